@@ -1,0 +1,33 @@
+import { defineConfig } from "vitest/config";
+
+// unit: pure, no service needed. live: needs root, the built image and jaild or redis-server. e2e: starts the whole system.
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["{packages,services,cli,bench}/**/test/unit/**/*.test.ts"],
+        },
+      },
+      {
+        test: {
+          name: "live",
+          include: ["{packages,services,cli,runtimes}/**/test/live/**/*.test.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "e2e",
+          include: ["tests/e2e/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 240_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
