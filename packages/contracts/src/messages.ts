@@ -1,0 +1,228 @@
+/**
+ * Schemas of the messages between components: the queued job and its answer, the runner's interface, the gateway's
+ * internal routes, the file server's records. Public request and response schemas are in public.ts.
+ */
+import { z } from "zod";
+import { ID_PATTERN } from "./ids.ts";
+
+export const idSchema = z.string().regex(ID_PATTERN);
+
+/** What the file server knows of a stored object. Times are ISO 8601 UTC with milliseconds. */
+export const objectRecordSchema = z.object({
+  id: idSchema,
+  storage_session_id: idSchema,
+  namespace: z.string(),
+  filename: z.string(),
+  size: z.number().int().nonnegative(),
+  etag: z.string(),
+  contentType: z.string(),
+  lastModified: z.string(),
+  readOnly: z.boolean(),
+});
+export type ObjectRecord = z.infer<typeof objectRecordSchema>;
+
+/** Redis key of the cached record of one object: JSON of ObjectRecord. Written by the file server, read by the API. */
+export function objectRecordKey(sessionId: string, fileId: string): string {
+  return `svc:object:${sessionId}:${fileId}`;
+}
+
+/** Header that names the namespace on calls to the file server: the file server refuses others' objects with 404. */
+export const NAMESPACE_HEADER = "x-svc-namespace";
+export const INTERNAL_TOKEN_HEADER = "x-svc-internal-token";
+export const GRANT_HEADER = "x-svc-egress-grant";
+export const ORIGINAL_FILENAME_HEADER = "x-original-filename";
+export const READ_ONLY_HEADER = "x-read-only";
+
+/** An authorised input as the job carries it: the caller's reference plus what storage recorded. */
+export const jobFileSchema = z.object({
+  id: idSchema,
+  storage_session_id: idSchema,
+  name: z.string(),
+  kind: z.enum(["user", "agent", "skill"]),
+  resource_id: z.string().optional(),
+  version: z.number().optional(),
+  entity_id: z.string().optional(),
+});
+export type JobFile = z.infer<typeof jobFileSchema>;
+
+/** One execution in the queue. */
+export const jobSchema = z.object({
+  v: z.literal(1),
+  request_id: z.string(),
+  execution_id: idSchema,
+  session_id: idSchema,
+  principal: z.object({ tenantId: z.string(), userId: z.string() }),
+  output_namespace: z.string(),
+  language: z.string(),
+  version: z.string(),
+  code: z.string(),
+  args: z.array(z.string()),
+  stdin: z.string().optional(),
+  run_timeout: z.number().int().positive(),
+  files: z.array(jobFileSchema),
+  /** Redis channel of the API process that waits; absent for canaries. */
+  reply_to: z.string().optional(),
+  enqueued_at: z.number(),
+});
+export type Job = z.infer<typeof jobSchema>;
+
+/** What a worker tells the waiting API process over `reply_to`. */
+export type JobNotice = { job: string; kind: "started" } | { job: string; kind: "done"; result: JobResult };
+
+/** The end of a job: an answer for the client, or an error of the table. Also the job's return value. */
+export type JobResult =
+  | { ok: true; answer: Record<string, unknown> }
+  | {
+      ok: false;
+      error: { code: string; status: number; message: string; details?: { path: string; problem: string }[] };
+    };
+
+/** Redis channel on which cancellations are published: the message is the job id. */
+export const CANCEL_CHANNEL = "svc:cancel";
+/** Redis key of the installed runtimes, JSON array of RuntimeInfo, kept fresh by workers. */
+export const RUNTIMES_KEY = "svc:runtimes";
+/** Redis key of the time (ms since 1970) of the last execution that went through queue, worker and jail. */
+export const CANARY_KEY = "svc:canary:last-success";
+
+export const QUEUE_NAMES = { python: "python-queue", other: "other-queue" } as const;
+
+export const runtimeInfoSchema = z.object({
+  language: z.string(),
+  version: z.string(),
+  aliases: z.array(z.string()),
+  runtime: z.string().optional(),
+});
+export type RuntimeInfo = z.infer<typeof runtimeInfoSchema>;
+
+const contentFileSchema = z.object({
+  name: z.string(),
+  content: z.string(),
+  encoding: z.enum(["utf8", "base64", "hex"]).nullish(),
+});
+const referencedFileSchema = z.object({
+  name: z.string(),
+  id: z.string().min(1),
+  storage_session_id: z.string().min(1),
+  entity_id: z.string().nullish(),
+});
+const positive = z.number().int().positive();
+
+/** Body of POST /execute on the runner. */
+export const executeRequestSchema = z.object({
+  language: z.string().min(1),
+  version: z.string().nullish(),
+  files: z.array(z.union([contentFileSchema, referencedFileSchema])).min(1),
+  execution_manifest: z.string().nullish(),
+  egress_grant: z.string().nullish(),
+  session_id: z.string().nullish(),
+  output_session_id: z.string().nullish(),
+  args: z.array(z.string()).nullish(),
+  stdin: z.string().nullish(),
+  env_vars: z.record(z.string(), z.string()).nullish(),
+  run_timeout: positive.nullish(),
+  compile_timeout: positive.nullish(),
+  run_memory_limit: positive.nullish(),
+});
+export type ExecuteRequest = z.infer<typeof executeRequestSchema>;
+export type ContentFile = z.infer<typeof contentFileSchema>;
+export type ReferencedFile = z.infer<typeof referencedFileSchema>;
+
+export function hasContent(file: ContentFile | ReferencedFile): file is ContentFile {
+  return "content" in file;
+}
+
+export const runnerFileSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  storage_session_id: z.string(),
+  modified_from: z.object({ id: z.string(), storage_session_id: z.string() }).optional(),
+  inherited: z.boolean().optional(),
+  entity_id: z.string().optional(),
+});
+export type RunnerFile = z.infer<typeof runnerFileSchema>;
+
+export const omittedReasonSchema = z.enum(["count", "size", "total_size", "name", "type", "upload_failed"]);
+export type OmittedReason = z.infer<typeof omittedReasonSchema>;
+
+export const runStatusSchema = z.enum(["TO", "ML", "OL", "EL", "SG", "CE"]);
+export type RunStatus = z.infer<typeof runStatusSchema>;
+
+/** Body of the runner's 200 answer. Times in milliseconds, memory in bytes. */
+export const executeResponseSchema = z.object({
+  session_id: z.string(),
+  stdout: z.string(),
+  stderr: z.string(),
+  files: z.array(runnerFileSchema),
+  code: z.number().int(),
+  signal: z.string().nullable(),
+  message: z.string().nullable(),
+  status: runStatusSchema.nullable(),
+  wall_time: z.number(),
+  cpu_time: z.number(),
+  memory: z.number().int(),
+  language: z.string(),
+  version: z.string(),
+  timings: z.object({ setup_ms: z.number(), run_ms: z.number(), collect_ms: z.number() }),
+  session_state_persisted: z.boolean(),
+  session_state_restore_failed: z.boolean(),
+  deleted_files: z.array(z.string()).optional(),
+  files_omitted: z.array(z.object({ name: z.string(), reason: omittedReasonSchema })).optional(),
+  files_omitted_count: z.number().int().optional(),
+  artifact_delivery: z
+    .object({
+      code: z.literal("artifact_delivery_failed"),
+      status: z.enum(["partial", "failed"]),
+      attempted: z.number().int(),
+      delivered: z.number().int(),
+      failed: z.number().int(),
+    })
+    .optional(),
+});
+export type ExecuteResponse = z.infer<typeof executeResponseSchema>;
+
+/** Claims of an egress grant, as the worker states them and the gateway seals them. Real ids. */
+export const grantClaimsSchema = z.object({
+  exec_id: idSchema,
+  tenant_id: z.string().min(1),
+  user_id: z.string().min(1),
+  session_key: z.string().min(1),
+  input_files: z.array(z.object({ id: idSchema, session_id: idSchema, name: z.string() })).max(256),
+  read_sessions: z.array(idSchema).max(256),
+  output_session_id: idSchema,
+  max_upload_bytes: z.number().int().nonnegative(),
+  max_output_files: z.number().int().nonnegative(),
+  max_requests: z.number().int().nonnegative(),
+  max_tool_calls: z.number().int().nonnegative(),
+  lifetime_seconds: positive,
+});
+export type GrantClaims = z.infer<typeof grantClaimsSchema>;
+
+/** The parts of an execute request that hold ids: the gateway turns them into handles. */
+export const maskablePayloadSchema = z.object({
+  session_id: z.string(),
+  output_session_id: z.string(),
+  files: z.array(z.object({ name: z.string(), id: z.string(), storage_session_id: z.string() })),
+});
+export type MaskablePayload = z.infer<typeof maskablePayloadSchema>;
+
+export const registerGrantSchema = z.object({ payload: maskablePayloadSchema, claims: grantClaimsSchema });
+
+export const registeredGrantSchema = z.object({
+  grant_id: z.string(),
+  payload: maskablePayloadSchema,
+  egressGrantToken: z.string(),
+  executionManifestClaims: z.record(z.string(), z.unknown()),
+});
+export type RegisteredGrant = z.infer<typeof registeredGrantSchema>;
+
+/** An entry of the gateway's listing: ids are handles. */
+export const listedObjectSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  storage_session_id: z.string(),
+  size: z.number().int().nonnegative(),
+  contentType: z.string(),
+  lastModified: z.string(),
+  read_only: z.boolean().optional(),
+});
+export type ListedObject = z.infer<typeof listedObjectSchema>;

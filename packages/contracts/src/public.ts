@@ -1,0 +1,205 @@
+/**
+ * Schemas of the public interface under /v1. They validate requests and are the source of the OpenAPI document.
+ * Unknown fields are ignored; a null optional field counts as absent.
+ */
+import { z } from "zod";
+import { ID_PATTERN } from "./ids.ts";
+import { omittedReasonSchema, runStatusSchema } from "./messages.ts";
+
+const KINDS = ["user", "agent", "skill"] as const;
+export const RESOURCE_ID_PATTERN = /^[A-Za-z0-9_.:-]{1,128}$/;
+const MAX_ARGS = 256;
+const MAX_ARG_BYTES = 100_000;
+
+const publicId = z.string().regex(ID_PATTERN, "must have exactly 21 characters of A-Z, a-z, 0-9, _ and -");
+
+/** The shape of a file reference; its meaning (kinds, names, conflicts, ownership) is checked by the API afterwards. */
+export const fileRefSchema = z
+  .object({
+    id: publicId.meta({ description: "Id of the file, as an upload or an earlier execution returned it." }),
+    storage_session_id: publicId.meta({ description: "Storage session that holds the file's bytes." }),
+    name: z.string().meta({ description: "Path under /mnt/data. It alone decides where the file appears." }),
+    kind: z.enum(KINDS).nullish(),
+    resource_id: z.string().nullish(),
+    version: z.number().nullish(),
+    entity_id: z.string().nullish(),
+  })
+  .meta({ id: "FileRef" });
+export type FileRef = z.infer<typeof fileRefSchema>;
+
+const argSchema = z
+  .string()
+  .refine((arg) => !arg.includes("\0"), "must not contain NUL")
+  .refine((arg) => Buffer.byteLength(arg) <= MAX_ARG_BYTES, `must have at most ${MAX_ARG_BYTES} bytes`);
+
+export const execRequestSchema = z
+  .object({
+    code: z.string().meta({ description: "The program. May be empty." }),
+    lang: z
+      .string()
+      .nullish()
+      .meta({ description: "Language, any alias, any case. Required (or its alias `language`)." }),
+    language: z.string().nullish().meta({ description: "Alias of `lang`; `lang` wins." }),
+    version: z
+      .string()
+      .nullish()
+      .meta({ description: "`*` or a semver range; the newest installed match is used." }),
+    args: z.array(argSchema).max(MAX_ARGS, `must have at most ${MAX_ARGS} items`).nullish(),
+    stdin: z.string().nullish(),
+    files: z.array(z.unknown()).nullish().meta({ description: "Up to 256 file references (FileRef)." }),
+    run_timeout: z.number().int().min(1).nullish().meta({ description: "Wall time limit of the run in ms." }),
+    timeout: z.number().int().min(1).nullish().meta({ description: "Alias of `run_timeout`, which wins." }),
+    user_id: z.string().nullish().meta({ description: "For logs. Never an identity." }),
+    runtime_session_hint: z.unknown().optional(),
+    session_id: z.unknown().optional(),
+    workspace_instance_id: z.unknown().optional(),
+  })
+  .meta({ id: "ExecRequest" });
+export type ExecRequest = z.infer<typeof execRequestSchema>;
+
+export const outputFileSchema = z
+  .object({
+    id: publicId,
+    name: z.string(),
+    storage_session_id: publicId,
+    kind: z.enum(KINDS),
+    resource_id: z.string().optional(),
+    version: z.number().optional(),
+    modified_from: z.object({ id: publicId, storage_session_id: publicId }).optional(),
+    inherited: z.literal(true).optional(),
+    entity_id: z.string().optional(),
+  })
+  .meta({ id: "OutputFile" });
+export type OutputFile = z.infer<typeof outputFileSchema>;
+
+export const execResponseSchema = z
+  .object({
+    session_id: publicId,
+    stdout: z.string(),
+    stderr: z.string(),
+    files: z.array(outputFileSchema),
+    code: z.number().int(),
+    signal: z.string().nullable(),
+    message: z.string().nullable(),
+    status: runStatusSchema.nullable(),
+    wall_time: z.number().meta({ description: "Wall time of the run in ms." }),
+    cpu_time: z.number().meta({ description: "User plus system time of all its processes in ms." }),
+    memory: z.number().int().meta({ description: "Peak memory in bytes." }),
+    language: z.string(),
+    version: z.string(),
+    timings: z.object({
+      queue_ms: z.number(),
+      setup_ms: z.number(),
+      run_ms: z.number(),
+      collect_ms: z.number(),
+    }),
+    deleted_files: z.array(z.string()).optional(),
+    files_omitted: z.array(z.object({ name: z.string(), reason: omittedReasonSchema })).optional(),
+    files_omitted_count: z.number().int().optional(),
+    artifact_delivery: z
+      .object({
+        code: z.literal("artifact_delivery_failed"),
+        status: z.enum(["partial", "failed"]),
+        attempted: z.number().int(),
+        delivered: z.number().int(),
+        failed: z.number().int(),
+      })
+      .optional(),
+  })
+  .meta({ id: "ExecResponse" });
+export type ExecResponse = z.infer<typeof execResponseSchema>;
+
+export const errorBodySchema = z
+  .object({
+    error: z.string().meta({ description: "Stable code." }),
+    message: z.string(),
+    request_id: z.string(),
+    details: z.array(z.object({ path: z.string(), problem: z.string() })).optional(),
+  })
+  .meta({ id: "Error" });
+
+export const uploadedFileSchema = z
+  .object({
+    status: z.literal("success"),
+    name: z.string(),
+    filename: z.string(),
+    id: publicId,
+    fileId: publicId,
+    storage_session_id: publicId,
+    size: z.number().int(),
+    lastModified: z.string(),
+    etag: z.string(),
+    contentType: z.string(),
+    metadata: z.object({ "content-type": z.string(), "original-filename": z.string() }),
+  })
+  .meta({ id: "UploadedFile" });
+export type UploadedFile = z.infer<typeof uploadedFileSchema>;
+
+export const failedUploadSchema = z
+  .object({ status: z.literal("error"), filename: z.string(), error: z.string() })
+  .meta({ id: "FailedUpload" });
+
+export const uploadResponseSchema = z
+  .object({
+    message: z.literal("success"),
+    storage_session_id: publicId,
+    files: z.array(uploadedFileSchema),
+  })
+  .meta({ id: "UploadResponse" });
+
+export const batchUploadResponseSchema = z
+  .object({
+    message: z.enum(["success", "partial_success", "error"]),
+    error: z.literal("upload_failed").optional(),
+    request_id: z.string().optional(),
+    storage_session_id: publicId,
+    files: z.array(z.union([uploadedFileSchema, failedUploadSchema])),
+    succeeded: z.number().int(),
+    failed: z.number().int(),
+    filesLimitReached: z.literal(true).optional(),
+    maxFiles: z.number().int().optional(),
+    details: z.array(z.object({ path: z.string(), problem: z.string() })).optional(),
+  })
+  .meta({ id: "BatchUploadResponse" });
+
+export const fileMetadataSchema = z
+  .object({
+    lastModified: z.string(),
+    size: z.number().int(),
+    etag: z.string(),
+    contentType: z.string(),
+    name: z.string().meta({ description: "`<session>/<file id>`" }),
+    originalFilename: z.string(),
+    id: publicId,
+    storage_session_id: publicId,
+    readOnly: z.boolean(),
+  })
+  .meta({ id: "FileMetadata" });
+
+export const fileListSchema = z
+  .array(
+    z.union([
+      z.string().meta({ description: "detail=simple: `<session>/<file id>`" }),
+      z
+        .object({ name: z.string(), size: z.number().int(), lastModified: z.string(), etag: z.string() })
+        .loose(),
+      z.object({
+        id: publicId,
+        name: z.string(),
+        storage_session_id: publicId,
+        size: z.number().int(),
+        contentType: z.string(),
+        lastModified: z.string(),
+        read_only: z.literal(true).optional(),
+      }),
+    ]),
+  )
+  .meta({ id: "FileList" });
+
+export const deletedFileSchema = z
+  .object({
+    message: z.literal("File deleted successfully"),
+    session_id: publicId,
+    fileId: publicId,
+  })
+  .meta({ id: "DeletedFile" });

@@ -1,0 +1,158 @@
+/**
+ * Reads the configuration once: every value checked, unknown `SVC_` names refused with the nearest known one, relations
+ * between values checked, secrets of the component demanded. The result is frozen. All problems are reported together.
+ */
+import { deadlinesFor } from "@svc/contracts";
+import type { Component } from "./types.ts";
+import { type Config, VARIABLES, type VariableName } from "./variables.ts";
+
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`The configuration is not valid:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`);
+    this.name = "ConfigError";
+    this.problems = problems;
+  }
+}
+
+const NAMES = Object.keys(VARIABLES) as VariableName[];
+const MIN_SECRET_BYTES = 32;
+
+/** Which components cannot start without which variable. */
+const REQUIRED: Partial<Record<VariableName, readonly Component[]>> = {
+  SVC_INTERNAL_SERVICE_TOKEN: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
+  SVC_EGRESS_GRANT_SECRET: ["egress-gateway"],
+  SANDBOX_FORWARD_TARGET: ["runner"],
+};
+const AT_LEAST_32_BYTES: readonly VariableName[] = [
+  "SVC_INTERNAL_SERVICE_TOKEN",
+  "SVC_EGRESS_GRANT_SECRET",
+  "SVC_EGRESS_GRANT_SECRET_PREVIOUS",
+  "SVC_CONTINUATION_SECRET",
+];
+
+export function loadConfig(component: Component, env: Record<string, string | undefined>): Config {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const name of NAMES) {
+    const raw = env[name];
+    const variable = VARIABLES[name];
+    if (raw === undefined || raw === "") {
+      values[name] = variable.fallback;
+      continue;
+    }
+    try {
+      values[name] = variable.parse(raw.trim());
+    } catch (error) {
+      problems.push(
+        `${name} ${(error as Error).message}${variable.secret ? "" : `, not ${JSON.stringify(raw)}`}`,
+      );
+      values[name] = variable.fallback;
+    }
+  }
+  for (const name of Object.keys(env)) {
+    if (name.startsWith("SVC_") && !Object.hasOwn(VARIABLES, name)) {
+      problems.push(`${name} is not known; did you mean ${nearestName(name, NAMES)}?`);
+    }
+  }
+  const config = derive(values as Config, env);
+  problems.push(...missing(component, config), ...relations(component, config));
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(config);
+}
+
+/** Fills in defaults that follow other variables. */
+function derive(config: Config, env: Record<string, string | undefined>): Config {
+  return {
+    ...config,
+    MAX_RUN_TIMEOUT: env.MAX_RUN_TIMEOUT ? config.MAX_RUN_TIMEOUT : config.JOB_TIMEOUT,
+    EGRESS_GATEWAY_FILE_SERVER_URL: config.EGRESS_GATEWAY_FILE_SERVER_URL || config.FILE_SERVER_URL,
+    EGRESS_GATEWAY_TOOL_CALL_SERVER_URL:
+      config.EGRESS_GATEWAY_TOOL_CALL_SERVER_URL || config.TOOL_CALL_SERVER_URL,
+    SANDBOX_ADVERTISED_URL: config.SANDBOX_ADVERTISED_URL || config.SANDBOX_ENDPOINT,
+  };
+}
+
+function missing(component: Component, config: Config): string[] {
+  const problems: string[] = [];
+  for (const [name, components] of Object.entries(REQUIRED) as [VariableName, readonly Component[]][]) {
+    if (components.includes(component) && config[name] === "")
+      problems.push(`${name} is required by the ${component}`);
+  }
+  for (const name of AT_LEAST_32_BYTES) {
+    const value = config[name] as string;
+    if (value !== "" && Buffer.byteLength(value) < MIN_SECRET_BYTES) {
+      problems.push(`${name} must have at least ${MIN_SECRET_BYTES} bytes`);
+    }
+  }
+  return problems;
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/;
+
+function relations(component: Component, config: Config): string[] {
+  const problems: string[] = [];
+  if (config.MAX_RUN_TIMEOUT > config.JOB_TIMEOUT)
+    problems.push("MAX_RUN_TIMEOUT must be at most JOB_TIMEOUT");
+  if (config.SANDBOX_RUN_TIMEOUT > config.MAX_RUN_TIMEOUT) {
+    problems.push("SANDBOX_RUN_TIMEOUT must be at most MAX_RUN_TIMEOUT");
+  }
+  if (config.TOOL_CALL_REQUEST_TIMEOUT >= config.TOOL_CALL_SESSION_EXPIRY * 1000) {
+    problems.push("TOOL_CALL_REQUEST_TIMEOUT must be below TOOL_CALL_SESSION_EXPIRY");
+  }
+  const widest = deadlinesFor(config.MAX_RUN_TIMEOUT, config).worker / 1000 + 60;
+  if (config.EGRESS_GRANT_TTL_SECONDS < widest) {
+    problems.push(
+      `EGRESS_GRANT_TTL_SECONDS must cover the widest worker deadline and 60 s: at least ${Math.ceil(widest)}`,
+    );
+  }
+  if (
+    component === "api" &&
+    config.SVC_AUTH_PROVIDER === "none" &&
+    !config.LOCAL_MODE &&
+    !LOOPBACK.test(config.SERVICE_HOST) &&
+    !config.SVC_ALLOW_AUTH_PROVIDER_NONE
+  ) {
+    problems.push(
+      "SVC_AUTH_PROVIDER=none needs a loopback SERVICE_HOST, or SVC_ALLOW_AUTH_PROVIDER_NONE=true on a closed network",
+    );
+  }
+  return problems;
+}
+
+/** The known name with the smallest edit distance. */
+export function nearestName(name: string, names: readonly string[]): string {
+  let best = names[0] ?? "";
+  let bestDistance = Number.POSITIVE_INFINITY;
+  for (const candidate of names) {
+    const distance = editDistance(name, candidate);
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+function editDistance(left: string, right: string): number {
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= left.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= right.length; j++) {
+      const substitution = (row[j - 1] ?? 0) + (left[i - 1] === right[j - 1] ? 0 : 1);
+      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[right.length] ?? 0;
+}
+
+/** The configuration for the log: only what differs from the defaults, secrets as their presence. */
+export function redactedConfig(config: Config): Record<string, unknown> {
+  const shown: Record<string, unknown> = {};
+  for (const name of NAMES) {
+    const variable = VARIABLES[name];
+    const value = config[name];
+    if (JSON.stringify(value) === JSON.stringify(variable.fallback)) continue;
+    shown[name] = variable.secret ? "[set]" : value;
+  }
+  return shown;
+}

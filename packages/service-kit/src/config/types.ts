@@ -1,0 +1,135 @@
+/**
+ * Kinds of configuration values. Each kind parses one text, or throws a RangeError that says what would be right.
+ * Sizes: bytes, or a number with k, kb, m, mb, g, gb (powers of 1024).
+ */
+export type Component = "api" | "worker" | "runner" | "file-server" | "tool-call-server" | "egress-gateway";
+
+export interface Variable<T> {
+  parse: (text: string) => T;
+  fallback: T;
+  /** What the default is, in words, where it is not the literal value. */
+  note?: string;
+  secret: boolean;
+  doc: string;
+}
+
+interface Range {
+  min?: number;
+  max?: number;
+}
+
+function within(value: number, { min = 0, max = Number.MAX_SAFE_INTEGER }: Range): number {
+  if (value < min || value > max) throw new RangeError(`must be between ${min} and ${max}`);
+  return value;
+}
+
+function variable<T>(parse: (text: string) => T, fallback: T, doc: string): Variable<T> {
+  return { parse, fallback, doc, secret: false };
+}
+
+export function int(fallback: number, doc: string, range: Range = {}): Variable<number> {
+  return variable(
+    (text) => {
+      if (!/^-?\d{1,15}$/.test(text)) throw new RangeError("must be a whole number");
+      return within(Number(text), range);
+    },
+    fallback,
+    doc,
+  );
+}
+
+const UNITS: Record<string, number> = { "": 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
+
+export function size(fallback: number, doc: string, range: Range = {}): Variable<number> {
+  return variable(
+    (text) => {
+      const match = /^(\d{1,15})(k|m|g)?b?$/i.exec(text);
+      if (match === null) throw new RangeError("must be a size such as 1048576, 512k, 25mb or 2g");
+      const unit = UNITS[(match[2] ?? "").toLowerCase()] ?? 1;
+      return within(Number(match[1]) * unit, range);
+    },
+    fallback,
+    doc,
+  );
+}
+
+export function bool(fallback: boolean, doc: string): Variable<boolean> {
+  return variable(
+    (text) => {
+      const value = text.toLowerCase();
+      if (value === "true" || value === "1") return true;
+      if (value === "false" || value === "0") return false;
+      throw new RangeError("must be true or false");
+    },
+    fallback,
+    doc,
+  );
+}
+
+export function text(fallback: string, doc: string): Variable<string> {
+  return variable((value) => value, fallback, doc);
+}
+
+export function secret(doc: string): Variable<string> {
+  return { ...text("", doc), secret: true };
+}
+
+export function oneOf<const T extends string>(values: readonly T[], fallback: T, doc: string): Variable<T> {
+  return variable(
+    (value) => {
+      const found = values.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
+      if (found === undefined)
+        throw new RangeError(`must be one of ${values.filter((v) => v !== "").join(", ")}`);
+      return found;
+    },
+    fallback,
+    doc,
+  );
+}
+
+export function list(fallback: readonly string[], doc: string): Variable<readonly string[]> {
+  return variable(
+    (value) =>
+      value
+        .split(",")
+        .map((item) => item.trim())
+        .filter((item) => item !== ""),
+    fallback,
+    doc,
+  );
+}
+
+export function url(fallback: string, doc: string): Variable<string> {
+  return variable(
+    (value) => {
+      if (!URL.canParse(value)) throw new RangeError("must be a URL such as http://localhost:3000");
+      return value.replace(/\/+$/, "");
+    },
+    fallback,
+    doc,
+  );
+}
+
+export function json(fallback: Record<string, unknown>, doc: string): Variable<Record<string, unknown>> {
+  return variable(
+    (value) => {
+      let parsed: unknown;
+      try {
+        parsed = JSON.parse(value);
+      } catch {
+        throw new RangeError("must be JSON");
+      }
+      if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
+        throw new RangeError("must be a JSON object");
+      }
+      return parsed as Record<string, unknown>;
+    },
+    fallback,
+    doc,
+  );
+}
+
+/** Gives a variable a default that depends on other variables; `note` says which. */
+export function withNote<T>(base: Variable<T>, note: string): Variable<T> {
+  return { ...base, note };
+}

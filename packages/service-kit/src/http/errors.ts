@@ -1,0 +1,95 @@
+/** Turns whatever a route throws into an answer of the error table, and logs what the client must not see. */
+import { errorBody, type Problem, ServiceError } from "@svc/contracts";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
+import type { z } from "zod";
+
+export function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  if (hasZodFastifySchemaValidationErrors(error)) {
+    const details = error.validation.map((issue) => {
+      const path = issue.instancePath.split("/").slice(1);
+      return { path: fieldPath(path), problem: issue.message ?? "is not valid" };
+    });
+    return invalidRequest(details);
+  }
+  const code = (error as { code?: unknown } | null)?.code;
+  switch (code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return new ServiceError("request_too_large");
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return new ServiceError("invalid_content_type");
+    case "FST_ERR_CTP_EMPTY_JSON_BODY":
+    case "FST_ERR_CTP_INVALID_JSON_BODY":
+      return new ServiceError("invalid_json");
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+      return new ServiceError("invalid_request", "The Content-Length does not fit the body.");
+    case "FST_ERR_BAD_URL":
+    case "FST_ERR_MAX_PARAM_LENGTH":
+      return new ServiceError("not_found");
+    default:
+      break;
+  }
+  if (error instanceof SyntaxError && (error as { statusCode?: number }).statusCode === 400) {
+    return new ServiceError("invalid_json");
+  }
+  return new ServiceError("internal_error", undefined, { cause: error });
+}
+
+/** `invalid_request` whose message names the first problem; `invalid_json` when the body as a whole is no object. */
+export function invalidRequest(details: Problem[]): ServiceError {
+  const first = details[0];
+  if (first === undefined) return new ServiceError("invalid_request");
+  if (first.path === "") return new ServiceError("invalid_json");
+  return new ServiceError("invalid_request", `${first.path}: ${first.problem}.`, { details });
+}
+
+/** Parses with a schema or throws `invalid_request` with one detail per wrong field. */
+export function parseOrRefuse<T extends z.ZodType>(schema: T, value: unknown): z.infer<T> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw invalidRequest(
+    result.error.issues.map((issue) => ({ path: fieldPath(issue.path), problem: issue.message })),
+  );
+}
+
+/** Field paths as callers read them: `files[2].name`. */
+export function fieldPath(path: readonly PropertyKey[]): string {
+  let text = "";
+  for (const key of path) {
+    if (/^\d+$/.test(String(key))) text += `[${String(key)}]`;
+    else text += text === "" ? String(key) : `.${String(key)}`;
+  }
+  return text;
+}
+
+export async function sendError(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: ServiceError,
+): Promise<void> {
+  const line = {
+    request_id: request.id,
+    code: error.code,
+    status: error.status,
+    err: causeText(error.cause),
+  };
+  if (error.status >= 500) request.log.error(line, error.message);
+  else request.log.debug(line, error.message);
+  if (reply.raw.headersSent) {
+    reply.raw.destroy();
+    return;
+  }
+  reply.header("x-request-id", request.id);
+  for (const [name, value] of Object.entries(error.headers ?? {})) reply.header(name, value);
+  if (!request.raw.complete) reply.header("connection", "close");
+  await reply
+    .code(error.status)
+    .header("content-type", "application/json; charset=utf-8")
+    .send(JSON.stringify(errorBody(error, request.id)));
+}
+
+function causeText(cause: unknown): string | undefined {
+  if (cause === undefined) return undefined;
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+}

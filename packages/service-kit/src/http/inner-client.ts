@@ -1,0 +1,101 @@
+/**
+ * Calls between our components: keep-alive connections, request id and internal token on each call, bounded times,
+ * failures as ServiceError. Error texts of other components never travel further: only their code does.
+ */
+import { type ErrorCode, INTERNAL_TOKEN_HEADER, ServiceError } from "@svc/contracts";
+import { Agent, type Dispatcher, request } from "undici";
+import { knownErrorCode } from "./server.ts";
+
+export interface InnerClientOptions {
+  baseUrl: string;
+  internalToken?: string;
+  /** Code and status when the component cannot be reached. */
+  unreachable: ErrorCode;
+  connections?: number;
+}
+
+export interface InnerRequest {
+  method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
+  path: string;
+  requestId?: string | undefined;
+  headers?: Record<string, string>;
+  body?: Dispatcher.DispatchOptions["body"];
+  signal?: AbortSignal | undefined;
+  /** Longest wait for the head of the answer; 0 waits as long as the caller's signal allows. */
+  timeoutMs?: number;
+}
+
+export type InnerResponse = Dispatcher.ResponseData;
+
+export class InnerClient {
+  readonly #options: InnerClientOptions;
+  readonly #agent: Agent;
+
+  constructor(options: InnerClientOptions) {
+    this.#options = options;
+    this.#agent = new Agent({
+      connections: options.connections ?? 256,
+      keepAliveTimeout: 60_000,
+      bodyTimeout: 0,
+    });
+  }
+
+  /** Sends a request and returns the answer, whatever its status. Throws only when there is none. */
+  async send(call: InnerRequest): Promise<InnerResponse> {
+    const { internalToken, baseUrl, unreachable } = this.#options;
+    try {
+      return await request(baseUrl + call.path, {
+        method: call.method,
+        dispatcher: this.#agent,
+        headers: {
+          ...(call.requestId === undefined ? {} : { "x-request-id": call.requestId }),
+          ...(internalToken === undefined ? {} : { [INTERNAL_TOKEN_HEADER]: internalToken }),
+          ...call.headers,
+        },
+        body: call.body ?? null,
+        signal: call.signal ?? null,
+        headersTimeout: call.timeoutMs ?? 30_000,
+      });
+    } catch (error) {
+      if (call.signal?.aborted) throw call.signal.reason;
+      throw new ServiceError(unreachable, undefined, { cause: error });
+    }
+  }
+
+  /** Sends a request that must succeed and reads its JSON answer. */
+  async json<T>(call: InnerRequest): Promise<T> {
+    const response = await this.send(call);
+    if (response.statusCode >= 300) throw await innerError(response);
+    try {
+      return (await response.body.json()) as T;
+    } catch (error) {
+      throw new ServiceError(this.#options.unreachable, undefined, { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+}
+
+const MAX_ERROR_BYTES = 64 * 1024;
+
+/** Reads the error body of an inner answer. The message stays inside: only code, status and details are taken over. */
+export async function innerError(response: InnerResponse): Promise<ServiceError> {
+  let body: { error?: unknown; message?: unknown; details?: unknown } = {};
+  try {
+    let text = "";
+    for await (const chunk of response.body) {
+      text += chunk;
+      if (text.length > MAX_ERROR_BYTES) break;
+    }
+    body = JSON.parse(text) as typeof body;
+  } catch {
+    // An answer without a readable body: the status is all there is.
+  }
+  return new ServiceError(knownErrorCode(body.error), undefined, {
+    status: response.statusCode,
+    cause: `inner answer ${response.statusCode}: ${String(body.message ?? "")}`,
+    ...(Array.isArray(body.details) ? { details: body.details } : {}),
+  });
+}

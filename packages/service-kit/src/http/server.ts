@@ -1,0 +1,114 @@
+/**
+ * The HTTP server of every component: request ids, the error table, 404 and 405, body limits, start-up and shutdown
+ * guards, metrics. Routes throw ServiceError; nothing else reaches a client but `internal_error`.
+ */
+import { randomUUID } from "node:crypto";
+import { isErrorCode, ServiceError } from "@svc/contracts";
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type RawReplyDefaultExpression,
+  type RawRequestDefaultExpression,
+  type RawServerDefault,
+} from "fastify";
+import { type serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import type { Log } from "../log.ts";
+import type { HttpMetrics } from "../metrics.ts";
+import { sendError, toServiceError } from "./errors.ts";
+import { routeTable } from "./route-table.ts";
+
+export type HttpServer = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+export type { FastifyReply, FastifyRequest } from "fastify";
+
+/** Life of the component as its routes see it. */
+export interface Lifecycle {
+  state: "starting" | "running" | "stopping";
+}
+
+export interface HttpServerOptions {
+  log: Log;
+  lifecycle: Lifecycle;
+  /** Largest JSON body in bytes. */
+  bodyLimit: number;
+  metrics?: HttpMetrics;
+  trustProxy?: number;
+  /** Routes that answer in any state: health, readiness, metrics. */
+  alwaysOn: readonly string[];
+}
+
+const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+/** Longest time for the headers of a request to arrive. */
+const HEADERS_TIMEOUT_MS = 15_000;
+const CLIENT_LEFT = 499;
+
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const { log, lifecycle, metrics } = options;
+  const app = Fastify({
+    loggerInstance: log,
+    logController: new Fastify.LogController({ disableRequestLogging: true }),
+    bodyLimit: options.bodyLimit,
+    trustProxy: (_address, hop) => hop < (options.trustProxy ?? 0),
+    genReqId: requestId,
+    forceCloseConnections: "idle",
+    return503OnClosing: false,
+    routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
+    frameworkErrors: (error, request, reply) => sendError(request, reply, toServiceError(error)),
+    http: { headersTimeout: HEADERS_TIMEOUT_MS },
+    requestTimeout: 0,
+    keepAliveTimeout: 75_000,
+  }) as unknown as HttpServer;
+  app.removeContentTypeParser("text/plain");
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(plainJson);
+
+  const routes = routeTable(app);
+  app.addHook("onRequest", (request, reply, done) => {
+    reply.header("x-request-id", request.id);
+    if (lifecycle.state === "running" || options.alwaysOn.includes(request.routeOptions.url ?? ""))
+      return done();
+    done(new ServiceError(lifecycle.state === "starting" ? "starting_up" : "shutting_down"));
+  });
+  app.setErrorHandler((error, request, reply) => sendError(request, reply, toServiceError(error)));
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = routes.methodsOf(request.url);
+    const error =
+      allowed.length > 0
+        ? new ServiceError("method_not_allowed", undefined, { headers: { allow: allowed.join(", ") } })
+        : new ServiceError("not_found");
+    return sendError(request, reply, error);
+  });
+  if (metrics !== undefined) observeRequests(app, metrics);
+  return app;
+}
+
+/** Answers are written as they are: the schemas describe them, tests hold them, no copy is made on the hot path. */
+const plainJson: typeof serializerCompiler = () => (data) => JSON.stringify(data);
+
+function requestId(request: { headers: Record<string, string | string[] | undefined> }): string {
+  const given = request.headers["x-request-id"];
+  return typeof given === "string" && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+function observeRequests(app: HttpServer, metrics: HttpMetrics): void {
+  const observe = (request: FastifyRequest, reply: FastifyReply, left: boolean): void => {
+    const route = request.routeOptions.url ?? "unmatched";
+    metrics.observe(request.method, route, left ? CLIENT_LEFT : reply.statusCode, reply.elapsedTime / 1000);
+  };
+  app.addHook("onRequest", (request, reply, done) => {
+    reply.raw.once("close", () => observe(request, reply, !reply.raw.writableFinished));
+    done();
+  });
+}
+
+/** Demands that an error code from another component is one of the table before it is passed on. */
+export function knownErrorCode(code: unknown): import("@svc/contracts").ErrorCode {
+  return isErrorCode(code) ? code : "internal_error";
+}

@@ -1,0 +1,12 @@
+export * from "./component.ts";
+export * from "./config/load.ts";
+export * from "./config/types.ts";
+export { type Config, VARIABLES, type VariableName } from "./config/variables.ts";
+export * from "./http/errors.ts";
+export * from "./http/inner-client.ts";
+export * from "./http/internal-token.ts";
+export * from "./http/operations.ts";
+export * from "./http/server.ts";
+export * from "./log.ts";
+export * from "./metrics.ts";
+export * from "./redis/client.ts";

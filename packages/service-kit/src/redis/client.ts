@@ -1,0 +1,93 @@
+/**
+ * Connections to Redis. Commands wait a bounded time for a lost connection to come back, then fail with
+ * `store_unavailable`; the client itself never stops trying to reconnect.
+ */
+import { readFileSync } from "node:fs";
+import { ServiceError } from "@svc/contracts";
+import { Redis, type RedisOptions } from "ioredis";
+import type { Config } from "../config/variables.ts";
+import type { Log } from "../log.ts";
+
+export type { Redis } from "ioredis";
+
+const MAX_RECONNECT_DELAY_MS = 1000;
+const COMMAND_TIMEOUT_MS = 5000;
+
+export interface RedisPurpose {
+  /** `commands`: bounded waits. `blocking`: for queues and subscriptions, which wait as long as they must. */
+  use: "commands" | "blocking";
+}
+
+/** Connection options from REDIS_URL (redis, rediss or unix form) or from the single parts. */
+export function redisOptions(config: Config): RedisOptions {
+  if (config.REDIS_URL !== "") {
+    const url = new URL(config.REDIS_URL);
+    if (url.protocol === "unix:") return { path: decodeURIComponent(url.pathname) };
+    const database = Number(url.pathname.slice(1) || "0");
+    return {
+      host: url.hostname.replace(/^\[|\]$/g, ""),
+      port: Number(url.port || "6379"),
+      ...(url.username ? { username: decodeURIComponent(url.username) } : {}),
+      ...(url.password ? { password: decodeURIComponent(url.password) } : {}),
+      ...(database > 0 ? { db: database } : {}),
+      ...(url.protocol === "rediss:" ? { tls: tlsOptions(config) } : {}),
+    };
+  }
+  return {
+    host: config.REDIS_HOST,
+    port: config.REDIS_PORT,
+    ...(config.REDIS_USERNAME ? { username: config.REDIS_USERNAME } : {}),
+    ...(config.REDIS_PASSWORD ? { password: config.REDIS_PASSWORD } : {}),
+    ...(config.REDIS_TLS ? { tls: tlsOptions(config) } : {}),
+  };
+}
+
+function tlsOptions(config: Config): NonNullable<RedisOptions["tls"]> {
+  return config.REDIS_TLS_CA ? { ca: readFileSync(config.REDIS_TLS_CA) } : {};
+}
+
+export function createRedis(config: Config, log: Log, { use }: RedisPurpose): Redis {
+  const waiting: RedisOptions =
+    use === "commands"
+      ? { commandTimeout: COMMAND_TIMEOUT_MS, maxRetriesPerRequest: 20 }
+      : { maxRetriesPerRequest: null };
+  const options: RedisOptions = {
+    ...redisOptions(config),
+    ...waiting,
+    retryStrategy: (attempt: number) => Math.min(50 * attempt, MAX_RECONNECT_DELAY_MS),
+  };
+  const redis = new Redis({ ...options, replyMapping: "legacy" });
+  let reported = false;
+  redis.on("error", (error: Error) => {
+    if (!reported) log.warn({ err: error.message }, "redis connection lost; reconnecting");
+    reported = true;
+  });
+  redis.on("ready", () => {
+    if (reported) log.info("redis connection is back");
+    reported = false;
+  });
+  return redis;
+}
+
+/** Runs a store operation; any failure of the store becomes `store_unavailable`. */
+export async function storeCall<T>(operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    throw new ServiceError("store_unavailable", undefined, { cause: error });
+  }
+}
+
+/** True when Redis answers a PING within the given time. */
+export async function redisAlive(redis: Redis, timeoutMs = 2000): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs);
+  });
+  const ping = redis.ping().then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([ping, late]).finally(() => clearTimeout(timer));
+}
