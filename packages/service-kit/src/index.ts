@@ -1,5 +1,6 @@
 export * from "./component.ts";
 export * from "./config/load.ts";
+export * from "./config/nearest.ts";
 export * from "./config/types.ts";
 export { type Config, VARIABLES, type VariableName } from "./config/variables.ts";
 export * from "./http/errors.ts";
