@@ -1,0 +1,3 @@
+export * from "./envelope.ts";
+export * from "./grant.ts";
+export * from "./ledger.ts";

@@ -1,0 +1,42 @@
+/** Reads an authorised object: the file server's bytes and headers, streamed; a fault cuts the connection. */
+import { pipeline } from "node:stream/promises";
+import type { ObjectHandle } from "@svc/capabilities";
+import { type FastifyReply, type FastifyRequest, type InnerClient, innerError } from "@svc/service-kit";
+
+const PASSED_HEADERS = [
+  "content-type",
+  "content-length",
+  "etag",
+  "last-modified",
+  "x-read-only",
+  "x-original-filename",
+] as const;
+
+export async function readObject(
+  fileServer: InnerClient,
+  object: ObjectHandle,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const left = new AbortController();
+  reply.raw.once("close", () => left.abort(new Error("the reader left")));
+  const upstream = await fileServer.send({
+    method: "GET",
+    path: `/sessions/${object.session_id}/objects/${object.object_id}`,
+    requestId: request.id,
+    signal: left.signal,
+  });
+  if (upstream.statusCode !== 200) throw await innerError(upstream);
+  reply.hijack();
+  reply.raw.statusCode = 200;
+  reply.raw.setHeader("x-request-id", request.id);
+  for (const name of PASSED_HEADERS) {
+    const value = upstream.headers[name];
+    if (value !== undefined) reply.raw.setHeader(name, value);
+  }
+  await pipeline(upstream.body, reply.raw).catch((error: Error) => {
+    request.log.warn({ request_id: request.id, err: error.message }, "a read was cut");
+    reply.raw.destroy();
+  });
+  return reply;
+}
