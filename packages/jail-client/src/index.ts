@@ -1,0 +1,3 @@
+export { CHUNK_BYTES, FrameDecoder, frame, ProtocolError } from "./frames.ts";
+export * from "./run.ts";
+export * from "./types.ts";

@@ -1,0 +1,83 @@
+/** What a run is given and what comes back. Bytes stay bytes: paths are decoded by the caller's rules. */
+export interface JailLimits {
+  wallMs: number;
+  /** CPU time of the whole tree; 0: none. */
+  cpuMs: number;
+  memoryBytes: number;
+  processes: number;
+  openFiles: number;
+  fileBytes: number;
+  stdoutCap: number;
+  stderrCap: number;
+  killFactor: number;
+}
+
+export const END_CAUSES = [
+  "exited",
+  "signaled",
+  "wall_limit",
+  "cpu_limit",
+  "memory_limit",
+  "stdout_limit",
+  "stderr_limit",
+] as const;
+export type EndCause = (typeof END_CAUSES)[number];
+
+export interface RunEnd {
+  cause: EndCause;
+  exitCode: number;
+  signal: number;
+  /** Not 0: the program could not be executed. */
+  execErrno: number;
+  wallUs: number;
+  cpuUs: number;
+  memoryPeak: number;
+  stdoutTotal: number;
+  stderrTotal: number;
+  oomKills: number;
+}
+
+export interface ListedEntry {
+  number: number;
+  state: "new" | "changed" | "unchanged";
+  input?: number;
+  size: number;
+  path: Buffer;
+}
+
+export interface WorkspaceListing {
+  files: ListedEntry[];
+  emptyDirectories: Buffer[];
+  kept: number[];
+  missing: number[];
+  omitted: { path: Buffer; reason: "type" | "name" }[];
+  truncated: boolean;
+  unlisted: number;
+}
+
+export interface RunOutcome {
+  end: RunEnd;
+  stdout: Buffer;
+  stderr: Buffer;
+  listing: WorkspaceListing;
+}
+
+const ERROR_KINDS = ["protocol", "setup", "inputs_do_not_fit", "internal"] as const;
+export type JailErrorKind = (typeof ERROR_KINDS)[number] | "gone";
+
+/** The jail failed. `started`: whether the program may have run. `gone`: the connection broke. */
+export class JailError extends Error {
+  readonly kind: JailErrorKind;
+  readonly started: boolean;
+
+  constructor(kind: JailErrorKind, started: boolean, message: string) {
+    super(message);
+    this.name = "JailError";
+    this.kind = kind;
+    this.started = started;
+  }
+}
+
+export function errorKind(code: number): JailErrorKind {
+  return ERROR_KINDS[code - 1] ?? "internal";
+}
