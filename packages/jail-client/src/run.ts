@@ -209,7 +209,7 @@ function expectTag(received: Frame, tag: string, started: boolean): Frame {
 function asJailError(error: unknown, started: boolean): unknown {
   if (error instanceof JailError) return new JailError(error.kind, started, error.message);
   if (error instanceof ProtocolError) return new JailError("protocol", started, error.message);
-  const code = (error as NodeJS.ErrnoException | undefined)?.code;
-  if (code === undefined) return error;
+  const { syscall, code } = (error ?? {}) as NodeJS.ErrnoException;
+  if (syscall === undefined) return error;
   return new JailError("gone", started, `the connection to jaild failed: ${code}`);
 }

@@ -1,0 +1,110 @@
+/**
+ * How a run ended, as the interface words it: status, code, signal, message and note lines, from what the jail observed.
+ * Nothing is guessed from text or from exit codes. Pure.
+ */
+import { constants } from "node:os";
+import type { ExecutionOutcome, RunStatus } from "@svc/contracts";
+
+export type EndCause =
+  | "exited"
+  | "signaled"
+  | "wall_limit"
+  | "cpu_limit"
+  | "memory_limit"
+  | "stdout_limit"
+  | "stderr_limit";
+
+export interface ObservedEnd {
+  cause: EndCause;
+  exitCode: number;
+  signal: number;
+  stdoutTotal: number;
+  stderrTotal: number;
+}
+
+export interface Ending {
+  status: RunStatus | null;
+  code: number;
+  signal: string | null;
+  message: string | null;
+  notes: string[];
+  outcome: ExecutionOutcome;
+}
+
+const MESSAGES = {
+  TO: "Time limit exceeded",
+  ML: "Out of memory",
+  OL: "stdout length exceeded",
+  EL: "stderr length exceeded",
+} as const;
+
+const OUTCOMES = {
+  TO: "timeout",
+  ML: "memory_limit",
+  OL: "output_limit",
+  EL: "output_limit",
+} as const satisfies Record<string, ExecutionOutcome>;
+
+const KILLED_BY: Partial<Record<EndCause, keyof typeof MESSAGES>> = {
+  wall_limit: "TO",
+  cpu_limit: "TO",
+  memory_limit: "ML",
+  stdout_limit: "OL",
+  stderr_limit: "EL",
+};
+
+const SIGNAL_NAMES = new Map<number, string>(
+  Object.entries(constants.signals).map(([name, number]) => [number, name]),
+);
+// Numbers that have two names: the one that programs and manuals use most.
+for (const name of ["SIGABRT", "SIGIO"] as const) SIGNAL_NAMES.set(constants.signals[name], name);
+
+export function signalName(number: number): string {
+  const name = SIGNAL_NAMES.get(number);
+  if (name !== undefined) return name;
+  return number >= 34 && number <= 64 ? `SIGRTMIN+${number - 34}` : `SIG${number}`;
+}
+
+const KILLED = { code: 137, signal: "SIGKILL" } as const;
+
+export function endingOf(end: ObservedEnd, cap: number): Ending {
+  const overflows = (["OL", "EL"] as const).filter((status) =>
+    status === "OL" ? end.stdoutTotal > cap : end.stderrTotal > cap,
+  );
+  const killed = KILLED_BY[end.cause];
+  if (killed !== undefined) {
+    const events = new Set<keyof typeof MESSAGES>([...overflows, killed]);
+    return {
+      ...KILLED,
+      status: killed,
+      message: MESSAGES[killed],
+      notes: [...events].map((event) => MESSAGES[event]),
+      outcome: OUTCOMES[killed],
+    };
+  }
+  const signal = end.cause === "signaled" ? signalName(end.signal) : null;
+  const crash = signal === null ? null : `Killed by signal ${signal}`;
+  const notes = [...overflows.map((event) => MESSAGES[event] as string), ...(crash === null ? [] : [crash])];
+  const first = overflows[0];
+  if (first !== undefined) {
+    return {
+      status: first,
+      code: signal === null ? end.exitCode : 128 + end.signal,
+      signal,
+      message: MESSAGES[first],
+      notes,
+      outcome: OUTCOMES[first],
+    };
+  }
+  if (signal !== null) {
+    return { status: "SG", code: 128 + end.signal, signal, message: crash, notes, outcome: "program_error" };
+  }
+  return {
+    status: null,
+    code: end.exitCode,
+    signal: null,
+    message: null,
+    notes,
+    outcome: end.exitCode === 0 ? "success" : "program_error",
+  };
+}

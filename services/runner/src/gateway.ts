@@ -1,0 +1,132 @@
+/**
+ * The runner's calls to the egress gateway, with the run's grant on each. Transient failures are repeated a few times
+ * with pauses; what stays becomes `input_unavailable` or `storage_unavailable`, which name the file.
+ */
+
+import type { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  GRANT_HEADER,
+  type ListedObject,
+  listedObjectSchema,
+  ORIGINAL_FILENAME_HEADER,
+  READ_ONLY_HEADER,
+  ServiceError,
+} from "@svc/contracts";
+import { InnerClient, type InnerRequest, type InnerResponse, innerError } from "@svc/service-kit";
+import { z } from "zod";
+
+const PAUSES_MS = [100, 400, 1000, 1500];
+
+export interface FetchedInput {
+  size: number;
+  etag: string;
+  readOnly: boolean;
+  body: Readable;
+}
+
+export interface RunGateway {
+  grant: string;
+  requestId: string;
+  signal: AbortSignal;
+}
+
+export class GatewayClient {
+  readonly #client: InnerClient;
+
+  constructor(baseUrl: string) {
+    this.#client = new InnerClient({ baseUrl, unreachable: "storage_unavailable" });
+  }
+
+  /** Opens an input. `name` is how errors call it. */
+  async fetchInput(run: RunGateway, session: string, object: string, name: string): Promise<FetchedInput> {
+    const path = `/sessions/${encodeURIComponent(session)}/objects/${encodeURIComponent(object)}`;
+    const response = await this.#send(run, { method: "GET", path }, name);
+    const size = Number(response.headers["content-length"]);
+    if (!Number.isSafeInteger(size) || size < 0) throw inputUnavailable(name);
+    return {
+      size,
+      etag: String(response.headers.etag ?? "").replace(/^"|"$/g, ""),
+      readOnly: response.headers[READ_ONLY_HEADER] === "true",
+      body: response.body,
+    };
+  }
+
+  /** What a session offers: the enumerated inputs and its `.dirkeep` files. */
+  async list(run: RunGateway, session: string): Promise<ListedObject[]> {
+    const path = `/sessions/${encodeURIComponent(session)}/objects`;
+    const response = await this.#send(run, { method: "GET", path }, "the session of an input");
+    return z.array(listedObjectSchema).parse(await response.body.json());
+  }
+
+  /** Stores an output. `open` gives the bytes anew for each try. */
+  async store(
+    run: RunGateway,
+    session: string,
+    file: { id: string; name: string; size: number; contentType: string },
+    open: () => InnerRequest["body"],
+  ): Promise<void> {
+    const path = `/sessions/${encodeURIComponent(session)}/objects/${file.id}`;
+    const response = await this.#repeat(run, () => ({
+      method: "PUT",
+      path,
+      headers: {
+        "content-length": String(file.size),
+        "content-type": file.contentType,
+        [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(file.name),
+      },
+      body: open(),
+    }));
+    if (response.statusCode !== 200) throw await innerError(response);
+    await response.body.dump();
+  }
+
+  async #send(run: RunGateway, call: InnerRequest, name: string): Promise<InnerResponse> {
+    const response = await this.#repeat(run, () => call).catch((error: unknown) => {
+      run.signal.throwIfAborted();
+      throw new ServiceError(
+        "storage_unavailable",
+        `The input ${JSON.stringify(name)} cannot be fetched now.`,
+        {
+          cause: error,
+        },
+      );
+    });
+    if (response.statusCode === 200) return response;
+    throw inputUnavailable(name, await innerError(response));
+  }
+
+  /** Repeats a call that got no answer, or a 5xx that says that storage or store are away for the moment. */
+  async #repeat(run: RunGateway, make: () => InnerRequest): Promise<InnerResponse> {
+    for (let attempt = 0; ; attempt++) {
+      const pause = PAUSES_MS[attempt];
+      try {
+        const call = make();
+        const response = await this.#client.send({
+          ...call,
+          headers: { ...call.headers, [GRANT_HEADER]: run.grant },
+          requestId: run.requestId,
+          signal: run.signal,
+        });
+        if (response.statusCode < 502 || pause === undefined) {
+          if (response.statusCode >= 503) throw await innerError(response);
+          return response;
+        }
+        await response.body.dump();
+      } catch (error) {
+        if (pause === undefined || run.signal.aborted) throw error;
+      }
+      await sleep(pause, undefined, { signal: run.signal });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+}
+
+export function inputUnavailable(name: string, cause?: unknown): ServiceError {
+  return new ServiceError("input_unavailable", `The input ${JSON.stringify(name)} is missing or damaged.`, {
+    cause,
+  });
+}

@@ -1,0 +1,112 @@
+/**
+ * Stages the files of a program into the jail: contents of the request and referenced inputs, all or nothing. Each input
+ * is checked against the checksum that storage recorded; a file that cannot be had fails the request and is named.
+ */
+import { createHash } from "node:crypto";
+import { dirkeepDirectory, isDirkeep, type ReferencedFile } from "@svc/contracts";
+import type { JailRun } from "@svc/jail-client";
+import { type FetchedInput, type GatewayClient, inputUnavailable, type RunGateway } from "./gateway.ts";
+import type { StagedInput } from "./outputs.ts";
+import type { Program } from "./program.ts";
+
+export interface StagingDeps {
+  gateway: GatewayClient;
+  run: RunGateway;
+  jail: JailRun;
+  concurrency: number;
+}
+
+/** Stages everything; the returned list says what stands under which index. */
+export async function stageAll(program: Program, deps: StagingDeps): Promise<StagedInput[]> {
+  const staged: StagedInput[] = [];
+  const nextIndex = () => staged.length;
+  const extraDirectories = listDirkeeps(program.references, deps);
+  extraDirectories.catch(() => undefined);
+  for (const { path, bytes } of program.contents) {
+    const index = nextIndex();
+    staged.push({ index, readOnly: false });
+    await deps.jail.file({ index, path, size: bytes.length, readOnly: false }, bytes);
+  }
+  for (const file of program.directories) {
+    const index = nextIndex();
+    staged.push({ index, readOnly: false, ref: refOf(file) });
+    deps.jail.directory(index, dirkeepDirectory(file.name));
+  }
+  for await (const [file, input] of fetchAhead(program.references, deps)) {
+    const index = nextIndex();
+    staged.push({ index, readOnly: input.readOnly, ref: refOf(file) });
+    const { size, readOnly } = input;
+    await deps.jail.file({ index, path: file.name, size, readOnly }, verified(input, file.name));
+  }
+  const present = new Set(program.directories.map(({ name }) => dirkeepDirectory(name)));
+  for (const directory of await extraDirectories) {
+    if (present.has(directory)) continue;
+    present.add(directory);
+    const index = nextIndex();
+    staged.push({ index, readOnly: false });
+    deps.jail.directory(index, directory);
+  }
+  return staged;
+}
+
+function refOf(file: ReferencedFile) {
+  const { name, id, storage_session_id, entity_id } = file;
+  return { name, id, storage_session_id, ...(entity_id == null ? {} : { entity_id }) };
+}
+
+/** Opens up to `concurrency` inputs at once and hands them out in order; unread ones wait in their sockets. */
+async function* fetchAhead(
+  files: readonly ReferencedFile[],
+  { gateway, run, concurrency }: StagingDeps,
+): AsyncGenerator<[ReferencedFile, FetchedInput]> {
+  const open = (file: ReferencedFile) => {
+    const input = gateway.fetchInput(run, file.storage_session_id, file.id, file.name);
+    input.catch(() => undefined);
+    return input;
+  };
+  const ahead: Promise<FetchedInput>[] = files.slice(0, concurrency).map(open);
+  try {
+    for (const [at, file] of files.entries()) {
+      const input = await (ahead.shift() as Promise<FetchedInput>);
+      const following = files[at + concurrency];
+      if (following !== undefined) ahead.push(open(following));
+      yield [file, input];
+    }
+  } finally {
+    for (const left of ahead) left.then(({ body }) => body.destroy()).catch(() => undefined);
+  }
+}
+
+/** Passes the bytes on and fails at the end when they are not what storage recorded. */
+async function* verified(input: FetchedInput, name: string): AsyncGenerator<Buffer> {
+  const hash = createHash("sha256");
+  let size = 0;
+  try {
+    for await (const chunk of input.body as AsyncIterable<Buffer>) {
+      hash.update(chunk);
+      size += chunk.length;
+      yield chunk;
+    }
+  } catch (error) {
+    throw inputUnavailable(name, error);
+  }
+  if (size !== input.size || hash.digest("hex") !== input.etag) throw inputUnavailable(name);
+}
+
+/** Directories for the `.dirkeep` files of every session that the run reads. */
+async function listDirkeeps(files: readonly ReferencedFile[], deps: StagingDeps): Promise<string[]> {
+  const sessions = [...new Set(files.map(({ storage_session_id }) => storage_session_id))];
+  const listings = await Promise.all(sessions.map((session) => deps.gateway.list(deps.run, session)));
+  const taken = new Set(files.map(({ name }) => name));
+  return listings
+    .flat()
+    .filter(({ name }) => isDirkeep(name))
+    .map(({ name }) => dirkeepDirectory(name))
+    .filter((directory) => directory !== "" && !crossesFile(directory, taken));
+}
+
+/** True when a part of the directory's path is a staged file. */
+function crossesFile(directory: string, files: ReadonlySet<string>): boolean {
+  const segments = directory.split("/");
+  return segments.some((_, end) => files.has(segments.slice(0, end + 1).join("/")));
+}

@@ -1,0 +1,43 @@
+/** The limits of one run: the configuration's, the operator's overrides for the language, lowered by the request. Pure. */
+import type { ExecuteRequest } from "@svc/contracts";
+import type { Config } from "@svc/service-kit";
+import { z } from "zod";
+
+const positive = z.number().int().positive();
+
+/** One entry of SANDBOX_LIMIT_OVERRIDES. */
+const overrideSchema = z.strictObject({
+  run_timeout: positive.optional(),
+  run_memory_limit: positive.optional(),
+  max_process_count: positive.optional(),
+  max_open_files: positive.optional(),
+  max_file_size: positive.optional(),
+  output_max_size: positive.optional(),
+});
+export const overridesSchema = z.record(z.string(), overrideSchema);
+export type LimitOverrides = z.infer<typeof overridesSchema>;
+
+export interface RunLimits {
+  wallMs: number;
+  memoryBytes: number;
+  processes: number;
+  openFiles: number;
+  fileBytes: number;
+  outputCap: number;
+  outputKillFactor: number;
+}
+
+export function limitsFor(config: Config, overrides: LimitOverrides, request: ExecuteRequest): RunLimits {
+  const own = overrides[request.language] ?? {};
+  const wallCeiling = own.run_timeout ?? config.MAX_RUN_TIMEOUT;
+  const memoryCeiling = own.run_memory_limit ?? config.SANDBOX_RUN_MEMORY_LIMIT;
+  return {
+    wallMs: Math.min(request.run_timeout ?? config.SANDBOX_RUN_TIMEOUT, wallCeiling),
+    memoryBytes: Math.min(request.run_memory_limit ?? memoryCeiling, memoryCeiling),
+    processes: own.max_process_count ?? config.SANDBOX_MAX_PROCESS_COUNT,
+    openFiles: own.max_open_files ?? config.SANDBOX_MAX_OPEN_FILES,
+    fileBytes: own.max_file_size ?? config.SANDBOX_RLIMIT_FSIZE,
+    outputCap: own.output_max_size ?? config.SANDBOX_OUTPUT_MAX_SIZE,
+    outputKillFactor: config.SANDBOX_OUTPUT_KILL_FACTOR,
+  };
+}

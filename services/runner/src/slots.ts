@@ -1,0 +1,84 @@
+/**
+ * Leases of the runner's slots, with a bounded waiting line: first come, first served; a waiter that is aborted leaves
+ * the line at once; over the bound or too late the answer is `runner_busy`.
+ */
+import { ServiceError } from "@svc/contracts";
+
+interface Waiter {
+  grant: () => void;
+  refuse: (error: unknown) => void;
+}
+
+export interface SlotsOptions {
+  total: number;
+  queueLimit: number;
+  queueWaitMs: number;
+}
+
+export class Slots {
+  readonly #options: SlotsOptions;
+  readonly #waiting: Waiter[] = [];
+  #busy = 0;
+
+  constructor(options: SlotsOptions) {
+    this.#options = options;
+  }
+
+  get counts(): { total: number; busy: number; paused: number; retained: number } {
+    return { total: this.#options.total, busy: this.#busy, paused: 0, retained: 0 };
+  }
+
+  /** Waits for a slot; the returned function gives it back and may be called once. */
+  async lease(signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    if (this.#busy < this.#options.total) this.#busy++;
+    else await this.#wait(signal);
+    let held = true;
+    return () => {
+      if (!held) throw new Error("a slot was given back twice");
+      held = false;
+      this.#release();
+    };
+  }
+
+  #wait(signal: AbortSignal): Promise<void> {
+    const { queueLimit, queueWaitMs } = this.#options;
+    if (this.#waiting.length >= queueLimit) return Promise.reject(busy());
+    return new Promise((resolve, reject) => {
+      const leave = (error: unknown) => {
+        const index = this.#waiting.indexOf(waiter);
+        if (index !== -1) this.#waiting.splice(index, 1);
+        settle();
+        reject(error);
+      };
+      const timer = setTimeout(() => leave(busy()), queueWaitMs);
+      const onAbort = () => leave(signal.reason);
+      const settle = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", onAbort);
+      };
+      const waiter: Waiter = {
+        grant: () => {
+          settle();
+          resolve();
+        },
+        refuse: leave,
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#waiting.push(waiter);
+    });
+  }
+
+  #release(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#busy--;
+    else next.grant();
+  }
+
+  /** Refuses everybody who waits; running leases are not touched. */
+  close(): void {
+    for (const waiter of [...this.#waiting]) waiter.refuse(new ServiceError("shutting_down"));
+  }
+}
+
+const busy = () => new ServiceError("runner_busy", undefined, { headers: { "retry-after": "1" } });
