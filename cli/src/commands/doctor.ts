@@ -1,0 +1,34 @@
+/** `./svc doctor`: one line per check, with the fix. Changes nothing. */
+import { defineCommand } from "../command.ts";
+import { CHECKS, type Finding } from "../doctor/checks.ts";
+import { INSTANCE_OPTIONS, resolveInstance } from "../instance.ts";
+import { paint, printable } from "../terminal.ts";
+
+const COLOURS = { ok: "green", warn: "yellow", fail: "red" } as const;
+
+export const doctor = defineCommand({
+  usage: "doctor",
+  summary: "Checks this machine and, when it runs, every component. Names what is missing and the fix.",
+  details: "Exit codes: 0 fit; 1 when something would make the service unsafe or unable to run.",
+  options: { json: { doc: "Print the findings as JSON." }, ...INSTANCE_OPTIONS },
+  run: async ({ values }) => {
+    const instance = resolveInstance(values, process.env);
+    const findings: Finding[] = [];
+    for (const check of CHECKS) {
+      const found = await check(instance);
+      findings.push(...found);
+      if (!values.json) for (const finding of found) printFinding(finding);
+    }
+    const failed = findings.filter(({ grade }) => grade === "fail").length;
+    if (values.json) console.log(JSON.stringify(findings, undefined, 2));
+    else console.log(failed === 0 ? "\nFit to run." : `\n${failed} problem${failed === 1 ? "" : "s"}.`);
+    return failed === 0 ? 0 : 1;
+  },
+});
+
+function printFinding({ grade, subject, note, fix }: Finding): void {
+  const mark = paint(process.stdout, COLOURS[grade], grade.padEnd(4));
+  console.log(`${mark}  ${subject.padEnd(17)} ${printable(note)}`);
+  if (fix !== undefined)
+    console.log(`      ${"".padEnd(17)} ${paint(process.stdout, "dim", `fix: ${printable(fix)}`)}`);
+}

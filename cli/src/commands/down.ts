@@ -1,0 +1,23 @@
+/** `./svc down`: ends the background copy of a data folder. */
+import { defineCommand } from "../command.ts";
+import { INSTANCE_OPTIONS, resolveInstance } from "../instance.ts";
+import { stopBackground } from "../supervisor/background.ts";
+import { readStoredState } from "../supervisor/state.ts";
+import { continueAsRoot, isRoot } from "../system/root.ts";
+import { Progress } from "../terminal.ts";
+
+export const down = defineCommand({
+  usage: "down",
+  summary: "Ends what ./svc up -d started, and leaves nothing behind. Files and logs stay.",
+  options: INSTANCE_OPTIONS,
+  run: async ({ values }) => {
+    const instance = resolveInstance(values, process.env);
+    if (readStoredState(instance.runDir) !== undefined && !isRoot()) {
+      const asRoot = await continueAsRoot(process.argv.slice(2), "ending the jail");
+      if (asRoot !== undefined) return asRoot;
+    }
+    const stopped = await new Progress(1).step("Ending everything", () => stopBackground(instance));
+    console.log(stopped ? `Stopped: ${instance.dataDir}` : `Nothing is running on ${instance.dataDir}.`);
+    return 0;
+  },
+});

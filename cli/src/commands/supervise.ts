@@ -1,0 +1,19 @@
+/** The background half of `up -d`: a supervisor until it is told to end. Not for people. */
+import { defineCommand } from "../command.ts";
+import { INSTANCE_OPTIONS, resolveInstance } from "../instance.ts";
+import { Supervisor } from "../supervisor/supervisor.ts";
+
+export const supervise = defineCommand({
+  usage: "supervise",
+  summary: "Runs the supervisor of a background copy.",
+  options: INSTANCE_OPTIONS,
+  run: async ({ values }) => {
+    const supervisor = await Supervisor.start(resolveInstance(values, process.env), process.env, true);
+    await new Promise<void>((resolve) => {
+      for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+        process.on(signal, () => void supervisor.stop().then(resolve));
+      }
+    });
+    return 0;
+  },
+});

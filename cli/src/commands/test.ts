@@ -1,0 +1,68 @@
+/** `./svc test`: installs and builds what the tests need, then runs every check and every test. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { defineCommand } from "../command.ts";
+import { INSTALL_STEPS, install } from "../install/install.ts";
+import { resolveInstance } from "../instance.ts";
+import { continueAsRoot } from "../system/root.ts";
+import { Progress, paint } from "../terminal.ts";
+import { CHECK_NAMES, type Outcome, runCheck, runVitest, VITEST_PROJECTS } from "../testing/suites.ts";
+
+const OPTIONS = {
+  unit: { doc: "Only the unit tests." },
+  live: { doc: "Only the tests with a real jail, Redis and files." },
+  e2e: { doc: "Only the tests that start the whole system." },
+  "packages-dir": {
+    value: "DIR",
+    doc: "Root image and runtimes (SANDBOX_PACKAGES_DIRECTORY; default: .pkgs).",
+  },
+} as const;
+
+export const test = defineCommand({
+  usage: "test [--unit] [--live] [--e2e] [FILTER…] [-- VITEST-ARG…]",
+  summary: "Runs the checks (types, lint, jail, shell) and all tests; the last line counts them.",
+  details: `
+Without a choice everything runs. FILTER picks test files by a part of their path.
+Exit codes: 0 when all passed, else 1.`,
+  options: OPTIONS,
+  run: async ({ values, positionals, rest }) => {
+    const asRoot = await continueAsRoot(process.argv.slice(2), "testing the jail");
+    if (asRoot !== undefined) return asRoot;
+    const env =
+      values["packages-dir"] === undefined
+        ? process.env
+        : { ...process.env, SANDBOX_PACKAGES_DIRECTORY: values["packages-dir"] };
+    const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env);
+    await install("test", instance, new Progress(INSTALL_STEPS));
+    const chosen = VITEST_PROJECTS.filter((project) => values[project]);
+    const vitestArguments = [...positionals, ...rest];
+    const everything = chosen.length === 0 && vitestArguments.length === 0;
+    const outcomes: Outcome[] = [];
+    if (everything) for (const name of CHECK_NAMES) outcomes.push(await runCheck(name));
+    const reports = mkdtempSync(join(tmpdir(), "svc-test-"));
+    try {
+      for (const project of chosen.length > 0 ? chosen : VITEST_PROJECTS) {
+        outcomes.push(await runVitest(project, vitestArguments, join(reports, `${project}.json`)));
+      }
+    } finally {
+      rmSync(reports, { recursive: true });
+    }
+    return summarize(outcomes);
+  },
+});
+
+function summarize(outcomes: readonly Outcome[]): number {
+  console.log("");
+  for (const { name, passed, failed, seconds } of outcomes) {
+    const mark = failed === 0 ? paint(process.stdout, "green", "ok  ") : paint(process.stdout, "red", "FAIL");
+    console.log(
+      `${mark}  ${name.padEnd(24)} ${String(passed).padStart(5)} passed ${String(failed).padStart(4)} failed  ${seconds.toFixed(1)} s`,
+    );
+  }
+  const sum = (pick: (outcome: Outcome) => number) =>
+    outcomes.reduce((total, outcome) => total + pick(outcome), 0);
+  const failed = sum((outcome) => outcome.failed);
+  console.log(`\n${sum((outcome) => outcome.passed)} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+}

@@ -1,0 +1,115 @@
+/** `./svc up`: installs what is missing, starts everything, waits for a canary run, runs the example. */
+import { spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync } from "node:fs";
+import { join } from "node:path";
+import { defineCommand } from "../command.ts";
+import { helloCommand, runExample } from "../example.ts";
+import { INSTALL_STEPS, install } from "../install/install.ts";
+import { INSTANCE_OPTIONS, type Instance, ROOT, resolveInstance } from "../instance.ts";
+import { Problem } from "../problem.ts";
+import { waitReady } from "../readiness.ts";
+import { stopBackground } from "../supervisor/background.ts";
+import { runInForeground } from "../supervisor/foreground.ts";
+import { fileSize, logPath, readFrom } from "../supervisor/logs.ts";
+import { readState, type State } from "../supervisor/state.ts";
+import { sleep } from "../system/process.ts";
+import { continueAsRoot } from "../system/root.ts";
+import { type Note, Progress, paint } from "../terminal.ts";
+
+const READY_TIMEOUT_MS = 60_000;
+const OPTIONS = {
+  detach: { short: "d", doc: "Start in the background; ./svc down ends it." },
+  "no-example": { doc: "Do not run the example at the end." },
+  ...INSTANCE_OPTIONS,
+} as const;
+
+export const up = defineCommand({
+  usage: "up [-d] [--no-example]",
+  summary: "Starts everything on this machine; installs and builds what is missing first.",
+  details: `
+The public API listens on http://127.0.0.1:3112 without authentication, for this machine only.
+Settings are environment variables (docs/configuration.md); they reach the components that know them.
+Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything.`,
+  options: OPTIONS,
+  run: async ({ values, positionals }) => {
+    if (positionals.length > 0)
+      throw new Problem(`unexpected argument ${positionals[0]}`, "See: ./svc up --help", 2);
+    const asRoot = await continueAsRoot(process.argv.slice(2), "the jail");
+    if (asRoot !== undefined) return asRoot;
+    const instance = resolveInstance(values, process.env);
+    const running = readState(instance.runDir);
+    if (running !== undefined) return await sayRunning(running, instance);
+    const example = !values["no-example"];
+    const progress = new Progress(INSTALL_STEPS + (example ? 2 : 1));
+    await install("run", instance, progress);
+    const showReady = async (step: (note: Note) => Promise<void>) => {
+      await progress.step("Starting, until a canary run has passed", step);
+      if (example) await showExample(instance, progress);
+      showAddress(instance, values.detach);
+    };
+    if (!values.detach) return await runInForeground(instance, showReady);
+    await showReady((note) => startInBackground(instance, note));
+    return 0;
+  },
+});
+
+async function sayRunning(state: State, instance: Instance): Promise<number> {
+  await waitReady({ ...instance, url: state.url, ports: state.ports }, READY_TIMEOUT_MS, (line) =>
+    console.error(line),
+  );
+  console.log(`Already running: ${state.url} (pid ${state.supervisor.pid}, data in ${state.dataDir}).`);
+  console.log("./svc down ends it.");
+  return 0;
+}
+
+/** The supervisor as a process of its own. When it does not get ready, it is ended again. */
+async function startInBackground(instance: Instance, note: Note): Promise<void> {
+  mkdirSync(instance.logsDir, { recursive: true, mode: 0o700 });
+  const logFile = logPath(instance.logsDir, "supervisor");
+  const log = openSync(logFile, "a", 0o600);
+  const offset = fileSize(logFile);
+  const args = [
+    join(ROOT, "cli/src/main.ts"),
+    "supervise",
+    ...process.argv.slice(3).filter((word) => !FOREGROUND_ONLY.has(word)),
+  ];
+  const child = spawn(process.execPath, args, { cwd: "/", detached: true, stdio: ["ignore", log, log] });
+  closeSync(log);
+  const exited = new Promise<string>((resolve) => child.once("exit", (code) => resolve(`exit code ${code}`)));
+  child.unref();
+  const started = (async () => {
+    while (readState(instance.runDir) === undefined) await sleep(10);
+    await waitReady(instance, READY_TIMEOUT_MS, note);
+  })();
+  const failed = exited.then((how) => {
+    throw new Problem(`the supervisor ended (${how})`, readFrom(logFile, offset).trim());
+  });
+  try {
+    await Promise.race([started, failed]);
+  } catch (error) {
+    await stopBackground(instance);
+    throw error;
+  }
+}
+
+const FOREGROUND_ONLY = new Set(["-d", "--detach", "--no-example"]);
+
+async function showExample(instance: Instance, progress: Progress): Promise<void> {
+  const example = await progress.step("The example: cli/example/report.py over sales.csv", () =>
+    runExample(instance),
+  );
+  console.log(`\n${example.stdout.trimEnd()}\n`);
+  console.log(`The plot: ${example.plotPath} (the run took ${example.seconds.toFixed(2)} s)\n`);
+  console.log("The same with curl:");
+  for (const { title, command } of example.curl) {
+    console.log(`  ${paint(process.stdout, "dim", `# ${title}`)}\n  ${command}`);
+  }
+}
+
+function showAddress(instance: Instance, background: boolean): void {
+  console.log(
+    `\nReady: ${paint(process.stdout, "green", `${instance.url}/v1`)}  (data and logs in ${instance.dataDir})`,
+  );
+  console.log(`  ${helloCommand(instance.url)}`);
+  console.log(background ? "./svc down ends it." : "Ctrl-C ends it.");
+}

@@ -1,0 +1,183 @@
+/**
+ * The processes of a local copy as data: what each runs, as whom, what it waits for at the start, and the order of the
+ * end. Every process dies with the supervisor (PR_SET_PDEATHSIG, set by setpriv, which then becomes the program).
+ */
+import { spawnSync } from "node:child_process";
+import { rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { VARIABLES } from "@svc/service-kit/config/variables";
+import { componentEnvironment, hasOwnRedis } from "./environment.ts";
+import { REDIS_PROGRAMS } from "./install/packages.ts";
+import { type Instance, ROOT, SERVICES, type Service } from "./instance.ts";
+import { httpAnswers, redisAnswers, socketExists } from "./probes.ts";
+import { Problem } from "./problem.ts";
+import type { Secrets } from "./secrets.ts";
+import { findProgram, isRoot } from "./system/root.ts";
+
+export type ComponentName = Service | "redis" | "jaild";
+
+export interface Component {
+  name: ComponentName;
+  command: readonly string[];
+  env: Record<string, string>;
+  /** Answers undefined when the component takes requests, else what is missing. Called often; never throws. */
+  probe: () => Promise<string | undefined>;
+  /** These must answer before this one is started for the first time. */
+  after: readonly ComponentName[];
+  port?: number;
+  /** Runs under this user id. */
+  uid?: number;
+}
+
+/** Ends first to last; what is on one line ends together. A component outlives those that need it. */
+export const STOP_ORDER: readonly (readonly ComponentName[])[] = [
+  ["api"],
+  ["worker"],
+  ["runner"],
+  ["egress-gateway", "tool-call-server", "file-server"],
+  ["jaild"],
+  ["redis"],
+];
+
+const HEALTH: Record<Service, string> = {
+  api: "/v1/health",
+  worker: "/health",
+  runner: "/health",
+  "file-server": "/health",
+  "tool-call-server": "/health",
+  "egress-gateway": "/health",
+};
+
+export const NODE = join(ROOT, "node_modules/node/bin/node");
+export const JAILD = join(ROOT, "jail/build/jaild");
+
+export interface Setting {
+  instance: Instance;
+  secrets: Secrets;
+  caller: Readonly<Record<string, string | undefined>>;
+  /** User id of the runner, or undefined for the supervisor's own. */
+  runnerUid: number | undefined;
+}
+
+export function componentsOf(setting: Setting): Component[] {
+  const services = SERVICES.map((name) => service(name, setting));
+  const redis = hasOwnRedis(setting.caller) ? [] : [redisServer(setting.instance)];
+  return [...redis, jaild(setting), ...services];
+}
+
+function service(name: Service, { instance, secrets, caller, runnerUid }: Setting): Component {
+  const uid = name === "runner" ? runnerUid : undefined;
+  const port = instance.ports[name];
+  const needs: ComponentName[] = name === "runner" ? ["jaild"] : hasOwnRedis(caller) ? [] : ["redis"];
+  const main = join(ROOT, "services", name, "src/main.ts");
+  return {
+    name,
+    command: [...dyingWithUs("KILL", uid), NODE, main],
+    env: componentEnvironment(name, instance, secrets, caller),
+    probe: () => httpAnswers(`http://127.0.0.1:${port}${HEALTH[name]}`),
+    after: needs,
+    port,
+    ...(uid === undefined ? {} : { uid }),
+  };
+}
+
+function jaild({ instance, caller, runnerUid }: Setting): Component {
+  const size = (
+    name: "SANDBOX_WORKSPACE_MAX_BYTES" | "SANDBOX_TMP_MAX_BYTES" | "SANDBOX_MAX_CONCURRENT_JOBS",
+  ) => {
+    const variable = VARIABLES[name];
+    return String(caller[name] ? variable.parse(caller[name]) : variable.fallback);
+  };
+  const options: Record<string, string> = {
+    root: join(instance.packagesDir, "rootfs"),
+    socket: instance.jailSocket,
+    "socket-uid": String(runnerUid ?? 0),
+    "socket-mode": "0600",
+    slots: size("SANDBOX_MAX_CONCURRENT_JOBS"),
+    "uid-base": String(instance.jobUidBase),
+    "gid-base": String(instance.jobGidBase),
+    cgroup: instance.cgroup,
+    "workspace-bytes": size("SANDBOX_WORKSPACE_MAX_BYTES"),
+    "tmp-bytes": size("SANDBOX_TMP_MAX_BYTES"),
+  };
+  const list = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  return {
+    name: "jaild",
+    command: [...dyingWithUs("TERM"), JAILD, ...list],
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
+    probe: () => socketExists(instance.jailSocket),
+    after: [],
+  };
+}
+
+/** Called through a link of the right name, because the name decides what the program does. */
+function redisServer(instance: Instance): Component {
+  const program = redisProgram();
+  if (program === undefined) throw new Problem("no Redis server is installed", "Run: ./svc doctor");
+  const called = join(instance.runDir, "redis-server");
+  rmSync(called, { force: true });
+  symlinkSync(program, called);
+  const options: Record<string, string> = {
+    port: "0",
+    unixsocket: instance.redisSocket,
+    unixsocketperm: "700",
+    dir: join(instance.dataDir, "redis"),
+    appendonly: "yes",
+    appendfsync: "everysec",
+    save: "",
+    "maxmemory-policy": "noeviction",
+    daemonize: "no",
+  };
+  const list = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  return {
+    name: "redis",
+    command: [...dyingWithUs("TERM"), called, ...list],
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" },
+    probe: () => redisAnswers(instance.redisSocket),
+    after: [],
+  };
+}
+
+export function redisProgram(): string | undefined {
+  return REDIS_PROGRAMS.map(findProgram).find((path) => path !== undefined);
+}
+
+/** setpriv becomes the program that follows; the signal comes when the supervisor is gone, however it went. */
+function dyingWithUs(signal: "KILL" | "TERM", uid?: number): string[] {
+  const unprivileged =
+    uid === undefined
+      ? []
+      : [
+          `--reuid=${uid}`,
+          `--regid=${uid}`,
+          "--clear-groups",
+          "--no-new-privs",
+          "--inh-caps=-all",
+          "--bounding-set=-all",
+        ];
+  return ["/usr/bin/setpriv", "--pdeathsig", signal, ...unprivileged, "--"];
+}
+
+/**
+ * The user id of the runner: the one below the slots' when this process is root and that user can read the program and
+ * reach the sockets; else undefined, and the runner runs as the caller.
+ */
+export function runnerUidFor(instance: Instance): number | undefined {
+  if (!isRoot()) return undefined;
+  const uid = instance.jobUidBase - 1;
+  const files = [
+    join(ROOT, "services/runner/src/main.ts"),
+    NODE,
+    join(instance.packagesDir, "runtimes.json"),
+  ];
+  const script = 'for f; do test -r "$f" || exit 1; done; cd "$RUN"';
+  const probe = spawnSync(
+    "/usr/bin/setpriv",
+    [...dyingWithUs("KILL", uid).slice(1), "/bin/sh", "-c", script, "sh", ...files],
+    {
+      env: { RUN: instance.runDir },
+      stdio: "ignore",
+    },
+  );
+  return probe.status === 0 ? uid : undefined;
+}

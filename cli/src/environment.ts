@@ -1,0 +1,83 @@
+/**
+ * The environment of each component: the documented variables that the caller set, the addresses of this copy, and only
+ * the secrets that the component needs. Nothing else of the caller's environment reaches a component. Pure.
+ */
+import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
+import type { Instance, Service } from "./instance.ts";
+import type { Secrets } from "./secrets.ts";
+
+/** Who gets which confidential variable. A variable that is not named here is not confidential and goes to all. */
+export const HOLDERS: Partial<Record<VariableName, readonly Service[]>> = {
+  SVC_INTERNAL_SERVICE_TOKEN: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
+  SVC_CONTINUATION_SECRET: ["api"],
+  SVC_EGRESS_GRANT_SECRET: ["egress-gateway"],
+  SVC_EGRESS_GRANT_SECRET_PREVIOUS: ["egress-gateway"],
+  SVC_EXECUTION_MANIFEST_PRIVATE_KEY: ["worker"],
+  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: ["runner"],
+  SVC_METRICS_TOKEN: ["api", "worker", "runner", "egress-gateway", "file-server", "tool-call-server"],
+  S3_ACCESS_KEY: ["file-server"],
+  S3_SECRET_KEY: ["file-server"],
+  S3_SESSION_TOKEN: ["file-server"],
+  REDIS_URL: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
+  REDIS_USERNAME: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
+  REDIS_PASSWORD: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** True when the caller brings a Redis of his own. */
+export function hasOwnRedis(caller: Environment): boolean {
+  return Boolean(caller.REDIS_URL || caller.REDIS_HOST);
+}
+
+export function componentEnvironment(
+  service: Service,
+  instance: Instance,
+  secrets: Secrets,
+  caller: Environment,
+): Record<string, string> {
+  const { ports } = instance;
+  const local = (name: Service) => `http://127.0.0.1:${ports[name]}`;
+  const values: Environment = {
+    SERVICE_HOST: "127.0.0.1",
+    FILE_SERVER_HOST: "127.0.0.1",
+    STORAGE_DRIVER: "fs",
+    ...secrets,
+    ...(hasOwnRedis(caller) ? {} : { REDIS_URL: `unix://${encodeURI(instance.redisSocket)}` }),
+    ...pick(caller),
+    LOCAL_MODE: "true",
+    STORAGE_DIR: caller.STORAGE_DIR || `${instance.dataDir}/objects`,
+    SVC_DATA_DIR: instance.dataDir,
+    SANDBOX_PACKAGES_DIRECTORY: instance.packagesDir,
+    SANDBOX_JAIL_SOCKET: instance.jailSocket,
+    SANDBOX_JOB_UID_BASE: String(instance.jobUidBase),
+    SANDBOX_JOB_GID_BASE: String(instance.jobGidBase),
+    SERVICE_PORT: String(ports.api),
+    WORKER_HEALTH_PORT: String(ports.worker),
+    PORT: String(ports.runner),
+    FILE_SERVER_PORT: String(ports["file-server"]),
+    TOOL_CALL_SERVER_PORT: String(ports["tool-call-server"]),
+    EGRESS_GATEWAY_PORT: String(ports["egress-gateway"]),
+    FILE_SERVER_URL: local("file-server"),
+    TOOL_CALL_SERVER_URL: local("tool-call-server"),
+    EGRESS_GATEWAY_URL: local("egress-gateway"),
+    SANDBOX_ENDPOINT: local("runner"),
+    SANDBOX_FORWARD_TARGET: `127.0.0.1:${ports["egress-gateway"]}`,
+  };
+  const environment: Record<string, string> = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
+  for (const [name, value] of Object.entries(values)) {
+    const holders = HOLDERS[name as VariableName];
+    if (value !== undefined && (holders === undefined || holders.includes(service)))
+      environment[name] = value;
+  }
+  return environment;
+}
+
+/** What the caller set of our variables; unknown `SVC_` names too, so that the components can refuse them by name. */
+function pick(caller: Environment): Record<string, string> {
+  const picked: Record<string, string> = {};
+  for (const [name, value] of Object.entries(caller)) {
+    if (value && (Object.hasOwn(VARIABLES, name) || name.startsWith("SVC_"))) picked[name] = value;
+  }
+  return picked;
+}

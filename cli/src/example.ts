@@ -1,0 +1,79 @@
+/**
+ * The example that `up` ends with: a CSV goes in; a table on stdout and a picture come out, all through the public API.
+ * The same requests are then shown as curl commands that work as they stand.
+ */
+import { openAsBlob } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { Client } from "./client.ts";
+import { type Instance, ROOT } from "./instance.ts";
+import { Problem } from "./problem.ts";
+
+const FOLDER = join(ROOT, "cli/example");
+const INPUT = "sales.csv";
+const PROGRAM = "report.py";
+const OUTPUT = "plot.png";
+
+export interface ExampleResult {
+  stdout: string;
+  plotPath: string;
+  seconds: number;
+  curl: { title: string; command: string }[];
+}
+
+export async function runExample(instance: Instance): Promise<ExampleResult> {
+  const client = new Client(instance.url);
+  const [input] = await client.upload([{ name: INPUT, content: await openAsBlob(join(FOLDER, INPUT)) }]);
+  if (input === undefined) throw new Problem("the upload of the example was answered without a file");
+  const request = {
+    lang: "py",
+    code: await readFile(join(FOLDER, PROGRAM), "utf8"),
+    files: [{ id: input.id, storage_session_id: input.storage_session_id, name: INPUT }],
+  };
+  const start = performance.now();
+  const result = await client.exec(request);
+  const seconds = (performance.now() - start) / 1000;
+  const plot = result.files.find((file) => file.name === OUTPUT);
+  if (result.code !== 0 || plot === undefined) {
+    throw new Problem(`the example ended with exit code ${result.code}`, `${result.stdout}${result.stderr}`);
+  }
+  const folder = join(instance.dataDir, "example");
+  await mkdir(folder, { recursive: true });
+  const plotPath = join(folder, OUTPUT);
+  const requestPath = join(folder, "request.json");
+  await writeFile(plotPath, await client.download(plot));
+  await writeFile(requestPath, `${JSON.stringify(request, undefined, 2)}\n`);
+  return { stdout: result.stdout, plotPath, seconds, curl: curlCommands(instance.url, requestPath, plot) };
+}
+
+function curlCommands(
+  url: string,
+  requestPath: string,
+  plot: { id: string; storage_session_id: string },
+): ExampleResult["curl"] {
+  const json = "-H 'Content-Type: application/json'";
+  return [
+    { title: "say hello", command: helloCommand(url) },
+    { title: "upload the CSV", command: `curl -s ${url}/v1/upload -F file=@${quoted(join(FOLDER, INPUT))}` },
+    {
+      title: "run the example (program and file ids)",
+      command: `curl -s ${url}/v1/exec ${json} -d @${quoted(requestPath)}`,
+    },
+    {
+      title: "download the plot",
+      command: `curl -s -o plot.png ${url}/v1/download/${plot.storage_session_id}/${plot.id}`,
+    },
+  ];
+}
+
+/** The one request that the README shows. */
+export function helloCommand(url: string): string {
+  return `curl -s ${url}/v1/exec -H 'Content-Type: application/json' -d '{"lang":"py","code":"print(6*7)"}'`;
+}
+
+/** Relative when that is shorter to read and typed from the same folder. */
+function quoted(path: string): string {
+  const near = relative(process.cwd(), path);
+  const shown = near.startsWith("..") ? path : near;
+  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,81 @@
+/** The Debian packages that this repository uses, as data, and their installation. */
+import { existsSync, readFileSync } from "node:fs";
+import { Problem } from "../problem.ts";
+import { findProgram, isRoot } from "../system/root.ts";
+import { mustRun, shown } from "../system/run.ts";
+import type { Note } from "../terminal.ts";
+
+/**
+ * Programs that are a Redis or Valkey server. Debian's redis-check-rdb is the server's own program under another name:
+ * called as redis-server it serves.
+ */
+export const REDIS_PROGRAMS = ["redis-server", "valkey-server", "redis-check-rdb"] as const;
+
+interface DebianPackage {
+  name: string;
+  why: string;
+  /** The package is there when one of these programs or files is. */
+  provides: readonly string[];
+}
+
+const RUN: readonly DebianPackage[] = [
+  { name: "gcc", why: "builds the jail", provides: ["gcc"] },
+  { name: "libc6-dev", why: "builds the jail", provides: ["/usr/include/stdio.h"] },
+  { name: "make", why: "builds the jail", provides: ["make"] },
+  { name: "pkg-config", why: "builds the jail", provides: ["pkg-config"] },
+  { name: "libseccomp-dev", why: "builds the jail", provides: ["/usr/include/seccomp.h"] },
+  { name: "mmdebstrap", why: "builds the root image of the jails", provides: ["mmdebstrap"] },
+  // Holds the server program without the system service that the package redis-server would start on port 6379.
+  { name: "redis-tools", why: "job queue and shared state", provides: REDIS_PROGRAMS },
+];
+
+const TEST: readonly DebianPackage[] = [
+  { name: "shellcheck", why: "checks the shell scripts", provides: ["shellcheck"] },
+  { name: "curl", why: "tries the printed commands", provides: ["curl"] },
+];
+
+export type Purpose = "run" | "test";
+
+export function missingPackages(purpose: Purpose): DebianPackage[] {
+  const wanted = purpose === "run" ? RUN : [...RUN, ...TEST];
+  return wanted.filter(
+    ({ provides }) => !provides.some((item) => (item.startsWith("/") ? existsSync(item) : findProgram(item))),
+  );
+}
+
+export function installCommands(packages: readonly DebianPackage[]): string[][] {
+  const install = [
+    "apt-get",
+    "install",
+    "-y",
+    "--no-install-recommends",
+    ...packages.map(({ name }) => name),
+  ];
+  return [["apt-get", "update"], install];
+}
+
+export async function installPackages(packages: readonly DebianPackage[], note: Note): Promise<void> {
+  const commands = installCommands(packages);
+  const typed = commands.map(shown).join(" && ");
+  if (findProgram("apt-get") === undefined) {
+    const list = packages.map(({ name, why }) => `  ${name}: ${why}`).join("\n");
+    throw new Problem("programs are missing, and this system has no apt-get to install them", list);
+  }
+  if (!isRoot()) throw new Problem("Debian packages are missing", `As root, run: ${typed}`);
+  for (const { name, why } of packages) note(`will install ${name} (${why})`);
+  note(typed);
+  for (const command of commands) {
+    await mustRun(["env", "DEBIAN_FRONTEND=noninteractive", ...command], command.slice(0, 2).join(" "), {
+      onLine: (line) => /^(Get|Unpacking|Setting up|E:)/.test(line) && note(line),
+    });
+  }
+}
+
+/** `Debian GNU/Linux 12 (bookworm)` */
+export function systemName(): string {
+  try {
+    return /^PRETTY_NAME="?(.*?)"?$/m.exec(readFileSync("/etc/os-release", "utf8"))?.[1] ?? "unknown Linux";
+  } catch {
+    return "unknown Linux";
+  }
+}

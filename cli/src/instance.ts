@@ -1,0 +1,138 @@
+/**
+ * Where one copy of the system lives: folders, ports, names. Derived from options and the documented variables alone,
+ * so that every command finds the same copy. Two copies differ by data folder and ports; the name of their cgroups and
+ * their user ids follow from the data folder.
+ */
+import { createHash } from "node:crypto";
+import { realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Options, Values } from "./options.ts";
+import { wholeNumber } from "./options.ts";
+import { Problem } from "./problem.ts";
+
+export const ROOT = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
+
+export const SERVICES = [
+  "api",
+  "worker",
+  "runner",
+  "file-server",
+  "tool-call-server",
+  "egress-gateway",
+] as const;
+export type Service = (typeof SERVICES)[number];
+
+/** The variable and the default of each port. */
+export const PORTS: Record<Service, readonly [variable: string, port: number]> = {
+  api: ["SERVICE_PORT", 3112],
+  worker: ["WORKER_HEALTH_PORT", 3113],
+  runner: ["PORT", 2000],
+  "file-server": ["FILE_SERVER_PORT", 3000],
+  "tool-call-server": ["TOOL_CALL_SERVER_PORT", 3033],
+  "egress-gateway": ["EGRESS_GATEWAY_PORT", 3190],
+};
+
+export const INSTANCE_OPTIONS = {
+  "data-dir": {
+    value: "DIR",
+    doc: "Folder of objects, logs, secrets and sockets (SVC_DATA_DIR; default: data).",
+  },
+  "port-offset": { value: "N", doc: "Added to every port, so that two copies run side by side." },
+} as const satisfies Options;
+
+export interface Instance {
+  dataDir: string;
+  runDir: string;
+  logsDir: string;
+  packagesDir: string;
+  ports: Record<Service, number>;
+  /** Address of the public API as seen from this machine. */
+  url: string;
+  /** Name of the cgroup under which all jails of this copy live. */
+  cgroup: string;
+  jobUidBase: number;
+  jobGidBase: number;
+  redisSocket: string;
+  jailSocket: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export function resolveInstance(values: Values<typeof INSTANCE_OPTIONS>, env: Environment): Instance {
+  const offset =
+    values["port-offset"] === undefined ? 0 : wholeNumber("port-offset", values["port-offset"], 0, 60_000);
+  const dataDir = realPath(resolve(values["data-dir"] ?? (env.SVC_DATA_DIR || join(ROOT, "data"))));
+  const digest = createHash("sha256").update(dataDir).digest();
+  const uidBase = UID_AREA + digest.readUInt16BE(4) * UIDS_PER_COPY;
+  const runDir = join(dataDir, "run");
+  const ports = portsFrom(env, offset);
+  return {
+    dataDir,
+    runDir,
+    logsDir: join(dataDir, "logs"),
+    packagesDir: realPath(resolve(env.SANDBOX_PACKAGES_DIRECTORY || join(ROOT, ".pkgs"))),
+    ports,
+    url: `http://127.0.0.1:${ports.api}`,
+    cgroup: `svc-${digest.toString("hex").slice(0, 8)}`,
+    jobUidBase: idFrom(env, "SANDBOX_JOB_UID_BASE", uidBase),
+    jobGidBase: idFrom(env, "SANDBOX_JOB_GID_BASE", uidBase),
+    redisSocket: socketPath(runDir, "redis.sock"),
+    jailSocket: socketPath(runDir, "jaild.sock"),
+  };
+}
+
+/** Far above the ids of users, of their sub-ids and of container hosts' first ranges; the runner has the id below the base. */
+const UID_AREA = 200_000_000;
+const UIDS_PER_COPY = 1024;
+
+function portsFrom(env: Environment, offset: number): Record<Service, number> {
+  const ports = {} as Record<Service, number>;
+  const owners = new Map<number, string>();
+  for (const service of SERVICES) {
+    const [variable, fallback] = PORTS[service];
+    const text = env[variable] || String(fallback);
+    const port = /^\d{1,5}$/.test(text) ? Number(text) + offset : Number.NaN;
+    if (!(port >= 1 && port <= 65_535)) {
+      throw new Problem(
+        `${variable} is not a port from 1 to 65535${offset ? ` with offset ${offset}` : ""}: ${text}`,
+      );
+    }
+    const other = owners.get(port);
+    if (other !== undefined) throw new Problem(`${other} and ${variable} are both port ${port}`);
+    owners.set(port, variable);
+    ports[service] = port;
+  }
+  return ports;
+}
+
+function idFrom(env: Environment, variable: string, derived: number): number {
+  const text = env[variable];
+  if (text === undefined || text === "") return derived;
+  const id = /^\d{1,10}$/.test(text) ? Number(text) : 0;
+  if (id < 1000 || id > 4_000_000_000)
+    throw new Problem(`${variable} must be a number from 1000 to 4000000000`);
+  return id;
+}
+
+/** The kernel's limit for the path of a unix socket, without the final NUL. */
+const MAX_SOCKET_PATH = 107;
+
+function socketPath(runDir: string, name: string): string {
+  const path = join(runDir, name);
+  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return path;
+  throw new Problem(
+    `the data folder's path is too long for a unix socket: ${path}`,
+    "Choose a shorter one with --data-dir DIR or SVC_DATA_DIR.",
+  );
+}
+
+/** The path without links, also of something that does not exist yet. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || path === "/") throw error;
+    return join(realPath(dirname(path)), basename(path));
+  }
+}

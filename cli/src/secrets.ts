@@ -1,0 +1,61 @@
+/**
+ * Secrets of a local copy: made once, kept in <data>/secrets.env with mode 0600, read back ever after. Only the
+ * supervisor calls this, under its lock. A value that the caller's environment sets wins over the file.
+ */
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { chmodSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Problem } from "./problem.ts";
+
+const RANDOM = ["SVC_INTERNAL_SERVICE_TOKEN", "SVC_EGRESS_GRANT_SECRET", "SVC_CONTINUATION_SECRET"] as const;
+const PRIVATE_KEY = "SVC_EXECUTION_MANIFEST_PRIVATE_KEY";
+const PUBLIC_KEY = "SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY";
+
+export const SECRET_NAMES = [...RANDOM, PRIVATE_KEY, PUBLIC_KEY] as const;
+export type SecretName = (typeof SECRET_NAMES)[number];
+export type Secrets = Record<SecretName, string>;
+
+const SECRET_BYTES = 32;
+
+export function loadSecrets(dataDir: string): Secrets {
+  const path = join(dataDir, "secrets.env");
+  const stored = existsSync(path) ? parse(path) : {};
+  const secrets = { ...fresh(stored), ...stored };
+  if (SECRET_NAMES.some((name) => stored[name] === undefined)) store(path, secrets);
+  return secrets;
+}
+
+function parse(path: string): Partial<Secrets> {
+  if ((statSync(path).mode & 0o077) !== 0) {
+    throw new Problem(`${path} can be read by others`, `Run: chmod 600 ${path}`);
+  }
+  const secrets: Partial<Secrets> = {};
+  for (const line of readFileSync(path, "utf8").split("\n")) {
+    const equals = line.indexOf("=");
+    const name = SECRET_NAMES.find((candidate) => candidate === line.slice(0, equals).trim());
+    if (name !== undefined) secrets[name] = line.slice(equals + 1).trim();
+  }
+  return secrets;
+}
+
+/** What is missing in the file. The two keys belong together: when one is missing both are new. */
+function fresh(stored: Partial<Secrets>): Secrets {
+  const random = Object.fromEntries(RANDOM.map((name) => [name, randomBytes(SECRET_BYTES).toString("hex")]));
+  if (stored[PRIVATE_KEY] === undefined || stored[PUBLIC_KEY] === undefined) {
+    delete stored[PRIVATE_KEY];
+    delete stored[PUBLIC_KEY];
+  }
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519", {
+    privateKeyEncoding: { type: "pkcs8", format: "der" },
+    publicKeyEncoding: { type: "spki", format: "der" },
+  });
+  const keys = { [PRIVATE_KEY]: privateKey.toString("base64"), [PUBLIC_KEY]: publicKey.toString("base64") };
+  return { ...random, ...keys } as Secrets;
+}
+
+function store(path: string, secrets: Secrets): void {
+  const lines = SECRET_NAMES.map((name) => `${name}=${secrets[name]}\n`);
+  writeFileSync(`${path}.new`, lines.join(""), { mode: 0o600 });
+  chmodSync(`${path}.new`, 0o600);
+  renameSync(`${path}.new`, path);
+}

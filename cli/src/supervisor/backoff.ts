@@ -1,0 +1,16 @@
+/** How long to wait before a component is started again: doubling, and back to the start after a healthy while. Pure. */
+const FIRST_MS = 200;
+const LONGEST_MS = 5000;
+const HEALTHY_AFTER_MS = 30_000;
+
+export class Backoff {
+  #next = FIRST_MS;
+
+  /** The delay after a life of `livedMs`. */
+  delay(livedMs: number): number {
+    if (livedMs >= HEALTHY_AFTER_MS) this.#next = FIRST_MS;
+    const delay = this.#next;
+    this.#next = Math.min(this.#next * 2, LONGEST_MS);
+    return delay;
+  }
+}

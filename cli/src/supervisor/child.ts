@@ -1,0 +1,119 @@
+/**
+ * One component as a process: started, started again when it dies, ended on request. Its output goes straight to its log
+ * file. It runs in a session of its own, so that Ctrl-C in a terminal reaches the supervisor only.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Component } from "../components.ts";
+import { identify, type ProcessIdentity } from "../system/process.ts";
+import { Backoff } from "./backoff.ts";
+import { logPath } from "./logs.ts";
+import type { ComponentState } from "./state.ts";
+
+export interface ChildEvents {
+  /** The state has changed. */
+  changed: () => void;
+  /** The process ended though nobody asked it to. */
+  died: (name: string, how: string, restartInMs: number) => void;
+}
+
+export class Child {
+  readonly component: Component;
+  readonly #dirs: { runDir: string; logsDir: string };
+  readonly #events: ChildEvents;
+  readonly #backoff = new Backoff();
+  #process: ChildProcess | undefined;
+  #identity: ProcessIdentity | undefined;
+  #startedAt = 0;
+  #restartTimer: NodeJS.Timeout | undefined;
+  #restarts = 0;
+  #lastExit: string | undefined;
+  #stopping = false;
+
+  constructor(component: Component, dirs: { runDir: string; logsDir: string }, events: ChildEvents) {
+    this.component = component;
+    this.#dirs = dirs;
+    this.#events = events;
+  }
+
+  get state(): ComponentState {
+    return {
+      name: this.component.name,
+      restarts: this.#restarts,
+      ...(this.#identity === undefined
+        ? {}
+        : { process: this.#identity, startedAt: new Date(this.#startedAt).toISOString() }),
+      ...(this.#lastExit === undefined ? {} : { lastExit: this.#lastExit }),
+    };
+  }
+
+  start(): void {
+    if (this.#stopping || this.#process !== undefined) return;
+    const { command, env, name } = this.component;
+    const log = openSync(logPath(this.#dirs.logsDir, name), "a", 0o600);
+    const child = spawn(command[0] ?? "", command.slice(1), {
+      cwd: "/",
+      env,
+      detached: true,
+      stdio: ["ignore", log, log],
+    });
+    closeSync(log);
+    this.#process = child;
+    this.#startedAt = Date.now();
+    if (child.pid !== undefined) {
+      this.#identity = identify(child.pid);
+      writeFileSync(this.#pidFile, `${child.pid}\n`);
+    }
+    child.once("error", (error) => this.#ended(error.message));
+    child.once("exit", (code, signal) =>
+      this.#ended(signal === null ? `exit code ${code}` : `signal ${signal}`),
+    );
+    this.#events.changed();
+  }
+
+  #ended(how: string): void {
+    if (this.#process === undefined) return;
+    this.#process = undefined;
+    this.#identity = undefined;
+    this.#lastExit = how;
+    rmSync(this.#pidFile, { force: true });
+    if (!this.#stopping) {
+      const delay = this.#backoff.delay(Date.now() - this.#startedAt);
+      this.#restarts++;
+      this.#restartTimer = setTimeout(() => this.start(), delay);
+      this.#events.died(this.component.name, how, delay);
+    }
+    this.#events.changed();
+  }
+
+  /** Ends the process and all starts to come. SIGKILL after the grace time. Answers false when that was needed. */
+  async stop(graceMs: number): Promise<boolean> {
+    this.#stopping = true;
+    clearTimeout(this.#restartTimer);
+    const child = this.#process;
+    if (child === undefined) return true;
+    return new Promise((resolve) => {
+      let graceful = true;
+      const timer = setTimeout(() => {
+        graceful = false;
+        child.kill("SIGKILL");
+      }, graceMs);
+      child.once("exit", () => {
+        clearTimeout(timer);
+        resolve(graceful);
+      });
+      child.kill("SIGTERM");
+    });
+  }
+
+  kill(): void {
+    this.#stopping = true;
+    clearTimeout(this.#restartTimer);
+    this.#process?.kill("SIGKILL");
+  }
+
+  get #pidFile(): string {
+    return join(this.#dirs.runDir, `${this.component.name}.pid`);
+  }
+}

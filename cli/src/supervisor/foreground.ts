@@ -1,0 +1,67 @@
+/**
+ * A supervisor in the foreground: warnings of all components are shown as they come. The first Ctrl-C ends everything in
+ * order, the second at once.
+ */
+import type { Instance } from "../instance.ts";
+import { waitReady } from "../readiness.ts";
+import { type Note, paint, printable } from "../terminal.ts";
+import { fileSize, logPath, readFrom, readLine } from "./logs.ts";
+import { Supervisor } from "./supervisor.ts";
+
+const READY_TIMEOUT_MS = 60_000;
+const FOLLOW_EVERY_MS = 250;
+const WARN = 40;
+
+/** `whenStarted` shows what comes before the wait; it is given the step that waits until the system is ready. */
+export async function runInForeground(
+  instance: Instance,
+  whenStarted: (ready: (note: Note) => Promise<void>) => Promise<void>,
+): Promise<number> {
+  const supervisor = await Supervisor.start(instance, process.env, false);
+  const stopped = new Promise<number>((resolve) => {
+    let signals = 0;
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+      process.on(signal, () => {
+        if (++signals > 1) return supervisor.kill();
+        console.error("\nEnding everything …");
+        void supervisor.stop().then(() => resolve(signal === "SIGINT" ? 130 : 0));
+      });
+    }
+  });
+  const follow = followWarnings(instance, supervisor);
+  try {
+    const started = whenStarted((note) => waitReady(instance, READY_TIMEOUT_MS, note));
+    const outcome = await Promise.race([started, stopped]);
+    if (typeof outcome === "number") return outcome;
+    return await stopped;
+  } finally {
+    clearInterval(follow);
+    await supervisor.stop();
+  }
+}
+
+/** Prints what the components log as a warning or worse, from now on. */
+function followWarnings(instance: Instance, supervisor: Supervisor): NodeJS.Timeout {
+  const offsets = new Map<string, number>();
+  const names = [...supervisor.state.components.map(({ name }) => name), "supervisor"];
+  const read = (name: string): string => {
+    const path = logPath(instance.logsDir, name);
+    const seen = offsets.get(name) ?? 0;
+    const offset = seen > fileSize(path) ? 0 : seen;
+    const text = readFrom(path, offset);
+    const complete = text.slice(0, text.lastIndexOf("\n") + 1);
+    offsets.set(name, offset + Buffer.byteLength(complete));
+    return complete;
+  };
+  for (const name of names) read(name);
+  return setInterval(() => {
+    for (const name of names) {
+      for (const line of read(name).split("\n")) {
+        const { level, text } = readLine(line);
+        if (level < WARN) continue;
+        const label = paint(process.stderr, level > WARN ? "red" : "yellow", name);
+        console.error(`${label} ${printable(text)}`);
+      }
+    }
+  }, FOLLOW_EVERY_MS);
+}

@@ -1,0 +1,89 @@
+/**
+ * Log files of the components. Each process appends to its own file directly, so the supervisor costs nothing per line.
+ * A file over 20 MB is copied to <name>.log.1 and emptied: a line written in that moment may be lost.
+ */
+import { closeSync, copyFileSync, fstatSync, openSync, readSync, statSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+
+const ROTATE_BYTES = 20 * 2 ** 20;
+
+export function logPath(logsDir: string, name: string): string {
+  return join(logsDir, `${name}.log`);
+}
+
+/** Bytes in a file; 0 when there is none. */
+export function fileSize(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+export function rotateLog(path: string, limit = ROTATE_BYTES): boolean {
+  if (fileSize(path) <= limit) return false;
+  copyFileSync(path, `${path}.1`);
+  truncateSync(path, 0);
+  return true;
+}
+
+const TAIL_BYTES = 64 * 1024;
+
+/** The last lines of a log, formatted for a person; empty when there is none. */
+export function tailOf(path: string, lines: number): string[] {
+  const text = readFrom(path, -TAIL_BYTES);
+  return text.split("\n").filter(Boolean).slice(-lines).map(formatLine);
+}
+
+/** Text of a file from an offset on; a negative offset counts from the end. Empty when there is no such file. */
+export function readFrom(path: string, offset: number): string {
+  let fd: number;
+  try {
+    fd = openSync(path, "r");
+  } catch {
+    return "";
+  }
+  try {
+    const { size } = fstatSync(fd);
+    const start = offset < 0 ? Math.max(0, size + offset) : offset;
+    const buffer = Buffer.alloc(Math.max(0, size - start));
+    return buffer.toString("utf8", 0, readSync(fd, buffer, 0, buffer.length, start));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+export interface LogLine {
+  level: number;
+  text: string;
+}
+
+const LEVELS: Record<number, string> = {
+  10: "trace",
+  20: "debug",
+  30: "info",
+  40: "warn",
+  50: "error",
+  60: "fatal",
+};
+
+/** Reads one line: JSON as the components write it, or plain text (level 0) as Redis does. */
+export function readLine(line: string): LogLine {
+  try {
+    const {
+      level,
+      time,
+      msg,
+      name: _name,
+      instance: _instance,
+      ...rest
+    } = JSON.parse(line) as Record<string, unknown>;
+    if (typeof level !== "number") return { level: 0, text: line };
+    const clock =
+      typeof time === "string" || typeof time === "number" ? new Date(time).toISOString().slice(11, 23) : "";
+    const details = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : "";
+    return { level, text: `${clock} ${LEVELS[level] ?? level} ${msg ?? ""}${details}` };
+  } catch {
+    return { level: 0, text: line };
+  }
+}
+
+export function formatLine(line: string): string {
+  return readLine(line).text;
+}

@@ -1,0 +1,58 @@
+/**
+ * What is running, for the other commands: <data>/run/state.json, replaced whole by the supervisor alone. A state whose
+ * supervisor is gone counts as no state.
+ */
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ComponentName } from "../components.ts";
+import type { Service } from "../instance.ts";
+import { isAlive, type ProcessIdentity } from "../system/process.ts";
+
+export interface ComponentState {
+  name: ComponentName;
+  /** Absent while the component waits for its next start. */
+  process?: ProcessIdentity;
+  startedAt?: string;
+  restarts: number;
+  lastExit?: string;
+}
+
+export interface State {
+  version: 1;
+  supervisor: ProcessIdentity;
+  phase: "starting" | "running" | "stopping";
+  background: boolean;
+  startedAt: string;
+  url: string;
+  dataDir: string;
+  ports: Record<Service, number>;
+  cgroup: string;
+  runnerUid?: number;
+  components: ComponentState[];
+}
+
+export function writeState(runDir: string, state: State): void {
+  const path = join(runDir, "state.json");
+  writeFileSync(`${path}.new`, `${JSON.stringify(state, undefined, 2)}\n`, { mode: 0o644 });
+  renameSync(`${path}.new`, path);
+}
+
+export function removeState(runDir: string): void {
+  rmSync(join(runDir, "state.json"), { force: true });
+}
+
+/** The state as it was left, whether or not anything of it still runs. */
+export function readStoredState(runDir: string): State | undefined {
+  try {
+    const state = JSON.parse(readFileSync(join(runDir, "state.json"), "utf8")) as State;
+    return state.version === 1 ? state : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The state of a live supervisor. */
+export function readState(runDir: string): State | undefined {
+  const state = readStoredState(runDir);
+  return state !== undefined && isAlive(state.supervisor) ? state : undefined;
+}

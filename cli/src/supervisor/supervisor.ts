@@ -1,0 +1,193 @@
+/**
+ * Keeps a local copy running: starts its components (in parallel where they do not need each other), starts again what
+ * died, and ends everything in order. Exactly one per data folder (lock.ts). When this process is killed, the kernel ends
+ * the components too; what they left is removed at the next start.
+ */
+import { appendFileSync, chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import type { Server } from "node:net";
+import { join } from "node:path";
+import { type Component, type ComponentName, componentsOf, runnerUidFor, STOP_ORDER } from "../components.ts";
+import { type Instance, PORTS, SERVICES } from "../instance.ts";
+import { Problem } from "../problem.ts";
+import { loadSecrets } from "../secrets.ts";
+import { removeCgroups } from "../system/cgroups.ts";
+import { listenerOf, portIsFree } from "../system/ports.ts";
+import { identify, sleep } from "../system/process.ts";
+import { isRoot } from "../system/root.ts";
+import { Child } from "./child.ts";
+import { takeLock } from "./lock.ts";
+import { logPath, rotateLog } from "./logs.ts";
+import { removeState, type State, writeState } from "./state.ts";
+
+const PROBE_EVERY_MS = 15;
+const ROTATE_EVERY_MS = 5000;
+const STOP_MARGIN_MS = 5000;
+const DEFAULT_GRACE_MS = 30_000;
+
+export class AlreadyRunning extends Problem {}
+
+export class Supervisor {
+  readonly #instance: Instance;
+  readonly #lock: Server;
+  readonly #children: Map<ComponentName, Child>;
+  readonly #state: State;
+  readonly #graceMs: number;
+  readonly #rotation: NodeJS.Timeout;
+  #stopped: Promise<void> | undefined;
+
+  /** Takes the lock and starts everything. Does not wait until the components are ready. */
+  static async start(
+    instance: Instance,
+    caller: NodeJS.ProcessEnv,
+    background: boolean,
+  ): Promise<Supervisor> {
+    makeFolders(instance);
+    const lock = await takeLock(instance.dataDir);
+    if (lock === undefined) throw new AlreadyRunning(`already running on ${instance.dataDir}`);
+    await demandFreePorts(instance, caller);
+    removeLeftovers(instance);
+    return new Supervisor(instance, caller, background, lock);
+  }
+
+  private constructor(instance: Instance, caller: NodeJS.ProcessEnv, background: boolean, lock: Server) {
+    this.#instance = instance;
+    this.#lock = lock;
+    this.#graceMs = Number(caller.SHUTDOWN_GRACE_MS || DEFAULT_GRACE_MS) + STOP_MARGIN_MS;
+    const runnerUid = runnerUidFor(instance);
+    const components = componentsOf({ instance, secrets: loadSecrets(instance.dataDir), caller, runnerUid });
+    const supervisor = identify(process.pid);
+    if (supervisor === undefined) throw new Problem("/proc is not there");
+    this.#state = {
+      version: 1,
+      supervisor,
+      phase: "starting",
+      background,
+      startedAt: new Date().toISOString(),
+      url: instance.url,
+      dataDir: instance.dataDir,
+      ports: instance.ports,
+      cgroup: instance.cgroup,
+      ...(runnerUid === undefined ? {} : { runnerUid }),
+      components: [],
+    };
+    if (isRoot() && runnerUid === undefined) {
+      this.#log(
+        40,
+        "the runner runs as root: an unprivileged user cannot read this folder or the data folder",
+      );
+    }
+    const events = {
+      changed: () => this.#publish(),
+      died: (name: string, how: string, delay: number) =>
+        this.#log(50, `${name} ended (${how}); it is started again in ${delay / 1000} s`),
+    };
+    this.#children = new Map(components.map((one) => [one.name, new Child(one, instance, events)]));
+    this.#rotation = setInterval(() => this.#rotate(), ROTATE_EVERY_MS);
+    this.#startAll(components);
+  }
+
+  get state(): Readonly<State> {
+    return this.#state;
+  }
+
+  #startAll(components: readonly Component[]): void {
+    const ready = new Map<ComponentName, Promise<void>>();
+    for (const component of components) {
+      const needs = component.after.map((name) => ready.get(name));
+      ready.set(component.name, this.#startAfter(component, needs));
+    }
+    void Promise.all(ready.values()).then(() => {
+      if (this.#stopped !== undefined) return;
+      this.#state.phase = "running";
+      this.#publish();
+    });
+  }
+
+  /** Settles when the component answers, or everything is about to end. */
+  async #startAfter(component: Component, needs: readonly (Promise<void> | undefined)[]): Promise<void> {
+    await Promise.all(needs);
+    if (this.#stopped !== undefined) return;
+    this.#children.get(component.name)?.start();
+    while (this.#stopped === undefined && (await component.probe()) !== undefined)
+      await sleep(PROBE_EVERY_MS);
+  }
+
+  /** Ends all components in order and removes what a run leaves; safe to call twice. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stopAll();
+    return this.#stopped;
+  }
+
+  async #stopAll(): Promise<void> {
+    clearInterval(this.#rotation);
+    this.#state.phase = "stopping";
+    this.#publish();
+    for (const group of STOP_ORDER) {
+      await Promise.all(
+        group.map(async (name) => {
+          const graceful = (await this.#children.get(name)?.stop(this.#graceMs)) ?? true;
+          if (!graceful) this.#log(40, `${name} did not end in time and was killed`);
+        }),
+      );
+    }
+    removeLeftovers(this.#instance);
+    this.#lock.close();
+  }
+
+  /** Ends all components at once: for somebody who does not want to wait. */
+  kill(): void {
+    for (const child of this.#children.values()) child.kill();
+  }
+
+  #publish(): void {
+    this.#state.components = [...this.#children.values()].map((child) => child.state);
+    writeState(this.#instance.runDir, this.#state);
+  }
+
+  #rotate(): void {
+    for (const name of [...this.#children.keys(), "supervisor"])
+      rotateLog(logPath(this.#instance.logsDir, name));
+  }
+
+  #log(level: number, msg: string): void {
+    const line = JSON.stringify({ level, time: new Date().toISOString(), name: "supervisor", msg });
+    appendFileSync(logPath(this.#instance.logsDir, "supervisor"), `${line}\n`, { mode: 0o600 });
+  }
+}
+
+/** The runner's user passes through the data folder to the sockets; everything else in it is closed to others. */
+function makeFolders(instance: Instance): void {
+  const { dataDir, runDir, logsDir } = instance;
+  if (mkdirSync(dataDir, { recursive: true }) !== undefined) chmodSync(dataDir, 0o711);
+  for (const [folder, mode] of [
+    [runDir, 0o711],
+    [logsDir, 0o700],
+    [join(dataDir, "redis"), 0o700],
+    [join(dataDir, "objects"), 0o700],
+  ] as const) {
+    mkdirSync(folder, { recursive: true });
+    chmodSync(folder, mode);
+  }
+}
+
+async function demandFreePorts(instance: Instance, caller: NodeJS.ProcessEnv): Promise<void> {
+  for (const service of SERVICES) {
+    const port = instance.ports[service];
+    const host = (service === "api" && caller.SERVICE_HOST) || "127.0.0.1";
+    if (await portIsFree(host, port)) continue;
+    const owner = listenerOf(port);
+    throw new Problem(
+      `port ${port} of the ${service} is taken${owner === undefined ? "" : ` by ${owner}`}`,
+      `Free it, or choose others: --port-offset N, or ${PORTS[service][0]}=PORT.`,
+    );
+  }
+}
+
+/** Sockets, pid files and cgroups of a copy that does not run. */
+function removeLeftovers(instance: Instance): void {
+  removeState(instance.runDir);
+  for (const name of readdirSync(instance.runDir)) {
+    if (/\.(pid|sock|new)$|^redis-server$/.test(name)) rmSync(join(instance.runDir, name), { force: true });
+  }
+  removeCgroups(instance.cgroup);
+}

@@ -1,0 +1,83 @@
+/**
+ * Cgroups with the name of a copy: found in every mounted hierarchy, version 1 and 2. Only empty ones can be removed, so
+ * nothing that runs is touched.
+ */
+import { type Dirent, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+
+export interface CgroupMount {
+  version: 1 | 2;
+  path: string;
+  controllers: readonly string[];
+}
+
+export function cgroupMounts(): CgroupMount[] {
+  return readFileSync("/proc/self/mounts", "utf8")
+    .split("\n")
+    .map((line) => line.split(" "))
+    .filter(([, , type]) => type === "cgroup" || type === "cgroup2")
+    .map(([, path = "", type, options = ""]) => ({
+      version: type === "cgroup" ? 1 : 2,
+      path,
+      controllers: type === "cgroup" ? options.split(",") : readWords(join(path, "cgroup.controllers")),
+    }));
+}
+
+const NAME = /^svc-[0-9a-f]{8}$/;
+const SEARCH_DEPTH = 4;
+
+/** Folders of all cgroups with this name. They may lie below the group in which the system was started. */
+export function findCgroups(name: string): string[] {
+  if (!NAME.test(name)) throw new RangeError(`no name of ours: ${name}`);
+  return cgroupMounts().flatMap(({ path }) => search(path, name, SEARCH_DEPTH));
+}
+
+function search(folder: string, name: string, depth: number): string[] {
+  const found: string[] = [];
+  for (const entry of subfolders(folder)) {
+    const path = join(folder, entry);
+    if (entry === name) found.push(path);
+    else if (depth > 1) found.push(...search(path, name, depth - 1));
+  }
+  return found;
+}
+
+/** Removes the empty ones, children first. */
+export function removeCgroups(name: string): void {
+  for (const folder of findCgroups(name)) removeTree(folder);
+}
+
+function removeTree(folder: string): void {
+  for (const entry of subfolders(folder)) removeTree(join(folder, entry));
+  try {
+    rmdirSync(folder);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (
+      code !== "EBUSY" &&
+      code !== "ENOENT" &&
+      code !== "ENOTEMPTY" &&
+      code !== "EACCES" &&
+      code !== "EPERM"
+    )
+      throw error;
+  }
+}
+
+function subfolders(folder: string): string[] {
+  let entries: Dirent[];
+  try {
+    entries = readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+}
+
+function readWords(path: string): string[] {
+  try {
+    return readFileSync(path, "utf8").split(/\s+/).filter(Boolean);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,62 @@
+/** Runs a tool to its end, line by line, and keeps the tail of its output for the message when it fails. */
+import { type SpawnOptions, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { Problem } from "../problem.ts";
+
+const TAIL_LINES = 25;
+
+export interface Finished {
+  code: number;
+  tail: string[];
+}
+
+export interface RunOptions {
+  cwd?: string;
+  env?: Record<string, string | undefined>;
+  onLine?: (line: string) => void;
+}
+
+/** Never throws for a non-zero exit; 127 when the program does not exist, 128 + n for a signal. */
+export function run(command: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const [file = "", ...args] = command;
+  const settings: SpawnOptions = { stdio: ["ignore", "pipe", "pipe"] };
+  if (options.cwd !== undefined) settings.cwd = options.cwd;
+  if (options.env !== undefined) settings.env = options.env;
+  return new Promise((resolve) => {
+    const child = spawn(file, args, settings);
+    const tail: string[] = [];
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on("line", (line) => {
+        tail.push(line);
+        if (tail.length > TAIL_LINES) tail.shift();
+        options.onLine?.(line);
+      });
+    }
+    child.once("error", (error) => resolve({ code: 127, tail: [error.message] }));
+    child.once("close", (code, signal) =>
+      resolve({ code: code ?? (signal === "SIGKILL" ? 137 : 143), tail }),
+    );
+  });
+}
+
+/** As `run`, but a non-zero exit is a Problem that shows the last lines. */
+export async function mustRun(
+  command: readonly string[],
+  what: string,
+  options: RunOptions = {},
+): Promise<void> {
+  const { code, tail } = await run(command, options);
+  if (code === 0) return;
+  throw new Problem(
+    `${what} failed (exit code ${code})`,
+    [...tail, "", `To repeat it: ${shown(command)}`].join("\n"),
+  );
+}
+
+/** A command as a person would type it. */
+export function shown(command: readonly string[]): string {
+  return command
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+    .join(" ");
+}
