@@ -26,6 +26,20 @@ export function objectRecordKey(sessionId: string, fileId: string): string {
   return `svc:object:${sessionId}:${fileId}`;
 }
 
+/** Value under an object's key after its deletion: keeps a late reader from caching the record again. Ids are never reused. */
+export const DELETED_RECORD = "null";
+
+/** Body of POST /sessions/:sid/commit on the file server: makes pending objects visible under their namespace. */
+export const commitSessionSchema = z.object({
+  namespace: z.string().min(1),
+  read_only: z.boolean(),
+  files: z
+    .array(idSchema)
+    .min(1)
+    .refine((files) => new Set(files).size === files.length, "must not name a file twice"),
+});
+export type CommitSession = z.infer<typeof commitSessionSchema>;
+
 /** Header that names the namespace on calls to the file server: the file server refuses others' objects with 404. */
 export const NAMESPACE_HEADER = "x-svc-namespace";
 export const INTERNAL_TOKEN_HEADER = "x-svc-internal-token";

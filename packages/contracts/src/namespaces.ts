@@ -26,4 +26,9 @@ export function namespaceOf(principal: Principal, owner: FileOwner): string {
   }
 }
 
+/** The user, agent or skill id inside a namespace. */
+export function resourceIdOf(namespace: string): string {
+  return decodeURIComponent(namespace.split(":")[2] ?? "");
+}
+
 export const LOCAL_PRINCIPAL: Principal = { tenantId: "local", userId: "local-user" };
