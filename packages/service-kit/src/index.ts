@@ -3,6 +3,7 @@ export * from "./config/load.ts";
 export * from "./config/nearest.ts";
 export * from "./config/types.ts";
 export { type Config, VARIABLES, type VariableName } from "./config/variables.ts";
+export * from "./http/discard.ts";
 export * from "./http/errors.ts";
 export * from "./http/inner-client.ts";
 export * from "./http/internal-token.ts";
