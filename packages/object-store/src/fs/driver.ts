@@ -1,0 +1,249 @@
+/**
+ * Object storage in a directory of one file system. The layout is in layout.ts, the form of an object file in trailer.ts.
+ * Safety: an object file is complete and synced before a link or rename shows it, then the directory is synced. A link never
+ * replaces an existing object. The directory belongs to the store alone; several processes may share it.
+ */
+import { link, open, readdir, rename, rm, rmdir, unlink } from "node:fs/promises";
+import type { ObjectRecord } from "@svc/contracts";
+import {
+  type CommitAttributes,
+  type Content,
+  type ObjectAddress,
+  type ObjectAttributes,
+  type ObjectStore,
+  type OpenObject,
+  type PendingAttributes,
+  StoreError,
+  type WriteLimits,
+} from "../store.ts";
+import { mapLimited } from "./concurrency.ts";
+import { fsCall, hasCode } from "./errors.ts";
+import { ensureDirectory, Layout, syncDirectory } from "./layout.ts";
+import { ContentStream, openObjectFile } from "./read.ts";
+import { removeLeftovers, unusedObjects } from "./sweep.ts";
+import { encodeTrailer } from "./trailer.ts";
+import { writeContent } from "./write.ts";
+
+export interface FsObjectStoreOptions {
+  root: string;
+  /** A use is noted at most this often, so that not every read is a write. */
+  useGranularityMs: number;
+}
+
+const FILE_MODE = 0o600;
+const PARALLEL_FILES = 8;
+/** A session directory can vanish between its making and the link when its last object is deleted just then. */
+const LINK_ATTEMPTS = 5;
+/** Stands for the namespace of pending objects; no real namespace is empty. */
+const NO_NAMESPACE = "";
+
+export class FsObjectStore implements ObjectStore {
+  readonly #layout: Layout;
+  readonly #useGranularityMs: number;
+
+  private constructor(options: FsObjectStoreOptions) {
+    this.#layout = new Layout(options.root);
+    this.#useGranularityMs = options.useGranularityMs;
+  }
+
+  static async create(options: FsObjectStoreOptions): Promise<FsObjectStore> {
+    const store = new FsObjectStore(options);
+    await fsCall("preparing the store", () => store.#layout.create());
+    return store;
+  }
+
+  async put(
+    address: ObjectAddress,
+    content: Content,
+    attributes: ObjectAttributes,
+    limits: WriteLimits,
+  ): Promise<ObjectRecord> {
+    const target = this.#layout.object(address);
+    const temporary = this.#layout.fresh();
+    try {
+      const record = await writeObject(temporary, address, content, attributes, limits, { sync: true });
+      await fsCall("storing an object", () => this.#link(temporary, target, address.session));
+      return record;
+    } finally {
+      await rm(temporary, { force: true });
+    }
+  }
+
+  async #link(temporary: string, target: string, session: string): Promise<void> {
+    const directory = this.#layout.session(session);
+    for (let attempt = 1; ; attempt++) {
+      const made = await ensureDirectory(directory);
+      try {
+        await link(temporary, target);
+      } catch (error) {
+        if (hasCode(error, "ENOENT") && attempt < LINK_ATTEMPTS) continue;
+        throw error;
+      }
+      try {
+        await Promise.all([
+          syncDirectory(directory),
+          made ? syncDirectory(this.#layout.sessions) : undefined,
+        ]);
+        return;
+      } catch (error) {
+        await rm(target, { force: true });
+        throw error;
+      }
+    }
+  }
+
+  async stage(
+    address: ObjectAddress,
+    content: Content,
+    attributes: PendingAttributes,
+    limits: WriteLimits,
+  ): Promise<Pick<ObjectRecord, "size" | "etag" | "lastModified">> {
+    const target = this.#layout.pendingObject(address);
+    await fsCall("preparing a session", () => ensureDirectory(this.#layout.pendingSession(address.session)));
+    const pending = { ...attributes, namespace: NO_NAMESPACE, readOnly: false };
+    try {
+      return await writeObject(target, address, content, pending, limits, { sync: false });
+    } catch (error) {
+      if (!(error instanceof StoreError && error.failure === "exists")) await rm(target, { force: true });
+      throw error;
+    }
+  }
+
+  async commit(
+    session: string,
+    files: readonly string[],
+    attributes: CommitAttributes,
+  ): Promise<ObjectRecord[]> {
+    const directory = this.#layout.pendingSession(session);
+    return fsCall("committing a session", async () => {
+      const wanted = new Set(files);
+      for (const name of await readdir(directory)) {
+        if (!wanted.has(name)) await rm(this.#layout.pendingObject({ session, file: name }));
+      }
+      const records = await mapLimited(files, PARALLEL_FILES, (file) =>
+        this.#finish({ session, file }, attributes),
+      );
+      await syncDirectory(directory);
+      await rename(directory, this.#layout.session(session));
+      await syncDirectory(this.#layout.sessions);
+      return records;
+    });
+  }
+
+  /** Gives a pending object its final record. */
+  async #finish(address: ObjectAddress, attributes: CommitAttributes): Promise<ObjectRecord> {
+    const opened = await openObjectFile(this.#layout.pendingObject(address), address, "r+");
+    try {
+      const record = { ...opened.record, ...attributes };
+      await opened.file.truncate(record.size);
+      const trailer = encodeTrailer(record);
+      await opened.file.write(trailer, 0, trailer.length, record.size);
+      await opened.file.sync();
+      return record;
+    } finally {
+      await opened.file.close();
+    }
+  }
+
+  async discard(session: string): Promise<void> {
+    const directory = this.#layout.pendingSession(session);
+    await fsCall("discarding a session", () => rm(directory, { recursive: true, force: true }));
+  }
+
+  async open(address: ObjectAddress): Promise<OpenObject> {
+    const { file, record, modifiedMs } = await openObjectFile(this.#layout.object(address), address);
+    return {
+      record,
+      read: (range) => new ContentStream(file, record, range),
+      close: () => file.close(),
+      noteUse: async () => {
+        const now = new Date();
+        if (now.getTime() - modifiedMs < this.#useGranularityMs) return;
+        await file.utimes(now, now).catch(() => undefined);
+      },
+    };
+  }
+
+  async delete(address: ObjectAddress): Promise<void> {
+    const directory = this.#layout.session(address.session);
+    await fsCall("deleting an object", async () => {
+      await unlink(this.#layout.object(address));
+      try {
+        await syncDirectory(directory);
+        await rmdir(directory);
+      } catch (error) {
+        if (!hasCode(error, "ENOTEMPTY", "EEXIST", "ENOENT")) throw error;
+      }
+    });
+  }
+
+  async list(session: string, limit: number): Promise<ObjectRecord[]> {
+    const names = await fsCall("listing a session", () => readdir(this.#layout.session(session)));
+    const files = names.sort().slice(0, limit);
+    const records = await mapLimited(files, PARALLEL_FILES, (file) => this.#listed({ session, file }));
+    return records.filter((record) => record !== undefined);
+  }
+
+  async #listed(address: ObjectAddress): Promise<ObjectRecord | undefined> {
+    try {
+      const { file, record } = await openObjectFile(this.#layout.object(address), address);
+      await file.close();
+      return record;
+    } catch (error) {
+      if (error instanceof StoreError && error.failure !== "unavailable") return undefined;
+      throw error;
+    }
+  }
+
+  unusedSince(time: Date): AsyncIterable<ObjectAddress> {
+    return unusedObjects(this.#layout, time);
+  }
+
+  async removeLeftovers(olderThan: Date): Promise<number> {
+    return fsCall("removing leftovers", () => removeLeftovers(this.#layout, olderThan));
+  }
+
+  async check(): Promise<void> {
+    const probe = this.#layout.fresh();
+    await fsCall("writing to the store", async () => {
+      const file = await open(probe, "wx", FILE_MODE);
+      try {
+        await file.write("probe");
+      } finally {
+        await file.close();
+        await rm(probe, { force: true });
+      }
+    });
+  }
+}
+
+/** Writes a new object file. Errors of the content pass through as they are. */
+async function writeObject(
+  path: string,
+  address: ObjectAddress,
+  content: Content,
+  attributes: ObjectAttributes,
+  limits: WriteLimits,
+  { sync }: { sync: boolean },
+): Promise<ObjectRecord> {
+  const file = await fsCall("creating an object file", () => open(path, "wx", FILE_MODE));
+  try {
+    const { size, etag } = await writeContent(file, content, limits);
+    const record: ObjectRecord = {
+      id: address.file,
+      storage_session_id: address.session,
+      ...attributes,
+      size,
+      etag,
+      lastModified: new Date().toISOString(),
+    };
+    const trailer = encodeTrailer(record);
+    await fsCall("writing an object file", async () => {
+      await file.write(trailer, 0, trailer.length, size);
+      if (sync) await file.sync();
+    });
+    return record;
+  } finally {
+    await file.close();
+  }
+}

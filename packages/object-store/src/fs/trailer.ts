@@ -1,0 +1,48 @@
+/**
+ * The form of an object file: the content, then its record as JSON, then a footer of 12 bytes (length of the JSON as an
+ * unsigned 32-bit little-endian number, then the format's mark). Content and record live and die together: one file to
+ * sync, one link to make it visible, no state in which one of them exists without the other. Whatever does not add up is
+ * `damaged`.
+ */
+import { type ObjectRecord, objectRecordSchema } from "@svc/contracts";
+import { type ObjectAddress, StoreError } from "../store.ts";
+
+const MARK = Buffer.from("svcobj01");
+export const FOOTER_BYTES = 4 + MARK.length;
+/** Names and types are bounded, so a longer record is none of ours. */
+const MAX_RECORD_BYTES = 64 * 1024;
+
+export function encodeTrailer(record: ObjectRecord): Buffer {
+  const json = Buffer.from(JSON.stringify(record));
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(json.length);
+  return Buffer.concat([json, length, MARK]);
+}
+
+/** Length of the record before the footer, which are the last bytes of the file. */
+export function recordLength(footer: Buffer): number {
+  const length = footer.length === FOOTER_BYTES ? footer.readUInt32LE(0) : 0;
+  if (!footer.subarray(4).equals(MARK) || length === 0 || length > MAX_RECORD_BYTES) {
+    throw new StoreError("damaged", "the object file has no footer");
+  }
+  return length;
+}
+
+export function decodeRecord(json: Buffer, fileBytes: number, address: ObjectAddress): ObjectRecord {
+  let value: unknown;
+  try {
+    value = JSON.parse(json.toString("utf8"));
+  } catch (error) {
+    throw new StoreError("damaged", "the record is not JSON", error);
+  }
+  const result = objectRecordSchema.safeParse(value);
+  if (!result.success) throw new StoreError("damaged", "the record is not valid", result.error);
+  const record = result.data;
+  if (record.size + json.length + FOOTER_BYTES !== fileBytes) {
+    throw new StoreError("damaged", "the content does not have the recorded size");
+  }
+  if (record.id !== address.file || record.storage_session_id !== address.session) {
+    throw new StoreError("damaged", "the record belongs to another object");
+  }
+  return record;
+}

@@ -1,0 +1,2 @@
+export { FsObjectStore, type FsObjectStoreOptions } from "./fs/driver.ts";
+export * from "./store.ts";

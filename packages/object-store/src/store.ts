@@ -1,0 +1,118 @@
+/**
+ * What every driver of object storage offers. Only the file server uses it.
+ *
+ * - An object is addressed by exactly one (storage session, file) pair of ids; there are no prefixes and no patterns.
+ * - An object is never changed and never overwritten. It becomes visible at once, with all its bytes and its record, after
+ *   they are safe from a power failure; a write that fails or is broken off leaves nothing.
+ * - Pending objects belong to a storage session that is still being made. Nothing but `commit` and `discard` sees them.
+ * - Content arrives and leaves as a stream with back-pressure. Content that throws breaks the write off.
+ * - Every failure is a StoreError.
+ */
+import type { Readable } from "node:stream";
+import { isId, type ObjectRecord } from "@svc/contracts";
+
+export interface ObjectAddress {
+  session: string;
+  file: string;
+}
+
+/** What the writer says of an object; size, etag and time are the store's own. */
+export interface ObjectAttributes {
+  namespace: string;
+  filename: string;
+  contentType: string;
+  readOnly: boolean;
+}
+
+export type PendingAttributes = Pick<ObjectAttributes, "filename" | "contentType">;
+export type CommitAttributes = Pick<ObjectAttributes, "namespace" | "readOnly">;
+export type Content = AsyncIterable<Uint8Array>;
+
+export interface WriteLimits {
+  /** Content above this many bytes is refused with `too_large` as soon as it is seen. */
+  maxBytes: number;
+}
+
+/** First and last byte, both inclusive, both inside the content. */
+export interface ByteRange {
+  first: number;
+  last: number;
+}
+
+/** An object held open: what it reads stays the same even when the object is deleted meanwhile. */
+export interface OpenObject {
+  readonly record: ObjectRecord;
+  /**
+   * The bytes, once. The stream ends with an error, before its last bytes are out, when bytes are missing or when a full
+   * read does not have the recorded hash. The object is closed when the stream ends or is destroyed.
+   */
+  read: (range?: ByteRange) => Readable;
+  /** Notes that the object is in use, which keeps it from being swept. Never fails. */
+  noteUse: () => Promise<void>;
+  /** For objects that are not read. */
+  close: () => Promise<void>;
+}
+
+export interface ObjectStore {
+  put: (
+    address: ObjectAddress,
+    content: Content,
+    attributes: ObjectAttributes,
+    limits: WriteLimits,
+  ) => Promise<ObjectRecord>;
+
+  /** Stores content as pending; its namespace is not known yet. */
+  stage: (
+    address: ObjectAddress,
+    content: Content,
+    attributes: PendingAttributes,
+    limits: WriteLimits,
+  ) => Promise<Pick<ObjectRecord, "size" | "etag" | "lastModified">>;
+
+  /**
+   * Makes the named pending objects the objects of their new session and drops its other pending ones. After a failure
+   * none of them is visible. Records come in the order of `files`.
+   */
+  commit: (
+    session: string,
+    files: readonly string[],
+    attributes: CommitAttributes,
+  ) => Promise<ObjectRecord[]>;
+
+  /** Drops all pending objects of a session. */
+  discard: (session: string) => Promise<void>;
+
+  /** Opens an object whose bytes are all there. */
+  open: (address: ObjectAddress) => Promise<OpenObject>;
+
+  delete: (address: ObjectAddress) => Promise<void>;
+
+  /** Up to `limit` records of a session, by file id. Damaged objects are left out. */
+  list: (session: string, limit: number) => Promise<ObjectRecord[]>;
+
+  /** Objects that were neither stored nor used since then. */
+  unusedSince: (time: Date) => AsyncIterable<ObjectAddress>;
+
+  /** Removes what broken-off writes and abandoned sessions left behind; younger things than that are left alone. */
+  removeLeftovers: (olderThan: Date) => Promise<number>;
+
+  /** Throws unless the store can be written right now. */
+  check: () => Promise<void>;
+}
+
+export type StoreFailure = "not_found" | "exists" | "too_large" | "damaged" | "unavailable";
+
+export class StoreError extends Error {
+  readonly failure: StoreFailure;
+
+  constructor(failure: StoreFailure, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = "StoreError";
+    this.failure = failure;
+  }
+}
+
+/** Drivers check the form of ids again: it is what keeps an id from being a path. */
+export function checkAddress(...ids: readonly string[]): void {
+  if (!ids.every(isId)) throw new StoreError("not_found", "not the address of an object");
+}
