@@ -1,0 +1,73 @@
+/** The routes of objects and sessions: parse, call, reply. All need the internal token. */
+import { commitSessionSchema, fileDetailSchema } from "@svc/contracts";
+import type { Config } from "@svc/service-kit";
+import { type HttpServer, requireInternalToken } from "@svc/service-kit";
+import { z } from "zod";
+import { fileMetadata } from "./descriptions.ts";
+import { sendObject } from "./download.ts";
+import {
+  addressOf,
+  attributesIn,
+  checkNamespace,
+  namespaceIn,
+  pendingAttributesIn,
+  sessionOf,
+} from "./inner-headers.ts";
+import type { Objects } from "./objects.ts";
+import { withBody } from "./upload.ts";
+
+const listQuerySchema = z.object({ detail: fileDetailSchema.default("simple") });
+
+export async function objectRoutes(app: HttpServer, config: Config, objects: Objects): Promise<void> {
+  const names = {
+    maxLength: Math.max(config.SANDBOX_MAX_PATH_LENGTH, config.EGRESS_GATEWAY_MAX_PATH_LENGTH),
+    maxDepth: Math.max(config.SANDBOX_MAX_NESTING_DEPTH, config.EGRESS_GATEWAY_MAX_NESTING_DEPTH),
+  };
+  app.addHook("onRequest", requireInternalToken(config.SVC_INTERNAL_SERVICE_TOKEN));
+
+  app.route({
+    method: ["GET", "HEAD"],
+    url: "/sessions/:sid/objects/:fid",
+    handler: async (request, reply) => {
+      const object = await objects.open(addressOf(request.params), namespaceIn(request.headers));
+      return sendObject(object, request, reply);
+    },
+  });
+  app.get("/sessions/:sid/objects/:fid/metadata", async (request) => {
+    const object = await objects.open(addressOf(request.params), namespaceIn(request.headers));
+    await object.close();
+    return fileMetadata(object.record);
+  });
+  app.delete("/sessions/:sid/objects/:fid", async (request) => {
+    const address = addressOf(request.params);
+    await objects.delete(address, namespaceIn(request.headers));
+    return { message: "File deleted successfully", session_id: address.session, fileId: address.file };
+  });
+  app.get("/sessions/:sid/objects", { schema: { querystring: listQuerySchema } }, async (request) =>
+    objects.list(sessionOf(request.params), namespaceIn(request.headers), request.query.detail),
+  );
+
+  app.post("/sessions/:sid/commit", { schema: { body: commitSessionSchema } }, async (request) => {
+    checkNamespace(request.body.namespace);
+    return { files: await objects.commit(sessionOf(request.params), request.body) };
+  });
+  app.delete("/sessions/:sid/pending", async (request) => {
+    await objects.discard(sessionOf(request.params));
+    return { message: "Pending files discarded" };
+  });
+
+  app.register(async (raw) => {
+    raw.removeAllContentTypeParsers();
+    raw.addContentTypeParser("*", (_request, _payload, done) => done(null));
+    raw.put("/sessions/:sid/objects/:fid", async (request) => {
+      const address = addressOf(request.params);
+      const attributes = attributesIn(request.headers, names);
+      return withBody(request, (content) => objects.put(address, content, attributes));
+    });
+    raw.put("/sessions/:sid/pending/:fid", async (request) => {
+      const address = addressOf(request.params);
+      const attributes = pendingAttributesIn(request.headers, names);
+      return withBody(request, (content) => objects.stage(address, content, attributes));
+    });
+  });
+}

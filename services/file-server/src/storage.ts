@@ -1,0 +1,51 @@
+/** Chooses the driver of object storage, and gives its failures their place in the error table. */
+import { join } from "node:path";
+import { ServiceError } from "@svc/contracts";
+import { FsObjectStore, type ObjectStore, StoreError } from "@svc/object-store";
+import type { Config } from "@svc/service-kit";
+
+/** A use is noted this many times per life of an object, at most. */
+const NOTES_PER_LIFE = 24;
+
+/** How much earlier than really used last an object may seem to be. */
+export function useGranularityMs(config: Config): number {
+  return Math.ceil((config.SESSION_CACHE_TTL * 1000) / NOTES_PER_LIFE);
+}
+
+export async function createStore(config: Config): Promise<ObjectStore> {
+  if (config.STORAGE_DRIVER !== "fs") {
+    throw new Error(
+      "STORAGE_DRIVER=s3 is not offered by this version; use STORAGE_DRIVER=fs and STORAGE_DIR",
+    );
+  }
+  return FsObjectStore.create({
+    root: join(config.STORAGE_DIR, "objects"),
+    useGranularityMs: useGranularityMs(config),
+  });
+}
+
+/** Runs operations of the store; damage is told to the log only. */
+export async function stored<T>(operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (error) {
+    throw error instanceof StoreError ? toServiceError(error) : error;
+  }
+}
+
+function toServiceError(error: StoreError): ServiceError {
+  switch (error.failure) {
+    case "not_found":
+      return new ServiceError("file_not_found");
+    case "exists":
+      return new ServiceError("invalid_request", "The id is taken; objects are never overwritten.", {
+        details: [{ path: "fileId", problem: "is taken" }],
+      });
+    case "too_large":
+      return new ServiceError("file_too_large");
+    case "damaged":
+      return new ServiceError("internal_error", undefined, { cause: error });
+    case "unavailable":
+      return new ServiceError("storage_unavailable", undefined, { cause: error });
+  }
+}
