@@ -91,6 +91,11 @@ export type JobResult =
       error: { code: string; status: number; message: string; details?: { path: string; problem: string }[] };
     };
 
+/** Redis key of an answer that no process was there to take: JSON of JobResult, kept for a short while. */
+export function answerKey(jobId: string): string {
+  return `svc:answer:${jobId}`;
+}
+
 /** Redis channel on which cancellations are published: the message is the job id. */
 export const CANCEL_CHANNEL = "svc:cancel";
 /** Redis key of the installed runtimes, JSON array of RuntimeInfo, kept fresh by workers. */

@@ -1,0 +1,97 @@
+/**
+ * The canary: a real execution through queue, worker and jail. Real traffic counts; an idle worker sends one every
+ * CANARY_INTERVAL_MS, and more often while none has succeeded. The last success is kept in Redis for the readiness of
+ * all components.
+ */
+import { CANARY_KEY, findLanguage, type Job, type JobResult, newId, QUEUE_NAMES } from "@svc/contracts";
+import type { Config, Log, Redis } from "@svc/service-kit";
+import type { Queue } from "bullmq";
+import type { WorkerMetrics } from "./metrics.ts";
+
+/** Readiness needs a success at most this old. */
+export const CANARY_MAX_AGE_MS = 60_000;
+/** The shared time is written at most this often. */
+const PUBLISH_MS = 5000;
+const RETRY_MS = 1000;
+const CANARY_RUN_MS = 10_000;
+
+export class Canary {
+  readonly #config: Config;
+  readonly #redis: Redis;
+  readonly #log: Log;
+  readonly #metrics: WorkerMetrics;
+  readonly #queues: ReadonlyMap<string, Queue>;
+  #language = "";
+  #lastSuccess = 0;
+  #published = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(config: Config, redis: Redis, log: Log, metrics: WorkerMetrics, queues: readonly Queue[]) {
+    this.#config = config;
+    this.#redis = redis;
+    this.#log = log;
+    this.#metrics = metrics;
+    this.#queues = new Map(queues.map((queue) => [queue.name, queue]));
+  }
+
+  /** Starts once the runtimes are known. */
+  start(languages: readonly string[]): void {
+    this.#language = languages.includes("python") ? "python" : (languages[0] ?? "bash");
+    if (this.#timer === undefined) this.#tick();
+  }
+
+  get fresh(): boolean {
+    return Date.now() - this.#lastSuccess <= CANARY_MAX_AGE_MS;
+  }
+
+  /** Notes the outcome of any execution on this worker. */
+  observe(result: JobResult): void {
+    if (!result.ok) return;
+    const now = Date.now();
+    this.#lastSuccess = now;
+    this.#metrics.canarySucceeded(now);
+    if (now - this.#published < PUBLISH_MS) return;
+    this.#published = now;
+    this.#redis.set(CANARY_KEY, String(now), "PX", CANARY_MAX_AGE_MS).catch((error: Error) => {
+      this.#published = 0;
+      this.#log.warn({ err: error.message }, "the canary's success could not be shared");
+    });
+  }
+
+  #tick(): void {
+    const idle = Date.now() - this.#lastSuccess >= this.#config.CANARY_INTERVAL_MS;
+    const sent = idle ? this.#send() : Promise.resolve();
+    sent
+      .catch((error: Error) => this.#log.warn({ err: error.message }, "the canary could not be queued"))
+      .finally(() => {
+        const pause = this.fresh ? Math.max(RETRY_MS, this.#config.CANARY_INTERVAL_MS / 2) : RETRY_MS;
+        this.#timer = setTimeout(() => this.#tick(), pause);
+      });
+  }
+
+  async #send(): Promise<void> {
+    const id = newId();
+    const job: Job = {
+      v: 1,
+      request_id: `canary-${id}`,
+      execution_id: id,
+      session_id: newId(),
+      principal: { tenantId: "svc", userId: "canary" },
+      output_namespace: "svc:user:canary",
+      language: this.#language,
+      version: "*",
+      code: "",
+      args: [],
+      run_timeout: Math.min(CANARY_RUN_MS, this.#config.MAX_RUN_TIMEOUT),
+      files: [],
+      enqueued_at: Date.now(),
+    };
+    const kind = findLanguage(this.#language)?.queue ?? "other";
+    const options = { jobId: id, attempts: 1, removeOnComplete: true, removeOnFail: true };
+    await this.#queues.get(QUEUE_NAMES[kind])?.add("canary", job, options);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}

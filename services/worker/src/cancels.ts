@@ -1,0 +1,51 @@
+/**
+ * Cancellations: the API publishes the id of a job whose client left. A job that runs here is aborted; an id that arrives
+ * just before its job starts is remembered for a while, so that no cancellation is lost between the two.
+ */
+import { CANCEL_CHANNEL, ServiceError } from "@svc/contracts";
+import type { Redis } from "@svc/service-kit";
+
+const REMEMBERED_MS = 60_000;
+const MAX_REMEMBERED = 10_000;
+
+export class Cancels {
+  readonly #running = new Map<string, AbortController>();
+  readonly #early = new Map<string, number>();
+
+  async listen(subscriber: Redis): Promise<void> {
+    subscriber.on("message", (channel: string, jobId: string) => {
+      if (channel === CANCEL_CHANNEL) this.#cancel(jobId);
+    });
+    await subscriber.subscribe(CANCEL_CHANNEL);
+  }
+
+  #cancel(jobId: string): void {
+    const controller = this.#running.get(jobId);
+    if (controller !== undefined) controller.abort(cancelled());
+    else this.#remember(jobId);
+  }
+
+  #remember(jobId: string): void {
+    const now = Date.now();
+    for (const [id, at] of this.#early) {
+      if (now - at < REMEMBERED_MS && this.#early.size < MAX_REMEMBERED) break;
+      this.#early.delete(id);
+    }
+    this.#early.set(jobId, now);
+  }
+
+  /** The signal of a starting job; `done` forgets it. */
+  begin(jobId: string): { signal: AbortSignal; done: () => void } {
+    const controller = new AbortController();
+    if (this.#early.delete(jobId)) controller.abort(cancelled());
+    this.#running.set(jobId, controller);
+    return { signal: controller.signal, done: () => this.#running.delete(jobId) };
+  }
+
+  /** Aborts everything that runs here. */
+  abortAll(reason: ServiceError): void {
+    for (const controller of this.#running.values()) controller.abort(reason);
+  }
+}
+
+const cancelled = () => new ServiceError("execution_cancelled");

@@ -1,0 +1,77 @@
+/** Metrics of jobs on the worker. */
+import { JOB_BUCKETS, QUEUE_NAMES } from "@svc/contracts";
+import { Counter, Gauge, Histogram, type Registry } from "@svc/service-kit";
+import type { Queue } from "bullmq";
+
+const STATES = ["waiting", "active", "delayed"] as const;
+
+export interface WorkerMetrics {
+  began: (language: string) => (ok: boolean) => void;
+  canarySucceeded: (atMs: number) => void;
+  /** Counts the queues and the consumers, at scrape. */
+  refresh: (queues: readonly Queue[], running: { python: boolean; other: boolean }) => Promise<void>;
+}
+
+export function workerMetrics(registry: Registry): WorkerMetrics {
+  const registers = [registry];
+  const labelNames = ["language"] as const;
+  const completed = new Counter({
+    name: "svc_jobs_completed_total",
+    help: "Jobs that ended with an answer.",
+    labelNames,
+    registers,
+  });
+  const failed = new Counter({
+    name: "svc_jobs_failed_total",
+    help: "Jobs that ended with an error of the service.",
+    labelNames,
+    registers,
+  });
+  const duration = new Histogram({
+    name: "svc_job_processing_duration_seconds",
+    help: "Time from a job's start to its end in seconds.",
+    labelNames,
+    buckets: [...JOB_BUCKETS],
+    registers,
+  });
+  const active = new Gauge({ name: "svc_active_jobs", help: "Jobs in work.", labelNames, registers });
+  const worker = new Gauge({
+    name: "svc_worker_running",
+    help: "1 while the consumer of a queue is running.",
+    labelNames: ["worker_type"] as const,
+    registers,
+  });
+  const depth = new Gauge({
+    name: "svc_queue_jobs",
+    help: "Jobs in the queues by state.",
+    labelNames: ["queue", "state"] as const,
+    registers,
+  });
+  const canary = new Gauge({
+    name: "svc_canary_last_success_timestamp_seconds",
+    help: "Time of the last execution that went through queue, worker and jail.",
+    registers,
+  });
+  return {
+    began: (language) => {
+      const start = performance.now();
+      active.inc({ language });
+      return (ok) => {
+        active.dec({ language });
+        (ok ? completed : failed).inc({ language });
+        duration.observe({ language }, (performance.now() - start) / 1000);
+      };
+    },
+    canarySucceeded: (atMs) => canary.set(atMs / 1000),
+    refresh: async (queues, running) => {
+      worker.set({ worker_type: "python" }, running.python ? 1 : 0);
+      worker.set({ worker_type: "other" }, running.other ? 1 : 0);
+      for (const queue of queues) {
+        const counts = await queue.getJobCounts(...STATES);
+        for (const state of STATES) depth.set({ queue: queue.name, state }, counts[state] ?? 0);
+      }
+    },
+  };
+}
+
+export const ALL_QUEUES = Object.values(QUEUE_NAMES);
