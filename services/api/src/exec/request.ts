@@ -1,0 +1,83 @@
+/** From the body of POST /v1/exec to what will be run. Pure. */
+import {
+  type ExecRequest,
+  execRequestSchema,
+  findLanguage,
+  type JobFile,
+  type NameLimits,
+  type RuntimeInfo,
+  ServiceError,
+} from "@svc/contracts";
+import { invalidRequest, parseOrRefuse } from "@svc/service-kit";
+import semver from "semver";
+import { parseRefs } from "./refs.ts";
+
+export interface ExecRules {
+  defaultRunMs: number;
+  maxRunMs: number;
+  maxFiles: number;
+  names: NameLimits;
+  /** Undefined: not known yet; the runner then decides. */
+  runtimes: readonly RuntimeInfo[] | undefined;
+}
+
+export interface ParsedExec {
+  language: string;
+  version: string;
+  code: string;
+  args: string[];
+  stdin?: string;
+  run_timeout: number;
+  files: JobFile[];
+}
+
+const WORKSPACE_HEADER = "x-librechat-code-workspace-id";
+const PROFILE_HEADER = "x-codeapi-expected-profile";
+
+export function parseExec(body: unknown, rules: ExecRules): ParsedExec {
+  const request = parseOrRefuse(execRequestSchema, body);
+  if (request.workspace_instance_id != null) throw new ServiceError("stateful_workspace_unsupported");
+  const { language, version } = chooseRuntime(request, rules.runtimes);
+  return {
+    language,
+    version,
+    code: request.code,
+    args: request.args ?? [],
+    ...(request.stdin == null ? {} : { stdin: request.stdin }),
+    run_timeout: Math.min(request.run_timeout ?? request.timeout ?? rules.defaultRunMs, rules.maxRunMs),
+    files: parseRefs(request.files, rules),
+  };
+}
+
+/** Refuses what a caller expects and this service does not offer. */
+export function checkProfile(headers: Record<string, unknown>): void {
+  if (headers[WORKSPACE_HEADER] !== undefined) throw new ServiceError("stateful_workspace_unsupported");
+  if (headers[PROFILE_HEADER] === "stateful") throw new ServiceError("execution_profile_mismatch");
+}
+
+function chooseRuntime(
+  request: ExecRequest,
+  runtimes: ExecRules["runtimes"],
+): { language: string; version: string } {
+  const name = request.lang || request.language;
+  if (!name) throw invalidRequest([{ path: "lang", problem: "is required" }]);
+  const language = findLanguage(name);
+  const installed = runtimes?.filter((runtime) => runtime.language === language?.runner);
+  if (language === undefined || installed?.length === 0) {
+    throw new ServiceError(
+      "unsupported_language",
+      `The language is not supported. ${installedText(runtimes)}`,
+    );
+  }
+  const version = request.version?.trim() || "*";
+  const fits = installed?.some((runtime) => semver.satisfies(runtime.version, version)) ?? true;
+  if (!fits) {
+    throw new ServiceError("unsupported_version", `No installed version fits. ${installedText(installed)}`);
+  }
+  return { language: language.runner, version };
+}
+
+function installedText(runtimes: readonly RuntimeInfo[] | undefined): string {
+  if (runtimes === undefined || runtimes.length === 0) return "";
+  return `Installed: ${runtimes.map(({ language, version }) => `${language} ${version}`).join(", ")}.`;
+}

@@ -1,0 +1,27 @@
+/** How the OpenAPI document is made from the schemas that validate the routes. */
+import type { SwaggerOptions } from "@fastify/swagger";
+import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
+
+export const openApiOptions: SwaggerOptions = {
+  openapi: {
+    openapi: "3.1.0",
+    info: {
+      title: "svc",
+      version: "1",
+      description: "Runs untrusted code in single-use jails and returns output and files.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "http://localhost:3112" }],
+    components: {
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
+    },
+    security: [{ bearer: [] }],
+    tags: [
+      { name: "execution", description: "Programs" },
+      { name: "files", description: "Files in and out" },
+      { name: "operations", description: "Health" },
+    ],
+  },
+  transform: jsonSchemaTransform,
+  transformObject: jsonSchemaTransformObject,
+};

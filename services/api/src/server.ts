@@ -1,0 +1,65 @@
+/** The public API as one Fastify app: all routes under /v1, authentication in front of them, the OpenAPI document behind. */
+import swagger from "@fastify/swagger";
+import {
+  type Config,
+  Counter,
+  createHttpServer,
+  type HttpServer,
+  httpMetrics,
+  type InnerClient,
+  type Lifecycle,
+  type Log,
+  metricsRoutes,
+  type Redis,
+  type Registry,
+} from "@svc/service-kit";
+import { Idempotency } from "./exec/idempotency.ts";
+import type { Jobs } from "./exec/jobs.ts";
+import { execRoute } from "./exec/route.ts";
+import { KnownRuntimes } from "./exec/runtimes.ts";
+import { fileRoutes } from "./files/routes.ts";
+import { healthRoutes } from "./health.ts";
+import { openApiOptions } from "./openapi/options.ts";
+import { authentication, principalOf } from "./principal.ts";
+
+export interface ApiDeps {
+  config: Config;
+  log: Log;
+  registry: Registry;
+  lifecycle: Lifecycle;
+  redis: Redis;
+  fileServer: InnerClient;
+  jobs: Jobs;
+}
+
+export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
+  const { config, log, registry, lifecycle, redis, fileServer } = deps;
+  const app = createHttpServer({
+    log,
+    lifecycle,
+    bodyLimit: config.SVC_HTTP_JSON_LIMIT,
+    trustProxy: config.TRUST_PROXY,
+    metrics: httpMetrics(registry, "svc_http"),
+    alwaysOn: ["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"],
+  });
+  await app.register(swagger, openApiOptions);
+  authentication(app, config);
+  metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN, paths: ["/metrics", "/v1/metrics"] });
+  healthRoutes(app, { redis, fileServer, lifecycle });
+  const lookupRecords = await fileRoutes(app, { config, log, registry, redis, fileServer, principalOf });
+  execRoute(app, {
+    config,
+    jobs: deps.jobs,
+    idempotency: new Idempotency(redis),
+    runtimes: new KnownRuntimes(redis),
+    submitted: new Counter({
+      name: "svc_jobs_submitted_total",
+      help: "Executions handed to the queues.",
+      labelNames: ["language"] as const,
+      registers: [registry],
+    }),
+    principalOf,
+    lookupRecords,
+  });
+  return app;
+}

@@ -1,0 +1,28 @@
+/** Starts the API: its connections, its app, its port. */
+import { type Context, createRedis, InnerClient, type Running } from "@svc/service-kit";
+import { Jobs } from "./exec/jobs.ts";
+import { buildApi } from "./server.ts";
+
+export async function startApi(context: Context): Promise<Running> {
+  const { config, log } = context;
+  const redis = createRedis(config, log, { use: "commands" });
+  const subscriber = createRedis(config, log, { use: "blocking" });
+  const fileServer = new InnerClient({
+    baseUrl: config.FILE_SERVER_URL,
+    internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
+    unreachable: "storage_unavailable",
+  });
+  const jobs = new Jobs(config, log, redis);
+  await jobs.listen(subscriber);
+  const app = await buildApi({ ...context, redis, fileServer, jobs });
+  await app.listen({ port: config.SERVICE_PORT, host: config.SERVICE_HOST });
+  return {
+    stop: async () => {
+      await app.close();
+      await jobs.close();
+      await fileServer.close();
+      subscriber.disconnect();
+      redis.disconnect();
+    },
+  };
+}
