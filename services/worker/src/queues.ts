@@ -4,6 +4,7 @@
  */
 import { hostname } from "node:os";
 import {
+  answerKey,
   type Job,
   type JobNotice,
   type JobResult,
