@@ -1,6 +1,8 @@
 /** What the command line needs of the public API. Every failure becomes a Problem that says what to do. */
-import { request } from "node:http";
-import { text } from "node:stream/consumers";
+import { type IncomingMessage, request } from "node:http";
+import { Readable } from "node:stream";
+import { buffer, json, text } from "node:stream/consumers";
+import type { ReadableStream } from "node:stream/web";
 import { Problem } from "./problem.ts";
 
 export interface UploadedFile {
@@ -45,58 +47,50 @@ export class Client {
   }
 
   async exec(request: ExecRequest): Promise<ExecResult> {
-    const answer = await this.#post("/exec", JSON.stringify(request));
-    return JSON.parse(answer) as ExecResult;
+    const body = new Blob([JSON.stringify(request)], { type: "application/json" });
+    return (await json(await this.#request("POST", "/exec", new Response(body)))) as ExecResult;
   }
 
   async upload(files: readonly { name: string; content: Blob }[]): Promise<UploadedFile[]> {
     const form = new FormData();
     form.set("kind", "user");
     for (const file of files) form.append("file", file.content, file.name);
-    const response = await this.#fetch("/upload", { method: "POST", body: form });
-    const body = (await response.json()) as { storage_session_id: string; files: UploadedFile[] };
-    return body.files.map((file) => ({ ...file, storage_session_id: body.storage_session_id }));
+    const answer = (await json(await this.#request("POST", "/upload", new Response(form)))) as {
+      storage_session_id: string;
+      files: UploadedFile[];
+    };
+    return answer.files.map((file) => ({ ...file, storage_session_id: answer.storage_session_id }));
   }
 
   async download(file: UploadedFile): Promise<Uint8Array> {
-    const response = await this.#fetch(`/download/${file.storage_session_id}/${file.id}`, {});
-    return new Uint8Array(await response.arrayBuffer());
+    return buffer(await this.#request("GET", `/download/${file.storage_session_id}/${file.id}`));
   }
 
-  async #fetch(path: string, init: RequestInit): Promise<Response> {
-    let response: Response;
-    try {
-      response = await fetch(`${this.#base}${path}`, init);
-    } catch (error) {
-      throw this.#unreachable((error as Error).cause as NodeJS.ErrnoException | undefined);
-    }
-    if (response.ok) return response;
-    throw refusal(response.status, response.headers.get("retry-after"), await response.text());
-  }
-
-  /** Without a time limit of its own: the service's deadlines decide, and they may be longer than those of fetch. */
-  #post(path: string, body: string): Promise<string> {
-    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+  /** node:http and not fetch: no time limit of its own (the service's deadlines decide), and no refused ports. */
+  #request(method: string, path: string, body?: Response): Promise<IncomingMessage> {
+    const type = body?.headers.get("content-type");
+    const headers = type ? { "content-type": type } : {};
     return new Promise((resolve, reject) => {
-      const sent = request(`${this.#base}${path}`, { method: "POST", headers }, (response) => {
-        const { statusCode = 0 } = response;
-        text(response).then((answer) => {
-          if (statusCode === 200) resolve(answer);
-          else reject(refusal(statusCode, response.headers["retry-after"] ?? null, answer));
-        }, reject);
+      const sent = request(`${this.#base}${path}`, { method, headers, agent: false }, (response) => {
+        if (response.statusCode === 200) resolve(response);
+        else refusal(response).then(reject, reject);
       });
       sent.once("error", (error) => reject(this.#unreachable(error)));
-      sent.end(body);
+      if (body?.body) Readable.fromWeb(body.body as ReadableStream<Uint8Array>).pipe(sent);
+      else sent.end();
     });
   }
 
-  #unreachable(cause: NodeJS.ErrnoException | undefined): Problem {
-    const reason = cause?.code ?? cause?.message ?? "no connection";
+  #unreachable(cause: NodeJS.ErrnoException): Problem {
+    const reason = cause.code ?? cause.message;
     return new Problem(`no service answers at ${this.#base} (${reason})`, "Start one with: ./svc up -d");
   }
 }
 
-function refusal(status: number, retryAfter: string | null, body: string): Problem {
+async function refusal(response: IncomingMessage): Promise<Problem> {
+  const status = response.statusCode ?? 0;
+  const retryAfter = response.headers["retry-after"];
+  const body = await text(response);
   try {
     const { error, message, details } = JSON.parse(body) as {
       error: string;
@@ -104,7 +98,7 @@ function refusal(status: number, retryAfter: string | null, body: string): Probl
       details?: { path: string; problem: string }[];
     };
     const lines = Array.isArray(details) ? details.map(({ path, problem }) => `  ${path}: ${problem}`) : [];
-    if (retryAfter !== null) lines.push(`Try again in ${retryAfter} s.`);
+    if (retryAfter !== undefined) lines.push(`Try again in ${retryAfter} s.`);
     return new Problem(`${message} (${status} ${error})`, lines.length > 0 ? lines.join("\n") : undefined);
   } catch {
     return new Problem(`the service answered ${status}: ${body.slice(0, 200)}`);

@@ -3,7 +3,7 @@
  * end. Every process dies with the supervisor (PR_SET_PDEATHSIG, set by setpriv, which then becomes the program).
  */
 import { spawnSync } from "node:child_process";
-import { rmSync, symlinkSync } from "node:fs";
+import { existsSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { VARIABLES } from "@svc/service-kit/config/variables";
 import { componentEnvironment, hasOwnRedis } from "./environment.ts";
@@ -89,7 +89,7 @@ function jaild({ instance, caller, runnerUid }: Setting): Component {
     return String(caller[name] ? variable.parse(caller[name]) : variable.fallback);
   };
   const options: Record<string, string> = {
-    root: join(instance.packagesDir, "rootfs"),
+    root: rootImage(instance),
     socket: instance.jailSocket,
     "socket-uid": String(runnerUid ?? 0),
     "socket-mode": "0600",
@@ -108,6 +108,13 @@ function jaild({ instance, caller, runnerUid }: Setting): Component {
     probe: () => socketExists(instance.jailSocket),
     after: [],
   };
+}
+
+/** Without links, so that a later build of the image does not change the root under a running jail. */
+export function rootImage(instance: Instance): string {
+  const path = join(instance.packagesDir, "rootfs");
+  if (!existsSync(path)) throw new Problem(`the root image ${path} is not built`, "Run: ./svc up");
+  return realpathSync(path);
 }
 
 /** Called through a link of the right name, because the name decides what the program does. */

@@ -1,20 +1,28 @@
 /** Is a component there? Each probe answers undefined for yes, else a short reason. None throws; each is bounded. */
 import { statSync } from "node:fs";
+import { request } from "node:http";
 import { createConnection } from "node:net";
+import { text } from "node:stream/consumers";
 
 const TIMEOUT_MS = 2000;
 
-export async function httpAnswers(url: string): Promise<string | undefined> {
-  try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    const body = await response.text();
-    return response.ok ? undefined : `answers ${response.status}: ${body.slice(0, 300)}`;
-  } catch (error) {
-    const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;
-    return cause?.code === "ECONNREFUSED"
-      ? "does not listen yet"
-      : `does not answer (${cause?.code ?? (error as Error).name})`;
-  }
+/** node:http and not fetch, which refuses some ports. */
+export function httpAnswers(url: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const sent = request(url, { agent: false, timeout: TIMEOUT_MS }, (response) => {
+      const { statusCode } = response;
+      text(response).then(
+        (body) => resolve(statusCode === 200 ? undefined : `answers ${statusCode}: ${body.slice(0, 300)}`),
+        () => resolve("breaks off its answer"),
+      );
+    });
+    sent.once("timeout", () => sent.destroy(new Error("timeout")));
+    sent.once("error", (error: NodeJS.ErrnoException) => {
+      const reason = error.code ?? error.message;
+      resolve(reason === "ECONNREFUSED" ? "does not listen yet" : `does not answer (${reason})`);
+    });
+    sent.end();
+  });
 }
 
 export function redisAnswers(path: string): Promise<string | undefined> {

@@ -54,6 +54,7 @@ class PlainLines {
   readonly #start = performance.now();
   readonly #timer: NodeJS.Timeout;
   #shown = false;
+  #early: string[] = [];
 
   constructor(label: string) {
     this.#label = label;
@@ -64,11 +65,12 @@ class PlainLines {
     if (this.#shown) return;
     this.#shown = true;
     process.stderr.write(`${this.#label} …\n`);
+    for (const line of this.#early.splice(0)) this.note(line);
   }
 
   note(line: string): void {
-    this.#show();
-    process.stderr.write(`      ${printable(line)}\n`);
+    if (this.#shown) process.stderr.write(`      ${printable(line)}\n`);
+    else this.#early.push(line);
   }
 
   end(good: boolean): void {

@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, readFileSync, statfsSync } from "node:fs";
 import { freemem, release } from "node:os";
 import { dirname, join } from "node:path";
-import { JAILD, redisProgram } from "../components.ts";
+import { JAILD, redisProgram, rootImage } from "../components.ts";
 import { installCommands, missingPackages, systemName } from "../install/packages.ts";
 import { type Instance, SERVICES } from "../instance.ts";
 import { componentHealth } from "../readiness.ts";
@@ -118,16 +118,14 @@ function redis(): Finding[] {
 function jail(instance: Instance): Finding[] {
   if (!existsSync(JAILD)) return [warn("jail", "not built yet", "./svc up builds it.")];
   if (!isRoot()) return [warn("jail", "its features can only be tried by root", "Run: sudo ./svc doctor")];
-  const root = join(instance.packagesDir, "rootfs");
-  const { stdout, stderr, status } = spawnSync(JAILD, ["--check", "--root", existsSync(root) ? root : "/"], {
+  const root = existsSync(join(instance.packagesDir, "rootfs")) ? rootImage(instance) : "/";
+  const { stdout, stderr, status } = spawnSync(JAILD, ["--check", "--root", root], {
     encoding: "utf8",
   });
   const lines = (stdout ?? "").split("\n").filter(Boolean);
   const findings = lines.map((line): Finding => {
     const [, grade = "fail", rest = line] = /^(\w+)\s+(.*)$/.exec(line) ?? [];
-    return grade === "ok"
-      ? ok("jail", rest)
-      : fail("jail", rest, "The kernel or the container does not allow it; see docs/jail.md.");
+    return grade === "ok" ? ok("jail", rest) : jailProblem(rest);
   });
   if (status === 0) return findings;
   return findings.some(({ grade }) => grade === "fail")
@@ -140,6 +138,12 @@ function jail(instance: Instance): Finding[] {
           (stderr ?? "").trim() || "Run ./svc doctor as root.",
         ),
       ];
+}
+
+/** `FEATURE fix` */
+function jailProblem(line: string): Finding {
+  const [, feature = line, fix] = /^(\S+)\s+(.+)$/.exec(line) ?? [];
+  return fail("jail", `${feature} does not work`, fix ?? "The kernel or the container does not allow it.");
 }
 
 function image(instance: Instance): Finding[] {
