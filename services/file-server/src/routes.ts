@@ -38,6 +38,11 @@ export async function objectRoutes(app: HttpServer, config: Config, objects: Obj
     await object.close();
     return fileMetadata(object.record);
   });
+  app.get("/sessions/:sid/objects/:fid/record", async (request) => {
+    const object = await objects.open(addressOf(request.params), namespaceIn(request.headers));
+    await object.close();
+    return object.record;
+  });
   app.delete("/sessions/:sid/objects/:fid", async (request) => {
     const address = addressOf(request.params);
     await objects.delete(address, namespaceIn(request.headers));
