@@ -1,0 +1,55 @@
+/**
+ * Serves a file: the file server's answer, streamed with back-pressure, with listed headers only. A fault upstream cuts the
+ * connection, a client that leaves or stops reading ends the read upstream.
+ */
+import type { FastifyReply, FastifyRequest } from "@svc/service-kit";
+import type { FileAddress, FileStorage } from "./file-storage.ts";
+
+const CONDITIONS = ["range", "if-range", "if-none-match", "if-modified-since"] as const;
+const SHOWN_HEADERS = [
+  "accept-ranges",
+  "cache-control",
+  "content-disposition",
+  "content-length",
+  "content-range",
+  "content-type",
+  "etag",
+  "last-modified",
+  "x-content-type-options",
+  "x-read-only",
+] as const;
+/** A client that takes no byte for so long is gone. */
+const STALLED_MS = 120_000;
+
+export async function serveFile(
+  storage: FileStorage,
+  address: FileAddress,
+  namespace: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const method = request.method === "HEAD" ? "HEAD" : "GET";
+  const left = new AbortController();
+  reply.raw.once("close", () => left.abort(new Error("the client left")));
+  const conditions = Object.fromEntries(
+    CONDITIONS.flatMap((name) => {
+      const value = request.headers[name];
+      return value === undefined ? [] : [[name, String(value)]];
+    }),
+  );
+  const upstream = await storage.download(method, address, namespace, conditions, {
+    requestId: request.id,
+    signal: left.signal,
+  });
+  reply.code(upstream.statusCode);
+  for (const name of SHOWN_HEADERS) {
+    const value = upstream.headers[name];
+    if (value !== undefined) reply.header(name, value);
+  }
+  if (method === "HEAD" || upstream.statusCode === 304) {
+    await upstream.body.dump();
+    return reply.send();
+  }
+  reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
+  return reply.send(upstream.body);
+}

@@ -1,0 +1,146 @@
+/** The file server as the API uses it. Every call names the namespace that it speaks for, except for pending files. */
+import {
+  type CommitSession,
+  NAMESPACE_HEADER,
+  type ObjectRecord,
+  ORIGINAL_FILENAME_HEADER,
+  ServiceError,
+  type UploadedFile,
+} from "@svc/contracts";
+import { type InnerClient, type InnerRequest, type InnerResponse, innerError } from "@svc/service-kit";
+
+export interface FileAddress {
+  session: string;
+  file: string;
+}
+
+export interface CallContext {
+  requestId: string;
+  signal?: AbortSignal;
+}
+
+const pathOf = ({ session, file }: FileAddress) => `/sessions/${session}/objects/${file}`;
+/** Codes of the file server that mean the same to our caller. All others are its inner affair. */
+const SHARED_CODES = new Set([
+  "file_not_found",
+  "file_too_large",
+  "range_not_satisfiable",
+  "store_unavailable",
+]);
+
+export class FileStorage {
+  readonly #client: InnerClient;
+
+  constructor(client: InnerClient) {
+    this.#client = client;
+  }
+
+  async stage(
+    { session, file }: FileAddress,
+    content: NonNullable<InnerRequest["body"]>,
+    { filename, contentType }: { filename: string; contentType: string },
+    { requestId }: CallContext,
+  ): Promise<void> {
+    await this.#json({
+      method: "PUT",
+      path: `/sessions/${session}/pending/${file}`,
+      requestId,
+      headers: { "content-type": contentType, [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(filename) },
+      body: content,
+    });
+  }
+
+  async commit(session: string, commit: CommitSession, { requestId }: CallContext): Promise<UploadedFile[]> {
+    const { files } = await this.#json<{ files: UploadedFile[] }>({
+      method: "POST",
+      path: `/sessions/${session}/commit`,
+      requestId,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(commit),
+    });
+    return files;
+  }
+
+  async discard(session: string, { requestId }: CallContext): Promise<void> {
+    await this.#json({ method: "DELETE", path: `/sessions/${session}/pending`, requestId });
+  }
+
+  /** The answer to a GET or HEAD, with status 200, 206 or 304. The caller reads or destroys its body. */
+  async download(
+    method: "GET" | "HEAD",
+    address: FileAddress,
+    namespace: string,
+    headers: Record<string, string>,
+    context: CallContext,
+  ): Promise<InnerResponse> {
+    const response = await this.#client.send({
+      method,
+      path: pathOf(address),
+      ...context,
+      headers: { ...headers, [NAMESPACE_HEADER]: namespace },
+    });
+    if (response.statusCode < 300 || response.statusCode === 304) return response;
+    throw await asOurs(response);
+  }
+
+  async metadata<T>(address: FileAddress, namespace: string, { requestId }: CallContext): Promise<T> {
+    return this.#json<T>({
+      method: "GET",
+      path: `${pathOf(address)}/metadata`,
+      requestId,
+      headers: { [NAMESPACE_HEADER]: namespace },
+    });
+  }
+
+  /** The record of an object of whatever namespace; undefined when there is no such object. */
+  async record(address: FileAddress, { requestId }: CallContext): Promise<ObjectRecord | undefined> {
+    try {
+      return await this.#json<ObjectRecord>({ method: "GET", path: `${pathOf(address)}/record`, requestId });
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === "file_not_found") return undefined;
+      throw error;
+    }
+  }
+
+  async list<T>(session: string, namespace: string, detail: string, { requestId }: CallContext): Promise<T> {
+    return this.#json<T>({
+      method: "GET",
+      path: `/sessions/${session}/objects?detail=${detail}`,
+      requestId,
+      headers: { [NAMESPACE_HEADER]: namespace },
+    });
+  }
+
+  async delete(address: FileAddress, namespace: string, { requestId }: CallContext): Promise<void> {
+    await this.#json({
+      method: "DELETE",
+      path: pathOf(address),
+      requestId,
+      headers: { [NAMESPACE_HEADER]: namespace },
+    });
+  }
+
+  async #json<T>(call: InnerRequest): Promise<T> {
+    const response = await this.#client.send(call);
+    if (response.statusCode !== 200) throw await asOurs(response);
+    try {
+      return (await response.body.json()) as T;
+    } catch (error) {
+      throw new ServiceError("storage_unavailable", undefined, { cause: error });
+    }
+  }
+}
+
+/** An error answer of the file server as ours: its refusals of our own calls are no business of the caller. */
+async function asOurs(response: InnerResponse): Promise<ServiceError> {
+  const contentRange = response.headers["content-range"];
+  const error = await innerError(response);
+  if (SHARED_CODES.has(error.code)) {
+    return new ServiceError(error.code, undefined, {
+      cause: error.cause,
+      ...(typeof contentRange === "string" ? { headers: { "content-range": contentRange } } : {}),
+    });
+  }
+  const code = response.statusCode === 503 ? "storage_unavailable" : "internal_error";
+  return new ServiceError(code, undefined, { cause: `${error.code}: ${String(error.cause)}` });
+}

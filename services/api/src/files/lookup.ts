@@ -1,0 +1,61 @@
+/**
+ * Finds the records of referenced files, for the decision whether a caller may use them: one read of the cache, then the
+ * file server for what the cache does not know. A lost cache makes it slower, not wrong.
+ */
+import { DELETED_RECORD, isId, type ObjectRecord, objectRecordKey, objectRecordSchema } from "@svc/contracts";
+import type { InnerClient, Redis } from "@svc/service-kit";
+import { FileStorage } from "./file-storage.ts";
+
+export interface ObjectReference {
+  id: string;
+  storage_session_id: string;
+}
+
+/** Records in the order of the references; undefined for files that do not exist. Throws when storage cannot be asked. */
+export type RecordLookup = (
+  refs: readonly ObjectReference[],
+  requestId: string,
+) => Promise<(ObjectRecord | undefined)[]>;
+
+const PARALLEL_QUESTIONS = 16;
+
+export function createRecordLookup(deps: { redis: Redis; fileServer: InnerClient }): RecordLookup {
+  const storage = new FileStorage(deps.fileServer);
+  return async (refs, requestId) => {
+    if (refs.length === 0) return [];
+    const cached = await fromCache(deps.redis, refs);
+    const found: (ObjectRecord | undefined)[] = [];
+    const unknown: number[] = [];
+    for (const [index, text] of cached.entries()) {
+      const ref = refs[index];
+      if (ref === undefined || !isId(ref.id) || !isId(ref.storage_session_id)) continue;
+      if (text === DELETED_RECORD) continue;
+      const record = text === null ? undefined : parseRecord(text);
+      if (record === undefined) unknown.push(index);
+      else found[index] = record;
+    }
+    const ask = async (): Promise<void> => {
+      for (let index = unknown.pop(); index !== undefined; index = unknown.pop()) {
+        const ref = refs[index] as ObjectReference;
+        found[index] = await storage.record({ session: ref.storage_session_id, file: ref.id }, { requestId });
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(PARALLEL_QUESTIONS, unknown.length) }, ask));
+    return refs.map((_ref, index) => found[index]);
+  };
+}
+
+async function fromCache(redis: Redis, refs: readonly ObjectReference[]): Promise<(string | null)[]> {
+  const nothing = refs.map(() => null);
+  if (redis.status !== "ready") return nothing;
+  const keys = refs.map((ref) => objectRecordKey(ref.storage_session_id, ref.id));
+  return redis.mget(keys).catch(() => nothing);
+}
+
+function parseRecord(text: string): ObjectRecord | undefined {
+  try {
+    return objectRecordSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

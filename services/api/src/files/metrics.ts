@@ -1,0 +1,35 @@
+/** Counters of public uploads (per file) and downloads (per request). */
+import { ServiceError } from "@svc/contracts";
+import { Counter, type FastifyReply, type Registry } from "@svc/service-kit";
+
+/** refused: the caller's fault. failed: ours. aborted: the client left. */
+export type TransferOutcome = "success" | "refused" | "failed" | "aborted";
+
+export interface TransferMetrics {
+  uploaded: (outcome: TransferOutcome, files?: number) => void;
+  downloaded: (outcome: TransferOutcome) => void;
+}
+
+export function transferMetrics(registry: Registry): TransferMetrics {
+  const counter = (name: string, help: string) =>
+    new Counter({ name, help, labelNames: ["outcome"], registers: [registry] });
+  const uploads = counter("svc_file_uploads_total", "Uploaded files by outcome.");
+  const downloads = counter("svc_file_downloads_total", "Downloads by outcome.");
+  return {
+    uploaded: (outcome, files = 1) => uploads.inc({ outcome }, files),
+    downloaded: (outcome) => downloads.inc({ outcome }),
+  };
+}
+
+export function outcomeOf(error: unknown): TransferOutcome {
+  return error instanceof ServiceError && error.status < 500 ? "refused" : "failed";
+}
+
+/** Counts a download when its answer is out, or is known not to get out. */
+export function countDownload(metrics: TransferMetrics, reply: FastifyReply): void {
+  reply.raw.once("close", () => {
+    if (!reply.raw.writableFinished) metrics.downloaded(reply.raw.errored ? "failed" : "aborted");
+    else if (reply.statusCode < 400) metrics.downloaded("success");
+    else metrics.downloaded(reply.statusCode < 500 ? "refused" : "failed");
+  });
+}

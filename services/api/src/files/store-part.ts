@@ -1,0 +1,79 @@
+/**
+ * Streams one file part to the file server as a pending file. The outcome is the file's own error (returned: the form goes
+ * on) or an error of the whole request (thrown).
+ */
+import { Readable } from "node:stream";
+import { fileNameProblem, newId, ServiceError } from "@svc/contracts";
+import type { CallContext, FileStorage } from "./file-storage.ts";
+import type { Part } from "./multipart/reader.ts";
+
+export type StoredPart =
+  | { ok: true; id: string; filename: string }
+  | { ok: false; filename: string; error: ServiceError };
+
+const DEFAULT_TYPE = "application/octet-stream";
+const MEDIA_TYPE = /^[!#$&^_.+0-9A-Za-z-]+\/[!#$&^_.+0-9A-Za-z-]+[ \t]*(;[\x20-\x7e]*)?$/;
+const MAX_TYPE_CHARS = 255;
+
+export async function storePart(
+  storage: FileStorage,
+  session: string,
+  part: Part,
+  maxBytes: number,
+  context: CallContext,
+): Promise<StoredPart> {
+  const filename = part.filename ?? "";
+  const problem = fileNameProblem(filename);
+  if (problem !== undefined) {
+    return { ok: false, filename, error: new ServiceError("invalid_file_name", `The file name ${problem}.`) };
+  }
+  const id = newId();
+  const body = new LimitedBody(part.body, maxBytes);
+  try {
+    const content = Readable.from(body.chunks(), { objectMode: false });
+    await storage.stage({ session, file: id }, content, { filename, contentType: mediaType(part) }, context);
+    return { ok: true, id, filename };
+  } catch (error) {
+    if (body.sourceFailure !== undefined) throw body.sourceFailure;
+    if (body.isTooLarge) return { ok: false, filename, error: tooLarge(maxBytes) };
+    if (error instanceof ServiceError) return { ok: false, filename, error };
+    throw error;
+  }
+}
+
+/** Counts the bytes of a part and remembers what stopped them. */
+class LimitedBody {
+  readonly #source: AsyncIterable<Buffer>;
+  readonly #maxBytes: number;
+  isTooLarge = false;
+  sourceFailure: unknown;
+
+  constructor(source: AsyncIterable<Buffer>, maxBytes: number) {
+    this.#source = source;
+    this.#maxBytes = maxBytes;
+  }
+
+  async *chunks(): AsyncGenerator<Buffer> {
+    let bytes = 0;
+    try {
+      for await (const chunk of this.#source) {
+        bytes += chunk.length;
+        this.isTooLarge = bytes > this.#maxBytes;
+        if (this.isTooLarge) break;
+        yield chunk;
+      }
+    } catch (error) {
+      this.sourceFailure = error;
+      throw error;
+    }
+    if (this.isTooLarge) throw tooLarge(this.#maxBytes);
+  }
+}
+
+function mediaType({ contentType = "" }: Part): string {
+  return contentType.length <= MAX_TYPE_CHARS && MEDIA_TYPE.test(contentType) ? contentType : DEFAULT_TYPE;
+}
+
+function tooLarge(maxBytes: number): ServiceError {
+  return new ServiceError("file_too_large", `The file is larger than ${maxBytes} bytes.`);
+}

@@ -1,0 +1,98 @@
+/**
+ * Receives an upload form: files go to the file server as they arrive, as pending files of a fresh session that nobody can
+ * see. When the form has ended and its fields are known, one commit makes them visible under the caller's namespace. If
+ * anything goes wrong, or the client leaves, the pending files are discarded; should we die first, the file server sweeps
+ * them later.
+ */
+import { namespaceOf, newId, type Principal, ServiceError, type UploadedFile } from "@svc/contracts";
+import { type Config, discardBody, type FastifyRequest, type Log } from "@svc/service-kit";
+import type { CallContext, FileStorage } from "./file-storage.ts";
+import { FormFields } from "./form-fields.ts";
+import { BodyReader } from "./multipart/body-reader.ts";
+import { boundaryOf, invalidMultipart } from "./multipart/part-headers.ts";
+import { MultipartReader } from "./multipart/reader.ts";
+import { type StoredPart, storePart } from "./store-part.ts";
+import type { UploadOutcome } from "./upload-answer.ts";
+
+export interface UploadSettings {
+  principal: Principal;
+  maxFileBytes: number;
+  /** `all`: the first bad file refuses the request. `some`: bad files are reported, the others are kept. */
+  keep: "all" | "some";
+}
+
+/** Fields and surplus files are cheap, but not free. */
+const MAX_PARTS_BESIDES_FILES = 1000;
+const FORM_OVERHEAD_BYTES = 16 * 1024 * 1024;
+
+export async function receiveUpload(
+  config: Config,
+  log: Log,
+  storage: FileStorage,
+  request: FastifyRequest,
+  settings: UploadSettings,
+): Promise<UploadOutcome> {
+  const context = { requestId: request.id };
+  const session = newId();
+  let isCommitted = false;
+  try {
+    const { fields, parts } = await receiveForm(config, storage, session, request, settings);
+    const namespace = namespaceOf(settings.principal, fields.owner());
+    if (parts.length === 0) throw new ServiceError("no_files");
+    const files = parts.flatMap((part) => (part.ok ? [part.id] : []));
+    let stored: UploadedFile[] = [];
+    if (files.length > 0) {
+      const commit = { namespace, read_only: fields.readOnly(), files };
+      stored = await storage.commit(session, commit, context);
+      isCommitted = true;
+    }
+    return { session, parts, stored, maxFiles: config.UPLOAD_MAX_FILES };
+  } catch (error) {
+    await discardBody(request.raw);
+    throw error;
+  } finally {
+    if (!isCommitted) await discard(storage, session, log, context);
+  }
+}
+
+async function receiveForm(
+  config: Config,
+  storage: FileStorage,
+  session: string,
+  request: FastifyRequest,
+  { keep, maxFileBytes }: UploadSettings,
+): Promise<{ fields: FormFields; parts: StoredPart[] }> {
+  const boundary = boundaryOf(request.headers["content-type"]);
+  const body = new BodyReader(request.raw, {
+    silenceMs: config.UPLOAD_PART_TIMEOUT_MS,
+    maxBytes: config.UPLOAD_MAX_FILES * maxFileBytes + FORM_OVERHEAD_BYTES,
+  });
+  const form = new MultipartReader(body, boundary);
+  const fields = new FormFields();
+  const parts: StoredPart[] = [];
+  for (let count = 1; ; count++) {
+    const part = await form.nextPart();
+    if (part === undefined) return { fields, parts };
+    if (count > config.UPLOAD_MAX_FILES + MAX_PARTS_BESIDES_FILES) throw invalidMultipart("too many parts");
+    if (part.filename === undefined) {
+      await fields.add(part);
+      continue;
+    }
+    const stored: StoredPart =
+      parts.length < config.UPLOAD_MAX_FILES
+        ? await storePart(storage, session, part, maxFileBytes, { requestId: request.id })
+        : { ok: false, filename: part.filename, error: tooMany(config.UPLOAD_MAX_FILES) };
+    if (!stored.ok && keep === "all") throw stored.error;
+    parts.push(stored);
+  }
+}
+
+async function discard(storage: FileStorage, session: string, log: Log, context: CallContext): Promise<void> {
+  await storage.discard(session, context).catch((error: unknown) => {
+    log.warn({ request_id: context.requestId, err: String(error) }, "pending files are left to the sweep");
+  });
+}
+
+function tooMany(limit: number): ServiceError {
+  return new ServiceError("too_many_files", `A request may hold ${limit} files.`);
+}
