@@ -37,7 +37,11 @@ export class Jobs {
     this.#config = config;
     this.#log = log;
     this.#redis = redis;
-    const queue = (name: string) => new Queue(name, { connection: redis as never });
+    const queue = (name: string) => {
+      const created = new Queue(name, { connection: redis as never });
+      created.on("error", (error) => log.debug({ err: error.message, queue: name }, "queue error"));
+      return created;
+    };
     this.#queues = { python: queue(QUEUE_NAMES.python), other: queue(QUEUE_NAMES.other) };
   }
 

@@ -12,6 +12,7 @@ export async function openApiDocument(): Promise<string> {
   });
   const log = createLog("api", config);
   const redis = new Redis({ lazyConnect: true });
+  const jobs = new Jobs(config, log, redis);
   const app = await buildApi({
     config,
     log,
@@ -19,10 +20,26 @@ export async function openApiDocument(): Promise<string> {
     lifecycle: { state: "running" },
     redis,
     fileServer: new InnerClient({ baseUrl: config.FILE_SERVER_URL, unreachable: "storage_unavailable" }),
-    jobs: new Jobs(config, log, redis),
+    jobs,
   });
   await app.ready();
-  const document = JSON.stringify(app.swagger(), null, 2);
+  const document = withoutUnused(app.swagger() as Document);
+  await jobs.close();
   redis.disconnect();
-  return `${document}\n`;
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+interface Document {
+  components?: { schemas?: Record<string, unknown> };
+}
+
+/** Each schema exists in a form for requests and one for answers: only those that a route refers to are kept. */
+function withoutUnused(document: Document): Document {
+  const schemas = document.components?.schemas ?? {};
+  for (;;) {
+    const text = JSON.stringify(document);
+    const unused = Object.keys(schemas).filter((name) => !text.includes(`"#/components/schemas/${name}"`));
+    if (unused.length === 0) return document;
+    for (const name of unused) delete schemas[name];
+  }
 }
