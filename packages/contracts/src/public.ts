@@ -46,7 +46,10 @@ export const execRequestSchema = z
       .meta({ description: "`*` or a semver range; the newest installed match is used." }),
     args: z.array(argSchema).max(MAX_ARGS, `must have at most ${MAX_ARGS} items`).nullish(),
     stdin: z.string().nullish(),
-    files: z.array(z.unknown()).nullish().meta({ description: "Up to 256 file references (FileRef)." }),
+    files: z
+      .array(fileRefSchema)
+      .nullish()
+      .meta({ description: "Up to 256 references, each to its own path." }),
     run_timeout: z.number().int().min(1).nullish().meta({ description: "Wall time limit of the run in ms." }),
     timeout: z.number().int().min(1).nullish().meta({ description: "Alias of `run_timeout`, which wins." }),
     user_id: z.string().nullish().meta({ description: "For logs. Never an identity." }),
@@ -55,7 +58,10 @@ export const execRequestSchema = z
     workspace_instance_id: z.unknown().optional(),
   })
   .meta({ id: "ExecRequest" });
-export type ExecRequest = z.infer<typeof execRequestSchema>;
+
+/** The body as it is parsed: references are checked one by one afterwards, with an error code of their own. */
+export const execBodySchema = execRequestSchema.extend({ files: z.array(z.unknown()).nullish() });
+export type ExecBody = z.infer<typeof execBodySchema>;
 
 export const outputFileSchema = z
   .object({

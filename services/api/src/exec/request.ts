@@ -1,7 +1,7 @@
 /** From the body of POST /v1/exec to what will be run. Pure. */
 import {
-  type ExecRequest,
-  execRequestSchema,
+  type ExecBody,
+  execBodySchema,
   findLanguage,
   type JobFile,
   type NameLimits,
@@ -35,7 +35,7 @@ const WORKSPACE_HEADER = "x-librechat-code-workspace-id";
 const PROFILE_HEADER = "x-codeapi-expected-profile";
 
 export function parseExec(body: unknown, rules: ExecRules): ParsedExec {
-  const request = parseOrRefuse(execRequestSchema, body);
+  const request = parseOrRefuse(execBodySchema, body);
   if (request.workspace_instance_id != null) throw new ServiceError("stateful_workspace_unsupported");
   const { language, version } = chooseRuntime(request, rules.runtimes);
   return {
@@ -56,7 +56,7 @@ export function checkProfile(headers: Record<string, unknown>): void {
 }
 
 function chooseRuntime(
-  request: ExecRequest,
+  request: ExecBody,
   runtimes: ExecRules["runtimes"],
 ): { language: string; version: string } {
   const name = request.lang || request.language;
