@@ -12,6 +12,7 @@ import { type ComponentState, readState } from "./supervisor/state.ts";
 import { sleep } from "./system/process.ts";
 import { type Note, printable } from "./terminal.ts";
 
+const READY_TIMEOUT_MS = 60_000;
 const POLL_MS = 40;
 const NOTE_EVERY_MS = 2000;
 const TAIL_LINES = 12;
@@ -20,16 +21,23 @@ const HOPELESS_RESTARTS = 4;
 /** The exit code of a component whose configuration is not valid. */
 const CONFIGURATION_EXIT = "exit code 78";
 
-export async function waitReady(instance: Instance, timeoutMs: number, note: Note): Promise<void> {
-  const end = performance.now() + timeoutMs;
+export interface ReadyOptions {
+  note: Note;
+  /** Ends the wait: the system is about to end. */
+  signal?: AbortSignal;
+}
+
+export async function waitReady(instance: Instance, { note, signal }: ReadyOptions): Promise<void> {
+  const end = performance.now() + READY_TIMEOUT_MS;
   let nextNote = performance.now() + NOTE_EVERY_MS;
   for (;;) {
     const reason = await httpAnswers(`${instance.url}/v1/ready`);
     if (reason === undefined) return;
+    signal?.throwIfAborted();
     const hopeless = readState(instance.runDir)?.components.find(isHopeless);
     if (hopeless !== undefined) throw await diagnose(instance, `the ${hopeless.name} does not start`);
     if (performance.now() > end) {
-      throw await diagnose(instance, `not ready after ${Math.round(timeoutMs / 1000)} s: the API ${reason}`);
+      throw await diagnose(instance, `not ready after ${READY_TIMEOUT_MS / 1000} s: the API ${reason}`);
     }
     if (performance.now() > nextNote) {
       note(`waiting: the API ${reason}`);

@@ -16,7 +16,6 @@ import { sleep } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { type Note, Progress, paint } from "../terminal.ts";
 
-const READY_TIMEOUT_MS = 60_000;
 const OPTIONS = {
   detach: { short: "d", doc: "Start in the background; ./svc down ends it." },
   "no-example": { doc: "Do not run the example at the end." },
@@ -54,8 +53,9 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
 });
 
 async function sayRunning(state: State, instance: Instance): Promise<number> {
-  await waitReady({ ...instance, url: state.url, ports: state.ports }, READY_TIMEOUT_MS, (line) =>
-    console.error(line),
+  await waitReady(
+    { ...instance, url: state.url, ports: state.ports },
+    { note: (line) => console.error(line) },
   );
   console.log(`Already running: ${state.url} (pid ${state.supervisor.pid}, data in ${state.dataDir}).`);
   console.log("./svc down ends it.");
@@ -79,7 +79,7 @@ async function startInBackground(instance: Instance, note: Note): Promise<void> 
   child.unref();
   const started = (async () => {
     while (readState(instance.runDir) === undefined) await sleep(10);
-    await waitReady(instance, READY_TIMEOUT_MS, note);
+    await waitReady(instance, { note });
   })();
   const failed = exited.then((how) => {
     throw new Problem(`the supervisor ended (${how})`, readFrom(logFile, offset).trim());

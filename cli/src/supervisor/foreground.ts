@@ -8,9 +8,11 @@ import { type Note, paint, printable } from "../terminal.ts";
 import { fileSize, logPath, readFrom, readLine } from "./logs.ts";
 import { Supervisor } from "./supervisor.ts";
 
-const READY_TIMEOUT_MS = 60_000;
 const FOLLOW_EVERY_MS = 250;
 const WARN = 40;
+/** The same message of a component is shown once in this time; the log has all of them. */
+const REPEAT_AFTER_MS = 10_000;
+const MAX_REMEMBERED = 1000;
 
 /** `whenStarted` shows what comes before the wait; it is given the step that waits until the system is ready. */
 export async function runInForeground(
@@ -29,12 +31,15 @@ export async function runInForeground(
     }
   });
   const follow = followWarnings(instance, supervisor);
+  const ending = new AbortController();
   try {
-    const started = whenStarted((note) => waitReady(instance, READY_TIMEOUT_MS, note));
+    const started = whenStarted((note) => waitReady(instance, { note, signal: ending.signal }));
+    started.catch(() => undefined);
     const outcome = await Promise.race([started, stopped]);
     if (typeof outcome === "number") return outcome;
     return await stopped;
   } finally {
+    ending.abort();
     clearInterval(follow);
     await supervisor.stop();
   }
@@ -54,11 +59,19 @@ function followWarnings(instance: Instance, supervisor: Supervisor): NodeJS.Time
     return complete;
   };
   for (const name of names) read(name);
+  const lastShown = new Map<string, number>();
+  const isNews = (key: string): boolean => {
+    const now = performance.now();
+    if (now - (lastShown.get(key) ?? Number.NEGATIVE_INFINITY) < REPEAT_AFTER_MS) return false;
+    if (lastShown.size >= MAX_REMEMBERED) lastShown.clear();
+    lastShown.set(key, now);
+    return true;
+  };
   return setInterval(() => {
     for (const name of names) {
       for (const line of read(name).split("\n")) {
-        const { level, text } = readLine(line);
-        if (level < WARN) continue;
+        const { level, message, text } = readLine(line);
+        if (level < WARN || !isNews(`${name} ${message}`)) continue;
         const label = paint(process.stderr, level > WARN ? "red" : "yellow", name);
         console.error(`${label} ${printable(text)}`);
       }

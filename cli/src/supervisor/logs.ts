@@ -51,6 +51,8 @@ export function readFrom(path: string, offset: number): string {
 
 export interface LogLine {
   level: number;
+  /** The message without time and details. */
+  message: string;
   text: string;
 }
 
@@ -65,6 +67,7 @@ const LEVELS: Record<number, string> = {
 
 /** Reads one line: JSON as the components write it, or plain text (level 0) as Redis does. */
 export function readLine(line: string): LogLine {
+  const plain: LogLine = { level: 0, message: line, text: line };
   try {
     const {
       level,
@@ -74,13 +77,17 @@ export function readLine(line: string): LogLine {
       instance: _instance,
       ...rest
     } = JSON.parse(line) as Record<string, unknown>;
-    if (typeof level !== "number") return { level: 0, text: line };
+    if (typeof level !== "number") return plain;
     const clock =
       typeof time === "string" || typeof time === "number" ? new Date(time).toISOString().slice(11, 23) : "";
     const details = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : "";
-    return { level, text: `${clock} ${LEVELS[level] ?? level} ${msg ?? ""}${details}` };
+    return {
+      level,
+      message: String(msg ?? ""),
+      text: `${clock} ${LEVELS[level] ?? level} ${msg ?? ""}${details}`,
+    };
   } catch {
-    return { level: 0, text: line };
+    return plain;
   }
 }
 

@@ -62,10 +62,10 @@ describe("logs", () => {
   it("shows JSON lines for a person and other lines as they are", () => {
     const line =
       '{"level":40,"time":"2026-01-31T10:00:00.000Z","name":"api","instance":"x","msg":"slow","ms":7}';
-    expect(readLine(line)).toEqual({ level: 40, text: '10:00:00.000 warn slow {"ms":7}' });
-    expect(readLine("1:M * Ready")).toEqual({ level: 0, text: "1:M * Ready" });
-    expect(readLine('"text"')).toEqual({ level: 0, text: '"text"' });
-    expect(readLine("null")).toEqual({ level: 0, text: "null" });
+    expect(readLine(line)).toEqual({ level: 40, message: "slow", text: '10:00:00.000 warn slow {"ms":7}' });
+    expect(readLine("1:M * Ready")).toMatchObject({ level: 0, text: "1:M * Ready" });
+    expect(readLine('"text"')).toMatchObject({ level: 0, text: '"text"' });
+    expect(readLine("null")).toMatchObject({ level: 0, text: "null" });
   });
 
   it("gives the last lines, and none of a missing file", () => {
