@@ -10,6 +10,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   exec: async () => (await import("./commands/exec.ts")).exec,
   doctor: async () => (await import("./commands/doctor.ts")).doctor,
   test: async () => (await import("./commands/test.ts")).test,
+  bench: async () => (await import("@svc/bench/command")).bench,
 };
 
 /** Started by `up -d` only. */

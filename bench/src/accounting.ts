@@ -1,0 +1,62 @@
+/** Processor time and memory of a running copy: every component with all its descendants, the ended ones included. */
+
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import type { State } from "@svc/cli/supervisor/state";
+import { statFields } from "@svc/cli/system/process";
+
+const TICKS_PER_SECOND = Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }));
+
+/** Fields after the name in /proc/PID/stat. */
+const PPID = 1;
+const CPU_FIELDS = [11, 12, 13, 14] as const;
+
+/** Processor milliseconds by component since its start: own, of live descendants, and of those that were waited for. */
+export function cpuByComponent(state: State): Map<string, number> {
+  const children = childrenOf();
+  return byComponent(state, (pid) => {
+    let ticks = 0;
+    for (const member of family(pid, children)) {
+      const fields = statFields(member);
+      if (fields !== undefined) ticks += CPU_FIELDS.reduce((sum, field) => sum + Number(fields[field]), 0);
+    }
+    return (ticks / TICKS_PER_SECOND) * 1000;
+  });
+}
+
+/** Proportional set size in MiB by component, descendants included. */
+export function pssByComponent(state: State): Map<string, number> {
+  const children = childrenOf();
+  return byComponent(state, (pid) => family(pid, children).reduce((sum, member) => sum + pssOf(member), 0));
+}
+
+function byComponent(state: State, measure: (pid: number) => number): Map<string, number> {
+  const result = new Map<string, number>();
+  for (const { name, process } of state.components) {
+    if (process !== undefined) result.set(name, measure(process.pid));
+  }
+  return result;
+}
+
+function childrenOf(): Map<number, number[]> {
+  const children = new Map<number, number[]>();
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const parent = Number(statFields(Number(name))?.[PPID] ?? 0);
+    children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
+  }
+  return children;
+}
+
+function family(pid: number, children: ReadonlyMap<number, number[]>): number[] {
+  return [pid, ...(children.get(pid) ?? []).flatMap((child) => family(child, children))];
+}
+
+function pssOf(pid: number): number {
+  try {
+    const match = /^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "latin1"));
+    return Number(match?.[1] ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}

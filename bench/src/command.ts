@@ -1,0 +1,227 @@
+/** `./svc bench`: measures a private copy of the system against bare commands, prints tables, writes results. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative, resolve } from "node:path";
+import { defineCommand } from "@svc/cli/command";
+import { rootImage } from "@svc/cli/components";
+import { INSTALL_STEPS, install } from "@svc/cli/install/install";
+import { systemName } from "@svc/cli/install/packages";
+import { ROOT, resolveInstance } from "@svc/cli/instance";
+import { wholeNumber } from "@svc/cli/options";
+import { type PrivateCopy, startPrivateCopy } from "@svc/cli/private-copy";
+import { Problem, USAGE_EXIT_CODE } from "@svc/cli/problem";
+import { continueAsRoot } from "@svc/cli/system/root";
+import { shown } from "@svc/cli/system/run";
+import { Progress } from "@svc/cli/terminal";
+import { nearestName } from "@svc/service-kit/config/nearest";
+import { pssByComponent } from "./accounting.ts";
+import { BARE, buildSpawner, Spawner } from "./bare.ts";
+import { type FileRef, LoadClient } from "./load-client.ts";
+import {
+  burst,
+  type Case,
+  type CpuRow,
+  closedLoops,
+  cpuPerRequest,
+  interleaved,
+  type LoadRow,
+  timed,
+} from "./measure.ts";
+import { numbersPage } from "./page.ts";
+import { type Result, readConditions, readResult } from "./result.ts";
+import { LOAD_SCENARIOS, SCENARIOS, type Scenario } from "./scenarios.ts";
+import { round, summarize } from "./statistics.ts";
+import { asText, comparisonTable, tablesOf } from "./tables.ts";
+
+const OPTIONS = {
+  n: { value: "N", doc: "Samples of a light scenario (default 200); heavy ones take a share of it." },
+  json: { value: "FILE", doc: "Write the result with its conditions as JSON." },
+  compare: { doc: "Compare two results instead: --compare BEFORE AFTER." },
+  page: { value: "FILE", doc: "Write docs/numbers.md from a result instead." },
+} as const;
+
+const DEFAULT_N = 200;
+
+/** Settings of the measured copy: no limit on the rate, and as many Python programs at once as there are slots. */
+const ENVIRONMENT = {
+  PYTHON_CONCURRENCY: "8",
+  MAX_REQUESTS: "1000000",
+  UPLOAD_MAX_REQUESTS: "1000000",
+  DOWNLOAD_MAX_REQUESTS: "1000000",
+  SANDBOX_QUEUE_LIMIT: "64",
+} as const;
+
+export const bench = defineCommand({
+  usage: "bench [SCENARIO…] [--n N] [--json FILE]",
+  summary: "Measures the whole service against bare commands on this machine.",
+  details: `Scenarios: ${[...SCENARIOS.map(({ name }) => name), ...LOAD_SCENARIOS].join(", ")}. Without a choice: all.`,
+  options: OPTIONS,
+  run: async ({ values, positionals }) => {
+    if (values.compare) return compare(positionals);
+    if (values.page !== undefined) return writePage(values.page);
+    const chosen = choose(positionals);
+    const n = values.n === undefined ? DEFAULT_N : wholeNumber("n", values.n, 1, 100_000);
+    const asRoot = await continueAsRoot(process.argv.slice(2), "the jail");
+    if (asRoot !== undefined) return asRoot;
+    const progress = new Progress(INSTALL_STEPS + 3);
+    const result = await measure(chosen, n, progress);
+    for (const table of tablesOf(result)) console.log(`\n${asText(table)}`);
+    if (values.json !== undefined) {
+      mkdirSync(dirname(resolve(values.json)), { recursive: true });
+      writeFileSync(values.json, `${JSON.stringify(result, undefined, 2)}\n`);
+    }
+    return 0;
+  },
+});
+
+interface Choice {
+  scenarios: readonly Scenario[];
+  loads: ReadonlySet<string>;
+}
+
+function choose(names: readonly string[]): Choice {
+  const known = [...SCENARIOS.map(({ name }) => name), ...LOAD_SCENARIOS];
+  for (const name of names) {
+    if (known.includes(name)) continue;
+    throw new Problem(
+      `unknown scenario ${name}; did you mean ${nearestName(name, known)}?`,
+      undefined,
+      USAGE_EXIT_CODE,
+    );
+  }
+  const wanted = (name: string) => names.length === 0 || names.includes(name);
+  return {
+    scenarios: SCENARIOS.filter(({ name }) => wanted(name)),
+    loads: new Set(LOAD_SCENARIOS.filter(wanted)),
+  };
+}
+
+async function measure(choice: Choice, n: number, progress: Progress): Promise<Result> {
+  const here = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, process.env);
+  await install("run", here, progress);
+  const folder = mkdtempSync(join(tmpdir(), "svc-bench-"));
+  const copy = await progress.step("Starting a private copy", () => startPrivateCopy({ env: ENVIRONMENT }));
+  const client = new LoadClient(copy.url);
+  const program = buildSpawner(join(folder, "spawner"));
+  const spawners = { image: new Spawner(program, rootImage(here)), host: new Spawner(program, "/") };
+  try {
+    const idleMemoryMib = Object.fromEntries(
+      [...pssByComponent(copy.state())].map(([name, mib]) => [name, round(mib)]),
+    );
+    const prepared = await prepareAll(choice.scenarios, client);
+    const latency = await progress.step("One request at a time, interleaved with bare commands", (note) =>
+      latencies(choice.scenarios, n, client, spawners, prepared, (done, of) =>
+        note(`round ${done} of ${of}`),
+      ),
+    );
+    const rest = await progress.step("Processor time and load", () =>
+      blocks(choice, n, copy, client, prepared),
+    );
+    return {
+      version: 1,
+      date: new Date().toISOString(),
+      command: shown(["./svc", ...process.argv.slice(2)]),
+      mode: "local (./svc up), a new jail and a cold interpreter for each run",
+      n,
+      conditions: readConditions(here.packagesDir, systemName()),
+      ...latency,
+      ...rest,
+      idleMemoryMib,
+    };
+  } finally {
+    client.close();
+    for (const spawner of Object.values(spawners)) spawner.close();
+    rmSync(folder, { recursive: true });
+    await copy.stop();
+  }
+}
+
+type Prepared = ReadonlyMap<string, readonly FileRef[]>;
+
+async function prepareAll(scenarios: readonly Scenario[], client: LoadClient): Promise<Prepared> {
+  const prepared = new Map<string, readonly FileRef[]>();
+  for (const { name, prepare } of scenarios) prepared.set(name, (await prepare?.(client)) ?? []);
+  return prepared;
+}
+
+async function latencies(
+  scenarios: readonly Scenario[],
+  n: number,
+  client: LoadClient,
+  spawners: Record<"image" | "host", Spawner>,
+  prepared: Prepared,
+  onRound: (done: number, of: number) => void,
+): Promise<Pick<Result, "bare" | "bareCpuMs" | "scenarios">> {
+  const cpu = new Map<string, number[]>();
+  const bareCases = BARE.map(({ name, where, command, share }): Case => {
+    const times: number[] = [];
+    cpu.set(name, times);
+    const sample = async () => {
+      const { wallMs, cpuMs } = await spawners[where].run(command);
+      times.push(cpuMs);
+      return wallMs;
+    };
+    return { name: `bare ${name}`, n: Math.ceil(n * share), sample };
+  });
+  const serviceCases = scenarios.map((scenario): Case => {
+    const files = prepared.get(scenario.name) ?? [];
+    return {
+      name: scenario.name,
+      n: Math.ceil(n * scenario.share),
+      sample: () => timed(() => scenario.run(client, files)),
+    };
+  });
+  const summaries = await interleaved([...bareCases, ...serviceCases], onRound);
+  const pick = (cases: readonly Case[], prefix: string) =>
+    Object.fromEntries(
+      cases.flatMap(({ name }) => {
+        const summary = summaries.get(name);
+        return summary === undefined ? [] : [[name.slice(prefix.length), summary]];
+      }),
+    );
+  return {
+    bare: pick(bareCases, "bare "),
+    bareCpuMs: Object.fromEntries([...cpu].map(([name, times]) => [name, summarize(times).p50])),
+    scenarios: pick(serviceCases, ""),
+  };
+}
+
+async function blocks(
+  choice: Choice,
+  n: number,
+  copy: PrivateCopy,
+  client: LoadClient,
+  prepared: Prepared,
+): Promise<{ cpu: CpuRow[]; loads: LoadRow[] }> {
+  const cpu: CpuRow[] = [];
+  for (const scenario of choice.scenarios) {
+    const requests = Math.max(10, Math.ceil((n * scenario.share) / 2));
+    cpu.push(await cpuPerRequest(copy, client, scenario, prepared.get(scenario.name) ?? [], requests));
+  }
+  const loads: LoadRow[] = [];
+  if (choice.loads.has("concurrency")) loads.push(...(await closedLoops(client, n * 2)));
+  if (choice.loads.has("burst")) loads.push(await burst(client));
+  return { cpu, loads };
+}
+
+function compare(paths: readonly string[]): number {
+  const [before, after] = paths;
+  if (before === undefined || after === undefined || paths.length !== 2) {
+    throw new Problem(
+      "two results are needed: ./svc bench --compare BEFORE AFTER",
+      undefined,
+      USAGE_EXIT_CODE,
+    );
+  }
+  console.log(asText(comparisonTable(readResult(before), readResult(after))));
+  return 0;
+}
+
+function writePage(path: string): number {
+  const source = relative(ROOT, resolve(path));
+  const page = join(ROOT, "docs/numbers.md");
+  mkdirSync(dirname(page), { recursive: true });
+  writeFileSync(page, numbersPage(readResult(path), source));
+  console.log(`Written: ${page}`);
+  return 0;
+}

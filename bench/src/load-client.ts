@@ -1,0 +1,84 @@
+/** The client of the measurements: keep-alive connections, every answer checked, nothing parsed that need not be. */
+import { Agent, request } from "node:http";
+import { buffer } from "node:stream/consumers";
+
+export interface Answer {
+  status: number;
+  body: Buffer;
+}
+
+export interface FileRef {
+  id: string;
+  storage_session_id: string;
+  name: string;
+}
+
+export class LoadClient {
+  readonly #base: URL;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 256, scheduling: "lifo" });
+
+  constructor(url: string) {
+    this.#base = new URL(url);
+  }
+
+  send(method: string, path: string, type?: string, body?: Buffer): Promise<Answer> {
+    const { hostname, port, pathname } = this.#base;
+    const headers = body === undefined ? {} : { "content-type": type, "content-length": body.length };
+    const options = { hostname, port, path: pathname + path, method, headers, agent: this.#agent };
+    return new Promise((resolve, reject) => {
+      const sent = request(options, (response) => {
+        buffer(response).then((bytes) => resolve({ status: response.statusCode ?? 0, body: bytes }), reject);
+      });
+      sent.once("error", reject);
+      sent.end(body);
+    });
+  }
+
+  /** Runs a program; throws unless it ended well with this text on stdout. */
+  async exec(
+    lang: string,
+    code: string,
+    expected: string,
+    files?: readonly FileRef[],
+  ): Promise<{ files: FileRef[] }> {
+    const body = Buffer.from(JSON.stringify({ lang, code, ...(files ? { files } : {}) }));
+    const answer = await this.send("POST", "/exec", "application/json", body);
+    const result = demand(answer, "exec") as { code: number; stdout: string; files: FileRef[] };
+    if (result.code !== 0 || !result.stdout.includes(expected)) {
+      throw new Error(`unexpected result: ${answer.body.toString().slice(0, 500)}`);
+    }
+    return result;
+  }
+
+  async upload(files: readonly { name: string; content: Buffer }[]): Promise<FileRef[]> {
+    const boundary = "----svc-bench-boundary";
+    const parts = files.flatMap(({ name, content }) => [
+      Buffer.from(
+        `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\nContent-Type: application/octet-stream\r\n\r\n`,
+      ),
+      content,
+      Buffer.from("\r\n"),
+    ]);
+    const body = Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)]);
+    const answer = await this.send("POST", "/upload", `multipart/form-data; boundary=${boundary}`, body);
+    const result = demand(answer, "upload") as { storage_session_id: string; files: FileRef[] };
+    return result.files.map((file) => ({ ...file, storage_session_id: result.storage_session_id }));
+  }
+
+  async download(file: FileRef): Promise<Buffer> {
+    const answer = await this.send("GET", `/download/${file.storage_session_id}/${file.id}`);
+    if (answer.status !== 200)
+      throw new Error(`download: ${answer.status} ${answer.body.toString().slice(0, 300)}`);
+    return answer.body;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+function demand(answer: Answer, what: string): unknown {
+  if (answer.status !== 200)
+    throw new Error(`${what}: ${answer.status} ${answer.body.toString().slice(0, 300)}`);
+  return JSON.parse(answer.body.toString());
+}

@@ -1,0 +1,124 @@
+/** What is measured through the public API, as data. Each scenario checks its own result: a wrong answer is no sample. */
+import { randomBytes } from "node:crypto";
+import type { FileRef, LoadClient } from "./load-client.ts";
+
+export interface Scenario {
+  name: string;
+  about: string;
+  /** Samples as a share of --n. */
+  share: number;
+  /** The bare command that it is compared with; see bare.ts. */
+  bare?: string;
+  /** Done once, before anything is measured. */
+  prepare?: (client: LoadClient) => Promise<FileRef[]>;
+  run: (client: LoadClient, prepared: readonly FileRef[]) => Promise<void>;
+}
+
+export const HELLO = { python: "print(1)", bash: "echo 1", javascript: "console.log(1)" } as const;
+
+export const PANDAS = `import pandas as pd
+frame = pd.DataFrame({"k": list("abcd") * 250, "v": range(1000)})
+print(frame.groupby("k").v.sum().sum())`;
+
+const PLOT = `import numpy as np
+import matplotlib.pyplot as plt
+x = np.linspace(0, 6.28, 200)
+plt.plot(x, np.sin(x))
+plt.savefig("plot.png")
+print(len(x))`;
+
+const READ_TEN = `import os
+names = [name for name in os.listdir(".") if name.endswith(".csv")]
+print(len(names), sum(len(open(name).read()) for name in names))`;
+
+const MIB = 2 ** 20;
+const SMALL = randomBytes(MIB);
+const LARGE = randomBytes(20 * MIB);
+const CSV = Buffer.from(`a,b\n${"12,34\n".repeat(5000)}`);
+
+const run =
+  (lang: string, code: string, expected: string) =>
+  async (client: LoadClient): Promise<void> => {
+    await client.exec(lang, code, expected);
+  };
+
+const upload = (content: Buffer) => async (client: LoadClient) => {
+  const files = await client.upload([{ name: "data.bin", content }]);
+  if (files.length !== 1) throw new Error("the upload was answered without its file");
+};
+
+const download = (content: Buffer) => async (client: LoadClient, prepared: readonly FileRef[]) => {
+  const [file] = prepared;
+  if (file === undefined || !content.equals(await client.download(file)))
+    throw new Error("other bytes came back");
+};
+
+const stored = (content: Buffer) => (client: LoadClient) => client.upload([{ name: "data.bin", content }]);
+
+export const SCENARIOS: readonly Scenario[] = [
+  { name: "hello-python", about: "print(1)", share: 1, bare: "python", run: run("py", HELLO.python, "1\n") },
+  { name: "hello-bash", about: "echo 1", share: 1, bare: "bash", run: run("bash", HELLO.bash, "1\n") },
+  {
+    name: "hello-javascript",
+    about: "console.log(1)",
+    share: 1,
+    bare: "node",
+    run: run("js", HELLO.javascript, "1\n"),
+  },
+  {
+    name: "pandas",
+    about: "import pandas, a groupby over 1000 rows",
+    share: 0.2,
+    bare: "pandas",
+    run: run("py", PANDAS, "499500"),
+  },
+  {
+    name: "plot",
+    about: "numpy, matplotlib, one PNG that is stored",
+    share: 0.2,
+    run: async (client) => {
+      const { files } = await client.exec("py", PLOT, "200");
+      if (files[0]?.name !== "plot.png") throw new Error("no plot.png came back");
+    },
+  },
+  {
+    name: "files-in",
+    about: "ten inputs of 30 kB each, read in Python",
+    share: 0.5,
+    prepare: (client) =>
+      client.upload(Array.from({ length: 10 }, (_, index) => ({ name: `${index}.csv`, content: CSV }))),
+    run: async (client, prepared) => {
+      await client.exec("py", READ_TEN, `10 ${CSV.length * 10}`, prepared);
+    },
+  },
+  {
+    name: "file-out",
+    about: "one output file of 1 kB from Python",
+    share: 0.5,
+    run: async (client) => {
+      const { files } = await client.exec("py", 'open("out.txt", "w").write("x" * 1000)\nprint(1)', "1\n");
+      if (files.length !== 1) throw new Error("no output file came back");
+    },
+  },
+  { name: "upload-1mb", about: "POST /v1/upload, one file of 1 MiB", share: 0.5, run: upload(SMALL) },
+  { name: "upload-20mb", about: "POST /v1/upload, one file of 20 MiB", share: 0.1, run: upload(LARGE) },
+  {
+    name: "download-1mb",
+    about: "GET /v1/download of 1 MiB",
+    share: 0.5,
+    prepare: stored(SMALL),
+    run: download(SMALL),
+  },
+  {
+    name: "download-20mb",
+    about: "GET /v1/download of 20 MiB",
+    share: 0.1,
+    prepare: stored(LARGE),
+    run: download(LARGE),
+  },
+];
+
+/** These keep several requests in flight; they are measured after the interleaved part. */
+export const CONCURRENCY = [1, 2, 4, 8] as const;
+export const BURST = 40;
+export const LOAD_SCENARIOS = ["concurrency", "burst"] as const;
