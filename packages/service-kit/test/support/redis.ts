@@ -1,0 +1,83 @@
+/** A redis-server of one's own for a test: on a unix socket in a temporary directory, with nothing kept on disk. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+export interface PrivateRedis {
+  /** Value for REDIS_URL. */
+  url: string;
+  socket: string;
+  pid: number;
+  /** Ends the server as if it had crashed. `start` brings it back, empty. */
+  kill: () => Promise<void>;
+  start: () => Promise<void>;
+  /** Ends the server and removes its directory. */
+  stop: () => Promise<void>;
+}
+
+const START_MS = 10_000;
+
+export async function startRedis(): Promise<PrivateRedis> {
+  const directory = await mkdtemp(join(tmpdir(), "svc-test-redis-"));
+  const socket = join(directory, "redis.sock");
+  let child = await launch(directory, socket);
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  };
+  return {
+    url: `unix://${socket}`,
+    socket,
+    get pid() {
+      return child.pid ?? 0;
+    },
+    kill,
+    start: async () => {
+      child = await launch(directory, socket);
+    },
+    stop: async () => {
+      await kill();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function launch(directory: string, socket: string): Promise<ChildProcess> {
+  await rm(socket, { force: true });
+  const options = [
+    "--port",
+    "0",
+    "--unixsocket",
+    socket,
+    "--dir",
+    directory,
+    "--save",
+    "",
+    "--appendonly",
+    "no",
+  ];
+  const child = spawn("redis-server", options, { stdio: "ignore" });
+  const failed = once(child, "exit").then(() => {
+    throw new Error("redis-server ended at start");
+  });
+  failed.catch(() => undefined);
+  await Promise.race([accepting(socket), failed]);
+  return child;
+}
+
+async function accepting(socket: string): Promise<void> {
+  for (const deadline = Date.now() + START_MS; ; await delay(10)) {
+    const connection = connect(socket);
+    const up = await new Promise<boolean>((resolve) => {
+      connection.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    });
+    connection.destroy();
+    if (up) return;
+    if (Date.now() > deadline) throw new Error("redis-server did not start in time");
+  }
+}
