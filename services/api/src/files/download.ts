@@ -50,6 +50,7 @@ export async function serveFile(
     await upstream.body.dump();
     return reply.send();
   }
+  upstream.body.once("error", (error: Error) => reply.raw.destroy(error));
   reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
   return reply.send(upstream.body);
 }
