@@ -125,27 +125,32 @@ export function isErrorCode(text: unknown): text is ErrorCode {
   return typeof text === "string" && Object.hasOwn(ERRORS, text);
 }
 
+const MAX_BODY_BYTES = 16 * 1024;
 const MAX_DETAILS = 100;
+const MAX_MESSAGE_CHARS = 1000;
 const MAX_PROBLEM_CHARS = 300;
 
-/** The body of an error answer. Bounded: clients stop reading long error bodies. */
+const cut = (text: string, chars: number) => text.slice(0, chars).toWellFormed();
+const jsonBytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
+
+/** The body of an error answer, at most 16 KiB: clients stop reading long error bodies. */
 export function errorBody(error: ServiceError, requestId: string): Record<string, unknown> {
   const body: Record<string, unknown> = {
-    error: error.code,
-    message: error.message.slice(0, 1000),
-    request_id: requestId,
     ...error.extra,
+    error: error.code,
+    message: cut(error.message, MAX_MESSAGE_CHARS),
+    request_id: requestId,
   };
   if (error.details !== undefined) {
-    let budget = 12_000;
     const details: Problem[] = [];
+    body.details = details;
+    let left = MAX_BODY_BYTES - jsonBytes(body);
     for (const { path, problem } of error.details.slice(0, MAX_DETAILS)) {
-      const item = { path: path.slice(0, MAX_PROBLEM_CHARS), problem: problem.slice(0, MAX_PROBLEM_CHARS) };
-      budget -= Buffer.byteLength(JSON.stringify(item));
-      if (budget < 0) break;
+      const item = { path: cut(path, MAX_PROBLEM_CHARS), problem: cut(problem, MAX_PROBLEM_CHARS) };
+      left -= jsonBytes(item) + 1;
+      if (left < 0) break;
       details.push(item);
     }
-    body.details = details;
   }
   return body;
 }
