@@ -126,6 +126,19 @@ const referencedFileSchema = z.object({
 });
 const positive = z.number().int().positive();
 
+const MAX_ARGS = 256;
+const MAX_ARG_BYTES = 100_000;
+
+/** Arguments of a program, passed as they are. */
+export const argsSchema = z
+  .array(
+    z
+      .string()
+      .refine((arg) => !arg.includes("\0"), "must not contain NUL")
+      .refine((arg) => Buffer.byteLength(arg) <= MAX_ARG_BYTES, `must have at most ${MAX_ARG_BYTES} bytes`),
+  )
+  .max(MAX_ARGS, `must have at most ${MAX_ARGS} items`);
+
 /** Body of POST /execute on the runner. */
 export const executeRequestSchema = z.object({
   language: z.string().min(1),
@@ -135,7 +148,7 @@ export const executeRequestSchema = z.object({
   egress_grant: z.string().nullish(),
   session_id: z.string().nullish(),
   output_session_id: z.string().nullish(),
-  args: z.array(z.string()).nullish(),
+  args: argsSchema.nullish(),
   stdin: z.string().nullish(),
   env_vars: z.record(z.string(), z.string()).nullish(),
   run_timeout: positive.nullish(),

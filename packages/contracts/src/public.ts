@@ -4,12 +4,12 @@
  */
 import { z } from "zod";
 import { ID_PATTERN } from "./ids.ts";
-import { omittedReasonSchema, runStatusSchema } from "./messages.ts";
+import { argsSchema, omittedReasonSchema, runStatusSchema } from "./messages.ts";
 
 const KINDS = ["user", "agent", "skill"] as const;
 export const RESOURCE_ID_PATTERN = /^[A-Za-z0-9_.:-]{1,128}$/;
-const MAX_ARGS = 256;
-const MAX_ARG_BYTES = 100_000;
+/** Longer ranges mean nothing and take long to read. */
+const MAX_VERSION_CHARS = 256;
 
 const publicId = z.string().regex(ID_PATTERN, "must have exactly 21 characters of A-Z, a-z, 0-9, _ and -");
 
@@ -27,10 +27,12 @@ export const fileRefSchema = z
   .meta({ id: "FileRef" });
 export type FileRef = z.infer<typeof fileRefSchema>;
 
-const argSchema = z
-  .string()
-  .refine((arg) => !arg.includes("\0"), "must not contain NUL")
-  .refine((arg) => Buffer.byteLength(arg) <= MAX_ARG_BYTES, `must have at most ${MAX_ARG_BYTES} bytes`);
+/** A limit in ms: any whole number from 1; what is too large is lowered, so it need not be a safe integer. */
+const limitMs = z
+  .number()
+  .min(1)
+  .refine(Number.isInteger, "must be a whole number")
+  .meta({ type: "integer" });
 
 export const execRequestSchema = z
   .object({
@@ -42,16 +44,17 @@ export const execRequestSchema = z
     language: z.string().nullish().meta({ description: "Alias of `lang`; `lang` wins." }),
     version: z
       .string()
+      .max(MAX_VERSION_CHARS)
       .nullish()
       .meta({ description: "`*` or a semver range; the newest installed match is used." }),
-    args: z.array(argSchema).max(MAX_ARGS, `must have at most ${MAX_ARGS} items`).nullish(),
+    args: argsSchema.nullish(),
     stdin: z.string().nullish(),
     files: z
       .array(fileRefSchema)
       .nullish()
       .meta({ description: "Up to 256 references, each to its own path." }),
-    run_timeout: z.number().int().min(1).nullish().meta({ description: "Wall time limit of the run in ms." }),
-    timeout: z.number().int().min(1).nullish().meta({ description: "Alias of `run_timeout`, which wins." }),
+    run_timeout: limitMs.nullish().meta({ description: "Wall time limit of the run in ms." }),
+    timeout: limitMs.nullish().meta({ description: "Alias of `run_timeout`, which wins." }),
     user_id: z.string().nullish().meta({ description: "For logs. Never an identity." }),
     runtime_session_hint: z.unknown().optional(),
     session_id: z.unknown().optional(),

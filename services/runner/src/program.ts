@@ -72,7 +72,7 @@ export function programOf(request: ExecuteRequest, runtime: Runtime, names: Name
   return {
     argv: [
       ...runtime.command.map((part) => part.replaceAll("{entry}", () => entry)),
-      ...checkedArgs(request),
+      ...(request.args ?? []),
     ],
     env: environment(request, runtime),
     stdin: request.stdin == null ? undefined : Buffer.from(request.stdin, "utf8"),
@@ -113,15 +113,6 @@ export function freeEntryName(wanted: string, others: readonly { name: string }[
 
 function decode(file: ContentFile): Buffer {
   return Buffer.from(file.content, file.encoding ?? "utf8");
-}
-
-function checkedArgs(request: ExecuteRequest): string[] {
-  const args = request.args ?? [];
-  const details = args.flatMap((arg, index) =>
-    arg.includes("\0") ? [{ path: `args[${index}]`, problem: "must not contain NUL" }] : [],
-  );
-  if (details.length > 0) throw invalidRequest(details);
-  return args;
 }
 
 function environment(request: ExecuteRequest, runtime: Runtime): string[] {
