@@ -63,7 +63,8 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
       deps,
     );
   };
-  for (const path of ["/execute", "/api/v2/execute"]) app.post(path, { onRequest: requireJson }, handleExecute);
+  for (const path of ["/execute", "/api/v2/execute"])
+    app.post(path, { onRequest: requireJson }, handleExecute);
 
   app.get("/api/v2/health", async (_request, reply) => {
     try {
