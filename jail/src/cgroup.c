@@ -1,0 +1,206 @@
+/* The keeper's side of control groups: open control files of one slot, nothing more. */
+#include "cgroup.h"
+
+#include "cgroup_tree.h"
+#include "util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int open_control(unsigned slot, enum controller controller, const char *file, int flags)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/slot-%u/%s", cgroup_tree.own[controller], slot, file);
+	return open(path, flags | O_CLOEXEC);
+}
+
+static int open_v1(struct cgroup *c, unsigned slot)
+{
+	for (unsigned i = 0; i < CONTROLLERS; i++) {
+		if (cgroup_hierarchy((enum controller)i) != i)
+			continue;
+		c->join_fd[i] = open_control(slot, (enum controller)i, "tasks", O_WRONLY);
+		if (c->join_fd[i] < 0)
+			return -1;
+	}
+	c->pids = open_control(slot, CONTROLLER_PIDS, "pids.current", O_RDONLY);
+	c->usage = open_control(slot, CONTROLLER_MEMORY, "memory.usage_in_bytes", O_RDONLY);
+	c->stat = open_control(slot, CONTROLLER_MEMORY, "memory.stat", O_RDONLY);
+	c->peak = open_control(slot, CONTROLLER_MEMORY, "memory.max_usage_in_bytes", O_RDWR);
+	c->oom = open_control(slot, CONTROLLER_MEMORY, "memory.oom_control", O_RDONLY);
+	c->memory_limit = open_control(slot, CONTROLLER_MEMORY, "memory.limit_in_bytes", O_WRONLY);
+	c->swap_limit = open_control(slot, CONTROLLER_MEMORY, "memory.memsw.limit_in_bytes", O_WRONLY);
+	c->pids_limit = open_control(slot, CONTROLLER_PIDS, "pids.max", O_WRONLY);
+	c->cpu = open_control(slot, CONTROLLER_CPUACCT, "cpuacct.usage", O_RDONLY);
+	return 0;
+}
+
+static int open_v2(struct cgroup *c, unsigned slot)
+{
+	c->clone_fd = open_control(slot, CONTROLLER_MEMORY, "", O_RDONLY | O_DIRECTORY);
+	if (c->clone_fd < 0)
+		return -1;
+	c->pids = open_control(slot, CONTROLLER_PIDS, "pids.current", O_RDONLY);
+	c->kill = open_control(slot, CONTROLLER_MEMORY, "cgroup.kill", O_WRONLY);
+	c->usage = open_control(slot, CONTROLLER_MEMORY, "memory.current", O_RDONLY);
+	c->stat = open_control(slot, CONTROLLER_MEMORY, "memory.stat", O_RDONLY);
+	c->peak = open_control(slot, CONTROLLER_MEMORY, "memory.peak", O_RDWR);
+	if (c->peak < 0)
+		c->peak = open_control(slot, CONTROLLER_MEMORY, "memory.peak", O_RDONLY);
+	c->oom = open_control(slot, CONTROLLER_MEMORY, "memory.events", O_RDONLY);
+	c->memory_limit = open_control(slot, CONTROLLER_MEMORY, "memory.max", O_WRONLY);
+	c->pids_limit = open_control(slot, CONTROLLER_MEMORY, "pids.max", O_WRONLY);
+	c->cpu = open_control(slot, CONTROLLER_MEMORY, "cpu.stat", O_RDONLY);
+	return 0;
+}
+
+int cgroup_open(struct cgroup *c, unsigned slot)
+{
+	*c = (struct cgroup){
+		.enabled = cgroup_tree.version != 0, .clone_fd = -1, .join_fd = {-1, -1, -1, -1},
+		.pids = -1, .kill = -1, .usage = -1, .stat = -1, .peak = -1, .oom = -1, .cpu = -1,
+		.pids_limit = -1, .memory_limit = -1, .swap_limit = -1,
+	};
+	if (!c->enabled)
+		return 0;
+	if ((cgroup_tree.version == 2 ? open_v2 : open_v1)(c, slot) < 0)
+		return -1;
+	if (c->pids < 0 || c->usage < 0 || c->stat < 0 || c->oom < 0 || c->cpu < 0 ||
+	    c->memory_limit < 0 || c->pids_limit < 0)
+		return -1;
+	return 0;
+}
+
+int cgroup_join(const struct cgroup *c)
+{
+	for (size_t i = 0; i < CGROUP_JOIN_MAX; i++)
+		if (c->join_fd[i] >= 0 && write(c->join_fd[i], "0", 1) != 1)
+			return -1;
+	return 0;
+}
+
+/* Closes what only the birth of the jail needs: afterwards no directory of the tree is reachable. */
+void cgroup_seal(struct cgroup *c)
+{
+	for (size_t i = 0; i < CGROUP_JOIN_MAX; i++) {
+		if (c->join_fd[i] >= 0)
+			close(c->join_fd[i]);
+		c->join_fd[i] = -1;
+	}
+	if (c->clone_fd >= 0)
+		close(c->clone_fd);
+	c->clone_fd = -1;
+}
+
+static int write_number(int fd, uint64_t number)
+{
+	char text[24];
+	int n = snprintf(text, sizeof(text), "%" PRIu64, number);
+
+	return pwrite(fd, text, (size_t)n, 0) == n ? 0 : -1;
+}
+
+static int read_number(int fd, uint64_t *number)
+{
+	char text[32];
+
+	if (read_fd_text(fd, text, sizeof(text)) <= 0)
+		return -1;
+	*number = strtoull(text, NULL, 10);
+	return 0;
+}
+
+int cgroup_memory(const struct cgroup *c, uint64_t *bytes)
+{
+	return read_number(c->usage, bytes);
+}
+
+static int cpu_total_us(const struct cgroup *c, uint64_t *us)
+{
+	char text[1024];
+
+	if (read_fd_text(c->cpu, text, sizeof(text)) <= 0)
+		return -1;
+	*us = cgroup_tree.version == 2 ? keyed_number(text, "usage_usec")
+				       : strtoull(text, NULL, 10) / 1000;
+	return 0;
+}
+
+int cgroup_cpu_us(const struct cgroup *c, uint64_t *us)
+{
+	if (cpu_total_us(c, us) < 0)
+		return -1;
+	*us -= c->cpu_base;
+	return 0;
+}
+
+int cgroup_oom_kills(const struct cgroup *c, uint64_t *count)
+{
+	char text[1024];
+
+	if (read_fd_text(c->oom, text, sizeof(text)) <= 0)
+		return -1;
+	*count = keyed_number(text, "oom_kill") - c->oom_base;
+	return 0;
+}
+
+int cgroup_begin(struct cgroup *c, uint64_t memory_max, uint64_t pids_max)
+{
+	if (!c->enabled)
+		return 0;
+	/* v1 refuses a memory limit above the limit of memory and swap: lift that first. */
+	if (c->swap_limit >= 0 && pwrite(c->swap_limit, "-1", 2, 0) != 2)
+		return -1;
+	if (write_number(c->memory_limit, memory_max) < 0)
+		return -1;
+	if (c->swap_limit >= 0 && write_number(c->swap_limit, memory_max) < 0)
+		return -1;
+	if (write_number(c->pids_limit, pids_max) < 0)
+		return -1;
+	if (c->peak >= 0)
+		(void)!pwrite(c->peak, "0", 1, 0);
+	if (cgroup_memory(c, &c->usage_base) < 0 || cpu_total_us(c, &c->cpu_base) < 0)
+		return -1;
+	return cgroup_oom_kills(c, &c->oom_base);
+}
+
+int cgroup_read(const struct cgroup *c, struct cgroup_usage *usage)
+{
+	char text[8192];
+	bool v2 = cgroup_tree.version == 2;
+	uint64_t file, peak = 0;
+
+	*usage = (struct cgroup_usage){0};
+	if (!c->enabled)
+		return 0;
+	if (cgroup_memory(c, &usage->memory) < 0 || read_fd_text(c->stat, text, sizeof(text)) <= 0)
+		return -1;
+	file = keyed_number(text, v2 ? "file" : "cache");
+	usage->shared = keyed_number(text, "shmem");
+	usage->page_cache = file > usage->shared ? file - usage->shared : 0;
+	if (c->peak < 0 || read_number(c->peak, &peak) < 0 || peak < usage->memory)
+		peak = usage->memory;
+	usage->memory_peak = peak > c->usage_base ? peak - c->usage_base : 0;
+	if (cgroup_cpu_us(c, &usage->cpu_us) < 0)
+		return -1;
+	return cgroup_oom_kills(c, &usage->oom_kills);
+}
+
+void cgroup_kill(const struct cgroup *c)
+{
+	if (c->kill >= 0)
+		(void)!pwrite(c->kill, "1", 1, 0);
+}
+
+bool cgroup_is_empty(const struct cgroup *c)
+{
+	uint64_t count;
+
+	return !c->enabled || (read_number(c->pids, &count) == 0 && count == 0);
+}

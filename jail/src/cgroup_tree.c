@@ -1,0 +1,320 @@
+/* The master's side of control groups: making, cleaning and removing them. */
+#include "cgroup_tree.h"
+
+#include "cgroup.h"
+#include "util.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LEAF "jaild"
+#define PERIOD_US 100000
+
+struct cgroup_tree cgroup_tree;
+
+static const struct options *settings;
+static int lock_fd = -1;
+static char v2_base[PATH_MAX];
+static bool v2_moved;	 /* jaild itself sits in its LEAF */
+static char v2_added[64]; /* controllers that jaild enabled below v2_base */
+
+enum controller cgroup_hierarchy(enum controller controller)
+{
+	for (unsigned i = 0; i < controller; i++)
+		if (strcmp(cgroup_tree.own[i], cgroup_tree.own[controller]) == 0)
+			return (enum controller)i;
+	return controller;
+}
+
+static int write_control(const char *group, const char *file, const char *text)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", group, file);
+	return write_file_at(AT_FDCWD, path, text);
+}
+
+static void must_write(const char *group, const char *file, const char *text)
+{
+	if (write_control(group, file, text) < 0)
+		fatal("cannot write %s of the control group %s", file, group);
+}
+
+/* Kills every process of a group; true when there was none. */
+static bool kill_members(const char *group)
+{
+	char path[PATH_MAX + 64], *line = NULL;
+	size_t capacity = 0;
+	bool empty = true;
+	FILE *members;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	members = fopen(path, "re");
+	if (!members)
+		return errno == ENOENT;
+	while (getline(&line, &capacity, members) > 0) {
+		pid_t pid = (pid_t)atol(line);
+
+		empty = false;
+		if (pid > 1 && pid != getpid())
+			kill(pid, SIGKILL);
+	}
+	free(line);
+	fclose(members);
+	return empty;
+}
+
+static bool remove_group(const char *group)
+{
+	for (int i = 0; i < 5000; i++) {
+		if (kill_members(group) && (rmdir(group) == 0 || errno == ENOENT))
+			return true;
+		sleep_ms(1);
+	}
+	return false;
+}
+
+/* Removes all groups below jaild's own in one hierarchy. */
+static bool remove_children(const char *own)
+{
+	DIR *directory = opendir(own);
+	struct dirent *entry;
+	bool done = true;
+
+	while (directory && (entry = readdir(directory))) {
+		char path[PATH_MAX + 300];
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", own, entry->d_name);
+		done = remove_group(path) && done;
+	}
+	if (directory)
+		closedir(directory);
+	return done;
+}
+
+static void make_group(const char *path)
+{
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		fatal("cannot make the control group %s", path);
+}
+
+static void slot_group(char *path, size_t size, enum controller controller, unsigned slot)
+{
+	if ((size_t)snprintf(path, size, "%s/slot-%u", cgroup_tree.own[controller], slot) >= size)
+		fatal("the path of a control group is too long");
+}
+
+static void make_slot(unsigned slot)
+{
+	char path[PATH_MAX], text[64];
+
+	for (unsigned c = 0; c < CONTROLLERS; c++) {
+		if (cgroup_hierarchy((enum controller)c) != c)
+			continue;
+		slot_group(path, sizeof(path), (enum controller)c, slot);
+		make_group(path);
+	}
+	slot_group(path, sizeof(path), CONTROLLER_MEMORY, slot);
+	if (cgroup_tree.version == 2) {
+		must_write(path, "memory.oom.group", "1");
+		if (write_control(path, "memory.swap.max", "0") < 0 && errno != ENOENT)
+			fatal("cannot forbid swap in %s", path);
+	} else {
+		must_write(path, "memory.swappiness", "0");
+	}
+	if (settings->cpu_percent == 0)
+		return;
+	slot_group(path, sizeof(path), CONTROLLER_CPU, slot);
+	if (cgroup_tree.version == 2) {
+		snprintf(text, sizeof(text), "%u %u", settings->cpu_percent * (PERIOD_US / 100), PERIOD_US);
+		must_write(path, "cpu.max", text);
+	} else {
+		snprintf(text, sizeof(text), "%u", settings->cpu_percent * (PERIOD_US / 100));
+		must_write(path, "cpu.cfs_quota_us", text);
+	}
+}
+
+/* Two masters must not share a group: the second would kill the runs of the first. */
+static void lock_own_group(void)
+{
+	lock_fd = open(cgroup_tree.own[CONTROLLER_MEMORY], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (lock_fd < 0)
+		fatal("cannot open the control group %s", cgroup_tree.own[CONTROLLER_MEMORY]);
+	for (int i = 0; i < 200; i++) {
+		if (flock(lock_fd, LOCK_EX | LOCK_NB) == 0)
+			return;
+		sleep_ms(10);
+	}
+	fatal("another jaild uses the control group name %s", settings->cgroup);
+}
+
+void cgroups_forget(void)
+{
+	if (lock_fd >= 0)
+		close(lock_fd);
+	lock_fd = -1;
+}
+
+/* Lets the groups below `group` have the controllers; EBUSY when processes are in the way. */
+static int enable_controllers(const char *group, char *added, size_t size)
+{
+	static const char *const names[] = {"memory", "pids", "cpu"};
+	char path[PATH_MAX + 64], present[512], text[16];
+
+	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", group);
+	if (read_file_at(AT_FDCWD, path, present, sizeof(present)) < 0)
+		return -1;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		const char *at = strstr(present, names[i]);
+		size_t length = strlen(names[i]);
+
+		if (at && (at[length] == ' ' || at[length] == '\n' || at[length] == '\0'))
+			continue;
+		snprintf(text, sizeof(text), "+%s", names[i]);
+		if (write_file_at(AT_FDCWD, path, text) < 0)
+			return -1;
+		if (added)
+			snprintf(added + strlen(added), size - strlen(added), "-%s ", names[i]);
+	}
+	return 0;
+}
+
+static void make_v2(void)
+{
+	char leaf[PATH_MAX + 16], pid[16];
+	const char *own = cgroup_tree.own[CONTROLLER_MEMORY];
+
+	if (enable_controllers(v2_base, v2_added, sizeof(v2_added)) < 0) {
+		if (errno != EBUSY)
+			fatal("cannot enable memory, pids and cpu below %s", v2_base);
+		snprintf(leaf, sizeof(leaf), "%s/" LEAF, own);
+		make_group(leaf);
+		snprintf(pid, sizeof(pid), "%d", getpid());
+		must_write(leaf, "cgroup.procs", pid);
+		v2_moved = true;
+		if (enable_controllers(v2_base, v2_added, sizeof(v2_added)) < 0)
+			fatal("the control group %s holds other processes; start jaild in a group of "
+			      "its own (systemd: Delegate=yes and DelegateSubgroup=)", v2_base);
+	}
+	if (enable_controllers(own, NULL, 0) < 0)
+		fatal("cannot enable memory, pids and cpu below %s", own);
+}
+
+static bool find_tree(void)
+{
+	char base[PATH_MAX];
+
+	if (cgroup_find_v2(v2_base, sizeof(v2_base))) {
+		cgroup_tree.version = 2;
+		for (unsigned c = 0; c < CONTROLLERS; c++)
+			snprintf(cgroup_tree.own[c], PATH_MAX, "%.3900s/%s", v2_base, settings->cgroup);
+		return true;
+	}
+	for (unsigned c = 0; c < CONTROLLERS; c++) {
+		if (!cgroup_find_v1((enum controller)c, base, sizeof(base)))
+			return false;
+		snprintf(cgroup_tree.own[c], PATH_MAX, "%.3900s/%s", base, settings->cgroup);
+	}
+	cgroup_tree.version = 1;
+	return true;
+}
+
+void cgroups_make(const struct options *options)
+{
+	settings = options;
+	if (options->no_cgroups) {
+		log_line(LOG_WARN, -1, 0, "no control groups: memory, process and CPU limits are not enforced");
+		return;
+	}
+	errno = 0;
+	if (!find_tree())
+		fatal("no control groups with memory, pids and cpu: mount cgroup2, or start with --no-cgroups");
+	for (unsigned c = 0; c < CONTROLLERS; c++)
+		if (cgroup_hierarchy((enum controller)c) == c)
+			make_group(cgroup_tree.own[c]);
+	lock_own_group();
+	for (unsigned c = 0; c < CONTROLLERS; c++)
+		if (!remove_children(cgroup_tree.own[c]))
+			fatal("cannot remove old control groups below %s", cgroup_tree.own[c]);
+	if (cgroup_tree.version == 2)
+		make_v2();
+	for (unsigned slot = 0; slot < options->slots; slot++)
+		make_slot(slot);
+}
+
+/* Kernels before 6.12 cannot reset the peak of a group: there, a run gets a new group. */
+static bool peak_needs_new_group(const char *group)
+{
+	char path[PATH_MAX + 64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/memory.peak", group);
+	return cgroup_tree.version == 2 && stat(path, &st) == 0 && (st.st_mode & 0200) == 0;
+}
+
+bool cgroups_clean(unsigned slot)
+{
+	char path[PATH_MAX];
+	bool empty = true;
+
+	if (cgroup_tree.version == 0)
+		return true;
+	for (unsigned c = 0; c < CONTROLLERS; c++) {
+		if (cgroup_hierarchy((enum controller)c) != c)
+			continue;
+		slot_group(path, sizeof(path), (enum controller)c, slot);
+		empty = kill_members(path) && empty;
+	}
+	slot_group(path, sizeof(path), CONTROLLER_MEMORY, slot);
+	if (empty && peak_needs_new_group(path)) {
+		if (rmdir(path) < 0)
+			return false;
+		make_slot(slot);
+	}
+	return empty;
+}
+
+void cgroups_remove(void)
+{
+	char text[PATH_MAX + 16];
+
+	for (unsigned c = 0; cgroup_tree.version != 0 && c < CONTROLLERS; c++)
+		if (cgroup_hierarchy((enum controller)c) == c)
+			for (unsigned slot = 0; slot < settings->slots; slot++) {
+				slot_group(text, sizeof(text), (enum controller)c, slot);
+				if (!remove_group(text))
+					log_line(LOG_ERROR, (int)slot, errno, "a control group cannot be removed");
+			}
+	if (v2_moved) {
+		char pid[16];
+
+		(void)write_control(cgroup_tree.own[0], "cgroup.subtree_control", "-memory -pids -cpu");
+		(void)write_control(v2_base, "cgroup.subtree_control", v2_added);
+		snprintf(pid, sizeof(pid), "%d", getpid());
+		(void)write_control(v2_base, "cgroup.procs", pid);
+		snprintf(text, sizeof(text), "%s/" LEAF, cgroup_tree.own[0]);
+		(void)rmdir(text);
+	}
+	for (unsigned c = 0; cgroup_tree.version != 0 && c < CONTROLLERS; c++)
+		if (rmdir(cgroup_tree.own[c]) < 0 && errno != ENOENT)
+			log_line(LOG_ERROR, -1, errno, "the control group cannot be removed");
+	if (cgroup_tree.version == 2 && !v2_moved && v2_added[0])
+		(void)write_control(v2_base, "cgroup.subtree_control", v2_added);
+}
+
+const char *cgroups_version(void)
+{
+	static const char *const names[] = {"none", "v1", "v2"};
+
+	return names[cgroup_tree.version];
+}

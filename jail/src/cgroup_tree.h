@@ -1,0 +1,26 @@
+/* Where the groups are: shared by cgroup_tree.c (master) and cgroup.c (keeper) only. */
+#ifndef JAIL_CGROUP_TREE_H
+#define JAIL_CGROUP_TREE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum controller { CONTROLLER_MEMORY, CONTROLLER_PIDS, CONTROLLER_CPU, CONTROLLER_CPUACCT, CONTROLLERS };
+
+struct cgroup_tree {
+	int version; /* 0: none, 1, 2 */
+	/* jaild's own group for each controller; on v2 all are the same. */
+	char own[CONTROLLERS][PATH_MAX];
+};
+
+extern struct cgroup_tree cgroup_tree;
+
+/* The first controller of the hierarchy that holds this one: hierarchies may be mounted together. */
+enum controller cgroup_hierarchy(enum controller controller);
+
+/* Finds the directory below which jaild may make its own group, without making anything. */
+bool cgroup_find_v2(char *base, size_t size);
+bool cgroup_find_v1(enum controller controller, char *base, size_t size);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * The frames of jaild's socket protocol, without any I/O: a u32 length, a tag,
+ * a payload; all integers little endian. The bytes come from the other end of
+ * the socket and nothing about them is trusted: every decoder returns false
+ * for a payload that is not exactly what its tag requires.
+ */
+#ifndef JAIL_FRAME_H
+#define JAIL_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROTOCOL_VERSION 1
+#define FRAME_HEADER 4
+#define FRAME_MAX ((1u << 20) + 64) /* tag and payload */
+#define CHUNK_MAX (1u << 20)	    /* payload of a data frame that jaild sends */
+#define PATH_BYTES_MAX 4096
+#define PATH_DEPTH_MAX 64
+#define NAME_BYTES_MAX 255
+#define NO_INPUT UINT32_MAX
+
+struct frame {
+	uint8_t tag;
+	const uint8_t *payload;
+	size_t size;
+};
+
+struct limits {
+	uint64_t wall_ms, cpu_ms, memory_bytes, pids, open_files, file_size_bytes;
+	uint64_t stdout_cap, stderr_cap, kill_factor;
+};
+
+struct file_header {
+	uint32_t input;
+	bool read_only;
+	uint64_t size;
+	const char *path;
+	size_t path_size;
+};
+
+struct directory_header {
+	uint32_t input;
+	const char *path;
+	size_t path_size;
+};
+
+/* Bytes taken by the first frame of the buffer, 0 when it is not complete, -1 when it is invalid. */
+ssize_t frame_decode(const uint8_t *buffer, size_t size, struct frame *frame);
+
+bool decode_limits(const struct frame *frame, struct limits *limits);
+bool decode_file(const struct frame *frame, struct file_header *file);
+bool decode_directory(const struct frame *frame, struct directory_header *directory);
+bool decode_u64(const struct frame *frame, uint64_t *value);
+bool decode_u32(const struct frame *frame, uint32_t *value);
+
+/* A relative path of 1..PATH_DEPTH_MAX ordinary components, without NUL. */
+bool path_is_valid(const char *path, size_t size);
+
+/* Little endian encoders; each returns the position after what it wrote. */
+uint8_t *put_u8(uint8_t *at, uint8_t value);
+uint8_t *put_u32(uint8_t *at, uint32_t value);
+uint8_t *put_u64(uint8_t *at, uint64_t value);
+uint8_t *put_bytes(uint8_t *at, const void *data, size_t size);
+
+#endif

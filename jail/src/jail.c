@@ -1,0 +1,213 @@
+/* The keeper's half of making a jail; init.c is the other half. */
+#include "jail.h"
+
+#include "step.h"
+#include "sys.h"
+#include "template.h"
+#include "util.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HANDSHAKE_MS 20000
+#define END_MS 10000
+#define SMALL_INODES 16384
+
+static int make_file_systems(struct jail *jail, struct jail_plan *plan, const struct options *o)
+{
+	const unsigned safe = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+	char size[48], inodes[48], uid[32], gid[32];
+
+	snprintf(uid, sizeof(uid), "uid=%u", jail->uid);
+	snprintf(gid, sizeof(gid), "gid=%u", jail->gid);
+	snprintf(size, sizeof(size), "size=%" PRIu64, o->workspace_bytes);
+	snprintf(inodes, sizeof(inodes), "nr_inodes=%" PRIu64, o->workspace_inodes);
+	plan->workspace = tmpfs_make((const char *const[]){"mode=755", size, inodes, uid, gid, NULL}, safe);
+	if (plan->workspace < 0)
+		return -1;
+	snprintf(size, sizeof(size), "size=%" PRIu64, o->tmp_bytes);
+	snprintf(inodes, sizeof(inodes), "nr_inodes=%d", SMALL_INODES);
+	plan->tmp = tmpfs_make((const char *const[]){"mode=1777", size, inodes, NULL}, safe);
+	if (plan->tmp < 0)
+		return -1;
+	snprintf(size, sizeof(size), "size=%" PRIu64, o->shm_bytes);
+	plan->shm = tmpfs_make((const char *const[]){"mode=1777", size, inodes, NULL}, safe);
+	if (plan->shm < 0)
+		return -1;
+	plan->facts = tmpfs_make((const char *const[]){"mode=755", "size=65536", "nr_inodes=16", NULL},
+				 safe | MOUNT_ATTR_NOEXEC);
+	if (plan->facts < 0 || proc_make_facts(plan->facts, jail->facts) < 0)
+		return -1;
+	jail->workspace = plan->workspace;
+	jail->tmp = plan->tmp;
+	jail->shm = plan->shm;
+	return 0;
+}
+
+static int make_stream(int *reader, int *writer, uid_t uid, gid_t gid)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	*reader = ends[0];
+	*writer = ends[1];
+	/* The program may open /dev/stdout: the pipe is its own. The writers stay blocking. */
+	return fchown(ends[1], uid, gid) < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? -1 : 0;
+}
+
+static int make_channels(struct jail *jail, struct jail_plan *plan)
+{
+	char path[64];
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -1;
+	jail->control = ends[0];
+	plan->control = ends[1];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	jail->status = ends[0];
+	plan->status = ends[1];
+	for (int i = 0; i < 2; i++)
+		if (make_stream(&jail->stream[i], &plan->stream[i], jail->uid, jail->gid) < 0)
+			return -1;
+	jail->job = plan->job = memfd_create("job", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	jail->stdin_data = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (jail->job < 0 || jail->stdin_data < 0 || fchmod(jail->stdin_data, 0444) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "self/fd/%d", jail->stdin_data);
+	plan->stdin_data = openat(plan->host_proc, path, O_RDONLY | O_CLOEXEC);
+	return plan->stdin_data;
+}
+
+static int clone_init(struct jail *jail, const struct jail_plan *plan)
+{
+	struct clone_args args = {
+		.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&jail->pidfd,
+		.exit_signal = SIGCHLD,
+	};
+
+	if (jail->cgroup.clone_fd >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)jail->cgroup.clone_fd;
+	}
+	jail->init = sys_clone3(&args);
+	if (jail->init == 0)
+		init_main(plan);
+	return jail->init;
+}
+
+static int receive(const struct jail *jail, enum message_kind expected, int slot)
+{
+	struct pollfd wait = {.fd = jail->control, .events = POLLIN};
+	struct message message = {0};
+
+	if (poll(&wait, 1, HANDSHAKE_MS) != 1) {
+		log_line(LOG_ERROR, slot, ETIMEDOUT, "the jail does not answer");
+		return -1;
+	}
+	if (recv(jail->control, &message, sizeof(message), 0) != (ssize_t)sizeof(message)) {
+		log_line(LOG_ERROR, slot, 0, "the jail's first process died");
+		return -1;
+	}
+	if (message.kind != expected) {
+		log_line(LOG_ERROR, slot, message.error, "cannot %s", step_text(message.step));
+		return -1;
+	}
+	return 0;
+}
+
+static int map_user(const struct jail *jail, int host_proc)
+{
+	char path[64], map[64];
+
+	snprintf(path, sizeof(path), "%d/setgroups", jail->init);
+	if (write_file_at(host_proc, path, "deny") < 0)
+		return -1;
+	snprintf(path, sizeof(path), "%d/uid_map", jail->init);
+	snprintf(map, sizeof(map), "%d %u 1\n", JOB_UID, jail->uid);
+	if (write_file_at(host_proc, path, map) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "%d/gid_map", jail->init);
+	snprintf(map, sizeof(map), "%d %u 1\n", JOB_GID, jail->gid);
+	return write_file_at(host_proc, path, map);
+}
+
+/* Enters the template and an empty network namespace, keeping only a way to /proc for the set-up. */
+static int enter_template(const struct jail_config *config, struct jail_plan *plan)
+{
+	plan->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (plan->host_proc < 0 || setns(config->template, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNET) < 0)
+		return -1;
+	return chdir("/");
+}
+
+static void close_plan(const struct jail_plan *plan)
+{
+	const int fds[] = {plan->host_proc, plan->control, plan->status, plan->stream[0], plan->stream[1],
+			   plan->stdin_data, plan->facts};
+
+	for (size_t i = 0; i < COUNT(fds); i++)
+		close(fds[i]);
+}
+
+int jail_prepare(struct jail *jail, const struct jail_config *config)
+{
+	const struct message mapped = {.kind = MESSAGE_MAPPED};
+	struct jail_plan plan = {.config = config, .cgroup = &jail->cgroup};
+	int slot = (int)config->slot;
+
+	*jail = (struct jail){
+		.uid = config->options->uid_base + config->slot, .gid = config->options->gid_base + config->slot};
+	if (cgroup_open(&jail->cgroup, config->slot) < 0 || enter_template(config, &plan) < 0 ||
+	    make_file_systems(jail, &plan, config->options) < 0 || make_channels(jail, &plan) < 0 ||
+	    clone_init(jail, &plan) < 0) {
+		log_line(LOG_ERROR, slot, errno, "cannot prepare a jail");
+		return -1;
+	}
+	close(plan.control);
+	plan.control = -1;
+	if (receive(jail, MESSAGE_USER_NS, slot) < 0)
+		return -1;
+	if (map_user(jail, plan.host_proc) < 0 ||
+	    send(jail->control, &mapped, sizeof(mapped), MSG_NOSIGNAL) < 0) {
+		log_line(LOG_ERROR, slot, errno, "cannot map the user of a jail");
+		return -1;
+	}
+	close_plan(&plan);
+	close(config->template);
+	cgroup_seal(&jail->cgroup);
+	cgroups_forget();
+	return receive(jail, MESSAGE_READY, slot);
+}
+
+bool jail_end(const struct jail *jail)
+{
+	struct pollfd dead = {.fd = jail->pidfd, .events = POLLIN};
+	uint64_t deadline = monotonic_us() + END_MS * 1000;
+
+	(void)sys_pidfd_send_signal(jail->pidfd, SIGKILL);
+	cgroup_kill(&jail->cgroup);
+	/* init is reaped by the kernel's rules only after every process of its pid namespace. */
+	while (poll(&dead, 1, END_MS) < 0 && errno == EINTR)
+		;
+	if (waitpid(jail->init, NULL, WNOHANG) != jail->init)
+		return false;
+	while (!cgroup_is_empty(&jail->cgroup)) {
+		if (monotonic_us() > deadline)
+			return false;
+		sleep_ms(1);
+	}
+	return true;
+}

@@ -1,0 +1,100 @@
+/*
+ * Theory of operation
+ *
+ * Four kinds of process, each with less power than the one before:
+ *
+ * master   root in the host's namespaces. Parses the command line, makes the
+ *          template namespace and the control groups, forks keepers, buries
+ *          them. Reads nothing from the socket or from any run.
+ * keeper   one per slot and run, a fresh fork of the master; root, but in the
+ *          template's mount namespace and in the empty network namespace of its
+ *          own jail. It prepares the whole jail before it accepts a connection,
+ *          then keeps five capabilities (file ownership and kill) and open
+ *          control files of its slot; it talks to the client, stages, watches,
+ *          harvests, and ends. Nothing of a run survives in it.
+ * init     pid 1 of the jail. Born in fresh mount, pid, ipc, uts and cgroup
+ *          namespaces, it makes the mounts as host root and enters a fresh user
+ *          namespace last: those namespaces stay property of the host's user
+ *          namespace, and nothing inside can ever gain power over them. Then it
+ *          is the job's uid without capabilities, under the system call policy.
+ *          It forks the program's process, reports its wait status on a pipe
+ *          that only it holds, and exits: the kernel kills what is left.
+ * program  inherits init's confinement, waits for the job, becomes the program.
+ *
+ * Death runs downwards: when the master dies the kernel kills the keepers, when
+ * a keeper dies it kills init, and with init goes the pid namespace. The keeper
+ * looks at the workspace only after it has reaped init, that is, when no process
+ * of the run exists any more. The workspace is an unnamed tmpfs that the keeper
+ * holds by descriptor; the last close frees it.
+ */
+#ifndef JAIL_JAIL_H
+#define JAIL_JAIL_H
+
+#include "cgroup.h"
+#include "options.h"
+#include "proc.h"
+#include "seccomp.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define JOB_UID 1000 /* as the program sees it */
+#define JOB_GID 1000
+#define STREAM_OUT 0
+#define STREAM_ERR 1
+
+/* What a keeper needs from the master; the same for every run of the slot. */
+struct jail_config {
+	const struct options *options;
+	const struct seccomp_program *policy;
+	unsigned slot;
+	int template;
+};
+
+/* A prepared jail, as its keeper holds it. */
+struct jail {
+	pid_t init;
+	int pidfd;
+	int control;	/* messages with init, later with the program's process; ends at exec */
+	int status;	/* the program's wait status */
+	int stream[2];	/* read ends of stdout and stderr */
+	int job;	/* arguments and environment, see program.h */
+	int stdin_data; /* what the program will read */
+	int workspace, tmp, shm;
+	int facts[FACT_FILES];
+	uid_t uid;
+	gid_t gid;
+	struct cgroup cgroup;
+};
+
+/* The ends that init inherits. */
+struct jail_plan {
+	const struct jail_config *config;
+	const struct cgroup *cgroup;
+	int host_proc;
+	int control, status, stream[2], stdin_data, job;
+	int workspace, tmp, shm, facts;
+};
+
+enum message_kind { MESSAGE_FAILED, MESSAGE_USER_NS, MESSAGE_MAPPED, MESSAGE_READY, MESSAGE_GO, MESSAGE_EXEC_FAILED };
+
+/* The only thing that goes over the control channel. */
+struct message {
+	enum message_kind kind;
+	int step, error;
+	uint32_t argc, envc;
+	uint64_t job_size, open_files, file_size_bytes, pids;
+	bool has_stdin;
+};
+
+/* In a keeper: builds everything up to the waiting program. Logs and returns -1 on failure. */
+int jail_prepare(struct jail *jail, const struct jail_config *config);
+
+/* Kills the jail and waits until no process of it exists; false after ten seconds. */
+bool jail_end(const struct jail *jail);
+
+/* pid 1 of the jail. */
+_Noreturn void init_main(const struct jail_plan *plan);
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * Who holds what, in a keeper's life:
+ *
+ *   fork     root with everything, fresh from the master, no client yet
+ *   prepare  makes the jail; the template and an empty network around it
+ *   confine  keeps five capabilities, open control files of its slot, the
+ *            workspace, the ends of the streams and the listening socket
+ *   accept   only a keeper whose jail is complete takes a connection, so the
+ *            kernel hands every connection to a ready slot
+ *   serve    stage, run, harvest, answer fetches; then exit
+ *
+ * The client's frames are parsed after confine. While they are parsed and files
+ * are staged no code of the run exists; while the run's files are read none
+ * exists any more.
+ */
+#include "keeper.h"
+
+#include "conn.h"
+#include "harvest.h"
+#include "request.h"
+#include "run.h"
+#include "sys.h"
+#include "util.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+/* Ownership and modes of staged files, entry into directories that a run closed, and the kill. */
+#define KEPT_CAPABILITIES                                                                   \
+	(1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH |              \
+	 1u << CAP_FOWNER | 1u << CAP_KILL)
+
+static int confine(pid_t master)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct kept[2] = {{KEPT_CAPABILITIES, KEPT_CAPABILITIES, 0}, {0, 0, 0}};
+
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return -1;
+	for (unsigned long capability = 0; capability <= CAP_LAST_CAP; capability++)
+		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 && errno != EINVAL)
+			return -1;
+	if (syscall(SYS_capset, &header, kept) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -1;
+	/* A change of credentials may have cleared the tie to the master. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
+		return -1;
+	return 0;
+}
+
+/* Waits for a client, but not longer than the jail lives. */
+static int accept_client(const struct jail *jail, int listener)
+{
+	struct epoll_event wanted = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.fd = listener}, found;
+	int epoll = epoll_create1(EPOLL_CLOEXEC), client;
+
+	if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &wanted) < 0)
+		return -1;
+	wanted = (struct epoll_event){.events = EPOLLIN, .data.fd = jail->pidfd};
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, jail->pidfd, &wanted) < 0)
+		return -1;
+	for (;;) {
+		int n = epoll_wait(epoll, &found, 1, -1);
+
+		if (n < 0 && errno != EINTR)
+			return -1;
+		if (n == 1 && found.data.fd == jail->pidfd)
+			return -1;
+		client = n == 1 ? accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+		if (client >= 0)
+			break;
+	}
+	close(epoll);
+	close(listener);
+	return client;
+}
+
+static void answer_fetches(struct conn *conn, const struct jail *jail, const struct listing *listing,
+			   const struct options *options)
+{
+	struct frame frame;
+	uint32_t number;
+
+	while (conn_flush(conn)) {
+		enum conn_status status =
+			conn_receive(conn, &frame, monotonic_us() + options->fetch_ms * 1000);
+
+		if (status == CONN_GONE)
+			return;
+		if (status == CONN_INVALID || frame.tag != 'G' || !decode_u32(&frame, &number)) {
+			conn_send_error(conn, ERROR_PROTOCOL, 0, "invalid frame");
+			return;
+		}
+		harvest_send_file(jail->workspace, listing, number, conn);
+	}
+}
+
+static void serve(struct jail *jail, int client, const struct jail_config *config)
+{
+	static struct request request;
+	static struct listing listing;
+	const struct options *options = config->options;
+	struct capture streams[2];
+	struct result result;
+	struct conn conn;
+	uint8_t hello[8];
+
+	conn_begin(&conn, client, options->fetch_ms * 1000);
+	put_u32(put_u32(hello, PROTOCOL_VERSION), config->slot);
+	conn_send(&conn, 'h', hello, sizeof(hello), NULL, 0);
+	if (!conn_flush(&conn) || !request_receive(&request, &conn, jail, options))
+		return;
+	if (run_program(&conn, jail, &request, options, streams, &result) != RUN_ENDED)
+		return;
+	run_send_result(&conn, &result, streams);
+	harvest(jail->workspace, &request.inputs, &listing);
+	listing_send(&listing, &conn);
+	answer_fetches(&conn, jail, &listing, options);
+}
+
+_Noreturn void keeper_main(const struct jail_config *config, int listener, pid_t master)
+{
+	static struct jail jail;
+	int client;
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
+		_exit(1);
+	signal(SIGPIPE, SIG_IGN);
+	if (jail_prepare(&jail, config) < 0)
+		_exit(KEEPER_UNPREPARED);
+	if (confine(master) < 0) {
+		log_line(LOG_ERROR, (int)config->slot, errno, "cannot confine the keeper");
+		_exit(KEEPER_UNPREPARED);
+	}
+	client = accept_client(&jail, listener);
+	if (client < 0)
+		_exit(1);
+	serve(&jail, client, config);
+	(void)jail_end(&jail);
+	_exit(0);
+}

@@ -1,0 +1,56 @@
+/*
+ * jaild: parses its options, makes everything that all runs share, and hands
+ * over to the loop of the slots. See jail.h for the theory of operation.
+ */
+#include "cgroup.h"
+#include "check.h"
+#include "listener.h"
+#include "options.h"
+#include "proc.h"
+#include "seccomp.h"
+#include "slot.h"
+#include "step.h"
+#include "template.h"
+#include "util.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static struct seccomp_program policy;
+
+int main(int argc, char **argv)
+{
+	const struct options options = options_parse(argc, argv);
+	struct jail_config config = {.options = &options, .policy = &policy};
+	int listener;
+
+	if (geteuid() != 0) {
+		errno = EPERM;
+		fatal("jaild needs root");
+	}
+	if (options.check)
+		return check_system(&options) ? 0 : 1;
+#ifdef JAIL_FAULTS
+	step_make_fail(options.fail_step);
+#endif
+	signal(SIGPIPE, SIG_IGN);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		fatal("cannot set up the process");
+	if (!seccomp_build(&policy))
+		fatal("the system call policy does not fit");
+	if (proc_scan() < 0)
+		fatal("cannot cover /proc");
+	config.template = template_make(options.root);
+	cgroups_make(&options);
+	listener = listener_open(&options);
+	log_line(LOG_INFO, -1, 0, "listening on %s, %u slots, control groups %s", options.socket, options.slots,
+		 cgroups_version());
+	slots_run(&config, listener);
+	listener_remove(&options);
+	cgroups_remove();
+	log_line(LOG_INFO, -1, 0, "ended");
+	return 0;
+}

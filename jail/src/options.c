@@ -1,0 +1,164 @@
+#include "options.h"
+
+#include "util.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+	"Usage: jaild --root DIR [option...]\n"
+	"Runs programs in single-use jails; one connection to its socket is one run.\n"
+	"\n"
+	"  --socket PATH             unix socket to listen on (/run/svc/jaild.sock)\n"
+	"  --socket-uid UID          owner of the socket (0)\n"
+	"  --socket-gid GID          group of the socket (0)\n"
+	"  --socket-mode MODE        octal permissions of the socket (0600)\n"
+	"  --root DIR                tree that becomes the read-only root of every jail\n"
+	"  --slots N                 jails that are ready or running at a time (8)\n"
+	"  --uid-base N              slot k runs as uid N+k on the host (200000)\n"
+	"  --gid-base N              slot k runs as gid N+k on the host (200000)\n"
+	"  --cgroup NAME             name of jaild's own control group (svc)\n"
+	"  --no-cgroups              run without control groups: memory, process and CPU\n"
+	"                            limits are not enforced; for debugging only\n"
+	"  --cpu-percent N           processor quota of one run, 100 = one processor (0 = none)\n"
+	"  --workspace-bytes N       size of /mnt/data (536870912)\n"
+	"  --workspace-inodes N      files and directories in /mnt/data (65536)\n"
+	"  --tmp-bytes N             size of /tmp (104857600)\n"
+	"  --shm-bytes N             size of /dev/shm (67108864)\n"
+	"  --stage-timeout-ms N      time a client has to send its job (150000)\n"
+	"  --fetch-timeout-ms N      time without progress while files are fetched (120000)\n"
+	"  --check                   try every kernel feature that is needed, print one line\n"
+	"                            for each, end with status 0 when all are there\n"
+#ifdef JAIL_FAULTS
+	"  --fail-step N             make step N of the preparation of a jail fail\n"
+#endif
+	"  --help, --version\n"
+	"\n"
+	"One JSON object per event goes to standard error. SIGTERM ends all runs and\n"
+	"leaves nothing behind.\n";
+
+enum {
+	SOCKET = 1, SOCKET_UID, SOCKET_GID, SOCKET_MODE, ROOT, SLOTS, UID_BASE, GID_BASE, CGROUP,
+	NO_CGROUPS, CPU_PERCENT, WORKSPACE_BYTES, WORKSPACE_INODES, TMP_BYTES, SHM_BYTES,
+	STAGE_TIMEOUT, FETCH_TIMEOUT, CHECK, FAIL_STEP, HELP, VERSION,
+};
+
+static const struct option names[] = {
+	{"socket", required_argument, NULL, SOCKET},
+	{"socket-uid", required_argument, NULL, SOCKET_UID},
+	{"socket-gid", required_argument, NULL, SOCKET_GID},
+	{"socket-mode", required_argument, NULL, SOCKET_MODE},
+	{"root", required_argument, NULL, ROOT},
+	{"slots", required_argument, NULL, SLOTS},
+	{"uid-base", required_argument, NULL, UID_BASE},
+	{"gid-base", required_argument, NULL, GID_BASE},
+	{"cgroup", required_argument, NULL, CGROUP},
+	{"no-cgroups", no_argument, NULL, NO_CGROUPS},
+	{"cpu-percent", required_argument, NULL, CPU_PERCENT},
+	{"workspace-bytes", required_argument, NULL, WORKSPACE_BYTES},
+	{"workspace-inodes", required_argument, NULL, WORKSPACE_INODES},
+	{"tmp-bytes", required_argument, NULL, TMP_BYTES},
+	{"shm-bytes", required_argument, NULL, SHM_BYTES},
+	{"stage-timeout-ms", required_argument, NULL, STAGE_TIMEOUT},
+	{"fetch-timeout-ms", required_argument, NULL, FETCH_TIMEOUT},
+	{"check", no_argument, NULL, CHECK},
+#ifdef JAIL_FAULTS
+	{"fail-step", required_argument, NULL, FAIL_STEP},
+#endif
+	{"help", no_argument, NULL, HELP},
+	{"version", no_argument, NULL, VERSION},
+	{NULL, 0, NULL, 0},
+};
+
+static _Noreturn void usage(const char *name, const char *problem)
+{
+	fprintf(stderr, "jaild: --%s %s (see --help)\n", name, problem);
+	exit(2);
+}
+
+static uint64_t number(const char *name, uint64_t min, uint64_t max)
+{
+	uint64_t value;
+
+	if (!parse_u64(optarg, max, &value) || value < min)
+		usage(name, "is out of its range");
+	return value;
+}
+
+/* Links are followed once: a rebuild of the image does not change a running jaild. */
+static const char *directory(const char *name)
+{
+	const char *path = realpath(optarg, NULL);
+
+	if (!path)
+		usage(name, "does not exist");
+	return path;
+}
+
+static mode_t octal(const char *name)
+{
+	char *end;
+	unsigned long value = strtoul(optarg, &end, 8);
+
+	if (!*optarg || *end || value > 0777)
+		usage(name, "is no octal mode");
+	return (mode_t)value;
+}
+
+static const char *control_group(const char *name)
+{
+	size_t size = strlen(optarg);
+
+	if (size < 1 || size > 64 || *optarg == '.' ||
+	    strspn(optarg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != size)
+		usage(name, "takes 1 to 64 letters, digits, '-', '_' and '.'");
+	return optarg;
+}
+
+struct options options_parse(int argc, char **argv)
+{
+	const uint64_t size_max = UINT64_C(1) << 40, id_max = UINT32_MAX - 2 * SLOTS_MAX;
+	struct options o = {
+		.socket = "/run/svc/jaild.sock", .socket_mode = 0600, .slots = 8, .uid_base = 200000,
+		.gid_base = 200000, .cgroup = "svc", .workspace_bytes = 512u << 20,
+		.workspace_inodes = 65536, .tmp_bytes = 100u << 20, .shm_bytes = 64u << 20,
+		.stage_ms = 150000, .fetch_ms = 120000,
+	};
+	int option, index = 0;
+
+	while ((option = getopt_long(argc, argv, "", names, &index)) != -1) {
+		const char *name = option == '?' ? "" : names[index].name;
+
+		switch (option) {
+		case SOCKET: o.socket = optarg; break;
+		case SOCKET_UID: o.socket_uid = (uid_t)number(name, 0, id_max); break;
+		case SOCKET_GID: o.socket_gid = (gid_t)number(name, 0, id_max); break;
+		case SOCKET_MODE: o.socket_mode = octal(name); break;
+		case ROOT: o.root = directory(name); break;
+		case SLOTS: o.slots = (unsigned)number(name, 1, SLOTS_MAX); break;
+		case UID_BASE: o.uid_base = (uid_t)number(name, 1000, id_max); break;
+		case GID_BASE: o.gid_base = (gid_t)number(name, 1000, id_max); break;
+		case CGROUP: o.cgroup = control_group(name); break;
+		case NO_CGROUPS: o.no_cgroups = true; break;
+		case CPU_PERCENT: o.cpu_percent = (unsigned)number(name, 0, 100000); break;
+		case WORKSPACE_BYTES: o.workspace_bytes = number(name, 65536, size_max); break;
+		case WORKSPACE_INODES: o.workspace_inodes = number(name, 16, 4u << 20); break;
+		case TMP_BYTES: o.tmp_bytes = number(name, 65536, size_max); break;
+		case SHM_BYTES: o.shm_bytes = number(name, 65536, size_max); break;
+		case STAGE_TIMEOUT: o.stage_ms = number(name, 1, 3600000); break;
+		case FETCH_TIMEOUT: o.fetch_ms = number(name, 1, 3600000); break;
+		case CHECK: o.check = true; break;
+		case FAIL_STEP: o.fail_step = (int)number(name, 0, 1000); break;
+		case HELP: fputs(help, stdout); exit(0);
+		case VERSION: puts("jaild, protocol 1"); exit(0);
+		default: fputs("jaild: see --help\n", stderr); exit(2);
+		}
+	}
+	if (optind < argc || !o.root) {
+		fputs("jaild: --root is needed and nothing but options is taken (see --help)\n", stderr);
+		exit(2);
+	}
+	return o;
+}

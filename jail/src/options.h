@@ -1,0 +1,33 @@
+/* The command line of jaild: one structure, parsed once, never changed afterwards. */
+#ifndef JAIL_OPTIONS_H
+#define JAIL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SLOTS_MAX 1024
+
+struct options {
+	const char *socket;
+	uid_t socket_uid;
+	gid_t socket_gid;
+	mode_t socket_mode;
+	const char *root;
+	unsigned slots;
+	uid_t uid_base;
+	gid_t gid_base;
+	const char *cgroup;
+	bool no_cgroups;
+	unsigned cpu_percent; /* of one processor, per run; 0 = no quota */
+	uint64_t workspace_bytes, workspace_inodes, tmp_bytes, shm_bytes;
+	uint64_t stage_ms; /* from accept to RUN */
+	uint64_t fetch_ms; /* without progress after RUN has been answered */
+	bool check;
+	int fail_step; /* fault injection; 0 = none */
+};
+
+/* Parses or ends the process (--help, --version: 0; a mistake: 2). */
+struct options options_parse(int argc, char **argv);
+
+#endif

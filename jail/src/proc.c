@@ -1,0 +1,210 @@
+#include "proc.h"
+
+#include "sys.h"
+#include "util.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ENTRIES_MAX 256
+#define EMPTY_FILE "empty"
+#define EMPTY_DIRECTORY "none"
+
+/* Links to the reader's own process, and entries that show only the jail's own namespaces. */
+static const char *const open_entries[] = {"self", "thread-self", "mounts", "net", "version", "sysvipc"};
+
+static const char *const fact_names[FACT_FILES] = {"meminfo", "stat", "uptime", "loadavg"};
+
+/* Names of synthetic entries that proc_make_covers makes. */
+static const char *const static_names[] = {"cpuinfo", "filesystems", "vmstat", "sys"};
+
+static const struct {
+	const char *path;
+	const char *text;
+} settings[] = {
+	{"sys/fs", NULL},
+	{"sys/fs/file-max", "1048576\n"},
+	{"sys/fs/pipe-max-size", "1048576\n"},
+	{"sys/kernel", NULL},
+	{"sys/kernel/cap_last_cap", "40\n"},
+	{"sys/kernel/domainname", "(none)\n"},
+	{"sys/kernel/hostname", "sandbox\n"},
+	{"sys/kernel/ngroups_max", "65536\n"},
+	{"sys/kernel/ostype", "Linux\n"},
+	{"sys/kernel/overflowgid", "65534\n"},
+	{"sys/kernel/overflowuid", "65534\n"},
+	{"sys/kernel/pid_max", "32768\n"},
+	{"sys/kernel/randomize_va_space", "2\n"},
+	{"sys/kernel/seccomp", NULL},
+	{"sys/kernel/threads-max", "32768\n"},
+	{"sys/net", NULL},
+	{"sys/net/core", NULL},
+	{"sys/net/core/somaxconn", "4096\n"},
+	{"sys/vm", NULL},
+	{"sys/vm/max_map_count", "65530\n"},
+	{"sys/vm/mmap_min_addr", "65536\n"},
+	{"sys/vm/overcommit_memory", "0\n"},
+	{"sys/vm/swappiness", "0\n"},
+	{"filesystems", "nodev\tproc\nnodev\ttmpfs\n"},
+	{"vmstat", "pgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault 0\npgmajfault 0\n"},
+	{EMPTY_FILE, ""},
+	{EMPTY_DIRECTORY, NULL},
+};
+
+static struct entry {
+	char name[64];
+	char source[64]; /* relative to covers or facts */
+	bool fact;
+} entries[ENTRIES_MAX];
+static size_t entry_count;
+
+static bool is_in(const char *name, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(name, list[i]) == 0)
+			return true;
+	return false;
+}
+
+int proc_scan(void)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *found;
+
+	entry_count = 0;
+	while (proc && (found = readdir(proc))) {
+		const char *name = found->d_name, *source = EMPTY_FILE;
+		struct entry *entry = &entries[entry_count];
+		bool fact = is_in(name, fact_names, COUNT(fact_names));
+		struct stat st;
+
+		if (isdigit((unsigned char)name[0]) || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+		    is_in(name, open_entries, COUNT(open_entries)))
+			continue;
+		if (fstatat(dirfd(proc), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (fact || is_in(name, static_names, COUNT(static_names)))
+			source = name;
+		else if (S_ISDIR(st.st_mode))
+			source = EMPTY_DIRECTORY;
+		/* A link outside of the open entries cannot be covered: nothing is safe then. */
+		if (S_ISLNK(st.st_mode) || strlen(name) >= sizeof(entry->name) || entry_count == ENTRIES_MAX) {
+			closedir(proc);
+			errno = EXDEV;
+			return -1;
+		}
+		snprintf(entry->name, sizeof(entry->name), "%s", name);
+		snprintf(entry->source, sizeof(entry->source), "%s", source);
+		entry->fact = fact;
+		entry_count++;
+	}
+	if (proc)
+		closedir(proc);
+	return entry_count > 0 ? 0 : -1;
+}
+
+static int make_file(int directory, const char *path, const char *text)
+{
+	int fd = openat(directory, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444), result;
+
+	if (fd < 0)
+		return -1;
+	result = write_all(fd, text, strlen(text));
+	close(fd);
+	return result;
+}
+
+static int make_cpuinfo(int directory)
+{
+	char text[512 * 64];
+	size_t used = 0;
+	cpu_set_t cpus;
+	int count = 1;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
+		count = CPU_COUNT(&cpus);
+	text[0] = '\0';
+	for (int i = 0; i < count && used + 512 < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+			"processor\t: %d\nvendor_id\t: sandbox\nmodel name\t: sandbox\ncpu MHz\t\t: 1000.000\n"
+			"physical id\t: 0\nsiblings\t: %d\ncore id\t\t: %d\ncpu cores\t: %d\n\n", i, count, i, count);
+	return make_file(directory, "cpuinfo", text);
+}
+
+int proc_make_covers(int directory)
+{
+	struct utsname system;
+
+	for (size_t i = 0; i < COUNT(settings); i++) {
+		if (i == 0 && mkdirat(directory, "sys", 0555) < 0)
+			return -1;
+		if (settings[i].text == NULL) {
+			if (mkdirat(directory, settings[i].path, 0555) < 0)
+				return -1;
+		} else if (make_file(directory, settings[i].path, settings[i].text) < 0) {
+			return -1;
+		}
+	}
+	if (uname(&system) < 0 || make_file(directory, "sys/kernel/osrelease", system.release) < 0)
+		return -1;
+	return make_cpuinfo(directory);
+}
+
+int proc_make_facts(int directory, int fds[FACT_FILES])
+{
+	for (size_t i = 0; i < FACT_FILES; i++) {
+		fds[i] = openat(directory, fact_names[i], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+		if (fds[i] < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int proc_write_facts(const int fds[FACT_FILES], uint64_t memory_bytes)
+{
+	uint64_t kib = memory_bytes / 1024;
+	int64_t now = (int64_t)time(NULL);
+	char text[FACT_FILES][1024];
+
+	snprintf(text[0], sizeof(text[0]),
+		 "MemTotal:       %8" PRIu64 " kB\nMemFree:        %8" PRIu64 " kB\n"
+		 "MemAvailable:   %8" PRIu64 " kB\nBuffers:               0 kB\n"
+		 "Cached:                0 kB\nSwapCached:            0 kB\n"
+		 "Active:                0 kB\nInactive:              0 kB\n"
+		 "SwapTotal:             0 kB\nSwapFree:              0 kB\n"
+		 "Dirty:                 0 kB\nShmem:                 0 kB\n"
+		 "Slab:                  0 kB\nSReclaimable:          0 kB\n",
+		 kib, kib, kib);
+	snprintf(text[1], sizeof(text[1]),
+		 "cpu  1 0 1 1 0 0 0 0 0 0\ncpu0 1 0 1 1 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime %" PRId64
+		 "\nprocesses 2\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n", now);
+	snprintf(text[2], sizeof(text[2]), "0.01 0.01\n");
+	snprintf(text[3], sizeof(text[3]), "0.00 0.00 0.00 1/2 2\n");
+	for (size_t i = 0; i < FACT_FILES; i++)
+		if (pwrite(fds[i], text[i], strlen(text[i]), 0) != (ssize_t)strlen(text[i]))
+			return -1;
+	return 0;
+}
+
+int proc_cover(const char *covers, const char *facts)
+{
+	for (size_t i = 0; i < entry_count; i++) {
+		char source[192], target[96];
+
+		snprintf(source, sizeof(source), "%s/%s", entries[i].fact ? facts : covers, entries[i].source);
+		snprintf(target, sizeof(target), "/proc/%s", entries[i].name);
+		/* An entry that came and went with a kernel module needs no cover. */
+		if (sys_mount(source, target, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+			return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,30 @@
+/*
+ * Receives a job: checks the order and bounds of the frames up to 'R', stages
+ * files as their bytes arrive, and leaves arguments, environment and standard
+ * input in the jail's memory files.
+ */
+#ifndef JAIL_REQUEST_H
+#define JAIL_REQUEST_H
+
+#include "conn.h"
+#include "jail.h"
+#include "stage.h"
+
+#define ARGUMENTS_MAX 300
+#define ENVIRONMENT_MAX 65536
+#define JOB_BYTES_MAX (64u << 20)
+#define STDIN_BYTES_MAX (64u << 20)
+
+struct request {
+	struct limits limits;
+	bool has_limits, has_stdin;
+	uint32_t argc, envc;
+	uint64_t job_size;
+	struct inputs inputs;
+};
+
+/* True when the job is complete; otherwise the client has been told, if it is still there. */
+bool request_receive(struct request *request, struct conn *conn, const struct jail *jail,
+		     const struct options *options);
+
+#endif

@@ -1,0 +1,290 @@
+#include "run.h"
+
+#include "step.h"
+#include "util.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_US 25000
+#define EXEC_US 20000000 /* longest time from the word to go to the exec */
+
+enum { WATCH_CLIENT, WATCH_CONTROL, WATCH_STATUS, WATCH_OUT, WATCH_ERR, WATCHED };
+
+struct watch {
+	struct conn *conn;
+	struct jail *jail;
+	const struct request *request;
+	struct capture *streams;
+	struct result *result;
+	bool executing, over, killed;
+	int failed_step, failed_error;
+	uint64_t started, deadline, next_tick, ended;
+	bool client_gone, init_lost;
+};
+
+bool memory_is_over(const struct cgroup_usage *usage, uint64_t file_system_bytes, uint64_t limit)
+{
+	uint64_t excused = usage->shared < file_system_bytes ? usage->shared : file_system_bytes;
+
+	excused += usage->page_cache;
+	return usage->memory > excused && usage->memory - excused > limit;
+}
+
+void result_set_status(struct result *result, int status)
+{
+	if (WIFSIGNALED(status)) {
+		result->cause = CAUSE_SIGNALED;
+		result->signal = WTERMSIG(status);
+	} else {
+		result->cause = CAUSE_EXITED;
+		result->exit_code = WEXITSTATUS(status);
+	}
+}
+
+static void kill_for(struct watch *w, enum cause cause)
+{
+	w->result->cause = cause;
+	w->killed = w->over = true;
+}
+
+static uint64_t file_system_bytes(const struct jail *jail)
+{
+	const int mounts[] = {jail->workspace, jail->tmp, jail->shm};
+	uint64_t total = 0;
+	struct statfs st;
+
+	for (size_t i = 0; i < COUNT(mounts); i++)
+		if (fstatfs(mounts[i], &st) == 0)
+			total += (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize;
+	return total;
+}
+
+/* Looks at the counters; a counter that cannot be read ends the run as one over its limit. */
+static void tick(struct watch *w)
+{
+	const struct cgroup *cgroup = &w->jail->cgroup;
+	const struct limits *limits = &w->request->limits;
+	struct cgroup_usage usage;
+	uint64_t now;
+
+	if (!cgroup->enabled)
+		return;
+	if (cgroup_oom_kills(cgroup, &now) < 0 || now > 0) {
+		kill_for(w, CAUSE_MEMORY);
+		return;
+	}
+	if (cgroup_memory(cgroup, &now) < 0 ||
+	    (now > limits->memory_bytes &&
+	     (cgroup_read(cgroup, &usage) < 0 ||
+	      memory_is_over(&usage, file_system_bytes(w->jail), limits->memory_bytes)))) {
+		kill_for(w, CAUSE_MEMORY);
+		return;
+	}
+	if (limits->cpu_ms > 0 && (cgroup_cpu_us(cgroup, &now) < 0 || now >= limits->cpu_ms * 1000))
+		kill_for(w, CAUSE_CPU);
+}
+
+static void start_clock(struct watch *w)
+{
+	w->executing = true;
+	w->started = monotonic_us();
+	w->deadline = w->started + w->request->limits.wall_ms * 1000;
+	conn_send(w->conn, 's', NULL, 0, NULL, 0);
+	conn_flush(w->conn);
+}
+
+/* The channel ends at exec; a message before that says why there was none. */
+static void read_control(struct watch *w)
+{
+	struct message message;
+	ssize_t n = recv(w->jail->control, &message, sizeof(message), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n == (ssize_t)sizeof(message) && message.kind == MESSAGE_EXEC_FAILED) {
+		w->result->exec_error = message.error;
+	} else if (n == (ssize_t)sizeof(message)) {
+		w->failed_step = message.step;
+		w->failed_error = message.error;
+		w->over = true;
+		return;
+	}
+	start_clock(w);
+}
+
+static void read_status(struct watch *w)
+{
+	int status;
+
+	if (read(w->jail->status, &status, sizeof(status)) == (ssize_t)sizeof(status))
+		result_set_status(w->result, status);
+	else
+		w->init_lost = true;
+	w->over = true;
+}
+
+static void read_streams(struct watch *w, const struct pollfd *polled)
+{
+	for (int i = 0; i < 2; i++) {
+		if (polled[WATCH_OUT + i].revents == 0)
+			continue;
+		capture_read(&w->streams[i]);
+		if (!w->over && capture_is_over(&w->streams[i], w->request->limits.kill_factor))
+			kill_for(w, i == STREAM_OUT ? CAUSE_STDOUT : CAUSE_STDERR);
+	}
+}
+
+static void wait_for_events(struct watch *w)
+{
+	uint64_t now = monotonic_us(), until = w->next_tick < w->deadline ? w->next_tick : w->deadline;
+	uint64_t left = until > now ? until - now : 0;
+	const struct timespec timeout = {
+		.tv_sec = (time_t)(left / 1000000), .tv_nsec = (long)(left % 1000000) * 1000};
+	struct pollfd polled[WATCHED] = {
+		[WATCH_CLIENT] = {w->conn->fd, POLLRDHUP, 0},
+		[WATCH_CONTROL] = {w->executing ? -1 : w->jail->control, POLLIN, 0},
+		[WATCH_STATUS] = {w->jail->status, POLLIN, 0},
+		[WATCH_OUT] = {w->streams[0].open ? w->streams[0].fd : -1, POLLIN, 0},
+		[WATCH_ERR] = {w->streams[1].open ? w->streams[1].fd : -1, POLLIN, 0},
+	};
+
+	if (ppoll(polled, WATCHED, &timeout, NULL) < 0)
+		return;
+	if (polled[WATCH_CLIENT].revents != 0) {
+		w->client_gone = w->over = true;
+		return;
+	}
+	if (polled[WATCH_CONTROL].revents != 0)
+		read_control(w);
+	if (polled[WATCH_STATUS].revents != 0 && !w->over) {
+		/* The exec may have happened since the poll: its end of the channel came first. */
+		if (!w->executing)
+			read_control(w);
+		read_status(w);
+	}
+	read_streams(w, polled);
+}
+
+static void watch(struct watch *w)
+{
+	while (!w->over) {
+		uint64_t now;
+
+		wait_for_events(w);
+		now = monotonic_us();
+		if (!w->over && now >= w->deadline) {
+			if (!w->executing)
+				w->init_lost = w->over = true;
+			else
+				kill_for(w, CAUSE_WALL);
+		}
+		if (!w->over && now >= w->next_tick) {
+			tick(w);
+			w->next_tick = now + TICK_US;
+		}
+	}
+	w->ended = monotonic_us();
+}
+
+static bool send_go(const struct jail *jail, const struct request *request)
+{
+	const struct message go = {
+		.kind = MESSAGE_GO, .argc = request->argc, .envc = request->envc,
+		.job_size = request->job_size, .open_files = request->limits.open_files,
+		.file_size_bytes = request->limits.file_size_bytes, .pids = request->limits.pids,
+		.has_stdin = request->has_stdin,
+	};
+
+	return send(jail->control, &go, sizeof(go), MSG_NOSIGNAL) == (ssize_t)sizeof(go);
+}
+
+static enum run_status fail(struct watch *w, enum error_code code, int error, const char *text)
+{
+	conn_send_error(w->conn, code, error, text);
+	log_line(LOG_ERROR, (int)(w->jail->uid), error, "run failed: %s", text);
+	return RUN_FAILED;
+}
+
+static void read_final_counters(struct watch *w)
+{
+	struct cgroup_usage usage;
+
+	if (cgroup_read(&w->jail->cgroup, &usage) < 0)
+		return;
+	w->result->cpu_us = usage.cpu_us;
+	w->result->memory_peak = usage.memory_peak;
+	w->result->oom_kills = usage.oom_kills;
+	if (usage.oom_kills > 0)
+		w->result->cause = CAUSE_MEMORY;
+}
+
+enum run_status run_program(struct conn *conn, struct jail *jail, const struct request *request,
+			    const struct options *options, struct capture streams[2],
+			    struct result *result)
+{
+	const struct limits *limits = &request->limits;
+	struct watch w = {
+		.conn = conn, .jail = jail, .request = request, .streams = streams, .result = result};
+
+	*result = (struct result){0};
+	if (!capture_begin(&streams[0], jail->stream[0], limits->stdout_cap) ||
+	    !capture_begin(&streams[1], jail->stream[1], limits->stderr_cap) ||
+	    proc_write_facts(jail->facts, limits->memory_bytes) < 0 ||
+	    /* init is one more process than the program was promised */
+	    cgroup_begin(&jail->cgroup,
+			 limits->memory_bytes + options->workspace_bytes + options->tmp_bytes + options->shm_bytes,
+			 limits->pids + 1) < 0 ||
+	    !send_go(jail, request))
+		return fail(&w, ERROR_SETUP, errno, "cannot set the limits of the run");
+	w.started = monotonic_us();
+	w.next_tick = w.started + TICK_US;
+	w.deadline = w.started + EXEC_US;
+	watch(&w);
+	if (!jail_end(jail))
+		return fail(&w, ERROR_INTERNAL, 0, "the run does not die");
+	if (w.client_gone)
+		return RUN_GONE;
+	if (w.failed_step != STEP_NONE)
+		return fail(&w, ERROR_SETUP, w.failed_error, step_text(w.failed_step));
+	result->wall_us = w.ended - w.started;
+	read_final_counters(&w);
+	if (w.init_lost && result->oom_kills == 0)
+		return fail(&w, w.executing ? ERROR_INTERNAL : ERROR_SETUP, 0, "the jail's first process was lost");
+	capture_drain(&streams[0]);
+	capture_drain(&streams[1]);
+	return RUN_ENDED;
+}
+
+void run_send_result(struct conn *conn, const struct result *result, const struct capture streams[2])
+{
+	uint8_t head[64], *at = head;
+
+	at = put_u8(at, (uint8_t)result->cause);
+	at = put_u32(at, (uint32_t)result->exit_code);
+	at = put_u32(at, (uint32_t)result->signal);
+	at = put_u32(at, (uint32_t)result->exec_error);
+	at = put_u64(at, result->wall_us);
+	at = put_u64(at, result->cpu_us);
+	at = put_u64(at, result->memory_peak);
+	at = put_u64(at, streams[0].total);
+	at = put_u64(at, streams[1].total);
+	at = put_u32(at, (uint32_t)result->oom_kills);
+	conn_send(conn, 'x', head, (size_t)(at - head), NULL, 0);
+	for (int i = 0; i < 2; i++)
+		for (size_t sent = 0; sent < streams[i].held;) {
+			size_t size = streams[i].held - sent;
+
+			if (size > CHUNK_MAX)
+				size = CHUNK_MAX;
+			conn_send(conn, (uint8_t)('1' + i), streams[i].data + sent, size, NULL, 0);
+			sent += size;
+		}
+}

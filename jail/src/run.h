@@ -1,0 +1,49 @@
+/*
+ * One run, from the word to go to the death of its last process: limits, streams,
+ * and what was observed. Why a run ended comes from wait status and control
+ * group counters only.
+ */
+#ifndef JAIL_RUN_H
+#define JAIL_RUN_H
+
+#include "capture.h"
+#include "conn.h"
+#include "jail.h"
+#include "request.h"
+
+#include <stdint.h>
+
+enum cause {
+	CAUSE_EXITED, CAUSE_SIGNALED, CAUSE_WALL, CAUSE_CPU, CAUSE_MEMORY, CAUSE_STDOUT, CAUSE_STDERR,
+};
+
+struct result {
+	enum cause cause;
+	int exit_code, signal, exec_error;
+	uint64_t wall_us, cpu_us, memory_peak, oom_kills;
+};
+
+enum run_status {
+	RUN_ENDED,
+	RUN_GONE,  /* the client left; the run was killed */
+	RUN_FAILED /* the client has been told */
+};
+
+/* On RUN_ENDED no process of the run exists and the streams are complete. */
+enum run_status run_program(struct conn *conn, struct jail *jail, const struct request *request,
+			    const struct options *options, struct capture streams[2],
+			    struct result *result);
+
+void run_send_result(struct conn *conn, const struct result *result, const struct capture streams[2]);
+
+/*
+ * Whether the program's own memory is above its limit. Clean pages of image files
+ * can be taken back at any time, and what the three file systems hold has limits
+ * of its own: neither counts.
+ */
+bool memory_is_over(const struct cgroup_usage *usage, uint64_t file_system_bytes, uint64_t limit);
+
+/* What ended a run that was not killed by a limit: its wait status. */
+void result_set_status(struct result *result, int status);
+
+#endif

@@ -1,0 +1,132 @@
+#include "slot.h"
+
+#include "keeper.h"
+#include "util.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RETRY_MS 2	  /* between looks at a slot that is not empty yet */
+#define UNPREPARED_MS 500 /* after a keeper could not make its jail */
+#define STUCK_US 10000000
+
+struct slot {
+	pid_t keeper;	    /* 0: none */
+	uint64_t not_before; /* earliest time of the next look */
+	uint64_t dead_since;
+	bool stuck; /* reported once */
+};
+
+static sigset_t blocked;
+
+static void fork_keeper(struct slot *slot, const struct jail_config *shared, unsigned number, int listener,
+			int signals)
+{
+	struct jail_config config = *shared;
+	pid_t master = getpid();
+
+	config.slot = number;
+	slot->keeper = fork();
+	if (slot->keeper == 0) {
+		close(signals);
+		sigprocmask(SIG_UNBLOCK, &blocked, NULL);
+		keeper_main(&config, listener, master);
+	}
+	if (slot->keeper < 0) {
+		log_line(LOG_ERROR, (int)number, errno, "cannot fork a keeper");
+		slot->keeper = 0;
+		slot->not_before = monotonic_us() + UNPREPARED_MS * 1000;
+	}
+}
+
+static void bury(struct slot *slots, unsigned count)
+{
+	uint64_t now = monotonic_us();
+	int status;
+	pid_t pid;
+
+	/* The master also adopts the first process of a jail whose keeper was killed. */
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (unsigned i = 0; i < count; i++) {
+			if (slots[i].keeper != pid)
+				continue;
+			slots[i] = (struct slot){.dead_since = now, .not_before = now};
+			if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_UNPREPARED)
+				slots[i].not_before += UNPREPARED_MS * 1000;
+			if (WIFSIGNALED(status))
+				log_line(LOG_WARN, (int)i, 0, "keeper killed by signal %d", WTERMSIG(status));
+		}
+}
+
+/* Refills every slot that is due; the time until the next look, -1 for none. */
+static int refill(struct slot *slots, const struct jail_config *shared, int listener, int signals)
+{
+	uint64_t now = monotonic_us();
+	int next_ms = -1;
+
+	for (unsigned i = 0; i < shared->options->slots; i++) {
+		struct slot *slot = &slots[i];
+		int left_ms;
+
+		if (slot->keeper > 0)
+			continue;
+		if (slot->not_before <= now) {
+			if (cgroups_clean(i)) {
+				fork_keeper(slot, shared, i, listener, signals);
+				continue;
+			}
+			slot->not_before = now + RETRY_MS * 1000;
+			if (!slot->stuck && now - slot->dead_since > STUCK_US) {
+				log_line(LOG_ERROR, (int)i, 0, "processes of a run do not die: the slot is out of use");
+				slot->stuck = true;
+			}
+		}
+		left_ms = (int)((slot->not_before - now) / 1000) + 1;
+		if (next_ms < 0 || left_ms < next_ms)
+			next_ms = left_ms;
+	}
+	return next_ms;
+}
+
+static void end_all(struct slot *slots, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (slots[i].keeper > 0)
+			kill(slots[i].keeper, SIGKILL);
+	/* Keepers, then the first processes of their jails, which the master adopted. */
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+}
+
+void slots_run(const struct jail_config *shared, int listener)
+{
+	struct slot *slots = calloc(shared->options->slots, sizeof(*slots));
+	struct signalfd_siginfo info;
+	bool ending = false;
+	int signals;
+
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGCHLD);
+	sigaddset(&blocked, SIGTERM);
+	sigaddset(&blocked, SIGINT);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+	signals = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (!slots || signals < 0)
+		fatal("cannot start");
+	while (!ending) {
+		struct pollfd wait = {.fd = signals, .events = POLLIN};
+
+		bury(slots, shared->options->slots);
+		(void)poll(&wait, 1, refill(slots, shared, listener, signals));
+		while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+			ending = ending || info.ssi_signo != SIGCHLD;
+	}
+	end_all(slots, shared->options->slots);
+	close(signals);
+	free(slots);
+}

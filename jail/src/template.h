@@ -1,0 +1,18 @@
+/*
+ * The template: a mount namespace that holds the image as its read-only root, a
+ * read-only /dev and the sources of the /proc covers, and nothing of the host.
+ * Every keeper enters it, every jail starts as a copy of it.
+ */
+#ifndef JAIL_TEMPLATE_H
+#define JAIL_TEMPLATE_H
+
+/* Where the template keeps the sources of the static covers; a jail's workspace hides it. */
+#define COVERS_PATH "/mnt/data"
+
+/* The descriptor of the namespace; fatal on failure. */
+int template_make(const char *root);
+
+/* A new, detached tmpfs; options are "key=value" words. -1 and errno on failure. */
+int tmpfs_make(const char *const *options, unsigned attributes);
+
+#endif
