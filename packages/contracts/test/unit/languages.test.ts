@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { findLanguage, LANGUAGES } from "../../src/index.ts";
+
+/** lang, aliases, runner name, entry, compiled, queue: the table of the public interface. */
+const TABLE = [
+  ["py", "python python3 py3", "python", "main.py", false, "python"],
+  ["bash", "sh shell", "bash", "script.sh", false, "other"],
+  ["js", "javascript mjs bun bun-js", "javascript", "index.js", false, "other"],
+  ["ts", "typescript bun-ts bun-typescript", "typescript", "main.ts", false, "other"],
+  ["node", "nodejs node-js node-javascript", "node", "index.js", false, "other"],
+  ["c", "gcc", "c", "main.c", true, "other"],
+  ["cpp", "c++ cxx g++", "cpp", "main.cpp", true, "other"],
+  ["java", "jdk openjdk", "java", "Main.java", true, "other"],
+  ["php", "", "php", "main.php", false, "other"],
+  ["rs", "rust", "rust", "main.rs", true, "other"],
+  ["go", "golang", "go", "main.go", true, "other"],
+  ["d", "dlang", "d", "main.d", true, "other"],
+  ["f90", "fortran f95 f03 f08", "fortran", "main.f90", true, "other"],
+  ["r", "rlang rscript", "r", "main.R", false, "other"],
+] as const;
+
+describe("languages", () => {
+  it.each(TABLE)(
+    "%s is found by each of its names in any case",
+    (lang, aliases, runner, entry, compiled, queue) => {
+      const names = [lang, runner, ...aliases.split(" ").filter((alias) => alias !== "")];
+      for (const name of names) {
+        for (const written of [name, name.toUpperCase(), name[0]?.toUpperCase() + name.slice(1)]) {
+          expect(findLanguage(written)).toMatchObject({ lang, runner, entry, compiled, queue });
+        }
+      }
+    },
+  );
+
+  it("are exactly those of the table, and no name means two of them", () => {
+    expect(LANGUAGES.map(({ lang }) => lang)).toEqual(TABLE.map(([lang]) => lang));
+    const names = LANGUAGES.flatMap(({ lang, aliases }) => [lang, ...aliases]);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it.each(["", " py", "py ", "pyhton", "__proto__", "constructor", "toString", "python;", "py\0"])(
+    "%j is no language",
+    (name) => {
+      expect(findLanguage(name)).toBeUndefined();
+    },
+  );
+});
