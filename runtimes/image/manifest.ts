@@ -20,12 +20,16 @@ interface RuntimeFile {
 const readJson = <T>(...path: string[]): T => JSON.parse(readFileSync(join(...path), "utf8"));
 
 const [root, image, ...folders] = process.argv.slice(2);
-if (root === undefined || image === undefined) throw new Error("usage: manifest.ts ROOT IMAGE_HASH RUNTIME_FOLDER...");
+if (root === undefined || image === undefined)
+  throw new Error("usage: manifest.ts ROOT IMAGE_HASH RUNTIME_FOLDER...");
 
 const environment = readJson<Record<string, string>>(import.meta.dirname, "environment.json");
 
 function probeVersion(command: string[]): string {
-  const output = execFileSync("/usr/sbin/chroot", [root as string, ...command], { env: environment, encoding: "utf8" }).trim();
+  const output = execFileSync("/usr/sbin/chroot", [root as string, ...command], {
+    env: environment,
+    encoding: "utf8",
+  }).trim();
   if (!/^\d+(\.\d+)+$/.test(output)) throw new Error(`${command[0]} printed no version: ${output}`);
   return output;
 }

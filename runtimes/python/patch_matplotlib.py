@@ -18,6 +18,12 @@ CHANGES = [
         r'(configdir = Path\(xdg_base_getter\(\), "matplotlib"\)\n)',
         r"\1        return str(configdir)\n",
     ),
+    # A windowed backend could only fail.
+    (
+        "rcsetup.py",
+        r"(?m)^def validate_backend\(s\):\n",
+        "from matplotlib._no_screen import drawable  # noqa: E402\n\n\n\\g<0>    s = drawable(s)\n",
+    ),
     # plt.show() has no screen to show on.
     ("backends/backend_agg.py", r"\Z", "\n\nfrom matplotlib._show_saves import show  # noqa: E402,F401\n"),
 ]

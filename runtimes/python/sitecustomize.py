@@ -1,6 +1,6 @@
 """Read by every interpreter of the image at its start.
 
-Standard output is flushed at each line end when it is a pipe, as it is on a terminal: a program stopped at its time limit has shown every line
+Standard output is flushed at each line end when it is a pipe or a socket, as it is on a terminal: a program stopped at its time limit has shown every line
 it printed, and lines of several processes do not mix. Fully unbuffered output would write text and line end apart, which mixes lines of
 threads and takes half as long again. Into a file, output stays block-buffered.
 Byte code is not written: the workspace's files are the program's results.
@@ -12,7 +12,7 @@ import sys
 
 sys.dont_write_bytecode = True
 try:
-    if stat.S_ISFIFO(os.fstat(1).st_mode):
+    if stat.S_IFMT(os.fstat(1).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK):
         sys.stdout.reconfigure(line_buffering=True)
 except (AttributeError, OSError):
     pass  # started without a standard output

@@ -5,11 +5,17 @@
 "use strict";
 
 const { createRequire } = require("node:module");
-const { dirname } = require("node:path");
+const { dirname, isAbsolute, join } = require("node:path");
 const { fileURLToPath } = require("node:url");
 const { getCallSites } = require("node:util");
 
 const modules = new Map();
+
+/** The entry file, or a name in the working directory for code that has no file (`node -e`, a worker started from a string). */
+function mainFile() {
+  const file = process.argv[1];
+  return file !== undefined && isAbsolute(file) ? file : join(process.cwd(), "[eval]");
+}
 
 /** The path of the file whose code read the global: the first frame above this file. */
 function callingFile() {
@@ -18,7 +24,7 @@ function callingFile() {
     if (scriptName.startsWith("file:")) return fileURLToPath(scriptName);
     if (scriptName.startsWith("/")) return scriptName;
   }
-  return process.argv[1] ?? `${process.cwd()}/[eval]`;
+  return mainFile();
 }
 
 /** The CommonJS view of one ES module file; the same object at every access, so `require.main === module` holds. */
@@ -26,10 +32,17 @@ function commonJsView(file) {
   let view = modules.get(file);
   if (view === undefined) {
     const load = createRequire(file);
-    const isMain = file === process.argv[1];
-    view = { id: isMain ? "." : file, filename: file, path: dirname(file), exports: {}, children: [], require: load };
+    const isMain = file === mainFile();
+    view = {
+      id: isMain ? "." : file,
+      filename: file,
+      path: dirname(file),
+      exports: {},
+      children: [],
+      require: load,
+    };
     modules.set(file, view);
-    if (load.main === undefined) load.main = isMain ? view : commonJsView(process.argv[1] ?? file);
+    if (load.main === undefined) load.main = isMain ? view : commonJsView(mainFile());
   }
   return view;
 }
@@ -40,7 +53,12 @@ function define(name, read) {
     enumerable: false,
     get: () => read(callingFile()),
     set: (value) =>
-      Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false }),
+      Object.defineProperty(globalThis, name, {
+        value,
+        writable: true,
+        configurable: true,
+        enumerable: false,
+      }),
   });
 }
 

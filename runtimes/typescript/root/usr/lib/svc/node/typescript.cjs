@@ -6,12 +6,13 @@
 
 require("./interop.cjs");
 const { spawnSync } = require("node:child_process");
+const { readFileSync } = require("node:fs");
 const { registerHooks, setSourceMapsSupport } = require("node:module");
 const { fileURLToPath } = require("node:url");
 const vm = require("node:vm");
 
 const ESBUILD = "/usr/bin/esbuild";
-const OPTIONS = ["--target=node24", "--sourcemap=inline", "--log-level=warning", "--color=false"];
+const OPTIONS = ["--target=node24", "--sourcemap=inline", "--log-level=error", "--color=false"];
 const MAX_OUTPUT_BYTES = 1 << 28;
 const SOURCE_FILE = /\.[cm]?tsx?$/;
 const RELATIVE = /^(\.{1,2}(\/|$)|\/|file:)/;
@@ -62,9 +63,13 @@ function formatOf(file, source) {
   }
 }
 
-function load(url, context, nextLoad) {
-  if (!url.startsWith("file:") || !SOURCE_FILE.test(url)) return nextLoad(url, context);
-  const file = fileURLToPath(url);
+/** `import data from "./data.json"` without the import attribute that JavaScript asks for; TypeScript programs leave it out. */
+function isPlainJsonImport(url, { conditions, importAttributes }) {
+  return url.endsWith(".json") && conditions.includes("import") && importAttributes?.type === undefined;
+}
+
+/** Ends the run when the file is not TypeScript, after esbuild has said where and why. */
+function transform(file) {
   const { error, status, signal, stdout, stderr } = spawnSync(ESBUILD, [...OPTIONS, file], {
     stdio: ["ignore", "pipe", "pipe"],
     maxBuffer: MAX_OUTPUT_BYTES,
@@ -75,8 +80,21 @@ function load(url, context, nextLoad) {
     if (signal) process.stderr.write(`${file}: the TypeScript compiler ended by ${signal}\n`);
     process.exit(1);
   }
-  const source = stdout.toString("utf8");
-  return { format: formatOf(file, source), source, shortCircuit: true };
+  return stdout.toString("utf8");
+}
+
+function load(url, context, nextLoad) {
+  if (!url.startsWith("file:")) return nextLoad(url, context);
+  if (SOURCE_FILE.test(url)) {
+    const file = fileURLToPath(url);
+    const source = transform(file);
+    return { format: formatOf(file, source), source, shortCircuit: true };
+  }
+  if (isPlainJsonImport(url, context)) {
+    const source = `export default ${readFileSync(fileURLToPath(url), "utf8")}`;
+    return { format: "module", source, shortCircuit: true };
+  }
+  return nextLoad(url, context);
 }
 
 registerHooks({ resolve, load });

@@ -33,5 +33,9 @@ def show(*args, **kwargs):
     for manager in managers:
         file, number = _create_after(number)
         with file:
-            manager.canvas.figure.savefig(file, format="png")
+            try:
+                manager.canvas.figure.savefig(file, format="png")
+            except BaseException:
+                os.unlink(file.name)
+                raise
         Gcf.destroy(manager)
