@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #define OUT_SIZE 65536
+#define LINGER_US 2000000
 
 static uint8_t in_buffer[FRAME_HEADER + FRAME_MAX];
 static uint8_t out_buffer[OUT_SIZE];
@@ -107,6 +108,19 @@ void conn_send(struct conn *conn, uint8_t tag, const void *head, size_t head_siz
 	queue(conn, body, body_size);
 }
 
+static void linger(struct conn *conn)
+{
+	uint64_t deadline = monotonic_us() + LINGER_US;
+
+	while (monotonic_us() < deadline) {
+		ssize_t n = recv(conn->fd, conn->in, sizeof(in_buffer), 0);
+
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) ||
+		    (n < 0 && !wait_for(conn->fd, POLLIN, deadline)))
+			return;
+	}
+}
+
 void conn_send_error(struct conn *conn, enum error_code code, int error, const char *text)
 {
 	uint8_t head[5];
@@ -114,4 +128,6 @@ void conn_send_error(struct conn *conn, enum error_code code, int error, const c
 	put_u32(put_u8(head, (uint8_t)code), (uint32_t)error);
 	conn_send(conn, 'e', head, sizeof(head), text, strlen(text));
 	conn_flush(conn);
+	shutdown(conn->fd, SHUT_WR);
+	linger(conn);
 }

@@ -32,6 +32,10 @@ enum conn_status conn_receive(struct conn *conn, struct frame *frame, uint64_t d
 /* Queues a frame: a head and an optional body, together the payload. */
 void conn_send(struct conn *conn, uint8_t tag, const void *head, size_t head_size, const void *body,
 	       size_t body_size);
+/*
+ * The last frame of a connection. Reads on for a moment, so that a peer that is
+ * still sending finds the reason instead of a reset.
+ */
 void conn_send_error(struct conn *conn, enum error_code code, int error, const char *text);
 /* False when the peer is gone or stuck. */
 bool conn_flush(struct conn *conn);

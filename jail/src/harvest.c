@@ -35,7 +35,9 @@ static bool is_late(struct walk *w)
 
 static int open_beneath(int directory, const char *path, uint64_t flags)
 {
-	return sys_openat2(directory, path, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, BENEATH);
+	if (!(flags & O_PATH))
+		flags |= O_NONBLOCK | O_NOCTTY;
+	return sys_openat2(directory, path, flags | O_NOFOLLOW | O_CLOEXEC, BENEATH);
 }
 
 /* Unchanged means the same bytes; what cannot be read in time counts as changed. */

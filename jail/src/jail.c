@@ -169,7 +169,7 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 	int slot = (int)config->slot;
 
 	*jail = (struct jail){
-		.uid = config->options->uid_base + config->slot, .gid = config->options->gid_base + config->slot};
+		.slot = config->slot, .uid = config->options->uid_base + config->slot, .gid = config->options->gid_base + config->slot};
 	if (cgroup_open(&jail->cgroup, config->slot) < 0 || enter_template(config, &plan) < 0 ||
 	    make_file_systems(jail, &plan, config->options) < 0 || make_channels(jail, &plan) < 0 ||
 	    clone_init(jail, &plan) < 0) {

@@ -54,6 +54,7 @@ struct jail_config {
 
 /* A prepared jail, as its keeper holds it. */
 struct jail {
+	unsigned slot;
 	pid_t init;
 	int pidfd;
 	int control;	/* messages with init, later with the program's process; ends at exec */

@@ -214,7 +214,7 @@ bool request_receive(struct request *request, struct conn *conn, const struct ja
 		refusal = status == CONN_INVALID ? refuse("invalid frame") : take_frame(&receiver, &frame);
 		if (refusal.text) {
 			conn_send_error(conn, refusal.code, refusal.error, refusal.text);
-			log_line(LOG_WARN, (int)(jail->uid - options->uid_base), refusal.error, "job refused: %s",
+			log_line(LOG_WARN, (int)jail->slot, refusal.error, "job refused: %s",
 				 refusal.text);
 			return false;
 		}

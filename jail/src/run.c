@@ -209,7 +209,7 @@ static bool send_go(const struct jail *jail, const struct request *request)
 static enum run_status fail(struct watch *w, enum error_code code, int error, const char *text)
 {
 	conn_send_error(w->conn, code, error, text);
-	log_line(LOG_ERROR, (int)(w->jail->uid), error, "run failed: %s", text);
+	log_line(LOG_ERROR, (int)w->jail->slot, error, "run failed: %s", text);
 	return RUN_FAILED;
 }
 
