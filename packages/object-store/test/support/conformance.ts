@@ -28,6 +28,12 @@ async function* thenFail(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   throw new Error("the writer left");
 }
 
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const collected: T[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
+}
+
 async function failure(operation: Promise<unknown>): Promise<StoreFailure | "none" | "other"> {
   try {
     await operation;
@@ -253,8 +259,8 @@ export function objectStoreConformance(name: string, create: () => Promise<Store
       const object = await store.open(used);
       await object.noteUse();
       await object.close();
-      expect(await Array.fromAsync(store.unusedSince(time))).toEqual([idle]);
-      expect(await Array.fromAsync(store.unusedSince(new Date(0)))).toEqual([]);
+      expect(await collect(store.unusedSince(time))).toEqual([idle]);
+      expect(await collect(store.unusedSince(new Date(0)))).toEqual([]);
     });
 
     test("leftovers go when they are old, and not before", async () => {

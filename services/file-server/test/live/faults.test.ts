@@ -1,0 +1,211 @@
+import { randomBytes } from "node:crypto";
+import { open, readFile, utimes } from "node:fs/promises";
+import { connect } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { newId, objectRecordKey } from "@svc/contracts";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type PrivateRedis, startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
+import { INTERNAL_TOKEN, type PrivateFileServer, startFileServer } from "../support/file-server.ts";
+
+const TOKEN = { "x-svc-internal-token": INTERNAL_TOKEN };
+const PUT_HEADERS = {
+  ...TOKEN,
+  "content-type": "application/octet-stream",
+  "x-original-filename": "a.bin",
+  "x-svc-namespace": "acme:user:u1",
+};
+
+let redisServer: PrivateRedis;
+let server: PrivateFileServer;
+beforeEach(async () => {
+  redisServer = await startRedis();
+  server = await startFileServer(redisServer.url);
+});
+afterEach(async () => {
+  await server.stop();
+  await redisServer.stop();
+});
+
+const put = (path: string, body: Uint8Array<ArrayBuffer>) =>
+  fetch(server.url + path, { method: "PUT", headers: PUT_HEADERS, body });
+const get = (path: string, init: RequestInit = {}) => fetch(server.url + path, { headers: TOKEN, ...init });
+const objectPath = (session = newId(), file = newId()) => `/sessions/${session}/objects/${file}`;
+const fileOf = (path: string) =>
+  `${server.directory}/objects/sessions/${path.slice(10).replace("/objects", "")}`;
+
+async function residentBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + 5000; !(await condition()); await delay(20)) {
+    if (Date.now() > deadline) throw new Error("did not happen in time");
+  }
+}
+
+/** Sends the head of a PUT and the first bytes of its body, and leaves the rest open. */
+async function beginPut(path: string, announced: number, sent: number) {
+  const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+  const headers = Object.entries(PUT_HEADERS).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.on("error", () => undefined);
+  socket.write(`PUT ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${announced}\r\n${headers.join("")}\r\n`);
+  socket.write(randomBytes(sent));
+  await until(async () => (await server.storedFiles()).length > 0);
+  return socket;
+}
+
+describe("a broken-off upload", () => {
+  test("leaves nothing when the client goes away", async () => {
+    for (const kind of ["objects", "pending"]) {
+      const path = `/sessions/${newId()}/${kind}/${newId()}`;
+      const socket = await beginPut(path, 10_000_000, 3_000_000);
+      socket.destroy();
+      await until(async () => (await server.storedFiles()).length === 0);
+      expect((await get(path.replace("pending", "objects"))).status).toBe(404);
+    }
+  });
+
+  test("is never visible when the server is killed, and the next start can store under the same id", async () => {
+    const path = objectPath();
+    const socket = await beginPut(path, 10_000_000, 9_000_000);
+    await server.kill();
+    socket.destroy();
+    await server.restart();
+    expect((await get(path)).status).toBe(404);
+    expect((await get(path.slice(0, -22))).status).toBe(404);
+    const bytes = randomBytes(1000);
+    expect((await put(path, bytes)).status).toBe(200);
+    expect(Buffer.from(await (await get(path)).arrayBuffer())).toEqual(bytes);
+  });
+
+  test("leaves what a start removes when it is old", async () => {
+    const socket = await beginPut(objectPath(), 10_000_000, 3_000_000);
+    await server.kill();
+    socket.destroy();
+    await server.restart();
+    const [left = ""] = await server.storedFiles();
+    expect(left).toContain("/incoming/");
+    const old = new Date(Date.now() - 7 * 3_600_000);
+    await utimes(left, old, old);
+    await server.restart();
+    await until(async () => (await server.storedFiles()).length === 0);
+  });
+});
+
+describe("a stored object", () => {
+  test("survives the kill of the server right after its answer", async () => {
+    const session = newId();
+    const bytes = randomBytes(100_000);
+    const paths = Array.from({ length: 10 }, () => objectPath(session));
+    await Promise.all(paths.map(async (path) => expect((await put(path, bytes)).status).toBe(200)));
+    await server.kill();
+    await server.restart();
+    for (const path of paths) expect(Buffer.from(await (await get(path)).arrayBuffer())).toEqual(bytes);
+  });
+
+  test("that was damaged on disk ends as a cut connection, not as a complete answer", async () => {
+    const path = objectPath();
+    await put(path, randomBytes(5_000_000));
+    const file = await open(fileOf(path), "r+");
+    await file.write(Buffer.from("damage"), 0, 6, 4_900_000);
+    await file.close();
+    const answer = await get(path);
+    expect(answer.status).toBe(200);
+    await expect(answer.arrayBuffer()).rejects.toThrow();
+    expect((await get(path, { headers: { ...TOKEN, range: "bytes=0-99" } })).status).toBe(206);
+  });
+});
+
+describe("load", () => {
+  test("fifty uploads at once all arrive whole", async () => {
+    const session = newId();
+    const stored = await Promise.all(
+      Array.from({ length: 50 }, async (_unused, index) => {
+        const path = objectPath(index % 2 === 0 ? session : newId());
+        const bytes = randomBytes(200_000 + index);
+        expect((await put(path, bytes)).status).toBe(200);
+        return { path, bytes };
+      }),
+    );
+    for (const { path, bytes } of stored)
+      expect(Buffer.from(await (await get(path)).arrayBuffer())).toEqual(bytes);
+    const list = (await (await get(`/sessions/${session}/objects`)).json()) as string[];
+    expect(list).toHaveLength(25);
+    expect((await server.storedFiles()).length).toBe(50);
+  });
+
+  test("readers that do not read cost no memory and their leaving closes the files", async () => {
+    const path = objectPath();
+    await put(path, randomBytes(90_000_000));
+    await (await get(path)).arrayBuffer();
+    const before = await residentBytes(server.pid);
+    const sockets = Array.from({ length: 20 }, () => {
+      const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nx-svc-internal-token: ${INTERNAL_TOKEN}\r\n\r\n`);
+      return socket.pause();
+    });
+    await delay(1500);
+    expect((await residentBytes(server.pid)) - before).toBeLessThan(100_000_000);
+    const openFiles = async () => {
+      const { readdir, readlink } = await import("node:fs/promises");
+      const directory = `/proc/${server.pid}/fd`;
+      const links = await Promise.all(
+        (await readdir(directory)).map((fd) => readlink(`${directory}/${fd}`).catch(() => "")),
+      );
+      return links.filter((link) => link === fileOf(path)).length;
+    };
+    expect(await openFiles()).toBe(20);
+    for (const socket of sockets) socket.destroy();
+    await until(async () => (await openFiles()) === 0);
+  });
+});
+
+describe("without Redis", () => {
+  test("objects are stored and read, deletions are refused, readiness says why", async () => {
+    const path = objectPath();
+    await put(path, randomBytes(10));
+    await redisServer.kill();
+    expect((await get(path)).status).toBe(200);
+    expect((await get(`${path}/metadata`)).status).toBe(200);
+    expect((await put(objectPath(), randomBytes(10))).status).toBe(200);
+    const ready = await get("/ready");
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      { status: "not_ready", checks: { redis: "failed", storage: "ok" } },
+    ]);
+    const deletion = await fetch(server.url + path, { method: "DELETE", headers: TOKEN });
+    expect([deletion.status, ((await deletion.json()) as { error: string }).error]).toEqual([
+      503,
+      "store_unavailable",
+    ]);
+    expect((await get(path)).status).toBe(200);
+    await redisServer.start();
+    await until(async () => (await get("/ready")).status === 200);
+    expect((await fetch(server.url + path, { method: "DELETE", headers: TOKEN })).status).toBe(200);
+  });
+});
+
+describe("retention", () => {
+  test("removes bytes and record of what was not used for its life, and nothing else", async () => {
+    await server.stop();
+    server = await startFileServer(redisServer.url, { SESSION_CACHE_TTL: "3" });
+    const [idle, used] = [objectPath(), objectPath()];
+    await put(idle, randomBytes(10));
+    await put(used, randomBytes(10));
+    const stop = Date.now() + 6000;
+    while (Date.now() < stop) {
+      expect((await get(`${used}/metadata`)).status).toBe(200);
+      await delay(200);
+    }
+    expect((await server.storedFiles()).map((file) => file.slice(-43))).toEqual([
+      used.slice(10).replace("/objects", ""),
+    ]);
+    const redis = new Redis(redisServer.socket);
+    const [, , session = "", , file = ""] = idle.split("/");
+    expect(["null", null]).toContain(await redis.get(objectRecordKey(session, file)));
+    redis.disconnect();
+    expect((await get(idle)).status).toBe(404);
+  });
+});

@@ -1,0 +1,85 @@
+/** A real file server process of one's own for a test: any free port, a temporary directory, a given Redis. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+export const INTERNAL_TOKEN = "an-internal-token-for-tests-only-0123456789";
+
+export interface PrivateFileServer {
+  url: string;
+  pid: number;
+  /** STORAGE_DIR of the server. */
+  directory: string;
+  /** Paths of all files in whatever state below the store. */
+  storedFiles: () => Promise<string[]>;
+  kill: () => Promise<void>;
+  /** Starts the server again on the same port and directory. */
+  restart: () => Promise<void>;
+  stop: () => Promise<void>;
+}
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+
+export async function startFileServer(
+  redisUrl: string,
+  env: Record<string, string> = {},
+): Promise<PrivateFileServer> {
+  const directory = await mkdtemp(join(tmpdir(), "svc-test-files-"));
+  const settings = {
+    SVC_INTERNAL_SERVICE_TOKEN: INTERNAL_TOKEN,
+    REDIS_URL: redisUrl,
+    STORAGE_DRIVER: "fs",
+    STORAGE_DIR: directory,
+    FILE_SERVER_HOST: "127.0.0.1",
+    FILE_SERVER_PORT: "0",
+    ...env,
+  };
+  let running = await launch(settings);
+  const { url } = running;
+  const kill = async (): Promise<void> => {
+    const { child } = running;
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  };
+  return {
+    url,
+    get pid() {
+      return running.child.pid ?? 0;
+    },
+    directory,
+    storedFiles: async () => {
+      const entries = await readdir(join(directory, "objects"), { recursive: true, withFileTypes: true });
+      return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    },
+    kill,
+    restart: async () => {
+      await kill();
+      running = await launch({ ...settings, FILE_SERVER_PORT: new URL(url).port });
+    },
+    stop: async () => {
+      await kill();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function launch(env: Record<string, string>): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env.PATH ?? "", ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const lines = createInterface({ input: child.stdout });
+  let url: string | undefined;
+  for await (const line of lines) {
+    const text = (JSON.parse(line) as { msg: string }).msg;
+    url ??= /Server listening at (http:\S+)/.exec(text)?.[1];
+    if (text === "running") break;
+  }
+  child.stdout.resume();
+  if (url === undefined) throw new Error("the file server did not start");
+  return { child, url };
+}
