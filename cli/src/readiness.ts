@@ -14,8 +14,9 @@ import { type Note, printable } from "./terminal.ts";
 
 const READY_TIMEOUT_MS = 60_000;
 const POLL_MS = 40;
-const NOTE_EVERY_MS = 2000;
+const NOTE_AFTER_MS = 1000;
 const TAIL_LINES = 12;
+const MAX_LINE = 300;
 /** A component that came this often to nothing will not come. */
 const HOPELESS_RESTARTS = 4;
 /** The exit code of a component whose configuration is not valid. */
@@ -29,19 +30,21 @@ export interface ReadyOptions {
 
 export async function waitReady(instance: Instance, { note, signal }: ReadyOptions): Promise<void> {
   const end = performance.now() + READY_TIMEOUT_MS;
-  let nextNote = performance.now() + NOTE_EVERY_MS;
+  let noted = performance.now();
+  let lastReason = "";
   for (;;) {
     const reason = await httpAnswers(`${instance.url}/v1/ready`);
     if (reason === undefined) return;
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw new Problem("ended before it was ready");
     const hopeless = readState(instance.runDir)?.components.find(isHopeless);
     if (hopeless !== undefined) throw await diagnose(instance, `the ${hopeless.name} does not start`);
     if (performance.now() > end) {
       throw await diagnose(instance, `not ready after ${READY_TIMEOUT_MS / 1000} s: the API ${reason}`);
     }
-    if (performance.now() > nextNote) {
+    if (reason !== lastReason && performance.now() - noted > NOTE_AFTER_MS) {
       note(`waiting: the API ${reason}`);
-      nextNote = performance.now() + NOTE_EVERY_MS;
+      noted = performance.now();
+      lastReason = reason;
     }
     await sleep(POLL_MS);
   }
@@ -90,7 +93,7 @@ async function diagnose(instance: Instance, message: string): Promise<Problem> {
     if (reason === undefined) continue;
     lines.push(`${name} ${reason}`);
     for (const line of tailOf(logPath(instance.logsDir, name), TAIL_LINES))
-      lines.push(`    ${printable(line)}`);
+      lines.push(`    ${printable(line.slice(0, MAX_LINE))}`);
   }
   lines.push("", `Logs: ${join(instance.logsDir, "*.log")}. ./svc doctor checks this machine.`);
   return new Problem(message, lines.join("\n"));

@@ -20,18 +20,19 @@ export async function runInForeground(
   whenStarted: (ready: (note: Note) => Promise<void>) => Promise<void>,
 ): Promise<number> {
   const supervisor = await Supervisor.start(instance, process.env, false);
+  const ending = new AbortController();
   const stopped = new Promise<number>((resolve) => {
     let signals = 0;
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
       process.on(signal, () => {
         if (++signals > 1) return supervisor.kill();
+        ending.abort();
         console.error("\nEnding everything …");
         void supervisor.stop().then(() => resolve(signal === "SIGINT" ? 130 : 0));
       });
     }
   });
   const follow = followWarnings(instance, supervisor);
-  const ending = new AbortController();
   try {
     const started = whenStarted((note) => waitReady(instance, { note, signal: ending.signal }));
     started.catch(() => undefined);
