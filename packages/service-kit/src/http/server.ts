@@ -2,8 +2,9 @@
  * The HTTP server of every component: request ids, the error table, 404 and 405, body limits, start-up and shutdown
  * guards, metrics. Routes throw ServiceError; nothing else reaches a client but `internal_error`.
  */
+import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
-import { isErrorCode, ServiceError } from "@svc/contracts";
+import { type ErrorCode, isErrorCode, ServiceError } from "@svc/contracts";
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -16,6 +17,7 @@ import Fastify, {
 import { type serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics.ts";
+import { refuseBrokenRequest } from "./client-error.ts";
 import { sendError, toServiceError } from "./errors.ts";
 import { routeTable } from "./route-table.ts";
 
@@ -38,6 +40,8 @@ export interface HttpServerOptions {
   lifecycle: Lifecycle;
   /** Largest JSON body in bytes. */
   bodyLimit: number;
+  /** Largest head of a request in bytes. */
+  maxHeaderBytes?: number;
   metrics?: HttpMetrics;
   trustProxy?: number;
   /** Routes that answer in any state: health, readiness, metrics. */
@@ -45,6 +49,8 @@ export interface HttpServerOptions {
 }
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+/** What Node allows by default; a component that is sent longer headers says so. */
+const DEFAULT_HEADER_BYTES = 16 * 1024;
 /** Longest time for the headers of a request to arrive. */
 const HEADERS_TIMEOUT_MS = 15_000;
 const CLIENT_LEFT = 499;
@@ -61,19 +67,28 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
     frameworkErrors: (error, request, reply) => sendError(request, reply, toServiceError(error)),
-    http: { headersTimeout: HEADERS_TIMEOUT_MS },
+    clientErrorHandler: refuseBrokenRequest,
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      maxHeaderSize: options.maxHeaderBytes ?? DEFAULT_HEADER_BYTES,
+    },
     requestTimeout: 0,
     keepAliveTimeout: 75_000,
   }) as unknown as HttpServer;
   app.removeContentTypeParser("text/plain");
+  parseJsonAsUtf8(app);
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(plainJson);
 
   const routes = routeTable(app);
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
-    if (lifecycle.state === "running" || options.alwaysOn.includes(request.routeOptions.url ?? ""))
-      return done();
+    done();
+  });
+  // After the onRequest hooks, which know routes and credentials, and before the body is read.
+  app.addHook("preParsing", (request, _reply, _payload, done) => {
+    if (lifecycle.state === "running" || request.is404) return done();
+    if (options.alwaysOn.includes(request.routeOptions.url ?? "")) return done();
     done(new ServiceError(lifecycle.state === "starting" ? "starting_up" : "shutting_down"));
   });
   app.setErrorHandler((error, request, reply) => sendError(request, reply, toServiceError(error)));
@@ -92,6 +107,15 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 /** Answers are written as they are: the schemas describe them, tests hold them, no copy is made on the hot path. */
 const plainJson: typeof serializerCompiler = () => (data) => JSON.stringify(data);
 
+/** Bytes that are no UTF-8 are no JSON. Without this check they would silently become other text. */
+function parseJsonAsUtf8(app: HttpServer): void {
+  const parse = app.getDefaultJsonParser("error", "error");
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body: Buffer, done) => {
+    if (isUtf8(body)) return void parse(request, body.toString("utf8"), done);
+    done(new ServiceError("invalid_json", "The request body is not valid UTF-8."));
+  });
+}
+
 function requestId(request: { headers: Record<string, string | string[] | undefined> }): string {
   const given = request.headers["x-request-id"];
   return typeof given === "string" && REQUEST_ID.test(given) ? given : randomUUID();
@@ -109,6 +133,6 @@ function observeRequests(app: HttpServer, metrics: HttpMetrics): void {
 }
 
 /** Demands that an error code from another component is one of the table before it is passed on. */
-export function knownErrorCode(code: unknown): import("@svc/contracts").ErrorCode {
+export function knownErrorCode(code: unknown): ErrorCode {
   return isErrorCode(code) ? code : "internal_error";
 }
