@@ -2,7 +2,7 @@
  * Calls between our components: keep-alive connections, request id and internal token on each call, bounded times,
  * failures as ServiceError. Error texts of other components never travel further: only their code does.
  */
-import { type ErrorCode, INTERNAL_TOKEN_HEADER, ServiceError } from "@svc/contracts";
+import { type ErrorCode, errorBodySchema, INTERNAL_TOKEN_HEADER, ServiceError } from "@svc/contracts";
 import { Agent, type Dispatcher, request } from "undici";
 import { knownErrorCode } from "./server.ts";
 
@@ -79,6 +79,7 @@ export class InnerClient {
 }
 
 const MAX_ERROR_BYTES = 64 * 1024;
+const detailsSchema = errorBodySchema.shape.details.unwrap();
 
 /** Reads the error body of an inner answer. The message stays inside: only code, status and details are taken over. */
 export async function innerError(response: InnerResponse): Promise<ServiceError> {
@@ -93,9 +94,10 @@ export async function innerError(response: InnerResponse): Promise<ServiceError>
   } catch {
     // An answer without a readable body: the status is all there is.
   }
+  const details = detailsSchema.safeParse(body.details);
   return new ServiceError(knownErrorCode(body.error), undefined, {
     status: response.statusCode,
     cause: `inner answer ${response.statusCode}: ${String(body.message ?? "")}`,
-    ...(Array.isArray(body.details) ? { details: body.details } : {}),
+    ...(details.success ? { details: details.data } : {}),
   });
 }
