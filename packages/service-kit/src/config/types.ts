@@ -57,8 +57,8 @@ export function bool(fallback: boolean, doc: string): Variable<boolean> {
   return variable(
     (text) => {
       const value = text.toLowerCase();
-      if (value === "true" || value === "1") return true;
-      if (value === "false" || value === "0") return false;
+      if (["true", "on", "1"].includes(value)) return true;
+      if (["false", "off", "0"].includes(value)) return false;
       throw new RangeError("must be true or false");
     },
     fallback,
@@ -89,11 +89,11 @@ export function oneOf<const T extends string>(values: readonly T[], fallback: T,
 
 export function list(fallback: readonly string[], doc: string): Variable<readonly string[]> {
   return variable(
-    (value) =>
-      value
-        .split(",")
-        .map((item) => item.trim())
-        .filter((item) => item !== ""),
+    (value) => {
+      const items = value.split(",").map((item) => item.trim());
+      if (items.includes("")) throw new RangeError("must be a comma list without empty items");
+      return items;
+    },
     fallback,
     doc,
   );
@@ -102,12 +102,29 @@ export function list(fallback: readonly string[], doc: string): Variable<readonl
 export function url(fallback: string, doc: string): Variable<string> {
   return variable(
     (value) => {
-      if (!URL.canParse(value)) throw new RangeError("must be a URL such as http://localhost:3000");
+      if (!/^https?:$/.test(URL.parse(value)?.protocol ?? "")) {
+        throw new RangeError("must be a URL such as http://localhost:3000");
+      }
       return value.replace(/\/+$/, "");
     },
     fallback,
     doc,
   );
+}
+
+/** An address of Redis. Secret: it may hold a password. */
+export function redisUrl(doc: string): Variable<string> {
+  const parse = (value: string) => {
+    const parsed = URL.parse(value);
+    const fits =
+      parsed?.protocol === "unix:"
+        ? parsed.pathname.length > 1
+        : /^rediss?:$/.test(parsed?.protocol ?? "") && /^(\/\d{0,4})?$/.test(parsed?.pathname ?? "");
+    if (!fits)
+      throw new RangeError("must be an address such as redis://localhost:6379/0 or unix:/run/redis.sock");
+    return value;
+  };
+  return { ...variable(parse, "", doc), secret: true };
 }
 
 export function json(fallback: Record<string, unknown>, doc: string): Variable<Record<string, unknown>> {

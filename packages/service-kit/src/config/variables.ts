@@ -2,7 +2,20 @@
  * Every environment variable of every component, with its default and meaning. All components know all names, so one
  * shared file of variables works for all of them. Plain numbers are milliseconds or bytes unless the name says seconds.
  */
-import { bool, int, json, list, oneOf, secret, size, text, url, type Variable, withNote } from "./types.ts";
+import {
+  bool,
+  int,
+  json,
+  list,
+  oneOf,
+  redisUrl,
+  secret,
+  size,
+  text,
+  url,
+  type Variable,
+  withNote,
+} from "./types.ts";
 
 const port = (fallback: number, doc: string) => int(fallback, doc, { min: 0, max: 65535 });
 const ms = (fallback: number, doc: string) => int(fallback, doc, { min: 1, max: 86_400_000 });
@@ -131,7 +144,7 @@ export const VARIABLES = {
   S3_SECRET_KEY: secret("Secret key."),
   S3_SESSION_TOKEN: secret("Session token."),
   S3_FORCE_PATH_STYLE: bool(true, "Path-style addresses."),
-  REDIS_URL: secret("Address of Redis: redis, rediss or unix form. Wins over the parts."),
+  REDIS_URL: redisUrl("Address of Redis: redis, rediss or unix form. Wins over the parts."),
   REDIS_HOST: text("localhost", "Host of Redis."),
   REDIS_PORT: port(6379, "Port of Redis."),
   REDIS_USERNAME: text("", "User of Redis."),
