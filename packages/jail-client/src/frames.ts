@@ -80,7 +80,14 @@ export class Fields {
   }
 
   rest(): Buffer {
-    return this.#payload.subarray(this.#at);
+    const rest = this.#payload.subarray(this.#at);
+    this.#at = this.#payload.length;
+    return rest;
+  }
+
+  /** Everything has been read. */
+  end(): void {
+    if (this.#at !== this.#payload.length) throw new ProtocolError("frame too long");
   }
 }
 

@@ -3,15 +3,38 @@ import { Fields, type Frame, ProtocolError } from "./frames.ts";
 import { END_CAUSES, type ListedEntry, type RunEnd, type WorkspaceListing } from "./types.ts";
 
 const NO_INPUT = 0xffffffff;
-const MAX_ENTRIES = 100_000;
+/** jaild lists at most 10,000 entries. */
+const MAX_ENTRIES = 10_000;
+const MAX_PATH = 4096 + 256;
 const STATES = ["new", "changed", "unchanged"] as const;
 const OMITTED_REASONS = { 1: "type", 2: "name" } as const;
+
+/** The kept bytes of an output stream: never more than the cap that the run was given. */
+export class Stream {
+  readonly #cap: number;
+  readonly #chunks: Buffer[] = [];
+  #length = 0;
+
+  constructor(cap: number) {
+    this.#cap = cap;
+  }
+
+  push(chunk: Buffer): void {
+    this.#length += chunk.length;
+    if (this.#length > this.#cap) throw new ProtocolError("more output than the cap");
+    this.#chunks.push(chunk);
+  }
+
+  bytes(): Buffer {
+    return Buffer.concat(this.#chunks);
+  }
+}
 
 export function resultOf(payload: Buffer): RunEnd {
   const fields = new Fields(payload);
   const cause = END_CAUSES[fields.u8()];
   if (cause === undefined) throw new ProtocolError("unknown cause");
-  return {
+  const end = {
     cause,
     exitCode: fields.i32(),
     signal: fields.i32(),
@@ -23,6 +46,8 @@ export function resultOf(payload: Buffer): RunEnd {
     stderrTotal: fields.u64(),
     oomKills: fields.u32(),
   };
+  fields.end();
+  return end;
 }
 
 /** Collects the listing from its first frame up to and including `z`. */
@@ -45,6 +70,7 @@ export async function listingOf(first: Frame, next: () => Promise<Frame>): Promi
   const fields = new Fields(received.payload);
   listing.truncated = fields.u32() !== 0;
   listing.unlisted = fields.u64();
+  fields.end();
   return listing;
 }
 
@@ -52,21 +78,23 @@ function addEntry(listing: WorkspaceListing, { tag, payload }: Frame): void {
   const fields = new Fields(payload);
   switch (tag) {
     case "f":
-      listing.files.push(listedEntry(fields));
+      listing.files.push(listedEntry(fields, listing.files.length));
       return;
     case "d":
-      listing.emptyDirectories.push(fields.rest());
+      listing.emptyDirectories.push(pathOf(fields));
       return;
     case "k":
       listing.kept.push(fields.u32());
+      fields.end();
       return;
     case "m":
       listing.missing.push(fields.u32());
+      fields.end();
       return;
     case "o": {
       const reason = OMITTED_REASONS[fields.u8() as 1 | 2];
       if (reason === undefined) throw new ProtocolError("unknown reason");
-      listing.omitted.push({ reason, path: fields.rest() });
+      listing.omitted.push({ reason, path: pathOf(fields) });
       return;
     }
     default:
@@ -74,11 +102,18 @@ function addEntry(listing: WorkspaceListing, { tag, payload }: Frame): void {
   }
 }
 
-function listedEntry(fields: Fields): ListedEntry {
+function pathOf(fields: Fields): Buffer {
+  const path = fields.rest();
+  if (path.length < 1 || path.length > MAX_PATH) throw new ProtocolError("path out of bounds");
+  return path;
+}
+
+function listedEntry(fields: Fields, expected: number): ListedEntry {
   const number = fields.u32();
+  if (number !== expected) throw new ProtocolError("files are not numbered in order");
   const state = STATES[fields.u8()];
   if (state === undefined) throw new ProtocolError("unknown state");
   const input = fields.u32();
   const size = fields.u64();
-  return { number, state, ...(input === NO_INPUT ? {} : { input }), size, path: fields.rest() };
+  return { number, state, ...(input === NO_INPUT ? {} : { input }), size, path: pathOf(fields) };
 }

@@ -3,9 +3,10 @@
  * Every failure is a JailError; `started` tells whether the program may have run.
  */
 import { Connection } from "./connection.ts";
-import { CHUNK_BYTES, Fields, type Frame, frame, frameHead, ProtocolError, u32, u64 } from "./frames.ts";
-import { listingOf, resultOf } from "./outcome.ts";
-import { errorKind, JailError, type JailLimits, type RunOutcome } from "./types.ts";
+import { asJailError, expectTag, refuseError } from "./errors.ts";
+import { CHUNK_BYTES, Fields, frame, frameHead, ProtocolError, u32, u64 } from "./frames.ts";
+import { listingOf, resultOf, Stream } from "./outcome.ts";
+import { JailError, type JailLimits, type RunOutcome } from "./types.ts";
 
 const PROTOCOL_VERSION = 1;
 const READ_ONLY_FLAG = 1;
@@ -19,14 +20,22 @@ export interface StagedFile {
   readOnly: boolean;
 }
 
+export interface FetchedFile {
+  size: number;
+  body: AsyncGenerator<Buffer>;
+}
+
 export class JailRun {
   readonly slot: number;
   readonly #connection: Connection;
+  readonly #release: () => void;
+  #caps = { stdout: 0, stderr: 0 };
   #started = false;
 
-  private constructor(connection: Connection, slot: number) {
+  private constructor(connection: Connection, slot: number, release: () => void) {
     this.#connection = connection;
     this.slot = slot;
+    this.#release = release;
   }
 
   /** Takes a ready slot. An aborted signal closes the connection, which kills the run. */
@@ -34,44 +43,30 @@ export class JailRun {
     signal.throwIfAborted();
     const connection = new Connection(socketPath);
     const abort = () => connection.destroy(signal.reason);
+    const release = () => signal.removeEventListener("abort", abort);
     signal.addEventListener("abort", abort, { once: true });
     try {
       const fields = new Fields(expectTag(await connection.next(), "h", false).payload);
       if (fields.u32() !== PROTOCOL_VERSION) throw new ProtocolError("version differs");
-      return new JailRun(connection, fields.u32());
+      const slot = fields.u32();
+      fields.end();
+      return new JailRun(connection, slot, release);
     } catch (error) {
+      release();
       connection.destroy();
       throw asJailError(error, false);
     }
   }
 
+  /** What to run. Arguments and variables must hold no NUL; the program's path is absolute. */
   describe(argv: readonly string[], env: readonly string[], limits: JailLimits): void {
+    this.#caps = { stdout: limits.stdoutCap, stderr: limits.stderrCap };
     this.#connection.batch(() => {
       for (const item of argv) this.#post(frame("A", Buffer.from(item)));
       for (const item of env) this.#post(frame("E", Buffer.from(item)));
-      const {
-        wallMs,
-        cpuMs,
-        memoryBytes,
-        processes,
-        openFiles,
-        fileBytes,
-        stdoutCap,
-        stderrCap,
-        killFactor,
-      } = limits;
-      const values = [
-        wallMs,
-        cpuMs,
-        memoryBytes,
-        processes,
-        openFiles,
-        fileBytes,
-        stdoutCap,
-        stderrCap,
-        killFactor,
-        0,
-      ];
+      const l = limits;
+      const sizes = [l.wallMs, l.cpuMs, l.memoryBytes, l.processes, l.openFiles, l.fileBytes];
+      const values = [...sizes, l.stdoutCap, l.stderrCap, l.killFactor, 0];
       this.#post(frame("L", ...values.map(u64)));
     });
   }
@@ -124,31 +119,30 @@ export class JailRun {
   async #readOutcome(): Promise<RunOutcome> {
     const next = async () => refuseError(await this.#connection.next(), true);
     const end = resultOf(expectTag(await next(), "x", true).payload);
-    const streams: Record<string, Buffer[]> = { "1": [], "2": [] };
+    const stdout = new Stream(this.#caps.stdout);
+    const stderr = new Stream(this.#caps.stderr);
     let received = await next();
-    for (let stream = streams[received.tag]; stream !== undefined; stream = streams[received.tag]) {
-      stream.push(received.payload);
-      received = await next();
+    for (; received.tag === "1" || received.tag === "2"; received = await next()) {
+      (received.tag === "1" ? stdout : stderr).push(received.payload);
     }
     const listing = await listingOf(received, next);
-    return {
-      end,
-      stdout: Buffer.concat(streams["1"] ?? []),
-      stderr: Buffer.concat(streams["2"] ?? []),
-      listing,
-    };
+    return { end, stdout: stdout.bytes(), stderr: stderr.bytes(), listing };
   }
 
   /** The bytes of a listed file. One fetch at a time; undefined when the file cannot be read. */
-  async fetch(number: number): Promise<{ size: number; body: AsyncGenerator<Buffer> } | undefined> {
+  async fetch(number: number): Promise<FetchedFile | undefined> {
     this.#post(frame("G", u32(number)));
-    const head = await this.#guard(this.#connection.next());
+    return this.#guard(this.#readHead(number));
+  }
+
+  async #readHead(number: number): Promise<FetchedFile | undefined> {
+    const head = await this.#connection.next();
     const fields = new Fields(refuseError(head, true).payload);
-    if (fields.u32() !== number) throw asJailError(new ProtocolError("another file came"), true);
-    if (head.tag === "n") return undefined;
-    expectTag(head, "g", true);
-    const size = fields.u64();
-    return { size, body: this.#body(size) };
+    if (head.tag !== "n") expectTag(head, "g", true);
+    if (fields.u32() !== number) throw new ProtocolError("another file came");
+    const size = head.tag === "g" ? fields.u64() : undefined;
+    fields.end();
+    return size === undefined ? undefined : { size, body: this.#body(size) };
   }
 
   async *#body(size: number): AsyncGenerator<Buffer> {
@@ -163,6 +157,7 @@ export class JailRun {
 
   /** Ends the connection; a run that is still going is killed. */
   close(): void {
+    this.#release();
     this.#connection.destroy();
   }
 
@@ -184,32 +179,8 @@ export class JailRun {
     try {
       for (;;) refuseError(await this.#connection.next(), this.#started);
     } catch (reason) {
-      return asJailError(
-        reason instanceof JailError && reason.kind !== "gone" ? reason : error,
-        this.#started,
-      );
+      const told = reason instanceof JailError && reason.kind !== "gone";
+      return asJailError(told ? reason : error, this.#started);
     }
   }
-}
-
-function refuseError(received: Frame, started: boolean): Frame {
-  if (received.tag !== "e") return received;
-  const fields = new Fields(received.payload);
-  const kind = errorKind(fields.u8());
-  const errno = fields.u32();
-  throw new JailError(kind, started, `${fields.rest().toString("utf8").slice(0, 500)} (errno ${errno})`);
-}
-
-function expectTag(received: Frame, tag: string, started: boolean): Frame {
-  if (refuseError(received, started).tag !== tag) throw new ProtocolError(`unexpected frame ${received.tag}`);
-  return received;
-}
-
-/** Aborts travel as they are; everything else becomes a JailError. */
-function asJailError(error: unknown, started: boolean): unknown {
-  if (error instanceof JailError) return new JailError(error.kind, started, error.message);
-  if (error instanceof ProtocolError) return new JailError("protocol", started, error.message);
-  const { syscall, code } = (error ?? {}) as NodeJS.ErrnoException;
-  if (syscall === undefined) return error;
-  return new JailError("gone", started, `the connection to jaild failed: ${code}`);
 }

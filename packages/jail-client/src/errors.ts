@@ -1,0 +1,28 @@
+/** How frames and failures of the connection become errors. Every failure but the caller's own abort is a JailError. */
+import { Fields, type Frame, ProtocolError } from "./frames.ts";
+import { errorKind, JailError } from "./types.ts";
+
+const MAX_TEXT = 500;
+
+/** Throws what an error frame says; passes every other frame through. */
+export function refuseError(received: Frame, started: boolean): Frame {
+  if (received.tag !== "e") return received;
+  const fields = new Fields(received.payload);
+  const kind = errorKind(fields.u8());
+  const errno = fields.u32();
+  throw new JailError(kind, started, `${fields.rest().toString("utf8").slice(0, MAX_TEXT)} (errno ${errno})`);
+}
+
+export function expectTag(received: Frame, tag: string, started: boolean): Frame {
+  if (refuseError(received, started).tag !== tag) throw new ProtocolError(`unexpected frame ${received.tag}`);
+  return received;
+}
+
+/** Aborts travel as they are; everything else becomes a JailError. */
+export function asJailError(error: unknown, started: boolean): unknown {
+  if (error instanceof JailError) return new JailError(error.kind, started, error.message);
+  if (error instanceof ProtocolError) return new JailError("protocol", started, error.message);
+  const { syscall, code } = (error ?? {}) as NodeJS.ErrnoException;
+  if (syscall === undefined) return error;
+  return new JailError("gone", started, `the connection to jaild failed: ${code}`);
+}
