@@ -1,0 +1,170 @@
+import { describe, expect, it } from "vitest";
+import {
+  type Component,
+  ConfigError,
+  loadConfig,
+  redactedConfig,
+  VARIABLES,
+  type VariableName,
+} from "../../src/index.ts";
+
+const SECRET = "s3cr3t-".repeat(5);
+const COMPONENTS = ["api", "worker", "runner", "file-server", "tool-call-server", "egress-gateway"] as const;
+const COMPLETE = {
+  SVC_INTERNAL_SERVICE_TOKEN: SECRET,
+  SVC_EGRESS_GRANT_SECRET: SECRET,
+  SANDBOX_FORWARD_TARGET: "gateway:3190",
+};
+
+function problemsOf(component: Component, env: Record<string, string>): readonly string[] {
+  try {
+    loadConfig(component, env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe("what a component needs", () => {
+  const needs: Record<Component, readonly (keyof typeof COMPLETE)[]> = {
+    api: ["SVC_INTERNAL_SERVICE_TOKEN"],
+    worker: ["SVC_INTERNAL_SERVICE_TOKEN"],
+    runner: ["SANDBOX_FORWARD_TARGET"],
+    "file-server": ["SVC_INTERNAL_SERVICE_TOKEN"],
+    "tool-call-server": ["SVC_INTERNAL_SERVICE_TOKEN"],
+    "egress-gateway": ["SVC_INTERNAL_SERVICE_TOKEN", "SVC_EGRESS_GRANT_SECRET"],
+  };
+
+  it.each(COMPONENTS)("the %s starts with the shared file of variables", (component) => {
+    expect(problemsOf(component, COMPLETE)).toEqual([]);
+  });
+
+  it.each(COMPONENTS)("the %s stops without what it needs and names each", (component) => {
+    expect(problemsOf(component, {})).toEqual(
+      needs[component].map((name) => `${name} is required by the ${component}`),
+    );
+    for (const blank of ["", "   "]) {
+      const env = Object.fromEntries(Object.keys(COMPLETE).map((name) => [name, blank]));
+      expect(problemsOf(component, env)).toHaveLength(needs[component].length);
+    }
+  });
+
+  it.each(COMPONENTS)("local mode gives the %s no built-in secret", (component) => {
+    const env = { LOCAL_MODE: "true" };
+    expect(problemsOf(component, env)).toHaveLength(needs[component].length);
+  });
+
+  it.each([
+    "SVC_INTERNAL_SERVICE_TOKEN",
+    "SVC_EGRESS_GRANT_SECRET",
+    "SVC_EGRESS_GRANT_SECRET_PREVIOUS",
+    "SVC_CONTINUATION_SECRET",
+  ])("%s of 31 bytes stops every component, 32 bytes do not", (name) => {
+    for (const component of COMPONENTS) {
+      const short = problemsOf(component, { ...COMPLETE, [name]: "x".repeat(31) });
+      expect(short).toEqual([`${name} must have at least 32 bytes`]);
+      expect(problemsOf(component, { ...COMPLETE, [name]: "x".repeat(32) })).toEqual([]);
+      expect(problemsOf(component, { ...COMPLETE, [name]: "é".repeat(16) })).toEqual([]);
+    }
+  });
+});
+
+describe("relations between values", () => {
+  it.each([
+    [{ JOB_TIMEOUT: "100000", MAX_RUN_TIMEOUT: "100001" }, "MAX_RUN_TIMEOUT must be at most JOB_TIMEOUT"],
+    [
+      { MAX_RUN_TIMEOUT: "1000", SANDBOX_RUN_TIMEOUT: "1001" },
+      "SANDBOX_RUN_TIMEOUT must be at most MAX_RUN_TIMEOUT",
+    ],
+    [
+      { TOOL_CALL_REQUEST_TIMEOUT: "600000", TOOL_CALL_SESSION_EXPIRY: "600" },
+      "TOOL_CALL_REQUEST_TIMEOUT must be below TOOL_CALL_SESSION_EXPIRY",
+    ],
+    [
+      { EGRESS_GRANT_TTL_SECONDS: "584" },
+      "EGRESS_GRANT_TTL_SECONDS must cover the widest worker deadline and 60 s: at least 585",
+    ],
+  ])("%j stops the process", (env, problem) => {
+    expect(problemsOf("worker", { ...COMPLETE, ...env })).toEqual([problem]);
+  });
+
+  it.each([
+    { JOB_TIMEOUT: "100000", MAX_RUN_TIMEOUT: "100000", SANDBOX_RUN_TIMEOUT: "100000" },
+    { TOOL_CALL_REQUEST_TIMEOUT: "599999", TOOL_CALL_SESSION_EXPIRY: "600" },
+    { EGRESS_GRANT_TTL_SECONDS: "585" },
+  ])("%j is just allowed", (env) => {
+    expect(problemsOf("worker", { ...COMPLETE, ...env })).toEqual([]);
+  });
+
+  it("the ceiling of a request's run limit follows JOB_TIMEOUT unless it is set", () => {
+    expect(loadConfig("worker", { ...COMPLETE, JOB_TIMEOUT: "90000" }).MAX_RUN_TIMEOUT).toBe(90_000);
+    const both = { ...COMPLETE, JOB_TIMEOUT: "90000", MAX_RUN_TIMEOUT: "80000" };
+    expect(loadConfig("worker", both).MAX_RUN_TIMEOUT).toBe(80_000);
+  });
+
+  it("the gateway's addresses follow the plain ones unless they are set", () => {
+    const env = { ...COMPLETE, FILE_SERVER_URL: "http://files:1", TOOL_CALL_SERVER_URL: "http://tools:2" };
+    const config = loadConfig("egress-gateway", { ...env, EGRESS_GATEWAY_FILE_SERVER_URL: "http://near:3" });
+    expect(config.EGRESS_GATEWAY_FILE_SERVER_URL).toBe("http://near:3");
+    expect(config.EGRESS_GATEWAY_TOOL_CALL_SERVER_URL).toBe("http://tools:2");
+  });
+
+  it.each([
+    ["0.0.0.0", {}, false],
+    ["10.0.0.1", {}, false],
+    ["localhost.example", {}, false],
+    ["127.evil.example", {}, false],
+    ["127.0.0.1", {}, true],
+    ["::1", {}, true],
+    ["localhost", {}, true],
+    ["0.0.0.0", { SVC_ALLOW_AUTH_PROVIDER_NONE: "true" }, true],
+    ["0.0.0.0", { LOCAL_MODE: "true" }, true],
+  ])("authentication off on %s with %j: allowed is %s", (host, env, allowed) => {
+    const all = { ...COMPLETE, ...env, SVC_AUTH_PROVIDER: "none", SERVICE_HOST: host };
+    expect(problemsOf("api", all)).toHaveLength(allowed ? 0 : 1);
+  });
+});
+
+describe("secrets", () => {
+  const secretNames = (Object.keys(VARIABLES) as VariableName[]).filter((name) => VARIABLES[name].secret);
+
+  it("are all variables whose name speaks of one", () => {
+    const speaking = Object.keys(VARIABLES).filter((name) =>
+      /SECRET|PASSWORD|TOKEN|PRIVATE_KEY|ACCESS_KEY/.test(name),
+    );
+    expect(secretNames).toEqual(expect.arrayContaining(speaking));
+    expect(secretNames).toContain("REDIS_URL");
+  });
+
+  it("are never shown in the printed configuration, only that they are set", () => {
+    const value = (name: string) => (name === "REDIS_URL" ? `redis://:${SECRET}@localhost` : SECRET);
+    const env = Object.fromEntries(secretNames.map((name) => [name, value(name)]));
+    const shown = redactedConfig(loadConfig("api", { ...env, SANDBOX_FORWARD_TARGET: "g:1" }));
+    expect(JSON.stringify(shown)).not.toContain("s3cr3t");
+    for (const name of secretNames) expect(shown[name]).toBe("[set]");
+    expect(shown.SANDBOX_FORWARD_TARGET).toBe("g:1");
+  });
+
+  it("are never shown in a message about them", () => {
+    for (const name of secretNames) {
+      const problems = problemsOf("egress-gateway", { [name]: "s3cr3t" });
+      expect(problems.join()).not.toContain("s3cr3t");
+    }
+  });
+
+  it("other bad values are shown, quoted", () => {
+    expect(problemsOf("api", { ...COMPLETE, SERVICE_PORT: "a\nb" })).toEqual([
+      'SERVICE_PORT must be a whole number, not "a\\nb"',
+    ]);
+  });
+});
+
+describe("the loaded configuration", () => {
+  it("cannot be changed, and shows only what differs from the defaults", () => {
+    const config = loadConfig("api", { ...COMPLETE, SERVICE_PORT: "4000" });
+    expect(() => Object.assign(config, { SERVICE_PORT: 1 })).toThrow(TypeError);
+    expect(redactedConfig(config)).toMatchObject({ SERVICE_PORT: 4000 });
+    expect(redactedConfig(config)).not.toHaveProperty("SERVICE_HOST");
+  });
+});
