@@ -2,6 +2,7 @@
  * The egress gateway: the single path out of the sandbox. Routes only: parse, check, call, reply. Sandbox-facing routes
  * need a grant on every call; /internal routes need the internal token.
  */
+import { MAX_TOKEN_CHARS } from "@svc/capabilities";
 import { registerGrantSchema, ServiceError } from "@svc/contracts";
 import {
   type Context,
@@ -19,6 +20,9 @@ import { listObjects } from "./list.ts";
 import { readObject } from "./read.ts";
 import { writeObject } from "./write.ts";
 
+/** A grant travels in a header; the path holds two handles. */
+const MAX_HEADER_BYTES = MAX_TOKEN_CHARS + 64 * 1024;
+
 const revokeSchema = z
   .object({ reason: z.enum(["completed", "failed", "timeout", "cancelled"]).nullish() })
   .nullish();
@@ -35,6 +39,7 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
     log,
     lifecycle,
     bodyLimit: config.SVC_HTTP_JSON_LIMIT,
+    maxHeaderBytes: MAX_HEADER_BYTES,
     alwaysOn: ["/live", "/health", "/ready", "/metrics"],
   });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN });
