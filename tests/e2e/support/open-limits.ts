@@ -1,0 +1,7 @@
+/** Settings for tests that send more requests than one caller may: the rate limits are moved out of the way. */
+export const OPEN_LIMITS = {
+  MAX_REQUESTS: "100000",
+  UPLOAD_MAX_REQUESTS: "100000",
+  DOWNLOAD_MAX_REQUESTS: "100000",
+  FETCH_MAX_REQUESTS: "100000",
+} as const;
