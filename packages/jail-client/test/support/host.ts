@@ -1,0 +1,71 @@
+/** What the host's kernel shows of jaild: processes, control groups, namespaces, descriptors. */
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+
+function stat(pid: number): { parent: number; state: string } | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const [state = "", parent = "0"] = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return { parent: Number(parent), state };
+  } catch {
+    return undefined;
+  }
+}
+
+export function processes(): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+}
+
+export function childrenOf(pid: number): number[] {
+  return processes().filter((candidate) => stat(candidate)?.parent === pid);
+}
+
+/** The process and everything below it. */
+export function descendants(pid: number): number[] {
+  return childrenOf(pid).flatMap((child) => [child, ...descendants(child)]);
+}
+
+export function isAlive(pid: number): boolean {
+  const found = stat(pid);
+  return found !== undefined && found.state !== "Z";
+}
+
+export function descriptors(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+/** Directories called `name` in any mounted control group hierarchy. */
+export function groupsNamed(name: string): string[] {
+  const points = readFileSync("/proc/self/mountinfo", "utf8")
+    .split("\n")
+    .filter((line) => / - cgroup2? /.test(line))
+    .map((line) => line.split(" ")[4] ?? "");
+  const own = readFileSync("/proc/self/cgroup", "utf8").match(/^0::(.*)$/m)?.[1] ?? "/";
+  return points
+    .flatMap((point) => [join(point, name), join(point, own, name)])
+    .filter((path, index, all) => all.indexOf(path) === index && existsSync(path));
+}
+
+/** Distinct namespaces of a kind that any process is in. */
+export function namespaces(kind: "net" | "mnt" | "pid" | "user"): Set<string> {
+  const found = new Set<string>();
+  for (const pid of processes()) {
+    try {
+      found.add(readlinkSync(`/proc/${pid}/ns/${kind}`));
+    } catch {
+      // it ended meanwhile
+    }
+  }
+  return found;
+}
+
+/** Waits for a condition; throws when it does not come true. */
+export async function until(condition: () => boolean, what: string, ms = 5000): Promise<void> {
+  const deadline = performance.now() + ms;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error(`not in time: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * A jaild of a test's own: temporary socket, own control group name. Needs root, `make -C jail`, and the image
+ * (SVC_TEST_ROOTFS, or the one in the working tree).
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { childrenOf, groupsNamed, until } from "./host.ts";
+
+const root = fileURLToPath(new URL("../../../../", import.meta.url));
+export const IMAGE = process.env.SVC_TEST_ROOTFS ?? join(root, ".pkgs/rootfs");
+export const BINARY = join(root, "jail/build/jaild");
+
+export interface JaildOptions {
+  slots?: number;
+  binary?: string;
+  args?: readonly string[];
+}
+
+export class Jaild {
+  readonly socket: string;
+  readonly group: string;
+  readonly slots: number;
+  log = "";
+  #child: ChildProcess;
+  readonly #directory: string;
+  readonly #spawn: () => ChildProcess;
+
+  private constructor({ slots = 4, binary = BINARY, args = [] }: JaildOptions) {
+    this.slots = slots;
+    this.#directory = mkdtempSync(join(tmpdir(), "svc-jaild-"));
+    this.socket = join(this.#directory, "jaild.sock");
+    this.group = `svc-test-${this.#directory.slice(-6)}`;
+    const own = ["--root", IMAGE, "--socket", this.socket, "--cgroup", this.group, "--slots", `${slots}`];
+    this.#spawn = () => spawn(binary, [...own, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+    this.#child = this.#launch();
+  }
+
+  static async start(options: JaildOptions = {}): Promise<Jaild> {
+    const jaild = new Jaild(options);
+    await jaild.ready();
+    return jaild;
+  }
+
+  #launch(): ChildProcess {
+    this.log = "";
+    const child = this.#spawn();
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.log += text;
+    });
+    return child;
+  }
+
+  async ready(): Promise<void> {
+    await until(() => this.log.includes("listening on") || this.ended, "jaild listens", 10_000);
+    if (this.ended) throw new Error(`jaild ended: ${this.log}`);
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  get ended(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  get exitCode(): number | null {
+    return this.#child.exitCode;
+  }
+
+  /** Processes that jaild forked for its slots. */
+  get keepers(): number[] {
+    return childrenOf(this.pid);
+  }
+
+  /** Every slot has a keeper whose jail is complete. */
+  async full(): Promise<void> {
+    await until(
+      () =>
+        this.keepers.length === this.slots && this.keepers.every((keeper) => childrenOf(keeper).length === 1),
+      "all slots are ready",
+      10_000,
+    );
+  }
+
+  get groups(): string[] {
+    return groupsNamed(this.group);
+  }
+
+  get socketExists(): boolean {
+    return existsSync(this.socket);
+  }
+
+  async kill(signal: NodeJS.Signals): Promise<void> {
+    if (this.ended) return;
+    const exit = once(this.#child, "exit");
+    this.#child.kill(signal);
+    await exit;
+  }
+
+  async restart(): Promise<void> {
+    this.#child = this.#launch();
+    await this.ready();
+  }
+
+  async stop(): Promise<void> {
+    await this.kill("SIGTERM");
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}

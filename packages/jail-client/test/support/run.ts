@@ -1,0 +1,88 @@
+/** One run in a test's jail, from staging to the listing, in one call. */
+import { type JailLimits, JailRun, type RunOutcome } from "../../src/index.ts";
+import type { Jaild } from "./jaild.ts";
+
+export const LIMITS: JailLimits = {
+  wallMs: 20_000,
+  cpuMs: 0,
+  memoryBytes: 512 << 20,
+  processes: 256,
+  openFiles: 2048,
+  fileBytes: 100 << 20,
+  stdoutCap: 65_536,
+  stderrCap: 65_536,
+  killFactor: 64,
+};
+
+export interface Job {
+  argv: readonly string[];
+  env?: readonly string[];
+  files?: Record<string, string | Buffer>;
+  readOnly?: Record<string, string | Buffer>;
+  directories?: readonly string[];
+  stdin?: string | Buffer;
+  limits?: Partial<JailLimits>;
+  signal?: AbortSignal;
+}
+
+export interface Finished extends RunOutcome {
+  out: string;
+  err: string;
+  /** Path and state of each listed file. */
+  files: Record<string, string>;
+  run: JailRun;
+}
+
+/** Stages a job; indices of inputs count files, then read-only files, then directories. */
+export async function stage(jaild: Jaild, job: Job): Promise<JailRun> {
+  const run = await JailRun.open(jaild.socket, job.signal ?? new AbortController().signal);
+  run.describe(job.argv, job.env ?? ["PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/mnt/data"], {
+    ...LIMITS,
+    ...job.limits,
+  });
+  let index = 0;
+  for (const readOnly of [false, true]) {
+    for (const [path, text] of Object.entries((readOnly ? job.readOnly : job.files) ?? {})) {
+      const body = Buffer.from(text);
+      await run.file({ index: index++, path, size: body.length, readOnly }, body);
+    }
+  }
+  for (const path of job.directories ?? []) run.directory(index++, path);
+  if (job.stdin !== undefined) await run.stdin(Buffer.from(job.stdin));
+  return run;
+}
+
+/** Runs a job and leaves its connection open, for fetches; the caller closes it. */
+export async function runOpen(jaild: Jaild, job: Job): Promise<Finished> {
+  const run = await stage(jaild, job);
+  try {
+    await run.start();
+    const outcome = await run.outcome();
+    const files = Object.fromEntries(
+      outcome.listing.files.map((file) => [file.path.toString("latin1"), file.state]),
+    );
+    return { ...outcome, out: outcome.stdout.toString(), err: outcome.stderr.toString(), files, run };
+  } catch (error) {
+    run.close();
+    throw error;
+  }
+}
+
+export async function runJob(jaild: Jaild, job: Job): Promise<Finished> {
+  const finished = await runOpen(jaild, job);
+  finished.run.close();
+  return finished;
+}
+
+export function bash(jaild: Jaild, script: string, job: Partial<Job> = {}): Promise<Finished> {
+  return runJob(jaild, { argv: ["/bin/bash", "-c", script], ...job });
+}
+
+/** Runs a Python program that may use probe.py and returns what it printed as JSON. */
+export async function python<T>(jaild: Jaild, program: string, job: Partial<Job> = {}): Promise<T> {
+  const finished = await runJob(jaild, { argv: ["/usr/bin/python3", "-c", program], ...job });
+  if (finished.end.cause !== "exited" || finished.end.exitCode !== 0) {
+    throw new Error(`probe failed: ${JSON.stringify(finished.end)} ${finished.err}`);
+  }
+  return JSON.parse(finished.out) as T;
+}
