@@ -2,8 +2,9 @@
  * The environment of each component: the documented variables that the caller set, the addresses of this copy, and only
  * the secrets that the component needs. Nothing else of the caller's environment reaches a component. Pure.
  */
+import { join } from "node:path";
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
-import type { Instance, Service } from "./instance.ts";
+import { type Instance, ROOT, type Service } from "./instance.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** Who gets which confidential variable. A variable that is not named here is not confidential and goes to all. */
@@ -22,6 +23,9 @@ export const HOLDERS: Partial<Record<VariableName, readonly Service[]>> = {
   REDIS_USERNAME: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
   REDIS_PASSWORD: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
 };
+
+/** Halves the start of a component. It lies beside the code and is writable for those who may write the code. */
+const COMPILE_CACHE = join(ROOT, "node_modules/.cache/compile");
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -64,7 +68,11 @@ export function componentEnvironment(
     SANDBOX_ENDPOINT: local("runner"),
     SANDBOX_FORWARD_TARGET: `127.0.0.1:${ports["egress-gateway"]}`,
   };
-  const environment: Record<string, string> = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
+  const environment: Record<string, string> = {
+    PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
+    LANG: "C.UTF-8",
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
+  };
   for (const [name, value] of Object.entries(values)) {
     const holders = HOLDERS[name as VariableName];
     if (value !== undefined && (holders === undefined || holders.includes(service)))

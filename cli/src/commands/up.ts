@@ -44,6 +44,7 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     const showReady = async (step: (note: Note) => Promise<void>) => {
       await progress.step("Starting, until a canary run has passed", step);
       if (example) await showExample(instance, progress);
+      else console.log(`Try: ${helloCommand(instance.url)}`);
       showAddress(instance, values.detach);
     };
     if (!values.detach) return await runInForeground(instance, showReady);
@@ -110,6 +111,5 @@ function showAddress(instance: Instance, background: boolean): void {
   console.log(
     `\nReady: ${paint(process.stdout, "green", `${instance.url}/v1`)}  (data and logs in ${instance.dataDir})`,
   );
-  console.log(`  ${helloCommand(instance.url)}`);
   console.log(background ? "./svc down ends it." : "Ctrl-C ends it.");
 }
