@@ -9,6 +9,7 @@ import { once } from "node:events";
 import { chown, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import type { Readable } from "node:stream";
 
 export interface Runtime {
   language: string;
@@ -129,8 +130,8 @@ async function enter(workspace: string, env: Record<string, string>, argv: strin
   );
   const timer =
     job.killAfter === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), job.killAfter);
-  const stdout = child.stdout.toArray();
-  const stderr = child.stderr.toArray();
+  const stdout = (child.stdout as Readable).toArray();
+  const stderr = (child.stderr as Readable).toArray();
   const [exitCode] = (await once(child, "close")) as [number | null];
   clearTimeout(timer);
   await input.close();
