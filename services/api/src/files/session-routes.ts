@@ -1,0 +1,74 @@
+/** Metadata, listing and deletion: parse, call, reply. */
+import {
+  deletedFileSchema,
+  errorBodySchema,
+  fileDetailSchema,
+  fileListSchema,
+  fileMetadataSchema,
+  fileOwnerQuerySchema,
+  fileParamsSchema,
+  sessionParamsSchema,
+} from "@svc/contracts";
+import type { HttpServer } from "@svc/service-kit";
+import type { z } from "zod";
+import { addressOf, namespaceFor } from "./addressed.ts";
+import type { FileStorage } from "./file-storage.ts";
+import type { FileRoutesDeps } from "./routes.ts";
+
+const errors = { "4xx": errorBodySchema, "5xx": errorBodySchema };
+
+export function sessionRoutes(app: HttpServer, deps: FileRoutesDeps, storage: FileStorage): void {
+  const query = fileOwnerQuerySchema;
+  app.get(
+    "/v1/sessions/:session_id/objects/:fileId",
+    {
+      schema: {
+        tags: ["files"],
+        summary: "Metadata of a file",
+        params: fileParamsSchema,
+        querystring: query,
+        response: { 200: fileMetadataSchema, ...errors },
+      },
+    },
+    async (request) =>
+      storage.metadata<z.infer<typeof fileMetadataSchema>>(addressOf(request), namespaceFor(deps, request), {
+        requestId: request.id,
+      }),
+  );
+  app.get(
+    "/v1/files/:session_id",
+    {
+      schema: {
+        tags: ["files"],
+        summary: "List the files of a storage session",
+        params: sessionParamsSchema,
+        querystring: query.extend({ detail: fileDetailSchema.default("simple") }),
+        response: { 200: fileListSchema, ...errors },
+      },
+    },
+    async (request) =>
+      storage.list<z.infer<typeof fileListSchema>>(
+        request.params.session_id,
+        namespaceFor(deps, request),
+        request.query.detail,
+        { requestId: request.id },
+      ),
+  );
+  app.delete(
+    "/v1/files/:session_id/:fileId",
+    {
+      schema: {
+        tags: ["files"],
+        summary: "Delete a file",
+        params: fileParamsSchema,
+        querystring: query,
+        response: { 200: deletedFileSchema, ...errors },
+      },
+    },
+    async (request) => {
+      const { session, file } = addressOf(request);
+      await storage.delete({ session, file }, namespaceFor(deps, request), { requestId: request.id });
+      return { message: "File deleted successfully" as const, session_id: session, fileId: file };
+    },
+  );
+}

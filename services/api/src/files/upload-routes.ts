@@ -1,0 +1,78 @@
+/** The two upload routes: parse, call, reply. */
+import {
+  batchUploadResponseSchema,
+  errorBodySchema,
+  uploadFormSchema,
+  uploadResponseSchema,
+} from "@svc/contracts";
+import type { FastifyReply, FastifyRequest, HttpServer } from "@svc/service-kit";
+import { z } from "zod";
+import type { FileStorage } from "./file-storage.ts";
+import { outcomeOf, type TransferMetrics } from "./metrics.ts";
+import type { FileRoutesDeps } from "./routes.ts";
+import { receiveUpload } from "./upload.ts";
+import { batchAnswer, type UploadOutcome } from "./upload-answer.ts";
+
+export function uploadRoutes(
+  app: HttpServer,
+  deps: FileRoutesDeps,
+  storage: FileStorage,
+  metrics: TransferMetrics,
+): void {
+  const receive = async (request: FastifyRequest, keep: "all" | "some"): Promise<UploadOutcome> => {
+    try {
+      const outcome = await receiveUpload(deps.config, deps.log, storage, request, {
+        principal: deps.principalOf(request),
+        maxFileBytes: deps.config.MAX_FILE_SIZE,
+        keep,
+      });
+      for (const part of outcome.parts) metrics.uploaded(part.ok ? "success" : outcomeOf(part.error));
+      return outcome;
+    } catch (error) {
+      metrics.uploaded(request.raw.errored ? "aborted" : outcomeOf(error));
+      throw error;
+    }
+  };
+  const form = {
+    consumes: ["multipart/form-data"],
+    body: uploadFormSchema,
+    tags: ["files"],
+  };
+  /** The form is read as a stream, so its schema only describes it. */
+  const validatorCompiler = () => (value: unknown) => ({ value });
+
+  app.post(
+    "/v1/upload",
+    {
+      schema: {
+        ...form,
+        summary: "Upload files",
+        response: { 200: uploadResponseSchema, "4xx": errorBodySchema, "5xx": errorBodySchema },
+      },
+      validatorCompiler,
+    },
+    async (request) => {
+      const { session, stored } = await receive(request, "all");
+      return { message: "success" as const, storage_session_id: session, files: [...stored] };
+    },
+  );
+  app.post(
+    "/v1/upload/batch",
+    {
+      schema: {
+        ...form,
+        summary: "Upload files, keeping those that can be stored",
+        response: {
+          200: batchUploadResponseSchema,
+          "4xx": z.union([errorBodySchema, batchUploadResponseSchema]),
+          "5xx": z.union([errorBodySchema, batchUploadResponseSchema]),
+        },
+      },
+      validatorCompiler,
+    },
+    async (request, reply: FastifyReply) => {
+      const { status, body } = batchAnswer(await receive(request, "some"), request.id);
+      return reply.code(status).send(body);
+    },
+  );
+}
