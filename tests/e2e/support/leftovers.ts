@@ -1,5 +1,5 @@
 /** What a copy of the system may leave on a machine: processes, mounts, cgroups, namespaces, sockets. */
-import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { Instance } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
 
@@ -15,10 +15,30 @@ export function takeBaseline(): Baseline {
   return { mounts: mountTable(), namespaces: namespacesOf(pids()) };
 }
 
+/** Namespaces of one copy. They are kept open, so that nobody else's namespace can get one of their numbers meanwhile. */
+export interface HeldNamespaces {
+  names: ReadonlySet<string>;
+  release: () => void;
+}
+
 /** Namespaces that exist only because of this copy; asked while it runs. */
-export function ownNamespaces(instance: Instance, baseline: Baseline): Set<string> {
-  const own = namespacesOf(ownProcesses(instance).map(({ pid }) => pid));
-  return new Set([...own].filter((name) => !baseline.namespaces.has(name)));
+export function holdNamespaces(instance: Instance, baseline: Baseline): HeldNamespaces {
+  const names = new Set<string>();
+  const descriptors: number[] = [];
+  for (const { pid } of ownProcesses(instance)) {
+    for (const kind of NAMESPACES) {
+      try {
+        const path = `/proc/${pid}/ns/${kind}`;
+        if (baseline.namespaces.has(readlinkSync(path))) continue;
+        const descriptor = openSync(path, "r");
+        descriptors.push(descriptor);
+        names.add(readlinkSync(`/proc/self/fd/${descriptor}`));
+      } catch {
+        // The process is gone, or it is a zombie without namespaces.
+      }
+    }
+  }
+  return { names, release: () => descriptors.forEach(closeSync) };
 }
 
 /** One sentence for each thing that was not there before the copy was started. */

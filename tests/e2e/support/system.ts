@@ -3,7 +3,7 @@
  * answers what it left on the machine: an empty list when all is well.
  */
 import { type PrivateCopy, type PrivateCopyOptions, startPrivateCopy } from "@svc/cli/private-copy";
-import { leftovers, ownNamespaces, takeBaseline } from "./leftovers.ts";
+import { holdNamespaces, leftovers, takeBaseline } from "./leftovers.ts";
 
 export interface System extends Omit<PrivateCopy, "stop"> {
   stop: () => Promise<string[]>;
@@ -14,9 +14,10 @@ export async function startSystem(options: PrivateCopyOptions = {}): Promise<Sys
   const copy = await startPrivateCopy(options);
   let stopped: Promise<string[]> | undefined;
   const stop = async () => {
-    const namespaces = ownNamespaces(copy.instance, baseline);
+    const namespaces = holdNamespaces(copy.instance, baseline);
     const code = await copy.stop();
-    const left = leftovers(copy.instance, baseline, namespaces);
+    const left = leftovers(copy.instance, baseline, namespaces.names);
+    namespaces.release();
     return code === 0 ? left : [...left, `exit code ${code} of ./svc up: ${copy.output()}`];
   };
   return {
