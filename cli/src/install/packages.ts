@@ -22,9 +22,7 @@ const RUN: readonly DebianPackage[] = [
   { name: "gcc", why: "builds the jail", provides: ["gcc"] },
   { name: "libc6-dev", why: "builds the jail", provides: ["/usr/include/stdio.h"] },
   { name: "make", why: "builds the jail", provides: ["make"] },
-  { name: "pkg-config", why: "builds the jail", provides: ["pkg-config"] },
-  { name: "libseccomp-dev", why: "builds the jail", provides: ["/usr/include/seccomp.h"] },
-  { name: "mmdebstrap", why: "builds the root image of the jails", provides: ["mmdebstrap"] },
+  { name: "xz-utils", why: "unpacks the packages of the root image", provides: ["xz"] },
   // Holds the server program without the system service that the package redis-server would start on port 6379.
   { name: "redis-tools", why: "job queue and shared state", provides: REDIS_PROGRAMS },
 ];
