@@ -146,7 +146,10 @@ static int drop_capabilities(void)
 	return (int)syscall(SYS_capset, &header, none);
 }
 
-/* A uid change clears the signal, so this comes after it. A keeper that died before shows as a closed channel. */
+/*
+ * Done twice, because a uid change clears the signal. A keeper that dies in
+ * between, or before, shows as the end of the control channel.
+ */
 static int tie_to_keeper(void)
 {
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -1 : prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -224,6 +227,8 @@ _Noreturn void init_main(const struct jail_plan *plan)
 {
 	pid_t program;
 
+	close(plan->keeper_control);
+	MUST(PARENT_DEATH, tie_to_keeper());
 	MUST(CGROUP_JOIN, cgroup_join(plan->cgroup));
 	MUST(CGROUP_NS, unshare(CLONE_NEWCGROUP));
 	MUST(PROC, mount_proc());

@@ -72,7 +72,7 @@ static int make_channels(struct jail *jail, struct jail_plan *plan)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -1;
-	jail->control = ends[0];
+	jail->control = plan->keeper_control = ends[0];
 	plan->control = ends[1];
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -1;

@@ -74,6 +74,7 @@ struct jail_plan {
 	const struct jail_config *config;
 	const struct cgroup *cgroup;
 	int host_proc;
+	int keeper_control; /* the keeper's end: as long as init holds it, the keeper's death does not show */
 	int control, status, stream[2], stdin_data, job;
 	int workspace, tmp, shm, facts;
 };

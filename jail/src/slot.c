@@ -95,12 +95,23 @@ static int refill(struct slot *slots, const struct jail_config *shared, int list
 
 static void end_all(struct slot *slots, unsigned count)
 {
+	uint64_t deadline = monotonic_us() + STUCK_US;
+	pid_t pid;
+
 	for (unsigned i = 0; i < count; i++)
 		if (slots[i].keeper > 0)
 			kill(slots[i].keeper, SIGKILL);
 	/* Keepers, then the first processes of their jails, which the master adopted. */
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		;
+	while (monotonic_us() < deadline) {
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			;
+		if (pid < 0 && errno == ECHILD)
+			return;
+		for (unsigned i = 0; i < count; i++)
+			(void)cgroups_clean(i);
+		sleep_ms(RETRY_MS);
+	}
+	log_line(LOG_ERROR, -1, 0, "some processes of runs do not die");
 }
 
 void slots_run(const struct jail_config *shared, int listener)
