@@ -80,6 +80,7 @@ export class FileStorage {
       headers: { ...headers, [NAMESPACE_HEADER]: namespace },
     });
     if (response.statusCode < 300 || response.statusCode === 304) return response;
+    if (method === "HEAD" && response.statusCode === 404) throw new ServiceError("file_not_found");
     throw await asOurs(response);
   }
 

@@ -34,6 +34,7 @@ export async function storePart(
     await storage.stage({ session, file: id }, content, { filename, contentType: mediaType(part) }, context);
     return { ok: true, id, filename };
   } catch (error) {
+    await body.settled();
     if (body.sourceFailure !== undefined) throw body.sourceFailure;
     if (body.isTooLarge) return { ok: false, filename, error: tooLarge(maxBytes) };
     if (error instanceof ServiceError) return { ok: false, filename, error };
@@ -43,30 +44,43 @@ export async function storePart(
 
 /** Counts the bytes of a part and remembers what stopped them. */
 class LimitedBody {
-  readonly #source: AsyncIterable<Buffer>;
+  readonly #source: AsyncIterator<Buffer>;
   readonly #maxBytes: number;
+  #reading: Promise<unknown> = Promise.resolve();
   isTooLarge = false;
   sourceFailure: unknown;
 
   constructor(source: AsyncIterable<Buffer>, maxBytes: number) {
-    this.#source = source;
+    this.#source = source[Symbol.asyncIterator]();
     this.#maxBytes = maxBytes;
   }
 
   async *chunks(): AsyncGenerator<Buffer> {
-    let bytes = 0;
+    for (let bytes = 0; ; ) {
+      const chunk = await this.#next();
+      if (chunk === undefined) return;
+      bytes += chunk.length;
+      this.isTooLarge = bytes > this.#maxBytes;
+      if (this.isTooLarge) throw tooLarge(this.#maxBytes);
+      yield chunk;
+    }
+  }
+
+  async #next(): Promise<Buffer | undefined> {
     try {
-      for await (const chunk of this.#source) {
-        bytes += chunk.length;
-        this.isTooLarge = bytes > this.#maxBytes;
-        if (this.isTooLarge) break;
-        yield chunk;
-      }
+      const reading = this.#source.next();
+      this.#reading = reading;
+      const { done, value } = await reading;
+      return done === true ? undefined : value;
     } catch (error) {
       this.sourceFailure = error;
       throw error;
     }
-    if (this.isTooLarge) throw tooLarge(this.#maxBytes);
+  }
+
+  /** Waits until nobody reads from the part any more, so that the form can go on. */
+  async settled(): Promise<void> {
+    await this.#reading.catch(() => undefined);
   }
 }
 
