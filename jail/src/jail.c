@@ -65,15 +65,23 @@ static int make_stream(int *reader, int *writer, uid_t uid, gid_t gid)
 	return fchown(ends[1], uid, gid) < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? -1 : 0;
 }
 
-static int make_channels(struct jail *jail, struct jail_plan *plan)
+/* Before the jail's network exists: the run's view of its sockets shows only its own. */
+static int make_control(struct jail *jail, struct jail_plan *plan)
 {
-	char path[64];
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -1;
 	jail->control = plan->keeper_control = ends[0];
 	plan->control = ends[1];
+	return 0;
+}
+
+static int make_channels(struct jail *jail, struct jail_plan *plan)
+{
+	char path[64];
+	int ends[2];
+
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -1;
 	jail->status = ends[0];
@@ -170,7 +178,8 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 
 	*jail = (struct jail){
 		.slot = config->slot, .uid = config->options->uid_base + config->slot, .gid = config->options->gid_base + config->slot};
-	if (cgroup_open(&jail->cgroup, config->slot) < 0 || enter_template(config, &plan) < 0 ||
+	if (cgroup_open(&jail->cgroup, config->slot) < 0 || make_control(jail, &plan) < 0 ||
+	    enter_template(config, &plan) < 0 ||
 	    make_file_systems(jail, &plan, config->options) < 0 || make_channels(jail, &plan) < 0 ||
 	    clone_init(jail, &plan) < 0) {
 		log_line(LOG_ERROR, slot, errno, "cannot prepare a jail");

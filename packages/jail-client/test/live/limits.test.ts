@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Jaild } from "../support/jaild.ts";
+import { bash, runJob } from "../support/run.ts";
+
+const MIB = 1 << 20;
+let jaild: Jaild;
+beforeAll(async () => {
+  jaild = await Jaild.start({
+    args: [
+      "--workspace-bytes",
+      `${64 * MIB}`,
+      "--workspace-inodes",
+      "1000",
+      "--tmp-bytes",
+      `${16 * MIB}`,
+      "--shm-bytes",
+      `${16 * MIB}`,
+    ],
+  });
+});
+afterAll(() => jaild.stop());
+
+const python = (program: string, limits = {}) =>
+  runJob(jaild, { argv: ["/usr/bin/python3", "-c", program], limits });
+
+describe("time", () => {
+  it("ends a run at its wall limit, to the hundredth of a second", async () => {
+    const { end } = await bash(jaild, "sleep 30", { limits: { wallMs: 1500 } });
+    expect(end.cause).toBe("wall_limit");
+    expect(end.wallUs).toBeGreaterThanOrEqual(1_500_000);
+    expect(end.wallUs).toBeLessThan(1_600_000);
+  });
+
+  it("ends a run that ignores every signal, stops itself, and detaches", async () => {
+    const program = `import os, signal, time
+for s in range(1, 65):
+    try: signal.signal(s, signal.SIG_IGN)
+    except (OSError, ValueError): pass
+for _ in range(5):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0: time.sleep(100)
+        os._exit(0)
+os.kill(0, signal.SIGSTOP)`;
+    const { end } = await python(program, { wallMs: 700 });
+    expect(end).toMatchObject({ cause: "wall_limit" });
+    expect(end.wallUs).toBeLessThan(800_000);
+  });
+
+  it("counts the processor time of all processes, and only processor time", async () => {
+    const busy = await bash(jaild, "for i in 1 2; do (while :; do :; done) & done; wait", {
+      limits: { cpuMs: 400 },
+    });
+    expect(busy.end.cause).toBe("cpu_limit");
+    expect(busy.end.cpuUs).toBeGreaterThanOrEqual(400_000);
+    expect(busy.end.cpuUs).toBeLessThan(900_000);
+    const idle = await bash(jaild, "sleep 0.8", { limits: { cpuMs: 400 } });
+    expect(idle.end.cause).toBe("exited");
+  });
+});
+
+describe("memory", () => {
+  it.each([
+    ["one large block", "x = bytearray(600 << 20)"],
+    ["many small ones", "l = []\nwhile True: l.append(bytearray(100000))"],
+    [
+      "many processes",
+      "import os, time\nfor i in range(30):\n  if os.fork() == 0:\n    x = bytearray(16 << 20); time.sleep(9)\ntime.sleep(9)",
+    ],
+    [
+      "memory files",
+      "import os, mmap\nfds = [os.memfd_create(str(i)) for i in range(200)]\nfor f in fds: os.write(f, bytes(4 << 20))\nimport time; time.sleep(5)",
+    ],
+    [
+      "a child only",
+      "import os, time\nif os.fork() == 0: x = bytearray(600 << 20)\nos.wait(); time.sleep(0.2)",
+    ],
+    [
+      "mapped shared pages",
+      "import mmap\nm = mmap.mmap(-1, 600 << 20)\nfor i in range(0, len(m), 4096): m[i] = 1\nimport time; time.sleep(5)",
+    ],
+  ])("ends a run that takes too much: %s", async (_name, program) => {
+    const { end } = await python(program, { memoryBytes: 128 * MIB });
+    expect(end.cause).toBe("memory_limit");
+  });
+
+  it("leaves a run alone that stays below its limit while the file systems are full", async () => {
+    const program = `import os
+for path in ("/mnt/data/f", "/tmp/f", "/dev/shm/f"):
+    try:
+        with open(path, "wb", 0) as file:
+            while True: file.write(bytes(1 << 20))
+    except OSError as error: print(error.strerror)
+x = bytearray(60 << 20)
+for i in range(0, len(x), 4096): x[i] = 1
+import time; time.sleep(0.3); print("fine")`;
+    const { end, out } = await python(program, { memoryBytes: 100 * MIB });
+    expect(out).toBe(`${"No space left on device\n".repeat(3)}fine\n`);
+    expect(end).toMatchObject({ cause: "exited", exitCode: 0, oomKills: 0 });
+    expect(end.memoryPeak).toBeGreaterThan(150 * MIB);
+  });
+
+  it("reports the peak of this run, not of an earlier one on the slot", async () => {
+    const single = await Jaild.start({ slots: 1 });
+    const large = await runJob(single, { argv: ["/usr/bin/python3", "-c", "x = b'1' * (200 << 20)"] });
+    const small = await bash(single, "true");
+    expect(large.end.memoryPeak).toBeGreaterThan(200 * MIB);
+    expect(small.end.memoryPeak).toBeLessThan(20 * MIB);
+    await single.stop();
+  });
+});
+
+describe("disk", () => {
+  it("answers a full workspace with ENOSPC, in bytes and in files", async () => {
+    const { end, err, files } = await bash(
+      jaild,
+      "head -c 100M /dev/zero > big; rm big; for i in {1..1100}; do : > f$i; done",
+    );
+    expect(end).toMatchObject({ cause: "exited", exitCode: 1 });
+    expect(err).toMatch(/No space left on device/);
+    expect(Object.keys(files).length).toBe(999);
+  });
+
+  it("answers a file that grows too large with an ordinary error", async () => {
+    const { end, out } = await bash(jaild, "head -c 2M /dev/zero > f; echo $?; stat -c %s f", {
+      limits: { fileBytes: MIB },
+    });
+    expect(end.cause).toBe("exited");
+    expect(out).toBe(`1\n${MIB}\n`);
+  });
+
+  it("takes sparse files and fallocate for what they are", async () => {
+    const { files, listing } = await bash(
+      jaild,
+      "truncate -s 50M sparse; fallocate -l 70M f 2>&1 || echo refused; ls",
+      {},
+    );
+    expect(files.sparse).toBe("new");
+    expect(listing.files.find(({ path }) => path.toString() === "sparse")?.size).toBe(50 * MIB);
+  });
+});
+
+describe("processes", () => {
+  it("lets a fork bomb fail by itself", async () => {
+    const { end, err } = await bash(jaild, "f(){ f | f & }; f; sleep 1; exit 3", {
+      limits: { processes: 40 },
+    });
+    expect(["exited", "wall_limit"]).toContain(end.cause);
+    expect(err).toMatch(/Resource temporarily unavailable/);
+  });
+
+  it("allows exactly the processes and threads that were promised", async () => {
+    const { out } = await python(
+      `import threading, time
+n = 1
+try:
+    while True:
+        threading.Thread(target=time.sleep, args=(5,), daemon=True).start(); n += 1
+except RuntimeError: print(n, flush=True)
+import os; os._exit(0)`,
+      { processes: 20 },
+    );
+    expect(out).toBe("20\n");
+  });
+
+  it("limits open files", async () => {
+    const { out } = await bash(jaild, "ulimit -n; ulimit -Hn", { limits: { openFiles: 100 } });
+    expect(out).toBe("100\n100\n");
+  });
+});
+
+describe("output", () => {
+  it("keeps the first bytes of each stream, counts all, and goes on", async () => {
+    const { end, stdout, stderr } = await bash(
+      jaild,
+      "head -c 300000 /dev/zero; head -c 200000 /dev/zero | tr '\\0' e >&2; exit 5",
+    );
+    expect(end).toMatchObject({ cause: "exited", exitCode: 5, stdoutTotal: 300_000, stderrTotal: 200_000 });
+    expect([stdout.length, stderr.length]).toEqual([65_536, 65_536]);
+  });
+
+  it.each([
+    ["stdout", "yes", "stdout_limit"],
+    ["stderr", "yes >&2", "stderr_limit"],
+    ["stdout of many processes", "for i in 1 2 3 4; do yes & done; wait", "stdout_limit"],
+  ] as const)("ends a flood of %s", async (_name, script, cause) => {
+    const { end } = await bash(jaild, script);
+    expect(end.cause).toBe(cause);
+  });
+
+  it("keeps exactly the cap", async () => {
+    for (const size of [99, 100, 101]) {
+      const { stdout, end } = await bash(jaild, `head -c ${size} /dev/zero`, {
+        limits: { stdoutCap: 100, killFactor: 2 },
+      });
+      expect([stdout.length, end.stdoutTotal, end.cause]).toEqual([Math.min(size, 100), size, "exited"]);
+    }
+  });
+
+  it("does not wait for a child that holds the stream", async () => {
+    const started = performance.now();
+    const { out, end } = await bash(jaild, "(sleep 50) & (setsid sleep 50 &) ; echo done");
+    expect([out, end.cause]).toEqual(["done\n", "exited"]);
+    expect(performance.now() - started).toBeLessThan(3000);
+  });
+
+  it("does not wait for a stream that lies in a socket nobody can read", async () => {
+    const { out } = await python(`import socket, array, os
+a, b = socket.socketpair(socket.AF_UNIX)
+for s in (a, b): s.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [1, 2, a.fileno(), b.fileno()]))])
+print("done", flush=True)`);
+    expect(out).toBe("done\n");
+  });
+});
