@@ -51,6 +51,15 @@ export function dirkeepDirectory(name: string): string {
   return name === DIRKEEP ? "" : name.slice(0, -DIRKEEP.length - 1);
 }
 
+/** The directories that a path lies in, outermost first: `a` and `a/b` for `a/b/c`. */
+export function directoriesOf(path: string): string[] {
+  const directories: string[] = [];
+  for (let slash = path.indexOf("/"); slash !== -1; slash = path.indexOf("/", slash + 1)) {
+    directories.push(path.slice(0, slash));
+  }
+  return directories;
+}
+
 export interface PathConflict {
   first: number;
   second: number;
@@ -70,8 +79,8 @@ export function findPathConflict(paths: readonly string[]): PathConflict | undef
     files.set(path, index);
   }
   for (const [index, path] of paths.entries()) {
-    for (let slash = path.indexOf("/"); slash !== -1; slash = path.indexOf("/", slash + 1)) {
-      const owner = files.get(path.slice(0, slash));
+    for (const directory of directoriesOf(path)) {
+      const owner = files.get(directory);
       if (owner !== undefined) {
         return {
           first: Math.min(owner, index),
