@@ -2,7 +2,7 @@
  * Decides what becomes of each file that a run left behind: stored, inherited, deleted or omitted. Pure: works on the
  * jail's listing and the inputs. Names come from the program, so each one passes the name rules before it is used.
  */
-import { DIRKEEP, fileNameProblem, type NameLimits, type OmittedReason } from "@svc/contracts";
+import { DIRKEEP, directoriesOf, fileNameProblem, type NameLimits, type OmittedReason } from "@svc/contracts";
 
 export interface InputRef {
   name: string;
@@ -84,12 +84,14 @@ export function planOutputs(
   for (const path of listing.emptyDirectories) candidates.push({ name: `${path}/${DIRKEEP}`, size: 0 });
   candidates.sort((left, right) => Buffer.compare(Buffer.from(left.name), Buffer.from(right.name)));
 
-  const { uploads, omitted } = applyLimits(candidates, limits);
-  const missing = new Set(listing.missing);
   const refs = inputs.filter((input): input is StagedInput & { ref: InputRef } => input.ref !== undefined);
+  const standing = refs.filter((input) => input.readOnly || present.has(input.index));
+  const { kept, fresh } = besideInputs(candidates, standing);
+  const { uploads, omitted } = applyLimits(fresh, limits, kept);
+  const missing = new Set(listing.missing);
   return {
     uploads,
-    inherited: refs.filter((input) => input.readOnly || present.has(input.index)).map((input) => input.ref),
+    inherited: kept,
     deleted: refs
       .filter((input) => !input.readOnly && missing.has(input.index))
       .map((input) => input.ref.name),
@@ -103,13 +105,44 @@ function candidate(file: ListedFile, input: StagedInput | undefined): PlannedUpl
   return file.state === "changed" && input?.ref !== undefined ? { ...base, modifiedFrom: input.ref } : base;
 }
 
-function applyLimits(candidates: readonly PlannedUpload[], limits: OutputLimits) {
+/**
+ * A file may have the name of an input that is still there: of a read-only one, which stays what it was, or of a
+ * directory's `.dirkeep`, which it changes.
+ */
+function besideInputs(
+  candidates: readonly PlannedUpload[],
+  standing: readonly (StagedInput & { ref: InputRef })[],
+): { kept: InputRef[]; fresh: PlannedUpload[] } {
+  const byName = new Map(standing.map((input) => [input.ref.name, input]));
+  const fresh: PlannedUpload[] = [];
+  for (const file of candidates) {
+    const input = byName.get(file.name);
+    if (input?.readOnly) continue;
+    if (input !== undefined) byName.delete(file.name);
+    fresh.push(input === undefined ? file : { ...file, modifiedFrom: input.ref });
+  }
+  return { kept: [...byName.values()].map(({ ref }) => ref), fresh };
+}
+
+/** Two files whose paths exclude each other could never be staged together again: an inherited one goes first. */
+function crossing(inherited: readonly InputRef[]): (name: string) => boolean {
+  const files = new Set(inherited.map(({ name }) => name));
+  const directories = new Set(inherited.flatMap(({ name }) => directoriesOf(name)));
+  return (name) => directories.has(name) || directoriesOf(name).some((directory) => files.has(directory));
+}
+
+function applyLimits(
+  candidates: readonly PlannedUpload[],
+  limits: OutputLimits,
+  inherited: readonly InputRef[],
+) {
+  const crosses = crossing(inherited);
   const uploads: PlannedUpload[] = [];
   const omitted: OmittedFile[] = [];
   let total = 0;
   for (const file of candidates) {
     let reason: OmittedReason | undefined;
-    if (fileNameProblem(file.name, limits.names) !== undefined) reason = "name";
+    if (fileNameProblem(file.name, limits.names) !== undefined || crosses(file.name)) reason = "name";
     else if (file.size > limits.maxFileBytes) reason = "size";
     else if (uploads.length >= limits.maxFiles) reason = "count";
     else if (total + file.size > limits.maxTotalBytes) reason = "total_size";
@@ -121,36 +154,4 @@ function applyLimits(candidates: readonly PlannedUpload[], limits: OutputLimits)
     total += file.size;
   }
   return { uploads, omitted };
-}
-
-const MAX_LISTED = 100;
-const MAX_NOTES = 5;
-/** Names in answers are bounded: a program may make paths of thousands of characters. */
-const MAX_SHOWN_CHARS = 300;
-
-const shown = (name: string) => {
-  const printable = name.toWellFormed().replace(/\p{Cc}/gu, "\ufffd");
-  return printable.length > MAX_SHOWN_CHARS
-    ? `${printable.slice(0, MAX_SHOWN_CHARS).toWellFormed()}…`
-    : printable;
-};
-
-/** The `files_omitted` fields of an answer; empty when nothing was omitted. */
-export function omittedFields(omitted: readonly OmittedFile[], unlisted: number) {
-  const count = omitted.length + unlisted;
-  if (count === 0) return {};
-  const files_omitted = omitted
-    .slice(0, MAX_LISTED)
-    .map(({ name, reason }) => ({ name: shown(name), reason }));
-  return { files_omitted, files_omitted_count: count };
-}
-
-/** Note lines for omitted files. Files that are no regular files are not worth a line. */
-export function omittedNotes(omitted: readonly OmittedFile[], unlisted: number): string[] {
-  const worth = omitted.filter(({ reason }) => reason !== "type");
-  const notes = worth
-    .slice(0, MAX_NOTES)
-    .map(({ name, reason }) => `Output file omitted: ${shown(name)} (${reason})`);
-  const more = worth.length + unlisted - notes.length;
-  return more > 0 ? [...notes, `and ${more} more`] : notes;
 }

@@ -1,0 +1,34 @@
+/** What callers are told of omitted files: the fields of the answer and the note lines. Pure. */
+import type { OmittedFile } from "./outputs.ts";
+
+const MAX_LISTED = 100;
+const MAX_NOTES = 5;
+/** Names in answers are bounded: a program may make paths of thousands of characters. */
+const MAX_SHOWN_CHARS = 300;
+
+const shown = (name: string) => {
+  const printable = name.toWellFormed().replace(/\p{Cc}/gu, "\ufffd");
+  return printable.length > MAX_SHOWN_CHARS
+    ? `${printable.slice(0, MAX_SHOWN_CHARS).toWellFormed()}…`
+    : printable;
+};
+
+/** The `files_omitted` fields of an answer; empty when nothing was omitted. */
+export function omittedFields(omitted: readonly OmittedFile[], unlisted: number) {
+  const count = omitted.length + unlisted;
+  if (count === 0) return {};
+  const files_omitted = omitted
+    .slice(0, MAX_LISTED)
+    .map(({ name, reason }) => ({ name: shown(name), reason }));
+  return { files_omitted, files_omitted_count: count };
+}
+
+/** Note lines for omitted files. Files that are no regular files are not worth a line. */
+export function omittedNotes(omitted: readonly OmittedFile[], unlisted: number): string[] {
+  const worth = omitted.filter(({ reason }) => reason !== "type");
+  const notes = worth
+    .slice(0, MAX_NOTES)
+    .map(({ name, reason }) => `Output file omitted: ${shown(name)} (${reason})`);
+  const more = worth.length + unlisted - notes.length;
+  return more > 0 ? [...notes, `and ${more} more`] : notes;
+}
