@@ -2,17 +2,18 @@
  * One execution on the runner: lease a slot, stage, run, store outputs, answer. Every failure of ours is a ServiceError;
  * a program's failure is an answer. The caller's signal, the deadline and shutdown all kill the run through one signal.
  */
-import { randomBytes } from "node:crypto";
-import { deadlinesFor, type ExecuteRequest, type ExecuteResponse, ServiceError } from "@svc/contracts";
+import { constants } from "node:os";
+import { deadlinesFor, type ExecuteRequest, type ExecuteResponse, newId, ServiceError } from "@svc/contracts";
 import { JailError, JailRun, type RunOutcome } from "@svc/jail-client";
-import type { Config, Log } from "@svc/service-kit";
+import { type Config, invalidRequest, type Log } from "@svc/service-kit";
 import { type Ending, endingOf } from "./ending.ts";
 import type { GatewayClient, RunGateway } from "./gateway.ts";
 import { stageAll } from "./inputs.ts";
 import { type LimitOverrides, limitsFor, type RunLimits } from "./limits.ts";
 import { decodeListing } from "./listing.ts";
 import type { RunnerMetrics } from "./metrics.ts";
-import { omittedFields, omittedNotes, planOutputs, type StagedInput } from "./outputs.ts";
+import { omittedFields, omittedNotes } from "./omitted.ts";
+import { planOutputs, type StagedInput } from "./outputs.ts";
 import { type Program, programOf } from "./program.ts";
 import type { Runtimes } from "./runtimes.ts";
 import type { Slots } from "./slots.ts";
@@ -98,10 +99,10 @@ async function runLeased(
     const started = performance.now();
     const outcome = await jail.outcome();
     const ended = performance.now();
-    const ending = endingOf(
-      { ...outcome.end, stdoutTotal: outcome.end.stdoutTotal, stderrTotal: outcome.end.stderrTotal },
-      limits.outputCap,
-    );
+    if (outcome.end.execErrno === constants.errno.E2BIG) {
+      throw invalidRequest([{ path: "args", problem: "are too long for a program, all together" }]);
+    }
+    const ending = endingOf(outcome.end, limits.outputCap);
     const outputs = await collect(outcome, staged, request, { jail, run }, call, deps);
     const timings: Measured = {
       setup_ms: round(started - began),
@@ -164,7 +165,7 @@ function answerOf(
 ): Omit<ExecuteResponse, "language" | "version"> {
   const notes = [...omittedNotes(omitted, plan.unlisted), ...ending.notes];
   return {
-    session_id: request.session_id ?? randomBytes(16).toString("base64url").slice(0, 21),
+    session_id: request.session_id ?? newId(),
     stdout: captured(stdout, end.stdoutTotal, limits.outputCap),
     stderr: withNotes(captured(stderr, end.stderrTotal, limits.outputCap), notes),
     files: [...report.files, ...plan.inherited.map((ref) => ({ ...ref, inherited: true }))],
@@ -198,6 +199,7 @@ function asServiceError(error: unknown): unknown {
   if (!(error instanceof JailError)) return error;
   if (error.kind === "inputs_do_not_fit" && !error.started) {
     return new ServiceError("invalid_file_reference", "The input files do not fit into the workspace.", {
+      details: [{ path: "files", problem: "do not fit into the workspace" }],
       cause: error,
     });
   }

@@ -2,10 +2,10 @@
  * The runner's calls to the egress gateway, with the run's grant on each. Transient failures are repeated a few times
  * with pauses; what stays becomes `input_unavailable` or `storage_unavailable`, which name the file.
  */
-
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
+  type ErrorCode,
   GRANT_HEADER,
   type ListedObject,
   listedObjectSchema,
@@ -15,6 +15,7 @@ import {
 } from "@svc/contracts";
 import { InnerClient, type InnerRequest, type InnerResponse, innerError } from "@svc/service-kit";
 import { z } from "zod";
+import type { Reference } from "./program.ts";
 
 const PAUSES_MS = [100, 400, 1000, 1500];
 
@@ -38,12 +39,13 @@ export class GatewayClient {
     this.#client = new InnerClient({ baseUrl, unreachable: "storage_unavailable" });
   }
 
-  /** Opens an input. `name` is how errors call it. */
-  async fetchInput(run: RunGateway, session: string, object: string, name: string): Promise<FetchedInput> {
-    const path = `/sessions/${encodeURIComponent(session)}/objects/${encodeURIComponent(object)}`;
-    const response = await this.#send(run, { method: "GET", path }, name);
+  /** Opens an input. */
+  async fetchInput(run: RunGateway, file: Reference): Promise<FetchedInput> {
+    const { storage_session_id, id } = file;
+    const path = `/sessions/${encodeURIComponent(storage_session_id)}/objects/${encodeURIComponent(id)}`;
+    const response = await this.#send(run, { method: "GET", path }, file);
     const size = Number(response.headers["content-length"]);
-    if (!Number.isSafeInteger(size) || size < 0) throw inputUnavailable(name);
+    if (!Number.isSafeInteger(size) || size < 0) throw inputUnavailable(file);
     return {
       size,
       etag: String(response.headers.etag ?? "").replace(/^"|"$/g, ""),
@@ -52,10 +54,10 @@ export class GatewayClient {
     };
   }
 
-  /** What a session offers: the enumerated inputs and its `.dirkeep` files. */
-  async list(run: RunGateway, session: string): Promise<ListedObject[]> {
-    const path = `/sessions/${encodeURIComponent(session)}/objects`;
-    const response = await this.#send(run, { method: "GET", path }, "the session of an input");
+  /** What the session of an input offers: the enumerated inputs and its `.dirkeep` files. */
+  async list(run: RunGateway, file: Reference): Promise<ListedObject[]> {
+    const path = `/sessions/${encodeURIComponent(file.storage_session_id)}/objects`;
+    const response = await this.#send(run, { method: "GET", path }, file);
     return z.array(listedObjectSchema).parse(await response.body.json());
   }
 
@@ -64,10 +66,10 @@ export class GatewayClient {
     run: RunGateway,
     session: string,
     file: { id: string; name: string; size: number; contentType: string },
-    open: () => InnerRequest["body"],
+    open: () => Promise<InnerRequest["body"]>,
   ): Promise<void> {
     const path = `/sessions/${encodeURIComponent(session)}/objects/${file.id}`;
-    const response = await this.#repeat(run, () => ({
+    const response = await this.#repeat(run, async () => ({
       method: "PUT",
       path,
       headers: {
@@ -75,33 +77,27 @@ export class GatewayClient {
         "content-type": file.contentType,
         [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(file.name),
       },
-      body: open(),
+      body: await open(),
     }));
     if (response.statusCode !== 200) throw await innerError(response);
     await response.body.dump();
   }
 
-  async #send(run: RunGateway, call: InnerRequest, name: string): Promise<InnerResponse> {
-    const response = await this.#repeat(run, () => call).catch((error: unknown) => {
+  async #send(run: RunGateway, call: InnerRequest, file: Reference): Promise<InnerResponse> {
+    const response = await this.#repeat(run, async () => call).catch((error: unknown) => {
       run.signal.throwIfAborted();
-      throw new ServiceError(
-        "storage_unavailable",
-        `The input ${JSON.stringify(name)} cannot be fetched now.`,
-        {
-          cause: error,
-        },
-      );
+      throw inputProblem("storage_unavailable", file, "cannot be fetched now", error);
     });
     if (response.statusCode === 200) return response;
-    throw inputUnavailable(name, await innerError(response));
+    throw inputUnavailable(file, await innerError(response));
   }
 
   /** Repeats a call that got no answer, or a 5xx that says that storage or store are away for the moment. */
-  async #repeat(run: RunGateway, make: () => InnerRequest): Promise<InnerResponse> {
+  async #repeat(run: RunGateway, make: () => Promise<InnerRequest>): Promise<InnerResponse> {
     for (let attempt = 0; ; attempt++) {
       const pause = PAUSES_MS[attempt];
+      const call = await make();
       try {
-        const call = make();
         const response = await this.#client.send({
           ...call,
           headers: { ...call.headers, [GRANT_HEADER]: run.grant },
@@ -125,8 +121,14 @@ export class GatewayClient {
   }
 }
 
-export function inputUnavailable(name: string, cause?: unknown): ServiceError {
-  return new ServiceError("input_unavailable", `The input ${JSON.stringify(name)} is missing or damaged.`, {
+export function inputUnavailable(file: Reference, cause?: unknown): ServiceError {
+  return inputProblem("input_unavailable", file, "is missing or damaged", cause);
+}
+
+function inputProblem(code: ErrorCode, { name, at }: Reference, problem: string, cause: unknown) {
+  const text = `${JSON.stringify(name)} ${problem}`;
+  return new ServiceError(code, `The input ${text}.`, {
+    details: [{ path: `files[${at}].name`, problem: text }],
     cause,
   });
 }

@@ -3,11 +3,11 @@
  * is checked against the checksum that storage recorded; a file that cannot be had fails the request and is named.
  */
 import { createHash } from "node:crypto";
-import { dirkeepDirectory, isDirkeep, type ReferencedFile } from "@svc/contracts";
+import { directoriesOf, dirkeepDirectory, fileNameProblem, isDirkeep } from "@svc/contracts";
 import type { JailRun } from "@svc/jail-client";
 import { type FetchedInput, type GatewayClient, inputUnavailable, type RunGateway } from "./gateway.ts";
 import type { StagedInput } from "./outputs.ts";
-import type { Program } from "./program.ts";
+import type { Program, Reference } from "./program.ts";
 
 export interface StagingDeps {
   gateway: GatewayClient;
@@ -20,7 +20,7 @@ export interface StagingDeps {
 export async function stageAll(program: Program, deps: StagingDeps): Promise<StagedInput[]> {
   const staged: StagedInput[] = [];
   const nextIndex = () => staged.length;
-  const extraDirectories = listDirkeeps(program.references, deps);
+  const extraDirectories = listDirkeeps(program, deps);
   extraDirectories.catch(() => undefined);
   for (const { path, bytes } of program.contents) {
     const index = nextIndex();
@@ -29,14 +29,16 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
   }
   for (const file of program.directories) {
     const index = nextIndex();
-    staged.push({ index, readOnly: false, ref: refOf(file) });
-    deps.jail.directory(index, dirkeepDirectory(file.name));
+    const path = dirkeepDirectory(file.name);
+    // The workspace itself cannot be removed.
+    staged.push({ index, readOnly: path === "", ref: refOf(file) });
+    if (path !== "") deps.jail.directory(index, path);
   }
   for await (const [file, input] of fetchAhead(program.references, deps)) {
     const index = nextIndex();
     staged.push({ index, readOnly: input.readOnly, ref: refOf(file) });
     const { size, readOnly } = input;
-    await deps.jail.file({ index, path: file.name, size, readOnly }, verified(input, file.name));
+    await deps.jail.file({ index, path: file.name, size, readOnly }, verified(input, file));
   }
   const present = new Set(program.directories.map(({ name }) => dirkeepDirectory(name)));
   for (const directory of await extraDirectories) {
@@ -49,18 +51,18 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
   return staged;
 }
 
-function refOf(file: ReferencedFile) {
+function refOf(file: Reference) {
   const { name, id, storage_session_id, entity_id } = file;
   return { name, id, storage_session_id, ...(entity_id == null ? {} : { entity_id }) };
 }
 
 /** Opens up to `concurrency` inputs at once and hands them out in order; unread ones wait in their sockets. */
 async function* fetchAhead(
-  files: readonly ReferencedFile[],
+  files: readonly Reference[],
   { gateway, run, concurrency }: StagingDeps,
-): AsyncGenerator<[ReferencedFile, FetchedInput]> {
-  const open = (file: ReferencedFile) => {
-    const input = gateway.fetchInput(run, file.storage_session_id, file.id, file.name);
+): AsyncGenerator<[Reference, FetchedInput]> {
+  const open = (file: Reference) => {
+    const input = gateway.fetchInput(run, file);
     input.catch(() => undefined);
     return input;
   };
@@ -78,7 +80,7 @@ async function* fetchAhead(
 }
 
 /** Passes the bytes on and fails at the end when they are not what storage recorded. */
-async function* verified(input: FetchedInput, name: string): AsyncGenerator<Buffer> {
+async function* verified(input: FetchedInput, file: Reference): AsyncGenerator<Buffer> {
   const hash = createHash("sha256");
   let size = 0;
   try {
@@ -88,25 +90,24 @@ async function* verified(input: FetchedInput, name: string): AsyncGenerator<Buff
       yield chunk;
     }
   } catch (error) {
-    throw inputUnavailable(name, error);
+    throw inputUnavailable(file, error);
   }
-  if (size !== input.size || hash.digest("hex") !== input.etag) throw inputUnavailable(name);
+  if (size !== input.size || hash.digest("hex") !== input.etag) throw inputUnavailable(file);
 }
 
 /** Directories for the `.dirkeep` files of every session that the run reads. */
-async function listDirkeeps(files: readonly ReferencedFile[], deps: StagingDeps): Promise<string[]> {
-  const sessions = [...new Set(files.map(({ storage_session_id }) => storage_session_id))];
-  const listings = await Promise.all(sessions.map((session) => deps.gateway.list(deps.run, session)));
-  const taken = new Set(files.map(({ name }) => name));
+async function listDirkeeps(
+  { contents, references }: Program,
+  { gateway, run }: StagingDeps,
+): Promise<string[]> {
+  const sessions = new Map(references.map((file) => [file.storage_session_id, file]));
+  const listings = await Promise.all([...sessions.values()].map((file) => gateway.list(run, file)));
+  const files = new Set([...contents.map(({ path }) => path), ...references.map(({ name }) => name)]);
+  const crossesFile = (directory: string) =>
+    [directory, ...directoriesOf(directory)].some((path) => files.has(path));
   return listings
     .flat()
-    .filter(({ name }) => isDirkeep(name))
+    .filter(({ name }) => isDirkeep(name) && fileNameProblem(name) === undefined)
     .map(({ name }) => dirkeepDirectory(name))
-    .filter((directory) => directory !== "" && !crossesFile(directory, taken));
-}
-
-/** True when a part of the directory's path is a staged file. */
-function crossesFile(directory: string, files: ReadonlySet<string>): boolean {
-  const segments = directory.split("/");
-  return segments.some((_, end) => files.has(segments.slice(0, end + 1).join("/")));
+    .filter((directory) => directory !== "" && !crossesFile(directory));
 }

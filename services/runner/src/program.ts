@@ -4,7 +4,7 @@
  */
 import {
   type ContentFile,
-  dirkeepDirectory,
+  directoriesOf,
   type ExecuteRequest,
   fileNameProblem,
   findPathConflict,
@@ -17,16 +17,21 @@ import {
 import { invalidRequest } from "@svc/service-kit";
 import type { Runtime } from "./runtimes.ts";
 
+/** A file that is fetched, and its place in the request. */
+export interface Reference extends ReferencedFile {
+  at: number;
+}
+
 export interface Program {
   argv: string[];
   env: string[];
   stdin: Buffer | undefined;
-  /** Files whose content came with the request; the first one is the entry. */
+  /** Files whose content came with the request; the first of them is the entry. */
   contents: { path: string; bytes: Buffer }[];
   /** Files that are fetched. */
-  references: ReferencedFile[];
+  references: Reference[];
   /** References that stand for directories. */
-  directories: ReferencedFile[];
+  directories: Reference[];
 }
 
 const MAX_ENV_BYTES = 1_000_000;
@@ -46,28 +51,22 @@ const BASE_ENV = {
 
 export function programOf(request: ExecuteRequest, runtime: Runtime, names: NameLimits): Program {
   checkNames(request, names);
-  const contents = request.files.filter(hasContent);
-  const fetched = request.files.filter((file): file is ReferencedFile => !hasContent(file));
-  const [entryFile, ...others] = contents;
+  const entryAt = request.files.findIndex(hasContent);
+  const entryFile = request.files[entryAt];
   if (entryFile === undefined) {
     throw invalidRequest([{ path: "files", problem: "one item must have content: the entry file" }]);
   }
-  const entry = freeEntryName(entryFile.name, [...others, ...fetched]);
-  const taken = [...others, ...fetched].map(({ name }) => name);
-  const conflict = findPathConflict(taken);
-  if (conflict !== undefined) {
-    const at = (index: number) =>
-      `files[${request.files.findIndex((file) => file.name === taken[index])}].name`;
-    throw new ServiceError(
-      "invalid_file_reference",
-      `Two files of the request conflict: one ${conflict.problem}.`,
-      {
-        details: [
-          { path: at(conflict.first), problem: conflict.problem },
-          { path: at(conflict.second), problem: conflict.problem },
-        ],
-      },
-    );
+  const entry = freeEntryName(
+    entryFile.name,
+    request.files.filter((_, at) => at !== entryAt),
+  );
+  const paths = request.files.map(({ name }, at) => (at === entryAt ? entry : name));
+  checkConflicts(paths);
+  const contents: Program["contents"] = [];
+  const references: Reference[] = [];
+  for (const [at, file] of request.files.entries()) {
+    if (!hasContent(file)) references.push({ ...file, at });
+    else contents.push({ path: paths[at] as string, bytes: decode(file, at) });
   }
   return {
     argv: [
@@ -76,13 +75,19 @@ export function programOf(request: ExecuteRequest, runtime: Runtime, names: Name
     ],
     env: environment(request, runtime),
     stdin: request.stdin == null ? undefined : Buffer.from(request.stdin, "utf8"),
-    contents: [entryFile, ...others].map((file, index) => ({
-      path: index === 0 ? entry : file.name,
-      bytes: decode(file),
-    })),
-    references: fetched.filter(({ name }) => !isDirkeep(name)),
-    directories: fetched.filter(({ name }) => isDirkeep(name) && dirkeepDirectory(name) !== ""),
+    contents,
+    references: references.filter(({ name }) => !isDirkeep(name)),
+    directories: references.filter(({ name }) => isDirkeep(name)),
   };
+}
+
+function checkConflicts(paths: readonly string[]): void {
+  const conflict = findPathConflict(paths);
+  if (conflict === undefined) return;
+  const { first, second, problem } = conflict;
+  throw new ServiceError("invalid_file_reference", `Two files of the request conflict: one ${problem}.`, {
+    details: [first, second].map((at) => ({ path: `files[${at}].name`, problem })),
+  });
 }
 
 function checkNames(request: ExecuteRequest, names: NameLimits): void {
@@ -95,24 +100,27 @@ function checkNames(request: ExecuteRequest, names: NameLimits): void {
 
 /** The wanted name, or the first of `main_1.py`, `main_2.py`, … that no other file has or lies below. */
 export function freeEntryName(wanted: string, others: readonly { name: string }[]): string {
-  const taken = new Set<string>();
-  for (const { name } of others) {
-    for (let slash = name.indexOf("/"); slash !== -1; slash = name.indexOf("/", slash + 1)) {
-      taken.add(name.slice(0, slash));
-    }
-    taken.add(name);
-  }
+  const taken = new Set(others.flatMap(({ name }) => [name, ...directoriesOf(name)]));
   if (!taken.has(wanted)) return wanted;
   const dot = wanted.lastIndexOf(".");
-  const [stem, extension] = dot > 0 ? [wanted.slice(0, dot), wanted.slice(dot)] : [wanted, ""];
+  const [stem, extension] =
+    dot > wanted.lastIndexOf("/") + 1 ? [wanted.slice(0, dot), wanted.slice(dot)] : [wanted, ""];
   for (let number = 1; ; number++) {
     const name = `${stem}_${number}${extension}`;
     if (!taken.has(name)) return name;
   }
 }
 
-function decode(file: ContentFile): Buffer {
-  return Buffer.from(file.content, file.encoding ?? "utf8");
+const HEX = /^[0-9a-f]*$/i;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+function decode({ content, encoding }: ContentFile, at: number): Buffer {
+  const fits =
+    encoding === "hex"
+      ? content.length % 2 === 0 && HEX.test(content)
+      : encoding !== "base64" || BASE64.test(content);
+  if (!fits) throw invalidRequest([{ path: `files[${at}].content`, problem: `is not valid ${encoding}` }]);
+  return Buffer.from(content, encoding ?? "utf8");
 }
 
 function environment(request: ExecuteRequest, runtime: Runtime): string[] {

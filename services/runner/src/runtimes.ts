@@ -48,18 +48,19 @@ export class Runtimes {
   find(name: string, range: string): Runtime {
     const language = findLanguage(name)?.runner ?? name;
     const installed = this.#runtimes.filter((runtime) => runtime.language === language);
-    if (installed.length === 0) throw new ServiceError("unsupported_language", this.#installedText());
+    if (installed.length === 0) throw this.#unsupported("unsupported_language", "language");
     const version = semver.maxSatisfying(
       installed.map((runtime) => runtime.version),
       range === "" ? "*" : range,
     );
     const found = installed.find((runtime) => runtime.version === version);
-    if (found === undefined) throw new ServiceError("unsupported_version", this.#installedText());
+    if (found === undefined) throw this.#unsupported("unsupported_version", "version");
     return found;
   }
 
-  #installedText(): string {
+  #unsupported(code: "unsupported_language" | "unsupported_version", path: string): ServiceError {
     const names = this.#runtimes.map(({ language, version }) => `${language} ${version}`);
-    return `Installed: ${names.join(", ")}.`;
+    const problem = `is not installed; installed: ${names.join(", ")}`;
+    return new ServiceError(code, `${path}: ${problem}.`, { details: [{ path, problem }] });
   }
 }

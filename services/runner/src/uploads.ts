@@ -14,9 +14,9 @@ import type { OmittedFile, PlannedUpload } from "./outputs.ts";
 const BUFFERED_BYTES = 1 << 20;
 
 export interface UploadDeps {
-  gateway: GatewayClient;
+  gateway: Pick<GatewayClient, "store">;
   run: RunGateway;
-  jail: JailRun;
+  jail: Pick<JailRun, "fetch">;
   outputSession: string;
   concurrency: number;
   onFailure: (error: unknown) => void;
@@ -30,29 +30,35 @@ export interface UploadReport {
 }
 
 export async function storeOutputs(plan: readonly PlannedUpload[], deps: UploadDeps): Promise<UploadReport> {
-  const files: (RunnerFile | undefined)[] = [];
-  const omitted: OmittedFile[] = [];
+  const stored: (RunnerFile | undefined)[] = plan.map(() => undefined);
   const running = new Set<Promise<void>>();
-  const settle = async (at: number, file: PlannedUpload, upload: Promise<RunnerFile>) => {
+  // Never rejects: whoever waits for one upload would miss the failure of another.
+  const settle = async (at: number, upload: Promise<RunnerFile>) => {
     try {
-      files[at] = await upload;
+      stored[at] = await upload;
     } catch (error) {
-      deps.run.signal.throwIfAborted();
-      deps.onFailure(error);
-      omitted.push({ name: file.name, reason: "upload_failed" });
+      if (!deps.run.signal.aborted) deps.onFailure(error);
     }
   };
-  for (const [at, file] of plan.entries()) {
-    while (running.size >= deps.concurrency) await Promise.race(running);
-    const small = file.size <= BUFFERED_BYTES;
-    const bytes = small ? await readSmall(file, deps) : undefined;
-    const upload = settle(at, file, store(file, bytes, deps)).finally(() => running.delete(upload));
-    running.add(upload);
-    if (!small) await upload;
+  try {
+    for (const [at, file] of plan.entries()) {
+      while (running.size >= deps.concurrency) await Promise.race(running);
+      deps.run.signal.throwIfAborted();
+      const small = file.size <= BUFFERED_BYTES;
+      const bytes = small ? await readSmall(file, deps) : undefined;
+      const upload = settle(at, store(file, bytes, deps)).finally(() => running.delete(upload));
+      running.add(upload);
+      if (!small || bytes === undefined) await upload;
+    }
+  } finally {
+    await Promise.all(running);
   }
-  await Promise.all(running);
+  deps.run.signal.throwIfAborted();
+  const omitted = plan
+    .filter((_, at) => stored[at] === undefined)
+    .map(({ name }): OmittedFile => ({ name, reason: "upload_failed" }));
   return {
-    files: files.filter((file): file is RunnerFile => file !== undefined),
+    files: stored.filter((file): file is RunnerFile => file !== undefined),
     omitted,
     attempted: plan.length,
     failed: omitted.length,
@@ -69,13 +75,8 @@ async function store(file: PlannedUpload, bytes: Buffer | undefined, deps: Uploa
   const id = newId();
   const contentType = lookup(file.name) || "application/octet-stream";
   const head = { id, name: file.name, size: bytes?.length ?? file.size, contentType };
-  if (bytes !== undefined) {
-    await deps.gateway.store(deps.run, deps.outputSession, head, () => bytes);
-  } else {
-    const fetched = file.number === undefined ? undefined : await deps.jail.fetch(file.number);
-    if (fetched === undefined) throw new Error("the jail cannot read the file");
-    await storeStream(head, fetched.body, deps);
-  }
+  if (bytes !== undefined) await deps.gateway.store(deps.run, deps.outputSession, head, async () => bytes);
+  else await storeStream(file, head, deps);
   const from = file.modifiedFrom;
   return {
     id,
@@ -87,20 +88,30 @@ async function store(file: PlannedUpload, bytes: Buffer | undefined, deps: Uploa
   };
 }
 
-/** A large file is stored while it is read. It can be sent once only, so what is left of it is read to its end. */
+/** A large file is stored while the jail sends it. What it sends is read to its end, or it would be taken for the next file. */
 async function storeStream(
+  file: PlannedUpload,
   head: { id: string; name: string; size: number; contentType: string },
-  body: AsyncGenerator<Buffer>,
-  deps: UploadDeps,
+  { gateway, run, jail, outputSession }: UploadDeps,
 ): Promise<void> {
-  let opened = false;
+  let sent: AsyncGenerator<Buffer> | undefined;
+  const drain = async () => {
+    if (sent !== undefined) for await (const _ of sent);
+  };
   try {
-    await deps.gateway.store(deps.run, deps.outputSession, head, () => {
-      if (opened) throw new Error("the body was sent already");
-      opened = true;
-      return Readable.from(body, { objectMode: false });
+    await gateway.store(run, outputSession, head, async () => {
+      await drain();
+      const fetched = file.number === undefined ? undefined : await jail.fetch(file.number);
+      if (fetched === undefined) throw new Error("the jail cannot read the file");
+      sent = fetched.body;
+      return Readable.from(unended(sent), { objectMode: false });
     });
   } finally {
-    for await (const _ of body);
+    await drain();
   }
+}
+
+/** The same bytes; leaving early does not end the source. */
+async function* unended(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  for (let step = await source.next(); !step.done; step = await source.next()) yield step.value;
 }
