@@ -8,7 +8,6 @@ import {
   deadlinesFor,
   type ErrorCode,
   type ExecuteResponse,
-  errorBody,
   type Job,
   type JobResult,
   ServiceError,
@@ -16,6 +15,7 @@ import {
 import type { Config, Log } from "@svc/service-kit";
 import { publicAnswer } from "./answer.ts";
 import type { Cancels } from "./cancels.ts";
+import { failureOf } from "./failure.ts";
 import type { Grants } from "./grants.ts";
 import type { Runner } from "./runner.ts";
 
@@ -64,10 +64,10 @@ export async function processJob(job: Job, deps: ProcessDeps): Promise<JobResult
     const response = await runPatiently(job, deadlines, signal, deps);
     return { ok: true, answer: publicAnswer(job, response, queueMs) };
   } catch (error) {
-    const shown = asServiceError(error, cancelled, deadline);
-    if (shown.status >= 500)
-      log.error({ request_id: job.request_id, code: shown.code, err: error }, "a job failed");
-    return failure(shown);
+    const result = failureOf(error, cancelled, deadline);
+    if (result.error.status >= 500)
+      log.error({ request_id: job.request_id, code: result.error.code, err: error }, "a job failed");
+    return result;
   } finally {
     done();
   }
@@ -110,43 +110,12 @@ async function runOnce(
     grants.revoke(grant.grant_id, "completed", job.request_id);
     return response;
   } catch (error) {
-    grants.revoke(grant.grant_id, signal.aborted ? "cancelled" : "failed", job.request_id);
+    grants.revoke(grant.grant_id, endOf(signal), job.request_id);
     throw error;
   }
 }
 
-function asServiceError(error: unknown, cancelled: AbortSignal, deadline: AbortSignal): ServiceError {
-  if (cancelled.aborted && cancelled.reason instanceof ServiceError) return cancelled.reason;
-  if (deadline.aborted) return new ServiceError("execution_timeout");
-  if (!(error instanceof ServiceError))
-    return new ServiceError("sandbox_execution_failed", undefined, { cause: error });
-  switch (error.code) {
-    case "deadline_exceeded":
-      return new ServiceError("execution_timeout");
-    case "runner_busy":
-    case "starting_up":
-    case "shutting_down":
-    case "upstream_unavailable":
-    case "upstream_timeout":
-    case "ledger_conflict":
-      return new ServiceError("sandbox_setup_failed");
-    case "internal_error":
-      return new ServiceError("sandbox_execution_failed");
-    default:
-      return error;
-  }
-}
-
-/** The error as the API will answer it. */
-function failure(error: ServiceError): JobResult {
-  const { details } = errorBody(error, "") as { details?: { path: string; problem: string }[] };
-  return {
-    ok: false,
-    error: {
-      code: error.code,
-      status: error.status === 500 && error.code === "sandbox_execution_failed" ? 502 : error.status,
-      message: error.message,
-      ...(details === undefined ? {} : { details }),
-    },
-  };
+function endOf(signal: AbortSignal): "failed" | "cancelled" | "timeout" {
+  if (!signal.aborted) return "failed";
+  return signal.reason instanceof ServiceError ? "cancelled" : "timeout";
 }

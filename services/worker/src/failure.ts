@@ -1,0 +1,65 @@
+/**
+ * From what went wrong to the error that the client will see. Faults of inner components become what they mean for a
+ * caller; what they say of files is kept, in the caller's own words and indices. Pure.
+ */
+import { type ErrorCode, errorBody, type JobResult, type Problem, ServiceError } from "@svc/contracts";
+
+type Failure = Extract<JobResult, { ok: false }>;
+
+/** Codes that mean to a caller what they mean to us. */
+const SHOWN: ReadonlySet<ErrorCode> = new Set([
+  "invalid_request",
+  "invalid_file_reference",
+  "unsupported_language",
+  "unsupported_version",
+  "request_too_large",
+  "input_unavailable",
+  "storage_unavailable",
+  "store_unavailable",
+  "sandbox_setup_failed",
+  "permission_denied",
+  "workspace_missing",
+  "mount_failed",
+]);
+
+/** Other codes speak of our components; those without a meaning here are a broken run. */
+const MEANING: Partial<Record<ErrorCode, ErrorCode>> = {
+  deadline_exceeded: "execution_timeout",
+  runner_busy: "sandbox_setup_failed",
+  starting_up: "sandbox_setup_failed",
+  shutting_down: "sandbox_setup_failed",
+  upstream_unavailable: "sandbox_setup_failed",
+  upstream_timeout: "sandbox_setup_failed",
+  ledger_conflict: "sandbox_setup_failed",
+};
+
+export function failureOf(error: unknown, cancelled: AbortSignal, deadline: AbortSignal): Failure {
+  return asResult(meaning(error, cancelled, deadline));
+}
+
+function meaning(error: unknown, cancelled: AbortSignal, deadline: AbortSignal): ServiceError {
+  if (cancelled.aborted && cancelled.reason instanceof ServiceError) return cancelled.reason;
+  if (deadline.aborted) return new ServiceError("execution_timeout");
+  if (!(error instanceof ServiceError)) return new ServiceError("sandbox_execution_failed");
+  if (!SHOWN.has(error.code)) return new ServiceError(MEANING[error.code] ?? "sandbox_execution_failed");
+  return error.details === undefined ? error : inCallersWords(error, error.details);
+}
+
+/** The runner's request begins with the program's code, so its `files[1]` is the caller's `files[0]`. */
+function inCallersWords(error: ServiceError, given: readonly Problem[]): ServiceError {
+  const details = given.map(({ path, problem }) => ({
+    path: path.replace(/^files\[(\d+)\]/, (_, at: string) =>
+      at === "0" ? "code" : `files[${Number(at) - 1}]`,
+    ),
+    problem,
+  }));
+  const first = details[0];
+  const message = first === undefined ? undefined : `${first.path}: ${first.problem}.`;
+  return new ServiceError(error.code, message, { status: error.status, details });
+}
+
+function asResult(error: ServiceError): Failure {
+  const { message, details } = errorBody(error, "") as { message: string; details?: Problem[] };
+  const { code, status } = error;
+  return { ok: false, error: { code, status, message, ...(details === undefined ? {} : { details }) } };
+}
