@@ -69,9 +69,10 @@ async function consume(
   handle: (job: Job) => Promise<JobResult>,
 ): Promise<JobResult> {
   const job = jobSchema.parse(bullJob.data);
-  const tell = (notice: JobNotice) =>
+  const tell = async (notice: JobNotice) =>
     job.reply_to === undefined ? 1 : redis.publish(job.reply_to, JSON.stringify(notice));
-  const started = tell({ job: job.execution_id, kind: "started" });
+  // A lost notice of the start costs the API one look at the queue.
+  const started = tell({ job: job.execution_id, kind: "started" }).catch(() => 0);
   const end = metrics.began(job.language);
   const result = await handle(job);
   end(result.ok);
