@@ -4,6 +4,7 @@
  * a short lock that it renews, so that a process that dies frees the key soon.
  */
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { namespaceOf, newId, type Principal, ServiceError } from "@svc/contracts";
 import { invalidRequest, type Redis, storeCall } from "@svc/service-kit";
@@ -14,6 +15,7 @@ const LOCK_MS = 15_000;
 const RENEW_MS = 5000;
 const WAITER_MS = 2000;
 const PAUSE_MS = { first: 20, most: 500 } as const;
+const REPLACE = readFileSync(new URL("./lua/replace.lua", import.meta.url), "utf8");
 
 interface Entry {
   body: string;
@@ -38,11 +40,16 @@ export function idempotencyKey(headers: Record<string, unknown>): string | undef
   ]);
 }
 
+type WithCommands = Redis & {
+  svcReplace: (key: string, found: string, text: string, lifeMs: number) => Promise<number>;
+};
+
 export class Idempotency {
-  readonly #redis: Redis;
+  readonly #redis: WithCommands;
 
   constructor(redis: Redis) {
-    this.#redis = redis;
+    redis.defineCommand("svcReplace", { numberOfKeys: 1, lua: REPLACE });
+    this.#redis = redis as WithCommands;
   }
 
   async once(
@@ -73,17 +80,18 @@ export class Idempotency {
     entry: Entry,
     run: (hasWaiters: HasWaiters) => Promise<unknown>,
   ): Promise<unknown> {
+    const lock = JSON.stringify(entry);
     const renewal = setInterval(() => {
-      this.#redis.pexpire(store, LOCK_MS).catch(() => undefined);
+      this.#redis.svcReplace(store, lock, lock, LOCK_MS).catch(() => undefined);
     }, RENEW_MS);
     try {
       const answer = await run(async () => (await this.#redis.exists(`${store}:waiter`)) === 1);
-      await storeCall(() =>
-        this.#redis.set(store, JSON.stringify({ ...entry, answer }), "EX", STORED_SECONDS),
-      );
+      const kept = JSON.stringify({ ...entry, answer });
+      // An answer that cannot be stored is still the answer.
+      await this.#redis.svcReplace(store, lock, kept, STORED_SECONDS * 1000).catch(() => undefined);
       return answer;
     } catch (error) {
-      await this.#redis.del(store).catch(() => undefined);
+      await this.#redis.svcReplace(store, lock, "", 0).catch(() => undefined);
       throw error;
     } finally {
       clearInterval(renewal);
@@ -93,9 +101,16 @@ export class Idempotency {
 
 /** JSON with sorted keys: bodies that differ in key order only are the same. */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, item: unknown) =>
-    typeof item === "object" && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([left], [right]) => (left < right ? -1 : 1)))
-      : item,
-  );
+  try {
+    return JSON.stringify(value, sortedKeys) ?? "";
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new ServiceError("invalid_json", "The request body is nested too deeply.");
+  }
+}
+
+function sortedKeys(_key: string, item: unknown): unknown {
+  return typeof item === "object" && item !== null && !Array.isArray(item)
+    ? Object.fromEntries(Object.entries(item).sort(([left], [right]) => (left < right ? -1 : 1)))
+    : item;
 }

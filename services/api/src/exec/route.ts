@@ -75,9 +75,10 @@ async function handle(request: FastifyRequest, reply: FastifyReply, deps: ExecDe
   checkProfile(request.headers);
   const key = idempotencyKey(request.headers);
   const left = clientLeft(reply);
-  if (key === undefined) return execute(request, principal, left, deps);
+  const parsed = await parse(request.body, deps);
+  if (key === undefined) return execute(request, parsed, principal, left, deps);
   const outcome = await deps.idempotency.once(principal, key, request.body, left, (hasWaiters) =>
-    execute(request, principal, leftAlone(left, hasWaiters), deps),
+    execute(request, parsed, principal, leftAlone(left, hasWaiters), deps),
   );
   if (outcome.replayed) reply.header("idempotency-replayed", "true");
   return outcome.answer;
@@ -101,24 +102,28 @@ function leftAlone(left: AbortSignal, hasWaiters: HasWaiters): AbortSignal {
       () => controller.abort(left.reason),
     );
   };
-  left.addEventListener("abort", check, { once: true });
+  if (left.aborted) check();
+  else left.addEventListener("abort", check, { once: true });
   return controller.signal;
 }
 
-async function execute(
-  request: FastifyRequest,
-  principal: Principal,
-  left: AbortSignal,
-  deps: ExecDeps,
-): Promise<Record<string, unknown>> {
-  const { config } = deps;
-  const parsed = parseExec(request.body, {
+async function parse(body: unknown, { config, runtimes }: ExecDeps): Promise<ParsedExec> {
+  return parseExec(body, {
     defaultRunMs: config.SANDBOX_RUN_TIMEOUT,
     maxRunMs: config.MAX_RUN_TIMEOUT,
     maxFiles: config.SANDBOX_MAX_INPUT_FILES,
     names: { maxLength: config.SANDBOX_MAX_PATH_LENGTH, maxDepth: config.SANDBOX_MAX_NESTING_DEPTH },
-    runtimes: await deps.runtimes.get(),
+    runtimes: await runtimes.get(),
   });
+}
+
+async function execute(
+  request: FastifyRequest,
+  parsed: ParsedExec,
+  principal: Principal,
+  left: AbortSignal,
+  deps: ExecDeps,
+): Promise<Record<string, unknown>> {
   if (parsed.files.length > 0) {
     authoriseRefs(parsed.files, await deps.lookupRecords(parsed.files, request.id), principal);
   }
