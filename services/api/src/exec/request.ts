@@ -59,7 +59,7 @@ function chooseRuntime(
   request: ExecBody,
   runtimes: ExecRules["runtimes"],
 ): { language: string; version: string } {
-  const name = request.lang || request.language;
+  const name = request.lang ?? request.language;
   if (!name) throw invalidRequest([{ path: "lang", problem: "is required" }]);
   const language = findLanguage(name);
   const installed = runtimes?.filter((runtime) => runtime.language === language?.runner);
