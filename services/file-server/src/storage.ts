@@ -1,5 +1,4 @@
 /** Chooses the driver of object storage, and gives its failures their place in the error table. */
-import { join } from "node:path";
 import { ServiceError } from "@svc/contracts";
 import { FsObjectStore, type ObjectStore, StoreError } from "@svc/object-store";
 import type { Config } from "@svc/service-kit";
@@ -19,7 +18,7 @@ export async function createStore(config: Config): Promise<ObjectStore> {
     );
   }
   return FsObjectStore.create({
-    root: join(config.STORAGE_DIR, "objects"),
+    root: config.STORAGE_DIR,
     useGranularityMs: useGranularityMs(config),
   });
 }

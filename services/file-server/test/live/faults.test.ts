@@ -31,8 +31,7 @@ const put = (path: string, body: Uint8Array<ArrayBuffer>) =>
   fetch(server.url + path, { method: "PUT", headers: PUT_HEADERS, body });
 const get = (path: string, init: RequestInit = {}) => fetch(server.url + path, { headers: TOKEN, ...init });
 const objectPath = (session = newId(), file = newId()) => `/sessions/${session}/objects/${file}`;
-const fileOf = (path: string) =>
-  `${server.directory}/objects/sessions/${path.slice(10).replace("/objects", "")}`;
+const fileOf = (path: string) => `${server.directory}/sessions/${path.slice(10).replace("/objects", "")}`;
 
 async function residentBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");

@@ -273,7 +273,7 @@ describe("a stored object", () => {
   test("whose bytes were cut is no object, and says nothing about why", async () => {
     const path = await putObject(randomBytes(500_000));
     const [, , session = "", , file = ""] = path.split("/");
-    await truncate(`${server.directory}/objects/sessions/${session}/${file}`, 400_000);
+    await truncate(`${server.directory}/sessions/${session}/${file}`, 400_000);
     for (const suffix of ["", "/metadata"]) {
       const answer = await call("GET", path + suffix);
       expect(await errorOf(answer)).toEqual([500, "internal_error"]);

@@ -52,7 +52,7 @@ export async function startFileServer(
     },
     directory,
     storedFiles: async () => {
-      const entries = await readdir(join(directory, "objects"), { recursive: true, withFileTypes: true });
+      const entries = await readdir(directory, { recursive: true, withFileTypes: true });
       return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
     },
     kill,
