@@ -20,6 +20,8 @@ export interface PrivateCopy {
   /** Pid of a component; throws while it waits for its next start. */
   pid: (name: ComponentName) => number;
   supervisorPid: number;
+  /** The variables that tell ./svc which copy is meant. */
+  environment: Readonly<Record<string, string>>;
   /** What `./svc up` has printed so far, both streams. */
   output: () => string;
   /** Ends it by SIGTERM, removes the data folder, and answers the exit code. */
@@ -38,16 +40,12 @@ export async function startPrivateCopy({
 }: PrivateCopyOptions = {}): Promise<PrivateCopy> {
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), "svc-copy-")));
   chmodSync(dataDir, 0o711);
-  const environment: Record<string, string | undefined> = {
-    ...process.env,
-    ...(await freePorts()),
-    SVC_DATA_DIR: dataDir,
-    ...env,
-  };
-  const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, environment);
+  const environment = { ...(await freePorts()), SVC_DATA_DIR: dataDir, ...env };
+  const everything = { ...process.env, ...environment };
+  const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, everything);
   const command = ["--pdeathsig", "TERM", "--", join(ROOT, "svc"), "up", ...args];
   const child = spawn("/usr/bin/setpriv", command, {
-    env: environment,
+    env: everything,
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
@@ -84,6 +82,7 @@ export async function startPrivateCopy({
       return component.process.pid;
     },
     supervisorPid: state().supervisor.pid,
+    environment,
     output,
     stop,
   };
@@ -108,7 +107,7 @@ function ready(child: ChildProcess, output: () => string): Promise<void> {
 }
 
 /** One free port for each service, held together so that they differ. */
-async function freePorts(): Promise<Record<string, string>> {
+export async function freePorts(): Promise<Record<string, string>> {
   const servers = await Promise.all(
     SERVICES.map(async (service) => {
       const server = createServer();

@@ -15,7 +15,7 @@ import { type Note, printable } from "./terminal.ts";
 const READY_TIMEOUT_MS = 60_000;
 const POLL_MS = 40;
 const NOTE_AFTER_MS = 1000;
-const TAIL_LINES = 12;
+const TAIL_LINES = 8;
 const MAX_LINE = 300;
 /** A component that came this often to nothing will not come. */
 const HOPELESS_RESTARTS = 4;
@@ -37,7 +37,8 @@ export async function waitReady(instance: Instance, { note, signal }: ReadyOptio
     if (reason === undefined) return;
     if (signal?.aborted) throw new Problem("ended before it was ready");
     const hopeless = readState(instance.runDir)?.components.find(isHopeless);
-    if (hopeless !== undefined) throw await diagnose(instance, `the ${hopeless.name} does not start`);
+    if (hopeless !== undefined)
+      throw await diagnose(instance, `the ${hopeless.name} does not start`, hopeless.name);
     if (performance.now() > end) {
       throw await diagnose(instance, `not ready after ${READY_TIMEOUT_MS / 1000} s: the API ${reason}`);
     }
@@ -85,15 +86,17 @@ export async function componentHealth(
   );
 }
 
-async function diagnose(instance: Instance, message: string): Promise<Problem> {
+/** With a culprit only that one is shown: the others merely wait for it. */
+async function diagnose(instance: Instance, message: string, culprit?: ComponentName): Promise<Problem> {
   const components = readState(instance.runDir)?.components ?? [];
   const health = await componentHealth(instance, components);
   const lines: string[] = [];
   for (const [name, reason] of health) {
-    if (reason === undefined) continue;
+    if (reason === undefined || (culprit !== undefined && culprit !== name)) continue;
     lines.push(`${name} ${reason}`);
-    for (const line of tailOf(logPath(instance.logsDir, name), TAIL_LINES))
+    for (const line of tailOf(logPath(instance.logsDir, name), TAIL_LINES)) {
       lines.push(`    ${printable(line.slice(0, MAX_LINE))}`);
+    }
   }
   lines.push("", `Logs: ${join(instance.logsDir, "*.log")}. ./svc doctor checks this machine.`);
   return new Problem(message, lines.join("\n"));

@@ -1,0 +1,197 @@
+/** `./svc up` and `down` as a user meets them: start, second start, restart of what died, every way of ending. */
+import { execFile } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { identify, isAlive, signalProcess, sleep, waitGone } from "@svc/cli/system/process";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { holdNamespaces, leftovers, takeBaseline } from "./support/leftovers.ts";
+import { privateFolder, svc } from "./support/svc.ts";
+import { type System, startSystem } from "./support/system.ts";
+
+const shell = promisify(execFile);
+const hello = { lang: "py", code: "print(6*7)" };
+
+async function answerOf(system: System, body: object): Promise<{ status: number; stdout?: string }> {
+  const response = await fetch(`${system.url}/exec`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  return { ...((await response.json()) as object), status: response.status };
+}
+
+describe("./svc up in the foreground", () => {
+  let system: System;
+  beforeAll(async () => {
+    system = await startSystem({ args: [], env: { MAX_REQUESTS: "1000", CANARY_OF_THE_CALLER: "x" } });
+  });
+  afterAll(() => system?.stop());
+
+  it("ends its start with the example's table, its plot and curl commands that work as they stand", async () => {
+    const output = system.output();
+    expect(output).toMatch(/product\s+Cocoa\s+Coffee\s+Tea/);
+    const plot = join(system.instance.dataDir, "example/plot.png");
+    expect(output).toContain(plot);
+    expect(readFileSync(plot).subarray(0, 8).toString("latin1")).toBe("\x89PNG\r\n\x1a\n");
+    const commands = output.split("\n").filter((line) => line.startsWith("  curl "));
+    expect(commands).toHaveLength(4);
+    const folder = mkdtempSync(join(tmpdir(), "svc-curl-"));
+    try {
+      // The upload names its file as seen from where `up` ran: here the repository's root.
+      const cwd = join(import.meta.dirname, "../..");
+      const answers: string[] = [];
+      for (const command of commands) {
+        const placed = command.replace("-o plot.png", `-o ${folder}/plot.png`);
+        answers.push((await shell("bash", ["-c", placed], { cwd })).stdout);
+      }
+      expect(JSON.parse(answers[0] ?? "")).toMatchObject({ stdout: "42\n", code: 0 });
+      expect(JSON.parse(answers[1] ?? "")).toMatchObject({ message: "success" });
+      expect(JSON.parse(answers[2] ?? "").stdout).toMatch(/Cocoa\s+Coffee\s+Tea/);
+      expect(readFileSync(join(folder, "plot.png")).equals(readFileSync(plot))).toBe(true);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it("is not started twice on one data folder: the second says where the first is", async () => {
+    const second = await svc(["up"], system.environment);
+    expect(second.code).toBe(0);
+    expect(second.stdout).toContain(`Already running: ${system.instance.url} (pid ${system.supervisorPid}`);
+  });
+
+  it("keeps its secrets from other users", () => {
+    expect(statSync(join(system.instance.dataDir, "secrets.env")).mode & 0o777).toBe(0o600);
+    expect(statSync(system.instance.redisSocket).mode & 0o077).toBe(0);
+    expect(statSync(join(system.instance.dataDir, "objects")).mode & 0o077).toBe(0);
+  });
+
+  it("runs the runner as a user of its own, who alone may use the jail's socket", () => {
+    const status = readFileSync(`/proc/${system.pid("runner")}/status`, "utf8");
+    const { runnerUid } = system.state();
+    const socket = statSync(system.instance.jailSocket);
+    expect([socket.uid, socket.mode & 0o777]).toEqual([runnerUid ?? 0, 0o600]);
+    if (runnerUid === undefined) {
+      // This folder is closed to other users: the supervisor must have said so.
+      expect(readFileSync(join(system.instance.logsDir, "supervisor.log"), "utf8")).toContain(
+        "the runner runs as root",
+      );
+      return;
+    }
+    expect(runnerUid).toBe(system.instance.jobUidBase - 1);
+    expect(status).toMatch(
+      new RegExp(`^Uid:\\s+${runnerUid}\\s+${runnerUid}\\s+${runnerUid}\\s+${runnerUid}$`, "m"),
+    );
+    expect(status).toMatch(/^CapBnd:\s+0+$/m);
+    expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
+  });
+
+  it("gives no component the caller's environment", () => {
+    for (const name of ["api", "worker", "runner", "redis", "jaild"] as const) {
+      const environment = readFileSync(`/proc/${system.pid(name)}/environ`, "latin1");
+      expect(environment).not.toContain("CANARY_OF_THE_CALLER");
+    }
+  });
+
+  it.each([
+    "redis",
+    "jaild",
+    "runner",
+    "worker",
+    "api",
+    "file-server",
+    "egress-gateway",
+    "tool-call-server",
+  ] as const)("starts %s again when it is killed, and the next request works", async (name) => {
+    const old = identify(system.pid(name));
+    if (old === undefined) throw new Error(`${name} does not run`);
+    signalProcess(old, "SIGKILL");
+    expect(await waitGone(old, 2000)).toBe(true);
+    await expect
+      .poll(() => answerOf(system, hello).catch(() => undefined), { timeout: 20_000, interval: 200 })
+      .toMatchObject({ status: 200, stdout: "42\n" });
+    expect(system.pid(name)).not.toBe(old.pid);
+    const component = system.state().components.find((candidate) => candidate.name === name);
+    expect(component).toMatchObject({ lastExit: "signal SIGKILL" });
+  });
+
+  it("ends on SIGTERM and leaves nothing", async () => {
+    expect(await system.stop()).toEqual([]);
+  });
+});
+
+describe("a supervisor that is killed", () => {
+  it("takes its components along, and the next start is clean", async () => {
+    const system = await startSystem();
+    const { components, supervisor } = system.state();
+    signalProcess(supervisor, "SIGKILL");
+    for (const { name, process } of components) {
+      expect(process !== undefined && (await waitGone(process, 5000)), name).toBe(true);
+    }
+    await sleep(100);
+    expect((await svc(["down"], system.environment)).code).toBe(0);
+    const left = await system.stop();
+    expect(left.filter((line) => !line.startsWith("exit code"))).toEqual([]);
+  });
+});
+
+describe("./svc up -d and down", () => {
+  it("start and end a background copy, are safe to repeat, and leave nothing", async () => {
+    const { environment, instance, remove } = await privateFolder();
+    const baseline = takeBaseline();
+    try {
+      const up = await svc(["up", "-d", "--no-example"], environment);
+      expect(up.code, up.stderr).toBe(0);
+      expect(up.stdout).toContain(`Ready: ${instance.url}/v1`);
+      const again = await svc(["up", "-d"], environment);
+      expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("Already running") });
+      const supervisor = JSON.parse(readFileSync(join(instance.runDir, "state.json"), "utf8")).supervisor;
+      expect(isAlive(supervisor)).toBe(true);
+      const namespaces = holdNamespaces(instance, baseline);
+      expect(namespaces.names.size).toBeGreaterThan(0);
+      const down = await svc(["down"], environment);
+      expect(down).toMatchObject({ code: 0, stdout: `Stopped: ${instance.dataDir}\n` });
+      expect(isAlive(supervisor)).toBe(false);
+      expect(leftovers(instance, baseline, namespaces.names)).toEqual([]);
+      namespaces.release();
+      const twice = await svc(["down"], environment);
+      expect(twice).toMatchObject({ code: 0, stdout: `Nothing is running on ${instance.dataDir}.\n` });
+    } finally {
+      await svc(["down"], environment);
+      remove();
+    }
+  });
+
+  it("name the owner of a taken port and start nothing", async () => {
+    const { environment, instance, remove } = await privateFolder();
+    const { createServer } = await import("node:net");
+    const squatter = createServer();
+    await new Promise<void>((resolve) => squatter.listen(instance.ports.worker, "127.0.0.1", resolve));
+    try {
+      const up = await svc(["up", "-d", "--no-example"], environment);
+      expect(up.code).toBe(1);
+      expect(up.stderr).toContain(
+        `port ${instance.ports.worker} of the worker is taken by pid ${process.pid}`,
+      );
+      expect(existsSync(join(instance.runDir, "state.json"))).toBe(false);
+    } finally {
+      await new Promise((resolve) => squatter.close(resolve));
+      remove();
+    }
+  });
+
+  it("show which component does not start, and why, and end the others", async () => {
+    const { environment, instance, remove } = await privateFolder();
+    const baseline = takeBaseline();
+    try {
+      const up = await svc(["up", "-d", "--no-example"], { ...environment, SVC_PERSIST_SESSION: "true" });
+      expect(up.code).toBe(1);
+      expect(up.stderr).toMatch(/the [a-z-]+ does not start/);
+      expect(up.stderr).toContain("SVC_PERSIST_SESSION is not known; did you mean SVC_PERSIST_SESSIONS?");
+      expect(leftovers(instance, baseline, new Set())).toEqual([]);
+    } finally {
+      remove();
+    }
+  });
+});
