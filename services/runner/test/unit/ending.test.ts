@@ -1,0 +1,161 @@
+import { describe, expect, it } from "vitest";
+import { type Ending, endingOf, type ObservedEnd, signalName } from "../../src/ending.ts";
+
+const CAP = 65_536;
+const exited = (exitCode = 0): ObservedEnd => ({
+  cause: "exited",
+  exitCode,
+  signal: 0,
+  stdoutTotal: 0,
+  stderrTotal: 0,
+});
+const ended = (change: Partial<ObservedEnd>): ObservedEnd => ({ ...exited(), ...change });
+const TO = "Time limit exceeded";
+const ML = "Out of memory";
+const OL = "stdout length exceeded";
+const EL = "stderr length exceeded";
+const SEGV = "Killed by signal SIGSEGV";
+const over = CAP + 1;
+
+const killed = (status: "TO" | "ML" | "OL" | "EL", message: string, notes: string[]): Partial<Ending> => ({
+  status,
+  code: 137,
+  signal: "SIGKILL",
+  message,
+  notes,
+});
+
+const TABLE: [string, ObservedEnd, Partial<Ending>][] = [
+  [
+    "exit 0",
+    exited(0),
+    { status: null, code: 0, signal: null, message: null, notes: [], outcome: "success" },
+  ],
+  [
+    "exit 1",
+    exited(1),
+    { status: null, code: 1, signal: null, message: null, notes: [], outcome: "program_error" },
+  ],
+  ["exit 137 by choice", exited(137), { status: null, code: 137, signal: null, message: null, notes: [] }],
+  ["exit 255", exited(255), { status: null, code: 255, signal: null }],
+  ["output of exactly the cap", ended({ stdoutTotal: CAP, stderrTotal: CAP }), { status: null, notes: [] }],
+  [
+    "a crash",
+    ended({ cause: "signaled", signal: 11 }),
+    { status: "SG", code: 139, signal: "SIGSEGV", message: SEGV, notes: [SEGV], outcome: "program_error" },
+  ],
+  [
+    "a kill by the program itself",
+    ended({ cause: "signaled", signal: 9 }),
+    { status: "SG", code: 137, signal: "SIGKILL", message: "Killed by signal SIGKILL" },
+  ],
+  ["the wall limit", ended({ cause: "wall_limit" }), { ...killed("TO", TO, [TO]), outcome: "timeout" }],
+  ["the CPU limit", ended({ cause: "cpu_limit" }), killed("TO", TO, [TO])],
+  [
+    "the memory limit",
+    ended({ cause: "memory_limit" }),
+    { ...killed("ML", ML, [ML]), outcome: "memory_limit" },
+  ],
+  [
+    "far too much stdout",
+    ended({ cause: "stdout_limit", stdoutTotal: 64 * CAP + 1 }),
+    { ...killed("OL", OL, [OL]), outcome: "output_limit" },
+  ],
+  [
+    "far too much stderr",
+    ended({ cause: "stderr_limit", stderrTotal: 64 * CAP + 1 }),
+    { ...killed("EL", EL, [EL]), outcome: "output_limit" },
+  ],
+  [
+    "too much stdout and exit 3",
+    ended({ exitCode: 3, stdoutTotal: over }),
+    { status: "OL", code: 3, signal: null, message: OL, notes: [OL], outcome: "output_limit" },
+  ],
+  [
+    "too much stderr and exit 0",
+    ended({ stderrTotal: over }),
+    { status: "EL", code: 0, signal: null, message: EL, notes: [EL] },
+  ],
+  [
+    "too much of both: stdout decides, both are noted",
+    ended({ stdoutTotal: over, stderrTotal: over }),
+    { status: "OL", code: 0, message: OL, notes: [OL, EL] },
+  ],
+  [
+    "too much stdout and a crash: the output decides, both are noted",
+    ended({ cause: "signaled", signal: 11, stdoutTotal: over }),
+    { status: "OL", code: 139, signal: "SIGSEGV", message: OL, notes: [OL, SEGV] },
+  ],
+  [
+    "too much stderr and a crash",
+    ended({ cause: "signaled", signal: 11, stderrTotal: over }),
+    { status: "EL", code: 139, message: EL, notes: [EL, SEGV] },
+  ],
+  [
+    "the wall limit after too much output: the limit decides, all are noted",
+    ended({ cause: "wall_limit", stdoutTotal: over, stderrTotal: over }),
+    killed("TO", TO, [OL, EL, TO]),
+  ],
+  [
+    "out of memory after too much output",
+    ended({ cause: "memory_limit", stderrTotal: over }),
+    killed("ML", ML, [EL, ML]),
+  ],
+  [
+    "killed for stdout with too much stderr: the kill decides",
+    ended({ cause: "stdout_limit", stdoutTotal: 64 * CAP + 1, stderrTotal: over }),
+    killed("OL", OL, [OL, EL]),
+  ],
+  [
+    "killed for stderr with too much stdout: the kill decides",
+    ended({ cause: "stderr_limit", stderrTotal: 64 * CAP + 1, stdoutTotal: over }),
+    killed("EL", EL, [OL, EL]),
+  ],
+];
+
+describe("endingOf", () => {
+  it.each(TABLE)("%s", (_what, end, expected) => {
+    expect(endingOf(end, CAP)).toMatchObject(expected);
+  });
+
+  it("takes an exit code of any size for what it is", () => {
+    for (let code = 0; code <= 255; code++) {
+      const ending = endingOf(exited(code), CAP);
+      expect(ending).toMatchObject({ status: null, code, signal: null, message: null, notes: [] });
+    }
+  });
+
+  it("gives every signal 128 and its number", () => {
+    for (let signal = 1; signal <= 64; signal++) {
+      const ending = endingOf(ended({ cause: "signaled", signal }), CAP);
+      expect(ending).toMatchObject({ status: "SG", code: 128 + signal, signal: signalName(signal) });
+    }
+  });
+
+  it("reports a stream over its cap whatever ended the run", () => {
+    for (const [, end] of TABLE) {
+      const { notes } = endingOf(end, CAP);
+      expect(notes.includes(OL)).toBe(end.stdoutTotal > CAP);
+      expect(notes.includes(EL)).toBe(end.stderrTotal > CAP);
+      expect(new Set(notes).size).toBe(notes.length);
+    }
+  });
+});
+
+describe("signalName", () => {
+  it.each([
+    [1, "SIGHUP"],
+    [6, "SIGABRT"],
+    [7, "SIGBUS"],
+    [9, "SIGKILL"],
+    [11, "SIGSEGV"],
+    [15, "SIGTERM"],
+    [29, "SIGIO"],
+    [31, "SIGSYS"],
+    [32, "SIG32"],
+    [34, "SIGRTMIN+0"],
+    [64, "SIGRTMIN+30"],
+  ])("%i is %s", (number, name) => {
+    expect(signalName(number)).toBe(name);
+  });
+});
