@@ -22,6 +22,7 @@ struct cgroup_tree cgroup_tree;
 
 static const struct options *settings;
 static int lock_fd = -1;
+static bool owned; /* the groups are this master's */
 static char v2_base[PATH_MAX];
 static bool v2_moved;	 /* jaild itself sits in its LEAF */
 static char v2_added[64]; /* controllers that jaild enabled below v2_base */
@@ -151,8 +152,10 @@ static void lock_own_group(void)
 	if (lock_fd < 0)
 		fatal("cannot open the control group %s", cgroup_tree.own[CONTROLLER_MEMORY]);
 	for (int i = 0; i < 200; i++) {
-		if (flock(lock_fd, LOCK_EX | LOCK_NB) == 0)
+		if (flock(lock_fd, LOCK_EX | LOCK_NB) == 0) {
+			owned = true;
 			return;
+		}
 		sleep_ms(10);
 	}
 	fatal("another jaild uses the control group name %s", settings->cgroup);
@@ -288,7 +291,10 @@ void cgroups_remove(void)
 {
 	char text[PATH_MAX + 16];
 
-	for (unsigned c = 0; cgroup_tree.version != 0 && c < CONTROLLERS; c++)
+	if (!owned)
+		return;
+	owned = false;
+	for (unsigned c = 0; c < CONTROLLERS; c++)
 		if (cgroup_hierarchy((enum controller)c) == c)
 			for (unsigned slot = 0; slot < settings->slots; slot++) {
 				slot_group(text, sizeof(text), (enum controller)c, slot);
@@ -305,7 +311,7 @@ void cgroups_remove(void)
 		snprintf(text, sizeof(text), "%s/" LEAF, cgroup_tree.own[0]);
 		(void)rmdir(text);
 	}
-	for (unsigned c = 0; cgroup_tree.version != 0 && c < CONTROLLERS; c++)
+	for (unsigned c = 0; c < CONTROLLERS; c++)
 		if (rmdir(cgroup_tree.own[c]) < 0 && errno != ENOENT)
 			log_line(LOG_ERROR, -1, errno, "the control group cannot be removed");
 	if (cgroup_tree.version == 2 && !v2_moved && v2_added[0])

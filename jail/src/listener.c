@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static struct stat made;
+static struct stat made; /* st_ino 0: nothing was made */
 
 static void remove_dead(const struct sockaddr_un *address)
 {
@@ -59,6 +59,6 @@ void listener_remove(const struct options *options)
 {
 	struct stat st;
 
-	if (lstat(options->socket, &st) == 0 && st.st_ino == made.st_ino && st.st_dev == made.st_dev)
+	if (made.st_ino != 0 && lstat(options->socket, &st) == 0 && st.st_ino == made.st_ino && st.st_dev == made.st_dev)
 		unlink(options->socket);
 }

@@ -15,18 +15,27 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 static struct seccomp_program policy;
+static struct options options;
+
+/* Also after a failure half-way: nothing that this master made may stay. */
+static void clean_up(void)
+{
+	listener_remove(&options);
+	cgroups_remove();
+}
 
 int main(int argc, char **argv)
 {
-	const struct options options = options_parse(argc, argv);
 	struct jail_config config = {.options = &options, .policy = &policy};
 	int listener;
 
+	options = options_parse(argc, argv);
 	if (geteuid() != 0) {
 		errno = EPERM;
 		fatal("jaild needs root");
@@ -44,13 +53,12 @@ int main(int argc, char **argv)
 	if (proc_scan() < 0)
 		fatal("cannot cover /proc");
 	config.template = template_make(options.root);
+	atexit(clean_up);
 	cgroups_make(&options);
 	listener = listener_open(&options);
 	log_line(LOG_INFO, -1, 0, "listening on %s, %u slots, control groups %s", options.socket, options.slots,
 		 cgroups_version());
 	slots_run(&config, listener);
-	listener_remove(&options);
-	cgroups_remove();
 	log_line(LOG_INFO, -1, 0, "ended");
 	return 0;
 }

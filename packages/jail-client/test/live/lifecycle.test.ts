@@ -1,0 +1,217 @@
+import { readFileSync } from "node:fs";
+import { afterEach, describe, expect, it } from "vitest";
+import { JailError, JailRun } from "../../src/index.ts";
+import { childrenOf, descendants, descriptors, isAlive, namespaces, until } from "../support/host.ts";
+import { Jaild } from "../support/jaild.ts";
+import { bash, runOpen, stage } from "../support/run.ts";
+
+let jaild: Jaild;
+afterEach(() => jaild.stop());
+
+const mounts = () => readFileSync("/proc/self/mountinfo", "utf8");
+const sleeping = { argv: ["/bin/bash", "-c", "sleep 100 & setsid sleep 100 & sleep 100"] };
+
+describe("a client that goes away", () => {
+  it("ends its run at once, with everything that the program started", async () => {
+    jaild = await Jaild.start({ slots: 1 });
+    await jaild.full();
+    const run = await stage(jaild, sleeping);
+    await run.start();
+    const [keeper] = jaild.keepers;
+    await until(() => descendants(keeper ?? 0).length >= 4, "the program has children");
+    const pids = descendants(keeper ?? 0);
+    const closed = performance.now();
+    run.close();
+    await until(() => pids.every((pid) => !isAlive(pid)), "all processes are dead");
+    expect(performance.now() - closed).toBeLessThan(300);
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+  });
+
+  it.each(["before any frame", "while staging", "after the listing"])("frees the slot: %s", async (when) => {
+    jaild = await Jaild.start({ slots: 1 });
+    for (let i = 0; i < 3; i++) {
+      if (when === "after the listing") {
+        (await runOpen(jaild, { argv: ["/bin/true"] })).run.close();
+      } else if (when === "while staging") {
+        const run = await stage(jaild, { argv: ["/bin/true"] });
+        void run
+          .file({ index: 9, path: "f", size: 1000, readOnly: false }, Buffer.alloc(10))
+          .catch(() => undefined);
+        run.close();
+      } else {
+        (await JailRun.open(jaild.socket, new AbortController().signal)).close();
+      }
+    }
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+  });
+
+  it("is told from an abort: the reason of the signal comes back", async () => {
+    jaild = await Jaild.start();
+    const controller = new AbortController();
+    const run = await stage(jaild, { ...sleeping, signal: controller.signal });
+    await run.start();
+    const outcome = run.outcome();
+    setTimeout(() => controller.abort(new Error("caller left")), 50);
+    await expect(outcome).rejects.toThrow("caller left");
+  });
+
+  it("loses its slot when it stalls", async () => {
+    jaild = await Jaild.start({ slots: 1, args: ["--stage-timeout-ms", "200", "--fetch-timeout-ms", "200"] });
+    const stalled = await stage(jaild, { argv: ["/bin/true"] });
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await expect(stalled.start()).rejects.toBeInstanceOf(JailError);
+    const finished = await runOpen(jaild, { argv: ["/bin/bash", "-c", "echo x > f"] });
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await expect(finished.run.fetch(0)).rejects.toBeInstanceOf(JailError);
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+  });
+
+  it("may take long over a run: no timeout of staging or fetching ends the program", async () => {
+    jaild = await Jaild.start({ slots: 1, args: ["--stage-timeout-ms", "200", "--fetch-timeout-ms", "200"] });
+    expect((await bash(jaild, "sleep 0.7; echo done")).out).toBe("done\n");
+  });
+});
+
+describe("many runs", () => {
+  it("leave no process, mount, control group, namespace or descriptor behind", async () => {
+    jaild = await Jaild.start({ slots: 8 });
+    await jaild.full();
+    const before = { mounts: mounts(), descriptors: descriptors(jaild.pid), nets: namespaces("net").size };
+    const scripts = [
+      "true",
+      "sleep 100 & echo x > f",
+      "kill -9 $$",
+      "exit 3",
+      ":(){ :|:& };: ; sleep 0.1",
+      "mkfifo f; mkdir d",
+    ];
+    let done = 0;
+    const worker = async () => {
+      while (done < 200)
+        await bash(jaild, scripts[done++ % scripts.length] ?? "", {
+          limits: { processes: 30, wallMs: 2000 },
+        });
+    };
+    await Promise.all(Array.from({ length: 8 }, worker));
+    await jaild.full();
+    expect(mounts()).toBe(before.mounts);
+    expect(descriptors(jaild.pid)).toBe(before.descriptors);
+    // other tests of the machine may start and end jails meanwhile: only growth without bound is a leak
+    expect(namespaces("net").size).toBeLessThan(before.nets + 20);
+    expect(descendants(jaild.pid).length).toBe(8 * 3); // keeper, init, waiting program
+    const pids = descendants(jaild.pid);
+    await jaild.kill("SIGTERM");
+    expect(jaild.exitCode).toBe(0);
+    expect(pids.filter(isAlive)).toEqual([]);
+    expect(jaild.groups).toEqual([]);
+    expect(jaild.socketExists).toBe(false);
+    expect(mounts()).toBe(before.mounts);
+  });
+
+  it("waits in line when all slots are busy", async () => {
+    jaild = await Jaild.start({ slots: 2 });
+    const outs = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => bash(jaild, `sleep 0.05; echo ${i}`)),
+    );
+    expect(outs.map(({ out }) => out)).toEqual(Array.from({ length: 12 }, (_, i) => `${i}\n`));
+  });
+});
+
+describe("a process of jaild that is killed", () => {
+  it("keeper: the run ends for the client, the slot comes back", async () => {
+    jaild = await Jaild.start({ slots: 1 });
+    const run = await stage(jaild, sleeping);
+    await run.start();
+    const [keeper = 0] = jaild.keepers;
+    const pids = descendants(keeper);
+    process.kill(keeper, "SIGKILL");
+    await expect(run.outcome()).rejects.toMatchObject({ kind: "gone", started: true });
+    await until(() => pids.every((pid) => !isAlive(pid)), "the jail is dead");
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+  });
+
+  it("pid 1 of the jail: an internal error, the slot comes back", async () => {
+    jaild = await Jaild.start({ slots: 1 });
+    const run = await stage(jaild, sleeping);
+    await run.start();
+    const [init = 0] = childrenOf(jaild.keepers[0] ?? 0);
+    process.kill(init, "SIGKILL");
+    await expect(run.outcome()).rejects.toMatchObject({ kind: "internal", started: true });
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+  });
+
+  it("pid 1 or the program of a jail that waits: replaced before any client meets it", async () => {
+    jaild = await Jaild.start({ slots: 1 });
+    for (const depth of [1, 2]) {
+      await jaild.full();
+      const below = descendants(jaild.keepers[0] ?? 0);
+      process.kill(below[depth - 1] ?? 0, "SIGKILL");
+      await until(() => below.every((pid) => !isAlive(pid)), "the jail is dead");
+      expect((await bash(jaild, "echo next")).out).toBe("next\n");
+    }
+  });
+
+  it("the master: everything dies with it, and the next start cleans up", async () => {
+    jaild = await Jaild.start({ slots: 4 });
+    const run = await stage(jaild, sleeping);
+    await run.start();
+    await jaild.full();
+    const pids = descendants(jaild.pid);
+    expect(pids.length).toBeGreaterThan(12);
+    await jaild.kill("SIGKILL");
+    await until(() => pids.every((pid) => !isAlive(pid)), "all are dead");
+    await expect(run.outcome()).rejects.toMatchObject({ kind: "gone" });
+    expect(jaild.groups.length).toBeGreaterThan(0);
+    await jaild.restart();
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+    await jaild.kill("SIGTERM");
+    expect(jaild.groups).toEqual([]);
+  });
+
+  it("any of them, at odd moments, under load: the service goes on and nothing is left", async () => {
+    jaild = await Jaild.start({ slots: 4 });
+    await jaild.full();
+    let stop = false;
+    const load = Array.from({ length: 4 }, async () => {
+      while (!stop) await bash(jaild, "sleep 0.01").catch(() => undefined);
+    });
+    for (let i = 0; i < 60; i++) {
+      const all = descendants(jaild.pid);
+      const victim = all[(i * 7) % Math.max(all.length, 1)];
+      try {
+        if (victim !== undefined) process.kill(victim, "SIGKILL");
+      } catch {
+        // it ended by itself
+      }
+      await new Promise((resolve) => setTimeout(resolve, i % 11));
+    }
+    stop = true;
+    await Promise.all(load);
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+    await jaild.full();
+    const pids = descendants(jaild.pid);
+    await jaild.kill("SIGTERM");
+    expect(pids.filter(isAlive)).toEqual([]);
+    expect(jaild.groups).toEqual([]);
+  });
+});
+
+describe("starting", () => {
+  it("refuses a control group name and a socket that are in use", async () => {
+    jaild = await Jaild.start({ slots: 1 });
+    await expect(Jaild.start({ slots: 1, args: ["--socket", jaild.socket] })).rejects.toThrow(
+      /another process listens/,
+    );
+    await expect(Jaild.start({ slots: 1, args: ["--cgroup", jaild.group] })).rejects.toThrow(
+      /another jaild uses/,
+    );
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+  });
+
+  it("ends cleanly when it is told to at once", async () => {
+    jaild = await Jaild.start({ slots: 8 });
+    await jaild.kill("SIGTERM");
+    expect(jaild.exitCode).toBe(0);
+    expect(jaild.groups).toEqual([]);
+  });
+});
