@@ -1,0 +1,55 @@
+import { executeRequestSchema } from "@svc/contracts";
+import { loadConfig } from "@svc/service-kit";
+import { describe, expect, it } from "vitest";
+import { limitsFor, overridesSchema } from "../../src/limits.ts";
+
+const config = loadConfig("runner", { SANDBOX_FORWARD_TARGET: "gateway:3190" });
+const MIB = 2 ** 20;
+const limits = (request: object, overrides: object = {}) =>
+  limitsFor(
+    config,
+    overridesSchema.parse(overrides),
+    executeRequestSchema.parse({ language: "python", files: [{ name: "a", content: "" }], ...request }),
+  );
+
+describe("limitsFor", () => {
+  it("has the configured limits where the request names none", () => {
+    expect(limits({})).toEqual({
+      wallMs: 60_000,
+      memoryBytes: 512 * MIB,
+      processes: 256,
+      openFiles: 2048,
+      fileBytes: 100 * MIB,
+      outputCap: 65_536,
+      outputKillFactor: 64,
+    });
+  });
+
+  it.each([
+    [{ run_timeout: 1 }, { wallMs: 1 }],
+    [{ run_timeout: 300_000 }, { wallMs: 300_000 }],
+    [{ run_timeout: 300_001 }, { wallMs: 300_000 }],
+    [{ run_timeout: null }, { wallMs: 60_000 }],
+    [{ run_memory_limit: 1 }, { memoryBytes: 1 }],
+    [{ run_memory_limit: 1024 * MIB }, { memoryBytes: 512 * MIB }],
+  ])("%j gives %j: a request lowers limits and never raises them", (request, expected) => {
+    expect(limits(request)).toMatchObject(expected);
+  });
+
+  it("the operator's overrides hold for their language only, and bound the request too", () => {
+    const overrides = { python: { run_timeout: 5000, run_memory_limit: 64 * MIB, max_process_count: 8 } };
+    expect(limits({}, overrides)).toMatchObject({ wallMs: 5000, memoryBytes: 64 * MIB, processes: 8 });
+    expect(limits({ run_timeout: 9000 }, overrides).wallMs).toBe(5000);
+    expect(limits({ run_timeout: 4000 }, overrides).wallMs).toBe(4000);
+    expect(limits({ language: "bash" }, overrides)).toMatchObject({ wallMs: 60_000, processes: 256 });
+  });
+
+  it.each([
+    { python: { run_timeout: 0 } },
+    { python: { runtimeout: 5 } },
+    { python: 5 },
+    { python: { run_timeout: "5" } },
+  ])("the override %j is refused", (overrides) => {
+    expect(overridesSchema.safeParse(overrides).success).toBe(false);
+  });
+});

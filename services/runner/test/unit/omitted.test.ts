@@ -1,0 +1,58 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { omittedFields, omittedNotes } from "../../src/omitted.ts";
+import type { OmittedFile } from "../../src/outputs.ts";
+
+const many = (count: number, reason: OmittedFile["reason"] = "count"): OmittedFile[] =>
+  Array.from({ length: count }, (_, at) => ({ name: `f${at}`, reason }));
+
+describe("omittedNotes", () => {
+  it.each([
+    [0, 0, []],
+    [1, 0, ["Output file omitted: f0 (count)"]],
+    [5, 0, [0, 1, 2, 3, 4].map((at) => `Output file omitted: f${at} (count)`)],
+  ])("%i files and %i unlisted ones", (count, unlisted, notes) => {
+    expect(omittedNotes(many(count), unlisted)).toEqual(notes);
+  });
+
+  it("names the first five and counts the rest, unlisted ones too", () => {
+    expect(omittedNotes(many(7), 0)).toHaveLength(6);
+    expect(omittedNotes(many(7), 0).at(-1)).toBe("and 2 more");
+    expect(omittedNotes(many(7), 10).at(-1)).toBe("and 12 more");
+    expect(omittedNotes([], 3)).toEqual(["and 3 more"]);
+  });
+
+  it("says nothing of what is no regular file", () => {
+    expect(omittedNotes(many(9, "type"), 0)).toEqual([]);
+  });
+
+  it("no name can begin a line of its own or hide behind control characters", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (name) => {
+        const [note = ""] = omittedNotes([{ name, reason: "name" }], 0);
+        expect(note).not.toMatch(/\p{Cc}/u);
+        expect(note.isWellFormed()).toBe(true);
+        expect(note.length).toBeLessThan(350);
+      }),
+    );
+  });
+});
+
+describe("omittedFields", () => {
+  it("is empty when nothing was omitted", () => {
+    expect(omittedFields([], 0)).toEqual({});
+  });
+
+  it("lists a hundred and counts all", () => {
+    const fields = omittedFields(many(150), 7);
+    expect(fields.files_omitted).toEqual(many(100));
+    expect(fields.files_omitted_count).toBe(157);
+  });
+
+  it("lists what is no regular file as well", () => {
+    expect(omittedFields(many(1, "type"), 0)).toEqual({
+      files_omitted: [{ name: "f0", reason: "type" }],
+      files_omitted_count: 1,
+    });
+  });
+});

@@ -1,0 +1,62 @@
+import { ServiceError } from "@svc/contracts";
+import { describe, expect, it } from "vitest";
+import { type Runtime, Runtimes } from "../../src/runtimes.ts";
+
+const runtime = (language: string, version: string): Runtime => ({
+  language,
+  version,
+  entry: "main",
+  command: ["/bin/x", "{entry}"],
+  env: {},
+});
+const runtimes = new Runtimes([
+  runtime("python", "3.11.2"),
+  runtime("python", "3.13.0"),
+  runtime("python", "3.14.0-rc.1"),
+  runtime("python", "3.9.9"),
+  runtime("bash", "5.2.15"),
+]);
+
+describe("find", () => {
+  it.each([
+    ["python", "", "3.13.0"],
+    ["python", "*", "3.13.0"],
+    ["python", "x", "3.13.0"],
+    ["python", "3", "3.13.0"],
+    ["python", "3.11", "3.11.2"],
+    ["python", ">=3.9 <3.12", "3.11.2"],
+    ["python", "~3.9.1", "3.9.9"],
+    ["python", "3.14.0-rc.1", "3.14.0-rc.1"],
+    ["PY3", "3.x", "3.13.0"],
+    ["sh", "5", "5.2.15"],
+  ])("%s %j is %s: the newest that fits, pre-releases only when named", (name, range, version) => {
+    expect(runtimes.find(name, range).version).toBe(version);
+  });
+
+  it.each([
+    ["ruby", "*", "unsupported_language"],
+    ["rust", "*", "unsupported_language"],
+    ["", "*", "unsupported_language"],
+    ["__proto__", "*", "unsupported_language"],
+    ["python", "2", "unsupported_version"],
+    ["python", "latest", "unsupported_version"],
+    ["python", "3.11.2; rm", "unsupported_version"],
+    ["bash", "6", "unsupported_version"],
+  ])("%s %j is %s, and the message lists what is installed", (name, range, code) => {
+    const find = () => runtimes.find(name, range);
+    expect(find).toThrow(ServiceError);
+    expect(find).toThrow(expect.objectContaining({ code, status: 400 }));
+    expect(find).toThrow(/python 3\.11\.2, python 3\.13\.0, .*bash 5\.2\.15/);
+  });
+});
+
+describe("list", () => {
+  it("names every runtime with its version and all names of its language", () => {
+    expect(runtimes.list().at(-1)).toEqual({
+      language: "bash",
+      version: "5.2.15",
+      aliases: ["bash", "sh", "shell"],
+    });
+    expect(runtimes.list()).toHaveLength(5);
+  });
+});
