@@ -43,7 +43,6 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
     alwaysOn: ["/live", "/health", "/ready", "/metrics"],
   });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN });
-  app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
 
   app.get("/live", async () => ({ status: "ok" }));
   for (const path of ["/health", "/ready"]) {
@@ -92,14 +91,19 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
       return readObject(fileServer, object, request, reply);
     },
   );
-  app.put<{ Params: { sessionHandle: string; fileId: string } }>(
-    "/sessions/:sessionHandle/objects/:fileId",
-    async (request) => {
-      const grant = await authority.grantOf(request.headers);
-      const session = authority.session(grant, request.params.sessionHandle, "write");
-      return writeObject(config, fileServer, grant, session, request);
-    },
-  );
+  app.register(async (raw) => {
+    // An output file may have any type, JSON too, and is passed on as it comes.
+    raw.removeAllContentTypeParsers();
+    raw.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+    raw.put<{ Params: { sessionHandle: string; fileId: string } }>(
+      "/sessions/:sessionHandle/objects/:fileId",
+      async (request) => {
+        const grant = await authority.grantOf(request.headers);
+        const session = authority.session(grant, request.params.sessionHandle, "write");
+        return writeObject(config, fileServer, grant, session, request);
+      },
+    );
+  });
 
   await app.listen({ port: config.EGRESS_GATEWAY_PORT, host: config.EGRESS_GATEWAY_HOST });
   return {
