@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type Job, run } from "./support/program.ts";
+import { type Program, run } from "./support/program.ts";
 
 describe.each(["javascript", "node"])("a %s program", (language) => {
-  const script = (code: string, job: Partial<Job> = {}) => run(language, { code, ...job });
+  const script = (code: string, job: Partial<Program> = {}) => run(language, { code, ...job });
 
   it("runs as a plain index.js with its arguments, its standard input and its exit code", async () => {
     const outcome = await script(
@@ -77,7 +77,7 @@ describe.each(["javascript", "node"])("a %s program", (language) => {
 });
 
 describe("Node.js in the image", () => {
-  const script = (code: string, job: Partial<Job> = {}) => run("javascript", { code, ...job });
+  const script = (code: string, job: Partial<Program> = {}) => run("javascript", { code, ...job });
 
   it("keeps standard error for the program: no warnings about module types or experiments", async () => {
     const { stdout, stderr } = await script(
