@@ -48,9 +48,9 @@ function meaning(error: unknown, cancelled: AbortSignal, deadline: AbortSignal):
 /** The runner's request begins with the program's code, so its `files[1]` is the caller's `files[0]`. */
 function inCallersWords(error: ServiceError, given: readonly Problem[]): ServiceError {
   const details = given.map(({ path, problem }) => ({
-    path: path.replace(/^files\[(\d+)\]/, (_, at: string) =>
-      at === "0" ? "code" : `files[${Number(at) - 1}]`,
-    ),
+    path: path
+      .replace(/^files\[0\].*/, "code")
+      .replace(/^files\[(\d+)\]/, (_, at: string) => `files[${Number(at) - 1}]`),
     problem,
   }));
   const first = details[0];
