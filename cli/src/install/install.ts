@@ -2,6 +2,7 @@
  * Brings a machine to the point where the system can start: Debian packages, the jail, the root image. Each step looks
  * first and does nothing when nothing is missing. Says what it installs before it does.
  */
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { NODE } from "../components.ts";
 import { type Instance, ROOT } from "../instance.ts";
@@ -20,9 +21,13 @@ export async function install(purpose: Purpose, instance: Instance, progress: Pr
     if (missing.length > 0) await installPackages(missing, note);
   });
   await progress.step("The jail (make -C jail)", async (note) => {
-    await mustRun(["make", "--no-print-directory", "-C", join(ROOT, "jail")], "building the jail", {
-      onLine: note,
-    });
+    await mustRun(
+      ["make", "--silent", `-j${availableParallelism()}`, "-C", join(ROOT, "jail")],
+      "building the jail",
+      {
+        onLine: note,
+      },
+    );
   });
   await progress.step("The root image of the jails", async (note) => {
     await mustRun(imageCommand(instance), "building the root image", { onLine: note });
