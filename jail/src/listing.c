@@ -60,17 +60,29 @@ static int compare(const void *a, const void *b, void *text)
 	return order ? order : (left->tag > right->tag) - (left->tag < right->tag);
 }
 
+/* A run cannot push its inputs out of the listing by making many files. */
+static void keep_first(struct listing *listing)
+{
+	size_t kept = 0, made = 0;
+
+	for (size_t i = 0; i < listing->count; i++) {
+		if (listing->entries[i].input == NO_INPUT && ++made > LISTED_MAX)
+			continue;
+		listing->entries[kept++] = listing->entries[i];
+	}
+	if (kept < listing->count)
+		listing->flags |= LISTING_TRUNCATED;
+	listing->unlisted += listing->count - kept;
+	listing->count = kept;
+}
+
 void listing_finish(struct listing *listing)
 {
 	if (listing->count > 1)
 		qsort_r(listing->entries, listing->count, sizeof(struct entry), compare, listing->text);
-	if (listing->count > LISTED_MAX) {
-		listing->unlisted += listing->count - LISTED_MAX;
-		listing->count = LISTED_MAX;
-		listing->flags |= LISTING_TRUNCATED;
-	}
+	keep_first(listing);
 	listing->file_count = 0;
-	for (uint32_t i = 0; i < listing->count; i++)
+	for (uint32_t i = 0; i < listing->count && listing->file_count < NUMBERED_MAX; i++)
 		if (listing->entries[i].tag == 'f')
 			listing->files[listing->file_count++] = i;
 }

@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define LISTED_MAX 10000
+#define LISTED_MAX 10000  /* entries that the run made */
+#define NUMBERED_MAX 10600 /* files: those, and every input */
 #define LISTING_TRUNCATED 1u
 #define LISTING_TIMED_OUT 2u
 
@@ -35,13 +36,13 @@ struct listing {
 	size_t count, capacity, text_size, text_capacity;
 	uint64_t unlisted;
 	uint32_t flags;
-	uint32_t files[LISTED_MAX]; /* file number -> entry */
+	uint32_t files[NUMBERED_MAX]; /* file number -> entry */
 	uint32_t file_count;
 };
 
 /* Copies the path; an entry that finds no room is counted and flagged. */
 void listing_add(struct listing *listing, struct entry entry, const char *path, size_t path_size);
-/* Sorts and keeps the first LISTED_MAX entries. */
+/* Sorts; keeps all inputs and the first LISTED_MAX other entries. */
 void listing_finish(struct listing *listing);
 void listing_send(const struct listing *listing, struct conn *conn);
 const char *listing_path(const struct listing *listing, const struct entry *entry);

@@ -3,8 +3,8 @@ import { Fields, type Frame, ProtocolError } from "./frames.ts";
 import { END_CAUSES, type ListedEntry, type RunEnd, type WorkspaceListing } from "./types.ts";
 
 const NO_INPUT = 0xffffffff;
-/** jaild lists at most 10,000 entries. */
-const MAX_ENTRIES = 10_000;
+/** jaild lists every input, and at most 10,000 other entries. */
+const MAX_ENTRIES = 10_600;
 const MAX_PATH = 4096 + 256;
 const STATES = ["new", "changed", "unchanged"] as const;
 const OMITTED_REASONS = { 1: "type", 2: "name" } as const;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Jaild } from "../support/jaild.ts";
-import { bash, python, runJob, runOpen } from "../support/run.ts";
+import { bash, bytesOf, python, runJob, runOpen } from "../support/run.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {
@@ -144,9 +144,7 @@ describe("files", () => {
     expect(finished.listing.kept).toEqual([5]);
     expect(finished.listing.emptyDirectories.map(String)).toEqual(["empty"]);
     const changed = finished.listing.files.find((file) => file.path.toString() === "changed");
-    const fetched = await finished.run.fetch(changed?.number ?? -1);
-    const bytes = await Array.fromAsync(fetched?.body ?? []);
-    expect([fetched?.size, Buffer.concat(bytes).toString()]).toEqual([6, "amore\n"]);
+    expect((await bytesOf(finished.run, changed?.number ?? -1))?.toString()).toBe("amore\n");
     expect(await finished.run.fetch(9999)).toBeUndefined();
     finished.run.close();
   });

@@ -68,6 +68,14 @@ export async function runOpen(jaild: Jaild, job: Job): Promise<Finished> {
   }
 }
 
+export async function bytesOf(run: JailRun, number: number): Promise<Buffer | undefined> {
+  const fetched = await run.fetch(number);
+  if (fetched === undefined) return undefined;
+  const chunks: Buffer[] = [];
+  for await (const chunk of fetched.body) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
 export async function runJob(jaild: Jaild, job: Job): Promise<Finished> {
   const finished = await runOpen(jaild, job);
   finished.run.close();

@@ -1,0 +1,86 @@
+/* The listing: order of bytes, bounds, numbers of files, and the bytes on the wire. */
+#include "listing.h"
+#include "test.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void add(struct listing *listing, uint8_t tag, const char *path)
+{
+	listing_add(listing, (struct entry){.tag = tag, .input = NO_INPUT, .size = 5}, path, strlen(path));
+}
+
+static void release(struct listing *listing)
+{
+	free(listing->entries);
+	free(listing->text);
+	memset(listing, 0, sizeof(*listing));
+}
+
+static void sorts_by_bytes(void)
+{
+	static const char *const names[] = {"b", "a/x", "a-b", "a.b", "a", "\xff", "A", "a/b/c", "aa", "a b"};
+	static const char *const sorted[] = {"A", "a", "a b", "a-b", "a.b", "a/b/c", "a/x", "aa", "b", "\xff"};
+	static struct listing listing;
+
+	for (size_t i = 0; i < 10; i++)
+		add(&listing, i % 2 ? 'f' : 'o', names[i]);
+	listing_finish(&listing);
+	CHECK(listing.count == 10 && listing.file_count == 5 && listing.flags == 0);
+	for (size_t i = 0; i < 10; i++)
+		CHECK(strcmp(listing_path(&listing, &listing.entries[i]), sorted[i]) == 0);
+	for (uint32_t i = 0; i < listing.file_count; i++)
+		CHECK(listing.entries[listing.files[i]].tag == 'f');
+	release(&listing);
+}
+
+static void keeps_the_first_entries(void)
+{
+	static struct listing listing;
+	char name[16];
+
+	for (int i = LISTED_MAX + 5; i > 0; i--) {
+		snprintf(name, sizeof(name), "%06d", i);
+		add(&listing, 'f', name);
+	}
+	listing_add(&listing, (struct entry){.tag = 'f', .input = 3}, "zzz", 3);
+	listing_finish(&listing);
+	CHECK(listing.count == LISTED_MAX + 1 && listing.unlisted == 5 && listing.flags == LISTING_TRUNCATED);
+	CHECK(listing.file_count == LISTED_MAX + 1 && listing.entries[LISTED_MAX].input == 3);
+	CHECK(strcmp(listing_path(&listing, &listing.entries[0]), "000001") == 0);
+	release(&listing);
+}
+
+static void sends_frames(void)
+{
+	static const uint8_t expected[] = {
+		21, 0, 0, 0, 'f', 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 5, 0, 0, 0, 0, 0, 0, 0, 'a', '/', 'b',
+		4, 0, 0, 0, 'o', 0, 'l', 'n',
+		13, 0, 0, 0, 'z', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	};
+	static struct listing listing;
+	uint8_t bytes[256];
+	struct conn conn;
+	int ends[2];
+
+	add(&listing, 'o', "ln");
+	add(&listing, 'f', "a/b");
+	listing_finish(&listing);
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+	conn_begin(&conn, ends[0], 1000000);
+	listing_send(&listing, &conn);
+	CHECK(conn_flush(&conn));
+	CHECK(read(ends[1], bytes, sizeof(bytes)) == (ssize_t)sizeof(expected));
+	CHECK(memcmp(bytes, expected, sizeof(expected)) == 0);
+	close(ends[0]);
+	close(ends[1]);
+	release(&listing);
+}
+
+void test_listing(void)
+{
+	sorts_by_bytes();
+	keeps_the_first_entries();
+	sends_frames();
+}

@@ -1,0 +1,27 @@
+/* A test is a function; a check that fails names its place and ends the process with status 1. */
+#ifndef JAIL_TEST_H
+#define JAIL_TEST_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition)                                                             \
+	do {                                                                         \
+		if (!(condition)) {                                                  \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			exit(1);                                                     \
+		}                                                                    \
+	} while (0)
+
+void test_frame(void);
+void test_hash(void);
+void test_inputs(void);
+void test_listing(void);
+void test_policy(void);
+void test_verdict(void);
+void test_text(void);
+
+/* Repeatable pseudo-random numbers. */
+unsigned test_random(void);
+
+#endif

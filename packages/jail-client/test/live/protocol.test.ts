@@ -1,0 +1,143 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { u32, u64 } from "../../src/frames.ts";
+import { FrameDecoder, frame, JailRun, ProtocolError } from "../../src/index.ts";
+import { Jaild } from "../support/jaild.ts";
+import { bash, LIMITS, stage } from "../support/run.ts";
+
+let jaild: Jaild;
+beforeAll(async () => {
+  jaild = await Jaild.start({ args: ["--workspace-bytes", "10000000", "--workspace-inodes", "64"] });
+});
+afterAll(() => jaild.stop());
+
+/** Sends raw bytes, returns the frames that come back until jaild closes. */
+async function answer(...bytes: Buffer[]): Promise<string[]> {
+  const socket = connect(jaild.socket);
+  const decoder = new FrameDecoder();
+  const seen: string[] = [];
+  socket.on("data", (chunk: Buffer) => {
+    for (const { tag, payload } of decoder.push(chunk)) seen.push(tag === "e" ? `e${payload[0]}` : tag);
+  });
+  socket.on("error", () => undefined);
+  socket.write(Buffer.concat(bytes));
+  await once(socket, "close");
+  return seen;
+}
+
+const values = (changes: Record<number, number> = {}) =>
+  [1000, 0, 64 << 20, 10, 64, 1 << 20, 1000, 1000, 64, 0].map((value, i) => changes[i] ?? value);
+const limits = (changes?: Record<number, number>) => frame("L", ...values(changes).map(u64));
+const program = frame("A", Buffer.from("/bin/true"));
+const file = (path: string, size = 0) => frame("F", u32(0), Buffer.from([0]), u64(size), Buffer.from(path));
+
+describe("a frame that is out of place or out of bounds is answered with a protocol error", () => {
+  it.each<[string, Buffer[]]>([
+    ["an unknown tag", [frame("?")]],
+    ["a length of nothing", [u32(0)]],
+    ["a length beyond every bound", [u32(0x7fffffff)]],
+    ["data that nobody announced", [frame("B", Buffer.from("x"))]],
+    ["more data than announced", [file("f", 2), frame("B", Buffer.from("xyz"))]],
+    ["another frame amid data", [file("f", 2), program]],
+    ["an empty data frame", [file("f", 2), frame("B")]],
+    ["a start without a program", [limits(), frame("R")]],
+    ["a start without limits", [program, frame("R")]],
+    ["a start with a payload", [program, limits(), frame("R", Buffer.from("x"))]],
+    ["a fetch before the run", [frame("G", u32(0))]],
+    ["limits twice", [limits(), limits()]],
+    ["limits out of range", [limits({ 0: 0 })]],
+    ["limits with the reserved word", [limits({ 9: 1 })]],
+    ["a program that is not absolute", [frame("A", Buffer.from("true"))]],
+    ["NUL in an argument", [program, frame("A", Buffer.from("a\0b"))]],
+    ["a variable without =", [frame("E", Buffer.from("NAME"))]],
+    ["a variable without a name", [frame("E", Buffer.from("=value"))]],
+    ["standard input twice", [frame("I", u64(0)), frame("I", u64(0))]],
+    ["standard input without bound", [frame("I", u64(2 ** 40))]],
+    ["an absolute path", [file("/etc/passwd")]],
+    ["a path that climbs", [file("a/../../b")]],
+    ["a file where a file is", [file("a"), file("a")]],
+    ["a file below a file", [file("a"), file("a/b")]],
+    ["a file where a directory is", [file("a/b"), file("a")]],
+    ["a directory where a file is", [file("a"), frame("D", u32(1), Buffer.from("a"))]],
+    ["too many arguments", [program, ...Array.from({ length: 300 }, () => frame("A", Buffer.from("x")))]],
+    [
+      "too many inputs",
+      [...Array.from({ length: 60 * 11 }, (_, i) => frame("D", u32(i), Buffer.from("same")))],
+    ],
+  ])("%s", async (_name, frames) => {
+    expect(await answer(...frames)).toEqual(["h", "e1"]);
+  });
+});
+
+describe("inputs that do not fit", () => {
+  it.each<[string, Buffer[]]>([
+    ["one that is too large", [file("f", 20_000_000)]],
+    ["several that are", [file("f", 9_000_000), ...blocks(9), file("g", 9_000_000), ...blocks(9)]],
+    ["too many", Array.from({ length: 80 }, (_, i) => file(`f${i}`))],
+  ])("are refused with a code of their own: %s", async (_name, frames) => {
+    expect(await answer(...frames)).toEqual(["h", "e3"]);
+  });
+
+  it("reach the caller as such, even while it is still sending", async () => {
+    const run = await JailRun.open(jaild.socket, new AbortController().signal);
+    run.describe(["/bin/true"], [], LIMITS);
+    const send = run.file(
+      { index: 0, path: "f", size: 50_000_000, readOnly: false },
+      Buffer.alloc(50_000_000),
+    );
+    await expect(send).rejects.toMatchObject({ kind: "inputs_do_not_fit", started: false });
+    run.close();
+  });
+});
+
+function blocks(count: number): Buffer[] {
+  return Array.from({ length: count }, () => frame("B", Buffer.alloc(1_000_000)));
+}
+
+describe("after the run", () => {
+  it("anything but a fetch ends the connection", async () => {
+    expect(await answer(program, limits(), frame("R"), frame("A", Buffer.from("/x")))).toEqual([
+      "h",
+      "s",
+      "x",
+      "z",
+      "e1",
+    ]);
+  });
+
+  it("fetches may be sent ahead", async () => {
+    const script = ["/bin/bash", "-c", "echo a > a; echo b > b"].map((item) => frame("A", Buffer.from(item)));
+    const fetches = [1, 0, 7].map((number) => frame("G", u32(number)));
+    const frames = await answer(...script, limits(), frame("R"), ...fetches, frame("?"));
+    expect(frames.join("")).toBe("hsxffzgbgbne1");
+  });
+});
+
+describe("staging", () => {
+  it("takes a file from a stream and keeps the sender to its word", async () => {
+    const run = await stage(jaild, { argv: ["/usr/bin/wc", "-c", "f"] });
+    const body = async function* () {
+      for (let i = 0; i < 30; i++) yield Buffer.alloc(100_000, i);
+    };
+    await run.file({ index: 0, path: "f", size: 3_000_000, readOnly: false }, body());
+    await run.start();
+    expect((await run.outcome()).stdout.toString()).toBe("3000000 f\n");
+    run.close();
+    const short = await stage(jaild, { argv: ["/bin/true"] });
+    await expect(
+      short.file({ index: 0, path: "f", size: 5, readOnly: false }, Buffer.from("1234")),
+    ).rejects.toThrow(RangeError);
+    short.close();
+  });
+
+  it("refuses a frame that is too long before it is sent", async () => {
+    const run = await JailRun.open(jaild.socket, new AbortController().signal);
+    expect(() => run.describe(["x".repeat(2 << 20)], [], LIMITS)).toThrow(ProtocolError);
+    run.close();
+  });
+
+  it("does not hold the next run back", async () => {
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+  });
+});
