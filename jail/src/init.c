@@ -257,7 +257,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(CLOSE, arrange_descriptors(plan));
 	if (step_fails(STEP_SECCOMP) || seccomp_load(plan->config->policy) < 0)
 		report_failure(FD_CONTROL, STEP_SECCOMP);
-	program = fork();
+	program = step_fails(STEP_FORK) ? -1 : fork();
 	if (program < 0)
 		report_failure(FD_CONTROL, STEP_FORK);
 	if (program == 0)
