@@ -11,6 +11,7 @@
 #include "slot.h"
 #include "step.h"
 #include "template.h"
+#include "title.h"
 #include "util.h"
 
 #include <errno.h>
@@ -35,6 +36,7 @@ int main(int argc, char **argv)
 	struct jail_config config = {.options = &options, .policy = &policy};
 	int listener;
 
+	title_remember(argc, argv);
 	options = options_parse(argc, argv);
 	if (geteuid() != 0) {
 		errno = EPERM;
