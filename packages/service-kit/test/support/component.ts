@@ -1,0 +1,41 @@
+/** A component as a process of one's own for a test, on any free loopback port. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+
+export interface RunningComponent {
+  url: string;
+  pid: number;
+  kill: (signal?: NodeJS.Signals) => Promise<void>;
+}
+
+/** Starts `main` with exactly the given environment and waits until it says that it is running. */
+export async function startComponent(main: string, env: Record<string, string>): Promise<RunningComponent> {
+  const child = spawn(process.execPath, [main], {
+    env: { PATH: process.env.PATH ?? "", ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const url = await listening(child);
+  return {
+    url,
+    pid: child.pid ?? 0,
+    kill: async (signal = "SIGKILL") => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill(signal);
+      await once(child, "exit");
+    },
+  };
+}
+
+async function listening(child: ChildProcess): Promise<string> {
+  if (child.stdout === null) throw new Error("the component has no log");
+  let url: string | undefined;
+  for await (const line of createInterface({ input: child.stdout })) {
+    const text = (JSON.parse(line) as { msg: string }).msg;
+    url ??= /Server listening at (http:\S+)/.exec(text)?.[1];
+    if (text === "running") break;
+  }
+  child.stdout.resume();
+  if (url === undefined) throw new Error("the component did not start");
+  return url;
+}
