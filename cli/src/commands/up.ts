@@ -1,6 +1,6 @@
 /** `./svc up`: installs what is missing, starts everything, waits for a canary run, runs the example. */
 import { spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { defineCommand } from "../command.ts";
 import { helloCommand, runExample } from "../example.ts";
@@ -10,6 +10,7 @@ import { Problem } from "../problem.ts";
 import { waitReady } from "../readiness.ts";
 import { stopBackground } from "../supervisor/background.ts";
 import { runInForeground } from "../supervisor/foreground.ts";
+import { demandFreePorts, makeFolders } from "../supervisor/ground.ts";
 import { fileSize, logPath, readFrom } from "../supervisor/logs.ts";
 import { readState, type State } from "../supervisor/state.ts";
 import { sleep } from "../system/process.ts";
@@ -65,31 +66,36 @@ async function sayRunning(state: State, instance: Instance): Promise<number> {
 
 /** The supervisor as a process of its own. When it does not get ready, it is ended again. */
 async function startInBackground(instance: Instance, note: Note): Promise<void> {
-  mkdirSync(instance.logsDir, { recursive: true, mode: 0o700 });
+  makeFolders(instance);
+  await demandFreePorts(instance, process.env);
   const logFile = logPath(instance.logsDir, "supervisor");
   const log = openSync(logFile, "a", 0o600);
   const offset = fileSize(logFile);
-  const args = [
-    join(ROOT, "cli/src/main.ts"),
-    "supervise",
-    ...process.argv.slice(3).filter((word) => !FOREGROUND_ONLY.has(word)),
-  ];
+  const options = process.argv.slice(3).filter((word) => !FOREGROUND_ONLY.has(word));
+  const args = [join(ROOT, "cli/src/main.ts"), "supervise", ...options];
   const child = spawn(process.execPath, args, { cwd: "/", detached: true, stdio: ["ignore", log, log] });
   closeSync(log);
-  const exited = new Promise<string>((resolve) => child.once("exit", (code) => resolve(`exit code ${code}`)));
   child.unref();
-  const started = (async () => {
-    while (readState(instance.runDir) === undefined) await sleep(10);
-    await waitReady(instance, { note });
-  })();
-  const failed = exited.then((how) => {
-    throw new Problem(`the supervisor ended (${how})`, readFrom(logFile, offset).trim());
+  const ended = new AbortController();
+  const failed = new Promise<never>((_, reject) => {
+    child.once("exit", (code) => {
+      ended.abort();
+      reject(new Problem(`the supervisor ended (exit code ${code})`, readFrom(logFile, offset).trim()));
+    });
   });
+  const started = (async () => {
+    while (!ended.signal.aborted && readState(instance.runDir) === undefined) await sleep(10);
+    await waitReady(instance, { note, signal: ended.signal });
+  })();
   try {
-    await Promise.race([started, failed]);
+    await Promise.race([failed, started]);
   } catch (error) {
+    ended.abort();
+    started.catch(() => undefined);
     await stopBackground(instance);
     throw error;
+  } finally {
+    child.removeAllListeners("exit");
   }
 }
 

@@ -3,18 +3,18 @@
  * died, and ends everything in order. Exactly one per data folder (lock.ts). When this process is killed, the kernel ends
  * the components too; what they left is removed at the next start.
  */
-import { appendFileSync, chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { appendFileSync, readdirSync, rmSync } from "node:fs";
 import type { Server } from "node:net";
 import { join } from "node:path";
 import { type Component, type ComponentName, componentsOf, runnerUidFor, STOP_ORDER } from "../components.ts";
-import { type Instance, PORTS, SERVICES } from "../instance.ts";
+import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { loadSecrets } from "../secrets.ts";
 import { removeCgroups } from "../system/cgroups.ts";
-import { listenerOf, portIsFree } from "../system/ports.ts";
 import { identify, sleep } from "../system/process.ts";
 import { isRoot } from "../system/root.ts";
 import { Child } from "./child.ts";
+import { demandFreePorts, makeFolders } from "./ground.ts";
 import { takeLock } from "./lock.ts";
 import { logPath, rotateLog } from "./logs.ts";
 import { removeState, type State, writeState } from "./state.ts";
@@ -152,34 +152,6 @@ export class Supervisor {
   #log(level: number, msg: string): void {
     const line = JSON.stringify({ level, time: new Date().toISOString(), name: "supervisor", msg });
     appendFileSync(logPath(this.#instance.logsDir, "supervisor"), `${line}\n`, { mode: 0o600 });
-  }
-}
-
-/** The runner's user passes through the data folder to the sockets; everything else in it is closed to others. */
-function makeFolders(instance: Instance): void {
-  const { dataDir, runDir, logsDir } = instance;
-  if (mkdirSync(dataDir, { recursive: true }) !== undefined) chmodSync(dataDir, 0o711);
-  for (const [folder, mode] of [
-    [runDir, 0o711],
-    [logsDir, 0o700],
-    [join(dataDir, "redis"), 0o700],
-    [join(dataDir, "objects"), 0o700],
-  ] as const) {
-    mkdirSync(folder, { recursive: true });
-    chmodSync(folder, mode);
-  }
-}
-
-async function demandFreePorts(instance: Instance, caller: NodeJS.ProcessEnv): Promise<void> {
-  for (const service of SERVICES) {
-    const port = instance.ports[service];
-    const host = (service === "api" && caller.SERVICE_HOST) || "127.0.0.1";
-    if (await portIsFree(host, port)) continue;
-    const owner = listenerOf(port);
-    throw new Problem(
-      `port ${port} of the ${service} is taken${owner === undefined ? "" : ` by ${owner}`}`,
-      `Free it, or choose others: --port-offset N, or ${PORTS[service][0]}=PORT.`,
-    );
   }
 }
 

@@ -2,6 +2,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { Instance } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
+import { identify } from "@svc/cli/system/process";
 
 const NAMESPACES = ["net", "mnt", "pid", "user", "ipc", "uts", "cgroup"] as const;
 const UIDS_PER_COPY = 1024;
@@ -67,8 +68,9 @@ function ownProcesses(instance: Instance): { pid: string; reason: string }[] {
   return found;
 }
 
+/** Live processes; one that has ended and waits for init to fetch its status holds nothing. */
 function pids(): string[] {
-  return readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && identify(Number(name)) !== undefined);
 }
 
 function mountTable(): string {
