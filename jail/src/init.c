@@ -8,6 +8,7 @@
 #include "step.h"
 #include "sys.h"
 #include "template.h"
+#include "title.h"
 #include "util.h"
 
 #include <errno.h>
@@ -60,8 +61,10 @@ static int set_base_limits(void)
 		int resource;
 		struct rlimit limit;
 	} base[] = {
+		/* One byte: with 0 the kernel would still start a crash handler that core_pattern names. */
+		{RLIMIT_CORE, {1, 1}},
 		{RLIMIT_AS, {RLIM_INFINITY, RLIM_INFINITY}}, {RLIMIT_CPU, {RLIM_INFINITY, RLIM_INFINITY}},
-		{RLIMIT_CORE, {0, 0}}, {RLIMIT_DATA, {RLIM_INFINITY, RLIM_INFINITY}},
+		{RLIMIT_DATA, {RLIM_INFINITY, RLIM_INFINITY}},
 		{RLIMIT_FSIZE, {RLIM_INFINITY, RLIM_INFINITY}}, {RLIMIT_LOCKS, {RLIM_INFINITY, RLIM_INFINITY}},
 		{RLIMIT_MEMLOCK, {65536, 65536}}, {RLIMIT_MSGQUEUE, {0, 0}}, {RLIMIT_NICE, {0, 0}},
 		{RLIMIT_NOFILE, {1048576, 1048576}}, {RLIMIT_NPROC, {65536, 65536}},
@@ -254,6 +257,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	MUST(VERIFY, verify());
 	umask(022);
+	title_set("init");
 	MUST(CLOSE, arrange_descriptors(plan));
 	if (step_fails(STEP_SECCOMP) || seccomp_load(plan->config->policy) < 0)
 		report_failure(FD_CONTROL, STEP_SECCOMP);

@@ -18,7 +18,8 @@
 #define POLICY_ALLOW (-1) /* every other action is the errno answered; 0 pretends success */
 #define POLICY_RULES_MAX 36
 
-enum rule_kind { RULE_END, RULE_EQUAL, RULE_ANY_BIT };
+/* RULE_NULL alone looks at both halves: a pointer is no number. */
+enum rule_kind { RULE_END, RULE_EQUAL, RULE_DIFFERS, RULE_ANY_BIT, RULE_NULL };
 
 struct policy_rule {
 	enum rule_kind kind;
@@ -37,6 +38,8 @@ struct policy_line {
 #define EQUAL(argument, value, action) {RULE_EQUAL, argument, 0xffffffffu, value, action}
 #define MASKED(argument, mask, value, action) {RULE_EQUAL, argument, mask, value, action}
 #define ANY_BIT(argument, mask, action) {RULE_ANY_BIT, argument, mask, 0, action}
+#define DIFFERS(argument, value, action) {RULE_DIFFERS, argument, 0xffffffffu, value, action}
+#define IS_NULL(argument, action) {RULE_NULL, argument, 0xffffffffu, 0, action}
 #define OK(argument, value) EQUAL(argument, value, POLICY_ALLOW)
 
 static const char *const policy_allowed[] = {
@@ -71,7 +74,7 @@ static const char *const policy_allowed[] = {
 	"setsid", "pidfd_open", "pidfd_send_signal", "sched_yield", "sched_getaffinity",
 	"sched_setaffinity", "sched_getscheduler", "sched_getparam", "sched_setparam",
 	"sched_get_priority_max", "sched_get_priority_min", "sched_rr_get_interval", "sched_getattr",
-	"getpriority", "setpriority", "ioprio_get", "getcpu", "getrlimit", "setrlimit", "getrusage",
+	"getpriority", "setpriority", "ioprio_get", "getcpu", "getrlimit", "getrusage",
 	"times", "uname", "sysinfo", "getrandom", "restart_syscall",
 	/* identity: one uid and no capability exist in the jail's user namespace */
 	"getuid", "geteuid", "getgid", "getegid", "getresuid", "getresgid", "getgroups", "setuid",
@@ -105,8 +108,14 @@ static const struct policy_line policy_checked[] = {
 	{"shmget", POLICY_ALLOW, {ANY_BIT(2, 04000 /* SHM_HUGETLB */, EPERM)}},
 	/* Merged pages tell one run about the memory of another. */
 	{"madvise", POLICY_ALLOW, {EQUAL(2, 12 /* MADV_MERGEABLE */, EINVAL)}},
-	/* Other processes of the uid include the jail's own pid 1. */
-	{"prlimit64", EPERM, {OK(0, 0)}},
+	/*
+	 * Other processes of the uid include the jail's own pid 1. The core limit stays at the one
+	 * byte that keeps the kernel from starting the host's crash handler, whatever is asked for.
+	 */
+	{"prlimit64", 0, {
+		DIFFERS(0, 0, EPERM), DIFFERS(1, 4 /* RLIMIT_CORE */, POLICY_ALLOW), IS_NULL(2, POLICY_ALLOW),
+	}},
+	{"setrlimit", POLICY_ALLOW, {EQUAL(0, 4 /* RLIMIT_CORE */, 0)}},
 	{"personality", EPERM, {OK(0, 0), OK(0, 0xffffffffu), OK(0, 0x40000 /* ADDR_NO_RANDOMIZE */)}},
 	{"sched_setscheduler", EPERM, {
 		MASKED(1, 0xbfffffffu, 0 /* SCHED_OTHER */, POLICY_ALLOW),

@@ -250,6 +250,9 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 	watch(&w);
 	if (!jail_end(jail))
 		return fail(&w, ERROR_INTERNAL, 0, "the run does not die");
+	/* Their memory is free at once; the workspace stays for the harvest. */
+	close(jail->tmp);
+	close(jail->shm);
 	if (w.client_gone)
 		return RUN_GONE;
 	if (w.failed_step != STEP_NONE)

@@ -87,12 +87,21 @@ static void emit_load(struct builder *b, size_t offset)
 static void emit_line(struct builder *b, const struct policy_line *line)
 {
 	for (const struct policy_rule *rule = line->rules; rule->kind != RULE_END; rule++) {
-		emit_load(b, offsetof(struct seccomp_data, args) + 8u * rule->argument);
-		if (rule->kind == RULE_ANY_BIT) {
-			emit(b, BPF_JMP | BPF_JSET | BPF_K, rule->mask, 0, 1);
-		} else {
-			if (rule->mask != 0xffffffffu)
-				emit(b, BPF_ALU | BPF_AND | BPF_K, rule->mask, 0, 0);
+		size_t low = offsetof(struct seccomp_data, args) + 8u * rule->argument;
+
+		emit_load(b, low);
+		if (rule->mask != 0xffffffffu)
+			emit(b, BPF_ALU | BPF_AND | BPF_K, rule->mask, 0, 0);
+		switch (rule->kind) {
+		case RULE_ANY_BIT:
+		case RULE_DIFFERS:
+			emit(b, BPF_JMP | BPF_JEQ | BPF_K, rule->value, 1, 0);
+			break;
+		case RULE_NULL:
+			emit(b, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3);
+			emit_load(b, low + 4);
+			__attribute__((fallthrough));
+		default:
 			emit(b, BPF_JMP | BPF_JEQ | BPF_K, rule->value, 0, 1);
 		}
 		emit_return(b, rule->action);

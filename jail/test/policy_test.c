@@ -62,7 +62,7 @@ static uint32_t ask(int number, unsigned argument, uint64_t value)
 	struct seccomp_data data = {.nr = number, .arch = ARCH};
 
 	for (int i = 0; i < 6; i++)
-		data.args[i] = (uint64_t)test_random() << 32;
+		data.args[i] = (uint64_t)(test_random() | 1) << 32;
 	data.args[argument] = value;
 	return simulate(&data);
 }
@@ -77,8 +77,12 @@ static int expected_action(const struct policy_line *line, unsigned argument, ui
 {
 	for (const struct policy_rule *rule = line->rules; rule->kind != RULE_END; rule++) {
 		uint32_t seen = (rule->argument == argument ? value : 0) & rule->mask;
+		bool equal = seen == rule->value;
 
-		if (rule->kind == RULE_ANY_BIT ? seen != 0 : seen == rule->value)
+		/* The other arguments carry garbage in their high halves, so none of them is NULL. */
+		if (rule->kind == RULE_NULL)
+			equal = false;
+		if (rule->kind == RULE_DIFFERS || rule->kind == RULE_ANY_BIT ? !equal : equal)
 			return rule->action;
 	}
 	return line->otherwise;
@@ -97,10 +101,11 @@ static void follows_every_line(void)
 						   ~rule->mask, 0xffffffffu, test_random()};
 
 			for (size_t v = 0; v < COUNT(values); v++) {
-				uint64_t garbage = (uint64_t)test_random() << 32;
+				uint64_t garbage = (uint64_t)(test_random() | 1) << 32;
 				uint32_t wanted = result_of(expected_action(line, rule->argument, values[v]));
 
-				CHECK(ask(number, rule->argument, values[v]) == wanted);
+				if (rule->kind != RULE_NULL)
+					CHECK(ask(number, rule->argument, values[v]) == wanted);
 				CHECK(ask(number, rule->argument, garbage | values[v]) == wanted);
 			}
 		}
@@ -165,6 +170,24 @@ static void knows_every_name(void)
 	CHECK(syscall_number("no_such_call") == -1);
 }
 
+static uint32_t ask_prlimit(uint64_t pid, uint64_t resource, uint64_t new_limit)
+{
+	const struct seccomp_data data = {
+		.nr = syscall_number("prlimit64"), .arch = ARCH, .args = {pid, resource, new_limit}};
+
+	return simulate(&data);
+}
+
+static void guards_the_core_limit(void)
+{
+	CHECK(ask_prlimit(0, 4, 0) == SECCOMP_RET_ALLOW);
+	CHECK(ask_prlimit(0, 4, 0x7fff00001000) == result_of(0));
+	CHECK(ask_prlimit(0, 4, UINT64_C(1) << 32) == result_of(0)); /* a pointer with an empty low half */
+	CHECK(ask_prlimit(0, UINT64_C(1) << 32 | 4, 1) == result_of(0));
+	CHECK(ask_prlimit(0, 7, 0x7fff00001000) == SECCOMP_RET_ALLOW);
+	CHECK(ask_prlimit(1, 7, 0) == result_of(EPERM) && ask_prlimit(1, 4, 0) == result_of(EPERM));
+}
+
 void test_policy(void)
 {
 	CHECK(seccomp_build(&program));
@@ -173,6 +196,7 @@ void test_policy(void)
 	answers_every_number();
 	kills_foreign_architectures();
 	knows_every_name();
+	guards_the_core_limit();
 	/* The lines that matter most, spelled out. */
 	CHECK(ask(syscall_number("socket"), 0, 1) == SECCOMP_RET_ALLOW);
 	CHECK(ask(syscall_number("socket"), 0, 2) == result_of(EPERM));
