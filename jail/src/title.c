@@ -20,6 +20,8 @@ void title_set(const char *title)
 	if (area_size > 0) {
 		memset(area, 0, area_size);
 		strncpy(area, title, area_size - 1);
+		/* A last byte that is not NUL: the kernel shows what is before the first NUL only. */
+		area[area_size - 1] = 1;
 	}
 	(void)prctl(PR_SET_NAME, title, 0, 0, 0);
 }
