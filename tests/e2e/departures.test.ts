@@ -1,0 +1,132 @@
+/** Clients that leave and requests that cannot start: nothing of them goes on, nothing of them starts later. */
+import { request } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ExecResponse } from "@svc/contracts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Api, type ExecInput } from "./support/api.ts";
+import { OPEN_LIMITS } from "./support/open-limits.ts";
+import { newMarker, processesWith, until } from "./support/processes.ts";
+import { type System, startSystem } from "./support/system.ts";
+
+const GONE_MS = 1000;
+/** Long enough for a program to appear on a busy machine. */
+const APPEAR_MS = 20_000;
+const QUEUE_WAIT_MS = 1500;
+let system: System;
+let api: Api;
+
+beforeAll(async () => {
+  const env = { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "1", JOB_QUEUE_WAIT_MS: String(QUEUE_WAIT_MS) };
+  system = await startSystem({ env });
+  api = new Api(system.url);
+});
+
+afterAll(async () => {
+  expect(await system.stop()).toEqual([]);
+});
+
+const holding = (marker: string, lang = "py"): ExecInput => ({
+  lang,
+  code:
+    lang === "py"
+      ? "import os, sys, time\\nos.fork()\\ntime.sleep(60)".replaceAll("\\n", "\n")
+      : `python3 -c 'import time; time.sleep(60)' "$1" & setsid python3 -c 'import time; time.sleep(60)' "$1"`,
+  args: [marker],
+});
+
+/** Executions that have begun on the runner so far, whatever became of them. */
+async function begun(): Promise<number> {
+  const response = await fetch(`http://127.0.0.1:${system.instance.ports.runner}/metrics`);
+  const text = await response.text();
+  const counts = [...text.matchAll(/^svc_sandbox_(?:executions_total|active_executions)\{[^}]*\} (\d+)$/gm)];
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+describe("a client that leaves", () => {
+  test.each(["py", "bash"])("ends its %s program within a second, children too", async (lang) => {
+    const marker = newMarker();
+    const client = new AbortController();
+    const call = api.exec(holding(marker, lang), { signal: client.signal });
+    call.catch(() => undefined);
+    await until(() => processesWith(marker).length >= 2, APPEAR_MS);
+    client.abort();
+    await until(
+      () => processesWith(marker).length === 0,
+      GONE_MS,
+      () => processesWith(marker),
+    );
+    await expect(call).rejects.toThrow();
+    expect((await api.exec({ lang, code: "" })).code).toBe(0);
+  });
+
+  test("by a reset of its connection ends its program too", async () => {
+    const marker = newMarker();
+    const socket = await openCall(holding(marker, "bash"));
+    await until(() => processesWith(marker).length >= 2, APPEAR_MS);
+    socket.resetAndDestroy();
+    await until(
+      () => processesWith(marker).length === 0,
+      GONE_MS,
+      () => processesWith(marker),
+    );
+  });
+
+  test("while its request waits takes the request along", async () => {
+    const marker = newMarker();
+    const first = new AbortController();
+    const running = api.exec(holding(marker), { signal: first.signal });
+    running.catch(() => undefined);
+    await until(() => processesWith(marker).length > 0, APPEAR_MS);
+    const before = await begun();
+    const second = new AbortController();
+    const waiting = api.exec({ lang: "py", code: "print(1)" }, { signal: second.signal });
+    waiting.catch(() => undefined);
+    await sleep(500);
+    second.abort();
+    await sleep(500);
+    first.abort();
+    await until(
+      () => processesWith(marker).length === 0,
+      GONE_MS,
+      () => processesWith(marker),
+    );
+    await sleep(1000);
+    expect(await begun()).toBe(before);
+    expect((await api.exec({ lang: "py", code: "print(2)" })).stdout).toBe("2\n");
+    expect(await begun()).toBe(before + 1);
+  });
+});
+
+describe("a request that cannot start", () => {
+  test("is refused with Retry-After and never runs; the running one is not disturbed", async () => {
+    const marker = newMarker();
+    const running = api.tryExec({
+      lang: "py",
+      code: "import time\ntime.sleep(4)\nprint('whole')",
+      args: [marker],
+    });
+    await until(() => processesWith(marker).length > 0, APPEAR_MS);
+    const before = await begun();
+    const refused = await Promise.all([1, 2, 3].map((n) => api.tryExec({ lang: "py", code: `print(${n})` })));
+    for (const { status, refusal, headers } of refused) {
+      expect([status, refusal.error]).toEqual([503, "queue_saturated"]);
+      expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    }
+    // Programs of other languages have a queue of their own.
+    expect((await api.exec({ lang: "bash", code: "echo other" })).stdout).toBe("other\n");
+    expect((await running).ok<ExecResponse>()).toMatchObject({ stdout: "whole\n", code: 0 });
+    await sleep(1000);
+    expect(await begun()).toBe(before + 1);
+    expect((await api.exec({ lang: "py", code: "print('next')" })).stdout).toBe("next\n");
+  });
+});
+
+/** Sends an execution over a socket of its own and answers the socket. */
+function openCall(input: ExecInput) {
+  const body = JSON.stringify(input);
+  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+  const call = request(`${api.url}/exec`, { method: "POST", headers, agent: false });
+  call.on("error", () => undefined);
+  call.end(body);
+  return new Promise<import("node:net").Socket>((resolve) => call.once("socket", resolve));
+}

@@ -1,0 +1,36 @@
+/** Processes of this machine, found by a word in their command line. For words that a test made up. */
+import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** A word that no other process of this machine has in its command line. */
+export const newMarker = () => `marker-${randomUUID()}`;
+
+/** Command lines of all processes that hold the word. */
+export function processesWith(marker: string): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+    .map(commandLine)
+    .filter((command) => command.includes(marker));
+}
+
+function commandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ");
+  } catch {
+    return "";
+  }
+}
+
+/** Waits until the condition holds; throws with the last value of `state` when it does not in time. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  withinMs: number,
+  state: () => unknown = () => "",
+): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`not so after ${withinMs} ms: ${JSON.stringify(state())}`);
+    await sleep(20);
+  }
+}
