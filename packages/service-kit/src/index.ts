@@ -9,6 +9,7 @@ export * from "./http/inner-client.ts";
 export * from "./http/internal-token.ts";
 export * from "./http/operations.ts";
 export * from "./http/server.ts";
+export type * from "./http/types.ts";
 export * from "./log.ts";
 export * from "./metrics.ts";
 export * from "./redis/client.ts";

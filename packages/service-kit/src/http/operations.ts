@@ -2,7 +2,7 @@
 import { ServiceError } from "@svc/contracts";
 import type { Registry } from "prom-client";
 import { equalSecrets } from "./internal-token.ts";
-import type { HttpServer } from "./server.ts";
+import type { HttpServer } from "./types.ts";
 
 export interface MetricsRouteOptions {
   registry: Registry;

@@ -1,6 +1,6 @@
 /** Remembers the registered routes, to tell a wrong method (405 with Allow) from an unknown route (404). */
 import type { RouteOptions } from "fastify";
-import type { HttpServer } from "./server.ts";
+import type { HttpServer } from "./types.ts";
 
 interface Entry {
   pattern: RegExp;

@@ -5,30 +5,14 @@
 import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { type ErrorCode, isErrorCode, ServiceError } from "@svc/contracts";
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type RawReplyDefaultExpression,
-  type RawRequestDefaultExpression,
-  type RawServerDefault,
-} from "fastify";
-import { type serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import { type serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics.ts";
 import { refuseBrokenRequest } from "./client-error.ts";
 import { sendError, toServiceError } from "./errors.ts";
 import { routeTable } from "./route-table.ts";
-
-export type HttpServer = FastifyInstance<
-  RawServerDefault,
-  RawRequestDefaultExpression,
-  RawReplyDefaultExpression,
-  FastifyBaseLogger,
-  ZodTypeProvider
->;
-export type { FastifyReply, FastifyRequest } from "fastify";
+import type { HttpServer } from "./types.ts";
 
 /** Life of the component as its routes see it. */
 export interface Lifecycle {

@@ -1,9 +1,9 @@
 /** What a request's path and query speak of. Ids are checked before; the query is the caller's. */
 import { namespaceOf } from "@svc/contracts";
 import type { FastifyRequest } from "@svc/service-kit";
+import type { FileRoutesDeps } from "./deps.ts";
 import type { FileAddress } from "./file-storage.ts";
 import { type OwnerFields, ownerOf } from "./owner.ts";
-import type { FileRoutesDeps } from "./routes.ts";
 
 export function namespaceFor(deps: FileRoutesDeps, request: FastifyRequest): string {
   return namespaceOf(deps.principalOf(request), ownerOf(request.query as OwnerFields));

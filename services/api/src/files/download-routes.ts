@@ -3,10 +3,10 @@ import { errorBodySchema, fileOwnerQuerySchema, fileParamsSchema } from "@svc/co
 import type { FastifyReply, FastifyRequest, HttpServer } from "@svc/service-kit";
 import { z } from "zod";
 import { addressOf, namespaceFor } from "./addressed.ts";
+import type { FileRoutesDeps } from "./deps.ts";
 import { serveFile } from "./download.ts";
 import type { FileStorage } from "./file-storage.ts";
 import { countDownload, type TransferMetrics } from "./metrics.ts";
-import type { FileRoutesDeps } from "./routes.ts";
 
 const errors = { "4xx": errorBodySchema, "5xx": errorBodySchema };
 const fileBytes = {

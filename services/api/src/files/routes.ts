@@ -3,24 +3,15 @@
  * else looks like a file that does not exist, with one answer after one time for all causes.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { isId, type Principal, ServiceError } from "@svc/contracts";
-import type { Config, FastifyRequest, HttpServer, InnerClient, Log, Redis, Registry } from "@svc/service-kit";
+import { isId, ServiceError } from "@svc/contracts";
+import type { FastifyRequest, HttpServer } from "@svc/service-kit";
+import type { FileRoutesDeps } from "./deps.ts";
 import { downloadRoutes } from "./download-routes.ts";
 import { FileStorage } from "./file-storage.ts";
 import { createRecordLookup, type RecordLookup } from "./lookup.ts";
 import { transferMetrics } from "./metrics.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { uploadRoutes } from "./upload-routes.ts";
-
-export interface FileRoutesDeps {
-  config: Config;
-  log: Log;
-  /** Client of the file server; `unreachable` must be `storage_unavailable`. */
-  fileServer: InnerClient;
-  redis: Redis;
-  principalOf: (request: FastifyRequest) => Principal;
-  registry: Registry;
-}
 
 /** Longer than any way to a 404 takes, so that its duration tells nothing about the cause. */
 const NOT_FOUND_MS = 10;

@@ -12,8 +12,8 @@ import {
 import type { HttpServer } from "@svc/service-kit";
 import type { z } from "zod";
 import { addressOf, namespaceFor } from "./addressed.ts";
+import type { FileRoutesDeps } from "./deps.ts";
 import type { FileStorage } from "./file-storage.ts";
-import type { FileRoutesDeps } from "./routes.ts";
 
 const errors = { "4xx": errorBodySchema, "5xx": errorBodySchema };
 

@@ -7,9 +7,9 @@ import {
 } from "@svc/contracts";
 import type { FastifyReply, FastifyRequest, HttpServer } from "@svc/service-kit";
 import { z } from "zod";
+import type { FileRoutesDeps } from "./deps.ts";
 import type { FileStorage } from "./file-storage.ts";
 import { outcomeOf, type TransferMetrics } from "./metrics.ts";
-import type { FileRoutesDeps } from "./routes.ts";
 import { receiveUpload } from "./upload.ts";
 import { batchAnswer, type UploadOutcome } from "./upload-answer.ts";
 

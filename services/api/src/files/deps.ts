@@ -1,0 +1,13 @@
+/** What the file routes are given. */
+import type { Principal } from "@svc/contracts";
+import type { Config, FastifyRequest, InnerClient, Log, Redis, Registry } from "@svc/service-kit";
+
+export interface FileRoutesDeps {
+  config: Config;
+  log: Log;
+  /** Client of the file server; `unreachable` must be `storage_unavailable`. */
+  fileServer: InnerClient;
+  redis: Redis;
+  principalOf: (request: FastifyRequest) => Principal;
+  registry: Registry;
+}
