@@ -1,0 +1,121 @@
+/** A few hundred executions of all kinds leave nothing: the system holds afterwards what it held before. */
+import type { FileRef } from "@svc/contracts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Api, output } from "./support/api.ts";
+import { type Holdings, holdingsOf } from "./support/holdings.ts";
+import { OPEN_LIMITS } from "./support/open-limits.ts";
+import { until } from "./support/processes.ts";
+import { type System, startSystem } from "./support/system.ts";
+
+const EXECUTIONS = 200;
+const CONCURRENCY = 8;
+/** Connections that are kept open for a next request close by themselves; the rest goes at once. */
+const SETTLE_MS = 15_000;
+/** A pool of connections may be fuller than before by a few, but not by one for each request. */
+const POOLED = 2 * CONCURRENCY;
+let system: System;
+let api: Api;
+
+beforeAll(async () => {
+  system = await startSystem({ env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "8" } });
+  api = new Api(system.url);
+});
+
+afterAll(async () => {
+  expect(await system.stop()).toEqual([]);
+});
+
+const KINDS: ((input: FileRef, at: number) => Promise<void>)[] = [
+  async (_input, at) => {
+    const answer = await api.exec({ lang: "py", code: `print(${at} * 2)` });
+    expect(answer).toMatchObject({ stdout: `${at * 2}\n`, code: 0, status: null });
+  },
+  async (input, at) => {
+    const code = `cat input.txt; echo ${at} > made.txt; mkdir -p a/b; ln -s / link`;
+    const answer = await api.exec({ lang: "bash", code, files: [input] });
+    expect(answer.stdout).toBe("input");
+    expect((await api.bytes(output(answer, "made.txt"))).toString()).toBe(`${at}\n`);
+  },
+  async () => {
+    const code = "(setsid sleep 100 &) ; sleep 100 & sleep 100";
+    expect(await api.exec({ lang: "bash", code, run_timeout: 300 })).toMatchObject({ status: "TO" });
+  },
+  async () => {
+    expect(await api.exec({ lang: "py", code: "import os; os.abort()" })).toMatchObject({
+      signal: "SIGABRT",
+    });
+  },
+  async () => {
+    expect(await api.exec({ lang: "js", code: "console.log(1); process.exit(3)" })).toMatchObject({
+      code: 3,
+    });
+  },
+  async () => {
+    const client = new AbortController();
+    const call = api.exec({ lang: "bash", code: "sleep 100" }, { signal: client.signal });
+    setTimeout(() => client.abort(), 100);
+    await expect(call).rejects.toThrow();
+  },
+  async () => {
+    expect((await api.tryExec({ lang: "bash", code: "true", files: [{ name: "x" }] })).status).toBe(400);
+  },
+  async () => {
+    const code = "import sys\nsys.stdout.write('x' * 10000000)";
+    expect(await api.exec({ lang: "py", code })).toMatchObject({ status: "OL" });
+  },
+];
+
+async function load(input: FileRef, executions: number): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    while (next < executions) {
+      const at = next++;
+      await KINDS[at % KINDS.length]?.(input, at);
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, lane));
+}
+
+test("after 200 executions everything is as it was after the first few", async () => {
+  const input = await api.stage("input.txt", "input");
+  await load(input, 4 * CONCURRENCY);
+  const before = await settled();
+  await load(input, EXECUTIONS);
+  let after = before;
+  const difference = () => differences(before, after);
+  await until(
+    () => {
+      after = holdingsOf(system);
+      return difference().length === 0;
+    },
+    SETTLE_MS,
+    difference,
+  );
+});
+
+/** Holdings that were the same twice, a moment apart. */
+async function settled(): Promise<Holdings> {
+  let last = "";
+  let current = holdingsOf(system);
+  await until(() => {
+    const previous = last;
+    current = holdingsOf(system);
+    last = JSON.stringify({ ...current, descriptors: 0 });
+    return last === previous;
+  }, SETTLE_MS);
+  return current;
+}
+
+function differences(before: Holdings, after: Holdings): unknown[] {
+  const found: unknown[] = [];
+  const fixed = ["processes", "mounts", "cgroups", "namespaces", "files"] as const;
+  for (const name of fixed) {
+    const [was, is] = [JSON.stringify(before[name]), JSON.stringify(after[name])];
+    if (was !== is) found.push({ name, was, is });
+  }
+  for (const [name, is] of Object.entries(after.descriptors)) {
+    const was = before.descriptors[name] ?? 0;
+    if (is > was + POOLED) found.push({ descriptors: name, was, is });
+  }
+  return found;
+}

@@ -1,0 +1,114 @@
+/**
+ * What a running copy of the system holds on the machine, as numbers: processes, mounts, cgroups, namespaces, open
+ * descriptors, temporary files. For comparison before and after a load: equal numbers mean that nothing was left.
+ */
+import { type Dirent, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findCgroups } from "@svc/cli/system/cgroups";
+import { holdNamespaces } from "./leftovers.ts";
+import type { System } from "./system.ts";
+
+export interface Holdings {
+  /** Processes by the name of their program. */
+  processes: Record<string, number>;
+  /** Open descriptors of each component. */
+  descriptors: Record<string, number>;
+  mounts: number;
+  cgroups: number;
+  namespaces: number;
+  /** Files that are no stored objects, below the data folder and the temporary folder. */
+  files: string[];
+}
+
+const NO_NAMESPACES = { mounts: "", namespaces: new Set<string>() };
+/** Stored objects are meant to stay; logs and the append-only files of Redis grow and rotate. */
+const KEPT = new Set(["sessions", "logs", "redis"]);
+
+export function holdingsOf(system: System): Holdings {
+  const { instance } = system;
+  const namespaces = holdNamespaces(instance, NO_NAMESPACES);
+  namespaces.release();
+  return {
+    processes: countBy(treeOf(system.supervisorPid).map(programOf)),
+    descriptors: Object.fromEntries(
+      system.state().components.map(({ name, process }) => [name, process ? descriptorsOf(process.pid) : 0]),
+    ),
+    mounts: readFileSync("/proc/self/mountinfo", "utf8").split("\n").length,
+    cgroups: findCgroups(instance.cgroup).reduce((sum, folder) => sum + foldersIn(folder), 0),
+    namespaces: namespaces.names.size,
+    files: [...filesIn(instance.dataDir, KEPT), ...ownTemporaryFiles()].sort(),
+  };
+}
+
+/** The process and all that descend from it. */
+function treeOf(root: number): string[] {
+  const children = new Map<string, string[]>();
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    const parent = /^\d+ \(.*\) \S (\d+)/s.exec(read(`/proc/${pid}/stat`))?.[1] ?? "";
+    children.set(parent, [...(children.get(parent) ?? []), pid]);
+  }
+  const tree = [String(root)];
+  for (let at = 0; at < tree.length; at++) tree.push(...(children.get(tree[at] as string) ?? []));
+  return tree;
+}
+
+function programOf(pid: string): string {
+  const words = read(`/proc/${pid}/cmdline`).split("\0");
+  return words.find((word) => word.includes("/services/")) ?? words[0] ?? "";
+}
+
+function countBy(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
+
+function descriptorsOf(pid: number): number {
+  let count = 0;
+  for (const fd of entriesOf(`/proc/${pid}/fd`)) {
+    try {
+      readlinkSync(`/proc/${pid}/fd/${fd.name}`);
+      count++;
+    } catch {
+      // It was closed meanwhile.
+    }
+  }
+  return count;
+}
+
+function foldersIn(folder: string): number {
+  const folders = entriesOf(folder).filter((entry) => entry.isDirectory());
+  return 1 + folders.reduce((sum, { name }) => sum + foldersIn(join(folder, name)), 0);
+}
+
+function filesIn(folder: string, except: ReadonlySet<string>): string[] {
+  return entriesOf(folder).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (!entry.isDirectory()) return [path];
+    return except.has(entry.name) ? [] : filesIn(path, except);
+  });
+}
+
+/** Entries of the temporary folder that bear one of our names. */
+function ownTemporaryFiles(): string[] {
+  return entriesOf(tmpdir())
+    .map(({ name }) => name)
+    .filter((name) => /svc|jail|sandbox|upload/i.test(name) && !/^svc-copy-/.test(name));
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return "";
+  }
+}
