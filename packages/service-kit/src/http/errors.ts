@@ -3,6 +3,7 @@ import { errorBody, type Problem, ServiceError } from "@svc/contracts";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import type { z } from "zod";
+import { discardBody } from "./discard.ts";
 
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
@@ -82,7 +83,10 @@ export async function sendError(
   }
   reply.header("x-request-id", request.id);
   for (const [name, value] of Object.entries(error.headers ?? {})) reply.header(name, value);
-  if (!request.raw.complete) reply.header("connection", "close");
+  if (!request.raw.complete) {
+    await discardBody(request.raw);
+    reply.header("connection", "close");
+  }
   await reply
     .code(error.status)
     .header("content-type", "application/json; charset=utf-8")
