@@ -170,26 +170,32 @@ int cgroup_begin(struct cgroup *c, uint64_t memory_max, uint64_t pids_max)
 	return cgroup_oom_kills(c, &c->oom_base);
 }
 
-int cgroup_read(const struct cgroup *c, struct cgroup_usage *usage)
+int cgroup_usage(const struct cgroup *c, struct cgroup_usage *usage)
 {
 	char text[8192];
-	bool v2 = cgroup_tree.version == 2;
-	uint64_t file, peak = 0;
+	uint64_t file;
 
-	*usage = (struct cgroup_usage){0};
-	if (!c->enabled)
-		return 0;
 	if (cgroup_memory(c, &usage->memory) < 0 || read_fd_text(c->stat, text, sizeof(text)) <= 0)
 		return -1;
-	file = keyed_number(text, v2 ? "file" : "cache");
+	file = keyed_number(text, cgroup_tree.version == 2 ? "file" : "cache");
 	usage->shared = keyed_number(text, "shmem");
 	usage->page_cache = file > usage->shared ? file - usage->shared : 0;
-	if (c->peak < 0 || read_number(c->peak, &peak) < 0 || peak < usage->memory)
-		peak = usage->memory;
-	usage->memory_peak = peak > c->usage_base ? peak - c->usage_base : 0;
-	if (cgroup_cpu_us(c, &usage->cpu_us) < 0)
+	return 0;
+}
+
+int cgroup_totals(const struct cgroup *c, struct cgroup_totals *totals)
+{
+	uint64_t memory, peak;
+
+	*totals = (struct cgroup_totals){0};
+	if (!c->enabled)
+		return 0;
+	if (cgroup_memory(c, &memory) < 0 || cgroup_cpu_us(c, &totals->cpu_us) < 0)
 		return -1;
-	return cgroup_oom_kills(c, &usage->oom_kills);
+	if (c->peak < 0 || read_number(c->peak, &peak) < 0 || peak < memory)
+		peak = memory;
+	totals->memory_peak = peak > c->usage_base ? peak - c->usage_base : 0;
+	return cgroup_oom_kills(c, &totals->oom_kills);
 }
 
 void cgroup_kill(const struct cgroup *c)

@@ -26,13 +26,16 @@ struct cgroup {
 	uint64_t usage_base, cpu_base, oom_base;
 };
 
+/* What is charged to the run now, and which part of it is what. */
 struct cgroup_usage {
-	uint64_t memory;       /* everything charged to the run now */
-	uint64_t memory_peak;  /* largest value since cgroup_begin */
-	uint64_t page_cache;   /* part of memory: clean pages of image files */
-	uint64_t shared;       /* part of memory: tmpfs, memfd, shared anonymous pages */
-	uint64_t cpu_us;       /* since cgroup_begin */
-	uint64_t oom_kills;    /* since cgroup_begin */
+	uint64_t memory;     /* everything */
+	uint64_t page_cache; /* clean pages of image files */
+	uint64_t shared;     /* tmpfs, memfd, shared anonymous pages */
+};
+
+/* Since cgroup_begin. */
+struct cgroup_totals {
+	uint64_t memory_peak, cpu_us, oom_kills;
 };
 
 /* Master. Finds the hierarchies, removes what an earlier life left, makes all groups; fatal on failure. */
@@ -54,7 +57,8 @@ int cgroup_begin(struct cgroup *cgroup, uint64_t memory_max, uint64_t pids_max);
 int cgroup_memory(const struct cgroup *cgroup, uint64_t *bytes);
 int cgroup_cpu_us(const struct cgroup *cgroup, uint64_t *us);
 int cgroup_oom_kills(const struct cgroup *cgroup, uint64_t *count);
-int cgroup_read(const struct cgroup *cgroup, struct cgroup_usage *usage);
+int cgroup_usage(const struct cgroup *cgroup, struct cgroup_usage *usage);
+int cgroup_totals(const struct cgroup *cgroup, struct cgroup_totals *totals);
 void cgroup_kill(const struct cgroup *cgroup);
 bool cgroup_is_empty(const struct cgroup *cgroup);
 

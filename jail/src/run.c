@@ -83,7 +83,7 @@ static void tick(struct watch *w)
 	}
 	if (cgroup_memory(cgroup, &now) < 0 ||
 	    (now > limits->memory_bytes &&
-	     (cgroup_read(cgroup, &usage) < 0 ||
+	     (cgroup_usage(cgroup, &usage) < 0 ||
 	      memory_is_over(&usage, file_system_bytes(w->jail), limits->memory_bytes)))) {
 		kill_for(w, CAUSE_MEMORY);
 		return;
@@ -92,11 +92,11 @@ static void tick(struct watch *w)
 		kill_for(w, CAUSE_CPU);
 }
 
+/* The limit counts from here, so that a program never has less; the report counts from the word to go. */
 static void start_clock(struct watch *w)
 {
 	w->executing = true;
-	w->started = monotonic_us();
-	w->deadline = w->started + w->request->limits.wall_ms * 1000;
+	w->deadline = monotonic_us() + w->request->limits.wall_ms * 1000;
 	conn_send(w->conn, 's', NULL, 0, NULL, 0);
 	conn_flush(w->conn);
 }
@@ -213,17 +213,18 @@ static enum run_status fail(struct watch *w, enum error_code code, int error, co
 	return RUN_FAILED;
 }
 
-static void read_final_counters(struct watch *w)
+static bool read_final_counters(struct watch *w)
 {
-	struct cgroup_usage usage;
+	struct cgroup_totals totals;
 
-	if (cgroup_read(&w->jail->cgroup, &usage) < 0)
-		return;
-	w->result->cpu_us = usage.cpu_us;
-	w->result->memory_peak = usage.memory_peak;
-	w->result->oom_kills = usage.oom_kills;
-	if (usage.oom_kills > 0)
+	if (cgroup_totals(&w->jail->cgroup, &totals) < 0)
+		return false;
+	w->result->cpu_us = totals.cpu_us;
+	w->result->memory_peak = totals.memory_peak;
+	w->result->oom_kills = totals.oom_kills;
+	if (totals.oom_kills > 0)
 		w->result->cause = CAUSE_MEMORY;
+	return true;
 }
 
 enum run_status run_program(struct conn *conn, struct jail *jail, const struct request *request,
@@ -241,10 +242,11 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 	    /* init is one more process than the program was promised */
 	    cgroup_begin(&jail->cgroup,
 			 limits->memory_bytes + options->workspace_bytes + options->tmp_bytes + options->shm_bytes,
-			 limits->pids + 1) < 0 ||
-	    !send_go(jail, request))
+			 limits->pids + 1) < 0)
 		return fail(&w, ERROR_SETUP, errno, "cannot set the limits of the run");
 	w.started = monotonic_us();
+	if (!send_go(jail, request))
+		return fail(&w, ERROR_SETUP, errno, "the jail does not listen");
 	w.next_tick = w.started + TICK_US;
 	w.deadline = w.started + EXEC_US;
 	watch(&w);
@@ -258,7 +260,8 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 	if (w.failed_step != STEP_NONE)
 		return fail(&w, ERROR_SETUP, w.failed_error, step_text(w.failed_step));
 	result->wall_us = w.ended - w.started;
-	read_final_counters(&w);
+	if (!read_final_counters(&w))
+		return fail(&w, ERROR_INTERNAL, errno, "cannot read the counters of the run");
 	if (w.init_lost && result->oom_kills == 0)
 		return fail(&w, w.executing ? ERROR_INTERNAL : ERROR_SETUP, 0, "the jail's first process was lost");
 	capture_drain(&streams[0]);
