@@ -28,7 +28,7 @@ import {
   timed,
 } from "./measure.ts";
 import { numbersPage } from "./page.ts";
-import { type Result, readConditions, readResult } from "./result.ts";
+import { loadOfMachine, type Result, readConditions, readResult } from "./result.ts";
 import { LOAD_SCENARIOS, SCENARIOS, type Scenario } from "./scenarios.ts";
 import { round, summarize } from "./statistics.ts";
 import { asText, comparisonTable, tablesOf } from "./tables.ts";
@@ -98,6 +98,7 @@ function choose(names: readonly string[]): Choice {
 
 async function measure(choice: Choice, n: number, progress: Progress): Promise<Result> {
   const here = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, process.env);
+  const loadBefore = loadOfMachine();
   await install("run", here, progress);
   const folder = mkdtempSync(join(tmpdir(), "svc-bench-"));
   const copy = await progress.step("Starting a private copy", () => startPrivateCopy({ env: ENVIRONMENT }));
@@ -123,7 +124,7 @@ async function measure(choice: Choice, n: number, progress: Progress): Promise<R
       command: shown(["./svc", ...process.argv.slice(2)]),
       mode: "local (./svc up), a new jail and a cold interpreter for each run",
       n,
-      conditions: readConditions(here.packagesDir, systemName()),
+      conditions: readConditions(here.packagesDir, systemName(), loadBefore),
       ...latency,
       ...rest,
       idleMemoryMib,
@@ -153,16 +154,19 @@ async function latencies(
   onRound: (done: number, of: number) => void,
 ): Promise<Pick<Result, "bare" | "bareCpuMs" | "scenarios">> {
   const cpu = new Map<string, number[]>();
-  const bareCases = BARE.map(({ name, where, command, share }): Case => {
-    const times: number[] = [];
-    cpu.set(name, times);
-    const sample = async () => {
-      const { wallMs, cpuMs } = await spawners[where].run(command);
-      times.push(cpuMs);
-      return wallMs;
-    };
-    return { name: `bare ${name}`, n: Math.ceil(n * share), sample };
-  });
+  const needed = new Set(["true", "host-python", ...scenarios.map(({ bare }) => bare)]);
+  const bareCases = BARE.filter(({ name }) => needed.has(name)).map(
+    ({ name, where, command, share }): Case => {
+      const times: number[] = [];
+      cpu.set(name, times);
+      const sample = async () => {
+        const { wallMs, cpuMs } = await spawners[where].run(command);
+        times.push(cpuMs);
+        return wallMs;
+      };
+      return { name: `bare ${name}`, n: Math.ceil(n * share), sample };
+    },
+  );
   const serviceCases = scenarios.map((scenario): Case => {
     const files = prepared.get(scenario.name) ?? [];
     return {

@@ -8,7 +8,7 @@ export function numbersPage(result: Result, source: string): string {
   const facts = [
     `- Date: ${result.date}; commit ${conditions.commit}`,
     `- Command: \`${result.command}\` (n = ${result.n})`,
-    `- Machine: ${conditions.cpu}, ${conditions.cores} cores, ${conditions.memoryGib} GiB; the load generator shares it`,
+    `- Machine: ${conditions.cpu}, ${conditions.cores} cores, ${conditions.memoryGib} GiB; load average ${conditions.loadBefore} before the run; the load generator shares it`,
     `- System: ${conditions.system}, kernel ${conditions.kernel}, Node ${conditions.node}; ${runtimes.join(", ")}`,
     `- Mode: ${result.mode}`,
   ];

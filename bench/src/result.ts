@@ -1,7 +1,7 @@
 /** The result of a run: the numbers together with the conditions without which they mean nothing. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { cpus, release, totalmem } from "node:os";
+import { cpus, loadavg, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
 import type { CpuRow, LoadRow } from "./measure.ts";
@@ -16,6 +16,8 @@ export interface Conditions {
   node: string;
   runtimes: Record<string, string>;
   commit: string;
+  /** Load average of the last minute before the run: what else the machine was doing. */
+  loadBefore: number;
 }
 
 export interface Result {
@@ -36,7 +38,12 @@ export interface Result {
   idleMemoryMib: Record<string, number>;
 }
 
-export function readConditions(packagesDir: string, system: string): Conditions {
+/** Asked before anything is started. */
+export function loadOfMachine(): number {
+  return Number((loadavg()[0] ?? 0).toFixed(2));
+}
+
+export function readConditions(packagesDir: string, system: string, loadBefore: number): Conditions {
   const processors = cpus();
   const manifest = JSON.parse(readFileSync(join(packagesDir, "runtimes.json"), "utf8")) as {
     runtimes: { language: string; version: string }[];
@@ -52,6 +59,7 @@ export function readConditions(packagesDir: string, system: string): Conditions 
     commit:
       git(["rev-parse", "--short=12", "HEAD"]) +
       (git(["status", "--porcelain"]) === "" ? "" : " with changes"),
+    loadBefore,
   };
 }
 
