@@ -59,6 +59,16 @@ os.kill(0, signal.SIGSTOP)`;
   });
 });
 
+describe("the processor quota of the operator", () => {
+  it("slows a run down to its share", async () => {
+    const slow = await Jaild.start({ slots: 1, args: ["--cpu-percent", "30"] });
+    const { end } = await bash(slow, "while :; do :; done", { limits: { wallMs: 1000 } });
+    expect(end.cause).toBe("wall_limit");
+    expect(end.cpuUs).toBeLessThan(450_000);
+    await slow.stop();
+  });
+});
+
 describe("memory", () => {
   it.each([
     ["one large block", "x = bytearray(600 << 20)"],

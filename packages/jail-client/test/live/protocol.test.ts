@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { u32, u64 } from "../../src/frames.ts";
 import { FrameDecoder, frame, JailRun, ProtocolError } from "../../src/index.ts";
@@ -111,6 +112,31 @@ describe("after the run", () => {
     const fetches = [1, 0, 7].map((number) => frame("G", u32(number)));
     const frames = await answer(...script, limits(), frame("R"), ...fetches, frame("?"));
     expect(frames.join("")).toBe("hsxffzgbgbne1");
+  });
+});
+
+describe("random frames", () => {
+  it("never end anything but their own connection", async () => {
+    const tags = fc.constantFrom(..."AELDFBIRGX");
+    const payload = fc.oneof(
+      fc.uint8Array({ maxLength: 30 }),
+      fc.constantFrom(...values().map(u64)),
+      fc.constant(Buffer.from("/bin/true")),
+      fc.constant(Buffer.concat(values().map(u64))),
+      fc.constant(Buffer.concat([u32(0), Buffer.from([0]), u64(3), Buffer.from("f")])),
+    );
+    const streams = fc.array(fc.tuple(tags, payload), { maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(streams, fc.uint8Array({ maxLength: 12 }), async (frames, tail) => {
+        const bytes = frames.map(([tag, bytes]) => frame(tag, bytes));
+        // 0xff three times is no valid length, so every stream ends
+        const seen = await answer(...bytes, Buffer.from(tail), Buffer.alloc(64 << 10, 0xff));
+        expect(seen[0]).toBe("h");
+        expect(seen.at(-1)).toMatch(/^e[13]$/);
+      }),
+      { numRuns: 150 },
+    );
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
   });
 });
 

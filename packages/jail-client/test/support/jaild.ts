@@ -12,7 +12,7 @@ import { childrenOf, groupsNamed, until } from "./host.ts";
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 export const IMAGE = process.env.SVC_TEST_ROOTFS ?? join(root, ".pkgs/rootfs");
-export const BINARY = join(root, "jail/build/jaild");
+export const BINARY = process.env.SVC_TEST_JAILD ?? join(root, "jail/build/jaild");
 
 export interface JaildOptions {
   slots?: number;
