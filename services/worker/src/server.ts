@@ -32,7 +32,10 @@ export async function startWorker(context: Context): Promise<Running> {
   const metrics = workerMetrics(registry);
   const cancels = new Cancels();
   await cancels.listen(subscriber);
-  const queues = ALL_QUEUES.map((name) => new Queue(name, { connection: redis as never }));
+  // Lost connections are logged by the connection itself.
+  const queues = ALL_QUEUES.map((name) =>
+    new Queue(name, { connection: redis as never }).on("error", () => undefined),
+  );
   const canary = new Canary(config, redis, log, metrics, queues);
   const deps = { config, log, grants: new Grants(gateway, config, log), runner, cancels };
 
