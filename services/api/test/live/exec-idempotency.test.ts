@@ -1,0 +1,182 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ServiceError } from "@svc/contracts";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { never, startJobs, type TestJobs } from "../support/consumer.ts";
+
+const ME = { tenantId: "t", userId: "u" };
+const BODY = { code: "print(1)", lang: "py" };
+let made: TestJobs;
+let runs = 0;
+
+beforeAll(async () => {
+  made = await startJobs();
+});
+afterAll(() => made.stop());
+beforeEach(async () => {
+  runs = 0;
+  await made.redis.flushall();
+});
+
+const answering =
+  (answer: unknown, ms = 0) =>
+  async () => {
+    runs++;
+    await sleep(ms);
+    return answer;
+  };
+const once = (
+  run: () => Promise<unknown>,
+  { who = ME, key = "key", body = BODY as unknown, left = never() } = {},
+) => made.idempotency.once(who, key, body, left, run);
+
+describe("the same key and body", () => {
+  it("give the stored answer and run once", async () => {
+    expect(await once(answering({ a: 1 }))).toEqual({ answer: { a: 1 }, replayed: false });
+    expect(await once(answering({ a: 2 }))).toEqual({ answer: { a: 1 }, replayed: true });
+    expect(runs).toBe(1);
+  });
+
+  it("in twenty requests at once run once, and all have its answer", async () => {
+    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, at) => once(answering({ at }, 300))));
+    expect(runs).toBe(1);
+    expect(outcomes.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    expect(new Set(outcomes.map(({ answer }) => JSON.stringify(answer))).size).toBe(1);
+  });
+
+  it("may have their fields in another order", async () => {
+    await once(answering(1));
+    const body = { lang: "py", code: "print(1)" };
+    expect(await once(answering(2), { body })).toEqual({ answer: 1, replayed: true });
+  });
+
+  it("are kept for ten minutes", async () => {
+    await once(answering(1));
+    const [key = ""] = await made.redis.keys("svc:idempotency:*");
+    const ttl = await made.redis.pttl(key);
+    expect(ttl).toBeGreaterThan(590_000);
+    expect(ttl).toBeLessThanOrEqual(600_000);
+  });
+});
+
+describe("what makes another request", () => {
+  it("another key or another principal runs for itself", async () => {
+    await once(answering(1));
+    expect((await once(answering(2), { key: "other" })).answer).toBe(2);
+    expect((await once(answering(3), { who: { ...ME, userId: "v" } })).answer).toBe(3);
+    expect((await once(answering(4), { who: { ...ME, tenantId: "s" } })).answer).toBe(4);
+    expect(runs).toBe(4);
+  });
+
+  it("no key and principal can be put together to be another's", async () => {
+    await once(answering(1), { who: { tenantId: "t", userId: "u" }, key: "a b" });
+    await once(answering(2), { who: { tenantId: "t", userId: "u a" }, key: "b" });
+    await once(answering(3), { who: { tenantId: "t:user:u", userId: "a" }, key: "b" });
+    expect(runs).toBe(3);
+  });
+
+  it("another body under the same key is refused, while the first runs and after it", async () => {
+    const body = { ...BODY, code: "print(2)" };
+    const first = once(answering(1, 200));
+    await sleep(50);
+    await expect(once(answering(2), { body })).rejects.toMatchObject({
+      code: "idempotency_key_reused",
+      status: 422,
+    });
+    await first;
+    await expect(once(answering(2), { body })).rejects.toMatchObject({ code: "idempotency_key_reused" });
+    expect(runs).toBe(1);
+  });
+});
+
+describe("failures", () => {
+  const failing = async () => {
+    runs++;
+    await sleep(100);
+    throw new ServiceError("queue_saturated");
+  };
+
+  it("are not stored: the next request runs", async () => {
+    await expect(once(failing)).rejects.toMatchObject({ code: "queue_saturated" });
+    expect(await once(answering(2))).toEqual({ answer: 2, replayed: false });
+  });
+
+  it("let one of those who wait run in their turn", async () => {
+    const first = once(failing).catch((error: unknown) => error);
+    await sleep(20);
+    const others = await Promise.all([once(answering(2, 50)), once(answering(2, 50))]);
+    expect(await first).toMatchObject({ code: "queue_saturated" });
+    expect(runs).toBe(2);
+    expect(others.map(({ replayed }) => replayed).sort()).toEqual([false, true]);
+  });
+
+  it("of the store let nothing through", async () => {
+    const other = await startJobs();
+    await other.server.kill();
+    const refused = other.idempotency.once(ME, "key", BODY, never(), answering(1));
+    await expect(refused).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(runs).toBe(0);
+    await other.stop();
+  });
+
+  it("to store the answer do not take it away", async () => {
+    const other = await startJobs();
+    const run = async () => {
+      await other.server.kill();
+      return "done";
+    };
+    expect(await other.idempotency.once(ME, "key", BODY, never(), run)).toEqual({
+      answer: "done",
+      replayed: false,
+    });
+    await other.stop();
+  });
+});
+
+describe("who waits and who left", () => {
+  it("a waiter that leaves ends at once and the first goes on", async () => {
+    const first = once(answering(1, 400));
+    await sleep(50);
+    const controller = new AbortController();
+    const waiter = once(answering(2), { left: controller.signal });
+    await sleep(50);
+    controller.abort(new ServiceError("execution_cancelled"));
+    await expect(waiter).rejects.toMatchObject({ code: "execution_cancelled" });
+    expect(await first).toEqual({ answer: 1, replayed: false });
+    expect(runs).toBe(1);
+  });
+
+  it("the first knows whether another still waits", async () => {
+    const seen: boolean[] = [];
+    const first = made.idempotency.once(ME, "key", BODY, never(), async (hasWaiters) => {
+      seen.push(await hasWaiters());
+      await sleep(500);
+      seen.push(await hasWaiters());
+      return 1;
+    });
+    await sleep(100);
+    await Promise.all([first, once(answering(2))]);
+    expect(seen).toEqual([false, true]);
+  });
+
+  it("an owner that lost its entry neither renews, replaces nor removes that of another", async () => {
+    const lose = async () => {
+      const [key = ""] = await made.redis.keys("svc:idempotency:*");
+      await made.redis.set(key, '{"body":"another owner"}', "PX", 60_000);
+      return key;
+    };
+    let key = "";
+    const first = await once(async () => {
+      key = await lose();
+      return 1;
+    });
+    expect(first).toEqual({ answer: 1, replayed: false });
+    expect(await made.redis.get(key)).toBe('{"body":"another owner"}');
+    await made.redis.flushall();
+    const failed = once(async () => {
+      key = await lose();
+      throw new ServiceError("queue_saturated");
+    });
+    await expect(failed).rejects.toMatchObject({ code: "queue_saturated" });
+    expect(await made.redis.get(key)).toBe('{"body":"another owner"}');
+  });
+});
