@@ -113,6 +113,27 @@ describe("a client that is still sending when it is refused", () => {
   });
 });
 
+describe("a client that reads only after it has sent everything", () => {
+  it.each([
+    ["POST /inner", "", 401],
+    ["POST /nothing", "", 404],
+    ["POST /open", "content-type: text/plain\r\n", 400],
+    ["POST /open", "content-type: application/json\r\n", 413],
+  ])("%s %j still finds its answer", async (line, headers, status) => {
+    const bytes = 20_000_000;
+    const socket = connect(Number(url.port), url.hostname);
+    socket.write(`${line} HTTP/1.1\r\nhost: a\r\ncontent-length: ${bytes}\r\n${headers}\r\n`);
+    await sleep(50);
+    await new Promise((resolve, reject) => {
+      socket.write(Buffer.alloc(bytes, 32), (error) => (error ? reject(error) : resolve(undefined)));
+    });
+    await sleep(50);
+    let answer = "";
+    for await (const chunk of socket) answer += chunk;
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  });
+});
+
 describe("a client that leaves", () => {
   it("is counted as 499", async () => {
     const socket = connect(Number(url.port), url.hostname);

@@ -87,11 +87,14 @@ describe("what becomes of a file", () => {
     ["changed", { files: [file("ro.csv", 1, "changed", 1)] }],
     ["removed", { missing: [1] }],
     ["replaced by another file", { missing: [1], files: [file("ro.csv", 9)] }],
-  ] as const)("a read-only input comes back as it was when it is %s", (_what, listing) => {
-    const readOnly = input(1, "ro.csv", true);
-    const result = plan(listing as Partial<Listing>, [ENTRY, readOnly]);
-    expect(result).toMatchObject({ uploads: [], inherited: [readOnly.ref], deleted: [], omitted: [] });
-  });
+  ] satisfies [string, Partial<Listing>][])(
+    "a read-only input comes back as it was when it is %s",
+    (_what, listing) => {
+      const readOnly = input(1, "ro.csv", true);
+      const result = plan(listing, [ENTRY, readOnly]);
+      expect(result).toMatchObject({ uploads: [], inherited: [readOnly.ref], deleted: [], omitted: [] });
+    },
+  );
 
   it("an empty directory is a .dirkeep of zero bytes without a number", () => {
     expect(plan({ emptyDirectories: ["a/b"] }).uploads).toEqual([{ name: "a/b/.dirkeep", size: 0 }]);
