@@ -40,15 +40,6 @@ const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const STEERING =
   /^(LD_|GLIBC_|MALLOC_|PYTHON|NODE_|BASH_|PERL5|PERLLIB|RUBY|JAVA_TOOL|_JAVA|JDK_|R_|PHP_INI|PHPRC|GO(ROOT|FLAGS|TOOLCHAIN)|RUST)|^(ENV|IFS|PS4|SHELLOPTS|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|TMPDIR|HOME|PATH|BASHOPTS|OPENSSL_CONF|MPLCONFIGDIR)$/;
 
-const BASE_ENV = {
-  PATH: "/usr/local/bin:/usr/bin:/bin",
-  HOME: "/mnt/data",
-  USER: "sandbox",
-  LOGNAME: "sandbox",
-  LANG: "C.UTF-8",
-  TMPDIR: "/tmp",
-};
-
 export function programOf(request: ExecuteRequest, runtime: Runtime, names: NameLimits): Program {
   checkNames(request, names);
   const entryAt = request.files.findIndex(hasContent);
@@ -138,6 +129,6 @@ function environment(request: ExecuteRequest, runtime: Runtime): string[] {
     throw invalidRequest([{ path: "env_vars", problem: `must have at most ${MAX_ENV_BYTES} bytes in all` }]);
   }
   const harmless = given.filter(([name]) => !STEERING.test(name));
-  const variables = new Map([...harmless, ...Object.entries(BASE_ENV), ...Object.entries(runtime.env)]);
+  const variables = new Map([...harmless, ...Object.entries(runtime.env)]);
   return [...variables].map(([name, value]) => `${name}=${value}`);
 }
