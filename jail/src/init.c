@@ -230,8 +230,6 @@ _Noreturn void init_main(const struct jail_plan *plan)
 {
 	pid_t program;
 
-	options_forget();
-	(void)prctl(PR_SET_NAME, "init");
 	close(plan->keeper_control);
 	MUST(PARENT_DEATH, tie_to_keeper());
 	MUST(CGROUP_JOIN, cgroup_join(plan->cgroup));

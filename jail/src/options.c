@@ -72,15 +72,6 @@ static const struct option names[] = {
 	{NULL, 0, NULL, 0},
 };
 
-static char *line_start;
-static size_t line_size;
-
-void options_forget(void)
-{
-	if (line_size > 0)
-		memset(line_start, 0, line_size);
-}
-
 static _Noreturn void usage(const char *name, const char *problem)
 {
 	fprintf(stderr, "jaild: --%s %s (see --help)\n", name, problem);
@@ -137,8 +128,6 @@ struct options options_parse(int argc, char **argv)
 	};
 	int option, index = 0;
 
-	line_start = argv[0];
-	line_size = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0]);
 	while ((option = getopt_long(argc, argv, "", names, &index)) != -1) {
 		const char *name = option == '?' ? "" : names[index].name;
 

@@ -27,13 +27,6 @@ struct options {
 	int fail_step; /* fault injection; 0 = none */
 };
 
-/*
- * Overwrites the command line in the memory of this process, where its own /proc
- * shows it to anyone: a jail must not read the host's paths. The options of this
- * process are void afterwards.
- */
-void options_forget(void);
-
 /* Parses or ends the process (--help, --version: 0; a mistake: 2). */
 struct options options_parse(int argc, char **argv);
 
