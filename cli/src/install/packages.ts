@@ -25,11 +25,11 @@ const RUN: readonly DebianPackage[] = [
   { name: "xz-utils", why: "unpacks the packages of the root image", provides: ["xz"] },
   // Holds the server program without the system service that the package redis-server would start on port 6379.
   { name: "redis-tools", why: "job queue and shared state", provides: REDIS_PROGRAMS },
+  { name: "curl", why: "for the commands that are printed", provides: ["curl"] },
 ];
 
 const TEST: readonly DebianPackage[] = [
   { name: "shellcheck", why: "checks the shell scripts", provides: ["shellcheck"] },
-  { name: "curl", why: "tries the printed commands", provides: ["curl"] },
 ];
 
 export type Purpose = "run" | "test";
