@@ -19,7 +19,9 @@ import { takeLock } from "./lock.ts";
 import { logPath, rotateLog } from "./logs.ts";
 import { removeState, type State, writeState } from "./state.ts";
 
-const PROBE_EVERY_MS = 15;
+/** Pauses between two looks at a starting component: short at first, for a quick start. */
+const FIRST_PROBE_MS = 15;
+const LAST_PROBE_MS = 1000;
 const ROTATE_EVERY_MS = 5000;
 const STOP_MARGIN_MS = 5000;
 const DEFAULT_GRACE_MS = 30_000;
@@ -108,8 +110,11 @@ export class Supervisor {
     await Promise.all(needs);
     if (this.#stopped !== undefined) return;
     this.#children.get(component.name)?.start();
-    while (this.#stopped === undefined && (await component.probe()) !== undefined)
-      await sleep(PROBE_EVERY_MS);
+    let pause = FIRST_PROBE_MS;
+    while (this.#stopped === undefined && (await component.probe()) !== undefined) {
+      await sleep(pause);
+      pause = Math.min(pause * 1.2, LAST_PROBE_MS);
+    }
   }
 
   /** Ends all components in order and removes what a run leaves; safe to call twice. */

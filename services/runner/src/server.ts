@@ -45,7 +45,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
     lifecycle,
     bodyLimit: config.SANDBOX_EXECUTE_BODY_LIMIT,
     metrics: httpMetrics(registry, "svc_sandbox_http"),
-    alwaysOn: ["/metrics"],
+    alwaysOn: ["/health", "/metrics"],
   });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN });
 
@@ -66,6 +66,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   for (const path of ["/execute", "/api/v2/execute"])
     app.post(path, { onRequest: requireJson }, handleExecute);
 
+  app.get("/health", async () => ({ status: "ok" }));
   app.get("/api/v2/health", async (_request, reply) => {
     try {
       await health.check();
