@@ -116,6 +116,14 @@ describe("a session handle", () => {
     expect(refusal(() => openSession(keys, grant, handle(), dir, NOW))).toBe("scope_mismatch");
   });
 
+  it("keeps its direction even where the grant both reads and writes the session", () => {
+    const both = grantOf({ read_sessions: [OUTPUT] });
+    const [read, write] = [sealSession(keys, both, OUTPUT, "read"), sealSession(keys, both, OUTPUT, "write")];
+    expect(refusal(() => openSession(keys, both, read, "write", NOW))).toBe("scope_mismatch");
+    expect(refusal(() => openSession(keys, both, write, "read", NOW))).toBe("scope_mismatch");
+    expect(refusal(() => openSession(keys, both, read, "read", NOW))).toBeUndefined();
+  });
+
   it("lapses with its grant", () => {
     const handle = sealSession(keys, grant, READ_A, "read");
     expect(refusal(() => openSession(keys, grant, handle, "read", grant.exp + 30))).toBeUndefined();
