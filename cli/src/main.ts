@@ -42,6 +42,12 @@ async function main(argv: readonly string[]): Promise<number> {
   return (await load()).main(rest);
 }
 
+// The reader has had enough (`./svc doctor | head -3`).
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(0);
+});
+
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
