@@ -81,24 +81,30 @@ function service(name: Service, { instance, secrets, caller, runnerUid }: Settin
   };
 }
 
+/**
+ * Jails beyond the runner's slots: while a used one is made anew the next run finds one that is ready, and a health check
+ * never waits for programs.
+ */
+const SPARE_JAILS = 2;
+
 function jaild({ instance, caller, runnerUid }: Setting): Component {
   const size = (
     name: "SANDBOX_WORKSPACE_MAX_BYTES" | "SANDBOX_TMP_MAX_BYTES" | "SANDBOX_MAX_CONCURRENT_JOBS",
   ) => {
     const variable = VARIABLES[name];
-    return String(caller[name] ? variable.parse(caller[name]) : variable.fallback);
+    return caller[name] ? variable.parse(caller[name]) : variable.fallback;
   };
   const options: Record<string, string> = {
     root: rootImage(instance),
     socket: instance.jailSocket,
     "socket-uid": String(runnerUid ?? 0),
     "socket-mode": "0600",
-    slots: size("SANDBOX_MAX_CONCURRENT_JOBS"),
+    slots: String(size("SANDBOX_MAX_CONCURRENT_JOBS") + SPARE_JAILS),
     "uid-base": String(instance.jobUidBase),
     "gid-base": String(instance.jobGidBase),
     cgroup: instance.cgroup,
-    "workspace-bytes": size("SANDBOX_WORKSPACE_MAX_BYTES"),
-    "tmp-bytes": size("SANDBOX_TMP_MAX_BYTES"),
+    "workspace-bytes": String(size("SANDBOX_WORKSPACE_MAX_BYTES")),
+    "tmp-bytes": String(size("SANDBOX_TMP_MAX_BYTES")),
   };
   const list = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
   return {

@@ -1,8 +1,10 @@
-/** Deep health: a workspace is really made and removed, by running `true` in a jail. Fresh results are shared. */
+/**
+ * Deep health: a workspace is really made and removed, by running `true` in a jail. Fresh results are shared.
+ * It takes a jail beside those of the slots: a runner whose slots are all busy is healthy.
+ */
 import { ServiceError } from "@svc/contracts";
 import { JailRun } from "@svc/jail-client";
 import type { Config } from "@svc/service-kit";
-import type { Slots } from "./slots.ts";
 
 /** A proof this young is as good as a new one. */
 const FRESH_MS = 1000;
@@ -11,13 +13,11 @@ const MIB = 2 ** 20;
 
 export class Health {
   readonly #config: Config;
-  readonly #slots: Slots;
   #provenAt = Number.NEGATIVE_INFINITY;
   #probe: Promise<void> | undefined;
 
-  constructor(config: Config, slots: Slots) {
+  constructor(config: Config) {
     this.#config = config;
-    this.#slots = slots;
   }
 
   /** Throws when no jail can be made. */
@@ -31,30 +31,25 @@ export class Health {
 
   async #run(): Promise<void> {
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
-    const release = await this.#slots.lease(signal);
+    const jail = await JailRun.open(this.#config.SANDBOX_JAIL_SOCKET, signal);
     try {
-      const jail = await JailRun.open(this.#config.SANDBOX_JAIL_SOCKET, signal);
-      try {
-        jail.describe(["/bin/true"], ["PATH=/usr/bin:/bin"], {
-          wallMs: 5000,
-          cpuMs: 0,
-          memoryBytes: 64 * MIB,
-          processes: 16,
-          openFiles: 64,
-          fileBytes: MIB,
-          stdoutCap: 1024,
-          stderrCap: 1024,
-          killFactor: 1,
-        });
-        await jail.start();
-        const { end } = await jail.outcome();
-        if (end.cause !== "exited" || end.exitCode !== 0) throw new ServiceError("sandbox_setup_failed");
-        this.#provenAt = performance.now();
-      } finally {
-        jail.close();
-      }
+      jail.describe(["/bin/true"], ["PATH=/usr/bin:/bin"], {
+        wallMs: 5000,
+        cpuMs: 0,
+        memoryBytes: 64 * MIB,
+        processes: 16,
+        openFiles: 64,
+        fileBytes: MIB,
+        stdoutCap: 1024,
+        stderrCap: 1024,
+        killFactor: 1,
+      });
+      await jail.start();
+      const { end } = await jail.outcome();
+      if (end.cause !== "exited" || end.exitCode !== 0) throw new ServiceError("sandbox_setup_failed");
+      this.#provenAt = performance.now();
     } finally {
-      release();
+      jail.close();
     }
   }
 }

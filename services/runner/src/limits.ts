@@ -17,6 +17,13 @@ const overrideSchema = z.strictObject({
 export const overridesSchema = z.record(z.string(), overrideSchema);
 export type LimitOverrides = z.infer<typeof overridesSchema>;
 
+/** The value of SANDBOX_LIMIT_OVERRIDES; one that is not right stops the runner and is named. */
+export function parseOverrides(value: unknown): LimitOverrides {
+  const result = overridesSchema.safeParse(value);
+  if (result.success) return result.data;
+  throw new Error(`SANDBOX_LIMIT_OVERRIDES is not valid: ${z.prettifyError(result.error)}`);
+}
+
 export interface RunLimits {
   wallMs: number;
   memoryBytes: number;

@@ -17,7 +17,7 @@ import type { onRequestHookHandler } from "fastify";
 import { execute } from "./execute.ts";
 import { GatewayClient } from "./gateway.ts";
 import { Health } from "./health.ts";
-import { overridesSchema } from "./limits.ts";
+import { parseOverrides } from "./limits.ts";
 import { runnerMetrics } from "./metrics.ts";
 import { Runtimes } from "./runtimes.ts";
 import { Slots } from "./slots.ts";
@@ -32,13 +32,13 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   const gateway = new GatewayClient(`http://${config.SANDBOX_FORWARD_TARGET}`);
   const deps = {
     config,
-    overrides: overridesSchema.parse(config.SANDBOX_LIMIT_OVERRIDES),
+    overrides: parseOverrides(config.SANDBOX_LIMIT_OVERRIDES),
     runtimes,
     slots,
     gateway,
     metrics: runnerMetrics(registry),
   };
-  const health = new Health(config, slots);
+  const health = new Health(config);
   const stopping = new AbortController();
   const app = createHttpServer({
     log,
