@@ -2,11 +2,12 @@
  * What a running copy of the system holds on the machine, as numbers: processes, mounts, cgroups, namespaces, open
  * descriptors, temporary files. For comparison before and after a load: equal numbers mean that nothing was left.
  */
-import { type Dirent, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Instance } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
-import { holdNamespaces } from "./leftovers.ts";
+import { holdNamespaces, isOwnUid, mountsOf } from "./leftovers.ts";
 import type { System } from "./system.ts";
 
 export interface Holdings {
@@ -21,23 +22,23 @@ export interface Holdings {
   files: string[];
 }
 
-const NO_NAMESPACES = { mounts: "", namespaces: new Set<string>() };
+const NOTHING = { mounts: new Set<string>(), namespaces: new Set<string>() };
 /** Stored objects are meant to stay; logs and the append-only files of Redis grow and rotate. */
 const KEPT = new Set(["sessions", "logs", "redis"]);
 
 export function holdingsOf(system: System): Holdings {
   const { instance } = system;
-  const namespaces = holdNamespaces(instance, NO_NAMESPACES);
+  const namespaces = holdNamespaces(instance, NOTHING);
   namespaces.release();
   return {
     processes: countBy(treeOf(system.supervisorPid).map(programOf)),
     descriptors: Object.fromEntries(
       system.state().components.map(({ name, process }) => [name, process ? descriptorsOf(process.pid) : 0]),
     ),
-    mounts: readFileSync("/proc/self/mountinfo", "utf8").split("\n").length,
+    mounts: mountsOf(instance).length,
     cgroups: findCgroups(instance.cgroup).reduce((sum, folder) => sum + foldersIn(folder), 0),
     namespaces: namespaces.names.size,
-    files: [...filesIn(instance.dataDir, KEPT), ...ownTemporaryFiles()].sort(),
+    files: [...filesIn(instance.dataDir, KEPT), ...ownTemporaryFiles(instance)].sort(),
   };
 }
 
@@ -90,11 +91,14 @@ function filesIn(folder: string, except: ReadonlySet<string>): string[] {
   });
 }
 
-/** Entries of the temporary folder that bear one of our names. */
-function ownTemporaryFiles(): string[] {
+/** Entries of the temporary folder that belong to a user of this copy. The folder is everybody's. */
+function ownTemporaryFiles(instance: Instance): string[] {
   return entriesOf(tmpdir())
-    .map(({ name }) => name)
-    .filter((name) => /svc|jail|sandbox|upload/i.test(name) && !/^svc-copy-/.test(name));
+    .map(({ name }) => join(tmpdir(), name))
+    .filter((path) => {
+      const uid = lstatSync(path, { throwIfNoEntry: false })?.uid ?? 0;
+      return path !== instance.dataDir && isOwnUid(instance, uid);
+    });
 }
 
 function entriesOf(folder: string): Dirent[] {

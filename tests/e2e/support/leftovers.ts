@@ -1,6 +1,6 @@
 /** What a copy of the system may leave on a machine: processes, mounts, cgroups, namespaces, sockets. */
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
-import type { Instance } from "@svc/cli/instance";
+import { type Instance, ROOT } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
 import { identify } from "@svc/cli/system/process";
 
@@ -8,12 +8,12 @@ const NAMESPACES = ["net", "mnt", "pid", "user", "ipc", "uts", "cgroup"] as cons
 const UIDS_PER_COPY = 1024;
 
 export interface Baseline {
-  mounts: string;
+  mounts: ReadonlySet<string>;
   namespaces: ReadonlySet<string>;
 }
 
 export function takeBaseline(): Baseline {
-  return { mounts: mountTable(), namespaces: namespacesOf(pids()) };
+  return { mounts: new Set(mountTable()), namespaces: namespacesOf(pids()) };
 }
 
 /** Namespaces of one copy. They are kept open, so that nobody else's namespace can get one of their numbers meanwhile. */
@@ -47,7 +47,7 @@ export function leftovers(instance: Instance, baseline: Baseline, namespaces: Re
   const left: string[] = [];
   for (const { pid, reason } of ownProcesses(instance)) left.push(`process ${pid}: ${reason}`);
   for (const folder of findCgroups(instance.cgroup)) left.push(`cgroup ${folder}`);
-  if (mountTable() !== baseline.mounts) left.push(`mounts:\n${difference(baseline.mounts, mountTable())}`);
+  for (const mount of mountsOf(instance)) if (!baseline.mounts.has(mount)) left.push(`mount ${mount}`);
   for (const name of namespacesOf(pids())) if (namespaces.has(name)) left.push(`namespace ${name}`);
   if (existsSync(instance.runDir))
     left.push(...readdirSync(instance.runDir).map((name) => `file run/${name}`));
@@ -59,8 +59,8 @@ function ownProcesses(instance: Instance): { pid: string; reason: string }[] {
   for (const pid of pids()) {
     const command = read(`/proc/${pid}/cmdline`).replaceAll("\0", " ");
     const uid = Number(/^Uid:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? -1);
-    const jobUid = uid >= instance.jobUidBase - 1 && uid < instance.jobUidBase - 1 + UIDS_PER_COPY;
-    if (jobUid || command.includes(instance.dataDir)) found.push({ pid, reason: `uid ${uid}: ${command}` });
+    if (isOwnUid(instance, uid) || command.includes(instance.dataDir))
+      found.push({ pid, reason: `uid ${uid}: ${command}` });
     else if (read(`/proc/${pid}/environ`).includes(`SVC_DATA_DIR=${instance.dataDir}\0`)) {
       found.push({ pid, reason: command });
     }
@@ -68,13 +68,29 @@ function ownProcesses(instance: Instance): { pid: string; reason: string }[] {
   return found;
 }
 
+/** User ids of the runner and of the programs. */
+export function isOwnUid({ jobUidBase }: Instance, uid: number): boolean {
+  return uid >= jobUidBase - 1 && uid < jobUidBase - 1 + UIDS_PER_COPY;
+}
+
 /** Live processes; one that has ended and waits for init to fetch its status holds nothing. */
 function pids(): string[] {
   return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && identify(Number(name)) !== undefined);
 }
 
-function mountTable(): string {
-  return readFileSync("/proc/self/mountinfo", "utf8");
+/** Where a mount of a jail would land if it leaked into the machine's own tree. */
+const JAIL_MOUNTS = /^\/($|mnt|tmp$|run$|dev|proc|sys)/;
+
+/** Mounts that this copy could have made: others may mount things elsewhere at any time. */
+export function mountsOf({ dataDir, packagesDir }: Instance): string[] {
+  return mountTable().filter((line) => {
+    const [, , , , point = ""] = line.split(" ");
+    return JAIL_MOUNTS.test(point) || [dataDir, packagesDir, ROOT].some((folder) => line.includes(folder));
+  });
+}
+
+function mountTable(): string[] {
+  return readFileSync("/proc/self/mountinfo", "utf8").split("\n").filter(Boolean);
 }
 
 function namespacesOf(processes: readonly string[]): Set<string> {
@@ -89,14 +105,6 @@ function namespacesOf(processes: readonly string[]): Set<string> {
     }
   }
   return names;
-}
-
-function difference(before: string, after: string): string {
-  const known = new Set(before.split("\n"));
-  return after
-    .split("\n")
-    .filter((line) => !known.has(line))
-    .join("\n");
 }
 
 function read(path: string): string {
