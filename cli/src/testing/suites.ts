@@ -24,7 +24,7 @@ const CHECKS = {
   "shell (shellcheck)": [
     "bash",
     "-c",
-    'git ls-files -z | xargs -0 grep -lZE "^#!.*\\b(ba)?sh$" | xargs -0 shellcheck',
+    'git ls-files -z | xargs -0 grep -lZE "^#!.*\\b(ba)?sh$" | xargs -0 shellcheck --external-sources',
   ],
   "jail (make check)": ["make", "--no-print-directory", "-C", "jail", "check"],
 } as const satisfies Record<string, readonly string[]>;
