@@ -58,7 +58,7 @@ export function loadConfig(component: Component, env: Record<string, string | un
     }
   }
   const config = derive(values as Config, env);
-  problems.push(...missing(component, config), ...relations(component, config));
+  problems.push(...missing(component, config), ...relations(component, config), ...notOffered(config));
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
 }
@@ -120,6 +120,20 @@ function relations(component: Component, config: Config): string[] {
     );
   }
   return problems;
+}
+
+/** Settings that this version knows but does not offer: asking for one stops the process instead of being ignored. */
+const NOT_OFFERED: readonly [VariableName, (config: Config) => boolean][] = [
+  ["SVC_PERSIST_SESSIONS", (config) => config.SVC_PERSIST_SESSIONS],
+  ["KVM_ENABLED", (config) => config.KVM_ENABLED],
+  ["OTEL_TRACING_ENABLED", (config) => config.OTEL_TRACING_ENABLED],
+  ["SVC_PLAN_LIMITS", (config) => Object.keys(config.SVC_PLAN_LIMITS).length > 0],
+];
+
+function notOffered(config: Config): string[] {
+  return NOT_OFFERED.filter(([, asked]) => asked(config)).map(
+    ([name]) => `${name} asks for something that this version does not offer; unset it`,
+  );
 }
 
 /** The configuration for the log: only what differs from the defaults, secrets as their presence. */

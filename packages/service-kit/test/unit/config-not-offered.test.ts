@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { loadConfig } from "../../src/config/load.ts";
+
+const env = { SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32) };
+
+test.each([
+  ["SVC_PERSIST_SESSIONS", "true"],
+  ["KVM_ENABLED", "true"],
+  ["OTEL_TRACING_ENABLED", "true"],
+  ["SVC_PLAN_LIMITS", '{"pro":{"max_file_size":1}}'],
+])("%s=%s stops the process, because this version does not offer it", (name, value) => {
+  expect(() => loadConfig("api", { ...env, [name]: value })).toThrow(`${name} asks for something`);
+});
+
+test("their defaults do not", () => {
+  expect(() => loadConfig("api", env)).not.toThrow();
+});
