@@ -4,19 +4,14 @@
  * its outputs, so nobody notices.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  deadlinesFor,
-  type ErrorCode,
-  type ExecuteResponse,
-  type Job,
-  type JobResult,
-  ServiceError,
-} from "@svc/contracts";
+import { deadlinesFor, type ExecuteResponse, type Job, type JobResult, ServiceError } from "@svc/contracts";
 import type { Config, Log } from "@svc/service-kit";
 import { publicAnswer } from "./answer.ts";
 import type { Cancels } from "./cancels.ts";
 import { failureOf } from "./failure.ts";
+import { faultOf } from "./faults.ts";
 import type { Grants } from "./grants.ts";
+import { Patience } from "./patience.ts";
 import type { Runner } from "./runner.ts";
 
 export interface ProcessDeps {
@@ -26,32 +21,6 @@ export interface ProcessDeps {
   runner: Runner;
   cancels: Cancels;
 }
-
-/** Faults in which the program did not start: tried again while `AWAY_MS` last. */
-const NOT_STARTED: ReadonlySet<ErrorCode> = new Set([
-  "runner_busy",
-  "starting_up",
-  "shutting_down",
-  "store_unavailable",
-  "upstream_unavailable",
-  "upstream_timeout",
-  "storage_unavailable",
-  "ledger_conflict",
-]);
-/** Faults in which a run or its jail broke: made once more. */
-const BROKEN: ReadonlySet<ErrorCode> = new Set([
-  "sandbox_execution_failed",
-  "sandbox_setup_failed",
-  "permission_denied",
-  "workspace_missing",
-  "mount_failed",
-  "internal_error",
-]);
-const AWAY_MS = 15_000;
-const MAX_REPEATS = 1;
-/** A broken run that ends this soon after its start most likely never reached the runner. */
-const CONNECT_MS = 50;
-const PAUSE_MS = { first: 100, most: 1000 } as const;
 
 export async function processJob(job: Job, deps: ProcessDeps): Promise<JobResult> {
   const { config, cancels, log } = deps;
@@ -79,20 +48,16 @@ async function runPatiently(
   signal: AbortSignal,
   deps: ProcessDeps,
 ): Promise<ExecuteResponse> {
-  const began = performance.now();
-  let repeats = 0;
-  for (let pause: number = PAUSE_MS.first; ; pause = Math.min(pause * 2, PAUSE_MS.most)) {
-    const tried = performance.now();
+  const patience = new Patience();
+  for (;;) {
     try {
       return await runOnce(job, deadlines, signal, deps);
     } catch (error) {
       signal.throwIfAborted();
-      const code = error instanceof ServiceError ? error.code : "internal_error";
-      const quick = performance.now() - tried < CONNECT_MS;
-      const waitable = NOT_STARTED.has(code) || (quick && BROKEN.has(code));
-      const repeatable = BROKEN.has(code) && ++repeats <= MAX_REPEATS;
-      if (!repeatable && !(waitable && performance.now() - began < AWAY_MS)) throw error;
-      deps.log.warn({ request_id: job.request_id, code, err: error }, "a run is repeated");
+      const fault = faultOf(error);
+      const pause = patience.after(fault, performance.now());
+      if (pause === undefined) throw error;
+      deps.log.warn({ request_id: job.request_id, fault, err: error }, "a run is repeated");
       await sleep(pause, undefined, { signal });
     }
   }

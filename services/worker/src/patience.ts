@@ -1,0 +1,30 @@
+/**
+ * How long to go on after a fault. What is away is waited for, counted from the moment when it was first missed; a run
+ * that broke is made once more. Pure: the caller brings the clock.
+ */
+import type { Fault } from "./faults.ts";
+
+const AWAY_MS = 15_000;
+const MAX_REPEATS = 1;
+const PAUSE_MS = { first: 100, most: 1000 } as const;
+
+export class Patience {
+  #repeats = 0;
+  #awaySince: number | undefined;
+  #pause: number = PAUSE_MS.first;
+
+  /** The pause before the next try, or undefined when the fault is final. */
+  after(fault: Fault, nowMs: number): number | undefined {
+    if (fault === "final") return undefined;
+    if (fault === "broken") {
+      this.#awaySince = undefined;
+      this.#pause = PAUSE_MS.first;
+      return ++this.#repeats > MAX_REPEATS ? undefined : this.#pause;
+    }
+    this.#awaySince ??= nowMs;
+    if (nowMs - this.#awaySince >= AWAY_MS) return undefined;
+    const pause = this.#pause;
+    this.#pause = Math.min(pause * 2, PAUSE_MS.most);
+    return pause;
+  }
+}

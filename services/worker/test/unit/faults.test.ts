@@ -1,0 +1,44 @@
+import { type ErrorCode, ServiceError } from "@svc/contracts";
+import { describe, expect, it } from "vitest";
+import { faultOf } from "../../src/faults.ts";
+
+const fault = (code: ErrorCode, cause?: unknown) => faultOf(new ServiceError(code, undefined, { cause }));
+const withCode = (code: string) => Object.assign(new Error("x"), { code });
+
+describe("which faults are tried again", () => {
+  it.each(["runner_busy", "sandbox_setup_failed", "mount_failed", "storage_unavailable"] as const)(
+    "%s: the program did not start",
+    (code) => {
+      expect(fault(code)).toBe("away");
+    },
+  );
+
+  it.each(["ECONNREFUSED", "ENOENT", "UND_ERR_CONNECT_TIMEOUT"])(
+    "a runner that is away (%s) ran nothing",
+    (code) => {
+      expect(fault("sandbox_execution_failed", withCode(code))).toBe("away");
+    },
+  );
+
+  it.each(["ECONNRESET", "UND_ERR_SOCKET", "EPIPE"])(
+    "a connection that broke (%s) may have run it",
+    (code) => {
+      expect(fault("sandbox_execution_failed", withCode(code))).toBe("broken");
+    },
+  );
+
+  it("an unknown fault may have run it", () => {
+    expect(fault("internal_error", "inner answer 500")).toBe("broken");
+    expect(faultOf(new TypeError("x"))).toBe("broken");
+    expect(faultOf(undefined)).toBe("broken");
+  });
+
+  it.each([
+    "input_unavailable",
+    "invalid_file_reference",
+    "deadline_exceeded",
+    "unsupported_language",
+  ] as const)("%s is an answer", (code) => {
+    expect(fault(code, withCode("ECONNREFUSED"))).toBe("final");
+  });
+});
