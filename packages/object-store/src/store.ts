@@ -2,7 +2,8 @@
  * What every driver of object storage offers. Only the file server uses it.
  *
  * - An object is addressed by exactly one (storage session, file) pair of ids; there are no prefixes and no patterns.
- * - An object is never changed and never overwritten. It becomes visible at once, with all its bytes and its record, after
+ * - An object is never changed and never overwritten; storing the same object again, as after a lost answer, succeeds and
+ *   changes nothing. It becomes visible at once, with all its bytes and its record, after
  *   they are safe from a power failure; a write that fails or is broken off leaves nothing.
  * - Pending objects belong to a storage session that is still being made. Nothing but `commit` and `discard` sees them.
  * - Content arrives and leaves as a stream with back-pressure. Content that throws breaks the write off.

@@ -4,6 +4,7 @@
  * replaces an existing object. The directory belongs to the store alone; several processes may share it.
  */
 import { link, open, readdir, rename, rm, rmdir, unlink } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
 import type { ObjectRecord } from "@svc/contracts";
 import {
   type CommitAttributes,
@@ -62,11 +63,27 @@ export class FsObjectStore implements ObjectStore {
     const temporary = this.#layout.fresh();
     try {
       const record = await writeObject(temporary, address, content, attributes, limits, { sync: true });
-      await fsCall("storing an object", () => this.#link(temporary, target, address.session));
-      return record;
+      try {
+        await fsCall("storing an object", () => this.#link(temporary, target, address.session));
+        return record;
+      } catch (error) {
+        if (!(error instanceof StoreError && error.failure === "exists")) throw error;
+        return await this.#repeated(address, record, error);
+      }
     } finally {
       await rm(temporary, { force: true });
     }
+  }
+
+  /** The record of the object that is there already, when it is this one; else the error. */
+  async #repeated(address: ObjectAddress, wanted: ObjectRecord, error: StoreError): Promise<ObjectRecord> {
+    const found = await this.#listed(address);
+    if (found === undefined || !isDeepStrictEqual(found, { ...wanted, lastModified: found.lastModified })) {
+      throw error;
+    }
+    // Whoever stored it may not have come so far.
+    await fsCall("storing an object", () => syncDirectory(this.#layout.session(address.session)));
+    return found;
   }
 
   async #link(temporary: string, target: string, session: string): Promise<void> {

@@ -150,6 +150,29 @@ export function objectStoreConformance(name: string, create: () => Promise<Store
       expect(await tested.countStored()).toBe(2);
     });
 
+    test("the same object again is the same object; any difference is another one", async () => {
+      const at = address();
+      const put = (text: string, attributes = OWN) =>
+        store.put(at, chunks(Buffer.from(text)), attributes, LIMIT);
+      const first = await put("same");
+      expect(await put("same")).toEqual(first);
+      for (const change of [
+        { namespace: "other" },
+        { filename: "other" },
+        { contentType: "text/x-other" },
+        { readOnly: !OWN.readOnly },
+      ]) {
+        expect(await failure(put("same", { ...OWN, ...change })), JSON.stringify(change)).toBe("exists");
+      }
+      expect(await failure(put("Same"))).toBe("exists");
+      const race = address();
+      const raced = await Promise.all(
+        Array.from({ length: 8 }, () => store.put(race, chunks(Buffer.from("x")), OWN, LIMIT)),
+      );
+      expect(new Set(raced.map(({ lastModified }) => lastModified)).size).toBe(1);
+      expect(await tested.countStored()).toBe(2);
+    });
+
     test("only the exact address finds an object", async () => {
       const at = address();
       await store.put(at, chunks(Buffer.from("x")), OWN, LIMIT);
