@@ -121,7 +121,11 @@ export class FsObjectStore implements ObjectStore {
     try {
       return await writeObject(target, address, content, pending, limits, { sync: false });
     } catch (error) {
-      if (!(error instanceof StoreError && error.failure === "exists")) await rm(target, { force: true });
+      if (!(error instanceof StoreError && error.failure === "exists")) {
+        await rm(target, { force: true });
+        // A commit of the other files may have taken the broken one along.
+        await rm(this.#layout.object(address), { force: true });
+      }
       throw error;
     }
   }
@@ -135,7 +139,7 @@ export class FsObjectStore implements ObjectStore {
     return fsCall("committing a session", async () => {
       const wanted = new Set(files);
       for (const name of await readdir(directory)) {
-        if (!wanted.has(name)) await rm(this.#layout.pendingObject({ session, file: name }));
+        if (!wanted.has(name)) await rm(this.#layout.pendingObject({ session, file: name }), { force: true });
       }
       const records = await mapLimited(files, PARALLEL_FILES, (file) =>
         this.#finish({ session, file }, attributes),

@@ -28,6 +28,13 @@ async function* thenFail(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   throw new Error("the writer left");
 }
 
+/** Content that breaks off after the given number of turns of the event loop. */
+async function* breakingOff(turns: number): AsyncGenerator<Uint8Array> {
+  yield Buffer.from("some bytes");
+  for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+  throw new Error("broke off");
+}
+
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const collected: T[] = [];
   for await (const item of items) collected.push(item);
@@ -251,6 +258,21 @@ export function objectStoreConformance(name: string, create: () => Promise<Store
         expect(await failure(store.open(at))).toBe("not_found");
         await store.discard(session);
         expect(await tested.countStored()).toBe(0);
+      });
+
+      test("a write that breaks off while the others are committed disturbs nothing and leaves nothing", async () => {
+        for (let round = 0; round < 50; round++) {
+          const session = newId();
+          const good = address(session);
+          await store.stage(good, chunks(Buffer.from("good")), PENDING, LIMIT);
+          const broken = store.stage(address(session), breakingOff(round % 5), PENDING, LIMIT);
+          const committed = store.commit(session, [good.file], { namespace: "t:user:u", readOnly: false });
+          await expect(broken).rejects.toThrow("broke off");
+          expect(await committed).toMatchObject([{ id: good.file }]);
+          expect(await store.list(session, 10)).toMatchObject([{ id: good.file }]);
+          await store.discard(session);
+        }
+        expect(await tested.countStored()).toBe(50);
       });
 
       test("a session is committed once", async () => {
