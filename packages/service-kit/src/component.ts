@@ -23,6 +23,7 @@ export interface Running {
 }
 
 const PARENT_CHECK_MS = 500;
+const EXIT_CONFIGURATION = 78;
 
 export async function runComponent(
   name: Component,
@@ -32,9 +33,8 @@ export async function runComponent(
   try {
     config = loadConfig(name, process.env);
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`${name}: ${error.message}\n`);
-    process.exit(78);
+    if (error instanceof ConfigError) refuseConfiguration(name, error);
+    throw error;
   }
   const log = createLog(name, config);
   const lifecycle: Lifecycle = { state: "starting" };
@@ -65,11 +65,18 @@ export async function runComponent(
   try {
     running = await start({ config, log, registry: createRegistry(), lifecycle });
   } catch (error) {
+    if (error instanceof ConfigError) refuseConfiguration(name, error);
     log.fatal({ err: error }, "start failed");
     process.exit(1);
   }
   if (lifecycle.state === "starting") lifecycle.state = "running";
   log.info("running");
+}
+
+/** `start` may find a configuration wrong as well, such as a key file that holds no key. */
+function refuseConfiguration(name: Component, error: ConfigError): never {
+  process.stderr.write(`${name}: ${error.message}\n`);
+  process.exit(EXIT_CONFIGURATION);
 }
 
 function exitWithParent(log: Log): void {

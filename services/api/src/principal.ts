@@ -1,23 +1,29 @@
 /**
- * Who calls: decided by the server from the authenticated identity. No header or body field can name a user. Where
- * authentication is off, one fixed local principal calls; everywhere else a request without valid credentials is refused.
+ * Who calls: decided once per request, before its body is read, from its credentials alone. Every refusal is the same
+ * 401; its cause goes to the log. Routes ask `principalOf` and know no other way.
  */
-import { LOCAL_PRINCIPAL, type Principal, ServiceError } from "@svc/contracts";
-import type { Config, FastifyRequest, HttpServer } from "@svc/service-kit";
+import { type Principal, ServiceError } from "@svc/contracts";
+import type { FastifyRequest, HttpServer } from "@svc/service-kit";
+import type { IdentityProvider } from "./auth/provider.ts";
+import { TokenRefused } from "./auth/refused.ts";
 
 /** Routes that answer without authentication. */
 const OPEN_ROUTES: ReadonlySet<string> = new Set(["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"]);
 
 const principals = new WeakMap<FastifyRequest, Principal>();
 
-export function authentication(app: HttpServer, config: Config): void {
-  const off = config.LOCAL_MODE || config.SVC_AUTH_PROVIDER === "none";
-  app.addHook("onRequest", (request, _reply, done) => {
-    if (OPEN_ROUTES.has(request.routeOptions.url ?? "") || request.is404) return done();
-    if (!off)
-      return done(new ServiceError("unauthorized", undefined, { headers: { "www-authenticate": "Bearer" } }));
-    principals.set(request, LOCAL_PRINCIPAL);
-    done();
+export function authentication(app: HttpServer, provider: IdentityProvider): void {
+  app.addHook("onRequest", async (request) => {
+    if (OPEN_ROUTES.has(request.routeOptions.url ?? "") || request.is404) return;
+    try {
+      const { principal, evidence } = await provider.identify(request.raw);
+      principals.set(request, principal);
+      if (evidence !== undefined) request.log.debug({ request_id: request.id, ...evidence }, "authenticated");
+    } catch (error) {
+      if (!(error instanceof TokenRefused)) throw error;
+      request.log.info({ request_id: request.id, cause: error.message }, "a caller was refused");
+      throw new ServiceError("unauthorized", undefined, { headers: { "www-authenticate": "Bearer" } });
+    }
   });
 }
 

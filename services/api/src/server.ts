@@ -13,6 +13,7 @@ import {
   type Redis,
   type Registry,
 } from "@svc/service-kit";
+import type { IdentityProvider } from "./auth/provider.ts";
 import { Idempotency } from "./exec/idempotency.ts";
 import type { Jobs } from "./exec/jobs.ts";
 import { execRoute } from "./exec/route.ts";
@@ -30,6 +31,7 @@ export interface ApiDeps {
   redis: Redis;
   fileServer: InnerClient;
   jobs: Jobs;
+  identity: IdentityProvider;
 }
 
 export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
@@ -43,7 +45,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     alwaysOn: ["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"],
   });
   await app.register(swagger, openApiOptions);
-  authentication(app, config);
+  authentication(app, deps.identity);
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN, paths: ["/metrics", "/v1/metrics"] });
   healthRoutes(app, { redis, fileServer, lifecycle });
   const lookupRecords = await fileRoutes(app, { config, log, registry, redis, fileServer, principalOf });

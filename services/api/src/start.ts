@@ -1,10 +1,12 @@
 /** Starts the API: its connections, its app, its port. */
 import { type Context, createRedis, InnerClient, type Running } from "@svc/service-kit";
+import { createIdentityProvider } from "./auth/provider.ts";
 import { Jobs } from "./exec/jobs.ts";
 import { buildApi } from "./server.ts";
 
 export async function startApi(context: Context): Promise<Running> {
   const { config, log } = context;
+  const identity = await createIdentityProvider(config, log);
   const redis = createRedis(config, log, { use: "commands" });
   const subscriber = createRedis(config, log, { use: "blocking" });
   const fileServer = new InnerClient({
@@ -14,11 +16,12 @@ export async function startApi(context: Context): Promise<Running> {
   });
   const jobs = new Jobs(config, log, redis);
   await jobs.listen(subscriber);
-  const app = await buildApi({ ...context, redis, fileServer, jobs });
+  const app = await buildApi({ ...context, redis, fileServer, jobs, identity });
   await app.listen({ port: config.SERVICE_PORT, host: config.SERVICE_HOST });
   return {
     stop: async () => {
       await app.close();
+      identity.close();
       await jobs.close();
       await fileServer.close();
       subscriber.disconnect();

@@ -87,11 +87,19 @@ export function oneOf<const T extends string>(values: readonly T[], fallback: T,
   );
 }
 
-export function list(fallback: readonly string[], doc: string): Variable<readonly string[]> {
+/** A comma list; with `allowed`, of nothing else. */
+export function list(
+  fallback: readonly string[],
+  doc: string,
+  allowed?: readonly string[],
+): Variable<readonly string[]> {
   return variable(
     (value) => {
       const items = value.split(",").map((item) => item.trim());
       if (items.includes("")) throw new RangeError("must be a comma list without empty items");
+      if (allowed !== undefined && !items.every((item) => allowed.includes(item))) {
+        throw new RangeError(`must be a comma list of ${allowed.join(", ")}`);
+      }
       return items;
     },
     fallback,

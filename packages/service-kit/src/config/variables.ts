@@ -38,7 +38,7 @@ export const VARIABLES = {
   ),
   SVC_JWT_ISSUER: text("librechat", "Required issuer of access tokens."),
   SVC_JWT_AUDIENCE: list(["codeapi"], "Accepted audiences of access tokens."),
-  SVC_JWT_ALLOWED_ALGS: list(["EdDSA"], "Accepted signature algorithms: EdDSA, RS256."),
+  SVC_JWT_ALLOWED_ALGS: list(["EdDSA"], "Accepted signature algorithms: EdDSA, RS256.", ["EdDSA", "RS256"]),
   SVC_JWT_CLOCK_SKEW_SECONDS: int(30, "Tolerance for token times.", { max: 30 }),
   SVC_JWT_MAX_TTL_SECONDS: seconds(300, "Longest accepted token life.", 300),
   SVC_JWT_KEY_CACHE_TTL_SECONDS: seconds(30, "How often keys are read again.", 300),

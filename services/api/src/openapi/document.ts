@@ -1,6 +1,7 @@
 /** The OpenAPI document as text, made from the routes themselves. Connects to nothing. */
 import { createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";
 import { Redis } from "ioredis";
+import { localIdentity } from "../auth/provider.ts";
 import { Jobs } from "../exec/jobs.ts";
 import { buildApi } from "../server.ts";
 
@@ -21,6 +22,7 @@ export async function openApiDocument(): Promise<string> {
     redis,
     fileServer: new InnerClient({ baseUrl: config.FILE_SERVER_URL, unreachable: "storage_unavailable" }),
     jobs,
+    identity: localIdentity,
   });
   await app.ready();
   const document = withoutUnused(app.swagger() as Document);

@@ -1,0 +1,79 @@
+/**
+ * What an access token must say. Pure. The claims are signed by the token signer, which is trusted to name its users, and
+ * checked here as if it were not: ids become parts of storage namespaces and of inner headers.
+ */
+import type { Principal } from "@svc/contracts";
+import { z } from "zod";
+import { TokenRefused } from "./refused.ts";
+
+export interface ClaimRules {
+  issuer: string;
+  audiences: readonly string[];
+  skewSeconds: number;
+  maxTtlSeconds: number;
+  /** Tenant of tokens that name none; undefined: they are refused. */
+  fallbackTenant: string | undefined;
+}
+
+export interface Caller {
+  principal: Principal;
+  /** For logs only; no part of any decision. */
+  evidence: { jti: string; principal_source: string; auth_context_hash: string };
+}
+
+const MAX_ID_CHARS = 256;
+/** Half of a surrogate pair has no UTF-8 form, so it can be part of no namespace. */
+const id = z
+  .string()
+  .min(1)
+  .max(MAX_ID_CHARS)
+  .refine((text) => text.isWellFormed());
+
+const claimsSchema = z.object({
+  iss: z.string(),
+  aud: z.union([z.string(), z.array(z.string())]),
+  sub: id,
+  jti: z.string().min(1).max(MAX_ID_CHARS),
+  iat: z.number(),
+  nbf: z.number(),
+  exp: z.number(),
+  principal_source: z.enum(["librechat_jwt", "openid_reuse"]),
+  auth_context_hash: z.string().min(1),
+  tenant_id: id.nullish(),
+});
+
+/** Throws TokenRefused with the first rule that is broken. */
+export function callerOf(payload: unknown, rules: ClaimRules, nowSeconds: number): Caller {
+  const result = claimsSchema.safeParse(payload);
+  if (!result.success) {
+    const names = new Set(result.error.issues.map(({ path }) => String(path[0] ?? "payload")));
+    throw new TokenRefused(`claim missing or wrong: ${[...names].join(", ")}`);
+  }
+  const claims = result.data;
+  if (claims.iss !== rules.issuer) throw new TokenRefused("another issuer");
+  if (![claims.aud].flat().some((audience) => rules.audiences.includes(audience))) {
+    throw new TokenRefused("another audience");
+  }
+  checkTimes(claims, rules, nowSeconds);
+  const tenantId = claims.tenant_id ?? rules.fallbackTenant;
+  if (tenantId === undefined) throw new TokenRefused("no tenant");
+  const { jti, principal_source, auth_context_hash } = claims;
+  return {
+    principal: { tenantId, userId: claims.sub },
+    evidence: { jti, principal_source, auth_context_hash },
+  };
+}
+
+interface Times {
+  iat: number;
+  nbf: number;
+  exp: number;
+}
+
+function checkTimes({ iat, nbf, exp }: Times, { skewSeconds, maxTtlSeconds }: ClaimRules, now: number): void {
+  if (exp <= iat) throw new TokenRefused("expires before it was issued");
+  if (exp - iat > maxTtlSeconds) throw new TokenRefused("lives too long");
+  if (now >= exp + skewSeconds) throw new TokenRefused("expired");
+  if (now < nbf - skewSeconds) throw new TokenRefused("not valid yet");
+  if (now < iat - skewSeconds) throw new TokenRefused("issued in the future");
+}

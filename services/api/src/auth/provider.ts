@@ -1,0 +1,51 @@
+/**
+ * How callers are recognised, by mode. LOCAL_MODE, then SVC_AUTH_PROVIDER=none: one fixed principal, whatever the request
+ * says. Else an access token is required. In no mode does any other header, path, query or body field name the caller.
+ */
+import type { IncomingMessage } from "node:http";
+import { LOCAL_PRINCIPAL, type Principal } from "@svc/contracts";
+import type { Config, Log } from "@svc/service-kit";
+import { bearerToken } from "./bearer.ts";
+import type { Caller, ClaimRules } from "./claims.ts";
+import { KeyRing } from "./key-ring.ts";
+import { verifyToken } from "./verifier.ts";
+
+export interface Identity {
+  principal: Principal;
+  evidence?: Caller["evidence"];
+}
+
+export interface IdentityProvider {
+  /** Throws TokenRefused for a request without valid credentials. */
+  identify: (request: IncomingMessage) => Promise<Identity>;
+  close: () => void;
+}
+
+/** Throws ConfigError when tokens are required and no key can verify them. */
+export async function createIdentityProvider(config: Config, log: Log): Promise<IdentityProvider> {
+  if (config.LOCAL_MODE || config.SVC_AUTH_PROVIDER === "none") return localIdentity;
+  const keys = await KeyRing.open(config, log);
+  const rules = claimRules(config);
+  const now = () => Date.now() / 1000;
+  return {
+    identify: async (request) =>
+      verifyToken(bearerToken(request.headersDistinct.authorization), { keys, rules, now }),
+    close: () => keys.close(),
+  };
+}
+
+/** One fixed principal calls, whoever it is. */
+export const localIdentity: IdentityProvider = {
+  identify: async () => ({ principal: LOCAL_PRINCIPAL }),
+  close: () => undefined,
+};
+
+export function claimRules(config: Config): ClaimRules {
+  return {
+    issuer: config.SVC_JWT_ISSUER,
+    audiences: config.SVC_JWT_AUDIENCE,
+    skewSeconds: config.SVC_JWT_CLOCK_SKEW_SECONDS,
+    maxTtlSeconds: config.SVC_JWT_MAX_TTL_SECONDS,
+    fallbackTenant: config.SVC_TENANT_ISOLATION_STRICT ? undefined : config.SVC_JWT_SINGLE_TENANT_ID,
+  };
+}

@@ -1,0 +1,62 @@
+/**
+ * Decides whether a token is genuine: its form, its key, its signature, its claims, in this order. The key decides the
+ * algorithm; the header must name the same. A signature has one accepted spelling. Throws TokenRefused and nothing else.
+ */
+import { compactVerify, errors } from "jose";
+import { z } from "zod";
+import { type Caller, type ClaimRules, callerOf } from "./claims.ts";
+import type { VerificationKey } from "./key-text.ts";
+import { TokenRefused } from "./refused.ts";
+
+export interface VerifierDeps {
+  keys: { get: (kid: string) => VerificationKey | undefined };
+  rules: ClaimRules;
+  /** Seconds since 1970. */
+  now: () => number;
+}
+
+const headerSchema = z.object({
+  alg: z.string(),
+  kid: z.string().min(1),
+  typ: z.literal("JWT").optional(),
+  crit: z.undefined().optional(),
+  b64: z.undefined().optional(),
+});
+
+const MAX_SHOWN_KID_CHARS = 64;
+
+export async function verifyToken(token: string, { keys, rules, now }: VerifierDeps): Promise<Caller> {
+  const [header = "", , signature = ""] = token.split(".");
+  const { alg, kid } = headerOf(header);
+  const key = keys.get(kid);
+  if (key === undefined) throw new TokenRefused(`unknown kid ${JSON.stringify(shown(kid))}`);
+  if (alg !== key.algorithm) throw new TokenRefused("an algorithm that does not fit the key");
+  if (Buffer.from(signature, "base64url").toString("base64url") !== signature) {
+    throw new TokenRefused("a signature that is not canonical");
+  }
+  try {
+    const { payload } = await compactVerify(token, key.key, { algorithms: [key.algorithm] });
+    return callerOf(jsonOf(Buffer.from(payload)), rules, now());
+  } catch (error) {
+    if (error instanceof errors.JWSSignatureVerificationFailed) throw new TokenRefused("bad signature");
+    if (error instanceof errors.JOSEError) throw new TokenRefused(`no valid JWS: ${error.code}`);
+    throw error;
+  }
+}
+
+function headerOf(part: string): z.infer<typeof headerSchema> {
+  const result = headerSchema.safeParse(jsonOf(Buffer.from(part, "base64url")));
+  if (result.success) return result.data;
+  const names = new Set(result.error.issues.map(({ path }) => String(path[0] ?? "form")));
+  throw new TokenRefused(`header missing or wrong: ${[...names].join(", ")}`);
+}
+
+function jsonOf(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw new TokenRefused("a part that is no JSON");
+  }
+}
+
+const shown = (kid: string) => kid.slice(0, MAX_SHOWN_KID_CHARS).toWellFormed();
