@@ -1,0 +1,70 @@
+/** The whole API in front of a real Redis, a real file server and a small consumer of jobs; callers hold tokens. */
+import { RUNTIMES_KEY } from "@svc/contracts";
+import { createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";
+import { INTERNAL_TOKEN, startFileServer } from "../../../file-server/test/support/file-server.ts";
+import { createIdentityProvider } from "../../src/auth/provider.ts";
+import { buildApi } from "../../src/server.ts";
+import { OK, startJobs } from "./consumer.ts";
+import { KID, newSigner } from "./signer.ts";
+
+export async function startIdentityApi(env: Record<string, string> = {}) {
+  const signer = newSigner();
+  const system = await startJobs();
+  const fileServer = await startFileServer(system.server.url);
+  const config = loadConfig("api", {
+    SVC_INTERNAL_SERVICE_TOKEN: INTERNAL_TOKEN,
+    SVC_JWT_PUBLIC_KEY: signer.pem,
+    SVC_JWT_KID: KID,
+    REDIS_URL: system.server.url,
+    FILE_SERVER_URL: fileServer.url,
+    ...env,
+  });
+  const logged: string[] = [];
+  const log = createLog("api", config);
+  const line = (level: string) => (fields: unknown, text?: string) =>
+    void logged.push(JSON.stringify({ level, fields, text }));
+  const listening = Object.assign(log, { info: line("info"), warn: line("warn"), error: line("error") });
+  const client = new InnerClient({
+    baseUrl: config.FILE_SERVER_URL,
+    internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
+    unreachable: "storage_unavailable",
+  });
+  const identity = await createIdentityProvider(config, log);
+  const { redis, jobs } = system;
+  const app = await buildApi({
+    config,
+    log: listening,
+    registry: createRegistry(),
+    lifecycle: { state: "running" },
+    redis,
+    fileServer: client,
+    jobs,
+    identity,
+  });
+  const python = { language: "python", version: "3.11.2", aliases: ["py"] };
+  await redis.set(RUNTIMES_KEY, JSON.stringify([python]));
+  const ran: { principal: unknown; output_namespace: string }[] = [];
+  await system.consume({
+    work: async ({ principal, output_namespace }) => {
+      ran.push({ principal, output_namespace });
+      return OK;
+    },
+  });
+  const url = await app.listen({ port: 0, host: "127.0.0.1" });
+  return {
+    url,
+    signer,
+    logged,
+    /** Whom the executions that went through ran for. */
+    ran,
+    stop: async () => {
+      await app.close();
+      identity.close();
+      await client.close();
+      await system.stop();
+      await fileServer.stop();
+    },
+  };
+}
+
+export type IdentityApi = Awaited<ReturnType<typeof startIdentityApi>>;
