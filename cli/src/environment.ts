@@ -11,6 +11,8 @@ import type { Secrets } from "./secrets.ts";
 export const HOLDERS: Partial<Record<VariableName, readonly Service[]>> = {
   SVC_INTERNAL_SERVICE_TOKEN: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
   SVC_CONTINUATION_SECRET: ["api"],
+  SVC_JWT_PUBLIC_KEY: ["api"],
+  SVC_JWT_JWKS_JSON: ["api"],
   SVC_EGRESS_GRANT_SECRET: ["egress-gateway"],
   SVC_EGRESS_GRANT_SECRET_PREVIOUS: ["egress-gateway"],
   SVC_EXECUTION_MANIFEST_PRIVATE_KEY: ["worker"],

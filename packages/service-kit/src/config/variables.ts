@@ -42,10 +42,11 @@ export const VARIABLES = {
   SVC_JWT_CLOCK_SKEW_SECONDS: int(30, "Tolerance for token times.", { max: 30 }),
   SVC_JWT_MAX_TTL_SECONDS: seconds(300, "Longest accepted token life.", 300),
   SVC_JWT_KEY_CACHE_TTL_SECONDS: seconds(30, "How often keys are read again.", 300),
-  SVC_JWT_PUBLIC_KEY: text("", "Public key of the token signer: PEM, base64 DER, base64 PEM or JWK."),
+  // Public, but confidential here: somebody will paste the private key one day, and logs must not show it.
+  SVC_JWT_PUBLIC_KEY: secret("Public key of the token signer: PEM, base64 DER, base64 PEM or JWK. Not shown in logs."),
   SVC_JWT_KID: text("", "Key id of SVC_JWT_PUBLIC_KEY."),
   SVC_JWT_KEY_ID: text("", "Alias of SVC_JWT_KID."),
-  SVC_JWT_JWKS_JSON: text("", "Key set `{keys:[...]}` as text."),
+  SVC_JWT_JWKS_JSON: secret("Key set `{keys:[...]}` as text. Not shown in logs."),
   SVC_JWT_PUBLIC_KEYS_DIR: text("", "Directory of key files; the file name without extension is the key id."),
   SVC_JWT_SINGLE_TENANT_ID: text("legacy", "Tenant of tokens that name none."),
   SVC_TENANT_ISOLATION_STRICT: bool(false, "Refuse tokens that name no tenant."),

@@ -1,0 +1,30 @@
+/** The API as a process: what it says when it cannot know its callers. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { newSigner } from "../../support/signer.ts";
+
+const MAIN = join(import.meta.dirname, "../../../src/main.ts");
+const PRIVATE = newSigner().privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+
+function start(env: Record<string, string>): Promise<{ code: number | null; output: string }> {
+  const settings = { SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32), REDIS_URL: "unix:/nonexistent", ...env };
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [MAIN], { env: settings, timeout: 20_000 }, (_error, out, err) =>
+      resolve({ code: child.exitCode, output: out + err }),
+    );
+  });
+}
+
+test.each([
+  [{}, "no key that verifies access tokens (EdDSA)"],
+  [{ SVC_AUTH_PROVIDER: "librechat-jwt", LOCAL_MODE: "false" }, "no key that verifies access tokens (EdDSA)"],
+  [{ SVC_AUTH_PROVIDER: "password" }, "SVC_AUTH_PROVIDER must be one of librechat-jwt, none"],
+  [{ SVC_AUTH_PROVIDER: "none", SERVICE_HOST: "0.0.0.0" }, "needs a loopback SERVICE_HOST"],
+  [{ SVC_JWT_PUBLIC_KEY: PRIVATE, SVC_JWT_KID: "k" }, "SVC_JWT_PUBLIC_KEY is a private key"],
+])("%j stops it as a wrong configuration", async (env, problem) => {
+  const { code, output } = await start(env);
+  expect(code).toBe(78);
+  expect(output).toContain(problem);
+  expect(output).not.toContain(PRIVATE.split("\n")[1]);
+});
