@@ -66,6 +66,18 @@ export function bool(fallback: boolean, doc: string): Variable<boolean> {
   );
 }
 
+/** A switch that opens something: nothing but the word itself turns it on, and a misspelt one stops the process. */
+export function exactBool(fallback: boolean, doc: string): Variable<boolean> {
+  return variable(
+    (value) => {
+      if (value !== "true" && value !== "false") throw new RangeError("must be exactly true or false");
+      return value === "true";
+    },
+    fallback,
+    doc,
+  );
+}
+
 export function text(fallback: string, doc: string): Variable<string> {
   return variable((value) => value, fallback, doc);
 }

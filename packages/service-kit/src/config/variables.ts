@@ -4,6 +4,7 @@
  */
 import {
   bool,
+  exactBool,
   int,
   json,
   list,
@@ -26,13 +27,13 @@ export const VARIABLES = {
   SERVICE_PORT: port(3112, "Port of the public API."),
   SERVICE_HOST: text("0.0.0.0", "Address that the public API listens on."),
   TRUST_PROXY: int(0, "Number of proxies in front of the API.", { max: 10 }),
-  LOCAL_MODE: bool(false, "`true`: no authentication; one fixed local principal."),
+  LOCAL_MODE: exactBool(false, "`true`: no authentication; one fixed local principal."),
   SVC_AUTH_PROVIDER: oneOf(
     ["librechat-jwt", "none", ""],
     "librechat-jwt",
     "How callers prove who they are: `librechat-jwt` or `none`.",
   ),
-  SVC_ALLOW_AUTH_PROVIDER_NONE: bool(
+  SVC_ALLOW_AUTH_PROVIDER_NONE: exactBool(
     false,
     "Allows SVC_AUTH_PROVIDER=none on an address that is not loopback.",
   ),
@@ -43,7 +44,9 @@ export const VARIABLES = {
   SVC_JWT_MAX_TTL_SECONDS: seconds(300, "Longest accepted token life.", 300),
   SVC_JWT_KEY_CACHE_TTL_SECONDS: seconds(30, "How often keys are read again.", 300),
   // Public, but confidential here: somebody will paste the private key one day, and logs must not show it.
-  SVC_JWT_PUBLIC_KEY: secret("Public key of the token signer: PEM, base64 DER, base64 PEM or JWK. Not shown in logs."),
+  SVC_JWT_PUBLIC_KEY: secret(
+    "Public key of the token signer: PEM, base64 DER, base64 PEM or JWK. Not shown in logs.",
+  ),
   SVC_JWT_KID: text("", "Key id of SVC_JWT_PUBLIC_KEY."),
   SVC_JWT_KEY_ID: text("", "Alias of SVC_JWT_KID."),
   SVC_JWT_JWKS_JSON: secret("Key set `{keys:[...]}` as text. Not shown in logs."),
