@@ -3,7 +3,7 @@
  * AES-256-GCM with a random 12-byte IV, a 16-byte tag and fixed associated data. Whoever holds a token can show it but
  * neither read nor change it. Pure but for randomness and the clock that the caller passes in.
  */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 
 export type TokenType = "grant" | "session" | "object" | "ptc-callback";
 export type RefusalReason =
@@ -34,6 +34,7 @@ export interface Envelope {
 
 const PREFIX = "ceg1";
 const ASSOCIATED_DATA = Buffer.from("svc-egress-grant:v1");
+const HASHING_KEY = "svc-manifest-hash:v1";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const MIN_SECRET_BYTES = 32;
@@ -48,13 +49,17 @@ export interface SealKeys {
   current: Buffer;
   /** Opens only: tokens sealed before the last change of the secret. */
   previous?: Buffer;
+  /** Hashes names that a manifest must not show. */
+  hashing: Buffer;
 }
 
 /** Keys from the configured secrets. Refuses an absent or short secret. */
 export function sealKeys(secret: string, previous = ""): SealKeys {
-  return previous === ""
-    ? { current: deriveKey(secret) }
-    : { current: deriveKey(secret), previous: deriveKey(previous) };
+  const keys = {
+    current: deriveKey(secret),
+    hashing: Buffer.from(hkdfSync("sha256", secret, "", HASHING_KEY, 32)),
+  };
+  return previous === "" ? keys : { ...keys, previous: deriveKey(previous) };
 }
 
 function deriveKey(secret: string): Buffer {

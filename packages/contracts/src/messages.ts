@@ -44,6 +44,7 @@ export type CommitSession = z.infer<typeof commitSessionSchema>;
 export const NAMESPACE_HEADER = "x-svc-namespace";
 export const INTERNAL_TOKEN_HEADER = "x-svc-internal-token";
 export const GRANT_HEADER = "x-svc-egress-grant";
+export const MANIFEST_HEADER = "x-svc-execution-manifest";
 export const ORIGINAL_FILENAME_HEADER = "x-original-filename";
 export const READ_ONLY_HEADER = "x-read-only";
 
@@ -239,11 +240,30 @@ export type MaskablePayload = z.infer<typeof maskablePayloadSchema>;
 
 export const registerGrantSchema = z.object({ payload: maskablePayloadSchema, claims: grantClaimsSchema });
 
+/**
+ * The claims of a grant as an execution manifest states them: ids of files and sessions are the handles of the masked
+ * payload, tenant, user and session key are hashed.
+ */
+export const manifestScopeSchema = z.object({
+  exec_id: idSchema,
+  tenant_id: z.string().min(1),
+  user_id: z.string().min(1),
+  session_key: z.string().min(1),
+  input_files: z.array(z.object({ id: z.string(), session_id: z.string(), name: z.string() })).max(256),
+  read_sessions: z.array(z.string()).max(256),
+  output_session_id: z.string().min(1),
+  max_upload_bytes: z.number().int().nonnegative(),
+  max_output_files: z.number().int().nonnegative(),
+  max_requests: z.number().int().nonnegative(),
+  max_tool_calls: z.number().int().nonnegative(),
+});
+export type ManifestScope = z.infer<typeof manifestScopeSchema>;
+
 export const registeredGrantSchema = z.object({
   grant_id: z.string(),
   payload: maskablePayloadSchema,
   egressGrantToken: z.string(),
-  executionManifestClaims: z.record(z.string(), z.unknown()),
+  executionManifestClaims: manifestScopeSchema,
 });
 export type RegisteredGrant = z.infer<typeof registeredGrantSchema>;
 

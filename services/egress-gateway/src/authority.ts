@@ -4,6 +4,7 @@
  */
 import {
   type Grant,
+  HandleBook,
   issueGrant,
   Ledger,
   ledgerVerdict,
@@ -17,7 +18,6 @@ import {
   sealGrant,
   sealKeys,
   sealObject,
-  sealSession,
   TokenRefused,
 } from "@svc/capabilities";
 import {
@@ -60,21 +60,18 @@ export class Authority {
     const now = nowSeconds();
     const grant = issueGrant(claims, now, this.#maxLifetime);
     await storeCall(() => this.#ledger.register(grant, now));
-    const { lifetime_seconds: _, ...manifestClaims } = claims;
-    const readHandles = new Map(
-      claims.read_sessions.map((id) => [id, sealSession(this.#keys, grant, id, "read")] as const),
-    );
+    const handles = new HandleBook(this.#keys, grant);
     return {
       grant_id: grant.grant_id,
       egressGrantToken: sealGrant(this.#keys, grant),
-      executionManifestClaims: manifestClaims,
+      executionManifestClaims: handles.manifestScope(),
       payload: {
         session_id: newId(),
-        output_session_id: sealSession(this.#keys, grant, claims.output_session_id, "write"),
-        files: payload.files.map((file) => ({
-          name: file.name,
-          id: sealObject(this.#keys, grant, file.storage_session_id, file.id, file.name),
-          storage_session_id: readHandles.get(file.storage_session_id) ?? "",
+        output_session_id: handles.output,
+        files: payload.files.map(({ name, id, storage_session_id }) => ({
+          name,
+          id: handles.object(storage_session_id, id, name),
+          storage_session_id: handles.session(storage_session_id),
         })),
       },
     };

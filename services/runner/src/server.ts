@@ -1,8 +1,8 @@
 /**
- * The runner's routes: parse, call, reply. Called only by the worker; the port is never published. A caller that closes
+ * The runner's routes: admit, call, reply. Called only by the worker, who signs; the port is never published. A caller that closes
  * its connection kills its run.
  */
-import { executeRequestSchema, GRANT_HEADER, ServiceError } from "@svc/contracts";
+import { type ExecuteRequest, ServiceError } from "@svc/contracts";
 import {
   type Context,
   createHttpServer,
@@ -10,7 +10,6 @@ import {
   type FastifyRequest,
   httpMetrics,
   metricsRoutes,
-  parseOrRefuse,
   type Running,
 } from "@svc/service-kit";
 import type { onRequestHookHandler } from "fastify";
@@ -18,6 +17,7 @@ import { execute } from "./execute.ts";
 import { GatewayClient } from "./gateway.ts";
 import { Health } from "./health.ts";
 import { parseOverrides } from "./limits.ts";
+import { Doorkeeper, isManifestError } from "./manifest.ts";
 import { runnerMetrics } from "./metrics.ts";
 import { Runtimes } from "./runtimes.ts";
 import { Slots } from "./slots.ts";
@@ -29,6 +29,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
     queueWaitMs: config.SANDBOX_QUEUE_WAIT_MS,
   });
   const runtimes = await Runtimes.load(config);
+  const doorkeeper = new Doorkeeper(config, log);
   const gateway = new GatewayClient(`http://${config.SANDBOX_FORWARD_TARGET}`);
   const deps = {
     config,
@@ -49,12 +50,21 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN });
 
+  const admitted = ({ headers, body, id }: FastifyRequest): ExecuteRequest => {
+    try {
+      return doorkeeper.admit({ headers, body, requestId: id });
+    } catch (error) {
+      // What an unauthentic request says of its language is not believed.
+      if (isManifestError(error)) deps.metrics.began("unknown")("manifest_error");
+      throw error;
+    }
+  };
   const handleExecute = async (request: FastifyRequest, reply: FastifyReply) => {
-    const body = parseOrRefuse(executeRequestSchema, request.body);
+    const execution = admitted(request);
     const left = new AbortController();
     reply.raw.once("close", () => left.abort(new Error("the caller left")));
     return execute(
-      withHeaderGrant(body, request),
+      execution,
       {
         requestId: request.id,
         signal: AbortSignal.any([left.signal, stopping.signal]),
@@ -105,16 +115,3 @@ const requireJson: onRequestHookHandler = (request, _reply, done) => {
   const isJson = /^application\/json\b/i.test(request.headers["content-type"] ?? "");
   done(isJson ? undefined : new ServiceError("invalid_content_type", undefined, { status: 415 }));
 };
-
-/** The grant may travel in the body or in a header; both at once must be equal. */
-function withHeaderGrant<T extends { egress_grant?: string | null | undefined }>(
-  body: T,
-  request: FastifyRequest,
-): T {
-  const header = request.headers[GRANT_HEADER];
-  if (typeof header !== "string") return body;
-  if (body.egress_grant != null && body.egress_grant !== header) {
-    throw new ServiceError("invalid_request", "egress_grant: header and body differ.");
-  }
-  return { ...body, egress_grant: header };
-}

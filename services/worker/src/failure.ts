@@ -31,6 +31,10 @@ const MEANING: Partial<Record<ErrorCode, ErrorCode>> = {
   upstream_unavailable: "sandbox_setup_failed",
   upstream_timeout: "sandbox_setup_failed",
   ledger_conflict: "sandbox_setup_failed",
+  manifest_missing: "sandbox_setup_failed",
+  manifest_malformed: "sandbox_setup_failed",
+  manifest_key_missing: "sandbox_setup_failed",
+  manifest_refused: "sandbox_setup_failed",
 };
 
 export function failureOf(error: unknown, cancelled: AbortSignal, deadline: AbortSignal): Failure {

@@ -1,4 +1,5 @@
-/** The worker's calls to the runner: execute, health, runtimes. Closing the connection kills the run. */
+/** The worker's calls to the runner: execute (signed), health, runtimes. Closing the connection kills the run. */
+import { parseSigningKey } from "@svc/capabilities";
 import {
   type ExecuteResponse,
   executeResponseSchema,
@@ -9,20 +10,26 @@ import {
   runtimeInfoSchema,
 } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
-import { InnerClient } from "@svc/service-kit";
+import { InnerClient, parsedVariable } from "@svc/service-kit";
 import { z } from "zod";
+import { requestSigner, type SignRequest } from "./signed-request.ts";
 
 export class Runner {
   readonly #client: InnerClient;
+  readonly #sign: SignRequest;
 
   constructor(config: Config) {
     const baseUrl = config.SANDBOX_ENDPOINT.replace(/\/api\/v2$/, "");
     this.#client = new InnerClient({ baseUrl, unreachable: "sandbox_execution_failed" });
+    this.#sign = requestSigner(
+      parsedVariable("SVC_EXECUTION_MANIFEST_PRIVATE_KEY", config, parseSigningKey),
+      config.EXECUTION_MANIFEST_TTL_SECONDS,
+    );
   }
 
   async execute(job: Job, grant: RegisteredGrant, signal: AbortSignal): Promise<ExecuteResponse> {
     const entry = LANGUAGES.find(({ runner }) => runner === job.language)?.entry ?? "main";
-    const body = JSON.stringify({
+    const request = {
       language: job.language,
       version: job.version,
       files: [
@@ -34,14 +41,13 @@ export class Runner {
       args: job.args,
       stdin: job.stdin,
       run_timeout: job.run_timeout,
-      egress_grant: grant.egressGrantToken,
-    });
+    };
     const answer = await this.#client.json<unknown>({
       method: "POST",
       path: "/execute",
       requestId: job.request_id,
       headers: { "content-type": "application/json" },
-      body,
+      body: this.#sign(request, grant),
       signal,
       timeoutMs: 0,
     });

@@ -20,11 +20,13 @@ export class ConfigError extends Error {
 const NAMES = Object.keys(VARIABLES) as VariableName[];
 const MIN_SECRET_BYTES = 32;
 
-/** Which components cannot start without which variable. */
+/** Which components cannot start without which variable. The runner may do without keys where it demands no manifest. */
 const REQUIRED: Partial<Record<VariableName, readonly Component[]>> = {
   SVC_INTERNAL_SERVICE_TOKEN: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
   SVC_EGRESS_GRANT_SECRET: ["egress-gateway"],
+  SVC_EXECUTION_MANIFEST_PRIVATE_KEY: ["worker"],
   SANDBOX_FORWARD_TARGET: ["runner"],
+  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: ["runner"],
 };
 const AT_LEAST_32_BYTES: readonly VariableName[] = [
   "SVC_INTERNAL_SERVICE_TOKEN",
@@ -78,7 +80,9 @@ function derive(config: Config, env: Record<string, string | undefined>): Config
 function missing(component: Component, config: Config): string[] {
   const problems: string[] = [];
   for (const [name, components] of Object.entries(REQUIRED) as [VariableName, readonly Component[]][]) {
-    if (components.includes(component) && config[name] === "")
+    const waived =
+      name === "SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY" && !config.SANDBOX_REQUIRE_EGRESS_MANIFEST;
+    if (components.includes(component) && config[name] === "" && !waived)
       problems.push(`${name} is required by the ${component}`);
   }
   for (const name of AT_LEAST_32_BYTES) {
@@ -134,6 +138,15 @@ function notOffered(config: Config): string[] {
   return NOT_OFFERED.filter(([, asked]) => asked(config)).map(
     ([name]) => `${name} asks for something that this version does not offer; unset it`,
   );
+}
+
+/** What a variable's text means to its component. A text without meaning stops the process and is not shown. */
+export function parsedVariable<T>(name: VariableName, config: Config, parse: (text: string) => T): T {
+  try {
+    return parse(config[name] as string);
+  } catch (error) {
+    throw new ConfigError([`${name} ${(error as Error).message}`]);
+  }
 }
 
 /** The configuration for the log: only what differs from the defaults, secrets as their presence. */

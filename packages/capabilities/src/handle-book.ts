@@ -1,0 +1,67 @@
+/**
+ * The handles of one grant, one for each real id: what the masked payload and the manifest's claims name is the same text,
+ * so whoever holds both can compare them without knowing what they stand for. Hashes are keyed: a holder of a manifest
+ * cannot try out whether it speaks of a tenant or user whose name he guesses.
+ */
+import { createHmac } from "node:crypto";
+import type { ManifestScope } from "@svc/contracts";
+import type { SealKeys } from "./envelope.ts";
+import { type Grant, sealObject, sealSession } from "./grant.ts";
+
+export class HandleBook {
+  /** The write handle of the output session. */
+  readonly output: string;
+  readonly #keys: SealKeys;
+  readonly #grant: Grant;
+  readonly #handles = new Map<string, string>();
+
+  constructor(keys: SealKeys, grant: Grant) {
+    this.#keys = keys;
+    this.#grant = grant;
+    this.output = sealSession(keys, grant, grant.output_session_id, "write");
+  }
+
+  /** The read handle of a session. */
+  session(sessionId: string): string {
+    return this.#once(sessionId, () => sealSession(this.#keys, this.#grant, sessionId, "read"));
+  }
+
+  object(sessionId: string, objectId: string, name: string): string {
+    return this.#once(`${sessionId}/${objectId}/${name}`, () =>
+      sealObject(this.#keys, this.#grant, sessionId, objectId, name),
+    );
+  }
+
+  /** The grant's claims as a manifest states them. */
+  manifestScope(): ManifestScope {
+    const { exec_id, tenant_id, user_id, session_key, input_files, read_sessions, ...rest } = this.#grant;
+    const { max_upload_bytes, max_output_files, max_requests, max_tool_calls } = rest;
+    return {
+      exec_id,
+      tenant_id: this.#hash("tenant", tenant_id),
+      user_id: this.#hash("user", user_id),
+      session_key: this.#hash("session_key", session_key),
+      input_files: input_files.map(({ id, session_id, name }) => ({
+        id: this.object(session_id, id, name),
+        session_id: this.session(session_id),
+        name,
+      })),
+      read_sessions: read_sessions.map((id) => this.session(id)),
+      output_session_id: this.output,
+      max_upload_bytes,
+      max_output_files,
+      max_requests,
+      max_tool_calls,
+    };
+  }
+
+  #once(place: string, make: () => string): string {
+    const handle = this.#handles.get(place) ?? make();
+    this.#handles.set(place, handle);
+    return handle;
+  }
+
+  #hash(kind: string, value: string): string {
+    return createHmac("sha256", this.#keys.hashing).update(`${kind}\0${value}`).digest("base64url");
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * Lets an execute request in or refuses it, before anything else looks at it: who signed it, when, for what, and whether it
+ * was used. Holds public keys only and trusts nothing of the request.
+ */
+import {
+  canonicalJson,
+  checkBinding,
+  checkScope,
+  type ManifestClaims,
+  ManifestRefused,
+  NotCanonical,
+  openManifest,
+  parseVerifyingKeys,
+  ReplayMemory,
+  type VerifyingKey,
+} from "@svc/capabilities";
+import {
+  type ExecuteRequest,
+  executeRequestSchema,
+  GRANT_HEADER,
+  hasContent,
+  MANIFEST_HEADER,
+  type ReferencedFile,
+  ServiceError,
+} from "@svc/contracts";
+import { type Config, type Log, parsedVariable, parseOrRefuse } from "@svc/service-kit";
+
+/** Far more than a runner can execute within the life of a manifest. */
+const MAX_REMEMBERED = 200_000;
+
+export interface Presented {
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  body: unknown;
+  requestId: string;
+}
+
+export class Doorkeeper {
+  readonly #keys: readonly VerifyingKey[];
+  readonly #required: boolean;
+  readonly #log: Log;
+  readonly #used = new ReplayMemory(MAX_REMEMBERED);
+
+  constructor(config: Config, log: Log) {
+    this.#required = config.SANDBOX_REQUIRE_EGRESS_MANIFEST;
+    this.#log = log;
+    const name = "SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY";
+    this.#keys = config[name] === "" ? [] : parsedVariable(name, config, parseVerifyingKeys);
+    if (!this.#required) log.warn("unsigned execute requests are let in");
+  }
+
+  /** The request, authentic and well-formed, with its grant in the body whichever way it came. */
+  admit(presented: Presented): ExecuteRequest {
+    const { headers, body } = presented;
+    const manifest = eitherForm(headers, MANIFEST_HEADER, body, "execution_manifest", () =>
+      refused("malformed"),
+    );
+    const grant = eitherForm(headers, GRANT_HEADER, body, "egress_grant", twoGrants);
+    if (manifest === undefined && this.#required) throw new ServiceError("manifest_missing");
+    const claims = manifest === undefined ? undefined : this.#claimsOf(manifest, grant ?? "", presented);
+    const request = { ...parseOrRefuse(executeRequestSchema, body), egress_grant: grant };
+    if (claims !== undefined) this.#orRefuse(presented, () => checkScope(claims, scopeOf(request)));
+    return request;
+  }
+
+  #claimsOf(manifest: string, grant: string, presented: Presented): ManifestClaims {
+    if (this.#keys.length === 0) throw new ServiceError("manifest_key_missing");
+    const now = Math.floor(Date.now() / 1000);
+    return this.#orRefuse(presented, () => {
+      const { claims, lastSecond } = openManifest(this.#keys, manifest, now);
+      const { jti, nbf, exp } = claims;
+      if (nbf > now || exp < now) {
+        const times = { request_id: presented.requestId, nbf, exp, now };
+        this.#log.warn(times, "a manifest is let in by the tolerance for clocks");
+      }
+      const use = this.#used.use(jti, lastSecond, now);
+      if (use === "full") throw new ServiceError("runner_busy");
+      if (use === "used") throw new ManifestRefused("replayed");
+      checkBinding(claims, { body: boundText(presented.body), grant });
+      return claims;
+    });
+  }
+
+  #orRefuse<T>({ requestId }: Presented, check: () => T): T {
+    try {
+      return check();
+    } catch (error) {
+      if (!(error instanceof ManifestRefused)) throw error;
+      const now = new Date().toISOString();
+      this.#log.warn({ request_id: requestId, reason: error.reason, now }, "a manifest was refused");
+      throw refused(error.reason);
+    }
+  }
+}
+
+/** Refusals that speak of the manifest. */
+export function isManifestError(error: unknown): boolean {
+  return error instanceof ServiceError && error.code.startsWith("manifest_");
+}
+
+function scopeOf(request: ExecuteRequest) {
+  return {
+    files: request.files.filter((file): file is ReferencedFile => !hasContent(file)),
+    outputSession: request.output_session_id ?? request.session_id ?? undefined,
+  };
+}
+
+const twoGrants = () =>
+  new ServiceError("invalid_request", "egress_grant: must be one text, the same in header and body.");
+
+function refused(reason: ManifestRefused["reason"]): ServiceError {
+  if (reason === "malformed") return new ServiceError("manifest_malformed");
+  return new ServiceError("manifest_refused", `The execution manifest was refused: ${reason}.`, {
+    extra: { reason },
+  });
+}
+
+/** A text that may be given in a header, in the body, or equal in both. Null counts as absent. */
+function eitherForm(
+  headers: Presented["headers"],
+  header: string,
+  body: unknown,
+  field: string,
+  problem: () => ServiceError,
+): string | undefined {
+  const given = [headers[header], (body as Record<string, unknown> | null)?.[field]].filter(
+    (value) => value !== undefined && value !== null,
+  );
+  if (given.some((value) => typeof value !== "string" || value !== given[0])) throw problem();
+  return given[0] as string | undefined;
+}
+
+/** What the body's hash is made of. A body that has no canonical text is none that was signed. */
+function boundText(body: unknown): string {
+  const { execution_manifest: _m, egress_grant: _g, ...rest } = Object(body) as Record<string, unknown>;
+  try {
+    return canonicalJson(rest);
+  } catch (error) {
+    if (error instanceof NotCanonical) throw new ManifestRefused("body_mismatch");
+    throw error;
+  }
+}

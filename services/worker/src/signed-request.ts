@@ -1,0 +1,20 @@
+/** The body of an execute request, vouched for by a manifest: grant and manifest ride in it. Each call signs anew. */
+import { canonicalJson, type SigningKey, signManifest } from "@svc/capabilities";
+import type { RegisteredGrant } from "@svc/contracts";
+
+export type SignRequest = (request: object, grant: RegisteredGrant) => string;
+
+export function requestSigner(key: SigningKey, ttlSeconds: number): SignRequest {
+  return (request, { egressGrantToken, executionManifestClaims }) => {
+    const body = canonicalJson(request);
+    const manifest = signManifest(
+      key,
+      executionManifestClaims,
+      { body, grant: egressGrantToken },
+      { now: Math.floor(Date.now() / 1000), ttl: ttlSeconds },
+    );
+    const added = JSON.stringify({ egress_grant: egressGrantToken, execution_manifest: manifest });
+    // The canonical text is the body already, but for its last brace.
+    return `${body.slice(0, -1)},${added.slice(1)}`;
+  };
+}
