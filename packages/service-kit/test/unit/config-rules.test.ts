@@ -3,6 +3,7 @@ import {
   type Component,
   ConfigError,
   loadConfig,
+  parsedVariable,
   redactedConfig,
   VARIABLES,
   type VariableName,
@@ -13,7 +14,9 @@ const COMPONENTS = ["api", "worker", "runner", "file-server", "tool-call-server"
 const COMPLETE = {
   SVC_INTERNAL_SERVICE_TOKEN: SECRET,
   SVC_EGRESS_GRANT_SECRET: SECRET,
+  SVC_EXECUTION_MANIFEST_PRIVATE_KEY: SECRET,
   SANDBOX_FORWARD_TARGET: "gateway:3190",
+  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: "public",
 };
 
 function problemsOf(component: Component, env: Record<string, string>): readonly string[] {
@@ -29,8 +32,8 @@ function problemsOf(component: Component, env: Record<string, string>): readonly
 describe("what a component needs", () => {
   const needs: Record<Component, readonly (keyof typeof COMPLETE)[]> = {
     api: ["SVC_INTERNAL_SERVICE_TOKEN"],
-    worker: ["SVC_INTERNAL_SERVICE_TOKEN"],
-    runner: ["SANDBOX_FORWARD_TARGET"],
+    worker: ["SVC_INTERNAL_SERVICE_TOKEN", "SVC_EXECUTION_MANIFEST_PRIVATE_KEY"],
+    runner: ["SANDBOX_FORWARD_TARGET", "SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY"],
     "file-server": ["SVC_INTERNAL_SERVICE_TOKEN"],
     "tool-call-server": ["SVC_INTERNAL_SERVICE_TOKEN"],
     "egress-gateway": ["SVC_INTERNAL_SERVICE_TOKEN", "SVC_EGRESS_GRANT_SECRET"],
@@ -48,6 +51,12 @@ describe("what a component needs", () => {
       const env = Object.fromEntries(Object.keys(COMPLETE).map((name) => [name, blank]));
       expect(problemsOf(component, env)).toHaveLength(needs[component].length);
     }
+  });
+
+  it("the runner needs no key where it demands no manifest", () => {
+    const { SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: _, ...keyless } = COMPLETE;
+    expect(problemsOf("runner", { ...keyless, SANDBOX_REQUIRE_EGRESS_MANIFEST: "false" })).toEqual([]);
+    expect(problemsOf("runner", { ...keyless, LOCAL_MODE: "true" })).toHaveLength(1);
   });
 
   it.each(COMPONENTS)("local mode gives the %s no built-in secret", (component) => {
@@ -157,6 +166,22 @@ describe("secrets", () => {
     expect(problemsOf("api", { ...COMPLETE, SERVICE_PORT: "a\nb" })).toEqual([
       'SERVICE_PORT must be a whole number, not "a\\nb"',
     ]);
+  });
+});
+
+describe("a variable that only its component understands", () => {
+  const config = loadConfig("worker", COMPLETE);
+  const name = "SVC_EXECUTION_MANIFEST_PRIVATE_KEY";
+
+  it("is parsed by it", () => {
+    expect(parsedVariable(name, config, (text) => text.length)).toBe(SECRET.length);
+  });
+
+  it("stops the process by its name when it has no meaning", () => {
+    const refuse = () => {
+      throw new Error("must be a key");
+    };
+    expect(() => parsedVariable(name, config, refuse)).toThrow(new ConfigError([`${name} must be a key`]));
   });
 });
 

@@ -37,7 +37,6 @@ describe("registering a grant", () => {
     const { lifetime_seconds, ...claims } = sent.claims;
     expect(grant).toMatchObject({ ...claims, grant_id });
     expect(grant.exp - grant.iat).toBe(lifetime_seconds);
-    expect(executionManifestClaims).toEqual(claims);
     expect(payload.session_id).not.toBe(sent.payload.session_id);
     expect(openSession(keys, grant, payload.output_session_id, "write", now()).session_id).toBe(
       claims.output_session_id,
@@ -51,10 +50,37 @@ describe("registering a grant", () => {
       });
       expect(file?.name).toBe(input.name);
     }
-    const shown = JSON.stringify({ payload, egressGrantToken });
-    for (const id of [a.id, b.id, a.session_id, claims.output_session_id, sent.payload.session_id]) {
-      expect(shown).not.toContain(id);
-    }
+    const shown = JSON.stringify({ payload, egressGrantToken, executionManifestClaims });
+    const names = [claims.tenant_id, claims.user_id, claims.session_key].map((name) => `"${name}"`);
+    const ids = [a.id, b.id, a.session_id, claims.output_session_id, sent.payload.session_id];
+    for (const hidden of [...ids, ...names]) expect(shown).not.toContain(hidden);
+  });
+
+  it("gives claims for the manifest that name the handles of the payload and hash whose run it is", async () => {
+    const a = await made.upload("a.csv", "1");
+    const inputs = [a, await made.upload("b.csv", "2", a.session_id), await made.upload("c.csv", "3")];
+    const { payload, executionManifestClaims: stated } = await made.register(inputs);
+    const named = payload.files.map(({ id, storage_session_id, name }) => ({
+      id,
+      session_id: storage_session_id,
+      name,
+    }));
+    expect(stated.input_files).toEqual(named);
+    expect(stated.read_sessions).toEqual([...new Set(named.map(({ session_id }) => session_id))]);
+    expect(stated.read_sessions).toHaveLength(2);
+    expect(stated.output_session_id).toBe(payload.output_session_id);
+    expect(stated).toMatchObject({ max_upload_bytes: 500_000_000, max_output_files: 50, max_requests: 1000 });
+    const hashes = [stated.tenant_id, stated.user_id, stated.session_key];
+    for (const hash of hashes) expect(hash).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(new Set(hashes).size).toBe(3);
+    const { executionManifestClaims: again } = await made.register([]);
+    expect(again).toMatchObject({ tenant_id: stated.tenant_id, user_id: stated.user_id });
+    const { executionManifestClaims: foreign } = await made.register([], {
+      tenant_id: "user-1",
+      user_id: "tenant",
+    });
+    expect(hashes).not.toContain(foreign.tenant_id);
+    expect(hashes).not.toContain(foreign.user_id);
   });
 
   it("lets no grant live longer than allowed", async () => {

@@ -3,7 +3,10 @@ import { loadConfig } from "@svc/service-kit";
 import { describe, expect, it } from "vitest";
 import { limitsFor, overridesSchema } from "../../src/limits.ts";
 
-const config = loadConfig("runner", { SANDBOX_FORWARD_TARGET: "gateway:3190" });
+const config = loadConfig("runner", {
+  SANDBOX_FORWARD_TARGET: "gateway:3190",
+  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: "key",
+});
 const MIB = 2 ** 20;
 const limits = (request: object, overrides: object = {}) =>
   limitsFor(

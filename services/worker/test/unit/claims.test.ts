@@ -4,7 +4,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { claimsOf } from "../../src/grants.ts";
 
-const config = loadConfig("worker", { SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32) });
+const config = loadConfig("worker", {
+  SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32),
+  SVC_EXECUTION_MANIFEST_PRIVATE_KEY: "key",
+});
 const jobOf = (files: JobFile[]): Job => ({
   v: 1,
   request_id: "request",

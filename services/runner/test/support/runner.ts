@@ -1,0 +1,70 @@
+/** A real runner with its own jaild, gateway, file server and Redis, and what a worker needs to call it. */
+import { generateKeyPairSync } from "node:crypto";
+import { join } from "node:path";
+import { parseSigningKey } from "@svc/capabilities";
+import type { RegisteredGrant } from "@svc/contracts";
+import { InnerClient } from "@svc/service-kit";
+import { IMAGE, Jaild } from "../../../../packages/jail-client/test/support/jaild.ts";
+import { startComponent } from "../../../../packages/service-kit/test/support/component.ts";
+import { type Answer, type Call, startGateway } from "../../../egress-gateway/test/support/gateway.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+
+export const newKeys = () => {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519", {
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    publicKeyEncoding: { type: "spki", format: "pem" },
+  });
+  return { signing: parseSigningKey(privateKey), publicKey };
+};
+
+export async function startSystemOfRunner() {
+  const keys = newKeys();
+  const jaild = await Jaild.start({ slots: 2 });
+  const gateway = await startGateway();
+  const clients: InnerClient[] = [];
+  const runners: { kill: () => Promise<void> }[] = [];
+
+  /** Starts one more runner; answers how to call it. */
+  const startRunner = async (env: Record<string, string>): Promise<(call: Call) => Promise<Answer>> => {
+    const runner = await startComponent(MAIN, {
+      PORT: "0",
+      SANDBOX_FORWARD_TARGET: new URL(gateway.gateway.url).host,
+      SANDBOX_JAIL_SOCKET: jaild.socket,
+      SANDBOX_PACKAGES_DIRECTORY: join(IMAGE, ".."),
+      LOG_LEVEL: "info",
+      ...env,
+    });
+    runners.push(runner);
+    const client = new InnerClient({ baseUrl: runner.url, unreachable: "upstream_unavailable" });
+    clients.push(client);
+    return async (call) => {
+      const { statusCode, headers, body } = await client.send(call);
+      const bytes = Buffer.from(await body.arrayBuffer());
+      return { status: statusCode, headers, bytes, json: () => JSON.parse(bytes.toString("utf8")) };
+    };
+  };
+
+  return {
+    keys,
+    gateway,
+    startRunner,
+    stop: async () => {
+      await Promise.all(clients.map((client) => client.close()));
+      await Promise.all(runners.map((runner) => runner.kill()));
+      await gateway.stop();
+      await jaild.stop();
+    },
+  };
+}
+
+/** The request of a worker, before it is signed. */
+export function requestOf({ payload }: RegisteredGrant, code: string, language = "bash") {
+  return {
+    language,
+    version: "*",
+    files: [{ name: "main.sh", content: code }, ...payload.files],
+    session_id: payload.session_id,
+    output_session_id: payload.output_session_id,
+  };
+}

@@ -1,0 +1,56 @@
+import { generateKeyPairSync } from "node:crypto";
+import {
+  canonicalJson,
+  checkBinding,
+  openManifest,
+  parseSigningKey,
+  parseVerifyingKeys,
+} from "@svc/capabilities";
+import { newId, type RegisteredGrant } from "@svc/contracts";
+import { describe, expect, it } from "vitest";
+import { requestSigner } from "../../src/signed-request.ts";
+
+const { privateKey, publicKey } = generateKeyPairSync("ed25519", {
+  privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  publicKeyEncoding: { type: "spki", format: "pem" },
+});
+const sign = requestSigner(parseSigningKey(privateKey), 300);
+const grant: RegisteredGrant = {
+  grant_id: newId(),
+  egressGrantToken: "ceg1.x.y.z",
+  payload: { session_id: "label", output_session_id: "write", files: [] },
+  executionManifestClaims: {
+    exec_id: newId(),
+    tenant_id: "t",
+    user_id: "u",
+    session_key: "k",
+    input_files: [],
+    read_sessions: [],
+    output_session_id: "write",
+    max_upload_bytes: 1,
+    max_output_files: 1,
+    max_requests: 1,
+    max_tool_calls: 1,
+  },
+};
+const request = {
+  language: "python",
+  stdin: undefined,
+  files: [{ name: "main.py", content: "print('}\u2028🎉')" }],
+};
+
+describe("a signed request", () => {
+  it("is the request with grant and manifest, and the manifest fits what a receiver reads", () => {
+    const { egress_grant, execution_manifest, ...rest } = JSON.parse(sign(request, grant));
+    expect(rest).toEqual(JSON.parse(JSON.stringify(request)));
+    expect(egress_grant).toBe("ceg1.x.y.z");
+    const now = Math.floor(Date.now() / 1000);
+    const { claims } = openManifest(parseVerifyingKeys(publicKey), execution_manifest, now);
+    expect(() => checkBinding(claims, { body: canonicalJson(rest), grant: egress_grant })).not.toThrow();
+    expect(claims.exp - claims.iat).toBe(300);
+  });
+
+  it("is signed anew each time", () => {
+    expect(sign(request, grant)).not.toBe(sign(request, grant));
+  });
+});
