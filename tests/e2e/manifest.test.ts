@@ -1,0 +1,46 @@
+/** Whoever reaches the runner's port cannot run programs: only what the worker signed is let in. */
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Api } from "./support/api.ts";
+import { type System, startSystem } from "./support/system.ts";
+
+let system: System;
+let api: Api;
+
+beforeAll(async () => {
+  system = await startSystem();
+  api = new Api(system.url);
+});
+
+afterAll(async () => {
+  expect(await system.stop()).toEqual([]);
+});
+
+test("requests through the API run, with inputs and outputs", async () => {
+  const input = await api.stage("input.txt", "the input");
+  const answer = await api.exec({ lang: "bash", code: "cat input.txt; echo > out.txt", files: [input] });
+  expect(answer).toMatchObject({ stdout: "the input", code: 0 });
+  expect(answer.files.map(({ name }) => name).sort()).toEqual(["input.txt", "out.txt"]);
+});
+
+test("an unsigned request to the runner is refused", async () => {
+  for (const path of ["/execute", "/api/v2/execute"]) {
+    const response = await fetch(`http://127.0.0.1:${system.instance.ports.runner}${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ language: "bash", version: "*", files: [{ name: "main.sh", content: "id" }] }),
+    });
+    expect([response.status, await response.json()]).toMatchObject([401, { error: "manifest_missing" }]);
+  }
+});
+
+test("only the worker can sign", () => {
+  const holders = system
+    .state()
+    .components.map(({ name }) => name)
+    .filter((name) => {
+      const environment = readFileSync(`/proc/${system.pid(name)}/environ`, "latin1");
+      return environment.includes("SVC_EXECUTION_MANIFEST_PRIVATE_KEY=");
+    });
+  expect(holders).toEqual(["worker"]);
+});
