@@ -54,8 +54,8 @@ export class Doorkeeper {
     const manifest = eitherForm(headers, MANIFEST_HEADER, body, "execution_manifest", () =>
       refused("malformed"),
     );
-    const grant = eitherForm(headers, GRANT_HEADER, body, "egress_grant", twoGrants);
     if (manifest === undefined && this.#required) throw new ServiceError("manifest_missing");
+    const grant = eitherForm(headers, GRANT_HEADER, body, "egress_grant", twoGrants);
     const claims = manifest === undefined ? undefined : this.#claimsOf(manifest, grant ?? "", presented);
     const request = { ...parseOrRefuse(executeRequestSchema, body), egress_grant: grant };
     if (claims !== undefined) this.#orRefuse(presented, () => checkScope(claims, scopeOf(request)));

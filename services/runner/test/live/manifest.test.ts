@@ -114,7 +114,7 @@ describe("a signed request", () => {
 
 describe("a request is refused", () => {
   it("without a manifest, whatever else it says", async () => {
-    for (const body of [request(), {}, [], 7, null, { ...request(), execution_manifest: null }]) {
+    for (const body of [request(), {}, [], 7, null, { execution_manifest: null, egress_grant: 7 }]) {
       expect(await refusal(body)).toEqual([401, "manifest_missing"]);
     }
     expect(await refusal({ ...request(), execution_manifest: "x" })).toEqual([400, "manifest_malformed"]);
