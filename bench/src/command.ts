@@ -42,12 +42,13 @@ const OPTIONS = {
 
 const DEFAULT_N = 200;
 
-/** Settings of the measured copy: no limit on the rate, and as many Python programs at once as there are slots. */
+/** Settings of the measured copy: no limits per caller that matter, and as many Python programs at once as there are slots. */
 const ENVIRONMENT = {
   PYTHON_CONCURRENCY: "8",
   MAX_REQUESTS: "1000000",
   UPLOAD_MAX_REQUESTS: "1000000",
   DOWNLOAD_MAX_REQUESTS: "1000000",
+  SVC_MAX_CONCURRENT_EXECUTIONS: "1000",
   SANDBOX_QUEUE_LIMIT: "64",
 } as const;
 

@@ -124,6 +124,8 @@ export const errorBodySchema = z
     message: z.string(),
     request_id: z.string(),
     details: z.array(z.object({ path: z.string(), problem: z.string() })).optional(),
+    retry_after_seconds: z.int().min(1).optional().meta({ description: "With rate_limited only." }),
+    retry_after: z.int().min(1).optional().meta({ description: "The same as retry_after_seconds." }),
   })
   .meta({ id: "Error" });
 

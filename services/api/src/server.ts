@@ -20,6 +20,7 @@ import { execRoute } from "./exec/route.ts";
 import { KnownRuntimes } from "./exec/runtimes.ts";
 import { fileRoutes } from "./files/routes.ts";
 import { healthRoutes } from "./health.ts";
+import { limits } from "./limits/hook.ts";
 import { openApiOptions } from "./openapi/options.ts";
 import { authentication, principalOf } from "./principal.ts";
 
@@ -46,6 +47,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   });
   await app.register(swagger, openApiOptions);
   authentication(app, deps.identity);
+  const holdingSlot = limits(app, { config, redis, registry, principalOf });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN, paths: ["/metrics", "/v1/metrics"] });
   healthRoutes(app, { redis, fileServer, lifecycle });
   const lookupRecords = await fileRoutes(app, { config, log, registry, redis, fileServer, principalOf });
@@ -62,6 +64,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     }),
     principalOf,
     lookupRecords,
+    holdingSlot,
   });
   return app;
 }

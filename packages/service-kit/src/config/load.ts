@@ -65,10 +65,18 @@ export function loadConfig(component: Component, env: Record<string, string | un
   return Object.freeze(config);
 }
 
+/** Without authentication one principal stands for everybody: there is nobody to protect from it. */
+const CONCURRENT_EXECUTIONS_OF_EVERYBODY = 64;
+
 /** Fills in defaults that follow other variables. */
 function derive(config: Config, env: Record<string, string | undefined>): Config {
+  const isOpen = config.LOCAL_MODE || config.SVC_AUTH_PROVIDER === "none";
   return {
     ...config,
+    SVC_MAX_CONCURRENT_EXECUTIONS:
+      isOpen && !env.SVC_MAX_CONCURRENT_EXECUTIONS
+        ? CONCURRENT_EXECUTIONS_OF_EVERYBODY
+        : config.SVC_MAX_CONCURRENT_EXECUTIONS,
     MAX_RUN_TIMEOUT: env.MAX_RUN_TIMEOUT ? config.MAX_RUN_TIMEOUT : config.JOB_TIMEOUT,
     EGRESS_GATEWAY_FILE_SERVER_URL: config.EGRESS_GATEWAY_FILE_SERVER_URL || config.FILE_SERVER_URL,
     EGRESS_GATEWAY_TOOL_CALL_SERVER_URL:

@@ -65,6 +65,10 @@ export const VARIABLES = {
   RATE_LIMIT_WINDOW: ms(30_000, "Window of MAX_REQUESTS."),
   PTC_RESUME_MAX_REQUESTS: count(600, "Programmatic resumes and cancels per window and principal."),
   PTC_RESUME_WINDOW: ms(30_000, "Window of PTC_RESUME_MAX_REQUESTS."),
+  SVC_MAX_CONCURRENT_EXECUTIONS: withNote(
+    count(6, "Executions of a principal that wait or run at once."),
+    "6; 64 where authentication is off",
+  ),
   UPLOAD_MAX_REQUESTS: count(30, "Uploads per window and principal."),
   UPLOAD_LIMIT_WINDOW: ms(300_000, "Window of UPLOAD_MAX_REQUESTS."),
   DOWNLOAD_MAX_REQUESTS: count(60, "Downloads per window and principal."),

@@ -47,6 +47,7 @@ describe("the documented defaults", () => {
     ["SVC_HTTP_JSON_LIMIT", 52_428_800],
     ["MAX_REQUESTS", 20],
     ["RATE_LIMIT_WINDOW", 30_000],
+    ["SVC_MAX_CONCURRENT_EXECUTIONS", 6],
     ["MAX_FILE_SIZE", 26_214_400],
     ["UPLOAD_MAX_FILES", 200],
     ["SESSION_CACHE_TTL", 86_400],

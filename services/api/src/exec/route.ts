@@ -23,6 +23,7 @@ import {
   sendError,
   toServiceError,
 } from "@svc/service-kit";
+import type { HoldingSlot } from "../limits/hook.ts";
 import { type HasWaiters, type Idempotency, idempotencyKey } from "./idempotency.ts";
 import type { Jobs } from "./jobs.ts";
 import { authoriseRefs } from "./refs.ts";
@@ -37,6 +38,7 @@ export interface ExecDeps {
   submitted: Counter<"language">;
   principalOf: (request: FastifyRequest) => Principal;
   lookupRecords: (files: readonly JobFile[], requestId: string) => Promise<(ObjectRecord | undefined)[]>;
+  holdingSlot: HoldingSlot;
 }
 
 const errors = Object.fromEntries(
@@ -128,7 +130,8 @@ async function execute(
     authoriseRefs(parsed.files, await deps.lookupRecords(parsed.files, request.id), principal);
   }
   deps.submitted.inc({ language: parsed.language });
-  return answerOf(await deps.jobs.run(jobOf(parsed, principal, request.id), left));
+  const job = jobOf(parsed, principal, request.id);
+  return answerOf(await deps.holdingSlot(request, () => deps.jobs.run(job, left)));
 }
 
 function jobOf(parsed: ParsedExec, principal: Principal, requestId: string): Omit<Job, "reply_to"> {

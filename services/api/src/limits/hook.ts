@@ -1,0 +1,59 @@
+/**
+ * The limits in front of the routes: after authentication, before the state of the service and the body are looked at.
+ * Every answer of a limited route tells the caller's window. An execution holds its slot until both its answer and its run
+ * are over.
+ */
+import type { Principal } from "@svc/contracts";
+import {
+  type Config,
+  Counter,
+  type FastifyRequest,
+  type HttpServer,
+  type Redis,
+  type Registry,
+} from "@svc/service-kit";
+import { type Limited, Limiter } from "./limiter.ts";
+import { scopeOf } from "./scopes.ts";
+import type { Slot } from "./slots.ts";
+import { windowHeaders } from "./window.ts";
+
+export interface LimitDeps {
+  config: Config;
+  redis: Redis;
+  registry: Registry;
+  principalOf: (request: FastifyRequest) => Principal;
+}
+
+/** Runs work of a request so that its slot stays taken until the work has ended. */
+export type HoldingSlot = <T>(request: FastifyRequest, work: () => Promise<T>) => Promise<T>;
+
+/** To be called before the routes are registered, after what authenticates them. */
+export function limits(app: HttpServer, { config, redis, registry, principalOf }: LimitDeps): HoldingSlot {
+  const limiter = new Limiter(config, redis);
+  const slots = new WeakMap<FastifyRequest, Slot>();
+  const limited = new Counter<"scope">({
+    name: "svc_rate_limited_total",
+    help: "Requests refused with 429, by what limited them.",
+    labelNames: ["scope"],
+    registers: [registry],
+  });
+  const refused = (by: Limited) => limited.inc({ scope: by });
+
+  app.addHook("onRequest", async (request, reply) => {
+    const scope = scopeOf(request.method, request.routeOptions.url);
+    if (scope === undefined) return;
+    const answered = new Promise<void>((resolve) => reply.raw.once("close", () => resolve()));
+    const { window, refusal, slot } = await limiter.enter(scope, principalOf(request));
+    reply.headers(windowHeaders(window));
+    if (refusal !== undefined) {
+      refused(refusal.by);
+      throw refusal.error;
+    }
+    if (slot === undefined) return;
+    slots.set(request, slot);
+    void answered.then(() => slot.release());
+  });
+  app.addHook("onClose", async () => limiter.close());
+
+  return (request, work) => slots.get(request)?.during(work) ?? work();
+}

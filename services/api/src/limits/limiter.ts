@@ -1,0 +1,71 @@
+/**
+ * Counts the requests of principals in Redis, for all replicas together. One call is one round trip. It trusts the principal
+ * that it is given; a store that is away lets nothing through.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { newId, type Principal, type ServiceError } from "@svc/contracts";
+import { type Config, type Redis, storeCall } from "@svc/service-kit";
+import { limitOf, SCOPES, type Scope } from "./scopes.ts";
+import { SLOT_LIFE_MS, type Slot, Slots } from "./slots.ts";
+import { isOver, slotsAreTaken, type Window, windowIsFull } from "./window.ts";
+
+const ENTER = readFileSync(new URL("./lua/enter.lua", import.meta.url), "utf8");
+
+/** What limited a request: the window of its scope, or the slots for executions. */
+export type Limited = Scope | "concurrent_executions";
+
+export interface Entry {
+  window: Window;
+  refusal?: { by: Limited; error: ServiceError };
+  slot?: Slot;
+}
+
+type Reply = [count: number, leftMs: number, slotTaken: number];
+type WithCommands = Redis & { svcEnter: (keys: number, ...args: (string | number)[]) => Promise<Reply> };
+
+export class Limiter {
+  readonly #config: Config;
+  readonly #redis: WithCommands;
+  readonly #slots: Slots;
+
+  constructor(config: Config, redis: Redis) {
+    redis.defineCommand("svcEnter", { lua: ENTER });
+    this.#config = config;
+    this.#redis = redis as WithCommands;
+    this.#slots = new Slots(redis);
+  }
+
+  async enter(scope: Scope, principal: Principal): Promise<Entry> {
+    const { what, takesSlot } = SCOPES[scope];
+    const limit = limitOf(scope, this.#config);
+    const caller = callerKey(principal);
+    const window = [`svc:limit:${scope}:${caller}`];
+    const allowed = [limit.requests, limit.windowMs];
+    const most = this.#config.SVC_MAX_CONCURRENT_EXECUTIONS;
+    const [slots, id] = [`svc:slots:${caller}`, newId()];
+    const [count, leftMs, slotTaken] = await storeCall(() =>
+      takesSlot
+        ? this.#redis.svcEnter(2, ...window, slots, ...allowed, id, most, SLOT_LIFE_MS)
+        : this.#redis.svcEnter(1, ...window, ...allowed),
+    );
+    const entry: Entry = { window: { ...limit, count, leftMs } };
+    if (isOver(entry.window)) {
+      return { ...entry, refusal: { by: scope, error: windowIsFull(what, entry.window) } };
+    }
+    if (!takesSlot) return entry;
+    if (slotTaken === 1) return { ...entry, slot: this.#slots.hold(slots, id) };
+    return { ...entry, refusal: { by: "concurrent_executions", error: slotsAreTaken(most) } };
+  }
+
+  close(): void {
+    this.#slots.close();
+  }
+}
+
+/** Short, whatever the ids are, and never the same for two principals. */
+function callerKey({ tenantId, userId }: Principal): string {
+  return createHash("sha256")
+    .update(JSON.stringify([tenantId, userId]))
+    .digest("base64url");
+}

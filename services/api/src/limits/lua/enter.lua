@@ -1,0 +1,29 @@
+-- Purpose: count a request against the window of its scope and, where the route asks for it, take a slot.
+-- Guarantee: atomic over all replicas. A window begins with its first request and ends after its length; every request is
+--   counted, refused ones too. A slot is taken only while the window has room and fewer than the cap are held; slots whose
+--   time has passed are free. The same call made twice takes one slot.
+-- KEYS[1]: svc:limit:<scope>:<caller>   KEYS[2], when a slot is asked for: svc:slots:<caller>
+-- ARGV[1]: requests allowed   ARGV[2]: length of the window in ms
+-- ARGV[3]: id of the slot   ARGV[4]: most slots   ARGV[5]: life of a slot in ms   (only with KEYS[2])
+-- Returns: the requests counted in this window, ms until it ends, 1 when a slot was taken, else 0.
+local count = redis.call('INCR', KEYS[1])
+local left = redis.call('PTTL', KEYS[1])
+local length = tonumber(ARGV[2])
+-- A new window, or one that was longer before the settings changed.
+if left < 0 or left > length then
+  redis.call('PEXPIRE', KEYS[1], length)
+  left = length
+end
+if KEYS[2] == nil or count > tonumber(ARGV[1]) then
+  return { count, left, 0 }
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+redis.call('ZREM', KEYS[2], ARGV[3])
+if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) then
+  return { count, left, 0 }
+end
+redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[3])
+redis.call('PEXPIRE', KEYS[2], ARGV[5])
+return { count, left, 1 }

@@ -1,0 +1,72 @@
+/** What is limited, as data: each scope has one window per principal, which all of its routes share. HEAD counts as GET. */
+import type { Config, VariableName } from "@svc/service-kit";
+
+type Count = Extract<VariableName, `${string}MAX_REQUESTS`>;
+type Length = Extract<VariableName, `${string}_WINDOW`>;
+
+interface ScopeRow {
+  /** As the message of a refusal names it. */
+  what: string;
+  requests: Count;
+  windowMs: Length;
+  /** Requests that start a program also need one of the principal's slots. */
+  takesSlot: boolean;
+  routes: readonly string[];
+}
+
+export const SCOPES = {
+  executions: {
+    what: "executions",
+    requests: "MAX_REQUESTS",
+    windowMs: "RATE_LIMIT_WINDOW",
+    takesSlot: true,
+    routes: ["POST /v1/exec"],
+  },
+  uploads: {
+    what: "uploads",
+    requests: "UPLOAD_MAX_REQUESTS",
+    windowMs: "UPLOAD_LIMIT_WINDOW",
+    takesSlot: false,
+    routes: ["POST /v1/upload", "POST /v1/upload/batch"],
+  },
+  downloads: {
+    what: "downloads",
+    requests: "DOWNLOAD_MAX_REQUESTS",
+    windowMs: "DOWNLOAD_LIMIT_WINDOW",
+    takesSlot: false,
+    routes: ["GET /v1/download/:session_id/:fileId"],
+  },
+  fetches: {
+    what: "metadata, list and delete requests",
+    requests: "FETCH_MAX_REQUESTS",
+    windowMs: "FETCH_LIMIT_WINDOW",
+    takesSlot: false,
+    routes: [
+      "GET /v1/sessions/:session_id/objects/:fileId",
+      "GET /v1/files/:session_id",
+      "DELETE /v1/files/:session_id/:fileId",
+    ],
+  },
+} as const satisfies Record<string, ScopeRow>;
+
+export type Scope = keyof typeof SCOPES;
+export const SCOPE_NAMES = Object.keys(SCOPES) as Scope[];
+
+const SCOPE_OF_ROUTE: ReadonlyMap<string, Scope> = new Map(
+  SCOPE_NAMES.flatMap((scope) => SCOPES[scope].routes.map((route) => [route, scope] as const)),
+);
+
+/** `pattern`: the route as it was registered; undefined for an unknown one. */
+export function scopeOf(method: string, pattern: string | undefined): Scope | undefined {
+  return SCOPE_OF_ROUTE.get(`${method === "HEAD" ? "GET" : method} ${pattern}`);
+}
+
+export interface Limit {
+  requests: number;
+  windowMs: number;
+}
+
+export function limitOf(scope: Scope, config: Config): Limit {
+  const { requests, windowMs } = SCOPES[scope];
+  return { requests: config[requests], windowMs: config[windowMs] };
+}

@@ -1,0 +1,70 @@
+/**
+ * The slots that this process holds: each stands for one execution that a principal has waiting or running. They are
+ * renewed while held and end by themselves soon after the process has died. A slot that cannot be given back to a store
+ * that is away ends the same way.
+ */
+import { readFileSync } from "node:fs";
+import type { Redis } from "@svc/service-kit";
+
+export const SLOT_LIFE_MS = 10_000;
+const RENEW_MS = 3000;
+const RENEW = readFileSync(new URL("./lua/renew.lua", import.meta.url), "utf8");
+
+/** A taken slot. It is given back when nobody holds it any more. */
+export class Slot {
+  readonly #giveBack: () => void;
+  #holders = 1;
+
+  constructor(giveBack: () => void) {
+    this.#giveBack = giveBack;
+  }
+
+  release(): void {
+    if (--this.#holders === 0) this.#giveBack();
+  }
+
+  /** Holds the slot until the work has ended. */
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    this.#holders++;
+    try {
+      return await work();
+    } finally {
+      this.release();
+    }
+  }
+}
+
+type WithCommands = Redis & { svcRenewSlots: (...args: (string | number)[]) => Promise<unknown> };
+
+export class Slots {
+  readonly #redis: WithCommands;
+  readonly #held = new Map<string, Set<string>>();
+  readonly #renewal: NodeJS.Timeout;
+
+  constructor(redis: Redis) {
+    redis.defineCommand("svcRenewSlots", { numberOfKeys: 1, lua: RENEW });
+    this.#redis = redis as WithCommands;
+    this.#renewal = setInterval(() => this.#renew(), RENEW_MS).unref();
+  }
+
+  /** Looks after a slot that was just taken. */
+  hold(key: string, id: string): Slot {
+    const ids = this.#held.get(key) ?? new Set();
+    this.#held.set(key, ids.add(id));
+    return new Slot(() => {
+      ids.delete(id);
+      if (ids.size === 0) this.#held.delete(key);
+      this.#redis.zrem(key, id).catch(() => undefined);
+    });
+  }
+
+  #renew(): void {
+    for (const [key, ids] of this.#held) {
+      this.#redis.svcRenewSlots(key, SLOT_LIFE_MS, ...ids).catch(() => undefined);
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#renewal);
+  }
+}

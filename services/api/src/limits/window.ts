@@ -1,0 +1,55 @@
+/** The arithmetic of a window and what a caller is told of it. Pure. */
+import { ServiceError } from "@svc/contracts";
+import type { Limit } from "./scopes.ts";
+
+/** A window as it was when a request had been counted. */
+export interface Window extends Limit {
+  /** Requests so far, this one and refused ones included. */
+  count: number;
+  /** Time until it ends. */
+  leftMs: number;
+}
+
+const wholeSeconds = (ms: number) => Math.max(1, Math.ceil(ms / 1000));
+
+export const isOver = ({ count, requests }: Window) => count > requests;
+
+/** Seconds after which the window has surely ended. */
+export const secondsLeft = ({ leftMs }: Window) => wholeSeconds(leftMs);
+
+/** The headers of every answer of a limited route. */
+export function windowHeaders(window: Window): Record<string, string> {
+  const { requests, windowMs, count } = window;
+  return {
+    "ratelimit-limit": String(requests),
+    "ratelimit-remaining": String(Math.max(0, requests - count)),
+    "ratelimit-reset": String(secondsLeft(window)),
+    "ratelimit-policy": `${requests};w=${wholeSeconds(windowMs)}`,
+  };
+}
+
+export function windowIsFull(what: string, window: Window): ServiceError {
+  const { requests, windowMs } = window;
+  const seconds = secondsLeft(window);
+  return rateLimited(
+    `Too many ${what}: ${requests} are allowed in ${wholeSeconds(windowMs)} s; there is room again in ${seconds} s.`,
+    seconds,
+  );
+}
+
+/** When a slot becomes free is not known: programs end when they end. */
+const SLOT_RETRY_SECONDS = 2;
+
+export function slotsAreTaken(most: number): ServiceError {
+  return rateLimited(
+    `Too many executions at once: ${most} may wait or run at the same time.`,
+    SLOT_RETRY_SECONDS,
+  );
+}
+
+function rateLimited(message: string, seconds: number): ServiceError {
+  return new ServiceError("rate_limited", message, {
+    headers: { "retry-after": String(seconds) },
+    extra: { retry_after_seconds: seconds, retry_after: seconds },
+  });
+}

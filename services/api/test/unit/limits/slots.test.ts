@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { Slot } from "../../../src/limits/slots.ts";
+
+function slot() {
+  const seen = { given: 0 };
+  const made = new Slot(() => void seen.given++);
+  return { made, seen };
+}
+
+describe("a slot", () => {
+  it("is given back once, when its request is over", () => {
+    const { made, seen } = slot();
+    expect(seen.given).toBe(0);
+    made.release();
+    expect(seen.given).toBe(1);
+  });
+
+  it("stays taken while its work goes on after the request", async () => {
+    const { made, seen } = slot();
+    let end = () => {};
+    const work = made.during(() => new Promise<void>((resolve) => (end = resolve)));
+    made.release();
+    expect(seen.given).toBe(0);
+    end();
+    await work;
+    expect(seen.given).toBe(1);
+  });
+
+  it("stays taken until the answer is out after the work has ended", async () => {
+    const { made, seen } = slot();
+    expect(await made.during(async () => 7)).toBe(7);
+    expect(seen.given).toBe(0);
+    made.release();
+    expect(seen.given).toBe(1);
+  });
+
+  it("is given back when the work fails, with the failure", async () => {
+    const { made, seen } = slot();
+    const failed = made.during(async () => {
+      throw new Error("broken");
+    });
+    made.release();
+    await expect(failed).rejects.toThrow("broken");
+    expect(seen.given).toBe(1);
+  });
+});
