@@ -112,6 +112,15 @@ describe("relations between values", () => {
     expect(loadConfig("worker", both).MAX_RUN_TIMEOUT).toBe(80_000);
   });
 
+  it.each([
+    [{}, 6],
+    [{ LOCAL_MODE: "true" }, 64],
+    [{ SVC_AUTH_PROVIDER: "none" }, 64],
+    [{ LOCAL_MODE: "true", SVC_MAX_CONCURRENT_EXECUTIONS: "6" }, 6],
+  ])("with %j a principal may have %i executions at once", (env, most) => {
+    expect(loadConfig("worker", { ...COMPLETE, ...env }).SVC_MAX_CONCURRENT_EXECUTIONS).toBe(most);
+  });
+
   it("the gateway's addresses follow the plain ones unless they are set", () => {
     const env = { ...COMPLETE, FILE_SERVER_URL: "http://files:1", TOOL_CALL_SERVER_URL: "http://tools:2" };
     const config = loadConfig("egress-gateway", { ...env, EGRESS_GATEWAY_FILE_SERVER_URL: "http://near:3" });

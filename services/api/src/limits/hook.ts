@@ -1,7 +1,7 @@
 /**
  * The limits in front of the routes: after authentication, before the state of the service and the body are looked at.
- * Every answer of a limited route tells the caller's window. An execution holds its slot until both its answer and its run
- * are over.
+ * Every answer of a limited route tells the caller's window. An execution holds its slot until it has an answer or its client
+ * has left, and in any case until its run is over.
  */
 import type { Principal } from "@svc/contracts";
 import {
@@ -37,12 +37,17 @@ export function limits(app: HttpServer, { config, redis, registry, principalOf }
     labelNames: ["scope"],
     registers: [registry],
   });
+  const leave = (request: FastifyRequest): void => {
+    const slot = slots.get(request);
+    slots.delete(request);
+    slot?.release();
+  };
   const refused = (by: Limited) => limited.inc({ scope: by });
 
   app.addHook("onRequest", async (request, reply) => {
     const scope = scopeOf(request.method, request.routeOptions.url);
     if (scope === undefined) return;
-    const answered = new Promise<void>((resolve) => reply.raw.once("close", () => resolve()));
+    const closed = new Promise<void>((resolve) => reply.raw.once("close", () => resolve()));
     const { window, refusal, slot } = await limiter.enter(scope, principalOf(request));
     reply.headers(windowHeaders(window));
     if (refusal !== undefined) {
@@ -51,7 +56,12 @@ export function limits(app: HttpServer, { config, redis, registry, principalOf }
     }
     if (slot === undefined) return;
     slots.set(request, slot);
-    void answered.then(() => slot.release());
+    void closed.then(() => leave(request));
+  });
+  // Before the answer is out: whoever has read it may come again at once.
+  app.addHook("onSend", (request, _reply, _payload, done) => {
+    leave(request);
+    done();
   });
   app.addHook("onClose", async () => limiter.close());
 

@@ -39,16 +39,20 @@ export class Limiter {
   async enter(scope: Scope, principal: Principal): Promise<Entry> {
     const { what, takesSlot } = SCOPES[scope];
     const limit = limitOf(scope, this.#config);
-    const caller = callerKey(principal);
-    const window = [`svc:limit:${scope}:${caller}`];
-    const allowed = [limit.requests, limit.windowMs];
     const most = this.#config.SVC_MAX_CONCURRENT_EXECUTIONS;
-    const [slots, id] = [`svc:slots:${caller}`, newId()];
+    const caller = callerKey(principal);
+    const window = `svc:limit:${scope}:${caller}`;
+    const slots = `svc:slots:${caller}`;
+    const id = newId();
     const [count, leftMs, slotTaken] = await storeCall(() =>
       takesSlot
-        ? this.#redis.svcEnter(2, ...window, slots, ...allowed, id, most, SLOT_LIFE_MS)
-        : this.#redis.svcEnter(1, ...window, ...allowed),
-    );
+        ? this.#redis.svcEnter(2, window, slots, limit.requests, limit.windowMs, id, most, SLOT_LIFE_MS)
+        : this.#redis.svcEnter(1, window, limit.requests, limit.windowMs),
+    ).catch((error: unknown) => {
+      // A call that was given up may still reach the store.
+      if (takesSlot) this.#slots.giveBack(slots, id);
+      throw error;
+    });
     const entry: Entry = { window: { ...limit, count, leftMs } };
     if (isOver(entry.window)) {
       return { ...entry, refusal: { by: scope, error: windowIsFull(what, entry.window) } };

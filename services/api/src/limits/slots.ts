@@ -54,8 +54,13 @@ export class Slots {
     return new Slot(() => {
       ids.delete(id);
       if (ids.size === 0) this.#held.delete(key);
-      this.#redis.zrem(key, id).catch(() => undefined);
+      this.giveBack(key, id);
     });
+  }
+
+  /** Frees a slot, also one that was asked for in vain: what is sent later arrives later. */
+  giveBack(key: string, id: string): void {
+    this.#redis.zrem(key, id).catch(() => undefined);
   }
 
   #renew(): void {

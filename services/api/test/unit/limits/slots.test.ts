@@ -26,7 +26,7 @@ describe("a slot", () => {
     expect(seen.given).toBe(1);
   });
 
-  it("stays taken until the answer is out after the work has ended", async () => {
+  it("stays taken until its request is over, after the work has ended", async () => {
     const { made, seen } = slot();
     expect(await made.during(async () => 7)).toBe(7);
     expect(seen.given).toBe(0);
