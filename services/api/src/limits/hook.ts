@@ -12,7 +12,7 @@ import {
   type Redis,
   type Registry,
 } from "@svc/service-kit";
-import { type Limited, Limiter } from "./limiter.ts";
+import { Limiter } from "./limiter.ts";
 import { scopeOf } from "./scopes.ts";
 import type { Slot } from "./slots.ts";
 import { windowHeaders } from "./window.ts";
@@ -42,7 +42,6 @@ export function limits(app: HttpServer, { config, redis, registry, principalOf }
     slots.delete(request);
     slot?.release();
   };
-  const refused = (by: Limited) => limited.inc({ scope: by });
 
   app.addHook("onRequest", async (request, reply) => {
     const scope = scopeOf(request.method, request.routeOptions.url);
@@ -51,7 +50,7 @@ export function limits(app: HttpServer, { config, redis, registry, principalOf }
     const { window, refusal, slot } = await limiter.enter(scope, principalOf(request));
     reply.headers(windowHeaders(window));
     if (refusal !== undefined) {
-      refused(refusal.by);
+      limited.inc({ scope: refusal.by });
       throw refusal.error;
     }
     if (slot === undefined) return;

@@ -12,12 +12,10 @@ import { isOver, slotsAreTaken, type Window, windowIsFull } from "./window.ts";
 
 const ENTER = readFileSync(new URL("./lua/enter.lua", import.meta.url), "utf8");
 
-/** What limited a request: the window of its scope, or the slots for executions. */
-export type Limited = Scope | "concurrent_executions";
-
 export interface Entry {
   window: Window;
-  refusal?: { by: Limited; error: ServiceError };
+  /** `by`: what limited the request, the window of its scope or the slots for executions. */
+  refusal?: { by: Scope | "concurrent_executions"; error: ServiceError };
   slot?: Slot;
 }
 
