@@ -7,6 +7,7 @@ import type { Principal } from "@svc/contracts";
 import {
   type Config,
   Counter,
+  type FastifyReply,
   type FastifyRequest,
   type HttpServer,
   type Redis,
@@ -27,6 +28,11 @@ export interface LimitDeps {
 /** Runs work of a request so that its slot stays taken until the work has ended. */
 export type HoldingSlot = <T>(request: FastifyRequest, work: () => Promise<T>) => Promise<T>;
 
+/** Resolves when the connection of the answer has closed; it may have done so before. */
+function closing({ raw }: FastifyReply): Promise<void> {
+  return raw.closed ? Promise.resolve() : new Promise((resolve) => raw.once("close", () => resolve()));
+}
+
 /** To be called before the routes are registered, after what authenticates them. */
 export function limits(app: HttpServer, { config, redis, registry, principalOf }: LimitDeps): HoldingSlot {
   const limiter = new Limiter(config, redis);
@@ -46,7 +52,7 @@ export function limits(app: HttpServer, { config, redis, registry, principalOf }
   app.addHook("onRequest", async (request, reply) => {
     const scope = scopeOf(request.method, request.routeOptions.url);
     if (scope === undefined) return;
-    const closed = new Promise<void>((resolve) => reply.raw.once("close", () => resolve()));
+    const closed = closing(reply);
     const { window, refusal, slot } = await limiter.enter(scope, principalOf(request));
     reply.headers(windowHeaders(window));
     if (refusal !== undefined) {

@@ -1,6 +1,7 @@
 /** The whole API in front of a real Redis, a real file server and a small consumer of jobs; callers hold tokens. */
 import { RUNTIMES_KEY } from "@svc/contracts";
 import { createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";
+import { OPEN_LIMITS } from "../../../../tests/e2e/support/open-limits.ts";
 import { INTERNAL_TOKEN, startFileServer } from "../../../file-server/test/support/file-server.ts";
 import { createIdentityProvider } from "../../src/auth/provider.ts";
 import { buildApi } from "../../src/server.ts";
@@ -17,6 +18,7 @@ export async function startIdentityApi(env: Record<string, string> = {}) {
     SVC_JWT_KID: KID,
     REDIS_URL: system.server.url,
     FILE_SERVER_URL: fileServer.url,
+    ...OPEN_LIMITS,
     ...env,
   });
   const logged: string[] = [];

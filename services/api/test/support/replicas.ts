@@ -12,6 +12,7 @@ import {
   type Registry,
 } from "@svc/service-kit";
 import { INTERNAL_TOKEN, startFileServer } from "../../../file-server/test/support/file-server.ts";
+import { createIdentityProvider } from "../../src/auth/provider.ts";
 import { Jobs } from "../../src/exec/jobs.ts";
 import { buildApi } from "../../src/server.ts";
 import { startJobs } from "./consumer.ts";
@@ -67,16 +68,27 @@ async function startReplica(config: Config): Promise<Replica> {
   });
   const registry = createRegistry();
   const lifecycle: Lifecycle = { state: "running" };
+  const identity = await createIdentityProvider(config, log);
   const jobs = new Jobs(config, log, redis);
   if (redis.status !== "ready") await once(redis, "ready");
   await jobs.listen(subscriber);
-  const app: HttpServer = await buildApi({ config, log, registry, lifecycle, redis, fileServer, jobs });
+  const app: HttpServer = await buildApi({
+    config,
+    log,
+    registry,
+    lifecycle,
+    redis,
+    fileServer,
+    jobs,
+    identity,
+  });
   return {
     url: `${await app.listen({ port: 0, host: "127.0.0.1" })}/v1`,
     registry,
     lifecycle,
     stop: async () => {
       await app.close();
+      identity.close();
       await jobs.close();
       await fileServer.close();
       for (const connection of [redis, subscriber]) connection.disconnect();

@@ -107,9 +107,13 @@ const ROUTES: Record<string, Route> = {
   delete: get(({ session, id }) => `files/${session}/${id}`, "DELETE"),
 };
 
+/** Headers that differ in any two answers: what is left of the caller's own window is no news of a file. */
+const MOVING = ["date", "x-request-id", "ratelimit-remaining", "ratelimit-reset"];
+
 /** Everything of an answer that a caller can see, without what differs in any two answers. */
 async function visible(answer: Response) {
-  const { date, "x-request-id": id, ...headers } = Object.fromEntries(answer.headers);
+  const id = answer.headers.get("x-request-id");
+  const headers = [...answer.headers].filter(([name]) => !MOVING.includes(name));
   const body = (await answer.text()).replaceAll(id ?? "-", "<id>");
   return { status: answer.status, headers, body };
 }

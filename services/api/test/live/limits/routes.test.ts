@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startComponent } from "../../../../../packages/service-kit/test/support/component.ts";
 import { OK, workFor } from "../../support/consumer.ts";
 import { limitHeaders, type Replicas, startReplicas } from "../../support/replicas.ts";
+import { KID, newSigner } from "../../support/signer.ts";
 
 const CLIENTS = 64;
 const MAIN = new URL("../../../src/main.ts", import.meta.url).pathname;
@@ -197,6 +198,44 @@ describe("two replicas", () => {
     const again = await Promise.all(Array.from({ length: 5 }, (_, at) => exec(at % 2)));
     expect(statuses(again)).toEqual([200, 200, 200, 200, 200]);
     expect(await refusals("concurrent_executions")).toBeGreaterThan(0);
+  });
+});
+
+describe("callers with tokens", () => {
+  it("have windows and slots of their own; who has no valid token is not counted at all", async () => {
+    const signer = newSigner();
+    await start(1, {
+      LOCAL_MODE: "false",
+      SVC_JWT_PUBLIC_KEY: signer.pem,
+      SVC_JWT_KID: KID,
+      FETCH_MAX_REQUESTS: "1",
+      SVC_MAX_CONCURRENT_EXECUTIONS: "1",
+    });
+    const { started } = await made.consume({ work: (_job, cancelled) => workFor(1000, cancelled) });
+    const as = (claims: Record<string, unknown>) => ({ authorization: `Bearer ${signer.mint({ claims })}` });
+    const list = (headers: Record<string, string>) => call("GET", `/files/${newId()}`, { headers });
+    for (let round = 0; round < 3; round++) {
+      const unknown = await list({ authorization: "Bearer nobody" });
+      expect([unknown.status, limitHeaders(unknown)]).toEqual([401, {}]);
+    }
+    const run = (headers: Record<string, string>) =>
+      exec(0, { headers: { ...headers, "content-type": "application/json" } });
+    const [alice, bob, other] = [
+      as({ sub: "alice" }),
+      as({ sub: "bob" }),
+      as({ sub: "alice", tenant_id: "t2" }),
+    ];
+    const running: Promise<Response>[] = [];
+    for (const [at, who] of [alice, bob, other].entries()) {
+      expect((await list(who)).status).toBe(404);
+      await expectRefused(await list(who), 1, 60);
+      running.push(run(who));
+      await expect.poll(() => started.length).toBe(at + 1);
+    }
+    // Another token of the same user is the same caller.
+    await expectRefused(await list(as({ sub: "alice" })), 1, 60);
+    expect((await run(as({ sub: "alice" }))).status).toBe(429);
+    expect(statuses(await Promise.all(running))).toEqual([200, 200, 200]);
   });
 });
 
