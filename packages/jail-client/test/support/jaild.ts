@@ -41,7 +41,12 @@ export class Jaild {
 
   static async start(options: JaildOptions = {}): Promise<Jaild> {
     const jaild = new Jaild(options);
-    await jaild.ready();
+    try {
+      await jaild.ready();
+    } catch (error) {
+      await jaild.stop();
+      throw error;
+    }
     return jaild;
   }
 
