@@ -180,6 +180,22 @@ export type OmittedReason = z.infer<typeof omittedReasonSchema>;
 export const runStatusSchema = z.enum(["TO", "ML", "OL", "EL", "SG", "CE"]);
 export type RunStatus = z.infer<typeof runStatusSchema>;
 
+/** What an answer says of files that are not in `files`; each only when there is something to say. */
+export const fileReportFields = {
+  deleted_files: z.array(z.string()).optional(),
+  files_omitted: z.array(z.object({ name: z.string(), reason: omittedReasonSchema })).optional(),
+  files_omitted_count: z.number().int().optional(),
+  artifact_delivery: z
+    .object({
+      code: z.literal("artifact_delivery_failed"),
+      status: z.enum(["partial", "failed"]),
+      attempted: z.number().int(),
+      delivered: z.number().int(),
+      failed: z.number().int(),
+    })
+    .optional(),
+};
+
 /** Body of the runner's 200 answer. Times in milliseconds, memory in bytes. */
 export const executeResponseSchema = z.object({
   session_id: z.string(),
@@ -198,18 +214,7 @@ export const executeResponseSchema = z.object({
   timings: z.object({ setup_ms: z.number(), run_ms: z.number(), collect_ms: z.number() }),
   session_state_persisted: z.boolean(),
   session_state_restore_failed: z.boolean(),
-  deleted_files: z.array(z.string()).optional(),
-  files_omitted: z.array(z.object({ name: z.string(), reason: omittedReasonSchema })).optional(),
-  files_omitted_count: z.number().int().optional(),
-  artifact_delivery: z
-    .object({
-      code: z.literal("artifact_delivery_failed"),
-      status: z.enum(["partial", "failed"]),
-      attempted: z.number().int(),
-      delivered: z.number().int(),
-      failed: z.number().int(),
-    })
-    .optional(),
+  ...fileReportFields,
 });
 export type ExecuteResponse = z.infer<typeof executeResponseSchema>;
 

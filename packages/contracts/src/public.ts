@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { ID_PATTERN } from "./ids.ts";
-import { argsSchema, omittedReasonSchema, runStatusSchema } from "./messages.ts";
+import { argsSchema, fileReportFields, runStatusSchema } from "./messages.ts";
 
 const KINDS = ["user", "agent", "skill"] as const;
 export const RESOURCE_ID_PATTERN = /^[A-Za-z0-9_.:-]{1,128}$/;
@@ -102,18 +102,7 @@ export const execResponseSchema = z
       run_ms: z.number(),
       collect_ms: z.number(),
     }),
-    deleted_files: z.array(z.string()).optional(),
-    files_omitted: z.array(z.object({ name: z.string(), reason: omittedReasonSchema })).optional(),
-    files_omitted_count: z.number().int().optional(),
-    artifact_delivery: z
-      .object({
-        code: z.literal("artifact_delivery_failed"),
-        status: z.enum(["partial", "failed"]),
-        attempted: z.number().int(),
-        delivered: z.number().int(),
-        failed: z.number().int(),
-      })
-      .optional(),
+    ...fileReportFields,
   })
   .meta({ id: "ExecResponse" });
 export type ExecResponse = z.infer<typeof execResponseSchema>;

@@ -22,7 +22,6 @@ export interface Running {
   stop: () => Promise<void>;
 }
 
-const PARENT_CHECK_MS = 500;
 const EXIT_CONFIGURATION = 78;
 
 export async function runComponent(
@@ -60,7 +59,6 @@ export async function runComponent(
   };
   process.on("SIGTERM", () => void shutdown("SIGTERM"));
   process.on("SIGINT", () => void shutdown("SIGINT"));
-  if (config.SVC_EXIT_WITH_PARENT) exitWithParent(log);
 
   try {
     running = await start({ config, log, registry: createRegistry(), lifecycle });
@@ -77,13 +75,4 @@ export async function runComponent(
 function refuseConfiguration(name: Component, error: ConfigError): never {
   process.stderr.write(`${name}: ${error.message}\n`);
   process.exit(EXIT_CONFIGURATION);
-}
-
-function exitWithParent(log: Log): void {
-  const parent = process.ppid;
-  setInterval(() => {
-    if (process.ppid === parent) return;
-    log.error("the parent process is gone");
-    process.exit(1);
-  }, PARENT_CHECK_MS).unref();
 }

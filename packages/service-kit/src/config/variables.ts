@@ -217,7 +217,6 @@ export const VARIABLES = {
   LOG_LEVEL: oneOf(["trace", "debug", "info", "warn", "error", "fatal"], "info", "Log verbosity."),
   SERVICE_NAME: withNote(text("", "Name in logs and traces."), "the component"),
   INSTANCE_ID: withNote(text("", "Id of this process in logs."), "random"),
-  SVC_EXIT_WITH_PARENT: bool(false, "Stop when the process that started this one is gone."),
   OTEL_TRACING_ENABLED: bool(false, "OpenTelemetry tracing."),
   OTEL_SERVICE_NAME: withNote(text("", "Service name of traces."), "the component"),
   OTEL_EXPORTER_OTLP_ENDPOINT: text("", "Where traces go."),
