@@ -99,14 +99,16 @@ async function runLeased(
     const started = performance.now();
     const outcome = await jail.outcome();
     const ended = performance.now();
+    // The notice of the start can arrive late; the jail's own clock cannot.
+    const runMs = Math.max(ended - started, outcome.end.wallUs / 1000);
     if (outcome.end.execErrno === constants.errno.E2BIG) {
       throw invalidRequest([{ path: "args", problem: "are too long for a program, all together" }]);
     }
     const ending = endingOf(outcome.end, limits.outputCap);
     const outputs = await collect(outcome, staged, request, { jail, run }, call, deps);
     const timings: Measured = {
-      setup_ms: round(started - began),
-      run_ms: round(ended - started),
+      setup_ms: round(ended - began - runMs),
+      run_ms: round(runMs),
       collect_ms: round(performance.now() - ended),
     };
     return { answer: answerOf(request, outcome, ending, limits, outputs, timings), ending };
