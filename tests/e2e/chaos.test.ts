@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse, FileRef } from "@svc/contracts";
 import { ERRORS } from "@svc/contracts";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { killProcess } from "../../packages/jail-client/test/support/host.ts";
 import { type Answer, Api, type ErrorBody, output } from "./support/api.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { until } from "./support/processes.ts";
@@ -96,7 +97,7 @@ test.each(ALL)("kill -9 of %s under 20 requests", async (name) => {
   const running = Array.from({ length: REQUESTS }, (_, at) => sendOne(at));
   for (const call of running) call.catch(() => undefined);
   await sleep(KILL_AFTER_MS);
-  process.kill(before, "SIGKILL");
+  killProcess(before);
   const killedAt = performance.now();
 
   await until(() => isBackAs(name, before), HEALED_MS);

@@ -1,7 +1,15 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { JailError, JailRun } from "../../src/index.ts";
-import { childrenOf, descendants, descriptors, isAlive, namespaces, until } from "../support/host.ts";
+import {
+  childrenOf,
+  descendants,
+  descriptors,
+  isAlive,
+  killProcess,
+  namespaces,
+  until,
+} from "../support/host.ts";
 import { Jaild } from "../support/jaild.ts";
 import { bash, runOpen, stage } from "../support/run.ts";
 
@@ -18,8 +26,8 @@ describe("a client that goes away", () => {
     const run = await stage(jaild, sleeping);
     await run.start();
     const [keeper] = jaild.keepers;
-    await until(() => descendants(keeper ?? 0).length >= 4, "the program has children");
-    const pids = descendants(keeper ?? 0);
+    await until(() => descendants(keeper).length >= 4, "the program has children");
+    const pids = descendants(keeper);
     const closed = performance.now();
     run.close();
     await until(() => pids.every((pid) => !isAlive(pid)), "all processes are dead");
@@ -122,9 +130,9 @@ describe("a process of jaild that is killed", () => {
     jaild = await Jaild.start({ slots: 1 });
     const run = await stage(jaild, sleeping);
     await run.start();
-    const [keeper = 0] = jaild.keepers;
+    const [keeper] = jaild.keepers;
     const pids = descendants(keeper);
-    process.kill(keeper, "SIGKILL");
+    killProcess(keeper);
     await expect(run.outcome()).rejects.toMatchObject({ kind: "gone", started: true });
     await until(() => pids.every((pid) => !isAlive(pid)), "the jail is dead");
     expect((await bash(jaild, "echo next")).out).toBe("next\n");
@@ -134,8 +142,8 @@ describe("a process of jaild that is killed", () => {
     jaild = await Jaild.start({ slots: 1 });
     const run = await stage(jaild, sleeping);
     await run.start();
-    const [init = 0] = childrenOf(jaild.keepers[0] ?? 0);
-    process.kill(init, "SIGKILL");
+    const [init] = childrenOf(jaild.keepers[0]);
+    killProcess(init);
     await expect(run.outcome()).rejects.toMatchObject({ kind: "internal", started: true });
     expect((await bash(jaild, "echo next")).out).toBe("next\n");
   });
@@ -144,8 +152,8 @@ describe("a process of jaild that is killed", () => {
     jaild = await Jaild.start({ slots: 1 });
     for (const depth of [1, 2]) {
       await jaild.full();
-      const below = descendants(jaild.keepers[0] ?? 0);
-      process.kill(below[depth - 1] ?? 0, "SIGKILL");
+      const below = descendants(jaild.keepers[0]);
+      killProcess(below[depth - 1]);
       await until(() => below.every((pid) => !isAlive(pid)), "the jail is dead");
       expect((await bash(jaild, "echo next")).out).toBe("next\n");
     }
@@ -179,7 +187,7 @@ describe("a process of jaild that is killed", () => {
       const all = descendants(jaild.pid);
       const victim = all[(i * 7) % Math.max(all.length, 1)];
       try {
-        if (victim !== undefined) process.kill(victim, "SIGKILL");
+        if (victim !== undefined) killProcess(victim);
       } catch {
         // it ended by itself
       }

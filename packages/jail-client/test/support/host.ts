@@ -18,18 +18,29 @@ export function processes(): number[] {
     .map(Number);
 }
 
-export function childrenOf(pid: number): number[] {
+export function childrenOf(pid: number | undefined): number[] {
+  if (pid === undefined || pid <= 1) throw new Error(`not a process of a test: ${pid}`);
   return processes().filter((candidate) => stat(candidate)?.parent === pid);
 }
 
-/** The process and everything below it. */
-export function descendants(pid: number): number[] {
+/** Everything below the process. */
+export function descendants(pid: number | undefined): number[] {
   return childrenOf(pid).flatMap((child) => [child, ...descendants(child)]);
 }
 
 export function isAlive(pid: number): boolean {
   const found = stat(pid);
   return found !== undefined && found.state !== "Z";
+}
+
+/**
+ * Kills one process. Anything but the number of a process that a test can have started is an error: 0 would be the
+ * tests' own process group, -1 everything, 1 the machine (kill(2)).
+ */
+export function killProcess(pid: number | undefined): void {
+  if (pid === undefined || !Number.isSafeInteger(pid) || pid <= 1)
+    throw new Error(`no process to kill: ${pid}`);
+  process.kill(pid, "SIGKILL");
 }
 
 export function descriptors(pid: number): number {

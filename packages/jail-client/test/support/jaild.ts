@@ -8,7 +8,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { childrenOf, groupsNamed, until } from "./host.ts";
+import { childrenOf, descendants, groupsNamed, until } from "./host.ts";
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 export const IMAGE = process.env.SVC_TEST_ROOTFS ?? join(root, ".pkgs/rootfs");
@@ -65,7 +65,9 @@ export class Jaild {
   }
 
   get pid(): number {
-    return this.#child.pid ?? 0;
+    const { pid } = this.#child;
+    if (pid === undefined) throw new Error("jaild did not start");
+    return pid;
   }
 
   get ended(): boolean {
@@ -81,11 +83,12 @@ export class Jaild {
     return childrenOf(this.pid);
   }
 
-  /** Every slot has a keeper whose jail is complete. */
+  /** Every slot has a keeper whose jail is complete: its first process and, below, the job or the one that waits for it. */
   async full(): Promise<void> {
     await until(
       () =>
-        this.keepers.length === this.slots && this.keepers.every((keeper) => childrenOf(keeper).length === 1),
+        this.keepers.length === this.slots &&
+        this.keepers.every((keeper) => descendants(keeper).length >= 2),
       "all slots are ready",
       10_000,
     );

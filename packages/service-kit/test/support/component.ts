@@ -18,7 +18,7 @@ export async function startComponent(main: string, env: Record<string, string>):
   const url = await listening(child);
   return {
     url,
-    pid: child.pid ?? 0,
+    pid: pidOf(child),
     kill: async (signal = "SIGKILL") => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill(signal);
@@ -38,4 +38,10 @@ async function listening(child: ChildProcess): Promise<string> {
   child.stdout.resume();
   if (url === undefined) throw new Error("the component did not start");
   return url;
+}
+
+/** The number of a started process; never 0, which would mean the tests' own process group to kill(2). */
+export function pidOf(child: ChildProcess): number {
+  if (child.pid === undefined) throw new Error("the process did not start");
+  return child.pid;
 }

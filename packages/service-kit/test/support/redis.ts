@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { pidOf } from "./component.ts";
 
 export interface PrivateRedis {
   /** Value for REDIS_URL. */
@@ -34,7 +35,7 @@ export async function startRedis(): Promise<PrivateRedis> {
     url: `unix://${socket}`,
     socket,
     get pid() {
-      return child.pid ?? 0;
+      return pidOf(child);
     },
     kill,
     start: async () => {

@@ -5,6 +5,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { pidOf } from "../../../../packages/service-kit/test/support/component.ts";
 
 export const INTERNAL_TOKEN = "an-internal-token-for-tests-only-0123456789";
 
@@ -48,7 +49,7 @@ export async function startFileServer(
   return {
     url,
     get pid() {
-      return running.child.pid ?? 0;
+      return pidOf(running.child);
     },
     directory,
     storedFiles: async () => {
