@@ -3,9 +3,11 @@
  * Clients pass them through routes that accept exactly this form, never a UUID.
  */
 import { randomBytes } from "node:crypto";
+import { z } from "zod";
 
 export const ID_LENGTH = 21;
 export const ID_PATTERN = /^[A-Za-z0-9_-]{21}$/;
+export const idSchema = z.string().regex(ID_PATTERN);
 
 /** A fresh random id: the first 21 characters of 16 random bytes in base64url. */
 export function newId(): string {

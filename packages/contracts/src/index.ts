@@ -6,4 +6,5 @@ export * from "./messages.ts";
 export * from "./metrics.ts";
 export * from "./names.ts";
 export * from "./namespaces.ts";
+export * from "./programmatic.ts";
 export * from "./public.ts";

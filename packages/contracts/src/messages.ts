@@ -3,9 +3,13 @@
  * internal routes, the file server's records. Public request and response schemas are in public.ts.
  */
 import { z } from "zod";
-import { ID_PATTERN } from "./ids.ts";
-
-export const idSchema = z.string().regex(ID_PATTERN);
+import { idSchema } from "./ids.ts";
+import {
+  pausedResponseSchema,
+  programmaticJobSchema,
+  programmaticResultFields,
+  programmaticRunSchema,
+} from "./programmatic.ts";
 
 /** What the file server knows of a stored object. Times are ISO 8601 UTC with milliseconds. */
 export const objectRecordSchema = z.object({
@@ -65,6 +69,8 @@ export const jobSchema = z.object({
   v: z.literal(1),
   request_id: z.string(),
   execution_id: idSchema,
+  /** Name of the job in its queue; absent: the execution's id. Each try of each round of a program has its own. */
+  job_id: z.string().optional(),
   session_id: idSchema,
   principal: z.object({ tenantId: z.string(), userId: z.string() }),
   output_namespace: z.string(),
@@ -75,11 +81,19 @@ export const jobSchema = z.object({
   stdin: z.string().optional(),
   run_timeout: z.number().int().positive(),
   files: z.array(jobFileSchema),
+  /** A program with tools: a first round or a replay. */
+  ptc: programmaticJobSchema.optional(),
+  /** A paused program that goes on: where it is, and which calls have their results. `ptc` says the round. */
+  resume: z.object({ runner_url: z.string(), answered_call_ids: z.array(z.string()).min(1) }).optional(),
   /** Redis channel of the API process that waits; absent for canaries. */
   reply_to: z.string().optional(),
   enqueued_at: z.number(),
 });
 export type Job = z.infer<typeof jobSchema>;
+
+export function jobIdOf(job: Pick<Job, "execution_id" | "job_id">): string {
+  return job.job_id ?? job.execution_id;
+}
 
 /** What a worker tells the waiting API process over `reply_to`. */
 export type JobNotice = { job: string; kind: "started" } | { job: string; kind: "done"; result: JobResult };
@@ -155,6 +169,7 @@ export const executeRequestSchema = z.object({
   run_timeout: positive.nullish(),
   compile_timeout: positive.nullish(),
   run_memory_limit: positive.nullish(),
+  ptc: programmaticRunSchema.nullish(),
 });
 export type ExecuteRequest = z.infer<typeof executeRequestSchema>;
 export type ContentFile = z.infer<typeof contentFileSchema>;
@@ -215,8 +230,13 @@ export const executeResponseSchema = z.object({
   session_state_persisted: z.boolean(),
   session_state_restore_failed: z.boolean(),
   ...fileReportFields,
+  ...programmaticResultFields,
 });
 export type ExecuteResponse = z.infer<typeof executeResponseSchema>;
+
+/** A programmatic round ends with a result or with a pause. */
+export const roundResponseSchema = z.union([pausedResponseSchema, executeResponseSchema]);
+export type RoundResponse = z.infer<typeof roundResponseSchema>;
 
 /** Claims of an egress grant, as the worker states them and the gateway seals them. Real ids. */
 export const grantClaimsSchema = z.object({

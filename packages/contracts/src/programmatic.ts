@@ -1,0 +1,107 @@
+/**
+ * Messages of programmatic tool calling between components: what a job, the runner's execute and resume requests and
+ * their answers say of it. The caller's JSON (schemas, arguments, results) travels as JSON text: it may be nested deeper
+ * than a signed message, and nothing of it is lost or rewritten.
+ */
+import { z } from "zod";
+import { idSchema } from "./ids.ts";
+
+const positive = z.number().int().positive();
+
+/** A declared tool: its own name, the text for its documentation, its JSON schema as JSON text. */
+export const toolSchema = z.object({
+  name: z.string().min(1).max(256),
+  description: z.string().optional(),
+  parameters_json: z.string().optional(),
+});
+export type Tool = z.infer<typeof toolSchema>;
+
+/** A tool call that an earlier attempt made. Without `outcome` it waits for its result and keeps its id. */
+export const recordedCallSchema = z.object({
+  call_id: z.string(),
+  name: z.string(),
+  /** The arguments, canonical: keys sorted at all levels, no spaces. */
+  input_json: z.string(),
+  outcome: z
+    .union([z.object({ result_json: z.string() }), z.object({ error_message: z.string() })])
+    .optional(),
+});
+export type RecordedCall = z.infer<typeof recordedCallSchema>;
+
+/** How a program with tools is run; `ptc` of POST /execute. */
+export const programmaticRunSchema = z.object({
+  mode: z.enum(["live", "replay"]),
+  execution_id: idSchema,
+  /** Counted from 1; each answer of the execution ends one. */
+  round: positive,
+  /** JSON text of Tool[]. */
+  tools_json: z.string(),
+  /** Sealed by the gateway; serves as the grant of tool calls. */
+  callback_token: z.string(),
+  /** PYTHONHASHSEED of every attempt. */
+  hash_seed: z.number().int().min(0).max(4_294_967_295),
+  /** Calls that the execution may still make, recorded ones not counted. */
+  max_calls: z.number().int().nonnegative(),
+  /** With `replay`: all calls so far, in the order of their ids. */
+  history: z.array(recordedCallSchema).optional(),
+});
+export type ProgrammaticRun = z.infer<typeof programmaticRunSchema>;
+
+/** What the queued job of a first round or a replay says; history is read from the store by the worker. */
+export const programmaticJobSchema = programmaticRunSchema.omit({ history: true });
+export type ProgrammaticJob = z.infer<typeof programmaticJobSchema>;
+
+/** Body of POST /api/v2/executions/:id/resume on the runner. Signed like an execute request, without files. */
+export const resumeRequestSchema = z.object({
+  execution_manifest: z.string().nullish(),
+  egress_grant: z.string().nullish(),
+  session_id: z.string(),
+  output_session_id: z.string(),
+  run_timeout: positive,
+  ptc: z.object({
+    execution_id: idSchema,
+    round: positive,
+    /** Calls whose results the tool call server has: their answers reach the program before it goes on. */
+    answered_call_ids: z.array(z.string()).min(1),
+  }),
+});
+export type ResumeRequest = z.infer<typeof resumeRequestSchema>;
+
+/** A program that waits for its caller: the runner's 200 answer instead of a result. */
+export const pausedResponseSchema = z.object({
+  paused: z.literal(true),
+  session_id: z.string(),
+  /** Every outstanding call, in issue order. */
+  pending_call_ids: z.array(z.string()).min(1),
+  /** All output since the start, cut as in a result. */
+  stdout: z.string(),
+  stderr: z.string(),
+  /** Run time of all rounds of this attempt, ms. */
+  execution_time: z.number(),
+  tool_calls_made: z.number().int(),
+  /** Where the frozen program is. */
+  runner_url: z.string(),
+  language: z.string(),
+  version: z.string(),
+});
+export type PausedResponse = z.infer<typeof pausedResponseSchema>;
+
+/** Why the service itself ended a program; beside the ordinary result. */
+export const programmaticFaultSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("unregistered_tool"), tool: z.string() }),
+  z.object({ type: z.literal("tool_limit") }),
+  z.object({ type: z.literal("replay_diverged") }),
+]);
+export type ProgrammaticFault = z.infer<typeof programmaticFaultSchema>;
+
+/** What a programmatic result says beyond an ordinary one. */
+export const programmaticResultFields = {
+  execution_time: z.number().optional(),
+  tool_calls_made: z.number().int().optional(),
+  programmatic_fault: programmaticFaultSchema.optional(),
+};
+
+/** Redis list of the recorded calls of an execution: JSON of RecordedCall each, in the order of their ids. */
+export function historyKey(executionId: string): string {
+  return `svc:ptc:${executionId}:history`;
+}
