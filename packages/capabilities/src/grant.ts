@@ -104,5 +104,18 @@ export function openObject(
   return object;
 }
 
+/** The real id behind a handle of this grant, whatever it stands for. */
+export function resolveHandle(keys: SealKeys, grant: Grant, handle: unknown, now: number): string {
+  let resolved: HandleBase & { object_id?: string };
+  try {
+    resolved = open(keys, handle, "object", now) as unknown as ObjectHandle;
+  } catch (error) {
+    if (!(error instanceof TokenRefused && error.reason === "wrong_type")) throw error;
+    resolved = open(keys, handle, "session", now) as unknown as SessionHandle;
+  }
+  if (!belongs(resolved, grant)) throw new TokenRefused("scope_mismatch");
+  return resolved.object_id ?? resolved.session_id;
+}
+
 const belongs = (handle: HandleBase, grant: Grant) =>
   handle.grant_id === grant.grant_id && handle.exec_id === grant.exec_id;

@@ -1,57 +1,37 @@
 /**
- * Decides what a call may do: opens grants and handles, asks the ledger, registers and revokes grants. Order of checks:
- * token, ledger record, ids, status, expiry, scope. Fails closed: without Redis nothing is let through.
+ * Makes and ends grants: registers them in the ledger, masks payloads, revokes, keeps what a worker reports. Opens and
+ * makes the handles of a grant. Only the internal routes make, end or report.
  */
 import {
   type Grant,
   HandleBook,
   issueGrant,
-  Ledger,
-  ledgerVerdict,
+  type Ledger,
   type ObjectHandle,
-  openGrant,
   openObject,
   openSession,
-  type RefusalReason,
+  type RestoreOutcome,
+  revoke,
   type SealKeys,
   type SessionHandle,
   sealGrant,
-  sealKeys,
   sealObject,
-  TokenRefused,
 } from "@svc/capabilities";
-import {
-  GRANT_HEADER,
-  type GrantClaims,
-  type MaskablePayload,
-  newId,
-  type RegisteredGrant,
-  ServiceError,
-} from "@svc/contracts";
-import { type Config, invalidRequest, type Redis, storeCall } from "@svc/service-kit";
+import { type GrantClaims, type MaskablePayload, newId, type RegisteredGrant } from "@svc/contracts";
+import { invalidRequest, storeCall } from "@svc/service-kit";
+import { ledgerRefused, refusals } from "./refusals.ts";
 
-const STATUS: Record<RefusalReason, number> = {
-  missing_secret: 500,
-  weak_secret: 500,
-  malformed: 400,
-  expired: 401,
-  wrong_type: 403,
-  scope_mismatch: 403,
-};
-
-const nowSeconds = () => Math.floor(Date.now() / 1000);
+export const nowSeconds = () => Math.floor(Date.now() / 1000);
 
 export class Authority {
   readonly #keys: SealKeys;
   readonly #ledger: Ledger;
-  readonly #ledgerRequired: boolean;
   readonly #maxLifetime: number;
 
-  constructor(config: Config, redis: Redis) {
-    this.#keys = sealKeys(config.SVC_EGRESS_GRANT_SECRET, config.SVC_EGRESS_GRANT_SECRET_PREVIOUS);
-    this.#ledger = new Ledger(redis, config.SVC_EGRESS_LEDGER_TTL_GRACE_SECONDS);
-    this.#ledgerRequired = config.SVC_EGRESS_LEDGER_REQUIRED;
-    this.#maxLifetime = config.EGRESS_GRANT_TTL_SECONDS;
+  constructor(keys: SealKeys, ledger: Ledger, maxLifetime: number) {
+    this.#keys = keys;
+    this.#ledger = ledger;
+    this.#maxLifetime = maxLifetime;
   }
 
   /** Makes a grant, records it, and masks the payload: real ids become handles, the session id a random label. */
@@ -77,22 +57,21 @@ export class Authority {
     };
   }
 
+  /** Revokes for good. Unknown and revoked grants are fine. */
   async revoke(grantId: string, reason: string): Promise<void> {
-    await storeCall(() => this.#ledger.revoke(grantId, reason, nowSeconds()));
+    await storeCall(() =>
+      this.#ledger.change(grantId, (record) => record && revoke(record, reason, Date.now())),
+    );
   }
 
-  /** The grant of a sandbox-facing call, checked against the ledger. */
-  async grantOf(headers: Record<string, unknown>): Promise<Grant> {
-    const grant = refusals(() => openGrant(this.#keys, headers[GRANT_HEADER], nowSeconds()));
-    const record = await storeCall(() => this.#ledger.find(grant.grant_id));
-    const refusal = ledgerVerdict(record, grant, this.#ledgerRequired, nowSeconds());
-    if (refusal !== undefined) {
-      throw new ServiceError("egress_ledger_refused", undefined, {
-        status: refusal === "expired" ? 401 : 403,
-        extra: { ledger_reason: refusal },
-      });
-    }
-    return grant;
+  /** Keeps in the record whether the session's state was restored; the grant may have been revoked by then. */
+  async recordRestore(grantId: string, outcome: RestoreOutcome): Promise<void> {
+    await storeCall(() =>
+      this.#ledger.change(grantId, (record) => {
+        if (record === undefined) throw ledgerRefused("missing");
+        return { ...record, restore_outcome: outcome };
+      }),
+    );
   }
 
   session(grant: Grant, handle: string, dir: "read" | "write"): SessionHandle {
@@ -105,18 +84,6 @@ export class Authority {
 
   objectHandle(grant: Grant, sessionId: string, objectId: string, name: string): string {
     return sealObject(this.#keys, grant, sessionId, objectId, name);
-  }
-}
-
-function refusals<T>(check: () => T): T {
-  try {
-    return check();
-  } catch (error) {
-    if (!(error instanceof TokenRefused)) throw error;
-    throw new ServiceError("egress_grant_refused", undefined, {
-      status: STATUS[error.reason],
-      extra: { reason: error.reason },
-    });
   }
 }
 

@@ -2,7 +2,7 @@
  * The egress gateway: the single path out of the sandbox. Routes only: parse, check, call, reply. Sandbox-facing routes
  * need a grant on every call; /internal routes need the internal token.
  */
-import { MAX_TOKEN_CHARS } from "@svc/capabilities";
+import { Ledger, MAX_TOKEN_CHARS, sealKeys } from "@svc/capabilities";
 import { registerGrantSchema, ServiceError } from "@svc/contracts";
 import {
   type Context,
@@ -15,10 +15,12 @@ import {
   requireInternalToken,
 } from "@svc/service-kit";
 import { z } from "zod";
+import { Admission } from "./admission.ts";
 import { Authority } from "./authority.ts";
 import { listObjects } from "./list.ts";
 import { readObject } from "./read.ts";
-import { writeObject } from "./write.ts";
+import { outcomeOf, type RestoreResult, restoreResultSchema, unmasked } from "./restore-result.ts";
+import { writeObject, writeRequest } from "./write.ts";
 
 /** A grant travels in a header; the path holds two handles. */
 const MAX_HEADER_BYTES = MAX_TOKEN_CHARS + 64 * 1024;
@@ -34,7 +36,14 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
     internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
     unreachable: "storage_unavailable",
   });
-  const authority = new Authority(config, redis);
+  const keys = sealKeys(config.SVC_EGRESS_GRANT_SECRET, config.SVC_EGRESS_GRANT_SECRET_PREVIOUS);
+  const ledger = new Ledger({
+    open: () => createRedis(config, log, { use: "commands" }),
+    connections: config.SVC_EGRESS_LEDGER_MUTATION_CONNECTIONS,
+    graceSeconds: config.SVC_EGRESS_LEDGER_TTL_GRACE_SECONDS,
+  });
+  const authority = new Authority(keys, ledger, config.EGRESS_GRANT_TTL_SECONDS);
+  const admission = new Admission(keys, ledger, config.SVC_EGRESS_LEDGER_REQUIRED);
   const app = createHttpServer({
     log,
     lifecycle,
@@ -69,6 +78,19 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
       return reply.code(204).send();
     },
   );
+  app.post<{ Params: { grantId: string } }>(
+    "/internal/egress-grants/:grantId/restore-result",
+    { ...internal, schema: { body: restoreResultSchema } },
+    async (request) => {
+      const { grantId } = request.params;
+      const body = request.body as RestoreResult;
+      const answer = body.result === undefined ? {} : { result: unmasked(keys, grantId, body) };
+      const outcome = outcomeOf(body);
+      if (outcome === undefined) return answer;
+      await authority.recordRestore(grantId, outcome);
+      return { ...answer, grant_id: grantId, restored: outcome.restored, recorded: true };
+    },
+  );
 
   app.get<{ Params: { sessionHandle: string } }>("/sessions/:sessionHandle/objects", async (request) => {
     const detail = (request.query as { detail?: unknown }).detail ?? "normalized";
@@ -77,18 +99,25 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
         details: [{ path: "detail", problem: "must be normalized" }],
       });
     }
-    const grant = await authority.grantOf(request.headers);
-    const session = authority.session(grant, request.params.sessionHandle, "read");
-    return listObjects(authority, fileServer, grant, session, request.params.sessionHandle, request.id);
+    const { sessionHandle } = request.params;
+    const { grant, subject } = await admission.admit(
+      request.headers,
+      (held) => authority.session(held, sessionHandle, "read"),
+      () => ({ kind: "read" }),
+    );
+    return listObjects(authority, fileServer, grant, subject, sessionHandle, request.id);
   });
   app.get<{ Params: { sessionHandle: string; objectHandle: string } }>(
     "/sessions/:sessionHandle/objects/:objectHandle",
     { exposeHeadRoute: false },
     async (request, reply) => {
-      const grant = await authority.grantOf(request.headers);
-      const session = authority.session(grant, request.params.sessionHandle, "read");
-      const object = authority.object(grant, session, request.params.objectHandle);
-      return readObject(fileServer, object, request, reply);
+      const { sessionHandle, objectHandle } = request.params;
+      const { subject } = await admission.admit(
+        request.headers,
+        (held) => authority.object(held, authority.session(held, sessionHandle, "read"), objectHandle),
+        () => ({ kind: "read" }),
+      );
+      return readObject(fileServer, subject, request, reply);
     },
   );
   app.register(async (raw) => {
@@ -98,9 +127,13 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
     raw.put<{ Params: { sessionHandle: string; fileId: string } }>(
       "/sessions/:sessionHandle/objects/:fileId",
       async (request) => {
-        const grant = await authority.grantOf(request.headers);
-        const session = authority.session(grant, request.params.sessionHandle, "write");
-        return writeObject(config, fileServer, grant, session, request);
+        const { sessionHandle } = request.params;
+        const { grant, subject } = await admission.admit(
+          request.headers,
+          (held) => writeRequest(config, authority.session(held, sessionHandle, "write"), request),
+          (write) => ({ kind: "write", ...write }),
+        );
+        return writeObject(admission, fileServer, grant, subject, request);
       },
     );
   });
@@ -110,6 +143,7 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
     stop: async () => {
       await app.close();
       await fileServer.close();
+      ledger.close();
       redis.disconnect();
     },
   };

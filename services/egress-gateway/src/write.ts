@@ -1,6 +1,6 @@
 /** Writes one output file of the one writable session. The length is known before the body is read, and is exact. */
 import type { Readable } from "node:stream";
-import type { Grant, SessionHandle } from "@svc/capabilities";
+import type { Grant, SessionHandle, Upload } from "@svc/capabilities";
 import {
   fileNameProblem,
   isId,
@@ -10,6 +10,7 @@ import {
   type UploadedFile,
 } from "@svc/contracts";
 import type { Config, FastifyRequest, InnerClient } from "@svc/service-kit";
+import type { Admission } from "./admission.ts";
 
 export interface WrittenFile {
   fileId: string;
@@ -19,29 +20,50 @@ export interface WrittenFile {
   lastModified: string;
 }
 
-export async function writeObject(
-  config: Config,
-  fileServer: InnerClient,
-  grant: Grant,
-  session: SessionHandle,
-  request: FastifyRequest,
-): Promise<WrittenFile> {
+/** What a write asks for, from its path and headers alone. */
+export interface WriteRequest extends Upload {
+  session: SessionHandle;
+  filename: string;
+}
+
+/** Reads path and headers; the body stays unread. */
+export function writeRequest(config: Config, session: SessionHandle, request: FastifyRequest): WriteRequest {
   const { fileId } = request.params as { fileId: string };
   if (!isId(fileId)) throw new ServiceError("invalid_id");
-  const length = contentLength(request, config.EGRESS_GATEWAY_MAX_FILE_BYTES);
-  const filename = originalFilename(request, config);
-  const stored = await fileServer.json<UploadedFile>({
-    method: "PUT",
-    path: `/sessions/${session.session_id}/objects/${fileId}`,
-    requestId: request.id,
-    headers: {
-      "content-type": request.headers["content-type"] ?? "application/octet-stream",
-      "content-length": String(length),
-      [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(filename),
-      [NAMESPACE_HEADER]: grant.session_key,
-    },
-    body: length === 0 ? "" : ((request.body as Readable | undefined) ?? request.raw),
-  });
+  const bytes = contentLength(request, config.EGRESS_GATEWAY_MAX_FILE_BYTES);
+  return { session, fileId, bytes, filename: originalFilename(request, config) };
+}
+
+/** Stores the body. What was set aside for it is settled with the real size, and given back when it cannot be stored. */
+export async function writeObject(
+  admission: Admission,
+  fileServer: InnerClient,
+  grant: Grant,
+  write: WriteRequest,
+  request: FastifyRequest,
+): Promise<WrittenFile> {
+  const { session, fileId, bytes, filename } = write;
+  let stored: UploadedFile;
+  try {
+    stored = await fileServer.json<UploadedFile>({
+      method: "PUT",
+      path: `/sessions/${session.session_id}/objects/${fileId}`,
+      requestId: request.id,
+      headers: {
+        "content-type": request.headers["content-type"] ?? "application/octet-stream",
+        "content-length": String(bytes),
+        [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(filename),
+        [NAMESPACE_HEADER]: grant.session_key,
+      },
+      body: bytes === 0 ? "" : ((request.body as Readable | undefined) ?? request.raw),
+    });
+  } catch (error) {
+    await admission.refund(grant, write).catch((failure: Error) => {
+      request.log.error({ request_id: request.id, err: failure.message }, "a failed upload stays charged");
+    });
+    throw error;
+  }
+  await admission.settle(grant, write, stored.size);
   return { fileId, filename, size: stored.size, etag: stored.etag, lastModified: stored.lastModified };
 }
 

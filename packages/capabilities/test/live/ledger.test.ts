@@ -1,130 +1,275 @@
-import { type GrantClaims, newId } from "@svc/contracts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { newId } from "@svc/contracts";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type PrivateRedis, startRedis } from "../../../service-kit/test/support/redis.ts";
-import { type Grant, issueGrant, Ledger, ledgerKey } from "../../src/index.ts";
+import {
+  type Charge,
+  charge,
+  type Grant,
+  Ledger,
+  type LedgerOptions,
+  type LedgerRecord,
+  ledgerKey,
+  revoke,
+} from "../../src/index.ts";
+import { grantWith } from "../support/grants.ts";
 
 const NOW = Math.floor(Date.now() / 1000);
 const GRACE = 300;
+const read: Charge = { kind: "read" };
 let server: PrivateRedis;
 let redis: Redis;
 let ledger: Ledger;
+const opened: Ledger[] = [];
+
+function newLedger(change: Partial<LedgerOptions> = {}): Ledger {
+  const open = () => new Redis(server.socket, { commandTimeout: 3000 }).on("error", () => {});
+  const made = new Ledger({ open, connections: 32, graceSeconds: GRACE, ...change });
+  opened.push(made);
+  return made;
+}
 
 beforeAll(async () => {
   server = await startRedis();
-  redis = new Redis(server.socket);
-  ledger = new Ledger(redis, GRACE);
+  redis = new Redis(server.socket).on("error", () => {});
+  ledger = newLedger();
+});
+afterEach(() => {
+  for (const one of opened.splice(1)) one.close();
 });
 afterAll(async () => {
+  for (const one of opened) one.close();
   redis.disconnect();
   await server.stop();
 });
 
-const nasty = '","status":"active","rev":7,"x":"%1%d\\\u2028é🎉';
-const claims = (names: string[] = []): GrantClaims => ({
-  exec_id: newId(),
-  tenant_id: "tenant",
-  user_id: "user",
-  session_key: "tenant:user:user",
-  input_files: names.map((name) => ({ id: newId(), session_id: newId(), name })),
-  read_sessions: [],
-  output_session_id: newId(),
-  max_upload_bytes: 1,
-  max_output_files: 1,
-  max_requests: 1,
-  max_tool_calls: 1,
-  lifetime_seconds: 60,
-});
-
-async function registered(names?: string[]): Promise<Grant> {
-  const grant = issueGrant(claims(names), NOW, 900);
+async function registered(change: Parameters<typeof grantWith>[0] = {}): Promise<Grant> {
+  const grant = grantWith(change);
   await ledger.register(grant, NOW);
   return grant;
 }
 
-describe("the ledger", () => {
-  it("keeps the record of a grant for its life and the grace after it", async () => {
-    const grant = await registered(["a"]);
-    expect(await ledger.find(grant.grant_id)).toMatchObject({
-      status: "active",
-      rev: 0,
-      grant_id: grant.grant_id,
-      input_files: grant.input_files,
-      output_file_ids: [],
+const storedRecord = async ({ grant_id }: Grant) =>
+  JSON.parse((await redis.get(ledgerKey(grant_id))) ?? "null") as LedgerRecord;
+
+/** Charges; the refusal is the answer. */
+async function pay(at: Ledger, { grant_id }: Grant, cost: Charge): Promise<string> {
+  try {
+    await at.change(grant_id, (record) => {
+      if (record === undefined) throw new Error("missing");
+      if (record.status !== "active") throw new Error("revoked");
+      const charged = charge(record, cost);
+      if (typeof charged === "string") throw new Error(charged);
+      return charged;
     });
+    return "paid";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const revokeAt = (at: Ledger, { grant_id }: Grant, reason = "failed") =>
+  at.change(grant_id, (record) => record && revoke(record, reason, NOW * 1000));
+
+const count = (answers: string[]) => {
+  const counts: Record<string, number> = {};
+  for (const answer of answers) counts[answer] = (counts[answer] ?? 0) + 1;
+  return counts;
+};
+
+describe("the ledger", () => {
+  it("keeps the record of a grant for its life and the grace after it, also through changes", async () => {
+    const grant = await registered();
+    expect(await pay(ledger, grant, read)).toBe("paid");
+    expect(await storedRecord(grant)).toMatchObject({ status: "active", rev: 1, request_count: 1 });
     const ttl = await redis.ttl(ledgerKey(grant.grant_id));
     expect(ttl).toBeGreaterThan(60 + GRACE - 10);
     expect(ttl).toBeLessThanOrEqual(60 + GRACE);
   });
 
-  it("knows nothing of a grant that was never registered", async () => {
-    expect(await ledger.find(newId())).toBeUndefined();
+  it("knows nothing of a grant that was never registered, and makes no record of it", async () => {
+    const id = newId();
+    expect(await ledger.find(id)).toBeUndefined();
+    expect(await ledger.change(id, (record) => record && revoke(record, "failed", 1))).toBeUndefined();
+    expect(await redis.exists(ledgerKey(id))).toBe(0);
   });
 
   it("refuses a second registration and keeps the first", async () => {
     const grant = await registered();
-    await ledger.revoke(grant.grant_id, "failed", NOW);
+    await revokeAt(ledger, grant);
     await expect(ledger.register(grant, NOW)).rejects.toThrow("registered twice");
-    expect(await ledger.find(grant.grant_id)).toMatchObject({ status: "revoked" });
+    expect(await storedRecord(grant)).toMatchObject({ status: "revoked" });
+  });
+
+  it.each([
+    ["one gateway", 1],
+    ["four gateways", 4],
+  ])(
+    "64 clients of %s racing for the last requests, bytes and files use exactly the budget",
+    async (_what, gateways) => {
+      const at = Array.from({ length: gateways }, () => newLedger());
+      const race = (grant: Grant, cost: (client: number) => Charge) =>
+        Promise.all(
+          Array.from({ length: 64 }, (_, client) =>
+            pay(at[client % gateways] as Ledger, grant, cost(client)),
+          ),
+        ).then(count);
+      const write =
+        (bytes: number) =>
+        (client: number): Charge => ({
+          kind: "write",
+          fileId: `file-${client}`,
+          bytes,
+        });
+
+      const requests = await registered({ max_requests: 20 });
+      expect(await race(requests, () => read)).toEqual({ paid: 20, request_budget: 44 });
+      expect(await storedRecord(requests)).toMatchObject({ request_count: 20, read_count: 20, rev: 20 });
+
+      const last = await registered({ max_requests: 1 });
+      expect(await race(last, () => read)).toEqual({ paid: 1, request_budget: 63 });
+
+      const bytes = await registered({ max_upload_bytes: 1000, max_output_files: 100 });
+      expect(await race(bytes, write(37))).toEqual({ paid: 27, upload_bytes: 37 });
+      expect(await storedRecord(bytes)).toMatchObject({ uploaded_bytes: 27 * 37, upload_count: 27 });
+
+      const files = await registered({ max_output_files: 7 });
+      expect(await race(files, write(0))).toEqual({ paid: 7, output_files: 57 });
+
+      const same = await registered();
+      const one: Charge = { kind: "write", fileId: "same", bytes: 1 };
+      expect(await race(same, () => one)).toEqual({ paid: 1, file_id_reused: 63 });
+    },
+  );
+
+  it("does not let a copy decide: what another gateway changed counts", async () => {
+    const other = newLedger();
+    const grant = await registered({ max_output_files: 1 });
+    const file: Charge = { kind: "write", fileId: "a", bytes: 1 };
+    expect(await pay(ledger, grant, file)).toBe("paid");
+    await other.change(grant.grant_id, (record) => record && { ...record, output_file_ids: [] });
+    expect(await pay(ledger, grant, file)).toBe("paid");
+    await revokeAt(other, grant);
+    expect(await pay(ledger, grant, read)).toBe("revoked");
+  });
+
+  it("gives up with ledger_conflict when the record keeps changing", async () => {
+    const grant = await registered();
+    let tries = 0;
+    const change = ledger.change(grant.grant_id, (record) => {
+      if (record === undefined) throw new Error("missing");
+      tries++;
+      const text = JSON.stringify({ ...record, rev: record.rev + 1, change: newId() });
+      void redis.set(ledgerKey(grant.grant_id), text, "KEEPTTL");
+      return { ...record, request_count: 99 };
+    });
+    await expect(change).rejects.toMatchObject({ code: "ledger_conflict", status: 503 });
+    expect(tries).toBe(32);
+    expect((await storedRecord(grant)).request_count).toBe(0);
   });
 });
 
 describe("a revocation", () => {
-  it("changes status and revision, says when and why, and nothing else", async () => {
-    const grant = await registered(["a", nasty]);
-    const before = await ledger.find(grant.grant_id);
-    await ledger.revoke(grant.grant_id, "cancelled", NOW);
-    expect(await ledger.find(grant.grant_id)).toEqual({
+  it("changes status and revision, says when and why, and nothing else; the first reason stays", async () => {
+    const grant = await registered({
+      input_files: [{ id: newId(), session_id: newId(), name: '","status":"active","rev":7,"x":"%1\\é🎉' }],
+    });
+    const before = await storedRecord(grant);
+    await revokeAt(ledger, grant, "cancelled");
+    await revokeAt(newLedger(), grant, "completed");
+    expect(await storedRecord(grant)).toEqual({
       ...before,
-      status: "revoked",
       rev: 1,
+      change: expect.stringMatching(/^[\w-]{21}$/),
+      status: "revoked",
       revoke_reason: "cancelled",
       revoked_at: NOW * 1000,
     });
     expect(await redis.ttl(ledgerKey(grant.grant_id))).toBeGreaterThan(GRACE);
   });
 
-  it("keeps empty lists as lists", async () => {
-    const grant = await registered([]);
-    await ledger.revoke(grant.grant_id, "completed", NOW);
-    expect(await ledger.find(grant.grant_id)).toMatchObject({
-      input_files: [],
-      read_sessions: [],
-      output_file_ids: [],
+  it("in the middle of traffic through several gateways stops it for good", async () => {
+    const at = [ledger, newLedger(), newLedger()];
+    const grant = await registered();
+    let stop = false;
+    let revoked = false;
+    const late: string[] = [];
+    const clients = Array.from({ length: 12 }, async (_, client) => {
+      while (!stop) {
+        const began = revoked;
+        const answer = await pay(at[client % 3] as Ledger, grant, read);
+        if (began) late.push(answer);
+      }
     });
+    await sleep(100);
+    await revokeAt(newLedger(), grant);
+    revoked = true;
+    const { request_count } = await storedRecord(grant);
+    await sleep(100);
+    stop = true;
+    await Promise.all(clients);
+    expect(request_count).toBeGreaterThan(0);
+    expect(late.length).toBeGreaterThan(12);
+    expect(new Set(late)).toEqual(new Set(["revoked"]));
+    expect(await storedRecord(grant)).toMatchObject({ status: "revoked", request_count });
+  });
+});
+
+describe("connections", () => {
+  it("are opened when needed, at most as many as allowed, and more work waits for them", async () => {
+    const few = newLedger({ connections: 3 });
+    expect(few.connections).toBe(0);
+    const grants = await Promise.all(Array.from({ length: 64 }, () => registered()));
+    await pay(few, grants[0] as Grant, read);
+    expect(few.connections).toBe(1);
+    const answers = await Promise.all(grants.map((grant) => pay(few, grant, read)));
+    expect(count(answers)).toEqual({ paid: 64 });
+    expect(few.connections).toBe(3);
   });
 
-  it("counts once: the first reason stays", async () => {
+  it("have a bounded line before them: what does not fit is told so at once", async () => {
+    const narrow = newLedger({ connections: 1, waiting: 5 });
+    const grants = await Promise.all(Array.from({ length: 20 }, () => registered()));
+    const results = await Promise.allSettled(grants.map(({ grant_id }) => narrow.find(grant_id)));
+    const refused = results.filter(({ status }) => status === "rejected");
+    expect(refused).toHaveLength(14);
+    for (const { reason } of refused as PromiseRejectedResult[]) {
+      expect(reason).toMatchObject({ code: "ledger_conflict", status: 503 });
+    }
+  });
+});
+
+describe("when the store fails", () => {
+  it("a change whose answer was lost with its connection is made once", async () => {
     const grant = await registered();
-    await ledger.revoke(grant.grant_id, "failed", NOW);
-    await ledger.revoke(grant.grant_id, "completed", NOW + 5);
-    expect(await ledger.find(grant.grant_id)).toMatchObject({ rev: 1, revoke_reason: "failed" });
+    // The server makes the change, but the client's end is cut before the answer can be read; the client sends it again.
+    let cut: Redis | undefined;
+    const fragile = newLedger({
+      open: () => {
+        cut = new Redis(server.socket, { retryStrategy: () => 10 }).on("error", () => {});
+        return cut;
+      },
+    });
+    expect(await pay(fragile, grant, read)).toBe("paid");
+    for (let round = 1; round <= 20; round++) {
+      const payment = pay(fragile, grant, read);
+      await new Promise((resolve) => setImmediate(resolve));
+      cut?.stream?.destroy();
+      expect(await payment).toBe("paid");
+      expect((await storedRecord(grant)).request_count).toBe(1 + round);
+    }
   });
 
-  it("of many at once is one", async () => {
-    const grant = await registered([nasty]);
-    const reasons = Array.from({ length: 50 }, (_, at) => `reason-${at}`);
-    await Promise.all(reasons.map((reason) => ledger.revoke(grant.grant_id, reason, NOW)));
-    const record = await ledger.find(grant.grant_id);
-    expect(record).toMatchObject({ status: "revoked", rev: 1, input_files: grant.input_files });
-    expect(reasons).toContain(record?.revoke_reason);
-  });
-
-  it.each([nasty, '"', "%0%1%%", "a\nb", ""])("takes the reason %j as text", async (reason) => {
+  it("changes fail, nothing is let through on a copy, and it works again when the store is back", async () => {
     const grant = await registered();
-    await ledger.revoke(grant.grant_id, reason, NOW);
-    expect(await ledger.find(grant.grant_id)).toMatchObject({ status: "revoked", revoke_reason: reason });
-  });
-
-  it("of an unknown grant does nothing and makes no record", async () => {
-    const id = newId();
-    await ledger.revoke(id, "failed", NOW);
-    expect(await redis.exists(ledgerKey(id))).toBe(0);
-  });
-
-  it("of a record in another form fails instead of leaving it active in silence", async () => {
-    const id = newId();
-    await redis.set(ledgerKey(id), '{"rev":1,"status":"active"}');
-    await expect(ledger.revoke(id, "failed", NOW)).rejects.toThrow("canonical form");
+    expect(await pay(ledger, grant, read)).toBe("paid");
+    await server.kill();
+    const answers = await Promise.all(Array.from({ length: 5 }, () => pay(ledger, grant, read)));
+    expect(answers).not.toContain("paid");
+    await server.start();
+    expect(await pay(ledger, grant, read)).toBe("missing");
+    const next = await registered();
+    expect(await pay(ledger, next, read)).toBe("paid");
   });
 });

@@ -3,8 +3,6 @@ import { describe, expect, it } from "vitest";
 import {
   type Grant,
   issueGrant,
-  ledgerVerdict,
-  newRecord,
   openGrant,
   openObject,
   openSession,
@@ -162,55 +160,5 @@ describe("an object handle", () => {
     expect(open(sealSession(keys, grant, READ_A, "read"))).toBe("wrong_type");
     const handle = sealObject(keys, grant, READ_A, FILE_A, "a.csv");
     expect(refusal(() => openSession(keys, grant, handle, "read", NOW))).toBe("wrong_type");
-  });
-});
-
-describe("the ledger's verdict", () => {
-  const grant = grantOf();
-  const record = newRecord(grant);
-
-  it.each([
-    ["an active record lets the grant through", record, true, NOW, undefined],
-    ["no record refuses it", undefined, true, NOW, "missing"],
-    ["no record is tolerated where the ledger is not required", undefined, false, NOW, undefined],
-    ["another grant's record refuses it", { ...record, grant_id: newId() }, true, NOW, "mismatch"],
-    ["another execution's record refuses it", { ...record, exec_id: newId() }, true, NOW, "mismatch"],
-    ["a revoked record refuses it", { ...record, status: "revoked" }, true, NOW, "revoked"],
-    [
-      "a revoked record counts where none is required",
-      { ...record, status: "revoked" },
-      false,
-      NOW,
-      "revoked",
-    ],
-    ["the record holds through the tolerance", record, true, grant.exp + 30, undefined],
-    ["the record lapses after it", record, true, grant.exp + 31, "expired"],
-    ["revocation is told before expiry", { ...record, status: "revoked" }, true, grant.exp + 31, "revoked"],
-    ["a status that nobody knows refuses it", { ...record, status: "paused" }, true, NOW, "revoked"],
-  ] as const)("%s", (_what, found, required, now, verdict) => {
-    expect(ledgerVerdict(found as typeof record | undefined, grant, required, now)).toBe(verdict);
-  });
-
-  it("a new record counts nothing yet and has the fields of the grant", () => {
-    expect(record).toMatchObject({
-      status: "active",
-      rev: 0,
-      exp: grant.exp,
-      output_session_id: OUTPUT,
-      read_sessions: [READ_A, READ_B],
-      request_count: 0,
-      read_count: 0,
-      upload_count: 0,
-      tool_call_count: 0,
-      uploaded_bytes: 0,
-      output_file_ids: [],
-    });
-  });
-
-  it("status and revision open the record's text: the revoke script relies on it", () => {
-    const evil = newRecord(
-      grantOf({ input_files: [{ id: FILE_A, session_id: READ_A, name: '"status":"active"' }] }),
-    );
-    expect(JSON.stringify(evil)).toMatch(/^\{"status":"active","rev":0,/);
   });
 });

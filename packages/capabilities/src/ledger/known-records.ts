@@ -1,0 +1,29 @@
+/**
+ * Records as this process last saw them. A change built on such a copy takes one round trip: the store refuses it when the
+ * copy is no longer the record. Nothing is ever decided by a copy alone. Bounded; the oldest goes first.
+ */
+import type { LedgerRecord } from "./rules.ts";
+
+const MAX_RECORDS = 1024;
+/** Records with longer texts are read anew each time. */
+const MAX_CHARS = 64 * 1024;
+
+export class KnownRecords {
+  readonly #records = new Map<string, LedgerRecord>();
+
+  get(grantId: string): LedgerRecord | undefined {
+    return this.#records.get(grantId);
+  }
+
+  remember(grantId: string, record: LedgerRecord, chars: number): void {
+    this.#records.delete(grantId);
+    if (record.status !== "active" || chars > MAX_CHARS) return;
+    const [oldest] = this.#records.keys();
+    if (this.#records.size >= MAX_RECORDS && oldest !== undefined) this.#records.delete(oldest);
+    this.#records.set(grantId, record);
+  }
+
+  forget(grantId: string): void {
+    this.#records.delete(grantId);
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * The egress ledger in Redis: one record per grant, the truth about whether a grant is still good and what is left of its
+ * budgets. Only the gateway uses it. Every change is a compare-and-swap on the record's revision, so changes of several
+ * gateways never overwrite each other; those of one gateway to one grant take turns. The rules are `rules.ts`.
+ */
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { newId, ServiceError } from "@svc/contracts";
+import type { Redis } from "ioredis";
+import type { Grant } from "../grant.ts";
+import { Connections } from "./connections.ts";
+import { KnownRecords } from "./known-records.ts";
+import { type LedgerRecord, newRecord } from "./rules.ts";
+import { WaitingLine } from "./waiting-line.ts";
+
+const SWAP = readFileSync(new URL("./swap.lua", import.meta.url), "utf8");
+const MAX_TRIES = 32;
+const MAX_PAUSE_MS = 25;
+const MAX_WAITING = 1024;
+const MAX_WAIT_MS = 5000;
+/** Is the head of no record: the swap becomes a look. */
+const NO_HEAD = "-";
+
+export interface LedgerOptions {
+  /** Makes a connection. */
+  open: () => Redis;
+  connections: number;
+  graceSeconds: number;
+  waiting?: number;
+  waitMs?: number;
+}
+
+/**
+ * Makes the new record from the old one, or gives the old one back when there is nothing to change, or throws to refuse.
+ * May be called several times. Without a record it gives undefined or throws.
+ */
+export type LedgerRule = (record: LedgerRecord | undefined) => LedgerRecord | undefined;
+
+type Swapper = Redis & {
+  svcSwapLedgerRecord: (key: string, head: string, text: string) => Promise<1 | string | null>;
+};
+
+export const ledgerKey = (grantId: string) => `svc:egress:grant:${grantId}`;
+
+export class Ledger {
+  readonly #options: LedgerOptions;
+  readonly #connections: Connections<Swapper>;
+  readonly #turns = new Map<string, WaitingLine>();
+  readonly #known = new KnownRecords();
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+    this.#connections = new Connections(() => withSwap(options.open()), this.#line(options.connections));
+  }
+
+  /** How many connections are open. */
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  /** Stores the record of a new grant. A second registration of the same id is a bug and throws. */
+  async register(grant: Grant, now: number): Promise<void> {
+    const record = newRecord(grant, newId());
+    const text = JSON.stringify(record);
+    const ttl = Math.max(1, grant.exp - now + this.#options.graceSeconds);
+    const key = ledgerKey(grant.grant_id);
+    const stored = await this.#connections.use((redis) => redis.set(key, text, "EX", ttl, "NX"));
+    if (stored !== "OK") throw new Error("a grant was registered twice");
+    this.#known.remember(grant.grant_id, record, text.length);
+  }
+
+  /** The record as it is now. */
+  find(grantId: string): Promise<LedgerRecord | undefined> {
+    return this.change(grantId, (record) => record);
+  }
+
+  /**
+   * Changes the record by a rule and gives the record that then holds. The rule's refusal is thrown only when it was made
+   * of the record as the store has it. Throws `ledger_conflict` when the record keeps changing or too many wait.
+   */
+  async change(grantId: string, rule: LedgerRule): Promise<LedgerRecord | undefined> {
+    const turns = this.#turns.get(grantId) ?? new WaitingLine(this.#line(1));
+    this.#turns.set(grantId, turns);
+    try {
+      return await turns.run(() => this.#swap(grantId, rule));
+    } finally {
+      if (turns.idle) this.#turns.delete(grantId);
+    }
+  }
+
+  close(): void {
+    this.#connections.close();
+  }
+
+  async #swap(grantId: string, rule: LedgerRule): Promise<LedgerRecord | undefined> {
+    const change = newId();
+    let record = this.#known.get(grantId);
+    let current = false;
+    this.#known.forget(grantId);
+    for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+      const changed = current ? rule(record) : attempted(rule, record);
+      if (current && changed === record) return this.#remember(grantId, record);
+      const next = changed === record || changed === undefined ? undefined : revised(changed, change);
+      const [head, text] =
+        next === undefined || record === undefined ? [NO_HEAD, ""] : [headOf(record), JSON.stringify(next)];
+      const answer = await this.#connections.use((redis) =>
+        redis.svcSwapLedgerRecord(ledgerKey(grantId), head, text),
+      );
+      if (answer === 1) return this.#remember(grantId, next);
+      record = answer === null ? undefined : (JSON.parse(answer) as LedgerRecord);
+      current = true;
+      // The swap was made, but its answer was lost with the connection, and it was sent again.
+      if (record?.change === change) return this.#remember(grantId, record);
+      if (attempt > 0) await sleep(Math.random() * MAX_PAUSE_MS);
+    }
+    throw new ServiceError("ledger_conflict");
+  }
+
+  #remember(grantId: string, record: LedgerRecord | undefined): LedgerRecord | undefined {
+    if (record !== undefined) this.#known.remember(grantId, record, JSON.stringify(record).length);
+    return record;
+  }
+
+  #line(inside: number) {
+    const { waiting = MAX_WAITING, waitMs = MAX_WAIT_MS } = this.#options;
+    return { inside, waiting, waitMs };
+  }
+}
+
+/** What the rule makes of a copy; a refusal made of a copy only means that the record has to be looked at. */
+function attempted(rule: LedgerRule, copy: LedgerRecord | undefined): LedgerRecord | undefined {
+  if (copy === undefined) return undefined;
+  try {
+    return rule(copy);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The next revision. `rev` and `change` open the text of a record: the swap compares them there. */
+function revised({ rev, change: _, ...rest }: LedgerRecord, change: string): LedgerRecord {
+  return { rev: rev + 1, change, ...rest };
+}
+
+const headOf = ({ rev, change }: LedgerRecord) => `${JSON.stringify({ rev, change }).slice(0, -1)},`;
+
+function withSwap(redis: Redis): Swapper {
+  redis.defineCommand("svcSwapLedgerRecord", { numberOfKeys: 1, lua: SWAP });
+  return redis as Swapper;
+}
