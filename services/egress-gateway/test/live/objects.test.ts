@@ -220,7 +220,11 @@ describe("writing", () => {
     const runner = asRunner(await made.register([]));
     const id = newId();
     expect((await made.call(runner.write("1", { id }))).status).toBe(200);
-    expect((await error(runner.write("2", { id }))).status).toBe(400);
+    expect(await error(runner.write("2", { id }))).toMatchObject({
+      status: 403,
+      error: "egress_ledger_refused",
+      ledger_reason: "file_id_reused",
+    });
     expect(await error(runner.write("1", { id: "short" }))).toMatchObject({
       status: 400,
       error: "invalid_id",
