@@ -95,29 +95,31 @@ export class Ledger {
   async #swap(grantId: string, rule: LedgerRule): Promise<LedgerRecord | undefined> {
     const change = newId();
     let record = this.#known.get(grantId);
+    let chars = 0;
     let current = false;
     this.#known.forget(grantId);
     for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
       const changed = current ? rule(record) : attempted(rule, record);
-      if (current && changed === record) return this.#remember(grantId, record);
+      if (current && changed === record) return this.#remember(grantId, record, chars);
       const next = changed === record || changed === undefined ? undefined : revised(changed, change);
       const [head, text] =
         next === undefined || record === undefined ? [NO_HEAD, ""] : [headOf(record), JSON.stringify(next)];
       const answer = await this.#connections.use((redis) =>
         redis.svcSwapLedgerRecord(ledgerKey(grantId), head, text),
       );
-      if (answer === 1) return this.#remember(grantId, next);
+      if (answer === 1) return this.#remember(grantId, next, text.length);
       record = answer === null ? undefined : (JSON.parse(answer) as LedgerRecord);
+      chars = answer?.length ?? 0;
       current = true;
       // The swap was made, but its answer was lost with the connection, and it was sent again.
-      if (record?.change === change) return this.#remember(grantId, record);
+      if (record?.change === change) return this.#remember(grantId, record, chars);
       if (attempt > 0) await sleep(Math.random() * MAX_PAUSE_MS);
     }
     throw new ServiceError("ledger_conflict");
   }
 
-  #remember(grantId: string, record: LedgerRecord | undefined): LedgerRecord | undefined {
-    if (record !== undefined) this.#known.remember(grantId, record, JSON.stringify(record).length);
+  #remember(grantId: string, record: LedgerRecord | undefined, chars: number): LedgerRecord | undefined {
+    if (record !== undefined) this.#known.remember(grantId, record, chars);
     return record;
   }
 
