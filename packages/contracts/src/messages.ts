@@ -51,6 +51,8 @@ export const GRANT_HEADER = "x-svc-egress-grant";
 export const MANIFEST_HEADER = "x-svc-execution-manifest";
 export const ORIGINAL_FILENAME_HEADER = "x-original-filename";
 export const READ_ONLY_HEADER = "x-read-only";
+/** What the file server names in its refusal of an object whose id another object has. */
+export const ID_TAKEN = { path: "fileId", problem: "is taken" } as const;
 
 /** An authorised input as the job carries it: the caller's reference plus what storage recorded. */
 export const jobFileSchema = z.object({
@@ -251,6 +253,8 @@ export const grantClaimsSchema = z.object({
   max_output_files: z.number().int().nonnegative(),
   max_requests: z.number().int().nonnegative(),
   max_tool_calls: z.number().int().nonnegative(),
+  /** The one id that may be a snapshot of the session's state. */
+  snapshot_object_id: idSchema.optional(),
   lifetime_seconds: positive,
 });
 export type GrantClaims = z.infer<typeof grantClaimsSchema>;

@@ -130,7 +130,7 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
         const { sessionHandle } = request.params;
         const { grant, subject } = await admission.admit(
           request.headers,
-          (held) => writeRequest(config, authority.session(held, sessionHandle, "write"), request),
+          (held) => writeRequest(config, held, authority.session(held, sessionHandle, "write"), request),
           (write) => ({ kind: "write", ...write }),
         );
         return writeObject(admission, fileServer, grant, subject, request);

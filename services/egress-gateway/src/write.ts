@@ -3,14 +3,23 @@ import type { Readable } from "node:stream";
 import type { Grant, SessionHandle, Upload } from "@svc/capabilities";
 import {
   fileNameProblem,
+  ID_TAKEN,
   isId,
   NAMESPACE_HEADER,
+  newId,
   ORIGINAL_FILENAME_HEADER,
   ServiceError,
   type UploadedFile,
 } from "@svc/contracts";
-import type { Config, FastifyRequest, InnerClient } from "@svc/service-kit";
+import {
+  type Config,
+  type FastifyRequest,
+  type InnerClient,
+  type InnerResponse,
+  innerError,
+} from "@svc/service-kit";
 import type { Admission } from "./admission.ts";
+import { ledgerRefused } from "./refusals.ts";
 
 export interface WrittenFile {
   fileId: string;
@@ -27,14 +36,26 @@ export interface WriteRequest extends Upload {
 }
 
 /** Reads path and headers; the body stays unread. */
-export function writeRequest(config: Config, session: SessionHandle, request: FastifyRequest): WriteRequest {
+export function writeRequest(
+  config: Config,
+  grant: Grant,
+  session: SessionHandle,
+  request: FastifyRequest,
+): WriteRequest {
   const { fileId } = request.params as { fileId: string };
   if (!isId(fileId)) throw new ServiceError("invalid_id");
-  const bytes = contentLength(request, config.EGRESS_GATEWAY_MAX_FILE_BYTES);
-  return { session, fileId, bytes, filename: originalFilename(request, config) };
+  const limit =
+    fileId === grant.snapshot_object_id
+      ? config.SVC_SESSION_STATE_MAX_BYTES
+      : config.EGRESS_GATEWAY_MAX_FILE_BYTES;
+  const bytes = contentLength(request, limit);
+  return { session, fileId, bytes, attempt: newId(), filename: originalFilename(request, config) };
 }
 
-/** Stores the body. What was set aside for it is settled with the real size, and given back when it cannot be stored. */
+/**
+ * Stores the body. What was set aside for it is settled with the real size. It is given back when the file is certainly
+ * not stored; while that is not known it stays, so that nothing is ever stored that was not charged.
+ */
 export async function writeObject(
   admission: Admission,
   fileServer: InnerClient,
@@ -42,29 +63,71 @@ export async function writeObject(
   write: WriteRequest,
   request: FastifyRequest,
 ): Promise<WrittenFile> {
-  const { session, fileId, bytes, filename } = write;
-  let stored: UploadedFile;
-  try {
-    stored = await fileServer.json<UploadedFile>({
-      method: "PUT",
-      path: `/sessions/${session.session_id}/objects/${fileId}`,
-      requestId: request.id,
-      headers: {
-        "content-type": request.headers["content-type"] ?? "application/octet-stream",
-        "content-length": String(bytes),
-        [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(filename),
-        [NAMESPACE_HEADER]: grant.session_key,
-      },
-      body: bytes === 0 ? "" : ((request.body as Readable | undefined) ?? request.raw),
-    });
-  } catch (error) {
-    await admission.refund(grant, write).catch((failure: Error) => {
+  const { fileId, filename } = write;
+  let answer: InnerResponse;
+  const failed = () =>
+    admission.refund(grant, write).catch((failure: Error) => {
       request.log.error({ request_id: request.id, err: failure.message }, "a failed upload stays charged");
     });
+  try {
+    answer = await send(fileServer, grant, write, request);
+  } catch (error) {
+    if (neverArrived(error, request)) await failed();
+    else request.log.warn({ request_id: request.id }, "an upload without an answer stays charged");
     throw error;
   }
+  if (answer.statusCode !== 200) {
+    const error = await innerError(answer);
+    await failed();
+    throw isTaken(error) ? ledgerRefused("file_id_reused") : error;
+  }
+  const stored = await storedFile(answer);
   await admission.settle(grant, write, stored.size);
   return { fileId, filename, size: stored.size, etag: stored.etag, lastModified: stored.lastModified };
+}
+
+function send(
+  fileServer: InnerClient,
+  grant: Grant,
+  { session, fileId, bytes, filename }: WriteRequest,
+  request: FastifyRequest,
+): Promise<InnerResponse> {
+  return fileServer.send({
+    method: "PUT",
+    path: `/sessions/${session.session_id}/objects/${fileId}`,
+    requestId: request.id,
+    headers: {
+      "content-type": request.headers["content-type"] ?? "application/octet-stream",
+      "content-length": String(bytes),
+      [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(filename),
+      [NAMESPACE_HEADER]: grant.session_key,
+    },
+    body: bytes === 0 ? "" : ((request.body as Readable | undefined) ?? request.raw),
+  });
+}
+
+const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** True when the file server cannot have got the whole body: it stores nothing else. */
+function neverArrived(error: unknown, request: FastifyRequest): boolean {
+  const { cause } = error as { cause?: { code?: unknown } };
+  return NOT_CONNECTED.has(cause?.code) || !request.raw.complete;
+}
+
+const isTaken = ({ details = [] }: ServiceError) =>
+  details.some(({ path, problem }) => path === ID_TAKEN.path && problem === ID_TAKEN.problem);
+
+async function storedFile(answer: InnerResponse): Promise<UploadedFile> {
+  try {
+    return (await answer.body.json()) as UploadedFile;
+  } catch (cause) {
+    throw new ServiceError("storage_unavailable", undefined, { cause });
+  }
 }
 
 function contentLength(request: FastifyRequest, limit: number): number {

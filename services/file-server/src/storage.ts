@@ -1,5 +1,5 @@
 /** Chooses the driver of object storage, and gives its failures their place in the error table. */
-import { ServiceError } from "@svc/contracts";
+import { ID_TAKEN, ServiceError } from "@svc/contracts";
 import { FsObjectStore, type ObjectStore, StoreError } from "@svc/object-store";
 import type { Config } from "@svc/service-kit";
 
@@ -38,7 +38,7 @@ function toServiceError(error: StoreError): ServiceError {
       return new ServiceError("file_not_found");
     case "exists":
       return new ServiceError("invalid_request", "The id is taken; objects are never overwritten.", {
-        details: [{ path: "fileId", problem: "is taken" }],
+        details: [ID_TAKEN],
       });
     case "too_large":
       return new ServiceError("file_too_large");

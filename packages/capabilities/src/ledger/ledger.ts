@@ -18,6 +18,8 @@ const MAX_TRIES = 32;
 const MAX_PAUSE_MS = 25;
 const MAX_WAITING = 1024;
 const MAX_WAIT_MS = 5000;
+/** So many other changes may come between a change whose answer was lost and its second arrival at the store. */
+const KEPT_CHANGES = 16;
 /** Is the head of no record: the swap becomes a look. */
 const NO_HEAD = "-";
 
@@ -112,7 +114,7 @@ export class Ledger {
       chars = answer?.length ?? 0;
       current = true;
       // The swap was made, but its answer was lost with the connection, and it was sent again.
-      if (record?.change === change) return this.#remember(grantId, record, chars);
+      if (record?.changes.includes(change)) return this.#remember(grantId, record, chars);
       if (attempt > 0) await sleep(Math.random() * MAX_PAUSE_MS);
     }
     throw new ServiceError("ledger_conflict");
@@ -139,12 +141,12 @@ function attempted(rule: LedgerRule, copy: LedgerRecord | undefined): LedgerReco
   }
 }
 
-/** The next revision. `rev` and `change` open the text of a record: the swap compares them there. */
-function revised({ rev, change: _, ...rest }: LedgerRecord, change: string): LedgerRecord {
-  return { rev: rev + 1, change, ...rest };
+/** The next revision. `rev` and `changes` open the text of a record: the swap compares them there. */
+function revised({ rev, changes, ...rest }: LedgerRecord, change: string): LedgerRecord {
+  return { rev: rev + 1, changes: [change, ...changes.slice(0, KEPT_CHANGES - 1)], ...rest };
 }
 
-const headOf = ({ rev, change }: LedgerRecord) => `${JSON.stringify({ rev, change }).slice(0, -1)},`;
+const headOf = ({ rev, changes }: LedgerRecord) => `${JSON.stringify({ rev, changes }).slice(0, -1)},`;
 
 function withSwap(redis: Redis): Swapper {
   redis.defineCommand("svcSwapLedgerRecord", { numberOfKeys: 1, lua: SWAP });

@@ -5,17 +5,27 @@
 import { CLOCK_SKEW_SECONDS } from "../envelope.ts";
 import type { Grant } from "../grant.ts";
 
+/** One id may be tried so often without a known failure; a runner repeats a call fewer times. */
+const MAX_TRIES = 16;
+
 export interface RestoreOutcome {
   restored: boolean;
   session_state_restore_failed?: boolean | undefined;
   reason?: string | undefined;
 }
 
+/** What is set aside for one file id, and its tries that are not known to have failed. Without any of them it goes. */
+export interface Reserved {
+  id: string;
+  bytes: number;
+  tries: string[];
+}
+
 export interface LedgerRecord {
   /** Counts the changes. */
   rev: number;
-  /** Random name of the change that made this revision: who lost the answer to a change knows it again by this. */
-  change: string;
+  /** Random names of the latest changes, the newest first: who lost the answer to a change knows it again by these. */
+  changes: string[];
   status: "active" | "revoked";
   grant_id: string;
   exec_id: string;
@@ -33,6 +43,9 @@ export interface LedgerRecord {
   tool_call_count: number;
   uploaded_bytes: number;
   output_file_ids: string[];
+  /** One for each output file, and one for the snapshot. */
+  uploads: Reserved[];
+  snapshot_object_id?: string;
   revoked_at?: number;
   revoke_reason?: string;
   restore_outcome?: RestoreOutcome;
@@ -49,10 +62,11 @@ export type LedgerRefusal =
   | "upload_bytes"
   | "file_id_reused";
 
-/** One output file: its id, and the bytes that are set aside for it before its body is read. */
+/** One try to store a file: its id, the bytes that are set aside before its body is read, and a name of its own. */
 export interface Upload {
   fileId: string;
   bytes: number;
+  attempt: string;
 }
 
 /** What a request uses. Listing and reading are a `read`. */
@@ -61,7 +75,7 @@ export type Charge = { kind: "read" } | { kind: "tool_call" } | ({ kind: "write"
 export function newRecord(grant: Grant, change: string): LedgerRecord {
   return {
     rev: 0,
-    change,
+    changes: [change],
     status: "active",
     grant_id: grant.grant_id,
     exec_id: grant.exec_id,
@@ -79,6 +93,8 @@ export function newRecord(grant: Grant, change: string): LedgerRecord {
     tool_call_count: 0,
     uploaded_bytes: 0,
     output_file_ids: [],
+    uploads: [],
+    ...(grant.snapshot_object_id === undefined ? {} : { snapshot_object_id: grant.snapshot_object_id }),
   };
 }
 
@@ -98,46 +114,68 @@ export function ledgerVerdict(
 
 /** The record after a request, or the budget that has no room for it. A refused request costs nothing. */
 export function charge(record: LedgerRecord, cost: Charge): LedgerRecord | LedgerRefusal {
+  if (cost.kind === "write") return reserve(record, cost);
   if (record.request_count >= record.max_requests) return "request_budget";
   const counted = { ...record, request_count: record.request_count + 1 };
-  switch (cost.kind) {
-    case "read":
-      return { ...counted, read_count: record.read_count + 1 };
-    case "tool_call":
-      if (record.tool_call_count >= record.max_tool_calls) return "tool_call_budget";
-      return { ...counted, tool_call_count: record.tool_call_count + 1 };
-    case "write":
-      return reserve(counted, cost);
-  }
+  if (cost.kind === "read") return { ...counted, read_count: record.read_count + 1 };
+  if (record.tool_call_count >= record.max_tool_calls) return "tool_call_budget";
+  return { ...counted, tool_call_count: record.tool_call_count + 1 };
 }
 
-function reserve(record: LedgerRecord, { fileId, bytes }: Upload): LedgerRecord | LedgerRefusal {
-  if (record.output_file_ids.includes(fileId)) return "file_id_reused";
-  if (record.output_file_ids.length >= record.max_output_files) return "output_files";
+/**
+ * Sets aside what an upload needs. A repeat of an id costs its request only: what the id needs is set aside already, and
+ * storage takes nothing but the same object again. The snapshot is no output file and costs no request.
+ */
+function reserve(record: LedgerRecord, upload: Upload): LedgerRecord | LedgerRefusal {
+  const { fileId, bytes, attempt } = upload;
+  const known = record.uploads.find(({ id }) => id === fileId);
+  if (known?.tries.includes(attempt)) return record;
+  const snapshot = fileId === record.snapshot_object_id;
+  if (!snapshot && record.request_count >= record.max_requests) return "request_budget";
+  const counted = { ...record, request_count: record.request_count + (snapshot ? 0 : 1) };
+  if (known !== undefined) {
+    if (bytes !== known.bytes || known.tries.length >= MAX_TRIES) return "file_id_reused";
+    return withReserved(counted, { ...known, tries: [...known.tries, attempt] });
+  }
+  if (!snapshot && record.output_file_ids.length >= record.max_output_files) return "output_files";
   if (record.uploaded_bytes + bytes > record.max_upload_bytes) return "upload_bytes";
   return {
-    ...record,
+    ...counted,
     upload_count: record.upload_count + 1,
     uploaded_bytes: record.uploaded_bytes + bytes,
-    output_file_ids: [...record.output_file_ids, fileId],
+    output_file_ids: snapshot ? record.output_file_ids : [...record.output_file_ids, fileId],
+    uploads: [...record.uploads, { id: fileId, bytes, tries: [attempt] }],
   };
 }
 
 /** Replaces the bytes set aside for an upload by those that it really had. */
-export function settle(record: LedgerRecord, { fileId, bytes }: Upload, real: number): LedgerRecord {
-  if (real === bytes || !record.output_file_ids.includes(fileId)) return record;
-  return { ...record, uploaded_bytes: record.uploaded_bytes - bytes + real };
+export function settle(record: LedgerRecord, { fileId }: Upload, real: number): LedgerRecord {
+  const known = record.uploads.find(({ id }) => id === fileId);
+  if (known === undefined || known.bytes === real) return record;
+  const uploaded_bytes = record.uploaded_bytes - known.bytes + real;
+  return withReserved({ ...record, uploaded_bytes }, { ...known, bytes: real });
 }
 
-/** Gives back what a failed upload had set aside: its bytes, its file id, its place. The request stays counted. */
-export function refund(record: LedgerRecord, { fileId, bytes }: Upload): LedgerRecord {
-  if (!record.output_file_ids.includes(fileId)) return record;
+/**
+ * Takes note that a try failed for certain. When no other try of its id may have stored the file, what was set aside is
+ * given back: bytes, file id, upload count. The request stays counted.
+ */
+export function refund(record: LedgerRecord, { fileId, attempt }: Upload): LedgerRecord {
+  const known = record.uploads.find(({ id }) => id === fileId);
+  if (!known?.tries.includes(attempt)) return record;
+  const tries = known.tries.filter((one) => one !== attempt);
+  if (tries.length > 0) return withReserved(record, { ...known, tries });
   return {
     ...record,
     upload_count: record.upload_count - 1,
-    uploaded_bytes: record.uploaded_bytes - bytes,
+    uploaded_bytes: record.uploaded_bytes - known.bytes,
     output_file_ids: record.output_file_ids.filter((id) => id !== fileId),
+    uploads: record.uploads.filter(({ id }) => id !== fileId),
   };
+}
+
+function withReserved(record: LedgerRecord, reserved: Reserved): LedgerRecord {
+  return { ...record, uploads: record.uploads.map((one) => (one.id === reserved.id ? reserved : one)) };
 }
 
 /** Revokes for good; the first reason stays. */

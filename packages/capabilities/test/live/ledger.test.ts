@@ -11,6 +11,7 @@ import {
   type LedgerOptions,
   type LedgerRecord,
   ledgerKey,
+  refund,
   revoke,
 } from "../../src/index.ts";
 import { grantWith } from "../support/grants.ts";
@@ -121,6 +122,7 @@ describe("the ledger", () => {
           kind: "write",
           fileId: `file-${client}`,
           bytes,
+          attempt: newId(),
         });
 
       const requests = await registered({ max_requests: 20 });
@@ -138,18 +140,25 @@ describe("the ledger", () => {
       expect(await race(files, write(0))).toEqual({ paid: 7, output_files: 57 });
 
       const same = await registered();
-      const one: Charge = { kind: "write", fileId: "same", bytes: 1 };
-      expect(await race(same, () => one)).toEqual({ paid: 1, file_id_reused: 63 });
+      const tries = (): Charge => ({ kind: "write", fileId: "same", bytes: 1, attempt: newId() });
+      expect(await race(same, tries)).toEqual({ paid: 16, file_id_reused: 48 });
+      expect(await storedRecord(same)).toMatchObject({
+        uploaded_bytes: 1,
+        upload_count: 1,
+        request_count: 16,
+      });
     },
   );
 
   it("does not let a copy decide: what another gateway changed counts", async () => {
     const other = newLedger();
     const grant = await registered({ max_output_files: 1 });
-    const file: Charge = { kind: "write", fileId: "a", bytes: 1 };
-    expect(await pay(ledger, grant, file)).toBe("paid");
-    await other.change(grant.grant_id, (record) => record && { ...record, output_file_ids: [] });
-    expect(await pay(ledger, grant, file)).toBe("paid");
+    const upload = { fileId: "a", bytes: 1, attempt: newId() };
+    expect(await pay(ledger, grant, { kind: "write", ...upload })).toBe("paid");
+    const next: Charge = { kind: "write", fileId: "b", bytes: 1, attempt: newId() };
+    expect(await pay(ledger, grant, next)).toBe("output_files");
+    await other.change(grant.grant_id, (record) => record && refund(record, upload));
+    expect(await pay(ledger, grant, next)).toBe("paid");
     await revokeAt(other, grant);
     expect(await pay(ledger, grant, read)).toBe("revoked");
   });
@@ -160,7 +169,7 @@ describe("the ledger", () => {
     const change = ledger.change(grant.grant_id, (record) => {
       if (record === undefined) throw new Error("missing");
       tries++;
-      const text = JSON.stringify({ ...record, rev: record.rev + 1, change: newId() });
+      const text = JSON.stringify({ ...record, rev: record.rev + 1, changes: [newId()] });
       void redis.set(ledgerKey(grant.grant_id), text, "KEEPTTL");
       return { ...record, request_count: 99 };
     });
@@ -181,7 +190,7 @@ describe("a revocation", () => {
     expect(await storedRecord(grant)).toEqual({
       ...before,
       rev: 1,
-      change: expect.stringMatching(/^[\w-]{21}$/),
+      changes: [expect.stringMatching(/^[\w-]{21}$/), ...before.changes],
       status: "revoked",
       revoke_reason: "cancelled",
       revoked_at: NOW * 1000,

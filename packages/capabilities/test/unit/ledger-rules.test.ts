@@ -10,6 +10,7 @@ import {
   refund,
   revoke,
   settle,
+  type Upload,
 } from "../../src/index.ts";
 import { grantWith } from "../support/grants.ts";
 
@@ -17,7 +18,12 @@ const NOW = 1_800_000_000;
 const grant = grantWith({ input_files: [{ id: newId(), session_id: newId(), name: "a" }] }, NOW);
 const record = newRecord(grant, "first");
 const read: Charge = { kind: "read" };
-const write = (fileId: string, bytes = 1): Charge => ({ kind: "write", fileId, bytes });
+const write = (fileId: string, bytes = 1, attempt = newId()): Charge => ({
+  kind: "write",
+  fileId,
+  bytes,
+  attempt,
+});
 
 describe("the ledger's verdict", () => {
   it.each([
@@ -46,12 +52,13 @@ describe("a charge", () => {
       request_count: 1,
       tool_call_count: 1,
     });
-    expect(charge(record, write("a", 7))).toEqual({
+    expect(charge(record, write("a", 7, "try"))).toEqual({
       ...record,
       request_count: 1,
       upload_count: 1,
       uploaded_bytes: 7,
       output_file_ids: ["a"],
+      uploads: [{ id: "a", bytes: 7, tries: ["try"] }],
     });
   });
 
@@ -61,7 +68,8 @@ describe("a charge", () => {
     ["tool_call_budget", { max_tool_calls: 0 }, { kind: "tool_call" }],
     ["output_files", { max_output_files: 0 }, write("a", 0)],
     ["upload_bytes", { max_upload_bytes: 6 }, write("a", 7)],
-    ["file_id_reused", { output_file_ids: ["a"], max_output_files: 1 }, write("a")],
+    ["file_id_reused", { uploads: [{ id: "a", bytes: 2, tries: ["try"] }], max_output_files: 1 }, write("a")],
+    ["request_budget", { uploads: [{ id: "a", bytes: 1, tries: ["try"] }], max_requests: 0 }, write("a")],
   ] as const)("is refused for %s: %j", (refusal, change, cost) => {
     expect(charge({ ...record, ...change } as LedgerRecord, cost)).toBe(refusal);
   });
@@ -75,23 +83,83 @@ describe("a charge", () => {
 });
 
 describe("an upload", () => {
-  const reserved = charge(record, write("a", 10)) as LedgerRecord;
+  const first = { fileId: "a", bytes: 10, attempt: "first" };
+  const again = { ...first, attempt: "again" };
+  const after = (from: LedgerRecord, upload: Upload) =>
+    charge(from, { kind: "write", ...upload }) as LedgerRecord;
+  const reserved = after(record, first);
 
   it("that failed gives back its bytes, its id and its place, and may be tried again", () => {
-    const given = refund(reserved, { fileId: "a", bytes: 10 });
+    const given = refund(reserved, first);
     expect(given).toEqual({ ...record, request_count: 1 });
-    expect(charge(given, write("a", 10))).toMatchObject({ uploaded_bytes: 10, request_count: 2 });
+    expect(after(given, again)).toMatchObject({ uploaded_bytes: 10, upload_count: 1, request_count: 2 });
   });
 
   it("gives back once", () => {
-    const given = refund(reserved, { fileId: "a", bytes: 10 });
-    expect(refund(given, { fileId: "a", bytes: 10 })).toBe(given);
+    const given = refund(reserved, first);
+    expect(refund(given, first)).toBe(given);
+  });
+
+  it("is charged once, however often the same try is", () => {
+    expect(after(reserved, first)).toBe(reserved);
+  });
+
+  it("that is repeated costs one request more, also when every other budget is spent", () => {
+    const tight = { ...reserved, max_upload_bytes: 10, max_output_files: 1 };
+    expect(after(tight, again)).toEqual({
+      ...tight,
+      request_count: 2,
+      uploads: [{ id: "a", bytes: 10, tries: ["first", "again"] }],
+    });
+  });
+
+  it("stays charged while one of its tries may have stored it, whichever fails first", () => {
+    const repeated = after(reserved, again);
+    for (const [failed, left] of [
+      [first, again],
+      [again, first],
+    ] as const) {
+      const one = refund(repeated, failed);
+      expect(one).toMatchObject({ uploaded_bytes: 10, output_file_ids: ["a"] });
+      expect(refund(one, failed)).toBe(one);
+      expect(refund(one, left)).toEqual({ ...record, request_count: 2 });
+    }
+  });
+
+  it("of another size is no repeat", () => {
+    expect(charge(reserved, write("a", 9))).toBe("file_id_reused");
+  });
+
+  it("may be repeated only so often", () => {
+    let now = reserved;
+    for (let tries = 1; tries < 16; tries++) now = after(now, { ...first, attempt: String(tries) });
+    expect(charge(now, write("a", 10))).toBe("file_id_reused");
   });
 
   it("is settled with the bytes that it had", () => {
-    expect(settle(reserved, { fileId: "a", bytes: 10 }, 4)).toEqual({ ...reserved, uploaded_bytes: 4 });
-    expect(settle(reserved, { fileId: "a", bytes: 10 }, 10)).toBe(reserved);
-    expect(settle(reserved, { fileId: "b", bytes: 10 }, 4)).toBe(reserved);
+    expect(settle(reserved, first, 4)).toEqual({
+      ...reserved,
+      uploaded_bytes: 4,
+      uploads: [{ id: "a", bytes: 4, tries: ["first"] }],
+    });
+    expect(refund(settle(reserved, first, 4), first)).toEqual({ ...record, request_count: 1 });
+    expect(settle(reserved, first, 10)).toBe(reserved);
+    expect(settle(reserved, { ...first, fileId: "b" }, 4)).toBe(reserved);
+  });
+
+  it("of the snapshot costs its bytes, but no request and no output file", () => {
+    const spent = { ...record, snapshot_object_id: "a", max_requests: 0, max_output_files: 0 };
+    const saved = after(spent, first);
+    expect(saved).toEqual({
+      ...spent,
+      upload_count: 1,
+      uploaded_bytes: 10,
+      uploads: [{ id: "a", bytes: 10, tries: ["first"] }],
+    });
+    expect(after(saved, again)).toMatchObject({ request_count: 0, uploaded_bytes: 10, upload_count: 1 });
+    expect(refund(saved, first)).toEqual(spent);
+    expect(charge({ ...spent, max_upload_bytes: 9 }, { kind: "write", ...first })).toBe("upload_bytes");
+    expect(charge(spent, write("b"))).toBe("request_budget");
   });
 });
 
@@ -104,48 +172,81 @@ describe("revoking", () => {
 });
 
 describe("whatever happens", () => {
-  const fileId = fc.constantFrom("a", "b", "c", "d");
-  const bytes = fc.nat({ max: 40 });
+  const begin = fc.record({
+    do: fc.constant("begin" as const),
+    fileId: fc.constantFrom("a", "b", "c", "d", "snapshot"),
+    bytes: fc.nat({ max: 40 }),
+    content: fc.nat({ max: 1 }),
+  });
+  const end = fc.record({
+    do: fc.constant("end" as const),
+    which: fc.nat(),
+    how: fc.constantFrom(
+      "answered" as const,
+      "failed" as const,
+      "answer lost" as const,
+      "body lost" as const,
+    ),
+  });
   const step = fc.oneof(
     fc.constant({ do: "read" as const }),
     fc.constant({ do: "tool_call" as const }),
-    fc.record({ do: fc.constant("write" as const), fileId, bytes, ends: fc.boolean() }),
     fc.constant({ do: "revoke" as const }),
+    { arbitrary: begin, weight: 3 },
+    { arbitrary: end, weight: 3 },
   );
+  const budgets = fc.record({
+    max_requests: fc.nat({ max: 20 }),
+    max_upload_bytes: fc.nat({ max: 100 }),
+    max_output_files: fc.nat({ max: 4 }),
+    max_tool_calls: fc.nat({ max: 4 }),
+  });
 
-  it("no budget is exceeded, refusals change nothing, and a revoked record stays revoked", () => {
-    const budgets = fc.record({
-      max_requests: fc.nat({ max: 12 }),
-      max_upload_bytes: fc.nat({ max: 100 }),
-      max_output_files: fc.nat({ max: 4 }),
-      max_tool_calls: fc.nat({ max: 4 }),
-    });
+  it("nothing is stored that is not charged, no budget is exceeded, a revoked record stays revoked", () => {
     fc.assert(
-      fc.property(budgets, fc.array(step, { maxLength: 40 }), (limits, steps) => {
-        let now: LedgerRecord = { ...record, ...limits };
-        const kept = new Map<string, number>();
+      fc.property(budgets, fc.array(step, { maxLength: 60 }), (limits, steps) => {
+        let now: LedgerRecord = { ...record, ...limits, snapshot_object_id: "snapshot" };
         let revoked = false;
+        const running: (Upload & { content: number })[] = [];
+        const stored = new Map<string, { bytes: number; content: number }>();
         for (const one of steps) {
           if (one.do === "revoke") {
             now = revoke(now, "failed", 1);
             revoked = true;
-          } else {
-            const after = charge(now, one.do === "write" ? { kind: "write", ...one } : { kind: one.do });
+          } else if (one.do === "begin") {
+            const upload = { ...one, attempt: newId() };
+            const after = charge(now, { kind: "write", ...upload });
             if (typeof after === "string") continue;
             now = after;
-            if (one.do === "write" && one.ends) kept.set(one.fileId, one.bytes);
-            if (one.do === "write" && !one.ends) now = refund(now, one);
+            running.push(upload);
+          } else if (one.do === "end") {
+            const [upload] = running.splice(one.which % Math.max(1, running.length), 1);
+            if (upload === undefined) continue;
+            const there = stored.get(upload.fileId);
+            const taken = there !== undefined && there.content !== upload.content;
+            const arrives = one.how === "answered" || one.how === "answer lost";
+            if (arrives && there === undefined) stored.set(upload.fileId, upload);
+            if (one.how === "failed" || (one.how === "answered" && taken)) now = refund(now, upload);
+          } else {
+            const after = charge(now, { kind: one.do });
+            if (typeof after !== "string") now = after;
           }
           expect(now.request_count).toBeLessThanOrEqual(now.max_requests);
           expect(now.tool_call_count).toBeLessThanOrEqual(now.max_tool_calls);
           expect(now.uploaded_bytes).toBeLessThanOrEqual(now.max_upload_bytes);
-          expect(now.output_file_ids).toEqual([...kept.keys()]);
-          expect(now.upload_count).toBe(kept.size);
-          expect(now.uploaded_bytes).toBe([...kept.values()].reduce((sum, size) => sum + size, 0));
-          expect(kept.size).toBeLessThanOrEqual(now.max_output_files);
+          expect(now.output_file_ids.length).toBeLessThanOrEqual(now.max_output_files);
+          expect(now.uploaded_bytes).toBe(now.uploads.reduce((sum, { bytes }) => sum + bytes, 0));
+          expect(now.upload_count).toBe(now.uploads.length);
+          expect(now.output_file_ids).toEqual(
+            now.uploads.map(({ id }) => id).filter((id) => id !== "snapshot"),
+          );
+          for (const [id, { bytes }] of stored) {
+            expect(now.uploads.find((upload) => upload.id === id)?.bytes).toBe(bytes);
+          }
           expect(now.status).toBe(revoked ? "revoked" : "active");
         }
       }),
+      { numRuns: 2000 },
     );
   });
 });
