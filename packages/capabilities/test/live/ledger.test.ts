@@ -15,6 +15,7 @@ import {
   revoke,
 } from "../../src/index.ts";
 import { grantWith } from "../support/grants.ts";
+import { startLossyProxy } from "../support/lossy-proxy.ts";
 
 const NOW = Math.floor(Date.now() / 1000);
 const GRACE = 300;
@@ -269,6 +270,72 @@ describe("when the store fails", () => {
       expect((await storedRecord(grant)).request_count).toBe(1 + round);
     }
   });
+
+  it("a change that arrives twice, with changes of other gateways in between, is made once", async () => {
+    const grant = await registered();
+    const proxy = await startLossyProxy(server.socket);
+    const fragile = newLedger({ open: () => new Redis(proxy.socket, { retryStrategy: () => 10 }) });
+    try {
+      expect(await pay(fragile, grant, read)).toBe("paid");
+      proxy.swallow = true;
+      const payment = pay(fragile, grant, read);
+      await expect.poll(() => storedRecord(grant)).toMatchObject({ request_count: 2 });
+      for (let other = 0; other < 8; other++) expect(await pay(ledger, grant, read)).toBe("paid");
+      proxy.swallow = false;
+      proxy.cut();
+      expect(await payment).toBe("paid");
+      expect(await storedRecord(grant)).toMatchObject({ request_count: 10, rev: 10 });
+    } finally {
+      fragile.close();
+      await proxy.stop();
+    }
+  });
+
+  it("and is killed under traffic, it comes back with every charge that was paid, and no budget is passed", async () => {
+    const kept = await startRedis({ kept: true });
+    const look = new Redis(kept.socket).on("error", () => {});
+    const at = Array.from({ length: 4 }, () =>
+      newLedger({ open: () => new Redis(kept.socket, { retryStrategy: () => 20 }).on("error", () => {}) }),
+    );
+    try {
+      const grant = grantWith({ max_requests: 3000, max_upload_bytes: 5000, max_output_files: 1000 });
+      await (at[0] as Ledger).register(grant, NOW);
+      const paid = { requests: 0, bytes: 0 };
+      const failures: string[] = [];
+      let spent = 0;
+      const clients = Array.from({ length: 64 }, async (_, client) => {
+        while (spent < 64) {
+          const bytes = client % 4 === 0 ? 10 : 0;
+          const upload: Charge = { kind: "write", fileId: newId(), bytes, attempt: newId() };
+          const answer = await pay(at[client % 4] as Ledger, grant, bytes > 0 ? upload : read);
+          if (answer === "paid") {
+            paid.requests++;
+            paid.bytes += bytes;
+          } else if (answer === "request_budget") spent++;
+          else if (answer !== "upload_bytes" && answer !== "output_files") failures.push(answer);
+          if (answer !== "paid") await sleep(5);
+        }
+      });
+      for (let round = 1; round <= 3; round++) {
+        const goal = round * 400;
+        await expect.poll(() => paid.requests, { timeout: 20_000 }).toBeGreaterThan(goal);
+        await kept.kill();
+        await kept.start();
+      }
+      await Promise.all(clients);
+      const record = JSON.parse((await look.get(ledgerKey(grant.grant_id))) ?? "null") as LedgerRecord;
+      expect(record.request_count).toBe(3000);
+      expect(record.uploaded_bytes).toBeLessThanOrEqual(5000);
+      // A call that got no answer may have been charged; nothing else may differ.
+      expect(paid.requests).toBeLessThanOrEqual(3000);
+      expect(paid.requests + failures.length).toBeGreaterThanOrEqual(3000);
+      expect(paid.bytes).toBeLessThanOrEqual(record.uploaded_bytes);
+      expect(new Set(failures)).not.toContain("missing");
+    } finally {
+      look.disconnect();
+      await kept.stop();
+    }
+  }, 60_000);
 
   it("changes fail, nothing is let through on a copy, and it works again when the store is back", async () => {
     const grant = await registered();

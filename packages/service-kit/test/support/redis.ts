@@ -1,4 +1,4 @@
-/** A redis-server of one's own for a test: on a unix socket in a temporary directory, with nothing kept on disk. */
+/** A redis-server of one's own for a test: on a unix socket in a temporary directory. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -13,7 +13,7 @@ export interface PrivateRedis {
   url: string;
   socket: string;
   pid: number;
-  /** Ends the server as if it had crashed. `start` brings it back, empty. */
+  /** Ends the server as if it had crashed. `start` brings it back: empty, unless it is `kept`. */
   kill: () => Promise<void>;
   start: () => Promise<void>;
   /** Ends the server and removes its directory. */
@@ -22,10 +22,11 @@ export interface PrivateRedis {
 
 const START_MS = 10_000;
 
-export async function startRedis(): Promise<PrivateRedis> {
+/** `kept`: what it holds is written to disk as in the local copy, and survives a crash of the server. */
+export async function startRedis({ kept = false } = {}): Promise<PrivateRedis> {
   const directory = await mkdtemp(join(tmpdir(), "svc-test-redis-"));
   const socket = join(directory, "redis.sock");
-  let child = await launch(directory, socket);
+  let child = await launch(directory, socket, kept);
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill("SIGKILL");
@@ -39,7 +40,7 @@ export async function startRedis(): Promise<PrivateRedis> {
     },
     kill,
     start: async () => {
-      child = await launch(directory, socket);
+      child = await launch(directory, socket, kept);
     },
     stop: async () => {
       await kill();
@@ -48,7 +49,7 @@ export async function startRedis(): Promise<PrivateRedis> {
   };
 }
 
-async function launch(directory: string, socket: string): Promise<ChildProcess> {
+async function launch(directory: string, socket: string, kept: boolean): Promise<ChildProcess> {
   await rm(socket, { force: true });
   const options = [
     "--port",
@@ -60,7 +61,9 @@ async function launch(directory: string, socket: string): Promise<ChildProcess> 
     "--save",
     "",
     "--appendonly",
-    "no",
+    kept ? "yes" : "no",
+    "--appendfsync",
+    "everysec",
   ];
   const child = spawn("redis-server", options, { stdio: "ignore" });
   const failed = once(child, "exit").then(() => {

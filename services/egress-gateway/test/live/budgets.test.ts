@@ -1,4 +1,4 @@
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type LedgerRecord, ledgerKey, openGrant, sealGrant } from "@svc/capabilities";
 import { newId, type RegisteredGrant } from "@svc/contracts";
@@ -35,6 +35,17 @@ const race = async (calls: Call[]) => {
   return counts;
 };
 const clients = <T>(make: () => T): T[] => Array.from({ length: 64 }, make);
+
+/** Sends the head of an upload and half of its body. */
+function startSending(grant: RegisteredGrant, id: string, bytes: number): Socket {
+  const { path, headers } = asRunner(grant).write("", { id });
+  const { hostname, port } = new URL(made.gateway.url);
+  const socket = connect(Number(port), hostname);
+  const head = Object.entries({ ...headers, host: "gateway", "content-length": String(bytes) });
+  socket.write(`PUT ${path} HTTP/1.1\r\n${head.map((line) => line.join(": ")).join("\r\n")}\r\n\r\n`);
+  socket.write("x".repeat(bytes / 2));
+  return socket;
+}
 
 describe("a call that passes", () => {
   it("is counted as what it is, one that is refused is not", async () => {
@@ -131,18 +142,116 @@ describe("an upload that fails", () => {
   it("because its body breaks off is reserved while it runs, then gives everything back", async () => {
     const grant = await made.register([], { max_upload_bytes: 1000 });
     const id = newId();
-    const { path, headers } = asRunner(grant).write("", { id });
-    const { hostname, port } = new URL(made.gateway.url);
-    const socket = connect(Number(port), hostname);
-    const head = Object.entries({ ...headers, host: "gateway", "content-length": "1000" });
-    socket.write(`PUT ${path} HTTP/1.1\r\n${head.map((line) => line.join(": ")).join("\r\n")}\r\n\r\n`);
-    socket.write("x".repeat(500));
+    const slow = startSending(grant, id, 1000);
     await expect.poll(async () => (await recordOf(grant)).uploaded_bytes).toBe(1000);
     expect(await outcome(asRunner(grant).write("x"))).toBe("403 upload_bytes");
-    await sleep(50);
-    socket.destroy();
+    slow.destroy();
     await expect.poll(() => recordOf(grant)).toMatchObject(nothing);
     expect(await outcome(asRunner(grant).write("x".repeat(1000), { id }))).toBe("ok");
+  });
+
+  it("without an answer stays charged, since it may be stored, and its repeat costs a request", async () => {
+    const grant = await made.register([], { max_upload_bytes: 5, max_output_files: 1 });
+    const id = newId();
+    process.kill(made.files.pid, "SIGSTOP");
+    const unanswered = outcome(asRunner(grant).write("12345", { id }));
+    await expect.poll(async () => (await recordOf(grant)).uploaded_bytes).toBe(5);
+    await sleep(100);
+    await made.files.kill();
+    expect(await unanswered).toBe("503 storage_unavailable");
+    expect(await recordOf(grant)).toMatchObject({ uploaded_bytes: 5, output_file_ids: [id] });
+    await made.files.restart();
+    expect(await outcome(asRunner(grant).write("12345"))).toBe("403 output_files");
+    expect(await outcome(asRunner(grant).write("12345", { id }))).toBe("ok");
+    expect(await recordOf(grant)).toMatchObject({ uploaded_bytes: 5, upload_count: 1, request_count: 2 });
+  });
+});
+
+describe("an upload that is repeated", () => {
+  it("after its answer was lost is answered as the first time, and costs its request only", async () => {
+    const grant = await made.register([], { max_upload_bytes: 5, max_output_files: 1, max_requests: 3 });
+    const [runner, id] = [asRunner(grant), newId()];
+    const first = await made.call(runner.write("12345", { id }));
+    const again = await made.call(runner.write("12345", { id }));
+    expect([first.status, again.status]).toEqual([200, 200]);
+    expect(again.json()).toEqual(first.json());
+    const charged = { uploaded_bytes: 5, upload_count: 1, output_file_ids: [id] };
+    expect(await recordOf(grant)).toMatchObject({ ...charged, request_count: 2 });
+    expect(await outcome(runner.write("54321", { id }))).toBe("403 file_id_reused");
+    expect(await recordOf(grant)).toMatchObject({ ...charged, request_count: 3 });
+    expect(await outcome(runner.write("12345", { id }))).toBe("403 request_budget");
+  });
+
+  it("with other bytes, another name or another type is refused, and the first one stays", async () => {
+    const grant = await made.register([]);
+    const [runner, id] = [asRunner(grant), newId()];
+    expect(await outcome(runner.write("12345", { id }))).toBe("ok");
+    for (const other of [
+      runner.write("54321", { id }),
+      runner.write("123456", { id }),
+      runner.write("12345", { id, name: "other.txt" }),
+      runner.write("12345", { id, extra: { "content-type": "text/html" } }),
+    ]) {
+      expect(await outcome(other)).toBe("403 file_id_reused");
+    }
+    expect(await outcome(runner.write("12345", { id }))).toBe("ok");
+    expect(await recordOf(grant)).toMatchObject({ uploaded_bytes: 5, upload_count: 1 });
+  });
+
+  it("while its first try runs stays charged when that one breaks off", async () => {
+    const grant = await made.register([], { max_upload_bytes: 1000, max_output_files: 1 });
+    const id = newId();
+    const slow = startSending(grant, id, 1000);
+    await expect.poll(async () => (await recordOf(grant)).uploaded_bytes).toBe(1000);
+    expect(await outcome(asRunner(grant).write("x".repeat(1000), { id }))).toBe("ok");
+    const triesOf = async () => (await recordOf(grant)).uploads[0]?.tries.length;
+    expect(await triesOf()).toBe(2);
+    slow.destroy();
+    await expect.poll(triesOf).toBe(1);
+    expect(await recordOf(grant)).toMatchObject({ uploaded_bytes: 1000, output_file_ids: [id] });
+    expect(await outcome(asRunner(grant).write("x"))).toBe("403 output_files");
+  });
+
+  it("by many at once, all with other bytes, is stored once and charged once", async () => {
+    const grant = await made.register([], { max_upload_bytes: 4, max_output_files: 1 });
+    const id = newId();
+    let client = 1000;
+    const answers = await race(clients(() => asRunner(grant).write(String(client++), { id })));
+    expect(answers).toEqual({ ok: 1, "403 file_id_reused": 63 });
+    expect(await recordOf(grant)).toMatchObject({ uploaded_bytes: 4, upload_count: 1 });
+  });
+});
+
+describe("the snapshot of a session's state", () => {
+  it("has a size limit of its own and costs its bytes, but no request and no output file", async () => {
+    const id = newId();
+    const strict = await startGateway({
+      EGRESS_GATEWAY_MAX_FILE_BYTES: "10",
+      SVC_SESSION_STATE_MAX_BYTES: "20",
+    });
+    const store = new Redis(strict.redis.socket).on("error", () => {});
+    try {
+      const budget = { max_requests: 0, max_output_files: 0, max_upload_bytes: 100 };
+      const grant = await strict.register([], { ...budget, snapshot_object_id: id });
+      const write = async (bytes: number, to = id) =>
+        (await strict.call(asRunner(grant).write("x".repeat(bytes), { id: to }))).json().error ?? "ok";
+      expect(await write(11, newId())).toBe("file_too_large");
+      expect(await write(21)).toBe("file_too_large");
+      expect(await write(1, newId())).toBe("egress_ledger_refused");
+      expect(await write(20)).toBe("ok");
+      const record = JSON.parse((await store.get(ledgerKey(grant.grant_id))) ?? "null");
+      expect(record).toMatchObject({
+        snapshot_object_id: id,
+        request_count: 0,
+        upload_count: 1,
+        uploaded_bytes: 20,
+        output_file_ids: [],
+      });
+      expect(JSON.stringify(grant.executionManifestClaims)).not.toContain(id);
+    } finally {
+      store.disconnect();
+      await strict.stop();
+    }
   });
 });
 
