@@ -1,6 +1,7 @@
 /**
  * Records as this process last saw them. A change built on such a copy takes one round trip: the store refuses it when the
- * copy is no longer the record. Nothing is ever decided by a copy alone. Bounded; the oldest goes first.
+ * copy is no longer the record. A copy decides nothing, but that a record which the store holds in an earlier revision has
+ * been lost there. Bounded; the oldest goes first.
  */
 import type { LedgerRecord } from "./rules.ts";
 
@@ -17,7 +18,7 @@ export class KnownRecords {
 
   remember(grantId: string, record: LedgerRecord, chars: number): void {
     this.#records.delete(grantId);
-    if (record.status !== "active" || chars > MAX_CHARS) return;
+    if (chars > MAX_CHARS) return;
     const [oldest] = this.#records.keys();
     if (this.#records.size >= MAX_RECORDS && oldest !== undefined) this.#records.delete(oldest);
     this.#records.set(grantId, record);

@@ -78,7 +78,7 @@ export class Ledger {
 
   /**
    * Changes the record by a rule and gives the record that then holds. The rule's refusal is thrown only when it was made
-   * of the record as the store has it. Throws `ledger_conflict` when the record keeps changing or too many wait.
+   * of the record as the store has it, or of a later one that the store has lost. Throws `ledger_conflict` when the record keeps changing or too many wait.
    */
   async change(grantId: string, rule: LedgerRule): Promise<LedgerRecord | undefined> {
     const turns = this.#turns.get(grantId) ?? new WaitingLine(this.#line(1));
@@ -96,32 +96,36 @@ export class Ledger {
 
   async #swap(grantId: string, rule: LedgerRule): Promise<LedgerRecord | undefined> {
     const change = newId();
-    let record = this.#known.get(grantId);
+    const known = this.#known.get(grantId);
+    let record = known;
+    let head = known === undefined ? NO_HEAD : headOf(known);
     let chars = 0;
     let current = false;
-    this.#known.forget(grantId);
     for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
       const changed = current ? rule(record) : attempted(rule, record);
       if (current && changed === record) return this.#remember(grantId, record, chars);
       const next = changed === record || changed === undefined ? undefined : revised(changed, change);
-      const [head, text] =
-        next === undefined || record === undefined ? [NO_HEAD, ""] : [headOf(record), JSON.stringify(next)];
+      const text = next === undefined ? "" : JSON.stringify(next);
       const answer = await this.#connections.use((redis) =>
-        redis.svcSwapLedgerRecord(ledgerKey(grantId), head, text),
+        redis.svcSwapLedgerRecord(ledgerKey(grantId), next === undefined ? NO_HEAD : head, text),
       );
       if (answer === 1) return this.#remember(grantId, next, text.length);
-      record = answer === null ? undefined : (JSON.parse(answer) as LedgerRecord);
+      const stored = answer === null ? undefined : (JSON.parse(answer) as LedgerRecord);
       chars = answer?.length ?? 0;
       current = true;
       // The swap was made, but its answer was lost with the connection, and it was sent again.
-      if (record?.changes.includes(change)) return this.#remember(grantId, record, chars);
+      if (stored?.changes.includes(change)) return this.#remember(grantId, stored, chars);
+      // A store that crashed may have forgotten changes that it had confirmed: what this process saw of them still counts.
+      record = stored !== undefined && known !== undefined && stored.rev < known.rev ? known : stored;
+      head = stored === undefined ? NO_HEAD : headOf(stored);
       if (attempt > 0) await sleep(Math.random() * MAX_PAUSE_MS);
     }
     throw new ServiceError("ledger_conflict");
   }
 
   #remember(grantId: string, record: LedgerRecord | undefined, chars: number): LedgerRecord | undefined {
-    if (record !== undefined) this.#known.remember(grantId, record, chars);
+    if (record === undefined) this.#known.forget(grantId);
+    else this.#known.remember(grantId, record, chars);
     return record;
   }
 
