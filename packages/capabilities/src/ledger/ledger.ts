@@ -1,7 +1,7 @@
 /**
  * The egress ledger in Redis: one record per grant, the truth about whether a grant is still good and what is left of its
  * budgets. Only the gateway uses it. Every change is a compare-and-swap on the record's revision, so changes of several
- * gateways never overwrite each other; those of one gateway to one grant take turns. The rules are `rules.ts`.
+ * gateways never overwrite each other; those of one gateway to one grant share swaps. The rules are `rules.ts`.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +11,6 @@ import type { Grant } from "../grant.ts";
 import { Connections } from "./connections.ts";
 import { KnownRecords } from "./known-records.ts";
 import { type LedgerRecord, newRecord } from "./rules.ts";
-import { WaitingLine } from "./waiting-line.ts";
 
 const SWAP = readFileSync(new URL("./swap.lua", import.meta.url), "utf8");
 const MAX_TRIES = 32;
@@ -38,6 +37,17 @@ export interface LedgerOptions {
  */
 export type LedgerRule = (record: LedgerRecord | undefined) => LedgerRecord | undefined;
 
+interface Call {
+  rule: LedgerRule;
+  resolve: (record: LedgerRecord | undefined) => void;
+  reject: (error: unknown) => void;
+}
+
+interface Applied {
+  record: LedgerRecord | undefined;
+  refusals: ReadonlyMap<Call, unknown>;
+}
+
 type Swapper = Redis & {
   svcSwapLedgerRecord: (key: string, head: string, text: string) => Promise<1 | string | null>;
 };
@@ -47,12 +57,14 @@ export const ledgerKey = (grantId: string) => `svc:egress:grant:${grantId}`;
 export class Ledger {
   readonly #options: LedgerOptions;
   readonly #connections: Connections<Swapper>;
-  readonly #turns = new Map<string, WaitingLine>();
+  /** For each grant whose record is being changed: the calls that wait for that. */
+  readonly #waiting = new Map<string, Call[]>();
   readonly #known = new KnownRecords();
 
   constructor(options: LedgerOptions) {
     this.#options = options;
-    this.#connections = new Connections(() => withSwap(options.open()), this.#line(options.connections));
+    const { connections: inside, waiting = MAX_WAITING, waitMs = MAX_WAIT_MS } = options;
+    this.#connections = new Connections(() => withSwap(options.open()), { inside, waiting, waitMs });
   }
 
   /** How many connections are open. */
@@ -78,23 +90,41 @@ export class Ledger {
 
   /**
    * Changes the record by a rule and gives the record that then holds. The rule's refusal is thrown only when it was made
-   * of the record as the store has it, or of a later one that the store has lost. Throws `ledger_conflict` when the record keeps changing or too many wait.
+   * of the record as the store has it, or of a later one that the store has lost. Changes of one grant that wait for each
+   * other are made in one swap. Throws `ledger_conflict` when the record keeps changing or too many wait.
    */
-  async change(grantId: string, rule: LedgerRule): Promise<LedgerRecord | undefined> {
-    const turns = this.#turns.get(grantId) ?? new WaitingLine(this.#line(1));
-    this.#turns.set(grantId, turns);
-    try {
-      return await turns.run(() => this.#swap(grantId, rule));
-    } finally {
-      if (turns.idle) this.#turns.delete(grantId);
-    }
+  change(grantId: string, rule: LedgerRule): Promise<LedgerRecord | undefined> {
+    const waiting = this.#waiting.get(grantId);
+    return new Promise((resolve, reject) => {
+      const call = { rule, resolve, reject };
+      if (waiting === undefined) void this.#serve(grantId, call);
+      else if (waiting.length < (this.#options.waiting ?? MAX_WAITING)) waiting.push(call);
+      else reject(new ServiceError("ledger_conflict"));
+    });
   }
 
   close(): void {
     this.#connections.close();
   }
 
-  async #swap(grantId: string, rule: LedgerRule): Promise<LedgerRecord | undefined> {
+  /** Makes the change of a call, then those that came meanwhile, until none waits. */
+  async #serve(grantId: string, first: Call): Promise<void> {
+    for (let calls = [first]; calls.length > 0; calls = this.#waiting.get(grantId) ?? []) {
+      this.#waiting.set(grantId, []);
+      try {
+        const { record, refusals } = await this.#swap(grantId, calls);
+        for (const call of calls) {
+          if (refusals.has(call)) call.reject(refusals.get(call));
+          else call.resolve(record);
+        }
+      } catch (error) {
+        for (const call of calls) call.reject(error);
+      }
+    }
+    this.#waiting.delete(grantId);
+  }
+
+  async #swap(grantId: string, calls: readonly Call[]): Promise<Applied> {
     const change = newId();
     const known = this.#known.get(grantId);
     let record = known;
@@ -102,19 +132,21 @@ export class Ledger {
     let chars = 0;
     let current = false;
     for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
-      const changed = current ? rule(record) : attempted(rule, record);
-      if (current && changed === record) return this.#remember(grantId, record, chars);
+      const { record: changed, refusals } = applied(calls, record);
+      if (current && changed === record) return { record: this.#remember(grantId, record, chars), refusals };
       const next = changed === record || changed === undefined ? undefined : revised(changed, change);
       const text = next === undefined ? "" : JSON.stringify(next);
       const answer = await this.#connections.use((redis) =>
         redis.svcSwapLedgerRecord(ledgerKey(grantId), next === undefined ? NO_HEAD : head, text),
       );
-      if (answer === 1) return this.#remember(grantId, next, text.length);
+      if (answer === 1) return { record: this.#remember(grantId, next, text.length), refusals };
       const stored = answer === null ? undefined : (JSON.parse(answer) as LedgerRecord);
       chars = answer?.length ?? 0;
       current = true;
       // The swap was made, but its answer was lost with the connection, and it was sent again.
-      if (stored?.changes.includes(change)) return this.#remember(grantId, stored, chars);
+      if (stored?.changes.includes(change)) {
+        return { record: this.#remember(grantId, stored, chars), refusals };
+      }
       // A store that crashed may have forgotten changes that it had confirmed: what this process saw of them still counts.
       record = stored !== undefined && known !== undefined && stored.rev < known.rev ? known : stored;
       head = stored === undefined ? NO_HEAD : headOf(stored);
@@ -128,21 +160,20 @@ export class Ledger {
     else this.#known.remember(grantId, record, chars);
     return record;
   }
-
-  #line(inside: number) {
-    const { waiting = MAX_WAITING, waitMs = MAX_WAIT_MS } = this.#options;
-    return { inside, waiting, waitMs };
-  }
 }
 
-/** What the rule makes of a copy; a refusal made of a copy only means that the record has to be looked at. */
-function attempted(rule: LedgerRule, copy: LedgerRecord | undefined): LedgerRecord | undefined {
-  if (copy === undefined) return undefined;
-  try {
-    return rule(copy);
-  } catch {
-    return undefined;
+/** What the rules make of the record, one after the other; a refused one changes nothing. */
+function applied(calls: readonly Call[], from: LedgerRecord | undefined): Applied {
+  let record = from;
+  const refusals = new Map<Call, unknown>();
+  for (const call of calls) {
+    try {
+      record = call.rule(record);
+    } catch (error) {
+      refusals.set(call, error);
+    }
   }
+  return { record, refusals };
 }
 
 /** The next revision. `rev` and `changes` open the text of a record: the swap compares them there. */

@@ -20,10 +20,6 @@ export class WaitingLine {
     this.#limits = limits;
   }
 
-  get idle(): boolean {
-    return this.#inside === 0 && this.#waiters.size === 0;
-  }
-
   /** Runs the work once there is room for it; throws `ledger_conflict` when the line is full or the wait too long. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#inside < this.#limits.inside) this.#inside++;

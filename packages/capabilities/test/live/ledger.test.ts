@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { newId } from "@svc/contracts";
+import { newId, ServiceError } from "@svc/contracts";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type PrivateRedis, startRedis } from "../../../service-kit/test/support/redis.ts";
@@ -128,7 +128,7 @@ describe("the ledger", () => {
 
       const requests = await registered({ max_requests: 20 });
       expect(await race(requests, () => read)).toEqual({ paid: 20, request_budget: 44 });
-      expect(await storedRecord(requests)).toMatchObject({ request_count: 20, read_count: 20, rev: 20 });
+      expect(await storedRecord(requests)).toMatchObject({ request_count: 20, read_count: 20 });
 
       const last = await registered({ max_requests: 1 });
       expect(await race(last, () => read)).toEqual({ paid: 1, request_budget: 63 });
@@ -162,6 +162,16 @@ describe("the ledger", () => {
     expect(await pay(ledger, grant, next)).toBe("paid");
     await revokeAt(other, grant);
     expect(await pay(ledger, grant, read)).toBe("revoked");
+  });
+
+  it("makes the changes that wait for each other in one swap, and refuses what does not fit in the line", async () => {
+    const grant = await registered({ max_requests: 5 });
+    const narrow = newLedger({ waiting: 8 });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => pay(narrow, grant, read)));
+    const conflict = new ServiceError("ledger_conflict").message;
+    expect(count(answers)).toEqual({ paid: 5, request_budget: 4, [conflict]: 11 });
+    expect(await storedRecord(grant)).toMatchObject({ request_count: 5, rev: 2 });
+    expect(await pay(narrow, grant, read)).toBe("request_budget");
   });
 
   it("gives up with ledger_conflict when the record keeps changing", async () => {
