@@ -87,8 +87,7 @@ export class Jaild {
   async full(): Promise<void> {
     await until(
       () =>
-        this.keepers.length === this.slots &&
-        this.keepers.every((keeper) => descendants(keeper).length >= 2),
+        this.keepers.length === this.slots && this.keepers.every((keeper) => descendants(keeper).length >= 2),
       "all slots are ready",
       10_000,
     );
