@@ -3,28 +3,10 @@
  * the secrets that the component needs. Nothing else of the caller's environment reaches a component. Pure.
  */
 import { join } from "node:path";
+import { holds } from "@svc/service-kit/config/holders";
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import { type Instance, ROOT, type Service } from "./instance.ts";
 import type { Secrets } from "./secrets.ts";
-
-/** Who gets which confidential variable. A variable that is not named here is not confidential and goes to all. */
-export const HOLDERS: Partial<Record<VariableName, readonly Service[]>> = {
-  SVC_INTERNAL_SERVICE_TOKEN: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
-  SVC_CONTINUATION_SECRET: ["api"],
-  SVC_JWT_PUBLIC_KEY: ["api"],
-  SVC_JWT_JWKS_JSON: ["api"],
-  SVC_EGRESS_GRANT_SECRET: ["egress-gateway"],
-  SVC_EGRESS_GRANT_SECRET_PREVIOUS: ["egress-gateway"],
-  SVC_EXECUTION_MANIFEST_PRIVATE_KEY: ["worker"],
-  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: ["runner"],
-  SVC_METRICS_TOKEN: ["api", "worker", "runner", "egress-gateway", "file-server", "tool-call-server"],
-  S3_ACCESS_KEY: ["file-server"],
-  S3_SECRET_KEY: ["file-server"],
-  S3_SESSION_TOKEN: ["file-server"],
-  REDIS_URL: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
-  REDIS_USERNAME: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
-  REDIS_PASSWORD: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
-};
 
 /** Halves the start of a component. It lies beside the code and is writable for those who may write the code. */
 const COMPILE_CACHE = join(ROOT, "node_modules/.cache/compile");
@@ -76,9 +58,7 @@ export function componentEnvironment(
     NODE_COMPILE_CACHE: COMPILE_CACHE,
   };
   for (const [name, value] of Object.entries(values)) {
-    const holders = HOLDERS[name as VariableName];
-    if (value !== undefined && (holders === undefined || holders.includes(service)))
-      environment[name] = value;
+    if (value !== undefined && holds(service, name as VariableName)) environment[name] = value;
   }
   return environment;
 }

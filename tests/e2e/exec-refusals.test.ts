@@ -177,12 +177,22 @@ describe("bodies and routes", () => {
     },
   );
 
-  test.each(['"__proto__":{"admin":true}', '"constructor":{"prototype":{}}', '"args":[{"__proto__":1}]'])(
-    "the key %s, which reaches into JavaScript's own objects: invalid_json",
+  test.each([
+    '"__proto__":{"lang":"python"}',
+    '"constructor":{"prototype":{"args":["x"]}}',
+    '"x":[{"__proto__":1}]',
+  ])("the unknown field %s is ignored, as every unknown one is", async (field) => {
+    const body = `{"lang":"bash","code":"echo $#",${field}}`;
+    const answer = await api.send("POST", "/exec", { headers: JSON_TYPE, body });
+    expect([answer.status, answer.json<{ stdout: string }>().stdout]).toEqual([200, "0\n"]);
+  });
+
+  test.each(['"args":[{"__proto__":1}]', '"files":[{"__proto__":{"name":"a"}}]'])(
+    "%s names nothing that is wanted: invalid_request",
     async (field) => {
-      const body = `{"lang":"bash","code":"echo ok",${field}}`;
+      const body = `{"lang":"bash","code":"true",${field}}`;
       const answer = await api.send("POST", "/exec", { headers: JSON_TYPE, body });
-      expect([answer.status, answer.refusal.error]).toEqual([400, "invalid_json"]);
+      expect([answer.status, answer.refusal.error]).toEqual([400, "invalid_request"]);
     },
   );
 

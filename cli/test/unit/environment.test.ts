@@ -1,6 +1,5 @@
-import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import { describe, expect, it } from "vitest";
-import { componentEnvironment, HOLDERS } from "../../src/environment.ts";
+import { componentEnvironment } from "../../src/environment.ts";
 import { resolveInstance, SERVICES, type Service } from "../../src/instance.ts";
 import type { Secrets } from "../../src/secrets.ts";
 
@@ -27,11 +26,6 @@ describe("componentEnvironment", () => {
       "tool-call-server": ["SVC_INTERNAL_SERVICE_TOKEN"],
       "egress-gateway": ["SVC_EGRESS_GRANT_SECRET", "SVC_INTERNAL_SERVICE_TOKEN"],
     });
-  });
-
-  it("says of every confidential variable who holds it", () => {
-    const names = Object.keys(VARIABLES) as VariableName[];
-    expect(names.filter((name) => VARIABLES[name].secret && HOLDERS[name] === undefined)).toEqual([]);
   });
 
   it("never gives the runner the address of Redis", () => {

@@ -3,7 +3,7 @@
  * SIGTERM and SIGINT: no new work, `stop` within SHUTDOWN_GRACE_MS, then exit. A second signal exits at once.
  */
 import type { Registry } from "prom-client";
-import { ConfigError, loadConfig, redactedConfig } from "./config/load.ts";
+import { ConfigError, loadConfig, needlessSecrets, redactedConfig } from "./config/load.ts";
 import type { Component } from "./config/types.ts";
 import type { Config } from "./config/variables.ts";
 import type { Lifecycle } from "./http/server.ts";
@@ -38,6 +38,8 @@ export async function runComponent(
   const log = createLog(name, config);
   const lifecycle: Lifecycle = { state: "starting" };
   log.info({ config: redactedConfig(config), node: process.version }, "starting");
+  const needless = needlessSecrets(name, process.env);
+  if (needless.length > 0) log.warn({ variables: needless }, "given secrets that it does not need");
   process.on("unhandledRejection", (error) => {
     log.fatal({ err: error }, "unhandled rejection");
     process.exit(70);

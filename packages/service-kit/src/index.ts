@@ -1,6 +1,8 @@
 export * from "./component.ts";
+export * from "./config/holders.ts";
 export * from "./config/load.ts";
 export * from "./config/nearest.ts";
+export * from "./config/secret-quality.ts";
 export * from "./config/types.ts";
 export { type Config, VARIABLES, type VariableName } from "./config/variables.ts";
 export * from "./http/discard.ts";

@@ -8,6 +8,12 @@ describe("canonicalJson", () => {
     expect(canonicalJson(value)).toBe('{"A":{"y":0,"z":true},"b":[2,{"c":"ä\u2028\\ud800","d":null}]}');
   });
 
+  it("keeps every key, also those that JavaScript's own objects know", () => {
+    const text = '{"__proto__":{"x":1},"constructor":{"prototype":{}},"toString":null}';
+    expect(canonicalJson(JSON.parse(text))).toBe(text);
+    expect(canonicalJson(JSON.parse('{"a":1,"__proto__":{"x":1}}'))).not.toBe(canonicalJson({ a: 1 }));
+  });
+
   it("survives a journey as JSON, whatever the order of the keys was", () => {
     const shuffled = (value: unknown): unknown =>
       Array.isArray(value)

@@ -1,9 +1,12 @@
 /**
  * Reads the configuration once: every value checked, unknown `SVC_` names refused with the nearest known one, relations
- * between values checked, secrets of the component demanded. The result is frozen. All problems are reported together.
+ * between values checked, secrets of the component demanded and judged, those of others left out. The result is frozen.
+ * All problems are reported together.
  */
 import { deadlinesFor } from "@svc/contracts";
+import { holds } from "./holders.ts";
 import { nearestName } from "./nearest.ts";
+import { keyProblem, secretProblem } from "./secret-quality.ts";
 import type { Component } from "./types.ts";
 import { type Config, VARIABLES, type VariableName } from "./variables.ts";
 
@@ -18,7 +21,6 @@ export class ConfigError extends Error {
 }
 
 const NAMES = Object.keys(VARIABLES) as VariableName[];
-const MIN_SECRET_BYTES = 32;
 
 /** Which components cannot start without which variable. The runner may do without keys where it demands no manifest. */
 const REQUIRED: Partial<Record<VariableName, readonly Component[]>> = {
@@ -28,12 +30,19 @@ const REQUIRED: Partial<Record<VariableName, readonly Component[]>> = {
   SANDBOX_FORWARD_TARGET: ["runner"],
   SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: ["runner"],
 };
-const AT_LEAST_32_BYTES: readonly VariableName[] = [
-  "SVC_INTERNAL_SERVICE_TOKEN",
-  "SVC_EGRESS_GRANT_SECRET",
-  "SVC_EGRESS_GRANT_SECRET_PREVIOUS",
-  "SVC_CONTINUATION_SECRET",
-];
+
+/** What the text of our own secrets must be like. Credentials of Redis and of object stores are the business of those. */
+const JUDGES: Partial<Record<VariableName, (text: string) => string | undefined>> = {
+  SVC_INTERNAL_SERVICE_TOKEN: secretProblem,
+  SVC_EGRESS_GRANT_SECRET: secretProblem,
+  SVC_EGRESS_GRANT_SECRET_PREVIOUS: secretProblem,
+  SVC_CONTINUATION_SECRET: secretProblem,
+  SVC_METRICS_TOKEN: secretProblem,
+  SVC_EXECUTION_MANIFEST_PRIVATE_KEY: keyProblem,
+  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: keyProblem,
+  SVC_JWT_PUBLIC_KEY: keyProblem,
+  SVC_JWT_JWKS_JSON: keyProblem,
+};
 
 export function loadConfig(component: Component, env: Record<string, string | undefined>): Config {
   const problems: string[] = [];
@@ -59,8 +68,14 @@ export function loadConfig(component: Component, env: Record<string, string | un
       problems.push(`${name} is not known; did you mean ${nearestName(name, NAMES)}?`);
     }
   }
+  for (const name of NAMES) if (!holds(component, name)) values[name] = VARIABLES[name].fallback;
   const config = derive(values as Config, env);
-  problems.push(...missing(component, config), ...relations(component, config), ...notOffered(config));
+  problems.push(
+    ...missing(component, config),
+    ...unfit(env),
+    ...relations(component, config),
+    ...notOffered(config),
+  );
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
 }
@@ -93,13 +108,16 @@ function missing(component: Component, config: Config): string[] {
     if (components.includes(component) && config[name] === "" && !waived)
       problems.push(`${name} is required by the ${component}`);
   }
-  for (const name of AT_LEAST_32_BYTES) {
-    const value = config[name] as string;
-    if (value !== "" && Buffer.byteLength(value) < MIN_SECRET_BYTES) {
-      problems.push(`${name} must have at least ${MIN_SECRET_BYTES} bytes`);
-    }
-  }
   return problems;
+}
+
+/** Secrets that protect nothing, in every component that is given them. */
+function unfit(env: Record<string, string | undefined>): string[] {
+  return Object.entries(JUDGES).flatMap(([name, judge]) => {
+    const text = env[name]?.trim() ?? "";
+    const problem = text === "" ? undefined : judge(text);
+    return problem === undefined ? [] : [`${name} ${problem}`];
+  });
 }
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/;
@@ -155,6 +173,14 @@ export function parsedVariable<T>(name: VariableName, config: Config, parse: (te
   } catch (error) {
     throw new ConfigError([`${name} ${(error as Error).message}`]);
   }
+}
+
+/** Confidential variables that the component was given and does not take. */
+export function needlessSecrets(
+  component: Component,
+  env: Record<string, string | undefined>,
+): VariableName[] {
+  return NAMES.filter((name) => !holds(component, name) && (env[name] ?? "").trim() !== "");
 }
 
 /** The configuration for the log: only what differs from the defaults, secrets as their presence. */

@@ -1,5 +1,6 @@
-/** Reference pages made from the tables that the code runs on: configuration and error codes. */
+/** Reference pages made from the tables that the code runs on: configuration, secrets and error codes. */
 import { ERRORS } from "@svc/contracts";
+import { HOLDERS } from "../config/holders.ts";
 import { VARIABLES } from "../config/variables.ts";
 
 const cell = (text: string) => text.replaceAll("|", "\\|");
@@ -31,6 +32,54 @@ the message names the nearest known one. At start each component logs what diffe
 \`[set]\`. \`./svc up\` sets what one machine needs.
 
 ${table(["variable", "default", "meaning"], rows)}
+`;
+}
+
+/** As the columns of the table name them. */
+const COMPONENTS = ["api", "worker", "runner", "egress-gateway", "file-server", "tool-call-server"] as const;
+const WITHOUT = ["jaild", "redis", "program"];
+
+export function secretsPage(): string {
+  const rows = Object.entries(HOLDERS).map(([name, holders]) => [
+    `\`${name}\``,
+    ...COMPONENTS.map((component) => (holders.includes(component) ? "holds" : "-")),
+    ...WITHOUT.map(() => "-"),
+  ]);
+  return `# Secrets
+
+Made by \`npm run docs\` from \`packages/service-kit/src/config/holders.ts\`.
+
+Who holds which confidential variable. \`-\`: must not hold it; a component that is given it all the same, as from one file
+of variables for all, does not take it and says so in its log. Better give each component its own file: what stands in the
+environment of a process can be read by whoever takes over that process. \`program\` is the untrusted program in its jail.
+
+${table(["variable", ...COMPONENTS, ...WITHOUT], rows)}
+
+Public keys stand here too: whoever can change one can let himself in. \`SVC_JWT_PUBLIC_KEYS_DIR\` names a directory that
+the API alone must read. The runner's capabilities come with each run: a manifest and a grant, which end with it.
+
+## What is refused
+
+There are no built-in secrets. A component does not start without its own, and none starts with a value that protects
+nothing; the message names the variable and never shows the value.
+
+| variable | must be |
+| --- | --- |
+| \`SVC_INTERNAL_SERVICE_TOKEN\`, \`SVC_EGRESS_GRANT_SECRET\`, \`SVC_EGRESS_GRANT_SECRET_PREVIOUS\`, \`SVC_CONTINUATION_SECRET\`, \`SVC_METRICS_TOKEN\` | 32 bytes or more, 8 or more different characters; no piece again and again, no sequence such as \`abcdef\` or \`987654\`, none of the words password, secret, change-me, example, placeholder |
+| \`SVC_EXECUTION_MANIFEST_PRIVATE_KEY\`, \`SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY\`, \`SVC_JWT_PUBLIC_KEY\`, \`SVC_JWT_JWKS_JSON\`, files of \`SVC_JWT_PUBLIC_KEYS_DIR\` | keys of one's own, in none of their forms the test keys of RFC 8032 and RFC 8037 |
+
+Examples, tests and documents of this repository show no value that passes: tests make theirs at random, and a test reads
+every file for texts and keys that would be taken. Passwords of Redis and keys of object stores are judged by those.
+
+## How to make them
+
+\`\`\`sh
+openssl rand -hex 32                                             # a shared secret
+openssl genpkey -algorithm ed25519 -out manifest.key             # SVC_EXECUTION_MANIFEST_PRIVATE_KEY
+openssl pkey -in manifest.key -pubout -out manifest.pub          # SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY
+\`\`\`
+
+\`./svc up\` makes them at its first start in \`data/secrets.env\` (mode 0600) and gives each component its own.
 `;
 }
 

@@ -91,9 +91,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 /** Answers are written as they are: the schemas describe them, tests hold them, no copy is made on the hot path. */
 const plainJson: typeof serializerCompiler = () => (data) => JSON.stringify(data);
 
-/** Bytes that are no UTF-8 are no JSON. Without this check they would silently become other text. */
+/**
+ * Bytes that are no UTF-8 are no JSON. Without this check they would silently become other text. Keys such as `__proto__`
+ * are fields like any other, as JSON.parse makes them: unknown ones are ignored, and values that may hold any JSON keep them.
+ */
 function parseJsonAsUtf8(app: HttpServer): void {
-  const parse = app.getDefaultJsonParser("error", "error");
+  const parse = app.getDefaultJsonParser("ignore", "ignore");
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body: Buffer, done) => {
     if (isUtf8(body)) return void parse(request, body.toString("utf8"), done);
     done(new ServiceError("invalid_json", "The request body is not valid UTF-8."));

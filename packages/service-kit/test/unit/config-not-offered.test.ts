@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
+import { newSecret } from "../support/secrets.ts";
 
-const env = { SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32) };
+const env = { SVC_INTERNAL_SERVICE_TOKEN: newSecret() };
 
 test.each([
   ["SVC_PERSIST_SESSIONS", "true"],

@@ -2,19 +2,22 @@ import { describe, expect, it } from "vitest";
 import {
   type Component,
   ConfigError,
+  HOLDERS,
   loadConfig,
+  needlessSecrets,
   parsedVariable,
   redactedConfig,
   VARIABLES,
   type VariableName,
 } from "../../src/index.ts";
+import { newSecret } from "../support/secrets.ts";
 
-const SECRET = "s3cr3t-".repeat(5);
+const SECRET = newSecret();
 const COMPONENTS = ["api", "worker", "runner", "file-server", "tool-call-server", "egress-gateway"] as const;
 const COMPLETE = {
   SVC_INTERNAL_SERVICE_TOKEN: SECRET,
   SVC_EGRESS_GRANT_SECRET: SECRET,
-  SVC_EXECUTION_MANIFEST_PRIVATE_KEY: SECRET,
+  SVC_EXECUTION_MANIFEST_PRIVATE_KEY: "private",
   SANDBOX_FORWARD_TARGET: "gateway:3190",
   SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: "public",
 };
@@ -69,12 +72,15 @@ describe("what a component needs", () => {
     "SVC_EGRESS_GRANT_SECRET",
     "SVC_EGRESS_GRANT_SECRET_PREVIOUS",
     "SVC_CONTINUATION_SECRET",
-  ])("%s of 31 bytes stops every component, 32 bytes do not", (name) => {
+    "SVC_METRICS_TOKEN",
+  ])("%s that is short or can be guessed stops every component, also in local mode", (name) => {
     for (const component of COMPONENTS) {
-      const short = problemsOf(component, { ...COMPLETE, [name]: "x".repeat(31) });
-      expect(short).toEqual([`${name} must have at least 32 bytes`]);
-      expect(problemsOf(component, { ...COMPLETE, [name]: "x".repeat(32) })).toEqual([]);
-      expect(problemsOf(component, { ...COMPLETE, [name]: "é".repeat(16) })).toEqual([]);
+      for (const mode of [{}, { LOCAL_MODE: "true" }]) {
+        const problems = (value: string) => problemsOf(component, { ...COMPLETE, ...mode, [name]: value });
+        expect(problems(SECRET.slice(0, 31))).toEqual([`${name} must have at least 32 bytes`]);
+        expect(problems(SECRET.slice(0, 32))).toEqual([]);
+        expect(problems("x".repeat(32))).toEqual([expect.stringContaining(`${name} can be guessed`)]);
+      }
     }
   });
 });
@@ -155,19 +161,41 @@ describe("secrets", () => {
     expect(secretNames).toContain("REDIS_URL");
   });
 
-  it("are never shown in the printed configuration, only that they are set", () => {
-    const value = (name: string) => (name === "REDIS_URL" ? `redis://:${SECRET}@localhost` : SECRET);
-    const env = Object.fromEntries(secretNames.map((name) => [name, value(name)]));
-    const shown = redactedConfig(loadConfig("api", { ...env, SANDBOX_FORWARD_TARGET: "g:1" }));
-    expect(JSON.stringify(shown)).not.toContain("s3cr3t");
-    for (const name of secretNames) expect(shown[name]).toBe("[set]");
-    expect(shown.SANDBOX_FORWARD_TARGET).toBe("g:1");
+  const value = (name: VariableName) => {
+    if (!VARIABLES[name].secret) return "shown";
+    return name === "REDIS_URL" ? `redis://:${SECRET}@localhost` : SECRET;
+  };
+  const held = (Object.keys(HOLDERS) as VariableName[]).map((name) => [name, value(name)]);
+  const all = { ...COMPLETE, ...Object.fromEntries(held) };
+
+  it("each have holders", () => {
+    expect(secretNames.filter((name) => HOLDERS[name] === undefined)).toEqual([]);
+  });
+
+  it.each(COMPONENTS)("that the %s does not need are not taken from a shared file", (component) => {
+    const config = loadConfig(component, all);
+    for (const name of Object.keys(HOLDERS) as VariableName[]) {
+      expect([name, config[name] !== ""]).toEqual([name, HOLDERS[name]?.includes(component)]);
+    }
+    const needless = Object.entries(HOLDERS).filter(([, holders]) => !holders.includes(component));
+    expect(needlessSecrets(component, all).sort()).toEqual(needless.map(([name]) => name).sort());
+    expect(needlessSecrets(component, { REDIS_URL: " " })).toEqual([]);
+  });
+
+  it.each(COMPONENTS)("are never shown in the printed configuration of the %s", (component) => {
+    const shown = redactedConfig(loadConfig(component, all));
+    expect(JSON.stringify(shown)).not.toContain(SECRET);
+    for (const name of secretNames) {
+      expect(shown[name]).toBe(HOLDERS[name]?.includes(component) ? "[set]" : undefined);
+    }
+    expect(shown.SANDBOX_FORWARD_TARGET).toBe("gateway:3190");
   });
 
   it("are never shown in a message about them", () => {
     for (const name of secretNames) {
-      const problems = problemsOf("egress-gateway", { [name]: "s3cr3t" });
-      expect(problems.join()).not.toContain("s3cr3t");
+      for (const bad of ["s3cr3t", "s3cr3t-".repeat(5)]) {
+        expect(problemsOf("egress-gateway", { [name]: bad }).join()).not.toContain("s3cr3t");
+      }
     }
   });
 
@@ -183,7 +211,7 @@ describe("a variable that only its component understands", () => {
   const name = "SVC_EXECUTION_MANIFEST_PRIVATE_KEY";
 
   it("is parsed by it", () => {
-    expect(parsedVariable(name, config, (text) => text.length)).toBe(SECRET.length);
+    expect(parsedVariable(name, config, (text) => text.length)).toBe("private".length);
   });
 
   it("stops the process by its name when it has no meaning", () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ConfigError, loadConfig, VARIABLES, type VariableName } from "../../src/index.ts";
+import { newSecret } from "../support/secrets.ts";
 
-const TOKEN = "t".repeat(32);
+const TOKEN = newSecret();
 const NEEDED = { SVC_INTERNAL_SERVICE_TOKEN: TOKEN };
 const names = Object.keys(VARIABLES) as VariableName[];
 

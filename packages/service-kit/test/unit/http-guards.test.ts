@@ -9,8 +9,9 @@ import {
   requireInternalToken,
 } from "../../src/index.ts";
 import { type TestApp, testApp } from "../support/app.ts";
+import { newSecret } from "../support/secrets.ts";
 
-const TOKEN = "internal-token-of-thirty-two-bytes";
+const TOKEN = newSecret();
 const apps: HttpServer[] = [];
 afterEach(async () => {
   await Promise.all(apps.splice(0).map((app) => app.close()));

@@ -5,7 +5,7 @@
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, parse } from "node:path";
-import type { Config } from "@svc/service-kit";
+import { type Config, keyProblem } from "@svc/service-kit";
 import { z } from "zod";
 import { jwkSchema, KeyError, keyOfJwk, parseKeyText, type VerificationKey } from "./key-text.ts";
 
@@ -78,10 +78,17 @@ export async function keysOfDirectory(directory: string, onProblem: OnProblem): 
     if (name.startsWith(".")) continue;
     const text = await keyFile(join(directory, name));
     if (text === undefined) continue;
-    const key = attempt(`the key file ${name}`, () => parseKeyText(text), onProblem);
+    const key = attempt(`the key file ${name}`, () => fileKey(text), onProblem);
     if (key !== undefined) keys.set(parse(name).name, key);
   }
   return keys;
+}
+
+/** Texts of variables are judged where variables are read. */
+function fileKey(text: string): VerificationKey {
+  const problem = keyProblem(text);
+  if (problem !== undefined) throw new KeyError(problem);
+  return parseKeyText(text);
 }
 
 async function keyFile(path: string): Promise<string | undefined> {

@@ -1,4 +1,5 @@
 /** The OpenAPI document as text, made from the routes themselves. Connects to nothing. */
+import { randomBytes } from "node:crypto";
 import { createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";
 import { Redis } from "ioredis";
 import { localIdentity } from "../auth/provider.ts";
@@ -9,7 +10,7 @@ export async function openApiDocument(): Promise<string> {
   const config = loadConfig("api", {
     LOCAL_MODE: "true",
     LOG_LEVEL: "fatal",
-    SVC_INTERNAL_SERVICE_TOKEN: "-".repeat(32),
+    SVC_INTERNAL_SERVICE_TOKEN: randomBytes(32).toString("hex"),
   });
   const log = createLog("api", config);
   const redis = new Redis({ lazyConnect: true });

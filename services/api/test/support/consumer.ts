@@ -4,6 +4,7 @@ import { CANCEL_CHANNEL, type Job, type JobResult, newId, QUEUE_NAMES } from "@s
 import { createLog, createRedis, loadConfig } from "@svc/service-kit";
 import { Queue, Worker } from "bullmq";
 import { type PrivateRedis, startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
+import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
 import { Idempotency } from "../../src/exec/idempotency.ts";
 import { Jobs } from "../../src/exec/jobs.ts";
 
@@ -22,7 +23,7 @@ export async function startJobs(env: Record<string, string> = {}) {
   const config = loadConfig("api", {
     LOCAL_MODE: "true",
     LOG_LEVEL: "fatal",
-    SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32),
+    SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
     REDIS_URL: server.url,
     ...env,
   });

@@ -13,13 +13,14 @@ import {
 import { InnerClient } from "@svc/service-kit";
 import { startComponent } from "../../../../packages/service-kit/test/support/component.ts";
 import { type PrivateRedis, startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
+import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
 import {
   INTERNAL_TOKEN,
   type PrivateFileServer,
   startFileServer,
 } from "../../../file-server/test/support/file-server.ts";
 
-export const SECRET = "a-grant-secret-for-tests-only-0123456789";
+export const SECRET = newSecret();
 export const keys = sealKeys(SECRET);
 export const NAMESPACE = "tenant:user:user-1";
 export { INTERNAL_TOKEN };

@@ -6,8 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { pidOf } from "../../../../packages/service-kit/test/support/component.ts";
+import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
 
-export const INTERNAL_TOKEN = "an-internal-token-for-tests-only-0123456789";
+export const INTERNAL_TOKEN = newSecret();
 
 export interface PrivateFileServer {
   url: string;

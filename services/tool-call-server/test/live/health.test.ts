@@ -5,15 +5,16 @@ import {
   startComponent,
 } from "../../../../packages/service-kit/test/support/component.ts";
 import { type PrivateRedis, startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
+import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
 
-const METRICS_TOKEN = "a-token-for-scrapes";
+const METRICS_TOKEN = newSecret();
 let redis: PrivateRedis;
 let server: RunningComponent;
 
 beforeAll(async () => {
   redis = await startRedis();
   server = await startComponent(join(import.meta.dirname, "../../src/main.ts"), {
-    SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32),
+    SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
     SVC_METRICS_TOKEN: METRICS_TOKEN,
     REDIS_URL: redis.url,
     TOOL_CALL_SERVER_PORT: "0",

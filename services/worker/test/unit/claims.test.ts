@@ -2,10 +2,11 @@ import { deadlinesFor, grantClaimsSchema, type Job, type JobFile, newId } from "
 import { loadConfig } from "@svc/service-kit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
 import { claimsOf } from "../../src/grants.ts";
 
 const config = loadConfig("worker", {
-  SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32),
+  SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
   SVC_EXECUTION_MANIFEST_PRIVATE_KEY: "key",
 });
 const jobOf = (files: JobFile[]): Job => ({

@@ -2,13 +2,14 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { newSecret } from "../../../../../packages/service-kit/test/support/secrets.ts";
 import { newSigner } from "../../support/signer.ts";
 
 const MAIN = join(import.meta.dirname, "../../../src/main.ts");
 const PRIVATE = newSigner().privateKey.export({ type: "pkcs8", format: "pem" }) as string;
 
 function start(env: Record<string, string>): Promise<{ code: number | null; output: string }> {
-  const settings = { SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32), REDIS_URL: "unix:/nonexistent", ...env };
+  const settings = { SVC_INTERNAL_SERVICE_TOKEN: newSecret(), REDIS_URL: "unix:/nonexistent", ...env };
   return new Promise((resolve) => {
     const child = execFile(process.execPath, [MAIN], { env: settings, timeout: 20_000 }, (_error, out, err) =>
       resolve({ code: child.exitCode, output: out + err }),

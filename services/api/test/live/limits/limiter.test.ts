@@ -4,6 +4,7 @@ import { newId, type Principal } from "@svc/contracts";
 import { createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type PrivateRedis, startRedis } from "../../../../../packages/service-kit/test/support/redis.ts";
+import { newSecret } from "../../../../../packages/service-kit/test/support/secrets.ts";
 import { type Entry, Limiter } from "../../../src/limits/limiter.ts";
 import { SLOT_LIFE_MS } from "../../../src/limits/slots.ts";
 
@@ -17,7 +18,7 @@ const limiters: Limiter[] = [];
 function limiter(env: Record<string, string> = {}): Limiter {
   const config = loadConfig("api", {
     LOG_LEVEL: "fatal",
-    SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32),
+    SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
     REDIS_URL: server.url,
     ...env,
   });

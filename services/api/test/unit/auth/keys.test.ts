@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Config, ConfigError, createLog, loadConfig } from "@svc/service-kit";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { newSecret } from "../../../../../packages/service-kit/test/support/secrets.ts";
 import { KeyRing } from "../../../src/auth/key-ring.ts";
 import { parseKeyText } from "../../../src/auth/key-text.ts";
 import { newSigner } from "../../support/signer.ts";
@@ -24,7 +25,7 @@ afterEach(async () => {
 });
 
 const configOf = (env: Record<string, string>): Config =>
-  loadConfig("api", { SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32), LOG_LEVEL: "fatal", ...env });
+  loadConfig("api", { SVC_INTERNAL_SERVICE_TOKEN: newSecret(), LOG_LEVEL: "fatal", ...env });
 
 async function open(env: Record<string, string>): Promise<KeyRing> {
   const config = configOf(env);

@@ -1,5 +1,6 @@
 import { loadConfig } from "@svc/service-kit";
 import { describe, expect, it } from "vitest";
+import { newSecret } from "../../../../../packages/service-kit/test/support/secrets.ts";
 import { limitOf, SCOPE_NAMES, SCOPES, scopeOf } from "../../../src/limits/scopes.ts";
 import { openApiDocument } from "../../../src/openapi/document.ts";
 
@@ -37,7 +38,7 @@ describe("the table of scopes", () => {
   });
 
   it("has the documented limits", () => {
-    const config = loadConfig("api", { SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32) });
+    const config = loadConfig("api", { SVC_INTERNAL_SERVICE_TOKEN: newSecret() });
     expect(Object.fromEntries(SCOPE_NAMES.map((name) => [name, limitOf(name, config)]))).toEqual({
       executions: { requests: 20, windowMs: 30_000 },
       uploads: { requests: 30, windowMs: 300_000 },

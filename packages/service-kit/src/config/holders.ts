@@ -1,0 +1,36 @@
+/**
+ * Which component holds which confidential variable. A component that is given another one, as from a file that all
+ * components share, does not take it. A variable that is not named here is not confidential.
+ */
+import type { Component } from "./types.ts";
+import type { VariableName } from "./variables.ts";
+
+const WITH_REDIS: readonly Component[] = [
+  "api",
+  "worker",
+  "egress-gateway",
+  "file-server",
+  "tool-call-server",
+];
+
+export const HOLDERS: Partial<Record<VariableName, readonly Component[]>> = {
+  SVC_INTERNAL_SERVICE_TOKEN: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
+  SVC_CONTINUATION_SECRET: ["api"],
+  SVC_JWT_PUBLIC_KEY: ["api"],
+  SVC_JWT_JWKS_JSON: ["api"],
+  SVC_EGRESS_GRANT_SECRET: ["egress-gateway"],
+  SVC_EGRESS_GRANT_SECRET_PREVIOUS: ["egress-gateway"],
+  SVC_EXECUTION_MANIFEST_PRIVATE_KEY: ["worker"],
+  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: ["runner"],
+  SVC_METRICS_TOKEN: ["api", "worker", "runner", "egress-gateway", "file-server", "tool-call-server"],
+  S3_ACCESS_KEY: ["file-server"],
+  S3_SECRET_KEY: ["file-server"],
+  S3_SESSION_TOKEN: ["file-server"],
+  REDIS_URL: WITH_REDIS,
+  REDIS_USERNAME: WITH_REDIS,
+  REDIS_PASSWORD: WITH_REDIS,
+};
+
+export function holds(component: Component, name: VariableName): boolean {
+  return HOLDERS[name]?.includes(component) ?? true;
+}
