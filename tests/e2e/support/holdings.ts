@@ -43,7 +43,7 @@ export function holdingsOf(system: System): Holdings {
 }
 
 /** The process and all that descend from it. */
-function treeOf(root: number): string[] {
+export function treeOf(root: number): string[] {
   const children = new Map<string, string[]>();
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
     const parent = /^\d+ \(.*\) \S (\d+)/s.exec(read(`/proc/${pid}/stat`))?.[1] ?? "";

@@ -1,0 +1,160 @@
+/**
+ * Which process holds which secret, read from the processes themselves: exactly what docs/secrets.md says. Arguments,
+ * which every user of a machine can read, and logs hold none.
+ */
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ComponentName } from "@svc/cli/components";
+import { SECRET_NAMES } from "@svc/cli/secrets";
+import { HOLDERS } from "@svc/service-kit/config/holders";
+import type { VariableName } from "@svc/service-kit/config/variables";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Api } from "./support/api.ts";
+import { treeOf } from "./support/holdings.ts";
+import { newMarker, until } from "./support/processes.ts";
+import { type System, startSystem } from "./support/system.ts";
+
+const random = () => randomBytes(32).toString("base64url");
+const publicKey = () => generateKeyPairSync("ed25519").publicKey;
+/** What the operator brings besides what the start makes by itself. */
+const BROUGHT = {
+  SVC_EGRESS_GRANT_SECRET_PREVIOUS: random(),
+  SVC_METRICS_TOKEN: random(),
+  SVC_JWT_PUBLIC_KEY: publicKey().export({ type: "spki", format: "der" }).toString("base64"),
+  SVC_JWT_JWKS_JSON: JSON.stringify({ keys: [publicKey().export({ format: "jwk" })] }),
+  S3_ACCESS_KEY: random(),
+  S3_SECRET_KEY: random(),
+  S3_SESSION_TOKEN: random(),
+  REDIS_USERNAME: random(),
+  REDIS_PASSWORD: random(),
+};
+const NAMES = Object.keys(HOLDERS) as VariableName[];
+
+let system: System;
+let api: Api;
+/** Every confidential value of this copy. */
+let values: Map<VariableName, string>;
+
+beforeAll(async () => {
+  system = await startSystem({ env: BROUGHT });
+  api = new Api(system.url);
+  const made = readFileSync(join(system.instance.dataDir, "secrets.env"), "utf8").trim().split("\n");
+  values = new Map([
+    ...made.map(
+      (line) => [line.split("=", 1)[0], line.slice(line.indexOf("=") + 1)] as [VariableName, string],
+    ),
+    ...(Object.entries(BROUGHT) as [VariableName, string][]),
+    ["REDIS_URL", `unix://${system.instance.redisSocket}`],
+  ]);
+});
+
+afterAll(async () => {
+  expect(await system.stop()).toEqual([]);
+});
+
+const environmentOf = (pid: string | number) => readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
+const argumentsOf = (pid: string | number) => readFileSync(`/proc/${pid}/cmdline`, "latin1");
+
+/** Variables that a text gives away, by their name or by their value under any name. */
+function shownIn(lines: readonly string[]): string[] {
+  const text = lines.join("\n");
+  return NAMES.filter(
+    (name) => lines.some((line) => line.startsWith(`${name}=`)) || text.includes(values.get(name) ?? name),
+  ).sort();
+}
+
+test("every confidential variable has a value in this copy", () => {
+  expect([...values.keys()].sort()).toEqual([...NAMES].sort());
+  expect(new Set(values.values()).size).toBe(NAMES.length);
+});
+
+describe("the table of docs/secrets.md is what the processes hold", () => {
+  const components: ComponentName[] = [
+    "api",
+    "worker",
+    "runner",
+    "egress-gateway",
+    "file-server",
+    "tool-call-server",
+    "redis",
+    "jaild",
+  ];
+  test("all components run", () => {
+    expect(
+      system
+        .state()
+        .components.map(({ name }) => name)
+        .sort(),
+    ).toEqual([...components].sort());
+  });
+
+  test.each(components)("%s, with all that it started", (name) => {
+    const expected = NAMES.filter((variable) =>
+      (HOLDERS[variable] as readonly string[]).includes(name),
+    ).sort();
+    const pid = system.pid(name);
+    expect(shownIn(environmentOf(pid))).toEqual(expected);
+    const started = treeOf(pid).filter((child) => child !== String(pid));
+    if (name === "jaild") expect(started.length).toBeGreaterThan(0);
+    for (const child of started) expect(shownIn(environmentOf(child))).toEqual([]);
+  });
+
+  test("the supervisor has what it was brought, and what it made not in its environment", () => {
+    const brought = Object.keys(BROUGHT).sort();
+    expect(shownIn(environmentOf(system.supervisorPid)).filter((name) => name !== "REDIS_URL")).toEqual(
+      brought,
+    );
+    for (const made of SECRET_NAMES) expect(brought).not.toContain(made);
+  });
+
+  test("a program in a jail, seen from outside and by itself", async () => {
+    const marker = newMarker();
+    const leave = new AbortController();
+    const code = `cat /proc/*/environ | tr '\\0' '\\n'; env; exec -a ${marker} sleep 100`;
+    const run = api.tryExec({ lang: "bash", code }, { signal: leave.signal }).catch(() => undefined);
+    const found = () => treeOf(system.pid("jaild")).filter((pid) => readSafely(pid).startsWith(marker));
+    try {
+      await until(() => found().length > 0, 20_000);
+      for (const pid of found()) expect(shownIn(environmentOf(pid))).toEqual([]);
+    } finally {
+      leave.abort();
+      await run;
+    }
+    const seen = await api.exec({
+      lang: "bash",
+      code: "cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'; env",
+    });
+    expect(seen.stdout).toContain("HOME=/mnt/data");
+    expect(shownIn(seen.stdout.split("\n"))).toEqual([]);
+  });
+});
+
+/** Empty for a process that is gone. */
+function readSafely(pid: string): string {
+  try {
+    return argumentsOf(pid);
+  } catch {
+    return "";
+  }
+}
+
+test("no process has a secret in its arguments", () => {
+  const lines = treeOf(system.supervisorPid).map(readSafely);
+  expect(lines.length).toBeGreaterThan(8);
+  // Where Redis listens is no secret by itself: only its own user may use the socket.
+  const secret = [...values].filter(([name]) => name !== "REDIS_URL");
+  expect(secret.filter(([, value]) => lines.some((line) => line.includes(value)))).toEqual([]);
+});
+
+test("no log has one", () => {
+  const logs = readdirSync(system.instance.logsDir).map((name) =>
+    readFileSync(join(system.instance.logsDir, name), "utf8"),
+  );
+  expect(logs.join("")).toContain('"SVC_INTERNAL_SERVICE_TOKEN":"[set]"');
+  // Public, and of use in a log of the runner.
+  const open = ["SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY", "REDIS_USERNAME"];
+  expect(
+    [...values].filter(([name, value]) => !open.includes(name) && logs.some((log) => log.includes(value))),
+  ).toEqual([]);
+});
