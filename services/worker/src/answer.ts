@@ -1,8 +1,19 @@
 /**
  * From the runner's answer to the public one. References are mapped by name to what the caller sent: ids that the runner
- * states for inputs are never believed. Pure.
+ * states for inputs are never believed, and what it says of an output must have the form of an id and of a name. Pure.
  */
-import type { ExecuteResponse, Job, OutputFile, RunnerFile } from "@svc/contracts";
+import {
+  type ExecuteResponse,
+  fileNameProblem,
+  isId,
+  type Job,
+  type OutputFile,
+  type RunnerFile,
+  ServiceError,
+} from "@svc/contracts";
+
+/** The widest limits that names of outputs may be configured to have. */
+const NAMES = { maxLength: 4096, maxDepth: 64 };
 
 export function publicAnswer(job: Job, response: ExecuteResponse, queueMs: number): Record<string, unknown> {
   const { session_state_persisted: _p, session_state_restore_failed: _r, files, timings, ...rest } = response;
@@ -20,6 +31,11 @@ export function publicFiles(job: Job, files: readonly RunnerFile[]): OutputFile[
   const produced = files
     .filter((file) => !file.inherited)
     .map((file): OutputFile => {
+      if (!isId(file.id) || fileNameProblem(file.name, NAMES) !== undefined) {
+        throw new ServiceError("sandbox_execution_failed", undefined, {
+          cause: "the runner states an output that cannot be",
+        });
+      }
       const input = file.modified_from === undefined ? undefined : inputs.get(file.name);
       return {
         id: file.id,

@@ -46,6 +46,20 @@ describe("publicFiles", () => {
     ]);
   });
 
+  it.each([
+    { id: "" },
+    { id: "../../files/x" },
+    { id: `${newId()}/..` },
+    { id: "sealed-handle" },
+    { name: "../out" },
+    { name: "/etc/passwd" },
+    { name: "a\0b" },
+    { name: "" },
+  ])("a new file of the form %j is none: the run failed", (change) => {
+    const check = () => publicFiles(jobOf(), [stated("fine.txt"), stated("out.txt", change)]);
+    expect(check).toThrow(expect.objectContaining({ code: "sandbox_execution_failed" }));
+  });
+
   it("an inherited file is what the caller sent, whatever the runner says of it", () => {
     const skill = fileOf("tool.py", { kind: "skill", resource_id: "s1", version: 3, entity_id: "e" });
     const lies = { id: newId(), storage_session_id: newId(), inherited: true, entity_id: "forged" };

@@ -58,16 +58,27 @@ interface FileId {
   id: string;
 }
 
-async function upload(caller: CallerName, owner: Owner): Promise<FileId> {
-  const fields = Object.entries(owner).map(([name, value]) => ({ name, value: String(value) }));
-  const answer = await fetch(`${api.url}/v1/upload`, {
+async function upload(
+  caller: CallerName,
+  owner: Owner,
+  path: "upload" | "upload/batch" = "upload",
+  more: Readonly<Record<string, string>> = {},
+): Promise<FileId> {
+  const fields = Object.entries({ ...owner, ...more }).map(([name, value]) => ({
+    name,
+    value: String(value),
+  }));
+  const answer = await fetch(`${api.url}/v1/${path}`, {
     method: "POST",
     headers: { "content-type": FORM_TYPE, ...as(caller) },
     body: formBytes([...fields, { filename: "f.txt", body: "secret" }]),
   });
   expect(answer.status).toBe(200);
-  const body = (await answer.json()) as { storage_session_id: string; files: { id: string }[] };
-  return { session: body.storage_session_id, id: body.files[0]?.id ?? "" };
+  const body = (await answer.json()) as {
+    storage_session_id: string;
+    files: { id?: string; fileId?: string }[];
+  };
+  return { session: body.storage_session_id, id: body.files[0]?.id ?? body.files[0]?.fileId ?? "" };
 }
 
 const query = (owner: Owner) =>
@@ -85,27 +96,32 @@ const ROUTES: Record<string, Route> = {
   head: get(({ session, id }) => `download/${session}/${id}`, "HEAD"),
   metadata: get(({ session, id }) => `sessions/${session}/objects/${id}`),
   list: get(({ session }) => `files/${session}`),
-  reference: (caller, file, owner) =>
-    fetch(`${api.url}/v1/exec`, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...as(caller) },
-      body: JSON.stringify({
-        lang: "py",
-        code: "",
-        files: [
-          {
-            id: file.id,
-            storage_session_id: file.session,
-            name: "f",
-            kind: owner.kind,
-            resource_id: owner.id,
-            version: owner.version,
-          },
-        ],
-      }),
-    }),
+  reference: (caller, file, owner) => reference(caller, [[file, owner]]),
   delete: get(({ session, id }) => `files/${session}/${id}`, "DELETE"),
 };
+
+function reference(
+  caller: CallerName,
+  files: readonly (readonly [FileId, Owner])[],
+  more: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${api.url}/v1/exec`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...as(caller), ...more },
+    body: JSON.stringify({
+      lang: "py",
+      code: "",
+      files: files.map(([file, owner], at) => ({
+        id: file.id,
+        storage_session_id: file.session,
+        name: `f${at}`,
+        kind: owner.kind,
+        resource_id: owner.id,
+        version: owner.version,
+      })),
+    }),
+  });
+}
 
 /** Headers that differ in any two answers: what is left of the caller's own window is no news of a file. */
 const MOVING = ["date", "x-request-id", "ratelimit-remaining", "ratelimit-reset"];
@@ -167,4 +183,91 @@ test("an execution runs for its caller, whatever its body and headers say", asyn
   expect(api.ran).toEqual([
     { principal: { tenantId: "t1", userId: "alice" }, output_namespace: "t1:user:alice" },
   ]);
+});
+
+describe.each(["upload", "upload/batch"] as const)("%s", (path) => {
+  test.each(Object.keys(CALLERS) as CallerName[])(
+    "by %s is his own, whatever the form says",
+    async (caller) => {
+      const said = {
+        session_id: newId(),
+        storage_session_id: newId(),
+        user_id: "bob",
+        tenant_id: "t2",
+        namespace: "t2:user:alice",
+        "X-SVC-Namespace": "t2:user:alice",
+      };
+      const file = await upload(caller, { kind: "user", id: "bob" }, path, said);
+      for (const reader of Object.keys(CALLERS) as CallerName[]) {
+        const answer = await ROUTES.download?.(reader, file, { kind: "user" });
+        expect([reader, answer?.status]).toEqual([reader, reader === caller ? 200 : 404]);
+      }
+      expect(file.session).not.toBe(said.storage_session_id);
+    },
+  );
+
+  test("under the name of another tenant's agent or skill makes nothing of theirs", async () => {
+    for (const owner of [
+      { kind: "agent", id: "a1" },
+      { kind: "skill", id: "s1", version: 2 },
+    ] as const) {
+      const [ours, theirs] = [await upload("alice", owner, path), await upload("namesake", owner, path)];
+      for (const [caller, file, status] of [
+        ["alice", ours, 200],
+        ["alice", theirs, 404],
+        ["namesake", ours, 404],
+        ["namesake", theirs, 200],
+      ] as const) {
+        expect((await ROUTES.download?.(caller, file, owner))?.status).toBe(status);
+      }
+    }
+  });
+});
+
+test("outputs are the caller's own, also of runs over files of agents and skills", async () => {
+  const agent = { kind: "agent", id: "a1" } as const;
+  const skill = { kind: "skill", id: "s1", version: 2 } as const;
+  const files = [
+    [await upload("alice", agent), agent],
+    [await upload("alice", skill), skill],
+  ] as const;
+  api.ran.length = 0;
+  for (const caller of ["alice", "bob"] as const) expect((await reference(caller, files)).status).toBe(200);
+  expect(api.ran.map(({ output_namespace }) => output_namespace)).toEqual(["t1:user:alice", "t1:user:bob"]);
+});
+
+test("one file of somebody else's among one's own refuses the whole request, and nothing runs", async () => {
+  const own = { kind: "user" } as const;
+  const [mine, bobs] = [await upload("alice", own), await upload("bob", own)];
+  api.ran.length = 0;
+  for (const files of [
+    [
+      [mine, own],
+      [bobs, own],
+    ],
+    [
+      [bobs, own],
+      [mine, own],
+    ],
+  ] as const) {
+    const answer = await reference("alice", files);
+    expect([answer.status, ((await answer.json()) as { error: string }).error]).toEqual([
+      403,
+      "file_reference_denied",
+    ]);
+  }
+  expect(api.ran).toEqual([]);
+});
+
+test("a key of repetition is its caller's own: nobody gets another's answer by it", async () => {
+  const key = { "idempotency-key": newId() };
+  api.ran.length = 0;
+  for (const caller of Object.keys(CALLERS) as CallerName[]) {
+    const answer = await reference(caller, [], key);
+    expect([caller, answer.status, answer.headers.get("idempotency-replayed")]).toEqual([caller, 200, null]);
+  }
+  expect(new Set(api.ran.map(({ output_namespace }) => output_namespace)).size).toBe(
+    Object.keys(CALLERS).length,
+  );
+  expect((await reference("alice", [], key)).headers.get("idempotency-replayed")).toBe("true");
 });
