@@ -42,10 +42,10 @@ export class SandboxSide {
   constructor({ instance }: System) {
     this.#ports = instance.ports;
     const lines = readFileSync(join(instance.dataDir, "secrets.env"), "utf8").split("\n");
-    const valueOf = (name: string) =>
+    const secretOf = (name: string) =>
       lines.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
-    this.#token = valueOf("SVC_INTERNAL_SERVICE_TOKEN");
-    this.#key = parseSigningKey(valueOf("SVC_EXECUTION_MANIFEST_PRIVATE_KEY"));
+    this.#token = secretOf("SVC_INTERNAL_SERVICE_TOKEN");
+    this.#key = parseSigningKey(secretOf("SVC_EXECUTION_MANIFEST_PRIVATE_KEY"));
   }
 
   /** Any call to an inner port, with nothing but what is said. */
