@@ -187,14 +187,14 @@ describe("bodies and routes", () => {
     expect([answer.status, answer.json<{ stdout: string }>().stdout]).toEqual([200, "0\n"]);
   });
 
-  test.each(['"args":[{"__proto__":1}]', '"files":[{"__proto__":{"name":"a"}}]'])(
-    "%s names nothing that is wanted: invalid_request",
-    async (field) => {
-      const body = `{"lang":"bash","code":"true",${field}}`;
-      const answer = await api.send("POST", "/exec", { headers: JSON_TYPE, body });
-      expect([answer.status, answer.refusal.error]).toEqual([400, "invalid_request"]);
-    },
-  );
+  test.each([
+    ['"args":[{"__proto__":1}]', "invalid_request"],
+    ['"files":[{"__proto__":{"name":"a"}}]', "invalid_file_reference"],
+  ])("%s names nothing that is wanted: %s", async (field, code) => {
+    const body = `{"lang":"bash","code":"true",${field}}`;
+    const answer = await api.send("POST", "/exec", { headers: JSON_TYPE, body });
+    expect([answer.status, answer.refusal.error]).toEqual([400, code]);
+  });
 
   test("a body over the limit is a permanent refusal: 422", async () => {
     const fits = await api.tryExec({ lang: "bash", code: `#${"x".repeat(BODY_LIMIT - 100)}` });

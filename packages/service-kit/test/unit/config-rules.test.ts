@@ -172,6 +172,21 @@ describe("secrets", () => {
     expect(secretNames.filter((name) => HOLDERS[name] === undefined)).toEqual([]);
   });
 
+  it("are not held by the runner, but for the token that guards its metrics", () => {
+    const held = secretNames.filter((name) => HOLDERS[name]?.includes("runner"));
+    expect(held).toEqual(["SVC_METRICS_TOKEN"]);
+  });
+
+  it.each([
+    ["SVC_EGRESS_GRANT_SECRET", "egress-gateway"],
+    ["SVC_EGRESS_GRANT_SECRET_PREVIOUS", "egress-gateway"],
+    ["SVC_EXECUTION_MANIFEST_PRIVATE_KEY", "worker"],
+    ["SVC_CONTINUATION_SECRET", "api"],
+    ["S3_SECRET_KEY", "file-server"],
+  ] as const)("%s is held by the %s alone", (name, component) => {
+    expect(HOLDERS[name]).toEqual([component]);
+  });
+
   it.each(COMPONENTS)("that the %s does not need are not taken from a shared file", (component) => {
     const config = loadConfig(component, all);
     for (const name of Object.keys(HOLDERS) as VariableName[]) {
