@@ -82,6 +82,8 @@ export const jobSchema = z.object({
   args: z.array(z.string()),
   stdin: z.string().optional(),
   run_timeout: z.number().int().positive(),
+  /** Bytes, when the caller's plan sets them. */
+  run_memory_limit: z.number().int().positive().optional(),
   files: z.array(jobFileSchema),
   /** A program with tools: a first round or a replay. */
   ptc: programmaticJobSchema.optional(),

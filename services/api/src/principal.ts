@@ -1,23 +1,24 @@
 /**
  * Who calls: decided once per request, before its body is read, from its credentials alone. Every refusal is the same
- * 401; its cause goes to the log. Routes ask `principalOf` and know no other way.
+ * 401; its cause goes to the log. Routes ask `principalOf` and `planOf` and know no other way.
  */
 import { type Principal, ServiceError } from "@svc/contracts";
 import type { FastifyRequest, HttpServer } from "@svc/service-kit";
-import type { IdentityProvider } from "./auth/provider.ts";
+import type { Identity, IdentityProvider } from "./auth/provider.ts";
 import { TokenRefused } from "./auth/refused.ts";
 
 /** Routes that answer without authentication. */
 const OPEN_ROUTES: ReadonlySet<string> = new Set(["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"]);
 
-const principals = new WeakMap<FastifyRequest, Principal>();
+const callers = new WeakMap<FastifyRequest, Identity>();
 
 export function authentication(app: HttpServer, provider: IdentityProvider): void {
   app.addHook("onRequest", async (request) => {
     if (OPEN_ROUTES.has(request.routeOptions.url ?? "") || request.is404) return;
     try {
-      const { principal, evidence } = await provider.identify(request.raw);
-      principals.set(request, principal);
+      const caller = await provider.identify(request.raw);
+      callers.set(request, caller);
+      const { evidence } = caller;
       if (evidence !== undefined) request.log.debug({ request_id: request.id, ...evidence }, "authenticated");
     } catch (error) {
       if (!(error instanceof TokenRefused)) throw error;
@@ -29,7 +30,16 @@ export function authentication(app: HttpServer, provider: IdentityProvider): voi
 
 /** The principal of an authenticated request. */
 export function principalOf(request: FastifyRequest): Principal {
-  const principal = principals.get(request);
-  if (principal === undefined) throw new ServiceError("unauthorized");
-  return principal;
+  return callerOf(request).principal;
+}
+
+/** The plan that an authenticated request's token names. */
+export function planOf(request: FastifyRequest): string | undefined {
+  return callerOf(request).planId;
+}
+
+function callerOf(request: FastifyRequest): Identity {
+  const caller = callers.get(request);
+  if (caller === undefined) throw new ServiceError("unauthorized");
+  return caller;
 }

@@ -4,11 +4,13 @@ import {
   type Config,
   Counter,
   createHttpServer,
+  type FastifyRequest,
   type HttpServer,
   httpMetrics,
   type InnerClient,
   type Lifecycle,
   type Log,
+  limitsOfPlan,
   metricsRoutes,
   type Redis,
   type Registry,
@@ -22,7 +24,7 @@ import { fileRoutes } from "./files/routes.ts";
 import { healthRoutes } from "./health.ts";
 import { limits } from "./limits/hook.ts";
 import { openApiOptions } from "./openapi/options.ts";
-import { authentication, principalOf } from "./principal.ts";
+import { authentication, planOf, principalOf } from "./principal.ts";
 
 export interface ApiDeps {
   config: Config;
@@ -50,7 +52,16 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   const holdingSlot = limits(app, { config, redis, registry, principalOf });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN, paths: ["/metrics", "/v1/metrics"] });
   healthRoutes(app, { redis, fileServer, lifecycle });
-  const lookupRecords = await fileRoutes(app, { config, log, registry, redis, fileServer, principalOf });
+  const planLimitsOf = (request: FastifyRequest) => limitsOfPlan(config.SVC_PLAN_LIMITS, planOf(request));
+  const lookupRecords = await fileRoutes(app, {
+    config,
+    log,
+    registry,
+    redis,
+    fileServer,
+    principalOf,
+    planLimitsOf,
+  });
   execRoute(app, {
     config,
     jobs: deps.jobs,
@@ -63,6 +74,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
       registers: [registry],
     }),
     principalOf,
+    planLimitsOf,
     lookupRecords,
     holdingSlot,
   });

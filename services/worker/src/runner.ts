@@ -41,6 +41,7 @@ export class Runner {
       args: job.args,
       stdin: job.stdin,
       run_timeout: job.run_timeout,
+      run_memory_limit: job.run_memory_limit,
     };
     const answer = await this.#client.json<unknown>({
       method: "POST",

@@ -157,7 +157,6 @@ const NOT_OFFERED: readonly [VariableName, (config: Config) => boolean][] = [
   ["SVC_PERSIST_SESSIONS", (config) => config.SVC_PERSIST_SESSIONS],
   ["KVM_ENABLED", (config) => config.KVM_ENABLED],
   ["OTEL_TRACING_ENABLED", (config) => config.OTEL_TRACING_ENABLED],
-  ["SVC_PLAN_LIMITS", (config) => Object.keys(config.SVC_PLAN_LIMITS).length > 0],
 ];
 
 function notOffered(config: Config): string[] {

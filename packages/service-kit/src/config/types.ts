@@ -40,17 +40,15 @@ export function int(fallback: number, doc: string, range: Range = {}): Variable<
 
 const UNITS: Record<string, number> = { "": 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
 
+export function parseSize(text: string, range: Range = {}): number {
+  const match = /^(\d{1,15})(k|m|g)?b?$/i.exec(text);
+  if (match === null) throw new RangeError("must be a size such as 1048576, 512k, 25mb or 2g");
+  const unit = UNITS[(match[2] ?? "").toLowerCase()] ?? 1;
+  return within(Number(match[1]) * unit, range);
+}
+
 export function size(fallback: number, doc: string, range: Range = {}): Variable<number> {
-  return variable(
-    (text) => {
-      const match = /^(\d{1,15})(k|m|g)?b?$/i.exec(text);
-      if (match === null) throw new RangeError("must be a size such as 1048576, 512k, 25mb or 2g");
-      const unit = UNITS[(match[2] ?? "").toLowerCase()] ?? 1;
-      return within(Number(match[1]) * unit, range);
-    },
-    fallback,
-    doc,
-  );
+  return variable((text) => parseSize(text, range), fallback, doc);
 }
 
 export function bool(fallback: boolean, doc: string): Variable<boolean> {

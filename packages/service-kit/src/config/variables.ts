@@ -2,6 +2,7 @@
  * Every environment variable of every component, with its default and meaning. All components know all names, so one
  * shared file of variables works for all of them. Plain numbers are milliseconds or bytes unless the name says seconds.
  */
+import { MIN_RUN_MEMORY, planLimits } from "./plan-limits.ts";
 import {
   bool,
   exactBool,
@@ -53,7 +54,9 @@ export const VARIABLES = {
   SVC_JWT_PUBLIC_KEYS_DIR: text("", "Directory of key files; the file name without extension is the key id."),
   SVC_JWT_SINGLE_TENANT_ID: text("legacy", "Tenant of tokens that name none."),
   SVC_TENANT_ISOLATION_STRICT: bool(false, "Refuse tokens that name no tenant."),
-  SVC_PLAN_LIMITS: json({}, "Plan id (or `default`) to `{run_memory_limit?, max_file_size?}`."),
+  SVC_PLAN_LIMITS: planLimits(
+    "JSON: plan id (or `default`) to `{run_memory_limit?, max_file_size?}`, sizes. What exceeds the limit of the service is lowered to it.",
+  ),
   SVC_INTERNAL_SERVICE_TOKEN: secret("Shared token of the internal routes; at least 32 bytes."),
   SVC_CONTINUATION_SECRET: withNote(
     secret("Key of continuation tokens."),
@@ -179,7 +182,7 @@ export const VARIABLES = {
     "",
     "Keys that verify manifests: PEM, base64 DER, a comma list, or a JWKS.",
   ),
-  SANDBOX_RUN_MEMORY_LIMIT: size(512 * 2 ** 20, "Memory of one run.", { min: 16 * 2 ** 20 }),
+  SANDBOX_RUN_MEMORY_LIMIT: size(512 * 2 ** 20, "Memory of one run.", { min: MIN_RUN_MEMORY }),
   SANDBOX_COMPILE_MEMORY_LIMIT: size(1024 * 2 ** 20, "Memory of one compilation.", { min: 16 * 2 ** 20 }),
   SANDBOX_OUTPUT_MAX_SIZE: size(65_536, "Bytes kept of each output stream.", {
     min: 1024,

@@ -8,7 +8,6 @@ test.each([
   ["SVC_PERSIST_SESSIONS", "true"],
   ["KVM_ENABLED", "true"],
   ["OTEL_TRACING_ENABLED", "true"],
-  ["SVC_PLAN_LIMITS", '{"pro":{"max_file_size":1}}'],
 ])("%s=%s stops the process, because this version does not offer it", (name, value) => {
   expect(() => loadConfig("api", { ...env, [name]: value })).toThrow(`${name} asks for something`);
 });

@@ -17,6 +17,8 @@ export interface ClaimRules {
 
 export interface Caller {
   principal: Principal;
+  /** The plan that decides the caller's limits; no part of whose files it may touch. */
+  planId?: string | undefined;
   /** For logs only; no part of any decision. */
   evidence: { jti: string; principal_source: string; auth_context_hash: string };
 }
@@ -40,6 +42,7 @@ const claimsSchema = z.object({
   principal_source: z.enum(["librechat_jwt", "openid_reuse"]),
   auth_context_hash: z.string().min(1),
   tenant_id: id.nullish(),
+  plan_id: z.string().max(MAX_ID_CHARS).nullish(),
 });
 
 /** Throws TokenRefused with the first rule that is broken. */
@@ -60,6 +63,7 @@ export function callerOf(payload: unknown, rules: ClaimRules, nowSeconds: number
   const { jti, principal_source, auth_context_hash } = claims;
   return {
     principal: { tenantId, userId: claims.sub },
+    planId: claims.plan_id ?? undefined,
     evidence: { jti, principal_source, auth_context_hash },
   };
 }

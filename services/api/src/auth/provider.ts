@@ -12,6 +12,7 @@ import { verifyToken } from "./verifier.ts";
 
 export interface Identity {
   principal: Principal;
+  planId?: Caller["planId"];
   evidence?: Caller["evidence"];
 }
 

@@ -20,6 +20,7 @@ import {
   type FastifyRequest,
   type HttpServer,
   knownErrorCode,
+  type PlanLimits,
   sendError,
   toServiceError,
 } from "@svc/service-kit";
@@ -37,6 +38,7 @@ export interface ExecDeps {
   runtimes: KnownRuntimes;
   submitted: Counter<"language">;
   principalOf: (request: FastifyRequest) => Principal;
+  planLimitsOf: (request: FastifyRequest) => PlanLimits;
   lookupRecords: (files: readonly JobFile[], requestId: string) => Promise<(ObjectRecord | undefined)[]>;
   holdingSlot: HoldingSlot;
 }
@@ -130,13 +132,19 @@ async function execute(
     authoriseRefs(parsed.files, await deps.lookupRecords(parsed.files, request.id), principal);
   }
   deps.submitted.inc({ language: parsed.language });
-  const job = jobOf(parsed, principal, request.id);
+  const job = jobOf(parsed, principal, deps.planLimitsOf(request), request.id);
   return answerOf(await deps.holdingSlot(request, () => deps.jobs.run(job, left)));
 }
 
-function jobOf(parsed: ParsedExec, principal: Principal, requestId: string): Omit<Job, "reply_to"> {
+function jobOf(
+  parsed: ParsedExec,
+  principal: Principal,
+  { run_memory_limit }: PlanLimits,
+  requestId: string,
+): Omit<Job, "reply_to"> {
   return {
     ...parsed,
+    ...(run_memory_limit === undefined ? {} : { run_memory_limit }),
     v: 1,
     request_id: requestId,
     execution_id: newId(),

@@ -1,6 +1,6 @@
 /** What the file routes are given. */
 import type { Principal } from "@svc/contracts";
-import type { Config, FastifyRequest, InnerClient, Log, Redis, Registry } from "@svc/service-kit";
+import type { Config, FastifyRequest, InnerClient, Log, PlanLimits, Redis, Registry } from "@svc/service-kit";
 
 export interface FileRoutesDeps {
   config: Config;
@@ -9,5 +9,6 @@ export interface FileRoutesDeps {
   fileServer: InnerClient;
   redis: Redis;
   principalOf: (request: FastifyRequest) => Principal;
+  planLimitsOf: (request: FastifyRequest) => PlanLimits;
   registry: Registry;
 }

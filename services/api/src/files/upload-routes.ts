@@ -23,7 +23,7 @@ export function uploadRoutes(
     try {
       const outcome = await receiveUpload(deps.config, deps.log, storage, request, {
         principal: deps.principalOf(request),
-        maxFileBytes: deps.config.MAX_FILE_SIZE,
+        maxFileBytes: maxFileBytes(deps, request),
         keep,
       });
       for (const part of outcome.parts) metrics.uploaded(part.ok ? "success" : outcomeOf(part.error));
@@ -75,4 +75,8 @@ export function uploadRoutes(
       return reply.code(status).send(body);
     },
   );
+}
+
+function maxFileBytes({ config, planLimitsOf }: FileRoutesDeps, request: FastifyRequest): number {
+  return Math.min(planLimitsOf(request).max_file_size ?? config.MAX_FILE_SIZE, config.MAX_FILE_SIZE);
 }

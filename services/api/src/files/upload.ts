@@ -65,7 +65,7 @@ async function receiveForm(
   const boundary = boundaryOf(request.headers["content-type"]);
   const body = new BodyReader(request.raw, {
     silenceMs: config.UPLOAD_PART_TIMEOUT_MS,
-    maxBytes: config.UPLOAD_MAX_FILES * maxFileBytes + FORM_OVERHEAD_BYTES,
+    maxBytes: config.UPLOAD_MAX_FILES * config.MAX_FILE_SIZE + FORM_OVERHEAD_BYTES,
   });
   const form = new MultipartReader(body, boundary);
   const fields = new FormFields();

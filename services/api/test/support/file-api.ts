@@ -61,6 +61,7 @@ export async function startFileApi(env: Record<string, string> = {}): Promise<Fi
     redis,
     registry,
     principalOf: (request) => ({ tenantId: "acme", userId: String(request.headers[USER_HEADER] ?? "u1") }),
+    planLimitsOf: () => ({}),
   });
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
   return {

@@ -45,10 +45,14 @@ export async function startIdentityApi(env: Record<string, string> = {}) {
   });
   const python = { language: "python", version: "3.11.2", aliases: ["py"] };
   await redis.set(RUNTIMES_KEY, JSON.stringify([python]));
-  const ran: { principal: unknown; output_namespace: string }[] = [];
+  const ran: { principal: unknown; output_namespace: string; run_memory_limit?: number | undefined }[] = [];
   await system.consume({
-    work: async ({ principal, output_namespace }) => {
-      ran.push({ principal, output_namespace });
+    work: async ({ principal, output_namespace, run_memory_limit }) => {
+      ran.push({
+        principal,
+        output_namespace,
+        ...(run_memory_limit === undefined ? {} : { run_memory_limit }),
+      });
       return OK;
     },
   });

@@ -1,0 +1,106 @@
+/** The memory of a run by the caller's plan: a second API that demands tokens, before the rest of a whole system. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { componentEnvironment } from "@svc/cli/environment";
+import { ROOT } from "@svc/cli/instance";
+import { freePorts } from "@svc/cli/private-copy";
+import { loadSecrets } from "@svc/cli/secrets";
+import type { ExecResponse } from "@svc/contracts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { KID, newSigner } from "../../services/api/test/support/signer.ts";
+import { Api } from "./support/api.ts";
+import { OPEN_LIMITS } from "./support/open-limits.ts";
+import { until } from "./support/processes.ts";
+import { type System, startSystem } from "./support/system.ts";
+
+const PLANS = {
+  small: { run_memory_limit: "64mb" },
+  huge: { run_memory_limit: "100gb" },
+  default: { run_memory_limit: "128mb" },
+};
+const CEILING_MB = 256;
+const PROGRAM = `import sys
+held = bytearray(int(sys.argv[1]) << 20)
+print("fits")`;
+
+let system: System;
+let tokenApi: ChildProcess;
+let url: string;
+const signer = newSigner();
+
+beforeAll(async () => {
+  const env = {
+    SVC_PLAN_LIMITS: JSON.stringify(PLANS),
+    SANDBOX_RUN_MEMORY_LIMIT: `${CEILING_MB}mb`,
+    ...OPEN_LIMITS,
+  };
+  system = await startSystem({ env });
+  const { SERVICE_PORT = "" } = await freePorts();
+  const { instance } = system;
+  const apiEnv = componentEnvironment("api", instance, loadSecrets(instance.dataDir), {
+    ...env,
+    SVC_JWT_PUBLIC_KEY: signer.pem,
+    SVC_JWT_KID: KID,
+  });
+  tokenApi = spawn(process.execPath, [join(ROOT, "services/api/src/main.ts")], {
+    env: { ...apiEnv, LOCAL_MODE: "false", SERVICE_PORT },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  url = `http://127.0.0.1:${SERVICE_PORT}/v1`;
+  await until(
+    () =>
+      fetch(`${url}/health`).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    20_000,
+  );
+});
+
+afterAll(async () => {
+  const ended = once(tokenApi, "exit");
+  tokenApi.kill("SIGTERM");
+  expect((await ended)[0]).toBe(0);
+  expect(await system.stop()).toEqual([]);
+});
+
+async function hold(megabytes: number, plan: string | undefined, at = url): Promise<ExecResponse> {
+  const authorization = `Bearer ${signer.mint({ claims: { plan_id: plan } })}`;
+  return new Api(at).exec(
+    { lang: "py", code: PROGRAM, args: [String(megabytes)] },
+    at === url ? { headers: { authorization } } : {},
+  );
+}
+
+test.each([
+  ["small", 64],
+  ["unlisted", 128],
+  [undefined, 128],
+  ["huge", CEILING_MB],
+] as const)("a caller with plan %j has %i MB, and not a third more", async (plan, limit) => {
+  // The interpreter itself takes about 10 MB.
+  expect(await hold(limit - 24, plan)).toMatchObject({ stdout: "fits\n", code: 0, status: null });
+  expect(await hold(Math.ceil(limit * 1.3), plan)).toMatchObject({ code: 137, status: "ML", stdout: "" });
+});
+
+test("without authentication the default plan holds", async () => {
+  expect(await hold(100, undefined, system.url)).toMatchObject({ status: null });
+  expect(await hold(170, undefined, system.url)).toMatchObject({ status: "ML" });
+});
+
+test("a plan's limit that cannot be read stops a component by name", async () => {
+  const { instance } = system;
+  const env = componentEnvironment("worker", instance, loadSecrets(instance.dataDir), {
+    SVC_PLAN_LIMITS: '{"small":{"run_memory":1}}',
+  });
+  const worker = spawn(process.execPath, [join(ROOT, "services/worker/src/main.ts")], {
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  for (const stream of [worker.stdout, worker.stderr]) stream.on("data", (data) => (said += data));
+  const [code] = await once(worker, "close");
+  expect(code).not.toBe(0);
+  expect(said).toContain("SVC_PLAN_LIMITS is wrong at small");
+});
