@@ -15,13 +15,15 @@ const CPU_FIELDS = [11, 12, 13, 14] as const;
 export function cpuByComponent(state: State): Map<string, number> {
   const children = childrenOf();
   return byComponent(state, (pid) => {
-    let ticks = 0;
-    for (const member of family(pid, children)) {
-      const fields = statFields(member);
-      if (fields !== undefined) ticks += CPU_FIELDS.reduce((sum, field) => sum + Number(fields[field]), 0);
-    }
-    return (ticks / TICKS_PER_SECOND) * 1000;
+    return family(pid, children).reduce((sum, member) => sum + cpuOfProcess(member), 0);
   });
+}
+
+/** Processor milliseconds of one process, with its ended children. */
+export function cpuOfProcess(pid: number): number {
+  const fields = statFields(pid);
+  const ticks = fields === undefined ? 0 : CPU_FIELDS.reduce((sum, field) => sum + Number(fields[field]), 0);
+  return (ticks / TICKS_PER_SECOND) * 1000;
 }
 
 /** Proportional set size in MiB by component, descendants included. */

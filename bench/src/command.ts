@@ -16,6 +16,7 @@ import { Progress } from "@svc/cli/terminal";
 import { nearestName } from "@svc/service-kit/config/nearest";
 import { pssByComponent } from "./accounting.ts";
 import { BARE, buildSpawner, Spawner } from "./bare.ts";
+import { measureFiles } from "./files/measure.ts";
 import { type FileRef, LoadClient } from "./load-client.ts";
 import {
   burst,
@@ -117,7 +118,7 @@ async function measure(choice: Choice, n: number, progress: Progress): Promise<R
       ),
     );
     const rest = await progress.step("Processor time and load", () =>
-      blocks(choice, n, copy, client, prepared),
+      blocks(choice, n, copy, client, prepared, folder),
     );
     return {
       version: 1,
@@ -197,7 +198,8 @@ async function blocks(
   copy: PrivateCopy,
   client: LoadClient,
   prepared: Prepared,
-): Promise<{ cpu: CpuRow[]; loads: LoadRow[] }> {
+  folder: string,
+): Promise<Pick<Result, "cpu" | "loads" | "files">> {
   const cpu: CpuRow[] = [];
   for (const scenario of choice.scenarios) {
     const requests = Math.max(10, Math.ceil((n * scenario.share) / 2));
@@ -206,7 +208,8 @@ async function blocks(
   const loads: LoadRow[] = [];
   if (choice.loads.has("concurrency")) loads.push(...(await closedLoops(client, n * 2)));
   if (choice.loads.has("burst")) loads.push(await burst(client));
-  return { cpu, loads };
+  if (!choice.loads.has("files")) return { cpu, loads };
+  return { cpu, loads, files: await measureFiles(copy, client, folder, Math.max(5, Math.ceil(n / 10))) };
 }
 
 function compare(paths: readonly string[]): number {

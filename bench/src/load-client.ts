@@ -24,13 +24,34 @@ export class LoadClient {
   send(method: string, path: string, type?: string, body?: Buffer): Promise<Answer> {
     const { hostname, port, pathname } = this.#base;
     const headers = body === undefined ? {} : { "content-type": type, "content-length": body.length };
-    const options = { hostname, port, path: pathname + path, method, headers, agent: this.#agent };
+    const options = { hostname, port, path: joined(pathname, path), method, headers, agent: this.#agent };
     return new Promise((resolve, reject) => {
       const sent = request(options, (response) => {
         buffer(response).then((bytes) => resolve({ status: response.statusCode ?? 0, body: bytes }), reject);
       });
       sent.once("error", reject);
       sent.end(body);
+    });
+  }
+
+  /** GETs and counts the bytes of a 200 without keeping them. */
+  drain(path: string): Promise<number> {
+    const { hostname, port, pathname } = this.#base;
+    const options = { hostname, port, path: joined(pathname, path), agent: this.#agent };
+    return new Promise((resolve, reject) => {
+      const sent = request(options, (response) => {
+        let bytes = 0;
+        response.on("data", (chunk: Buffer) => {
+          bytes += chunk.length;
+        });
+        response.once("error", reject);
+        response.once("end", () => {
+          if (response.statusCode === 200) resolve(bytes);
+          else reject(new Error(`${path} answered ${response.statusCode}`));
+        });
+      });
+      sent.once("error", reject);
+      sent.end();
     });
   }
 
@@ -51,16 +72,8 @@ export class LoadClient {
   }
 
   async upload(files: readonly { name: string; content: Buffer }[]): Promise<FileRef[]> {
-    const boundary = "----svc-bench-boundary";
-    const parts = files.flatMap(({ name, content }) => [
-      Buffer.from(
-        `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\nContent-Type: application/octet-stream\r\n\r\n`,
-      ),
-      content,
-      Buffer.from("\r\n"),
-    ]);
-    const body = Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)]);
-    const answer = await this.send("POST", "/upload", `multipart/form-data; boundary=${boundary}`, body);
+    const { type, body } = uploadForm(files);
+    const answer = await this.send("POST", "/upload", type, body);
     const result = demand(answer, "upload") as { storage_session_id: string; files: FileRef[] };
     return result.files.map((file) => ({ ...file, storage_session_id: result.storage_session_id }));
   }
@@ -81,4 +94,23 @@ function demand(answer: Answer, what: string): unknown {
   if (answer.status !== 200)
     throw new Error(`${what}: ${answer.status} ${answer.body.toString().slice(0, 300)}`);
   return JSON.parse(answer.body.toString());
+}
+
+const joined = (base: string, path: string): string => base.replace(/\/$/, "") + path;
+
+/** The body of an upload and its type. */
+export function uploadForm(files: readonly { name: string; content: Buffer }[]): {
+  type: string;
+  body: Buffer;
+} {
+  const boundary = "----svc-bench-boundary";
+  const parts = files.flatMap(({ name, content }) => [
+    Buffer.from(
+      `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\nContent-Type: application/octet-stream\r\n\r\n`,
+    ),
+    content,
+    Buffer.from("\r\n"),
+  ]);
+  const body = Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)]);
+  return { type: `multipart/form-data; boundary=${boundary}`, body };
 }

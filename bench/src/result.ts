@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
+import type { FileRow } from "./files/measure.ts";
 import type { CpuRow, LoadRow } from "./measure.ts";
 import type { Summary } from "./statistics.ts";
 
@@ -35,6 +36,8 @@ export interface Result {
   scenarios: Record<string, Summary>;
   loads: LoadRow[];
   cpu: CpuRow[];
+  /** The file path against a bare server; absent in results that did not measure it. */
+  files?: FileRow[];
   idleMemoryMib: Record<string, number>;
 }
 

@@ -17,6 +17,7 @@ export function tablesOf(result: Result): Table[] {
     latencyTable(result),
     bareTable(result),
     loadTable(result),
+    fileTable(result),
     cpuTable(result),
     memoryTable(result),
   ].filter(({ rows }) => rows.length > 0);
@@ -65,6 +66,24 @@ function loadTable(result: Result): Table {
       perSecond.toFixed(1),
       ...spread(latency).slice(1),
       String(errors),
+    ]),
+  };
+}
+
+function fileTable({ files = [] }: Result): Table {
+  const speed = (mib: number, { p50 }: Summary) => (mib / p50) * 1000;
+  return {
+    title: "File path",
+    note: "One client, through the public API (two processes, form, SHA-256) and through a bare Fastify server in the same rounds. Both sync a file and its directory before they answer. MiB/s from p50; processor milliseconds per MiB without the client.",
+    head: ["what", "n", "MiB/s", "bare MiB/s", "ratio", "CPU ms/MiB", "bare CPU ms/MiB"],
+    rows: files.map(({ name, mib, ms, bareMs, cpuPerMib, bareCpuPerMib }) => [
+      name,
+      String(ms.n),
+      speed(mib, ms).toFixed(0),
+      speed(mib, bareMs).toFixed(0),
+      (bareMs.p50 / ms.p50).toFixed(2),
+      cpuPerMib.toFixed(2),
+      bareCpuPerMib.toFixed(2),
     ]),
   };
 }

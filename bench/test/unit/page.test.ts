@@ -60,6 +60,22 @@ describe("tables", () => {
     );
   });
 
+  it("compare the file path with the bare server, when it was measured", () => {
+    const row = {
+      name: "upload 20 MiB",
+      mib: 20,
+      ms: summary(100),
+      bareMs: summary(80),
+      cpuPerMib: 3,
+      bareCpuPerMib: 2,
+    };
+    const table = (measured: Result) => tablesOf(measured).find(({ title }) => title === "File path");
+    expect(table(result)).toBe(undefined);
+    expect(table({ ...result, files: [row] })?.rows).toEqual([
+      ["upload 20 MiB", "10", "200", "250", "0.80", "3.00", "2.00"],
+    ]);
+  });
+
   it("say how much a later result differs", () => {
     const later = { ...result, scenarios: { "hello-python": summary(10) } };
     expect(comparisonTable(result, later).rows[0]).toEqual(["hello-python", "20.0", "10.0", "-50 %"]);
