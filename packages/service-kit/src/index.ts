@@ -16,3 +16,4 @@ export type * from "./http/types.ts";
 export * from "./log.ts";
 export * from "./metrics.ts";
 export * from "./redis/client.ts";
+export * from "./young-garbage.ts";

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { ServiceError } from "@svc/contracts";
+import { noteMovedBytes } from "@svc/service-kit";
 
 export interface BodyReaderLimits {
   silenceMs: number;
@@ -35,6 +36,7 @@ export class BodyReader {
 
   #count(chunk: Buffer): Buffer {
     this.#bytes += chunk.length;
+    noteMovedBytes(chunk.length);
     if (this.#bytes > this.#limits.maxBytes) throw new ServiceError("request_too_large");
     return chunk;
   }
