@@ -14,6 +14,8 @@ export type StoredPart =
 const DEFAULT_TYPE = "application/octet-stream";
 const MEDIA_TYPE = /^[!#$&^_.+0-9A-Za-z-]+\/[!#$&^_.+0-9A-Za-z-]+[ \t]*(;[\x20-\x7e]*)?$/;
 const MAX_TYPE_CHARS = 255;
+/** Taken in from the client while the file server is busy. */
+const READ_AHEAD_BYTES = 512 * 1024;
 
 export async function storePart(
   storage: FileStorage,
@@ -30,7 +32,7 @@ export async function storePart(
   const id = newId();
   const body = new LimitedBody(part.body, maxBytes);
   try {
-    const content = Readable.from(body.chunks(), { objectMode: false });
+    const content = Readable.from(body.chunks(), { objectMode: false, highWaterMark: READ_AHEAD_BYTES });
     await storage.stage({ session, file: id }, content, { filename, contentType: mediaType(part) }, context);
     return { ok: true, id, filename };
   } catch (error) {
