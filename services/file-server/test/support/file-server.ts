@@ -1,6 +1,7 @@
 /** A real file server process of one's own for a test: any free port, a temporary directory, a given Redis. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -53,10 +54,7 @@ export async function startFileServer(
       return pidOf(running.child);
     },
     directory,
-    storedFiles: async () => {
-      const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-      return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-    },
+    storedFiles: () => filesBelow(directory),
     kill,
     restart: async () => {
       await kill();
@@ -67,6 +65,18 @@ export async function startFileServer(
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** Looks again when a folder vanishes while it is looked at. */
+async function filesBelow(directory: string): Promise<string[]> {
+  for (;;) {
+    try {
+      const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+      return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT" || !existsSync(directory)) throw error;
+    }
+  }
 }
 
 async function launch(env: Record<string, string>): Promise<{ child: ChildProcess; url: string }> {
