@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { limitsOfPlan, loadConfig } from "../../src/index.ts";
+import { newSecret } from "../support/secrets.ts";
 
 const load = (plans: string) =>
-  loadConfig("api", { SVC_INTERNAL_SERVICE_TOKEN: "t".repeat(32), SVC_PLAN_LIMITS: plans }).SVC_PLAN_LIMITS;
+  loadConfig("api", { SVC_INTERNAL_SERVICE_TOKEN: newSecret(), SVC_PLAN_LIMITS: plans }).SVC_PLAN_LIMITS;
 
 describe("SVC_PLAN_LIMITS", () => {
   test("takes sizes as numbers and as texts", () => {
