@@ -1,6 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 // unit: pure, no service needed. live: needs root, the built image and jaild or redis-server. e2e: starts the whole system.
+// s3: against a real S3 server, Ceph's, which the project starts.
 export default defineConfig({
   test: {
     projects: [
@@ -25,6 +26,16 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["tests/e2e/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 240_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "s3",
+          include: ["{packages,services,tests}/**/s3/**/*.test.ts"],
+          globalSetup: ["packages/object-store/test/support/s3/setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,
           fileParallelism: false,

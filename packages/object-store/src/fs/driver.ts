@@ -6,6 +6,7 @@
 import { link, open, readdir, rename, rm, rmdir, unlink } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { ObjectRecord } from "@svc/contracts";
+import { mapLimited } from "../concurrency.ts";
 import {
   type CommitAttributes,
   type Content,
@@ -17,7 +18,6 @@ import {
   StoreError,
   type WriteLimits,
 } from "../store.ts";
-import { mapLimited } from "./concurrency.ts";
 import { fsCall, hasCode } from "./errors.ts";
 import { ensureDirectory, Layout, syncDirectory } from "./layout.ts";
 import { ContentStream, openObjectFile } from "./read.ts";

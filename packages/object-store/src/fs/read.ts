@@ -40,7 +40,8 @@ export async function openObjectFile(path: string, address: ObjectAddress, flags
   });
 }
 
-async function readExactly(file: FileHandle, position: number, length: number): Promise<Buffer> {
+/** Throws `damaged` when the file ends before. */
+export async function readExactly(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(length);
   for (let done = 0; done < length; ) {
     const { bytesRead } = await file.read(buffer, done, length - done, position + done);

@@ -93,6 +93,35 @@ export function objectStoreConformance(name: string, create: () => Promise<Store
       }
     });
 
+    test("an object of many megabytes comes back whole and in pieces", async () => {
+      const at = address();
+      const bytes = randomBytes(20_000_001);
+      const record = await store.put(at, chunks(bytes, 65_536), OWN, { maxBytes: 20_000_001 });
+      expect(record).toMatchObject({ size: bytes.length, etag: sha256(bytes) });
+      expect((await read(at)).equals(bytes)).toBe(true);
+      for (const [first, last] of [
+        [8_000_000, 9_000_000],
+        [16_777_215, 16_777_216],
+        [20_000_000, 20_000_000],
+      ] as const) {
+        expect((await read(at, first, last)).equals(bytes.subarray(first, last + 1))).toBe(true);
+      }
+      expect(await tested.countStored()).toBe(1);
+    });
+
+    test("a reader that leaves early disturbs nobody", async () => {
+      const at = address();
+      const bytes = randomBytes(900_000);
+      await store.put(at, chunks(bytes), OWN, LIMIT);
+      const leaving = (await store.open(at)).read();
+      for await (const _chunk of leaving) break;
+      const never = (await store.open(at)).read();
+      never.destroy();
+      expect(await read(at)).toEqual(bytes);
+      await store.delete(at);
+      expect(await tested.countStored()).toBe(0);
+    });
+
     test("names and types of any script survive", async () => {
       const at = address();
       const attributes = {
@@ -276,6 +305,20 @@ export function objectStoreConformance(name: string, create: () => Promise<Store
           await store.discard(session);
         }
         expect(await tested.countStored()).toBe(30);
+      });
+
+      test("a session whose objects are all deleted leaves nothing", async () => {
+        const session = newId();
+        const files = [address(session), address(session), address(session)];
+        for (const at of files) await store.stage(at, chunks(Buffer.from("x")), PENDING, LIMIT);
+        const names = files.map(({ file }) => file);
+        await store.commit(session, names, { namespace: "t:user:u", readOnly: false });
+        for (const [index, at] of files.entries()) {
+          expect((await read(at)).toString()).toBe("x");
+          await store.delete(at);
+          expect(await tested.countStored()).toBe(2 - index);
+        }
+        expect(await failure(store.list(session, 10))).toBe("not_found");
       });
 
       test("a session is committed once", async () => {

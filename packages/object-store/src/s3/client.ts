@@ -1,0 +1,65 @@
+/**
+ * The S3 client: credentials, addresses, time limits, retries. Each request is tried up to four times with growing pauses and
+ * is given up after a fixed time. Certificates are always verified; NODE_EXTRA_CA_CERTS names further authorities.
+ */
+import { S3Client, type S3ClientConfig } from "@aws-sdk/client-s3";
+
+export interface S3Connection {
+  /** Address of the service; without it the one of AWS in the region. */
+  endpoint?: string | undefined;
+  region: string;
+  bucket: string;
+  /** Bucket in the path instead of the host name. */
+  forcePathStyle: boolean;
+  /** Without them the SDK's chain: environment, web identity, shared files, instance role. */
+  credentials?:
+    | { accessKeyId: string; secretAccessKey: string; sessionToken?: string | undefined }
+    | undefined;
+}
+
+/** For one try, and for all tries together. */
+export interface TimeLimits {
+  tryMs: number;
+  totalMs: number;
+}
+
+/** Requests without content, and records. */
+export const SHORT: TimeLimits = { tryMs: 5000, totalMs: 12_000 };
+/** Requests that carry content. */
+export const LONG: TimeLimits = { tryMs: 60_000, totalMs: 150_000 };
+
+const ATTEMPTS = 4;
+const CONNECT_MS = 3000;
+/** A reader that pauses holds a connection, so there must be more of them than readers. */
+const MAX_CONNECTIONS = 2048;
+
+export function createClient(connection: S3Connection): S3Client {
+  const { endpoint, region, forcePathStyle, credentials } = connection;
+  const agent = { keepAlive: true, maxSockets: MAX_CONNECTIONS };
+  const config: S3ClientConfig = {
+    region,
+    forcePathStyle,
+    maxAttempts: ATTEMPTS,
+    retryMode: "standard",
+    requestHandler: {
+      connectionTimeout: CONNECT_MS,
+      throwOnRequestTimeout: true,
+      httpAgent: agent,
+      httpsAgent: agent,
+    },
+    ...(endpoint === undefined ? {} : { endpoint }),
+  };
+  if (credentials !== undefined) {
+    const { accessKeyId, secretAccessKey, sessionToken } = credentials;
+    config.credentials = {
+      accessKeyId,
+      secretAccessKey,
+      ...(sessionToken === undefined ? {} : { sessionToken }),
+    };
+  }
+  return new S3Client(config);
+}
+
+export function within({ tryMs, totalMs }: TimeLimits): { abortSignal: AbortSignal; requestTimeout: number } {
+  return { abortSignal: AbortSignal.timeout(totalMs), requestTimeout: tryMs };
+}

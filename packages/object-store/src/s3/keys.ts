@@ -1,0 +1,56 @@
+/**
+ * Where things lie in the bucket, which belongs to the store alone:
+ *   records/<session>/<file>          the record of an object, as JSON; it alone makes the object visible
+ *   content/<session>/<file>/<nonce>  the bytes of one write; a key is never written twice
+ *   pending/<session>/<file>          the record of a pending object
+ *   batches/<session>                 makes the objects visible that were committed together
+ *   uses/<session>/<file>             empty; its time is the object's last use
+ *   probes/<nonce>                    lives for one check of the store
+ * Keys are exact. Listings are taken below whole ids with their closing slash only, so that none covers another session.
+ */
+import { randomBytes } from "node:crypto";
+import { isId } from "@svc/contracts";
+import { checkAddress, type ObjectAddress } from "../store.ts";
+
+export const RECORDS = "records/";
+export const CONTENT = "content/";
+export const PENDING = "pending/";
+export const BATCHES = "batches/";
+export const USES = "uses/";
+export const PROBES = "probes/";
+
+type AddressedKind = typeof RECORDS | typeof PENDING | typeof USES;
+
+export function keyOf(kind: AddressedKind, { session, file }: ObjectAddress): string {
+  checkAddress(session, file);
+  return `${kind}${session}/${file}`;
+}
+
+export function contentKey({ session, file }: ObjectAddress, nonce: string): string {
+  checkAddress(session, file);
+  return `${CONTENT}${session}/${file}/${nonce}`;
+}
+
+export function batchKey(session: string): string {
+  checkAddress(session);
+  return `${BATCHES}${session}`;
+}
+
+export function sessionPrefix(kind: AddressedKind | typeof CONTENT, session: string): string {
+  checkAddress(session);
+  return `${kind}${session}/`;
+}
+
+export function probeKey(): string {
+  return `${PROBES}${freshNonce()}`;
+}
+
+export function freshNonce(): string {
+  return randomBytes(16).toString("hex");
+}
+
+/** `<session>/<file>` of a listed key, whatever kind it has; undefined for keys that are none of ours. */
+export function addressIn(key: string): ObjectAddress | undefined {
+  const [, session = "", file = ""] = key.split("/");
+  return isId(session) && isId(file) ? { session, file } : undefined;
+}

@@ -1,0 +1,122 @@
+/**
+ * Streams the content of an object, or a range of it. A read that the network breaks off is taken up again where it ended; a
+ * server that stays silent is given up. A full read is hashed on the way, and its last bytes are held back until the hash is
+ * known to be right: a damaged object never looks complete. While its reader pauses, nothing is read ahead.
+ */
+import { createHash, type Hash } from "node:crypto";
+import { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import type { ObjectRecord } from "@svc/contracts";
+import { type ByteRange, StoreError } from "../store.ts";
+import type { Bucket } from "./bucket.ts";
+import { s3Call } from "./errors.ts";
+
+const CHUNK_BYTES = 256 * 1024;
+const ATTEMPTS = 4;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_SILENCE_MS = 20_000;
+
+export class ContentStream extends Readable {
+  readonly #bucket: Bucket;
+  readonly #key: string;
+  readonly #etag: string;
+  readonly #hash: Hash | undefined;
+  readonly #end: number;
+  readonly #abort = new AbortController();
+  readonly #release: () => void;
+  #source: { body: Readable; chunks: AsyncIterator<Buffer> } | undefined;
+  #position: number;
+
+  /** `release` is called once, when nothing is read any more. */
+  constructor(
+    bucket: Bucket,
+    key: string,
+    record: ObjectRecord,
+    range: ByteRange | undefined,
+    release: () => void,
+  ) {
+    super({ highWaterMark: CHUNK_BYTES });
+    this.#bucket = bucket;
+    this.#key = key;
+    this.#etag = record.etag;
+    this.#release = release;
+    this.#position = range?.first ?? 0;
+    this.#end = range === undefined ? record.size : range.last + 1;
+    const whole = this.#position === 0 && this.#end === record.size;
+    this.#hash = whole ? createHash("sha256") : undefined;
+  }
+
+  override _read(): void {
+    this.#next().catch((error: unknown) => this.destroy(error as Error));
+  }
+
+  async #next(): Promise<void> {
+    if (this.#position < this.#end) {
+      const chunk = await this.#persistently();
+      this.#position += chunk.length;
+      this.#hash?.update(chunk);
+      if (this.#position < this.#end) {
+        this.push(chunk);
+        return;
+      }
+      this.#verify();
+      this.push(chunk);
+    } else {
+      this.#verify();
+    }
+    this.push(null);
+  }
+
+  #verify(): void {
+    if (this.#hash !== undefined && this.#hash.digest("hex") !== this.#etag) {
+      throw new StoreError("damaged", "the content does not have the recorded hash");
+    }
+  }
+
+  async #persistently(): Promise<Buffer> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await s3Call("reading an object", () => this.#chunk());
+      } catch (error) {
+        this.#dropSource();
+        const again = (error as StoreError).failure === "unavailable" && attempt < ATTEMPTS;
+        if (!again || this.destroyed) throw error;
+        await delay(FIRST_PAUSE_MS * 2 ** (attempt - 1));
+      }
+    }
+  }
+
+  async #chunk(): Promise<Buffer> {
+    const silence = setTimeout(() => this.#source?.body.destroy(new Error("silence")), LONGEST_SILENCE_MS);
+    try {
+      this.#source ??= await this.#open();
+      const { done, value } = await this.#source.chunks.next();
+      if (done) throw new Error("the content broke off");
+      if (value.length > this.#end - this.#position) throw new StoreError("damaged", "too many bytes");
+      return value;
+    } finally {
+      clearTimeout(silence);
+    }
+  }
+
+  async #open() {
+    const range = { first: this.#position, last: this.#end - 1 };
+    const body = await this.#bucket.stream(this.#key, range, this.#abort.signal);
+    // Whoever waits for a chunk learns of the error from there.
+    body.on("error", () => undefined);
+    if (this.destroyed) body.destroy();
+    return { body, chunks: body[Symbol.asyncIterator]() as AsyncIterator<Buffer> };
+  }
+
+  #dropSource(): void {
+    this.#source?.body.destroy();
+    this.#source = undefined;
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#abort.abort();
+    this.#dropSource();
+    this.#release();
+    callback(error);
+  }
+}

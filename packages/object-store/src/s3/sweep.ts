@@ -1,0 +1,131 @@
+/**
+ * Walks the bucket by its listings alone, side by side, a page of each in memory: what was not used for long, and what
+ * broken-off writes left. Listings come in the order of keys. Before bytes are removed the records are asked once more, because
+ * a listing may be older than a commit.
+ */
+import type { ObjectAddress } from "../store.ts";
+import type { Bucket, Listed } from "./bucket.ts";
+import { addressIn, BATCHES, CONTENT, keyOf, PENDING, PROBES, RECORDS, sessionPrefix, USES } from "./keys.ts";
+
+/** The content that the entry of an address names, or undefined when there is no entry. */
+type ContentOf = (
+  kind: typeof RECORDS | typeof PENDING,
+  address: ObjectAddress,
+) => Promise<string | undefined>;
+
+/** Walks a listing alongside another one: what is asked for must grow. */
+class Alongside {
+  readonly #listing: AsyncGenerator<Listed>;
+  readonly #prefix: string;
+  #current: Listed | undefined;
+  #started = false;
+
+  constructor(bucket: Bucket, prefix: string) {
+    this.#listing = bucket.list(prefix);
+    this.#prefix = prefix;
+  }
+
+  async find({ session, file }: ObjectAddress): Promise<Listed | undefined> {
+    const key = `${this.#prefix}${session}/${file}`;
+    const first = await this.#firstFrom(key);
+    return first?.key === key ? first : undefined;
+  }
+
+  async hasSession(session: string): Promise<boolean> {
+    const prefix = `${this.#prefix}${session}/`;
+    return (await this.#firstFrom(prefix))?.key.startsWith(prefix) ?? false;
+  }
+
+  async #firstFrom(key: string): Promise<Listed | undefined> {
+    while (!this.#started || (this.#current !== undefined && this.#current.key < key)) {
+      this.#started = true;
+      const next = await this.#listing.next();
+      this.#current = next.done ? undefined : next.value;
+    }
+    return this.#current;
+  }
+}
+
+export async function* unusedObjects(bucket: Bucket, time: Date): AsyncGenerator<ObjectAddress> {
+  const uses = new Alongside(bucket, USES);
+  for await (const { key, modified } of bucket.list(RECORDS)) {
+    const address = addressIn(key);
+    if (address === undefined) continue;
+    const use = await uses.find(address);
+    if (modified < time && (use === undefined || use.modified < time)) yield address;
+  }
+}
+
+/** Answers how many writes were cleared away. */
+export async function removeLeftovers(
+  bucket: Bucket,
+  olderThan: Date,
+  contentOf: ContentOf,
+): Promise<number> {
+  let removed = 0;
+  for await (const { key, uploadId, begun } of bucket.openUploads(CONTENT)) {
+    if (begun >= olderThan) continue;
+    await bucket.abortUpload(key, uploadId);
+    removed++;
+  }
+  for await (const { key, modified } of bucket.list(PENDING)) {
+    if (modified < olderThan) await bucket.delete(key);
+  }
+  removed += await removeNamelessContent(bucket, olderThan, contentOf);
+  await removeLoneMarks(bucket, olderThan);
+  return removed;
+}
+
+async function removeNamelessContent(bucket: Bucket, olderThan: Date, contentOf: ContentOf): Promise<number> {
+  const records = new Alongside(bucket, RECORDS);
+  let removed = 0;
+  let previous = "";
+  for await (const { key, modified } of bucket.list(CONTENT)) {
+    const address = addressIn(key);
+    if (address === undefined) continue;
+    const place = key.slice(0, key.lastIndexOf("/"));
+    const isOnly = place !== previous;
+    previous = place;
+    const isNamed = (await records.find(address)) !== undefined;
+    if (modified >= olderThan || (isNamed && isOnly)) continue;
+    removed += await removeUnnamed(bucket, address, olderThan, contentOf);
+  }
+  return removed;
+}
+
+/** A commit makes the record before it removes the pending one, so asking in the other order misses neither. */
+async function removeUnnamed(
+  bucket: Bucket,
+  address: ObjectAddress,
+  olderThan: Date,
+  contentOf: ContentOf,
+): Promise<number> {
+  const named = [await contentOf(PENDING, address), await contentOf(RECORDS, address)];
+  let removed = 0;
+  for await (const { key, modified } of bucket.list(
+    `${sessionPrefix(CONTENT, address.session)}${address.file}/`,
+  )) {
+    if (modified >= olderThan || named.includes(key.slice(key.lastIndexOf("/") + 1))) continue;
+    await bucket.delete(key);
+    removed++;
+  }
+  return removed;
+}
+
+/** Marks of uses and of batches whose objects are gone, and probes that nobody removed. */
+async function removeLoneMarks(bucket: Bucket, olderThan: Date): Promise<void> {
+  const records = new Alongside(bucket, RECORDS);
+  for await (const { key, modified } of bucket.list(USES)) {
+    const address = addressIn(key);
+    if (address === undefined || modified >= olderThan) continue;
+    if ((await records.find(address)) === undefined) await bucket.delete(keyOf(USES, address));
+  }
+  const sessions = new Alongside(bucket, RECORDS);
+  for await (const { key, modified } of bucket.list(BATCHES)) {
+    if (modified >= olderThan) continue;
+    if (!(await sessions.hasSession(key.slice(BATCHES.length)))) await bucket.delete(key);
+  }
+  for await (const { key, modified } of bucket.list(PROBES)) {
+    if (modified < olderThan) await bucket.delete(key);
+  }
+}
