@@ -7,12 +7,21 @@ import { INSTALL_STEPS, install } from "../install/install.ts";
 import { resolveInstance } from "../instance.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { Progress, paint } from "../terminal.ts";
-import { CHECK_NAMES, type Outcome, runCheck, runVitest, VITEST_PROJECTS } from "../testing/suites.ts";
+import {
+  CHECK_NAMES,
+  type Outcome,
+  runCheck,
+  runVitest,
+  USUAL_PROJECTS,
+  VITEST_PROJECTS,
+} from "../testing/suites.ts";
 
 const OPTIONS = {
   unit: { doc: "Only the unit tests." },
   live: { doc: "Only the tests with a real jail, Redis and files." },
   e2e: { doc: "Only the tests that start the whole system." },
+  s3: { doc: "Only the tests against a real S3 server, Ceph's, which is installed from Debian." },
+  all: { doc: "Everything, the S3 tests too: what CI runs." },
   "packages-dir": {
     value: "DIR",
     doc: "Root image and runtimes (SANDBOX_PACKAGES_DIRECTORY; default: .pkgs).",
@@ -20,10 +29,10 @@ const OPTIONS = {
 } as const;
 
 export const test = defineCommand({
-  usage: "test [--unit] [--live] [--e2e] [FILTER…] [-- VITEST-ARG…]",
+  usage: "test [--unit] [--live] [--e2e] [--s3] [--all] [FILTER…] [-- VITEST-ARG…]",
   summary: "Runs the checks (types, lint, jail, shell) and all tests; the last line counts them.",
   details: `
-Without a choice everything runs. FILTER picks test files by a part of their path.
+Without a choice everything but the S3 tests runs. FILTER picks test files by a part of their path.
 Exit codes: 0 when all passed, else 1.`,
   options: OPTIONS,
   run: async ({ values, positionals, rest }) => {
@@ -34,15 +43,16 @@ Exit codes: 0 when all passed, else 1.`,
         ? process.env
         : { ...process.env, SANDBOX_PACKAGES_DIRECTORY: values["packages-dir"] };
     const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env);
-    await install("test", instance, new Progress(INSTALL_STEPS));
-    const chosen = VITEST_PROJECTS.filter((project) => values[project]);
+    const withS3 = values.s3 || values.all;
+    await install(withS3 ? "test-s3" : "test", instance, new Progress(INSTALL_STEPS));
+    const chosen = values.all ? VITEST_PROJECTS : VITEST_PROJECTS.filter((project) => values[project]);
     const vitestArguments = [...positionals, ...rest];
-    const everything = chosen.length === 0 && vitestArguments.length === 0;
+    const everything = (values.all || chosen.length === 0) && vitestArguments.length === 0;
     const outcomes: Outcome[] = [];
     if (everything) for (const name of CHECK_NAMES) outcomes.push(await runCheck(name));
     const reports = mkdtempSync(join(tmpdir(), "svc-test-"));
     try {
-      for (const project of chosen.length > 0 ? chosen : VITEST_PROJECTS) {
+      for (const project of chosen.length > 0 ? chosen : USUAL_PROJECTS) {
         outcomes.push(await runVitest(project, vitestArguments, join(reports, `${project}.json`)));
       }
     } finally {

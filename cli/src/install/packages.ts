@@ -32,11 +32,25 @@ const TEST: readonly DebianPackage[] = [
   { name: "shellcheck", why: "checks the shell scripts", provides: ["shellcheck"] },
 ];
 
-export type Purpose = "run" | "test";
+/** A real S3 server, and certificates for it. */
+const TEST_S3: readonly DebianPackage[] = [
+  { name: "radosgw", why: "the S3 server of the tests", provides: ["radosgw"] },
+  { name: "ceph-mon", why: "the S3 server of the tests", provides: ["ceph-mon"] },
+  { name: "ceph-osd", why: "the S3 server of the tests", provides: ["ceph-osd"] },
+  { name: "ceph-common", why: "the S3 server of the tests", provides: ["ceph"] },
+  { name: "openssl", why: "makes certificates for tests", provides: ["openssl"] },
+];
+
+export type Purpose = "run" | "test" | "test-s3";
+
+const WANTED: Readonly<Record<Purpose, readonly DebianPackage[]>> = {
+  run: RUN,
+  test: [...RUN, ...TEST],
+  "test-s3": [...RUN, ...TEST, ...TEST_S3],
+};
 
 export function missingPackages(purpose: Purpose): DebianPackage[] {
-  const wanted = purpose === "run" ? RUN : [...RUN, ...TEST];
-  return wanted.filter(
+  return WANTED[purpose].filter(
     ({ provides }) => !provides.some((item) => (item.startsWith("/") ? existsSync(item) : findProgram(item))),
   );
 }

@@ -29,6 +29,7 @@ export async function startFileServer(context: Context): Promise<Running> {
   const cache = new RecordCache(redis, config.SESSION_CACHE_TTL, log);
   const app = buildApp(context, store, redis, cache);
   await app.listen({ port: config.FILE_SERVER_PORT, host: config.FILE_SERVER_HOST });
+  store.check().catch((error: Error) => log.warn({ err: error }, "object storage cannot be used"));
   const retention = startRetention(config, log, store, cache);
   return {
     stop: async () => {

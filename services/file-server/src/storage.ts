@@ -12,13 +12,24 @@ export function useGranularityMs(config: Config): number {
 }
 
 export async function createStore(config: Config): Promise<ObjectStore> {
-  if (config.STORAGE_DRIVER !== "fs") {
-    throw new Error(
-      "STORAGE_DRIVER=s3 is not offered by this version; use STORAGE_DRIVER=fs and STORAGE_DIR",
-    );
+  if (config.STORAGE_DRIVER === "fs") {
+    return FsObjectStore.create({ root: config.STORAGE_DIR, useGranularityMs: useGranularityMs(config) });
   }
-  return FsObjectStore.create({
-    root: config.STORAGE_DIR,
+  // The S3 client is large: it is loaded where it is used.
+  const { S3ObjectStore } = await import("@svc/object-store/s3");
+  return new S3ObjectStore({
+    endpoint: config.S3_ENDPOINT || undefined,
+    region: config.S3_REGION,
+    bucket: config.S3_BUCKET,
+    forcePathStyle: config.S3_FORCE_PATH_STYLE,
+    credentials:
+      config.S3_ACCESS_KEY === ""
+        ? undefined
+        : {
+            accessKeyId: config.S3_ACCESS_KEY,
+            secretAccessKey: config.S3_SECRET_KEY,
+            sessionToken: config.S3_SESSION_TOKEN || undefined,
+          },
     useGranularityMs: useGranularityMs(config),
   });
 }

@@ -138,6 +138,7 @@ function relations(component: Component, config: Config): string[] {
       `EGRESS_GRANT_TTL_SECONDS must cover the widest worker deadline and 60 s: at least ${Math.ceil(widest)}`,
     );
   }
+  if (component === "file-server") problems.push(...s3Problems(config));
   if (
     component === "api" &&
     config.SVC_AUTH_PROVIDER === "none" &&
@@ -148,6 +149,18 @@ function relations(component: Component, config: Config): string[] {
     problems.push(
       "SVC_AUTH_PROVIDER=none needs a loopback SERVICE_HOST, or SVC_ALLOW_AUTH_PROVIDER_NONE=true on a closed network",
     );
+  }
+  return problems;
+}
+
+/** Half a pair of keys would silently be another identity: the one of the credentials chain. */
+function s3Problems({ S3_ACCESS_KEY, S3_SECRET_KEY, S3_SESSION_TOKEN }: Config): string[] {
+  const problems: string[] = [];
+  if ((S3_ACCESS_KEY === "") !== (S3_SECRET_KEY === "")) {
+    problems.push("S3_ACCESS_KEY and S3_SECRET_KEY belong together");
+  }
+  if (S3_SESSION_TOKEN !== "" && S3_ACCESS_KEY === "") {
+    problems.push("S3_SESSION_TOKEN needs S3_ACCESS_KEY and S3_SECRET_KEY");
   }
   return problems;
 }
