@@ -3,7 +3,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { buffer } from "node:stream/consumers";
 import { newId } from "@svc/contracts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type ObjectAddress, type ObjectStore, StoreError, type StoreFailure } from "../../src/index.ts";
+import type { ObjectAddress, ObjectStore } from "../../src/index.ts";
+import { chunks, collect, failure } from "./content.ts";
 
 export interface StoreUnderTest {
   store: ObjectStore;
@@ -19,10 +20,6 @@ const LIMIT = { maxBytes: 1_000_000 };
 const address = (session = newId()): ObjectAddress => ({ session, file: newId() });
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
-async function* chunks(bytes: Uint8Array, size = 7000): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
-}
-
 async function* thenFail(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield* chunks(bytes);
   throw new Error("the writer left");
@@ -33,21 +30,6 @@ async function* breakingOff(turns: number): AsyncGenerator<Uint8Array> {
   yield Buffer.from("some bytes");
   for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
   throw new Error("broke off");
-}
-
-async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const collected: T[] = [];
-  for await (const item of items) collected.push(item);
-  return collected;
-}
-
-async function failure(operation: Promise<unknown>): Promise<StoreFailure | "none" | "other"> {
-  try {
-    await operation;
-    return "none";
-  } catch (error) {
-    return error instanceof StoreError ? error.failure : "other";
-  }
 }
 
 export function objectStoreConformance(name: string, create: () => Promise<StoreUnderTest>): void {

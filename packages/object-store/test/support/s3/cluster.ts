@@ -148,5 +148,6 @@ mon_cluster_log_file =
 log_to_stderr = true
 err_to_stderr = true
 debug_rocksdb = 0
+rgw_cache_enabled = false
 `;
 }

@@ -1,0 +1,125 @@
+/** What lies in the bucket: damage is seen, and what belongs to no object is swept. */
+import { randomBytes } from "node:crypto";
+import { buffer } from "node:stream/consumers";
+import { CreateMultipartUploadCommand } from "@aws-sdk/client-s3";
+import { newId } from "@svc/contracts";
+import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
+import type { ObjectAddress } from "../../src/index.ts";
+import { S3ObjectStore } from "../../src/s3/driver.ts";
+import { chunks, collect, failure } from "../support/content.ts";
+import { createBucket, type TestBucket } from "../support/s3/bucket.ts";
+
+const OWN = { namespace: "t:user:u", filename: "a.txt", contentType: "text/plain", readOnly: false };
+const LIMIT = { maxBytes: 100_000_000 };
+const FUTURE = new Date(Date.now() + 3_600_000);
+const NONCE = "0".repeat(32);
+
+let tested: TestBucket;
+let store: S3ObjectStore;
+beforeEach(async () => {
+  tested = await createBucket(inject("s3Endpoint"));
+  store = new S3ObjectStore(tested.options);
+});
+afterEach(() => tested.destroy());
+
+const address = (session = newId()): ObjectAddress => ({ session, file: newId() });
+const bytes = randomBytes(900_000);
+
+async function stored(): Promise<{ at: ObjectAddress; content: string; record: string }> {
+  const at = address();
+  await store.put(at, chunks(bytes), OWN, LIMIT);
+  const place = `${at.session}/${at.file}`;
+  const content = (await tested.keys()).find((key) => key.startsWith(`content/${place}/`)) ?? "";
+  return { at, content, record: `records/${place}` };
+}
+
+describe("an object that was damaged in the bucket", () => {
+  test("by other bytes of the same size ends its read before the last byte", async () => {
+    const { at, content } = await stored();
+    await tested.bucket.put(content, randomBytes(bytes.length));
+    const received: Buffer[] = [];
+    const read = async () => {
+      for await (const chunk of (await store.open(at)).read()) received.push(chunk as Buffer);
+    };
+    expect(await failure(read())).toBe("damaged");
+    expect(Buffer.concat(received).length).toBeLessThan(bytes.length);
+  });
+
+  test("by missing, fewer or more bytes is damaged, and lists leave it out", async () => {
+    const { at, content } = await stored();
+    const other = address(at.session);
+    await store.put(other, chunks(Buffer.from("x")), OWN, LIMIT);
+    for (const length of [bytes.length - 1, bytes.length + 1, 0]) {
+      await tested.bucket.put(content, Buffer.alloc(length));
+      expect(await failure(store.open(at))).toBe("damaged");
+    }
+    await tested.bucket.delete(content);
+    expect(await failure(store.open(at))).toBe("damaged");
+    expect((await store.list(at.session, 10)).map(({ id }) => id)).toEqual([other.file]);
+  });
+
+  test("by a record that is none, or another object's, is damaged and can be deleted", async () => {
+    const { at, record } = await stored();
+    const { record: foreign } = await stored();
+    const { text } = await tested.bucket.text(foreign);
+    for (const damage of ["", "{", "null", "{}", text]) {
+      await tested.bucket.put(record, Buffer.from(damage));
+      expect(await failure(store.open(at))).toBe("damaged");
+    }
+    await store.delete(at);
+    expect(await failure(store.open(at))).toBe("not_found");
+  });
+});
+
+describe("the sweep", () => {
+  test("takes bytes, marks and uploads that belong to no object, and nothing else", async () => {
+    const { at, content, record } = await stored();
+    const lost = address();
+    const twin = content.replace(/[^/]+$/, NONCE);
+    const strays = [
+      twin,
+      `content/${lost.session}/${lost.file}/${NONCE}`,
+      `uses/${lost.session}/${lost.file}`,
+      `batches/${lost.session}`,
+      "probes/left",
+    ];
+    for (const key of strays) await tested.bucket.put(key, Buffer.from("x"));
+    await tested.bucket.client.send(
+      new CreateMultipartUploadCommand({ Bucket: tested.options.bucket, Key: `content/${lost.session}/x` }),
+    );
+    expect(await store.removeLeftovers(new Date(0))).toBe(0);
+    expect(await tested.keys()).toHaveLength(8);
+    expect(await store.removeLeftovers(FUTURE)).toBe(3);
+    expect(await tested.keys()).toEqual([content, record]);
+    expect(await buffer((await store.open(at)).read())).toEqual(bytes);
+  });
+
+  test("finds its way through more objects than one listing shows", async () => {
+    const sessions = Array.from({ length: 3 }, () => newId());
+    const count = 1100;
+    const text = JSON.stringify({});
+    for (let from = 0; from < count; from += 50) {
+      await Promise.all(
+        Array.from({ length: 50 }, async (_unused, index) => {
+          const place = `${sessions[index % 3]}/${newId()}`;
+          await tested.bucket.put(`records/${place}`, Buffer.from(text));
+          if (index % 2 === 0) await tested.bucket.put(`content/${place}/${NONCE}`, Buffer.from("x"));
+          if (index % 5 === 0) await tested.bucket.put(`uses/${place}`, Buffer.from("x"));
+        }),
+      );
+    }
+    expect(await store.removeLeftovers(FUTURE)).toBe(0);
+    expect(await tested.keys()).toHaveLength(count * 1.7);
+    expect(await collect(store.unusedSince(FUTURE))).toHaveLength(count);
+  });
+
+  test("does not take an object whose use is younger than its bytes", async () => {
+    const { at } = await stored();
+    const time = new Date();
+    const object = await store.open(at);
+    await object.noteUse();
+    await object.close();
+    expect((await tested.keys()).filter((key) => key.startsWith("uses/"))).toHaveLength(1);
+    expect(await collect(store.unusedSince(time))).toEqual([]);
+  });
+});
