@@ -127,6 +127,16 @@ describe("relations between values", () => {
     expect(loadConfig("worker", { ...COMPLETE, ...env }).SVC_MAX_CONCURRENT_EXECUTIONS).toBe(most);
   });
 
+  it.each([
+    [{ S3_ACCESS_KEY: "a" }, ["S3_ACCESS_KEY and S3_SECRET_KEY belong together"]],
+    [{ S3_SECRET_KEY: "s" }, ["S3_ACCESS_KEY and S3_SECRET_KEY belong together"]],
+    [{ S3_SESSION_TOKEN: "t" }, ["S3_SESSION_TOKEN needs S3_ACCESS_KEY and S3_SECRET_KEY"]],
+    [{ S3_ACCESS_KEY: "a", S3_SECRET_KEY: "s", S3_SESSION_TOKEN: "t" }, []],
+    [{}, []],
+  ])("the file server takes keys of S3 whole or not at all: %j", (env, problems) => {
+    expect(problemsOf("file-server", { ...COMPLETE, ...env })).toEqual(problems);
+  });
+
   it("the gateway's addresses follow the plain ones unless they are set", () => {
     const env = { ...COMPLETE, FILE_SERVER_URL: "http://files:1", TOOL_CALL_SERVER_URL: "http://tools:2" };
     const config = loadConfig("egress-gateway", { ...env, EGRESS_GATEWAY_FILE_SERVER_URL: "http://near:3" });

@@ -50,7 +50,7 @@ export async function startCluster(): Promise<Cluster> {
     children.push(startDaemon(directory, "mon", ["ceph-mon", "-i", "a", "-c", "ceph.conf", "-f"]));
     await tool("ceph", "osd", "new", osd, "0");
     await tool("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", osd);
-    children.push(await startStorage(directory));
+    await startStorage(directory, children);
     const user = [
       "--uid=tests",
       "--display-name=tests",
@@ -65,27 +65,24 @@ export async function startCluster(): Promise<Cluster> {
   }
 }
 
-/** The storage daemon can end at its first start with "wrong fsid". */
-async function startStorage(directory: string): Promise<ChildProcess> {
-  for (let attempt = 1; ; attempt++) {
+/** The storage daemon can end at its first start with "wrong fsid". `children` holds every daemon that was started. */
+async function startStorage(directory: string, children: ChildProcess[]): Promise<void> {
+  for (let attempt = 1; attempt <= START_ATTEMPTS; attempt++) {
     const child = startDaemon(directory, "osd", ["ceph-osd", "-i", "0", "-c", "ceph.conf", "-f"]);
-    const exited = once(child, "exit");
-    const isUp = async () => {
-      while (child.exitCode === null && child.signalCode === null) {
-        const { stdout } = await run("ceph", ["-c", "ceph.conf", "osd", "stat"], {
-          cwd: directory,
-          timeout: TOOL_MS,
-        });
-        if (stdout.includes("1 up")) return true;
-        await delay(200);
-      }
-      return false;
-    };
-    if (await Promise.race([isUp(), exited.then(() => false)])) return child;
-    if (attempt === START_ATTEMPTS) {
-      throw new Error(`ceph-osd did not start: ${await readFile(join(directory, "osd.log"), "utf8")}`);
+    children.push(child);
+    while (child.exitCode === null && child.signalCode === null) {
+      if (await isUp(directory)) return;
+      await delay(200);
     }
   }
+  throw new Error(`ceph-osd did not start: ${await readFile(join(directory, "osd.log"), "utf8")}`);
+}
+
+/** A monitor that is busy may refuse to say. */
+async function isUp(directory: string): Promise<boolean> {
+  const command = ["-c", "ceph.conf", "osd", "stat"];
+  const asked = await run("ceph", command, { cwd: directory, timeout: TOOL_MS }).catch(() => undefined);
+  return asked?.stdout.includes("1 up") ?? false;
 }
 
 /** Starts a program that dies with this process and writes to `<name>.log`. */
