@@ -75,19 +75,26 @@ export class Bucket {
     });
   }
 
-  /** The bytes of an object as they come from the network. Destroying the stream ends the request. */
-  async stream(key: string, range: ByteRange | undefined, signal: AbortSignal): Promise<Readable> {
+  /**
+   * The bytes of an object as they come from the network. Their beginning is waited for in bounded time. Destroying the stream,
+   * or the signal, ends the request.
+   */
+  async stream(key: string, range: ByteRange, signal: AbortSignal): Promise<Readable> {
+    const beginning = new AbortController();
+    const timer = setTimeout(() => beginning.abort(), SHORT.totalMs);
     return s3Call("reading an object", async () => {
       const input = {
         Bucket: this.name,
         Key: key,
-        ...(range === undefined ? {} : { Range: `bytes=${range.first}-${range.last}` }),
+        Range: `bytes=${range.first}-${range.last}`,
       };
-      const limits = { abortSignal: signal, requestTimeout: SHORT.tryMs };
-      const { Body } = await this.client.send(new GetObjectCommand(input), limits);
+      const { Body } = await this.client.send(new GetObjectCommand(input), {
+        abortSignal: AbortSignal.any([signal, beginning.signal]),
+        requestTimeout: SHORT.tryMs,
+      });
       if (Body === undefined) throw new Error("the answer has no body");
       return Body as Readable;
-    });
+    }).finally(() => clearTimeout(timer));
   }
 
   /** Size and time of an object, or undefined when there is none. */

@@ -298,9 +298,7 @@ export class S3ObjectStore implements ObjectStore {
       if (address !== undefined) files.push(address);
       if (files.length >= limit) break;
     }
-    const sizes = new Map<string, number>();
-    for await (const { key, size } of this.#bucket.list(sessionPrefix(CONTENT, session)))
-      sizes.set(key, size);
+    const sizes = await this.#contentSizes(session, files.at(-1));
     const entries = await mapLimited(files, PARALLEL_REQUESTS, (address) => this.#wholeEntry(address, sizes));
     const found = entries.filter((entry) => entry !== undefined);
     const batched = found.find(({ batch }) => batch);
@@ -308,6 +306,20 @@ export class S3ObjectStore implements ObjectStore {
       batched === undefined || (await this.#isVisible(batched)) ? found : found.filter(({ batch }) => !batch);
     if (shown.length === 0) throw new StoreError("not_found", "listing a session: it is empty");
     return shown.map(({ record }) => record);
+  }
+
+  /** Sizes of the content of a session by key, up to the content of a file. */
+  async #contentSizes(
+    session: string,
+    last: ObjectAddress | undefined,
+  ): Promise<ReadonlyMap<string, number>> {
+    const sizes = new Map<string, number>();
+    if (last === undefined) return sizes;
+    for await (const { key, size } of this.#bucket.list(sessionPrefix(CONTENT, session))) {
+      if ((addressIn(key)?.file ?? "") > last.file) break;
+      sizes.set(key, size);
+    }
+    return sizes;
   }
 
   async #wholeEntry(address: ObjectAddress, sizes: ReadonlyMap<string, number>): Promise<Entry | undefined> {

@@ -49,8 +49,9 @@ export function freshNonce(): string {
   return randomBytes(16).toString("hex");
 }
 
-/** `<session>/<file>` of a listed key, whatever kind it has; undefined for keys that are none of ours. */
+/** The address in a listed key, whatever kind it has; undefined for keys that are none of ours. */
 export function addressIn(key: string): ObjectAddress | undefined {
-  const [, session = "", file = ""] = key.split("/");
-  return isId(session) && isId(file) ? { session, file } : undefined;
+  const [, session = "", file = "", ...rest] = key.split("/");
+  const isOurs = isId(session) && isId(file) && rest.length === (key.startsWith(CONTENT) ? 1 : 0);
+  return isOurs ? { session, file } : undefined;
 }

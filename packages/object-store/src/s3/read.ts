@@ -12,9 +12,9 @@ import type { Bucket } from "./bucket.ts";
 import { s3Call } from "./errors.ts";
 
 const CHUNK_BYTES = 256 * 1024;
-const ATTEMPTS = 4;
+const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 100;
-const LONGEST_SILENCE_MS = 20_000;
+const LONGEST_SILENCE_MS = 10_000;
 
 export class ContentStream extends Readable {
   readonly #bucket: Bucket;

@@ -1,9 +1,10 @@
 /** What lies in the bucket: damage is seen, and what belongs to no object is swept. */
 import { randomBytes } from "node:crypto";
+import dns from "node:dns";
 import { buffer } from "node:stream/consumers";
 import { CreateMultipartUploadCommand } from "@aws-sdk/client-s3";
 import { newId } from "@svc/contracts";
-import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import type { ObjectAddress } from "../../src/index.ts";
 import { S3ObjectStore } from "../../src/s3/driver.ts";
 import { chunks, collect, failure } from "../support/content.ts";
@@ -24,6 +25,8 @@ afterEach(() => tested.destroy());
 
 const address = (session = newId()): ObjectAddress => ({ session, file: newId() });
 const bytes = randomBytes(900_000);
+const BIG = randomBytes(9_000_000);
+type Resolved = (error: null, addresses: readonly { address: string; family: number }[]) => void;
 
 async function stored(): Promise<{ at: ObjectAddress; content: string; record: string }> {
   const at = address();
@@ -68,6 +71,29 @@ describe("an object that was damaged in the bucket", () => {
     }
     await store.delete(at);
     expect(await failure(store.open(at))).toBe("not_found");
+  });
+});
+
+describe("a bucket that is named in the host", () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  test("serves the same objects as by its path", async () => {
+    const { at } = await stored();
+    const asked: string[] = [];
+    const loopback = [{ address: "127.0.0.1", family: 4 }];
+    vi.spyOn(dns, "lookup").mockImplementation(((host: string, _options: unknown, found: Resolved) => {
+      asked.push(host);
+      found(null, loopback);
+    }) as never);
+    const endpoint = `http://localhost:${new URL(tested.options.endpoint ?? "").port}`;
+    const byHost = new S3ObjectStore({ ...tested.options, endpoint, forcePathStyle: false });
+    expect(await buffer((await byHost.open(at)).read())).toEqual(bytes);
+    const other = address();
+    await byHost.put(other, chunks(BIG, 65_536), OWN, LIMIT);
+    expect((await buffer((await store.open(other)).read())).equals(BIG)).toBe(true);
+    expect(new Set(asked)).toEqual(new Set([`${tested.options.bucket}.localhost`]));
   });
 });
 

@@ -146,5 +146,6 @@ log_to_stderr = true
 err_to_stderr = true
 debug_rocksdb = 0
 rgw_cache_enabled = false
+rgw_dns_name = localhost
 `;
 }

@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { Readers } from "../../../src/s3/readers.ts";
+
+test("what waits for the readers of a key runs once, after the last of them", () => {
+  const readers = new Readers();
+  let runs = 0;
+  const [first, second] = [readers.hold("a"), readers.hold("a")];
+  const other = readers.hold("b");
+  expect(readers.afterLast("a", () => runs++)).toBe(true);
+  first();
+  first();
+  expect(runs).toBe(0);
+  other();
+  second();
+  expect(runs).toBe(1);
+  expect(readers.afterLast("a", () => runs++)).toBe(false);
+  readers.hold("a")();
+  expect(runs).toBe(1);
+});
