@@ -29,11 +29,11 @@ import {
 import { Bucket } from "./bucket.ts";
 import { Check } from "./check.ts";
 import type { S3Connection } from "./client.ts";
-import { decodeEntry, type Entry, encodeEntry } from "./entry.ts";
+import { addressOf, Entries, PARALLEL_REQUESTS } from "./entries.ts";
+import { decodeEntry, type Entry } from "./entry.ts";
 import {
   addressIn,
   batchKey,
-  CONTENT,
   contentKey,
   freshNonce,
   keyOf,
@@ -53,14 +53,12 @@ export interface S3ObjectStoreOptions extends S3Connection {
   useGranularityMs: number;
 }
 
-const PARALLEL_REQUESTS = 16;
 /** Stands for the namespace of pending objects; no real namespace is empty. */
 const NO_NAMESPACE = "";
 
-type AddressedEntry = typeof RECORDS | typeof PENDING;
-
 export class S3ObjectStore implements ObjectStore {
   readonly #bucket: Bucket;
+  readonly #entries: Entries;
   readonly #check: Check;
   readonly #sender: Sender;
   readonly #readers = new Readers();
@@ -68,6 +66,7 @@ export class S3ObjectStore implements ObjectStore {
 
   constructor(options: S3ObjectStoreOptions) {
     this.#bucket = new Bucket(options);
+    this.#entries = new Entries(this.#bucket);
     this.#check = new Check(this.#bucket);
     this.#sender = new Sender(this.#bucket);
     this.#useGranularityMs = options.useGranularityMs;
@@ -80,13 +79,13 @@ export class S3ObjectStore implements ObjectStore {
     limits: WriteLimits,
   ): Promise<ObjectRecord> {
     const entry = await this.#store(address, content, attributes, limits);
-    const found = await this.#publish(RECORDS, entry);
+    const found = await this.#entries.create(RECORDS, entry);
     if (found === undefined) return entry.record;
     await this.#dropContent(entry);
     const { lastModified } = found.record;
     if (
       isDeepStrictEqual(found.record, { ...entry.record, lastModified }) &&
-      (await this.#isVisible(found))
+      (await this.#entries.isVisible(found))
     ) {
       return found.record;
     }
@@ -101,7 +100,7 @@ export class S3ObjectStore implements ObjectStore {
   ): Promise<Pick<ObjectRecord, "size" | "etag" | "lastModified">> {
     const pending = { ...attributes, namespace: NO_NAMESPACE, readOnly: false };
     const entry = await this.#store(address, content, pending, limits);
-    if ((await this.#publish(PENDING, entry)) === undefined) return entry.record;
+    if ((await this.#entries.create(PENDING, entry)) === undefined) return entry.record;
     await this.#dropContent(entry);
     throw new StoreError("exists", "staging an object: it exists already");
   }
@@ -133,31 +132,6 @@ export class S3ObjectStore implements ObjectStore {
     }
   }
 
-  /** Creates a record. Answers undefined when it is there now, or the one that has its place. */
-  async #publish(kind: AddressedEntry, entry: Entry): Promise<Entry | undefined> {
-    const address = addressOf(entry);
-    let outcome: "created" | "taken";
-    try {
-      outcome = await this.#bucket.create(keyOf(kind, address), encodeEntry(entry));
-    } catch (error) {
-      const found = await this.#entry(kind, address).catch(() => undefined);
-      if (isDeepStrictEqual(found, entry)) return undefined;
-      throw error;
-    }
-    if (outcome === "created") return undefined;
-    const found = await this.#entry(kind, address);
-    // A repeated request of our own.
-    return isDeepStrictEqual(found, entry) ? undefined : found;
-  }
-
-  async #entry(kind: AddressedEntry, address: ObjectAddress): Promise<Entry> {
-    return decodeEntry((await this.#bucket.text(keyOf(kind, address))).text, address);
-  }
-
-  async #isVisible({ batch, record }: Entry): Promise<boolean> {
-    return !batch || (await this.#bucket.head(batchKey(record.storage_session_id))) !== undefined;
-  }
-
   /** The sweep takes what cannot be removed now. */
   async #dropContent(entry: Entry): Promise<void> {
     await this.#bucket.delete(contentKey(addressOf(entry), entry.content)).catch(() => undefined);
@@ -176,10 +150,10 @@ export class S3ObjectStore implements ObjectStore {
       throw new StoreError("exists", "committing a session: it exists already");
     }
     const entries = await mapLimited(files, PARALLEL_REQUESTS, async (file) => {
-      const entry = await this.#entry(PENDING, { session, file });
+      const entry = await this.#entries.get(PENDING, { session, file });
       return { ...entry, record: { ...entry.record, ...attributes }, batch: files.length > 1 };
     });
-    await this.#publishAll(session, entries);
+    await this.#entries.createAll(session, entries);
     const wanted = new Set(files);
     await mapLimited(staged, PARALLEL_REQUESTS, (file) =>
       wanted.has(file)
@@ -187,24 +161,6 @@ export class S3ObjectStore implements ObjectStore {
         : this.#dropPending({ session, file }),
     ).catch(() => undefined);
     return entries.map(({ record }) => record);
-  }
-
-  async #publishAll(session: string, entries: readonly Entry[]): Promise<void> {
-    const published: Entry[] = [];
-    try {
-      await mapLimited(entries, PARALLEL_REQUESTS, async (entry) => {
-        const found = await this.#publish(RECORDS, entry);
-        if (found !== undefined) throw new StoreError("exists", "committing a session: it exists already");
-        published.push(entry);
-      });
-      if (entries.length > 1) await this.#bucket.create(batchKey(session), "");
-    } catch (error) {
-      // Without the marker nobody sees them. They are removed so that the session can be committed again.
-      await mapLimited(published, PARALLEL_REQUESTS, (entry) =>
-        this.#bucket.delete(keyOf(RECORDS, addressOf(entry))),
-      ).catch(() => undefined);
-      throw error;
-    }
   }
 
   async #staged(session: string): Promise<string[]> {
@@ -217,7 +173,7 @@ export class S3ObjectStore implements ObjectStore {
   }
 
   async #dropPending(address: ObjectAddress): Promise<void> {
-    const entry = await this.#entry(PENDING, address).catch(() => undefined);
+    const entry = await this.#entries.get(PENDING, address).catch(() => undefined);
     await this.#bucket.delete(keyOf(PENDING, address));
     if (entry !== undefined) await this.#dropContent(entry);
   }
@@ -234,11 +190,11 @@ export class S3ObjectStore implements ObjectStore {
     const key = contentKey(address, entry.content);
     const release = this.#readers.hold(key);
     try {
-      const [visible, content] = await Promise.all([this.#isVisible(entry), this.#bucket.head(key)]);
+      const [visible, content] = await Promise.all([this.#entries.isVisible(entry), this.#bucket.head(key)]);
       if (!visible) throw new StoreError("not_found", "opening an object: its batch is not committed");
       if (content === undefined) {
         // Unless it was deleted just now, in which case this throws `not_found`.
-        await this.#entry(RECORDS, address);
+        await this.#entries.get(RECORDS, address);
         throw new StoreError("damaged", "the content is missing");
       }
       if (content.size !== record.size) {
@@ -267,7 +223,7 @@ export class S3ObjectStore implements ObjectStore {
   }
 
   async delete(address: ObjectAddress): Promise<void> {
-    const entry = await this.#entry(RECORDS, address).catch((error: unknown) => {
+    const entry = await this.#entries.get(RECORDS, address).catch((error: unknown) => {
       if (error instanceof StoreError && error.failure === "damaged") return undefined;
       throw error;
     });
@@ -292,44 +248,9 @@ export class S3ObjectStore implements ObjectStore {
   }
 
   async list(session: string, limit: number): Promise<ObjectRecord[]> {
-    const files: ObjectAddress[] = [];
-    for await (const { key } of this.#bucket.list(sessionPrefix(RECORDS, session))) {
-      const address = addressIn(key);
-      if (address !== undefined) files.push(address);
-      if (files.length >= limit) break;
-    }
-    const sizes = await this.#contentSizes(session, files.at(-1));
-    const entries = await mapLimited(files, PARALLEL_REQUESTS, (address) => this.#wholeEntry(address, sizes));
-    const found = entries.filter((entry) => entry !== undefined);
-    const batched = found.find(({ batch }) => batch);
-    const shown =
-      batched === undefined || (await this.#isVisible(batched)) ? found : found.filter(({ batch }) => !batch);
-    if (shown.length === 0) throw new StoreError("not_found", "listing a session: it is empty");
-    return shown.map(({ record }) => record);
-  }
-
-  /** Sizes of the content of a session by key, up to the content of a file. */
-  async #contentSizes(
-    session: string,
-    last: ObjectAddress | undefined,
-  ): Promise<ReadonlyMap<string, number>> {
-    const sizes = new Map<string, number>();
-    if (last === undefined) return sizes;
-    for await (const { key, size } of this.#bucket.list(sessionPrefix(CONTENT, session))) {
-      if ((addressIn(key)?.file ?? "") > last.file) break;
-      sizes.set(key, size);
-    }
-    return sizes;
-  }
-
-  async #wholeEntry(address: ObjectAddress, sizes: ReadonlyMap<string, number>): Promise<Entry | undefined> {
-    try {
-      const entry = await this.#entry(RECORDS, address);
-      return sizes.get(contentKey(address, entry.content)) === entry.record.size ? entry : undefined;
-    } catch (error) {
-      if (error instanceof StoreError && error.failure !== "unavailable") return undefined;
-      throw error;
-    }
+    const entries = await this.#entries.list(session, limit);
+    if (entries.length === 0) throw new StoreError("not_found", "listing a session: it is empty");
+    return entries.map(({ record }) => record);
   }
 
   unusedSince(time: Date): AsyncIterable<ObjectAddress> {
@@ -339,7 +260,7 @@ export class S3ObjectStore implements ObjectStore {
   removeLeftovers(olderThan: Date): Promise<number> {
     return removeLeftovers(this.#bucket, olderThan, async (kind, address) => {
       try {
-        return (await this.#entry(kind, address)).content;
+        return (await this.#entries.get(kind, address)).content;
       } catch (error) {
         if (error instanceof StoreError && error.failure === "not_found") return undefined;
         throw error;
@@ -350,8 +271,4 @@ export class S3ObjectStore implements ObjectStore {
   async check(): Promise<void> {
     await this.#check.now();
   }
-}
-
-function addressOf({ record }: Entry): ObjectAddress {
-  return { session: record.storage_session_id, file: record.id };
 }
