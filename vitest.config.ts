@@ -34,7 +34,7 @@ export default defineConfig({
       {
         test: {
           name: "s3",
-          include: ["{packages,services,tests}/**/s3/**/*.test.ts"],
+          include: ["{packages,services}/*/test/s3/**/*.test.ts", "tests/s3/**/*.test.ts"],
           globalSetup: ["packages/object-store/test/support/s3/setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,

@@ -24,7 +24,7 @@ export interface TimeLimits {
 }
 
 /** Requests without content, and records. */
-export const SHORT: TimeLimits = { tryMs: 5000, totalMs: 12_000 };
+export const SHORT: TimeLimits = { tryMs: 8000, totalMs: 20_000 };
 /** Requests that carry content. */
 export const LONG: TimeLimits = { tryMs: 60_000, totalMs: 150_000 };
 
