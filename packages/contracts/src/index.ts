@@ -8,3 +8,4 @@ export * from "./names.ts";
 export * from "./namespaces.ts";
 export * from "./programmatic.ts";
 export * from "./public.ts";
+export * from "./tool-calls.ts";

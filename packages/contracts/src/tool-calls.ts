@@ -1,0 +1,116 @@
+/**
+ * Schemas of the messages about tool calls: the tool call server's routes, the gateway's tool-call route and the minting
+ * of callback tokens. The id of a session on the tool call server is the execution id.
+ */
+import { z } from "zod";
+import { idSchema } from "./ids.ts";
+
+export const EXECUTION_ID_HEADER = "x-execution-id";
+export const TOOL_CALL_ID_HEADER = "x-tool-call-id";
+export const CALLBACK_TOKEN_HEADER = "x-callback-token";
+
+export const TOOL_CALL_ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
+export const toolCallIdSchema = z.string().regex(TOOL_CALL_ID_PATTERN);
+
+const toolNameSchema = z.string().min(1).max(1024);
+const toolNamesSchema = z.array(toolNameSchema).max(1000);
+/** Two days: longer than the pauses of all calls of an execution together. */
+const MAX_TOKEN_SECONDS = 172_800;
+
+/** Body of POST /sessions. `timeout`: how long a call waits for its result, in ms, lowered to the configured time. */
+export const openToolSessionSchema = z.object({
+  execution_id: idSchema,
+  session_id: idSchema,
+  timeout: z.number().int().positive().optional(),
+  tools: toolNamesSchema,
+});
+export type OpenToolSession = z.infer<typeof openToolSessionSchema>;
+
+export interface ToolSession {
+  success: true;
+  execution_id: string;
+  /** Shown by calls of this execution as X-Callback-Token; only the gateway gets it, sealed. */
+  callback_token: string;
+}
+
+/**
+ * Query of GET /sessions/:id/pending. With `call_ids` the answer waits until all of them are recorded and holds those of
+ * them that have no result yet; without, it waits for the first call without a result and holds all of them.
+ */
+export const pendingQuerySchema = z.object({
+  wait_ms: z
+    .string()
+    .regex(/^\d{1,6}$/, "must be a whole number of at most 6 digits")
+    .transform(Number)
+    .optional(),
+  call_ids: z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(toolCallIdSchema).max(1000))
+    .optional(),
+});
+
+export interface PendingCall {
+  call_id: string;
+  tool_name: string;
+  tool_input: unknown;
+  /** When the call was recorded, in ms since 1970. */
+  timestamp: number;
+}
+
+export interface PendingCalls {
+  /** `unregistered_tool`: a tool that was not declared has been asked for; the execution has to end. */
+  status: "active" | "unregistered_tool";
+  /** The first such tool. */
+  unregistered_tool?: string;
+  /** In the order of their ids. */
+  pending_calls: PendingCall[];
+}
+
+/** Body of POST /sessions/:id/results. A result that is absent is null. */
+export const toolResultsSchema = z.object({
+  results: z
+    .array(
+      z.object({
+        call_id: toolCallIdSchema,
+        result: z.unknown().optional(),
+        is_error: z.boolean().default(false),
+        error_message: z.string().optional(),
+      }),
+    )
+    .min(1)
+    .max(1000),
+});
+export type ToolResults = z.infer<typeof toolResultsSchema>;
+
+/** `processed`: how many of the given results are the result of their call now; an earlier, other result stays. */
+export interface ProcessedResults {
+  success: true;
+  processed: number;
+}
+
+/** Body of POST /tool-call, on the gateway and on the tool call server. */
+export const toolCallSchema = z.object({ tool_name: toolNameSchema, input: z.unknown() });
+
+export interface ToolCallAnswer {
+  success: true;
+  result: unknown;
+  is_error: boolean;
+  error_message?: string;
+}
+
+/** Body of POST /internal/ptc-callback-token. Without `grantId` the token gets a record of its own, without uploads. */
+export const mintCallbackSchema = z.object({
+  executionId: idSchema,
+  sessionId: idSchema,
+  callbackToken: z.string().min(1).max(512),
+  allowedToolNames: toolNamesSchema,
+  timeoutSeconds: z.number().int().positive().max(MAX_TOKEN_SECONDS).optional(),
+  grantId: idSchema.optional(),
+});
+export type MintCallback = z.infer<typeof mintCallbackSchema>;
+
+export interface MintedCallback {
+  grant_id: string;
+  callbackToken: string;
+}

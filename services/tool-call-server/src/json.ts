@@ -1,0 +1,42 @@
+/**
+ * JSON as callers wrote it: every key is kept, `__proto__` too, since nothing here ever assigns a key of theirs. Numbers are
+ * IEEE doubles, as for every JavaScript reader.
+ */
+import { isUtf8 } from "node:buffer";
+import { ServiceError } from "@svc/contracts";
+import { type HttpServer, invalidRequest } from "@svc/service-kit";
+
+/** Makes a server (or an encapsulated part of it) read JSON bodies that way. */
+export function parsePlainJson(app: HttpServer): void {
+  app.removeContentTypeParser("application/json");
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body: Buffer, done) => {
+    try {
+      if (!isUtf8(body)) throw new SyntaxError("not UTF-8");
+      done(null, JSON.parse(body.toString("utf8")));
+    } catch {
+      done(new ServiceError("invalid_json"));
+    }
+  });
+}
+
+/** The text of a parsed value. What is nested too deeply to be written is refused under the given path. */
+export function jsonText(value: unknown, path: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    throw invalidRequest([{ path, problem: "is nested too deeply" }]);
+  }
+}
+
+/** True when both texts are the same JSON value, whatever the order of keys and the spaces. */
+export function sameJson(left: string, right: string): boolean {
+  return left === right || sorted(left) === sorted(right);
+}
+
+function sorted(text: string): string {
+  return JSON.stringify(JSON.parse(text), (_key, value: unknown) =>
+    typeof value === "object" && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)))
+      : value,
+  );
+}

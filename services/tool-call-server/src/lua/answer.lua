@@ -1,0 +1,21 @@
+-- Purpose: record the results of calls.
+-- Guarantee: atomic; the first result of a call stays; the session is renewed. A result may come before its call: a store
+--   that crashed may have forgotten the call, which is recorded again where it waits.
+-- ARGV[3], ARGV[4], …: call id and text of its result, in turn
+-- Returns: how many of the given results are the result of their call now; -1 when there is no session
+if redis.call('EXISTS', SESSION) == 0 then
+  return -1
+end
+local processed, topics = 0, {}
+for index = 3, #ARGV, 2 do
+  local id, text = ARGV[index], ARGV[index + 1]
+  if redis.call('HSETNX', RESULTS, id, text) == 1 then
+    processed = processed + 1
+    topics[#topics + 1] = EXECUTION .. '/' .. id
+  elseif redis.call('HGET', RESULTS, id) == text then
+    processed = processed + 1
+  end
+end
+renew()
+changed(topics)
+return processed

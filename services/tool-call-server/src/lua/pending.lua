@@ -1,0 +1,34 @@
+-- Purpose: list the calls that have no result yet.
+-- Guarantee: one moment's view of the session, which is renewed by it. Calls are listed without their texts while somebody
+--   may still wait for more.
+-- ARGV[3]: 1 to get what there is; 0 to get it only when it is complete
+-- ARGV[4..]: the call ids that are asked for; complete means that all are recorded. None: all calls, complete with one.
+-- Returns: {'gone'}, {'incomplete'}, or {'listed', undeclared tool as JSON or '', call id, time and text, call id, …}
+if redis.call('EXISTS', SESSION) == 0 then
+  return { 'gone' }
+end
+renew()
+local undeclared = redis.call('HGET', SESSION, 'unregistered') or ''
+local asked = {}
+for index = 4, #ARGV do
+  asked[#asked + 1] = ARGV[index]
+end
+local all = #asked == 0
+local open, missing = {}, all
+for _, id in ipairs(all and redis.call('HKEYS', CALLS) or asked) do
+  if redis.call('HEXISTS', CALLS, id) == 0 then
+    missing = true
+  elseif redis.call('HEXISTS', RESULTS, id) == 0 then
+    open[#open + 1] = id
+    missing = missing and not all
+  end
+end
+if missing and undeclared == '' and ARGV[3] == '0' then
+  return { 'incomplete' }
+end
+local listed = { 'listed', undeclared }
+for _, id in ipairs(open) do
+  listed[#listed + 1] = id
+  listed[#listed + 1] = redis.call('HGET', CALLS, id)
+end
+return listed

@@ -1,0 +1,189 @@
+/**
+ * The sessions of programmatic executions in Redis: which tools are declared, which calls were made, which results came.
+ * Each operation is one script and one round trip, so any server serves any request. Trusts its callers' internal token;
+ * a callback token proves that a call comes from its execution. Only a hash of it is kept.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { type OpenToolSession, ServiceError, type ToolResults } from "@svc/contracts";
+import { type Config, type Redis, storeCall } from "@svc/service-kit";
+import { jsonText, sameJson } from "./json.ts";
+
+const lua = (name: string) => readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), "utf8");
+const SHARED = lua("session");
+const COMMANDS = ["open", "call", "look", "pending", "answer", "close"] as const;
+type Command = (typeof COMMANDS)[number];
+
+const TOKEN_BYTES = 32;
+export const INDEX_KEY = "svc:tool:sessions";
+
+/** How a call stands: its result as the text of the answer, or how long it may still wait. */
+export type CallState = { state: "answered"; text: string } | { state: "waiting"; leftMs: number };
+
+export interface Call {
+  execution: string;
+  id: string;
+}
+
+export interface Listing {
+  /** The first undeclared tool that was asked for. */
+  undeclared?: string;
+  /** Each as the JSON text of a PendingCall: arguments are not parsed again. */
+  calls: string[];
+}
+
+type Reply = [string, ...(string | number)[]];
+type CommandName = `svcTool${Capitalize<Command>}`;
+type Script = (keys: number, ...args: (string | number)[]) => Promise<unknown>;
+type WithCommands = Redis & Record<CommandName | "svcToolCount", Script>;
+
+export class Sessions {
+  readonly #redis: WithCommands;
+  readonly #config: Config;
+
+  constructor(redis: Redis, config: Config) {
+    for (const name of COMMANDS) redis.defineCommand(commandName(name), { lua: SHARED + lua(name) });
+    redis.defineCommand("svcToolCount", { lua: lua("count") });
+    this.#redis = redis as WithCommands;
+    this.#config = config;
+  }
+
+  /** Opens the session of an execution anew and gives its callback token. */
+  async open({ execution_id, session_id, timeout, tools }: OpenToolSession): Promise<string> {
+    const token = randomBytes(TOKEN_BYTES).toString("base64url");
+    const longest = this.#config.TOOL_CALL_REQUEST_TIMEOUT;
+    const waitMs = Math.min(timeout ?? longest, longest);
+    const names = tools.map((name) => JSON.stringify(name));
+    await this.#run("open", execution_id, session_id, hash(token), waitMs, ...names);
+    return token;
+  }
+
+  /** Records a call, or finds the same call again. `isNew` is true for the first time. */
+  async call(
+    { execution, id }: Call,
+    token: string,
+    tool: string,
+    input: unknown,
+  ): Promise<CallState & { isNew: boolean }> {
+    const name = JSON.stringify(tool);
+    const text = `"tool_name":${name},"tool_input":${jsonText(input, "input")}`;
+    const { PTC_MAX_CALLS, PTC_MAX_HISTORY_BYTES } = this.#config;
+    const limits = [PTC_MAX_CALLS, PTC_MAX_HISTORY_BYTES];
+    const reply = await this.#run("call", execution, hash(token), id, name, text, ...limits);
+    const [kind, value] = reply;
+    switch (kind) {
+      case "refused":
+        throw new ServiceError("callback_refused");
+      case "undeclared":
+        throw new ServiceError("tool_not_declared");
+      case "full":
+        throw new ServiceError("invalid_request", `An execution may make ${PTC_MAX_CALLS} tool calls.`);
+      case "large":
+        throw new ServiceError(
+          "tool_call_too_large",
+          "The tool calls of the execution are too large together.",
+        );
+      case "other":
+        if (!sameJson(`{${value}}`, `{${text}}`)) {
+          throw new ServiceError("invalid_request", "The tool call id belongs to another tool call.");
+        }
+        return { ...((await this.look({ execution, id })) ?? gone()), isNew: false };
+      default:
+        return { ...(callState(reply) ?? gone()), isNew: reply[2] === 1 };
+    }
+  }
+
+  /** How a recorded call stands; undefined when there is no such call any more. */
+  async look({ execution, id }: Call): Promise<CallState | undefined> {
+    return callState(await this.#run("look", execution, id));
+  }
+
+  /** The calls without a result; undefined when `complete` is wanted and more may come. */
+  async pending(execution: string, ids: readonly string[], complete: boolean): Promise<Listing | undefined> {
+    const [kind, undeclared, ...calls] = await this.#run("pending", execution, complete ? 0 : 1, ...ids);
+    if (kind === "gone") gone();
+    if (kind === "incomplete") return undefined;
+    return {
+      ...(undeclared === "" ? {} : { undeclared: JSON.parse(String(undeclared)) as string }),
+      calls: pendingTexts(calls as string[]),
+    };
+  }
+
+  /** Records results and says how many of them are the result of their call now. */
+  async answer(execution: string, { results }: ToolResults): Promise<number> {
+    const texts = results.flatMap((result, index) => [result.call_id, answerText(result, index)]);
+    const processed = await this.#command("answer", execution, texts);
+    if (processed === -1) gone();
+    return processed as number;
+  }
+
+  async close(execution: string): Promise<void> {
+    await this.#run("close", execution);
+  }
+
+  /** How many sessions there are, over all servers. */
+  count(): Promise<number> {
+    return storeCall(() => this.#redis.svcToolCount(1, INDEX_KEY) as Promise<number>);
+  }
+
+  /** The revisions of sessions, as they are now; null for one that has ended. */
+  async revisions(executions: readonly string[]): Promise<(string | null)[]> {
+    const pipeline = this.#redis.pipeline();
+    for (const execution of executions) pipeline.hget(keysOf(execution)[0] as string, "rev");
+    const replies = await storeCall(() => pipeline.exec());
+    return (replies ?? []).map(([error, revision]) => {
+      if (error !== null) throw new ServiceError("store_unavailable", undefined, { cause: error });
+      return revision as string | null;
+    });
+  }
+
+  #run(command: Command, execution: string, ...args: (string | number)[]): Promise<Reply> {
+    return this.#command(command, execution, args) as Promise<Reply>;
+  }
+
+  #command(command: Command, execution: string, args: (string | number)[]): Promise<unknown> {
+    const life = this.#config.TOOL_CALL_SESSION_EXPIRY * 1000;
+    const keys = keysOf(execution);
+    return storeCall(() => this.#redis[commandName(command)](keys.length, ...keys, execution, life, ...args));
+  }
+}
+
+const commandName = (command: Command) =>
+  `svcTool${command[0]?.toUpperCase()}${command.slice(1)}` as CommandName;
+const hash = (token: string) => createHash("sha256").update(token).digest("base64url");
+const keysOf = (execution: string) => [
+  ...["session", "calls", "results"].map((part) => `svc:tool:${execution}:${part}`),
+  INDEX_KEY,
+];
+
+function gone(): never {
+  throw new ServiceError("execution_not_found");
+}
+
+function callState([kind, value]: Reply): CallState | undefined {
+  if (kind === "gone") return undefined;
+  return kind === "answered"
+    ? { state: "answered", text: String(value) }
+    : { state: "waiting", leftMs: Number(value) };
+}
+
+/** Ids count upwards: the longer one is the later one. */
+const byId = ([left]: [string, string], [right]: [string, string]) =>
+  left.length - right.length || (left < right ? -1 : 1);
+
+function pendingTexts(flat: readonly string[]): string[] {
+  const calls: [string, string][] = [];
+  for (let at = 0; at + 1 < flat.length; at += 2) calls.push([flat[at] as string, flat[at + 1] as string]);
+  return calls.sort(byId).map(([id, stored]) => {
+    const space = stored.indexOf(" ");
+    return `{"call_id":"${id}",${stored.slice(space + 1)},"timestamp":${stored.slice(0, space)}}`;
+  });
+}
+
+/** The answer to a call, as it goes to the program's side. */
+function answerText(result: ToolResults["results"][number], index: number): string {
+  const { is_error, error_message } = result;
+  const text = jsonText(result.result ?? null, `results[${index}].result`);
+  const message = error_message === undefined ? "" : `,"error_message":${JSON.stringify(error_message)}`;
+  return `{"success":true,"result":${text},"is_error":${is_error}${message}}`;
+}
