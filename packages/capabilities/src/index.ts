@@ -1,3 +1,4 @@
+export * from "./callback.ts";
 export * from "./canonical.ts";
 export * from "./envelope.ts";
 export * from "./grant.ts";

@@ -7,6 +7,7 @@ import {
   charge,
   type Grant,
   type Ledger,
+  type LedgerRecord,
   ledgerVerdict,
   openGrant,
   refund,
@@ -18,6 +19,8 @@ import { GRANT_HEADER } from "@svc/contracts";
 import { storeCall } from "@svc/service-kit";
 import { nowSeconds } from "./authority.ts";
 import { ledgerRefused, refusals } from "./refusals.ts";
+
+type GrantIds = Pick<Grant, "grant_id" | "exec_id">;
 
 export class Admission {
   readonly #keys: SealKeys;
@@ -42,18 +45,32 @@ export class Admission {
       found ??= { subject: scope(grant) };
       return found.subject;
     };
+    await this.charge(grant, () => cost(subject()));
+    return { grant, subject: subject() };
+  }
+
+  /** Charges what `cost` says, which may throw when the call is out of scope, to a grant whose token was opened. */
+  async charge(grant: GrantIds, cost: () => Charge): Promise<void> {
     await storeCall(() =>
       this.#ledger.change(grant.grant_id, (record) => {
-        const refusal = ledgerVerdict(record, grant, this.#required, nowSeconds());
-        if (refusal !== undefined) throw ledgerRefused(refusal);
-        const use = cost(subject());
+        this.#demand(record, grant);
+        const use = cost();
         if (record === undefined) return undefined;
         const charged = charge(record, use);
         if (typeof charged === "string") throw ledgerRefused(charged);
         return charged;
       }),
     );
-    return { grant, subject: subject() };
+  }
+
+  /** Demands that the ledger has nothing against a grant; costs nothing. */
+  async check(grant: GrantIds): Promise<void> {
+    this.#demand(await storeCall(() => this.#ledger.find(grant.grant_id)), grant);
+  }
+
+  #demand(record: LedgerRecord | undefined, grant: GrantIds): void {
+    const refusal = ledgerVerdict(record, grant, this.#required, nowSeconds());
+    if (refusal !== undefined) throw ledgerRefused(refusal);
   }
 
   /** Replaces what was set aside for an upload by its real size. One that had the announced size costs no call. */

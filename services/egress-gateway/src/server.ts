@@ -3,7 +3,7 @@
  * need a grant on every call; /internal routes need the internal token.
  */
 import { Ledger, MAX_TOKEN_CHARS, sealKeys } from "@svc/capabilities";
-import { registerGrantSchema, ServiceError } from "@svc/contracts";
+import { mintCallbackSchema, registerGrantSchema, ServiceError } from "@svc/contracts";
 import {
   type Context,
   createHttpServer,
@@ -17,13 +17,15 @@ import {
 import { z } from "zod";
 import { Admission } from "./admission.ts";
 import { Authority } from "./authority.ts";
+import { mintCallback } from "./callback-token.ts";
 import { listObjects } from "./list.ts";
 import { readObject } from "./read.ts";
 import { outcomeOf, type RestoreResult, restoreResultSchema, unmasked } from "./restore-result.ts";
+import { ToolCalls } from "./tool-calls.ts";
 import { writeObject, writeRequest } from "./write.ts";
 
-/** A grant travels in a header; the path holds two handles. */
-const MAX_HEADER_BYTES = MAX_TOKEN_CHARS + 64 * 1024;
+/** A grant and a callback token travel in headers; the path holds two handles. */
+const MAX_HEADER_BYTES = 2 * MAX_TOKEN_CHARS + 64 * 1024;
 
 const revokeSchema = z
   .object({ reason: z.enum(["completed", "failed", "timeout", "cancelled"]).nullish() })
@@ -44,6 +46,7 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
   });
   const authority = new Authority(keys, ledger, config.EGRESS_GRANT_TTL_SECONDS);
   const admission = new Admission(keys, ledger, config.SVC_EGRESS_LEDGER_REQUIRED);
+  const toolCalls = new ToolCalls(keys, admission, config);
   const app = createHttpServer({
     log,
     lifecycle,
@@ -92,6 +95,12 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
     },
   );
 
+  app.post(
+    "/internal/ptc-callback-token",
+    { ...internal, schema: { body: mintCallbackSchema } },
+    async (request, reply) => reply.code(201).send(await mintCallback(keys, ledger, config, request.body)),
+  );
+
   app.get<{ Params: { sessionHandle: string } }>("/sessions/:sessionHandle/objects", async (request) => {
     const detail = (request.query as { detail?: unknown }).detail ?? "normalized";
     if (detail !== "normalized") {
@@ -121,9 +130,10 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
     },
   );
   app.register(async (raw) => {
-    // An output file may have any type, JSON too, and is passed on as it comes.
+    // An output file may have any type, JSON too, and is passed on as it comes; so is a tool call.
     raw.removeAllContentTypeParsers();
     raw.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+    raw.post("/tool-call", (request, reply) => toolCalls.handle(request, reply));
     raw.put<{ Params: { sessionHandle: string; fileId: string } }>(
       "/sessions/:sessionHandle/objects/:fileId",
       async (request) => {
@@ -141,7 +151,9 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
   await app.listen({ port: config.EGRESS_GATEWAY_PORT, host: config.EGRESS_GATEWAY_HOST });
   return {
     stop: async () => {
+      toolCalls.stop();
       await app.close();
+      await toolCalls.close();
       await fileServer.close();
       ledger.close();
       redis.disconnect();

@@ -7,10 +7,9 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { newId, ServiceError } from "@svc/contracts";
 import type { Redis } from "ioredis";
-import type { Grant } from "../grant.ts";
 import { Connections } from "./connections.ts";
 import { KnownRecords } from "./known-records.ts";
-import { type LedgerRecord, newRecord } from "./rules.ts";
+import { type LedgerRecord, newRecord, type RecordedGrant } from "./rules.ts";
 
 const SWAP = readFileSync(new URL("./swap.lua", import.meta.url), "utf8");
 const MAX_TRIES = 32;
@@ -73,7 +72,7 @@ export class Ledger {
   }
 
   /** Stores the record of a new grant. A second registration of the same id is a bug and throws. */
-  async register(grant: Grant, now: number): Promise<void> {
+  async register(grant: RecordedGrant, now: number): Promise<void> {
     const record = newRecord(grant, newId());
     const text = JSON.stringify(record);
     const ttl = Math.max(1, grant.exp - now + this.#options.graceSeconds);

@@ -41,6 +41,8 @@ export interface LedgerRecord {
   read_count: number;
   upload_count: number;
   tool_call_count: number;
+  /** The tool calls that were counted: a repeat of one costs nothing. */
+  tool_call_ids: string[];
   uploaded_bytes: number;
   output_file_ids: string[];
   /** One for each output file, and one for the snapshot. */
@@ -70,9 +72,12 @@ export interface Upload {
 }
 
 /** What a request uses. Listing and reading are a `read`. */
-export type Charge = { kind: "read" } | { kind: "tool_call" } | ({ kind: "write" } & Upload);
+export type Charge = { kind: "read" } | { kind: "tool_call"; callId: string } | ({ kind: "write" } & Upload);
 
-export function newRecord(grant: Grant, change: string): LedgerRecord {
+/** What a record takes over from its grant. */
+export type RecordedGrant = Omit<Grant, "iat" | "tenant_id" | "user_id" | "session_key">;
+
+export function newRecord(grant: RecordedGrant, change: string): LedgerRecord {
   return {
     rev: 0,
     changes: [change],
@@ -91,6 +96,7 @@ export function newRecord(grant: Grant, change: string): LedgerRecord {
     read_count: 0,
     upload_count: 0,
     tool_call_count: 0,
+    tool_call_ids: [],
     uploaded_bytes: 0,
     output_file_ids: [],
     uploads: [],
@@ -115,11 +121,16 @@ export function ledgerVerdict(
 /** The record after a request, or the budget that has no room for it. A refused request costs nothing. */
 export function charge(record: LedgerRecord, cost: Charge): LedgerRecord | LedgerRefusal {
   if (cost.kind === "write") return reserve(record, cost);
+  if (cost.kind === "tool_call" && record.tool_call_ids.includes(cost.callId)) return record;
   if (record.request_count >= record.max_requests) return "request_budget";
   const counted = { ...record, request_count: record.request_count + 1 };
   if (cost.kind === "read") return { ...counted, read_count: record.read_count + 1 };
   if (record.tool_call_count >= record.max_tool_calls) return "tool_call_budget";
-  return { ...counted, tool_call_count: record.tool_call_count + 1 };
+  return {
+    ...counted,
+    tool_call_count: record.tool_call_count + 1,
+    tool_call_ids: [...record.tool_call_ids, cost.callId],
+  };
 }
 
 /**

@@ -47,10 +47,11 @@ describe("the ledger's verdict", () => {
 describe("a charge", () => {
   it("counts what each kind of request uses, and nothing else", () => {
     expect(charge(record, read)).toEqual({ ...record, request_count: 1, read_count: 1 });
-    expect(charge(record, { kind: "tool_call" })).toEqual({
+    expect(charge(record, { kind: "tool_call", callId: "call_001" })).toEqual({
       ...record,
       request_count: 1,
       tool_call_count: 1,
+      tool_call_ids: ["call_001"],
     });
     expect(charge(record, write("a", 7, "try"))).toEqual({
       ...record,
@@ -62,10 +63,18 @@ describe("a charge", () => {
     });
   });
 
+  it("of a tool call that was counted is free, also when the budgets are spent", () => {
+    const call = { kind: "tool_call", callId: "call_001" } as const;
+    const called = charge({ ...record, max_requests: 1, max_tool_calls: 1 }, call);
+    if (typeof called === "string") throw new Error(called);
+    expect(charge(called, call)).toBe(called);
+    expect(charge(called, { ...call, callId: "call_002" })).toBe("request_budget");
+  });
+
   it.each([
     ["request_budget", { max_requests: 0 }, read],
     ["request_budget", { max_requests: 0 }, write("a")],
-    ["tool_call_budget", { max_tool_calls: 0 }, { kind: "tool_call" }],
+    ["tool_call_budget", { max_tool_calls: 0 }, { kind: "tool_call", callId: "call_001" }],
     ["output_files", { max_output_files: 0 }, write("a", 0)],
     ["upload_bytes", { max_upload_bytes: 6 }, write("a", 7)],
     ["file_id_reused", { uploads: [{ id: "a", bytes: 2, tries: ["try"] }], max_output_files: 1 }, write("a")],
@@ -190,7 +199,10 @@ describe("whatever happens", () => {
   });
   const step = fc.oneof(
     fc.constant({ do: "read" as const }),
-    fc.constant({ do: "tool_call" as const }),
+    fc.record({
+      do: fc.constant("tool_call" as const),
+      callId: fc.constantFrom("c1", "c2", "c3", "c4", "c5"),
+    }),
     fc.constant({ do: "revoke" as const }),
     { arbitrary: begin, weight: 3 },
     { arbitrary: end, weight: 3 },
@@ -228,11 +240,12 @@ describe("whatever happens", () => {
             if (arrives && there === undefined) stored.set(upload.fileId, upload);
             if (one.how === "failed" || (one.how === "answered" && taken)) now = refund(now, upload);
           } else {
-            const after = charge(now, { kind: one.do });
+            const after = charge(now, one.do === "read" ? read : { kind: one.do, callId: one.callId });
             if (typeof after !== "string") now = after;
           }
           expect(now.request_count).toBeLessThanOrEqual(now.max_requests);
           expect(now.tool_call_count).toBeLessThanOrEqual(now.max_tool_calls);
+          expect(new Set(now.tool_call_ids).size).toBe(now.tool_call_count);
           expect(now.uploaded_bytes).toBeLessThanOrEqual(now.max_upload_bytes);
           expect(now.output_file_ids.length).toBeLessThanOrEqual(now.max_output_files);
           expect(now.uploaded_bytes).toBe(now.uploads.reduce((sum, { bytes }) => sum + bytes, 0));
