@@ -10,7 +10,7 @@ struct capture {
 	int fd; /* non-blocking */
 	bool open;
 	uint64_t cap, total;
-	size_t held;
+	size_t held, sent; /* kept; of those, already the client's */
 	uint8_t *data;
 };
 

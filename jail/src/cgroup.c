@@ -20,6 +20,14 @@ static int open_control(unsigned slot, enum controller controller, const char *f
 	return open(path, flags | O_CLOEXEC);
 }
 
+static int open_freezer(struct cgroup *c, unsigned slot)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/slot-%u", cgroup_tree.own[CONTROLLER_FREEZER], slot);
+	return freezer_open(&c->freezer, cgroup_tree.version, path);
+}
+
 static int open_v1(struct cgroup *c, unsigned slot)
 {
 	for (unsigned i = 0; i < CONTROLLERS; i++) {
@@ -38,7 +46,7 @@ static int open_v1(struct cgroup *c, unsigned slot)
 	c->swap_limit = open_control(slot, CONTROLLER_MEMORY, "memory.memsw.limit_in_bytes", O_WRONLY);
 	c->pids_limit = open_control(slot, CONTROLLER_PIDS, "pids.max", O_WRONLY);
 	c->cpu = open_control(slot, CONTROLLER_CPUACCT, "cpuacct.usage", O_RDONLY);
-	return 0;
+	return open_freezer(c, slot);
 }
 
 static int open_v2(struct cgroup *c, unsigned slot)
@@ -57,13 +65,13 @@ static int open_v2(struct cgroup *c, unsigned slot)
 	c->memory_limit = open_control(slot, CONTROLLER_MEMORY, "memory.max", O_WRONLY);
 	c->pids_limit = open_control(slot, CONTROLLER_MEMORY, "pids.max", O_WRONLY);
 	c->cpu = open_control(slot, CONTROLLER_MEMORY, "cpu.stat", O_RDONLY);
-	return 0;
+	return open_freezer(c, slot);
 }
 
 int cgroup_open(struct cgroup *c, unsigned slot)
 {
 	*c = (struct cgroup){
-		.enabled = cgroup_tree.version != 0, .clone_fd = -1, .join_fd = {-1, -1, -1, -1},
+		.enabled = cgroup_tree.version != 0, .clone_fd = -1, .join_fd = {-1, -1, -1, -1, -1},
 		.pids = -1, .kill = -1, .usage = -1, .stat = -1, .peak = -1, .oom = -1, .cpu = -1,
 		.pids_limit = -1, .memory_limit = -1, .swap_limit = -1,
 	};
@@ -121,6 +129,14 @@ int cgroup_memory(const struct cgroup *c, uint64_t *bytes)
 	return read_number(c->usage, bytes);
 }
 
+int cgroup_run_memory(const struct cgroup *c, uint64_t *bytes)
+{
+	if (cgroup_memory(c, bytes) < 0)
+		return -1;
+	*bytes = *bytes > c->usage_base ? *bytes - c->usage_base : 0;
+	return 0;
+}
+
 static int cpu_total_us(const struct cgroup *c, uint64_t *us)
 {
 	char text[1024];
@@ -130,6 +146,12 @@ static int cpu_total_us(const struct cgroup *c, uint64_t *us)
 	*us = cgroup_tree.version == 2 ? keyed_number(text, "usage_usec")
 				       : strtoull(text, NULL, 10) / 1000;
 	return 0;
+}
+
+void cgroup_cpu_text(const struct cgroup *c, char *text, size_t size)
+{
+	if (c->enabled)
+		(void)read_fd_text(c->cpu, text, size);
 }
 
 int cgroup_cpu_us(const struct cgroup *c, uint64_t *us)
@@ -198,10 +220,11 @@ int cgroup_totals(const struct cgroup *c, struct cgroup_totals *totals)
 	return cgroup_oom_kills(c, &totals->oom_kills);
 }
 
-void cgroup_kill(const struct cgroup *c)
+void cgroup_kill(struct cgroup *c)
 {
 	if (c->kill >= 0)
 		(void)!pwrite(c->kill, "1", 1, 0);
+	(void)freezer_thaw(&c->freezer);
 }
 
 bool cgroup_is_empty(const struct cgroup *c)

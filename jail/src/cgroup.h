@@ -1,6 +1,6 @@
 /*
  * Control groups: <own>/slot-<n> for every slot, on the v2 hierarchy or on the
- * v1 hierarchies of memory, pids, cpu and cpuacct. jaild touches nothing outside
+ * v1 hierarchies of freezer, memory, pids, cpu and cpuacct. jaild touches nothing outside
  * of the groups that it made.
  *
  * The master makes, cleans and removes the groups. A keeper holds one `struct
@@ -11,12 +11,14 @@
 #ifndef JAIL_CGROUP_H
 #define JAIL_CGROUP_H
 
+#include "freezer.h"
 #include "options.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define CGROUP_JOIN_MAX 4
+#define CGROUP_JOIN_MAX 5
 
 struct cgroup {
 	bool enabled;
@@ -24,6 +26,7 @@ struct cgroup {
 	int join_fd[CGROUP_JOIN_MAX];  /* v1: `tasks` files, closed after the clone */
 	int pids, kill, usage, stat, peak, oom, cpu, pids_limit, memory_limit, swap_limit;
 	uint64_t usage_base, cpu_base, oom_base;
+	struct freezer freezer;
 };
 
 /* What is charged to the run now, and which part of it is what. */
@@ -40,7 +43,7 @@ struct cgroup_totals {
 
 /* Master. Finds the hierarchies, removes what an earlier life left, makes all groups; fatal on failure. */
 void cgroups_make(const struct options *options);
-/* Kills what is left in a slot's groups; true when they are empty. */
+/* Kills what is left in a slot's groups, frozen or not; true when they are empty. */
 bool cgroups_clean(unsigned slot);
 void cgroups_remove(void);
 /* "v1", "v2" or "none". */
@@ -55,11 +58,16 @@ int cgroup_join(const struct cgroup *cgroup);
 void cgroup_seal(struct cgroup *cgroup);
 int cgroup_begin(struct cgroup *cgroup, uint64_t memory_max, uint64_t pids_max);
 int cgroup_memory(const struct cgroup *cgroup, uint64_t *bytes);
+/* The same without what was charged before the run began. */
+int cgroup_run_memory(const struct cgroup *cgroup, uint64_t *bytes);
+/* The text that states the CPU time of the group: two are equal when nothing ran in between. */
+void cgroup_cpu_text(const struct cgroup *cgroup, char *text, size_t size);
 int cgroup_cpu_us(const struct cgroup *cgroup, uint64_t *us);
 int cgroup_oom_kills(const struct cgroup *cgroup, uint64_t *count);
 int cgroup_usage(const struct cgroup *cgroup, struct cgroup_usage *usage);
 int cgroup_totals(const struct cgroup *cgroup, struct cgroup_totals *totals);
-void cgroup_kill(const struct cgroup *cgroup);
+/* Also what is frozen; it may die only after this returned. */
+void cgroup_kill(struct cgroup *cgroup);
 bool cgroup_is_empty(const struct cgroup *cgroup);
 
 #endif

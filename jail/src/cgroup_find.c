@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const v1_names[CONTROLLERS] = {"memory", "pids", "cpu", "cpuacct"};
+static const char *const v1_names[CONTROLLERS] = {"freezer", "memory", "pids", "cpu", "cpuacct"};
 
 static bool has_word(const char *text, const char *word, char separator)
 {

@@ -2,6 +2,7 @@
 #include "cgroup_tree.h"
 
 #include "cgroup.h"
+#include "freezer.h"
 #include "util.h"
 
 #include <dirent.h>
@@ -49,6 +50,19 @@ static void must_write(const char *group, const char *file, const char *text)
 		fatal("cannot write %s of the control group %s", file, group);
 }
 
+/* Also a group that looks empty: whoever enters it next must not stand still. */
+static void thaw(const char *group)
+{
+	struct freezer freezer;
+
+	/* On v1 the other hierarchies have no such file. */
+	if (freezer_open(&freezer, cgroup_tree.version, group) == 0) {
+		freezer.frozen = true;
+		(void)freezer_thaw(&freezer);
+	}
+	freezer_close(&freezer);
+}
+
 /* Kills every process of a group; true when there was none. */
 static bool kill_members(const char *group)
 {
@@ -70,6 +84,7 @@ static bool kill_members(const char *group)
 	}
 	free(line);
 	fclose(members);
+	thaw(group);
 	return empty;
 }
 
@@ -241,7 +256,7 @@ void cgroups_make(const struct options *options)
 	}
 	errno = 0;
 	if (!find_tree())
-		fatal("no control groups with memory, pids and cpu: mount cgroup2, or start with --no-cgroups");
+		fatal("no control groups with freezer, memory, pids and cpu: mount cgroup2, or start with --no-cgroups");
 	for (unsigned c = 0; c < CONTROLLERS; c++)
 		if (cgroup_hierarchy((enum controller)c) == c)
 			make_group(cgroup_tree.own[c]);

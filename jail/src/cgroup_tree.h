@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum controller { CONTROLLER_MEMORY, CONTROLLER_PIDS, CONTROLLER_CPU, CONTROLLER_CPUACCT, CONTROLLERS };
+/* The freezer first: what is frozen dies only there, and then it is gone from all others. */
+enum controller {
+	CONTROLLER_FREEZER, CONTROLLER_MEMORY, CONTROLLER_PIDS, CONTROLLER_CPU, CONTROLLER_CPUACCT, CONTROLLERS,
+};
 
 struct cgroup_tree {
 	int version; /* 0: none, 1, 2 */

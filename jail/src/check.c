@@ -1,6 +1,7 @@
 #include "check.h"
 
 #include "cgroup_tree.h"
+#include "freezer.h"
 #include "proc.h"
 #include "seccomp.h"
 #include "sys.h"
@@ -45,7 +46,7 @@ static int probe_mount_api(const struct options *options)
 
 	if (unshare(CLONE_NEWNS) < 0 || sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return errno;
-	tree = sys_open_tree(options->root);
+	tree = sys_open_tree(AT_FDCWD, options->root);
 	if (tree < 0 || sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attributes) < 0)
 		return errno;
 	tmpfs = tmpfs_make(size, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
@@ -70,7 +71,7 @@ static int probe_pivot_root(const struct options *options)
 
 	if (unshare(CLONE_NEWNS) < 0 || sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return errno;
-	tree = sys_open_tree(options->root);
+	tree = sys_open_tree(AT_FDCWD, options->root);
 	if (tree < 0 || sys_move_mount(tree, options->root) < 0 || chdir(options->root) < 0)
 		return errno;
 	return errno_of(sys_pivot_root(".", "."));
@@ -150,6 +151,34 @@ static int probe_cgroups(const struct options *options)
 	return 0;
 }
 
+/* An empty group stands still at once. */
+static int try_freezer(int version, const char *group)
+{
+	struct freezer freezer;
+	int result;
+
+	if (mkdir(group, 0755) < 0 && errno != EEXIST)
+		return errno;
+	result = freezer_open(&freezer, version, group) < 0 || freezer_freeze(&freezer) < 0 ||
+		 freezer_thaw(&freezer) < 0 ? errno : 0;
+	freezer_close(&freezer);
+	rmdir(group);
+	return result;
+}
+
+static int probe_freezer(const struct options *options)
+{
+	char base[PATH_MAX], group[PATH_MAX + 96];
+	int version = cgroup_find_v2(base, sizeof(base)) ? 2 : 1;
+
+	if (options->no_cgroups)
+		return 0;
+	if (version == 1 && !cgroup_find_v1(CONTROLLER_FREEZER, base, sizeof(base)))
+		return ENOENT;
+	snprintf(group, sizeof(group), "%.3900s/%s-check-%d", base, options->cgroup, getpid());
+	return try_freezer(version, group);
+}
+
 static const struct {
 	const char *name;
 	probe_function probe;
@@ -168,6 +197,7 @@ static const struct {
 	{"seccomp", probe_seccomp, "a kernel with CONFIG_SECCOMP_FILTER"},
 	{"cgroups", probe_cgroups,
 	 "cgroup v2 with memory, pids and cpu delegated to jaild, or v1 with memory, pids, cpu and cpuacct"},
+	{"freezer", probe_freezer, "Linux 5.2 or newer with cgroup v2, or v1 with freezer"},
 };
 
 static int run_probe(probe_function probe, const struct options *options)

@@ -36,7 +36,7 @@ static bool wait_for(int fd, short events, uint64_t deadline)
 	}
 }
 
-enum conn_status conn_receive(struct conn *conn, struct frame *frame, uint64_t deadline)
+enum conn_status conn_take(struct conn *conn, struct frame *frame)
 {
 	for (;;) {
 		ssize_t used = frame_decode(conn->in + conn->in_start, conn->in_end - conn->in_start, frame), n;
@@ -55,9 +55,21 @@ enum conn_status conn_receive(struct conn *conn, struct frame *frame, uint64_t d
 		n = recv(conn->fd, conn->in + conn->in_end, sizeof(in_buffer) - conn->in_end, 0);
 		if (n > 0)
 			conn->in_end += (size_t)n;
-		else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		else if (n < 0 && errno == EAGAIN)
+			return CONN_NONE;
+		else if (n == 0 || errno != EINTR)
 			return CONN_GONE;
-		else if (!wait_for(conn->fd, POLLIN, deadline))
+	}
+}
+
+enum conn_status conn_receive(struct conn *conn, struct frame *frame, uint64_t deadline)
+{
+	for (;;) {
+		enum conn_status status = conn_take(conn, frame);
+
+		if (status != CONN_NONE)
+			return status;
+		if (!wait_for(conn->fd, POLLIN, deadline))
 			return CONN_GONE;
 	}
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum conn_status { CONN_FRAME, CONN_GONE, CONN_INVALID };
+enum conn_status { CONN_FRAME, CONN_GONE, CONN_INVALID, CONN_NONE };
 
 enum error_code { ERROR_PROTOCOL = 1, ERROR_SETUP, ERROR_INPUTS, ERROR_INTERNAL };
 
@@ -28,6 +28,9 @@ void conn_begin(struct conn *conn, int fd, uint64_t idle_us);
 
 /* The next frame; its payload stays valid until the next call. `deadline` is on monotonic_us. */
 enum conn_status conn_receive(struct conn *conn, struct frame *frame, uint64_t deadline);
+
+/* The same without waiting: CONN_NONE when no whole frame is there. */
+enum conn_status conn_take(struct conn *conn, struct frame *frame);
 
 /* Queues a frame: a head and an optional body, together the payload. */
 void conn_send(struct conn *conn, uint8_t tag, const void *head, size_t head_size, const void *body,

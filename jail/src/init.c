@@ -49,6 +49,11 @@ static int make_proc_read_only(void)
 	return sys_mount_setattr(AT_FDCWD, "/proc", AT_RECURSIVE, &attributes);
 }
 
+static int mount_tools(const struct jail_plan *plan)
+{
+	return plan->tools < 0 ? 0 : sys_move_mount(plan->tools, plan->config->options->tool_mount);
+}
+
 static rlim_t lower_of(rlim_t a, rlim_t b)
 {
 	return a < b ? a : b;
@@ -242,6 +247,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(SHM, sys_move_mount(plan->shm, "/dev/shm"));
 	MUST(WORKSPACE, sys_move_mount(plan->workspace, "/mnt/data"));
 	MUST(WORKSPACE, chdir("/mnt/data"));
+	MUST(TOOLS, mount_tools(plan));
 	MUST(HOSTNAME, sethostname(HOSTNAME, strlen(HOSTNAME)));
 	MUST(HOSTNAME, setdomainname("(none)", strlen("(none)")));
 	MUST(RLIMITS, set_base_limits());

@@ -4,6 +4,7 @@
 #include "step.h"
 #include "sys.h"
 #include "template.h"
+#include "tooldir.h"
 #include "util.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -152,10 +154,14 @@ static int map_user(const struct jail *jail, int host_proc)
 	return write_file_at(host_proc, path, map);
 }
 
-/* Enters the template and an empty network namespace, keeping only a way to /proc for the set-up. */
+/* Enters the template and an empty network namespace, keeping only what the set-up needs of the host. */
 static int enter_template(const struct jail_config *config, struct jail_plan *plan)
 {
 	plan->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	plan->tools = -1;
+	if (tooldir_enabled() && (plan->tools = tooldir_mount(config->slot)) < 0)
+		return -1;
+	tooldir_forget();
 	if (plan->host_proc < 0 || setns(config->template, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNET) < 0)
 		return -1;
 	return chdir("/");
@@ -164,10 +170,21 @@ static int enter_template(const struct jail_config *config, struct jail_plan *pl
 static void close_plan(const struct jail_plan *plan)
 {
 	const int fds[] = {plan->host_proc, plan->control, plan->status, plan->stream[0], plan->stream[1],
-			   plan->stdin_data, plan->facts};
+			   plan->stdin_data, plan->facts, plan->tools};
 
 	for (size_t i = 0; i < COUNT(fds); i++)
-		close(fds[i]);
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+/* Only this one shows the processes of the jail and of nothing else. */
+static int open_proc(struct jail *jail, int host_proc)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/root/proc", jail->init);
+	jail->proc = openat(host_proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return jail->proc;
 }
 
 int jail_prepare(struct jail *jail, const struct jail_config *config)
@@ -194,14 +211,46 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 		log_line(LOG_ERROR, slot, errno, "cannot map the user of a jail");
 		return -1;
 	}
-	close_plan(&plan);
 	close(config->template);
 	cgroup_seal(&jail->cgroup);
 	cgroups_forget();
-	return receive(jail, MESSAGE_READY, slot);
+	if (receive(jail, MESSAGE_READY, slot) < 0)
+		return -1;
+	if (open_proc(jail, plan.host_proc) < 0) {
+		log_line(LOG_ERROR, slot, errno, "cannot open the /proc of a jail");
+		return -1;
+	}
+	close_plan(&plan);
+	return 0;
 }
 
-bool jail_end(const struct jail *jail)
+/* What a keeper does instead of dying at once when its master dies while the jail stands still. */
+static struct jail *standing;
+
+static void end_standing(int signal)
+{
+	(void)signal;
+	(void)sys_pidfd_send_signal(standing->pidfd, SIGKILL);
+	(void)freezer_thaw(&standing->cgroup.freezer);
+	_exit(1);
+}
+
+int jail_freeze(struct jail *jail)
+{
+	standing = jail;
+	if (signal(SIGTERM, end_standing) == SIG_ERR || prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
+		return -1;
+	return freezer_freeze(&jail->cgroup.freezer);
+}
+
+int jail_thaw(struct jail *jail)
+{
+	if (freezer_thaw(&jail->cgroup.freezer) < 0)
+		return -1;
+	return prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+bool jail_end(struct jail *jail)
 {
 	struct pollfd dead = {.fd = jail->pidfd, .events = POLLIN};
 	uint64_t deadline = monotonic_us() + END_MS * 1000;

@@ -44,12 +44,19 @@
 #define STREAM_OUT 0
 #define STREAM_ERR 1
 
+/* What a keeper tells the master, in one write. */
+struct notice {
+	pid_t keeper;
+	bool paused;
+};
+
 /* What a keeper needs from the master; the same for every run of the slot. */
 struct jail_config {
 	const struct options *options;
 	const struct seccomp_program *policy;
 	unsigned slot;
 	int template;
+	int notices; /* to the master: struct notice */
 };
 
 /* A prepared jail, as its keeper holds it. */
@@ -64,6 +71,7 @@ struct jail {
 	int stdin_data; /* what the program will read */
 	int workspace, tmp, shm;
 	int facts[FACT_FILES];
+	int proc; /* the jail's own /proc, which shows nothing but its processes */
 	uid_t uid;
 	gid_t gid;
 	struct cgroup cgroup;
@@ -77,6 +85,7 @@ struct jail_plan {
 	int keeper_control; /* the keeper's end: as long as init holds it, the keeper's death does not show */
 	int control, status, stream[2], stdin_data, job;
 	int workspace, tmp, shm, facts;
+	int tools; /* -1: none */
 };
 
 enum message_kind { MESSAGE_FAILED, MESSAGE_USER_NS, MESSAGE_MAPPED, MESSAGE_READY, MESSAGE_GO, MESSAGE_EXEC_FAILED };
@@ -94,7 +103,14 @@ struct message {
 int jail_prepare(struct jail *jail, const struct jail_config *config);
 
 /* Kills the jail and waits until no process of it exists; false after ten seconds. */
-bool jail_end(const struct jail *jail);
+bool jail_end(struct jail *jail);
+
+/*
+ * Stops and restarts every process of the jail. While it stands still a keeper that
+ * loses its master takes the jail with it, as always.
+ */
+int jail_freeze(struct jail *jail);
+int jail_thaw(struct jail *jail);
 
 /* pid 1 of the jail. */
 _Noreturn void init_main(const struct jail_plan *plan);

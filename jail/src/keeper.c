@@ -7,7 +7,7 @@
  *            workspace, the ends of the streams and the listening socket
  *   accept   only a keeper whose jail is complete takes a connection, so the
  *            kernel hands every connection to a ready slot
- *   serve    stage, run, harvest, answer fetches; then exit
+ *   serve    stage, run, pause, harvest, answer fetches; then exit
  *
  * The client's frames are parsed after confine. While they are parsed and files
  * are staged no code of the run exists; while the run's files are read none
@@ -17,6 +17,7 @@
 
 #include "conn.h"
 #include "harvest.h"
+#include "report.h"
 #include "request.h"
 #include "run.h"
 #include "sys.h"
@@ -91,6 +92,9 @@ static void answer_fetches(struct conn *conn, const struct jail *jail, const str
 
 		if (status == CONN_GONE)
 			return;
+		/* A question that crossed the end of the run has its answer. */
+		if (status == CONN_FRAME && frame.size == 0 && (frame.tag == 'Q' || frame.tag == 'P'))
+			continue;
 		if (status == CONN_INVALID || frame.tag != 'G' || !decode_u32(&frame, &number)) {
 			conn_send_error(conn, ERROR_PROTOCOL, 0, "invalid frame");
 			return;
@@ -114,9 +118,9 @@ static void serve(struct jail *jail, int client, const struct jail_config *confi
 	conn_send(&conn, 'h', hello, sizeof(hello), NULL, 0);
 	if (!conn_flush(&conn) || !request_receive(&request, &conn, jail, options))
 		return;
-	if (run_program(&conn, jail, &request, options, streams, &result) != RUN_ENDED)
+	if (run_program(&conn, jail, &request, options, streams, &result, config->notices) != RUN_ENDED)
 		return;
-	run_send_result(&conn, &result, streams);
+	report_end(&conn, &result, streams);
 	harvest(jail->workspace, &request.inputs, &listing);
 	listing_send(&listing, &conn);
 	answer_fetches(&conn, jail, &listing, options);

@@ -12,6 +12,7 @@
 #include "step.h"
 #include "template.h"
 #include "title.h"
+#include "tooldir.h"
 #include "util.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ static void clean_up(void)
 {
 	listener_remove(&options);
 	cgroups_remove();
+	tooldir_remove();
 }
 
 int main(int argc, char **argv)
@@ -54,9 +56,10 @@ int main(int argc, char **argv)
 		fatal("the system call policy does not fit");
 	if (proc_scan() < 0)
 		fatal("cannot cover /proc");
-	config.template = template_make(options.root);
+	config.template = template_make(&options);
 	atexit(clean_up);
 	cgroups_make(&options);
+	tooldir_make(&options);
 	listener = listener_open(&options);
 	log_line(LOG_INFO, -1, 0, "listening on %s, %u slots, control groups %s", options.socket, options.slots,
 		 cgroups_version());

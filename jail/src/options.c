@@ -16,7 +16,8 @@ static const char help[] =
 	"  --socket-gid GID          group of the socket (0)\n"
 	"  --socket-mode MODE        octal permissions of the socket (0600)\n"
 	"  --root DIR                tree that becomes the read-only root of every jail\n"
-	"  --slots N                 jails that are ready or running at a time (8)\n"
+	"  --slots N                 jails at a time, ready, running or paused (8)\n"
+	"  --ready N                 of those, at most so many that are not paused (--slots)\n"
 	"  --uid-base N              slot k runs as uid N+k on the host (200000)\n"
 	"  --gid-base N              slot k runs as gid N+k on the host (200000)\n"
 	"  --cgroup NAME             name of jaild's own control group (svc)\n"
@@ -27,6 +28,9 @@ static const char help[] =
 	"  --workspace-inodes N      files and directories in /mnt/data (65536)\n"
 	"  --tmp-bytes N             size of /tmp (104857600)\n"
 	"  --shm-bytes N             size of /dev/shm (67108864)\n"
+	"  --tool-directory DIR      its subdirectory <slot>, owned by the owner of the socket, is\n"
+	"                            seen read-only in the jail of that slot (none)\n"
+	"  --tool-mount PATH         where, one name below /run (/run/svc)\n"
 	"  --stage-timeout-ms N      time a client has to send its job (150000)\n"
 	"  --fetch-timeout-ms N      time without progress while files are fetched (120000)\n"
 	"  --check                   try every kernel feature that is needed, print one line\n"
@@ -40,8 +44,8 @@ static const char help[] =
 	"leaves nothing behind.\n";
 
 enum {
-	SOCKET = 1, SOCKET_UID, SOCKET_GID, SOCKET_MODE, ROOT, SLOTS, UID_BASE, GID_BASE, CGROUP,
-	NO_CGROUPS, CPU_PERCENT, WORKSPACE_BYTES, WORKSPACE_INODES, TMP_BYTES, SHM_BYTES,
+	SOCKET = 1, SOCKET_UID, SOCKET_GID, SOCKET_MODE, ROOT, SLOTS, READY, UID_BASE, GID_BASE, CGROUP,
+	NO_CGROUPS, TOOL_DIRECTORY, TOOL_MOUNT, CPU_PERCENT, WORKSPACE_BYTES, WORKSPACE_INODES, TMP_BYTES, SHM_BYTES,
 	STAGE_TIMEOUT, FETCH_TIMEOUT, CHECK, FAIL_STEP, HELP, VERSION,
 };
 
@@ -52,6 +56,9 @@ static const struct option names[] = {
 	{"socket-mode", required_argument, NULL, SOCKET_MODE},
 	{"root", required_argument, NULL, ROOT},
 	{"slots", required_argument, NULL, SLOTS},
+	{"ready", required_argument, NULL, READY},
+	{"tool-directory", required_argument, NULL, TOOL_DIRECTORY},
+	{"tool-mount", required_argument, NULL, TOOL_MOUNT},
 	{"uid-base", required_argument, NULL, UID_BASE},
 	{"gid-base", required_argument, NULL, GID_BASE},
 	{"cgroup", required_argument, NULL, CGROUP},
@@ -97,6 +104,17 @@ static const char *directory(const char *name)
 	return path;
 }
 
+/* /run/NAME: the parent holds nothing else in a jail. */
+static const char *tool_mount(const char *name)
+{
+	const size_t parent = strlen(TOOL_MOUNT_PARENT);
+
+	if (strncmp(optarg, TOOL_MOUNT_PARENT, parent) != 0 || optarg[parent] == '\0' || optarg[parent] == '.' ||
+	    strchr(optarg + parent, '/') || strlen(optarg) > 64)
+		usage(name, "is not one name below " TOOL_MOUNT_PARENT);
+	return optarg;
+}
+
 static mode_t octal(const char *name)
 {
 	char *end;
@@ -124,7 +142,7 @@ struct options options_parse(int argc, char **argv)
 		.socket = "/run/svc/jaild.sock", .socket_mode = 0600, .slots = 8, .uid_base = 200000,
 		.gid_base = 200000, .cgroup = "svc", .workspace_bytes = 512u << 20,
 		.workspace_inodes = 65536, .tmp_bytes = 100u << 20, .shm_bytes = 64u << 20,
-		.stage_ms = 150000, .fetch_ms = 120000,
+		.stage_ms = 150000, .fetch_ms = 120000, .tool_mount = "/run/svc",
 	};
 	int option, index = 0;
 
@@ -138,6 +156,9 @@ struct options options_parse(int argc, char **argv)
 		case SOCKET_MODE: o.socket_mode = octal(name); break;
 		case ROOT: o.root = directory(name); break;
 		case SLOTS: o.slots = (unsigned)number(name, 1, SLOTS_MAX); break;
+		case READY: o.ready = (unsigned)number(name, 1, SLOTS_MAX); break;
+		case TOOL_DIRECTORY: o.tool_directory = optarg; break;
+		case TOOL_MOUNT: o.tool_mount = tool_mount(name); break;
 		case UID_BASE: o.uid_base = (uid_t)number(name, 1000, id_max); break;
 		case GID_BASE: o.gid_base = (gid_t)number(name, 1000, id_max); break;
 		case CGROUP: o.cgroup = control_group(name); break;
@@ -160,5 +181,7 @@ struct options options_parse(int argc, char **argv)
 		fputs("jaild: --root is needed and nothing but options is taken (see --help)\n", stderr);
 		exit(2);
 	}
+	if (o.ready == 0 || o.ready > o.slots)
+		o.ready = o.slots;
 	return o;
 }

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #define SLOTS_MAX 1024
+#define TOOL_MOUNT_PARENT "/run/"
 
 struct options {
 	const char *socket;
@@ -15,6 +16,7 @@ struct options {
 	mode_t socket_mode;
 	const char *root;
 	unsigned slots;
+	unsigned ready; /* jails that are ready or running; others are paused */
 	uid_t uid_base;
 	gid_t gid_base;
 	const char *cgroup;
@@ -23,6 +25,8 @@ struct options {
 	uint64_t workspace_bytes, workspace_inodes, tmp_bytes, shm_bytes;
 	uint64_t stage_ms; /* from accept to RUN */
 	uint64_t fetch_ms; /* without progress after RUN has been answered */
+	const char *tool_directory; /* NULL: none */
+	const char *tool_mount;
 	bool check;
 	int fail_step; /* fault injection; 0 = none */
 };

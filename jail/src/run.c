@@ -1,6 +1,8 @@
 #include "run.h"
 
+#include "report.h"
 #include "step.h"
+#include "tasks.h"
 #include "util.h"
 
 #include <errno.h>
@@ -15,6 +17,9 @@
 
 #define TICK_US 25000
 #define EXEC_US 20000000 /* longest time from the word to go to the exec */
+#define ANSWER_US 1000000 /* longest wait for a client that asks and does not read, while its program runs */
+#define FRAMES 16	  /* of the client, between two looks at the run */
+#define WALL_MS_MAX 86400000
 
 enum { WATCH_CLIENT, WATCH_CONTROL, WATCH_STATUS, WATCH_OUT, WATCH_ERR, WATCHED };
 
@@ -24,10 +29,13 @@ struct watch {
 	const struct request *request;
 	struct capture *streams;
 	struct result *result;
-	bool executing, over, killed;
+	bool executing, paused, over, killed;
 	int failed_step, failed_error;
-	uint64_t started, deadline, next_tick, ended;
-	bool client_gone, init_lost;
+	struct run_clock clock;
+	uint64_t next_tick, ended;
+	bool frames_left; /* of the client, received and not looked at */
+	bool client_gone, client_wrong, freeze_failed, init_lost;
+	int notices;
 };
 
 bool memory_is_over(const struct cgroup_usage *usage, uint64_t file_system_bytes, uint64_t limit)
@@ -47,6 +55,25 @@ void result_set_status(struct result *result, int status)
 		result->cause = CAUSE_EXITED;
 		result->exit_code = WEXITSTATUS(status);
 	}
+}
+
+void clock_pause(struct run_clock *clock, uint64_t now)
+{
+	clock->paused_at = now;
+}
+
+void clock_continue(struct run_clock *clock, uint64_t now, uint64_t limit_us)
+{
+	clock->deadline = limit_us > 0 ? now + limit_us : clock->deadline + (now - clock->paused_at);
+	clock->paused_us += now - clock->paused_at;
+	clock->paused_at = 0;
+}
+
+uint64_t clock_wall_us(const struct run_clock *clock, uint64_t now)
+{
+	uint64_t end = clock->paused_at > 0 ? clock->paused_at : now;
+
+	return end - clock->started - clock->paused_us;
 }
 
 static void kill_for(struct watch *w, enum cause cause)
@@ -96,7 +123,7 @@ static void tick(struct watch *w)
 static void start_clock(struct watch *w)
 {
 	w->executing = true;
-	w->deadline = monotonic_us() + w->request->limits.wall_ms * 1000;
+	w->clock.deadline = monotonic_us() + w->request->limits.wall_ms * 1000;
 	conn_send(w->conn, 's', NULL, 0, NULL, 0);
 	conn_flush(w->conn);
 }
@@ -142,23 +169,142 @@ static void read_streams(struct watch *w, const struct pollfd *polled)
 	}
 }
 
+static void answer_query(struct watch *w)
+{
+	uint8_t state = (uint8_t)tasks_look(w->jail->proc, &w->jail->cgroup);
+	uint64_t idle_us = w->conn->idle_us;
+
+	conn_send(w->conn, 'q', &state, 1, NULL, 0);
+	w->conn->idle_us = ANSWER_US;
+	if (!conn_flush(w->conn))
+		w->client_gone = w->over = true;
+	w->conn->idle_us = idle_us;
+}
+
+/* A paused run does not count among those that use the machine: the master may prepare one more jail. */
+static void tell_master(const struct watch *w)
+{
+	const struct notice notice = {.keeper = getpid(), .paused = w->paused};
+
+	(void)!write(w->notices, &notice, sizeof(notice));
+}
+
+static bool has_ended(const struct jail *jail)
+{
+	struct pollfd status = {.fd = jail->status, .events = POLLIN};
+
+	return poll(&status, 1, 0) != 0;
+}
+
+static void pause_run(struct watch *w)
+{
+	struct pause pause = {0};
+
+	clock_pause(&w->clock, monotonic_us());
+	if (jail_freeze(w->jail) < 0) {
+		w->failed_error = errno;
+		w->freeze_failed = w->over = true;
+		return;
+	}
+	w->paused = true;
+	for (int i = 0; i < 2; i++) {
+		capture_drain(&w->streams[i]);
+		if (capture_is_over(&w->streams[i], w->request->limits.kill_factor))
+			kill_for(w, i == STREAM_OUT ? CAUSE_STDOUT : CAUSE_STDERR);
+	}
+	/* The end that came first is what the client hears of. */
+	if (w->over || has_ended(w->jail))
+		return;
+	pause.wall_us = clock_wall_us(&w->clock, monotonic_us());
+	if (cgroup_cpu_us(&w->jail->cgroup, &pause.cpu_us) < 0 ||
+	    cgroup_run_memory(&w->jail->cgroup, &pause.memory) < 0) {
+		kill_for(w, CAUSE_MEMORY);
+		return;
+	}
+	report_pause(w->conn, &pause, w->streams);
+	if (!conn_flush(w->conn))
+		w->client_gone = w->over = true;
+	tell_master(w);
+}
+
+static void continue_run(struct watch *w, uint64_t wall_ms)
+{
+	clock_continue(&w->clock, monotonic_us(), wall_ms * 1000);
+	w->paused = false;
+	w->next_tick = monotonic_us() + TICK_US;
+	if (jail_thaw(w->jail) < 0) {
+		w->failed_error = errno;
+		w->freeze_failed = w->over = true;
+	}
+	tell_master(w);
+}
+
+/* False for a frame that is out of order or not what its tag requires. */
+static bool take_frame(struct watch *w, const struct frame *frame)
+{
+	uint64_t wall_ms;
+
+	if (frame->tag == 'C') {
+		if (!w->paused || !decode_u64(frame, &wall_ms) || wall_ms > WALL_MS_MAX)
+			return false;
+		continue_run(w, wall_ms);
+		return true;
+	}
+	if (w->paused || frame->size != 0 || (frame->tag != 'Q' && frame->tag != 'P'))
+		return false;
+	if (frame->tag == 'Q')
+		answer_query(w);
+	else
+		pause_run(w);
+	return true;
+}
+
+static void take_frames(struct watch *w)
+{
+	struct frame frame;
+
+	w->frames_left = true;
+	for (int i = 0; i < FRAMES && !w->over && w->frames_left; i++) {
+		enum conn_status status = conn_take(w->conn, &frame);
+
+		w->frames_left = status == CONN_FRAME;
+		if (status == CONN_GONE)
+			w->client_gone = w->over = true;
+		else if (status == CONN_INVALID || (status == CONN_FRAME && !take_frame(w, &frame)))
+			w->client_wrong = w->over = true;
+	}
+}
+
+/* The time until something must be looked at, whatever happens; NULL: none. */
+static const struct timespec *next_look(const struct watch *w, struct timespec *timeout)
+{
+	uint64_t now = monotonic_us();
+	uint64_t until = w->next_tick < w->clock.deadline ? w->next_tick : w->clock.deadline;
+	uint64_t left = until > now ? until - now : 0;
+
+	if (w->frames_left)
+		left = 0;
+	else if (w->paused)
+		return NULL;
+	timeout->tv_sec = (time_t)(left / 1000000);
+	timeout->tv_nsec = (long)(left % 1000000) * 1000;
+	return timeout;
+}
+
 static void wait_for_events(struct watch *w)
 {
-	uint64_t now = monotonic_us(), until = w->next_tick < w->deadline ? w->next_tick : w->deadline;
-	uint64_t left = until > now ? until - now : 0;
-	const struct timespec timeout = {
-		.tv_sec = (time_t)(left / 1000000), .tv_nsec = (long)(left % 1000000) * 1000};
+	struct timespec timeout;
 	struct pollfd polled[WATCHED] = {
-		[WATCH_CLIENT] = {w->conn->fd, POLLRDHUP, 0},
+		[WATCH_CLIENT] = {w->conn->fd, w->executing ? POLLRDHUP | POLLIN : POLLRDHUP, 0},
 		[WATCH_CONTROL] = {w->executing ? -1 : w->jail->control, POLLIN, 0},
 		[WATCH_STATUS] = {w->jail->status, POLLIN, 0},
 		[WATCH_OUT] = {w->streams[0].open ? w->streams[0].fd : -1, POLLIN, 0},
 		[WATCH_ERR] = {w->streams[1].open ? w->streams[1].fd : -1, POLLIN, 0},
 	};
 
-	if (ppoll(polled, WATCHED, &timeout, NULL) < 0)
+	if (ppoll(polled, WATCHED, next_look(w, &timeout), NULL) < 0)
 		return;
-	if (polled[WATCH_CLIENT].revents != 0) {
+	if ((polled[WATCH_CLIENT].revents & ~POLLIN) != 0) {
 		w->client_gone = w->over = true;
 		return;
 	}
@@ -171,6 +317,8 @@ static void wait_for_events(struct watch *w)
 		read_status(w);
 	}
 	read_streams(w, polled);
+	if (!w->over && (polled[WATCH_CLIENT].revents != 0 || w->frames_left))
+		take_frames(w);
 }
 
 static void watch(struct watch *w)
@@ -179,8 +327,10 @@ static void watch(struct watch *w)
 		uint64_t now;
 
 		wait_for_events(w);
+		if (w->paused)
+			continue;
 		now = monotonic_us();
-		if (!w->over && now >= w->deadline) {
+		if (!w->over && now >= w->clock.deadline) {
 			if (!w->executing)
 				w->init_lost = w->over = true;
 			else
@@ -229,11 +379,12 @@ static bool read_final_counters(struct watch *w)
 
 enum run_status run_program(struct conn *conn, struct jail *jail, const struct request *request,
 			    const struct options *options, struct capture streams[2],
-			    struct result *result)
+			    struct result *result, int notices)
 {
 	const struct limits *limits = &request->limits;
 	struct watch w = {
-		.conn = conn, .jail = jail, .request = request, .streams = streams, .result = result};
+		.conn = conn, .jail = jail, .request = request, .streams = streams, .result = result,
+		.notices = notices};
 
 	*result = (struct result){0};
 	if (!capture_begin(&streams[0], jail->stream[0], limits->stdout_cap) ||
@@ -244,11 +395,11 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 			 limits->memory_bytes + options->workspace_bytes + options->tmp_bytes + options->shm_bytes,
 			 limits->pids + 1) < 0)
 		return fail(&w, ERROR_SETUP, errno, "cannot set the limits of the run");
-	w.started = monotonic_us();
+	w.clock.started = monotonic_us();
 	if (!send_go(jail, request))
 		return fail(&w, ERROR_SETUP, errno, "the jail does not listen");
-	w.next_tick = w.started + TICK_US;
-	w.deadline = w.started + EXEC_US;
+	w.next_tick = w.clock.started + TICK_US;
+	w.clock.deadline = w.clock.started + EXEC_US;
 	watch(&w);
 	if (!jail_end(jail))
 		return fail(&w, ERROR_INTERNAL, 0, "the run does not die");
@@ -259,7 +410,11 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 		return RUN_GONE;
 	if (w.failed_step != STEP_NONE)
 		return fail(&w, ERROR_SETUP, w.failed_error, step_text(w.failed_step));
-	result->wall_us = w.ended - w.started;
+	if (w.client_wrong)
+		return fail(&w, ERROR_PROTOCOL, 0, "invalid frame");
+	if (w.freeze_failed)
+		return fail(&w, ERROR_INTERNAL, w.failed_error, "the run cannot be stopped or continued");
+	result->wall_us = clock_wall_us(&w.clock, w.ended);
 	if (!read_final_counters(&w))
 		return fail(&w, ERROR_INTERNAL, errno, "cannot read the counters of the run");
 	if (w.init_lost && result->oom_kills == 0)
@@ -267,30 +422,4 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 	capture_drain(&streams[0]);
 	capture_drain(&streams[1]);
 	return RUN_ENDED;
-}
-
-void run_send_result(struct conn *conn, const struct result *result, const struct capture streams[2])
-{
-	uint8_t head[64], *at = head;
-
-	at = put_u8(at, (uint8_t)result->cause);
-	at = put_u32(at, (uint32_t)result->exit_code);
-	at = put_u32(at, (uint32_t)result->signal);
-	at = put_u32(at, (uint32_t)result->exec_error);
-	at = put_u64(at, result->wall_us);
-	at = put_u64(at, result->cpu_us);
-	at = put_u64(at, result->memory_peak);
-	at = put_u64(at, streams[0].total);
-	at = put_u64(at, streams[1].total);
-	at = put_u32(at, (uint32_t)result->oom_kills);
-	conn_send(conn, 'x', head, (size_t)(at - head), NULL, 0);
-	for (int i = 0; i < 2; i++)
-		for (size_t sent = 0; sent < streams[i].held;) {
-			size_t size = streams[i].held - sent;
-
-			if (size > CHUNK_MAX)
-				size = CHUNK_MAX;
-			conn_send(conn, (uint8_t)('1' + i), streams[i].data + sent, size, NULL, 0);
-			sent += size;
-		}
 }

@@ -1,7 +1,7 @@
 /*
  * One run, from the word to go to the death of its last process: limits, streams,
- * and what was observed. Why a run ended comes from wait status and control
- * group counters only.
+ * pauses that the client asks for, and what was observed. Why a run ended comes
+ * from wait status and control group counters only.
  */
 #ifndef JAIL_RUN_H
 #define JAIL_RUN_H
@@ -29,12 +29,10 @@ enum run_status {
 	RUN_FAILED /* the client has been told */
 };
 
-/* On RUN_ENDED no process of the run exists and the streams are complete. */
+/* `notices` leads to the master. On RUN_ENDED no process of the run exists and the streams are complete. */
 enum run_status run_program(struct conn *conn, struct jail *jail, const struct request *request,
 			    const struct options *options, struct capture streams[2],
-			    struct result *result);
-
-void run_send_result(struct conn *conn, const struct result *result, const struct capture streams[2]);
+			    struct result *result, int notices);
 
 /*
  * Whether the program's own memory is above its limit. Clean pages of image files
@@ -42,6 +40,19 @@ void run_send_result(struct conn *conn, const struct result *result, const struc
  * of its own: neither counts.
  */
 bool memory_is_over(const struct cgroup_usage *usage, uint64_t file_system_bytes, uint64_t limit);
+
+/*
+ * The time of a run is the time that its program could run: a pause takes none of it.
+ * All in microseconds of the monotonic clock.
+ */
+struct run_clock {
+	uint64_t started, deadline, paused_at, paused_us;
+};
+
+void clock_pause(struct run_clock *clock, uint64_t now);
+/* A new limit from now on; 0: what was left. */
+void clock_continue(struct run_clock *clock, uint64_t now, uint64_t limit_us);
+uint64_t clock_wall_us(const struct run_clock *clock, uint64_t now);
 
 /* What ended a run that was not killed by a limit: its wait status. */
 void result_set_status(struct result *result, int status);

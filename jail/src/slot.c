@@ -1,9 +1,11 @@
 #include "slot.h"
 
 #include "keeper.h"
+#include "tooldir.h"
 #include "util.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@ struct slot {
 	pid_t keeper;	    /* 0: none */
 	uint64_t not_before; /* earliest time of the next look */
 	uint64_t dead_since;
+	bool paused;
 	bool stuck; /* reported once */
 };
 
@@ -31,6 +34,7 @@ static void fork_keeper(struct slot *slot, const struct jail_config *shared, uns
 	pid_t master = getpid();
 
 	config.slot = number;
+	slot->paused = false;
 	slot->keeper = fork();
 	if (slot->keeper == 0) {
 		close(signals);
@@ -63,26 +67,49 @@ static void bury(struct slot *slots, unsigned count)
 		}
 }
 
-/* Refills every slot that is due; the time until the next look, -1 for none. */
+/* A notice of a keeper that is buried means nothing. */
+static void hear(struct slot *slots, unsigned count, int notices)
+{
+	struct notice notice;
+
+	while (read(notices, &notice, sizeof(notice)) == (ssize_t)sizeof(notice))
+		for (unsigned i = 0; i < count; i++)
+			if (slots[i].keeper > 0 && slots[i].keeper == notice.keeper)
+				slots[i].paused = notice.paused;
+}
+
+/* Keepers that are ready or running. */
+static unsigned count_active(const struct slot *slots, unsigned count)
+{
+	unsigned active = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		active += slots[i].keeper > 0 && !slots[i].paused;
+	return active;
+}
+
+/* Refills slots that are due, as many as are wanted; the time until the next look, -1 for none. */
 static int refill(struct slot *slots, const struct jail_config *shared, int listener, int signals)
 {
+	unsigned active = count_active(slots, shared->options->slots);
 	uint64_t now = monotonic_us();
 	int next_ms = -1;
 
-	for (unsigned i = 0; i < shared->options->slots; i++) {
+	for (unsigned i = 0; i < shared->options->slots && active < shared->options->ready; i++) {
 		struct slot *slot = &slots[i];
 		int left_ms;
 
 		if (slot->keeper > 0)
 			continue;
 		if (slot->not_before <= now) {
-			if (cgroups_clean(i)) {
+			if (cgroups_clean(i) && tooldir_clean(i)) {
 				fork_keeper(slot, shared, i, listener, signals);
+				active += slot->keeper > 0;
 				continue;
 			}
 			slot->not_before = now + RETRY_MS * 1000;
 			if (!slot->stuck && now - slot->dead_since > STUCK_US) {
-				log_line(LOG_ERROR, (int)i, 0, "processes of a run do not die: the slot is out of use");
+				log_line(LOG_ERROR, (int)i, 0, "what a run left does not go: the slot is out of use");
 				slot->stuck = true;
 			}
 		}
@@ -117,9 +144,10 @@ static void end_all(struct slot *slots, unsigned count)
 void slots_run(const struct jail_config *shared, int listener)
 {
 	struct slot *slots = calloc(shared->options->slots, sizeof(*slots));
+	struct jail_config config = *shared;
 	struct signalfd_siginfo info;
 	bool ending = false;
-	int signals;
+	int signals, notices[2];
 
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGCHLD);
@@ -127,17 +155,21 @@ void slots_run(const struct jail_config *shared, int listener)
 	sigaddset(&blocked, SIGINT);
 	sigprocmask(SIG_BLOCK, &blocked, NULL);
 	signals = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (!slots || signals < 0)
+	if (!slots || signals < 0 || pipe2(notices, O_CLOEXEC | O_NONBLOCK) < 0)
 		fatal("cannot start");
+	config.notices = notices[1];
 	while (!ending) {
-		struct pollfd wait = {.fd = signals, .events = POLLIN};
+		struct pollfd wait[] = {{signals, POLLIN, 0}, {notices[0], POLLIN, 0}};
 
+		hear(slots, shared->options->slots, notices[0]);
 		bury(slots, shared->options->slots);
-		(void)poll(&wait, 1, refill(slots, shared, listener, signals));
+		(void)poll(wait, COUNT(wait), refill(slots, &config, listener, signals));
 		while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
 			ending = ending || info.ssi_signo != SIGCHLD;
 	}
 	end_all(slots, shared->options->slots);
 	close(signals);
+	close(notices[0]);
+	close(notices[1]);
 	free(slots);
 }

@@ -1,5 +1,7 @@
 /*
- * The master's loop: one keeper for every slot, a clean slot before every keeper.
+ * The master's loop: a clean slot before every keeper, and as many keepers as jails
+ * may be ready or running. A keeper whose run is paused is beyond that number: when
+ * a keeper says so, another slot gets one, as long as there are slots.
  * Returns when a signal asked for the end and nothing of any run is left.
  */
 #ifndef JAIL_SLOT_H

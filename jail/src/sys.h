@@ -34,9 +34,9 @@ static inline int sys_fsmount(int fs, unsigned attributes)
 	return (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, attributes);
 }
 
-static inline int sys_open_tree(const char *path)
+static inline int sys_open_tree(int dir, const char *path)
 {
-	return (int)syscall(SYS_open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	return (int)syscall(SYS_open_tree, dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
 }
 
 static inline int sys_move_mount(int mount, const char *target)

@@ -66,7 +66,7 @@ static void enter_image(const char *root)
 		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME,
 		.attr_clr = MOUNT_ATTR__ATIME,
 	};
-	int tree = sys_open_tree(root);
+	int tree = sys_open_tree(AT_FDCWD, root);
 	struct stat st;
 
 	if (tree < 0)
@@ -117,22 +117,38 @@ static void make_covers(void)
 	close(covers);
 }
 
-static _Noreturn void build(const char *root, int done)
+/* The mount point of the tool directory; the image needs to know nothing of it. */
+static void make_tool_mount(const char *path)
+{
+	const char *const options[] = {"mode=755", "size=65536", "nr_inodes=8", NULL};
+	int run = tmpfs_make(options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+
+	if (run < 0 || mkdirat(run, path + strlen(TOOL_MOUNT_PARENT), 0755) < 0)
+		fatal("cannot make %s", path);
+	make_read_only(run, path);
+	if (sys_move_mount(run, TOOL_MOUNT_PARENT) < 0)
+		fatal("cannot mount " TOOL_MOUNT_PARENT);
+	close(run);
+}
+
+static _Noreturn void build(const struct options *options, int done)
 {
 	umask(0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (unshare(CLONE_NEWNS) < 0 || sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		fatal("cannot make a mount namespace");
-	enter_image(root);
+	enter_image(options->root);
 	make_dev();
 	make_covers();
+	if (options->tool_directory)
+		make_tool_mount(options->tool_mount);
 	if (write_all(done, "1", 1) < 0)
 		fatal("cannot report the template");
 	pause();
 	_exit(0);
 }
 
-int template_make(const char *root)
+int template_make(const struct options *options)
 {
 	int done[2], namespace;
 	char path[64], byte;
@@ -141,7 +157,7 @@ int template_make(const char *root)
 	if (pipe2(done, O_CLOEXEC) < 0 || (pid = fork()) < 0)
 		fatal("cannot fork");
 	if (pid == 0)
-		build(root, done[1]);
+		build(options, done[1]);
 	close(done[1]);
 	if (read(done[0], &byte, 1) != 1) {
 		waitpid(pid, NULL, 0);

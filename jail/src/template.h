@@ -6,11 +6,13 @@
 #ifndef JAIL_TEMPLATE_H
 #define JAIL_TEMPLATE_H
 
+#include "options.h"
+
 /* Where the template keeps the sources of the static covers; a jail's workspace hides it. */
 #define COVERS_PATH "/mnt/data"
 
 /* The descriptor of the namespace; fatal on failure. */
-int template_make(const char *root);
+int template_make(const struct options *options);
 
 /* A new, detached tmpfs; options are "key=value" words. -1 and errno on failure. */
 int tmpfs_make(const char *const *options, unsigned attributes);

@@ -1,6 +1,14 @@
-/** Reads the result and the listing of a workspace off frames, within bounds. */
+/** Reads what jaild tells of a run off frames, within bounds: state, pause, result and the listing of its workspace. */
 import { Fields, type Frame, ProtocolError } from "./frames.ts";
-import { END_CAUSES, type ListedEntry, type RunEnd, type WorkspaceListing } from "./types.ts";
+import {
+  END_CAUSES,
+  type ListedEntry,
+  type RunEnd,
+  type RunPause,
+  TASK_STATES,
+  type TaskState,
+  type WorkspaceListing,
+} from "./types.ts";
 
 const NO_INPUT = 0xffffffff;
 /** jaild lists every input, and at most 10,000 other entries. */
@@ -48,6 +56,27 @@ export function resultOf(payload: Buffer): RunEnd {
   };
   fields.end();
   return end;
+}
+
+export function stateOf(payload: Buffer): TaskState {
+  const fields = new Fields(payload);
+  const state = TASK_STATES[fields.u8()];
+  if (state === undefined) throw new ProtocolError("unknown state");
+  fields.end();
+  return state;
+}
+
+export function pauseOf(payload: Buffer): Omit<RunPause, "stdout" | "stderr"> {
+  const fields = new Fields(payload);
+  const pause = {
+    wallUs: fields.u64(),
+    cpuUs: fields.u64(),
+    memory: fields.u64(),
+    stdoutTotal: fields.u64(),
+    stderrTotal: fields.u64(),
+  };
+  fields.end();
+  return pause;
 }
 
 /** Collects the listing from its first frame up to and including `z`. */

@@ -1,12 +1,13 @@
 /**
- * One run in the jail: stage, start, wait for the outcome, fetch files, close. Closing at any time kills the run.
+ * One run in the jail: stage, start, pause and resume, wait for the outcome, fetch files, close. Closing at any time kills
+ * the run.
  * Every failure is a JailError; `started` tells whether the program may have run.
  */
 import { Connection } from "./connection.ts";
+import { Dialogue } from "./dialogue.ts";
 import { asJailError, expectTag, refuseError } from "./errors.ts";
 import { CHUNK_BYTES, Fields, frame, frameHead, ProtocolError, u32, u64 } from "./frames.ts";
-import { listingOf, resultOf, Stream } from "./outcome.ts";
-import { JailError, type JailLimits, type RunOutcome } from "./types.ts";
+import { JailError, type JailLimits, type RunOutcome, type RunPause, type TaskState } from "./types.ts";
 
 const PROTOCOL_VERSION = 1;
 const READ_ONLY_FLAG = 1;
@@ -30,7 +31,7 @@ export class JailRun {
   readonly #connection: Connection;
   readonly #release: () => void;
   #caps = { stdout: 0, stderr: 0 };
-  #started = false;
+  #dialogue: Dialogue | undefined;
 
   private constructor(connection: Connection, slot: number, release: () => void) {
     this.#connection = connection;
@@ -106,27 +107,38 @@ export class JailRun {
     await this.#guard(
       this.#connection.next().then((received) => {
         expectTag(received, "s", false);
-        this.#started = true;
+        this.#dialogue = new Dialogue(
+          () => this.#connection.next(),
+          this.#caps,
+          (error) => this.#explain(error),
+        );
       }),
     );
   }
 
-  /** Waits for the end of the program and the listing of its workspace. */
-  async outcome(): Promise<RunOutcome> {
-    return this.#guard(this.#readOutcome());
+  /** Waits for the end of the program and the listing of its workspace; any time after the start, also while it is paused. */
+  outcome(): Promise<RunOutcome> {
+    return this.#talk().outcome;
   }
 
-  async #readOutcome(): Promise<RunOutcome> {
-    const next = async () => refuseError(await this.#connection.next(), true);
-    const end = resultOf(expectTag(await next(), "x", true).payload);
-    const stdout = new Stream(this.#caps.stdout);
-    const stderr = new Stream(this.#caps.stderr);
-    let received = await next();
-    for (; received.tag === "1" || received.tag === "2"; received = await next()) {
-      (received.tag === "1" ? stdout : stderr).push(received.payload);
-    }
-    const listing = await listingOf(received, next);
-    return { end, stdout: stdout.bytes(), stderr: stderr.bytes(), listing };
+  /** What the program does now. Undefined when it has ended. One question or pause at a time. */
+  query(): Promise<TaskState | undefined> {
+    return this.#talk().ask("q", () => this.#post(frame("Q")));
+  }
+
+  /** Stops every process of the program, wherever it is. Undefined when it has ended. */
+  pause(): Promise<RunPause | undefined> {
+    return this.#talk().ask("p", () => this.#post(frame("P")));
+  }
+
+  /** Lets a paused program go on, for at most `wallMs` from now; 0: for what was left of its time. */
+  resume(wallMs: number): void {
+    this.#post(frame("C", u64(wallMs)));
+  }
+
+  #talk(): Dialogue {
+    if (this.#dialogue === undefined) throw new Error("the program was not started");
+    return this.#dialogue;
   }
 
   /** The bytes of a listed file. One fetch at a time; undefined when the file cannot be read. */
@@ -177,10 +189,10 @@ export class JailRun {
   async #explain(error: unknown): Promise<unknown> {
     if (error instanceof JailError && error.kind !== "gone") return error;
     try {
-      for (;;) refuseError(await this.#connection.next(), this.#started);
+      for (;;) refuseError(await this.#connection.next(), this.#dialogue !== undefined);
     } catch (reason) {
       const told = reason instanceof JailError && reason.kind !== "gone";
-      return asJailError(told ? reason : error, this.#started);
+      return asJailError(told ? reason : error, this.#dialogue !== undefined);
     }
   }
 }

@@ -62,6 +62,25 @@ export interface RunOutcome {
   listing: WorkspaceListing;
 }
 
+/**
+ * What the processes of a program do. `running`: some task runs or could. `waiting`: all are blocked, some for a limited
+ * time or in a way that is not known. `blocked`: all are blocked until something outside of the program happens.
+ */
+export const TASK_STATES = ["running", "waiting", "blocked"] as const;
+export type TaskState = (typeof TASK_STATES)[number];
+
+/** A program that stands still. Its streams hold what was kept since the start. */
+export interface RunPause {
+  /** Time in which the program could run; no pause counts. */
+  wallUs: number;
+  cpuUs: number;
+  memory: number;
+  stdoutTotal: number;
+  stderrTotal: number;
+  stdout: Buffer;
+  stderr: Buffer;
+}
+
 const ERROR_KINDS = ["protocol", "setup", "inputs_do_not_fit", "internal"] as const;
 export type JailErrorKind = (typeof ERROR_KINDS)[number] | "gone";
 

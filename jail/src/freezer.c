@@ -1,0 +1,103 @@
+#include "freezer.h"
+
+#include "util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FREEZE_US 2000000 /* a process in the middle of an uninterruptible wait is met in far less */
+#define SPINS 20	  /* looks before the first sleep: one sleeping process stands still at once */
+
+const char *freezer_control_file(int version)
+{
+	return version == 2 ? "cgroup.freeze" : "freezer.state";
+}
+
+const char *freezer_state_file(int version)
+{
+	return version == 2 ? "cgroup.events" : "freezer.state";
+}
+
+bool freezer_text_is_frozen(int version, const char *text)
+{
+	/* v1 says FREEZING until the last process stands still. */
+	return version == 2 ? keyed_number(text, "frozen") == 1 : strcmp(text, "FROZEN\n") == 0;
+}
+
+static int open_file(const char *group, const char *file, int flags)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", group, file);
+	return open(path, flags | O_CLOEXEC);
+}
+
+int freezer_open(struct freezer *f, int version, const char *group)
+{
+	*f = (struct freezer){.version = version, .control = -1, .state = -1};
+	f->control = open_file(group, freezer_control_file(version), O_WRONLY);
+	f->state = f->control < 0 ? -1 : open_file(group, freezer_state_file(version), O_RDONLY);
+	return f->state < 0 ? -1 : 0;
+}
+
+void freezer_close(struct freezer *f)
+{
+	if (f->control >= 0)
+		close(f->control);
+	if (f->state >= 0)
+		close(f->state);
+	f->control = f->state = -1;
+}
+
+static int write_control(const struct freezer *f, const char *v1, const char *v2)
+{
+	const char *text = f->version == 2 ? v2 : v1;
+	size_t size = strlen(text);
+
+	return pwrite(f->control, text, size, 0) == (ssize_t)size ? 0 : -1;
+}
+
+int freezer_freeze(struct freezer *f)
+{
+	uint64_t deadline = monotonic_us() + FREEZE_US;
+	char text[256];
+
+	if (f->version == 0) {
+		errno = ENOTSUP;
+		return -1;
+	}
+	f->frozen = true;
+	if (write_control(f, "FROZEN", "1") < 0)
+		goto failed;
+	for (unsigned look = 0;; look++) {
+		if (read_fd_text(f->state, text, sizeof(text)) <= 0)
+			goto failed;
+		if (freezer_text_is_frozen(f->version, text))
+			return 0;
+		if (monotonic_us() > deadline)
+			break;
+		if (look < SPINS)
+			sched_yield();
+		else
+			sleep_ms(1);
+	}
+	errno = ETIMEDOUT;
+failed:
+	freezer_thaw(f);
+	return -1;
+}
+
+int freezer_thaw(struct freezer *f)
+{
+	if (!f->frozen)
+		return 0;
+	if (write_control(f, "THAWED", "0") < 0)
+		return -1;
+	f->frozen = false;
+	return 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * Stops every process of one control group at once and lets them go on: the freezer
+ * hierarchy of v1 or cgroup.freeze of v2. A frozen process uses no CPU and, on v1,
+ * dies of a SIGKILL only when it is thawed: whoever kills a group thaws it after.
+ */
+#ifndef JAIL_FREEZER_H
+#define JAIL_FREEZER_H
+
+#include <stdbool.h>
+
+struct freezer {
+	int version; /* of the control groups; 0: none */
+	int control, state;
+	bool frozen; /* as far as this process knows */
+};
+
+/* The file that freezes a group, and the file that tells when all of it stands still. */
+const char *freezer_control_file(int version);
+const char *freezer_state_file(int version);
+/* Whether the text of the state file says so. */
+bool freezer_text_is_frozen(int version, const char *text);
+
+/* Opens the files of a group; -1 and errno on failure. */
+int freezer_open(struct freezer *freezer, int version, const char *group);
+void freezer_close(struct freezer *freezer);
+
+/* Returns when everything stands still; ETIMEDOUT, and thawed again, when something does not. */
+int freezer_freeze(struct freezer *freezer);
+/* Async-signal-safe. */
+int freezer_thaw(struct freezer *freezer);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * The tool directory: <base>/<slot>/ on the host, where the owner of jaild's socket
+ * may put the tool socket of a run; every jail shows its own one read-only. The
+ * base belongs to root, so no slot can be exchanged; what is inside a slot belongs
+ * to a less trusted user and no link of it is followed.
+ */
+#ifndef JAIL_TOOLDIR_H
+#define JAIL_TOOLDIR_H
+
+#include "options.h"
+
+#include <stdbool.h>
+
+/* Master. Makes the base and all slots; fatal on failure. Nothing without --tool-directory. */
+void tooldir_make(const struct options *options);
+/* Empties a slot; false when something stays or is left for the next call. */
+bool tooldir_clean(unsigned slot);
+void tooldir_remove(void);
+
+/* Keeper, before it leaves the host's mount namespace: a read-only mount of its slot; -1 and errno. */
+int tooldir_mount(unsigned slot);
+/* Whether there is one. */
+bool tooldir_enabled(void);
+/* Lets go of what a keeper must not inherit. */
+void tooldir_forget(void);
+
+#endif

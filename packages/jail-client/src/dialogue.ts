@@ -1,0 +1,95 @@
+/**
+ * What jaild says between the start of a program and the listing of its workspace: answers to questions, in the order of
+ * the questions, and the end, which may come at any time and then answers what is still open. One reader of the
+ * connection; output is collected as it comes, before a pause and at the end.
+ */
+import { refuseError } from "./errors.ts";
+import { type Frame, ProtocolError } from "./frames.ts";
+import { listingOf, pauseOf, resultOf, Stream, stateOf } from "./outcome.ts";
+import type { RunOutcome, RunPause, TaskState } from "./types.ts";
+
+/** `undefined`: the program ended first. */
+interface Question<T> {
+  tag: "q" | "p";
+  settle: (answer: T | undefined) => void;
+  reject: (error: unknown) => void;
+}
+
+export class Dialogue {
+  readonly #next: () => Promise<Frame>;
+  readonly #stdout: Stream;
+  readonly #stderr: Stream;
+  #open: Question<TaskState> | Question<RunPause> | undefined;
+  #over = false;
+  /** The end of the program and the listing. */
+  readonly outcome: Promise<RunOutcome>;
+
+  /** `explain` turns a failure of the connection into what the caller of a question is told. */
+  constructor(
+    next: () => Promise<Frame>,
+    caps: { stdout: number; stderr: number },
+    explain: (error: unknown) => Promise<unknown>,
+  ) {
+    this.#next = async () => refuseError(await next(), true);
+    this.#stdout = new Stream(caps.stdout);
+    this.#stderr = new Stream(caps.stderr);
+    this.outcome = this.#read().catch(async (error: unknown) => {
+      const reason = await explain(error);
+      this.#end((question) => question.reject(reason));
+      throw reason;
+    });
+    this.outcome.catch(() => undefined);
+  }
+
+  async #read(): Promise<RunOutcome> {
+    let received = await this.#next();
+    for (; received.tag !== "x"; received = await this.#next()) {
+      if (!this.#collect(received)) this.#answer(received);
+    }
+    const end = resultOf(received.payload);
+    this.#end((question) => question.settle(undefined));
+    do {
+      received = await this.#next();
+    } while (this.#collect(received));
+    const listing = await listingOf(received, this.#next);
+    return { end, stdout: this.#stdout.bytes(), stderr: this.#stderr.bytes(), listing };
+  }
+
+  #collect({ tag, payload }: Frame): boolean {
+    if (tag !== "1" && tag !== "2") return false;
+    (tag === "1" ? this.#stdout : this.#stderr).push(payload);
+    return true;
+  }
+
+  #answer({ tag, payload }: Frame): void {
+    const question = this.#open;
+    if (question === undefined || question.tag !== tag) throw new ProtocolError(`unexpected frame ${tag}`);
+    this.#open = undefined;
+    if (tag === "q") (question as Question<TaskState>).settle(stateOf(payload));
+    else {
+      const streams = { stdout: this.#stdout.bytes(), stderr: this.#stderr.bytes() };
+      (question as Question<RunPause>).settle({ ...pauseOf(payload), ...streams });
+    }
+  }
+
+  #end(settle: (question: Question<TaskState> | Question<RunPause>) => void): void {
+    this.#over = true;
+    if (this.#open !== undefined) settle(this.#open);
+    this.#open = undefined;
+  }
+
+  /** One question at a time; `post` sends it. Undefined when the program ended first: `outcome` tells how. */
+  ask(tag: "q", post: () => void): Promise<TaskState | undefined>;
+  ask(tag: "p", post: () => void): Promise<RunPause | undefined>;
+  async ask(tag: "q" | "p", post: () => void): Promise<TaskState | RunPause | undefined> {
+    if (this.#open !== undefined) throw new Error("another question is open");
+    if (this.#over) {
+      await this.outcome;
+      return undefined;
+    }
+    return new Promise<TaskState | RunPause | undefined>((settle, reject) => {
+      this.#open = { tag, settle, reject } as Question<TaskState> | Question<RunPause>;
+      post();
+    });
+  }
+}
