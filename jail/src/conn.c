@@ -62,6 +62,11 @@ enum conn_status conn_take(struct conn *conn, struct frame *frame)
 	}
 }
 
+void conn_return(struct conn *conn, const struct frame *frame)
+{
+	conn->in_start -= FRAME_HEADER + 1 + frame->size;
+}
+
 enum conn_status conn_receive(struct conn *conn, struct frame *frame, uint64_t deadline)
 {
 	for (;;) {

@@ -32,6 +32,9 @@ enum conn_status conn_receive(struct conn *conn, struct frame *frame, uint64_t d
 /* The same without waiting: CONN_NONE when no whole frame is there. */
 enum conn_status conn_take(struct conn *conn, struct frame *frame);
 
+/* Leaves the frame that conn_take just gave for the next call. */
+void conn_return(struct conn *conn, const struct frame *frame);
+
 /* Queues a frame: a head and an optional body, together the payload. */
 void conn_send(struct conn *conn, uint8_t tag, const void *head, size_t head_size, const void *body,
 	       size_t body_size);

@@ -8,10 +8,12 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FREEZE_US 2000000 /* a process in the middle of an uninterruptible wait is met in far less */
-#define SPINS 20	  /* looks before the first sleep: one sleeping process stands still at once */
+#define SPIN_US 100	  /* looks without sleep: a few sleeping processes stand still at once */
+#define SLEEP_NS 50000
 
 const char *freezer_control_file(int version)
 {
@@ -64,7 +66,8 @@ static int write_control(const struct freezer *f, const char *v1, const char *v2
 
 int freezer_freeze(struct freezer *f)
 {
-	uint64_t deadline = monotonic_us() + FREEZE_US;
+	const struct timespec rest = {.tv_nsec = SLEEP_NS};
+	uint64_t started = monotonic_us(), now;
 	char text[256];
 
 	if (f->version == 0) {
@@ -74,17 +77,18 @@ int freezer_freeze(struct freezer *f)
 	f->frozen = true;
 	if (write_control(f, "FROZEN", "1") < 0)
 		goto failed;
-	for (unsigned look = 0;; look++) {
+	for (;;) {
 		if (read_fd_text(f->state, text, sizeof(text)) <= 0)
 			goto failed;
 		if (freezer_text_is_frozen(f->version, text))
 			return 0;
-		if (monotonic_us() > deadline)
+		now = monotonic_us();
+		if (now - started > FREEZE_US)
 			break;
-		if (look < SPINS)
+		if (now - started < SPIN_US)
 			sched_yield();
 		else
-			sleep_ms(1);
+			(void)nanosleep(&rest, NULL);
 	}
 	errno = ETIMEDOUT;
 failed:

@@ -34,6 +34,7 @@ struct watch {
 	struct run_clock clock;
 	uint64_t next_tick, ended;
 	bool frames_left; /* of the client, received and not looked at */
+	bool listening;	  /* to the client */
 	bool client_gone, client_wrong, freeze_failed, init_lost;
 	int notices;
 };
@@ -123,6 +124,7 @@ static void tick(struct watch *w)
 static void start_clock(struct watch *w)
 {
 	w->executing = true;
+	w->listening = w->frames_left = true; /* frames may have come with the job */
 	w->clock.deadline = monotonic_us() + w->request->limits.wall_ms * 1000;
 	conn_send(w->conn, 's', NULL, 0, NULL, 0);
 	conn_flush(w->conn);
@@ -239,24 +241,19 @@ static void continue_run(struct watch *w, uint64_t wall_ms)
 	tell_master(w);
 }
 
-/* False for a frame that is out of order or not what its tag requires. */
-static bool take_frame(struct watch *w, const struct frame *frame)
+/* Out of order, or not what its tag requires, is the end of the run. */
+static void take_frame(struct watch *w, const struct frame *frame)
 {
 	uint64_t wall_ms;
 
-	if (frame->tag == 'C') {
-		if (!w->paused || !decode_u64(frame, &wall_ms) || wall_ms > WALL_MS_MAX)
-			return false;
+	if (frame->tag == 'C' && w->paused && decode_u64(frame, &wall_ms) && wall_ms <= WALL_MS_MAX)
 		continue_run(w, wall_ms);
-		return true;
-	}
-	if (w->paused || frame->size != 0 || (frame->tag != 'Q' && frame->tag != 'P'))
-		return false;
-	if (frame->tag == 'Q')
+	else if (frame->tag == 'Q' && !w->paused && frame->size == 0)
 		answer_query(w);
-	else
+	else if (frame->tag == 'P' && !w->paused && frame->size == 0)
 		pause_run(w);
-	return true;
+	else
+		w->client_wrong = w->over = true;
 }
 
 static void take_frames(struct watch *w)
@@ -268,10 +265,16 @@ static void take_frames(struct watch *w)
 		enum conn_status status = conn_take(w->conn, &frame);
 
 		w->frames_left = status == CONN_FRAME;
-		if (status == CONN_GONE)
+		if (status == CONN_GONE) {
 			w->client_gone = w->over = true;
-		else if (status == CONN_INVALID || (status == CONN_FRAME && !take_frame(w, &frame)))
-			w->client_wrong = w->over = true;
+		} else if (status == CONN_INVALID || (status == CONN_FRAME && !strchr("CPQ", frame.tag))) {
+			/* For after the run, with all that follows: a fetch may be sent ahead. */
+			if (status == CONN_FRAME)
+				conn_return(w->conn, &frame);
+			w->listening = w->frames_left = false;
+		} else if (status == CONN_FRAME) {
+			take_frame(w, &frame);
+		}
 	}
 }
 
@@ -295,7 +298,7 @@ static void wait_for_events(struct watch *w)
 {
 	struct timespec timeout;
 	struct pollfd polled[WATCHED] = {
-		[WATCH_CLIENT] = {w->conn->fd, w->executing ? POLLRDHUP | POLLIN : POLLRDHUP, 0},
+		[WATCH_CLIENT] = {w->conn->fd, w->listening ? POLLRDHUP | POLLIN : POLLRDHUP, 0},
 		[WATCH_CONTROL] = {w->executing ? -1 : w->jail->control, POLLIN, 0},
 		[WATCH_STATUS] = {w->jail->status, POLLIN, 0},
 		[WATCH_OUT] = {w->streams[0].open ? w->streams[0].fd : -1, POLLIN, 0},

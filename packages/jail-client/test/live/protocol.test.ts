@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { u32, u64 } from "../../src/frames.ts";
 import { FrameDecoder, frame, JailRun, ProtocolError } from "../../src/index.ts";
+import { isAlive, until } from "../support/host.ts";
 import { Jaild } from "../support/jaild.ts";
 import { bash, LIMITS, stage } from "../support/run.ts";
 
@@ -68,6 +69,62 @@ describe("a frame that is out of place or out of bounds is answered with a proto
     ],
   ])("%s", async (_name, frames) => {
     expect(await answer(...frames)).toEqual(["h", "e1"]);
+  });
+});
+
+describe("a frame to a program that runs or stands still is answered with a protocol error", () => {
+  const sleeping = [
+    frame("A", Buffer.from("/bin/sleep")),
+    frame("A", Buffer.from("100")),
+    limits({ 0: 60_000 }),
+  ];
+  const start = [...sleeping, frame("R")];
+  const pause = frame("P");
+  it.each<[string, Buffer[], string[]]>([
+    ["continue what is not paused", [frame("C", u64(0))], []],
+    ["pause twice", [pause, pause], ["p"]],
+    ["ask what is paused", [pause, frame("Q")], ["p"]],
+    ["continue twice", [pause, frame("C", u64(0)), frame("C", u64(0))], ["p"]],
+    ["continue without a time", [pause, frame("C")], ["p"]],
+    ["continue for more than a day", [pause, frame("C", u64(86_400_001))], ["p"]],
+    ["a question with a payload", [frame("Q", Buffer.from("x"))], []],
+    ["a pause with a payload", [frame("P", u64(1))], []],
+  ])("%s", async (_name, frames, before) => {
+    expect(await answer(...start, ...frames)).toEqual(["h", "s", ...before, "e1"]);
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+  });
+
+  it("questions before the start", async () => {
+    for (const early of [frame("Q"), pause, frame("C", u64(0))]) {
+      expect(await answer(...sleeping, early, frame("R"))).toEqual(["h", "e1"]);
+    }
+  });
+
+  it("but a question that crosses the end of the program is passed over", async () => {
+    const socket = connect(jaild.socket);
+    const decoder = new FrameDecoder();
+    const seen: string[] = [];
+    socket.on("data", (chunk: Buffer) => {
+      for (const { tag } of decoder.push(chunk)) {
+        seen.push(tag);
+        if (tag === "z") socket.write(Buffer.concat([pause, frame("Q"), pause, frame("?")]));
+      }
+    });
+    socket.write(Buffer.concat([program, limits(), frame("R")]));
+    await once(socket, "close");
+    expect(seen).toEqual(["h", "s", "x", "z", "e"]);
+  });
+
+  it("a client that asks without end and never reads loses its run", async () => {
+    await jaild.full();
+    const before = jaild.keepers;
+    const socket = connect(jaild.socket);
+    socket.on("error", () => undefined);
+    socket.pause();
+    socket.write(Buffer.concat([...start, ...Array.from({ length: 100_000 }, () => frame("Q"))]));
+    await until(() => before.some((keeper) => !isAlive(keeper)), "the run has ended", 10_000);
+    socket.destroy();
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
   });
 });
 

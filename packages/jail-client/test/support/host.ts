@@ -59,6 +59,29 @@ export function groupsNamed(name: string): string[] {
     .filter((path, index, all) => all.indexOf(path) === index && existsSync(path));
 }
 
+/** A file of slot 0's control group, in whichever hierarchy has it. */
+export function groupFile(group: string, file: string, slot = 0): string {
+  const path = groupsNamed(group)
+    .map((own) => join(own, `slot-${slot}`, file))
+    .find((candidate) => existsSync(candidate));
+  if (path === undefined) throw new Error(`no ${file} in the groups of ${group}`);
+  return readFileSync(path, "utf8");
+}
+
+/** CPU time of everything in a slot's control group. */
+export function groupCpuUs(group: string, slot = 0): number {
+  try {
+    return Number(groupFile(group, "cpuacct.usage", slot)) / 1000;
+  } catch {
+    return Number(/usage_usec (\d+)/.exec(groupFile(group, "cpu.stat", slot))?.[1]);
+  }
+}
+
+/** How often a process was given the processor because something woke it. */
+export function wakeups(pid: number): number {
+  return Number(/^voluntary_ctxt_switches:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+}
+
 /** Distinct namespaces of a kind that any process is in. */
 export function namespaces(kind: "net" | "mnt" | "pid" | "user"): Set<string> {
   const found = new Set<string>();

@@ -16,6 +16,8 @@ export const BINARY = process.env.SVC_TEST_JAILD ?? join(root, "jail/build/jaild
 
 export interface JaildOptions {
   slots?: number;
+  /** Jails that are not paused, when there are fewer of them than slots. */
+  ready?: number;
   binary?: string;
   args?: readonly string[];
 }
@@ -23,19 +25,32 @@ export interface JaildOptions {
 export class Jaild {
   readonly socket: string;
   readonly group: string;
-  readonly slots: number;
+  readonly wanted: number;
+  /** The directory of each slot that its jail shows at /run/svc. */
+  readonly tools: string;
   log = "";
   #child: ChildProcess;
   readonly #directory: string;
   readonly #spawn: () => ChildProcess;
 
-  private constructor({ slots = 4, binary = BINARY, args = [] }: JaildOptions) {
-    this.slots = slots;
+  private constructor({ slots = 4, ready = slots, binary = BINARY, args = [] }: JaildOptions) {
+    this.wanted = ready;
     this.#directory = mkdtempSync(join(tmpdir(), "svc-jaild-"));
+    this.tools = join(this.#directory, "tools");
     this.socket = join(this.#directory, "jaild.sock");
     this.group = `svc-test-${this.#directory.slice(-6)}`;
-    const own = ["--root", IMAGE, "--socket", this.socket, "--cgroup", this.group, "--slots", `${slots}`];
-    this.#spawn = () => spawn(binary, [...own, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+    const own = [
+      "--root",
+      IMAGE,
+      "--socket",
+      this.socket,
+      "--cgroup",
+      this.group,
+      "--tool-directory",
+      this.tools,
+    ];
+    const counts = ["--slots", `${slots}`, "--ready", `${ready}`];
+    this.#spawn = () => spawn(binary, [...own, ...counts, ...args], { stdio: ["ignore", "ignore", "pipe"] });
     this.#child = this.#launch();
   }
 
@@ -83,12 +98,13 @@ export class Jaild {
     return childrenOf(this.pid);
   }
 
-  /** Every slot has a keeper whose jail is complete: its first process and, below, the job or the one that waits for it. */
+  /** As many keepers as are wanted have a complete jail: its first process and, below, the job or the one that waits for it. */
   async full(): Promise<void> {
     await until(
       () =>
-        this.keepers.length === this.slots && this.keepers.every((keeper) => descendants(keeper).length >= 2),
-      "all slots are ready",
+        this.keepers.length === this.wanted &&
+        this.keepers.every((keeper) => descendants(keeper).length >= 2),
+      "all jails are ready",
       10_000,
     );
   }

@@ -1,5 +1,5 @@
 /** One run in a test's jail, from staging to the listing, in one call. */
-import { type JailLimits, JailRun, type RunOutcome } from "../../src/index.ts";
+import { type JailLimits, JailRun, type RunOutcome, type RunPause, type TaskState } from "../../src/index.ts";
 import type { Jaild } from "./jaild.ts";
 
 export const LIMITS: JailLimits = {
@@ -93,4 +93,28 @@ export async function python<T>(jaild: Jaild, program: string, job: Partial<Job>
     throw new Error(`probe failed: ${JSON.stringify(finished.end)} ${finished.err}`);
   }
   return JSON.parse(finished.out) as T;
+}
+
+export async function started(jaild: Jaild, job: Job): Promise<JailRun> {
+  const run = await stage(jaild, job);
+  await run.start();
+  return run;
+}
+
+/** Asks until the program is in the state, twice in a row. */
+export async function settled(run: JailRun, state: TaskState, ms = 10_000): Promise<void> {
+  const deadline = performance.now() + ms;
+  for (let seen = 0; seen < 2; ) {
+    const now = await run.query();
+    seen = now === state ? seen + 1 : 0;
+    if (seen < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    if (performance.now() > deadline) throw new Error(`not in time: the program is ${state}, but ${now}`);
+  }
+}
+
+/** Stops a program that has not ended. */
+export async function paused(run: JailRun): Promise<RunPause> {
+  const pause = await run.pause();
+  if (pause === undefined) throw new Error("the program has ended");
+  return pause;
 }
