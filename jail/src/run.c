@@ -267,7 +267,7 @@ static void take_frames(struct watch *w)
 		w->frames_left = status == CONN_FRAME;
 		if (status == CONN_GONE) {
 			w->client_gone = w->over = true;
-		} else if (status == CONN_INVALID || (status == CONN_FRAME && !strchr("CPQ", frame.tag))) {
+		} else if (status == CONN_INVALID || (status == CONN_FRAME && !memchr("CPQ", frame.tag, 3))) {
 			/* For after the run, with all that follows: a fetch may be sent ahead. */
 			if (status == CONN_FRAME)
 				conn_return(w->conn, &frame);

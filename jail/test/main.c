@@ -5,7 +5,8 @@ static const struct {
 	void (*run)(void);
 } tests[] = {
 	{"frame", test_frame}, {"hash", test_hash}, {"inputs", test_inputs}, {"listing", test_listing},
-	{"policy", test_policy}, {"verdict", test_verdict}, {"text", test_text},
+	{"policy", test_policy}, {"verdict", test_verdict}, {"text", test_text}, {"tasks", test_tasks},
+	{"freezer", test_freezer}, {"clock", test_clock}, {"conn", test_conn},
 };
 
 unsigned test_random(void)

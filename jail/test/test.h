@@ -20,6 +20,10 @@ void test_listing(void);
 void test_policy(void);
 void test_verdict(void);
 void test_text(void);
+void test_tasks(void);
+void test_freezer(void);
+void test_clock(void);
+void test_conn(void);
 
 /* Repeatable pseudo-random numbers. */
 unsigned test_random(void);
