@@ -89,17 +89,24 @@ const SPARE_JAILS = 2;
 
 function jaild({ instance, caller, runnerUid }: Setting): Component {
   const size = (
-    name: "SANDBOX_WORKSPACE_MAX_BYTES" | "SANDBOX_TMP_MAX_BYTES" | "SANDBOX_MAX_CONCURRENT_JOBS",
+    name:
+      | "SANDBOX_WORKSPACE_MAX_BYTES"
+      | "SANDBOX_TMP_MAX_BYTES"
+      | "SANDBOX_MAX_CONCURRENT_JOBS"
+      | "SANDBOX_MAX_PAUSED",
   ) => {
     const variable = VARIABLES[name];
     return caller[name] ? variable.parse(caller[name]) : variable.fallback;
   };
+  const ready = size("SANDBOX_MAX_CONCURRENT_JOBS") + SPARE_JAILS;
   const options: Record<string, string> = {
     root: rootImage(instance),
     socket: instance.jailSocket,
     "socket-uid": String(runnerUid ?? 0),
     "socket-mode": "0600",
-    slots: String(size("SANDBOX_MAX_CONCURRENT_JOBS") + SPARE_JAILS),
+    slots: String(ready + size("SANDBOX_MAX_PAUSED")),
+    ready: String(ready),
+    "tool-directory": instance.toolDirectory,
     "uid-base": String(instance.jobUidBase),
     "gid-base": String(instance.jobGidBase),
     cgroup: instance.cgroup,

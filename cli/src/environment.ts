@@ -38,6 +38,7 @@ export function componentEnvironment(
     SVC_DATA_DIR: instance.dataDir,
     SANDBOX_PACKAGES_DIRECTORY: instance.packagesDir,
     SANDBOX_JAIL_SOCKET: instance.jailSocket,
+    SANDBOX_TOOL_DIRECTORY: instance.toolDirectory,
     SANDBOX_JOB_UID_BASE: String(instance.jobUidBase),
     SANDBOX_JOB_GID_BASE: String(instance.jobGidBase),
     SERVICE_PORT: String(ports.api),

@@ -55,6 +55,8 @@ export interface Instance {
   jobGidBase: number;
   redisSocket: string;
   jailSocket: string;
+  /** Where jaild makes a folder for the tool socket of each jail. */
+  toolDirectory: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -79,6 +81,7 @@ export function resolveInstance(values: Values<typeof INSTANCE_OPTIONS>, env: En
     jobGidBase: idFrom(env, "SANDBOX_JOB_GID_BASE", uidBase),
     redisSocket: socketPath(runDir, "redis.sock"),
     jailSocket: socketPath(runDir, "jaild.sock"),
+    toolDirectory: dirname(dirname(socketPath(runDir, "tools/1023/3190.sock"))),
   };
 }
 
