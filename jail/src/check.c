@@ -196,7 +196,7 @@ static const struct {
 	{"close-range", probe_close_range, "Linux 5.11 or newer"},
 	{"seccomp", probe_seccomp, "a kernel with CONFIG_SECCOMP_FILTER"},
 	{"cgroups", probe_cgroups,
-	 "cgroup v2 with memory, pids and cpu delegated to jaild, or v1 with memory, pids, cpu and cpuacct"},
+	 "cgroup v2 with memory, pids and cpu delegated to jaild, or v1 with freezer, memory, pids, cpu and cpuacct"},
 	{"freezer", probe_freezer, "Linux 5.2 or newer with cgroup v2, or v1 with freezer"},
 };
 

@@ -9,9 +9,10 @@
  * keeper   one per slot and run, a fresh fork of the master; root, but in the
  *          template's mount namespace and in the empty network namespace of its
  *          own jail. It prepares the whole jail before it accepts a connection,
- *          then keeps five capabilities (file ownership and kill) and open
- *          control files of its slot; it talks to the client, stages, watches,
- *          harvests, and ends. Nothing of a run survives in it.
+ *          then keeps five capabilities (file ownership and kill), open control
+ *          files of its slot and the jail's own /proc; it talks to the client,
+ *          stages, watches, pauses, harvests, and ends. Nothing of a run survives
+ *          in it.
  * init     pid 1 of the jail. Born in fresh mount, pid, ipc, uts and cgroup
  *          namespaces, it makes the mounts as host root and enters a fresh user
  *          namespace last: those namespaces stay property of the host's user
@@ -20,6 +21,11 @@
  *          It forks the program's process, reports its wait status on a pipe
  *          that only it holds, and exits: the kernel kills what is left.
  * program  inherits init's confinement, waits for the job, becomes the program.
+ *
+ * A run can be paused: all of it but the keeper is frozen, init too, and the keeper
+ * sleeps until its client speaks or leaves. What is frozen on v1 dies only when it
+ * is thawed, so whoever kills it thaws it: the keeper, also when the master dies;
+ * the master when the keeper was killed; the next master when both were.
  *
  * Death runs downwards: when the master dies the kernel kills the keepers, when
  * a keeper dies it kills init, and with init goes the pid namespace. The keeper

@@ -21,6 +21,7 @@ struct slot {
 	pid_t keeper;	    /* 0: none */
 	uint64_t not_before; /* earliest time of the next look */
 	uint64_t dead_since;
+	bool clean; /* nothing of an earlier run is left */
 	bool paused;
 	bool stuck; /* reported once */
 };
@@ -34,7 +35,7 @@ static void fork_keeper(struct slot *slot, const struct jail_config *shared, uns
 	pid_t master = getpid();
 
 	config.slot = number;
-	slot->paused = false;
+	slot->clean = slot->paused = false;
 	slot->keeper = fork();
 	if (slot->keeper == 0) {
 		close(signals);
@@ -88,32 +89,45 @@ static unsigned count_active(const struct slot *slots, unsigned count)
 	return active;
 }
 
-/* Refills slots that are due, as many as are wanted; the time until the next look, -1 for none. */
+/* Takes away what the last run of a slot left; false when it must be looked at again. */
+static bool clean(struct slot *slot, unsigned number, uint64_t now)
+{
+	if (slot->clean)
+		return true;
+	slot->clean = cgroups_clean(number) && tooldir_clean(number);
+	if (slot->clean)
+		return true;
+	slot->not_before = now + (slot->stuck ? UNPREPARED_MS : RETRY_MS) * 1000;
+	if (!slot->stuck && now - slot->dead_since > STUCK_US) {
+		log_line(LOG_ERROR, (int)number, 0, "what a run left does not go: the slot is out of use");
+		slot->stuck = true;
+	}
+	return false;
+}
+
+/* Cleans every slot that is due and refills as many as are wanted; the time until the next look, -1 for none. */
 static int refill(struct slot *slots, const struct jail_config *shared, int listener, int signals)
 {
 	unsigned active = count_active(slots, shared->options->slots);
 	uint64_t now = monotonic_us();
 	int next_ms = -1;
 
-	for (unsigned i = 0; i < shared->options->slots && active < shared->options->ready; i++) {
+	for (unsigned i = 0; i < shared->options->slots; i++) {
 		struct slot *slot = &slots[i];
 		int left_ms;
 
-		if (slot->keeper > 0)
+		if (slot->keeper > 0 || (slot->clean && active >= shared->options->ready))
 			continue;
-		if (slot->not_before <= now) {
-			if (cgroups_clean(i) && tooldir_clean(i)) {
-				fork_keeper(slot, shared, i, listener, signals);
-				active += slot->keeper > 0;
+		if (slot->not_before <= now && clean(slot, i, now)) {
+			if (active >= shared->options->ready)
+				continue;
+			fork_keeper(slot, shared, i, listener, signals);
+			if (slot->keeper > 0) {
+				active++;
 				continue;
 			}
-			slot->not_before = now + RETRY_MS * 1000;
-			if (!slot->stuck && now - slot->dead_since > STUCK_US) {
-				log_line(LOG_ERROR, (int)i, 0, "what a run left does not go: the slot is out of use");
-				slot->stuck = true;
-			}
 		}
-		left_ms = (int)((slot->not_before - now) / 1000) + 1;
+		left_ms = slot->not_before > now ? (int)((slot->not_before - now) / 1000) + 1 : 1;
 		if (next_ms < 0 || left_ms < next_ms)
 			next_ms = left_ms;
 	}

@@ -72,6 +72,8 @@ describe("./svc up in the foreground", () => {
     const { runnerUid } = system.state();
     const socket = statSync(system.instance.jailSocket);
     expect([socket.uid, socket.mode & 0o777]).toEqual([runnerUid ?? 0, 0o600]);
+    const tools = statSync(join(system.instance.toolDirectory, "0"));
+    expect([tools.uid, tools.mode & 0o777]).toEqual([runnerUid ?? 0, 0o711]);
     if (runnerUid === undefined) {
       // This folder is closed to other users: the supervisor must have said so.
       expect(readFileSync(join(system.instance.logsDir, "supervisor.log"), "utf8")).toContain(

@@ -193,8 +193,9 @@ describe("the end of a paused program", () => {
   });
 
   it("comes when its keeper is killed", async () => {
-    jaild = await Jaild.start({ slots: 1 });
+    jaild = await Jaild.start({ slots: 2, ready: 1 });
     const { run, keeper, pids } = await standing();
+    await until(() => jaild.keepers.length === 2, "its place is taken");
     killProcess(keeper);
     await expect(run.outcome()).rejects.toMatchObject({ kind: "gone", started: true });
     await until(() => pids.every((pid) => !isAlive(pid)), "all processes are dead");
