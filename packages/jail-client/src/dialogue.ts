@@ -64,12 +64,13 @@ export class Dialogue {
   #answer({ tag, payload }: Frame): void {
     const question = this.#open;
     if (question === undefined || question.tag !== tag) throw new ProtocolError(`unexpected frame ${tag}`);
+    const answer = tag === "q" ? stateOf(payload) : this.#pause(payload);
     this.#open = undefined;
-    if (tag === "q") (question as Question<TaskState>).settle(stateOf(payload));
-    else {
-      const streams = { stdout: this.#stdout.bytes(), stderr: this.#stderr.bytes() };
-      (question as Question<RunPause>).settle({ ...pauseOf(payload), ...streams });
-    }
+    (question.settle as (answer: TaskState | RunPause) => void)(answer);
+  }
+
+  #pause(payload: Buffer): RunPause {
+    return { ...pauseOf(payload), stdout: this.#stdout.bytes(), stderr: this.#stderr.bytes() };
   }
 
   #end(settle: (question: Question<TaskState> | Question<RunPause>) => void): void {
