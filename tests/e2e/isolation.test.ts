@@ -56,7 +56,9 @@ for port in ${ports.join(" ")} 53 80 443; do
   for host in 127.0.0.1 169.254.169.254 ::1; do (: < /dev/tcp/$host/$port) 2>/dev/null && echo "reached $host:$port"; done
 done
 (: < /dev/udp/8.8.8.8/53) 2>/dev/null && echo "udp"
-ls /run /sys/class/net 2>/dev/null | grep -v : | grep .
+ls -A /run /sys/class/net 2>/dev/null | grep -v : | grep -vx svc | grep .
+ls -A /run/svc 2>/dev/null
+for f in 3190.sock tools.json tools.tsv tools.names; do [ -e /run/svc/$f ] && echo "found $f"; done
 cat /proc/net/route /proc/net/tcp 2>/dev/null | grep -v '^Iface\\|local_address'
 exit 0`,
     });
