@@ -1,9 +1,8 @@
 #include "run.h"
 
-#include "report.h"
 #include "step.h"
-#include "tasks.h"
 #include "util.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,29 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TICK_US 25000
 #define EXEC_US 20000000 /* longest time from the word to go to the exec */
-#define ANSWER_US 1000000 /* longest wait for a client that asks and does not read, while its program runs */
-#define FRAMES 16	  /* of the client, between two looks at the run */
-#define WALL_MS_MAX 86400000
 
 enum { WATCH_CLIENT, WATCH_CONTROL, WATCH_STATUS, WATCH_OUT, WATCH_ERR, WATCHED };
-
-struct watch {
-	struct conn *conn;
-	struct jail *jail;
-	const struct request *request;
-	struct capture *streams;
-	struct result *result;
-	bool executing, paused, over, killed;
-	int failed_step, failed_error;
-	struct run_clock clock;
-	uint64_t next_tick, ended;
-	bool frames_left; /* of the client, received and not looked at */
-	bool listening;	  /* to the client */
-	bool client_gone, client_wrong, freeze_failed, init_lost;
-	int notices;
-};
 
 bool memory_is_over(const struct cgroup_usage *usage, uint64_t file_system_bytes, uint64_t limit)
 {
@@ -58,26 +37,7 @@ void result_set_status(struct result *result, int status)
 	}
 }
 
-void clock_pause(struct run_clock *clock, uint64_t now)
-{
-	clock->paused_at = now;
-}
-
-void clock_continue(struct run_clock *clock, uint64_t now, uint64_t limit_us)
-{
-	clock->deadline = limit_us > 0 ? now + limit_us : clock->deadline + (now - clock->paused_at);
-	clock->paused_us += now - clock->paused_at;
-	clock->paused_at = 0;
-}
-
-uint64_t clock_wall_us(const struct run_clock *clock, uint64_t now)
-{
-	uint64_t end = clock->paused_at > 0 ? clock->paused_at : now;
-
-	return end - clock->started - clock->paused_us;
-}
-
-static void kill_for(struct watch *w, enum cause cause)
+void watch_kill(struct watch *w, enum cause cause)
 {
 	w->result->cause = cause;
 	w->killed = w->over = true;
@@ -106,18 +66,18 @@ static void tick(struct watch *w)
 	if (!cgroup->enabled)
 		return;
 	if (cgroup_oom_kills(cgroup, &now) < 0 || now > 0) {
-		kill_for(w, CAUSE_MEMORY);
+		watch_kill(w, CAUSE_MEMORY);
 		return;
 	}
 	if (cgroup_memory(cgroup, &now) < 0 ||
 	    (now > limits->memory_bytes &&
 	     (cgroup_usage(cgroup, &usage) < 0 ||
 	      memory_is_over(&usage, file_system_bytes(w->jail), limits->memory_bytes)))) {
-		kill_for(w, CAUSE_MEMORY);
+		watch_kill(w, CAUSE_MEMORY);
 		return;
 	}
 	if (limits->cpu_ms > 0 && (cgroup_cpu_us(cgroup, &now) < 0 || now >= limits->cpu_ms * 1000))
-		kill_for(w, CAUSE_CPU);
+		watch_kill(w, CAUSE_CPU);
 }
 
 /* The limit counts from here, so that a program never has less; the report counts from the word to go. */
@@ -167,114 +127,7 @@ static void read_streams(struct watch *w, const struct pollfd *polled)
 			continue;
 		capture_read(&w->streams[i]);
 		if (!w->over && capture_is_over(&w->streams[i], w->request->limits.kill_factor))
-			kill_for(w, i == STREAM_OUT ? CAUSE_STDOUT : CAUSE_STDERR);
-	}
-}
-
-static void answer_query(struct watch *w)
-{
-	uint8_t state = (uint8_t)tasks_look(w->jail->proc, &w->jail->cgroup);
-	uint64_t idle_us = w->conn->idle_us;
-
-	conn_send(w->conn, 'q', &state, 1, NULL, 0);
-	w->conn->idle_us = ANSWER_US;
-	if (!conn_flush(w->conn))
-		w->client_gone = w->over = true;
-	w->conn->idle_us = idle_us;
-}
-
-/* A paused run does not count among those that use the machine: the master may prepare one more jail. */
-static void tell_master(const struct watch *w)
-{
-	const struct notice notice = {.keeper = getpid(), .paused = w->paused};
-
-	(void)!write(w->notices, &notice, sizeof(notice));
-}
-
-static bool has_ended(const struct jail *jail)
-{
-	struct pollfd status = {.fd = jail->status, .events = POLLIN};
-
-	return poll(&status, 1, 0) != 0;
-}
-
-static void pause_run(struct watch *w)
-{
-	struct pause pause = {0};
-
-	clock_pause(&w->clock, monotonic_us());
-	if (jail_freeze(w->jail) < 0) {
-		w->failed_error = errno;
-		w->freeze_failed = w->over = true;
-		return;
-	}
-	w->paused = true;
-	for (int i = 0; i < 2; i++) {
-		capture_drain(&w->streams[i]);
-		if (capture_is_over(&w->streams[i], w->request->limits.kill_factor))
-			kill_for(w, i == STREAM_OUT ? CAUSE_STDOUT : CAUSE_STDERR);
-	}
-	/* The end that came first is what the client hears of. */
-	if (w->over || has_ended(w->jail))
-		return;
-	pause.wall_us = clock_wall_us(&w->clock, monotonic_us());
-	if (cgroup_cpu_us(&w->jail->cgroup, &pause.cpu_us) < 0 ||
-	    cgroup_run_memory(&w->jail->cgroup, &pause.memory) < 0) {
-		kill_for(w, CAUSE_MEMORY);
-		return;
-	}
-	report_pause(w->conn, &pause, w->streams);
-	if (!conn_flush(w->conn))
-		w->client_gone = w->over = true;
-	tell_master(w);
-}
-
-static void continue_run(struct watch *w, uint64_t wall_ms)
-{
-	clock_continue(&w->clock, monotonic_us(), wall_ms * 1000);
-	w->paused = false;
-	w->next_tick = monotonic_us() + TICK_US;
-	if (jail_thaw(w->jail) < 0) {
-		w->failed_error = errno;
-		w->freeze_failed = w->over = true;
-	}
-	tell_master(w);
-}
-
-/* Out of order, or not what its tag requires, is the end of the run. */
-static void take_frame(struct watch *w, const struct frame *frame)
-{
-	uint64_t wall_ms;
-
-	if (frame->tag == 'C' && w->paused && decode_u64(frame, &wall_ms) && wall_ms <= WALL_MS_MAX)
-		continue_run(w, wall_ms);
-	else if (frame->tag == 'Q' && !w->paused && frame->size == 0)
-		answer_query(w);
-	else if (frame->tag == 'P' && !w->paused && frame->size == 0)
-		pause_run(w);
-	else
-		w->client_wrong = w->over = true;
-}
-
-static void take_frames(struct watch *w)
-{
-	struct frame frame;
-
-	w->frames_left = true;
-	for (int i = 0; i < FRAMES && !w->over && w->frames_left; i++) {
-		enum conn_status status = conn_take(w->conn, &frame);
-
-		w->frames_left = status == CONN_FRAME;
-		if (status == CONN_GONE) {
-			w->client_gone = w->over = true;
-		} else if (status == CONN_INVALID || (status == CONN_FRAME && !memchr("CPQ", frame.tag, 3))) {
-			/* For after the run, with all that follows: a fetch may be sent ahead. */
-			if (status == CONN_FRAME)
-				conn_return(w->conn, &frame);
-			w->listening = w->frames_left = false;
-		} else if (status == CONN_FRAME) {
-			take_frame(w, &frame);
-		}
+			watch_kill(w, i == STREAM_OUT ? CAUSE_STDOUT : CAUSE_STDERR);
 	}
 }
 
@@ -321,7 +174,7 @@ static void wait_for_events(struct watch *w)
 	}
 	read_streams(w, polled);
 	if (!w->over && (polled[WATCH_CLIENT].revents != 0 || w->frames_left))
-		take_frames(w);
+		watch_take_frames(w);
 }
 
 static void watch(struct watch *w)
@@ -337,7 +190,7 @@ static void watch(struct watch *w)
 			if (!w->executing)
 				w->init_lost = w->over = true;
 			else
-				kill_for(w, CAUSE_WALL);
+				watch_kill(w, CAUSE_WALL);
 		}
 		if (!w->over && now >= w->next_tick) {
 			tick(w);

@@ -41,19 +41,6 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
  */
 bool memory_is_over(const struct cgroup_usage *usage, uint64_t file_system_bytes, uint64_t limit);
 
-/*
- * The time of a run is the time that its program could run: a pause takes none of it.
- * All in microseconds of the monotonic clock.
- */
-struct run_clock {
-	uint64_t started, deadline, paused_at, paused_us;
-};
-
-void clock_pause(struct run_clock *clock, uint64_t now);
-/* A new limit from now on; 0: what was left. */
-void clock_continue(struct run_clock *clock, uint64_t now, uint64_t limit_us);
-uint64_t clock_wall_us(const struct run_clock *clock, uint64_t now);
-
 /* What ended a run that was not killed by a limit: its wait status. */
 void result_set_status(struct result *result, int status);
 
