@@ -85,10 +85,14 @@ int freezer_freeze(struct freezer *f)
 		now = monotonic_us();
 		if (now - started > FREEZE_US)
 			break;
-		if (now - started < SPIN_US)
+		if (now - started < SPIN_US) {
 			sched_yield();
-		else
-			(void)nanosleep(&rest, NULL);
+			continue;
+		}
+		(void)nanosleep(&rest, NULL);
+		/* v1 asks every task once: one that began to wait for its vforked child since then must be asked again. */
+		if (write_control(f, "FROZEN", "1") < 0)
+			goto failed;
 	}
 	errno = ETIMEDOUT;
 failed:

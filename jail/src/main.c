@@ -57,6 +57,7 @@ int main(int argc, char **argv)
 	if (proc_scan() < 0)
 		fatal("cannot cover /proc");
 	config.template = template_make(&options);
+	slots_hold_signals();
 	atexit(clean_up);
 	cgroups_make(&options);
 	tooldir_make(&options);

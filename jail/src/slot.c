@@ -155,6 +155,15 @@ static void end_all(struct slot *slots, unsigned count)
 	log_line(LOG_ERROR, -1, 0, "some processes of runs do not die");
 }
 
+void slots_hold_signals(void)
+{
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGCHLD);
+	sigaddset(&blocked, SIGTERM);
+	sigaddset(&blocked, SIGINT);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+}
+
 void slots_run(const struct jail_config *shared, int listener)
 {
 	struct slot *slots = calloc(shared->options->slots, sizeof(*slots));
@@ -163,11 +172,6 @@ void slots_run(const struct jail_config *shared, int listener)
 	bool ending = false;
 	int signals, notices[2];
 
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGCHLD);
-	sigaddset(&blocked, SIGTERM);
-	sigaddset(&blocked, SIGINT);
-	sigprocmask(SIG_BLOCK, &blocked, NULL);
 	signals = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (!slots || signals < 0 || pipe2(notices, O_CLOEXEC | O_NONBLOCK) < 0)
 		fatal("cannot start");

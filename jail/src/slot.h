@@ -9,6 +9,9 @@
 
 #include "jail.h"
 
+/* From here on the end waits for slots_run; called before anything is made that must be taken away. */
+void slots_hold_signals(void);
+
 void slots_run(const struct jail_config *shared, int listener);
 
 #endif

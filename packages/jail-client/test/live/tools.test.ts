@@ -103,6 +103,7 @@ print(json.dumps([ask(p), open("/run/svc/tools.json").read(), [attempt(lambda: o
   });
 
   it("shows nothing of another slot", async () => {
+    await jaild.full(); // before that, slots are still emptied
     for (const slot of [0, 1]) await listen(slot);
     const program = `${CONNECT}
 print(json.dumps([ask("/run/svc/3190.sock")] + [attempt(lambda: ask(p)) for p in
