@@ -13,6 +13,8 @@ interface RuntimeFile {
   entry: string;
   command: string[];
   env: Record<string, string>;
+  /** How a program that has tools is started; absent where there is no prelude for them. */
+  programmatic?: { command: string[]; env: Record<string, string> };
   /** Command that prints the version. */
   version: string[];
 }
@@ -35,8 +37,20 @@ function probeVersion(command: string[]): string {
 }
 
 const runtimes = folders.map((folder) => {
-  const { language, entry, command, env, version } = readJson<RuntimeFile>(folder, "runtime.json");
-  return { language, command, env: { ...environment, ...env }, version: probeVersion(version), entry };
+  const { language, entry, command, env, version, programmatic } = readJson<RuntimeFile>(
+    folder,
+    "runtime.json",
+  );
+  return {
+    language,
+    command,
+    env: { ...environment, ...env },
+    version: probeVersion(version),
+    entry,
+    ...(programmatic && {
+      programmatic: { ...programmatic, env: { ...environment, ...env, ...programmatic.env } },
+    }),
+  };
 });
 
 console.log(JSON.stringify({ image, runtimes }, null, 2));

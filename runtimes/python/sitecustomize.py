@@ -16,3 +16,10 @@ try:
         sys.stdout.reconfigure(line_buffering=True)
 except (AttributeError, OSError):
     pass  # started without a standard output
+
+# A program with tools has them in the children of multiprocessing that run its main module again, too.
+if "SANDBOX_TOOL_SOCKET" in os.environ and any(
+    module in word for word in sys.orig_argv for module in ("multiprocessing.spawn import", "multiprocessing.forkserver import")
+):
+    if os.path.exists(os.path.join(os.path.dirname(os.environ["SANDBOX_TOOL_SOCKET"]), "tools.json")):
+        import _svc_tools.spawn

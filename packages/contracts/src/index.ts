@@ -9,3 +9,5 @@ export * from "./namespaces.ts";
 export * from "./programmatic.ts";
 export * from "./public.ts";
 export * from "./tool-calls.ts";
+export * from "./tool-files.ts";
+export * from "./tool-identifiers.ts";

@@ -15,6 +15,10 @@ const manifestSchema = z.object({
       entry: z.string(),
       command: z.array(z.string()).min(1),
       env: z.record(z.string(), z.string()),
+      /** How a program that has tools is started instead; absent when the language cannot have them. */
+      programmatic: z
+        .object({ command: z.array(z.string()).min(1), env: z.record(z.string(), z.string()) })
+        .optional(),
     }),
   ),
 });

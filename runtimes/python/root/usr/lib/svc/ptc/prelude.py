@@ -1,0 +1,3 @@
+# Runs a program that has tools: prelude.py ENTRY ARGUMENT... behaves like python3 ENTRY ARGUMENT... (see _svc_tools/__init__.py).
+# One expression, so that nothing of it stays behind in the program's __main__.
+__import__("_svc_tools.start").start.run()
