@@ -1,4 +1,8 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { ServiceError } from "@svc/contracts";
+import type { Config } from "@svc/service-kit";
 import { describe, expect, it } from "vitest";
 import { type Runtime, Runtimes } from "../../src/runtimes.ts";
 
@@ -47,6 +51,27 @@ describe("find", () => {
     expect(find).toThrow(ServiceError);
     expect(find).toThrow(expect.objectContaining({ code, status: 400 }));
     expect(find).toThrow(/python 3\.11\.2, python 3\.13\.0, .*bash 5\.2\.15/);
+  });
+});
+
+describe("load", () => {
+  it("reads how a program with tools is started, and refuses a manifest that says it badly", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "svc-runtimes-"));
+    const load = async (programmatic: unknown) => {
+      const manifest = { image: "x", runtimes: [{ ...runtime("bash", "5.2.15"), programmatic }] };
+      await writeFile(join(directory, "runtimes.json"), JSON.stringify(manifest));
+      const config = { SANDBOX_PACKAGES_DIRECTORY: directory, SVC_LANGUAGES: [] as string[] };
+      return (await Runtimes.load(config as unknown as Config)).find("bash", "").programmatic;
+    };
+    try {
+      const started = { command: ["/usr/bin/bash", "{entry}"], env: { BASH_ENV: "/prelude" } };
+      expect(await load(started)).toEqual(started);
+      expect(await load(undefined)).toBeUndefined();
+      await expect(load({ command: [], env: {} })).rejects.toThrow();
+      await expect(load({ command: ["x"] })).rejects.toThrow();
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 });
 

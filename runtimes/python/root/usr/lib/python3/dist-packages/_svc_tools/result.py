@@ -9,8 +9,8 @@ import json
 import operator
 import sys
 
-# Who asks for the class of an object in order to learn whether it can be awaited.
-_AWAITERS = frozenset(("asyncio", "inspect", "types", "anyio", "sniffio", "contextlib"))
+# Modules that look for something to await, or (json) leave what they do not know to a hook that knows results: they see no value.
+_BLIND = frozenset(("asyncio", "inspect", "types", "anyio", "sniffio", "contextlib", "json"))
 _AWAITABLES = frozenset(("Awaitable", "Coroutine", "Generator", "AsyncIterator", "AsyncIterable", "AsyncGenerator", "Future"))
 
 
@@ -23,8 +23,8 @@ def same(value):
     return value
 
 
-def _awaits(frame):
-    return frame.f_globals.get("__name__", "").partition(".")[0] in _AWAITERS
+def _sees_no_value(frame):
+    return frame.f_globals.get("__name__", "").partition(".")[0] in _BLIND
 
 
 class Result:
@@ -66,14 +66,14 @@ class Result:
             if getattr(frame.f_locals.get("cls"), "__name__", "") in _AWAITABLES:
                 return Result
             frame = frame.f_back
-        return Result if _awaits(frame) else type(self._svc_value())
+        return Result if _sees_no_value(frame) else type(self._svc_value())
 
     # asyncio keeps what it is to await in sets and dictionaries.
     def __hash__(self):
-        return object.__hash__(self) if _awaits(sys._getframe(1)) else hash(self._svc_value())
+        return object.__hash__(self) if _sees_no_value(sys._getframe(1)) else hash(self._svc_value())
 
     def __eq__(self, other):
-        return self is other if _awaits(sys._getframe(1)) else self._svc_value() == value_of(other)
+        return self is other if _sees_no_value(sys._getframe(1)) else self._svc_value() == value_of(other)
 
     def __getattr__(self, name):
         return getattr(self._svc_value(), name)
