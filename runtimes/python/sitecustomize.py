@@ -22,4 +22,7 @@ if "SANDBOX_TOOL_SOCKET" in os.environ and any(
     module in word for word in sys.orig_argv for module in ("multiprocessing.spawn import", "multiprocessing.forkserver import")
 ):
     if os.path.exists(os.path.join(os.path.dirname(os.environ["SANDBOX_TOOL_SOCKET"]), "tools.json")):
+        sys.path.insert(0, "/usr/lib/svc/ptc")
         import _svc_tools.spawn
+
+        del sys.path[0]

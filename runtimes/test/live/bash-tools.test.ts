@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { echo, fails, runWithTools, type ToolProgram, value } from "./support/tools.ts";
+import { brokenAnswers, echo, fails, runWithTools, type ToolProgram, value } from "./support/tools.ts";
 
 const tools = { get_weather: echo, value, fails };
 const bash = (code: string, job: Partial<ToolProgram> = {}) => runWithTools("bash", { code, tools, ...job });
@@ -54,13 +54,15 @@ describe("a tool in Bash", () => {
     expect(calls).toHaveLength(1);
   });
 
-  it("fails when the connection is lost", async () => {
-    const { stdout, stderr, exitCode } = await bash("gone", { tools: { gone: () => ({ lost: true }) } });
-    expect({ stdout, stderr, exitCode }).toEqual({
-      stdout: "",
-      stderr: "gone: the connection was lost before the tool answered\n",
-      exitCode: 1,
-    });
+  it.each(brokenAnswers)("fails when the connection is lost after %j", async (raw) => {
+    const { stdout, stderr, exitCode } = await bash("gone", { tools: { gone: () => ({ raw }) } });
+    expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
+    expect(stderr).toMatch(/^gone: the connection was lost before the tool answered\n$|^gone: \{\}\n$/);
+  });
+
+  it("takes an answer that ends with its connection", async () => {
+    const raw = "HTTP/1.1 200 OK\r\n\r\n[1]";
+    expect(await stdoutOf("late", { tools: { late: () => ({ raw }) } })).toBe("[1]\n");
   });
 });
 

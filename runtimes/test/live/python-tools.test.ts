@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { run } from "./support/program.ts";
-import { echo, fails, runWithTools, type ToolProgram, value } from "./support/tools.ts";
+import { brokenAnswers, echo, fails, runWithTools, type ToolProgram, value } from "./support/tools.ts";
 
 const weather = {
   description: 'What """the sky""" does.\nIn two lines \\N{x}.',
@@ -121,10 +121,23 @@ describe("a tool that fails", () => {
     }
   });
 
-  it("whose connection is lost fails the same way", async () => {
-    const lost = { gone: () => ({ lost: true as const }) };
-    const { stdout } = await python("try: gone()\nexcept ToolExecutionError as e: print(e)", { tools: lost });
-    expect(stdout).toBe("the connection was lost before the tool answered\n");
+  it.each(brokenAnswers)("whose connection is lost after %j fails the same way", async (raw) => {
+    const gone = { gone: () => ({ raw }) };
+    const { stdout } = await python("try: gone()\nexcept ToolExecutionError as e: print(repr(str(e)))", {
+      tools: gone,
+    });
+    expect(stdout).toMatch(/^'(the connection was lost before the tool answered|\{\})'\n$/);
+  });
+
+  it("does not fail when its answer ends with its connection, but when that is no JSON", async () => {
+    const answers = Object.fromEntries(
+      ["[1]", "[1", "{", ""].map((body, n) => [`t${n}`, () => ({ raw: `HTTP/1.1 200 OK\r\n\r\n${body}` })]),
+    );
+    const code =
+      "print(t0())\nfor t in t1, t2, t3:\n    try: t()\n    except ToolExecutionError as e: print(e)";
+    expect(await stdoutOf(code, { tools: answers })).toBe(
+      `[1]\n${"the result of the tool is no JSON\n".repeat(3)}`,
+    );
   });
 });
 

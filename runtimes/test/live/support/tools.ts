@@ -13,7 +13,8 @@ import { text } from "node:stream/consumers";
 import { type ToolDefinition, toolFiles } from "../../../../packages/contracts/src/index.ts";
 import { type Runtime, rootfs, runtimeOf } from "./program.ts";
 
-export type Answer = { result: unknown } | { error: string } | { lost: true };
+export type Answer = { result: unknown } | { error: string } | { raw: string };
+
 export type Handler = (input: Record<string, unknown>, name: string) => Answer | Promise<Answer>;
 
 export interface Call {
@@ -168,7 +169,7 @@ async function answer(
   const id = record({ name, input });
   const outcome = await tools[name]?.(input, name);
   if (outcome === undefined) send(403, "no such tool");
-  else if ("lost" in outcome) socket.destroy();
+  else if ("raw" in outcome) socket.end(outcome.raw);
   else if ("error" in outcome) send(422, outcome.error, id);
   else send(200, JSON.stringify(outcome.result), id);
 }
@@ -204,4 +205,12 @@ async function readRequest(socket: Socket): Promise<{ head: string; body: Buffer
 
 export const echo: Handler = (input) => ({ result: input });
 export const value: Handler = (input) => ({ result: input.value ?? null });
+/** What no complete answer looks like; the last one promises more than it holds. */
+export const brokenAnswers = [
+  "",
+  "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n",
+  "\r\n\r\n",
+  "HTTP/1.\r\n\r\n{}",
+  "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n{}",
+];
 export const fails: Handler = () => ({ error: "out of stock: é" });

@@ -12,7 +12,7 @@ from . import names, tool
 
 ALLOW_TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 CO_COROUTINE = 0x80
-HIDDEN = (os.path.dirname(__file__) + os.sep, "/usr/lib/svc/ptc/")
+HIDDEN = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 def run():

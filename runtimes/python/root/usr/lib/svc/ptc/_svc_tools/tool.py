@@ -46,7 +46,7 @@ class Tool:
         self._required += [name for name in dict.fromkeys(required) if name not in properties]
         self._order = self._required + [name for name in properties if name not in required]
         self._open = schema.get("additionalProperties") is not False
-        self._aliases = _aliases(self._order)
+        self._aliases = None
 
     def __call__(self, /, *args, **kwargs):
         from . import call
@@ -67,7 +67,7 @@ class Tool:
             raise TypeError(f"{self.__name__}() takes at most {len(order)} positional arguments but {len(args)} were given")
         bound = dict(zip(order, args))
         for keyword, value in kwargs.items():
-            name = self._aliases.get(keyword, keyword)
+            name = keyword if keyword in order else self._alias(keyword)
             if name in bound:
                 raise TypeError(f"{self.__name__}() got multiple values for argument {keyword!r}")
             if not self._open and name not in order:
@@ -82,15 +82,22 @@ class Tool:
             if value is not None or name in self._required or name not in order
         }
 
+    def _alias(self, keyword):
+        """The property that a keyword stands for; the keyword itself when it stands for none."""
+        if self._aliases is None:
+            self._aliases = _aliases(self._order)
+        return self._aliases.get(keyword, keyword)
+
     @property
     def __signature__(self):
         from inspect import Parameter, Signature
+        from keyword import iskeyword
 
-        spelled = {name: alias for alias, name in self._aliases.items()}
+        spelled = {name: alias for alias, name in _aliases(self._order).items()}
         parameters = []
         for name in self._order:
             shown = spelled.get(name, name)
-            if shown.isidentifier() and not _is_keyword(shown):
+            if shown.isidentifier() and not iskeyword(shown):
                 default = Parameter.empty if name in self._required else None
                 parameters.append(Parameter(shown, Parameter.POSITIONAL_OR_KEYWORD, default=default))
         if self._open or len(parameters) < len(self._order):
@@ -109,35 +116,25 @@ class Tool:
 
 def _aliases(names):
     """Identifiers for names that are none, unless two names would share one or it is the name of another property."""
+    from keyword import iskeyword
+
     aliases = {}
-    ambiguous = set(names)
+    taken = set(names)
     for name in names:
-        alias = "".join(
-            letter if letter.isalnum() or letter == "_" else "_" for letter in name if letter.isalnum() or letter in "_-./:" or letter.isspace()
-        )
+        alias = "".join("_" if letter in "-./:" or letter.isspace() else letter for letter in name)
+        alias = "".join(letter for letter in alias if letter.isalnum() or letter == "_")
         if alias[:1].isdigit():
             alias = "_" + alias
-        if _is_keyword(alias):
+        if iskeyword(alias):
             alias += "_"
         if alias == name or not alias.isidentifier():
             continue
-        if alias in aliases or alias in ambiguous:
-            ambiguous.add(alias)
+        if alias in taken:
             aliases.pop(alias, None)
         else:
             aliases[alias] = name
+            taken.add(alias)
     return aliases
-
-
-def _is_keyword(word):
-    """keyword.iskeyword, asked of the compiler: a lone word that does not compile as a name is one."""
-    if not word.isidentifier():
-        return False
-    try:
-        compile(f"{word} = 0", "", "exec", dont_inherit=True)
-    except SyntaxError:
-        return True
-    return False
 
 
 def define_tools(namespace):

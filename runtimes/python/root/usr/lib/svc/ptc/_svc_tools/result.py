@@ -18,11 +18,6 @@ def value_of(thing):
     return thing._svc_value() if type(thing) is Result else thing
 
 
-def same(value):
-    """What a pickled result is rebuilt with."""
-    return value
-
-
 def _sees_no_value(frame):
     return frame.f_globals.get("__name__", "").partition(".")[0] in _BLIND
 
@@ -79,7 +74,8 @@ class Result:
         return getattr(self._svc_value(), name)
 
     def __reduce_ex__(self, protocol):
-        return same, (self._svc_value(),)
+        # Rebuilt as the value alone, also where this package cannot be imported.
+        return operator.getitem, ([self._svc_value()], 0)
 
     def __deepcopy__(self, memo):
         import copy
