@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC1078,SC1079
 # The tools of a shell program as functions. Every non-interactive Bash of the program reads this first (BASH_ENV).
 #
 # Leaves nothing behind but the functions: no variable, option, descriptor, trap, nor a changed $_ or $?. The functions come from tools.tsv

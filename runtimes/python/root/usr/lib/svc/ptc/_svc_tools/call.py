@@ -156,7 +156,8 @@ class Call:
     def _finish(self):
         """Reads the answer: (value, None, None), or (None, message, call id) for a failure."""
         head = self._received.find(b"\r\n\r\n")
-        if head < 0 or (self._end is not None and self._end != sys.maxsize and len(self._received) < self._end):
+        short = self._end not in (None, sys.maxsize) and len(self._received) < self._end
+        if head < 0 or short or not self._received.startswith(b"HTTP/1."):
             answer = (None, "the connection was lost before the tool answered", None)
         else:
             status = bytes(self._received[9:12])
@@ -164,7 +165,7 @@ class Call:
             identifier = self._header(b"x-tool-call-id")
             try:
                 if status != b"200":
-                    raise ValueError(body.decode("utf-8", "replace"))
+                    raise ValueError(body.decode("utf-8", "replace") or "the tool failed")
                 answer = (values.decode(body), None, identifier)
             except ValueError as error:
                 answer = (None, str(error), identifier)
