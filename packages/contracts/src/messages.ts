@@ -54,6 +54,8 @@ export const READ_ONLY_HEADER = "x-read-only";
 /** What the file server names in its refusal of an object whose id another object has. */
 export const ID_TAKEN = { path: "fileId", problem: "is taken" } as const;
 
+const positive = z.number().int().positive();
+
 /** An authorised input as the job carries it: the caller's reference plus what storage recorded. */
 export const jobFileSchema = z.object({
   id: idSchema,
@@ -87,8 +89,16 @@ export const jobSchema = z.object({
   files: z.array(jobFileSchema),
   /** A program with tools: a first round or a replay. */
   ptc: programmaticJobSchema.optional(),
-  /** A paused program that goes on: where it is, and which calls have their results. `ptc` says the round. */
-  resume: z.object({ runner_url: z.string(), answered_call_ids: z.array(z.string()).min(1) }).optional(),
+  /** A paused program that goes on: where it is, the round that begins, and which calls have their results. */
+  resume: z
+    .object({
+      runner_url: z.string(),
+      round: positive,
+      answered_call_ids: z.array(z.string()).min(1),
+    })
+    .optional(),
+  /** A paused program that is not needed any more: where it is. Nothing is run. */
+  discard: z.object({ runner_url: z.string() }).optional(),
   /** Redis channel of the API process that waits; absent for canaries. */
   reply_to: z.string().optional(),
   enqueued_at: z.number(),
@@ -143,8 +153,6 @@ const referencedFileSchema = z.object({
   storage_session_id: z.string().min(1),
   entity_id: z.string().nullish(),
 });
-const positive = z.number().int().positive();
-
 const MAX_ARGS = 256;
 const MAX_ARG_BYTES = 100_000;
 

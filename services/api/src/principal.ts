@@ -43,3 +43,7 @@ function callerOf(request: FastifyRequest): Identity {
   if (caller === undefined) throw new ServiceError("unauthorized");
   return caller;
 }
+
+export function isAuthenticated(request: FastifyRequest): boolean {
+  return principals.has(request);
+}

@@ -1,7 +1,6 @@
 /** The public API as one Fastify app: all routes under /v1, authentication in front of them, the OpenAPI document behind. */
 import swagger from "@fastify/swagger";
 import {
-  type Config,
   Counter,
   createHttpServer,
   type FastifyRequest,
@@ -9,29 +8,24 @@ import {
   httpMetrics,
   type InnerClient,
   type Lifecycle,
-  type Log,
   limitsOfPlan,
   metricsRoutes,
-  type Redis,
-  type Registry,
 } from "@svc/service-kit";
 import type { IdentityProvider } from "./auth/provider.ts";
 import { Idempotency } from "./exec/idempotency.ts";
 import type { Jobs } from "./exec/jobs.ts";
-import { execRoute } from "./exec/route.ts";
+import { type ExecDeps, execRoute } from "./exec/route.ts";
 import { KnownRuntimes } from "./exec/runtimes.ts";
 import { fileRoutes } from "./files/routes.ts";
 import { healthRoutes } from "./health.ts";
 import { limits } from "./limits/hook.ts";
 import { openApiOptions } from "./openapi/options.ts";
-import { authentication, planOf, principalOf } from "./principal.ts";
+import { authentication, isAuthenticated, planOf, principalOf } from "./principal.ts";
+import { assembleProgrammatic, type Parts } from "./programmatic/assemble.ts";
+import { programmaticRoutes } from "./programmatic/route.ts";
 
-export interface ApiDeps {
-  config: Config;
-  log: Log;
-  registry: Registry;
+export interface ApiDeps extends Parts {
   lifecycle: Lifecycle;
-  redis: Redis;
   fileServer: InnerClient;
   jobs: Jobs;
   identity: IdentityProvider;
@@ -49,7 +43,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   });
   await app.register(swagger, openApiOptions);
   authentication(app, deps.identity);
-  const holdingSlot = limits(app, { config, redis, registry, principalOf });
+  const holdingSlot = limits(app, { config, redis, registry, principalOf, isAuthenticated });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN, paths: ["/metrics", "/v1/metrics"] });
   healthRoutes(app, { redis, fileServer, lifecycle });
   const planLimitsOf = (request: FastifyRequest) => limitsOfPlan(config.SVC_PLAN_LIMITS, planOf(request));
@@ -62,7 +56,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     principalOf,
     planLimitsOf,
   });
-  execRoute(app, {
+  const exec: ExecDeps = {
     config,
     jobs: deps.jobs,
     idempotency: new Idempotency(redis),
@@ -77,6 +71,8 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     planLimitsOf,
     lookupRecords,
     holdingSlot,
-  });
+  };
+  execRoute(app, exec);
+  programmaticRoutes(app, assembleProgrammatic(app, deps, exec));
   return app;
 }

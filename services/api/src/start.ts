@@ -2,6 +2,7 @@
 import { type Context, createRedis, InnerClient, type Running } from "@svc/service-kit";
 import { createIdentityProvider } from "./auth/provider.ts";
 import { Jobs } from "./exec/jobs.ts";
+import { RunningPrograms } from "./programmatic/running.ts";
 import { buildApi } from "./server.ts";
 
 export async function startApi(context: Context): Promise<Running> {
@@ -15,8 +16,9 @@ export async function startApi(context: Context): Promise<Running> {
     unreachable: "storage_unavailable",
   });
   const jobs = new Jobs(config, log, redis);
-  await jobs.listen(subscriber);
-  const app = await buildApi({ ...context, redis, fileServer, jobs, identity });
+  const running = new RunningPrograms(redis);
+  await Promise.all([jobs.listen(subscriber), running.listen(subscriber)]);
+  const app = await buildApi({ ...context, redis, fileServer, jobs, identity, running });
   await app.listen({ port: config.SERVICE_PORT, host: config.SERVICE_HOST });
   return {
     stop: async () => {

@@ -11,6 +11,7 @@ import {
   type Job,
   type JobNotice,
   type JobResult,
+  jobIdOf,
   newId,
   QUEUE_NAMES,
   ServiceError,
@@ -56,20 +57,27 @@ export class Jobs {
     await subscriber.subscribe(this.#channel);
   }
 
-  /** Runs a job to its end. Aborting `left` cancels it. */
-  async run(job: Omit<Job, "reply_to">, left: AbortSignal): Promise<JobResult> {
+  /**
+   * Runs a job to its end. Aborting `left` cancels it. A job that is in the queue already is not queued again: its end is
+   * waited for. `first`: ahead of the jobs that wait.
+   */
+  async run(
+    job: Omit<Job, "reply_to">,
+    left: AbortSignal,
+    { first = false }: { first?: boolean } = {},
+  ): Promise<JobResult> {
     left.throwIfAborted();
     const pending = new PendingJob();
-    const id = job.execution_id;
+    const id = jobIdOf(job);
     this.#pending.set(id, pending);
     try {
-      const queue = this.#queues[findLanguage(job.language)?.queue ?? "other"];
+      const queue = this.#queueOf(job);
       const removal = { age: KEEP_SECONDS };
       await storeCall(() =>
         queue.add(
           "exec",
           { ...job, reply_to: this.#channel },
-          { jobId: id, attempts: 1, removeOnComplete: removal, removeOnFail: removal },
+          { jobId: id, attempts: 1, lifo: first, removeOnComplete: removal, removeOnFail: removal },
         ),
       );
       return await this.#wait(job, queue, pending, left);
@@ -78,13 +86,22 @@ export class Jobs {
     }
   }
 
+  #queueOf(job: Omit<Job, "reply_to">): Queue {
+    return this.#queues[findLanguage(job.language)?.queue ?? "other"];
+  }
+
+  /** Whether the job is known to its queue: waiting, running or just ended. */
+  async exists(job: Omit<Job, "reply_to">): Promise<boolean> {
+    return (await storeCall(() => this.#queueOf(job).getJobState(jobIdOf(job)))) !== "unknown";
+  }
+
   async #wait(
     job: Omit<Job, "reply_to">,
     queue: Queue,
     pending: PendingJob,
     left: AbortSignal,
   ): Promise<JobResult> {
-    const id = job.execution_id;
+    const id = jobIdOf(job);
     const began = performance.now();
     const apiMs = deadlinesFor(job.run_timeout, this.#config).api;
     let missed = 0;

@@ -55,8 +55,8 @@ export function checkProfile(headers: Record<string, unknown>): void {
   if (headers[PROFILE_HEADER] === "stateful") throw new ServiceError("execution_profile_mismatch");
 }
 
-function chooseRuntime(
-  request: ExecBody,
+export function chooseRuntime(
+  request: Pick<ExecBody, "lang" | "language" | "version">,
   runtimes: ExecRules["runtimes"],
 ): { language: string; version: string } {
   const name = request.lang ?? request.language;

@@ -6,12 +6,10 @@ import {
   execResponseSchema,
   type Job,
   type JobFile,
-  type JobResult,
   namespaceOf,
   newId,
   type ObjectRecord,
   type Principal,
-  ServiceError,
 } from "@svc/contracts";
 import {
   type Config,
@@ -19,16 +17,19 @@ import {
   type FastifyReply,
   type FastifyRequest,
   type HttpServer,
-  knownErrorCode,
   type PlanLimits,
   sendError,
   toServiceError,
 } from "@svc/service-kit";
 import type { HoldingSlot } from "../limits/hook.ts";
-import { type HasWaiters, type Idempotency, idempotencyKey } from "./idempotency.ts";
+import type { HasWaiters } from "../once/once.ts";
+import { answerOf } from "./answer.ts";
+import { clientLeft, permanentRefusal } from "./client.ts";
+import { type Idempotency, idempotencyKey } from "./idempotency.ts";
 import type { Jobs } from "./jobs.ts";
 import { authoriseRefs } from "./refs.ts";
 import { checkProfile, type ParsedExec, parseExec } from "./request.ts";
+import { execRules } from "./rules.ts";
 import type { KnownRuntimes } from "./runtimes.ts";
 
 export interface ExecDeps {
@@ -67,34 +68,18 @@ export function execRoute(app: HttpServer, deps: ExecDeps): void {
   );
 }
 
-/** Clients read 413 here as "try again": a body that is too large is a 422. */
-function permanentRefusal(error: ServiceError): ServiceError {
-  return error.code === "request_too_large"
-    ? new ServiceError(error.code, error.message, { status: 422 })
-    : error;
-}
-
 async function handle(request: FastifyRequest, reply: FastifyReply, deps: ExecDeps): Promise<unknown> {
   const principal = deps.principalOf(request);
   checkProfile(request.headers);
   const key = idempotencyKey(request.headers);
   const left = clientLeft(reply);
-  const parsed = await parse(request.body, deps);
+  const parsed = parseExec(request.body, execRules(deps.config, await deps.runtimes.get()));
   if (key === undefined) return execute(request, parsed, principal, left, deps);
   const outcome = await deps.idempotency.once(principal, key, request.body, left, (hasWaiters) =>
     execute(request, parsed, principal, leftAlone(left, hasWaiters), deps),
   );
   if (outcome.replayed) reply.header("idempotency-replayed", "true");
   return outcome.answer;
-}
-
-/** Aborted when the connection closes before the answer is written. */
-function clientLeft(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  reply.raw.once("close", () => {
-    if (!reply.raw.writableFinished) controller.abort(new ServiceError("execution_cancelled"));
-  });
-  return controller.signal;
 }
 
 /** Like `left`, but only once nobody else waits for the same answer. */
@@ -109,16 +94,6 @@ function leftAlone(left: AbortSignal, hasWaiters: HasWaiters): AbortSignal {
   if (left.aborted) check();
   else left.addEventListener("abort", check, { once: true });
   return controller.signal;
-}
-
-async function parse(body: unknown, { config, runtimes }: ExecDeps): Promise<ParsedExec> {
-  return parseExec(body, {
-    defaultRunMs: config.SANDBOX_RUN_TIMEOUT,
-    maxRunMs: config.MAX_RUN_TIMEOUT,
-    maxFiles: config.SANDBOX_MAX_INPUT_FILES,
-    names: { maxLength: config.SANDBOX_MAX_PATH_LENGTH, maxDepth: config.SANDBOX_MAX_NESTING_DEPTH },
-    runtimes: await runtimes.get(),
-  });
 }
 
 async function execute(
@@ -153,14 +128,4 @@ function jobOf(
     output_namespace: namespaceOf(principal, { kind: "user" }),
     enqueued_at: Date.now(),
   };
-}
-
-function answerOf(result: JobResult): Record<string, unknown> {
-  if (result.ok) return result.answer;
-  const { code, status, message, details } = result.error;
-  throw new ServiceError(knownErrorCode(code), message, {
-    status,
-    ...(details === undefined ? {} : { details }),
-    ...(status === 503 ? { headers: { "retry-after": "2" } } : {}),
-  });
 }

@@ -14,7 +14,7 @@ import {
   type Registry,
 } from "@svc/service-kit";
 import { Limiter } from "./limiter.ts";
-import { scopeOf } from "./scopes.ts";
+import { type Scope, scopeOf, takesSlot } from "./scopes.ts";
 import type { Slot } from "./slots.ts";
 import { windowHeaders } from "./window.ts";
 
@@ -23,7 +23,17 @@ export interface LimitDeps {
   redis: Redis;
   registry: Registry;
   principalOf: (request: FastifyRequest) => Principal;
+  isAuthenticated: (request: FastifyRequest) => boolean;
 }
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** For a route whose body says what it is: counted when it has been read. */
+    scopeOfBody?: (body: unknown) => Scope;
+  }
+}
+
+const isScopedByBody = (request: FastifyRequest) => request.routeOptions.config.scopeOfBody !== undefined;
 
 /** Runs work of a request so that its slot stays taken until the work has ended. */
 export type HoldingSlot = <T>(request: FastifyRequest, work: () => Promise<T>) => Promise<T>;
@@ -34,7 +44,10 @@ function closing({ raw }: FastifyReply): Promise<void> {
 }
 
 /** To be called before the routes are registered, after what authenticates them. */
-export function limits(app: HttpServer, { config, redis, registry, principalOf }: LimitDeps): HoldingSlot {
+export function limits(
+  app: HttpServer,
+  { config, redis, registry, principalOf, isAuthenticated }: LimitDeps,
+): HoldingSlot {
   const limiter = new Limiter(config, redis);
   const slots = new WeakMap<FastifyRequest, Slot>();
   const limited = new Counter<"scope">({
@@ -49,11 +62,12 @@ export function limits(app: HttpServer, { config, redis, registry, principalOf }
     slot?.release();
   };
 
-  app.addHook("onRequest", async (request, reply) => {
-    const scope = scopeOf(request.method, request.routeOptions.url);
-    if (scope === undefined) return;
+  const counted = new WeakSet<FastifyRequest>();
+  const enter = async (request: FastifyRequest, reply: FastifyReply, scope: Scope): Promise<void> => {
+    counted.add(request);
     const closed = closing(reply);
-    const { window, refusal, slot } = await limiter.enter(scope, principalOf(request));
+    const needsSlot = takesSlot(request.method, request.routeOptions.url);
+    const { window, refusal, slot } = await limiter.enter(scope, principalOf(request), needsSlot);
     reply.headers(windowHeaders(window));
     if (refusal !== undefined) {
       limited.inc({ scope: refusal.by });
@@ -62,6 +76,23 @@ export function limits(app: HttpServer, { config, redis, registry, principalOf }
     if (slot === undefined) return;
     slots.set(request, slot);
     void closed.then(() => leave(request));
+  };
+
+  app.addHook("onRequest", async (request, reply) => {
+    const scope = scopeOf(request.method, request.routeOptions.url);
+    if (scope !== undefined && !isScopedByBody(request)) await enter(request, reply, scope);
+  });
+  app.addHook("preHandler", async (request, reply) => {
+    const byBody = request.routeOptions.config.scopeOfBody;
+    if (byBody !== undefined) await enter(request, reply, byBody(request.body));
+  });
+  // A body that could not be read counts for the scope of its route.
+  app.addHook("onSend", async (request, reply) => {
+    if (counted.has(request) || !isScopedByBody(request) || !isAuthenticated(request)) return;
+    const scope = scopeOf(request.method, request.routeOptions.url);
+    if (scope === undefined) return;
+    const { window } = await limiter.enter(scope, principalOf(request), false);
+    reply.headers(windowHeaders(window));
   });
   // Before the answer is out: whoever has read it may come again at once.
   app.addHook("onSend", (request, _reply, _payload, done) => {

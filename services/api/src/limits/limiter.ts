@@ -34,8 +34,13 @@ export class Limiter {
     this.#slots = new Slots(redis);
   }
 
-  async enter(scope: Scope, principal: Principal): Promise<Entry> {
-    const { what, takesSlot } = SCOPES[scope];
+  /** Counts a request; one that lets a program run also takes a slot. */
+  async enter(
+    scope: Scope,
+    principal: Principal,
+    takesSlot: boolean = scope === "executions",
+  ): Promise<Entry> {
+    const { what } = SCOPES[scope];
     const limit = limitOf(scope, this.#config);
     const most = this.#config.SVC_MAX_CONCURRENT_EXECUTIONS;
     const caller = callerKey(principal);

@@ -9,8 +9,6 @@ interface ScopeRow {
   what: string;
   requests: Count;
   windowMs: Length;
-  /** Requests that start a program also need one of the principal's slots. */
-  takesSlot: boolean;
   routes: readonly string[];
 }
 
@@ -19,28 +17,31 @@ export const SCOPES = {
     what: "executions",
     requests: "MAX_REQUESTS",
     windowMs: "RATE_LIMIT_WINDOW",
-    takesSlot: true,
-    routes: ["POST /v1/exec"],
+    routes: ["POST /v1/exec", "POST /v1/exec/programmatic"],
+  },
+  /** Also what comes on a route of another scope and goes on with a program instead of starting one. */
+  resumes: {
+    what: "resumes and cancels",
+    requests: "PTC_RESUME_MAX_REQUESTS",
+    windowMs: "PTC_RESUME_WINDOW",
+    routes: ["POST /v1/exec/programmatic/cancel"],
   },
   uploads: {
     what: "uploads",
     requests: "UPLOAD_MAX_REQUESTS",
     windowMs: "UPLOAD_LIMIT_WINDOW",
-    takesSlot: false,
     routes: ["POST /v1/upload", "POST /v1/upload/batch"],
   },
   downloads: {
     what: "downloads",
     requests: "DOWNLOAD_MAX_REQUESTS",
     windowMs: "DOWNLOAD_LIMIT_WINDOW",
-    takesSlot: false,
     routes: ["GET /v1/download/:session_id/:fileId"],
   },
   fetches: {
     what: "metadata, list and delete requests",
     requests: "FETCH_MAX_REQUESTS",
     windowMs: "FETCH_LIMIT_WINDOW",
-    takesSlot: false,
     routes: [
       "GET /v1/sessions/:session_id/objects/:fileId",
       "GET /v1/files/:session_id",
@@ -51,6 +52,13 @@ export const SCOPES = {
 
 export type Scope = keyof typeof SCOPES;
 export const SCOPE_NAMES = Object.keys(SCOPES) as Scope[];
+
+/** Requests that let a program run also need one of the principal's slots. */
+const RUNS_PROGRAMS: ReadonlySet<string> = new Set(["POST /v1/exec", "POST /v1/exec/programmatic"]);
+
+export function takesSlot(method: string, pattern: string | undefined): boolean {
+  return RUNS_PROGRAMS.has(`${method} ${pattern}`);
+}
 
 const SCOPE_OF_ROUTE: ReadonlyMap<string, Scope> = new Map(
   SCOPE_NAMES.flatMap((scope) => SCOPES[scope].routes.map((route) => [route, scope] as const)),

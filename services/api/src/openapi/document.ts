@@ -4,6 +4,7 @@ import { createLog, createRegistry, InnerClient, loadConfig } from "@svc/service
 import { Redis } from "ioredis";
 import { localIdentity } from "../auth/provider.ts";
 import { Jobs } from "../exec/jobs.ts";
+import { RunningPrograms } from "../programmatic/running.ts";
 import { buildApi } from "../server.ts";
 
 export async function openApiDocument(): Promise<string> {
@@ -23,6 +24,7 @@ export async function openApiDocument(): Promise<string> {
     redis,
     fileServer: new InnerClient({ baseUrl: config.FILE_SERVER_URL, unreachable: "storage_unavailable" }),
     jobs,
+    running: new RunningPrograms(redis),
     identity: localIdentity,
   });
   await app.ready();

@@ -14,6 +14,7 @@ import {
 import { INTERNAL_TOKEN, startFileServer } from "../../../file-server/test/support/file-server.ts";
 import { createIdentityProvider } from "../../src/auth/provider.ts";
 import { Jobs } from "../../src/exec/jobs.ts";
+import { RunningPrograms } from "../../src/programmatic/running.ts";
 import { buildApi } from "../../src/server.ts";
 import { startJobs } from "./consumer.ts";
 
@@ -80,6 +81,7 @@ async function startReplica(config: Config): Promise<Replica> {
     redis,
     fileServer,
     jobs,
+    running: new RunningPrograms(redis),
     identity,
   });
   return {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonicalJson, idempotencyKey } from "../../src/exec/idempotency.ts";
+import { idempotencyKey } from "../../src/exec/idempotency.ts";
+import { canonicalJson } from "../../src/once/canonical-json.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 

@@ -41,6 +41,7 @@ describe("the table of scopes", () => {
     const config = loadConfig("api", { SVC_INTERNAL_SERVICE_TOKEN: newSecret() });
     expect(Object.fromEntries(SCOPE_NAMES.map((name) => [name, limitOf(name, config)]))).toEqual({
       executions: { requests: 20, windowMs: 30_000 },
+      resumes: { requests: 600, windowMs: 30_000 },
       uploads: { requests: 30, windowMs: 300_000 },
       downloads: { requests: 60, windowMs: 60_000 },
       fetches: { requests: 120, windowMs: 60_000 },

@@ -1,0 +1,146 @@
+/**
+ * One try of one round, as a job in the queue: the paused program goes on, or it is run from the top and fed what is
+ * recorded. Says how the round ended; every fault is a ServiceError.
+ */
+import {
+  type Job,
+  type JobResult,
+  type PausedResponse,
+  pausedResponseSchema,
+  type RecordedCall,
+  ServiceError,
+} from "@svc/contracts";
+import type { Config, Counter, Log } from "@svc/service-kit";
+import { answerOf } from "../exec/answer.ts";
+import type { Jobs } from "../exec/jobs.ts";
+import type { EndedRound } from "./answers.ts";
+import type { Program } from "./program.ts";
+import type { Answered } from "./results.ts";
+import type { ToolSessions } from "./tool-sessions.ts";
+
+export type RoundEnd = { paused: PausedResponse } | { ended: EndedRound };
+
+export interface Try {
+  program: Program;
+  /** The round that is made, counted from 1. */
+  round: number;
+  /** Counted from 1 in each round. */
+  number: number;
+  requestId: string;
+  signal: AbortSignal;
+}
+
+export interface AttemptsDeps {
+  config: Config;
+  log: Log;
+  jobs: Jobs;
+  sessions: ToolSessions;
+  submitted: Counter<"language">;
+}
+
+export class Attempts {
+  readonly #config: Config;
+  readonly #submitted: Counter<"language">;
+  readonly #jobs: Jobs;
+  readonly #sessions: ToolSessions;
+  readonly #log: Log;
+
+  constructor({ config, log, jobs, sessions, submitted }: AttemptsDeps) {
+    this.#submitted = submitted;
+    this.#config = config;
+    this.#log = log;
+    this.#jobs = jobs;
+    this.#sessions = sessions;
+  }
+
+  /** Runs the program from the top. `calls`: how many are recorded, `runMs`: what they took. */
+  async fromTop(one: Try, { calls, runMs }: { calls: number; runMs: number }): Promise<RoundEnd> {
+    const { program, round } = one;
+    const { JOB_TIMEOUT, PTC_MAX_CALLS } = this.#config;
+    const job = this.#jobOf(one, Math.min(program.run_timeout + Math.ceil(runMs), JOB_TIMEOUT));
+    // A job that another process of ours has queued goes on with the session that it was given.
+    if (await this.#jobs.exists(job)) return endOf(await this.#jobs.run(job, one.signal));
+    job.ptc = {
+      mode: calls > 0 ? "replay" : "live",
+      execution_id: program.execution_id,
+      round,
+      tools_json: JSON.stringify(program.tools),
+      callback_token: await this.#sessions.open(program, one.requestId),
+      hash_seed: program.hash_seed,
+      max_calls: PTC_MAX_CALLS - calls,
+    };
+    this.#submitted.inc({ language: program.language });
+    return endOf(await this.#jobs.run(job, one.signal, { first: calls > 0 }));
+  }
+
+  /** Lets the frozen program go on: the answers are handed over while its job is on its way. */
+  async goOn(
+    one: Try,
+    from: { runnerUrl: string; runMs: number; answered: readonly Answered[] },
+  ): Promise<RoundEnd> {
+    const { program } = one;
+    const left = Math.max(1, this.#config.JOB_TIMEOUT - Math.floor(from.runMs));
+    const job = this.#jobOf(one, Math.min(program.run_timeout, left));
+    job.resume = {
+      runner_url: from.runnerUrl,
+      round: one.round,
+      answered_call_ids: from.answered.map(({ call_id }) => call_id),
+    };
+    this.#submitted.inc({ language: program.language });
+    const stop = new AbortController();
+    const handOver = this.#sessions
+      .answer(program.execution_id, from.answered, one.requestId)
+      .catch((error: unknown) => {
+        stop.abort(error);
+        throw error;
+      });
+    const signal = AbortSignal.any([one.signal, stop.signal]);
+    const [result] = await Promise.all([this.#jobs.run(job, signal, { first: true }), handOver]);
+    return endOf(result);
+  }
+
+  /** Has a frozen program killed, in the background; one that is not found lapses on its runner. */
+  discard(program: Program, runnerUrl: string, requestId: string): void {
+    const signal = new AbortController().signal;
+    const job = this.#jobOf({ program, round: 0, number: 0, requestId, signal }, program.run_timeout);
+    job.discard = { runner_url: runnerUrl };
+    this.#jobs.run(job, signal, { first: true }).catch((error: Error) => {
+      this.#log.warn({ err: error.message, request_id: requestId }, "a frozen program could not be removed");
+    });
+  }
+
+  #jobOf({ program, round, number, requestId }: Try, runTimeout: number): Omit<Job, "reply_to"> {
+    const { execution_id, session_id, principal, output_namespace, language, version, code, args, files } =
+      program;
+    return {
+      v: 1,
+      request_id: requestId,
+      execution_id,
+      job_id: `${execution_id}.${round}.${number}`,
+      session_id,
+      principal,
+      output_namespace,
+      language,
+      version,
+      code,
+      args,
+      ...(program.stdin === undefined ? {} : { stdin: program.stdin }),
+      files,
+      run_timeout: runTimeout,
+      enqueued_at: Date.now(),
+    };
+  }
+}
+
+function endOf(result: JobResult): RoundEnd {
+  const answer = answerOf(result);
+  if (answer.paused !== true) return { ended: answer as EndedRound };
+  const parsed = pausedResponseSchema.safeParse(answer);
+  if (!parsed.success) throw new ServiceError("internal_error", undefined, { cause: parsed.error });
+  return { paused: parsed.data };
+}
+
+/** What was answered, from the calls as they are recorded. */
+export function answeredOf(calls: readonly RecordedCall[]): Answered[] {
+  return calls.flatMap(({ call_id, outcome }) => (outcome === undefined ? [] : [{ call_id, outcome }]));
+}

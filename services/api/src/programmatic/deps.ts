@@ -1,0 +1,16 @@
+/** What the programmatic routes work with. */
+import type { ExecDeps } from "../exec/route.ts";
+import type { Once } from "../once/once.ts";
+import type { Cancels } from "./cancels.ts";
+import type { ProgrammaticMetrics } from "./metrics.ts";
+import type { Rounds } from "./rounds.ts";
+import type { ContinuationTokens } from "./token.ts";
+
+export interface ProgrammaticDeps
+  extends Pick<ExecDeps, "config" | "runtimes" | "principalOf" | "lookupRecords" | "holdingSlot"> {
+  rounds: Rounds;
+  cancels: Cancels;
+  once: Once;
+  tokens: ContinuationTokens;
+  metrics: ProgrammaticMetrics;
+}

@@ -1,0 +1,129 @@
+/**
+ * What becomes of a program when a round has ended: the pause is recorded with its calls and gets a token, or the end is
+ * recorded and everything else is forgotten.
+ */
+import {
+  type PausedResponse,
+  type PendingCall,
+  type ProgrammaticResponse,
+  type RecordedCall,
+  ServiceError,
+} from "@svc/contracts";
+import type { Config } from "@svc/service-kit";
+import { canonicalJson } from "../once/canonical-json.ts";
+import { type EndedRound, endAnswer, pauseAnswer } from "./answers.ts";
+import type { ProgrammaticMetrics } from "./metrics.ts";
+import type { Program, Progress } from "./program.ts";
+import type { Known, Programs } from "./programs.ts";
+import type { ContinuationTokens } from "./token.ts";
+import type { ToolSessions } from "./tool-sessions.ts";
+
+export interface EndsDeps {
+  config: Config;
+  programs: Programs;
+  sessions: ToolSessions;
+  tokens: ContinuationTokens;
+  metrics: ProgrammaticMetrics;
+}
+
+export class Ends {
+  readonly #deps: EndsDeps;
+
+  constructor(deps: EndsDeps) {
+    this.#deps = deps;
+  }
+
+  /** How long everything is kept from now, when nothing more comes. */
+  get lifeMs(): number {
+    return this.#deps.config.TOOL_CALL_SESSION_EXPIRY * 1000;
+  }
+
+  async paused(
+    program: Program,
+    known: Known | undefined,
+    paused: PausedResponse,
+    requestId: string,
+  ): Promise<ProgrammaticResponse> {
+    const { programs, sessions, tokens, config } = this.#deps;
+    const id = program.execution_id;
+    const calls = await sessions.recorded(id, paused.pending_call_ids, requestId);
+    const { to, added } = pausedProgress(known?.progress, paused, calls, stateBytesOf(program, known));
+    if (to.state_bytes > config.PTC_MAX_STATE_BYTES) {
+      this.#deps.metrics.oversize.inc({ kind: "state" });
+      throw new ServiceError("state_too_large");
+    }
+    if (config.PTC_MODE === "replay") delete to.runner_url;
+    const change = { from: known, to, lifeMs: this.lifeMs, added };
+    const done = await programs.advance(id, known === undefined ? { ...change, program } : change);
+    if (done === undefined) throw new ServiceError("execution_cancelled");
+    const token = tokens.mint({ executionId: id, round: to.round }, program.principal);
+    return pauseAnswer(
+      paused,
+      program.session_id,
+      calls.map(({ call_id, tool_name, tool_input }) => ({
+        id: call_id,
+        name: tool_name,
+        input: tool_input as Record<string, unknown>,
+      })),
+      token,
+    );
+  }
+
+  async ended(
+    program: Program,
+    known: Known | undefined,
+    ended: EndedRound,
+    requestId: string,
+  ): Promise<ProgrammaticResponse> {
+    const { programs, sessions, config } = this.#deps;
+    const id = program.execution_id;
+    sessions.end(id, requestId);
+    if (known !== undefined) {
+      const to: Progress = { ...known.progress, status: "ended", waiting: [] };
+      delete to.taken;
+      const done = await programs.advance(id, { from: known, to, lifeMs: this.lifeMs });
+      if (done === undefined) throw new ServiceError("execution_cancelled");
+      await programs.forget(id);
+    }
+    return endAnswer(ended, config.PTC_MAX_CALLS);
+  }
+}
+
+/** Bytes of the program and its calls so far. */
+function stateBytesOf(program: Program, known: Known | undefined): number {
+  return known?.progress.state_bytes ?? programBytes(program);
+}
+
+export function programBytes(program: Program): number {
+  return Buffer.byteLength(JSON.stringify(program));
+}
+
+/** The progress after a pause, and the calls that are new. Pure. */
+export function pausedProgress(
+  before: Progress | undefined,
+  paused: PausedResponse,
+  calls: readonly PendingCall[],
+  stateBytes: number,
+): { to: Progress; added: RecordedCall[] } {
+  const places = new Map(before?.waiting.map(({ call_id, at }) => [call_id, at]));
+  const recorded = before?.calls ?? 0;
+  const added: RecordedCall[] = [];
+  const waiting = calls.map(({ call_id, tool_name, tool_input }) => {
+    const known = places.get(call_id);
+    if (known !== undefined) return { call_id, at: known };
+    added.push({ call_id, name: tool_name, input_json: canonicalJson(tool_input) });
+    return { call_id, at: recorded + added.length - 1 };
+  });
+  const to: Progress = {
+    status: "paused",
+    round: (before?.round ?? 0) + 1,
+    waiting,
+    runner_url: paused.runner_url,
+    paused_at: Date.now(),
+    run_ms: paused.execution_time,
+    calls: recorded + added.length,
+    history_bytes: before?.history_bytes ?? 0,
+    state_bytes: stateBytes + added.reduce((sum, call) => sum + JSON.stringify(call).length, 0),
+  };
+  return { to, added };
+}

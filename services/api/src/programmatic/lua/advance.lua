@@ -1,0 +1,26 @@
+-- Purpose: move a program's progress on: from one known state to the next, together with its calls.
+-- Guarantee: atomic; nothing changes unless the progress is exactly what the caller has read. Everything that is kept of
+--   the program lives as long as the progress.
+-- KEYS[1]: progress   KEYS[2]: calls (list)   KEYS[3]: the program
+-- ARGV[1]: the progress that must be there, empty for none   ARGV[2]: the new progress   ARGV[3]: life in ms
+-- ARGV[4]: the program, empty to leave it   ARGV[5]: n, how many calls are set   ARGV[6..5+2n]: index and text of each
+-- ARGV[6+2n..]: calls that are added
+-- Returns: 1 when it was done, else 0.
+local found = redis.call('GET', KEYS[1]) or ''
+if found ~= ARGV[1] then
+  return 0
+end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+if ARGV[4] ~= '' then
+  redis.call('SET', KEYS[3], ARGV[4])
+end
+local set = tonumber(ARGV[5])
+for at = 1, set do
+  redis.call('LSET', KEYS[2], ARGV[4 + 2 * at], ARGV[5 + 2 * at])
+end
+for at = 6 + 2 * set, #ARGV do
+  redis.call('RPUSH', KEYS[2], ARGV[at])
+end
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+redis.call('PEXPIRE', KEYS[3], ARGV[3])
+return 1

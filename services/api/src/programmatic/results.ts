@@ -1,0 +1,74 @@
+/** What a caller answers to a pause: are these calls pending, how large are the answers, what is remembered. Pure. */
+import { createHash } from "node:crypto";
+import { type RecordedCall, ServiceError, type ToolResult } from "@svc/contracts";
+import { canonicalJson } from "../once/canonical-json.ts";
+import { invalidToolResults } from "./request.ts";
+
+export interface ResultLimits {
+  maxResultBytes: number;
+  maxHistoryBytes: number;
+}
+
+export type Outcome = NonNullable<RecordedCall["outcome"]>;
+
+export interface Answered {
+  call_id: string;
+  outcome: Outcome;
+}
+
+const DEFAULT_ERROR_MESSAGE = "tool execution failed";
+
+export function outcomesOf(results: readonly ToolResult[]): Answered[] {
+  return results.map(({ call_id, result, is_error, error_message }) => ({
+    call_id,
+    outcome: is_error
+      ? { error_message: error_message ?? DEFAULT_ERROR_MESSAGE }
+      : { result_json: JSON.stringify(result ?? null) },
+  }));
+}
+
+/** The same for the same results, whatever their order and the order of their keys. */
+export function digestOf(results: readonly ToolResult[]): string {
+  const items = results
+    .map(({ call_id, result, is_error, error_message }) =>
+      canonicalJson([call_id, result ?? null, is_error === true, error_message ?? DEFAULT_ERROR_MESSAGE]),
+    )
+    .sort();
+  return createHash("sha256").update(items.join("\n")).digest("base64url");
+}
+
+/** Refuses answers to calls that do not wait, and two answers to one call. */
+export function checkPending(results: readonly ToolResult[], pending: readonly string[]): void {
+  const open = new Set(pending);
+  const details = results.flatMap(({ call_id }, at) =>
+    open.delete(call_id)
+      ? []
+      : [
+          {
+            path: `tool_results[${at}].call_id`,
+            problem: pending.includes(call_id) ? "is answered twice" : "is not a pending call",
+          },
+        ],
+  );
+  if (details.length > 0) throw invalidToolResults(details);
+}
+
+const bytesOf = (outcome: Outcome) =>
+  Buffer.byteLength("result_json" in outcome ? outcome.result_json : outcome.error_message);
+
+/** Bytes of all outcomes so far, these included; refuses what is over a limit. */
+export function historyBytes(before: number, answered: readonly Answered[], limits: ResultLimits): number {
+  let total = before;
+  for (const { call_id, outcome } of answered) {
+    const bytes = bytesOf(outcome);
+    if (bytes > limits.maxResultBytes) {
+      throw new ServiceError(
+        "tool_result_too_large",
+        `The result of ${call_id.slice(0, 64)} has ${bytes} bytes; ${limits.maxResultBytes} are allowed.`,
+      );
+    }
+    total += bytes;
+  }
+  if (total > limits.maxHistoryBytes) throw new ServiceError("tool_history_too_large");
+  return total;
+}

@@ -1,0 +1,252 @@
+/**
+ * The rounds of programs with tools, each from a start or resume to the next answer. A round is made live when the paused
+ * program is still there, and from the top when it is not; the caller sees no difference. What a caller has answered is
+ * stored before anything is done with it, so that another replica can finish the round.
+ */
+import {
+  deadlinesFor,
+  type ErrorCode,
+  type ProgrammaticResponse,
+  ServiceError,
+  type ToolResult,
+} from "@svc/contracts";
+import type { Config, Log } from "@svc/service-kit";
+import { type Attempts, answeredOf, type RoundEnd } from "./attempts.ts";
+import type { Ends } from "./ends.ts";
+import type { ProgrammaticMetrics } from "./metrics.ts";
+import type { Program, Progress } from "./program.ts";
+import type { Known, Programs } from "./programs.ts";
+import { checkPending, digestOf, historyBytes, outcomesOf } from "./results.ts";
+import type { RunningPrograms } from "./running.ts";
+import type { Continuation } from "./token.ts";
+
+export interface RoundsDeps {
+  config: Config;
+  log: Log;
+  programs: Programs;
+  attempts: Attempts;
+  ends: Ends;
+  running: RunningPrograms;
+  metrics: ProgrammaticMetrics;
+}
+
+export type Mode = "live" | "replay";
+
+/** A broken run is made once more from the top. */
+const MOST_FROM_TOP = 2;
+
+/** Faults that leave the frozen program where it is. */
+const NEVER_STARTED: ReadonlySet<ErrorCode> = new Set(["queue_saturated"]);
+/** Faults that another try would not mend, or may not. */
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  "execution_cancelled",
+  "execution_timeout",
+  "store_unavailable",
+  "input_unavailable",
+  ...NEVER_STARTED,
+]);
+
+export class Rounds {
+  readonly #deps: RoundsDeps;
+
+  constructor(deps: RoundsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The first round. Aborting `left` cancels the program. */
+  start(program: Program, requestId: string, left: AbortSignal): Promise<ProgrammaticResponse> {
+    const { attempts, running } = this.#deps;
+    return running.during(program.execution_id, async (cancelled) => {
+      const signal = AbortSignal.any([left, cancelled]);
+      for (let number = 1; ; number++) {
+        try {
+          const one = { program, round: 1, number, requestId, signal };
+          const end = await attempts.fromTop(one, { calls: 0, runMs: 0 });
+          return await this.#finish(program, undefined, end, requestId);
+        } catch (error) {
+          signal.throwIfAborted();
+          const broken = error instanceof ServiceError && error.code === "sandbox_execution_failed";
+          if (!broken) throw error;
+          if (number >= MOST_FROM_TOP) throw infrastructure(error, program);
+        }
+      }
+    });
+  }
+
+  /** The next round: results of a pause are taken in and the program goes on. `onMode` says how. */
+  resume(
+    { executionId, round }: Continuation,
+    results: readonly ToolResult[],
+    requestId: string,
+    onMode: (mode: Mode) => void,
+  ): Promise<ProgrammaticResponse> {
+    const { programs, running } = this.#deps;
+    return running.during(executionId, async (cancelled) => {
+      const found = await programs.progress(executionId);
+      if (found?.progress.status !== "paused" || found.progress.round !== round) {
+        throw new ServiceError("execution_expired");
+      }
+      const program = await programs.program(executionId);
+      const taken = await this.#take(executionId, found, results);
+      try {
+        return await this.#makeRound(program, taken, requestId, cancelled, onMode);
+      } catch (error) {
+        cancelled.throwIfAborted();
+        throw infrastructure(error, program);
+      }
+    });
+  }
+
+  /** Stores the results of a pause; what was stored for it before must be the same. */
+  async #take(id: string, known: Known, results: readonly ToolResult[]): Promise<Known> {
+    const { programs, config, metrics } = this.#deps;
+    const { progress } = known;
+    const digest = digestOf(results);
+    if (progress.taken !== undefined) {
+      if (progress.taken.digest !== digest) throw new ServiceError("continuation_conflict");
+      return known;
+    }
+    checkPending(
+      results,
+      progress.waiting.map(({ call_id }) => call_id),
+    );
+    const answered = outcomesOf(results);
+    const bytes = sized(metrics, () =>
+      historyBytes(progress.history_bytes, answered, {
+        maxResultBytes: config.PTC_MAX_RESULT_BYTES,
+        maxHistoryBytes: config.PTC_MAX_HISTORY_BYTES,
+      }),
+    );
+    const outcomes = new Map(answered.map(({ call_id, outcome }) => [call_id, outcome]));
+    const places = progress.waiting.filter(({ call_id }) => outcomes.has(call_id)).map(({ at }) => at);
+    const calls = await programs.calls(id, places);
+    const set = calls.map((call, index) => ({
+      at: places[index] as number,
+      call: { ...call, outcome: outcomes.get(call.call_id) },
+    }));
+    const to: Progress = {
+      ...progress,
+      history_bytes: bytes,
+      taken: { digest, answered: places, mode: this.#modeOf(progress), tries: 1 },
+    };
+    return this.#advance(id, { from: known, to, set });
+  }
+
+  #modeOf({ runner_url, paused_at }: Progress): Mode {
+    const isThere =
+      runner_url !== undefined && Date.now() - paused_at < this.#deps.config.TOOL_CALL_REQUEST_TIMEOUT;
+    return isThere ? "live" : "replay";
+  }
+
+  async #makeRound(
+    program: Program,
+    first: Known,
+    requestId: string,
+    cancelled: AbortSignal,
+    onMode: (mode: Mode) => void,
+  ): Promise<ProgrammaticResponse> {
+    let known = first;
+    for (let fromTop = 0; ; ) {
+      const { taken } = known.progress;
+      if (taken === undefined) throw new ServiceError("internal_error");
+      if (taken.failed)
+        known = await this.#tryAgain(program.execution_id, known, this.#modeOf(known.progress));
+      const mode = known.progress.taken?.mode ?? "replay";
+      onMode(mode);
+      if (mode === "replay") fromTop++;
+      try {
+        const end = await this.#attempt(program, known.progress, requestId, cancelled);
+        return await this.#finish(program, known, end, requestId);
+      } catch (error) {
+        cancelled.throwIfAborted();
+        const code = error instanceof ServiceError ? error.code : "internal_error";
+        this.#deps.log.warn({ request_id: requestId, mode, err: error }, "a round broke");
+        known = await this.#failed(program.execution_id, known, code);
+        const again = mode === "live" || (code === "sandbox_execution_failed" && fromTop < MOST_FROM_TOP);
+        if (FINAL.has(code) || !again) throw error;
+      }
+    }
+  }
+
+  async #attempt(
+    program: Program,
+    progress: Progress,
+    requestId: string,
+    signal: AbortSignal,
+  ): Promise<RoundEnd> {
+    const { programs, attempts } = this.#deps;
+    const { taken, runner_url, run_ms, calls, round } = progress;
+    const one = { program, round: round + 1, number: taken?.tries ?? 1, requestId, signal };
+    if (taken?.mode !== "live" || runner_url === undefined) {
+      return attempts.fromTop(one, { calls, runMs: run_ms });
+    }
+    const answered = answeredOf(await programs.calls(program.execution_id, taken.answered));
+    return attempts.goOn(one, { runnerUrl: runner_url, runMs: run_ms, answered });
+  }
+
+  /** Notes that a try is over, so that the next one is not taken for it. A program that broke is not there any more. */
+  #failed(id: string, known: Known, code: ErrorCode): Promise<Known> {
+    const { taken, ...progress } = known.progress;
+    if (taken === undefined) return Promise.resolve(known);
+    const to: Progress = { ...progress, taken: { ...taken, failed: true } };
+    if (!NEVER_STARTED.has(code)) delete to.runner_url;
+    return this.#advance(id, { from: known, to });
+  }
+
+  #tryAgain(id: string, known: Known, mode: Mode): Promise<Known> {
+    const { taken, ...progress } = known.progress;
+    if (taken === undefined) return Promise.resolve(known);
+    const { failed: _f, ...rest } = taken;
+    const to: Progress = { ...progress, taken: { ...rest, mode, tries: taken.tries + 1 } };
+    return this.#advance(id, { from: known, to });
+  }
+
+  async #advance(
+    id: string,
+    change: { from: Known; to: Progress; set?: Parameters<Programs["advance"]>[1]["set"] },
+  ): Promise<Known> {
+    const { programs, ends, config } = this.#deps;
+    const { set, ...rest } = change;
+    // While a round is made, everything outlives it.
+    const lifeMs = ends.lifeMs + deadlinesFor(config.JOB_TIMEOUT, config).api + config.JOB_QUEUE_WAIT_MS;
+    const done = await programs.advance(id, { ...rest, ...(set === undefined ? {} : { set }), lifeMs });
+    if (done === undefined) throw new ServiceError("execution_cancelled");
+    return done;
+  }
+
+  #finish(
+    program: Program,
+    known: Known | undefined,
+    end: RoundEnd,
+    requestId: string,
+  ): Promise<ProgrammaticResponse> {
+    const { ends } = this.#deps;
+    return "paused" in end
+      ? ends.paused(program, known, end.paused, requestId)
+      : ends.ended(program, known, end.ended, requestId);
+  }
+}
+
+const OVERSIZE = { tool_result_too_large: "result", tool_history_too_large: "history" } as const;
+
+function sized<T>(metrics: ProgrammaticMetrics, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    const code = (error as ServiceError).code as keyof typeof OVERSIZE;
+    if (Object.hasOwn(OVERSIZE, code)) metrics.oversize.inc({ kind: OVERSIZE[code] });
+    throw error;
+  }
+}
+
+/** Faults of ours after the program had started say whose execution it was. */
+function infrastructure(error: unknown, { session_id }: Program): unknown {
+  if (!(error instanceof ServiceError) || error.status < 500) return error;
+  return new ServiceError(error.code, error.message, {
+    status: error.status === 500 ? 502 : error.status,
+    ...(error.headers === undefined ? {} : { headers: error.headers }),
+    ...(error.details === undefined ? {} : { details: error.details }),
+    extra: { ...error.extra, status: "error", error_type: "infrastructure", session_id },
+    cause: error,
+  });
+}

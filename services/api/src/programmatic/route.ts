@@ -1,0 +1,189 @@
+/**
+ * POST /v1/exec/programmatic, starts and resumes, and the cancel route: parse, authorise, make the round, answer. A client
+ * that leaves cancels its start; a resume goes on without it, and its answer is kept for the next one that asks.
+ */
+import { randomInt } from "node:crypto";
+import {
+  brokenExecutionSchema,
+  cancelRequestSchema,
+  cancelResponseSchema,
+  errorBodySchema,
+  namespaceOf,
+  newId,
+  type Principal,
+  type ProgrammaticResponse,
+  programmaticRequestSchema,
+  programmaticResponseSchema,
+  ServiceError,
+} from "@svc/contracts";
+import {
+  type FastifyReply,
+  type FastifyRequest,
+  type HttpServer,
+  sendError,
+  toServiceError,
+} from "@svc/service-kit";
+import { clientLeft, permanentRefusal } from "../exec/client.ts";
+import { authoriseRefs } from "../exec/refs.ts";
+import { checkProfile } from "../exec/request.ts";
+import { execRules } from "../exec/rules.ts";
+import type { ProgrammaticDeps } from "./deps.ts";
+import { programBytes } from "./ends.ts";
+import type { ResumeOutcome } from "./metrics.ts";
+import type { Program } from "./program.ts";
+import { parseCancel, parseResume, parseStart, tokenOf } from "./request.ts";
+import { digestOf } from "./results.ts";
+import type { Mode } from "./rounds.ts";
+import type { Continuation } from "./token.ts";
+
+export const PROGRAMMATIC_ROUTE = "/v1/exec/programmatic";
+const LABEL_HEADER = "x-librechat-code-request-id";
+const MAX_LABEL_CHARS = 128;
+const HASH_SEEDS = 2 ** 32;
+
+const errors = Object.fromEntries(
+  [400, 401, 403, 409, 422, 429, 500, 502, 503, 504].map((status) => [
+    status,
+    status > 500 ? brokenExecutionSchema : errorBodySchema,
+  ]),
+);
+
+export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): void {
+  const common = {
+    // Parsed in request.ts, which knows the rules that go beyond the shape.
+    validatorCompiler: () => (value: unknown) => ({ value }),
+    errorHandler: async (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+      sendError(request, reply, permanentRefusal(toServiceError(error))),
+  };
+  app.post(
+    PROGRAMMATIC_ROUTE,
+    {
+      ...common,
+      config: { scopeOfBody: (body) => (tokenOf(body) === undefined ? "executions" : "resumes") },
+      schema: {
+        summary: "Run a program that calls tools, or answer its calls",
+        operationId: "execProgrammatic",
+        tags: ["execution"],
+        body: programmaticRequestSchema,
+        response: { 200: programmaticResponseSchema, ...errors },
+      },
+    },
+    (request, reply) =>
+      tokenOf(request.body) === undefined ? start(request, reply, deps) : resume(request, deps),
+  );
+  app.post(
+    `${PROGRAMMATIC_ROUTE}/cancel`,
+    {
+      ...common,
+      schema: {
+        summary: "Cancel programs by the request id they were started with",
+        operationId: "cancelProgrammatic",
+        tags: ["execution"],
+        body: cancelRequestSchema,
+        response: { 200: cancelResponseSchema, ...errors },
+      },
+    },
+    async (request) => ({
+      status: "cancelled" as const,
+      cancelled: await deps.cancels.byLabel(deps.principalOf(request), parseCancel(request.body), request.id),
+    }),
+  );
+}
+
+async function start(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: ProgrammaticDeps,
+): Promise<ProgrammaticResponse> {
+  const { config, rounds, cancels, principalOf } = deps;
+  const principal = principalOf(request);
+  checkProfile(request.headers);
+  const program = await programOf(request, principal, deps);
+  if (programBytes(program) > config.PTC_MAX_STATE_BYTES) {
+    deps.metrics.oversize.inc({ kind: "state" });
+    throw new ServiceError("state_too_large");
+  }
+  const { execution_id, label } = program;
+  const left = clientLeft(reply);
+  if (label !== undefined) await cancels.remember(principal, label, execution_id);
+  let paused = false;
+  try {
+    const answer = await deps.holdingSlot(request, () => rounds.start(program, request.id, left));
+    paused = answer.status === "tool_call_required";
+    // Nobody will ever answer these calls.
+    if (paused && left.aborted) await cancels.one(execution_id, request.id);
+    return answer;
+  } finally {
+    if (label !== undefined && !paused) cancels.forget(principal, label, execution_id);
+  }
+}
+
+async function programOf(
+  request: FastifyRequest,
+  principal: Principal,
+  deps: ProgrammaticDeps,
+): Promise<Program> {
+  const { config, runtimes } = deps;
+  const parsed = parseStart(request.body, {
+    ...execRules(config, await runtimes.get()),
+    maxTools: config.PTC_MAX_TOOLS,
+  });
+  if (parsed.files.length > 0) {
+    authoriseRefs(parsed.files, await deps.lookupRecords(parsed.files, request.id), principal);
+  }
+  const label = labelOf(request.headers);
+  return {
+    v: 1,
+    execution_id: newId(),
+    session_id: newId(),
+    principal,
+    output_namespace: namespaceOf(principal, { kind: "user" }),
+    hash_seed: randomInt(HASH_SEEDS),
+    ...parsed,
+    ...(label === undefined ? {} : { label }),
+  };
+}
+
+function labelOf(headers: Record<string, unknown>): string | undefined {
+  const label = headers[LABEL_HEADER];
+  return typeof label === "string" && label !== "" ? label.slice(0, MAX_LABEL_CHARS) : undefined;
+}
+
+async function resume(request: FastifyRequest, deps: ProgrammaticDeps): Promise<ProgrammaticResponse> {
+  const { rounds, once, tokens, metrics, principalOf } = deps;
+  let mode: Mode = deps.config.PTC_MODE;
+  const count = (outcome: ResumeOutcome) => metrics.continuations.inc({ mode, outcome });
+  try {
+    const principal = principalOf(request);
+    const { token, results } = parseResume(request.body);
+    const continuation = tokens.open(token, principal);
+    const store = answerKey(continuation.executionId, continuation.round);
+    const { answer } = await once.run(
+      { store, body: digestOf(results), left: new AbortController().signal },
+      () =>
+        deps.holdingSlot(request, () =>
+          rounds.resume(continuation, results, request.id, (chosen) => {
+            mode = chosen;
+          }),
+        ),
+    );
+    const round = answer as ProgrammaticResponse;
+    void once.keep(earlierAnswers(continuation));
+    count(round.status === "tool_call_required" ? "paused" : round.status);
+    return round;
+  } catch (error) {
+    const { status } = toServiceError(error);
+    count(status < 500 ? "client_error" : "retryable_error");
+    throw error;
+  }
+}
+
+/** Answers are kept for as long as the last one. */
+function earlierAnswers({ executionId, round }: Continuation): string[] {
+  return Array.from({ length: round - 1 }, (_, at) => answerKey(executionId, at + 1));
+}
+
+/** Redis key of the answer to the results of one pause. */
+export function answerKey(executionId: string, round: number): string {
+  return `svc:ptc:${executionId}:answer:${round}`;
+}

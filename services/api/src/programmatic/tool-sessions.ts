@@ -1,0 +1,128 @@
+/**
+ * The API's side of the tool call server and of callback tokens. A session stands for one attempt to run a program: a new
+ * attempt opens a new one, and what an abandoned attempt still says reaches nobody.
+ */
+import {
+  type MintedCallback,
+  type PendingCalls,
+  type ProcessedResults,
+  ServiceError,
+  type ToolSession,
+} from "@svc/contracts";
+import { type Config, InnerClient, type Log } from "@svc/service-kit";
+import type { Program } from "./program.ts";
+import type { Answered } from "./results.ts";
+
+/** How long the calls of a paused program may take to be recorded; they are recorded before it pauses. */
+const RECORDED_MS = 10_000;
+const MAX_TOKEN_SECONDS = 172_800;
+
+export class ToolSessions {
+  readonly #server: InnerClient;
+  readonly #gateway: InnerClient;
+  readonly #config: Config;
+  readonly #log: Log;
+
+  constructor(config: Config, log: Log) {
+    const client = (baseUrl: string) =>
+      new InnerClient({
+        baseUrl,
+        internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
+        unreachable: "sandbox_setup_failed",
+      });
+    this.#server = client(config.TOOL_CALL_SERVER_URL);
+    this.#gateway = client(config.EGRESS_GATEWAY_URL);
+    this.#config = config;
+    this.#log = log;
+  }
+
+  /** Opens a session, in place of an older one of the same execution; the sealed callback token of its calls. */
+  async open(program: Program, requestId: string): Promise<string> {
+    const tools = program.tools.map(({ name }) => name);
+    const { execution_id, session_id } = program;
+    const { callback_token } = await this.#post<ToolSession>(this.#server, "/sessions", requestId, {
+      execution_id,
+      session_id,
+      tools,
+    });
+    const minted = await this.#post<MintedCallback>(
+      this.#gateway,
+      "/internal/ptc-callback-token",
+      requestId,
+      {
+        executionId: execution_id,
+        sessionId: session_id,
+        callbackToken: callback_token,
+        allowedToolNames: tools,
+        timeoutSeconds: this.#longestSeconds(),
+      },
+    );
+    return minted.callbackToken;
+  }
+
+  /** A program that runs and pauses for as long as it ever may, call after call. */
+  #longestSeconds(): number {
+    const { JOB_TIMEOUT, PTC_MAX_CALLS, TOOL_CALL_REQUEST_TIMEOUT } = this.#config;
+    const ms = JOB_TIMEOUT + (PTC_MAX_CALLS + 1) * TOOL_CALL_REQUEST_TIMEOUT;
+    return Math.min(MAX_TOKEN_SECONDS, Math.ceil(ms / 1000));
+  }
+
+  /** The given calls as they were recorded, in that order. */
+  async recorded(executionId: string, callIds: readonly string[], requestId: string) {
+    const { pending_calls } = await this.#server.json<PendingCalls>({
+      method: "GET",
+      path: `/sessions/${executionId}/pending?wait_ms=${RECORDED_MS}&call_ids=${callIds.join(",")}`,
+      requestId,
+    });
+    const byId = new Map(pending_calls.map((call) => [call.call_id, call]));
+    return callIds.map((id) => {
+      const call = byId.get(id);
+      if (call === undefined) throw new ServiceError("sandbox_execution_failed");
+      return call;
+    });
+  }
+
+  async answer(executionId: string, answered: readonly Answered[], requestId: string): Promise<void> {
+    await this.#post<ProcessedResults>(
+      this.#server,
+      `/sessions/${executionId}/results`,
+      requestId,
+      undefined,
+      resultsBody(answered),
+    );
+  }
+
+  /** Ends the session in the background; it lapses by itself when that fails. */
+  end(executionId: string, requestId: string): void {
+    this.#server
+      .send({ method: "DELETE", path: `/sessions/${executionId}`, requestId })
+      .then((response) => response.body.dump())
+      .catch((error: Error) =>
+        this.#log.warn({ err: error.message, request_id: requestId }, "a tool session could not be ended"),
+      );
+  }
+
+  #post<T>(client: InnerClient, path: string, requestId: string, body: unknown, text?: string): Promise<T> {
+    return client.json<T>({
+      method: "POST",
+      path,
+      requestId,
+      headers: { "content-type": "application/json" },
+      body: text ?? JSON.stringify(body),
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#server.close(), this.#gateway.close()]);
+  }
+}
+
+/** Results are JSON texts already. */
+function resultsBody(answered: readonly Answered[]): string {
+  const items = answered.map(({ call_id, outcome }) =>
+    "result_json" in outcome
+      ? `{"call_id":${JSON.stringify(call_id)},"result":${outcome.result_json}}`
+      : JSON.stringify({ call_id, result: null, is_error: true, error_message: outcome.error_message }),
+  );
+  return `{"results":[${items.join(",")}]}`;
+}
