@@ -40,6 +40,8 @@ export const PROGRAMMATIC_ROUTE = "/v1/exec/programmatic";
 const LABEL_HEADER = "x-librechat-code-request-id";
 const MAX_LABEL_CHARS = 128;
 const HASH_SEEDS = 2 ** 32;
+/** A resume goes on without its client. */
+const NEVER = new AbortController().signal;
 
 const errors = Object.fromEntries(
   [400, 401, 403, 409, 422, 429, 500, 502, 503, 504].map((status) => [
@@ -150,32 +152,41 @@ function labelOf(headers: Record<string, unknown>): string | undefined {
 }
 
 async function resume(request: FastifyRequest, deps: ProgrammaticDeps): Promise<ProgrammaticResponse> {
-  const { rounds, once, tokens, metrics, principalOf } = deps;
   let mode: Mode = deps.config.PTC_MODE;
-  const count = (outcome: ResumeOutcome) => metrics.continuations.inc({ mode, outcome });
+  const count = (outcome: ResumeOutcome) => deps.metrics.continuations.inc({ mode, outcome });
   try {
-    const principal = principalOf(request);
-    const { token, results } = parseResume(request.body);
-    const continuation = tokens.open(token, principal);
-    const store = answerKey(continuation.executionId, continuation.round);
-    const { answer } = await once.run(
-      { store, body: digestOf(results), left: new AbortController().signal },
-      () =>
-        deps.holdingSlot(request, () =>
-          rounds.resume(continuation, results, request.id, (chosen) => {
-            mode = chosen;
-          }),
-        ),
-    );
-    const round = answer as ProgrammaticResponse;
-    void once.keep(earlierAnswers(continuation));
-    count(round.status === "tool_call_required" ? "paused" : round.status);
-    return round;
+    const answer = await goOn(request, deps, (chosen) => {
+      mode = chosen;
+    });
+    count(answer.status === "tool_call_required" ? "paused" : answer.status);
+    return answer;
   } catch (error) {
     const { status } = toServiceError(error);
     count(status < 500 ? "client_error" : "retryable_error");
     throw error;
   }
+}
+
+async function goOn(
+  request: FastifyRequest,
+  deps: ProgrammaticDeps,
+  onMode: (mode: Mode) => void,
+): Promise<ProgrammaticResponse> {
+  const { rounds, once, tokens, cancels, holdingSlot } = deps;
+  const principal = deps.principalOf(request);
+  const { token, results } = parseResume(request.body);
+  const continuation = tokens.open(token, principal);
+  const { executionId, round } = continuation;
+  // Clients give every request a label of its own, and cancel by that of the one they gave up.
+  const label = labelOf(request.headers);
+  if (label !== undefined) await cancels.remember(principal, label, executionId);
+  const asked = { store: answerKey(executionId, round), body: digestOf(results), left: NEVER };
+  const { answer } = await once.run(asked, () =>
+    holdingSlot(request, () => rounds.resume(continuation, results, request.id, onMode)),
+  );
+  void once.keep(earlierAnswers(continuation));
+  if (label !== undefined) cancels.forget(principal, label, executionId);
+  return answer as ProgrammaticResponse;
 }
 
 /** Answers are kept for as long as the last one. */
