@@ -33,6 +33,7 @@ export function assembleProgrammatic(app: HttpServer, parts: Parts, exec: ExecDe
   return {
     ...exec,
     rounds: new Rounds({ config, log, programs, attempts, ends, running, metrics }),
+    running,
     cancels: new Cancels({ redis, programs, running, attempts, sessions, ends }),
     once: new Once(redis, {
       conflict: "continuation_conflict",

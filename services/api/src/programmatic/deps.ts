@@ -4,11 +4,13 @@ import type { Once } from "../once/once.ts";
 import type { Cancels } from "./cancels.ts";
 import type { ProgrammaticMetrics } from "./metrics.ts";
 import type { Rounds } from "./rounds.ts";
+import type { RunningPrograms } from "./running.ts";
 import type { ContinuationTokens } from "./token.ts";
 
 export interface ProgrammaticDeps
   extends Pick<ExecDeps, "config" | "runtimes" | "principalOf" | "lookupRecords" | "holdingSlot"> {
   rounds: Rounds;
+  running: RunningPrograms;
   cancels: Cancels;
   once: Once;
   tokens: ContinuationTokens;

@@ -53,24 +53,20 @@ export class Rounds {
     this.#deps = deps;
   }
 
-  /** The first round. Aborting `left` cancels the program. */
-  start(program: Program, requestId: string, left: AbortSignal): Promise<ProgrammaticResponse> {
-    const { attempts, running } = this.#deps;
-    return running.during(program.execution_id, async (cancelled) => {
-      const signal = AbortSignal.any([left, cancelled]);
-      for (let number = 1; ; number++) {
-        try {
-          const one = { program, round: 1, number, requestId, signal };
-          const end = await attempts.fromTop(one, { calls: 0, runMs: 0 });
-          return await this.#finish(program, undefined, end, requestId);
-        } catch (error) {
-          signal.throwIfAborted();
-          const broken = error instanceof ServiceError && error.code === "sandbox_execution_failed";
-          if (!broken) throw error;
-          if (number >= MOST_FROM_TOP) throw infrastructure(error, program);
-        }
+  /** The first round. Aborting the signal cancels the program. */
+  async start(program: Program, requestId: string, signal: AbortSignal): Promise<ProgrammaticResponse> {
+    for (let number = 1; ; number++) {
+      try {
+        const one = { program, round: 1, number, requestId, signal };
+        const end = await this.#deps.attempts.fromTop(one, { calls: 0, runMs: 0 });
+        return await this.#finish(program, undefined, end, requestId);
+      } catch (error) {
+        signal.throwIfAborted();
+        const broken = error instanceof ServiceError && error.code === "sandbox_execution_failed";
+        if (!broken) throw error;
+        if (number >= MOST_FROM_TOP) throw infrastructure(error, program);
       }
-    });
+    }
   }
 
   /** The next round: results of a pause are taken in and the program goes on. `onMode` says how. */

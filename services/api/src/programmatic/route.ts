@@ -97,7 +97,7 @@ async function start(
   reply: FastifyReply,
   deps: ProgrammaticDeps,
 ): Promise<ProgrammaticResponse> {
-  const { config, rounds, cancels, principalOf } = deps;
+  const { config, rounds, cancels, running, principalOf, holdingSlot } = deps;
   const principal = principalOf(request);
   checkProfile(request.headers);
   const program = await programOf(request, principal, deps);
@@ -107,10 +107,14 @@ async function start(
   }
   const { execution_id, label } = program;
   const left = clientLeft(reply);
-  if (label !== undefined) await cancels.remember(principal, label, execution_id);
   let paused = false;
   try {
-    const answer = await deps.holdingSlot(request, () => rounds.start(program, request.id, left));
+    // From here on a cancellation reaches it: it is known by its label only when it can be stopped.
+    const answer = await running.during(execution_id, async (cancelled) => {
+      if (label !== undefined) await cancels.remember(principal, label, execution_id);
+      const signal = AbortSignal.any([left, cancelled]);
+      return holdingSlot(request, () => rounds.start(program, request.id, signal));
+    });
     paused = answer.status === "tool_call_required";
     // Nobody will ever answer these calls.
     if (paused && left.aborted) await cancels.one(execution_id, request.id);
