@@ -45,5 +45,5 @@ function callerOf(request: FastifyRequest): Identity {
 }
 
 export function isAuthenticated(request: FastifyRequest): boolean {
-  return principals.has(request);
+  return callers.has(request);
 }

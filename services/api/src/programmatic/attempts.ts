@@ -125,6 +125,7 @@ export class Attempts {
       code,
       args,
       ...(program.stdin === undefined ? {} : { stdin: program.stdin }),
+      ...(program.run_memory_limit === undefined ? {} : { run_memory_limit: program.run_memory_limit }),
       files,
       run_timeout: runTimeout,
       enqueued_at: Date.now(),

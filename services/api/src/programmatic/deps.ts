@@ -8,7 +8,10 @@ import type { RunningPrograms } from "./running.ts";
 import type { ContinuationTokens } from "./token.ts";
 
 export interface ProgrammaticDeps
-  extends Pick<ExecDeps, "config" | "runtimes" | "principalOf" | "lookupRecords" | "holdingSlot"> {
+  extends Pick<
+    ExecDeps,
+    "config" | "runtimes" | "principalOf" | "planLimitsOf" | "lookupRecords" | "holdingSlot"
+  > {
   rounds: Rounds;
   running: RunningPrograms;
   cancels: Cancels;

@@ -15,6 +15,8 @@ export interface Program {
   stdin?: string;
   /** Limit of one round, ms. */
   run_timeout: number;
+  /** By the caller's plan, bytes. */
+  run_memory_limit?: number;
   files: JobFile[];
   tools: Tool[];
   hash_seed: number;

@@ -138,6 +138,7 @@ async function programOf(
     authoriseRefs(parsed.files, await deps.lookupRecords(parsed.files, request.id), principal);
   }
   const label = labelOf(request.headers);
+  const { run_memory_limit } = deps.planLimitsOf(request);
   return {
     v: 1,
     execution_id: newId(),
@@ -146,6 +147,7 @@ async function programOf(
     output_namespace: namespaceOf(principal, { kind: "user" }),
     hash_seed: randomInt(HASH_SEEDS),
     ...parsed,
+    ...(run_memory_limit === undefined ? {} : { run_memory_limit }),
     ...(label === undefined ? {} : { label }),
   };
 }

@@ -1,10 +1,11 @@
 import { newId } from "@svc/contracts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { newSecret } from "../../../../../packages/service-kit/test/support/secrets.ts";
 import { ContinuationTokens } from "../../../src/programmatic/token.ts";
 
-const SECRET = "a-continuation-secret-for-tests-0123456789";
-const INTERNAL = "an-internal-token-for-tests-0123456789abcd";
+const SECRET = newSecret();
+const INTERNAL = newSecret();
 const tokens = new ContinuationTokens(SECRET, INTERNAL);
 const owner = { tenantId: "t", userId: "u" };
 const held = { executionId: newId(), round: 7 };
