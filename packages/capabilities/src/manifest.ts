@@ -67,7 +67,7 @@ export function signManifest(
   { kid, key }: SigningKey,
   scope: ManifestScope,
   bound: Bound,
-  { now, ttl }: { now: number; ttl: number },
+  { now, ttl, toolSocket = false }: { now: number; ttl: number; toolSocket?: boolean },
 ): string {
   const claims = {
     ...scope,
@@ -76,7 +76,7 @@ export function signManifest(
     iat: now,
     nbf: now,
     exp: now + Math.min(ttl, MAX_LIFE_SECONDS),
-    tool_call_socket: false,
+    tool_call_socket: toolSocket,
     execute_body_sha256: sha256(bound.body),
     egress_grant_sha256: sha256(bound.grant),
   };

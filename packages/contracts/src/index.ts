@@ -1,3 +1,4 @@
+export * from "./canonical-arguments.ts";
 export * from "./deadlines.ts";
 export * from "./errors.ts";
 export * from "./ids.ts";

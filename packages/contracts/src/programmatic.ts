@@ -94,6 +94,18 @@ export const programmaticFaultSchema = z.discriminatedUnion("type", [
 ]);
 export type ProgrammaticFault = z.infer<typeof programmaticFaultSchema>;
 
+/** What callers and the last line of stderr say of a fault. `maxCalls`: PTC_MAX_CALLS. */
+export function faultText(fault: ProgrammaticFault, maxCalls: number): string {
+  switch (fault.type) {
+    case "unregistered_tool":
+      return `Sandbox requested an unregistered tool: ${fault.tool}`;
+    case "tool_limit":
+      return `Execution exceeded maximum tool calls (${maxCalls})`;
+    case "replay_diverged":
+      return "The program did not repeat its recorded tool calls";
+  }
+}
+
 /** What a programmatic result says beyond an ordinary one. */
 export const programmaticResultFields = {
   execution_time: z.number().optional(),

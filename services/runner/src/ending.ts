@@ -108,3 +108,16 @@ export function endingOf(end: ObservedEnd, cap: number): Ending {
     outcome: end.exitCode === 0 ? "success" : "program_error",
   };
 }
+
+/** The service itself ended the program, or found at its end that it cannot count: `text` says why. */
+export function faultEnding(end: ObservedEnd, cap: number, text: string): Ending {
+  const byItself = end.cause === "exited" || end.cause === "signaled";
+  const base = endingOf(byItself ? end : { ...end, cause: "exited", exitCode: KILLED.code }, cap);
+  return {
+    ...base,
+    ...(byItself ? {} : KILLED),
+    message: base.message ?? text,
+    notes: [...base.notes, text],
+    outcome: "program_error",
+  };
+}

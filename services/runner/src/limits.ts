@@ -34,9 +34,13 @@ export interface RunLimits {
   outputKillFactor: number;
 }
 
-export function limitsFor(config: Config, overrides: LimitOverrides, request: ExecuteRequest): RunLimits {
+type LimitedRequest = Pick<ExecuteRequest, "language" | "run_timeout" | "run_memory_limit" | "ptc">;
+
+export function limitsFor(config: Config, overrides: LimitOverrides, request: LimitedRequest): RunLimits {
   const own = overrides[request.language] ?? {};
-  const wallCeiling = own.run_timeout ?? config.MAX_RUN_TIMEOUT;
+  // A program that repeats itself needs the time of all its rounds.
+  const isReplay = request.ptc?.mode === "replay";
+  const wallCeiling = isReplay ? config.JOB_TIMEOUT : (own.run_timeout ?? config.MAX_RUN_TIMEOUT);
   const memoryCeiling = own.run_memory_limit ?? config.SANDBOX_RUN_MEMORY_LIMIT;
   return {
     wallMs: Math.min(request.run_timeout ?? config.SANDBOX_RUN_TIMEOUT, wallCeiling),

@@ -1,5 +1,5 @@
 /**
- * Lets an execute request in or refuses it, before anything else looks at it: who signed it, when, for what, and whether it
+ * Lets a worker's request in or refuses it, before anything else looks at it: who signed it, when, for what, and whether it
  * was used. Holds public keys only and trusts nothing of the request.
  */
 import {
@@ -12,6 +12,7 @@ import {
   openManifest,
   parseVerifyingKeys,
   ReplayMemory,
+  type RequestScope,
   type VerifyingKey,
 } from "@svc/capabilities";
 import {
@@ -21,6 +22,8 @@ import {
   hasContent,
   MANIFEST_HEADER,
   type ReferencedFile,
+  type ResumeRequest,
+  resumeRequestSchema,
   ServiceError,
 } from "@svc/contracts";
 import { type Config, type Log, parsedVariable, parseOrRefuse } from "@svc/service-kit";
@@ -48,8 +51,34 @@ export class Doorkeeper {
     if (!this.#required) log.warn("unsigned execute requests are let in");
   }
 
-  /** The request, authentic and well-formed, with its grant in the body whichever way it came. */
+  /** An execute request, authentic and well-formed, with its grant in the body whichever way it came. */
   admit(presented: Presented): ExecuteRequest {
+    const { claims, grant } = this.#authentic(presented);
+    const request = { ...parseOrRefuse(executeRequestSchema, presented.body), egress_grant: grant };
+    const { ptc } = request;
+    const files = request.files.filter((file): file is ReferencedFile => !hasContent(file));
+    const outputSession = request.output_session_id ?? request.session_id ?? undefined;
+    this.#checkScope(presented, claims, { files, outputSession });
+    if (ptc != null) this.#checkProgram(presented, claims, ptc.execution_id);
+    return request;
+  }
+
+  /** A request that lets a paused program go on, likewise. It fetches nothing. */
+  admitResume(presented: Presented, executionId: string): ResumeRequest {
+    const { claims, grant } = this.#authentic(presented);
+    const request = { ...parseOrRefuse(resumeRequestSchema, presented.body), egress_grant: grant };
+    this.#checkScope(presented, claims, { files: [], outputSession: request.output_session_id });
+    for (const id of [executionId, request.ptc.execution_id]) this.#checkProgram(presented, claims, id);
+    return request;
+  }
+
+  /** A request that ends a program; it has no body and no grant. */
+  admitDiscard(presented: Presented, executionId: string): void {
+    const { claims } = this.#authentic(presented);
+    this.#checkProgram(presented, claims, executionId);
+  }
+
+  #authentic(presented: Presented): { claims: ManifestClaims | undefined; grant: string | undefined } {
     const { headers, body } = presented;
     const manifest = eitherForm(headers, MANIFEST_HEADER, body, "execution_manifest", () =>
       refused("malformed"),
@@ -57,9 +86,19 @@ export class Doorkeeper {
     if (manifest === undefined && this.#required) throw new ServiceError("manifest_missing");
     const grant = eitherForm(headers, GRANT_HEADER, body, "egress_grant", twoGrants);
     const claims = manifest === undefined ? undefined : this.#claimsOf(manifest, grant ?? "", presented);
-    const request = { ...parseOrRefuse(executeRequestSchema, body), egress_grant: grant };
-    if (claims !== undefined) this.#orRefuse(presented, () => checkScope(claims, scopeOf(request)));
-    return request;
+    return { claims, grant };
+  }
+
+  #checkScope(presented: Presented, claims: ManifestClaims | undefined, scope: RequestScope): void {
+    if (claims !== undefined) this.#orRefuse(presented, () => checkScope(claims, scope));
+  }
+
+  /** Tools are for the execution that the manifest was made for. */
+  #checkProgram(presented: Presented, claims: ManifestClaims | undefined, executionId: string): void {
+    if (claims === undefined || (claims.tool_call_socket && claims.exec_id === executionId)) return;
+    this.#orRefuse(presented, () => {
+      throw new ManifestRefused("scope_mismatch");
+    });
   }
 
   #claimsOf(manifest: string, grant: string, presented: Presented): ManifestClaims {
@@ -95,13 +134,6 @@ export class Doorkeeper {
 /** Refusals that speak of the manifest. */
 export function isManifestError(error: unknown): boolean {
   return error instanceof ServiceError && error.code.startsWith("manifest_");
-}
-
-function scopeOf(request: ExecuteRequest) {
-  return {
-    files: request.files.filter((file): file is ReferencedFile => !hasContent(file)),
-    outputSession: request.output_session_id ?? request.session_id ?? undefined,
-  };
 }
 
 const twoGrants = () =>

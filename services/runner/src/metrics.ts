@@ -5,9 +5,21 @@ import { Counter, Gauge, Histogram, type Registry } from "@svc/service-kit";
 /** A jail that is not ready after this time counts as a watchdog fire. */
 const SETUP_WATCHDOG_MS = 5000;
 
+/** Why a paused program was killed: it waited too long, was one too many, took scarce memory, or can get no answer. */
+export type EvictionCause = "timeout" | "max_paused" | "memory" | "unanswerable";
+
+export interface CountedExecution {
+  paused: () => void;
+  resumed: () => void;
+  /** It is over without an end of its own: the program is run again from the top, or nobody wants it any more. */
+  abandoned: () => void;
+  ended: (outcome: ExecutionOutcome) => void;
+}
+
 export interface RunnerMetrics {
-  /** Counts an execution as running; the returned function counts its outcome. */
-  began: (language: string) => (outcome: ExecutionOutcome) => void;
+  /** Counts an execution as running. Its duration is the time in which it was not paused. */
+  began: (language: string) => CountedExecution;
+  evicted: (cause: EvictionCause) => void;
   /** Watches how long a jail takes to be ready. */
   watchSetup: <T>(setup: () => Promise<T>) => Promise<T>;
 }
@@ -41,16 +53,38 @@ export function runnerMetrics(registry: Registry): RunnerMetrics {
     help: "Jails that were not ready in time; should stay 0.",
     registers,
   });
+  const evictions = new Counter({
+    name: "svc_ptc_live_evictions_total",
+    help: "Paused programs that were killed, by cause.",
+    labelNames: ["cause"] as const,
+    registers,
+  });
   return {
     began: (language) => {
-      const start = performance.now();
-      active.inc({ state: "running" });
-      return (outcome) => {
-        active.dec({ state: "running" });
-        total.inc({ language, outcome });
-        duration.observe({ language, outcome }, (performance.now() - start) / 1000);
+      let state: "running" | "paused" = "running";
+      let since = performance.now();
+      let ranMs = 0;
+      const enter = (next: typeof state) => {
+        active.dec({ state });
+        if (state === "running") ranMs += performance.now() - since;
+        state = next;
+        since = performance.now();
+        active.inc({ state });
+      };
+      active.inc({ state });
+      return {
+        paused: () => enter("paused"),
+        resumed: () => enter("running"),
+        abandoned: () => active.dec({ state }),
+        ended: (outcome) => {
+          enter(state);
+          active.dec({ state });
+          total.inc({ language, outcome });
+          duration.observe({ language, outcome }, ranMs / 1000);
+        },
       };
     },
+    evicted: (cause) => evictions.inc({ cause }),
     watchSetup: async (setup) => {
       const timer = setTimeout(() => watchdog.inc(), SETUP_WATCHDOG_MS);
       try {

@@ -62,6 +62,20 @@ export class Runtimes {
     return found;
   }
 
+  /** The same for a program with tools. */
+  findProgrammatic(name: string, range: string): Runtime {
+    const found = this.find(name, range);
+    if (found.programmatic !== undefined) {
+      const { command, env } = found.programmatic;
+      return { ...found, command, env: { ...found.env, ...env } };
+    }
+    const able = this.#runtimes.filter(({ programmatic }) => programmatic !== undefined);
+    const problem = `has no tool calls; languages that have: ${able.map(({ language }) => language).join(", ")}`;
+    throw new ServiceError("unsupported_language", `language: ${problem}.`, {
+      details: [{ path: "language", problem }],
+    });
+  }
+
   #unsupported(code: "unsupported_language" | "unsupported_version", path: string): ServiceError {
     const names = this.#runtimes.map(({ language, version }) => `${language} ${version}`);
     const problem = `is not installed; installed: ${names.join(", ")}`;

@@ -2,7 +2,7 @@
  * The runner's routes: admit, call, reply. Called only by the worker, who signs; the port is never published. A caller that closes
  * its connection kills its run.
  */
-import { type ExecuteRequest, ServiceError } from "@svc/contracts";
+import { ServiceError } from "@svc/contracts";
 import {
   type Context,
   createHttpServer,
@@ -13,12 +13,16 @@ import {
   type Running,
 } from "@svc/service-kit";
 import type { onRequestHookHandler } from "fastify";
-import { execute } from "./execute.ts";
+import { type Call, execute } from "./execute.ts";
 import { GatewayClient } from "./gateway.ts";
 import { Health } from "./health.ts";
 import { parseOverrides } from "./limits.ts";
-import { Doorkeeper, isManifestError } from "./manifest.ts";
+import { Doorkeeper, isManifestError, type Presented } from "./manifest.ts";
 import { runnerMetrics } from "./metrics.ts";
+import { Programs } from "./programmatic/programs.ts";
+import { type ProgrammaticDeps, resumeProgram, startProgram } from "./programmatic/rounds.ts";
+import { ToolDirectories } from "./programmatic/tool-directory.ts";
+import { ToolUpstream } from "./programmatic/upstream.ts";
 import { Runtimes } from "./runtimes.ts";
 import { Slots } from "./slots.ts";
 
@@ -30,14 +34,27 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   });
   const runtimes = await Runtimes.load(config);
   const doorkeeper = new Doorkeeper(config, log);
-  const gateway = new GatewayClient(`http://${config.SANDBOX_FORWARD_TARGET}`);
-  const deps = {
+  const target = `http://${config.SANDBOX_FORWARD_TARGET}`;
+  const gateway = new GatewayClient(target);
+  const metrics = runnerMetrics(registry);
+  const mostCalls =
+    config.PTC_MAX_CALLS * (config.SANDBOX_MAX_CONCURRENT_JOBS + config.SANDBOX_MAX_PAUSED);
+  const upstream = new ToolUpstream(target, mostCalls);
+  const programs: ProgrammaticDeps["programs"] = new Programs(
+    { maxPaused: config.SANDBOX_MAX_PAUSED, longestPauseMs: config.TOOL_CALL_REQUEST_TIMEOUT },
+    metrics,
+    log,
+  );
+  const deps: ProgrammaticDeps = {
     config,
     overrides: parseOverrides(config.SANDBOX_LIMIT_OVERRIDES),
     runtimes,
     slots,
     gateway,
-    metrics: runnerMetrics(registry),
+    metrics,
+    programs,
+    upstream,
+    directories: new ToolDirectories(config.SANDBOX_TOOL_DIRECTORY, config.SANDBOX_TOOL_SOCKET),
   };
   const health = new Health(config);
   const stopping = new AbortController();
@@ -50,31 +67,43 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN });
 
-  const admitted = ({ headers, body, id }: FastifyRequest): ExecuteRequest => {
+  const admitted = <T>({ headers, body, id }: FastifyRequest, admit: (presented: Presented) => T): T => {
     try {
-      return doorkeeper.admit({ headers, body, requestId: id });
+      return admit({ headers, body, requestId: id });
     } catch (error) {
       // What an unauthentic request says of its language is not believed.
-      if (isManifestError(error)) deps.metrics.began("unknown")("manifest_error");
+      if (isManifestError(error)) metrics.began("unknown").ended("manifest_error");
       throw error;
     }
   };
-  const handleExecute = async (request: FastifyRequest, reply: FastifyReply) => {
-    const execution = admitted(request);
+  const callOf = (request: FastifyRequest, reply: FastifyReply): Call => {
     const left = new AbortController();
     reply.raw.once("close", () => left.abort(new Error("the caller left")));
-    return execute(
-      execution,
-      {
-        requestId: request.id,
-        signal: AbortSignal.any([left.signal, stopping.signal]),
-        log,
-      },
-      deps,
-    );
+    return { requestId: request.id, signal: AbortSignal.any([left.signal, stopping.signal]), log };
   };
-  for (const path of ["/execute", "/api/v2/execute"])
-    app.post(path, { onRequest: requireJson }, handleExecute);
+  for (const path of ["/execute", "/api/v2/execute"]) {
+    app.post(path, { onRequest: requireJson }, async (request, reply) => {
+      const execution = admitted(request, (presented) => doorkeeper.admit(presented));
+      const call = callOf(request, reply);
+      const { ptc } = execution;
+      return ptc == null ? execute(execution, call, deps) : startProgram(execution, ptc, call, deps);
+    });
+  }
+  app.post<OfExecution>(
+    "/api/v2/executions/:id/resume",
+    { onRequest: requireJson },
+    async (request, reply) => {
+      const { id } = request.params;
+      const resume = admitted(request, (presented) => doorkeeper.admitResume(presented, id));
+      return resumeProgram(resume, callOf(request, reply), deps);
+    },
+  );
+  app.delete<OfExecution>("/api/v2/executions/:id", async (request, reply) => {
+    const { id } = request.params;
+    admitted(request, (presented) => doorkeeper.admitDiscard(presented, id));
+    if (!programs.discard(id)) throw new ServiceError("execution_not_found");
+    return reply.code(204).send();
+  });
 
   app.get("/health", async () => ({ status: "ok" }));
   app.get("/api/v2/health", async (_request, reply) => {
@@ -89,7 +118,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
     return {
       status: "healthy",
       workspace_root: "/mnt/data",
-      slots: slots.counts,
+      slots: { ...slots.counts, paused: programs.paused },
       time: new Date().toISOString(),
     };
   });
@@ -106,9 +135,14 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
       );
       await closed;
       clearTimeout(grace);
-      await gateway.close();
+      programs.close();
+      await Promise.all([gateway.close(), upstream.close()]);
     },
   };
+}
+
+interface OfExecution {
+  Params: { id: string };
 }
 
 const requireJson: onRequestHookHandler = (request, _reply, done) => {

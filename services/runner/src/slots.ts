@@ -1,6 +1,7 @@
 /**
- * Leases of the runner's slots, with a bounded waiting line: first come, first served; a waiter that is aborted leaves
- * the line at once; over the bound or too late the answer is `runner_busy`.
+ * Leases of the runner's slots, with a bounded waiting line: first come, first served, but programs that go on stand
+ * before those that begin, and are as many as were paused. A waiter that is aborted leaves the line at once; over the
+ * bound or too late the answer is `runner_busy`.
  */
 import { ServiceError } from "@svc/contracts";
 
@@ -17,7 +18,8 @@ export interface SlotsOptions {
 
 export class Slots {
   readonly #options: SlotsOptions;
-  readonly #waiting: Waiter[] = [];
+  readonly #goingOn: Waiter[] = [];
+  readonly #beginning: Waiter[] = [];
   #busy = 0;
 
   constructor(options: SlotsOptions) {
@@ -29,10 +31,12 @@ export class Slots {
   }
 
   /** Waits for a slot; the returned function gives it back and may be called once. */
-  async lease(signal: AbortSignal): Promise<() => void> {
+  async lease(signal: AbortSignal, { goesOn = false }: { goesOn?: boolean } = {}): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#busy < this.#options.total) this.#busy++;
-    else await this.#wait(signal);
+    else if (goesOn) await this.#wait(this.#goingOn, signal);
+    else if (this.#beginning.length < this.#options.queueLimit) await this.#wait(this.#beginning, signal);
+    else throw busy();
     let held = true;
     return () => {
       if (!held) throw new Error("a slot was given back twice");
@@ -41,13 +45,12 @@ export class Slots {
     };
   }
 
-  #wait(signal: AbortSignal): Promise<void> {
-    const { queueLimit, queueWaitMs } = this.#options;
-    if (this.#waiting.length >= queueLimit) return Promise.reject(busy());
+  #wait(line: Waiter[], signal: AbortSignal): Promise<void> {
+    const { queueWaitMs } = this.#options;
     return new Promise((resolve, reject) => {
       const leave = (error: unknown) => {
-        const index = this.#waiting.indexOf(waiter);
-        if (index !== -1) this.#waiting.splice(index, 1);
+        const index = line.indexOf(waiter);
+        if (index !== -1) line.splice(index, 1);
         settle();
         reject(error);
       };
@@ -65,19 +68,19 @@ export class Slots {
         refuse: leave,
       };
       signal.addEventListener("abort", onAbort, { once: true });
-      this.#waiting.push(waiter);
+      line.push(waiter);
     });
   }
 
   #release(): void {
-    const next = this.#waiting.shift();
+    const next = this.#goingOn.shift() ?? this.#beginning.shift();
     if (next === undefined) this.#busy--;
     else next.grant();
   }
 
   /** Refuses everybody who waits; running leases are not touched. */
   close(): void {
-    for (const waiter of [...this.#waiting]) waiter.refuse(new ServiceError("shutting_down"));
+    for (const waiter of [...this.#goingOn, ...this.#beginning]) waiter.refuse(new ServiceError("shutting_down"));
   }
 }
 

@@ -1,0 +1,118 @@
+/** The end of every execution: outputs are stored, once, and what happened becomes the answer. */
+import { constants } from "node:os";
+import { type ExecuteResponse, ServiceError } from "@svc/contracts";
+import { JailError, type RunOutcome } from "@svc/jail-client";
+import { invalidRequest, type Log } from "@svc/service-kit";
+import type { Ending } from "./ending.ts";
+import type { ExecuteDeps } from "./execute.ts";
+import type { RunGateway } from "./gateway.ts";
+import type { Launched } from "./launch.ts";
+import type { RunLimits } from "./limits.ts";
+import { decodeListing } from "./listing.ts";
+import { omittedFields, omittedNotes } from "./omitted.ts";
+import { planOutputs } from "./outputs.ts";
+import { captured, withNotes } from "./text.ts";
+import { storeOutputs } from "./uploads.ts";
+
+/** Where the outputs of an execution go, and by whose leave. */
+export interface Destination {
+  sessionId: string;
+  outputSession: string;
+  run: RunGateway;
+}
+
+export interface Finish {
+  launched: Launched;
+  outcome: RunOutcome;
+  ending: Ending;
+  /** Running time of the program and the moment from which outputs are collected. */
+  runMs: number;
+  endedMs: number;
+  setupMs: number;
+  limits: RunLimits;
+  to: Destination;
+  log: Log;
+}
+
+const round = (ms: number) => Math.round(ms * 1000) / 1000;
+
+/** A program that could not be executed for what the request says is no result. */
+export function refuseUnexecutable({ end }: RunOutcome): void {
+  if (end.execErrno !== constants.errno.E2BIG) return;
+  throw invalidRequest([{ path: "args", problem: "are too long for a program, all together" }]);
+}
+
+export async function finish(
+  one: Finish,
+  deps: ExecuteDeps,
+): Promise<Omit<ExecuteResponse, "language" | "version">> {
+  const { outcome, ending, limits, to } = one;
+  const { end, stdout, stderr } = outcome;
+  const { plan, report, omitted } = await collect(one, deps);
+  const notes = [...omittedNotes(omitted, plan.unlisted), ...ending.notes];
+  return {
+    session_id: to.sessionId,
+    stdout: captured(stdout, end.stdoutTotal, limits.outputCap),
+    stderr: withNotes(captured(stderr, end.stderrTotal, limits.outputCap), notes),
+    files: [...report.files, ...plan.inherited.map((ref) => ({ ...ref, inherited: true }))],
+    code: ending.code,
+    signal: ending.signal,
+    message: ending.message,
+    status: ending.status,
+    wall_time: round(end.wallUs / 1000),
+    cpu_time: round(end.cpuUs / 1000),
+    memory: end.memoryPeak,
+    timings: {
+      setup_ms: round(one.setupMs),
+      run_ms: round(one.runMs),
+      collect_ms: round(performance.now() - one.endedMs),
+    },
+    session_state_persisted: false,
+    session_state_restore_failed: false,
+    ...(plan.deleted.length > 0 ? { deleted_files: plan.deleted } : {}),
+    ...omittedFields(omitted, plan.unlisted),
+    ...(report.failed > 0 ? { artifact_delivery: delivery(report) } : {}),
+  };
+}
+
+async function collect({ launched, outcome, to, log }: Finish, { config, gateway }: ExecuteDeps) {
+  const plan = planOutputs(decodeListing(outcome.listing), launched.staged, {
+    maxFiles: config.SANDBOX_MAX_OUTPUT_FILES,
+    maxFileBytes: Math.min(config.SANDBOX_MAX_FILE_SIZE, config.EGRESS_GATEWAY_MAX_FILE_BYTES),
+    maxTotalBytes: config.EXECUTION_MANIFEST_MAX_UPLOAD_BYTES,
+    names: { maxLength: config.SANDBOX_MAX_PATH_LENGTH, maxDepth: config.SANDBOX_MAX_NESTING_DEPTH },
+  });
+  const report = await storeOutputs(plan.uploads, {
+    gateway,
+    run: to.run,
+    jail: launched.jail,
+    outputSession: to.outputSession,
+    concurrency: config.SANDBOX_UPLOAD_CONCURRENCY,
+    onFailure: (error) =>
+      log.warn({ err: error, request_id: to.run.requestId }, "an output was not stored"),
+  });
+  return { plan, report, omitted: [...report.omitted, ...plan.omitted] };
+}
+
+function delivery({ attempted, failed }: { attempted: number; failed: number }) {
+  return {
+    code: "artifact_delivery_failed" as const,
+    status: failed === attempted ? ("failed" as const) : ("partial" as const),
+    attempted,
+    delivered: attempted - failed,
+    failed,
+  };
+}
+
+/** What went wrong with a jail, as errors of ours. */
+export function asServiceError(error: unknown): unknown {
+  if (!(error instanceof JailError)) return error;
+  if (error.kind === "inputs_do_not_fit" && !error.started) {
+    return new ServiceError("invalid_file_reference", "The input files do not fit into the workspace.", {
+      details: [{ path: "files", problem: "do not fit into the workspace" }],
+      cause: error,
+    });
+  }
+  if (!error.started) return new ServiceError("sandbox_setup_failed", undefined, { cause: error });
+  return new ServiceError("sandbox_execution_failed", undefined, { status: 500, cause: error });
+}

@@ -1,0 +1,60 @@
+/** The beginning of every execution: a jail is opened, the program described, its files staged, and started. */
+import { JailRun } from "@svc/jail-client";
+import type { ExecuteDeps } from "./execute.ts";
+import type { RunGateway } from "./gateway.ts";
+import { stageAll } from "./inputs.ts";
+import type { RunLimits } from "./limits.ts";
+import type { StagedInput } from "./outputs.ts";
+import type { Program } from "./program.ts";
+
+export interface Launched {
+  jail: JailRun;
+  staged: readonly StagedInput[];
+  /** When the request's work began and when the program was started, on the monotonic clock. */
+  beganMs: number;
+  startedMs: number;
+}
+
+export interface Launch {
+  program: Program;
+  limits: RunLimits;
+  run: RunGateway;
+  /** Aborted: the jail is gone. */
+  life: AbortSignal;
+  /** The last thing before the start. */
+  prepare?: (jail: JailRun) => Promise<void>;
+}
+
+export async function launch(
+  { program, limits, run, life, prepare }: Launch,
+  { config, gateway, metrics }: ExecuteDeps,
+): Promise<Launched> {
+  const beganMs = performance.now();
+  const jail = await metrics.watchSetup(() => JailRun.open(config.SANDBOX_JAIL_SOCKET, life));
+  try {
+    jail.describe(program.argv, program.env, jailLimits(limits));
+    if (program.stdin !== undefined) await jail.stdin(program.stdin);
+    const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
+    const staged = await stageAll(program, { gateway, run, jail, concurrency });
+    await prepare?.(jail);
+    await jail.start();
+    return { jail, staged, beganMs, startedMs: performance.now() };
+  } catch (error) {
+    jail.close();
+    throw error;
+  }
+}
+
+function jailLimits(limits: RunLimits) {
+  return {
+    wallMs: limits.wallMs,
+    cpuMs: 0,
+    memoryBytes: limits.memoryBytes,
+    processes: limits.processes,
+    openFiles: limits.openFiles,
+    fileBytes: limits.fileBytes,
+    stdoutCap: limits.outputCap,
+    stderrCap: limits.outputCap,
+    killFactor: limits.outputKillFactor,
+  };
+}

@@ -1,0 +1,76 @@
+/**
+ * Puts calls into the order in which their connections were accepted, which is the order in which the program made them.
+ * A complete request waits for earlier connections, but only so long: one that is slow or says nothing holds up nobody.
+ */
+
+/** How long a complete request waits for earlier ones. */
+const ORDER_MS = 20;
+
+export class Intake<T> {
+  readonly #issue: (item: T) => void;
+  /** Accepted connections whose request is not complete, and those that wait behind one. In the order of acceptance. */
+  readonly #places = new Map<number, { item?: T; late: boolean }>();
+  #next = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(issue: (item: T) => void) {
+    this.#issue = issue;
+  }
+
+  /** A place in the order. */
+  accepted(): number {
+    const place = this.#next++;
+    this.#places.set(place, { late: false });
+    return place;
+  }
+
+  complete(place: number, item: T): void {
+    if (!this.#places.has(place)) return;
+    this.#places.set(place, { item, late: false });
+    this.#release();
+  }
+
+  /** Nothing will come of it. */
+  gone(place: number): void {
+    const entry = this.#places.get(place);
+    if (entry === undefined || entry.item !== undefined) return;
+    this.#places.delete(place);
+    this.#release();
+  }
+
+  /** Places whose request is not complete, and complete ones that wait. */
+  get waiting(): number {
+    return this.#places.size;
+  }
+
+  #release(): void {
+    let held = false;
+    for (const [place, { item, late }] of this.#places) {
+      if (item === undefined) {
+        held ||= !late;
+        continue;
+      }
+      if (held) return this.#soon();
+      this.#places.delete(place);
+      this.#issue(item);
+    }
+  }
+
+  /** Whoever is not complete by then is not waited for any more. */
+  #soon(): void {
+    this.#timer ??= setTimeout(() => this.flush(), ORDER_MS);
+  }
+
+  /** Issues all complete requests now. */
+  flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const entry of this.#places.values()) entry.late = true;
+    this.#release();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#places.clear();
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * The tool socket of one program: a unix HTTP server that takes `POST /tool-call` and nothing else, one request per
+ * connection. Everything that comes over it is hostile: connections, sizes, times and held bytes are bounded, headers of
+ * the program are not believed, and one program's relay knows nothing of another's. What a call is and who answers it is
+ * decided by the owner.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
+import { Intake } from "./intake.ts";
+import { BadToolRequest, parseToolRequest, type ToolCall } from "./tool-request.ts";
+
+const MAX_HEADER_BYTES = 4096;
+/** A request that stands still for so long, while its program runs, is dropped. */
+const SLOW_MS = 10_000;
+const SWEEP_MS = 1000;
+/** A request that is too large is read on to a multiple of the limit, so that its sender sees the answer. */
+const DISCARD_FACTOR = 16;
+/** Turns of the event loop in which nothing came: then nothing is on its way. */
+const QUIET_TURNS = 3;
+
+export interface RelayOptions {
+  tools: readonly string[];
+  /** Of one request. */
+  maxBytes: number;
+  maxConnections: number;
+  /** A well-formed call, in the order in which the program made them. */
+  onCall: (call: ToolCall, reply: CallReply) => void;
+  /** Something came in. */
+  onActivity: () => void;
+}
+
+/** What can be said to the program about one call; nothing happens when the program has gone from it. */
+export interface CallReply {
+  result: (callId: string, json: string) => void;
+  failure: (callId: string, message: string) => void;
+  refuse: (status: number, message: string) => void;
+}
+
+interface Arriving {
+  socket: Socket;
+  place: number;
+  sinceMs: number;
+  used: boolean;
+}
+
+export class Relay {
+  readonly #options: RelayOptions;
+  readonly #server: Server;
+  readonly #intake: Intake<() => void>;
+  readonly #arriving = new Map<Socket, Arriving>();
+  readonly #sockets = new Set<Socket>();
+  readonly #sweeper: NodeJS.Timeout;
+  #frozen = false;
+  #events = 0;
+
+  constructor(options: RelayOptions) {
+    this.#options = options;
+    this.#intake = new Intake((issue) => issue());
+    this.#server = createServer({
+      maxHeaderSize: MAX_HEADER_BYTES,
+      connectionsCheckingInterval: 2 ** 30,
+      headersTimeout: 0,
+      requestTimeout: 0,
+      keepAlive: false,
+    });
+    this.#server.maxConnections = options.maxConnections;
+    this.#server.on("connection", (socket: Socket) => this.#accept(socket));
+    this.#server.on("request", (request, response) => this.#take(request, response));
+    this.#server.on("clientError", (_error, socket) => socket.destroy());
+    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
+  }
+
+  async listen(path: string): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#server.once("error", reject);
+    this.#server.listen({ path, readableAll: true, writableAll: true, backlog: 512 }, resolve);
+    await promise;
+  }
+
+  /** A call is on its way in. */
+  get arriving(): boolean {
+    return this.#intake.waiting > 0;
+  }
+
+  /** Counts all that comes in. */
+  get events(): number {
+    return this.#events;
+  }
+
+  /** False when something came in since the given count, or is on its way through this process now. */
+  async isQuiet(since: number): Promise<boolean> {
+    for (let turns = 0; turns < QUIET_TURNS && this.#events === since; turns++) await turn();
+    return this.#events === since;
+  }
+
+  /** The program stands still: takes in all that it has sent. From here on no request of it is slow. */
+  async freeze(): Promise<void> {
+    this.#frozen = true;
+    while (!(await this.isQuiet(this.#events)));
+    this.#intake.flush();
+  }
+
+  thaw(): void {
+    this.#frozen = false;
+    const nowMs = performance.now();
+    for (const arriving of this.#arriving.values()) arriving.sinceMs = nowMs;
+  }
+
+  close(): void {
+    clearInterval(this.#sweeper);
+    this.#intake.close();
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #happened(): void {
+    this.#events++;
+    this.#options.onActivity();
+  }
+
+  #accept(socket: Socket): void {
+    const place = this.#intake.accepted();
+    this.#sockets.add(socket);
+    this.#arriving.set(socket, { socket, place, sinceMs: performance.now(), used: false });
+    socket.on("close", () => {
+      this.#sockets.delete(socket);
+      this.#finish(socket);
+    });
+    this.#happened();
+  }
+
+  /** No call comes from this connection any more. */
+  #finish(socket: Socket): void {
+    const arriving = this.#arriving.get(socket);
+    if (arriving === undefined) return;
+    this.#arriving.delete(socket);
+    this.#intake.gone(arriving.place);
+  }
+
+  #sweep(): void {
+    if (this.#frozen) return;
+    const nowMs = performance.now();
+    for (const { socket, sinceMs } of this.#arriving.values()) {
+      if (nowMs - sinceMs > SLOW_MS) socket.destroy();
+    }
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    const arriving = this.#arriving.get(socket);
+    if (arriving === undefined || arriving.used) return void socket.destroy();
+    arriving.used = true;
+    response.shouldKeepAlive = false;
+    response.on("error", () => undefined);
+    request.on("error", () => undefined);
+    const reply = replyOn(response);
+    if (request.url !== "/tool-call") return this.#refuse(socket, reply, 404, "no such path");
+    if (request.method !== "POST") return this.#refuse(socket, reply, 405, "only POST");
+    this.#read(request, arriving, reply);
+  }
+
+  #refuse(socket: Socket, reply: CallReply, status: number, message: string): void {
+    this.#finish(socket);
+    reply.refuse(status, message);
+  }
+
+  #read(request: IncomingMessage, arriving: Arriving, reply: CallReply): void {
+    const { maxBytes, tools, onCall } = this.#options;
+    const { socket } = request;
+    let chunks: Buffer[] = [];
+    let length = 0;
+    request.on("data", (chunk: Buffer) => {
+      arriving.sinceMs = performance.now();
+      this.#happened();
+      length += chunk.length;
+      if (length <= maxBytes) chunks.push(chunk);
+      else chunks = [];
+      if (length > maxBytes * DISCARD_FACTOR) socket.destroy();
+    });
+    request.on("end", () => {
+      this.#happened();
+      if (length > maxBytes) return this.#refuse(socket, reply, 413, "the arguments are too large");
+      let call: ToolCall;
+      try {
+        call = parseToolRequest(request.headers, Buffer.concat(chunks), tools);
+      } catch (error) {
+        if (!(error instanceof BadToolRequest)) throw error;
+        return this.#refuse(socket, reply, 400, error.message);
+      }
+      this.#arriving.delete(socket);
+      this.#intake.complete(arriving.place, () => onCall(call, reply));
+    });
+  }
+}
+
+function replyOn(response: ServerResponse): CallReply {
+  const send = (status: number, type: string, text: string, callId?: string) => {
+    if (response.headersSent || response.destroyed) return;
+    const body = Buffer.from(text);
+    response.writeHead(status, {
+      "content-type": type,
+      "content-length": body.length,
+      connection: "close",
+      ...(callId === undefined ? {} : { "x-tool-call-id": callId }),
+    });
+    response.end(body);
+  };
+  const plain = "text/plain; charset=utf-8";
+  return {
+    result: (callId, json) => send(200, "application/json", json, callId),
+    failure: (callId, message) => send(422, plain, message, callId),
+    refuse: (status, message) => send(status, plain, message),
+  };
+}

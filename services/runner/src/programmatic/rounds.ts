@@ -1,0 +1,264 @@
+/**
+ * The rounds of programs with tools: each runs from a start or a resume to a pause or to the end, holds a slot while it
+ * does, and has a deadline of its own. A caller that goes away kills the program; a pause outlives its caller.
+ */
+import {
+  deadlinesFor,
+  type ExecuteRequest,
+  faultText,
+  type PausedResponse,
+  type ProgrammaticRun,
+  type ResumeRequest,
+  type RoundResponse,
+  ServiceError,
+  type Tool,
+  toolSchema,
+} from "@svc/contracts";
+import { invalidRequest } from "@svc/service-kit";
+import { z } from "zod";
+import { endingOf, faultEnding } from "../ending.ts";
+import {
+  type Call,
+  destinationOf,
+  type ExecuteDeps,
+  nameLimits,
+  outcomeOfFault,
+} from "../execute.ts";
+import { asServiceError, type Destination, finish, refuseUnexecutable } from "../finish.ts";
+import { launch } from "../launch.ts";
+import { limitsFor, type RunLimits } from "../limits.ts";
+import { programOf } from "../program.ts";
+import type { Runtime } from "../runtimes.ts";
+import { captured, cutAtCharacter } from "../text.ts";
+import { CallBook } from "./call-book.ts";
+import type { Programs } from "./programs.ts";
+import type { ToolDirectories } from "./tool-directory.ts";
+import { toolFilesOf } from "./tool-files.ts";
+import { ToolProgram } from "./tool-program.ts";
+import type { ToolUpstream } from "./upstream.ts";
+
+/** How long results that the tool call server has may take to get here. */
+const RESULTS_MS = 10_000;
+
+export interface ProgrammaticDeps extends ExecuteDeps {
+  programs: Programs<Paused>;
+  directories: ToolDirectories;
+  upstream: ToolUpstream;
+}
+
+/** A program and what does not change between its rounds. */
+class Paused extends ToolProgram {
+  readonly limits: RunLimits;
+  readonly runtime: Runtime;
+
+  constructor(limits: RunLimits, runtime: Runtime, options: ConstructorParameters<typeof ToolProgram>[0]) {
+    super(options);
+    this.limits = limits;
+    this.runtime = runtime;
+  }
+}
+
+/** What one round is made with. */
+interface Round {
+  program: Paused;
+  to: Destination;
+  call: Call;
+  deadline: AbortSignal;
+}
+
+/** The first round, or the first of a repeated program. */
+export async function startProgram(
+  request: ExecuteRequest,
+  ptc: ProgrammaticRun,
+  call: Call,
+  deps: ProgrammaticDeps,
+): Promise<RoundResponse> {
+  const { config, overrides, slots } = deps;
+  const runtime = withTools(
+    deps.runtimes.findProgrammatic(request.language, request.version ?? "*"),
+    ptc,
+    config.SANDBOX_TOOL_SOCKET,
+  );
+  const limits = limitsFor(config, overrides, { ...request, language: runtime.language });
+  const source = programOf(request, runtime, nameLimits(config));
+  const tools = toolsOf(ptc);
+  const book = bookOf(ptc, tools);
+  const program = new Paused(limits, runtime, {
+    executionId: ptc.execution_id,
+    round: ptc.round,
+    requestId: call.requestId,
+    callbackToken: ptc.callback_token,
+    tools: tools.map(({ name }) => name),
+    files: toolFilesOf(runtime.language, tools, config.EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES),
+    book,
+    maxCalls: ptc.max_calls + (ptc.history?.length ?? 0),
+    maxCallBytes: config.EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES,
+    settle: { settleMs: config.PTC_SETTLE_MS, settleMaxMs: config.PTC_SETTLE_MAX_MS },
+    directories: deps.directories,
+    upstream: deps.upstream,
+    counted: deps.metrics.began(runtime.language),
+  });
+  deps.programs.begin(program);
+  return makeRound(program, limits.wallMs, request, call, deps, async ({ to, call: { signal } }) => {
+    const release = await slots.lease(signal);
+    try {
+      const { life } = program;
+      const { run } = to;
+      const prepare = ({ slot }: { slot: number }) => program.prepare(slot);
+      program.started(await launch({ program: source, limits, run, life, prepare }, deps));
+      return release;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  });
+}
+
+/** A further round of a paused program. */
+export async function resumeProgram(
+  request: ResumeRequest,
+  call: Call,
+  deps: ProgrammaticDeps,
+): Promise<RoundResponse> {
+  const { config, overrides, programs, slots } = deps;
+  const { execution_id, round, answered_call_ids } = request.ptc;
+  const program = programs.take(execution_id, round);
+  const { language } = program.runtime;
+  const { wallMs } = limitsFor(config, overrides, { language, run_timeout: request.run_timeout });
+  program.counted.resumed();
+  return makeRound(program, wallMs, request, call, deps, async ({ call: { signal } }) => {
+    if (!(await program.haveResults(answered_call_ids, RESULTS_MS))) {
+      throw new ServiceError("execution_not_found");
+    }
+    const release = await slots.lease(signal, { goesOn: true });
+    try {
+      program.goOn(wallMs);
+      return release;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  });
+}
+
+/** `begin` leases a slot and sets the program going; the slot is given back at the end of the round. */
+async function makeRound(
+  program: Paused,
+  wallMs: number,
+  request: Parameters<typeof destinationOf>[0],
+  call: Call,
+  deps: ProgrammaticDeps,
+  begin: (round: Round) => Promise<() => void>,
+): Promise<RoundResponse> {
+  const deadline = AbortSignal.timeout(deadlinesFor(wallMs, deps.config).runner);
+  const signal = AbortSignal.any([call.signal, deadline]);
+  const scope = { ...call, signal };
+  const round = { program, to: destinationOf(request, scope), call: scope, deadline };
+  const abort = () => program.kill(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    const release = await begin(round);
+    try {
+      return (await program.run()) === "waits" ? pause(round, deps) : await end(round, deps);
+    } finally {
+      release();
+    }
+  } catch (error) {
+    if (isBusy(error) && program.pausedAtMs > 0 && !signal.aborted) {
+      program.counted.paused();
+      deps.programs.keep(program);
+      throw error;
+    }
+    program.kill(error);
+    deps.programs.end(program);
+    program.counted.ended(outcomeOfFault(error));
+    if (deadline.aborted) throw new ServiceError("deadline_exceeded", undefined, { cause: error });
+    throw asServiceError(error);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/** No slot was free: a paused program stays where it is. */
+const isBusy = (error: unknown) => error instanceof ServiceError && error.code === "runner_busy";
+
+/** The program is kept, unless every round is to be run from the top. */
+function pause({ program, to }: Round, { config, programs }: ProgrammaticDeps): PausedResponse {
+  const { wallUs, stdout, stderr, stdoutTotal, stderrTotal } = program.sofar;
+  const { outputCap } = program.limits;
+  const answer: PausedResponse = {
+    paused: true,
+    session_id: to.sessionId,
+    pending_call_ids: program.outstanding,
+    stdout: unfinished(stdout, stdoutTotal, outputCap),
+    stderr: unfinished(stderr, stderrTotal, outputCap),
+    execution_time: wallUs / 1000,
+    tool_calls_made: program.callsMade,
+    runner_url: config.SANDBOX_ADVERTISED_URL || config.SANDBOX_ENDPOINT,
+    language: program.runtime.language,
+    version: program.runtime.version,
+  };
+  program.counted.paused();
+  program.pausedAtMs = performance.now();
+  programs.keep(program);
+  if (config.PTC_MODE === "replay") programs.discard(program.executionId);
+  return answer;
+}
+
+/** Output of a program that goes on: a character whose end is still to come is not shown yet. */
+function unfinished(bytes: Buffer, total: number, cap: number): string {
+  return captured(total > cap ? bytes : cutAtCharacter(bytes, bytes.length), total, cap);
+}
+
+async function end({ program, to, call }: Round, deps: ProgrammaticDeps): Promise<RoundResponse> {
+  const { launched, outcome, fault, limits, runtime } = program;
+  if (outcome === undefined) throw new Error("the program has not ended");
+  const endedMs = performance.now();
+  refuseUnexecutable(outcome);
+  const { outputCap } = limits;
+  const ending =
+    fault === undefined
+      ? endingOf(outcome.end, outputCap)
+      : faultEnding(outcome.end, outputCap, faultText(fault, deps.config.PTC_MAX_CALLS));
+  const runMs = outcome.end.wallUs / 1000;
+  const setupMs = launched.startedMs - launched.beganMs;
+  const answer = await finish({ launched, outcome, ending, runMs, endedMs, setupMs, limits, to, log: call.log }, deps);
+  program.close();
+  deps.programs.end(program);
+  program.counted.ended(ending.outcome);
+  return {
+    ...answer,
+    language: runtime.language,
+    version: runtime.version,
+    execution_time: runMs,
+    tool_calls_made: program.callsMade,
+    ...(fault === undefined ? {} : { programmatic_fault: fault }),
+  };
+}
+
+function toolsOf(ptc: ProgrammaticRun): Tool[] {
+  const tools = attempt("tools_json", () => z.array(toolSchema).min(1).parse(JSON.parse(ptc.tools_json)));
+  return tools;
+}
+
+function bookOf({ max_calls, history }: ProgrammaticRun, tools: readonly Tool[]): CallBook {
+  const names = tools.map(({ name }) => name);
+  return attempt(
+    "history",
+    () => new CallBook({ tools: names, maxCalls: max_calls, ...(history === undefined ? {} : { history }) }),
+  );
+}
+
+function attempt<T>(field: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch {
+    throw invalidRequest([{ path: `ptc.${field}`, problem: "is not what a worker sends" }]);
+  }
+}
+
+/** What a program with tools finds in its environment. The hash seed makes sets of texts repeat their order. */
+function withTools(runtime: Runtime, { hash_seed }: ProgrammaticRun, toolSocket: string): Runtime {
+  const env = { ...runtime.env, SANDBOX_TOOL_SOCKET: toolSocket, PYTHONHASHSEED: String(hash_seed) };
+  return { ...runtime, env };
+}

@@ -1,0 +1,61 @@
+/**
+ * What a program sees of its tools: a directory of its slot on the host, which its jail shows read-only. jaild makes the
+ * directories and empties them; the runner puts in the socket and the files of one run, and takes them out before the slot
+ * is given back. A slot has one owner: what an earlier run may have left open is closed first.
+ */
+import { rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+
+/** Nothing in it is secret: the program may read all of it. */
+const FILE_MODE = 0o444;
+
+export class ToolDirectories {
+  readonly #base: string;
+  readonly #socketName: string;
+  readonly #owners = new Map<number, ToolDirectory>();
+
+  /** `toolSocket`: its path as programs see it. */
+  constructor(base: string, toolSocket: string) {
+    this.#base = base;
+    this.#socketName = basename(toolSocket);
+  }
+
+  claim(slot: number, files: Readonly<Record<string, string>>): ToolDirectory {
+    this.#owners.get(slot)?.release();
+    const directory = join(this.#base, String(slot));
+    const owner = new ToolDirectory(directory, this.#socketName, Object.keys(files), () => {
+      if (this.#owners.get(slot) === owner) this.#owners.delete(slot);
+    });
+    this.#owners.set(slot, owner);
+    for (const [name, content] of Object.entries(files)) {
+      writeFileSync(join(directory, name), content, { mode: FILE_MODE, flag: "wx" });
+    }
+    return owner;
+  }
+}
+
+export class ToolDirectory {
+  readonly socketPath: string;
+  readonly #paths: readonly string[];
+  readonly #done: () => void;
+  /** Called before the files go. */
+  onRelease: () => void = () => undefined;
+  #released = false;
+
+  constructor(directory: string, socketName: string, files: readonly string[], done: () => void) {
+    this.socketPath = join(directory, socketName);
+    this.#paths = [...files.map((name) => join(directory, name)), this.socketPath];
+    this.#done = done;
+  }
+
+  release(): void {
+    if (this.#released) return;
+    this.#released = true;
+    this.onRelease();
+    for (const path of this.#paths) rmSync(path, { force: true });
+    this.#done();
+  }
+}
+
+/** The directory of the jail in which SANDBOX_TOOL_SOCKET lies. */
+export const mountOf = (toolSocket: string) => dirname(toolSocket);

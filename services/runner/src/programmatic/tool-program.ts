@@ -1,0 +1,311 @@
+/**
+ * One program with tools on this runner, from its start to its end: the jail, the tool socket beside it, and the calls that
+ * travel between them. Runs in stretches: each ends when the program waits for its caller or has ended. Between them it is
+ * frozen. Its calls go on to the gateway whatever becomes of the connection that the program made them over.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+import type { ProgrammaticFault, RecordedCall } from "@svc/contracts";
+import { ServiceError } from "@svc/contracts";
+import type { RunOutcome, RunPause } from "@svc/jail-client";
+import type { Launched } from "../launch.ts";
+import type { CountedExecution } from "../metrics.ts";
+import { Bell } from "./bell.ts";
+import type { CallBook } from "./call-book.ts";
+import { type CallReply, Relay } from "./relay.ts";
+import { batchIsComplete, nextLookMs, type SettleTimes } from "./settle.ts";
+import type { ToolDirectories, ToolDirectory } from "./tool-directory.ts";
+import type { ToolCall } from "./tool-request.ts";
+import type { ToolUpstream } from "./upstream.ts";
+
+/** Connections beyond the calls that may be outstanding. */
+const SPARE_CONNECTIONS = 56;
+/** Arguments that one program may have outstanding, in largest calls. */
+const MAX_HELD_CALLS = 16;
+/** How long calls of a program that is gone may still take to be recorded. */
+const RECORDING_MS = 15_000;
+/** Enough for a frozen program that is to be ended. */
+const LAST_MS = 1;
+
+export interface ToolProgramOptions {
+  executionId: string;
+  round: number;
+  requestId: string;
+  callbackToken: string;
+  tools: readonly string[];
+  files: Readonly<Record<string, string>>;
+  book: CallBook;
+  maxCalls: number;
+  maxCallBytes: number;
+  settle: SettleTimes;
+  directories: ToolDirectories;
+  upstream: ToolUpstream;
+  counted: CountedExecution;
+}
+
+export class ToolProgram {
+  readonly executionId: string;
+  /** The round that is made or was made last. */
+  round: number;
+  pausedAtMs = 0;
+  memoryBytes = 0;
+  fault: ProgrammaticFault | undefined;
+  readonly counted: CountedExecution;
+  /** Told when a paused program turns out to have no way to tools any more. */
+  onUnanswerable: (() => void) | undefined;
+  readonly #options: ToolProgramOptions;
+  readonly #book: CallBook;
+  readonly #relay: Relay;
+  readonly #bell = new Bell();
+  /** Aborted: the jail is gone. */
+  readonly #life = new AbortController();
+  /** Aborted: no call is sent any more. */
+  readonly #calls = new AbortController();
+  #directory: ToolDirectory | undefined;
+  #launched: Launched | undefined;
+  #outcome: RunOutcome | undefined;
+  #pause: RunPause | undefined;
+  #failure: unknown;
+  #heldBytes = 0;
+  #firstCallMs = 0;
+  #activityMs = 0;
+
+  constructor(options: ToolProgramOptions) {
+    const { executionId, round, counted, book, tools, maxCallBytes, maxCalls } = options;
+    this.executionId = executionId;
+    this.round = round;
+    this.counted = counted;
+    this.#options = options;
+    this.#book = book;
+    this.#relay = new Relay({
+      tools,
+      maxBytes: maxCallBytes,
+      maxConnections: maxCalls + SPARE_CONNECTIONS,
+      onCall: (call, reply) => this.#call(call, reply),
+      onActivity: () => {
+        this.#activityMs = performance.now();
+      },
+    });
+  }
+
+  get life(): AbortSignal {
+    return this.#life.signal;
+  }
+
+  /** Puts the tools into the slot of the jail; before the program starts. */
+  async prepare(slot: number): Promise<void> {
+    const { directories, files } = this.#options;
+    const directory = directories.claim(slot, files);
+    directory.onRelease = () => this.#relay.close();
+    this.#directory = directory;
+    await this.#relay.listen(directory.socketPath);
+  }
+
+  started(launched: Launched): void {
+    this.#launched = launched;
+    launched.jail.outcome().then(
+      (outcome) => {
+        this.#outcome = outcome;
+        this.#bell.ring();
+      },
+      (error: unknown) => this.kill(error),
+    );
+  }
+
+  get launched(): Launched {
+    if (this.#launched === undefined) throw new Error("the program was not started");
+    return this.#launched;
+  }
+
+  get outcome(): RunOutcome | undefined {
+    return this.#outcome;
+  }
+
+  /** What the program has written and used until now; once it waits or has ended. */
+  get sofar(): Pick<RunPause, "wallUs" | "stdoutTotal" | "stderrTotal" | "stdout" | "stderr"> {
+    const outcome = this.#outcome;
+    if (outcome !== undefined) return { ...outcome.end, stdout: outcome.stdout, stderr: outcome.stderr };
+    if (this.#pause === undefined) throw new Error("the program is running");
+    return this.#pause;
+  }
+
+  get outstanding(): string[] {
+    return this.#book.outstanding;
+  }
+
+  get callsMade(): number {
+    return this.#book.made;
+  }
+
+  /** Lets the program run until its caller has to answer calls, or to its end. */
+  async run(): Promise<"waits" | "ended"> {
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure;
+      if (this.fault !== undefined) return this.#end();
+      if (this.#outcome !== undefined) return this.#atEnd(this.#outcome);
+      if (!this.#book.waits) await this.#bell.wait();
+      else if (!(await this.#isQuiet())) await this.#bell.wait(this.#lookMs());
+      else if (await this.#freeze()) return "waits";
+    }
+  }
+
+  /** Waits until the results of these calls are here and handed to the program. False: they did not come in time. */
+  async haveResults(callIds: readonly string[], withinMs: number): Promise<boolean> {
+    const untilMs = performance.now() + withinMs;
+    // A program that has ended reads no results.
+    if (this.#outcome !== undefined) for (const id of callIds) this.#book.answered(id);
+    while (callIds.some((id) => this.#book.isOutstanding(id))) {
+      if (this.#failure !== undefined) throw this.#failure;
+      const leftMs = untilMs - performance.now();
+      if (leftMs <= 0) return false;
+      await this.#bell.wait(leftMs);
+    }
+    await turn();
+    return true;
+  }
+
+  /** Begins the next round of a paused program: it may run for `wallMs`. */
+  goOn(wallMs: number): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    this.round++;
+    this.#firstCallMs = this.#activityMs = performance.now();
+    if (this.#outcome !== undefined) return;
+    this.#thaw(wallMs);
+  }
+
+  /** Ends everything that is left of it. Calls that are not recorded yet may still be. */
+  kill(reason: unknown): void {
+    this.#failure ??= reason;
+    this.#directory?.release();
+    this.#life.abort(reason);
+    this.#launched?.jail.close();
+    setTimeout(() => this.#calls.abort(), RECORDING_MS).unref();
+    this.#bell.ring();
+  }
+
+  /** The program has ended and its files are stored. */
+  close(): void {
+    this.#directory?.release();
+    this.#launched?.jail.close();
+    this.#calls.abort();
+  }
+
+  async #isQuiet(): Promise<boolean> {
+    const before = this.#relay.events;
+    const state = await this.launched.jail.query();
+    if (state === undefined || !(await this.#relay.isQuiet(before))) return false;
+    return batchIsComplete(
+      {
+        state,
+        nowMs: performance.now(),
+        firstCallMs: this.#firstCallMs,
+        activityMs: this.#activityMs,
+        arriving: this.#relay.arriving,
+        unused: this.#book.unused,
+      },
+      this.#options.settle,
+    );
+  }
+
+  #lookMs(): number {
+    return nextLookMs({ nowMs: performance.now(), activityMs: this.#activityMs });
+  }
+
+  /** Stops the program; false when it has ended, is at fault, or needs no answer after all. */
+  async #freeze(): Promise<boolean> {
+    const pause = await this.launched.jail.pause();
+    if (pause === undefined) return false;
+    this.#pause = pause;
+    await this.#relay.freeze();
+    if (this.fault === undefined && !this.#book.waits) this.#thaw(0);
+    else if (this.#book.unused > 0) this.fault ??= { type: "replay_diverged" };
+    if (this.#pause === undefined || this.fault !== undefined) return false;
+    this.memoryBytes = pause.memory;
+    return true;
+  }
+
+  #thaw(wallMs: number): void {
+    this.#pause = undefined;
+    this.#relay.thaw();
+    this.launched.jail.resume(wallMs);
+  }
+
+  /** The program ended by itself, or by a limit: what it asked for before it ended is still asked for. */
+  async #atEnd({ end }: RunOutcome): Promise<"waits" | "ended"> {
+    await this.#relay.freeze();
+    if (this.fault !== undefined) return "ended";
+    if (end.cause !== "exited" && end.cause !== "signaled") return "ended";
+    if (this.#book.unused > 0) this.fault = { type: "replay_diverged" };
+    return this.fault === undefined && this.#book.waits ? "waits" : "ended";
+  }
+
+  /** Ends a program that is at fault; what it has written until now counts. */
+  async #end(): Promise<"ended"> {
+    const { jail } = this.launched;
+    if (this.#outcome === undefined && this.#pause === undefined) this.#pause = await jail.pause();
+    if (this.#pause !== undefined) jail.resume(LAST_MS);
+    while (this.#outcome === undefined) {
+      if (this.#failure !== undefined) throw this.#failure;
+      await this.#bell.wait();
+    }
+    return "ended";
+  }
+
+  #call(call: ToolCall, reply: CallReply): void {
+    if (this.fault !== undefined) return;
+    const { maxCallBytes } = this.#options;
+    const bytes = Buffer.byteLength(call.text);
+    if (bytes > maxCallBytes) return reply.refuse(413, "the arguments are too large");
+    if (this.#heldBytes + bytes > MAX_HELD_CALLS * maxCallBytes) {
+      return reply.refuse(503, "too many large tool calls are waiting for their results");
+    }
+    const firstOfBatch = !this.#book.waits;
+    const issued = this.#book.issue(call.name, call.input);
+    this.#activityMs = performance.now();
+    if (issued.kind === "fault") this.fault = issued.fault;
+    else if (issued.kind === "recorded") tell(reply, issued.callId, issued.outcome);
+    else {
+      if (firstOfBatch) this.#firstCallMs = this.#activityMs;
+      this.#forward(call.text, bytes, issued.callId, reply).catch((error: unknown) => this.kill(error));
+    }
+    this.#bell.ring();
+  }
+
+  async #forward(text: string, bytes: number, callId: string, reply: CallReply): Promise<void> {
+    const { callbackToken: token, executionId, requestId, upstream } = this.#options;
+    const { signal } = this.#calls;
+    this.#heldBytes += bytes;
+    const answer = await upstream
+      .call({ token, executionId, callId, requestId, text }, signal)
+      .catch((error: unknown) => {
+        if (signal.aborted) return { kind: "unanswered" } as const;
+        throw error;
+      })
+      .finally(() => {
+        this.#heldBytes -= bytes;
+      });
+    if (answer.kind === "unanswered") return;
+    if (answer.kind === "refused") return this.#unanswerable(answer.status);
+    if (answer.kind === "spent") this.fault ??= { type: "tool_limit" };
+    else {
+      const { kind: _, ...outcome } = answer;
+      tell(reply, callId, outcome);
+      this.#book.answered(callId);
+    }
+    this.#bell.ring();
+  }
+
+  #unanswerable(status: number): void {
+    if (this.#failure !== undefined) return;
+    const reason = new ServiceError("sandbox_execution_failed", undefined, {
+      status: 500,
+      cause: `a tool call was refused: ${status}`,
+    });
+    if (this.onUnanswerable === undefined) this.kill(reason);
+    else this.onUnanswerable();
+  }
+}
+
+function tell(reply: CallReply, callId: string, outcome: NonNullable<RecordedCall["outcome"]>): void {
+  if ("result_json" in outcome) reply.result(callId, outcome.result_json);
+  else reply.failure(callId, outcome.error_message);
+}

@@ -1,0 +1,67 @@
+/**
+ * One request of a program on its tool socket, judged: which tool, with which arguments, in the text that goes on to the
+ * gateway. Everything in it is the program's; whatever is not exactly the protocol is refused. Pure.
+ */
+
+/** Arguments alone, as raw JSON text; the tool is named by its place in the list of tools. */
+export const RAW_INPUT_TYPE = "application/vnd.svc.tool-input";
+export const TOOL_INDEX_HEADER = "x-tool-index";
+
+export interface ToolCall {
+  name: string;
+  input: object;
+  /** Body of the gateway's POST /tool-call. The arguments stand in it as the program wrote them. */
+  text: string;
+}
+
+export class BadToolRequest extends Error {}
+
+export function parseToolRequest(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  body: Buffer,
+  tools: readonly string[],
+): ToolCall {
+  const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  let json: string;
+  try {
+    json = text.decode(body);
+  } catch {
+    throw new BadToolRequest("the arguments are not valid UTF-8");
+  }
+  return headers["content-type"] === RAW_INPUT_TYPE
+    ? rawInput(json, tools[indexOf(headers[TOOL_INDEX_HEADER])])
+    : envelope(json);
+}
+
+function indexOf(header: string | string[] | undefined): number {
+  return typeof header === "string" && /^\d{1,6}$/.test(header) ? Number(header) : -1;
+}
+
+function rawInput(json: string, name: string | undefined): ToolCall {
+  if (name === undefined) throw new BadToolRequest("no such tool");
+  const input = objectOf(parse(json));
+  return { name, input, text: `{"tool_name":${JSON.stringify(name)},"input":${json}}` };
+}
+
+function envelope(json: string): ToolCall {
+  const { tool_name: name, input, ...rest } = objectOf(parse(json)) as Record<string, unknown>;
+  if (typeof name !== "string" || Object.keys(rest).length > 0) {
+    throw new BadToolRequest("a request holds tool_name and input, nothing else");
+  }
+  return { name, input: objectOf(input), text: json };
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new BadToolRequest("the arguments are not valid JSON");
+  }
+}
+
+function objectOf(value: unknown): object {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new BadToolRequest("the arguments must be a JSON object");
+  }
+  return value;
+}
