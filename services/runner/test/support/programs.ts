@@ -1,0 +1,348 @@
+/**
+ * A real runner with everything that programs with tools need: jaild with tool directories, gateway, tool call server, file
+ * server and Redis. Speaks to them as the API and a worker do.
+ */
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { canonicalJson, signManifest } from "@svc/capabilities";
+import {
+  type ExecuteResponse,
+  type GrantClaims,
+  type ManifestScope,
+  type MintedCallback,
+  newId,
+  type PausedResponse,
+  type PendingCall,
+  type ProgrammaticRun,
+  type RecordedCall,
+  type Tool,
+} from "@svc/contracts";
+import { InnerClient } from "@svc/service-kit";
+import { IMAGE, Jaild } from "../../../../packages/jail-client/test/support/jaild.ts";
+import { startComponent } from "../../../../packages/service-kit/test/support/component.ts";
+import { type Answer, type Input, startGateway } from "../../../egress-gateway/test/support/gateway.ts";
+import { startServer } from "../../../tool-call-server/test/support/tool-calls.ts";
+import { newKeys } from "./runner.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+export const TOOLS: Tool[] = [{ name: "add" }, { name: "look up", description: "Looks up." }];
+
+export type Round = PausedResponse | ExecuteResponse;
+export type Result = { call_id: string; result?: unknown; is_error?: boolean; error_message?: string };
+
+export interface SystemOptions {
+  slots?: number;
+  env?: Record<string, string>;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+export async function startProgramSystem({ slots = 4, env = {} }: SystemOptions = {}) {
+  const keys = newKeys();
+  const directory = mkdtempSync(join(tmpdir(), "svc-programs-"));
+  const tools = join(directory, "tools");
+  const jaild = await Jaild.start({ slots, args: ["--tool-directory", tools] });
+  const toolPort = await freePort();
+  const gateway = await startGateway({ TOOL_CALL_SERVER_URL: `http://127.0.0.1:${toolPort}`, ...env });
+  const toolServer = await startServer(gateway.redis.url, { TOOL_CALL_SERVER_PORT: String(toolPort), ...env });
+  const runner = await startComponent(MAIN, {
+    PORT: "0",
+    SANDBOX_FORWARD_TARGET: new URL(gateway.gateway.url).host,
+    SANDBOX_JAIL_SOCKET: jaild.socket,
+    SANDBOX_PACKAGES_DIRECTORY: packagesIn(directory),
+    SANDBOX_TOOL_DIRECTORY: tools,
+    SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: keys.publicKey,
+    SANDBOX_ADVERTISED_URL: "http://this-runner:2000",
+    ...env,
+  });
+  const client = new InnerClient({ baseUrl: runner.url, unreachable: "upstream_unavailable" });
+
+  const sign = (scope: ManifestScope, body: object, grant: string, toolSocket = true) =>
+    signManifest(
+      keys.signing,
+      scope,
+      { body: canonicalJson(body), grant },
+      { now: Math.floor(Date.now() / 1000), ttl: 300, toolSocket },
+    );
+  const post = async (path: string, body: object, signal?: AbortSignal): Promise<Answer> => {
+    const { statusCode, headers, body: answer } = await client.send({
+      method: "POST",
+      path,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+      timeoutMs: 0,
+      signal,
+    });
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    return { status: statusCode, headers, bytes, json: () => JSON.parse(bytes.toString("utf8")) };
+  };
+
+  /** An execution whose session at the tool call server is open. */
+  const execution = async (tools: readonly Tool[] = TOOLS, executionId = newId()) => {
+    const names = tools.map(({ name }) => name);
+    const session = await toolServer.open({ execution_id: executionId, tools: names });
+    const minted = await gateway.postJson("/internal/ptc-callback-token", {
+      executionId,
+      sessionId: newId(),
+      callbackToken: session.token,
+      allowedToolNames: names,
+    });
+    if (minted.status !== 201) throw new Error(`the gateway said ${minted.bytes}`);
+    const { callbackToken } = minted.json() as unknown as MintedCallback;
+    return { id: executionId, tools, session, callbackToken };
+  };
+  type Execution = Awaited<ReturnType<typeof execution>>;
+
+  const grantFor = (one: Execution, inputs: Input[] = [], change: Partial<GrantClaims> = {}) =>
+    gateway.register(inputs, { exec_id: one.id, ...change });
+
+  /** Starts a program, or runs it again with what is recorded. */
+  const start = async (
+    one: Execution,
+    code: string,
+    {
+      ptc = {},
+      language = "python",
+      inputs = [],
+      signal,
+      ...rest
+    }: {
+      ptc?: Partial<ProgrammaticRun>;
+      language?: string;
+      inputs?: Input[];
+      signal?: AbortSignal;
+      run_timeout?: number;
+    } = {},
+  ): Promise<Answer> => {
+    const grant = await grantFor(one, inputs);
+    const body = {
+      language,
+      version: "*",
+      files: [
+        { name: language === "python" ? "main.py" : "script.sh", content: code },
+        ...grant.payload.files,
+      ],
+      session_id: grant.payload.session_id,
+      output_session_id: grant.payload.output_session_id,
+      ...rest,
+      ptc: {
+        mode: "live",
+        execution_id: one.id,
+        round: 1,
+        tools_json: JSON.stringify(one.tools),
+        callback_token: one.callbackToken,
+        hash_seed: 7,
+        max_calls: 200,
+        ...ptc,
+      },
+    };
+    const manifest = sign(grant.executionManifestClaims, body, grant.egressGrantToken);
+    const signed = { ...body, egress_grant: grant.egressGrantToken, execution_manifest: manifest };
+    return post("/execute", signed, signal);
+  };
+  /** Lets a paused program go on. The results must be at the tool call server, or come soon. */
+  const resume = async (
+    one: Execution,
+    round: number,
+    callIds: readonly string[],
+    { runTimeout = 60_000, signal }: { runTimeout?: number; signal?: AbortSignal } = {},
+  ): Promise<Answer> => {
+    const grant = await grantFor(one);
+    const body = {
+      session_id: grant.payload.session_id,
+      output_session_id: grant.payload.output_session_id,
+      run_timeout: runTimeout,
+      ptc: { execution_id: one.id, round, answered_call_ids: callIds },
+    };
+    const manifest = sign(grant.executionManifestClaims, body, grant.egressGrantToken);
+    const signed = { ...body, egress_grant: grant.egressGrantToken, execution_manifest: manifest };
+    return post(`/api/v2/executions/${one.id}/resume`, signed, signal);
+  };
+  const discard = async (id: string, signedFor = id): Promise<number> => {
+    const manifest = sign(scopeOfNothing(signedFor), {}, "");
+    const { statusCode, body } = await client.send({
+      method: "DELETE",
+      path: `/api/v2/executions/${id}`,
+      headers: { "x-svc-execution-manifest": manifest },
+    });
+    await body.dump();
+    return statusCode;
+  };
+  const answer = (one: Execution, results: Result[]) =>
+    toolServer.results(
+      one.session,
+      results.map((result) => ({ result: null, ...result })),
+    );
+
+  /** What the API does: calls are answered round after round, until the program ends. */
+  const drive = async (
+    code: string,
+    tool: (call: PendingCall) => unknown,
+    options: Parameters<typeof start>[2] & { tools?: readonly Tool[] } = {},
+  ) => {
+    const one = await execution(options.tools);
+    const rounds: PausedResponse[] = [];
+    const calls: RecordedCall[] = [];
+    let round = okOf(await start(one, code, options));
+    while ("paused" in round) {
+      rounds.push(round);
+      const { pending_calls } = await toolServer.pending(one.session, round.pending_call_ids, 5000);
+      const results = pending_calls.map((call) => resultOf(call, tool));
+      for (const [at, call] of pending_calls.entries()) calls.push(recorded(call, results[at]));
+      await answer(one, results);
+      round = okOf(await resume(one, rounds.length + 1, round.pending_call_ids));
+    }
+    await toolServer.close(one.session);
+    return { one, rounds, calls, result: round };
+  };
+
+  return {
+    jaild,
+    gateway,
+    toolServer,
+    runner,
+    execution,
+    start,
+    resume,
+    discard,
+    answer,
+    drive,
+    post,
+    sign,
+    grantFor,
+    metric: async (line: string): Promise<number> => {
+      const text = await (await fetch(`${runner.url}/metrics`)).text();
+      return Number(text.split("\n").find((each) => each.startsWith(`${line} `))?.slice(line.length) ?? 0);
+    },
+    health: async () =>
+      (await (await fetch(`${runner.url}/api/v2/health`)).json()) as {
+        slots: { busy: number; paused: number };
+      },
+    toolDirectory: tools,
+    stop: async () => {
+      await client.close();
+      await runner.kill();
+      await toolServer.stop();
+      await gateway.stop();
+      await jaild.stop();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export type ProgramSystem = Awaited<ReturnType<typeof startProgramSystem>>;
+
+/** The 200 answer of a round. */
+export function okOf(answer: Answer): Round {
+  if (answer.status !== 200) throw new Error(`the runner said ${answer.status}: ${answer.bytes}`);
+  return answer.json() as unknown as Round;
+}
+
+export function pausedOf(answer: Answer): PausedResponse {
+  const round = okOf(answer);
+  if (!("paused" in round)) throw new Error(`the program ended: ${JSON.stringify(round)}`);
+  return round;
+}
+
+export function endedOf(answer: Answer): ExecuteResponse {
+  const round = okOf(answer);
+  if ("paused" in round) throw new Error("the program paused");
+  return round;
+}
+
+class ToolFailure extends Error {}
+export const fail = (message: string): never => {
+  throw new ToolFailure(message);
+};
+
+function resultOf(call: PendingCall, tool: (call: PendingCall) => unknown): Result {
+  try {
+    return { call_id: call.call_id, result: tool(call) };
+  } catch (error) {
+    if (!(error instanceof ToolFailure)) throw error;
+    return { call_id: call.call_id, result: null, is_error: true, error_message: error.message };
+  }
+}
+
+export function recorded(
+  { call_id, tool_name, tool_input }: PendingCall,
+  result: Result | undefined,
+): RecordedCall {
+  const call = { call_id, name: tool_name, input_json: JSON.stringify(tool_input) };
+  if (result === undefined) return call;
+  const outcome = result.is_error
+    ? { error_message: result.error_message ?? "" }
+    : { result_json: JSON.stringify(result.result) };
+  return { ...call, outcome };
+}
+
+function scopeOfNothing(execId: string): ManifestScope {
+  return {
+    exec_id: execId,
+    tenant_id: "-",
+    user_id: "-",
+    session_key: "-",
+    input_files: [],
+    read_sessions: [],
+    output_session_id: "-",
+    max_upload_bytes: 0,
+    max_output_files: 0,
+    max_requests: 0,
+    max_tool_calls: 0,
+  };
+}
+
+/** The image's runtimes, which may be called from programs by the plain protocol of the tool socket. */
+function packagesIn(directory: string): string {
+  const { runtimes, ...rest } = JSON.parse(readFileSync(join(IMAGE, "../runtimes.json"), "utf8"));
+  for (const runtime of runtimes) {
+    if (["python", "bash"].includes(runtime.language)) {
+      runtime.programmatic = { command: runtime.command, env: {} };
+    }
+  }
+  writeFileSync(join(directory, "runtimes.json"), JSON.stringify({ ...rest, runtimes }));
+  symlinkSync(IMAGE, join(directory, "rootfs"));
+  return directory;
+}
+
+/** Python text that gives a program `call(name, **arguments)` and `Connection`, by the plain protocol. */
+export const RAW_CLIENT = `
+import json, os, socket, threading, time
+PATH = os.environ["SANDBOX_TOOL_SOCKET"]
+class Connection:
+    def __init__(self):
+        self.s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.s.connect(PATH)
+    def send(self, data):
+        self.s.sendall(data)
+        return self
+    def read(self):
+        out = b""
+        while True:
+            chunk = self.s.recv(1 << 16)
+            if not chunk:
+                break
+            out += chunk
+        head, _, body = out.partition(b"\\r\\n\\r\\n")
+        return int(head.split(b" ")[1]) if head else 0, head.decode(), body.decode()
+def request(body, path="/tool-call", method="POST", headers=""):
+    data = body if isinstance(body, bytes) else body.encode()
+    return f"{method} {path} HTTP/1.1\\r\\nHost: x\\r\\n{headers}Content-Length: {len(data)}\\r\\n\\r\\n".encode() + data
+def issue(name, **arguments):
+    return Connection().send(request(json.dumps({"tool_name": name, "input": arguments})))
+def call(name, **arguments):
+    status, _, body = issue(name, **arguments).read()
+    if status == 200:
+        return json.loads(body)
+    raise RuntimeError(f"{status} {body}")
+`;
