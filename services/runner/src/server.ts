@@ -37,8 +37,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   const target = `http://${config.SANDBOX_FORWARD_TARGET}`;
   const gateway = new GatewayClient(target);
   const metrics = runnerMetrics(registry);
-  const mostCalls =
-    config.PTC_MAX_CALLS * (config.SANDBOX_MAX_CONCURRENT_JOBS + config.SANDBOX_MAX_PAUSED);
+  const mostCalls = config.PTC_MAX_CALLS * (config.SANDBOX_MAX_CONCURRENT_JOBS + config.SANDBOX_MAX_PAUSED);
   const upstream = new ToolUpstream(target, mostCalls);
   const programs: ProgrammaticDeps["programs"] = new Programs(
     { maxPaused: config.SANDBOX_MAX_PAUSED, longestPauseMs: config.TOOL_CALL_REQUEST_TIMEOUT },

@@ -80,7 +80,8 @@ export class Slots {
 
   /** Refuses everybody who waits; running leases are not touched. */
   close(): void {
-    for (const waiter of [...this.#goingOn, ...this.#beginning]) waiter.refuse(new ServiceError("shutting_down"));
+    for (const waiter of [...this.#goingOn, ...this.#beginning])
+      waiter.refuse(new ServiceError("shutting_down"));
   }
 }
 

@@ -3,11 +3,11 @@
  * states for inputs are never believed, and what it says of an output must have the form of an id and of a name. Pure.
  */
 import {
-  type ExecuteResponse,
   fileNameProblem,
   isId,
   type Job,
   type OutputFile,
+  type RoundResponse,
   type RunnerFile,
   ServiceError,
 } from "@svc/contracts";
@@ -15,7 +15,9 @@ import {
 /** The widest limits that names of outputs may be configured to have. */
 const NAMES = { maxLength: 4096, maxDepth: 64 };
 
-export function publicAnswer(job: Job, response: ExecuteResponse, queueMs: number): Record<string, unknown> {
+/** A pause is answered as it is, but for the session. */
+export function publicAnswer(job: Job, response: RoundResponse, queueMs: number): Record<string, unknown> {
+  if ("paused" in response) return { ...response, session_id: job.session_id };
   const { session_state_persisted: _p, session_state_restore_failed: _r, files, timings, ...rest } = response;
   return {
     ...rest,

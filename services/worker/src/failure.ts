@@ -14,6 +14,8 @@ const SHOWN: ReadonlySet<ErrorCode> = new Set([
   "unsupported_version",
   "request_too_large",
   "input_unavailable",
+  "execution_not_found",
+  "execution_expired",
   "storage_unavailable",
   "store_unavailable",
   "sandbox_setup_failed",

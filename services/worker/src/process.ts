@@ -1,22 +1,33 @@
 /**
  * Drives one job: grant, run, answer. Infrastructure faults are repeated inside the worker's own deadline: a runner or
  * gateway that is away for a moment is waited for, and a run that broke is made once more. A run has no effect outside
- * its outputs, so nobody notices.
+ * its outputs, so nobody notices. A program with tools has: what it asked for is recorded. Once it may have run, only who
+ * keeps the record may run it again.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { deadlinesFor, type ExecuteResponse, type Job, type JobResult, ServiceError } from "@svc/contracts";
-import type { Config, Log } from "@svc/service-kit";
+import {
+  deadlinesFor,
+  type Job,
+  type JobResult,
+  jobIdOf,
+  type RecordedCall,
+  type RoundResponse,
+  ServiceError,
+} from "@svc/contracts";
+import type { Config, Log, Redis } from "@svc/service-kit";
 import { publicAnswer } from "./answer.ts";
 import type { Cancels } from "./cancels.ts";
 import { failureOf } from "./failure.ts";
 import { faultOf } from "./faults.ts";
 import type { Grants } from "./grants.ts";
+import { historyOf } from "./history.ts";
 import { Patience } from "./patience.ts";
 import type { Runner } from "./runner.ts";
 
 export interface ProcessDeps {
   config: Config;
   log: Log;
+  redis: Redis;
   grants: Grants;
   runner: Runner;
   cancels: Cancels;
@@ -26,10 +37,14 @@ export async function processJob(job: Job, deps: ProcessDeps): Promise<JobResult
   const { config, cancels, log } = deps;
   const queueMs = Math.max(0, Date.now() - job.enqueued_at);
   const deadlines = deadlinesFor(job.run_timeout, config);
-  const { signal: cancelled, done } = cancels.begin(job.execution_id);
+  const { signal: cancelled, done } = cancels.begin(jobIdOf(job));
   const deadline = AbortSignal.timeout(deadlines.worker);
   const signal = AbortSignal.any([cancelled, deadline]);
   try {
+    if (job.discard !== undefined) {
+      await deps.runner.discard(job, job.discard.runner_url);
+      return { ok: true, answer: {} };
+    }
     const response = await runPatiently(job, deadlines, signal, deps);
     return { ok: true, answer: publicAnswer(job, response, queueMs) };
   } catch (error) {
@@ -47,14 +62,17 @@ async function runPatiently(
   deadlines: ReturnType<typeof deadlinesFor>,
   signal: AbortSignal,
   deps: ProcessDeps,
-): Promise<ExecuteResponse> {
+): Promise<RoundResponse> {
   const patience = new Patience();
+  const hasTools = job.ptc !== undefined || job.resume !== undefined;
+  const history = job.ptc?.mode === "replay" ? await historyOf(deps.redis, job.execution_id) : undefined;
   for (;;) {
     try {
-      return await runOnce(job, deadlines, signal, deps);
+      return await runOnce(job, deadlines, signal, deps, history);
     } catch (error) {
       signal.throwIfAborted();
       const fault = faultOf(error);
+      if (hasTools && fault === "broken") throw error;
       const pause = patience.after(fault, performance.now());
       if (pause === undefined) throw error;
       deps.log.warn({ request_id: job.request_id, fault, err: error }, "a run is repeated");
@@ -68,10 +86,16 @@ async function runOnce(
   deadlines: ReturnType<typeof deadlinesFor>,
   signal: AbortSignal,
   { grants, runner }: ProcessDeps,
-): Promise<ExecuteResponse> {
-  const grant = await grants.register(job, deadlines, signal);
+  history: readonly RecordedCall[] | undefined,
+): Promise<RoundResponse> {
+  const { resume } = job;
+  // A paused program has its inputs.
+  const grant = await grants.register(resume === undefined ? job : { ...job, files: [] }, deadlines, signal);
   try {
-    const response = await runner.execute(job, grant, signal);
+    const response =
+      resume === undefined
+        ? await runner.execute(job, grant, signal, history)
+        : await runner.resume(job, resume, grant, signal);
     grants.revoke(grant.grant_id, "completed", job.request_id);
     return response;
   } catch (error) {

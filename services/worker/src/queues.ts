@@ -8,6 +8,7 @@ import {
   type Job,
   type JobNotice,
   type JobResult,
+  jobIdOf,
   jobSchema,
   QUEUE_NAMES,
   type QueueKind,
@@ -69,18 +70,18 @@ async function consume(
   handle: (job: Job) => Promise<JobResult>,
 ): Promise<JobResult> {
   const job = jobSchema.parse(bullJob.data);
+  const id = jobIdOf(job);
   const tell = async (notice: JobNotice) =>
     job.reply_to === undefined ? 1 : redis.publish(job.reply_to, JSON.stringify(notice));
   // A lost notice of the start costs the API one look at the queue.
-  const started = tell({ job: job.execution_id, kind: "started" }).catch(() => 0);
+  const started = tell({ job: id, kind: "started" }).catch(() => 0);
   const end = metrics.began(job.language);
   const result = await handle(job);
   end(result.ok);
   try {
     await started;
-    const receivers = await tell({ job: job.execution_id, kind: "done", result });
-    if (receivers === 0)
-      await redis.set(answerKey(job.execution_id), JSON.stringify(result), "EX", ANSWER_SECONDS);
+    const receivers = await tell({ job: id, kind: "done", result });
+    if (receivers === 0) await redis.set(answerKey(id), JSON.stringify(result), "EX", ANSWER_SECONDS);
   } catch {
     // The store is away: the answer stays with the job, where the API looks for it.
   }

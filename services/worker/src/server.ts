@@ -37,11 +37,11 @@ export async function startWorker(context: Context): Promise<Running> {
     new Queue(name, { connection: redis as never }).on("error", () => undefined),
   );
   const canary = new Canary(config, redis, log, metrics, queues);
-  const deps = { config, log, grants: new Grants(gateway, config, log), runner, cancels };
+  const deps = { config, log, redis, grants: new Grants(gateway, config, log), runner, cancels };
 
   const consumers = consumeQueues(context, redis, metrics, async (job): Promise<JobResult> => {
     const result = await processJob(job, deps);
-    canary.observe(result);
+    if (job.discard === undefined) canary.observe(result);
     return result;
   });
   const stopRuntimes = publishRuntimes(runner, redis, log, (runtimes) =>

@@ -1,17 +1,24 @@
-/** The body of an execute request, vouched for by a manifest: grant and manifest ride in it. Each call signs anew. */
+/**
+ * The body of a request to the runner, vouched for by a manifest: grant and manifest ride in it. Each call signs anew.
+ * `toolSocket`: the program may call tools.
+ */
 import { canonicalJson, type SigningKey, signManifest } from "@svc/capabilities";
 import type { RegisteredGrant } from "@svc/contracts";
 
-export type SignRequest = (request: object, grant: RegisteredGrant) => string;
+export type SignRequest = (
+  request: object,
+  grant: RegisteredGrant,
+  allowed?: { toolSocket: boolean },
+) => string;
 
 export function requestSigner(key: SigningKey, ttlSeconds: number): SignRequest {
-  return (request, { egressGrantToken, executionManifestClaims }) => {
+  return (request, { egressGrantToken, executionManifestClaims }, { toolSocket } = { toolSocket: false }) => {
     const body = canonicalJson(request);
     const manifest = signManifest(
       key,
       executionManifestClaims,
       { body, grant: egressGrantToken },
-      { now: Math.floor(Date.now() / 1000), ttl: ttlSeconds },
+      { now: Math.floor(Date.now() / 1000), ttl: ttlSeconds, toolSocket },
     );
     const added = JSON.stringify({ egress_grant: egressGrantToken, execution_manifest: manifest });
     // The canonical text is the body already, but for its last brace.

@@ -50,7 +50,10 @@ export class Intake<T> {
         held ||= !late;
         continue;
       }
-      if (held) return this.#soon();
+      if (held) {
+        this.#soon();
+        return;
+      }
       this.#places.delete(place);
       this.#issue(item);
     }

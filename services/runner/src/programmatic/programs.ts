@@ -57,7 +57,10 @@ export class Programs<P extends Kept = ToolProgram> {
   /** Keeps a program that is paused since `pausedAtMs`. */
   keep(program: P): void {
     // It was abandoned in its last moments.
-    if (this.#all.get(program.executionId) !== program) return abandon(program);
+    if (this.#all.get(program.executionId) !== program) {
+      abandon(program);
+      return;
+    }
     const leftMs = program.pausedAtMs + this.#options.longestPauseMs - performance.now();
     const timer = setTimeout(() => this.#evict(program, "timeout"), Math.max(0, leftMs)).unref();
     this.#paused.set(program, timer);

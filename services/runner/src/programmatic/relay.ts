@@ -149,15 +149,18 @@ export class Relay {
   #take(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     const arriving = this.#arriving.get(socket);
-    if (arriving === undefined || arriving.used) return void socket.destroy();
+    if (arriving === undefined || arriving.used) {
+      socket.destroy();
+      return;
+    }
     arriving.used = true;
     response.shouldKeepAlive = false;
     response.on("error", () => undefined);
     request.on("error", () => undefined);
     const reply = replyOn(response);
-    if (request.url !== "/tool-call") return this.#refuse(socket, reply, 404, "no such path");
-    if (request.method !== "POST") return this.#refuse(socket, reply, 405, "only POST");
-    this.#read(request, arriving, reply);
+    if (request.url !== "/tool-call") this.#refuse(socket, reply, 404, "no such path");
+    else if (request.method !== "POST") this.#refuse(socket, reply, 405, "only POST");
+    else this.#read(request, arriving, reply);
   }
 
   #refuse(socket: Socket, reply: CallReply, status: number, message: string): void {
@@ -180,16 +183,18 @@ export class Relay {
     });
     request.on("end", () => {
       this.#happened();
-      if (length > maxBytes) return this.#refuse(socket, reply, 413, "the arguments are too large");
-      let call: ToolCall;
+      if (length > maxBytes) {
+        this.#refuse(socket, reply, 413, "the arguments are too large");
+        return;
+      }
       try {
-        call = parseToolRequest(request.headers, Buffer.concat(chunks), tools);
+        const call = parseToolRequest(request.headers, Buffer.concat(chunks), tools);
+        this.#arriving.delete(socket);
+        this.#intake.complete(arriving.place, () => onCall(call, reply));
       } catch (error) {
         if (!(error instanceof BadToolRequest)) throw error;
-        return this.#refuse(socket, reply, 400, error.message);
+        this.#refuse(socket, reply, 400, error.message);
       }
-      this.#arriving.delete(socket);
-      this.#intake.complete(arriving.place, () => onCall(call, reply));
     });
   }
 }

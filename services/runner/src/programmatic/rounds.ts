@@ -12,18 +12,13 @@ import {
   type RoundResponse,
   ServiceError,
   type Tool,
+  toolFiles,
   toolSchema,
 } from "@svc/contracts";
 import { invalidRequest } from "@svc/service-kit";
 import { z } from "zod";
 import { endingOf, faultEnding } from "../ending.ts";
-import {
-  type Call,
-  destinationOf,
-  type ExecuteDeps,
-  nameLimits,
-  outcomeOfFault,
-} from "../execute.ts";
+import { type Call, destinationOf, type ExecuteDeps, nameLimits, outcomeOfFault } from "../execute.ts";
 import { asServiceError, type Destination, finish, refuseUnexecutable } from "../finish.ts";
 import { launch } from "../launch.ts";
 import { limitsFor, type RunLimits } from "../limits.ts";
@@ -33,7 +28,6 @@ import { captured, cutAtCharacter } from "../text.ts";
 import { CallBook } from "./call-book.ts";
 import type { Programs } from "./programs.ts";
 import type { ToolDirectories } from "./tool-directory.ts";
-import { toolFilesOf } from "./tool-files.ts";
 import { ToolProgram } from "./tool-program.ts";
 import type { ToolUpstream } from "./upstream.ts";
 
@@ -89,7 +83,7 @@ export async function startProgram(
     requestId: call.requestId,
     callbackToken: ptc.callback_token,
     tools: tools.map(({ name }) => name),
-    files: toolFilesOf(runtime.language, tools, config.EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES),
+    files: filesFor(runtime.language, tools, config.EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES),
     book,
     maxCalls: ptc.max_calls + (ptc.history?.length ?? 0),
     maxCallBytes: config.EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES,
@@ -222,7 +216,10 @@ async function end({ program, to, call }: Round, deps: ProgrammaticDeps): Promis
       : faultEnding(outcome.end, outputCap, faultText(fault, deps.config.PTC_MAX_CALLS));
   const runMs = outcome.end.wallUs / 1000;
   const setupMs = launched.startedMs - launched.beganMs;
-  const answer = await finish({ launched, outcome, ending, runMs, endedMs, setupMs, limits, to, log: call.log }, deps);
+  const answer = await finish(
+    { launched, outcome, ending, runMs, endedMs, setupMs, limits, to, log: call.log },
+    deps,
+  );
   program.close();
   deps.programs.end(program);
   program.counted.ended(ending.outcome);
@@ -239,6 +236,17 @@ async function end({ program, to, call }: Round, deps: ProgrammaticDeps): Promis
 function toolsOf(ptc: ProgrammaticRun): Tool[] {
   const tools = attempt("tools_json", () => z.array(toolSchema).min(1).parse(JSON.parse(ptc.tools_json)));
   return tools;
+}
+
+function filesFor(language: string, tools: readonly Tool[], maxBytes: number): Record<string, string> {
+  const definitions = attempt("tools_json", () =>
+    tools.map(({ name, description, parameters_json }) => ({
+      name,
+      description,
+      parameters: parameters_json === undefined ? undefined : JSON.parse(parameters_json),
+    })),
+  );
+  return toolFiles(language === "python" ? "python" : "bash", definitions, maxBytes);
 }
 
 function bookOf({ max_calls, history }: ProgrammaticRun, tools: readonly Tool[]): CallBook {

@@ -254,9 +254,13 @@ export class ToolProgram {
     if (this.fault !== undefined) return;
     const { maxCallBytes } = this.#options;
     const bytes = Buffer.byteLength(call.text);
-    if (bytes > maxCallBytes) return reply.refuse(413, "the arguments are too large");
+    if (bytes > maxCallBytes) {
+      reply.refuse(413, "the arguments are too large");
+      return;
+    }
     if (this.#heldBytes + bytes > MAX_HELD_CALLS * maxCallBytes) {
-      return reply.refuse(503, "too many large tool calls are waiting for their results");
+      reply.refuse(503, "too many large tool calls are waiting for their results");
+      return;
     }
     const firstOfBatch = !this.#book.waits;
     const issued = this.#book.issue(call.name, call.input);

@@ -54,7 +54,10 @@ export async function startProgramSystem({ slots = 4, env = {} }: SystemOptions 
   const jaild = await Jaild.start({ slots, args: ["--tool-directory", tools] });
   const toolPort = await freePort();
   const gateway = await startGateway({ TOOL_CALL_SERVER_URL: `http://127.0.0.1:${toolPort}`, ...env });
-  const toolServer = await startServer(gateway.redis.url, { TOOL_CALL_SERVER_PORT: String(toolPort), ...env });
+  const toolServer = await startServer(gateway.redis.url, {
+    TOOL_CALL_SERVER_PORT: String(toolPort),
+    ...env,
+  });
   const runner = await startComponent(MAIN, {
     PORT: "0",
     SANDBOX_FORWARD_TARGET: new URL(gateway.gateway.url).host,
@@ -75,7 +78,11 @@ export async function startProgramSystem({ slots = 4, env = {} }: SystemOptions 
       { now: Math.floor(Date.now() / 1000), ttl: 300, toolSocket },
     );
   const post = async (path: string, body: object, signal?: AbortSignal): Promise<Answer> => {
-    const { statusCode, headers, body: answer } = await client.send({
+    const {
+      statusCode,
+      headers,
+      body: answer,
+    } = await client.send({
       method: "POST",
       path,
       headers: { "content-type": "application/json" },
@@ -222,7 +229,12 @@ export async function startProgramSystem({ slots = 4, env = {} }: SystemOptions 
     grantFor,
     metric: async (line: string): Promise<number> => {
       const text = await (await fetch(`${runner.url}/metrics`)).text();
-      return Number(text.split("\n").find((each) => each.startsWith(`${line} `))?.slice(line.length) ?? 0);
+      return Number(
+        text
+          .split("\n")
+          .find((each) => each.startsWith(`${line} `))
+          ?.slice(line.length) ?? 0,
+      );
     },
     health: async () =>
       (await (await fetch(`${runner.url}/api/v2/health`)).json()) as {
