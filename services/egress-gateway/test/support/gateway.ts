@@ -44,7 +44,7 @@ export interface Input {
 export async function startGateway(env: Record<string, string> = {}) {
   const redis: PrivateRedis = await startRedis();
   const files: PrivateFileServer = await startFileServer(redis.url);
-  const gateway = await startComponent(MAIN, {
+  const settings = {
     SVC_INTERNAL_SERVICE_TOKEN: INTERNAL_TOKEN,
     SVC_EGRESS_GRANT_SECRET: SECRET,
     REDIS_URL: redis.url,
@@ -52,7 +52,8 @@ export async function startGateway(env: Record<string, string> = {}) {
     EGRESS_GATEWAY_PORT: "0",
     LOG_LEVEL: "info",
     ...env,
-  });
+  };
+  let gateway = await startComponent(MAIN, settings);
   const client = (baseUrl: string) => new InnerClient({ baseUrl, unreachable: "upstream_unavailable" });
   const [toGateway, toFiles] = [client(gateway.url), client(files.url)];
   const through =
@@ -109,7 +110,13 @@ export async function startGateway(env: Record<string, string> = {}) {
   return {
     redis,
     files,
-    gateway,
+    get gateway() {
+      return gateway;
+    },
+    /** Brings a killed gateway back at the same address. */
+    restart: async () => {
+      gateway = await startComponent(MAIN, { ...settings, EGRESS_GATEWAY_PORT: new URL(gateway.url).port });
+    },
     call,
     fileCall,
     upload,

@@ -3,10 +3,11 @@
  * server and Redis. Speaks to them as the API and a worker do.
  */
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { canonicalJson, signManifest } from "@svc/capabilities";
 import {
   type ExecuteResponse,
@@ -29,6 +30,17 @@ import { newKeys } from "./runner.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 export const TOOLS: Tool[] = [{ name: "add" }, { name: "look up", description: "Looks up." }];
+
+/** How long a call may take to get to the tool call server. */
+export const RECORDED_MS = 10_000;
+const CONDITION_MS = 20_000;
+
+/** Waits until something holds. */
+export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
+  for (const began = performance.now(); !(await holds()); await delay(20)) {
+    if (performance.now() - began > CONDITION_MS) throw new Error(`not in time: ${what}`);
+  }
+}
 
 export type Round = PausedResponse | ExecuteResponse;
 export type Result = { call_id: string; result?: unknown; is_error?: boolean; error_message?: string };
@@ -185,11 +197,15 @@ export async function startProgramSystem({ slots = 4, env = {} }: SystemOptions 
     await body.dump();
     return statusCode;
   };
-  const answer = (one: Execution, results: Result[]) =>
-    toolServer.results(
+  /** Answers calls, as soon as they are recorded. */
+  const answer = async (one: Execution, results: Result[]) => {
+    const ids = results.map(({ call_id }) => call_id);
+    await toolServer.pending(one.session, ids, RECORDED_MS);
+    await toolServer.results(
       one.session,
       results.map((result) => ({ result: null, ...result })),
     );
+  };
 
   /** What the API does: calls are answered round after round, until the program ends. */
   const drive = async (
@@ -203,7 +219,7 @@ export async function startProgramSystem({ slots = 4, env = {} }: SystemOptions 
     let round = okOf(await start(one, code, options));
     while ("paused" in round) {
       rounds.push(round);
-      const { pending_calls } = await toolServer.pending(one.session, round.pending_call_ids, 5000);
+      const { pending_calls } = await toolServer.pending(one.session, round.pending_call_ids, RECORDED_MS);
       const results = pending_calls.map((call) => resultOf(call, tool));
       for (const [at, call] of pending_calls.entries()) calls.push(recorded(call, results[at]));
       await answer(one, results);
@@ -240,7 +256,8 @@ export async function startProgramSystem({ slots = 4, env = {} }: SystemOptions 
       (await (await fetch(`${runner.url}/api/v2/health`)).json()) as {
         slots: { busy: number; paused: number };
       },
-    toolDirectory: tools,
+    leftInToolDirectories: (): string[] =>
+      readdirSync(tools).flatMap((slot) => readdirSync(join(tools, slot))),
     stop: async () => {
       await client.close();
       await runner.kill();

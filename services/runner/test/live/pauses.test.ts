@@ -1,0 +1,222 @@
+/** What becomes of paused programs: kept, evicted, lost, killed; and what else runs beside them. */
+import { readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, describe, expect, it } from "vitest";
+import { descendants, until } from "../../../../packages/jail-client/test/support/host.ts";
+import {
+  endedOf,
+  eventually,
+  okOf,
+  type ProgramSystem,
+  pausedOf,
+  RAW_CLIENT,
+  type SystemOptions,
+  startProgramSystem,
+} from "../support/programs.ts";
+
+let system: ProgramSystem | undefined;
+afterEach(async () => {
+  await system?.stop();
+  system = undefined;
+});
+const started = async (options: SystemOptions = {}): Promise<ProgramSystem> => {
+  system = await startProgramSystem(options);
+  return system;
+};
+
+const ONE_CALL = `${RAW_CLIENT}\nprint(call("add", a=1))`;
+const SLEEPS = `${RAW_CLIENT}\ncall("add", a=1)\ntime.sleep(30)`;
+const codeOf = ({ status, json }: { status: number; json: () => Record<string, unknown> }) => [
+  status,
+  json().error,
+];
+const GONE = [404, "execution_not_found"];
+
+describe("a paused program", () => {
+  it("is gone for who asks for an unknown execution, a round that is not the next, or asks twice", async () => {
+    const s = await started();
+    const one = await s.execution();
+    expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
+    pausedOf(await s.start(one, ONE_CALL));
+    for (const round of [1, 3]) expect(codeOf(await s.resume(one, round, ["call_001"]))).toEqual(GONE);
+    await s.answer(one, [{ call_id: "call_001", result: 1 }]);
+    const answers = await Promise.all([1, 2].map(() => s.resume(one, 2, ["call_001"])));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 404]);
+    expect(codeOf(await s.resume(one, 3, ["call_001"]))).toEqual(GONE);
+  });
+
+  it("is ended by who may: the manifest must name it", async () => {
+    const s = await started();
+    const one = await s.execution();
+    pausedOf(await s.start(one, ONE_CALL));
+    expect(await s.discard(one.id, (await s.execution()).id)).toBe(403);
+    expect((await s.health()).slots.paused).toBe(1);
+    expect(await s.discard(one.id)).toBe(204);
+    expect(await s.discard(one.id)).toBe(404);
+    expect((await s.health()).slots.paused).toBe(0);
+    expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
+  });
+
+  it("is killed when the caller of its next round leaves", async () => {
+    const s = await started();
+    const one = await s.execution();
+    pausedOf(await s.start(one, SLEEPS));
+    await s.answer(one, [{ call_id: "call_001" }]);
+    const caller = new AbortController();
+    const resumed = s.resume(one, 2, ["call_001"], { signal: caller.signal });
+    await eventually("it runs", async () => (await s.health()).slots.busy === 1);
+    caller.abort();
+    await expect(resumed).rejects.toThrow();
+    await eventually("it is gone", async () => (await s.health()).slots.busy === 0);
+    expect(codeOf(await s.resume(one, 3, []))).toEqual([400, "invalid_request"]);
+    expect(codeOf(await s.resume(one, 3, ["call_001"]))).toEqual(GONE);
+  });
+
+  it("is abandoned when its execution is started again", async () => {
+    const s = await started();
+    const one = await s.execution();
+    pausedOf(await s.start(one, ONE_CALL));
+    pausedOf(await s.start(one, ONE_CALL, { ptc: { round: 2 } }));
+    expect((await s.health()).slots.paused).toBe(1);
+    expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
+  });
+
+  it("holds no slot, and the longest paused one goes when there are too many", async () => {
+    const s = await started({
+      slots: 5,
+      env: { SANDBOX_MAX_PAUSED: "2", SANDBOX_MAX_CONCURRENT_JOBS: "1" },
+    });
+    const all = [await s.execution(), await s.execution(), await s.execution()];
+    for (const one of all) pausedOf(await s.start(one, ONE_CALL));
+    expect((await s.health()).slots).toMatchObject({ busy: 0, paused: 2 });
+    expect(await s.metric('svc_ptc_live_evictions_total{cause="max_paused"}')).toBe(1);
+    expect(await s.metric('svc_sandbox_active_executions{state="paused"}')).toBe(2);
+    const [first, ...others] = all;
+    if (first === undefined) throw new Error("no program");
+    expect(codeOf(await s.resume(first, 2, ["call_001"]))).toEqual(GONE);
+    for (const one of others) {
+      await s.answer(one, [{ call_id: "call_001", result: 4 }]);
+      expect(endedOf(await s.resume(one, 2, ["call_001"])).stdout).toBe("4\n");
+    }
+  });
+
+  it("is evicted after the longest pause", async () => {
+    const s = await started({
+      env: { TOOL_CALL_REQUEST_TIMEOUT: "1000", TOOL_CALL_SESSION_EXPIRY: "60" },
+    });
+    const one = await s.execution();
+    pausedOf(await s.start(one, ONE_CALL));
+    await eventually("it is evicted", async () => (await s.health()).slots.paused === 0);
+    expect(await s.metric('svc_ptc_live_evictions_total{cause="timeout"}')).toBe(1);
+    expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
+  });
+
+  it("is evicted when its tool session has ended", async () => {
+    const s = await started();
+    const one = await s.execution();
+    pausedOf(await s.start(one, ONE_CALL));
+    await s.toolServer.close(one.session);
+    await eventually("it is evicted", async () => (await s.health()).slots.paused === 0);
+    expect(await s.metric('svc_ptc_live_evictions_total{cause="unanswerable"}')).toBe(1);
+  });
+
+  it("is not kept where every round is to be run from the top; its calls are recorded", async () => {
+    const s = await started({ env: { PTC_MODE: "replay" } });
+    const one = await s.execution();
+    const { pending_call_ids } = pausedOf(await s.start(one, ONE_CALL));
+    expect((await s.health()).slots.paused).toBe(0);
+    const { pending_calls } = await s.toolServer.pending(one.session, pending_call_ids, 5000);
+    expect(pending_calls).toMatchObject([{ call_id: "call_001", tool_input: { a: 1 } }]);
+  });
+
+  it("goes on before programs that begin", async () => {
+    const s = await started({ slots: 6, env: { SANDBOX_MAX_CONCURRENT_JOBS: "1" } });
+    const one = await s.execution();
+    pausedOf(await s.start(one, ONE_CALL));
+    await s.answer(one, [{ call_id: "call_001", result: 1 }]);
+    const order: string[] = [];
+    const begin = async (name: string, text: string) => {
+      await s.start(await s.execution(), text);
+      order.push(name);
+    };
+    const first = begin("first", "import time; time.sleep(3)");
+    await eventually("the slot is taken", async () => (await s.health()).slots.busy === 1);
+    const others = [begin("other", "pass"), begin("other", "pass")];
+    await delay(300);
+    const resumed = s.resume(one, 2, ["call_001"]).then((answer) => {
+      order.push("resumed");
+      return answer;
+    });
+    await Promise.all([first, resumed, ...others]);
+    expect(order).toEqual(["first", "resumed", "other", "other"]);
+    expect(endedOf(await resumed).stdout).toBe("1\n");
+  });
+
+  it("stays where it is when no slot gets free in time", async () => {
+    const s = await started({
+      env: { SANDBOX_MAX_CONCURRENT_JOBS: "1", SANDBOX_QUEUE_WAIT_MS: "200" },
+    });
+    const one = await s.execution();
+    pausedOf(await s.start(one, ONE_CALL));
+    const other = s.start(await s.execution(), "import time; time.sleep(3)");
+    await eventually("the slot is taken", async () => (await s.health()).slots.busy === 1);
+    await s.answer(one, [{ call_id: "call_001", result: 1 }]);
+    expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual([503, "runner_busy"]);
+    await other;
+    expect(endedOf(await s.resume(one, 2, ["call_001"])).stdout).toBe("1\n");
+  });
+
+  it("goes on after gateway and tool call server were killed and came back", async () => {
+    const s = await started();
+    const one = await s.execution();
+    pausedOf(await s.start(one, ONE_CALL));
+    await s.toolServer.kill();
+    await s.gateway.gateway.kill();
+    await s.toolServer.restart();
+    await s.gateway.restart();
+    await s.answer(one, [{ call_id: "call_001", result: "back" }]);
+    expect(endedOf(await s.resume(one, 2, ["call_001"])).stdout).toBe("back\n");
+  });
+
+  it("is killed when its runner stops, and leaves nothing in its slot", async () => {
+    const s = await started({ slots: 2 });
+    pausedOf(await s.start(await s.execution(), ONE_CALL));
+    const [paused] = s.jaild.keepers.filter((keeper) =>
+      descendants(keeper).some((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("main.py")),
+    );
+    expect(paused).toBeDefined();
+    await s.runner.kill("SIGTERM");
+    await until(() => !s.jaild.keepers.includes(paused as number), "its keeper is gone");
+    await s.jaild.full();
+    expect(s.leftInToolDirectories()).toEqual([]);
+  });
+
+  it("costs no processor time, however many there are", async () => {
+    const count = 32;
+    const s = await started({ slots: count + 2 });
+    const executions = await Promise.all(Array.from({ length: count }, () => s.execution()));
+    for (const one of executions) pausedOf(await s.start(one, ONE_CALL));
+    expect((await s.health()).slots.paused).toBe(count);
+    const processes = () => [
+      s.runner.pid,
+      s.gateway.gateway.pid,
+      s.toolServer.pid,
+      s.jaild.pid,
+      ...s.jaild.keepers,
+    ];
+    const ticks = () => processes().reduce((sum, pid) => sum + cpuTicks(pid), 0);
+    const before = ticks();
+    await delay(2000);
+    expect(ticks() - before).toBeLessThanOrEqual(20);
+    for (const one of executions) {
+      await s.answer(one, [{ call_id: "call_001", result: 1 }]);
+      expect(okOf(await s.resume(one, 2, ["call_001"]))).toMatchObject({ stdout: "1\n" });
+    }
+  });
+});
+
+/** User and system time in ticks of 10 ms. */
+function cpuTicks(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return Number(fields[11]) + Number(fields[12]);
+}
