@@ -47,6 +47,8 @@ export type Result = { call_id: string; result?: unknown; is_error?: boolean; er
 
 export interface SystemOptions {
   slots?: number;
+  /** Programs are started as the image says, with its preludes. Else as plain ones, which speak to the socket themselves. */
+  preludes?: boolean;
   env?: Record<string, string>;
 }
 
@@ -59,7 +61,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-export async function startProgramSystem({ slots = 4, env = {} }: SystemOptions = {}) {
+export async function startProgramSystem({ slots = 4, preludes = false, env = {} }: SystemOptions = {}) {
   const keys = newKeys();
   const directory = mkdtempSync(join(tmpdir(), "svc-programs-"));
   const tools = join(directory, "tools");
@@ -74,7 +76,7 @@ export async function startProgramSystem({ slots = 4, env = {} }: SystemOptions 
     PORT: "0",
     SANDBOX_FORWARD_TARGET: new URL(gateway.gateway.url).host,
     SANDBOX_JAIL_SOCKET: jaild.socket,
-    SANDBOX_PACKAGES_DIRECTORY: packagesIn(directory),
+    SANDBOX_PACKAGES_DIRECTORY: preludes ? join(IMAGE, "..") : packagesIn(directory),
     SANDBOX_TOOL_DIRECTORY: tools,
     SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: keys.publicKey,
     SANDBOX_ADVERTISED_URL: "http://this-runner:2000",
@@ -331,7 +333,7 @@ function scopeOfNothing(execId: string): ManifestScope {
   };
 }
 
-/** The image's runtimes, which may be called from programs by the plain protocol of the tool socket. */
+/** The image's runtimes, their programs with tools started as any other. */
 function packagesIn(directory: string): string {
   const { runtimes, ...rest } = JSON.parse(readFileSync(join(IMAGE, "../runtimes.json"), "utf8"));
   for (const runtime of runtimes) {

@@ -1,0 +1,34 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { rawMember } from "../../../src/programmatic/raw-member.ts";
+
+describe("the text of a member", () => {
+  it("is the text of its value, for any object", () => {
+    const property = fc.property(
+      fc.dictionary(fc.string(), fc.jsonValue()),
+      fc.boolean(),
+      (object, spaced) => {
+        const text = JSON.stringify(object, undefined, spaced ? 2 : undefined);
+        const parsed = JSON.parse(text) as Record<string, unknown>;
+        for (const key of Object.keys(parsed)) {
+          expect(JSON.parse(rawMember(text, key) as string)).toEqual(parsed[key]);
+        }
+        expect(rawMember(text, "not there, surely")).toBeUndefined();
+      },
+    );
+    fc.assert(property);
+  });
+
+  it("keeps what parsing would lose", () => {
+    const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    for (const value of ["12345678901234567890", "1.0", '{"b":1,"a":2,"b":3}', '"\\u0041\\"}"', deep]) {
+      expect(rawMember(`{"success":true , "result" : ${value}\n,"is_error":false}`, "result")).toBe(value);
+    }
+  });
+
+  it("is the last one of two, as in a parsed object", () => {
+    expect(rawMember('{"result":1,"result":2}', "result")).toBe("2");
+    expect(rawMember('{"a":{"result":1}}', "result")).toBeUndefined();
+    expect(rawMember("{}", "result")).toBeUndefined();
+  });
+});
