@@ -24,7 +24,12 @@ import {
 import { InnerClient } from "@svc/service-kit";
 import { IMAGE, Jaild } from "../../../../packages/jail-client/test/support/jaild.ts";
 import { startComponent } from "../../../../packages/service-kit/test/support/component.ts";
-import { type Answer, type Input, startGateway } from "../../../egress-gateway/test/support/gateway.ts";
+import {
+  type Answer,
+  INTERNAL_TOKEN,
+  type Input,
+  startGateway,
+} from "../../../egress-gateway/test/support/gateway.ts";
 import { startServer } from "../../../tool-call-server/test/support/tool-calls.ts";
 import { newKeys } from "./runner.ts";
 
@@ -69,6 +74,7 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
   const toolPort = await freePort();
   const gateway = await startGateway({ TOOL_CALL_SERVER_URL: `http://127.0.0.1:${toolPort}`, ...env });
   const toolServer = await startServer(gateway.redis.url, {
+    SVC_INTERNAL_SERVICE_TOKEN: INTERNAL_TOKEN,
     TOOL_CALL_SERVER_PORT: String(toolPort),
     ...env,
   });

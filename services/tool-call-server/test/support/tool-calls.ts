@@ -39,7 +39,7 @@ export async function startServer(redisUrl: string, env: Record<string, string> 
   const { url } = running;
   const client = new InnerClient({
     baseUrl: url,
-    internalToken: INTERNAL_TOKEN,
+    internalToken: settings.SVC_INTERNAL_SERVICE_TOKEN,
     unreachable: "upstream_unavailable",
     connections: 5000,
   });
