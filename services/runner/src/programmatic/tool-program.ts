@@ -262,13 +262,14 @@ export class ToolProgram {
       reply.refuse(503, "too many large tool calls are waiting for their results");
       return;
     }
-    const firstOfBatch = !this.#book.waits;
+    const isFirst = !this.#book.waits;
     const issued = this.#book.issue(call.name, call.input);
     this.#activityMs = performance.now();
+    // What is answered at once moves the program on: its batch begins anew.
+    if (isFirst || issued.kind === "recorded") this.#firstCallMs = this.#activityMs;
     if (issued.kind === "fault") this.fault = issued.fault;
     else if (issued.kind === "recorded") tell(reply, issued.callId, issued.outcome);
     else {
-      if (firstOfBatch) this.#firstCallMs = this.#activityMs;
       this.#forward(call.text, bytes, issued.callId, reply).catch((error: unknown) => this.kill(error));
     }
     this.#bell.ring();
