@@ -1,0 +1,106 @@
+/** Programs with tools through the whole system: paused, resumed, lost in every way, and finished all the same. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { OPEN_LIMITS } from "./support/open-limits.ts";
+import { until } from "./support/processes.ts";
+import { type System, startSystem } from "./support/system.ts";
+
+interface Answer {
+  status: string;
+  session_id: string;
+  continuation_token: string;
+  tool_calls: { id: string; name: string; input: { a: number; b: number } }[];
+  partial_stdout: string;
+  stdout: string;
+  stderr: string;
+  files: { name: string }[];
+  tool_calls_made: number;
+  error_type?: string;
+}
+
+let system: System;
+beforeAll(async () => {
+  system = await startSystem({ env: { ...OPEN_LIMITS } });
+});
+afterAll(async () => {
+  expect(await system?.stop()).toEqual([]);
+});
+
+const tools = [{ name: "add", parameters: { type: "object", properties: { a: {}, b: {} } } }];
+
+async function post(body: object, headers: Record<string, string> = {}): Promise<Answer> {
+  const response = await fetch(`${system.url}/v1/exec/programmatic`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+  const answer = (await response.json()) as Answer;
+  expect(response.status, JSON.stringify(answer)).toBe(200);
+  return answer;
+}
+const start = (code: string, language: string, headers?: Record<string, string>) =>
+  post({ code, language, tools }, headers);
+const resume = ({ continuation_token, tool_calls }: Answer) =>
+  post({
+    continuation_token,
+    tool_results: tool_calls.map(({ id, input }) => ({ call_id: id, result: input.a + input.b })),
+  });
+
+const PROGRAMS = {
+  python: `print("begin")
+total = 0
+for i in range(4):
+    total = await add(a=total, b=i)
+many = await asyncio.gather(*[add(a=i, b=total) for i in range(10)])
+open("sum.txt", "w").write(str(sum(many)))
+print(total, sum(many))`,
+  bash: `echo begin
+total=0
+for i in 0 1 2 3; do total=$(add "{\\"a\\":$total,\\"b\\":$i}"); done
+for i in 0 1 2 3 4 5 6 7 8 9; do add "{\\"a\\":$i,\\"b\\":$total}" > "out$i" & done
+wait
+sum=0; for i in 0 1 2 3 4 5 6 7 8 9; do sum=$((sum + $(cat "out$i"))); rm "out$i"; done
+echo -n "$sum" > sum.txt
+echo "$total $sum"`,
+};
+
+/** Drives a program to its end; `between` happens while it is paused for the given time. */
+async function drive(language: keyof typeof PROGRAMS, between = async (_pause: number) => {}) {
+  let answer = await start(PROGRAMS[language], language);
+  let pauses = 0;
+  for (; answer.status === "tool_call_required"; pauses++) {
+    await between(pauses + 1);
+    answer = await resume(answer);
+  }
+  return { answer, pauses };
+}
+
+const FINISHED = {
+  status: "completed",
+  stdout: "begin\n6 105\n",
+  stderr: "",
+  tool_calls_made: 14,
+};
+
+describe.each(["python", "bash"] as const)("a program in %s", (language) => {
+  test("pauses for its calls and ends with its output and its files, once", async () => {
+    const { answer, pauses } = await drive(language);
+    expect(answer).toMatchObject(FINISHED);
+    expect(answer.files.map(({ name }) => name)).toEqual(["sum.txt"]);
+    expect(pauses).toBe(5);
+  });
+
+  test.each(["runner", "worker", "tool-call-server", "egress-gateway"] as const)(
+    "ends alike when the %s is killed while it is paused",
+    async (component) => {
+      const { answer, pauses } = await drive(language, async (pause) => {
+        if (pause !== 3) return;
+        const before = system.pid(component);
+        process.kill(before, "SIGKILL");
+        await until(() => isAnew(component, before), `${component} is started again`, 30_000);
+      });
+      expect(answer).toMatchObject(FINISHED);
+      expect(answer.files.map(({ name }) => name)).toEqual(["sum.txt"]);
+      expect(pauses).toBe(5);
+    },
+  );
+});
