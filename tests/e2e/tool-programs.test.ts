@@ -1,5 +1,6 @@
 /** Programs with tools through the whole system: paused, resumed, lost in every way, and finished all the same. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { killProcess } from "../../packages/jail-client/test/support/host.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { until } from "./support/processes.ts";
 import { type System, startSystem } from "./support/system.ts";
@@ -81,6 +82,15 @@ const FINISHED = {
   tool_calls_made: 14,
 };
 
+/** True when the component runs again under another pid. */
+function isAnew(name: Parameters<System["pid"]>[0], before: number): boolean {
+  try {
+    return system.pid(name) !== before;
+  } catch {
+    return false;
+  }
+}
+
 describe.each(["python", "bash"] as const)("a program in %s", (language) => {
   test("pauses for its calls and ends with its output and its files, once", async () => {
     const { answer, pauses } = await drive(language);
@@ -95,8 +105,8 @@ describe.each(["python", "bash"] as const)("a program in %s", (language) => {
       const { answer, pauses } = await drive(language, async (pause) => {
         if (pause !== 3) return;
         const before = system.pid(component);
-        process.kill(before, "SIGKILL");
-        await until(() => isAnew(component, before), `${component} is started again`, 30_000);
+        killProcess(before);
+        await until(() => isAnew(component, before), 30_000);
       });
       expect(answer).toMatchObject(FINISHED);
       expect(answer.files.map(({ name }) => name)).toEqual(["sum.txt"]);
