@@ -15,7 +15,8 @@ import type { Answered } from "./results.ts";
 
 /** How long the calls of a paused program may take to be recorded; they are recorded before it pauses. */
 const RECORDED_MS = 10_000;
-const MAX_TOKEN_SECONDS = 172_800;
+/** A program that lives longer loses its way to tools, and its next resume runs it again with a new token. */
+const MAX_TOKEN_SECONDS = 7200;
 
 export class ToolSessions {
   readonly #server: InnerClient;
