@@ -277,19 +277,59 @@ describe("a manifest", () => {
 });
 
 describe("tools", () => {
-  test("that nobody declared are not called", async () => {
-    const body = JSON.stringify({ tool_name: "transfer_money", input: {} });
-    for (const token of [undefined, myRun.grant.egressGrantToken, handlesOf(myRun).output]) {
-      const headers = {
-        ...underGrant(myRun.grant),
+  const callTool = (token: string, executionId: string, tool_name: string, more = {}) =>
+    side.call("egress-gateway", "POST", "/tool-call", {
+      headers: {
         "content-type": "application/json",
-        "x-execution-id": myRun.grant.executionManifestClaims.exec_id,
+        "x-execution-id": executionId,
         "x-tool-call-id": newId(),
         "x-callback-token": token,
-      };
-      const answer = await side.call("egress-gateway", "POST", "/tool-call", { headers, body });
+        ...more,
+      },
+      body: JSON.stringify({ tool_name, input: {} }),
+    });
+
+  test("cannot be called by a run that has none", async () => {
+    const { egressGrantToken, executionManifestClaims } = myRun.grant;
+    for (const token of ["", "x".repeat(43), egressGrantToken, handlesOf(myRun).session]) {
+      const answer = await callTool(
+        token,
+        executionManifestClaims.exec_id,
+        "search",
+        underGrant(myRun.grant),
+      );
       expect(["missing_headers", "egress_grant_refused"]).toContain(answer.refusal.error);
     }
+  });
+
+  test("that were not declared, and those of other programs, are refused; a call that is allowed is there", async () => {
+    const [my, their] = [await side.openTools("search"), await side.openTools("transfer_money")];
+    expect(said(await callTool(my.token, my.executionId, "transfer_money"))).toEqual([
+      403,
+      "tool_not_declared",
+      undefined,
+    ]);
+    expect((await callTool(my.token, their.executionId, "transfer_money")).status).toBe(401);
+    expect(said(await callTool(altered(my.token), my.executionId, "search"))).toEqual(MALFORMED);
+    const mixed = await callTool(my.token, my.executionId, "search", underGrant(theirRun.grant));
+    expect(mixed.status).toBeGreaterThanOrEqual(400);
+    const granted = callTool(my.token, my.executionId, "search");
+    expect(await side.pendingTools(my.executionId)).toEqual(["search"]);
+    expect(await side.pendingTools(their.executionId)).toEqual([]);
+    await side.answerTools(my.executionId);
+    expect((await granted).status).toBe(200);
+  });
+
+  test("give no way to files or to other grants", async () => {
+    const { token, executionId } = await side.openTools("search");
+    const asGrant = { ...myRun.grant, egressGrantToken: token };
+    expect(said(await list(asGrant, handlesOf(myRun).session))).toEqual(WRONG_TYPE);
+    expect(said(await write(asGrant, handlesOf(myRun).output))).toEqual(WRONG_TYPE);
+    const minted = await side.call("egress-gateway", "POST", "/internal/ptc-callback-token", {
+      headers: { "content-type": "application/json", [INTERNAL_TOKEN_HEADER]: token },
+      body: JSON.stringify({ executionId, sessionId: newId(), callbackToken: "x", allowedToolNames: ["y"] }),
+    });
+    expect(minted.status).toBe(401);
   });
 });
 

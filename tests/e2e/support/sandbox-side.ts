@@ -8,10 +8,13 @@ import { canonicalJson, parseSigningKey, type SigningKey, signManifest } from "@
 import {
   GRANT_HEADER,
   INTERNAL_TOKEN_HEADER,
+  type MintedCallback,
   NAMESPACE_HEADER,
   newId,
   ORIGINAL_FILENAME_HEADER,
+  type PendingCalls,
   type RegisteredGrant,
+  type ToolSession,
 } from "@svc/contracts";
 import { Answer } from "./api.ts";
 import type { System } from "./system.ts";
@@ -109,6 +112,49 @@ export class SandboxSide {
     });
     if (answer.status !== 201) throw new Error(answer.text);
     return { grant: answer.json<RegisteredGrant>(), output };
+  }
+
+  /** A program with this one tool: its execution and the callback token that its runner holds. */
+  async openTools(tool: string): Promise<{ executionId: string; token: string }> {
+    const [executionId, sessionId] = [newId(), newId()];
+    const opened = await this.#toTools("POST", "/sessions", {
+      execution_id: executionId,
+      session_id: sessionId,
+      tools: [tool],
+    });
+    const minted = await this.trusted("/internal/ptc-callback-token", {
+      executionId,
+      sessionId,
+      callbackToken: opened.ok<ToolSession>().callback_token,
+      allowedToolNames: [tool],
+    });
+    if (minted.status !== 201) throw new Error(minted.text);
+    return { executionId, token: minted.json<MintedCallback>().callbackToken };
+  }
+
+  /** The tools that the execution's calls wait for, after a moment in which calls may arrive. */
+  async pendingTools(executionId: string): Promise<string[]> {
+    const { pending_calls } = await this.#pending(executionId);
+    return pending_calls.map(({ tool_name }) => tool_name);
+  }
+
+  /** Gives every waiting call a result. */
+  async answerTools(executionId: string): Promise<void> {
+    const { pending_calls } = await this.#pending(executionId);
+    const results = pending_calls.map(({ call_id }) => ({ call_id, result: "done" }));
+    (await this.#toTools("POST", `/sessions/${executionId}/results`, { results })).ok();
+  }
+
+  async #pending(executionId: string): Promise<PendingCalls> {
+    return (await this.#toTools("GET", `/sessions/${executionId}/pending?wait_ms=500`)).ok<PendingCalls>();
+  }
+
+  #toTools(method: string, path: string, body?: object): Promise<Answer> {
+    const headers = { [INTERNAL_TOKEN_HEADER]: this.#token, "content-type": "application/json" };
+    return this.call("tool-call-server", method, path, {
+      headers: body === undefined ? { [INTERNAL_TOKEN_HEADER]: this.#token } : headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
   }
 
   /** A call that only trusted components may make. */

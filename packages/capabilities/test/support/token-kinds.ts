@@ -6,10 +6,12 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import { type GrantClaims, newId } from "@svc/contracts";
 import {
+  type Callback,
   type Grant,
   HandleBook,
   issueGrant,
   ManifestRefused,
+  openCallback,
   openGrant,
   openManifest,
   openObject,
@@ -18,6 +20,7 @@ import {
   parseVerifyingKeys,
   type SealKeys,
   seal,
+  sealCallback,
   sealGrant,
   sealKeys,
   signManifest,
@@ -96,12 +99,16 @@ export function refusalOf({ open }: TokenKind, token: unknown): string | undefin
   }
 }
 
-const callback = seal(keys, {
-  ...LIFE,
-  typ: "ptc-callback",
+const called: Callback = {
   grant_id: grant.grant_id,
   exec_id: grant.exec_id,
-});
+  session_id: grant.output_session_id,
+  callback_token: newId(),
+  allowed_tool_names: ["search"],
+};
+const callbackOf = (by: SealKeys, { iat, exp }: { iat: number; exp: number } = LIFE) =>
+  sealCallback(by, called, iat, exp);
+const callback = callbackOf(keys);
 
 export const TOKEN_KINDS: readonly TokenKind[] = [
   {
@@ -168,6 +175,17 @@ export const TOKEN_KINDS: readonly TokenKind[] = [
         "scope_mismatch",
       ],
       ["that is a callback token", callback, "wrong_type"],
+    ],
+  },
+  {
+    name: "callback token",
+    make: () => callbackOf(keys),
+    open: (token) => openCallback(keys, token, NOW),
+    forgeries: [
+      ["of another secret", callbackOf(foreignKeys), "malformed"],
+      ["that has ended", callbackOf(keys, { iat: NOW - 100, exp: NOW - 31 }), "expired"],
+      ["of tomorrow", callbackOf(keys, { iat: NOW + 31, exp: NOW + 300 }), "malformed"],
+      ["that is a grant", sealGrant(keys, grant), "wrong_type"],
     ],
   },
   {
