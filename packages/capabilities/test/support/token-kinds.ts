@@ -19,7 +19,6 @@ import {
   parseSigningKey,
   parseVerifyingKeys,
   type SealKeys,
-  seal,
   sealCallback,
   sealGrant,
   sealKeys,
