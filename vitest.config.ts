@@ -1,7 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 // unit: pure, no service needed. live: needs root, the built image and jaild or redis-server. e2e: starts the whole system.
-// s3: against a real S3 server, Ceph's, which the project starts.
+// s3: against a real S3 server, Ceph's, which the project starts. client: LibreChat's own client, an npm package, against
+// the whole system.
 export default defineConfig({
   test: {
     projects: [
@@ -36,6 +37,15 @@ export default defineConfig({
           name: "s3",
           include: ["{packages,services}/*/test/s3/**/*.test.ts", "tests/s3/**/*.test.ts"],
           globalSetup: ["packages/object-store/test/support/s3/setup.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 240_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "client",
+          include: ["tests/client/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,
           fileParallelism: false,

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineCommand } from "../command.ts";
+import { installTestClient } from "../install/client.ts";
 import { INSTALL_STEPS, install } from "../install/install.ts";
 import { resolveInstance } from "../instance.ts";
 import { continueAsRoot } from "../system/root.ts";
@@ -21,7 +22,8 @@ const OPTIONS = {
   live: { doc: "Only the tests with a real jail, Redis and files." },
   e2e: { doc: "Only the tests that start the whole system." },
   s3: { doc: "Only the tests against a real S3 server, Ceph's, which is installed from Debian." },
-  all: { doc: "Everything, the S3 tests too: what CI runs." },
+  client: { doc: "Only the tests with LibreChat's own client, an npm package of 550 MB." },
+  all: { doc: "Everything, the S3 and client tests too: what CI runs." },
   "packages-dir": {
     value: "DIR",
     doc: "Root image and runtimes (SANDBOX_PACKAGES_DIRECTORY; default: .pkgs).",
@@ -29,10 +31,10 @@ const OPTIONS = {
 } as const;
 
 export const test = defineCommand({
-  usage: "test [--unit] [--live] [--e2e] [--s3] [--all] [FILTER…] [-- VITEST-ARG…]",
+  usage: "test [--unit] [--live] [--e2e] [--s3] [--client] [--all] [FILTER…] [-- VITEST-ARG…]",
   summary: "Runs the checks (types, lint, jail, shell) and all tests; the last line counts them.",
   details: `
-Without a choice everything but the S3 tests runs. FILTER picks test files by a part of their path.
+Without a choice everything but the S3 and client tests runs. FILTER picks test files by a part of their path.
 Exit codes: 0 when all passed, else 1.`,
   options: OPTIONS,
   run: async ({ values, positionals, rest }) => {
@@ -44,7 +46,10 @@ Exit codes: 0 when all passed, else 1.`,
         : { ...process.env, SANDBOX_PACKAGES_DIRECTORY: values["packages-dir"] };
     const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env);
     const withS3 = values.s3 || values.all;
-    await install(withS3 ? "test-s3" : "test", instance, new Progress(INSTALL_STEPS));
+    const withClient = values.client || values.all;
+    const progress = new Progress(INSTALL_STEPS + (withClient ? 1 : 0));
+    await install(withS3 ? "test-s3" : "test", instance, progress);
+    if (withClient) await progress.step("LibreChat's client (npm ci in tests/client)", installTestClient);
     const chosen = values.all ? VITEST_PROJECTS : VITEST_PROJECTS.filter((project) => values[project]);
     const vitestArguments = [...positionals, ...rest];
     const everything = (values.all || chosen.length === 0) && vitestArguments.length === 0;

@@ -13,9 +13,9 @@ export interface Outcome {
   seconds: number;
 }
 
-export const VITEST_PROJECTS = ["unit", "live", "e2e", "s3"] as const;
+export const VITEST_PROJECTS = ["unit", "live", "e2e", "s3", "client"] as const;
 export type VitestProject = (typeof VITEST_PROJECTS)[number];
-/** What runs without a choice: the s3 project needs packages that nothing else does. */
+/** What runs without a choice: the other projects need packages that nothing else does. */
 export const USUAL_PROJECTS: readonly VitestProject[] = ["unit", "live", "e2e"];
 
 const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
