@@ -1,12 +1,13 @@
 /** From a round's end to the public answer: a pause, a completed program, or one that failed. Pure. */
-import type {
-  ErrorType,
-  OutputFile,
-  PausedResponse,
-  ProgrammaticFault,
-  ProgrammaticResponse,
-  RunStatus,
-  ToolCallRequired,
+import {
+  type ErrorType,
+  faultText,
+  type OutputFile,
+  type PausedResponse,
+  type ProgrammaticFault,
+  type ProgrammaticResponse,
+  type RunStatus,
+  type ToolCallRequired,
 } from "@svc/contracts";
 
 /** A worker's answer for a program that has ended: as for an execution, and what its tool calls came to. */
@@ -104,15 +105,4 @@ function failureOf(
   if (signal !== null) return { error_type: "signal", error: `Sandbox exited with code ${code}` };
   if (code !== 0) return { error_type: "nonzero_exit", error: `Sandbox exited with code ${code}` };
   return undefined;
-}
-
-function faultText(fault: ProgrammaticFault, maxCalls: number): string {
-  switch (fault.type) {
-    case "unregistered_tool":
-      return `Sandbox requested an unregistered tool: ${fault.tool}`;
-    case "tool_limit":
-      return `Execution exceeded maximum tool calls (${maxCalls})`;
-    case "replay_diverged":
-      return "The program did not repeat its recorded tool calls";
-  }
 }

@@ -1,7 +1,6 @@
 /** From the body of POST /v1/exec/programmatic to a start or a resume. Pure. */
 import {
   findLanguage,
-  type JobFile,
   type ProgrammaticStartBody,
   programmaticStartBodySchema,
   ServiceError,
@@ -12,22 +11,15 @@ import {
 import { invalidRequest, parseOrRefuse } from "@svc/service-kit";
 import { z } from "zod";
 import { parseRefs } from "../exec/refs.ts";
-import { chooseRuntime, type ExecRules } from "../exec/request.ts";
+import { chooseRuntime, type ExecRules, type ParsedExec } from "../exec/request.ts";
 import { parseTools } from "./tools.ts";
 
 export interface StartRules extends ExecRules {
   maxTools: number;
 }
 
-export interface Start {
-  language: string;
-  version: string;
-  code: string;
-  args: string[];
-  stdin?: string;
-  /** Limit of one round. */
-  run_timeout: number;
-  files: JobFile[];
+/** Its `run_timeout` is the limit of one round. */
+export interface Start extends ParsedExec {
   tools: Tool[];
 }
 
