@@ -13,6 +13,7 @@ import {
   type RuntimeInfo,
   roundResponseSchema,
   runtimeInfoSchema,
+  ServiceError,
 } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import { InnerClient, parsedVariable } from "@svc/service-kit";
@@ -115,6 +116,7 @@ export class Runner {
   }
 
   #at(runnerUrl: string): InnerClient {
+    if (!/^https?:\/\/[^/?#@]+(\/api\/v2)?$/.test(runnerUrl)) throw new ServiceError("execution_not_found");
     const baseUrl = runnerUrl.replace(/\/api\/v2$/, "");
     const known = this.#elsewhere.get(baseUrl);
     if (known !== undefined) return known;

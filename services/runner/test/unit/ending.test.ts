@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Ending, endingOf, type ObservedEnd, signalName } from "../../src/ending.ts";
+import { type Ending, endingOf, faultEnding, type ObservedEnd, signalName } from "../../src/ending.ts";
 
 const CAP = 65_536;
 const exited = (exitCode = 0): ObservedEnd => ({
@@ -157,5 +157,36 @@ describe("signalName", () => {
     [64, "SIGRTMIN+30"],
   ])("%i is %s", (number, name) => {
     expect(signalName(number)).toBe(name);
+  });
+});
+
+describe("the ending of a program at fault", () => {
+  const text = "The program did not repeat its recorded tool calls";
+
+  it("is that of a killed program when the service ended it, whatever it took to do so", () => {
+    expect(faultEnding(ended({ cause: "wall_limit" }), CAP, text)).toEqual({
+      status: null,
+      code: 137,
+      signal: "SIGKILL",
+      message: text,
+      notes: [text],
+      outcome: "program_error",
+    });
+  });
+
+  it("keeps its own exit code when it had ended by itself", () => {
+    expect(faultEnding(exited(0), CAP, text)).toMatchObject({
+      code: 0,
+      signal: null,
+      message: text,
+      notes: [text],
+    });
+    const crash = ended({ cause: "signaled", signal: 11 });
+    expect(faultEnding(crash, CAP, text)).toMatchObject({ code: 139, status: "SG", notes: [SEGV, text] });
+  });
+
+  it("still tells of cut output first", () => {
+    const cut = ended({ cause: "wall_limit", stdoutTotal: over });
+    expect(faultEnding(cut, CAP, text)).toMatchObject({ status: "OL", message: OL, notes: [OL, text] });
   });
 });

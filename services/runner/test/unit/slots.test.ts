@@ -16,7 +16,7 @@ afterEach(() => {
 });
 
 /** A request for a slot and how far it got. */
-function ask(slots: Slots) {
+function ask(slots: Slots, options: Parameters<Slots["lease"]>[1] = {}) {
   const controller = new AbortController();
   const made = {
     state: "waiting",
@@ -24,7 +24,7 @@ function ask(slots: Slots) {
     release: () => {},
     abort: () => controller.abort(new Error("left")),
   };
-  slots.lease(controller.signal).then(
+  slots.lease(controller.signal, options).then(
     (release) => Object.assign(made, { state: "leased", release }),
     (error) => Object.assign(made, { state: "refused", error }),
   );
@@ -53,6 +53,24 @@ describe("slots", () => {
       status: 503,
       headers: { "retry-after": "1" },
     });
+  });
+
+  it("go to programs that go on before those that begin, and the bound of the line is not for them", async () => {
+    const slots = slotsOf(1, 1);
+    const first = ask(slots);
+    const begins = ask(slots);
+    const goOn = [1, 2].map(() => ask(slots, { goesOn: true }));
+    await settle();
+    expect([begins, ...goOn].map(({ state }) => state)).toEqual(["waiting", "waiting", "waiting"]);
+    for (const [holder, next] of [
+      [first, goOn[0]],
+      [goOn[0], goOn[1]],
+      [goOn[1], begins],
+    ]) {
+      holder?.release();
+      await settle();
+      expect(next?.state).toBe("leased");
+    }
   });
 
   it("without a line nobody waits", async () => {

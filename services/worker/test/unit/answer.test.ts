@@ -170,3 +170,22 @@ describe("publicAnswer", () => {
     expect(publicAnswer(jobOf(), { ...response, ...told }, 0)).toMatchObject(told);
   });
 });
+
+describe("a pause", () => {
+  it("is answered as it is, in the caller's own session", () => {
+    const job = jobOf();
+    const paused = {
+      paused: true as const,
+      session_id: "label",
+      pending_call_ids: ["call_001"],
+      stdout: "so far",
+      stderr: "",
+      execution_time: 3,
+      tool_calls_made: 1,
+      runner_url: "http://runner:2000",
+      language: "python",
+      version: "3.11.2",
+    };
+    expect(publicAnswer(job, paused, 5)).toEqual({ ...paused, session_id: job.session_id });
+  });
+});

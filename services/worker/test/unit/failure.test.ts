@@ -27,6 +27,8 @@ describe("failureOf", () => {
     ["storage_unavailable", "storage_unavailable", 503],
     ["input_unavailable", "input_unavailable", 502],
     ["unsupported_version", "unsupported_version", 400],
+    ["execution_not_found", "execution_not_found", 404],
+    ["execution_expired", "execution_expired", 400],
   ] as const)("%s is told as %s with status %i", (code, told, status) => {
     expect(of(new ServiceError(code))).toMatchObject({ code: told, status });
   });

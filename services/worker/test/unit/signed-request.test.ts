@@ -8,6 +8,7 @@ import {
 } from "@svc/capabilities";
 import { newId, type RegisteredGrant } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
+import { discardManifest } from "../../src/discard-request.ts";
 import { requestSigner } from "../../src/signed-request.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ed25519", {
@@ -52,5 +53,24 @@ describe("a signed request", () => {
 
   it("is signed anew each time", () => {
     expect(sign(request, grant)).not.toBe(sign(request, grant));
+  });
+});
+
+describe("tools", () => {
+  const keys = parseVerifyingKeys(publicKey);
+  const now = () => Math.floor(Date.now() / 1000);
+  const claimsOf = (body: string) => openManifest(keys, JSON.parse(body).execution_manifest, now()).claims;
+
+  it("are allowed by the manifest of a program that has them, and of no other", () => {
+    expect(claimsOf(sign(request, grant)).tool_call_socket).toBe(false);
+    expect(claimsOf(sign(request, grant, { toolSocket: true })).tool_call_socket).toBe(true);
+  });
+
+  it("end with a manifest that names the execution, and fits no request that runs anything", () => {
+    const id = newId();
+    const { claims } = openManifest(keys, discardManifest(parseSigningKey(privateKey), 300, id), now());
+    expect(claims).toMatchObject({ exec_id: id, tool_call_socket: true, max_requests: 0, input_files: [] });
+    expect(() => checkBinding(claims, { body: "{}", grant: "" })).not.toThrow();
+    expect(() => checkBinding(claims, { body: canonicalJson(request), grant: "" })).toThrow();
   });
 });
