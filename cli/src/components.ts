@@ -86,6 +86,9 @@ function service(name: Service, { instance, secrets, caller, runnerUid }: Settin
  * never waits for programs.
  */
 const SPARE_JAILS = 2;
+/** How long files may take; those of a program that has ended may have to wait for the answers to its last calls before. */
+const FETCH_MS = 120_000;
+const MAX_FETCH_MS = 3_600_000;
 
 function jaild({ instance, caller, runnerUid }: Setting): Component {
   const size = (
@@ -93,7 +96,8 @@ function jaild({ instance, caller, runnerUid }: Setting): Component {
       | "SANDBOX_WORKSPACE_MAX_BYTES"
       | "SANDBOX_TMP_MAX_BYTES"
       | "SANDBOX_MAX_CONCURRENT_JOBS"
-      | "SANDBOX_MAX_PAUSED",
+      | "SANDBOX_MAX_PAUSED"
+      | "TOOL_CALL_REQUEST_TIMEOUT",
   ) => {
     const variable = VARIABLES[name];
     return caller[name] ? variable.parse(caller[name]) : variable.fallback;
@@ -107,6 +111,7 @@ function jaild({ instance, caller, runnerUid }: Setting): Component {
     slots: String(ready + size("SANDBOX_MAX_PAUSED")),
     ready: String(ready),
     "tool-directory": instance.toolDirectory,
+    "fetch-timeout-ms": String(Math.min(size("TOOL_CALL_REQUEST_TIMEOUT") + FETCH_MS, MAX_FETCH_MS)),
     "uid-base": String(instance.jobUidBase),
     "gid-base": String(instance.jobGidBase),
     cgroup: instance.cgroup,

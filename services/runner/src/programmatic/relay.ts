@@ -107,6 +107,7 @@ export class Relay {
     for (const arriving of this.#arriving.values()) arriving.sinceMs = nowMs;
   }
 
+  /** May be called again. */
   close(): void {
     clearInterval(this.#sweeper);
     this.#intake.close();

@@ -165,13 +165,16 @@ async function makeRound(
     }
     program.kill(error);
     deps.programs.end(program);
-    program.counted.ended(outcomeOfFault(error));
+    if (isGone(error)) program.counted.abandoned();
+    else program.counted.ended(outcomeOfFault(error));
     if (deadline.aborted) throw new ServiceError("deadline_exceeded", undefined, { cause: error });
     throw asServiceError(error);
   } finally {
     signal.removeEventListener("abort", abort);
   }
 }
+
+const isGone = (error: unknown) => error instanceof ServiceError && error.code === "execution_not_found";
 
 /** No slot was free: a paused program stays where it is. */
 const isBusy = (error: unknown) => error instanceof ServiceError && error.code === "runner_busy";

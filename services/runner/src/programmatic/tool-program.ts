@@ -175,7 +175,7 @@ export class ToolProgram {
   /** Ends everything that is left of it. Calls that are not recorded yet may still be. */
   kill(reason: unknown): void {
     this.#failure ??= reason;
-    this.#directory?.release();
+    this.#leave();
     this.#life.abort(reason);
     this.#launched?.jail.close();
     setTimeout(() => this.#calls.abort(), RECORDING_MS).unref();
@@ -184,9 +184,15 @@ export class ToolProgram {
 
   /** The program has ended and its files are stored. */
   close(): void {
-    this.#directory?.release();
+    this.#leave();
     this.#launched?.jail.close();
     this.#calls.abort();
+  }
+
+  /** Takes everything out of the slot, which is another run's once the jail is gone. */
+  #leave(): void {
+    this.#relay.close();
+    this.#directory?.release();
   }
 
   async #isQuiet(): Promise<boolean> {
@@ -235,7 +241,10 @@ export class ToolProgram {
     if (this.fault !== undefined) return "ended";
     if (end.cause !== "exited" && end.cause !== "signaled") return "ended";
     if (this.#book.unused > 0) this.fault = { type: "replay_diverged" };
-    return this.fault === undefined && this.#book.waits ? "waits" : "ended";
+    if (this.fault !== undefined || !this.#book.waits) return "ended";
+    // What it holds now is not more: its files.
+    this.memoryBytes = end.memoryPeak;
+    return "waits";
   }
 
   /** Ends a program that is at fault; what it has written until now counts. */

@@ -120,6 +120,19 @@ describe("a paused program", () => {
     expect(await s.metric('svc_ptc_live_evictions_total{cause="unanswerable"}')).toBe(1);
   });
 
+  it("that has ended but has calls left is kept as well, and its files with it", async () => {
+    const s = await started();
+    const one = await s.execution();
+    const text = `${RAW_CLIENT}\nopen("out.txt", "w").write("x")\nissue("add", a=1)`;
+    const { pending_call_ids } = pausedOf(await s.start(one, text));
+    expect((await s.health()).slots).toMatchObject({ busy: 0, paused: 1 });
+    expect((await s.resume(one, 2, pending_call_ids)).json()).toMatchObject({
+      files: [{ name: "out.txt" }],
+      code: 0,
+    });
+    expect((await s.health()).slots.paused).toBe(0);
+  });
+
   it("is not kept where every round is to be run from the top; its calls are recorded", async () => {
     const s = await started({ env: { PTC_MODE: "replay" } });
     const one = await s.execution();
