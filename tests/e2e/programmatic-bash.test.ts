@@ -223,10 +223,9 @@ echo four`;
     const seen: number[] = [];
     const code = `: & wait "$!"
 note '{"a":1}' > /dev/null &
-sleep 0.2
 echo "main $(note '{"a":2}')"
 note '{"a":3}' > /dev/null &
-sleep 0.2
+sleep 1
 echo end`;
     const { stdout, batches } = await completed(code, { note: ({ a }) => seen.push(a) && a });
     expect(stdout).toBe("main 2\nend\n");
