@@ -5,7 +5,7 @@
 import type { FileRef } from "@svc/contracts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Api, refTo } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
+import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
 import { type Drive, drive, type Tools } from "./support/programmatic.ts";
 import { type System, startSystem } from "./support/system.ts";
 
@@ -23,8 +23,7 @@ describe.each([
   let system: System;
   let api: Api;
   beforeAll(async () => {
-    const open = { ...OPEN_LIMITS, PTC_RESUME_MAX_REQUESTS: "100000" };
-    system = await startSystem({ env: { ...open, PTC_MODE: mode } });
+    system = await startSystem({ env: { ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode } });
     api = new Api(system.url);
   });
   afterAll(async () => {
@@ -61,7 +60,7 @@ echo "$total"`;
     expect(pauses.map(({ tool_calls }) => tool_calls[0]?.input.a)).toEqual(
       Array.from({ length: many }, (_, i) => (i * (i + 1)) / 2),
     );
-  });
+  }, 240_000);
 
   test("call number 201 ends the program, with what it had written until then", async () => {
     const code = `echo before > made.txt

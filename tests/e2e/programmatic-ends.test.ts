@@ -1,7 +1,7 @@
 /** How programs with tools end, and what their callers are told; large and unusual values on the way. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Api } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
+import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
 import { declare, drive, served, type Tools, tryStart } from "./support/programmatic.ts";
 import { type System, startSystem } from "./support/system.ts";
 
@@ -10,7 +10,7 @@ const ECHO = { echo: ({ value }) => value } satisfies Tools;
 let system: System;
 let api: Api;
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS } });
+  system = await startSystem({ env: { ...OPEN_PROGRAM_LIMITS } });
   api = new Api(system.url);
 });
 afterAll(async () => {

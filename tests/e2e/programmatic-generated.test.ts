@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Api } from "./support/api.ts";
 import { EVERY_KIND, expected, inBash, inPython, program, TOOLS } from "./support/generated-programs.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
+import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
 import { drive } from "./support/programmatic.ts";
 import { type System, startSystem } from "./support/system.ts";
 
@@ -12,9 +12,8 @@ const WITHIN_MS = 240_000;
 
 let systems: System[] = [];
 beforeAll(async () => {
-  const open = { ...OPEN_LIMITS, PTC_RESUME_MAX_REQUESTS: "100000" };
   for (const PTC_MODE of ["live", "replay"]) {
-    systems.push(await startSystem({ env: { ...open, PTC_MODE } }));
+    systems.push(await startSystem({ env: { ...OPEN_PROGRAM_LIMITS, PTC_MODE } }));
   }
 });
 afterAll(async () => {

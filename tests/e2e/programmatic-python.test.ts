@@ -4,8 +4,8 @@
  */
 import type { FileRef } from "@svc/contracts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api, refTo, type StoredFile } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
+import { Api, refTo } from "./support/api.ts";
+import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
 import { type Drive, drive, type Tools } from "./support/programmatic.ts";
 import { type System, startSystem } from "./support/system.ts";
 
@@ -20,8 +20,7 @@ describe.each(["live", "replay"] as const)("Python, %s", (mode) => {
   let system: System;
   let api: Api;
   beforeAll(async () => {
-    const open = { ...OPEN_LIMITS, PTC_RESUME_MAX_REQUESTS: "100000" };
-    system = await startSystem({ env: { ...open, PTC_MODE: mode } });
+    system = await startSystem({ env: { ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode } });
     api = new Api(system.url);
   });
   afterAll(async () => {
@@ -39,8 +38,6 @@ describe.each(["live", "replay"] as const)("Python, %s", (mode) => {
     expect(driven.answer.tool_calls_made).toBe(driven.batches.flat().length);
     return { ...driven, stdout: driven.answer.stdout };
   }
-
-  const contentOf = async (file: StoredFile) => (await api.bytes(file)).toString();
 
   test("one call", async () => {
     const { stdout, pauses } = await completed("r = await add(a=1, b=2)\nprint(r + 1)", ADD);
@@ -61,7 +58,7 @@ print(total)`;
     expect(pauses.map(({ tool_calls }) => tool_calls[0]?.input.a)).toEqual(
       Array.from({ length: 200 }, (_, i) => (i * (i + 1)) / 2),
     );
-  });
+  }, 240_000);
 
   test("call number 201 ends the program, with what it had written until then", async () => {
     const code = `open("made.txt", "w").write("before")
@@ -240,7 +237,7 @@ print(sorted(os.listdir()), sorted(os.listdir("out")))`;
     const { answer, stdout } = await completed(code, ADD, { files: [refTo(table), refTo(kept)] });
     expect(stdout).toBe("['in.csv', 'kept.txt', 'main.py', 'out'] ['a.txt', 'b.txt']\n");
     const made = answer.files.filter(({ inherited }) => !inherited);
-    const contents = made.map(async (file) => [file.name, await contentOf(file)]);
+    const contents = made.map(async (file) => [file.name, (await api.bytes(file)).toString()]);
     expect(await Promise.all(contents)).toEqual([
       ["in.csv", "a,1\nb,2\nsum,3\n"],
       ["out/a.txt", "a=11"],
@@ -250,7 +247,7 @@ print(sorted(os.listdir()), sorted(os.listdir("out")))`;
     expect(answer.files.filter(({ inherited }) => inherited)).toMatchObject([
       { name: "kept.txt", id: kept.id },
     ]);
-    expect(await contentOf(table)).toBe("a,1\nb,2\n");
+    expect((await api.bytes(table)).toString()).toBe("a,1\nb,2\n");
     const stored = await api.send("GET", `/files/${answer.session_id}`);
     expect(stored.ok<unknown[]>()).toHaveLength(made.length);
   });

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Api } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
+import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
 import { declare, drive, resultsOf, startPaused, type Tools, tryResume } from "./support/programmatic.ts";
 import { type System, startSystem } from "./support/system.ts";
 
@@ -16,7 +16,7 @@ describe.each(["live", "replay"] as const)("%s", (mode) => {
   let system: System;
   let api: Api;
   beforeAll(async () => {
-    system = await startSystem({ env: { ...OPEN_LIMITS, PTC_MODE: mode } });
+    system = await startSystem({ env: { ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode } });
     api = new Api(system.url);
   });
   afterAll(async () => {
@@ -69,15 +69,15 @@ print(await asyncio.gather(*[twice(v) for v in "abc"]))`;
   test("the run limit is that of a round; the time of a pause does not count", async () => {
     const code = `import time
 for i in range(int(sys.argv[1])):
-    time.sleep(0.5)
+    time.sleep(0.6)
     await echo(value=i)
 time.sleep(await echo(value="last"))
 print("end")`;
-    const start = (calls: number) => ({ code, args: [String(calls)], timeout: 1300 });
-    const between = (_: unknown, pause: number) => (pause === 1 && mode === "live" ? sleep(1400) : undefined);
+    const start = (calls: number) => ({ code, args: [String(calls)], timeout: 1700 });
+    const between = (_: unknown, pause: number) => (pause === 1 && mode === "live" ? sleep(1800) : undefined);
     const { answer } = await drive(api, start(3), { echo: () => 0.1 }, { between });
     expect(answer).toMatchObject({ status: "completed", stdout: "end\n" });
-    expect(answer.execution_time).toBeGreaterThan(1600);
+    expect(answer.execution_time).toBeGreaterThan(1900);
     const late = await drive(api, start(1), { echo: () => 60 });
     expect(late.answer).toMatchObject({ status: "error", error_type: "timeout", sandbox_status: "TO" });
     expect(late.answer).toMatchObject({ error: "Time limit exceeded", tool_calls_made: 2 });

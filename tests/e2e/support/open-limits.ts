@@ -6,3 +6,10 @@ export const OPEN_LIMITS = {
   FETCH_MAX_REQUESTS: "100000",
   SVC_MAX_CONCURRENT_EXECUTIONS: "100000",
 } as const;
+
+/** The same for programs with tools. On a machine that does other work, what a program calls at once may take a while. */
+export const OPEN_PROGRAM_LIMITS = {
+  ...OPEN_LIMITS,
+  PTC_RESUME_MAX_REQUESTS: "100000",
+  PTC_SETTLE_MAX_MS: "20000",
+} as const;
