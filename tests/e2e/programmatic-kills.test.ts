@@ -1,0 +1,162 @@
+/** Programs with tools while parts of the system are killed: the next resume goes on, and all comes out right. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ProgrammaticResponse, ToolCallRequired } from "@svc/contracts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { killProcess } from "../../packages/jail-client/test/support/host.ts";
+import { Api } from "./support/api.ts";
+import { OPEN_LIMITS } from "./support/open-limits.ts";
+import { until } from "./support/processes.ts";
+import { declare, driveOn, resultsOf, served, startPaused, tryResume } from "./support/programmatic.ts";
+import { startSecondApi } from "./support/second-api.ts";
+import { type System, startSystem } from "./support/system.ts";
+
+const HEALED_MS = 30_000;
+const RUNNING_MS = 20_000;
+/** Well into the time for which the programs run. */
+const INTO_RUN_MS = 300;
+const ENV = { ...OPEN_LIMITS, PTC_RESUME_MAX_REQUESTS: "100000" };
+const EVERYTHING = [
+  "redis",
+  "api",
+  "worker",
+  "runner",
+  "jaild",
+  "file-server",
+  "tool-call-server",
+  "egress-gateway",
+] as const;
+type Component = Parameters<System["pid"]>[0];
+
+let system: System;
+let api: Api;
+beforeAll(async () => {
+  system = await startSystem({ env: ENV });
+  api = new Api(system.url);
+});
+afterAll(async () => {
+  expect(await system?.stop()).toEqual([]);
+});
+
+/** Both pause twice, for three calls and for one; in between they run for a while. */
+const PROGRAMS = {
+  python: `import time
+print("one")
+many = await asyncio.gather(*[add(a=n, b=100) for n in range(3)])
+open("many.txt", "w").write(repr(many))
+time.sleep(1.5)
+print("two", many)
+last = add(a=sum(many), b=open("many.txt").read().count(","))
+print("three", last)`,
+  bash: `echo one
+for n in 0 1 2; do add "{\\"a\\":$n,\\"b\\":100}" > "$n" & done; wait
+many="[$(cat 0), $(cat 1), $(cat 2)]"; rm 0 1 2
+echo "$many" > many.txt
+sleep 1.5
+echo "two $many"
+last=$(add '{"a":303,"b":2}')
+echo "three $last"`,
+};
+type Language = keyof typeof PROGRAMS;
+const LANGUAGES = Object.keys(PROGRAMS) as Language[];
+
+const tools = { add: ({ a, b }: { a: number; b: number }) => a + b };
+const start = (language: Language, at = api) =>
+  startPaused(at, { code: PROGRAMS[language], language, tools: declare(["add"]) });
+
+function expectRight(answer: ProgrammaticResponse): void {
+  expect(answer).toMatchObject({
+    status: "completed",
+    stdout: "one\ntwo [100, 101, 102]\nthree 305\n",
+    stderr: "",
+    code: 0,
+    tool_calls_made: 4,
+    files: [{ name: "many.txt" }],
+  });
+}
+
+/** Kills these and waits until each runs again under another pid. */
+async function killAll(components: readonly Component[]): Promise<void> {
+  const before = components.map((name) => system.pid(name));
+  for (const pid of before) killProcess(pid);
+  await until(() => components.every((name, at) => isAnew(name, before[at])), HEALED_MS);
+}
+
+function isAnew(name: Component, before: number | undefined): boolean {
+  try {
+    return system.pid(name) !== before;
+  } catch {
+    return false;
+  }
+}
+
+/** Resumes all at once; settles when none is paused any more. Each answer comes by itself. */
+async function resumeAll(paused: readonly ToolCallRequired[], at = api) {
+  const before = await programs("paused");
+  const answers = paused.map(({ continuation_token, tool_calls }) => {
+    const answer = served(() => tryResume(at, continuation_token, resultsOf(tool_calls, tools)));
+    answer.catch(() => undefined);
+    return answer;
+  });
+  await until(async () => (await programs("paused")) <= before - paused.length, RUNNING_MS);
+  await sleep(INTO_RUN_MS);
+  return answers;
+}
+
+async function programs(state: "running" | "paused"): Promise<number> {
+  const response = await fetch(`http://127.0.0.1:${system.instance.ports.runner}/metrics`);
+  const line = `^svc_sandbox_active_executions\\{state="${state}"\\} (\\d+)$`;
+  return Number(new RegExp(line, "m").exec(await response.text())?.[1]);
+}
+
+const startBoth = (at = api) => Promise.all(LANGUAGES.map((language) => start(language, at)));
+const isServing = () =>
+  fetch(`${system.url}/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
+describe("while programs are paused", () => {
+  test.each([
+    ["jaild", ["jaild"]],
+    ["redis", ["redis"]],
+    ["everything", EVERYTHING],
+  ] as const)("kill -9 of %s: they end as if nothing had been", async (_what, components) => {
+    const paused = await startBoth();
+    await killAll(components);
+    await until(isServing, HEALED_MS);
+    for (const driven of await Promise.all(paused.map((pause) => driveOn(api, pause, tools)))) {
+      expectRight(driven.answer);
+      expect(driven.batches).toEqual([["add", "add", "add"], ["add"]]);
+    }
+  });
+
+  test("kill -9 of the API that started them: another one goes on with them", async () => {
+    const second = await startSecondApi(system, ENV);
+    const paused = await startBoth(new Api(second.url));
+    await second.kill();
+    for (const pause of paused) expectRight((await driveOn(api, pause, tools)).answer);
+  });
+});
+
+describe("while programs run", () => {
+  test.each(["worker", "runner", "jaild", "tool-call-server", "egress-gateway", "redis"] as const)(
+    "kill -9 of the %s: the same resume ends as if nothing had been",
+    async (component) => {
+      const answers = await resumeAll(await startBoth());
+      expect(await programs("running")).toBeGreaterThanOrEqual(LANGUAGES.length);
+      await killAll([component]);
+      for (const answer of answers) expectRight((await driveOn(api, await answer, tools)).answer);
+    },
+  );
+
+  test("kill -9 of the API that resumed them: the same resume at another one gets the answer", async () => {
+    const second = await startSecondApi(system, ENV);
+    const paused = await startBoth();
+    const lost = await resumeAll(paused, new Api(second.url));
+    await second.kill();
+    for (const answer of lost) await expect(answer).rejects.toThrow("fetch failed");
+    for (const { answer } of await Promise.all(paused.map((pause) => driveOn(api, pause, tools)))) {
+      expectRight(answer);
+    }
+  });
+});

@@ -1,0 +1,61 @@
+/** A further API process in front of a running system: another replica, or one that demands tokens. Its owner ends it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { componentEnvironment } from "@svc/cli/environment";
+import { ROOT } from "@svc/cli/instance";
+import { freePorts } from "@svc/cli/private-copy";
+import { loadSecrets } from "@svc/cli/secrets";
+import { until } from "./processes.ts";
+import type { System } from "./system.ts";
+
+const READY_MS = 20_000;
+
+export interface SecondApi {
+  /** With /v1. */
+  url: string;
+  /** As if its machine lost power. */
+  kill: () => Promise<void>;
+  /** Ends it in order and answers the exit code. */
+  stop: () => Promise<number | null>;
+}
+
+/** `env`: the variables that the system was started with, and what is different here. */
+export async function startSecondApi(
+  { instance }: System,
+  env: Readonly<Record<string, string>>,
+): Promise<SecondApi> {
+  const { SERVICE_PORT = "" } = await freePorts();
+  const variables = componentEnvironment("api", instance, loadSecrets(instance.dataDir), env);
+  const api = spawn(process.execPath, [join(ROOT, "services/api/src/main.ts")], {
+    env: { ...variables, LOCAL_MODE: env.LOCAL_MODE ?? "true", SERVICE_PORT },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const exited = once(api, "exit");
+  const end = async (signal: "SIGTERM" | "SIGKILL") => {
+    api.kill(signal);
+    return (await exited)[0] as number | null;
+  };
+  const url = `http://127.0.0.1:${SERVICE_PORT}/v1`;
+  try {
+    await until(() => answers(api, url), READY_MS);
+  } catch (error) {
+    await end("SIGKILL");
+    throw error;
+  }
+  return {
+    url,
+    kill: async () => {
+      await end("SIGKILL");
+    },
+    stop: () => end("SIGTERM"),
+  };
+}
+
+async function answers(api: ChildProcess, url: string): Promise<boolean> {
+  if (api.exitCode !== null) throw new Error(`the API ended with exit code ${api.exitCode}`);
+  return fetch(`${url}/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
