@@ -1,17 +1,16 @@
 /** The memory of a run by the caller's plan: a second API that demands tokens, before the rest of a whole system. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { componentEnvironment } from "@svc/cli/environment";
 import { ROOT } from "@svc/cli/instance";
-import { freePorts } from "@svc/cli/private-copy";
 import { loadSecrets } from "@svc/cli/secrets";
 import type { ExecResponse } from "@svc/contracts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { KID, newSigner } from "../../services/api/test/support/signer.ts";
 import { Api } from "./support/api.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { until } from "./support/processes.ts";
+import { type SecondApi, startSecondApi } from "./support/second-api.ts";
 import { type System, startSystem } from "./support/system.ts";
 
 const PLANS = {
@@ -25,8 +24,7 @@ held = bytearray(int(sys.argv[1]) << 20)
 print("fits")`;
 
 let system: System;
-let tokenApi: ChildProcess;
-let url: string;
+let tokenApi: SecondApi;
 const signer = newSigner();
 
 beforeAll(async () => {
@@ -36,40 +34,24 @@ beforeAll(async () => {
     ...OPEN_LIMITS,
   };
   system = await startSystem({ env });
-  const { SERVICE_PORT = "" } = await freePorts();
-  const { instance } = system;
-  const apiEnv = componentEnvironment("api", instance, loadSecrets(instance.dataDir), {
+  tokenApi = await startSecondApi(system, {
     ...env,
+    LOCAL_MODE: "false",
     SVC_JWT_PUBLIC_KEY: signer.pem,
     SVC_JWT_KID: KID,
   });
-  tokenApi = spawn(process.execPath, [join(ROOT, "services/api/src/main.ts")], {
-    env: { ...apiEnv, LOCAL_MODE: "false", SERVICE_PORT },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  url = `http://127.0.0.1:${SERVICE_PORT}/v1`;
-  await until(
-    () =>
-      fetch(`${url}/health`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    20_000,
-  );
 });
 
 afterAll(async () => {
-  const ended = once(tokenApi, "exit");
-  tokenApi.kill("SIGTERM");
-  expect((await ended)[0]).toBe(0);
+  expect(await tokenApi.stop()).toBe(0);
   expect(await system.stop()).toEqual([]);
 });
 
-async function hold(megabytes: number, plan: string | undefined, at = url): Promise<ExecResponse> {
+async function hold(megabytes: number, plan: string | undefined, at = tokenApi.url): Promise<ExecResponse> {
   const authorization = `Bearer ${signer.mint({ claims: { plan_id: plan } })}`;
   return new Api(at).exec(
     { lang: "py", code: PROGRAM, args: [String(megabytes)] },
-    at === url ? { headers: { authorization } } : {},
+    at === tokenApi.url ? { headers: { authorization } } : {},
   );
 }
 

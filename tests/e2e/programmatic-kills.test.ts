@@ -7,6 +7,7 @@ import { Api } from "./support/api.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { until } from "./support/processes.ts";
 import { declare, driveOn, resultsOf, served, startPaused, tryResume } from "./support/programmatic.ts";
+import { activeExecutions } from "./support/runner-metrics.ts";
 import { startSecondApi } from "./support/second-api.ts";
 import { type System, startSystem } from "./support/system.ts";
 
@@ -91,21 +92,15 @@ function isAnew(name: Component, before: number | undefined): boolean {
 
 /** Resumes all at once; settles when none is paused any more. Each answer comes by itself. */
 async function resumeAll(paused: readonly ToolCallRequired[], at = api) {
-  const before = await programs("paused");
+  const before = await activeExecutions(system, "paused");
   const answers = paused.map(({ continuation_token, tool_calls }) => {
     const answer = served(() => tryResume(at, continuation_token, resultsOf(tool_calls, tools)));
     answer.catch(() => undefined);
     return answer;
   });
-  await until(async () => (await programs("paused")) <= before - paused.length, RUNNING_MS);
+  await until(async () => (await activeExecutions(system, "paused")) <= before - paused.length, RUNNING_MS);
   await sleep(INTO_RUN_MS);
   return answers;
-}
-
-async function programs(state: "running" | "paused"): Promise<number> {
-  const response = await fetch(`http://127.0.0.1:${system.instance.ports.runner}/metrics`);
-  const line = `^svc_sandbox_active_executions\\{state="${state}"\\} (\\d+)$`;
-  return Number(new RegExp(line, "m").exec(await response.text())?.[1]);
 }
 
 const startBoth = (at = api) => Promise.all(LANGUAGES.map((language) => start(language, at)));
@@ -143,7 +138,7 @@ describe("while programs run", () => {
     "kill -9 of the %s: the same resume ends as if nothing had been",
     async (component) => {
       const answers = await resumeAll(await startBoth());
-      expect(await programs("running")).toBeGreaterThanOrEqual(LANGUAGES.length);
+      expect(await activeExecutions(system, "running")).toBeGreaterThanOrEqual(LANGUAGES.length);
       await killAll([component]);
       for (const answer of answers) expectRight((await driveOn(api, await answer, tools)).answer);
     },
