@@ -50,6 +50,7 @@ export class Ends {
     const { to, added } = pausedProgress(known?.progress, paused, calls, stateBytesOf(program, known));
     if (to.state_bytes > config.PTC_MAX_STATE_BYTES) {
       this.#deps.metrics.oversize.inc({ kind: "state" });
+      await this.#over(id, known, requestId);
       throw new ServiceError("state_too_large");
     }
     if (config.PTC_MODE === "replay") delete to.runner_url;
@@ -75,17 +76,20 @@ export class Ends {
     ended: EndedRound,
     requestId: string,
   ): Promise<ProgrammaticResponse> {
-    const { programs, sessions, config } = this.#deps;
-    const id = program.execution_id;
+    await this.#over(program.execution_id, known, requestId);
+    return endAnswer(ended, this.#deps.config.PTC_MAX_CALLS);
+  }
+
+  /** Records the end of a program; one that never paused has left nothing. */
+  async #over(id: string, known: Known | undefined, requestId: string): Promise<void> {
+    const { programs, sessions } = this.#deps;
     sessions.end(id, requestId);
-    if (known !== undefined) {
-      const to: Progress = { ...known.progress, status: "ended", waiting: [] };
-      delete to.taken;
-      const done = await programs.advance(id, { from: known, to, lifeMs: this.lifeMs });
-      if (done === undefined) throw new ServiceError("execution_cancelled");
-      await programs.forget(id);
-    }
-    return endAnswer(ended, config.PTC_MAX_CALLS);
+    if (known === undefined) return;
+    const to: Progress = { ...known.progress, status: "ended", waiting: [] };
+    delete to.taken;
+    const done = await programs.advance(id, { from: known, to, lifeMs: this.lifeMs });
+    if (done === undefined) throw new ServiceError("execution_cancelled");
+    await programs.forget(id);
   }
 }
 

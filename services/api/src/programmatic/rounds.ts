@@ -156,6 +156,7 @@ export class Rounds {
       } catch (error) {
         cancelled.throwIfAborted();
         const code = error instanceof ServiceError ? error.code : "internal_error";
+        if (code === "state_too_large") throw error;
         this.#deps.log.warn({ request_id: requestId, mode, err: error }, "a round broke");
         known = await this.#failed(program.execution_id, known, code);
         const again = mode === "live" || (code === "sandbox_execution_failed" && fromTop < MOST_FROM_TOP);
@@ -210,16 +211,23 @@ export class Rounds {
     return done;
   }
 
-  #finish(
+  async #finish(
     program: Program,
     known: Known | undefined,
     end: RoundEnd,
     requestId: string,
   ): Promise<ProgrammaticResponse> {
-    const { ends } = this.#deps;
-    return "paused" in end
-      ? ends.paused(program, known, end.paused, requestId)
-      : ends.ended(program, known, end.ended, requestId);
+    const { ends, attempts } = this.#deps;
+    if ("ended" in end) return ends.ended(program, known, end.ended, requestId);
+    try {
+      return await ends.paused(program, known, end.paused, requestId);
+    } catch (error) {
+      // It cannot be kept, so it cannot go on.
+      if (error instanceof ServiceError && error.code === "state_too_large") {
+        attempts.discard(program, end.paused.runner_url, requestId);
+      }
+      throw error;
+    }
   }
 }
 

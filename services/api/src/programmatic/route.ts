@@ -106,18 +106,18 @@ async function start(
     throw new ServiceError("state_too_large");
   }
   const { execution_id, label } = program;
-  const left = clientLeft(reply);
+  let unwanted = clientLeft(reply);
   let paused = false;
   try {
     // From here on a cancellation reaches it: it is known by its label only when it can be stopped.
     const answer = await running.during(execution_id, async (cancelled) => {
       if (label !== undefined) await cancels.remember(principal, label, execution_id);
-      const signal = AbortSignal.any([left, cancelled]);
-      return holdingSlot(request, () => rounds.start(program, request.id, signal));
+      unwanted = AbortSignal.any([unwanted, cancelled]);
+      return holdingSlot(request, () => rounds.start(program, request.id, unwanted));
     });
     paused = answer.status === "tool_call_required";
-    // Nobody will ever answer these calls.
-    if (paused && left.aborted) await cancels.one(execution_id, request.id);
+    if (paused && unwanted.aborted) await cancels.one(execution_id, request.id);
+    unwanted.throwIfAborted();
     return answer;
   } finally {
     if (label !== undefined && !paused) cancels.forget(principal, label, execution_id);
