@@ -94,11 +94,14 @@ export const programmaticFaultSchema = z.discriminatedUnion("type", [
 ]);
 export type ProgrammaticFault = z.infer<typeof programmaticFaultSchema>;
 
+/** Characters of a name that no tool has; declared ones have no more. */
+const SHOWN_NAME = 256;
+
 /** What callers and the last line of stderr say of a fault. `maxCalls`: PTC_MAX_CALLS. */
 export function faultText(fault: ProgrammaticFault, maxCalls: number): string {
   switch (fault.type) {
     case "unregistered_tool":
-      return `Sandbox requested an unregistered tool: ${fault.tool}`;
+      return `Sandbox requested an unregistered tool: ${Array.from(fault.tool).slice(0, SHOWN_NAME).join("")}`;
     case "tool_limit":
       return `Execution exceeded maximum tool calls (${maxCalls})`;
     case "replay_diverged":

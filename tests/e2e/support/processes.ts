@@ -8,10 +8,25 @@ export const newMarker = () => `marker-${randomUUID()}`;
 
 /** Command lines of all processes that hold the word. */
 export function processesWith(marker: string): string[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+  return otherProcesses()
     .map(commandLine)
     .filter((command) => command.includes(marker));
+}
+
+/** Clock ticks that all processes with the word in their command line have used. */
+export function processorTicks(marker: string): number {
+  return otherProcesses()
+    .filter((pid) => commandLine(pid).includes(marker))
+    .map((pid) =>
+      readFileSync(`/proc/${pid}/stat`, "latin1")
+        .replace(/^.*\) /s, "")
+        .split(" "),
+    )
+    .reduce((sum, fields) => sum + Number(fields[11]) + Number(fields[12]), 0);
+}
+
+function otherProcesses(): string[] {
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
 }
 
 function commandLine(pid: string): string {
