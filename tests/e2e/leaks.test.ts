@@ -2,15 +2,12 @@
 import type { FileRef } from "@svc/contracts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Api, output } from "./support/api.ts";
-import { type Holdings, holdingsOf } from "./support/holdings.ts";
+import { settledHoldings, untilHeldAsBefore } from "./support/holdings.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { until } from "./support/processes.ts";
 import { type System, startSystem } from "./support/system.ts";
 
 const EXECUTIONS = 200;
 const CONCURRENCY = 8;
-/** Connections that are kept open for a next request close by themselves; the rest goes at once. */
-const SETTLE_MS = 15_000;
 /** A pool of connections may be fuller than before by a few, but not by one for each request. */
 const POOLED = 2 * CONCURRENCY;
 let system: System;
@@ -79,43 +76,7 @@ async function load(input: FileRef, executions: number): Promise<void> {
 test("after 200 executions everything is as it was after the first few", async () => {
   const input = await api.stage("input.txt", "input");
   await load(input, 4 * CONCURRENCY);
-  const before = await settled();
+  const before = await settledHoldings(system);
   await load(input, EXECUTIONS);
-  let after = before;
-  const difference = () => differences(before, after);
-  await until(
-    () => {
-      after = holdingsOf(system);
-      return difference().length === 0;
-    },
-    SETTLE_MS,
-    difference,
-  );
+  await untilHeldAsBefore(system, before, POOLED);
 });
-
-/** Holdings that were the same twice, a moment apart. */
-async function settled(): Promise<Holdings> {
-  let last = "";
-  let current = holdingsOf(system);
-  await until(() => {
-    const previous = last;
-    current = holdingsOf(system);
-    last = JSON.stringify({ ...current, descriptors: 0 });
-    return last === previous;
-  }, SETTLE_MS);
-  return current;
-}
-
-function differences(before: Holdings, after: Holdings): unknown[] {
-  const found: unknown[] = [];
-  const fixed = ["processes", "mounts", "cgroups", "namespaces", "files"] as const;
-  for (const name of fixed) {
-    const [was, is] = [JSON.stringify(before[name]), JSON.stringify(after[name])];
-    if (was !== is) found.push({ name, was, is });
-  }
-  for (const [name, is] of Object.entries(after.descriptors)) {
-    const was = before.descriptors[name] ?? 0;
-    if (is > was + POOLED) found.push({ descriptors: name, was, is });
-  }
-  return found;
-}

@@ -131,6 +131,13 @@ describe("sizes", () => {
   });
 });
 
+/** Tool calls that got no result in time. */
+async function timeouts(): Promise<number> {
+  const port = system.instance.ports["tool-call-server"];
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  return Number(/^svc_tool_call_timeouts_total (\d+)$/m.exec(text)?.[1]);
+}
+
 describe("time", () => {
   test("a program that is paused too long to stay in memory is run again; one paused longer still has expired", async () => {
     const marker = newMarker();
@@ -141,6 +148,7 @@ describe("time", () => {
     await until(() => processesWith(marker).length === 0, LIVE_MS + SOON_MS);
     const liveMs = performance.now() - pausedMs;
     expect(liveMs).toBeGreaterThan(LIVE_MS * 0.9);
+    expect(await timeouts()).toBe(1);
     const next = (await resume(paused, "a")).ok<ToolCallRequired>();
     expect(next).toMatchObject({ partial_stdout: "one a\n", tool_calls_made: 2 });
     expect(next.tool_calls).toMatchObject([{ id: "call_002", input: { n: 2 } }]);

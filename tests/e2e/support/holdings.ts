@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { Instance } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
 import { holdNamespaces, isOwnUid, mountsOf } from "./leftovers.ts";
+import { until } from "./processes.ts";
 import type { System } from "./system.ts";
 
 export interface Holdings {
@@ -22,6 +23,8 @@ export interface Holdings {
   files: string[];
 }
 
+/** Connections that are kept open for a next request close by themselves; the rest goes at once. */
+const SETTLE_MS = 15_000;
 const NOTHING = { mounts: new Set<string>(), namespaces: new Set<string>() };
 /** Stored objects are meant to stay; logs and the append-only files of Redis grow and rotate. */
 const KEPT = new Set(["sessions", "logs", "redis"]);
@@ -40,6 +43,46 @@ export function holdingsOf(system: System): Holdings {
     namespaces: namespaces.names.size,
     files: [...filesIn(instance.dataDir, KEPT), ...ownTemporaryFiles(instance)].sort(),
   };
+}
+
+/** Holdings that were the same twice, a moment apart. */
+export async function settledHoldings(system: System): Promise<Holdings> {
+  let last = "";
+  let current = holdingsOf(system);
+  await until(() => {
+    const previous = last;
+    current = holdingsOf(system);
+    last = JSON.stringify({ ...current, descriptors: 0 });
+    return last === previous;
+  }, SETTLE_MS);
+  return current;
+}
+
+/** Waits until nothing is held that was not held before, but for so many more descriptors in each component. */
+export async function untilHeldAsBefore(system: System, before: Holdings, pooled: number): Promise<void> {
+  let found: unknown[] = [];
+  await until(
+    () => {
+      found = differences(before, holdingsOf(system), pooled);
+      return found.length === 0;
+    },
+    SETTLE_MS,
+    () => found,
+  );
+}
+
+function differences(before: Holdings, after: Holdings, pooled: number): unknown[] {
+  const found: unknown[] = [];
+  const fixed = ["processes", "mounts", "cgroups", "namespaces", "files"] as const;
+  for (const name of fixed) {
+    const [was, is] = [JSON.stringify(before[name]), JSON.stringify(after[name])];
+    if (was !== is) found.push({ name, was, is });
+  }
+  for (const [name, is] of Object.entries(after.descriptors)) {
+    const was = before.descriptors[name] ?? 0;
+    if (is > was + pooled) found.push({ descriptors: name, was, is });
+  }
+  return found;
 }
 
 /** The process and all that descend from it. */

@@ -18,7 +18,8 @@ import type { Program } from "./program.ts";
 import type { Answered } from "./results.ts";
 import type { ToolSessions } from "./tool-sessions.ts";
 
-export type RoundEnd = { paused: PausedResponse } | { ended: EndedRound };
+/** `grantId`: of the calls, where this attempt has got a new one. */
+export type RoundEnd = ({ paused: PausedResponse } | { ended: EndedRound }) & { grantId?: string };
 
 export interface Try {
   program: Program;
@@ -60,17 +61,25 @@ export class Attempts {
     const job = this.#jobOf(one, Math.min(program.run_timeout + Math.ceil(runMs), JOB_TIMEOUT));
     // A job that another process of ours has queued goes on with the session that it was given.
     if (await this.#jobs.exists(job)) return endOf(await this.#jobs.run(job, one.signal));
+    const { token, grantId } = await this.#sessions.open(program, one.requestId);
     job.ptc = {
       mode: calls > 0 ? "replay" : "live",
       execution_id: program.execution_id,
       round,
       tools_json: JSON.stringify(program.tools),
-      callback_token: await this.#sessions.open(program, one.requestId),
+      callback_token: token,
       hash_seed: program.hash_seed,
       max_calls: PTC_MAX_CALLS - calls,
     };
     this.#submitted.inc({ language: program.language });
-    return endOf(await this.#jobs.run(job, one.signal, { first: calls > 0 }));
+    try {
+      return { ...endOf(await this.#jobs.run(job, one.signal, { first: calls > 0 })), grantId };
+    } catch (error) {
+      // With the store away nobody knows; who asks again may find it running.
+      const isOver = !(error instanceof ServiceError) || error.code !== "store_unavailable";
+      if (isOver) this.#sessions.revoke(grantId, one.requestId);
+      throw error;
+    }
   }
 
   /** Lets the frozen program go on: the answers are handed over while its job is on its way. */

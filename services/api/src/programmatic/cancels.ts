@@ -64,7 +64,7 @@ export class Cancels {
       const to = { ...rest, status: "cancelled" as const, waiting: [] };
       if ((await programs.advance(id, { from: known, to, lifeMs: ends.lifeMs })) === undefined) continue;
       if (program !== undefined && runner_url !== undefined) attempts.discard(program, runner_url, requestId);
-      sessions.end(id, requestId);
+      sessions.end(id, known.progress.grant_id, requestId);
       await programs.forget(id);
       return true;
     }

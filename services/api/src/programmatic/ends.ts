@@ -41,22 +41,26 @@ export class Ends {
   async paused(
     program: Program,
     known: Known | undefined,
-    paused: PausedResponse,
+    { paused, grantId }: { paused: PausedResponse; grantId?: string },
     requestId: string,
   ): Promise<ProgrammaticResponse> {
     const { programs, sessions, tokens, config } = this.#deps;
     const id = program.execution_id;
     const calls = await sessions.recorded(id, paused.pending_call_ids, requestId);
     const { to, added } = pausedProgress(known?.progress, paused, calls, stateBytesOf(program, known));
+    const before = known?.progress.grant_id;
+    const current = grantId ?? before;
+    if (current !== undefined) to.grant_id = current;
     if (to.state_bytes > config.PTC_MAX_STATE_BYTES) {
       this.#deps.metrics.oversize.inc({ kind: "state" });
-      await this.#over(id, known, requestId);
+      await this.#over(id, known, grantId, requestId);
       throw new ServiceError("state_too_large");
     }
     if (config.PTC_MODE === "replay") delete to.runner_url;
     const change = { from: known, to, lifeMs: this.lifeMs, added };
     const done = await programs.advance(id, known === undefined ? { ...change, program } : change);
     if (done === undefined) throw new ServiceError("execution_cancelled");
+    if (before !== current) sessions.revoke(before, requestId);
     const token = tokens.mint({ executionId: id, round: to.round }, program.principal);
     return pauseAnswer(
       paused,
@@ -73,18 +77,29 @@ export class Ends {
   async ended(
     program: Program,
     known: Known | undefined,
-    ended: EndedRound,
+    { ended, grantId }: { ended: EndedRound; grantId?: string },
     requestId: string,
   ): Promise<ProgrammaticResponse> {
-    await this.#over(program.execution_id, known, requestId);
+    await this.#over(program.execution_id, known, grantId, requestId);
     return endAnswer(ended, this.#deps.config.PTC_MAX_CALLS);
   }
 
+  /** A start that failed: there is nothing of it but its session. */
+  failed({ execution_id }: Program, requestId: string): void {
+    this.#deps.sessions.end(execution_id, undefined, requestId);
+  }
+
   /** Records the end of a program; one that never paused has left nothing. */
-  async #over(id: string, known: Known | undefined, requestId: string): Promise<void> {
+  async #over(
+    id: string,
+    known: Known | undefined,
+    grantId: string | undefined,
+    requestId: string,
+  ): Promise<void> {
     const { programs, sessions } = this.#deps;
-    sessions.end(id, requestId);
+    sessions.end(id, grantId, requestId);
     if (known === undefined) return;
+    sessions.revoke(known.progress.grant_id, requestId);
     const to: Progress = { ...known.progress, status: "ended", waiting: [] };
     delete to.taken;
     const done = await programs.advance(id, { from: known, to, lifeMs: this.lifeMs });

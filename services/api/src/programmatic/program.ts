@@ -37,6 +37,8 @@ export interface Progress {
   waiting: Waiting[];
   /** Where the frozen program is; absent when there is none. */
   runner_url?: string;
+  /** Pays for the calls of the attempt that paused last. */
+  grant_id?: string;
   /** ms since 1970. */
   paused_at: number;
   /** Run time of the attempt that paused last, ms. */

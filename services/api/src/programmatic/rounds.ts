@@ -61,10 +61,11 @@ export class Rounds {
         const end = await this.#deps.attempts.fromTop(one, { calls: 0, runMs: 0 });
         return await this.#finish(program, undefined, end, requestId);
       } catch (error) {
-        signal.throwIfAborted();
         const broken = error instanceof ServiceError && error.code === "sandbox_execution_failed";
-        if (!broken) throw error;
-        if (number >= MOST_FROM_TOP) throw infrastructure(error, program);
+        if (broken && number < MOST_FROM_TOP && !signal.aborted) continue;
+        this.#deps.ends.failed(program, requestId);
+        signal.throwIfAborted();
+        throw broken ? infrastructure(error, program) : error;
       }
     }
   }
@@ -218,9 +219,9 @@ export class Rounds {
     requestId: string,
   ): Promise<ProgrammaticResponse> {
     const { ends, attempts } = this.#deps;
-    if ("ended" in end) return ends.ended(program, known, end.ended, requestId);
+    if ("ended" in end) return ends.ended(program, known, end, requestId);
     try {
-      return await ends.paused(program, known, end.paused, requestId);
+      return await ends.paused(program, known, end, requestId);
     } catch (error) {
       // It cannot be kept, so it cannot go on.
       if (error instanceof ServiceError && error.code === "state_too_large") {

@@ -18,6 +18,15 @@ const RECORDED_MS = 10_000;
 /** A program that lives longer loses its way to tools, and its next resume runs it again with a new token. */
 const MAX_TOKEN_SECONDS = 7200;
 
+type InnerRequest = Parameters<InnerClient["send"]>[0];
+
+export interface OpenSession {
+  /** The sealed callback token. */
+  token: string;
+  /** Pays for the calls. */
+  grantId: string;
+}
+
 export class ToolSessions {
   readonly #server: InnerClient;
   readonly #gateway: InnerClient;
@@ -37,8 +46,8 @@ export class ToolSessions {
     this.#log = log;
   }
 
-  /** Opens a session, in place of an older one of the same execution; the sealed callback token of its calls. */
-  async open(program: Program, requestId: string): Promise<string> {
+  /** Opens a session, in place of an older one of the same execution. */
+  async open(program: Program, requestId: string): Promise<OpenSession> {
     const tools = program.tools.map(({ name }) => name);
     const { execution_id, session_id } = program;
     const { callback_token } = await this.#post<ToolSession>(this.#server, "/sessions", requestId, {
@@ -58,7 +67,7 @@ export class ToolSessions {
         timeoutSeconds: this.#longestSeconds(),
       },
     );
-    return minted.callbackToken;
+    return { token: minted.callbackToken, grantId: minted.grant_id };
   }
 
   /** A program that runs and pauses for as long as it ever may, call after call. */
@@ -93,14 +102,32 @@ export class ToolSessions {
     );
   }
 
-  /** Ends the session in the background; it lapses by itself when that fails. */
-  end(executionId: string, requestId: string): void {
-    this.#server
-      .send({ method: "DELETE", path: `/sessions/${executionId}`, requestId })
+  /** Ends the session and its grant in the background; they lapse by themselves when that fails. */
+  end(executionId: string, grantId: string | undefined, requestId: string): void {
+    this.#inBackground(this.#server, { method: "DELETE", path: `/sessions/${executionId}`, requestId });
+    this.revoke(grantId, requestId);
+  }
+
+  /** Ends the grant of a session that is no more. */
+  revoke(grantId: string | undefined, requestId: string): void {
+    if (grantId === undefined) return;
+    this.#inBackground(this.#gateway, {
+      method: "POST",
+      path: `/internal/egress-grants/${grantId}/revoke`,
+      requestId,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ reason: "completed" }),
+    });
+  }
+
+  #inBackground(client: InnerClient, request: InnerRequest): void {
+    client
+      .send(request)
       .then((response) => response.body.dump())
-      .catch((error: Error) =>
-        this.#log.warn({ err: error.message, request_id: requestId }, "a tool session could not be ended"),
-      );
+      .catch((error: Error) => {
+        const { method, path, requestId: request_id } = request;
+        this.#log.warn({ err: error.message, method, path, request_id }, "a tool session could not be ended");
+      });
   }
 
   #post<T>(client: InnerClient, path: string, requestId: string, body: unknown, text?: string): Promise<T> {
