@@ -9,7 +9,7 @@ import { loadSecrets } from "@svc/cli/secrets";
 import { until } from "./processes.ts";
 import type { System } from "./system.ts";
 
-const READY_MS = 20_000;
+const READY_MS = 60_000;
 
 export interface SecondApi {
   /** With /v1. */
