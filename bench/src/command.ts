@@ -29,6 +29,8 @@ import {
   timed,
 } from "./measure.ts";
 import { numbersPage } from "./page.ts";
+import { measurePaused } from "./programmatic/paused.ts";
+import { TOOL_SCENARIOS } from "./programmatic/scenarios.ts";
 import { loadOfMachine, type Result, readConditions, readResult } from "./result.ts";
 import { LOAD_SCENARIOS, SCENARIOS, type Scenario } from "./scenarios.ts";
 import { round, summarize } from "./statistics.ts";
@@ -47,16 +49,24 @@ const DEFAULT_N = 200;
 const ENVIRONMENT = {
   PYTHON_CONCURRENCY: "8",
   MAX_REQUESTS: "1000000",
+  PTC_RESUME_MAX_REQUESTS: "1000000",
   UPLOAD_MAX_REQUESTS: "1000000",
   DOWNLOAD_MAX_REQUESTS: "1000000",
   SVC_MAX_CONCURRENT_EXECUTIONS: "1000",
   SANDBOX_QUEUE_LIMIT: "64",
 } as const;
 
+const EVERY_SCENARIO: readonly Scenario[] = [...SCENARIOS, ...TOOL_SCENARIOS];
+
+/** Names for several. */
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  programmatic: ["hello-python", "hello-bash", ...TOOL_SCENARIOS.map(({ name }) => name), "paused"],
+};
+
 export const bench = defineCommand({
   usage: "bench [SCENARIO…] [--n N] [--json FILE]",
   summary: "Measures the whole service against bare commands on this machine.",
-  details: `Scenarios: ${[...SCENARIOS.map(({ name }) => name), ...LOAD_SCENARIOS].join(", ")}. Without a choice: all.`,
+  details: `Scenarios: ${names().join(", ")}. Without a choice: all.`,
   options: OPTIONS,
   run: async ({ values, positionals }) => {
     if (values.compare) return compare(positionals);
@@ -81,9 +91,13 @@ interface Choice {
   loads: ReadonlySet<string>;
 }
 
-function choose(names: readonly string[]): Choice {
-  const known = [...SCENARIOS.map(({ name }) => name), ...LOAD_SCENARIOS];
-  for (const name of names) {
+function names(): string[] {
+  return [...EVERY_SCENARIO.map(({ name }) => name), ...LOAD_SCENARIOS, ...Object.keys(GROUPS)];
+}
+
+function choose(given: readonly string[]): Choice {
+  const known = names();
+  for (const name of given) {
     if (known.includes(name)) continue;
     throw new Problem(
       `unknown scenario ${name}; did you mean ${nearestName(name, known)}?`,
@@ -91,9 +105,10 @@ function choose(names: readonly string[]): Choice {
       USAGE_EXIT_CODE,
     );
   }
-  const wanted = (name: string) => names.length === 0 || names.includes(name);
+  const chosen = new Set(given.flatMap((name) => GROUPS[name] ?? [name]));
+  const wanted = (name: string) => given.length === 0 || chosen.has(name);
   return {
-    scenarios: SCENARIOS.filter(({ name }) => wanted(name)),
+    scenarios: EVERY_SCENARIO.filter(({ name }) => wanted(name)),
     loads: new Set(LOAD_SCENARIOS.filter(wanted)),
   };
 }
@@ -199,7 +214,7 @@ async function blocks(
   client: LoadClient,
   prepared: Prepared,
   folder: string,
-): Promise<Pick<Result, "cpu" | "loads" | "files">> {
+): Promise<Pick<Result, "cpu" | "loads" | "files" | "paused">> {
   const cpu: CpuRow[] = [];
   for (const scenario of choice.scenarios) {
     const requests = Math.max(10, Math.ceil((n * scenario.share) / 2));
@@ -208,8 +223,14 @@ async function blocks(
   const loads: LoadRow[] = [];
   if (choice.loads.has("concurrency")) loads.push(...(await closedLoops(client, n * 2)));
   if (choice.loads.has("burst")) loads.push(await burst(client));
-  if (!choice.loads.has("files")) return { cpu, loads };
-  return { cpu, loads, files: await measureFiles(copy, client, folder, Math.max(5, Math.ceil(n / 10))) };
+  return {
+    cpu,
+    loads,
+    ...(choice.loads.has("paused") ? { paused: await measurePaused(copy, client) } : {}),
+    ...(choice.loads.has("files")
+      ? { files: await measureFiles(copy, client, folder, Math.max(5, Math.ceil(n / 10))) }
+      : {}),
+  };
 }
 
 function compare(paths: readonly string[]): number {

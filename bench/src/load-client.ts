@@ -71,6 +71,11 @@ export class LoadClient {
     return result;
   }
 
+  /** POSTs JSON; the JSON of a 200. */
+  async json(path: string, body: unknown): Promise<unknown> {
+    return demand(await this.send("POST", path, "application/json", Buffer.from(JSON.stringify(body))), path);
+  }
+
   async upload(files: readonly { name: string; content: Buffer }[]): Promise<FileRef[]> {
     const { type, body } = uploadForm(files);
     const answer = await this.send("POST", "/upload", type, body);

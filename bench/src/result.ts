@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
 import type { FileRow } from "./files/measure.ts";
 import type { CpuRow, LoadRow } from "./measure.ts";
+import type { PausedRow } from "./programmatic/paused.ts";
 import type { Summary } from "./statistics.ts";
 
 export interface Conditions {
@@ -38,6 +39,8 @@ export interface Result {
   cpu: CpuRow[];
   /** The file path against a bare server; absent in results that did not measure it. */
   files?: FileRow[];
+  /** Paused programs; absent in results that did not measure them. */
+  paused?: PausedRow[];
   idleMemoryMib: Record<string, number>;
 }
 

@@ -121,4 +121,4 @@ export const SCENARIOS: readonly Scenario[] = [
 /** These keep several requests in flight; they are measured after the interleaved part. */
 export const CONCURRENCY = [1, 2, 4, 8] as const;
 export const BURST = 40;
-export const LOAD_SCENARIOS = ["concurrency", "burst", "files"] as const;
+export const LOAD_SCENARIOS = ["concurrency", "burst", "files", "paused"] as const;
