@@ -15,6 +15,7 @@ from . import tool, values
 _order = _thread.RLock()
 _open = set()
 _latest = _thread._local()
+_awaiting = _thread._local()
 
 
 def _after_fork():
@@ -31,10 +32,20 @@ def running_loop():
     return None if asyncio is None else asyncio._get_running_loop()
 
 
+class awaiting:
+    """In its block, results of this thread can be awaited without an event loop: they wait, keeping the thread."""
+
+    def __enter__(self):
+        _awaiting.now = True
+
+    def __exit__(self, *_):
+        _awaiting.now = False
+
+
 def issue(name, body):
-    """Sends a call. Returns its value, or, where an event loop runs, a result that can be awaited."""
+    """Sends a call. Returns its value, or, where something awaits, a result that can be awaited."""
     call = Call(name, body)
-    if running_loop() is not None:
+    if getattr(_awaiting, "now", False) or running_loop() is not None:
         from .result import Result
 
         return Result(call)
@@ -92,9 +103,12 @@ class Call:
         return self._outcome()
 
     def wait(self):
-        """A generator for `yield from` in a coroutine: waits for the answer without keeping the thread."""
+        """A generator for `yield from` in a coroutine: waits for the answer without keeping the thread of an event loop."""
         while not self._receive(_socket.MSG_DONTWAIT):
             loop = running_loop()
+            if loop is None:
+                self._receive(0)
+                break
             if self._waiters and self._loop is not loop:
                 yield from loop.run_in_executor(None, self._receive, 0)
                 continue

@@ -5,7 +5,6 @@ use it waits for the answer, in which the event loop stands still, and from then
 What looks at identity or exact type (`is None`, `type(x)`, patterns) sees through it only after an await.
 """
 
-import json
 import operator
 import sys
 
@@ -142,6 +141,8 @@ Result.__rdivmod__ = _reflect(divmod)
 
 
 def _write_results_as_values():
+    import json
+
     plain = json.JSONEncoder.default
 
     def default(self, o):
@@ -151,4 +152,5 @@ def _write_results_as_values():
     json.JSONEncoder.default = default
 
 
-_write_results_as_values()
+if "asyncio" in sys.modules or "json" in sys.modules:
+    _write_results_as_values()

@@ -2,7 +2,7 @@
 
 Guarantees what `python3 main.py` guarantees: the module is __main__ with its file, loader, arguments and sys.path[0]; the source is compiled
 as it is; exits, signals and uncaught exceptions end the process in the same way, and tracebacks show only frames of the program. Source
-that awaits at top level runs in asyncio.run, all other source as a plain module.
+that awaits at top level runs in asyncio.run, or as if it did (alone), all other source as a plain module.
 """
 
 import os
@@ -47,12 +47,13 @@ def load(path, namespace):
 
 
 def execute(code, namespace):
-    if code.co_flags & CO_COROUTINE:
-        import asyncio
-
-        asyncio.run(eval(code, namespace))
-    else:
+    if not code.co_flags & CO_COROUTINE:
         exec(code, namespace)
+        return
+    from . import alone
+
+    run = alone.run if alone.can_run(code, os.path.dirname(os.path.realpath(code.co_filename))) else __import__("asyncio").run
+    run(eval(code, namespace))
 
 
 def _hide_frames_when_shown(code):
