@@ -2,6 +2,7 @@
 
   start    becomes the program: its __main__, its arguments, its exit; top-level await
   alone    top-level await without an event loop, for programs that cannot tell
+  lean     imports asyncio in half the time
   names    the names that are ready in every program
   tool     a tool as a function: binds arguments, says its signature
   values   arguments and results as JSON

@@ -140,17 +140,39 @@ for _function in (str, repr, bool, int, float, complex, len, iter, reversed, dir
 Result.__rdivmod__ = _reflect(divmod)
 
 
-def _write_results_as_values():
-    import json
-
-    plain = json.JSONEncoder.default
+def _write_results_as_values(encoder):
+    plain = encoder.JSONEncoder.default
 
     def default(self, o):
         return o._svc_value() if type(o) is Result else plain(self, o)
 
     default.__doc__ = plain.__doc__
-    json.JSONEncoder.default = default
+    encoder.JSONEncoder.default = default
 
 
-if "asyncio" in sys.modules or "json" in sys.modules:
-    _write_results_as_values()
+class _AtImportOfJson:
+    """json alone costs as much as half a start of Python: it learns of results when the program imports it."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "json.encoder":
+            return None
+        from importlib.machinery import PathFinder
+
+        sys.meta_path.remove(_AtImportOfJson)
+        spec = PathFinder.find_spec(name, path, target)
+        execute = spec.loader.exec_module
+
+        def execute_and_tell(module):
+            del spec.loader.exec_module
+            execute(module)
+            _write_results_as_values(module)
+
+        spec.loader.exec_module = execute_and_tell
+        return spec
+
+
+if "json.encoder" in sys.modules:
+    _write_results_as_values(sys.modules["json.encoder"])
+else:
+    sys.meta_path.insert(0, _AtImportOfJson)

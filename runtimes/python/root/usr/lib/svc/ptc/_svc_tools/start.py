@@ -50,9 +50,10 @@ def execute(code, namespace):
     if not code.co_flags & CO_COROUTINE:
         exec(code, namespace)
         return
-    from . import alone
+    from . import alone, lean
 
-    run = alone.run if alone.can_run(code, os.path.dirname(os.path.realpath(code.co_filename))) else __import__("asyncio").run
+    plain = alone.can_run(code, os.path.dirname(os.path.realpath(code.co_filename)))
+    run = alone.run if plain else lean.import_asyncio().run
     run(eval(code, namespace))
 
 
