@@ -28,7 +28,7 @@ import {
   type LoadRow,
   timed,
 } from "./measure.ts";
-import { numbersPage } from "./page.ts";
+import { numbersPage, numbersPlot, PLOT } from "./page.ts";
 import { measurePaused } from "./programmatic/paused.ts";
 import { TOOL_SCENARIOS } from "./programmatic/scenarios.ts";
 import { loadOfMachine, type Result, readConditions, readResult } from "./result.ts";
@@ -40,7 +40,7 @@ const OPTIONS = {
   n: { value: "N", doc: "Samples of a light scenario (default 200); heavy ones take a share of it." },
   json: { value: "FILE", doc: "Write the result with its conditions as JSON." },
   compare: { doc: "Compare two results instead: --compare BEFORE AFTER." },
-  page: { value: "FILE", doc: "Write docs/numbers.md from a result instead." },
+  page: { doc: "Write docs/numbers.md from results instead: --page RESULT…" },
 } as const;
 
 const DEFAULT_N = 200;
@@ -70,7 +70,7 @@ export const bench = defineCommand({
   options: OPTIONS,
   run: async ({ values, positionals }) => {
     if (values.compare) return compare(positionals);
-    if (values.page !== undefined) return writePage(values.page);
+    if (values.page) return writePage(positionals);
     const chosen = choose(positionals);
     const n = values.n === undefined ? DEFAULT_N : wholeNumber("n", values.n, 1, 100_000);
     const asRoot = await continueAsRoot(process.argv.slice(2), "the jail");
@@ -217,7 +217,8 @@ async function blocks(
 ): Promise<Pick<Result, "cpu" | "loads" | "files" | "paused">> {
   const cpu: CpuRow[] = [];
   for (const scenario of choice.scenarios) {
-    const requests = Math.max(10, Math.ceil((n * scenario.share) / 2));
+    const least = Math.min(10, Math.ceil(50 * scenario.share));
+    const requests = Math.max(least, Math.ceil((n * scenario.share) / 2));
     cpu.push(await cpuPerRequest(copy, client, scenario, prepared.get(scenario.name) ?? [], requests));
   }
   const loads: LoadRow[] = [];
@@ -246,11 +247,17 @@ function compare(paths: readonly string[]): number {
   return 0;
 }
 
-function writePage(path: string): number {
-  const source = relative(ROOT, resolve(path));
-  const page = join(ROOT, "docs/numbers.md");
-  mkdirSync(dirname(page), { recursive: true });
-  writeFileSync(page, numbersPage(readResult(path), source));
-  console.log(`Written: ${page}`);
+function writePage(paths: readonly string[]): number {
+  if (paths.length === 0) throw new Problem("a result is needed", undefined, USAGE_EXIT_CODE);
+  const sources = paths.map((path) => ({
+    result: readResult(path),
+    path: relative(ROOT, resolve(path)),
+  }));
+  const folder = join(ROOT, "docs");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "numbers.md"), numbersPage(sources));
+  const plot = numbersPlot(sources);
+  if (plot !== undefined) writeFileSync(join(folder, PLOT), plot);
+  console.log(`Written: ${join(folder, "numbers.md")}`);
   return 0;
 }

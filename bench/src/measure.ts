@@ -22,7 +22,9 @@ const WARM_UP = 5;
 export async function interleaved(cases: readonly Case[], onRound: (done: number, of: number) => void) {
   const samples = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
   const rounds = Math.max(...cases.map(({ n }) => n));
-  for (const { sample } of cases) for (let count = 0; count < WARM_UP; count++) await sample();
+  for (const { n, sample } of cases) {
+    for (let count = 0; count < (WARM_UP * n) / rounds; count++) await sample();
+  }
   for (let index = 0; index < rounds; index++) {
     for (const { name, n, sample } of shuffled(cases)) {
       if (Math.floor(((index + 1) * n) / rounds) > Math.floor((index * n) / rounds)) {

@@ -1,4 +1,5 @@
 /** Tables of a result, as text for a terminal and as Markdown. Pure. */
+import { toolTables } from "./programmatic/tables.ts";
 import type { Result } from "./result.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import type { Summary } from "./statistics.ts";
@@ -18,6 +19,7 @@ export function tablesOf(result: Result): Table[] {
     bareTable(result),
     loadTable(result),
     fileTable(result),
+    ...toolTables(result),
     cpuTable(result),
     memoryTable(result),
   ].filter(({ rows }) => rows.length > 0);

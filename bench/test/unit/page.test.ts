@@ -1,8 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { numbersPage } from "../../src/page.ts";
+import { numbersPage, numbersPlot, PLOT } from "../../src/page.ts";
+import { fit } from "../../src/programmatic/plot.ts";
+import { TOOL_SCENARIOS } from "../../src/programmatic/scenarios.ts";
 import { type Result, readResult } from "../../src/result.ts";
 import { SCENARIOS } from "../../src/scenarios.ts";
 import { asText, comparisonTable, tablesOf } from "../../src/tables.ts";
@@ -84,16 +87,104 @@ describe("tables", () => {
 
 describe("scenarios", () => {
   it("have names of their own and shares that leave samples", () => {
-    expect(new Set(SCENARIOS.map(({ name }) => name)).size).toBe(SCENARIOS.length);
-    for (const { share } of SCENARIOS) expect(share > 0 && share <= 1).toBe(true);
+    const every = [...SCENARIOS, ...TOOL_SCENARIOS];
+    expect(new Set(every.map(({ name }) => name)).size).toBe(every.length);
+    for (const { share } of every) expect(share > 0 && share <= 1).toBe(true);
+  });
+});
+
+describe("programs with tools", () => {
+  const calls = {
+    ...result,
+    scenarios: {
+      "hello-python": summary(20),
+      "calls-1": summary(40),
+      "calls-5": summary(80),
+      "calls-20": summary(230),
+    },
+    cpu: [
+      { name: "hello-python", requests: 10, components: {}, total: 10 },
+      { name: "calls-1", requests: 10, components: {}, total: 15 },
+      { name: "calls-5", requests: 10, components: {}, total: 27 },
+      { name: "calls-20", requests: 10, components: {}, total: 72 },
+    ],
+    paused: [
+      { paused: 0, totalMib: 400, perProgramMib: 0, idleCpuMsPerSecond: 5, hello: summary(20) },
+      {
+        paused: 32,
+        totalMib: 560,
+        perProgramMib: 5,
+        idleCpuMsPerSecond: 5,
+        hello: summary(21),
+        resume: summary(30),
+      },
+    ],
+  };
+  const rowsOf = (title: string) => tablesOf(calls).find((table) => table.title === title)?.rows;
+
+  it("are compared with hello-python", () => {
+    expect(rowsOf("Programs with tools")?.[1]?.slice(2)).toEqual([
+      ...["10", "80.0", "160", "4.00 x", "27.0", "2.70 x"],
+    ]);
+  });
+
+  it("say what one more call costs", () => {
+    expect(rowsOf("Cost of one more call")).toEqual([
+      ["5", "80.0", "10.0", "27.0", "3.0"],
+      ["20", "230", "10.0", "72.0", "3.0"],
+    ]);
+  });
+
+  it("say what paused ones cost", () => {
+    expect(rowsOf("Paused programs")?.map((row) => row.slice(0, 4))).toEqual([
+      ["0", "400", "", "5.0"],
+      ["32", "560", "5.00", "5.0"],
+    ]);
+  });
+
+  it("are on the page with a plot", () => {
+    const sources = [
+      { result, path: "a.json" },
+      { result: calls, path: "b.json" },
+    ];
+    expect(numbersPage(sources)).toContain("![30 ms + 10.0 ms per call (R² 1.0000)](numbers-calls.svg)");
+    expect(numbersPlot(sources)?.match(/<circle/g)?.length).toBe(3);
+    expect(numbersPlot([{ result, path: "a.json" }])).toBe(undefined);
+  });
+});
+
+describe("the line through measured points", () => {
+  const number = fc.double({ min: -1000, max: 1000, noNaN: true });
+  const places = fc.uniqueArray(fc.integer({ min: 1, max: 200 }), { minLength: 2, maxLength: 10 });
+
+  it("is found when they lie on one", () => {
+    fc.assert(
+      fc.property(number, number, places, (start, perCall, calls) => {
+        const line = fit(calls.map((each) => ({ calls: each, ms: start + perCall * each })));
+        expect(line.perCall).toBeCloseTo(perCall, 5);
+        expect(line.start).toBeCloseTo(start, 4);
+      }),
+    );
+  });
+
+  it("explains less when they bend", () => {
+    const square = [1, 5, 20, 50, 100, 200].map((calls) => ({ calls, ms: calls ** 2 }));
+    expect(fit(square).r2).toBeLessThan(0.96);
   });
 });
 
 describe("docs/numbers.md", () => {
-  it("is what its result generates", () => {
-    const page = readFileSync(join(ROOT, "docs/numbers.md"), "utf8");
-    const source = /^<!-- Generated from (\S+) by /.exec(page)?.[1] ?? "";
-    expect(page).toBe(numbersPage(readResult(join(ROOT, source)), source));
+  const page = readFileSync(join(ROOT, "docs/numbers.md"), "utf8");
+  const sources = (/^<!-- Generated from (.+) by /.exec(page)?.[1] ?? "")
+    .split(" ")
+    .map((path) => ({ result: readResult(join(ROOT, path)), path }));
+
+  it("is what its results generate", () => {
+    expect(page).toBe(numbersPage(sources));
+  });
+
+  it("has the plot of its results", () => {
+    expect(readFileSync(join(ROOT, "docs", PLOT), "utf8")).toBe(numbersPlot(sources));
   });
 
   it("comes from a committed result", () => {

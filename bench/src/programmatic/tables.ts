@@ -1,0 +1,103 @@
+/** Tables of programs with tools. Everything is compared with hello-python of the same run. Pure. */
+import type { Result } from "../result.ts";
+import type { Summary } from "../statistics.ts";
+import type { Table } from "../tables.ts";
+import { BY_CALLS, TOOL_SCENARIOS, type ToolScenario } from "./scenarios.ts";
+
+const ms = (value: number) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
+const COMPARED = "hello-python";
+
+export function toolTables(result: Result): Table[] {
+  return [callTable(result), growthTable(result), pausedTable(result)];
+}
+
+/** Samples of the scenarios that were measured. */
+function measured(result: Result, scenarios: readonly ToolScenario[]): [ToolScenario, Summary][] {
+  return scenarios.flatMap((scenario) => {
+    const summary = result.scenarios[scenario.name];
+    return summary === undefined ? [] : [[scenario, summary]];
+  });
+}
+
+const cpuOf = (result: Result, name: string) => result.cpu.find((row) => row.name === name)?.total;
+
+function callTable(result: Result): Table {
+  const hello = result.scenarios[COMPARED]?.p50;
+  const helloCpu = cpuOf(result, COMPARED);
+  return {
+    title: "Programs with tools",
+    note: `From the start to the end, with every resume; the caller answers at once. Milliseconds. p50 and processor time of all components are also compared with ${COMPARED} of the same run.`,
+    head: ["scenario", "what", "n", "p50", "p95", "against hello", "CPU ms", "CPU against hello"],
+    rows: measured(result, TOOL_SCENARIOS).map(([{ name, about }, { n, p50, p95 }]) => {
+      const cpu = cpuOf(result, name);
+      return [
+        name,
+        about,
+        String(n),
+        ms(p50),
+        ms(p95),
+        times(p50, hello),
+        ms(cpu ?? 0),
+        times(cpu, helloCpu),
+      ];
+    }),
+  };
+}
+
+const times = (value: number | undefined, other: number | undefined) =>
+  value === undefined || other === undefined ? "" : `${(value / other).toFixed(2)} x`;
+
+/** What one more call costs: nothing changes with the number of those before it. */
+function growthTable(result: Result): Table {
+  const points = measured(result, BY_CALLS);
+  const [first] = points;
+  return {
+    title: "Cost of one more call",
+    note: "Sequential calls; milliseconds that each call beyond the first adds to p50, and to the processor time of all components.",
+    head: ["calls", "p50", "for each further call", "CPU ms", "CPU for each further call"],
+    rows: points.slice(1).map(([{ name, program }, { p50 }]) => {
+      const more = program.calls - (first?.[0].program.calls ?? 0);
+      const cpu = cpuOf(result, name) ?? 0;
+      const firstCpu = cpuOf(result, first?.[0].name ?? "") ?? 0;
+      return [
+        String(program.calls),
+        ms(p50),
+        ms((p50 - (first?.[1].p50 ?? 0)) / more),
+        ms(cpu),
+        ms((cpu - firstCpu) / more),
+      ];
+    }),
+  };
+}
+
+function pausedTable({ paused = [] }: Result): Table {
+  return {
+    title: "Paused programs",
+    note: "Programs that wait for the result of their first call, at the default SANDBOX_MAX_PAUSED (32): the rest is run from the top when it goes on. Memory is the proportional set size of all components; processor time is that of a second in which nobody asks for anything. Resumes are four at a time.",
+    head: [
+      "paused",
+      "MiB",
+      "MiB per program",
+      "idle CPU ms/s",
+      "hello p50",
+      "hello p95",
+      "resume p50",
+      "resume p95",
+    ],
+    rows: paused.map(({ paused: count, totalMib, perProgramMib, idleCpuMsPerSecond, hello, resume }) => [
+      String(count),
+      totalMib.toFixed(0),
+      count === 0 ? "" : perProgramMib.toFixed(2),
+      idleCpuMsPerSecond.toFixed(1),
+      ms(hello.p50),
+      ms(hello.p95),
+      resume === undefined ? "" : ms(resume.p50),
+      resume === undefined ? "" : ms(resume.p95),
+    ]),
+  };
+}
+
+/** Calls and p50 of each measured number of calls. */
+export function growth(result: Result): { calls: number; ms: number }[] {
+  return measured(result, BY_CALLS).map(([{ program }, { p50 }]) => ({ calls: program.calls, ms: p50 }));
+}
