@@ -36,6 +36,8 @@ class _Logger:
 class _Annotation:
     """A name of typing in the annotations of asyncio; as a decorator it changes nothing."""
 
+    __module__ = "typing"
+
     def __init__(self, text):
         self._text = text
 
