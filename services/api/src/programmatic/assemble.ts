@@ -5,6 +5,7 @@ import { Once } from "../once/once.ts";
 import { Attempts } from "./attempts.ts";
 import { Cancels } from "./cancels.ts";
 import type { ProgrammaticDeps } from "./deps.ts";
+import { EarlierAnswers, storedSecondsFor } from "./earlier-answers.ts";
 import { Ends } from "./ends.ts";
 import { programmaticMetrics } from "./metrics.ts";
 import { Programs } from "./programs.ts";
@@ -30,16 +31,18 @@ export function assembleProgrammatic(app: HttpServer, parts: Parts, exec: ExecDe
   const tokens = new ContinuationTokens(config.SVC_CONTINUATION_SECRET, config.SVC_INTERNAL_SERVICE_TOKEN);
   const attempts = new Attempts({ config, log, jobs: exec.jobs, sessions, submitted: exec.submitted });
   const ends = new Ends({ config, programs, sessions, tokens, metrics });
+  const once = new Once(redis, {
+    conflict: "continuation_conflict",
+    storedSeconds: storedSecondsFor(config.TOOL_CALL_SESSION_EXPIRY),
+    onContention: () => metrics.contention.inc(),
+  });
   return {
     ...exec,
     rounds: new Rounds({ config, log, programs, attempts, ends, running, metrics }),
     running,
     cancels: new Cancels({ redis, programs, running, attempts, sessions, ends }),
-    once: new Once(redis, {
-      conflict: "continuation_conflict",
-      storedSeconds: config.TOOL_CALL_SESSION_EXPIRY,
-      onContention: () => metrics.contention.inc(),
-    }),
+    once,
+    earlierAnswers: new EarlierAnswers(once, config.TOOL_CALL_SESSION_EXPIRY),
     tokens,
     metrics,
   };

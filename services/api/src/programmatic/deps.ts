@@ -2,6 +2,7 @@
 import type { ExecDeps } from "../exec/route.ts";
 import type { Once } from "../once/once.ts";
 import type { Cancels } from "./cancels.ts";
+import type { EarlierAnswers } from "./earlier-answers.ts";
 import type { ProgrammaticMetrics } from "./metrics.ts";
 import type { Rounds } from "./rounds.ts";
 import type { RunningPrograms } from "./running.ts";
@@ -16,6 +17,7 @@ export interface ProgrammaticDeps
   running: RunningPrograms;
   cancels: Cancels;
   once: Once;
+  earlierAnswers: EarlierAnswers;
   tokens: ContinuationTokens;
   metrics: ProgrammaticMetrics;
 }

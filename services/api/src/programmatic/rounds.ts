@@ -79,11 +79,13 @@ export class Rounds {
   ): Promise<ProgrammaticResponse> {
     const { programs, running } = this.#deps;
     return running.during(executionId, async (cancelled) => {
-      const found = await programs.progress(executionId);
+      const [found, program] = await Promise.all([
+        programs.progress(executionId),
+        programs.program(executionId),
+      ]);
       if (found?.progress.status !== "paused" || found.progress.round !== round) {
         throw new ServiceError("execution_expired");
       }
-      const program = await programs.program(executionId);
       const taken = await this.#take(executionId, found, results);
       try {
         return await this.#makeRound(program, taken, requestId, cancelled, onMode);

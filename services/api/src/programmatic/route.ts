@@ -28,13 +28,13 @@ import { authoriseRefs } from "../exec/refs.ts";
 import { checkProfile } from "../exec/request.ts";
 import { execRules } from "../exec/rules.ts";
 import type { ProgrammaticDeps } from "./deps.ts";
+import { answerKey } from "./earlier-answers.ts";
 import { programBytes } from "./ends.ts";
 import type { ResumeOutcome } from "./metrics.ts";
 import type { Program } from "./program.ts";
 import { parseCancel, parseResume, parseStart, tokenOf } from "./request.ts";
 import { digestOf } from "./results.ts";
 import type { Mode } from "./rounds.ts";
-import type { Continuation } from "./token.ts";
 
 export const PROGRAMMATIC_ROUTE = "/v1/exec/programmatic";
 const LABEL_HEADER = "x-librechat-code-request-id";
@@ -178,7 +178,7 @@ async function goOn(
   deps: ProgrammaticDeps,
   onMode: (mode: Mode) => void,
 ): Promise<ProgrammaticResponse> {
-  const { rounds, once, tokens, cancels, holdingSlot } = deps;
+  const { rounds, once, earlierAnswers, tokens, cancels, holdingSlot } = deps;
   const principal = deps.principalOf(request);
   const { token, results } = parseResume(request.body);
   const continuation = tokens.open(token, principal);
@@ -190,17 +190,7 @@ async function goOn(
   const { answer } = await once.run(asked, () =>
     holdingSlot(request, () => rounds.resume(continuation, results, request.id, onMode)),
   );
-  void once.keep(earlierAnswers(continuation));
+  earlierAnswers.renew(continuation, Date.now());
   if (label !== undefined) cancels.forget(principal, label, executionId);
   return answer as ProgrammaticResponse;
-}
-
-/** Answers are kept for as long as the last one. */
-function earlierAnswers({ executionId, round }: Continuation): string[] {
-  return Array.from({ length: round - 1 }, (_, at) => answerKey(executionId, at + 1));
-}
-
-/** Redis key of the answer to the results of one pause. */
-export function answerKey(executionId: string, round: number): string {
-  return `svc:ptc:${executionId}:answer:${round}`;
 }
