@@ -259,8 +259,8 @@ await add(a=1, b=1)
 print("two", end="", flush=True)
 os.system("echo from a child")
 await asyncio.gather(add(a=1, b=2), add(a=1, b=3))
-print("three", end="", flush=True)
-print("error two", end="", file=sys.stderr, flush=True)
+print("three", end="")
+print("error two", end="", file=sys.stderr)
 await add(a=1, b=4)
 print("four")`;
     const { answer, pauses } = await python(code, ADD);

@@ -44,6 +44,7 @@ class awaiting:
 
 def issue(name, body):
     """Sends a call. Returns its value, or, where something awaits, a result that can be awaited."""
+    _flush()
     call = Call(name, body)
     if getattr(_awaiting, "now", False) or running_loop() is not None:
         from .result import Result
@@ -52,6 +53,15 @@ def issue(name, body):
     _accept_values_in_asyncio_run()
     _latest.value = value = call.value()
     return value
+
+
+def _flush():
+    """What the program has written until a call is shown with the pause, whole lines or not."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):
+            pass
 
 
 def _accept_values_in_asyncio_run():
