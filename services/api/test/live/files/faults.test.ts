@@ -119,7 +119,7 @@ describe("an upload", () => {
     expect(answer()).toMatch(/^HTTP\/1\.1 503 /);
     socket.destroy();
     await api.fileServer.restart();
-    expect((await api.fileServer.storedFiles()).every((path) => path.includes("/pending/"))).toBe(true);
+    expect((await api.fileServer.storedFiles()).filter((path) => path.includes("/sessions/"))).toEqual([]);
   });
 
   test("fifty at once all arrive whole", async () => {
