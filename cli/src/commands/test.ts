@@ -68,6 +68,8 @@ Exit codes: 0 when all passed, else 1.`,
 });
 
 function summarize(outcomes: readonly Outcome[]): number {
+  const failures = outcomes.flatMap((outcome) => outcome.failures);
+  if (failures.length > 0) console.log(`\nFailed:\n\n${failures.join("\n\n")}`);
   console.log("");
   for (const { name, passed, failed, seconds } of outcomes) {
     const mark = failed === 0 ? paint(process.stdout, "green", "ok  ") : paint(process.stdout, "red", "FAIL");

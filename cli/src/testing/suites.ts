@@ -1,7 +1,7 @@
 /** The suites of ./svc test: checks that pass or fail as a whole, and the vitest projects with their counts. */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { NODE } from "../components.ts";
 import { ROOT } from "../instance.ts";
 import { shown } from "../system/run.ts";
@@ -11,6 +11,8 @@ export interface Outcome {
   passed: number;
   failed: number;
   seconds: number;
+  /** One text per failed test: its file and name, and below that the start of what it said. */
+  failures: readonly string[];
 }
 
 export const VITEST_PROJECTS = ["unit", "live", "e2e", "s3", "client"] as const;
@@ -36,7 +38,8 @@ export const CHECK_NAMES = Object.keys(CHECKS) as CheckName[];
 
 export async function runCheck(name: CheckName): Promise<Outcome> {
   const { code, seconds } = await visibly(name, CHECKS[name]);
-  return { name, passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, seconds };
+  const failures = code === 0 ? [] : [`${name}: exit code ${code}, see its output above`];
+  return { name, passed: code === 0 ? 1 : 0, failed: failures.length, seconds, failures };
 }
 
 /** A run that ends badly without a failed test, or that finds no test, counts as one failure. */
@@ -58,21 +61,42 @@ export async function runVitest(
     ...args,
   ];
   const { code, seconds } = await visibly(`tests (${project})`, command);
-  const { passed, failed } = readReport(report);
-  const bad = code !== 0 && failed === 0;
-  return { name: `tests (${project})`, passed, failed: bad ? 1 : failed, seconds };
+  const { passed, failed, failures } = readReport(report);
+  const name = `tests (${project})`;
+  if (code !== 0 && failed === 0) failures.push(`${name}: exit code ${code}, see its output above`);
+  return { name, passed, failed: Math.max(failed, failures.length), seconds, failures };
 }
 
-function readReport(path: string): { passed: number; failed: number } {
+interface Report {
+  numPassedTests: number;
+  numFailedTests: number;
+  testResults: {
+    name: string;
+    status: string;
+    message: string;
+    assertionResults: { fullName: string; status: string; failureMessages: string[] }[];
+  }[];
+}
+
+const FAILURE_LINES = 12;
+
+function readReport(path: string): { passed: number; failed: number; failures: string[] } {
+  let report: Report;
   try {
-    const report = JSON.parse(readFileSync(path, "utf8")) as {
-      numPassedTests: number;
-      numFailedTests: number;
-    };
-    return { passed: report.numPassedTests, failed: report.numFailedTests };
+    report = JSON.parse(readFileSync(path, "utf8")) as Report;
   } catch {
-    return { passed: 0, failed: 0 };
+    return { passed: 0, failed: 0, failures: [] };
   }
+  const failures = report.testResults.flatMap((file) => {
+    const failed = file.assertionResults.filter(({ status }) => status === "failed");
+    // A file that fails as a whole (its import, a hook) says so itself.
+    const whole = failed.length === 0 && file.status === "failed" ? [["", file.message]] : [];
+    const each = failed.map((test) => [` > ${test.fullName}`, test.failureMessages.join("\n")]);
+    return [...each, ...whole].map(([name, message = ""]) =>
+      [`${relative(ROOT, file.name)}${name}`, ...message.split("\n").slice(0, FAILURE_LINES)].join("\n  "),
+    );
+  });
+  return { passed: report.numPassedTests, failed: report.numFailedTests, failures };
 }
 
 async function visibly(
