@@ -16,6 +16,11 @@ export const toolSchema = z.object({
 });
 export type Tool = z.infer<typeof toolSchema>;
 
+/** The id of an execution's n-th call, n from 1. */
+export function callIdOf(n: number): string {
+  return `call_${String(n).padStart(3, "0")}`;
+}
+
 /** A tool call that an earlier attempt made. Without `outcome` it waits for its result and keeps its id. */
 export const recordedCallSchema = z.object({
   call_id: z.string(),

@@ -2,6 +2,7 @@
  * Schemas of the messages about tool calls: the tool call server's routes, the gateway's tool-call route and the minting
  * of callback tokens. The id of a session on the tool call server is the execution id.
  */
+import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { idSchema } from "./ids.ts";
 
@@ -17,12 +18,23 @@ const toolNamesSchema = z.array(toolNameSchema).max(1000);
 /** Two days: longer than the pauses of all calls of an execution together. */
 const MAX_TOKEN_SECONDS = 172_800;
 
+const CALLBACK_TOKEN_BYTES = 32;
+
+export function newCallbackToken(): string {
+  return randomBytes(CALLBACK_TOKEN_BYTES).toString("base64url");
+}
+
 /** Body of POST /sessions. `timeout`: how long a call waits for its result, in ms, lowered to the configured time. */
 export const openToolSessionSchema = z.object({
   execution_id: idSchema,
   session_id: idSchema,
   timeout: z.number().int().positive().optional(),
   tools: toolNamesSchema,
+  /** Its callback token, 32 random bytes in base64url; made by the server when it is absent. */
+  callback_token: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{43}$/)
+    .optional(),
 });
 export type OpenToolSession = z.infer<typeof openToolSessionSchema>;
 

@@ -3,9 +3,9 @@
  * Each operation is one script and one round trip, so any server serves any request. Trusts its callers' internal token;
  * a callback token proves that a call comes from its execution. Only a hash of it is kept.
  */
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { type OpenToolSession, ServiceError, type ToolResults } from "@svc/contracts";
+import { newCallbackToken, type OpenToolSession, ServiceError, type ToolResults } from "@svc/contracts";
 import { type Config, type Redis, storeCall } from "@svc/service-kit";
 import { jsonText, sameJson } from "./json.ts";
 
@@ -14,7 +14,6 @@ const SHARED = lua("session");
 const COMMANDS = ["open", "call", "look", "pending", "answer", "close"] as const;
 type Command = (typeof COMMANDS)[number];
 
-const TOKEN_BYTES = 32;
 export const INDEX_KEY = "svc:tool:sessions";
 
 /** How a call stands: its result as the text of the answer, or how long it may still wait. */
@@ -49,8 +48,13 @@ export class Sessions {
   }
 
   /** Opens the session of an execution anew and gives its callback token. */
-  async open({ execution_id, session_id, timeout, tools }: OpenToolSession): Promise<string> {
-    const token = randomBytes(TOKEN_BYTES).toString("base64url");
+  async open({
+    execution_id,
+    session_id,
+    timeout,
+    tools,
+    callback_token: token = newCallbackToken(),
+  }: OpenToolSession): Promise<string> {
     const longest = this.#config.TOOL_CALL_REQUEST_TIMEOUT;
     const waitMs = Math.min(timeout ?? longest, longest);
     const names = tools.map((name) => JSON.stringify(name));

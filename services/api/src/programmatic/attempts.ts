@@ -3,11 +3,11 @@
  * recorded. Says how the round ended; every fault is a ServiceError.
  */
 import {
+  callIdOf,
   type Job,
   type JobResult,
   type PausedResponse,
   pausedResponseSchema,
-  type RecordedCall,
   ServiceError,
 } from "@svc/contracts";
 import type { Config, Counter, Log } from "@svc/service-kit";
@@ -16,10 +16,13 @@ import type { Jobs } from "../exec/jobs.ts";
 import type { EndedRound } from "./answers.ts";
 import type { Program } from "./program.ts";
 import type { Answered } from "./results.ts";
-import type { ToolSessions } from "./tool-sessions.ts";
+import type { ExpectedCall, ToolSessions } from "./tool-sessions.ts";
 
-/** `grantId`: of the calls, where this attempt has got a new one. */
-export type RoundEnd = ({ paused: PausedResponse } | { ended: EndedRound }) & { grantId?: string };
+/** `grantId`: of the calls, where this attempt has got a new one. `expected`: the call that it was expected to make. */
+export type RoundEnd = ({ paused: PausedResponse } | { ended: EndedRound }) & {
+  grantId?: string;
+  expected?: ExpectedCall;
+};
 
 export interface Try {
   program: Program;
@@ -85,7 +88,7 @@ export class Attempts {
   /** Lets the frozen program go on: the answers are handed over while its job is on its way. */
   async goOn(
     one: Try,
-    from: { runnerUrl: string; runMs: number; answered: readonly Answered[] },
+    from: { runnerUrl: string; runMs: number; calls: number; answered: readonly Answered[] },
   ): Promise<RoundEnd> {
     const { program } = one;
     const left = Math.max(1, this.#config.JOB_TIMEOUT - Math.floor(from.runMs));
@@ -104,8 +107,9 @@ export class Attempts {
         throw error;
       });
     const signal = AbortSignal.any([one.signal, stop.signal]);
+    const expected = this.#sessions.expect(program.execution_id, callIdOf(from.calls + 1), one.requestId);
     const [result] = await Promise.all([this.#jobs.run(job, signal, { first: true }), handOver]);
-    return endOf(result);
+    return { ...endOf(result), expected };
   }
 
   /** Has a frozen program killed, in the background; one that is not found lapses on its runner. */
@@ -148,9 +152,4 @@ function endOf(result: JobResult): RoundEnd {
   const parsed = pausedResponseSchema.safeParse(answer);
   if (!parsed.success) throw new ServiceError("internal_error", undefined, { cause: parsed.error });
   return { paused: parsed.data };
-}
-
-/** What was answered, from the calls as they are recorded. */
-export function answeredOf(calls: readonly RecordedCall[]): Answered[] {
-  return calls.flatMap(({ call_id, outcome }) => (outcome === undefined ? [] : [{ call_id, outcome }]));
 }

@@ -12,6 +12,7 @@ import {
 import type { Config } from "@svc/service-kit";
 import { canonicalJson } from "../once/canonical-json.ts";
 import { type EndedRound, endAnswer, pauseAnswer } from "./answers.ts";
+import type { RoundEnd } from "./attempts.ts";
 import type { ProgrammaticMetrics } from "./metrics.ts";
 import type { Program, Progress } from "./program.ts";
 import type { Known, Programs } from "./programs.ts";
@@ -41,12 +42,12 @@ export class Ends {
   async paused(
     program: Program,
     known: Known | undefined,
-    { paused, grantId }: { paused: PausedResponse; grantId?: string },
+    { paused, grantId, expected }: Extract<RoundEnd, { paused: PausedResponse }>,
     requestId: string,
   ): Promise<ProgrammaticResponse> {
     const { programs, sessions, tokens, config } = this.#deps;
     const id = program.execution_id;
-    const calls = await sessions.recorded(id, paused.pending_call_ids, requestId);
+    const calls = await sessions.recorded(id, paused.pending_call_ids, requestId, expected);
     const { to, added } = pausedProgress(known?.progress, paused, calls, stateBytesOf(program, known));
     const before = known?.progress.grant_id;
     const current = grantId ?? before;
@@ -104,7 +105,7 @@ export class Ends {
     delete to.taken;
     const done = await programs.advance(id, { from: known, to, lifeMs: this.lifeMs });
     if (done === undefined) throw new ServiceError("execution_cancelled");
-    await programs.forget(id);
+    programs.forget(id);
   }
 }
 

@@ -52,8 +52,6 @@ export interface Progress {
   /** The results that were taken in for the next round, and the try that is made of it. */
   taken?: {
     digest: string;
-    /** Places of the answered calls in the list. */
-    answered: number[];
     mode: "live" | "replay";
     tries: number;
     /** That try is over. */

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { historyKey, type RecordedCall, ServiceError } from "@svc/contracts";
 import { type Redis, storeCall } from "@svc/service-kit";
 import type { Program, Progress } from "./program.ts";
+import type { Outcome } from "./results.ts";
 
 const ADVANCE = readFileSync(new URL("./lua/advance.lua", import.meta.url), "utf8");
 
@@ -27,7 +28,8 @@ export interface Change {
   lifeMs: number;
   /** With the first pause. */
   program?: Program;
-  set?: { at: number; call: RecordedCall }[];
+  /** Outcomes of recorded calls, by their places. */
+  answers?: { at: number; outcome: Outcome }[];
   added?: RecordedCall[];
 }
 
@@ -50,21 +52,9 @@ export class Programs {
     return JSON.parse(text) as Program;
   }
 
-  /** The recorded calls at the given places. */
-  async calls(id: string, places: readonly number[]): Promise<RecordedCall[]> {
-    if (places.length === 0) return [];
-    const pipeline = this.#redis.pipeline();
-    for (const at of places) pipeline.lindex(historyKey(id), at);
-    const replies = await storeCall(() => pipeline.exec());
-    return (replies ?? []).map(([, text]) => {
-      if (typeof text !== "string") throw new ServiceError("execution_expired");
-      return JSON.parse(text) as RecordedCall;
-    });
-  }
-
   /** Moves on; undefined when somebody else was faster. */
   async advance(id: string, change: Change): Promise<Known | undefined> {
-    const { from, to, lifeMs, program, set = [], added = [] } = change;
+    const { from, to, lifeMs, program, answers = [], added = [] } = change;
     const text = JSON.stringify(to);
     const done = await storeCall(() =>
       this.#redis.svcAdvance(
@@ -75,16 +65,17 @@ export class Programs {
         text,
         lifeMs,
         program === undefined ? "" : JSON.stringify(program),
-        set.length,
-        ...set.flatMap(({ at, call }) => [at, JSON.stringify(call)]),
+        answers.length,
+        ...answers.flatMap(({ at, outcome }) => [at, JSON.stringify(outcome)]),
         ...added.map((call) => JSON.stringify(call)),
       ),
     );
+    if (done < 0) throw new ServiceError("execution_expired");
     return done === 1 ? { progress: to, text } : undefined;
   }
 
-  /** Forgets the program and its calls; the progress stays and says how it ended. */
-  async forget(id: string): Promise<void> {
-    await this.#redis.del(historyKey(id), programKey(id)).catch(() => undefined);
+  /** Forgets the program and its calls, in the background; the progress stays and says how it ended. */
+  forget(id: string): void {
+    this.#redis.del(historyKey(id), programKey(id)).catch(() => undefined);
   }
 }

@@ -11,12 +11,12 @@ import {
   type ToolResult,
 } from "@svc/contracts";
 import type { Config, Log } from "@svc/service-kit";
-import { type Attempts, answeredOf, type RoundEnd } from "./attempts.ts";
+import type { Attempts, RoundEnd } from "./attempts.ts";
 import type { Ends } from "./ends.ts";
 import type { ProgrammaticMetrics } from "./metrics.ts";
 import type { Program, Progress } from "./program.ts";
-import type { Known, Programs } from "./programs.ts";
-import { checkPending, digestOf, historyBytes, outcomesOf } from "./results.ts";
+import type { Change, Known, Programs } from "./programs.ts";
+import { type Answered, checkPending, digestOf, historyBytes, outcomesOf } from "./results.ts";
 import type { RunningPrograms } from "./running.ts";
 import type { Continuation } from "./token.ts";
 
@@ -31,6 +31,14 @@ export interface RoundsDeps {
 }
 
 export type Mode = "live" | "replay";
+
+/** A resume, and the results that came with it. */
+interface Resumed {
+  program: Program;
+  answered: readonly Answered[];
+  requestId: string;
+  cancelled: AbortSignal;
+}
 
 /** A broken run is made once more from the top. */
 const MOST_FROM_TOP = 2;
@@ -86,9 +94,11 @@ export class Rounds {
       if (found?.progress.status !== "paused" || found.progress.round !== round) {
         throw new ServiceError("execution_expired");
       }
-      const taken = await this.#take(executionId, found, results);
+      const answered = outcomesOf(results);
+      const taken = await this.#take(executionId, found, results, answered);
+      const resumed = { program, answered, requestId, cancelled };
       try {
-        return await this.#makeRound(program, taken, requestId, cancelled, onMode);
+        return await this.#makeRound(resumed, taken, onMode);
       } catch (error) {
         cancelled.throwIfAborted();
         throw infrastructure(error, program);
@@ -97,8 +107,13 @@ export class Rounds {
   }
 
   /** Stores the results of a pause; what was stored for it before must be the same. */
-  async #take(id: string, known: Known, results: readonly ToolResult[]): Promise<Known> {
-    const { programs, config, metrics } = this.#deps;
+  async #take(
+    id: string,
+    known: Known,
+    results: readonly ToolResult[],
+    answered: readonly Answered[],
+  ): Promise<Known> {
+    const { config, metrics } = this.#deps;
     const { progress } = known;
     const digest = digestOf(results);
     if (progress.taken !== undefined) {
@@ -109,7 +124,6 @@ export class Rounds {
       results,
       progress.waiting.map(({ call_id }) => call_id),
     );
-    const answered = outcomesOf(results);
     const bytes = sized(metrics, () =>
       historyBytes(progress.history_bytes, answered, {
         maxResultBytes: config.PTC_MAX_RESULT_BYTES,
@@ -117,18 +131,16 @@ export class Rounds {
       }),
     );
     const outcomes = new Map(answered.map(({ call_id, outcome }) => [call_id, outcome]));
-    const places = progress.waiting.filter(({ call_id }) => outcomes.has(call_id)).map(({ at }) => at);
-    const calls = await programs.calls(id, places);
-    const set = calls.map((call, index) => ({
-      at: places[index] as number,
-      call: { ...call, outcome: outcomes.get(call.call_id) },
-    }));
+    const answers = progress.waiting.flatMap(({ call_id, at }) => {
+      const outcome = outcomes.get(call_id);
+      return outcome === undefined ? [] : [{ at, outcome }];
+    });
     const to: Progress = {
       ...progress,
       history_bytes: bytes,
-      taken: { digest, answered: places, mode: this.#modeOf(progress), tries: 1 },
+      taken: { digest, mode: this.#modeOf(progress), tries: 1 },
     };
-    return this.#advance(id, { from: known, to, set });
+    return this.#advance(id, { from: known, to, answers });
   }
 
   #modeOf({ runner_url, paused_at }: Progress): Mode {
@@ -138,12 +150,11 @@ export class Rounds {
   }
 
   async #makeRound(
-    program: Program,
+    resumed: Resumed,
     first: Known,
-    requestId: string,
-    cancelled: AbortSignal,
     onMode: (mode: Mode) => void,
   ): Promise<ProgrammaticResponse> {
+    const { program, requestId, cancelled } = resumed;
     let known = first;
     for (let fromTop = 0; ; ) {
       const { taken } = known.progress;
@@ -154,7 +165,7 @@ export class Rounds {
       onMode(mode);
       if (mode === "replay") fromTop++;
       try {
-        const end = await this.#attempt(program, known.progress, requestId, cancelled);
+        const end = await this.#attempt(resumed, known.progress);
         return await this.#finish(program, known, end, requestId);
       } catch (error) {
         cancelled.throwIfAborted();
@@ -168,20 +179,15 @@ export class Rounds {
     }
   }
 
-  async #attempt(
-    program: Program,
-    progress: Progress,
-    requestId: string,
-    signal: AbortSignal,
+  #attempt(
+    { program, answered, requestId, cancelled: signal }: Resumed,
+    { taken, runner_url, run_ms, calls, round }: Progress,
   ): Promise<RoundEnd> {
-    const { programs, attempts } = this.#deps;
-    const { taken, runner_url, run_ms, calls, round } = progress;
+    const { attempts } = this.#deps;
     const one = { program, round: round + 1, number: taken?.tries ?? 1, requestId, signal };
-    if (taken?.mode !== "live" || runner_url === undefined) {
-      return attempts.fromTop(one, { calls, runMs: run_ms });
-    }
-    const answered = answeredOf(await programs.calls(program.execution_id, taken.answered));
-    return attempts.goOn(one, { runnerUrl: runner_url, runMs: run_ms, answered });
+    return taken?.mode === "live" && runner_url !== undefined
+      ? attempts.goOn(one, { runnerUrl: runner_url, runMs: run_ms, calls, answered })
+      : attempts.fromTop(one, { calls, runMs: run_ms });
   }
 
   /** Notes that a try is over, so that the next one is not taken for it. A program that broke is not there any more. */
@@ -201,15 +207,11 @@ export class Rounds {
     return this.#advance(id, { from: known, to });
   }
 
-  async #advance(
-    id: string,
-    change: { from: Known; to: Progress; set?: Parameters<Programs["advance"]>[1]["set"] },
-  ): Promise<Known> {
+  async #advance(id: string, change: Pick<Change, "from" | "to" | "answers">): Promise<Known> {
     const { programs, ends, config } = this.#deps;
-    const { set, ...rest } = change;
     // While a round is made, everything outlives it.
     const lifeMs = ends.lifeMs + deadlinesFor(config.JOB_TIMEOUT, config).api + config.JOB_QUEUE_WAIT_MS;
-    const done = await programs.advance(id, { ...rest, ...(set === undefined ? {} : { set }), lifeMs });
+    const done = await programs.advance(id, { ...change, lifeMs });
     if (done === undefined) throw new ServiceError("execution_cancelled");
     return done;
   }

@@ -3,7 +3,7 @@
  * attempts they repeat. A call takes the first unused record with its name and canonical arguments, so equal calls are
  * matched in issue order. New ids go on after the highest recorded one. Pure but for its state.
  */
-import { canonicalArguments, type ProgrammaticFault, type RecordedCall } from "@svc/contracts";
+import { callIdOf, canonicalArguments, type ProgrammaticFault, type RecordedCall } from "@svc/contracts";
 
 export type Issued =
   | { kind: "recorded"; callId: string; outcome: NonNullable<RecordedCall["outcome"]> }
@@ -62,7 +62,7 @@ export class CallBook {
   #newId(): string {
     this.#left--;
     this.#highest++;
-    return `call_${String(this.#highest).padStart(3, "0")}`;
+    return callIdOf(this.#highest);
   }
 
   /** The call has its result. */

@@ -3,22 +3,32 @@
 --   the program lives as long as the progress.
 -- KEYS[1]: progress   KEYS[2]: calls (list)   KEYS[3]: the program
 -- ARGV[1]: the progress that must be there, empty for none   ARGV[2]: the new progress   ARGV[3]: life in ms
--- ARGV[4]: the program, empty to leave it   ARGV[5]: n, how many calls are set   ARGV[6..5+2n]: index and text of each
--- ARGV[6+2n..]: calls that are added
--- Returns: 1 when it was done, else 0.
+-- ARGV[4]: the program, empty to leave it   ARGV[5]: n, how many calls are answered   ARGV[6..5+2n]: index and outcome of each,
+--   a JSON object each   ARGV[6+2n..]: calls that are added, a JSON object each
+-- Returns: 1 when it was done; 0 when the progress is another one; -1 when a call to be answered is not there.
 local found = redis.call('GET', KEYS[1]) or ''
 if found ~= ARGV[1] then
   return 0
+end
+local answered = tonumber(ARGV[5])
+local calls = {}
+for at = 1, answered do
+  local call = redis.call('LINDEX', KEYS[2], ARGV[4 + 2 * at])
+  if not call then
+    return -1
+  end
+  calls[at] = call
 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 if ARGV[4] ~= '' then
   redis.call('SET', KEYS[3], ARGV[4])
 end
-local set = tonumber(ARGV[5])
-for at = 1, set do
-  redis.call('LSET', KEYS[2], ARGV[4 + 2 * at], ARGV[5 + 2 * at])
+for at = 1, answered do
+  -- The outcome becomes the last member of the call's object.
+  local text = string.sub(calls[at], 1, -2) .. ',"outcome":' .. ARGV[5 + 2 * at] .. '}'
+  redis.call('LSET', KEYS[2], ARGV[4 + 2 * at], text)
 end
-for at = 6 + 2 * set, #ARGV do
+for at = 6 + 2 * answered, #ARGV do
   redis.call('RPUSH', KEYS[2], ARGV[at])
 end
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
