@@ -2,7 +2,9 @@ import { defineConfig } from "vitest/config";
 
 // unit: pure, no service needed. live: needs root, the built image and jaild or redis-server. e2e: starts the whole system.
 // s3: against a real S3 server, Ceph's, which the project starts. client: LibreChat's own client, an npm package, against
-// the whole system.
+// the whole system. v2: in the virtual machine of ./svc test --v2.
+const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
+
 export default defineConfig({
   test: {
     projects: [
@@ -18,8 +20,8 @@ export default defineConfig({
         test: {
           name: "live",
           include: ["{packages,services,cli,runtimes}/**/test/live/**/*.test.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 60_000 * slowness,
+          hookTimeout: 60_000 * slowness,
           fileParallelism: false,
         },
       },
@@ -48,6 +50,15 @@ export default defineConfig({
           include: ["tests/client/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "v2",
+          include: ["tests/v2/**/*.test.ts"],
+          testTimeout: 60_000 * slowness,
+          hookTimeout: 60_000 * slowness,
           fileParallelism: false,
         },
       },

@@ -116,7 +116,7 @@ function choose(given: readonly string[]): Choice {
 async function measure(choice: Choice, n: number, progress: Progress): Promise<Result> {
   const here = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, process.env);
   const loadBefore = loadOfMachine();
-  await install("run", here, progress);
+  await install(["run"], here, progress);
   const folder = mkdtempSync(join(tmpdir(), "svc-bench-"));
   const copy = await progress.step("Starting a private copy", () => startPrivateCopy({ env: ENVIRONMENT }));
   const client = new LoadClient(copy.url);

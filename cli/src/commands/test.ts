@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { defineCommand } from "../command.ts";
 import { installTestClient } from "../install/client.ts";
 import { INSTALL_STEPS, install } from "../install/install.ts";
+import type { Purpose } from "../install/packages.ts";
 import { resolveInstance } from "../instance.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { Progress, paint } from "../terminal.ts";
@@ -16,6 +17,7 @@ import {
   USUAL_PROJECTS,
   VITEST_PROJECTS,
 } from "../testing/suites.ts";
+import { buildMachine, runMachine } from "../testing/virtual-machine.ts";
 
 const OPTIONS = {
   unit: { doc: "Only the unit tests." },
@@ -23,7 +25,8 @@ const OPTIONS = {
   e2e: { doc: "Only the tests that start the whole system." },
   s3: { doc: "Only the tests against a real S3 server, Ceph's, which is installed from Debian." },
   client: { doc: "Only the tests with LibreChat's own client, an npm package of 550 MB." },
-  all: { doc: "Everything, the S3 and client tests too: what CI runs." },
+  v2: { doc: "Only the tests in a virtual machine that has cgroup v2; it is made of Debian packages." },
+  all: { doc: "Everything, the S3 and client tests and the virtual machine too: what CI runs." },
   "packages-dir": {
     value: "DIR",
     doc: "Root image and runtimes (SANDBOX_PACKAGES_DIRECTORY; default: .pkgs).",
@@ -31,10 +34,10 @@ const OPTIONS = {
 } as const;
 
 export const test = defineCommand({
-  usage: "test [--unit] [--live] [--e2e] [--s3] [--client] [--all] [FILTER…] [-- VITEST-ARG…]",
+  usage: "test [--unit] [--live] [--e2e] [--s3] [--client] [--v2] [--all] [FILTER…] [-- VITEST-ARG…]",
   summary: "Runs the checks (types, lint, jail, shell) and all tests; the last line counts them.",
   details: `
-Without a choice everything but the S3 and client tests runs. FILTER picks test files by a part of their path.
+Without a choice everything but the S3 and client tests and the virtual machine runs. FILTER picks test files by a part of their path.
 Exit codes: 0 when all passed, else 1.`,
   options: OPTIONS,
   run: async ({ values, positionals, rest }) => {
@@ -47,19 +50,28 @@ Exit codes: 0 when all passed, else 1.`,
     const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env);
     const withS3 = values.s3 || values.all;
     const withClient = values.client || values.all;
-    const progress = new Progress(INSTALL_STEPS + (withClient ? 1 : 0));
-    await install(withS3 ? "test-s3" : "test", instance, progress);
+    const withMachine = values.v2 || values.all;
+    const purposes: Purpose[] = [
+      "test",
+      ...(withS3 ? ["test-s3" as const] : []),
+      ...(withMachine ? ["test-v2" as const] : []),
+    ];
+    const progress = new Progress(INSTALL_STEPS + (withClient ? 1 : 0) + (withMachine ? 1 : 0));
+    await install(purposes, instance, progress);
     if (withClient) await progress.step("LibreChat's client (npm ci in tests/client)", installTestClient);
-    const chosen = values.all ? VITEST_PROJECTS : VITEST_PROJECTS.filter((project) => values[project]);
+    if (withMachine) await progress.step("The virtual machine", (note) => buildMachine(instance, note));
+    const named = VITEST_PROJECTS.filter((project) => values[project]);
+    const chosen = values.all ? VITEST_PROJECTS : named.length > 0 || values.v2 ? named : USUAL_PROJECTS;
     const vitestArguments = [...positionals, ...rest];
-    const everything = (values.all || chosen.length === 0) && vitestArguments.length === 0;
+    const everything = (values.all || (named.length === 0 && !values.v2)) && vitestArguments.length === 0;
     const outcomes: Outcome[] = [];
     if (everything) for (const name of CHECK_NAMES) outcomes.push(await runCheck(name));
     const reports = mkdtempSync(join(tmpdir(), "svc-test-"));
     try {
-      for (const project of chosen.length > 0 ? chosen : USUAL_PROJECTS) {
+      for (const project of chosen) {
         outcomes.push(await runVitest(project, vitestArguments, join(reports, `${project}.json`)));
       }
+      if (withMachine) outcomes.push(...(await runMachine(vitestArguments)));
     } finally {
       rmSync(reports, { recursive: true });
     }

@@ -41,7 +41,7 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     if (running !== undefined) return await sayRunning(running, instance);
     const example = !values["no-example"];
     const progress = new Progress(INSTALL_STEPS + (example ? 2 : 1));
-    await install("run", instance, progress);
+    await install(["run"], instance, progress);
     const showReady = async (step: (note: Note) => Promise<void>) => {
       await progress.step("Starting, until a canary run has passed", step);
       if (example) await showExample(instance, progress);

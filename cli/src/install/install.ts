@@ -15,9 +15,13 @@ export const INSTALL_STEPS = 3;
 
 const ESBUILD = join(ROOT, `node_modules/@esbuild/${process.platform}-${process.arch}/bin/esbuild`);
 
-export async function install(purpose: Purpose, instance: Instance, progress: Progress): Promise<void> {
+export async function install(
+  purposes: readonly Purpose[],
+  instance: Instance,
+  progress: Progress,
+): Promise<void> {
   await progress.step("Debian packages", async (note) => {
-    const missing = missingPackages(purpose);
+    const missing = missingPackages(...purposes);
     if (missing.length > 0) await installPackages(missing, note);
   });
   await progress.step("The jail (make -C jail)", async (note) => {

@@ -41,18 +41,29 @@ const TEST_S3: readonly DebianPackage[] = [
   { name: "openssl", why: "makes certificates for tests", provides: ["openssl"] },
 ];
 
-export type Purpose = "run" | "test" | "test-s3";
+/** The virtual machine in which cgroup v2 has all controllers. */
+const TEST_V2: readonly DebianPackage[] = [
+  { name: "qemu-system-x86", why: "runs tests in a virtual machine", provides: ["qemu-system-x86_64"] },
+  { name: "mmdebstrap", why: "makes the virtual machine's system", provides: ["mmdebstrap"] },
+  { name: "e2fsprogs", why: "makes the virtual machine's disks", provides: ["mke2fs"] },
+];
+
+export type Purpose = "run" | "test" | "test-s3" | "test-v2";
 
 const WANTED: Readonly<Record<Purpose, readonly DebianPackage[]>> = {
   run: RUN,
   test: [...RUN, ...TEST],
-  "test-s3": [...RUN, ...TEST, ...TEST_S3],
+  "test-s3": TEST_S3,
+  "test-v2": TEST_V2,
 };
 
-export function missingPackages(purpose: Purpose): DebianPackage[] {
-  return WANTED[purpose].filter(
-    ({ provides }) => !provides.some((item) => (item.startsWith("/") ? existsSync(item) : findProgram(item))),
-  );
+export function missingPackages(...purposes: readonly Purpose[]): DebianPackage[] {
+  return purposes
+    .flatMap((purpose) => WANTED[purpose])
+    .filter(
+      ({ provides }) =>
+        !provides.some((item) => (item.startsWith("/") ? existsSync(item) : findProgram(item))),
+    );
 }
 
 export function installCommands(packages: readonly DebianPackage[]): string[][] {

@@ -17,6 +17,8 @@ export interface Outcome {
 
 export const VITEST_PROJECTS = ["unit", "live", "e2e", "s3", "client"] as const;
 export type VitestProject = (typeof VITEST_PROJECTS)[number];
+/** A project that runs in a virtual machine only (virtual-machine.ts). */
+export type GuestProject = "v2";
 /** What runs without a choice: the other projects need packages that nothing else does. */
 export const USUAL_PROJECTS: readonly VitestProject[] = ["unit", "live", "e2e"];
 
@@ -44,7 +46,7 @@ export async function runCheck(name: CheckName): Promise<Outcome> {
 
 /** A run that ends badly without a failed test, or that finds no test, counts as one failure. */
 export async function runVitest(
-  project: VitestProject,
+  project: VitestProject | GuestProject,
   args: readonly string[],
   report: string,
 ): Promise<Outcome> {

@@ -12,10 +12,12 @@ import {
 } from "../support/host.ts";
 import { Jaild } from "../support/jaild.ts";
 import { bash, runOpen, stage } from "../support/run.ts";
+import { slow, times } from "../support/slowness.ts";
 
 let jaild: Jaild;
 afterEach(() => jaild.stop());
 
+const STALL = ["--stage-timeout-ms", `${slow(200)}`, "--fetch-timeout-ms", `${slow(200)}`];
 const mounts = () => readFileSync("/proc/self/mountinfo", "utf8");
 const sleeping = { argv: ["/bin/bash", "-c", "sleep 100 & setsid sleep 100 & sleep 100"] };
 
@@ -31,7 +33,7 @@ describe("a client that goes away", () => {
     const closed = performance.now();
     run.close();
     await until(() => pids.every((pid) => !isAlive(pid)), "all processes are dead");
-    expect(performance.now() - closed).toBeLessThan(300);
+    expect(performance.now() - closed).toBeLessThan(slow(300));
     expect((await bash(jaild, "echo next")).out).toBe("next\n");
   });
 
@@ -64,19 +66,19 @@ describe("a client that goes away", () => {
   });
 
   it("loses its slot when it stalls", async () => {
-    jaild = await Jaild.start({ slots: 1, args: ["--stage-timeout-ms", "200", "--fetch-timeout-ms", "200"] });
+    jaild = await Jaild.start({ slots: 1, args: STALL });
     const stalled = await stage(jaild, { argv: ["/bin/true"] });
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await new Promise((resolve) => setTimeout(resolve, slow(400)));
     await expect(stalled.start()).rejects.toBeInstanceOf(JailError);
     const finished = await runOpen(jaild, { argv: ["/bin/bash", "-c", "echo x > f"] });
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await new Promise((resolve) => setTimeout(resolve, slow(400)));
     await expect(finished.run.fetch(0)).rejects.toBeInstanceOf(JailError);
     expect((await bash(jaild, "echo next")).out).toBe("next\n");
   });
 
   it("may take long over a run: no timeout of staging or fetching ends the program", async () => {
-    jaild = await Jaild.start({ slots: 1, args: ["--stage-timeout-ms", "200", "--fetch-timeout-ms", "200"] });
-    expect((await bash(jaild, "sleep 0.7; echo done")).out).toBe("done\n");
+    jaild = await Jaild.start({ slots: 1, args: STALL });
+    expect((await bash(jaild, `sleep ${slow(0.7)}; echo done`)).out).toBe("done\n");
   });
 });
 
@@ -95,9 +97,9 @@ describe("many runs", () => {
     ];
     let done = 0;
     const worker = async () => {
-      while (done < 200)
+      while (done < times(200))
         await bash(jaild, scripts[done++ % scripts.length] ?? "", {
-          limits: { processes: 30, wallMs: 2000 },
+          limits: { processes: 30, wallMs: slow(2000) },
         });
     };
     await Promise.all(Array.from({ length: 8 }, worker));
@@ -183,7 +185,7 @@ describe("a process of jaild that is killed", () => {
     const load = Array.from({ length: 4 }, async () => {
       while (!stop) await bash(jaild, "sleep 0.01").catch(() => undefined);
     });
-    for (let i = 0; i < 60; i++) {
+    for (let i = 0; i < times(60); i++) {
       const all = descendants(jaild.pid);
       const victim = all[(i * 7) % Math.max(all.length, 1)];
       try {

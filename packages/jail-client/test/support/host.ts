@@ -1,6 +1,7 @@
 /** What the host's kernel shows of jaild: processes, control groups, namespaces, descriptors. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
+import { slow } from "./slowness.ts";
 
 function stat(pid: number): { parent: number; state: string } | undefined {
   try {
@@ -68,6 +69,15 @@ export function groupFile(group: string, file: string, slot = 0): string {
   return readFileSync(path, "utf8");
 }
 
+/** Whether a slot's control group is or will be frozen. */
+export function groupIsFrozen(group: string, slot = 0): boolean {
+  try {
+    return groupFile(group, "freezer.state", slot) !== "THAWED\n";
+  } catch {
+    return groupFile(group, "cgroup.freeze", slot) !== "0\n";
+  }
+}
+
 /** CPU time of everything in a slot's control group. */
 export function groupCpuUs(group: string, slot = 0): number {
   try {
@@ -95,9 +105,9 @@ export function namespaces(kind: "net" | "mnt" | "pid" | "user"): Set<string> {
   return found;
 }
 
-/** Waits for a condition; throws when it does not come true. */
+/** Waits for a condition; throws when it does not come true in this time of an ordinary machine. */
 export async function until(condition: () => boolean, what: string, ms = 5000): Promise<void> {
-  const deadline = performance.now() + ms;
+  const deadline = performance.now() + slow(ms);
   while (!condition()) {
     if (performance.now() > deadline) throw new Error(`not in time: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -1,9 +1,10 @@
 /** One run in a test's jail, from staging to the listing, in one call. */
 import { type JailLimits, JailRun, type RunOutcome, type RunPause, type TaskState } from "../../src/index.ts";
 import type { Jaild } from "./jaild.ts";
+import { slow } from "./slowness.ts";
 
 export const LIMITS: JailLimits = {
-  wallMs: 20_000,
+  wallMs: slow(20_000),
   cpuMs: 0,
   memoryBytes: 512 << 20,
   processes: 256,
@@ -103,7 +104,7 @@ export async function started(jaild: Jaild, job: Job): Promise<JailRun> {
 
 /** Asks until the program is in the state, twice in a row. */
 export async function settled(run: JailRun, state: TaskState, ms = 10_000): Promise<void> {
-  const deadline = performance.now() + ms;
+  const deadline = performance.now() + slow(ms);
   for (let seen = 0; seen < 2; ) {
     const now = await run.query();
     seen = now === state ? seen + 1 : 0;

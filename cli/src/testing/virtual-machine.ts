@@ -1,0 +1,85 @@
+/**
+ * The suite that needs control groups of version 2 with all controllers: it runs in a virtual machine, under software
+ * emulation, so no machine is too old or too virtual for it. The machine has Debian's cloud kernel, no network, and
+ * disks that forget what was written (tests/v2/guest/build). What the tests print is shown as it comes; their outcomes
+ * come over a serial line of their own. A machine that ends without its last outcome, or not in time, is a failure.
+ */
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Instance, ROOT } from "../instance.ts";
+import { mustRun, shown } from "../system/run.ts";
+import type { Note } from "../terminal.ts";
+import type { Outcome } from "./suites.ts";
+
+const FOLDER = join(ROOT, ".guest");
+const SUITE = "virtual machine (cgroup v2)";
+/** What the guest writes when it has told all outcomes. */
+export const LAST_LINE = "end";
+const MEMORY_MB = 2560;
+/** How much more time the tests take and grant. Emulation is 10 to 30 times slower; most of their times have room for that. */
+const SLOWNESS = 5;
+const TIMEOUT_MS = 20 * 60_000;
+
+/** Builds what the jail's tests run and the disks; each part only when it is out of date. */
+export async function buildMachine(instance: Instance, note: Note): Promise<void> {
+  const make = ["make", "--silent", "-C", join(ROOT, "jail"), "all", "faults", "build/unit"];
+  await mustRun(make, "building the jail and its tests", { onLine: note });
+  const build = [join(ROOT, "tests/v2/guest/build"), FOLDER, instance.packagesDir];
+  await mustRun(build, "building the virtual machine", { onLine: note });
+}
+
+/** The outcomes of the suites inside; the arguments pick suites and test files. */
+export async function runMachine(args: readonly string[]): Promise<Outcome[]> {
+  const folder = mkdtempSync(join(tmpdir(), "svc-guest-"));
+  const outcomes = join(folder, "outcomes");
+  const start = performance.now();
+  try {
+    const command = machineCommand(outcomes, args);
+    console.log(`\n== ${SUITE}: ${shown(command.map((word) => word.replace(`${ROOT}/`, "")))}`);
+    const code = await boot(command);
+    const seconds = (performance.now() - start) / 1000;
+    const { told, complete } = readOutcomes(readFileSync(outcomes, "utf8"));
+    if (code === 0 && complete && told.length > 0) return told;
+    console.error(`The virtual machine ended early (exit code ${code}).`);
+    return [...told, { name: SUITE, passed: 0, failed: 1, seconds }];
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+export function readOutcomes(text: string): { told: Outcome[]; complete: boolean } {
+  const lines = text.split(/\r?\n/).filter(Boolean);
+  const complete = lines.at(-1) === LAST_LINE;
+  const told = lines.filter((line) => line !== LAST_LINE).map((line) => JSON.parse(line) as Outcome);
+  return { told, complete };
+}
+
+/** The first program mounts the working tree and hands over to the script in it. */
+function machineCommand(outcomes: string, args: readonly string[]): string[] {
+  const first = `mount -t devtmpfs devtmpfs /dev && mount /dev/nvme1n1 /svc && exec /svc/tests/v2/guest/init ${args.join(" ")}`;
+  const kernel = `root=/dev/nvme0n1 rw console=ttyS0 quiet panic=-1 SVC_TEST_SLOWNESS=${SLOWNESS} init=/bin/bash -- -c "${first}"`;
+  const disks = ["system", "tree", "image"].flatMap((name) => [
+    "-drive",
+    `file=${join(FOLDER, `${name}.ext4`)},id=${name},if=none,format=raw,snapshot=on`,
+    "-device",
+    `nvme,drive=${name},serial=${name}`,
+  ]);
+  return [
+    "qemu-system-x86_64",
+    ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
+    ...["-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", `${MEMORY_MB}`],
+    ...["-kernel", join(FOLDER, "vmlinuz"), "-append", kernel],
+    ...["-serial", "stdio", "-serial", `file:${outcomes}`],
+    ...disks,
+  ];
+}
+
+function boot([program = "", ...args]: readonly string[]): Promise<number> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { stdio: ["ignore", "inherit", "inherit"], timeout: TIMEOUT_MS });
+    child.once("error", () => resolve(127));
+    child.once("close", (code) => resolve(code ?? 1));
+  });
+}

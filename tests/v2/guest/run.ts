@@ -1,0 +1,34 @@
+/**
+ * What runs in the virtual machine of `./svc test --v2`: the jail's unit tests, the live tests that control groups have
+ * a part in, and tests of the whole system. Outcomes go to the second serial line as they come. Arguments pick the test
+ * files of which a part of the path is named; then the unit tests are left out.
+ */
+import { appendFileSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Outcome, runCheck, runVitest } from "@svc/cli/testing/suites";
+import { LAST_LINE } from "@svc/cli/testing/virtual-machine";
+
+const LINE = "/dev/ttyS1";
+const LIVE = ["limits", "lifecycle", "pause", "confinement", "syscalls"].map(
+  (name) => `packages/jail-client/test/live/${name}.test.ts`,
+);
+const SYSTEM = ["tests/v2/"];
+
+const reports = mkdtempSync(join(tmpdir(), "svc-reports-"));
+const filters = process.argv.slice(2);
+const chosen = (files: readonly string[]) =>
+  filters.length === 0 ? files : filters.filter((filter) => files.some((file) => file.includes(filter)));
+
+function tell(outcome: Outcome): void {
+  appendFileSync(LINE, `${JSON.stringify({ ...outcome, name: `v2: ${outcome.name}` })}\n`);
+}
+
+if (filters.length === 0) tell(await runCheck("jail (make check)"));
+for (const [project, files] of [
+  ["live", chosen(LIVE)],
+  ["v2", chosen(SYSTEM)],
+] as const) {
+  if (files.length > 0) tell(await runVitest(project, files, join(reports, `${project}.json`)));
+}
+appendFileSync(LINE, `${LAST_LINE}\n`);
