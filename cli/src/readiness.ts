@@ -12,7 +12,7 @@ import { type ComponentState, readState } from "./supervisor/state.ts";
 import { sleep } from "./system/process.ts";
 import { type Note, printable } from "./terminal.ts";
 
-const READY_TIMEOUT_MS = 60_000;
+const READY_TIMEOUT_S = 60;
 const POLL_MS = 40;
 const NOTE_AFTER_MS = 1000;
 const TAIL_LINES = 8;
@@ -29,7 +29,9 @@ export interface ReadyOptions {
 }
 
 export async function waitReady(instance: Instance, { note, signal }: ReadyOptions): Promise<void> {
-  const end = performance.now() + READY_TIMEOUT_MS;
+  const seconds = Number(process.env.SVC_READY_TIMEOUT || READY_TIMEOUT_S);
+  if (!(seconds > 0)) throw new Problem("SVC_READY_TIMEOUT must be a number of seconds");
+  const end = performance.now() + seconds * 1000;
   let noted = performance.now();
   let lastReason = "";
   for (;;) {
@@ -40,7 +42,7 @@ export async function waitReady(instance: Instance, { note, signal }: ReadyOptio
     if (hopeless !== undefined)
       throw await diagnose(instance, `the ${hopeless.name} does not start`, hopeless.name);
     if (performance.now() > end) {
-      throw await diagnose(instance, `not ready after ${READY_TIMEOUT_MS / 1000} s: the API ${reason}`);
+      throw await diagnose(instance, `not ready after ${seconds} s: the API ${reason}`);
     }
     if (reason !== lastReason && performance.now() - noted > NOTE_AFTER_MS) {
       note(`waiting: the API ${reason}`);

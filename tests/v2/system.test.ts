@@ -4,16 +4,17 @@ import { join } from "node:path";
 import { findCgroups } from "@svc/cli/system/cgroups";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../../packages/jail-client/test/support/host.ts";
+import { slow } from "../../packages/jail-client/test/support/slowness.ts";
 import { Api } from "../e2e/support/api.ts";
 import { OPEN_LIMITS } from "../e2e/support/open-limits.ts";
 import { type System, startSystem } from "../e2e/support/system.ts";
 
-const FEW_SLOTS = { SANDBOX_MAX_CONCURRENT_JOBS: "2", SANDBOX_MAX_PAUSED: "2" };
+const SMALL = { SANDBOX_MAX_CONCURRENT_JOBS: "2", SANDBOX_MAX_PAUSED: "2", SVC_READY_TIMEOUT: `${slow(60)}` };
 
 let system: System;
 let api: Api;
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, ...FEW_SLOTS } });
+  system = await startSystem({ env: { ...OPEN_LIMITS, ...SMALL } });
   api = new Api(system.url);
 });
 afterAll(async () => {

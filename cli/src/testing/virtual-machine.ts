@@ -9,6 +9,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Instance, ROOT } from "../instance.ts";
+import { Problem } from "../problem.ts";
 import { mustRun, shown } from "../system/run.ts";
 import type { Note } from "../terminal.ts";
 import type { Outcome } from "./suites.ts";
@@ -50,15 +51,24 @@ export async function runMachine(args: readonly string[]): Promise<Outcome[]> {
 }
 
 export function readOutcomes(text: string): { told: Outcome[]; complete: boolean } {
-  const lines = text.split(/\r?\n/).filter(Boolean);
+  const lines = text.split(/\r?\n/).slice(0, -1);
   const complete = lines.at(-1) === LAST_LINE;
   const told = lines.filter((line) => line !== LAST_LINE).map((line) => JSON.parse(line) as Outcome);
   return { told, complete };
 }
 
-/** The first program mounts the working tree and hands over to the script in it. */
+/** The first program mounts the working tree, where it lies here too (compile caches hold), and hands over to the script in it. */
 function machineCommand(outcomes: string, args: readonly string[]): string[] {
-  const first = `mount -t devtmpfs devtmpfs /dev && mount /dev/nvme1n1 /svc && exec /svc/tests/v2/guest/init ${args.join(" ")}`;
+  const words = [ROOT, ...args];
+  if (!words.every((word) => /^[\w./+-]+$/.test(word)))
+    throw new Problem(`no words for the virtual machine: ${shown(words)}`);
+  const mounts = [
+    "mount -t devtmpfs devtmpfs /dev",
+    "mount -t tmpfs tmpfs /tmp",
+    `mkdir -p ${ROOT}`,
+    `mount /dev/nvme1n1 ${ROOT}`,
+  ];
+  const first = [...mounts, `cd ${ROOT}`, `exec tests/v2/guest/init ${args.join(" ")}`].join(" && ");
   const kernel = `root=/dev/nvme0n1 rw console=ttyS0 quiet panic=-1 SVC_TEST_SLOWNESS=${SLOWNESS} init=/bin/bash -- -c "${first}"`;
   const disks = ["system", "tree", "image"].flatMap((name) => [
     "-drive",

@@ -11,7 +11,9 @@ export interface System extends Omit<PrivateCopy, "stop"> {
 
 export async function startSystem(options: PrivateCopyOptions = {}): Promise<System> {
   const baseline = takeBaseline();
-  const copy = await startPrivateCopy(options);
+  const copy = await startPrivateCopy(options).catch((error: Error & { advice?: string }) => {
+    throw new Error(`${error.message}\n${error.advice ?? ""}`, { cause: error });
+  });
   let stopped: Promise<string[]> | undefined;
   const stop = async () => {
     const namespaces = holdNamespaces(copy.instance, baseline);

@@ -207,6 +207,7 @@ export const VARIABLES = {
   SANDBOX_WARM_POOL: withNote(int(0, "Parked processes per runtime.", { max: 512 }), "automatic"),
   SVC_LANGUAGES: withNote(list([], "Languages that are offered."), "all installed"),
   SVC_DATA_DIR: text("./data", "Local mode: objects, Redis files, generated secrets, sockets, pid files."),
+  SVC_READY_TIMEOUT: seconds(60, "Time that `./svc up` gives the components to get ready."),
   SANDBOX_PACKAGES_DIRECTORY: text("/pkgs", "Root image and runtimes of the jail."),
   SANDBOX_JAIL_SOCKET: text("/run/svc/jaild.sock", "Socket on which jaild takes runs."),
   SANDBOX_TOOL_DIRECTORY: text(

@@ -1,0 +1,100 @@
+/** jaild and its control groups where these are of version 2: in whichever group it is started, and when the kernel kills. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { killProcess } from "../../packages/jail-client/test/support/host.ts";
+import { BINARY, Jaild } from "../../packages/jail-client/test/support/jaild.ts";
+import { bash, runJob } from "../../packages/jail-client/test/support/run.ts";
+
+const TOP = "/sys/fs/cgroup";
+const GROUP = join(TOP, "delegated");
+const CONTROLLERS = ["cpu", "memory", "pids"];
+
+const words = (group: string, file: string) =>
+  readFileSync(join(group, file), "utf8").split(/\s+/).filter(Boolean);
+const subgroups = (group: string) =>
+  readdirSync(group, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+
+describe("jaild in a group that was given to it", () => {
+  let folder: string;
+  let binary: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "svc-groups-"));
+    binary = join(folder, "jaild");
+    writeFileSync(binary, `#!/bin/bash\necho $$ > ${GROUP}/cgroup.procs\nexec ${BINARY} "$@"\n`);
+    chmodSync(binary, 0o700);
+    for (const controller of CONTROLLERS)
+      writeFileSync(join(TOP, "cgroup.subtree_control"), `+${controller}`);
+    mkdirSync(GROUP);
+  });
+  afterEach(() => {
+    rmdirSync(GROUP);
+    for (const controller of CONTROLLERS)
+      writeFileSync(join(TOP, "cgroup.subtree_control"), `-${controller}`);
+    rmSync(folder, { recursive: true });
+  });
+
+  test("steps aside for its slots, and leaves the group as it was", async () => {
+    const jaild = await Jaild.start({ slots: 2, binary });
+    expect(words(GROUP, "cgroup.procs")).toEqual([]);
+    expect(words(GROUP, "cgroup.subtree_control")).toEqual(expect.arrayContaining(CONTROLLERS));
+    const own = join(GROUP, jaild.group);
+    expect(subgroups(own).sort()).toEqual(["jaild", "slot-0", "slot-1"]);
+    expect((await bash(jaild, "echo inside")).out).toBe("inside\n");
+    const greedy = await runJob(jaild, {
+      argv: ["/usr/bin/python3", "-c", "x = bytearray(300 << 20)"],
+      limits: { memoryBytes: 64 << 20 },
+    });
+    expect(greedy.end.cause).toBe("memory_limit");
+    await jaild.stop();
+    expect(jaild.exitCode).toBe(0);
+    expect(existsSync(own)).toBe(false);
+    expect(words(GROUP, "cgroup.subtree_control")).toEqual([]);
+  });
+
+  test("refuses to start where other processes are in its way", async () => {
+    const other = spawn("/bin/sleep", ["1000"], { stdio: "ignore" });
+    writeFileSync(join(GROUP, "cgroup.procs"), `${other.pid}`);
+    await expect(Jaild.start({ slots: 1, binary })).rejects.toThrow(/holds other processes/);
+    expect(words(GROUP, "cgroup.procs")).toEqual([`${other.pid}`]);
+    const exit = once(other, "exit");
+    killProcess(other.pid);
+    await exit;
+    for (const left of subgroups(GROUP)) expect(subgroups(join(GROUP, left))).toEqual([]);
+  });
+});
+
+test("a program that outruns the sampling is killed by the kernel, with all its processes", async () => {
+  const room = ["--workspace-bytes", "--tmp-bytes", "--shm-bytes"].flatMap((name) => [name, `${1 << 20}`]);
+  const jaild = await Jaild.start({ slots: 1, args: room });
+  const program = `import mmap, os, time
+if os.fork() == 0: time.sleep(1000)
+mmap.mmap(-1, 1 << 30, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x8000)
+time.sleep(1000)`;
+  let kills = 0;
+  for (let i = 0; i < 10 && kills === 0; i++) {
+    const { end } = await runJob(jaild, {
+      argv: ["/usr/bin/python3", "-c", program],
+      limits: { memoryBytes: 64 << 20 },
+    });
+    expect(end.cause).toBe("memory_limit");
+    kills = end.oomKills;
+  }
+  expect(kills).toBeGreaterThanOrEqual(2);
+  await jaild.stop();
+});
