@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 import { readOutcomes } from "../../src/testing/virtual-machine.ts";
 
-const outcome = { name: "v2: tests (live)", passed: 3, failed: 0, seconds: 1.5 };
+const outcome = {
+  name: "v2: tests (live)",
+  passed: 3,
+  failed: 1,
+  seconds: 1.5,
+  failures: ["limits.test.ts > time"],
+};
 
 test("the outcomes of a virtual machine are complete only with their last line", () => {
   const line = JSON.stringify(outcome);

@@ -11,7 +11,9 @@ export interface System extends Omit<PrivateCopy, "stop"> {
 
 export async function startSystem(options: PrivateCopyOptions = {}): Promise<System> {
   const baseline = takeBaseline();
-  const copy = await startPrivateCopy(options).catch((error: Error & { advice?: string }) => {
+  // What tests are told by is no setting of the system, which refuses unknown ones.
+  const env = { SVC_TEST_SLOWNESS: "", ...options.env };
+  const copy = await startPrivateCopy({ ...options, env }).catch((error: Error & { advice?: string }) => {
     throw new Error(`${error.message}\n${error.advice ?? ""}`, { cause: error });
   });
   let stopped: Promise<string[]> | undefined;
