@@ -9,7 +9,7 @@ import { type Instance, ROOT, type Service } from "./instance.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** Halves the start of a component. It lies beside the code and is writable for those who may write the code. */
-const COMPILE_CACHE = join(ROOT, "node_modules/.cache/compile");
+export const COMPILE_CACHE = join(ROOT, "node_modules/.cache/compile");
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

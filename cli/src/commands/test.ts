@@ -71,7 +71,7 @@ Exit codes: 0 when all passed, else 1.`,
       for (const project of chosen) {
         outcomes.push(await runVitest(project, vitestArguments, join(reports, `${project}.json`)));
       }
-      if (withMachine) outcomes.push(...(await runMachine(vitestArguments)));
+      if (withMachine) outcomes.push(...(await runMachine(positionals)));
     } finally {
       rmSync(reports, { recursive: true });
     }
