@@ -1,8 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 // unit: pure, no service needed. live: needs root, the built image and jaild or redis-server. e2e: starts the whole system.
-// s3: against a real S3 server, Ceph's, which the project starts. client: LibreChat's own client, an npm package, against
-// the whole system.
+// compat: the same with an image of all languages. s3: against a real S3 server, Ceph's, which the project starts.
+// client: LibreChat's own client, an npm package, against the whole system.
 export default defineConfig({
   test: {
     projects: [
@@ -29,6 +29,15 @@ export default defineConfig({
           include: ["tests/e2e/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "compat",
+          include: ["tests/compat/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 480_000,
           fileParallelism: false,
         },
       },

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { defineCommand } from "../command.ts";
 import { installTestClient } from "../install/client.ts";
 import { INSTALL_STEPS, install } from "../install/install.ts";
-import { resolveInstance } from "../instance.ts";
+import { ROOT, resolveInstance } from "../instance.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { Progress, paint } from "../terminal.ts";
 import {
@@ -23,7 +23,8 @@ const OPTIONS = {
   e2e: { doc: "Only the tests that start the whole system." },
   s3: { doc: "Only the tests against a real S3 server, Ceph's, which is installed from Debian." },
   client: { doc: "Only the tests with LibreChat's own client, an npm package of 550 MB." },
-  all: { doc: "Everything, the S3 and client tests too: what CI runs." },
+  compat: { doc: "Only the tests of all languages, in an image of their own (.pkgs-all)." },
+  all: { doc: "Everything, the S3, client and language tests too: what CI runs." },
   "packages-dir": {
     value: "DIR",
     doc: "Root image and runtimes (SANDBOX_PACKAGES_DIRECTORY; default: .pkgs).",
@@ -31,10 +32,10 @@ const OPTIONS = {
 } as const;
 
 export const test = defineCommand({
-  usage: "test [--unit] [--live] [--e2e] [--s3] [--client] [--all] [FILTER…] [-- VITEST-ARG…]",
+  usage: "test [--unit] [--live] [--e2e] [--s3] [--client] [--compat] [--all] [FILTER…] [-- VITEST-ARG…]",
   summary: "Runs the checks (types, lint, jail, shell) and all tests; the last line counts them.",
   details: `
-Without a choice everything but the S3 and client tests runs. FILTER picks test files by a part of their path.
+Without a choice everything but the S3, client and language tests runs. FILTER picks test files by a part of their path.
 Exit codes: 0 when all passed, else 1.`,
   options: OPTIONS,
   run: async ({ values, positionals, rest }) => {
@@ -51,6 +52,7 @@ Exit codes: 0 when all passed, else 1.`,
     await install(withS3 ? "test-s3" : "test", instance, progress);
     if (withClient) await progress.step("LibreChat's client (npm ci in tests/client)", installTestClient);
     const chosen = values.all ? VITEST_PROJECTS : VITEST_PROJECTS.filter((project) => values[project]);
+    const allLanguages = await installCompat(values);
     const vitestArguments = [...positionals, ...rest];
     const everything = (values.all || chosen.length === 0) && vitestArguments.length === 0;
     const outcomes: Outcome[] = [];
@@ -58,7 +60,9 @@ Exit codes: 0 when all passed, else 1.`,
     const reports = mkdtempSync(join(tmpdir(), "svc-test-"));
     try {
       for (const project of chosen.length > 0 ? chosen : USUAL_PROJECTS) {
-        outcomes.push(await runVitest(project, vitestArguments, join(reports, `${project}.json`)));
+        const report = join(reports, `${project}.json`);
+        const own = project === "compat" ? allLanguages : {};
+        outcomes.push(await runVitest(project, vitestArguments, report, own));
       }
     } finally {
       rmSync(reports, { recursive: true });
@@ -66,6 +70,19 @@ Exit codes: 0 when all passed, else 1.`,
     return summarize(outcomes);
   },
 });
+
+/** An image of all languages, apart from the one that is in use; answers the variables that name it. */
+async function installCompat(values: {
+  compat: boolean;
+  all: boolean;
+  "packages-dir": string | undefined;
+}): Promise<Record<string, string>> {
+  if (!values.compat && !values.all) return {};
+  const env = { SANDBOX_PACKAGES_DIRECTORY: values["packages-dir"] ?? join(ROOT, ".pkgs-all") };
+  const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env);
+  await install("test", instance, new Progress(INSTALL_STEPS), "all");
+  return env;
+}
 
 function summarize(outcomes: readonly Outcome[]): number {
   const failures = outcomes.flatMap((outcome) => outcome.failures);

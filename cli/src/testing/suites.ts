@@ -15,7 +15,7 @@ export interface Outcome {
   failures: readonly string[];
 }
 
-export const VITEST_PROJECTS = ["unit", "live", "e2e", "s3", "client"] as const;
+export const VITEST_PROJECTS = ["unit", "live", "e2e", "s3", "client", "compat"] as const;
 export type VitestProject = (typeof VITEST_PROJECTS)[number];
 /** What runs without a choice: the other projects need packages that nothing else does. */
 export const USUAL_PROJECTS: readonly VitestProject[] = ["unit", "live", "e2e"];
@@ -47,6 +47,7 @@ export async function runVitest(
   project: VitestProject,
   args: readonly string[],
   report: string,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<Outcome> {
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   const filtered = args.length > 0 ? ["--passWithNoTests"] : [];
@@ -60,7 +61,7 @@ export async function runVitest(
     ...filtered,
     ...args,
   ];
-  const { code, seconds } = await visibly(`tests (${project})`, command);
+  const { code, seconds } = await visibly(`tests (${project})`, command, env);
   const { passed, failed, failures } = readReport(report);
   const name = `tests (${project})`;
   if (code !== 0 && failed === 0) failures.push(`${name}: exit code ${code}, see its output above`);
@@ -102,12 +103,17 @@ function readReport(path: string): { passed: number; failed: number; failures: s
 async function visibly(
   title: string,
   command: readonly string[],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<{ code: number; seconds: number }> {
   console.log(`\n== ${title}: ${shown(command.map((word) => word.replace(`${ROOT}/`, "")))}`);
   const start = performance.now();
   const code = await new Promise<number>((resolve) => {
     const [file = "", ...args] = command;
-    const child = spawn(file, args, { cwd: ROOT, stdio: ["ignore", "inherit", "inherit"] });
+    const child = spawn(file, args, {
+      cwd: ROOT,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "inherit", "inherit"],
+    });
     child.once("error", () => resolve(127));
     child.once("close", (exit) => resolve(exit ?? 1));
   });

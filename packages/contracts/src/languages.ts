@@ -47,3 +47,9 @@ for (const entry of LANGUAGES) {
 export function findLanguage(name: string): Language | undefined {
   return BY_NAME.get(name.toLowerCase());
 }
+
+/** For a language that is not installed here, but could be: how. */
+export function installHint(name: string): string | undefined {
+  const language = findLanguage(name);
+  return language && `./svc up --languages ${language.lang} adds ${language.runner}`;
+}

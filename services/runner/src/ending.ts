@@ -109,6 +109,29 @@ export function endingOf(end: ObservedEnd, cap: number): Ending {
   };
 }
 
+/** How a compilation failed; undefined: it did not. */
+export function compileEndingOf(end: ObservedEnd, cap: number): Ending | undefined {
+  if (end.cause === "exited" && end.exitCode === 0) return undefined;
+  const base = endingOf(end, cap);
+  if (base.status === "TO" || base.status === "ML") {
+    return { ...base, notes: [...base.notes, "The compiler did not finish"] };
+  }
+  if (KILLED_BY[end.cause] !== undefined) return base;
+  return compileFailure(base.code, base.notes);
+}
+
+export function compileFailure(code: number, notes: readonly string[]): Ending {
+  const message = "Compilation failed";
+  return {
+    status: "CE",
+    code,
+    signal: null,
+    message,
+    notes: [...notes, message],
+    outcome: "compile_error",
+  };
+}
+
 /** The service itself ended the program, or found at its end that it cannot count: `text` says why. */
 export function faultEnding(end: ObservedEnd, cap: number, text: string): Ending {
   const byItself = end.cause === "exited" || end.cause === "signaled";

@@ -8,7 +8,7 @@ import type { ExecuteDeps } from "./execute.ts";
 import type { RunGateway } from "./gateway.ts";
 import type { Launched } from "./launch.ts";
 import type { RunLimits } from "./limits.ts";
-import { decodeListing } from "./listing.ts";
+import { decodeListing, withoutDirectory } from "./listing.ts";
 import { omittedFields, omittedNotes } from "./omitted.ts";
 import { planOutputs } from "./outputs.ts";
 import { captured, withNotes } from "./text.ts";
@@ -76,7 +76,8 @@ export async function finish(
 }
 
 async function collect({ launched, outcome, to, log }: Finish, { config, gateway }: ExecuteDeps) {
-  const plan = planOutputs(decodeListing(outcome.listing), launched.staged, {
+  const listing = withoutDirectory(decodeListing(outcome.listing), launched.build);
+  const plan = planOutputs(listing, launched.staged, {
     maxFiles: config.SANDBOX_MAX_OUTPUT_FILES,
     maxFileBytes: Math.min(config.SANDBOX_MAX_FILE_SIZE, config.EGRESS_GATEWAY_MAX_FILE_BYTES),
     maxTotalBytes: config.EXECUTION_MANIFEST_MAX_UPLOAD_BYTES,

@@ -9,6 +9,8 @@ const positive = z.number().int().positive();
 const overrideSchema = z.strictObject({
   run_timeout: positive.optional(),
   run_memory_limit: positive.optional(),
+  compile_timeout: positive.optional(),
+  compile_memory_limit: positive.optional(),
   max_process_count: positive.optional(),
   max_open_files: positive.optional(),
   max_file_size: positive.optional(),
@@ -34,7 +36,10 @@ export interface RunLimits {
   outputKillFactor: number;
 }
 
-type LimitedRequest = Pick<ExecuteRequest, "language" | "run_timeout" | "run_memory_limit" | "ptc">;
+type LimitedRequest = Pick<
+  ExecuteRequest,
+  "language" | "run_timeout" | "compile_timeout" | "run_memory_limit" | "ptc"
+>;
 
 export function limitsFor(config: Config, overrides: LimitOverrides, request: LimitedRequest): RunLimits {
   const own = overrides[request.language] ?? {};
@@ -50,5 +55,20 @@ export function limitsFor(config: Config, overrides: LimitOverrides, request: Li
     fileBytes: own.max_file_size ?? config.SANDBOX_RLIMIT_FSIZE,
     outputCap: own.output_max_size ?? config.SANDBOX_OUTPUT_MAX_SIZE,
     outputKillFactor: config.SANDBOX_OUTPUT_KILL_FACTOR,
+  };
+}
+
+/** The limits of the compiler. Its time stays within what all deadlines allow for it. */
+export function compileLimitsFor(
+  config: Config,
+  overrides: LimitOverrides,
+  request: LimitedRequest,
+): RunLimits {
+  const own = overrides[request.language] ?? {};
+  const times = [config.SANDBOX_COMPILE_TIMEOUT, own.compile_timeout, request.compile_timeout];
+  return {
+    ...limitsFor(config, overrides, request),
+    wallMs: Math.min(...times.filter((time) => time != null)),
+    memoryBytes: own.compile_memory_limit ?? config.SANDBOX_COMPILE_MEMORY_LIMIT,
   };
 }

@@ -25,7 +25,8 @@ const request = (change: object = {}): ExecuteRequest =>
     files: [{ name: "main.py", content: "print(1)" }],
     ...change,
   });
-const program = (change?: object) => programOf(request(change), PYTHON, NAMES);
+const program = (change?: object) => programOf(request(change), PYTHON, NAMES, MEMORY);
+const MEMORY = { run: 1000, compile: 2000 };
 const ref = (name: string) => ({ name, id: "object", storage_session_id: "session" });
 
 function refusal(change: object): ServiceError {
