@@ -225,7 +225,7 @@ end program`,
     },
     broken: {
       code: "program main\n  implicit none\n  x = 1\nend program",
-      stderr: /main\.f90:3:\d+:[\s\S]*Error: Symbol 'x' at \(1\) has no IMPLICIT type/,
+      stderr: /main\.f90:3:\d+:[\s\S]*Error: Symbol .x. at \(1\) has no IMPLICIT type/,
     },
   },
   r: {

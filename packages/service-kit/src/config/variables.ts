@@ -205,7 +205,10 @@ export const VARIABLES = {
   SANDBOX_PRIME_CONCURRENCY: count(8, "Inputs fetched at once.", 64),
   SANDBOX_WARM_START: bool(true, "Warm starts."),
   SANDBOX_WARM_POOL: withNote(int(0, "Parked processes per runtime.", { max: 512 }), "automatic"),
-  SVC_LANGUAGES: withNote(list([], "Languages that are offered."), "all installed"),
+  SVC_LANGUAGES: withNote(
+    list([], "Languages that are offered, or `all`; `./svc up` installs them."),
+    "all installed",
+  ),
   SVC_DATA_DIR: text("./data", "Local mode: objects, Redis files, generated secrets, sockets, pid files."),
   SANDBOX_PACKAGES_DIRECTORY: text("/pkgs", "Root image and runtimes of the jail."),
   SANDBOX_JAIL_SOCKET: text("/run/svc/jaild.sock", "Socket on which jaild takes runs."),
@@ -213,7 +216,10 @@ export const VARIABLES = {
     "/run/svc/tools",
     "Folder that jaild makes; a jail sees its slot's part of it.",
   ),
-  SANDBOX_LIMIT_OVERRIDES: json({}, "Limits per language."),
+  SANDBOX_LIMIT_OVERRIDES: json(
+    {},
+    'Limits per language, such as `{"java": {"run_memory_limit": 268435456}}`; also `run_timeout`, `compile_timeout`, `compile_memory_limit`, `max_process_count`, `max_open_files`, `max_file_size`, `output_max_size`.',
+  ),
   SANDBOX_WORKSPACE_ROOT: text("/tmp/sandbox", "Place of workspaces."),
   SANDBOX_WORKSPACE_REAPER_MAX_AGE_SECONDS: seconds(3600, "Age at which a left-over workspace is removed."),
   KVM_ENABLED: bool(false, "Run jails inside microVMs."),

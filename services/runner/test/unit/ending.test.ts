@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type Ending, endingOf, faultEnding, type ObservedEnd, signalName } from "../../src/ending.ts";
+import {
+  compileEndingOf,
+  type Ending,
+  endingOf,
+  faultEnding,
+  type ObservedEnd,
+  signalName,
+} from "../../src/ending.ts";
 
 const CAP = 65_536;
 const exited = (exitCode = 0): ObservedEnd => ({
@@ -188,5 +195,29 @@ describe("the ending of a program at fault", () => {
   it("still tells of cut output first", () => {
     const cut = ended({ cause: "wall_limit", stdoutTotal: over });
     expect(faultEnding(cut, CAP, text)).toMatchObject({ status: "OL", message: OL, notes: [OL, text] });
+  });
+});
+
+describe("compileEndingOf", () => {
+  const CE = { status: "CE", signal: null, message: "Compilation failed", outcome: "compile_error" } as const;
+  const UNFINISHED = "The compiler did not finish";
+
+  it.each<[string, Partial<ObservedEnd>, Partial<Ending>]>([
+    ["exit 1", { exitCode: 1 }, { ...CE, code: 1, notes: ["Compilation failed"] }],
+    [
+      "exit 1 with too much to say",
+      { exitCode: 1, stderrTotal: over },
+      { ...CE, code: 1, notes: [EL, "Compilation failed"] },
+    ],
+    ["a crash", { cause: "signaled", signal: 11 }, { ...CE, code: 139, notes: [SEGV, "Compilation failed"] }],
+    ["its time", { cause: "wall_limit" }, killed("TO", TO, [TO, UNFINISHED])],
+    ["its memory", { cause: "memory_limit" }, killed("ML", ML, [ML, UNFINISHED])],
+    ["far too much to say", { cause: "stderr_limit", stderrTotal: over }, killed("EL", EL, [EL])],
+  ])("a compiler that ends by %s failed", (_how, change, expected) => {
+    expect(compileEndingOf(ended(change), CAP)).toMatchObject(expected);
+  });
+
+  it("one that ends with 0 did not, whatever it said", () => {
+    expect(compileEndingOf(ended({ stderrTotal: over }), CAP)).toBeUndefined();
   });
 });

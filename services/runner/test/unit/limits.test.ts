@@ -1,7 +1,7 @@
 import { executeRequestSchema } from "@svc/contracts";
 import { loadConfig } from "@svc/service-kit";
 import { describe, expect, it } from "vitest";
-import { limitsFor, overridesSchema } from "../../src/limits.ts";
+import { compileLimitsFor, limitsFor, overridesSchema } from "../../src/limits.ts";
 
 const config = loadConfig("runner", {
   SANDBOX_FORWARD_TARGET: "gateway:3190",
@@ -14,6 +14,27 @@ const limits = (request: object, overrides: object = {}) =>
     overridesSchema.parse(overrides),
     executeRequestSchema.parse({ language: "python", files: [{ name: "a", content: "" }], ...request }),
   );
+
+describe("compileLimitsFor", () => {
+  const compile = (request: object, overrides: object = {}) =>
+    compileLimitsFor(
+      config,
+      overridesSchema.parse(overrides),
+      executeRequestSchema.parse({ language: "c", files: [{ name: "a", content: "" }], ...request }),
+    );
+
+  it.each([
+    [{}, {}, { wallMs: 30_000, memoryBytes: 1024 * MIB }],
+    [{ run_timeout: 5, run_memory_limit: 5 }, {}, { wallMs: 30_000, memoryBytes: 1024 * MIB }],
+    [{ compile_timeout: 100 }, {}, { wallMs: 100 }],
+    [{ compile_timeout: 90_000 }, {}, { wallMs: 30_000 }],
+    [{}, { c: { compile_timeout: 90_000, compile_memory_limit: 5 } }, { wallMs: 30_000, memoryBytes: 5 }],
+    [{ compile_timeout: 200 }, { c: { compile_timeout: 100 } }, { wallMs: 100 }],
+    [{}, { cpp: { compile_timeout: 100 } }, { wallMs: 30_000 }],
+  ])("%j with %j is %j: of its own, and within the deadlines", (request, overrides, expected) => {
+    expect(compile(request, overrides)).toMatchObject(expected);
+  });
+});
 
 describe("limitsFor", () => {
   it("has the configured limits where the request names none", () => {

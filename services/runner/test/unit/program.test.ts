@@ -242,3 +242,41 @@ describe("the environment", () => {
     expect(env({ A: "é".repeat(499_998) }).A).toHaveLength(499_998);
   });
 });
+
+describe("what a runtime leaves open", () => {
+  const COMPILED: Runtime = {
+    ...PYTHON,
+    command: ["{build}/program", "-m{memory:60}", "{entry}", "{other}", "{memory:x}"],
+    env: { LIMIT: "{memory:50}B" },
+    compile: { command: ["/cc", "{entry}", "{build}/program", "{memory:10}"], env: { CACHE: "/tmp" } },
+  };
+  const compiled = (change?: object) => programOf(request(change), COMPILED, NAMES, MEMORY);
+
+  it("is filled with the entry, the build directory, and shares of each jail's own memory limit", () => {
+    const { argv, env, compile, made } = compiled({ args: ["{entry}", "{memory:60}"] });
+    expect(argv).toEqual([
+      ...["/mnt/data/.build/program", "-m600", "main.py", "{other}", "{memory:x}"],
+      ...["{entry}", "{memory:60}"],
+    ]);
+    expect(env).toContain("LIMIT=500B");
+    expect(compile).toEqual({
+      argv: ["/cc", "main.py", "/mnt/data/.build/program", "200"],
+      env: ["CACHE=/tmp"],
+      build: ".build",
+    });
+    expect(made).toEqual([]);
+  });
+
+  it.each([
+    [".build", ".build_1"],
+    [".build/deep/file", ".build_1"],
+    [".builder", ".build"],
+  ])("an input %s makes the build directory %s", (name, build) => {
+    const files = [{ name: "main.py", content: "" }, ref(name)];
+    expect(compiled({ files }).compile?.build).toBe(build);
+  });
+
+  it("is nothing for languages whose sources are run as they are", () => {
+    expect(program().compile).toBeUndefined();
+  });
+});
