@@ -13,10 +13,7 @@ beforeAll(async () => {
       ...OPEN_LIMITS,
       SVC_LANGUAGES: "all",
       SANDBOX_COMPILE_TIMEOUT: "90000",
-      SANDBOX_LIMIT_OVERRIDES: JSON.stringify({
-        d: { compile_timeout: 1500 },
-        c: { compile_memory_limit: 400 << 20 },
-      }),
+      SANDBOX_LIMIT_OVERRIDES: JSON.stringify({ d: { compile_timeout: 1500 } }),
     },
   });
   api = new Api(system.url);
@@ -36,18 +33,6 @@ describe("limits of the compiler", () => {
     const notes = "[sandbox] Time limit exceeded\n[sandbox] The compiler did not finish\n";
     expect(answer.stderr.endsWith(notes)).toBe(true);
     expect(answer.timings.setup_ms).toBeGreaterThanOrEqual(1500);
-  });
-
-  test("its memory is used up: ML, and the program is not run", async () => {
-    const levels = ["1", "A", "B", "C", "D", "E", "F", "G", "H"];
-    const macros = levels
-      .slice(1)
-      .map((name, at) => `#define ${name} ${Array(8).fill(levels[at]).join(",")}`);
-    const code = `${macros.join("\n")}\nint numbers[] = {H};\nint main(void) {}`;
-    const answer = await api.exec({ lang: "c", code });
-    expect(answer).toMatchObject({ ...KILLED, status: "ML", message: "Out of memory" });
-    const notes = "[sandbox] Out of memory\n[sandbox] The compiler did not finish\n";
-    expect(answer.stderr.endsWith(notes)).toBe(true);
   });
 
   test("the time of the run does not count for it, and the other way round", async () => {

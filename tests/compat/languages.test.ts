@@ -13,7 +13,9 @@ let system: System;
 let api: Api;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, SVC_LANGUAGES: "all", SANDBOX_COMPILE_TIMEOUT: "90000" } });
+  system = await startSystem({
+    env: { ...OPEN_LIMITS, SVC_LANGUAGES: "all", SANDBOX_COMPILE_TIMEOUT: "90000" },
+  });
   api = new Api(system.url);
 });
 
