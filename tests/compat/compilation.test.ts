@@ -13,7 +13,10 @@ beforeAll(async () => {
       ...OPEN_LIMITS,
       SVC_LANGUAGES: "all",
       SANDBOX_COMPILE_TIMEOUT: "90000",
-      SANDBOX_LIMIT_OVERRIDES: JSON.stringify({ d: { compile_timeout: 1500 } }),
+      SANDBOX_LIMIT_OVERRIDES: JSON.stringify({
+        d: { compile_timeout: 1500 },
+        rust: { compile_memory_limit: 400 << 20 },
+      }),
     },
   });
   api = new Api(system.url);
@@ -33,6 +36,27 @@ describe("limits of the compiler", () => {
     const notes = "[sandbox] Time limit exceeded\n[sandbox] The compiler did not finish\n";
     expect(answer.stderr.endsWith(notes)).toBe(true);
     expect(answer.timings.setup_ms).toBeGreaterThanOrEqual(1500);
+  });
+
+  test("its memory is used up: ML, and the program is not run", async () => {
+    const constant = (mebibytes: number) =>
+      `static BIG: [u8; ${mebibytes} << 20] = [7; ${mebibytes} << 20];\nfn main() { println!("{}", BIG[9]); }`;
+    const answer = await api.exec({ lang: "rs", code: constant(800) });
+    expect(answer).toMatchObject({ ...KILLED, status: "ML", message: "Out of memory", memory: 0 });
+    const notes = "[sandbox] Out of memory\n[sandbox] The compiler did not finish\n";
+    expect(answer.stderr.endsWith(notes)).toBe(true);
+    expect(await api.exec({ lang: "rs", code: constant(4) })).toMatchObject({ code: 0, stdout: "7\n" });
+  });
+
+  test("its text is bounded like the output of a program", async () => {
+    const answer = await api.exec({
+      lang: "c",
+      code: `int main(void) { return 0; }\n${"x y;\n".repeat(5000)}`,
+    });
+    expect(answer).toMatchObject({ status: "CE", message: "Compilation failed", stdout: "", wall_time: 0 });
+    expect(Buffer.byteLength(answer.stderr)).toBeLessThan(65_536 + 200);
+    const notes = "[sandbox] stderr length exceeded\n[sandbox] Compilation failed\n";
+    expect(answer.stderr.endsWith(notes)).toBe(true);
   });
 
   test("the time of the run does not count for it, and the other way round", async () => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Api, output } from "../e2e/support/api.ts";
 import { OPEN_LIMITS } from "../e2e/support/open-limits.ts";
 import { type System, startSystem } from "../e2e/support/system.ts";
+import { PARALLEL } from "./parallel-programs.ts";
 import { GREETING, PROGRAMS, type Programs } from "./programs.ts";
 
 let system: System;
@@ -72,6 +73,11 @@ describe.each(LANGUAGES)("$lang", ({ lang, runner }) => {
     const answer = await api.exec({ lang, code, files: refs });
     expect(answer).toMatchObject({ ...ENDED, stdout: "42\n", stderr: "" });
     expect(answer.files.every(({ inherited }) => inherited)).toBe(true);
+  });
+
+  test("runs threads or processes, and starts commands", async () => {
+    const answer = await api.exec({ lang, code: PARALLEL[runner] });
+    expect(answer).toMatchObject({ ...ENDED, stdout: "28\nchild\n", stderr: "", files: [] });
   });
 });
 

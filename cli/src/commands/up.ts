@@ -43,6 +43,7 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     if (asRoot !== undefined) return asRoot;
     const instance = resolveInstance(values, process.env);
     const running = readState(instance.runDir);
+    if (running !== undefined && values.languages !== undefined) throw languagesWhileRunning(running);
     if (running !== undefined) return await sayRunning(running, instance);
     const example = !values["no-example"];
     const progress = new Progress(INSTALL_STEPS + (example ? 2 : 1));
@@ -58,6 +59,14 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     return 0;
   },
 });
+
+/** A running copy keeps its root image. */
+function languagesWhileRunning({ url }: State): Problem {
+  return new Problem(
+    `languages cannot be changed while it is running: ${url}`,
+    "./svc down, then the same command again; data and files stay",
+  );
+}
 
 async function sayRunning(state: State, instance: Instance): Promise<number> {
   await waitReady(
