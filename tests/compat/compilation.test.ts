@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Api } from "../e2e/support/api.ts";
 import { OPEN_LIMITS } from "../e2e/support/open-limits.ts";
 import { type System, startSystem } from "../e2e/support/system.ts";
-import { LARGE } from "./large-programs.ts";
 
 let system: System;
 let api: Api;
@@ -80,14 +79,6 @@ describe("limits of the compiler", () => {
     expect(answer.stderr).toContain("[sandbox] The compiled program is larger than 64 MiB\n");
   });
 });
-
-test.each(Object.entries(LARGE))(
-  "%s that uses much of its library compiles and runs",
-  async (lang, program) => {
-    const answer = await api.exec({ lang, code: program.code });
-    expect(answer).toMatchObject({ code: 0, status: null, stderr: "", stdout: program.stdout });
-  },
-);
 
 describe("what the program sees and leaves", () => {
   const run = (commands: string) => `#include <stdlib.h>\nint main(void) { return system("${commands}"); }`;

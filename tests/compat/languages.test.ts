@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Api, output } from "../e2e/support/api.ts";
 import { OPEN_LIMITS } from "../e2e/support/open-limits.ts";
 import { type System, startSystem } from "../e2e/support/system.ts";
+import { LARGE } from "./large-programs.ts";
 import { PARALLEL } from "./parallel-programs.ts";
 import { GREETING, PROGRAMS, type Programs } from "./programs.ts";
 
@@ -80,6 +81,14 @@ describe.each(LANGUAGES)("$lang", ({ lang, runner }) => {
     expect(answer).toMatchObject({ ...ENDED, stdout: "28\nchild\n", stderr: "", files: [] });
   });
 });
+
+test.each(Object.entries(LARGE))(
+  "%s that uses much of its library compiles and runs",
+  async (lang, program) => {
+    const answer = await api.exec({ lang, code: program.code });
+    expect(answer).toMatchObject({ code: 0, status: null, stderr: "", stdout: program.stdout });
+  },
+);
 
 test.each(LANGUAGES.filter(({ compiled }) => compiled))(
   "$lang that does not compile is not run, and the compiler says why",

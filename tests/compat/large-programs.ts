@@ -12,7 +12,9 @@ int main()
 	std::vector<int> numbers(100);
 	std::iota(numbers.begin(), numbers.end(), 0);
 	auto even = numbers | std::views::filter([](int n) { return n % 2 == 0; }) | std::views::take(3);
-	std::cout << std::distance(begin, {}) << std::accumulate(even.begin(), even.end(), 0) << std::filesystem::current_path() << "\\n";
+	int sum = 0;
+	for (int n : even) sum += n;
+	std::cout << std::distance(begin, {}) << sum << std::filesystem::current_path() << "\\n";
 }`,
     stdout: '26"/mnt/data"\n',
   },
@@ -26,11 +28,11 @@ func main() {
 	http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		json.NewEncoder(w).Encode(map[string]string{"path": r.URL.Path})
 	}).ServeHTTP(recorder, httptest.NewRequest("GET", "/x", nil))
-	template.Must(template.New("t").Parse("<{{.}}>\\n")).Execute(os.Stdout, "a&b")
+	template.Must(template.New("t").Parse("<b>{{.}}</b>\\n")).Execute(os.Stdout, "a&b")
 	fmt.Print(recorder.Body.String())
 	fmt.Printf("%x %v\\n", sha256.Sum256(nil), regexp.MustCompile("b+").FindString("abbc"))
 }`,
-    stdout: `<a&amp;b>\n{"path":"/x"}\ne3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 bb\n`,
+    stdout: `<b>a&amp;b</b>\n{"path":"/x"}\ne3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 bb\n`,
   },
   java: {
     code: `

@@ -42,7 +42,7 @@ make -s program libtwice.so && ./program && python3 -c 'import ctypes; print(cty
 cat >a.cpp <<'END'
 #include <iostream>
 #include <map>
-int main(int argc, char **argv) { std::map<int, int> m{{1, 2}}; std::cout << m.at(argc) << std::endl; return m.count(7); }
+int main(int argc, char **) { std::map<int, int> m{{1, 2}}; std::cout << m.at(argc) << std::endl; return m.count(7); }
 END
 g++ -std=c++20 -O3 -flto -g -Wall -Wextra -o a a.cpp 2>&1 && ./a && strip a && ./a
 g++ -fsanitize=undefined -o b a.cpp && ./b`,
@@ -60,7 +60,7 @@ java org/example/Hello.java source`,
     script: `
 echo 'pub fn twice(n: i32) -> i32 { 2 * n } #[test] fn works() { assert_eq!(twice(2), 4); }' >twice.rs
 echo 'fn main() { println!("{}", twice::twice(21)); }' >main.rs
-rustc --crate-type=rlib twice.rs && rustc -O -L . main.rs && ./main && rustc --test twice.rs -o tests && ./tests -q | grep -c 'test result: ok. 1 passed'`,
+rustc --crate-type=rlib twice.rs && rustc --edition=2021 -O -L . --extern twice main.rs && ./main && rustc --test twice.rs -o tests && ./tests -q | grep -c 'test result: ok. 1 passed'`,
     stdout: "42\n1\n",
   },
   "go: a module, run, build, vet and test": {
