@@ -106,7 +106,7 @@ export function languagesPage(rows: readonly LanguageRow[], conditions: Conditio
 # Languages
 
 Python, Bash, JavaScript and TypeScript are always installed. \`./svc up --languages all\`, or a list such as \`go,java\`, or
-\`SVC_LANGUAGES\` adds the others to the root image; without a list it stays as it is. All aliases of a name are in
+\`SVC_LANGUAGES\` adds the others to the root image. A list takes the place of the one before; without a list all stays as it is. All aliases of a name are in
 \`packages/contracts/src/languages.ts\`, what a runtime consists of in \`runtimes/<name>\`.
 
 A hello in every language through the public API: milliseconds, medians of ${ROUNDS} rounds, one request at a time; every run is cold, in new

@@ -42,7 +42,7 @@ export class Runtimes {
     const installed = new Set(manifest.runtimes.map(({ language }) => language));
     const missing = [...(offered ?? [])].filter((language) => !installed.has(language));
     if (missing.length > 0) {
-      const hints = missing.map(installHint).join("; ");
+      const hints = missing.map((language) => installHint(language, [...installed])).join("; ");
       throw new Error(`SVC_LANGUAGES names what is not installed: ${missing.join(", ")}. ${hints}`);
     }
     const runtimes = manifest.runtimes.filter(({ language }) => offered?.has(language) ?? true);
@@ -63,7 +63,8 @@ export class Runtimes {
     const language = findLanguage(name)?.runner ?? name;
     const installed = this.#runtimes.filter((runtime) => runtime.language === language);
     if (installed.length === 0) {
-      throw this.#unsupported("unsupported_language", "language", installHint(name));
+      const others = this.#runtimes.map((runtime) => runtime.language);
+      throw this.#unsupported("unsupported_language", "language", installHint(name, others));
     }
     const version = semver.maxSatisfying(
       installed.map((runtime) => runtime.version),

@@ -67,7 +67,9 @@ export function chooseRuntime(
   if (language === undefined || installed?.length === 0) {
     throw new ServiceError(
       "unsupported_language",
-      ["The language is not supported.", installedText(runtimes), hintText(name)].filter(Boolean).join(" "),
+      ["The language is not supported.", installedText(runtimes), hintText(name, runtimes)]
+        .filter(Boolean)
+        .join(" "),
     );
   }
   const version = request.version?.trim() || "*";
@@ -83,7 +85,8 @@ function installedText(runtimes: readonly RuntimeInfo[] | undefined): string {
   return `Installed: ${runtimes.map(({ language, version }) => `${language} ${version}`).join(", ")}.`;
 }
 
-function hintText(name: string): string {
-  const hint = installHint(name);
+function hintText(name: string, runtimes: readonly RuntimeInfo[] | undefined): string {
+  const installed = (runtimes ?? []).map(({ language }) => language);
+  const hint = installHint(name, installed);
   return hint === undefined ? "" : `The operator's command ${hint}.`;
 }
