@@ -60,7 +60,7 @@ java org/example/Hello.java source`,
     script: `
 echo 'pub fn twice(n: i32) -> i32 { 2 * n } #[test] fn works() { assert_eq!(twice(2), 4); }' >twice.rs
 echo 'fn main() { println!("{}", twice::twice(21)); }' >main.rs
-rustc --crate-type=rlib twice.rs && rustc --edition=2021 -O -L . --extern twice main.rs && ./main && rustc --test twice.rs -o tests && ./tests -q | grep -c 'test result: ok. 1 passed'`,
+rustc --crate-type=rlib twice.rs && rustc --edition=2021 -O -L . --extern twice main.rs && ./main && rustc --test twice.rs -o tests && ./tests -q | grep -c 'test result: ok. 1 passed'; rm main tests`,
     stdout: "42\n1\n",
   },
   "go: a module, run, build, vet and test": {
