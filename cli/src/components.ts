@@ -94,6 +94,7 @@ function jaild({ instance, caller, runnerUid }: Setting): Component {
   const size = (
     name:
       | "SANDBOX_WORKSPACE_MAX_BYTES"
+      | "SANDBOX_WORKSPACE_MAX_FILES"
       | "SANDBOX_TMP_MAX_BYTES"
       | "SANDBOX_MAX_CONCURRENT_JOBS"
       | "SANDBOX_MAX_PAUSED"
@@ -116,6 +117,7 @@ function jaild({ instance, caller, runnerUid }: Setting): Component {
     "gid-base": String(instance.jobGidBase),
     cgroup: instance.cgroup,
     "workspace-bytes": String(size("SANDBOX_WORKSPACE_MAX_BYTES")),
+    "workspace-inodes": String(size("SANDBOX_WORKSPACE_MAX_FILES")),
     "tmp-bytes": String(size("SANDBOX_TMP_MAX_BYTES")),
   };
   const list = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);

@@ -48,7 +48,7 @@ export async function launch(
 function jailLimits(limits: RunLimits) {
   return {
     wallMs: limits.wallMs,
-    cpuMs: 0,
+    cpuMs: limits.cpuMs,
     memoryBytes: limits.memoryBytes,
     processes: limits.processes,
     openFiles: limits.openFiles,
