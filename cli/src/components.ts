@@ -85,7 +85,7 @@ function service(name: Service, { instance, secrets, caller, runnerUid }: Settin
  * Jails beyond the runner's slots: while a used one is made anew the next run finds one that is ready, and a health check
  * never waits for programs.
  */
-const SPARE_JAILS = 2;
+export const SPARE_JAILS = 2;
 /** How long files may take; those of a program that has ended may have to wait for the answers to its last calls before. */
 const FETCH_MS = 120_000;
 const MAX_FETCH_MS = 3_600_000;

@@ -20,6 +20,16 @@ static int open_control(unsigned slot, enum controller controller, const char *f
 	return open(path, flags | O_CLOEXEC);
 }
 
+bool cgroup_forbids_swap(unsigned slot)
+{
+	int fd = open_control(slot, CONTROLLER_MEMORY,
+			      cgroup_tree.version == 2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes", O_RDONLY);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static int open_freezer(struct cgroup *c, unsigned slot)
 {
 	char path[PATH_MAX + 64];

@@ -49,6 +49,9 @@ void cgroups_remove(void);
 /* "v1", "v2" or "none". */
 const char *cgroups_version(void);
 
+/* Whether the kernel accounts swap, so that the limits of runs forbid it. */
+bool cgroup_forbids_swap(unsigned slot);
+
 /* Lets go of what a keeper must not inherit: a directory of the tree. */
 void cgroups_forget(void);
 

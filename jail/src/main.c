@@ -52,6 +52,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		fatal("cannot set up the process");
+	if (!check_kernel(&options))
+		fatal("this machine cannot hold a jail: see jaild --check");
 	if (!seccomp_build(&policy))
 		fatal("the system call policy does not fit");
 	if (proc_scan() < 0)
@@ -60,6 +62,8 @@ int main(int argc, char **argv)
 	slots_hold_signals();
 	atexit(clean_up);
 	cgroups_make(&options);
+	if (!check_groups(&options))
+		fatal("control groups do not work on this machine: see jaild --check");
 	tooldir_make(&options);
 	listener = listener_open(&options);
 	log_line(LOG_INFO, -1, 0, "listening on %s, %u slots, control groups %s", options.socket, options.slots,

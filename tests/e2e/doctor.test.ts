@@ -1,7 +1,7 @@
 /** `./svc doctor`: what it finds with and without a running copy. */
 import { createServer } from "node:net";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Finding } from "../../cli/src/doctor/checks.ts";
+import type { Finding } from "../../cli/src/doctor/finding.ts";
 import { privateFolder, svc } from "./support/svc.ts";
 import { startSystem } from "./support/system.ts";
 
