@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define PROBE_MS 10000
-#define CLEAN_MS 2000
+#define CLEAN_MS 10000
 #define SOME_PERCENT 50
 
 typedef void (*report_function)(const struct feature *feature, int error);
@@ -67,12 +67,16 @@ bool check_kernel(const struct options *options)
 /* What a probe left in the groups goes, as what a run left does. */
 static bool groups_are_clean(void)
 {
-	for (unsigned waited = 0; !cgroups_clean(0); waited++) {
-		if (waited == CLEAN_MS)
-			return false;
+	bool clean = cgroups_clean(0);
+
+	for (unsigned waited = 0; !clean && waited < CLEAN_MS; waited++) {
 		sleep_ms(1);
+		clean = cgroups_clean(0);
 	}
-	return true;
+	/* Children of probes are the master's now. */
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	return clean;
 }
 
 static bool try_groups(const struct options *options, report_function report)
