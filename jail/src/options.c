@@ -34,8 +34,7 @@ static const char help[] =
 	"  --stage-timeout-ms N      time a client has to send its job (150000)\n"
 	"  --fetch-timeout-ms N      time without progress while files are fetched (120000)\n"
 	"  --check                   try every kernel feature that is needed, print one line\n"
-	"                            for each, end with status 0 when all are there; a start\n"
-	"                            tries them too, and ends when one is missing\n"
+	"                            for each, end with status 0 when all are there\n"
 #ifdef JAIL_FAULTS
 	"  --fail-step N             make step N of the preparation of a jail fail\n"
 #endif

@@ -217,7 +217,7 @@ export const VARIABLES = {
     "/run/svc/tools",
     "Folder that jaild makes; a jail sees its slot's part of it.",
   ),
-  SANDBOX_LIMIT_OVERRIDES: json({}, "Limits per language (limits.md)."),
+  SANDBOX_LIMIT_OVERRIDES: json({}, "Limits per language."),
   SANDBOX_WORKSPACE_ROOT: text("/tmp/sandbox", "Place of workspaces."),
   SANDBOX_WORKSPACE_REAPER_MAX_AGE_SECONDS: seconds(3600, "Age at which a left-over workspace is removed."),
   KVM_ENABLED: bool(false, "Run jails inside microVMs."),
