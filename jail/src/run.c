@@ -63,6 +63,7 @@ static void tick(struct watch *w)
 	struct cgroup_usage usage;
 	uint64_t now;
 
+	reached_look_at_files(&w->result->reached, w->jail);
 	if (!cgroup->enabled)
 		return;
 	if (cgroup_oom_kills(cgroup, &now) < 0 || now > 0) {
@@ -259,6 +260,8 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 	watch(&w);
 	if (!jail_end(jail))
 		return fail(&w, ERROR_INTERNAL, 0, "the run does not die");
+	reached_look_at_files(&result->reached, jail);
+	reached_look_at_processes(&result->reached, jail, limits);
 	/* Their memory is free at once; the workspace stays for the harvest. */
 	close(jail->tmp);
 	close(jail->shm);

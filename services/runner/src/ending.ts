@@ -38,6 +38,8 @@ const MESSAGES = {
   EL: "stderr length exceeded",
 } as const;
 
+const CPU_TIME = "CPU time limit exceeded";
+
 const OUTCOMES = {
   TO: "timeout",
   ML: "memory_limit",
@@ -73,12 +75,12 @@ export function endingOf(end: ObservedEnd, cap: number): Ending {
   );
   const killed = KILLED_BY[end.cause];
   if (killed !== undefined) {
-    const events = new Set<keyof typeof MESSAGES>([...overflows, killed]);
+    const message = end.cause === "cpu_limit" ? CPU_TIME : MESSAGES[killed];
     return {
       ...KILLED,
       status: killed,
-      message: MESSAGES[killed],
-      notes: [...events].map((event) => MESSAGES[event]),
+      message,
+      notes: [...new Set([...overflows.map((event) => MESSAGES[event]), message])],
       outcome: OUTCOMES[killed],
     };
   }

@@ -11,6 +11,7 @@ import type { RunLimits } from "./limits.ts";
 import { decodeListing, withoutDirectory } from "./listing.ts";
 import { omittedFields, omittedNotes } from "./omitted.ts";
 import { planOutputs } from "./outputs.ts";
+import { reachedLimits, reachedNotes } from "./reached.ts";
 import { captured, withNotes } from "./text.ts";
 import { storeOutputs } from "./uploads.ts";
 
@@ -49,7 +50,8 @@ export async function finish(
   const { outcome, ending, limits, to } = one;
   const { end, stdout, stderr } = outcome;
   const { plan, report, omitted } = await collect(one, deps);
-  const notes = [...omittedNotes(omitted, plan.unlisted), ...ending.notes];
+  const reached = reachedLimits(outcome, limits);
+  const notes = [...omittedNotes(omitted, plan.unlisted), ...reachedNotes(reached), ...ending.notes];
   return {
     session_id: to.sessionId,
     stdout: captured(stdout, end.stdoutTotal, limits.outputCap),
@@ -69,6 +71,7 @@ export async function finish(
     },
     session_state_persisted: false,
     session_state_restore_failed: false,
+    ...(reached.length > 0 ? { limits_reached: reached } : {}),
     ...(plan.deleted.length > 0 ? { deleted_files: plan.deleted } : {}),
     ...omittedFields(omitted, plan.unlisted),
     ...(report.failed > 0 ? { artifact_delivery: delivery(report) } : {}),

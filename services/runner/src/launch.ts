@@ -51,7 +51,7 @@ export async function launch(
 export function jailLimits(limits: RunLimits) {
   return {
     wallMs: limits.wallMs,
-    cpuMs: 0,
+    cpuMs: limits.cpuMs,
     memoryBytes: limits.memoryBytes,
     processes: limits.processes,
     openFiles: limits.openFiles,

@@ -1,13 +1,17 @@
 /** The limits of one run: the configuration's, the operator's overrides for the language, lowered by the request. Pure. */
-import type { ExecuteRequest } from "@svc/contracts";
+import { type ExecuteRequest, LANGUAGES } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import { z } from "zod";
 
 const positive = z.number().int().positive();
 
+/** The entry for languages that have none of their own, or not this limit in it. */
+const EVERY_LANGUAGE = "*";
+
 /** One entry of SANDBOX_LIMIT_OVERRIDES. */
 const overrideSchema = z.strictObject({
   run_timeout: positive.optional(),
+  run_cpu_time: positive.optional(),
   run_memory_limit: positive.optional(),
   compile_timeout: positive.optional(),
   compile_memory_limit: positive.optional(),
@@ -16,7 +20,10 @@ const overrideSchema = z.strictObject({
   max_file_size: positive.optional(),
   output_max_size: positive.optional(),
 });
-export const overridesSchema = z.record(z.string(), overrideSchema);
+export const overridesSchema = z.partialRecord(
+  z.enum([EVERY_LANGUAGE, ...LANGUAGES.map(({ runner }) => runner)]),
+  overrideSchema,
+);
 export type LimitOverrides = z.infer<typeof overridesSchema>;
 
 /** The value of SANDBOX_LIMIT_OVERRIDES; one that is not right stops the runner and is named. */
@@ -28,6 +35,8 @@ export function parseOverrides(value: unknown): LimitOverrides {
 
 export interface RunLimits {
   wallMs: number;
+  /** CPU time of the whole program; 0: none. */
+  cpuMs: number;
   memoryBytes: number;
   processes: number;
   openFiles: number;
@@ -42,13 +51,14 @@ type LimitedRequest = Pick<
 >;
 
 export function limitsFor(config: Config, overrides: LimitOverrides, request: LimitedRequest): RunLimits {
-  const own = overrides[request.language] ?? {};
+  const own = { ...overrides[EVERY_LANGUAGE], ...overrides[request.language] };
   // A program that repeats itself needs the time of all its rounds.
   const isReplay = request.ptc?.mode === "replay";
   const wallCeiling = isReplay ? config.JOB_TIMEOUT : (own.run_timeout ?? config.MAX_RUN_TIMEOUT);
   const memoryCeiling = own.run_memory_limit ?? config.SANDBOX_RUN_MEMORY_LIMIT;
   return {
     wallMs: Math.min(request.run_timeout ?? config.SANDBOX_RUN_TIMEOUT, wallCeiling),
+    cpuMs: own.run_cpu_time ?? 0,
     memoryBytes: Math.min(request.run_memory_limit ?? memoryCeiling, memoryCeiling),
     processes: own.max_process_count ?? config.SANDBOX_MAX_PROCESS_COUNT,
     openFiles: own.max_open_files ?? config.SANDBOX_MAX_OPEN_FILES,

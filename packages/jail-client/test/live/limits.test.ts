@@ -222,3 +222,58 @@ print("done", flush=True)`);
     expect(out).toBe("done\n");
   });
 });
+
+describe("limits that do not end a run", () => {
+  const reached = async (script: string, limits = {}) => (await bash(jaild, script, { limits })).end.reached;
+  const threads = (count: number) =>
+    python(
+      `import threading, time
+for n in range(${count}): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+import os; os._exit(0)`,
+      { processes: 20 },
+    );
+
+  it("names refused processes, and no more than what was allowed", async () => {
+    const within = await threads(19);
+    expect(within.end).toMatchObject({ cause: "exited", exitCode: 0, reached: [] });
+    const beyond = await threads(20);
+    expect(beyond.end).toMatchObject({ exitCode: 1, reached: [{ limit: "processes", value: 20 }] });
+  });
+
+  it.each([
+    ["/mnt/data", "workspace_bytes", 64 * MIB],
+    ["/tmp", "tmp_bytes", 16 * MIB],
+    ["/dev/shm", "shm_bytes", 16 * MIB],
+  ])("names a full %s, and not one with a page to spare", async (folder, limit, bytes) => {
+    expect(await reached(`head -c ${bytes - 4096} /dev/zero > ${folder}/f`)).toEqual([]);
+    expect(await reached(`head -c ${bytes + 1} /dev/zero > ${folder}/f`)).toEqual([{ limit, value: bytes }]);
+  });
+
+  it.each([
+    ["/mnt/data", "workspace_files", 1000],
+    ["/tmp", "tmp_files", 16_384],
+    ["/dev/shm", "shm_files", 16_384],
+  ])(
+    "names a %s that can hold no more files, and not one with room for another",
+    async (folder, limit, files) => {
+      const make = (count: number) =>
+        reached(`cd ${folder} && mkdir d && cd d && seq ${count} | xargs touch; true`);
+      // The root and d are files too.
+      expect(await make(files - 3)).toEqual([]);
+      expect(await make(files - 1)).toEqual([{ limit, value: files }]);
+    },
+  );
+
+  it("sees a file system that was full for a moment", async () => {
+    const script = "head -c 100M /dev/zero > /tmp/f; sleep 0.5; rm /tmp/f";
+    expect(await reached(script)).toEqual([{ limit: "tmp_bytes", value: 16 * MIB }]);
+  });
+
+  it("says nothing of the run before on the same slot", async () => {
+    const single = await Jaild.start({ slots: 1 });
+    const bomb = await bash(single, "for i in {1..30}; do sleep 60 & done", { limits: { processes: 10 } });
+    expect(bomb.end.reached).toEqual([{ limit: "processes", value: 10 }]);
+    expect((await bash(single, "true")).end.reached).toEqual([]);
+    await single.stop();
+  });
+});

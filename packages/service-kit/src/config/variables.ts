@@ -198,6 +198,10 @@ export const VARIABLES = {
   SANDBOX_MAX_OPEN_FILES: int(2048, "Open files of one process.", { min: 16, max: 1_048_576 }),
   SANDBOX_RLIMIT_FSIZE: size(100 * 2 ** 20, "Largest file that a program may write."),
   SANDBOX_WORKSPACE_MAX_BYTES: size(512 * 2 ** 20, "Size of a workspace."),
+  SANDBOX_WORKSPACE_MAX_FILES: int(65_536, "Files and directories of a workspace.", {
+    min: 16,
+    max: 4_194_304,
+  }),
   SANDBOX_TMP_MAX_BYTES: size(100 * 2 ** 20, "Size of /tmp in a jail."),
   SANDBOX_JOB_UID_BASE: int(200_000, "First user id of the slots.", { min: 1000, max: 4_000_000_000 }),
   SANDBOX_JOB_GID_BASE: int(200_000, "First group id of the slots.", { min: 1000, max: 4_000_000_000 }),

@@ -18,6 +18,7 @@ const exited = (exitCode = 0): ObservedEnd => ({
 });
 const ended = (change: Partial<ObservedEnd>): ObservedEnd => ({ ...exited(), ...change });
 const TO = "Time limit exceeded";
+const CPU = "CPU time limit exceeded";
 const ML = "Out of memory";
 const OL = "stdout length exceeded";
 const EL = "stderr length exceeded";
@@ -57,7 +58,7 @@ const TABLE: [string, ObservedEnd, Partial<Ending>][] = [
     { status: "SG", code: 137, signal: "SIGKILL", message: "Killed by signal SIGKILL" },
   ],
   ["the wall limit", ended({ cause: "wall_limit" }), { ...killed("TO", TO, [TO]), outcome: "timeout" }],
-  ["the CPU limit", ended({ cause: "cpu_limit" }), killed("TO", TO, [TO])],
+  ["the CPU limit", ended({ cause: "cpu_limit" }), { ...killed("TO", CPU, [CPU]), outcome: "timeout" }],
   [
     "the memory limit",
     ended({ cause: "memory_limit" }),
