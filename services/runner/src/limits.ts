@@ -68,16 +68,17 @@ export function limitsFor(config: Config, overrides: LimitOverrides, request: Li
   };
 }
 
-/** The limits of the compiler. Its time stays within what all deadlines allow for it. */
+/** The limits of the compiler. Its time stays within what all deadlines allow for it; CPU time is not limited. */
 export function compileLimitsFor(
   config: Config,
   overrides: LimitOverrides,
   request: LimitedRequest,
 ): RunLimits {
-  const own = overrides[request.language] ?? {};
+  const own = { ...overrides[EVERY_LANGUAGE], ...overrides[request.language] };
   const times = [config.SANDBOX_COMPILE_TIMEOUT, own.compile_timeout, request.compile_timeout];
   return {
     ...limitsFor(config, overrides, request),
+    cpuMs: 0,
     wallMs: Math.min(...times.filter((time) => time != null)),
     memoryBytes: own.compile_memory_limit ?? config.SANDBOX_COMPILE_MEMORY_LIMIT,
   };

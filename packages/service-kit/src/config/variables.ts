@@ -222,7 +222,7 @@ export const VARIABLES = {
   ),
   SANDBOX_LIMIT_OVERRIDES: json(
     {},
-    'Limits per language, such as `{"java": {"run_memory_limit": 268435456}}`; also `run_timeout`, `compile_timeout`, `compile_memory_limit`, `max_process_count`, `max_open_files`, `max_file_size`, `output_max_size`.',
+    'Limits per language, `*` for all, such as `{"java": {"run_memory_limit": 268435456}}`; also `run_timeout`, `run_cpu_time`, `compile_timeout`, `compile_memory_limit`, `max_process_count`, `max_open_files`, `max_file_size`, `output_max_size`.',
   ),
   SANDBOX_WORKSPACE_ROOT: text("/tmp/sandbox", "Place of workspaces."),
   SANDBOX_WORKSPACE_REAPER_MAX_AGE_SECONDS: seconds(3600, "Age at which a left-over workspace is removed."),

@@ -31,6 +31,7 @@ describe("compileLimitsFor", () => {
     [{}, { c: { compile_timeout: 90_000, compile_memory_limit: 5 } }, { wallMs: 30_000, memoryBytes: 5 }],
     [{ compile_timeout: 200 }, { c: { compile_timeout: 100 } }, { wallMs: 100 }],
     [{}, { cpp: { compile_timeout: 100 } }, { wallMs: 30_000 }],
+    [{}, { "*": { compile_timeout: 100, run_cpu_time: 7 } }, { wallMs: 100, cpuMs: 0 }],
   ])("%j with %j is %j: of its own, and within the deadlines", (request, overrides, expected) => {
     expect(compile(request, overrides)).toMatchObject(expected);
   });
