@@ -75,13 +75,14 @@ static bool kill_members(const char *group)
 	members = fopen(path, "re");
 	if (!members)
 		return errno == ENOENT;
-	while (getline(&line, &capacity, members) > 0) {
+	while (errno = 0, getline(&line, &capacity, members) > 0) {
 		pid_t pid = (pid_t)atol(line);
 
 		empty = false;
 		if (pid > 1 && pid != getpid())
 			kill(pid, SIGKILL);
 	}
+	empty = empty && errno == 0;
 	free(line);
 	fclose(members);
 	thaw(group);
@@ -103,9 +104,9 @@ static bool remove_children(const char *own)
 {
 	DIR *directory = opendir(own);
 	struct dirent *entry;
-	bool done = true;
+	bool done = directory || errno == ENOENT;
 
-	while (directory && (entry = readdir(directory))) {
+	while (errno = 0, directory && (entry = readdir(directory))) {
 		char path[PATH_MAX + 300];
 
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
@@ -113,6 +114,7 @@ static bool remove_children(const char *own)
 		snprintf(path, sizeof(path), "%s/%s", own, entry->d_name);
 		done = remove_group(path) && done;
 	}
+	done = done && errno == 0;
 	if (directory)
 		closedir(directory);
 	return done;

@@ -9,7 +9,6 @@
 #include "proc.h"
 #include "seccomp.h"
 #include "slot.h"
-#include "step.h"
 #include "template.h"
 #include "title.h"
 #include "tooldir.h"
@@ -53,9 +52,6 @@ int main(int argc, char **argv)
 	}
 	if (options.check)
 		return check_system(&options) ? 0 : 1;
-#ifdef JAIL_FAULTS
-	step_make_fail(options.fail_step);
-#endif
 	signal(SIGPIPE, SIG_IGN);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		fatal("cannot set up the process");

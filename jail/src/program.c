@@ -14,10 +14,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MUST(step, call)                                                      \
-	do {                                                                  \
-		if (step_fails(STEP_##step) || (call) < 0)                    \
-			report_failure(FD_CONTROL, STEP_##step);              \
+#define MUST(step, call)                                         \
+	do {                                                     \
+		if ((call) < 0)                                  \
+			report_failure(FD_CONTROL, STEP_##step); \
 	} while (0)
 
 _Noreturn void report_failure(int control, int step)

@@ -80,7 +80,7 @@ bool tooldir_clean(unsigned slot)
 			close(fd);
 		return false;
 	}
-	while ((entry = readdir(directory))) {
+	while (errno = 0, (entry = readdir(directory))) {
 		const char *name = entry->d_name;
 
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -91,6 +91,7 @@ bool tooldir_clean(unsigned slot)
 			break;
 		}
 	}
+	empty = empty && errno == 0;
 	/* Its owner may have changed the mode, which would show in the jail. */
 	empty = fchmod(fd, SLOT_MODE) == 0 && empty;
 	closedir(directory);

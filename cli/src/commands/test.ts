@@ -4,15 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineCommand } from "../command.ts";
 import { installTestClient } from "../install/client.ts";
-import { INSTALL_STEPS, install } from "../install/install.ts";
+import { INSTALL_STEPS, install, installMissing } from "../install/install.ts";
 import { ROOT, resolveInstance } from "../instance.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { Progress, paint } from "../terminal.ts";
 import {
-  CHECK_NAMES,
+  FUZZ,
   type Outcome,
   runCheck,
   runVitest,
+  USUAL_CHECKS,
   USUAL_PROJECTS,
   VITEST_PROJECTS,
 } from "../testing/suites.ts";
@@ -24,7 +25,8 @@ const OPTIONS = {
   s3: { doc: "Only the tests against a real S3 server, Ceph's, which is installed from Debian." },
   client: { doc: "Only the tests with LibreChat's own client, an npm package of 550 MB." },
   compat: { doc: "Only the tests of all languages, in an image of their own (.pkgs-all)." },
-  all: { doc: "Everything, the S3, client and language tests too: what CI runs." },
+  fuzz: { doc: "Only the fuzz targets of the jail, half a minute; clang is installed from Debian, 600 MB." },
+  all: { doc: "Everything, the S3, client and language tests and fuzzing too: what CI runs." },
   "packages-dir": {
     value: "DIR",
     doc: "Root image and runtimes (SANDBOX_PACKAGES_DIRECTORY; default: .pkgs).",
@@ -35,10 +37,10 @@ const OPTIONS = {
 const USUAL_LANGUAGES = "py";
 
 export const test = defineCommand({
-  usage: "test [--unit] [--live] [--e2e] [--s3] [--client] [--compat] [--all] [FILTER…] [-- VITEST-ARG…]",
+  usage: "test [--unit] [--live] [--e2e] [--s3] [--client] [--compat] [--fuzz] [--all] [FILTER…] [-- VITEST-ARG…]",
   summary: "Runs the checks (types, lint, jail, shell) and all tests; the last line counts them.",
   details: `
-Without a choice everything but the S3, client and language tests runs. FILTER picks test files by a part of their path.
+Without a choice everything but the S3, client and language tests and fuzzing runs. FILTER picks test files by a part of their path.
 The root image (.pkgs) then holds the languages that are always installed, and no others.
 Exit codes: 0 when all passed, else 1.`,
   options: OPTIONS,
@@ -52,18 +54,22 @@ Exit codes: 0 when all passed, else 1.`,
     const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env);
     const withS3 = values.s3 || values.all;
     const withClient = values.client || values.all;
-    const progress = new Progress(INSTALL_STEPS + (withClient ? 1 : 0));
+    const withFuzz = values.fuzz || values.all;
+    const progress = new Progress(INSTALL_STEPS + (withClient ? 1 : 0) + (withFuzz ? 1 : 0));
     await install(withS3 ? "test-s3" : "test", instance, progress, USUAL_LANGUAGES);
     if (withClient) await progress.step("LibreChat's client (npm ci in tests/client)", installTestClient);
+    if (withFuzz) await progress.step("clang (Debian packages)", (note) => installMissing("test-fuzz", note));
     const chosen = values.all ? VITEST_PROJECTS : VITEST_PROJECTS.filter((project) => values[project]);
     const allLanguages = await installCompat(values);
     const vitestArguments = [...positionals, ...rest];
-    const everything = (values.all || chosen.length === 0) && vitestArguments.length === 0;
+    const usual = chosen.length === 0 && !values.fuzz;
+    const everything = (values.all || usual) && vitestArguments.length === 0;
     const outcomes: Outcome[] = [];
-    if (everything) for (const name of CHECK_NAMES) outcomes.push(await runCheck(name));
+    if (everything) for (const name of USUAL_CHECKS) outcomes.push(await runCheck(name));
+    if (withFuzz) outcomes.push(await runCheck(FUZZ));
     const reports = mkdtempSync(join(tmpdir(), "svc-test-"));
     try {
-      for (const project of chosen.length > 0 ? chosen : USUAL_PROJECTS) {
+      for (const project of usual ? USUAL_PROJECTS : chosen) {
         const report = join(reports, `${project}.json`);
         const own = project === "compat" ? allLanguages : {};
         outcomes.push(await runVitest(project, vitestArguments, report, own));

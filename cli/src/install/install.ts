@@ -9,7 +9,7 @@ import { NODE } from "../components.ts";
 import { type Instance, ROOT } from "../instance.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { mustRun } from "../system/run.ts";
-import type { Progress } from "../terminal.ts";
+import type { Note, Progress } from "../terminal.ts";
 import { installPackages, missingPackages, type Purpose } from "./packages.ts";
 
 /** Number of steps that `install` shows. */
@@ -24,10 +24,7 @@ export async function install(
   progress: Progress,
   languages?: string,
 ): Promise<void> {
-  await progress.step("Debian packages", async (note) => {
-    const missing = missingPackages(purpose);
-    if (missing.length > 0) await installPackages(missing, note);
-  });
+  await progress.step("Debian packages", (note) => installMissing(purpose, note));
   await progress.step("The jail (make -C jail)", async (note) => {
     await mustRun(
       ["make", "--silent", `-j${availableParallelism()}`, "-C", join(ROOT, "jail")],
@@ -40,6 +37,12 @@ export async function install(
   await progress.step("The root image of the jails", async (note) => {
     await mustRun(imageCommand(instance, languages), "building the root image", { onLine: note });
   });
+}
+
+/** Installs only what is not there. */
+export async function installMissing(purpose: Purpose, note: Note): Promise<void> {
+  const missing = missingPackages(purpose);
+  if (missing.length > 0) await installPackages(missing, note);
 }
 
 /** A comma list of language names, or `all`, as names of runtime folders. */

@@ -41,12 +41,19 @@ const TEST_S3: readonly DebianPackage[] = [
   { name: "openssl", why: "makes certificates for tests", provides: ["openssl"] },
 ];
 
-export type Purpose = "run" | "test" | "test-s3";
+/** libFuzzer. */
+const TEST_FUZZ: readonly DebianPackage[] = [
+  { name: "clang", why: "fuzzes the jail", provides: ["clang"] },
+  { name: "libclang-rt-dev", why: "fuzzes the jail", provides: ["/var/lib/dpkg/info/libclang-rt-dev.list"] },
+];
+
+export type Purpose = "run" | "test" | "test-s3" | "test-fuzz";
 
 const WANTED: Readonly<Record<Purpose, readonly DebianPackage[]>> = {
   run: RUN,
   test: [...RUN, ...TEST],
   "test-s3": [...RUN, ...TEST, ...TEST_S3],
+  "test-fuzz": TEST_FUZZ,
 };
 
 export function missingPackages(purpose: Purpose): DebianPackage[] {

@@ -31,10 +31,14 @@ const CHECKS = {
     'git ls-files -z | xargs -0 grep -lZE "^#!.*\\b(ba)?sh$" | xargs -0 shellcheck --external-sources',
   ],
   "jail (make check)": ["make", "--no-print-directory", "-C", "jail", "check"],
+  "jail (make fuzz)": ["make", "--no-print-directory", "-C", "jail", "fuzz"],
 } as const satisfies Record<string, readonly string[]>;
 
 export type CheckName = keyof typeof CHECKS;
-export const CHECK_NAMES = Object.keys(CHECKS) as CheckName[];
+/** Needs packages that nothing else does. */
+export const FUZZ: CheckName = "jail (make fuzz)";
+/** What runs without a choice. */
+export const USUAL_CHECKS = (Object.keys(CHECKS) as CheckName[]).filter((name) => name !== FUZZ);
 
 export async function runCheck(name: CheckName): Promise<Outcome> {
   const { code, seconds } = await visibly(name, CHECKS[name]);
