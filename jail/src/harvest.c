@@ -47,23 +47,26 @@ static int open_beneath(int directory, const char *path, uint64_t flags)
 	return sys_openat2(directory, path, flags | O_NOFOLLOW | O_CLOEXEC, BENEATH);
 }
 
-/* Unchanged means the same bytes; what cannot be read in time counts as changed. */
-static enum file_state compare_input(struct walk *w, int fd, const struct stat *st, const struct input *input)
+/* Unchanged means the same bytes; what is not read in time counts as changed. False when it cannot be read. */
+static bool compare_input(struct walk *w, int fd, const struct input *input, struct entry *entry)
 {
 	struct hash_value value;
 	struct hash hash;
 	ssize_t n;
 
-	if ((uint64_t)st->st_size != input->size)
-		return FILE_CHANGED;
+	entry->detail = FILE_CHANGED;
+	if (entry->size != input->size)
+		return true;
 	hash_begin(&hash, &w->inputs->key);
 	while ((n = read(fd, buffer, sizeof(buffer))) > 0) {
 		hash_add(&hash, buffer, (size_t)n);
 		if (monotonic_us() > w->deadline)
-			return FILE_CHANGED;
+			return true;
 	}
 	value = hash_end(&hash);
-	return n == 0 && memcmp(&value, &input->hash, sizeof(value)) == 0 ? FILE_UNCHANGED : FILE_CHANGED;
+	if (memcmp(&value, &input->hash, sizeof(value)) == 0)
+		entry->detail = FILE_UNCHANGED;
+	return n == 0;
 }
 
 static void look_at_input(struct walk *w, int workspace, const struct input *input)
@@ -78,16 +81,14 @@ static void look_at_input(struct walk *w, int workspace, const struct input *inp
 	} else if (fd >= 0 && input->directory && S_ISDIR(st.st_mode)) {
 		entry.tag = 'k';
 	} else if (fd >= 0 && !input->directory && S_ISREG(st.st_mode)) {
-		data = open_beneath(workspace, input->path, O_RDONLY);
-		known = data >= 0;
 		entry.tag = 'f';
 		entry.size = (uint64_t)st.st_size;
 		entry.inode = st.st_ino;
+		data = open_beneath(workspace, input->path, O_RDONLY);
+		known = data >= 0 && compare_input(w, data, input, &entry);
 	}
-	if (data >= 0) {
-		entry.detail = (uint8_t)compare_input(w, data, &st, input);
+	if (data >= 0)
 		close(data);
-	}
 	if (fd >= 0)
 		close(fd);
 	if (known)

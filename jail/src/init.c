@@ -272,6 +272,8 @@ _Noreturn void init_main(const struct jail_plan *plan)
 		report_failure(FD_CONTROL, STEP_FORK);
 	if (program == 0)
 		program_main();
-	(void)sys_close_range(FD_CONTROL, ~0u, 0);
+	/* As long as init holds its end of the channel, the keeper does not see the exec. */
+	if (sys_close_range(FD_CONTROL, ~0u, 0) < 0)
+		_exit(1);
 	wait_for_program(program);
 }

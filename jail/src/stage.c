@@ -87,8 +87,10 @@ struct input *inputs_add(struct inputs *inputs, uint32_t index, bool directory, 
 {
 	struct input *input = &inputs->item[inputs->count];
 
-	if (inputs->count == INPUTS_MAX)
+	if (inputs->count == INPUTS_MAX) {
+		errno = E2BIG;
 		return NULL;
+	}
 	*input = (struct input){
 		.index = index, .directory = directory, .path = strndup(path, path_size), .size = size};
 	if (!input->path)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char path[] = "/tmp/svc-fuzz-XXXXXX";
+static char path[] = "/dev/shm/svc-fuzz-XXXXXX"; /* a tmpfs, as a workspace is */
 
 /* A refused job is a line in the log, and nearly every job of a fuzzer is refused. */
 void __wrap_log_line(enum log_level level, int slot, int error, const char *format, ...);

@@ -1,12 +1,13 @@
 /** Names as attackers choose them: of parts that mean something to a path, a shell, a terminal, a header or a page. */
 import fc from "fast-check";
 
+// biome-ignore format: one line for each kind
 const PARTS = [
   "a", "data", ".", "..", "...", "/", "//", "\\", " ", "-rf", "~", "%2e%2e%2f", "%00", "\0", "\n", "\r\n", "\t", "\u001b[2J",
   "\u007f", "\u0085", "\u009b", "\u202e", "\u200b", "\ufeff", "\u2028", "\ufffd", "\ud800", "\udfff", "\u{1f389}", "\u{10ffff}",
   "e\u0301", "\u00e9", "\u212a", "K", "\uff0e\uff0e\uff0f", "\u2024\u2024", "\u2215", "\u29f8", "C:", "con", "file:", "'", '"', "$(id)", "`", "<b>",
   ".dirkeep", "__proto__", "constructor", "main.py", "x".repeat(127), "é".repeat(127), "漢".repeat(86),
-]; // biome-ignore format: as a table
+];
 
 export const hostileName = fc.oneof(
   {

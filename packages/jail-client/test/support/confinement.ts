@@ -11,7 +11,7 @@ for f in status limits mountinfo cgroup setgroups uid_map; do echo "== $f"; echo
 echo "== facts"; while read -r l; do case $l in MemTotal*) echo "$l";; esac; done < /proc/meminfo; echo "$(</proc/cpuinfo)"; echo "$(</proc/uptime)"
 echo "== net"; echo "$(</proc/net/dev)"
 echo "== names"; uname -n; echo /* /dev/* /proc/[!0-9]* /proc/[0-9]* /tmp/* /run/*/*; pwd
-echo "== kernel"; ls -nd /mnt/data /tmp /dev/shm /proc/kcore /proc/sys /proc/kallsyms in.txt fixed.txt; ls -A /proc/sys /proc/fs /proc/irq /proc/bus
+echo "== kernel"; ls -nd /mnt/data /tmp /dev/shm in.txt fixed.txt /proc/[!0-9]*; ls -A /proc/sys /proc/fs /proc/irq /proc/bus
 echo "== descriptors"; for fd in /proc/self/fd/[0-2]; do [[ -p $fd ]] && echo pipe || echo other; done; ls /proc/self/fd
 echo "== refused"; unshare -U true 2>&1; (echo x > /etc/x) 2>&1; (echo x > fixed.txt) 2>&1; (: > /proc/sysrq-trigger) 2>&1
 trap
@@ -44,7 +44,7 @@ function sections(text: string): Map<string, string[]> {
 }
 
 /** What the program said, without what may differ; throws when a namespace is the host's. */
-export function confinementIn(out: string, memoryMib: number): string {
+export function confinementIn(out: string, processes: number, memoryMib: number): string {
   const said = sections(out);
   for (const [index, kind] of KINDS.entries()) {
     const seen = said.get("namespaces")?.[index];
@@ -52,23 +52,24 @@ export function confinementIn(out: string, memoryMib: number): string {
       throw new Error(`the ${kind} namespace is the host's, or none: ${seen}`);
   }
   said.delete("namespaces");
+  const change = (title: string, line: (line: string) => string) =>
+    said.set(title, (said.get(title) ?? []).map(line));
   said.set(
     "status",
     (said.get("status") ?? []).filter((line) => STATUS.test(line)),
   );
-  // Numbers of mounts and devices.
-  said.set(
-    "mountinfo",
-    (said.get("mountinfo") ?? []).map((line) => line.split(" ").slice(3).join(" ")),
+  change("limits", (line) =>
+    line.replace(/^Max processes .*/, (all) => all.replaceAll(`${processes + 64} `, "as given ")),
   );
-  const total = `${memoryMib * 1024} kB`;
-  said.set(
-    "facts",
-    (said.get("facts") ?? []).map((line) => line.replace(total, "as given")),
+  // Numbers of mounts and devices, and the folder of this jaild.
+  change("mountinfo", (line) =>
+    line
+      .split(" ")
+      .slice(3)
+      .join(" ")
+      .replace(/svc-jaild-\w+/, "of-jaild"),
   );
-  said.set(
-    "kernel",
-    (said.get("kernel") ?? []).map((line) => line.replace(/ [A-Z][a-z]{2} +\d+ .{5} /, " ")),
-  );
+  change("facts", (line) => line.replace(`${memoryMib * 1024} kB`, "as given"));
+  change("kernel", (line) => line.replace(/ [A-Z][a-z]{2} +\d+ .{5} /, " "));
   return [...said].map(([title, lines]) => [title, ...lines].join("\n")).join("\n\n");
 }
