@@ -53,9 +53,16 @@ __attribute__((constructor)) static void map_plan(void)
 		take_ticket();
 }
 
+static bool counts(const char *name)
+{
+	const char *only = plan->only;
+
+	return *only == '!' ? strcmp(only + 1, name) != 0 : *only == '\0' || strcmp(only, name) == 0;
+}
+
 static bool fails(const char *name)
 {
-	if (!ticket || role != (enum role)plan->role || (plan->only[0] && strcmp(plan->only, name) != 0))
+	if (!ticket || role != (enum role)plan->role || !counts(name))
 		return false;
 	if (++ticket->calls != failing)
 		return false;
@@ -84,6 +91,8 @@ static long after(const char *name, long first, long result)
 		be_born();
 	else if (is_fork && role == ROLE_MASTER)
 		has_template = true;
+	else if (ticket && (int)result >= 0 && strcmp(name, "accept4") == 0)
+		ticket->met = 1;
 	return result;
 }
 
@@ -105,8 +114,11 @@ static void before(const char *name)
 #define NULL_POINTER(name) WRAP(name, 0)
 #include "calls.def"
 
-/* A keeper that could not make its jail ends like one that was killed: its slot is filled again without a pause. */
+/*
+ * When the plan goes on from call to call, a keeper that could not make its jail ends like one that
+ * was killed: its slot is filled again without a pause.
+ */
 void __wrap__exit(int status)
 {
-	__real__exit(role == ROLE_KEEPER && ticket && ticket->fired ? 1 : status);
+	__real__exit(role == ROLE_KEEPER && plan->step > 0 && ticket && ticket->fired ? 1 : status);
 }

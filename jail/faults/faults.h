@@ -22,7 +22,8 @@ struct ticket {
 	uint32_t calls;	   /* made by the process of the plan's role */
 	uint32_t fired;	   /* one of them failed */
 	uint32_t executed; /* the program's own code was about to begin */
-	char name[CALL_NAME + 4];
+	uint32_t met;	   /* the jail's keeper took a connection */
+	char name[CALL_NAME];
 };
 
 struct fault_plan {
@@ -31,7 +32,7 @@ struct fault_plan {
 	uint32_t step;	  /* added for each later ticket; 0: always the same call */
 	uint32_t tickets; /* so many have a fault, all later ones none */
 	uint32_t next;	  /* number of the next ticket */
-	char only[CALL_NAME]; /* counts only calls of this name; empty: all */
+	char only[CALL_NAME]; /* counts only calls of this name, with '!' before it all others; empty: all */
 	struct ticket ticket[TICKETS_MAX];
 };
 

@@ -308,8 +308,12 @@ void cgroups_remove(void)
 {
 	char text[PATH_MAX + 16];
 
-	if (!owned)
+	if (!owned) {
+		/* Those of another jaild are not empty. */
+		for (unsigned c = 0; c < CONTROLLERS && cgroup_tree.version != 0; c++)
+			(void)rmdir(cgroup_tree.own[c]);
 		return;
+	}
 	owned = false;
 	for (unsigned c = 0; c < CONTROLLERS; c++)
 		if (cgroup_hierarchy((enum controller)c) == c)

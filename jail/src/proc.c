@@ -135,10 +135,11 @@ static int make_cpuinfo(int directory)
 	char text[512 * 64];
 	size_t used = 0;
 	cpu_set_t cpus;
-	int count = 1;
+	int count;
 
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
-		count = CPU_COUNT(&cpus);
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+		return -1;
+	count = CPU_COUNT(&cpus);
 	text[0] = '\0';
 	for (int i = 0; i < count && used + 512 < sizeof(text); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used,

@@ -53,8 +53,13 @@ void tooldir_make(const struct options *options)
 	if (mkdir(path, 0711) < 0 && errno != EEXIST)
 		fatal("cannot make the tool directory %s", path);
 	base = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (base < 0 || fstat(base, &st) < 0)
+	if (base < 0 || fstat(base, &st) < 0) {
+		int saved = errno;
+
+		(void)rmdir(path);
+		errno = saved;
 		fatal("cannot open the tool directory %s", path);
+	}
 	if (st.st_uid != 0 || (st.st_mode & 022) != 0) {
 		errno = EPERM;
 		fatal("the tool directory %s may be changed by others than root", path);

@@ -23,7 +23,7 @@ export interface FaultPlan {
   step?: number;
   /** So many tickets have a fault, all later ones none. */
   tickets?: number;
-  /** Counts only calls of this name. */
+  /** Counts only calls of this name; with `!` before it, all others. */
   only?: string;
   error?: keyof typeof constants.errno;
 }
@@ -34,6 +34,8 @@ export interface Ticket {
   fired: boolean;
   /** The program's own code was about to begin. */
   executed: boolean;
+  /** Its keeper took a connection. */
+  met: boolean;
   name: string;
 }
 
@@ -95,7 +97,8 @@ export class Faults {
       calls: bytes.readUInt32LE(0),
       fired: bytes.readUInt32LE(4) === 1,
       executed: bytes.readUInt32LE(8) === 1,
-      name: bytes.toString("latin1", 12).replace(/\0.*/s, ""),
+      met: bytes.readUInt32LE(12) === 1,
+      name: bytes.toString("latin1", 16).replace(/\0.*/s, ""),
     };
   }
 
