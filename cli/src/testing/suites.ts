@@ -31,7 +31,7 @@ const CHECKS = {
     'git ls-files -z | xargs -0 grep -lZE "^#!.*\\b(ba)?sh$" | xargs -0 shellcheck --external-sources',
   ],
   "jail (make check)": ["make", "--no-print-directory", "-C", "jail", "check"],
-  "jail (make fuzz)": ["make", "--no-print-directory", "-C", "jail", "fuzz"],
+  "jail (make fuzz)": ["make", "--silent", "-C", "jail", "fuzz"],
 } as const satisfies Record<string, readonly string[]>;
 
 export type CheckName = keyof typeof CHECKS;
