@@ -29,7 +29,7 @@ static struct fault_plan *plan;
 static struct ticket *ticket;
 static uint32_t failing; /* number of the call, 0: none */
 static enum role role = ROLE_MASTER;
-static bool has_template; /* the master's first child makes the template */
+static bool has_template; /* from when it holds signals back, the master's children are keepers */
 
 static void take_ticket(void)
 {
@@ -75,7 +75,7 @@ static bool fails(const char *name)
 static void be_born(void)
 {
 	if (role != ROLE_MASTER) {
-		role++;
+		role += role != ROLE_TEMPLATE;
 		return;
 	}
 	role = has_template ? ROLE_KEEPER : ROLE_TEMPLATE;
@@ -89,7 +89,7 @@ static long after(const char *name, long first, long result)
 
 	if ((is_fork || (strcmp(name, "syscall") == 0 && first == SYS_clone3)) && (int)result == 0)
 		be_born();
-	else if (is_fork && role == ROLE_MASTER)
+	else if (role == ROLE_MASTER && strcmp(name, "sigprocmask") == 0)
 		has_template = true;
 	else if (ticket && (int)result >= 0 && strcmp(name, "accept4") == 0)
 		ticket->met = 1;

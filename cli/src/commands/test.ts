@@ -37,7 +37,8 @@ const OPTIONS = {
 const USUAL_LANGUAGES = "py";
 
 export const test = defineCommand({
-  usage: "test [--unit] [--live] [--e2e] [--s3] [--client] [--compat] [--fuzz] [--all] [FILTER…] [-- VITEST-ARG…]",
+  usage:
+    "test [--unit] [--live] [--e2e] [--s3] [--client] [--compat] [--fuzz] [--all] [FILTER…] [-- VITEST-ARG…]",
   summary: "Runs the checks (types, lint, jail, shell) and all tests; the last line counts them.",
   details: `
 Without a choice everything but the S3, client and language tests and fuzzing runs. FILTER picks test files by a part of their path.

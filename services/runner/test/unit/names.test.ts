@@ -43,7 +43,9 @@ const atApi = (all: readonly string[]) =>
 function atRunner(all: readonly string[]): string | undefined {
   const entry = { name: "the entry of this test", content: "" };
   const request = { language: "python", version: "*", files: [entry, ...all.map(refTo)] };
-  return refusalOf(() => programOf(request as unknown as ExecuteRequest, runtime, names));
+  return refusalOf(() =>
+    programOf(request as unknown as ExecuteRequest, runtime, names, { run: 1000, compile: 2000 }),
+  );
 }
 
 describe("a caller's names", () => {
