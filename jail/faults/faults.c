@@ -29,7 +29,7 @@ static struct fault_plan *plan;
 static struct ticket *ticket;
 static uint32_t failing; /* number of the call, 0: none */
 static enum role role = ROLE_MASTER;
-static bool has_template; /* from when it holds signals back, the master's children are keepers */
+static bool listens; /* from then on the master's children are keepers */
 
 static void take_ticket(void)
 {
@@ -78,7 +78,7 @@ static void be_born(void)
 		role += role != ROLE_TEMPLATE;
 		return;
 	}
-	role = has_template ? ROLE_KEEPER : ROLE_TEMPLATE;
+	role = listens ? ROLE_KEEPER : ROLE_TEMPLATE;
 	if (role == ROLE_KEEPER && plan->role >= ROLE_KEEPER)
 		take_ticket();
 }
@@ -89,8 +89,8 @@ static long after(const char *name, long first, long result)
 
 	if ((is_fork || (strcmp(name, "syscall") == 0 && first == SYS_clone3)) && (int)result == 0)
 		be_born();
-	else if (role == ROLE_MASTER && strcmp(name, "sigprocmask") == 0)
-		has_template = true;
+	else if (role == ROLE_MASTER && strcmp(name, "listen") == 0)
+		listens = true;
 	else if (ticket && (int)result >= 0 && strcmp(name, "accept4") == 0)
 		ticket->met = 1;
 	return result;
