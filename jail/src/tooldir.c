@@ -112,8 +112,9 @@ void tooldir_remove(void)
 		if (!tooldir_clean(slot) || unlinkat(base, name, AT_REMOVEDIR) < 0)
 			log_line(LOG_ERROR, (int)slot, errno, "a tool directory cannot be removed");
 	}
-	if (tooldir_enabled())
-		(void)rmdir(settings->tool_directory);
+	/* A directory that was there before may hold what is not ours. */
+	if (tooldir_enabled() && rmdir(settings->tool_directory) < 0 && errno != ENOTEMPTY)
+		log_line(LOG_ERROR, -1, errno, "the tool directory cannot be removed");
 	tooldir_forget();
 }
 
