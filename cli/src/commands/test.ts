@@ -22,11 +22,13 @@ const OPTIONS = {
   unit: { doc: "Only the unit tests." },
   live: { doc: "Only the tests with a real jail, Redis and files." },
   e2e: { doc: "Only the tests that start the whole system." },
+  escape: { doc: "Only the tests of hostile programs, in the whole system." },
+  slow: { doc: "Only the tests of hostile programs that need seconds each." },
   s3: { doc: "Only the tests against a real S3 server, Ceph's, which is installed from Debian." },
   client: { doc: "Only the tests with LibreChat's own client, an npm package of 550 MB." },
   compat: { doc: "Only the tests of all languages, in an image of their own (.pkgs-all)." },
   fuzz: { doc: "Only the fuzz targets of the jail, half a minute; clang is installed from Debian, 600 MB." },
-  all: { doc: "Everything, the S3, client and language tests and fuzzing too: what CI runs." },
+  all: { doc: "Everything, the slow, S3, client and language tests and fuzzing too: what CI runs." },
   "packages-dir": {
     value: "DIR",
     doc: "Root image and runtimes (SANDBOX_PACKAGES_DIRECTORY; default: .pkgs).",
@@ -38,10 +40,10 @@ const USUAL_LANGUAGES = "py";
 
 export const test = defineCommand({
   usage:
-    "test [--unit] [--live] [--e2e] [--s3] [--client] [--compat] [--fuzz] [--all] [FILTER…] [-- VITEST-ARG…]",
+    "test [--unit] [--live] [--e2e] [--escape] [--slow] [--s3] [--client] [--compat] [--fuzz] [--all] [FILTER…] [-- VITEST-ARG…]",
   summary: "Runs the checks (types, lint, jail, shell) and all tests; the last line counts them.",
   details: `
-Without a choice everything but the S3, client and language tests and fuzzing runs. FILTER picks test files by a part of their path.
+Without a choice everything but the slow, S3, client and language tests and fuzzing runs. FILTER picks test files by a part of their path.
 The root image (.pkgs) then holds the languages that are always installed, and no others.
 Exit codes: 0 when all passed, else 1.`,
   options: OPTIONS,

@@ -15,10 +15,10 @@ export interface Outcome {
   failures: readonly string[];
 }
 
-export const VITEST_PROJECTS = ["unit", "live", "e2e", "s3", "client", "compat"] as const;
+export const VITEST_PROJECTS = ["unit", "live", "e2e", "escape", "slow", "s3", "client", "compat"] as const;
 export type VitestProject = (typeof VITEST_PROJECTS)[number];
-/** What runs without a choice: the other projects need packages that nothing else does. */
-export const USUAL_PROJECTS: readonly VitestProject[] = ["unit", "live", "e2e"];
+/** What runs without a choice: the other projects take minutes or need packages that nothing else does. */
+export const USUAL_PROJECTS: readonly VitestProject[] = ["unit", "live", "e2e", "escape"];
 
 const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
 

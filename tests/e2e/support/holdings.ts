@@ -11,6 +11,9 @@ import { holdNamespaces, isOwnUid, mountsOf } from "./leftovers.ts";
 import { until } from "./processes.ts";
 import type { System } from "./system.ts";
 
+/** The part of a running copy that says where to look. */
+export type Copy = Pick<System, "instance" | "state" | "supervisorPid">;
+
 export interface Holdings {
   /** Processes by the name of their program. */
   processes: Record<string, number>;
@@ -29,7 +32,7 @@ const NOTHING = { mounts: new Set<string>(), namespaces: new Set<string>() };
 /** Stored objects are meant to stay; logs and the append-only files of Redis grow and rotate. */
 const KEPT = new Set(["sessions", "logs", "redis"]);
 
-export function holdingsOf(system: System): Holdings {
+export function holdingsOf(system: Copy): Holdings {
   const { instance } = system;
   const namespaces = holdNamespaces(instance, NOTHING);
   namespaces.release();
@@ -46,7 +49,7 @@ export function holdingsOf(system: System): Holdings {
 }
 
 /** Holdings that were the same twice, a moment apart. */
-export async function settledHoldings(system: System): Promise<Holdings> {
+export async function settledHoldings(system: Copy): Promise<Holdings> {
   let last = "";
   let current = holdingsOf(system);
   await until(() => {
@@ -59,7 +62,7 @@ export async function settledHoldings(system: System): Promise<Holdings> {
 }
 
 /** Waits until nothing is held that was not held before, but for so many more descriptors in each component. */
-export async function untilHeldAsBefore(system: System, before: Holdings, pooled: number): Promise<void> {
+export async function untilHeldAsBefore(system: Copy, before: Holdings, pooled: number): Promise<void> {
   let found: unknown[] = [];
   await until(
     () => {
