@@ -120,7 +120,7 @@ tries = [
 ]
 for data in tries: print(status_of(data))`);
   expect(lines).toHaveLength(18);
-  for (const line of lines) expect(line).toMatch(/^(0|400|405|411|413|417|431|501)$/);
+  for (const line of lines) expect(line).toMatch(/^(0|100|400|405|411|413|417|431|501)$/);
 });
 
 test("a pipeline is cut after its first request", async () => {

@@ -1,7 +1,17 @@
 /** Files that are swapped, changed and removed while the program ends: only bytes of the workspace come back, whole. */
+import type { ExecResponse } from "@svc/contracts";
 import { expect, test } from "vitest";
-import { besiege, hostile } from "../support/hostile.ts";
+import type { ExecInput } from "../../e2e/support/api.ts";
+import { besiege } from "../support/hostile.ts";
 import { attacker } from "../support/running.ts";
+
+/** Runs a program so many times, one after the other. */
+const again = (times: number, program: ExecInput): Promise<ExecResponse[]> =>
+  besiege(async () => {
+    const answers: ExecResponse[] = [];
+    for (let round = 0; round < times; round++) answers.push(await attacker.exec(program));
+    return answers;
+  });
 
 /** Processes that swap a file, a link and a folder for each other until they are killed, each in a session of its own. */
 const SWAPPERS = `
@@ -26,8 +36,7 @@ test.each([
 ])(
   "a program whose children go on swapping when it %s gives no byte from outside",
   async (_how, end, more) => {
-    for (let round = 0; round < 8; round++) {
-      const answer = await hostile({ lang: "py", code: SWAPPERS + end, ...more });
+    for (const answer of await again(6, { lang: "py", code: SWAPPERS + end, ...more })) {
       for (const file of answer.files) expect((await attacker.bytes(file)).toString()).toMatch(/^(inside)?$/);
       expect(answer.files.length + (answer.files_omitted?.length ?? 0)).toBeGreaterThan(0);
     }
@@ -43,8 +52,7 @@ for n in range(4):
         while True:
             for size in (1, 5_000_000, 20_000_000, 100, 0, 9_999_999): os.ftruncate(fd, size)
 time.sleep(0.2)`;
-  for (let round = 0; round < 5; round++) {
-    const answer = await hostile({ lang: "py", code });
+  for (const answer of await again(5, { lang: "py", code })) {
     for (const file of answer.files) {
       expect([0, 1, 100, 5_000_000, 9_999_999]).toContain((await attacker.bytes(file)).length);
     }
@@ -61,12 +69,7 @@ if os.fork() == 0:
     n = 0
     while True: area[:] = bytes([97 + n % 26]) * 4096; n += 1
 time.sleep(0.1)`;
-  const answers = await besiege(async () => {
-    const all = [];
-    for (let round = 0; round < 8; round++) all.push(await attacker.exec({ lang: "py", code }));
-    return all;
-  });
-  for (const { files } of answers) {
+  for (const { files } of await again(8, { lang: "py", code })) {
     const [file] = files;
     if (file === undefined) throw new Error("no output");
     const [first, second] = [await attacker.bytes(file), await attacker.bytes(file)];
@@ -85,8 +88,7 @@ for _ in range(3):
                 os.makedirs("a/b/c", exist_ok=True); open("a/b/c/f", "w").write("inside"); os.chmod("/mnt/data", 0); os.chmod("/mnt/data", 0o755); shutil.rmtree("a", ignore_errors=True)
             except OSError: pass
 time.sleep(0.3)`;
-  for (let round = 0; round < 5; round++) {
-    const answer = await hostile({ lang: "py", code });
+  for (const answer of await again(5, { lang: "py", code })) {
     expect(answer).toMatchObject({ code: 0, status: null });
     for (const file of answer.files) expect((await attacker.bytes(file)).toString()).toMatch(/^(inside)?$/);
   }

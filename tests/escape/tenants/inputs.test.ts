@@ -163,11 +163,11 @@ exit 0`;
   const [poisoned, ...answers] = await besiege(async () => {
     const first = await attacker.exec({ lang: "bash", code: poison });
     const next = [];
-    for (let n = 0; n < 4; n++) {
+    for (let n = 0; n < 3; n++) {
       next.push(
         await bystander.exec({
           lang: "py",
-          code: "import json, random, numpy, matplotlib.pyplot\nprint(json.__file__, numpy.__file__)",
+          code: "import json, random, numpy\nprint(json.__file__, numpy.__file__)",
         }),
       );
       next.push(
