@@ -58,7 +58,7 @@ export default defineConfig({
           name: "slow",
           include: ["tests/escape/**/*.slow.test.ts"],
           globalSetup: ["tests/escape/support/setup.ts"],
-          testTimeout: 300_000,
+          testTimeout: 900_000,
           hookTimeout: 240_000,
           fileParallelism: false,
         },

@@ -86,7 +86,7 @@ show([attempt(lambda: os.write(0, b"x")), attempt(lambda: os.open("/proc/self/fd
   ]);
 });
 
-test("signals and leases on the streams reach nobody", async () => {
+test("signals and leases, on the streams and on files of the image, reach nobody", async () => {
   const answer = await hostile({
     lang: "py",
     code: `import fcntl, os, signal
@@ -98,6 +98,10 @@ for fd in (0, 1, 2):
         except OSError: pass
     try: fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK); results.append("lease")
     except OSError: pass
+for path in ("/etc/passwd", "/usr/bin/python3", "/dev/null", "/proc/cpuinfo"):
+    for kind in (fcntl.F_RDLCK, fcntl.F_WRLCK):
+        try: fcntl.fcntl(os.open(path, os.O_RDONLY), fcntl.F_SETLEASE, kind); results.append(path)
+        except OSError: pass
 for _ in range(100): os.write(2, b"")
 print(results, flush=True)`,
   });

@@ -4,12 +4,13 @@
  * changed outside. Without the restrictions under which jaild opens files the same attacker reads what is outside.
  */
 import { execFileSync, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JailRun } from "@svc/jail-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { killProcess } from "../../../packages/jail-client/test/support/host.ts";
+import { killProcess, until } from "../../../packages/jail-client/test/support/host.ts";
 import { BINARY, IMAGE, Jaild } from "../../../packages/jail-client/test/support/jaild.ts";
 import { bytesOf, stage } from "../../../packages/jail-client/test/support/run.ts";
 
@@ -52,19 +53,24 @@ const stateOfImage = () =>
     cwd: IMAGE,
   }).toString();
 
-/** The workspace of a staged run, as the machine sees it: an open directory of the keeper that holds its input. */
-function workspaceOf(jaild: Jaild): string {
+/** The workspace of a staged run, as the machine sees it: the open directory of a keeper that holds this input. */
+function workspaceWith(input: string, jaild: Jaild): string | undefined {
   for (const keeper of jaild.keepers) {
-    for (const fd of readdirSync(`/proc/${keeper}/fd`)) {
-      const path = `/proc/${keeper}/fd/${fd}`;
-      try {
-        if (readdirSync(`${path}/`).includes("d")) return `${path}/`;
-      } catch {
-        // No directory, or closed meanwhile.
-      }
+    for (const fd of namesIn(`/proc/${keeper}/fd`)) {
+      const path = `/proc/${keeper}/fd/${fd}/`;
+      if (namesIn(path).includes(input)) return path;
     }
   }
-  throw new Error("no workspace");
+  return undefined;
+}
+
+/** Empty for what is no directory, or gone. */
+function namesIn(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
 }
 
 const SCRIPT = `ln -s /etc e; ln -s /etc e2; ln -s /etc/passwd l; mkfifo p; mkdir n n/deep
@@ -79,9 +85,16 @@ interface Round {
 }
 
 async function attack(jaild: Jaild): Promise<Round> {
-  const files = { "d/passwd": "inside", "d/group": "inside", f: "inside" };
+  const mark = `mark-${randomUUID()}`;
+  const files = { "d/passwd": "inside", "d/group": "inside", f: "inside", [mark]: "inside" };
   const run = await stage(jaild, { argv: ["/bin/bash", "-c", SCRIPT], files });
-  const attacker = spawn(swapper, [workspaceOf(jaild), ...PAIRS], { stdio: "ignore" });
+  let workspace: string | undefined;
+  const isStaged = () => {
+    workspace = workspaceWith(mark, jaild);
+    return workspace !== undefined;
+  };
+  await until(isStaged, "the inputs are staged", 10_000);
+  const attacker = spawn(swapper, [workspace ?? "", ...PAIRS], { stdio: "ignore" });
   const ended = new Promise((resolve) => attacker.once("exit", resolve));
   try {
     await run.start();
