@@ -62,14 +62,19 @@ export async function settledHoldings(system: Copy): Promise<Holdings> {
 }
 
 /** Waits until nothing is held that was not held before, but for so many more descriptors in each component. */
-export async function untilHeldAsBefore(system: Copy, before: Holdings, pooled: number): Promise<void> {
+export async function untilHeldAsBefore(
+  system: Copy,
+  before: Holdings,
+  pooled: number,
+  withinMs = SETTLE_MS,
+): Promise<void> {
   let found: unknown[] = [];
   await until(
     () => {
       found = differences(before, holdingsOf(system), pooled);
       return found.length === 0;
     },
-    SETTLE_MS,
+    withinMs,
     () => found,
   );
 }

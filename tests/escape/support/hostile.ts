@@ -41,18 +41,18 @@ export async function besiege<T>(action: () => Promise<T>): Promise<T> {
 }
 
 /** Waits until all slots are free and the system holds what it held when it was idle. */
-export async function untilIdle(): Promise<void> {
+export async function untilIdle(withinMs = SETTLE_MS): Promise<void> {
   await until(
     async () =>
       (await activeExecutions(system, "running")) === 0 && (await activeExecutions(system, "paused")) === 0,
-    SETTLE_MS,
+    withinMs,
     () => "slots are taken",
   );
-  await untilHeldAsBefore(system, running.idle.holdings, POOLED);
+  await untilHeldAsBefore(system, running.idle.holdings, POOLED, withinMs);
   const memory = () => memoryMiB(componentPids(system, running.tokenApiPid)) - running.idle.memoryMiB;
   await until(
     () => memory() < HEAPS_MIB,
-    SETTLE_MS,
+    withinMs,
     () => `${memory()} MiB more`,
   );
 }

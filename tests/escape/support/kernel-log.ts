@@ -3,9 +3,9 @@ import { closeSync, constants, openSync, readSync } from "node:fs";
 
 const RECORD_BYTES = 8192;
 
-/** Words of a kernel that is in trouble; a program that it killed for its own fault or limit is not among them. */
+/** Words of a kernel in trouble; that it killed a program for a fault or at a limit of its own is none. */
 const TROUBLE =
-  /\bBUG\b|\bOops\b|\bWARNING\b|\bK[ACM]SAN\b|\bUBSAN\b|Call Trace|refcount_t|unable to handle|corruption|panic|stack guard|bad page|list_(?:add|del)|hung_task|blocked for more than/i;
+  /\bBUG\b|\bOops\b|\bWARNING\b|\bK[ACM]SAN\b|\bUBSAN\b|refcount_t|unable to handle|corrupt|panic|bad page|list_(?:add|del)|blocked for more than/;
 
 /** Starts to listen; the answer ends it and gives the lines that tell of trouble. Needs a kernel log that can be read. */
 export function listenToKernel(): () => string[] {
