@@ -6,7 +6,7 @@ import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { RAW_CLIENT } from "../../../services/runner/test/support/programs.ts";
 import { drive, type Ended, type Input, type Start, type Tools } from "../../e2e/support/programmatic.ts";
-import { besiege } from "../support/hostile.ts";
+import { besiege, PYTHON } from "../support/hostile.ts";
 import { attacker, running, system } from "../support/running.ts";
 
 const HEAD = String.raw`HEAD = b"POST /tool-call HTTP/1.1\r\nHost: x\r\n"
@@ -234,6 +234,29 @@ print(sent > 2000, received, call("add", a=5, b=5))`).finally(() => clearInterva
   expect(asked).toEqual([{ a: 5, b: 5 }]);
   // The connections themselves, and no descriptor that came over them.
   expect(during - before).toBeLessThan(150);
+});
+
+test("it tells nothing of the process at its other end, and gives no hold on it", async () => {
+  const lines = await unheard(`${PYTHON}
+import signal, struct
+s = Connection().s
+print(json.dumps([struct.unpack("3i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)), attempt(lambda: s.getsockopt(socket.SOL_SOCKET, 31, 100))]))
+results = set()
+try: pidfd = struct.unpack("i", s.getsockopt(socket.SOL_SOCKET, 77, 4))[0]
+except OSError: pidfd = None
+if pidfd is not None:
+    for number in (0, 9, 15, 19): results.add(attempt(lambda: signal.pidfd_send_signal(pidfd, number)))
+    results.update([call(438, pidfd, 0, 0), call(308, pidfd, 0x20000), call(434, pidfd, 0), attempt(lambda: os.waitid(os.P_PIDFD, pidfd, os.WEXITED)),
+      attempt(lambda: os.stat(f"/proc/self/fd/{pidfd}/status"))])
+    results.update("pid " + line.split(":")[1].strip() for line in open(f"/proc/self/fdinfo/{pidfd}") if line.startswith("Pid:"))
+print(json.dumps(sorted(results)))`);
+  const [peer, results] = lines.map((line) => JSON.parse(line)) as [
+    [[pid: number, uid: number, gid: number], groups: string],
+    string[],
+  ];
+  // The numbers that stand for nobody in the jail's own users and processes.
+  expect(peer[0]).toEqual([0, 65_534, 65_534]);
+  expect(results.filter((result) => result === "ok" || /^pid [1-9]/.test(result))).toEqual([]);
 });
 
 test("the socket and the descriptions beside it cannot be changed, replaced or held", async () => {

@@ -50,11 +50,11 @@ for n in range(4):
     if os.fork() == 0:
         fd = os.open(f"f{n}", os.O_RDWR | os.O_CREAT)
         while True:
-            for size in (1, 5_000_000, 20_000_000, 100, 0, 9_999_999): os.ftruncate(fd, size)
+            for size in (1, 500_000, 20_000_000, 100, 0, 999_999): os.ftruncate(fd, size)
 time.sleep(0.2)`;
   for (const answer of await again(5, { lang: "py", code })) {
     for (const file of answer.files) {
-      expect([0, 1, 100, 5_000_000, 9_999_999]).toContain((await attacker.bytes(file)).length);
+      expect([0, 1, 100, 500_000, 999_999]).toContain((await attacker.bytes(file)).length);
     }
   }
 });

@@ -52,18 +52,6 @@ test("holes cost no memory and count by their size: one of the largest comes bac
   expect([bytes.length, bytes.every((byte) => byte === 0)]).toEqual([LARGEST, true]);
 });
 
-test("fifty files of the largest size: what is promised can be had, the rest is named", async () => {
-  const answer = await hostile({
-    lang: "bash",
-    code: `head -c ${LARGEST} /dev/zero > f00; for n in $(seq -w 1 49); do ln f00 f$n; done`,
-  });
-  expect(answer.files.length + (answer.files_omitted_count ?? 0)).toBe(50);
-  for (const { reason } of answer.files_omitted ?? []) expect(reason).toBe("total_size");
-  for (const file of [answer.files[0], answer.files.at(-1)]) {
-    if (file !== undefined) expect((await attacker.bytes(file)).length).toBe(LARGEST);
-  }
-});
-
 test("what a browser would run is served as an attachment that it must not guess about", async () => {
   const contents: Record<string, string> = {
     "page.html": "<script>alert(1)</script>",
