@@ -29,7 +29,7 @@ const PROC = [
 test("the root is the image: the same names, types, sizes and targets, and nothing else", async () => {
   const list = `find . -xdev -mindepth 1 \\( -path ./proc -o -path ./dev -o -path ./tmp -o -path ./mnt/data -o -path ./run \\) -prune -o -printf '%p %y %m %s %l\\n' | grep -v ' d ' | LC_ALL=C sort`;
   const own = execFileSync("bash", ["-c", list], {
-    cwd: join(running.instance.packagesDir, "rootfs"),
+    cwd: running.image,
     maxBuffer: 1 << 28,
   });
   const { stdout } = await hostile({ lang: "bash", code: `cd /; ${list} | sha256sum` });

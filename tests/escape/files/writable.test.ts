@@ -1,6 +1,5 @@
 /** Changes anywhere but in the workspace, /tmp and /dev/shm: new files, open ones, modes, owners, times, links, attributes. */
 import { execFileSync } from "node:child_process";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { evidence, hostile } from "../support/hostile.ts";
 import { running } from "../support/running.ts";
@@ -20,11 +19,10 @@ const REFUSALS = [
   "ENXIO",
   "EEXIST",
 ];
-const image = join(running.instance.packagesDir, "rootfs");
 /** Names, modes, owners, times of change and sizes of everything in the image. */
 const stateOfImage = () =>
   execFileSync("bash", ["-c", "find . -xdev -printf '%p %m %U %G %s %C@\\n' | LC_ALL=C sort | sha256sum"], {
-    cwd: image,
+    cwd: running.image,
   }).toString();
 
 test("a new file can be made in three places only", async () => {

@@ -3,6 +3,8 @@
  * tokens stands before it, so that hostile programs and bystanders are different principals. What the idle system holds
  * is taken down here, once: what builds up over many tests shows too.
  */
+import { realpathSync } from "node:fs";
+import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { KID, newSigner } from "../../../services/api/test/support/signer.ts";
 import type { Api } from "../../e2e/support/api.ts";
@@ -47,6 +49,8 @@ export interface Running {
   tokenApiPid: number;
   /** Private key of the token signer, as PEM. */
   signingKey: string;
+  /** The root image of the jails: a rebuild meanwhile makes another one. */
+  image: string;
   /** The variables that the system was started with. */
   env: Record<string, string>;
   idle: Idle;
@@ -74,6 +78,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       tokenUrl: tokenApi.url,
       tokenApiPid: tokenApi.pid,
       signingKey,
+      image: realpathSync(join(system.instance.packagesDir, "rootfs")),
       env: ENV,
       idle: await measureIdle(system, tokenApi.pid, as(BYSTANDER)),
     });
