@@ -1,0 +1,74 @@
+/**
+ * Five thousand executions, good and hostile, one mixture: all end as they must, and afterwards nothing is held that was
+ * not held before, and the memory of our processes is what it was after the first thousand.
+ */
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { memoryMiB } from "../../e2e/support/consumption.ts";
+import { holdingsOf } from "../../e2e/support/holdings.ts";
+import { componentPids } from "../support/component-pids.ts";
+import { untilIdle } from "../support/hostile.ts";
+import { mixture, pick, randomFrom } from "../support/mixture.ts";
+import { attacker, running, system } from "../support/running.ts";
+
+const EXECUTIONS = 5000;
+const FIRST = 1000;
+const LANES = 8;
+const SEED = 20_260_101;
+/** What collections of garbage leave open. */
+const FLAT = { factor: 1.15, mebibytes: 48 };
+let redis: Redis;
+
+beforeAll(() => {
+  redis = new Redis(join(system.instance.runDir, "redis.sock"));
+});
+afterAll(() => redis?.disconnect());
+
+/** Keys that would stay for ever, without the numbers and names that make them many. */
+async function lastingKeys(): Promise<string[]> {
+  const kinds = new Set<string>();
+  for await (const keys of redis.scanStream({ count: 1000 })) {
+    for (const key of keys as string[]) {
+      if ((await redis.pttl(key)) === -1) kinds.add(key);
+    }
+  }
+  return [...kinds].sort();
+}
+
+const memory = () => memoryMiB(componentPids(system, running.tokenApiPid));
+
+test("5,000 mixed executions leave everything as it was", async () => {
+  const random = randomFrom(SEED);
+  const kinds = mixture(await attacker.stage("input.txt", "input"));
+  const counts = new Map<string, number>();
+  const run = async (executions: number) => {
+    let left = executions;
+    const lane = async () => {
+      while (left-- > 0) {
+        const kind = pick(kinds, random);
+        counts.set(kind.name, (counts.get(kind.name) ?? 0) + 1);
+        await kind.run(attacker, random);
+      }
+    };
+    await Promise.all(Array.from({ length: LANES }, lane));
+    await untilIdle();
+  };
+  const began = performance.now();
+  await run(FIRST);
+  const first = { memory: memory(), keys: await lastingKeys() };
+  await run(EXECUTIONS - FIRST);
+  const last = { memory: memory(), keys: await lastingKeys() };
+  const seconds = (performance.now() - began) / 1000;
+  console.log(
+    `${EXECUTIONS} executions in ${seconds.toFixed(0)} s; memory of the components ${running.idle.memoryMiB.toFixed(0)} MiB idle,`,
+    `${first.memory.toFixed(0)} after ${FIRST}, ${last.memory.toFixed(0)} at the end; ${JSON.stringify(Object.fromEntries(counts))}`,
+  );
+  expect([...counts.keys()].toSorted()).toEqual(kinds.map(({ name }) => name).toSorted());
+  expect(last.keys).toEqual(first.keys);
+  expect(last.memory).toBeLessThan(first.memory * FLAT.factor + FLAT.mebibytes);
+  const { descriptors, ...held } = holdingsOf(system);
+  const { descriptors: before, ...idle } = running.idle.holdings;
+  expect(held).toEqual(idle);
+  expect(Object.keys(descriptors)).toEqual(Object.keys(before));
+}, 900_000);
