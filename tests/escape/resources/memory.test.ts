@@ -132,11 +132,12 @@ while True:
     ),
   ],
   [
-    "locks on ranges of a file",
+    "locks on ranges of files",
     inProcesses(
       4,
-      `file = open(f"/tmp/{os.getpid()}", "wb")
-for at in range(1 << 30, 0, -2): fcntl.lockf(file, fcntl.LOCK_EX, 1, at)`,
+      `files = [open(f"/tmp/{os.getpid()}-{n}", "wb") for n in range(1500)]
+for at in range(1 << 30, 0, -2):
+    for file in files: fcntl.lockf(file, fcntl.LOCK_EX, 1, at)`,
     ),
   ],
   [
@@ -148,9 +149,9 @@ time.sleep(60)`),
     "messages of System V",
     inProcesses(
       4,
-      `text = ctypes.create_string_buffer(b"\\1" + bytes(8200))
+      `text = ctypes.create_string_buffer(b"\\1" + bytes(8300))
 while (queue := libc.msgget(0, 0o1600)) >= 0:
-    while libc.msgsnd(queue, text, 8000, 0o4000) == 0: pass`,
+    while libc.msgsnd(queue, text, 8192, 0o4000) == 0: pass`,
     ),
   ],
   [
