@@ -13,8 +13,10 @@ import {
 import { type Answer, Api, downloadPath, metadataPath } from "../../e2e/support/api.ts";
 import { type Run, SandboxSide, type Stored } from "../../e2e/support/sandbox-side.ts";
 import { besiege } from "../support/hostile.ts";
-import { attacker, bystander, running, system } from "../support/running.ts";
+import { attacker, bystander, principal, running, system } from "../support/running.ts";
 
+/** Each of them is a connection that stays open for a while. */
+const AT_ONCE = 10;
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /** The token with another letter at each place, one after the other. */
 function* altered(token: string): Generator<string> {
@@ -93,8 +95,6 @@ describe("access tokens", () => {
     ["without a user", () => signer.mint({ claims: { tenant_id: "hostile", sub: undefined } })],
     ["whose user is none", () => signer.mint({ claims: { ...identity, sub: "" } })],
     ["whose user is an object", () => signer.mint({ claims: { ...identity, sub: { toString: "x" } } })],
-    ["whose user would be two names", () => signer.mint({ claims: { ...identity, sub: "a:user:b" } })],
-    ["whose tenant is a path", () => signer.mint({ claims: { ...identity, tenant_id: "../other" } })],
     [
       "with a critical header that nobody knows",
       () => signer.mint({ header: { crit: ["x"], x: 1 }, claims: identity }),
@@ -102,6 +102,24 @@ describe("access tokens", () => {
   ])("%s open nothing", async (_name, token) => {
     const answer = await ask(token());
     expect([answer.status, answer.refusal.error]).toEqual([401, "unauthorized"]);
+  });
+
+  test("of users whose names read like another's place open each his own files alone", async () => {
+    const identities = [
+      { sub: "b", tenant_id: "x:user:a" },
+      { sub: "a:user:b", tenant_id: "x" },
+      { sub: "b", tenant_id: "x%3Auser%3Aa" },
+      { sub: "../b", tenant_id: "x" },
+      { sub: "b", tenant_id: "x:user:a/../x:user:a" },
+      { sub: "B", tenant_id: "x:user:a" },
+      { sub: "b ", tenant_id: "x:user:a" },
+    ];
+    const callers = identities.map(principal);
+    const files = await Promise.all(callers.map((caller) => caller.stage("own.txt", "own")));
+    for (const [owner, file] of files.entries()) {
+      const seen = await Promise.all(callers.map(async (caller) => (await caller.download(file)).status));
+      expect(seen).toEqual(callers.map((_, at) => (at === owner ? 200 : 404)));
+    }
   });
 
   test("of somebody else open his files, and nobody else's", async () => {
@@ -243,14 +261,14 @@ describe("grants, handles and manifests", () => {
   });
 
   test("budgets hold to the last request, file and byte when many spend them at once", async () => {
-    const requests = await register({ max_requests: 10 });
+    const requests = await register({ max_requests: 4 });
     const { token, session, object } = handles(requests);
-    const files = await register({ max_output_files: 7 });
-    const bytes = await register({ max_upload_bytes: 1000 });
+    const files = await register({ max_output_files: 3 });
+    const bytes = await register({ max_upload_bytes: 300 });
     await besiege(async () => {
-      expect(await race(60, () => read(token, session, object))).toBe(10);
-      expect(await race(60, () => write(files.grant))).toBe(7);
-      expect(await race(60, () => write(bytes.grant, "x".repeat(90)))).toBe(11);
+      expect(await race(AT_ONCE, () => read(token, session, object))).toBe(4);
+      expect(await race(AT_ONCE, () => write(files.grant))).toBe(3);
+      expect(await race(AT_ONCE, () => write(bytes.grant, "x".repeat(90)))).toBe(3);
     });
     expect(said(await read(token, session, object))).toEqual([
       403,
@@ -285,7 +303,7 @@ describe("grants, handles and manifests", () => {
 
   test("a manifest is good once, among many who use it at once", async () => {
     const request = side.request(await side.register("mallory", [mine]), "cat mine.txt");
-    expect(await race(30, () => side.execute(request))).toBe(1);
+    expect(await race(AT_ONCE, () => side.execute(request))).toBe(1);
   });
 
   test("what the request of a signed run asks for beyond the limits is not given", async () => {

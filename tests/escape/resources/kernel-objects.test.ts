@@ -5,7 +5,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { hostile } from "../support/hostile.ts";
-import { bystander } from "../support/running.ts";
 
 interface Collected {
   count: number;
@@ -197,27 +196,5 @@ for policy in (os.SCHED_FIFO, os.SCHED_RR): print(attempt(lambda: os.sched_setsc
     expect(stdout).toBe(
       "Operation not permitted, Permission denied, done\nOperation not permitted\nOperation not permitted\n",
     );
-  });
-});
-
-describe("names of files that do not exist", () => {
-  test("asked for by the million end at most their own run: no later one on any slot notices", async () => {
-    const code = `
-import ctypes, os
-libc = ctypes.CDLL(None)
-print("began", flush=True)
-for part in range(2):
-    if os.fork() == 0:
-        prefix = b"/usr/lib/" + os.urandom(100).hex().encode()
-        for n in range(1_000_000): libc.access(b"%s%d" % (prefix, n), 0)
-        os._exit(0)
-for _ in range(2): os.wait()`;
-    const asked = await hostile({ lang: "py", code, run_timeout: 60_000 });
-    expect(asked).toMatchObject({ stdout: "began\n", status: "ML" });
-    const next = { lang: "py", code: "kept = b'x' * (300 << 20); print('fits')" };
-    for (let round = 0; round < 4; round++) {
-      const answers = await Promise.all(Array.from({ length: 6 }, () => bystander.exec(next)));
-      for (const answer of answers) expect(answer).toMatchObject({ status: null, stdout: "fits\n" });
-    }
   });
 });
