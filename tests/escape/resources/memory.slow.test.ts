@@ -53,15 +53,6 @@ while True:
     ),
   ],
   [
-    "locks on ranges of files",
-    inProcesses(
-      4,
-      `files = [open(f"/tmp/{os.getpid()}-{n}", "wb") for n in range(1500)]
-for at in range(1 << 30, 0, -2):
-    for file in files: fcntl.lockf(file, fcntl.LOCK_EX, 1, at)`,
-    ),
-  ],
-  [
     "a stack without limit",
     {
       lang: "bash",

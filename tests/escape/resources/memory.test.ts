@@ -87,14 +87,6 @@ for poll in held:
     for event in events: poll.register(event)`,
     ],
     [
-      "locks on ranges of files",
-      128,
-      `import fcntl
-files = [open(f"/tmp/{n}", "wb") for n in range(1000)]
-for at in range(${OBJECTS} // 1000):
-    for file in files: fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * at)`,
-    ],
-    [
       "names that were asked for in vain",
       128,
       `import ctypes, os
