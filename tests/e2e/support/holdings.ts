@@ -115,7 +115,7 @@ function programOf(pid: string): string {
 
 function countBy(names: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  for (const name of names.toSorted()) counts[name] = (counts[name] ?? 0) + 1;
   return counts;
 }
 

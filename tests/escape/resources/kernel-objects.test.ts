@@ -2,7 +2,6 @@
  * Programs that collect things the kernel makes for them. Each kind has a bound that the program meets as an ordinary
  * error, under its own name and at its own number; nobody else's share gets smaller.
  */
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { hostile } from "../support/hostile.ts";
 
@@ -135,25 +134,6 @@ libc.sigqueue.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
 def make(n): must(libc.sigqueue(os.getpid(), signal.SIGRTMIN, None))`;
     const { count, error } = await collectedByEight(body);
     expect([error, count <= SIGNALS, count > SIGNALS - 100]).toEqual(["EAGA", true, true]);
-  });
-
-  test("receivers of file events", async () => {
-    const { count, error } = await collectedByEight("def make(n): must(libc.inotify_init())");
-    const allowed = Number(readFileSync("/proc/sys/fs/inotify/max_user_instances", "utf8"));
-    expect(error).toBe("EMFI");
-    expect(count).toBeLessThanOrEqual(allowed);
-  });
-
-  test("watches of files", async () => {
-    const body = `os.makedirs("/tmp/w")
-for n in range(10000): open(f"/tmp/w/{n}", "w").close()
-def make(n):
-    if n % 10000 == 0: kept.append(must(libc.inotify_init()))
-    must(libc.inotify_add_watch(kept[-1], b"/tmp/w/%d" % (n % 10000), 0xfff))`;
-    const answer = await hostile({ lang: "py", code: collect(body) + REPORT });
-    // Where the host allows very many, the memory of the run is the bound.
-    if (answer.status === "ML") return expect(answer.code).toBe(137);
-    expect(["ENOSPC", "EMFILE"]).toContain((JSON.parse(answer.stdout) as Collected).error);
   });
 
   test("segments of shared memory", async () => {
