@@ -17,8 +17,9 @@ import { type System, startSystem } from "../../e2e/support/system.ts";
 const BACK_MS = 30_000;
 const ANSWER_MS = 110_000;
 const POOLED = 32;
-/** The layers of deadlines around a run, short enough that a test sees their end. */
+/** The time of a stopping component and the layers of deadlines around a run, short enough that a test sees their end. */
 const DEADLINES = {
+  SHUTDOWN_GRACE_MS: "5000",
   SANDBOX_COMPILE_TIMEOUT: "5000",
   JOB_PRIME_ALLOWANCE_MS: "15000",
   JOB_POSTPROCESS_ALLOWANCE_MS: "10000",
