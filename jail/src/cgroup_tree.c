@@ -18,6 +18,7 @@
 
 #define LEAF "jaild"
 #define PERIOD_US 100000
+#define LEFT_MAX (4u << 20) /* bytes that an ended run may leave charged to its group */
 
 struct cgroup_tree cgroup_tree;
 
@@ -282,6 +283,30 @@ static bool peak_needs_new_group(const char *group)
 	return cgroup_tree.version == 2 && stat(path, &st) == 0 && (st.st_mode & 0200) == 0;
 }
 
+/*
+ * What the kernel keeps of an ended run, like the names of files that it asked for in
+ * vain, stays charged to the group that it ran in, and would count for the next run.
+ * The page cache does not: a run is excused for it.
+ */
+static bool holds_left_memory(const char *group)
+{
+	bool v2 = cgroup_tree.version == 2;
+	char path[PATH_MAX + 64], text[8192];
+	uint64_t memory, cache;
+
+	snprintf(path, sizeof(path), "%s/%s", group, v2 ? "memory.current" : "memory.usage_in_bytes");
+	if (read_file_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
+		return false;
+	memory = strtoull(text, NULL, 10);
+	if (memory <= LEFT_MAX)
+		return false;
+	snprintf(path, sizeof(path), "%s/memory.stat", group);
+	if (read_file_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
+		return true;
+	cache = keyed_number(text, v2 ? "file" : "cache");
+	return memory > cache + LEFT_MAX;
+}
+
 bool cgroups_clean(unsigned slot)
 {
 	char path[PATH_MAX];
@@ -296,7 +321,7 @@ bool cgroups_clean(unsigned slot)
 		empty = kill_members(path) && empty;
 	}
 	slot_group(path, sizeof(path), CONTROLLER_MEMORY, slot);
-	if (empty && peak_needs_new_group(path)) {
+	if (empty && (peak_needs_new_group(path) || holds_left_memory(path))) {
 		if (rmdir(path) < 0)
 			return false;
 		make_slot(slot);

@@ -28,6 +28,7 @@ export interface Holdings {
 
 /** Connections that are kept open for a next request close by themselves; the rest goes at once. */
 const SETTLE_MS = 15_000;
+const UNCHANGED_MS = 1500;
 const NOTHING = { mounts: new Set<string>(), namespaces: new Set<string>() };
 /** Stored objects are meant to stay; logs and the append-only files of Redis grow and rotate. */
 const KEPT = new Set(["sessions", "logs", "redis"]);
@@ -48,15 +49,17 @@ export function holdingsOf(system: Copy): Holdings {
   };
 }
 
-/** Holdings that were the same twice, a moment apart. */
+/** Holdings that stayed the same for a while: no jail is being made any more. */
 export async function settledHoldings(system: Copy): Promise<Holdings> {
   let last = "";
+  let since = 0;
   let current = holdingsOf(system);
   await until(() => {
-    const previous = last;
     current = holdingsOf(system);
-    last = JSON.stringify({ ...current, descriptors: 0 });
-    return last === previous;
+    const text = JSON.stringify({ ...current, descriptors: 0 });
+    if (text !== last) since = performance.now();
+    last = text;
+    return performance.now() - since >= UNCHANGED_MS;
   }, SETTLE_MS);
   return current;
 }
@@ -112,7 +115,7 @@ function programOf(pid: string): string {
 
 function countBy(names: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  for (const name of names.toSorted()) counts[name] = (counts[name] ?? 0) + 1;
   return counts;
 }
 

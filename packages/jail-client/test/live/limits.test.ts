@@ -110,6 +110,27 @@ import time; time.sleep(0.3); print("fine")`;
     expect(end.memoryPeak).toBeGreaterThan(150 * MIB);
   });
 
+  it("of a run does not count what the kernel still keeps of an earlier one on the slot", async () => {
+    const single = await Jaild.start({ slots: 1 });
+    const program = `import ctypes, os
+libc = ctypes.CDLL(None)
+prefix = b"/usr/lib/" + os.urandom(100).hex().encode()
+for n in range(200_000): libc.access(b"%s%d" % (prefix, n), 0)`;
+    try {
+      const limits = { wallMs: 60_000, memoryBytes: 1024 * MIB };
+      const asked = await runJob(single, { argv: ["/usr/bin/python3", "-c", program], limits });
+      expect(asked.end).toMatchObject({ cause: "exited", exitCode: 0 });
+      expect(asked.end.memoryPeak).toBeGreaterThan(60 * MIB);
+      const next = await runJob(single, {
+        argv: ["/usr/bin/python3", "-c", "x = b'1' * (40 << 20); import time; time.sleep(0.2)"],
+        limits: { memoryBytes: 64 * MIB },
+      });
+      expect(next.end).toMatchObject({ cause: "exited", exitCode: 0 });
+    } finally {
+      await single.stop();
+    }
+  });
+
   it("reports the peak of this run, not of an earlier one on the slot", async () => {
     const single = await Jaild.start({ slots: 1 });
     const large = await runJob(single, { argv: ["/usr/bin/python3", "-c", "x = b'1' * (200 << 20)"] });
