@@ -1,8 +1,10 @@
 import { defineConfig } from "vitest/config";
 
 // unit: pure, no service needed. live: needs root, the built image and jaild or redis-server. e2e: starts the whole system.
-// s3: against a real S3 server, Ceph's, which the project starts. client: LibreChat's own client, an npm package, against
-// the whole system. v2: in the virtual machine of ./svc test --v2.
+// compat: the same with an image of all languages. s3: against a real S3 server, Ceph's, which the project starts.
+// client: LibreChat's own client, an npm package, against the whole system.
+// escape: hostile programs against the whole system; slow: those of them that need seconds each.
+// v2: in the virtual machine of ./svc test --v2.
 const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
 
 export default defineConfig({
@@ -30,6 +32,36 @@ export default defineConfig({
           name: "e2e",
           include: ["tests/e2e/**/*.test.ts"],
           testTimeout: 120_000,
+          hookTimeout: 240_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "compat",
+          include: ["tests/compat/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 480_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "escape",
+          include: ["tests/escape/**/*.test.ts"],
+          exclude: ["**/*.slow.test.ts"],
+          globalSetup: ["tests/escape/support/setup.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 240_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "slow",
+          include: ["tests/escape/**/*.slow.test.ts"],
+          globalSetup: ["tests/escape/support/setup.ts"],
+          testTimeout: 900_000,
           hookTimeout: 240_000,
           fileParallelism: false,
         },

@@ -17,6 +17,7 @@ import { nearestName } from "@svc/service-kit/config/nearest";
 import { pssByComponent } from "./accounting.ts";
 import { BARE, buildSpawner, Spawner } from "./bare.ts";
 import { measureFiles } from "./files/measure.ts";
+import { languagesPage, measureLanguages } from "./languages.ts";
 import { type FileRef, LoadClient } from "./load-client.ts";
 import {
   burst,
@@ -40,6 +41,7 @@ const OPTIONS = {
   n: { value: "N", doc: "Samples of a light scenario (default 200); heavy ones take a share of it." },
   json: { value: "FILE", doc: "Write the result with its conditions as JSON." },
   compare: { doc: "Compare two results instead: --compare BEFORE AFTER." },
+  languages: { doc: "Measure a hello in every language and write docs/languages.md instead." },
   page: { doc: "Write docs/numbers.md from results instead: --page RESULT…" },
 } as const;
 
@@ -71,6 +73,9 @@ export const bench = defineCommand({
   run: async ({ values, positionals }) => {
     if (values.compare) return compare(positionals);
     if (values.page) return writePage(positionals);
+    if (values.languages) {
+      return (await continueAsRoot(process.argv.slice(2), "the jail")) ?? (await writeLanguages());
+    }
     const chosen = choose(positionals);
     const n = values.n === undefined ? DEFAULT_N : wholeNumber("n", values.n, 1, 100_000);
     const asRoot = await continueAsRoot(process.argv.slice(2), "the jail");
@@ -259,5 +264,21 @@ function writePage(paths: readonly string[]): number {
   const plot = numbersPlot(sources);
   if (plot !== undefined) writeFileSync(join(folder, PLOT), plot);
   console.log(`Written: ${join(folder, "numbers.md")}`);
+  return 0;
+}
+
+async function writeLanguages(): Promise<number> {
+  const env = { ...ENVIRONMENT, SVC_LANGUAGES: "all", SANDBOX_PACKAGES_DIRECTORY: join(ROOT, ".pkgs-all") };
+  const page = join(ROOT, "docs/languages.md");
+  const loadBefore = loadOfMachine();
+  const copy = await startPrivateCopy({ env });
+  try {
+    const rows = await measureLanguages(copy);
+    const conditions = readConditions(copy.instance.packagesDir, systemName(), loadBefore);
+    writeFileSync(page, languagesPage(rows, conditions));
+  } finally {
+    await copy.stop();
+  }
+  console.log(`Written: ${page}`);
   return 0;
 }

@@ -85,7 +85,7 @@ function service(name: Service, { instance, secrets, caller, runnerUid }: Settin
  * Jails beyond the runner's slots: while a used one is made anew the next run finds one that is ready, and a health check
  * never waits for programs.
  */
-const SPARE_JAILS = 2;
+export const SPARE_JAILS = 2;
 /** How long files may take; those of a program that has ended may have to wait for the answers to its last calls before. */
 const FETCH_MS = 120_000;
 const MAX_FETCH_MS = 3_600_000;
@@ -94,6 +94,7 @@ function jaild({ instance, caller, runnerUid }: Setting): Component {
   const size = (
     name:
       | "SANDBOX_WORKSPACE_MAX_BYTES"
+      | "SANDBOX_WORKSPACE_MAX_FILES"
       | "SANDBOX_TMP_MAX_BYTES"
       | "SANDBOX_MAX_CONCURRENT_JOBS"
       | "SANDBOX_MAX_PAUSED"
@@ -116,6 +117,7 @@ function jaild({ instance, caller, runnerUid }: Setting): Component {
     "gid-base": String(instance.jobGidBase),
     cgroup: instance.cgroup,
     "workspace-bytes": String(size("SANDBOX_WORKSPACE_MAX_BYTES")),
+    "workspace-inodes": String(size("SANDBOX_WORKSPACE_MAX_FILES")),
     "tmp-bytes": String(size("SANDBOX_TMP_MAX_BYTES")),
   };
   const list = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);

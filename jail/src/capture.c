@@ -25,6 +25,7 @@ static bool read_some(struct capture *capture)
 		return true;
 	if (n <= 0) {
 		capture->open = n < 0 && errno == EAGAIN;
+		capture->error = n < 0 && errno != EAGAIN ? errno : 0;
 		return false;
 	}
 	keep = capture->cap - capture->held;

@@ -9,6 +9,7 @@
 struct capture {
 	int fd; /* non-blocking */
 	bool open;
+	int error; /* not 0: something may be missing */
 	uint64_t cap, total;
 	size_t held, sent; /* kept; of those, already the client's */
 	uint8_t *data;

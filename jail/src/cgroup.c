@@ -20,6 +20,16 @@ static int open_control(unsigned slot, enum controller controller, const char *f
 	return open(path, flags | O_CLOEXEC);
 }
 
+bool cgroup_forbids_swap(unsigned slot)
+{
+	int fd = open_control(slot, CONTROLLER_MEMORY,
+			      cgroup_tree.version == 2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes", O_RDONLY);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static int open_freezer(struct cgroup *c, unsigned slot)
 {
 	char path[PATH_MAX + 64];
@@ -45,6 +55,7 @@ static int open_v1(struct cgroup *c, unsigned slot)
 	c->memory_limit = open_control(slot, CONTROLLER_MEMORY, "memory.limit_in_bytes", O_WRONLY);
 	c->swap_limit = open_control(slot, CONTROLLER_MEMORY, "memory.memsw.limit_in_bytes", O_WRONLY);
 	c->pids_limit = open_control(slot, CONTROLLER_PIDS, "pids.max", O_WRONLY);
+	c->pids_events = open_control(slot, CONTROLLER_PIDS, "pids.events", O_RDONLY);
 	c->cpu = open_control(slot, CONTROLLER_CPUACCT, "cpuacct.usage", O_RDONLY);
 	return open_freezer(c, slot);
 }
@@ -64,6 +75,7 @@ static int open_v2(struct cgroup *c, unsigned slot)
 	c->oom = open_control(slot, CONTROLLER_MEMORY, "memory.events", O_RDONLY);
 	c->memory_limit = open_control(slot, CONTROLLER_MEMORY, "memory.max", O_WRONLY);
 	c->pids_limit = open_control(slot, CONTROLLER_MEMORY, "pids.max", O_WRONLY);
+	c->pids_events = open_control(slot, CONTROLLER_MEMORY, "pids.events", O_RDONLY);
 	c->cpu = open_control(slot, CONTROLLER_MEMORY, "cpu.stat", O_RDONLY);
 	return open_freezer(c, slot);
 }
@@ -73,14 +85,14 @@ int cgroup_open(struct cgroup *c, unsigned slot)
 	*c = (struct cgroup){
 		.enabled = cgroup_tree.version != 0, .clone_fd = -1, .join_fd = {-1, -1, -1, -1, -1},
 		.pids = -1, .kill = -1, .usage = -1, .stat = -1, .peak = -1, .oom = -1, .cpu = -1,
-		.pids_limit = -1, .memory_limit = -1, .swap_limit = -1,
+		.pids_limit = -1, .pids_events = -1, .memory_limit = -1, .swap_limit = -1,
 	};
 	if (!c->enabled)
 		return 0;
 	if ((cgroup_tree.version == 2 ? open_v2 : open_v1)(c, slot) < 0)
 		return -1;
 	if (c->pids < 0 || c->usage < 0 || c->stat < 0 || c->oom < 0 || c->cpu < 0 ||
-	    c->memory_limit < 0 || c->pids_limit < 0)
+	    c->memory_limit < 0 || c->pids_limit < 0 || c->pids_events < 0)
 		return -1;
 	return 0;
 }
@@ -172,6 +184,16 @@ int cgroup_oom_kills(const struct cgroup *c, uint64_t *count)
 	return 0;
 }
 
+int cgroup_forks_refused(const struct cgroup *c, uint64_t *count)
+{
+	char text[256];
+
+	if (read_fd_text(c->pids_events, text, sizeof(text)) <= 0)
+		return -1;
+	*count = keyed_number(text, "max") - c->refused_base;
+	return 0;
+}
+
 int cgroup_begin(struct cgroup *c, uint64_t memory_max, uint64_t pids_max)
 {
 	if (!c->enabled)
@@ -187,7 +209,8 @@ int cgroup_begin(struct cgroup *c, uint64_t memory_max, uint64_t pids_max)
 		return -1;
 	if (c->peak >= 0)
 		(void)!pwrite(c->peak, "0", 1, 0);
-	if (cgroup_memory(c, &c->usage_base) < 0 || cpu_total_us(c, &c->cpu_base) < 0)
+	if (cgroup_memory(c, &c->usage_base) < 0 || cpu_total_us(c, &c->cpu_base) < 0 ||
+	    cgroup_forks_refused(c, &c->refused_base) < 0)
 		return -1;
 	return cgroup_oom_kills(c, &c->oom_base);
 }

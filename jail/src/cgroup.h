@@ -24,8 +24,8 @@ struct cgroup {
 	bool enabled;
 	int clone_fd;		       /* v2: directory to be born in, closed after the clone */
 	int join_fd[CGROUP_JOIN_MAX];  /* v1: `tasks` files, closed after the clone */
-	int pids, kill, usage, stat, peak, oom, cpu, pids_limit, memory_limit, swap_limit;
-	uint64_t usage_base, cpu_base, oom_base;
+	int pids, kill, usage, stat, peak, oom, cpu, pids_limit, pids_events, memory_limit, swap_limit;
+	uint64_t usage_base, cpu_base, oom_base, refused_base;
 	struct freezer freezer;
 };
 
@@ -49,6 +49,9 @@ void cgroups_remove(void);
 /* "v1", "v2" or "none". */
 const char *cgroups_version(void);
 
+/* Whether the kernel accounts swap, so that the limits of runs forbid it. */
+bool cgroup_forbids_swap(unsigned slot);
+
 /* Lets go of what a keeper must not inherit: a directory of the tree. */
 void cgroups_forget(void);
 
@@ -64,6 +67,8 @@ int cgroup_run_memory(const struct cgroup *cgroup, uint64_t *bytes);
 void cgroup_cpu_text(const struct cgroup *cgroup, char *text, size_t size);
 int cgroup_cpu_us(const struct cgroup *cgroup, uint64_t *us);
 int cgroup_oom_kills(const struct cgroup *cgroup, uint64_t *count);
+/* Processes and threads that the limit refused since cgroup_begin. */
+int cgroup_forks_refused(const struct cgroup *cgroup, uint64_t *count);
 int cgroup_usage(const struct cgroup *cgroup, struct cgroup_usage *usage);
 int cgroup_totals(const struct cgroup *cgroup, struct cgroup_totals *totals);
 /* Also what is frozen; it may die only after this returned. */

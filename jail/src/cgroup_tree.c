@@ -18,6 +18,7 @@
 
 #define LEAF "jaild"
 #define PERIOD_US 100000
+#define LEFT_MAX (4u << 20) /* bytes that an ended run may leave charged to its group */
 
 struct cgroup_tree cgroup_tree;
 
@@ -75,13 +76,14 @@ static bool kill_members(const char *group)
 	members = fopen(path, "re");
 	if (!members)
 		return errno == ENOENT;
-	while (getline(&line, &capacity, members) > 0) {
+	while (errno = 0, getline(&line, &capacity, members) > 0) {
 		pid_t pid = (pid_t)atol(line);
 
 		empty = false;
 		if (pid > 1 && pid != getpid())
 			kill(pid, SIGKILL);
 	}
+	empty = empty && errno == 0;
 	free(line);
 	fclose(members);
 	thaw(group);
@@ -103,9 +105,9 @@ static bool remove_children(const char *own)
 {
 	DIR *directory = opendir(own);
 	struct dirent *entry;
-	bool done = true;
+	bool done = directory || errno == ENOENT;
 
-	while (directory && (entry = readdir(directory))) {
+	while (errno = 0, directory && (entry = readdir(directory))) {
 		char path[PATH_MAX + 300];
 
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
@@ -113,6 +115,7 @@ static bool remove_children(const char *own)
 		snprintf(path, sizeof(path), "%s/%s", own, entry->d_name);
 		done = remove_group(path) && done;
 	}
+	done = done && errno == 0;
 	if (directory)
 		closedir(directory);
 	return done;
@@ -280,6 +283,30 @@ static bool peak_needs_new_group(const char *group)
 	return cgroup_tree.version == 2 && stat(path, &st) == 0 && (st.st_mode & 0200) == 0;
 }
 
+/*
+ * What the kernel keeps of an ended run, like the names of files that it asked for in
+ * vain, stays charged to the group that it ran in, and would count for the next run.
+ * The page cache does not: a run is excused for it.
+ */
+static bool holds_left_memory(const char *group)
+{
+	bool v2 = cgroup_tree.version == 2;
+	char path[PATH_MAX + 64], text[8192];
+	uint64_t memory, cache;
+
+	snprintf(path, sizeof(path), "%s/%s", group, v2 ? "memory.current" : "memory.usage_in_bytes");
+	if (read_file_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
+		return false;
+	memory = strtoull(text, NULL, 10);
+	if (memory <= LEFT_MAX)
+		return false;
+	snprintf(path, sizeof(path), "%s/memory.stat", group);
+	if (read_file_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
+		return true;
+	cache = keyed_number(text, v2 ? "file" : "cache");
+	return memory > cache + LEFT_MAX;
+}
+
 bool cgroups_clean(unsigned slot)
 {
 	char path[PATH_MAX];
@@ -294,7 +321,7 @@ bool cgroups_clean(unsigned slot)
 		empty = kill_members(path) && empty;
 	}
 	slot_group(path, sizeof(path), CONTROLLER_MEMORY, slot);
-	if (empty && peak_needs_new_group(path)) {
+	if (empty && (peak_needs_new_group(path) || holds_left_memory(path))) {
 		if (rmdir(path) < 0)
 			return false;
 		make_slot(slot);
@@ -306,8 +333,12 @@ void cgroups_remove(void)
 {
 	char text[PATH_MAX + 16];
 
-	if (!owned)
+	if (!owned) {
+		/* Those of another jaild are not empty. */
+		for (unsigned c = 0; c < CONTROLLERS && cgroup_tree.version != 0; c++)
+			(void)rmdir(cgroup_tree.own[c]);
 		return;
+	}
 	owned = false;
 	for (unsigned c = 0; c < CONTROLLERS; c++)
 		if (cgroup_hierarchy((enum controller)c) == c)

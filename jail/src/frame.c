@@ -53,10 +53,11 @@ bool decode_limits(const struct frame *frame, struct limits *limits)
 
 bool decode_file(const struct frame *frame, struct file_header *file)
 {
-	if (frame->size < 14 || frame->payload[4] > 1)
+	if (frame->size < 14 || frame->payload[4] > 2)
 		return false;
 	file->input = get_u32(frame->payload);
 	file->read_only = frame->payload[4] == 1;
+	file->executable = frame->payload[4] == 2;
 	file->size = get_u64(frame->payload + 5);
 	file->path = (const char *)frame->payload + 13;
 	file->path_size = frame->size - 13;

@@ -34,7 +34,7 @@ struct limits {
 
 struct file_header {
 	uint32_t input;
-	bool read_only;
+	bool read_only, executable; /* not both */
 	uint64_t size;
 	const char *path;
 	size_t path_size;

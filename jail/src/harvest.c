@@ -33,6 +33,13 @@ static bool is_late(struct walk *w)
 	return (w->listing->flags & LISTING_TIMED_OUT) != 0;
 }
 
+/* Something is there that cannot be looked at; no program can bring that about. */
+static void lose(struct walk *w)
+{
+	w->listing->unlisted++;
+	w->listing->flags |= LISTING_TRUNCATED;
+}
+
 static int open_beneath(int directory, const char *path, uint64_t flags)
 {
 	if (!(flags & O_PATH))
@@ -40,46 +47,54 @@ static int open_beneath(int directory, const char *path, uint64_t flags)
 	return sys_openat2(directory, path, flags | O_NOFOLLOW | O_CLOEXEC, BENEATH);
 }
 
-/* Unchanged means the same bytes; what cannot be read in time counts as changed. */
-static enum file_state compare_input(struct walk *w, int fd, const struct stat *st, const struct input *input)
+/* Unchanged means the same bytes; what is not read in time counts as changed. False when it cannot be read. */
+static bool compare_input(struct walk *w, int fd, const struct input *input, struct entry *entry)
 {
 	struct hash_value value;
 	struct hash hash;
 	ssize_t n;
 
-	if ((uint64_t)st->st_size != input->size)
-		return FILE_CHANGED;
+	entry->detail = FILE_CHANGED;
+	if (entry->size != input->size)
+		return true;
 	hash_begin(&hash, &w->inputs->key);
 	while ((n = read(fd, buffer, sizeof(buffer))) > 0) {
 		hash_add(&hash, buffer, (size_t)n);
 		if (monotonic_us() > w->deadline)
-			return FILE_CHANGED;
+			return true;
 	}
 	value = hash_end(&hash);
-	return n == 0 && memcmp(&value, &input->hash, sizeof(value)) == 0 ? FILE_UNCHANGED : FILE_CHANGED;
+	if (memcmp(&value, &input->hash, sizeof(value)) == 0)
+		entry->detail = FILE_UNCHANGED;
+	return n == 0;
 }
 
 static void look_at_input(struct walk *w, int workspace, const struct input *input)
 {
 	struct entry entry = {.tag = 'm', .input = input->index};
-	int fd = open_beneath(workspace, input->path, O_PATH), data;
+	int fd = open_beneath(workspace, input->path, O_PATH), data = -1;
+	bool known = fd >= 0 || errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
 	struct stat st;
 
-	if (fd >= 0 && fstat(fd, &st) == 0) {
-		if (input->directory && S_ISDIR(st.st_mode))
-			entry.tag = 'k';
-		if (!input->directory && S_ISREG(st.st_mode) &&
-		    (data = open_beneath(workspace, input->path, O_RDONLY)) >= 0) {
-			entry.tag = 'f';
-			entry.size = (uint64_t)st.st_size;
-			entry.inode = st.st_ino;
-			entry.detail = (uint8_t)compare_input(w, data, &st, input);
-			close(data);
-		}
+	if (fd >= 0 && fstat(fd, &st) < 0) {
+		known = false;
+	} else if (fd >= 0 && input->directory && S_ISDIR(st.st_mode)) {
+		entry.tag = 'k';
+	} else if (fd >= 0 && !input->directory && S_ISREG(st.st_mode)) {
+		entry.tag = 'f';
+		entry.size = (uint64_t)st.st_size;
+		entry.inode = st.st_ino;
+		data = open_beneath(workspace, input->path, O_RDONLY);
+		known = data >= 0 && compare_input(w, data, input, &entry);
 	}
+	if (data >= 0)
+		close(data);
 	if (fd >= 0)
 		close(fd);
-	listing_add(w->listing, entry, input->path, strlen(input->path));
+	if (known)
+		listing_add(w->listing, entry, input->path, strlen(input->path));
+	else
+		lose(w);
 }
 
 static void walk_directory(struct walk *w, int fd, size_t size, unsigned depth);
@@ -92,8 +107,9 @@ static void look_at_directory(struct walk *w, int parent, const char *name, size
 		return;
 	fd = open_beneath(parent, name, O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
-		return;
-	walk_directory(w, fd, size, depth);
+		lose(w);
+	else
+		walk_directory(w, fd, size, depth);
 }
 
 static void look_at(struct walk *w, int parent, const char *name, size_t size, unsigned depth)
@@ -102,8 +118,10 @@ static void look_at(struct walk *w, int parent, const char *name, size_t size, u
 	const struct input *input;
 	struct stat st;
 
-	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		lose(w);
 		return;
+	}
 	if (depth > PATH_DEPTH_MAX || size > PATH_BYTES_MAX) {
 		entry.detail = OMITTED_NAME;
 	} else if (S_ISDIR(st.st_mode)) {
@@ -133,9 +151,10 @@ static void walk_directory(struct walk *w, int fd, size_t size, unsigned depth)
 
 	if (!directory) {
 		close(fd);
+		lose(w);
 		return;
 	}
-	while (!is_late(w) && (found = readdir(directory))) {
+	while (errno = 0, !is_late(w) && (found = readdir(directory))) {
 		size_t length = strlen(found->d_name), start = size > 0 ? size + 1 : 0;
 
 		if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0)
@@ -146,6 +165,10 @@ static void walk_directory(struct walk *w, int fd, size_t size, unsigned depth)
 		memcpy(w->path + start, found->d_name, length + 1);
 		look_at(w, fd, found->d_name, start + length, depth + 1);
 		w->path[size] = '\0';
+	}
+	if (errno != 0) {
+		lose(w);
+		empty = false;
 	}
 	closedir(directory);
 	input = size > 0 ? inputs_find(w->inputs, w->path) : NULL;
@@ -165,6 +188,8 @@ void harvest(int workspace, const struct inputs *inputs, struct listing *listing
 	root = open_beneath(workspace, ".", O_RDONLY | O_DIRECTORY);
 	if (root >= 0)
 		walk_directory(&w, root, 0, 0);
+	else
+		lose(&w);
 	listing_finish(listing);
 }
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define HANDSHAKE_MS 20000
-#define END_MS 10000
+#define END_MS 60000 /* what a run holds in the kernel goes with it, and may be much */
 #define SMALL_INODES 16384
 
 static int make_file_systems(struct jail *jail, struct jail_plan *plan, const struct options *o)

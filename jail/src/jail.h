@@ -108,7 +108,7 @@ struct message {
 /* In a keeper: builds everything up to the waiting program. Logs and returns -1 on failure. */
 int jail_prepare(struct jail *jail, const struct jail_config *config);
 
-/* Kills the jail and waits until no process of it exists; false after ten seconds. */
+/* Kills the jail and waits until no process of it exists; false after a minute. */
 bool jail_end(struct jail *jail);
 
 /*

@@ -48,10 +48,15 @@ int listener_open(const struct options *options)
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		fatal("cannot bind the socket %s", options->socket);
 	umask(mask);
-	if (lchown(options->socket, options->socket_uid, options->socket_gid) < 0 ||
-	    listen(fd, (int)options->slots * 2 + 64) < 0 || chmod(options->socket, options->socket_mode) < 0 ||
-	    lstat(options->socket, &made) < 0)
+	if (lstat(options->socket, &made) < 0 ||
+	    lchown(options->socket, options->socket_uid, options->socket_gid) < 0 ||
+	    listen(fd, (int)options->slots * 2 + 64) < 0 || chmod(options->socket, options->socket_mode) < 0) {
+		int saved = errno;
+
+		unlink(options->socket);
+		errno = saved;
 		fatal("cannot set up the socket %s", options->socket);
+	}
 	return fd;
 }
 
@@ -59,6 +64,14 @@ void listener_remove(const struct options *options)
 {
 	struct stat st;
 
-	if (made.st_ino != 0 && lstat(options->socket, &st) == 0 && st.st_ino == made.st_ino && st.st_dev == made.st_dev)
-		unlink(options->socket);
+	if (made.st_ino == 0)
+		return;
+	if (lstat(options->socket, &st) == 0) {
+		/* Another jaild may have taken its place. */
+		if (st.st_ino != made.st_ino || st.st_dev != made.st_dev || unlink(options->socket) == 0)
+			return;
+	} else if (errno == ENOENT) {
+		return;
+	}
+	log_line(LOG_ERROR, -1, errno, "the socket cannot be removed");
 }

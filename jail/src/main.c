@@ -9,7 +9,6 @@
 #include "proc.h"
 #include "seccomp.h"
 #include "slot.h"
-#include "step.h"
 #include "template.h"
 #include "title.h"
 #include "tooldir.h"
@@ -33,6 +32,13 @@ static void clean_up(void)
 	tooldir_remove();
 }
 
+/* The reasons have been logged. */
+static _Noreturn void refuse(void)
+{
+	errno = 0;
+	fatal("no safe jail can be made on this machine");
+}
+
 int main(int argc, char **argv)
 {
 	struct jail_config config = {.options = &options, .policy = &policy};
@@ -46,12 +52,11 @@ int main(int argc, char **argv)
 	}
 	if (options.check)
 		return check_system(&options) ? 0 : 1;
-#ifdef JAIL_FAULTS
-	step_make_fail(options.fail_step);
-#endif
 	signal(SIGPIPE, SIG_IGN);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		fatal("cannot set up the process");
+	if (!check_kernel(&options))
+		refuse();
 	if (!seccomp_build(&policy))
 		fatal("the system call policy does not fit");
 	if (proc_scan() < 0)
@@ -60,6 +65,8 @@ int main(int argc, char **argv)
 	slots_hold_signals();
 	atexit(clean_up);
 	cgroups_make(&options);
+	if (!check_groups(&options))
+		refuse();
 	tooldir_make(&options);
 	listener = listener_open(&options);
 	log_line(LOG_INFO, -1, 0, "listening on %s, %u slots, control groups %s", options.socket, options.slots,

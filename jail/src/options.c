@@ -35,9 +35,6 @@ static const char help[] =
 	"  --fetch-timeout-ms N      time without progress while files are fetched (120000)\n"
 	"  --check                   try every kernel feature that is needed, print one line\n"
 	"                            for each, end with status 0 when all are there\n"
-#ifdef JAIL_FAULTS
-	"  --fail-step N             make step N of the preparation of a jail fail\n"
-#endif
 	"  --help, --version\n"
 	"\n"
 	"One JSON object per event goes to standard error. SIGTERM ends all runs and\n"
@@ -46,7 +43,7 @@ static const char help[] =
 enum {
 	SOCKET = 1, SOCKET_UID, SOCKET_GID, SOCKET_MODE, ROOT, SLOTS, READY, UID_BASE, GID_BASE, CGROUP,
 	NO_CGROUPS, TOOL_DIRECTORY, TOOL_MOUNT, CPU_PERCENT, WORKSPACE_BYTES, WORKSPACE_INODES, TMP_BYTES, SHM_BYTES,
-	STAGE_TIMEOUT, FETCH_TIMEOUT, CHECK, FAIL_STEP, HELP, VERSION,
+	STAGE_TIMEOUT, FETCH_TIMEOUT, CHECK, HELP, VERSION,
 };
 
 static const struct option names[] = {
@@ -71,9 +68,6 @@ static const struct option names[] = {
 	{"stage-timeout-ms", required_argument, NULL, STAGE_TIMEOUT},
 	{"fetch-timeout-ms", required_argument, NULL, FETCH_TIMEOUT},
 	{"check", no_argument, NULL, CHECK},
-#ifdef JAIL_FAULTS
-	{"fail-step", required_argument, NULL, FAIL_STEP},
-#endif
 	{"help", no_argument, NULL, HELP},
 	{"version", no_argument, NULL, VERSION},
 	{NULL, 0, NULL, 0},
@@ -171,7 +165,6 @@ struct options options_parse(int argc, char **argv)
 		case STAGE_TIMEOUT: o.stage_ms = number(name, 1, 3600000); break;
 		case FETCH_TIMEOUT: o.fetch_ms = number(name, 1, 3600000); break;
 		case CHECK: o.check = true; break;
-		case FAIL_STEP: o.fail_step = (int)number(name, 0, 1000); break;
 		case HELP: fputs(help, stdout); exit(0);
 		case VERSION: puts("jaild, protocol 1"); exit(0);
 		default: fputs("jaild: see --help\n", stderr); exit(2);

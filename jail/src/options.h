@@ -28,7 +28,6 @@ struct options {
 	const char *tool_directory; /* NULL: none */
 	const char *tool_mount;
 	bool check;
-	int fail_step; /* fault injection; 0 = none */
 };
 
 /* Parses or ends the process (--help, --version: 0; a mistake: 2). */

@@ -7,6 +7,9 @@
  * tried in order and the last column decides when none of them matches.
  * x32 numbers answer ENOSYS, a foreign architecture kills the process.
  *
+ * Nothing tells of accesses to files (inotify, dnotify, fanotify): all runs share the
+ * files of the image, and one would be told what the programs of others open.
+ *
  * Only seccomp.c and the tests include this file.
  */
 #ifndef JAIL_POLICY_H
@@ -45,8 +48,8 @@ struct policy_line {
 static const char *const policy_allowed[] = {
 	/* files by descriptor */
 	"read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "preadv2",
-	"pwritev2", "lseek", "close", "close_range", "dup", "dup2", "dup3", "fcntl", "flock", "fsync",
-	"fdatasync", "ftruncate", "fallocate", "fadvise64", "readahead", "sendfile", "splice", "tee",
+	"pwritev2", "lseek", "close", "close_range", "dup", "dup2", "dup3", "flock", "fsync", "fdatasync",
+	"ftruncate", "fallocate", "fadvise64", "readahead", "sendfile", "splice", "tee",
 	"vmsplice", "copy_file_range", "sync_file_range", "pipe", "pipe2",
 	/* files by name */
 	"open", "openat", "openat2", "creat", "access", "faccessat", "faccessat2", "stat", "lstat",
@@ -60,8 +63,7 @@ static const char *const policy_allowed[] = {
 	/* waiting */
 	"select", "pselect6", "poll", "ppoll", "epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait",
 	"epoll_pwait", "epoll_pwait2", "eventfd", "eventfd2", "signalfd", "signalfd4", "timerfd_create",
-	"timerfd_settime", "timerfd_gettime", "inotify_init", "inotify_init1", "inotify_add_watch",
-	"inotify_rm_watch",
+	"timerfd_settime", "timerfd_gettime",
 	/* memory */
 	"brk", "munmap", "mprotect", "mremap", "msync", "mincore", "mlock", "mlock2", "munlock",
 	"mlockall", "munlockall", "pkey_alloc", "pkey_free", "pkey_mprotect", "membarrier",
@@ -100,6 +102,7 @@ static const struct policy_line policy_checked[] = {
 		EQUAL(2, 51 /* SO_ATTACH_REUSEPORT_CBPF */, EPERM),
 		EQUAL(2, 52 /* SO_ATTACH_REUSEPORT_EBPF */, EPERM),
 	}},
+	{"fcntl", POLICY_ALLOW, {EQUAL(1, 1026 /* F_NOTIFY */, EINVAL)}},
 	/* CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET */
 	{"clone", POLICY_ALLOW, {ANY_BIT(0, 0x7e020000u, EPERM)}},
 	/* Huge pages are not charged to the memory of the run. */

@@ -79,9 +79,10 @@ int proc_scan(void)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *found;
+	bool whole;
 
 	entry_count = 0;
-	while (proc && (found = readdir(proc))) {
+	while (errno = 0, proc && (found = readdir(proc))) {
 		const char *name = found->d_name, *source = EMPTY_FILE;
 		struct entry *entry = &entries[entry_count];
 		bool fact = is_in(name, fact_names, COUNT(fact_names));
@@ -90,8 +91,12 @@ int proc_scan(void)
 		if (isdigit((unsigned char)name[0]) || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
 		    is_in(name, open_entries, COUNT(open_entries)))
 			continue;
-		if (fstatat(dirfd(proc), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
+		if (fstatat(dirfd(proc), name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+			if (errno == ENOENT)
+				continue;
+			closedir(proc);
+			return -1;
+		}
 		if (fact || is_in(name, static_names, COUNT(static_names)))
 			source = name;
 		else if (S_ISDIR(st.st_mode))
@@ -107,9 +112,11 @@ int proc_scan(void)
 		entry->fact = fact;
 		entry_count++;
 	}
+	/* An entry that was not seen is an entry without a cover. */
+	whole = proc && errno == 0;
 	if (proc)
 		closedir(proc);
-	return entry_count > 0 ? 0 : -1;
+	return whole && entry_count > 0 ? 0 : -1;
 }
 
 static int make_file(int directory, const char *path, const char *text)
@@ -128,10 +135,11 @@ static int make_cpuinfo(int directory)
 	char text[512 * 64];
 	size_t used = 0;
 	cpu_set_t cpus;
-	int count = 1;
+	int count;
 
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
-		count = CPU_COUNT(&cpus);
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+		return -1;
+	count = CPU_COUNT(&cpus);
 	text[0] = '\0';
 	for (int i = 0; i < count && used + 512 < sizeof(text); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used,

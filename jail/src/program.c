@@ -14,10 +14,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MUST(step, call)                                                      \
-	do {                                                                  \
-		if (step_fails(STEP_##step) || (call) < 0)                    \
-			report_failure(FD_CONTROL, STEP_##step);              \
+#define MUST(step, call)                                         \
+	do {                                                     \
+		if ((call) < 0)                                  \
+			report_failure(FD_CONTROL, STEP_##step); \
 	} while (0)
 
 _Noreturn void report_failure(int control, int step)
@@ -65,6 +65,16 @@ static int limit_run(const struct message *go)
 	return lower_limit(RLIMIT_NPROC, go->pids + 64);
 }
 
+/* An end without a word would be taken for the program's. */
+static int wait_for_job(struct message *go)
+{
+	ssize_t n = recv(FD_CONTROL, go, sizeof(*go), 0);
+
+	if (n >= 0)
+		errno = EPROTO;
+	return n == (ssize_t)sizeof(*go) && go->kind == MESSAGE_GO ? 0 : -1;
+}
+
 /* Points argv and envp at the items of the job. */
 static int read_job(const struct message *go, char ***argv, char ***envp)
 {
@@ -100,9 +110,7 @@ _Noreturn void program_main(void)
 	MUST(STREAMS, sys_close_range(FD_STATUS, FD_STATUS, 0));
 	if (send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL) < 0)
 		_exit(126);
-	if (recv(FD_CONTROL, &message, sizeof(message), 0) != (ssize_t)sizeof(message) ||
-	    message.kind != MESSAGE_GO)
-		_exit(126);
+	MUST(JOB, wait_for_job(&message));
 	if (message.has_stdin)
 		MUST(STREAMS, dup2(FD_STDIN, 0));
 	MUST(JOB, read_job(&message, &argv, &envp));

@@ -28,7 +28,8 @@ void report_pause(struct conn *conn, const struct pause *pause, struct capture s
 
 void report_end(struct conn *conn, const struct result *result, struct capture streams[2])
 {
-	uint8_t head[64], *at = head;
+	uint8_t head[64 + 9 * REACHED_KINDS], *at = head;
+	const uint64_t *reached = result->reached.limit;
 
 	at = put_u8(at, (uint8_t)result->cause);
 	at = put_u32(at, (uint32_t)result->exit_code);
@@ -40,6 +41,9 @@ void report_end(struct conn *conn, const struct result *result, struct capture s
 	at = put_u64(at, streams[0].total);
 	at = put_u64(at, streams[1].total);
 	at = put_u32(at, (uint32_t)result->oom_kills);
+	for (unsigned kind = 0; kind < REACHED_KINDS; kind++)
+		if (reached[kind] > 0)
+			at = put_u64(put_u8(at, (uint8_t)kind), reached[kind]);
 	conn_send(conn, 'x', head, (size_t)(at - head), NULL, 0);
 	send_output(conn, streams);
 }

@@ -51,6 +51,12 @@ static struct refusal storage_refusal(void)
 	return (struct refusal){ERROR_INTERNAL, errno, "cannot store an input"};
 }
 
+static struct refusal input_refusal(void)
+{
+	return errno == E2BIG ? refuse("too many inputs")
+			      : (struct refusal){ERROR_INTERNAL, errno, "cannot note an input"};
+}
+
 static void finish_sink(struct sink *sink)
 {
 	if (sink->input) {
@@ -92,7 +98,7 @@ static struct refusal take_directory(struct receiver *r, const struct frame *fra
 	if (!decode_directory(frame, &directory))
 		return refuse("invalid directory");
 	if (!inputs_add(&r->request->inputs, directory.input, true, directory.path, directory.path_size, 0))
-		return refuse("too many inputs");
+		return input_refusal();
 	return stage_directory(&stage, &directory) < 0 ? storage_refusal() : accept_frame();
 }
 
@@ -110,7 +116,7 @@ static struct refusal take_file(struct receiver *r, const struct frame *frame)
 	}
 	sink->input = inputs_add(&r->request->inputs, file.input, false, file.path, file.path_size, file.size);
 	if (!sink->input)
-		return refuse("too many inputs");
+		return input_refusal();
 	sink->fd = stage_file(&stage, &file);
 	if (sink->fd < 0)
 		return storage_refusal();

@@ -40,7 +40,7 @@ void result_set_status(struct result *result, int status)
 void watch_kill(struct watch *w, enum cause cause)
 {
 	w->result->cause = cause;
-	w->killed = w->over = true;
+	w->over = true;
 }
 
 static uint64_t file_system_bytes(const struct jail *jail)
@@ -55,28 +55,32 @@ static uint64_t file_system_bytes(const struct jail *jail)
 	return total;
 }
 
-/* Looks at the counters; a counter that cannot be read ends the run as one over its limit. */
+void watch_lose_counters(struct watch *w)
+{
+	w->failed_error = errno;
+	w->counters_lost = w->over = true;
+}
+
+/* Without its counters a run has no limits: it ends. */
 static void tick(struct watch *w)
 {
 	const struct cgroup *cgroup = &w->jail->cgroup;
 	const struct limits *limits = &w->request->limits;
+	uint64_t oom_kills, memory, cpu_us = 0;
 	struct cgroup_usage usage;
-	uint64_t now;
 
+	reached_look_at_files(&w->result->reached, w->jail);
 	if (!cgroup->enabled)
 		return;
-	if (cgroup_oom_kills(cgroup, &now) < 0 || now > 0) {
+	if (cgroup_oom_kills(cgroup, &oom_kills) < 0 || cgroup_memory(cgroup, &memory) < 0 ||
+	    (memory > limits->memory_bytes && cgroup_usage(cgroup, &usage) < 0) ||
+	    (limits->cpu_ms > 0 && cgroup_cpu_us(cgroup, &cpu_us) < 0))
+		watch_lose_counters(w);
+	else if (oom_kills > 0 ||
+		 (memory > limits->memory_bytes &&
+		  memory_is_over(&usage, file_system_bytes(w->jail), limits->memory_bytes)))
 		watch_kill(w, CAUSE_MEMORY);
-		return;
-	}
-	if (cgroup_memory(cgroup, &now) < 0 ||
-	    (now > limits->memory_bytes &&
-	     (cgroup_usage(cgroup, &usage) < 0 ||
-	      memory_is_over(&usage, file_system_bytes(w->jail), limits->memory_bytes)))) {
-		watch_kill(w, CAUSE_MEMORY);
-		return;
-	}
-	if (limits->cpu_ms > 0 && (cgroup_cpu_us(cgroup, &now) < 0 || now >= limits->cpu_ms * 1000))
+	else if (limits->cpu_ms > 0 && cpu_us >= limits->cpu_ms * 1000)
 		watch_kill(w, CAUSE_CPU);
 }
 
@@ -259,6 +263,8 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 	watch(&w);
 	if (!jail_end(jail))
 		return fail(&w, ERROR_INTERNAL, 0, "the run does not die");
+	reached_look_at_files(&result->reached, jail);
+	reached_look_at_processes(&result->reached, jail, limits);
 	/* Their memory is free at once; the workspace stays for the harvest. */
 	close(jail->tmp);
 	close(jail->shm);
@@ -270,12 +276,17 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 		return fail(&w, ERROR_PROTOCOL, 0, "invalid frame");
 	if (w.freeze_failed)
 		return fail(&w, ERROR_INTERNAL, w.failed_error, "the run cannot be stopped or continued");
+	if (w.counters_lost)
+		return fail(&w, ERROR_INTERNAL, w.failed_error, "cannot read the counters of the run");
 	result->wall_us = clock_wall_us(&w.clock, w.ended);
 	if (!read_final_counters(&w))
 		return fail(&w, ERROR_INTERNAL, errno, "cannot read the counters of the run");
 	if (w.init_lost && result->oom_kills == 0)
 		return fail(&w, w.executing ? ERROR_INTERNAL : ERROR_SETUP, 0, "the jail's first process was lost");
-	capture_drain(&streams[0]);
-	capture_drain(&streams[1]);
+	for (int i = 0; i < 2; i++) {
+		capture_drain(&streams[i]);
+		if (streams[i].error != 0)
+			return fail(&w, ERROR_INTERNAL, streams[i].error, "cannot read the output of the run");
+	}
 	return RUN_ENDED;
 }

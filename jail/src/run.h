@@ -9,6 +9,7 @@
 #include "capture.h"
 #include "conn.h"
 #include "jail.h"
+#include "reached.h"
 #include "request.h"
 
 #include <stdint.h>
@@ -21,6 +22,7 @@ struct result {
 	enum cause cause;
 	int exit_code, signal, exec_error;
 	uint64_t wall_us, cpu_us, memory_peak, oom_kills;
+	struct reached reached;
 };
 
 enum run_status {

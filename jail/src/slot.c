@@ -161,7 +161,8 @@ void slots_hold_signals(void)
 	sigaddset(&blocked, SIGCHLD);
 	sigaddset(&blocked, SIGTERM);
 	sigaddset(&blocked, SIGINT);
-	sigprocmask(SIG_BLOCK, &blocked, NULL);
+	if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0)
+		fatal("cannot hold signals back");
 }
 
 void slots_run(const struct jail_config *shared, int listener)

@@ -72,7 +72,7 @@ int stage_file(const struct stage *stage, const struct file_header *file)
 	errno = saved;
 	if (fd < 0)
 		return -1;
-	if (fchmod(fd, file->read_only ? 0444 : 0644) < 0 ||
+	if (fchmod(fd, file->read_only ? 0444 : file->executable ? 0755 : 0644) < 0 ||
 	    (!file->read_only && fchown(fd, stage->uid, stage->gid) < 0)) {
 		saved = errno;
 		close(fd);
@@ -87,8 +87,10 @@ struct input *inputs_add(struct inputs *inputs, uint32_t index, bool directory, 
 {
 	struct input *input = &inputs->item[inputs->count];
 
-	if (inputs->count == INPUTS_MAX)
+	if (inputs->count == INPUTS_MAX) {
+		errno = E2BIG;
 		return NULL;
+	}
 	*input = (struct input){
 		.index = index, .directory = directory, .path = strndup(path, path_size), .size = size};
 	if (!input->path)

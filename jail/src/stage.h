@@ -41,7 +41,7 @@ struct stage {
 int stage_directory(const struct stage *stage, const struct directory_header *directory);
 int stage_file(const struct stage *stage, const struct file_header *file);
 
-/* Adds to the list; NULL when it is full or memory is short. */
+/* Adds to the list; NULL and E2BIG when it is full, NULL and another errno when memory is short. */
 struct input *inputs_add(struct inputs *inputs, uint32_t index, bool directory, const char *path,
 			 size_t path_size, uint64_t size);
 /* Sorts by path; false when two inputs have one path. */

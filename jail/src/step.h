@@ -47,15 +47,4 @@ enum step {
 
 const char *step_text(int step);
 
-#ifdef JAIL_FAULTS
-void step_make_fail(int step);
-int step_fails(enum step step);
-#else
-static inline int step_fails(enum step step)
-{
-	(void)step;
-	return 0;
-}
-#endif
-
 #endif

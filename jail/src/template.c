@@ -159,16 +159,14 @@ int template_make(const struct options *options)
 	if (pid == 0)
 		build(options, done[1]);
 	close(done[1]);
-	if (read(done[0], &byte, 1) != 1) {
-		waitpid(pid, NULL, 0);
-		exit(1);
-	}
+	if (read(done[0], &byte, 1) != 1)
+		fatal("cannot make the template");
 	close(done[0]);
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
 	namespace = open(path, O_RDONLY | O_CLOEXEC);
 	if (namespace < 0)
 		fatal("cannot open the template");
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	if (kill(pid, SIGKILL) < 0 || waitpid(pid, NULL, 0) != pid)
+		fatal("cannot end the maker of the template");
 	return namespace;
 }

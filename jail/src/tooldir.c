@@ -53,8 +53,13 @@ void tooldir_make(const struct options *options)
 	if (mkdir(path, 0711) < 0 && errno != EEXIST)
 		fatal("cannot make the tool directory %s", path);
 	base = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (base < 0 || fstat(base, &st) < 0)
+	if (base < 0 || fstat(base, &st) < 0) {
+		int saved = errno;
+
+		(void)rmdir(path);
+		errno = saved;
 		fatal("cannot open the tool directory %s", path);
+	}
 	if (st.st_uid != 0 || (st.st_mode & 022) != 0) {
 		errno = EPERM;
 		fatal("the tool directory %s may be changed by others than root", path);
@@ -80,7 +85,7 @@ bool tooldir_clean(unsigned slot)
 			close(fd);
 		return false;
 	}
-	while ((entry = readdir(directory))) {
+	while (errno = 0, (entry = readdir(directory))) {
 		const char *name = entry->d_name;
 
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -91,6 +96,7 @@ bool tooldir_clean(unsigned slot)
 			break;
 		}
 	}
+	empty = empty && errno == 0;
 	/* Its owner may have changed the mode, which would show in the jail. */
 	empty = fchmod(fd, SLOT_MODE) == 0 && empty;
 	closedir(directory);
@@ -106,8 +112,9 @@ void tooldir_remove(void)
 		if (!tooldir_clean(slot) || unlinkat(base, name, AT_REMOVEDIR) < 0)
 			log_line(LOG_ERROR, (int)slot, errno, "a tool directory cannot be removed");
 	}
-	if (tooldir_enabled())
-		(void)rmdir(settings->tool_directory);
+	/* A directory that was there before may hold what is not ours. */
+	if (tooldir_enabled() && rmdir(settings->tool_directory) < 0 && errno != ENOTEMPTY)
+		log_line(LOG_ERROR, -1, errno, "the tool directory cannot be removed");
 	tooldir_forget();
 }
 

@@ -30,6 +30,7 @@ static size_t json_escape(char *out, size_t size, const char *text)
 	return n;
 }
 
+__attribute__((format(printf, 4, 0)))
 static void log_text(enum log_level level, int slot, int error, const char *format, va_list args)
 {
 	char text[512], escaped[1024], line[2048];

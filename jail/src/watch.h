@@ -16,18 +16,21 @@ struct watch {
 	const struct request *request;
 	struct capture *streams;
 	struct result *result;
-	bool executing, paused, over, killed;
+	bool executing, paused, over;
 	int failed_step, failed_error;
 	struct run_clock clock;
 	uint64_t next_tick, ended;
 	bool frames_left; /* of the client, received and not looked at */
 	bool listening;	  /* to the client */
-	bool client_gone, client_wrong, freeze_failed, init_lost;
+	bool client_gone, client_wrong, freeze_failed, counters_lost, init_lost;
 	int notices;
 };
 
 /* Ends the run for a limit. */
 void watch_kill(struct watch *watch, enum cause cause);
+
+/* Ends the run because a counter, for the reason in errno, cannot be read. */
+void watch_lose_counters(struct watch *watch);
 
 /* Takes frames that the client sent, a few at a time: `frames_left` tells whether there may be more. */
 void watch_take_frames(struct watch *watch);

@@ -101,13 +101,15 @@ static void decodes_inputs(void)
 	at = put_bytes(put_u64(put_u8(put_u32(bytes, 7), 1), 99), "a/b", 3);
 	frame = frame_of(bytes, (size_t)(at - bytes));
 	CHECK(decode_file(&frame, &file));
-	CHECK(file.input == 7 && file.read_only && file.size == 99 && file.path_size == 3);
+	CHECK(file.input == 7 && file.read_only && !file.executable && file.size == 99 && file.path_size == 3);
+	bytes[4] = 2;
+	CHECK(decode_file(&frame, &file) && file.executable && !file.read_only);
 	for (size_t size = 0; size < 14; size++) {
 		frame.size = size;
 		CHECK(!decode_file(&frame, &file));
 	}
 	frame.size = 16;
-	bytes[4] = 2;
+	bytes[4] = 3;
 	CHECK(!decode_file(&frame, &file));
 	put_u8(put_u32(bytes, NO_INPUT), 0);
 	CHECK(!decode_file(&frame, &file));

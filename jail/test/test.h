@@ -24,6 +24,7 @@ void test_tasks(void);
 void test_freezer(void);
 void test_clock(void);
 void test_conn(void);
+void test_check(void);
 
 /* Repeatable pseudo-random numbers. */
 unsigned test_random(void);

@@ -13,9 +13,11 @@ interface RuntimeFile {
   entry: string;
   command: string[];
   env: Record<string, string>;
+  /** What makes the program before it is started; absent where sources are run as they are. */
+  compile?: { command: string[]; env: Record<string, string> };
   /** How a program that has tools is started; absent where there is no prelude for them. */
   programmatic?: { command: string[]; env: Record<string, string> };
-  /** Command that prints the version. */
+  /** Command that prints the version, somewhere. */
   version: string[];
 }
 
@@ -32,12 +34,14 @@ function probeVersion(command: string[]): string {
     env: environment,
     encoding: "utf8",
   }).trim();
-  if (!/^\d+(\.\d+)+$/.test(output)) throw new Error(`${command[0]} printed no version: ${output}`);
-  return output;
+  const found = /\d+(?:\.\d+)+/.exec(output);
+  if (found === null) throw new Error(`${command[0]} printed no version: ${output}`);
+  // Three numbers, as ranges need them.
+  return [...found[0].split("."), "0"].slice(0, 3).join(".");
 }
 
 const runtimes = folders.map((folder) => {
-  const { language, entry, command, env, version, programmatic } = readJson<RuntimeFile>(
+  const { language, entry, command, env, version, compile, programmatic } = readJson<RuntimeFile>(
     folder,
     "runtime.json",
   );
@@ -47,6 +51,7 @@ const runtimes = folders.map((folder) => {
     env: { ...environment, ...env },
     version: probeVersion(version),
     entry,
+    ...(compile && { compile: { ...compile, env: { ...environment, ...compile.env } } }),
     ...(programmatic && {
       programmatic: { ...programmatic, env: { ...environment, ...env, ...programmatic.env } },
     }),

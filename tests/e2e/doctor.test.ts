@@ -1,7 +1,10 @@
 /** `./svc doctor`: what it finds with and without a running copy. */
+import { execFile } from "node:child_process";
 import { createServer } from "node:net";
+import { join } from "node:path";
+import { ROOT } from "@svc/cli/instance";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Finding } from "../../cli/src/doctor/checks.ts";
+import type { Finding } from "../../cli/src/doctor/finding.ts";
 import { privateFolder, svc } from "./support/svc.ts";
 import { startSystem } from "./support/system.ts";
 
@@ -48,6 +51,38 @@ describe("./svc doctor", () => {
     } finally {
       await new Promise((resolve) => squatter.close(resolve));
     }
+  });
+
+  /** ./svc as the last part of a command that takes something away from it. */
+  const within = (around: readonly string[], args: readonly string[]) =>
+    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+      const [file = "", ...rest] = [...around, join(ROOT, "svc"), ...args];
+      execFile(file, rest, { env: { ...process.env, ...environment } }, (error, stdout, stderr) =>
+        resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr }),
+      );
+    });
+  const READ_ONLY_SETTINGS = [
+    ...["unshare", "--mount", "sh", "-ec"],
+    'mount -o bind,ro /proc/sys /proc/sys; exec "$0" "$@"',
+  ];
+
+  it.each([
+    ["open files", ["prlimit", "--nofile=512:512"], "ulimits", /open files: 512/],
+    ["user namespaces", READ_ONLY_SETTINGS, "jail", /^user-namespace does not work/],
+  ])("fails where there are no %s, with the fix", async (_what, around, subject, note) => {
+    const { code, stdout } = await within(around, ["doctor", "--json"]);
+    const failed = (JSON.parse(stdout) as Finding[]).filter(({ grade }) => grade === "fail");
+    expect(failed).toMatchObject([
+      { subject, note: expect.stringMatching(note), fix: expect.stringMatching(/ulimit|sysctl/) },
+    ]);
+    expect(code).toBe(1);
+  });
+
+  it("is not needed to be kept from an unsafe start: ./svc up ends and says why", async () => {
+    const { code, stderr, stdout } = await within(READ_ONLY_SETTINGS, ["up", "--no-example"]);
+    expect(code).not.toBe(0);
+    expect(stdout + stderr).toMatch(/user-namespace does not work on this machine/);
+    expect(stdout).not.toMatch(/^Ready: /m);
   });
 
   it("reports every component of a running copy", async () => {

@@ -67,6 +67,7 @@ describe("fields", () => {
       for (const installed of ["python 3.", "bash 5.", "javascript 24.", "typescript 24.", "node 24."]) {
         expect(refusal.message).toContain(installed);
       }
+      expect(refusal.message.includes("./svc up --languages rs adds rust")).toBe(lang === "rust");
     },
   );
 

@@ -61,6 +61,13 @@ describe("./svc up in the foreground", () => {
     expect(second.stdout).toContain(`Already running: ${system.instance.url} (pid ${system.supervisorPid}`);
   });
 
+  it("does not change its languages while it runs, and says what to do", async () => {
+    const other = await svc(["up", "--languages", "rs"], system.environment);
+    expect(other).toMatchObject({ code: 1, stdout: "" });
+    expect(other.stderr).toContain(`languages cannot be changed while it is running: ${system.instance.url}`);
+    expect(other.stderr).toContain("./svc down");
+  });
+
   it("keeps its secrets from other users", () => {
     expect(statSync(join(system.instance.dataDir, "secrets.env")).mode & 0o777).toBe(0o600);
     expect(statSync(system.instance.redisSocket).mode & 0o077).toBe(0);

@@ -98,7 +98,11 @@ while True:
         if not failed: os.write(1, f"{error.errno}\\n".encode())
         failed = True`;
     const answer = await besideBystander({ lang: "py", code, run_timeout: 3000 });
-    expect(answer).toMatchObject(TIMEOUT);
+    expect(answer).toMatchObject({
+      ...TIMEOUT,
+      stderr: `[sandbox] Process limit reached (256 processes and threads)\n${TIMEOUT.stderr}`,
+      limits_reached: [{ limit: "processes", value: 256 }],
+    });
     expect(answer.stdout.startsWith("11\n")).toBe(true);
   });
 

@@ -1,6 +1,7 @@
 /** `./svc doctor`: one line per check, with the fix. Changes nothing. */
 import { defineCommand } from "../command.ts";
-import { CHECKS, type Finding } from "../doctor/checks.ts";
+import { CHECKS } from "../doctor/checks.ts";
+import type { Finding } from "../doctor/finding.ts";
 import { INSTANCE_OPTIONS, resolveInstance } from "../instance.ts";
 import { paint, printable } from "../terminal.ts";
 

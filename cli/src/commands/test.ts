@@ -6,14 +6,15 @@ import { defineCommand } from "../command.ts";
 import { installTestClient } from "../install/client.ts";
 import { INSTALL_STEPS, install } from "../install/install.ts";
 import type { Purpose } from "../install/packages.ts";
-import { resolveInstance } from "../instance.ts";
+import { ROOT, resolveInstance } from "../instance.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { Progress, paint } from "../terminal.ts";
 import {
-  CHECK_NAMES,
+  FUZZ,
   type Outcome,
   runCheck,
   runVitest,
+  USUAL_CHECKS,
   USUAL_PROJECTS,
   VITEST_PROJECTS,
 } from "../testing/suites.ts";
@@ -23,21 +24,32 @@ const OPTIONS = {
   unit: { doc: "Only the unit tests." },
   live: { doc: "Only the tests with a real jail, Redis and files." },
   e2e: { doc: "Only the tests that start the whole system." },
+  escape: { doc: "Only the tests of hostile programs, in the whole system." },
+  slow: { doc: "Only the tests of hostile programs that need seconds each." },
   s3: { doc: "Only the tests against a real S3 server, Ceph's, which is installed from Debian." },
   client: { doc: "Only the tests with LibreChat's own client, an npm package of 550 MB." },
+  compat: { doc: "Only the tests of all languages, in an image of their own (.pkgs-all)." },
   v2: { doc: "Only the tests in a virtual machine that has cgroup v2; it is made of Debian packages." },
-  all: { doc: "Everything, the S3 and client tests and the virtual machine too: what CI runs." },
+  fuzz: { doc: "Only the fuzz targets of the jail, half a minute; clang is installed from Debian, 600 MB." },
+  all: {
+    doc: "Everything, the slow, S3, client and language tests, fuzzing and the virtual machine too: what CI runs.",
+  },
   "packages-dir": {
     value: "DIR",
     doc: "Root image and runtimes (SANDBOX_PACKAGES_DIRECTORY; default: .pkgs).",
   },
 } as const;
 
+/** The other suites look at an image of what is always installed; some need that a language is missing. */
+const USUAL_LANGUAGES = "py";
+
 export const test = defineCommand({
-  usage: "test [--unit] [--live] [--e2e] [--s3] [--client] [--v2] [--all] [FILTER…] [-- VITEST-ARG…]",
+  usage:
+    "test [--unit] [--live] [--e2e] [--escape] [--slow] [--s3] [--client] [--compat] [--v2] [--fuzz] [--all] [FILTER…] [-- VITEST-ARG…]",
   summary: "Runs the checks (types, lint, jail, shell) and all tests; the last line counts them.",
   details: `
-Without a choice everything but the S3 and client tests and the virtual machine runs. FILTER picks test files by a part of their path.
+Without a choice everything but the slow, S3, client and language tests, fuzzing and the virtual machine runs. FILTER picks test files by a part of their path.
+The root image (.pkgs) then holds the languages that are always installed, and no others.
 Exit codes: 0 when all passed, else 1.`,
   options: OPTIONS,
   run: async ({ values, positionals, rest }) => {
@@ -50,26 +62,32 @@ Exit codes: 0 when all passed, else 1.`,
     const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env);
     const withS3 = values.s3 || values.all;
     const withClient = values.client || values.all;
+    const withFuzz = values.fuzz || values.all;
     const withMachine = values.v2 || values.all;
     const purposes: Purpose[] = [
       "test",
       ...(withS3 ? ["test-s3" as const] : []),
+      ...(withFuzz ? ["test-fuzz" as const] : []),
       ...(withMachine ? ["test-v2" as const] : []),
     ];
     const progress = new Progress(INSTALL_STEPS + (withClient ? 1 : 0) + (withMachine ? 1 : 0));
-    await install(purposes, instance, progress);
+    await install(purposes, instance, progress, USUAL_LANGUAGES);
     if (withClient) await progress.step("LibreChat's client (npm ci in tests/client)", installTestClient);
     if (withMachine) await progress.step("The virtual machine", (note) => buildMachine(instance, note));
-    const named = VITEST_PROJECTS.filter((project) => values[project]);
-    const chosen = values.all ? VITEST_PROJECTS : named.length > 0 || values.v2 ? named : USUAL_PROJECTS;
+    const chosen = values.all ? VITEST_PROJECTS : VITEST_PROJECTS.filter((project) => values[project]);
+    const allLanguages = await installCompat(values);
     const vitestArguments = [...positionals, ...rest];
-    const everything = (values.all || (named.length === 0 && !values.v2)) && vitestArguments.length === 0;
+    const usual = chosen.length === 0 && !values.fuzz && !values.v2;
+    const everything = (values.all || usual) && vitestArguments.length === 0;
     const outcomes: Outcome[] = [];
-    if (everything) for (const name of CHECK_NAMES) outcomes.push(await runCheck(name));
+    if (everything) for (const name of USUAL_CHECKS) outcomes.push(await runCheck(name));
+    if (withFuzz) outcomes.push(await runCheck(FUZZ));
     const reports = mkdtempSync(join(tmpdir(), "svc-test-"));
     try {
-      for (const project of chosen) {
-        outcomes.push(await runVitest(project, vitestArguments, join(reports, `${project}.json`)));
+      for (const project of usual ? USUAL_PROJECTS : chosen) {
+        const report = join(reports, `${project}.json`);
+        const own = project === "compat" ? allLanguages : {};
+        outcomes.push(await runVitest(project, vitestArguments, report, own));
       }
       if (withMachine) outcomes.push(...(await runMachine(positionals)));
     } finally {
@@ -78,6 +96,19 @@ Exit codes: 0 when all passed, else 1.`,
     return summarize(outcomes);
   },
 });
+
+/** An image of all languages, apart from the one that is in use; answers the variables that name it. */
+async function installCompat(values: {
+  compat: boolean;
+  all: boolean;
+  "packages-dir": string | undefined;
+}): Promise<Record<string, string>> {
+  if (!values.compat && !values.all) return {};
+  const env = { SANDBOX_PACKAGES_DIRECTORY: values["packages-dir"] ?? join(ROOT, ".pkgs-all") };
+  const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env);
+  await install(["test"], instance, new Progress(INSTALL_STEPS), "all");
+  return env;
+}
 
 function summarize(outcomes: readonly Outcome[]): number {
   const failures = outcomes.flatMap((outcome) => outcome.failures);

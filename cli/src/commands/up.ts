@@ -6,6 +6,7 @@ import { defineCommand } from "../command.ts";
 import { helloCommand, runExample } from "../example.ts";
 import { INSTALL_STEPS, install } from "../install/install.ts";
 import { INSTANCE_OPTIONS, type Instance, ROOT, resolveInstance } from "../instance.ts";
+import { parseOptions } from "../options.ts";
 import { Problem } from "../problem.ts";
 import { waitReady } from "../readiness.ts";
 import { stopBackground } from "../supervisor/background.ts";
@@ -20,11 +21,15 @@ import { type Note, Progress, paint } from "../terminal.ts";
 const OPTIONS = {
   detach: { short: "d", doc: "Start in the background; ./svc down ends it." },
   "no-example": { doc: "Do not run the example at the end." },
+  languages: {
+    value: "LIST",
+    doc: "Installs more languages: all, or a list such as go,java (SVC_LANGUAGES; default: as before).",
+  },
   ...INSTANCE_OPTIONS,
 } as const;
 
 export const up = defineCommand({
-  usage: "up [-d] [--no-example]",
+  usage: "up [-d] [--no-example] [--languages LIST]",
   summary: "Starts everything on this machine; installs and builds what is missing first.",
   details: `
 The public API listens on http://127.0.0.1:3112 without authentication, for this machine only.
@@ -38,10 +43,11 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     if (asRoot !== undefined) return asRoot;
     const instance = resolveInstance(values, process.env);
     const running = readState(instance.runDir);
+    if (running !== undefined && values.languages !== undefined) throw languagesWhileRunning(running);
     if (running !== undefined) return await sayRunning(running, instance);
     const example = !values["no-example"];
     const progress = new Progress(INSTALL_STEPS + (example ? 2 : 1));
-    await install(["run"], instance, progress);
+    await install(["run"], instance, progress, values.languages ?? (process.env.SVC_LANGUAGES || undefined));
     const showReady = async (step: (note: Note) => Promise<void>) => {
       await progress.step("Starting, until a canary run has passed", step);
       if (example) await showExample(instance, progress);
@@ -53,6 +59,14 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     return 0;
   },
 });
+
+/** A running copy keeps its root image. */
+function languagesWhileRunning({ url }: State): Problem {
+  return new Problem(
+    `languages cannot be changed while it is running: ${url}`,
+    "./svc down, then the same command again; data and files stay",
+  );
+}
 
 async function sayRunning(state: State, instance: Instance): Promise<number> {
   await waitReady(
@@ -71,7 +85,7 @@ async function startInBackground(instance: Instance, note: Note): Promise<void> 
   const logFile = logPath(instance.logsDir, "supervisor");
   const log = openSync(logFile, "a", 0o600);
   const offset = fileSize(logFile);
-  const options = process.argv.slice(3).filter((word) => !FOREGROUND_ONLY.has(word));
+  const options = instanceOptions(process.argv.slice(3));
   const args = [join(ROOT, "cli/src/main.ts"), "supervise", ...options];
   const child = spawn(process.execPath, args, { cwd: "/", detached: true, stdio: ["ignore", log, log] });
   closeSync(log);
@@ -99,7 +113,12 @@ async function startInBackground(instance: Instance, note: Note): Promise<void> 
   }
 }
 
-const FOREGROUND_ONLY = new Set(["-d", "--detach", "--no-example"]);
+/** What the supervisor is told of this command line. */
+function instanceOptions(argv: readonly string[]): string[] {
+  const { values } = parseOptions(argv, OPTIONS);
+  const names = Object.keys(INSTANCE_OPTIONS) as (keyof typeof INSTANCE_OPTIONS)[];
+  return names.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, values[name]]));
+}
 
 async function showExample(instance: Instance, progress: Progress): Promise<void> {
   const example = await progress.step("The example: cli/example/report.py over sales.csv", () =>

@@ -1,12 +1,21 @@
-/**
- * What ./svc doctor looks at, as data: one function per subject, each answers findings. Nothing is changed.
- * `fail`: the service would be unsafe or could not run. `warn`: it runs, but somebody should know.
- */
+/** What ./svc doctor looks at, as data: one function per subject, each answers findings. Nothing is changed. */
 import { spawnSync } from "node:child_process";
-import { accessSync, constants, existsSync, readFileSync, statfsSync } from "node:fs";
-import { freemem, release } from "node:os";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { freemem, release, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { JAILD, redisProgram, rootImage } from "../components.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
+import { redisProgram, SPARE_JAILS } from "../components.ts";
 import { installCommands, missingPackages, systemName } from "../install/packages.ts";
 import { type Instance, SERVICES } from "../instance.ts";
 import { componentHealth } from "../readiness.ts";
@@ -14,25 +23,20 @@ import { readState, type State } from "../supervisor/state.ts";
 import { listenerOf, portIsFree } from "../system/ports.ts";
 import { findProgram, isRoot } from "../system/root.ts";
 import { shown } from "../system/run.ts";
-
-export interface Finding {
-  grade: "ok" | "warn" | "fail";
-  subject: string;
-  note: string;
-  fix?: string;
-}
+import { type Finding, fail, ok, warn } from "./finding.ts";
+import * as host from "./host.ts";
+import { jail } from "./jail.ts";
 
 type Check = (instance: Instance) => Finding[] | Promise<Finding[]>;
-
-const ok = (subject: string, note: string): Finding => ({ grade: "ok", subject, note });
-const fail = (subject: string, note: string, fix: string): Finding => ({ grade: "fail", subject, note, fix });
-const warn = (subject: string, note: string, fix: string): Finding => ({ grade: "warn", subject, note, fix });
 
 const GIB = 2 ** 30;
 const MIN_DISK = 3 * GIB;
 const MIN_MEMORY = 1.5 * GIB;
 const MIN_KERNEL = [5, 12] as const;
-const EARLIEST_CLOCK = Date.UTC(2025, 0, 1);
+const MIN_INODES = 100_000;
+/** Of each service, with room for many connections. */
+const SERVICE_FILES = 1024;
+const CLOCK_MS = 20;
 
 export const CHECKS: readonly Check[] = [
   system,
@@ -42,6 +46,7 @@ export const CHECKS: readonly Check[] = [
   node,
   redis,
   jail,
+  hostSettings,
   image,
   ports,
   dataFolder,
@@ -71,14 +76,18 @@ function rights(): Finding[] {
   ];
 }
 
-function clock(): Finding[] {
-  const now = new Date();
-  const note = now.toISOString();
-  return [
-    now.getTime() < EARLIEST_CLOCK
-      ? fail("clock", note, "Set the clock: signed requests expire by it.")
-      : ok("clock", note),
-  ];
+async function clock(instance: Instance): Promise<Finding[]> {
+  const folder = mkdtempSync(join(writableFolder(instance), ".svc-doctor-"));
+  try {
+    const [beforeMs, started] = [Date.now(), performance.now()];
+    const file = join(folder, "now");
+    writeFileSync(file, "");
+    const fileMs = statSync(file).mtimeMs;
+    await delay(CLOCK_MS);
+    return [host.clock({ beforeMs, fileMs, tookMs: performance.now() - started, afterMs: Date.now() })];
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 function packages(): Finding[] {
@@ -114,36 +123,48 @@ function redis(): Finding[] {
   ];
 }
 
-/** jaild tries every feature of the kernel itself and prints `ok|fail FEATURE FIX`. */
-function jail(instance: Instance): Finding[] {
-  if (!existsSync(JAILD)) return [warn("jail", "not built yet", "./svc up builds it.")];
-  if (!isRoot()) return [warn("jail", "its features can only be tried by root", "Run: sudo ./svc doctor")];
-  const root = existsSync(join(instance.packagesDir, "rootfs")) ? rootImage(instance) : "/";
-  const { stdout, stderr, status } = spawnSync(JAILD, ["--check", "--root", root], {
-    encoding: "utf8",
-  });
-  const lines = (stdout ?? "").split("\n").filter(Boolean);
-  const findings = lines.map((line): Finding => {
-    const [, grade = "fail", rest = line] = /^(\w+)\s+(.*)$/.exec(line) ?? [];
-    return grade === "ok" ? ok("jail", rest) : jailProblem(rest);
-  });
-  if (status === 0) return findings;
-  return findings.some(({ grade }) => grade === "fail")
-    ? findings
-    : [
-        ...findings,
-        fail(
-          "jail",
-          `jaild --check ended with ${status}`,
-          (stderr ?? "").trim() || "Run ./svc doctor as root.",
-        ),
-      ];
+function hostSettings(): Finding[] {
+  const active = setting("SANDBOX_MAX_CONCURRENT_JOBS") + SPARE_JAILS;
+  return [
+    host.namespaceCounts(textOf, active + setting("SANDBOX_MAX_PAUSED")),
+    host.appArmor(
+      textOf("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+      textOf("/proc/self/attr/apparmor/current"),
+    ),
+    host.openFiles(textOf("/proc/self/limits"), {
+      needed: SERVICE_FILES,
+      processFiles: setting("SANDBOX_MAX_OPEN_FILES"),
+    }),
+    host.processNumbers(
+      textOf("/proc/sys/kernel/pid_max"),
+      textOf("/proc/sys/kernel/threads-max"),
+      active * setting("SANDBOX_MAX_PROCESS_COUNT"),
+    ),
+    host.procMount(textOf("/proc/self/mountinfo")),
+  ];
 }
 
-/** `FEATURE fix` */
-function jailProblem(line: string): Finding {
-  const [, feature = line, fix] = /^(\S+)\s+(.+)$/.exec(line) ?? [];
-  return fail("jail", `${feature} does not work`, fix ?? "The kernel or the container does not allow it.");
+type NumberVariable = {
+  [Name in VariableName]: (typeof VARIABLES)[Name]["fallback"] extends number ? Name : never;
+}[VariableName];
+
+/** A value that is not right is named by the component that does not start with it. */
+function setting(name: NumberVariable): number {
+  const { parse, fallback } = VARIABLES[name];
+  const text = process.env[name];
+  try {
+    return text ? parse(text) : fallback;
+  } catch {
+    return fallback;
+  }
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
 }
 
 function image(instance: Instance): Finding[] {
@@ -191,13 +212,17 @@ function dataFolder(instance: Instance): Finding[] {
 }
 
 function resources(instance: Instance): Finding[] {
-  const { bavail, bsize } = statfsSync(existingParent(instance.dataDir));
+  const { bavail, bsize, files, ffree } = statfsSync(existingParent(instance.dataDir));
   const disk = bavail * bsize;
   const memory = availableMemory();
   return [
     disk < MIN_DISK
       ? warn("disk", `${gib(disk)} free`, `The root image and files want ${gib(MIN_DISK)}.`)
       : ok("disk", `${gib(disk)} free`),
+    // Some file systems have no fixed number and say 0 of 0.
+    files > 0 && ffree < MIN_INODES
+      ? warn("inodes", `${ffree} free`, `The root image and files want ${MIN_INODES}.`)
+      : ok("inodes", files > 0 ? `${ffree} free` : "not limited"),
     memory < MIN_MEMORY
       ? warn(
           "memory",
@@ -223,6 +248,17 @@ async function running(instance: Instance): Promise<Finding[]> {
 
 function existingParent(path: string): string {
   return existsSync(path) ? path : existingParent(dirname(path));
+}
+
+/** The data folder, or the first one above it that exists; the temporary folder when that is not ours. */
+function writableFolder(instance: Instance): string {
+  const folder = existingParent(instance.dataDir);
+  try {
+    accessSync(folder, constants.W_OK);
+    return folder;
+  } catch {
+    return tmpdir();
+  }
 }
 
 function availableMemory(): number {

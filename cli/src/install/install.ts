@@ -4,8 +4,10 @@
  */
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { findLanguage, LANGUAGES } from "@svc/contracts/languages";
 import { NODE } from "../components.ts";
 import { type Instance, ROOT } from "../instance.ts";
+import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { mustRun } from "../system/run.ts";
 import type { Progress } from "../terminal.ts";
 import { installPackages, missingPackages, type Purpose } from "./packages.ts";
@@ -15,10 +17,12 @@ export const INSTALL_STEPS = 3;
 
 const ESBUILD = join(ROOT, `node_modules/@esbuild/${process.platform}-${process.arch}/bin/esbuild`);
 
+/** `languages`: what the image shall have besides Python, Bash, JavaScript and TypeScript; undefined: what it has now. */
 export async function install(
   purposes: readonly Purpose[],
   instance: Instance,
   progress: Progress,
+  languages?: string,
 ): Promise<void> {
   await progress.step("Debian packages", async (note) => {
     const missing = missingPackages(...purposes);
@@ -34,11 +38,38 @@ export async function install(
     );
   });
   await progress.step("The root image of the jails", async (note) => {
-    await mustRun(imageCommand(instance), "building the root image", { onLine: note });
+    await mustRun(imageCommand(instance, languages), "building the root image", { onLine: note });
   });
 }
 
-function imageCommand(instance: Instance): string[] {
+/** A comma list of language names, or `all`, as names of runtime folders. */
+export function runtimeNames(list: string): string {
+  const names = list.split(",").map((name) => name.trim());
+  return names
+    .filter((name) => name !== "")
+    .map((name) => {
+      if (name.toLowerCase() === "all") return "all";
+      const language = findLanguage(name);
+      if (language !== undefined) return language.runner;
+      const known = LANGUAGES.map(({ lang }) => lang).join(", ");
+      throw new Problem(`there is no language ${name}`, `Known: all, ${known}`, USAGE_EXIT_CODE);
+    })
+    .join(",");
+}
+
+function imageCommand(instance: Instance, languages: string | undefined): string[] {
+  const names = languages === undefined ? "" : runtimeNames(languages);
+  const chosen = names === "" ? [] : ["--languages", names];
   const build = join(ROOT, "runtimes/image/build");
-  return [build, "--out", instance.packagesDir, "--node", NODE, "--esbuild", ESBUILD, "--progress"];
+  return [
+    build,
+    "--out",
+    instance.packagesDir,
+    "--node",
+    NODE,
+    "--esbuild",
+    ESBUILD,
+    "--progress",
+    ...chosen,
+  ];
 }

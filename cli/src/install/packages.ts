@@ -41,6 +41,12 @@ const TEST_S3: readonly DebianPackage[] = [
   { name: "openssl", why: "makes certificates for tests", provides: ["openssl"] },
 ];
 
+/** libFuzzer. */
+const TEST_FUZZ: readonly DebianPackage[] = [
+  { name: "clang", why: "fuzzes the jail", provides: ["clang"] },
+  { name: "libclang-rt-dev", why: "fuzzes the jail", provides: ["/var/lib/dpkg/info/libclang-rt-dev.list"] },
+];
+
 /** The virtual machine in which cgroup v2 has all controllers. */
 const TEST_V2: readonly DebianPackage[] = [
   { name: "qemu-system-x86", why: "runs tests in a virtual machine", provides: ["qemu-system-x86_64"] },
@@ -48,12 +54,13 @@ const TEST_V2: readonly DebianPackage[] = [
   { name: "e2fsprogs", why: "makes the virtual machine's disks", provides: ["mke2fs"] },
 ];
 
-export type Purpose = "run" | "test" | "test-s3" | "test-v2";
+export type Purpose = "run" | "test" | "test-s3" | "test-fuzz" | "test-v2";
 
 const WANTED: Readonly<Record<Purpose, readonly DebianPackage[]>> = {
   run: RUN,
   test: [...RUN, ...TEST],
   "test-s3": TEST_S3,
+  "test-fuzz": TEST_FUZZ,
   "test-v2": TEST_V2,
 };
 

@@ -15,12 +15,12 @@ export interface Outcome {
   failures: readonly string[];
 }
 
-export const VITEST_PROJECTS = ["unit", "live", "e2e", "s3", "client"] as const;
+export const VITEST_PROJECTS = ["unit", "live", "e2e", "escape", "slow", "s3", "client", "compat"] as const;
 export type VitestProject = (typeof VITEST_PROJECTS)[number];
 /** A project that runs in a virtual machine only (virtual-machine.ts). */
 export type GuestProject = "v2";
-/** What runs without a choice: the other projects need packages that nothing else does. */
-export const USUAL_PROJECTS: readonly VitestProject[] = ["unit", "live", "e2e"];
+/** What runs without a choice: the other projects take minutes or need packages that nothing else does. */
+export const USUAL_PROJECTS: readonly VitestProject[] = ["unit", "live", "e2e", "escape"];
 
 const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
 
@@ -33,10 +33,14 @@ const CHECKS = {
     'git ls-files -z | xargs -0 grep -lZE "^#!.*\\b(ba)?sh$" | xargs -0 shellcheck --external-sources',
   ],
   "jail (make check)": ["make", "--no-print-directory", "-C", "jail", "check"],
+  "jail (make fuzz)": ["make", "--silent", "-C", "jail", "fuzz"],
 } as const satisfies Record<string, readonly string[]>;
 
 export type CheckName = keyof typeof CHECKS;
-export const CHECK_NAMES = Object.keys(CHECKS) as CheckName[];
+/** Needs packages that nothing else does. */
+export const FUZZ: CheckName = "jail (make fuzz)";
+/** What runs without a choice. */
+export const USUAL_CHECKS = (Object.keys(CHECKS) as CheckName[]).filter((name) => name !== FUZZ);
 
 export async function runCheck(name: CheckName): Promise<Outcome> {
   const { code, seconds } = await visibly(name, CHECKS[name]);
@@ -49,6 +53,7 @@ export async function runVitest(
   project: VitestProject | GuestProject,
   args: readonly string[],
   report: string,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<Outcome> {
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   const filtered = args.length > 0 ? ["--passWithNoTests"] : [];
@@ -62,7 +67,7 @@ export async function runVitest(
     ...filtered,
     ...args,
   ];
-  const { code, seconds } = await visibly(`tests (${project})`, command);
+  const { code, seconds } = await visibly(`tests (${project})`, command, env);
   const { passed, failed, failures } = readReport(report);
   const name = `tests (${project})`;
   if (code !== 0 && failed === 0) failures.push(`${name}: exit code ${code}, see its output above`);
@@ -104,12 +109,17 @@ function readReport(path: string): { passed: number; failed: number; failures: s
 async function visibly(
   title: string,
   command: readonly string[],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<{ code: number; seconds: number }> {
   console.log(`\n== ${title}: ${shown(command.map((word) => word.replace(`${ROOT}/`, "")))}`);
   const start = performance.now();
   const code = await new Promise<number>((resolve) => {
     const [file = "", ...args] = command;
-    const child = spawn(file, args, { cwd: ROOT, stdio: ["ignore", "inherit", "inherit"] });
+    const child = spawn(file, args, {
+      cwd: ROOT,
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "inherit", "inherit"],
+    });
     child.once("error", () => resolve(127));
     child.once("close", (exit) => resolve(exit ?? 1));
   });

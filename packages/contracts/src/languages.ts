@@ -47,3 +47,16 @@ for (const entry of LANGUAGES) {
 export function findLanguage(name: string): Language | undefined {
   return BY_NAME.get(name.toLowerCase());
 }
+
+const ALWAYS_INSTALLED = new Set(["python", "bash", "javascript", "typescript", "node"]);
+
+/** For a language that is not installed here, but could be: how, beside what is installed (runner names). */
+export function installHint(name: string, installed: readonly string[]): string | undefined {
+  const language = findLanguage(name);
+  if (language === undefined) return undefined;
+  const chosen = LANGUAGES.filter(
+    ({ runner }) =>
+      runner === language.runner || (installed.includes(runner) && !ALWAYS_INSTALLED.has(runner)),
+  );
+  return `./svc up --languages ${chosen.map(({ lang }) => lang).join(",")} adds ${language.runner}`;
+}

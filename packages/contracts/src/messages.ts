@@ -207,8 +207,28 @@ export type OmittedReason = z.infer<typeof omittedReasonSchema>;
 export const runStatusSchema = z.enum(["TO", "ML", "OL", "EL", "SG", "CE"]);
 export type RunStatus = z.infer<typeof runStatusSchema>;
 
-/** What an answer says of files that are not in `files`; each only when there is something to say. */
-export const fileReportFields = {
+/** A limit that the program met without being ended by it, and what it is. */
+export const reachedLimitSchema = z.object({
+  limit: z.enum([
+    "processes",
+    "file_size",
+    "workspace_bytes",
+    "workspace_files",
+    "tmp_bytes",
+    "tmp_files",
+    "shm_bytes",
+    "shm_files",
+  ]),
+  value: z.number().int(),
+});
+export type ReachedLimit = z.infer<typeof reachedLimitSchema>;
+
+/** What an answer says of limits that were met and of files that are not in `files`; each only when there is something to say. */
+export const reportFields = {
+  limits_reached: z
+    .array(reachedLimitSchema)
+    .optional()
+    .meta({ description: "Limits that the program met without being ended by them." }),
   deleted_files: z.array(z.string()).optional(),
   files_omitted: z.array(z.object({ name: z.string(), reason: omittedReasonSchema })).optional(),
   files_omitted_count: z.number().int().optional(),
@@ -241,7 +261,7 @@ export const executeResponseSchema = z.object({
   timings: z.object({ setup_ms: z.number(), run_ms: z.number(), collect_ms: z.number() }),
   session_state_persisted: z.boolean(),
   session_state_restore_failed: z.boolean(),
-  ...fileReportFields,
+  ...reportFields,
   ...programmaticResultFields,
 });
 export type ExecuteResponse = z.infer<typeof executeResponseSchema>;

@@ -1,7 +1,7 @@
 /** Schemas of POST /v1/exec/programmatic and its cancel route. Unknown fields are ignored; null counts as absent. */
 import { z } from "zod";
 import { idSchema } from "./ids.ts";
-import { argsSchema, fileReportFields, runStatusSchema } from "./messages.ts";
+import { argsSchema, reportFields, runStatusSchema } from "./messages.ts";
 import { errorBodySchema, fileRefSchema, outputFileSchema } from "./public.ts";
 
 const MAX_VERSION_CHARS = 256;
@@ -124,7 +124,7 @@ const endedFields = {
   stdout: z.string(),
   stderr: z.string(),
   files: z.array(outputFileSchema),
-  ...fileReportFields,
+  ...reportFields,
   code: z.number().int(),
   signal: z.string().nullable(),
   sandbox_status: runStatusSchema.nullable(),

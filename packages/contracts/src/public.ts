@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { ID_PATTERN } from "./ids.ts";
-import { argsSchema, fileReportFields, runStatusSchema } from "./messages.ts";
+import { argsSchema, reportFields, runStatusSchema } from "./messages.ts";
 
 const KINDS = ["user", "agent", "skill"] as const;
 export const RESOURCE_ID_PATTERN = /^[A-Za-z0-9_.:-]{1,128}$/;
@@ -102,7 +102,7 @@ export const execResponseSchema = z
       run_ms: z.number(),
       collect_ms: z.number(),
     }),
-    ...fileReportFields,
+    ...reportFields,
   })
   .meta({ id: "ExecResponse" });
 export type ExecResponse = z.infer<typeof execResponseSchema>;

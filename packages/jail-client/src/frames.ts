@@ -79,6 +79,10 @@ export class Fields {
     return value > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(value);
   }
 
+  get left(): number {
+    return this.#payload.length - this.#at;
+  }
+
   rest(): Buffer {
     const rest = this.#payload.subarray(this.#at);
     this.#at = this.#payload.length;

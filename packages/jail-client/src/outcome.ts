@@ -3,6 +3,8 @@ import { Fields, type Frame, ProtocolError } from "./frames.ts";
 import {
   END_CAUSES,
   type ListedEntry,
+  REACHED_LIMITS,
+  type ReachedLimit,
   type RunEnd,
   type RunPause,
   TASK_STATES,
@@ -54,8 +56,18 @@ export function resultOf(payload: Buffer): RunEnd {
     stderrTotal: fields.u64(),
     oomKills: fields.u32(),
   };
-  fields.end();
-  return end;
+  return { ...end, reached: reachedOf(fields) };
+}
+
+function reachedOf(fields: Fields): ReachedLimit[] {
+  const reached: ReachedLimit[] = [];
+  while (fields.left > 0) {
+    const limit = REACHED_LIMITS[fields.u8()];
+    if (limit === undefined || reached.some((earlier) => earlier.limit === limit))
+      throw new ProtocolError("not a limit that is reached once");
+    reached.push({ limit, value: fields.u64() });
+  }
+  return reached;
 }
 
 export function stateOf(payload: Buffer): TaskState {

@@ -11,6 +11,7 @@ import { JailError, type JailLimits, type RunOutcome, type RunPause, type TaskSt
 
 const PROTOCOL_VERSION = 1;
 const READ_ONLY_FLAG = 1;
+const EXECUTABLE_FLAG = 2;
 
 export type Body = Buffer | AsyncIterable<Buffer>;
 
@@ -19,6 +20,8 @@ export interface StagedFile {
   path: string;
   size: number;
   readOnly: boolean;
+  /** The program may execute it; never together with `readOnly`. */
+  executable?: boolean;
 }
 
 export interface FetchedFile {
@@ -77,7 +80,7 @@ export class JailRun {
   }
 
   async file(file: StagedFile, body: Body): Promise<void> {
-    const flags = Buffer.from([file.readOnly ? READ_ONLY_FLAG : 0]);
+    const flags = Buffer.from([file.readOnly ? READ_ONLY_FLAG : file.executable ? EXECUTABLE_FLAG : 0]);
     this.#post(frame("F", u32(file.index), flags, u64(file.size), Buffer.from(file.path)));
     await this.#sendBody(body, file.size);
   }

@@ -23,6 +23,22 @@ export const END_CAUSES = [
 ] as const;
 export type EndCause = (typeof END_CAUSES)[number];
 
+/** Limits that a program can meet without being ended by them, in the order of their numbers on the wire. */
+export const REACHED_LIMITS = [
+  "processes",
+  "workspace_bytes",
+  "workspace_files",
+  "tmp_bytes",
+  "tmp_files",
+  "shm_bytes",
+  "shm_files",
+] as const;
+
+export interface ReachedLimit {
+  limit: (typeof REACHED_LIMITS)[number];
+  value: number;
+}
+
 export interface RunEnd {
   cause: EndCause;
   exitCode: number;
@@ -35,6 +51,8 @@ export interface RunEnd {
   stdoutTotal: number;
   stderrTotal: number;
   oomKills: number;
+  /** Each limit once: processes were refused, a file system was full. */
+  reached: ReachedLimit[];
 }
 
 export interface ListedEntry {

@@ -38,6 +38,8 @@ const MESSAGES = {
   EL: "stderr length exceeded",
 } as const;
 
+const CPU_TIME = "CPU time limit exceeded";
+
 const OUTCOMES = {
   TO: "timeout",
   ML: "memory_limit",
@@ -73,12 +75,12 @@ export function endingOf(end: ObservedEnd, cap: number): Ending {
   );
   const killed = KILLED_BY[end.cause];
   if (killed !== undefined) {
-    const events = new Set<keyof typeof MESSAGES>([...overflows, killed]);
+    const message = end.cause === "cpu_limit" ? CPU_TIME : MESSAGES[killed];
     return {
       ...KILLED,
       status: killed,
-      message: MESSAGES[killed],
-      notes: [...events].map((event) => MESSAGES[event]),
+      message,
+      notes: [...new Set([...overflows.map((event) => MESSAGES[event]), message])],
       outcome: OUTCOMES[killed],
     };
   }
@@ -106,6 +108,29 @@ export function endingOf(end: ObservedEnd, cap: number): Ending {
     message: null,
     notes,
     outcome: end.exitCode === 0 ? "success" : "program_error",
+  };
+}
+
+/** How a compilation failed; undefined: it did not. */
+export function compileEndingOf(end: ObservedEnd, cap: number): Ending | undefined {
+  if (end.cause === "exited" && end.exitCode === 0) return undefined;
+  const base = endingOf(end, cap);
+  if (base.status === "TO" || base.status === "ML") {
+    return { ...base, notes: [...base.notes, "The compiler did not finish"] };
+  }
+  if (KILLED_BY[end.cause] !== undefined) return base;
+  return compileFailure(base.code, base.notes);
+}
+
+export function compileFailure(code: number, notes: readonly string[]): Ending {
+  const message = "Compilation failed";
+  return {
+    status: "CE",
+    code,
+    signal: null,
+    message,
+    notes: [...notes, message],
+    outcome: "compile_error",
   };
 }
 

@@ -5,11 +5,12 @@
  */
 import { deadlinesFor, type ExecuteRequest, type ExecuteResponse, newId, ServiceError } from "@svc/contracts";
 import type { Config, Log } from "@svc/service-kit";
+import { compile } from "./compile.ts";
 import { type Ending, endingOf } from "./ending.ts";
 import { asServiceError, type Destination, finish, refuseUnexecutable } from "./finish.ts";
 import type { GatewayClient } from "./gateway.ts";
 import { launch } from "./launch.ts";
-import { type LimitOverrides, limitsFor, type RunLimits } from "./limits.ts";
+import { compileLimitsFor, type LimitOverrides, limitsFor, type RunLimits } from "./limits.ts";
 import type { RunnerMetrics } from "./metrics.ts";
 import { type Program, programOf } from "./program.ts";
 import type { Runtimes } from "./runtimes.ts";
@@ -37,8 +38,11 @@ export async function execute(
   deps: ExecuteDeps,
 ): Promise<ExecuteResponse> {
   const runtime = deps.runtimes.find(request.language, request.version ?? "*");
-  const limits = limitsFor(deps.config, deps.overrides, { ...request, language: runtime.language });
-  const program = programOf(request, runtime, nameLimits(deps.config));
+  const limited = { ...request, language: runtime.language };
+  const limits = limitsFor(deps.config, deps.overrides, limited);
+  const compileLimits = compileLimitsFor(deps.config, deps.overrides, limited);
+  const memory = { run: limits.memoryBytes, compile: compileLimits.memoryBytes };
+  const program = programOf(request, runtime, nameLimits(deps.config), memory);
   const deadline = AbortSignal.timeout(deadlinesFor(limits.wallMs, deps.config).runner);
   const signal = AbortSignal.any([call.signal, deadline]);
   const counted = deps.metrics.began(runtime.language);
@@ -46,7 +50,13 @@ export async function execute(
     const release = await deps.slots.lease(signal);
     try {
       const to = destinationOf(request, { ...call, signal });
-      const { answer, ending } = await runLeased(program, limits, to, call.log, deps);
+      const { answer, ending } = await runLeased(
+        program,
+        { run: limits, compile: compileLimits },
+        to,
+        call.log,
+        deps,
+      );
       counted.ended(ending.outcome);
       return { ...answer, language: runtime.language, version: runtime.version };
     } finally {
@@ -61,13 +71,16 @@ export async function execute(
 
 async function runLeased(
   program: Program,
-  limits: RunLimits,
+  { run: limits, compile: compileLimits }: { run: RunLimits; compile: RunLimits },
   to: Destination,
   log: Log,
   deps: ExecuteDeps,
 ): Promise<{ answer: Omit<ExecuteResponse, "language" | "version">; ending: Ending }> {
   const { run } = to;
-  const launched = await launch({ program, limits, run, life: run.signal }, deps);
+  const beganMs = performance.now();
+  const compiled = await compile(program, compileLimits, to, deps);
+  if ("answer" in compiled) return compiled;
+  const launched = await launch({ program: compiled.program, limits, run, life: run.signal }, deps);
   try {
     const outcome = await launched.jail.outcome();
     const endedMs = performance.now();
@@ -75,7 +88,7 @@ async function runLeased(
     const runMs = Math.max(endedMs - launched.startedMs, outcome.end.wallUs / 1000);
     refuseUnexecutable(outcome);
     const ending = endingOf(outcome.end, limits.outputCap);
-    const setupMs = endedMs - launched.beganMs - runMs;
+    const setupMs = endedMs - beganMs - runMs;
     const one = { launched, outcome, ending, runMs, endedMs, setupMs, limits, to, log };
     return { answer: await finish(one, deps), ending };
   } finally {

@@ -8,9 +8,10 @@ import type { ExecuteDeps } from "./execute.ts";
 import type { RunGateway } from "./gateway.ts";
 import type { Launched } from "./launch.ts";
 import type { RunLimits } from "./limits.ts";
-import { decodeListing } from "./listing.ts";
+import { decodeListing, withoutDirectory } from "./listing.ts";
 import { omittedFields, omittedNotes } from "./omitted.ts";
 import { planOutputs } from "./outputs.ts";
+import { reachedLimits, reachedNotes } from "./reached.ts";
 import { captured, withNotes } from "./text.ts";
 import { storeOutputs } from "./uploads.ts";
 
@@ -49,7 +50,8 @@ export async function finish(
   const { outcome, ending, limits, to } = one;
   const { end, stdout, stderr } = outcome;
   const { plan, report, omitted } = await collect(one, deps);
-  const notes = [...omittedNotes(omitted, plan.unlisted), ...ending.notes];
+  const reached = reachedLimits(outcome, limits);
+  const notes = [...omittedNotes(omitted, plan.unlisted), ...reachedNotes(reached), ...ending.notes];
   return {
     session_id: to.sessionId,
     stdout: captured(stdout, end.stdoutTotal, limits.outputCap),
@@ -69,6 +71,7 @@ export async function finish(
     },
     session_state_persisted: false,
     session_state_restore_failed: false,
+    ...(reached.length > 0 ? { limits_reached: reached } : {}),
     ...(plan.deleted.length > 0 ? { deleted_files: plan.deleted } : {}),
     ...omittedFields(omitted, plan.unlisted),
     ...(report.failed > 0 ? { artifact_delivery: delivery(report) } : {}),
@@ -76,7 +79,8 @@ export async function finish(
 }
 
 async function collect({ launched, outcome, to, log }: Finish, { config, gateway }: ExecuteDeps) {
-  const plan = planOutputs(decodeListing(outcome.listing), launched.staged, {
+  const listing = withoutDirectory(decodeListing(outcome.listing), launched.build);
+  const plan = planOutputs(listing, launched.staged, {
     maxFiles: config.SANDBOX_MAX_OUTPUT_FILES,
     maxFileBytes: Math.min(config.SANDBOX_MAX_FILE_SIZE, config.EGRESS_GATEWAY_MAX_FILE_BYTES),
     maxTotalBytes: config.EXECUTION_MANIFEST_MAX_UPLOAD_BYTES,

@@ -2,6 +2,7 @@
  * Deep health: a workspace is really made and removed, by running `true` in a jail. Fresh results are shared.
  * It takes a jail beside those of the slots: a runner whose slots are all busy is healthy.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { ServiceError } from "@svc/contracts";
 import { JailRun } from "@svc/jail-client";
 import type { Config } from "@svc/service-kit";
@@ -9,6 +10,9 @@ import type { Config } from "@svc/service-kit";
 /** A proof this young is as good as a new one. */
 const FRESH_MS = 1000;
 const PROBE_TIMEOUT_MS = 10_000;
+/** How long the first jail may take: jaild may start at the same time. */
+const FIRST_MS = 10_000;
+const RETRY_MS = 100;
 const MIB = 2 ** 20;
 
 export class Health {
@@ -27,6 +31,19 @@ export class Health {
       this.#probe = undefined;
     });
     await this.#probe;
+  }
+
+  /** At the start. Throws when no jail can be made in time: a runner without one is not to be called healthy. */
+  async prove(): Promise<void> {
+    const until = performance.now() + FIRST_MS;
+    for (;;) {
+      try {
+        return await this.check();
+      } catch (error) {
+        if (performance.now() > until) throw new Error("no jail can be made", { cause: error });
+        await delay(RETRY_MS);
+      }
+    }
   }
 
   async #run(): Promise<void> {

@@ -14,18 +14,25 @@ export interface StagingDeps {
   run: RunGateway;
   jail: JailRun;
   concurrency: number;
+  /** Whether the directories that storage knows of its sessions are made too. */
+  directories?: boolean;
 }
 
 /** Stages everything; the returned list says what stands under which index. */
 export async function stageAll(program: Program, deps: StagingDeps): Promise<StagedInput[]> {
   const staged: StagedInput[] = [];
   const nextIndex = () => staged.length;
-  const extraDirectories = listDirkeeps(program, deps);
+  const extraDirectories = deps.directories === false ? Promise.resolve([]) : listDirkeeps(program, deps);
   extraDirectories.catch(() => undefined);
   for (const { path, bytes } of program.contents) {
     const index = nextIndex();
     staged.push({ index, readOnly: false });
     await deps.jail.file({ index, path, size: bytes.length, readOnly: false }, bytes);
+  }
+  for (const { path, bytes } of program.made) {
+    const index = nextIndex();
+    staged.push({ index, readOnly: false });
+    await deps.jail.file({ index, path, size: bytes.length, readOnly: false, executable: true }, bytes);
   }
   for (const file of program.directories) {
     const index = nextIndex();
@@ -51,7 +58,7 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
   return staged;
 }
 
-function refOf(file: Reference) {
+export function refOf(file: Reference) {
   const { name, id, storage_session_id, entity_id } = file;
   return { name, id, storage_session_id, ...(entity_id == null ? {} : { entity_id }) };
 }

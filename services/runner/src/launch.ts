@@ -10,6 +10,8 @@ import type { Program } from "./program.ts";
 export interface Launched {
   jail: JailRun;
   staged: readonly StagedInput[];
+  /** Directory of the workspace that holds the compiled program; nothing in it is an output. */
+  build?: string;
   /** When the request's work began and when the program was started, on the monotonic clock. */
   beganMs: number;
   startedMs: number;
@@ -38,17 +40,18 @@ export async function launch(
     const staged = await stageAll(program, { gateway, run, jail, concurrency });
     await prepare?.(jail);
     await jail.start();
-    return { jail, staged, beganMs, startedMs: performance.now() };
+    const build = program.compile && { build: program.compile.build };
+    return { jail, staged, ...build, beganMs, startedMs: performance.now() };
   } catch (error) {
     jail.close();
     throw error;
   }
 }
 
-function jailLimits(limits: RunLimits) {
+export function jailLimits(limits: RunLimits) {
   return {
     wallMs: limits.wallMs,
-    cpuMs: 0,
+    cpuMs: limits.cpuMs,
     memoryBytes: limits.memoryBytes,
     processes: limits.processes,
     openFiles: limits.openFiles,

@@ -1,20 +1,29 @@
 /** The limits of one run: the configuration's, the operator's overrides for the language, lowered by the request. Pure. */
-import type { ExecuteRequest } from "@svc/contracts";
+import { type ExecuteRequest, LANGUAGES } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import { z } from "zod";
 
 const positive = z.number().int().positive();
 
+/** The entry for languages that have none of their own, or not this limit in it. */
+const EVERY_LANGUAGE = "*";
+
 /** One entry of SANDBOX_LIMIT_OVERRIDES. */
 const overrideSchema = z.strictObject({
   run_timeout: positive.optional(),
+  run_cpu_time: positive.optional(),
   run_memory_limit: positive.optional(),
+  compile_timeout: positive.optional(),
+  compile_memory_limit: positive.optional(),
   max_process_count: positive.optional(),
   max_open_files: positive.optional(),
   max_file_size: positive.optional(),
   output_max_size: positive.optional(),
 });
-export const overridesSchema = z.record(z.string(), overrideSchema);
+export const overridesSchema = z.partialRecord(
+  z.enum([EVERY_LANGUAGE, ...LANGUAGES.map(({ runner }) => runner)]),
+  overrideSchema,
+);
 export type LimitOverrides = z.infer<typeof overridesSchema>;
 
 /** The value of SANDBOX_LIMIT_OVERRIDES; one that is not right stops the runner and is named. */
@@ -26,6 +35,8 @@ export function parseOverrides(value: unknown): LimitOverrides {
 
 export interface RunLimits {
   wallMs: number;
+  /** CPU time of the whole program; 0: none. */
+  cpuMs: number;
   memoryBytes: number;
   processes: number;
   openFiles: number;
@@ -34,21 +45,41 @@ export interface RunLimits {
   outputKillFactor: number;
 }
 
-type LimitedRequest = Pick<ExecuteRequest, "language" | "run_timeout" | "run_memory_limit" | "ptc">;
+type LimitedRequest = Pick<
+  ExecuteRequest,
+  "language" | "run_timeout" | "compile_timeout" | "run_memory_limit" | "ptc"
+>;
 
 export function limitsFor(config: Config, overrides: LimitOverrides, request: LimitedRequest): RunLimits {
-  const own = overrides[request.language] ?? {};
+  const own = { ...overrides[EVERY_LANGUAGE], ...overrides[request.language] };
   // A program that repeats itself needs the time of all its rounds.
   const isReplay = request.ptc?.mode === "replay";
   const wallCeiling = isReplay ? config.JOB_TIMEOUT : (own.run_timeout ?? config.MAX_RUN_TIMEOUT);
   const memoryCeiling = own.run_memory_limit ?? config.SANDBOX_RUN_MEMORY_LIMIT;
   return {
     wallMs: Math.min(request.run_timeout ?? config.SANDBOX_RUN_TIMEOUT, wallCeiling),
+    cpuMs: own.run_cpu_time ?? 0,
     memoryBytes: Math.min(request.run_memory_limit ?? memoryCeiling, memoryCeiling),
     processes: own.max_process_count ?? config.SANDBOX_MAX_PROCESS_COUNT,
     openFiles: own.max_open_files ?? config.SANDBOX_MAX_OPEN_FILES,
     fileBytes: own.max_file_size ?? config.SANDBOX_RLIMIT_FSIZE,
     outputCap: own.output_max_size ?? config.SANDBOX_OUTPUT_MAX_SIZE,
     outputKillFactor: config.SANDBOX_OUTPUT_KILL_FACTOR,
+  };
+}
+
+/** The limits of the compiler. Its time stays within what all deadlines allow for it; CPU time is not limited. */
+export function compileLimitsFor(
+  config: Config,
+  overrides: LimitOverrides,
+  request: LimitedRequest,
+): RunLimits {
+  const own = { ...overrides[EVERY_LANGUAGE], ...overrides[request.language] };
+  const times = [config.SANDBOX_COMPILE_TIMEOUT, own.compile_timeout, request.compile_timeout];
+  return {
+    ...limitsFor(config, overrides, request),
+    cpuMs: 0,
+    wallMs: Math.min(...times.filter((time) => time != null)),
+    memoryBytes: own.compile_memory_limit ?? config.SANDBOX_COMPILE_MEMORY_LIMIT,
   };
 }

@@ -19,3 +19,15 @@ export function decodeListing(listing: WorkspaceListing): Listing {
   const { kept, missing, unlisted } = listing;
   return { files, emptyDirectories, kept, missing, omitted, unlisted };
 }
+
+/** The listing without what lies in one directory. */
+export function withoutDirectory(listing: Listing, directory: string | undefined): Listing {
+  if (directory === undefined) return listing;
+  const isOutside = (path: string) => path !== directory && !path.startsWith(`${directory}/`);
+  return {
+    ...listing,
+    files: listing.files.filter(({ path }) => isOutside(path)),
+    emptyDirectories: listing.emptyDirectories.filter(isOutside),
+    omitted: listing.omitted.filter(({ path }) => isOutside(path)),
+  };
+}

@@ -22,12 +22,29 @@ export interface Reference extends ReferencedFile {
   at: number;
 }
 
+/** Memory that the runtime may count on, in bytes. */
+export interface MemoryShares {
+  run: number;
+  compile: number;
+}
+
+/** What makes the program, and the directory of the workspace where it leaves it. */
+export interface Compilation {
+  argv: string[];
+  env: string[];
+  build: string;
+}
+
 export interface Program {
   argv: string[];
   env: string[];
   stdin: Buffer | undefined;
   /** Files whose content came with the request; the first of them is the entry. */
   contents: { path: string; bytes: Buffer }[];
+  /** Absent when the sources are run as they are. */
+  compile?: Compilation;
+  /** What was compiled: executable, and not the caller's. */
+  made: { path: string; bytes: Buffer }[];
   /** Files that are fetched. */
   references: Reference[];
   /** References that stand for directories. */
@@ -40,7 +57,12 @@ const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const STEERING =
   /^(LD_|GLIBC_|MALLOC_|PYTHON|NODE_|BASH_|PERL5|PERLLIB|RUBY|JAVA_TOOL|_JAVA|JDK_|R_|PHP_INI|PHPRC|GO(ROOT|FLAGS|TOOLCHAIN)|RUST)|^(ENV|IFS|PS4|SHELLOPTS|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|TMPDIR|HOME|PATH|BASHOPTS|OPENSSL_CONF|MPLCONFIGDIR)$/;
 
-export function programOf(request: ExecuteRequest, runtime: Runtime, names: NameLimits): Program {
+export function programOf(
+  request: ExecuteRequest,
+  runtime: Runtime,
+  names: NameLimits,
+  memory: MemoryShares,
+): Program {
   checkNames(request, names);
   const entryAt = request.files.findIndex(hasContent);
   const entryFile = request.files[entryAt];
@@ -59,12 +81,19 @@ export function programOf(request: ExecuteRequest, runtime: Runtime, names: Name
     if (!hasContent(file)) references.push({ ...file, at });
     else contents.push({ path: paths[at] as string, bytes: decode(file, at) });
   }
+  const build = freeEntryName(
+    BUILD_DIRECTORY,
+    paths.map((name) => ({ name })),
+  );
+  const run = fillerFor(entry, build, memory.run);
+  const { compile } = runtime;
   return {
-    argv: [
-      ...runtime.command.map((part) => part.replaceAll("{entry}", () => entry)),
-      ...(request.args ?? []),
-    ],
-    env: environment(request, runtime),
+    argv: [...runtime.command.map(run), ...(request.args ?? [])],
+    env: environment(request, runtime.env, run),
+    ...(compile && {
+      compile: compilation(request, compile, build, fillerFor(entry, build, memory.compile)),
+    }),
+    made: [],
     stdin: request.stdin == null ? undefined : Buffer.from(request.stdin, "utf8"),
     contents,
     references: references.filter(({ name }) => !isDirkeep(name)),
@@ -114,7 +143,31 @@ function decode({ content, encoding }: ContentFile, at: number): Buffer {
   return Buffer.from(content, encoding ?? "utf8");
 }
 
-function environment(request: ExecuteRequest, runtime: Runtime): string[] {
+const WORKSPACE = "/mnt/data";
+/** A hidden directory: what lies in it is never an output. */
+const BUILD_DIRECTORY = ".build";
+
+type Filler = (text: string) => string;
+
+/** Fills what runtimes leave open: `{entry}`, `{build}` (absolute), and `{memory:60}`, 60 % of the memory limit in bytes. */
+function fillerFor(entry: string, build: string, memoryBytes: number): Filler {
+  return (text) =>
+    text.replace(/\{(?:(entry)|(build)|memory:(\d+))\}/g, (_, isEntry, isBuild, percent) => {
+      if (isEntry) return entry;
+      return isBuild ? `${WORKSPACE}/${build}` : String(Math.floor((memoryBytes * Number(percent)) / 100));
+    });
+}
+
+function compilation(
+  request: ExecuteRequest,
+  { command, env }: NonNullable<Runtime["compile"]>,
+  build: string,
+  fill: Filler,
+): Compilation {
+  return { argv: command.map(fill), env: environment(request, env, fill), build };
+}
+
+function environment(request: ExecuteRequest, own: Record<string, string>, fill: Filler): string[] {
   const given = Object.entries(request.env_vars ?? {});
   let bytes = 0;
   for (const [name, value] of given) {
@@ -129,6 +182,9 @@ function environment(request: ExecuteRequest, runtime: Runtime): string[] {
     throw invalidRequest([{ path: "env_vars", problem: `must have at most ${MAX_ENV_BYTES} bytes in all` }]);
   }
   const harmless = given.filter(([name]) => !STEERING.test(name));
-  const variables = new Map([...harmless, ...Object.entries(runtime.env)]);
+  const variables = new Map([
+    ...harmless,
+    ...Object.entries(own).map(([name, value]) => [name, fill(value)] as const),
+  ]);
   return [...variables].map(([name, value]) => `${name}=${value}`);
 }

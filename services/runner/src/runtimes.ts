@@ -1,7 +1,7 @@
 /** The installed runtimes, as the image's manifest lists them. Read once at start; a broken manifest stops the runner. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findLanguage, LANGUAGES, type RuntimeInfo, ServiceError } from "@svc/contracts";
+import { findLanguage, installHint, LANGUAGES, type RuntimeInfo, ServiceError } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import semver from "semver";
 import { z } from "zod";
@@ -15,6 +15,10 @@ const manifestSchema = z.object({
       entry: z.string(),
       command: z.array(z.string()).min(1),
       env: z.record(z.string(), z.string()),
+      /** What makes the program first, in a jail of its own; absent when sources are run as they are. */
+      compile: z
+        .object({ command: z.array(z.string()).min(1), env: z.record(z.string(), z.string()) })
+        .optional(),
       /** How a program that has tools is started instead; absent when the language cannot have them. */
       programmatic: z
         .object({ command: z.array(z.string()).min(1), env: z.record(z.string(), z.string()) })
@@ -34,9 +38,15 @@ export class Runtimes {
   static async load(config: Config): Promise<Runtimes> {
     const file = join(config.SANDBOX_PACKAGES_DIRECTORY, "runtimes.json");
     const manifest = manifestSchema.parse(JSON.parse(await readFile(file, "utf8")));
-    const offered = new Set(config.SVC_LANGUAGES.map((name) => findLanguage(name)?.runner ?? name));
-    const runtimes = manifest.runtimes.filter(({ language }) => offered.size === 0 || offered.has(language));
-    if (runtimes.length === 0) throw new Error(`${file} lists no runtime that is offered`);
+    const offered = offeredLanguages(config.SVC_LANGUAGES);
+    const installed = new Set(manifest.runtimes.map(({ language }) => language));
+    const missing = [...(offered ?? [])].filter((language) => !installed.has(language));
+    if (missing.length > 0) {
+      const hints = missing.map((language) => installHint(language, [...installed])).join("; ");
+      throw new Error(`SVC_LANGUAGES names what is not installed: ${missing.join(", ")}. ${hints}`);
+    }
+    const runtimes = manifest.runtimes.filter(({ language }) => offered?.has(language) ?? true);
+    if (runtimes.length === 0) throw new Error(`${file} lists no runtime`);
     return new Runtimes(runtimes);
   }
 
@@ -52,7 +62,10 @@ export class Runtimes {
   find(name: string, range: string): Runtime {
     const language = findLanguage(name)?.runner ?? name;
     const installed = this.#runtimes.filter((runtime) => runtime.language === language);
-    if (installed.length === 0) throw this.#unsupported("unsupported_language", "language");
+    if (installed.length === 0) {
+      const others = this.#runtimes.map((runtime) => runtime.language);
+      throw this.#unsupported("unsupported_language", "language", installHint(name, others));
+    }
     const version = semver.maxSatisfying(
       installed.map((runtime) => runtime.version),
       range === "" ? "*" : range,
@@ -76,9 +89,27 @@ export class Runtimes {
     });
   }
 
-  #unsupported(code: "unsupported_language" | "unsupported_version", path: string): ServiceError {
+  #unsupported(
+    code: "unsupported_language" | "unsupported_version",
+    path: string,
+    hint?: string,
+  ): ServiceError {
     const names = this.#runtimes.map(({ language, version }) => `${language} ${version}`);
-    const problem = `is not installed; installed: ${names.join(", ")}`;
+    const problem = [`is not installed; installed: ${names.join(", ")}`, hint]
+      .filter((part) => part !== undefined)
+      .join("; ");
     return new ServiceError(code, `${path}: ${problem}.`, { details: [{ path, problem }] });
   }
+}
+
+/** The value of SVC_LANGUAGES as runner names; undefined: everything that is installed. */
+function offeredLanguages(names: readonly string[]): ReadonlySet<string> | undefined {
+  if (names.length === 0 || names.some((name) => name.toLowerCase() === "all")) return undefined;
+  return new Set(
+    names.map((name) => {
+      const language = findLanguage(name);
+      if (language === undefined) throw new Error(`SVC_LANGUAGES names no language: ${name}`);
+      return language.runner;
+    }),
+  );
 }

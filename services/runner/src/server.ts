@@ -123,6 +123,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   });
   app.get("/api/v2/runtimes", async () => runtimes.list());
 
+  await health.prove();
   await app.listen({ port: config.PORT, host: config.RUNNER_HOST });
   return {
     stop: async () => {

@@ -6,13 +6,14 @@ export interface Observed {
   served: number;
   failures: string[];
   worstMs: number;
+  latenciesMs: number[];
 }
 
 const PAUSE_MS = 50;
 
 /** Sends a small request after the other until `hostile` settles, and for a moment after it. */
 export async function observe<T>(api: Api, hostile: Promise<T>): Promise<{ result: T; observed: Observed }> {
-  const observed: Observed = { served: 0, failures: [], worstMs: 0 };
+  const observed: Observed = { served: 0, failures: [], worstMs: 0, latenciesMs: [] };
   let isOver = false;
   const settled = hostile.finally(() => {
     isOver = true;
@@ -29,7 +30,8 @@ export async function observe<T>(api: Api, hostile: Promise<T>): Promise<{ resul
     } catch (error) {
       observed.failures.push(String(error));
     }
-    observed.worstMs = Math.max(observed.worstMs, performance.now() - began);
+    observed.latenciesMs.push(performance.now() - began);
+    observed.worstMs = Math.max(...observed.latenciesMs);
     await sleep(PAUSE_MS);
   }
   return { result: await settled, observed };

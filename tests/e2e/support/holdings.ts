@@ -11,6 +11,9 @@ import { holdNamespaces, isOwnUid, mountsOf } from "./leftovers.ts";
 import { until } from "./processes.ts";
 import type { System } from "./system.ts";
 
+/** The part of a running copy that says where to look. */
+export type Copy = Pick<System, "instance" | "state" | "supervisorPid">;
+
 export interface Holdings {
   /** Processes by the name of their program. */
   processes: Record<string, number>;
@@ -25,11 +28,12 @@ export interface Holdings {
 
 /** Connections that are kept open for a next request close by themselves; the rest goes at once. */
 const SETTLE_MS = 15_000;
+const UNCHANGED_MS = 1500;
 const NOTHING = { mounts: new Set<string>(), namespaces: new Set<string>() };
 /** Stored objects are meant to stay; logs and the append-only files of Redis grow and rotate. */
 const KEPT = new Set(["sessions", "logs", "redis"]);
 
-export function holdingsOf(system: System): Holdings {
+export function holdingsOf(system: Copy): Holdings {
   const { instance } = system;
   const namespaces = holdNamespaces(instance, NOTHING);
   namespaces.release();
@@ -45,28 +49,35 @@ export function holdingsOf(system: System): Holdings {
   };
 }
 
-/** Holdings that were the same twice, a moment apart. */
-export async function settledHoldings(system: System): Promise<Holdings> {
+/** Holdings that stayed the same for a while: no jail is being made any more. */
+export async function settledHoldings(system: Copy): Promise<Holdings> {
   let last = "";
+  let since = 0;
   let current = holdingsOf(system);
   await until(() => {
-    const previous = last;
     current = holdingsOf(system);
-    last = JSON.stringify({ ...current, descriptors: 0 });
-    return last === previous;
+    const text = JSON.stringify({ ...current, descriptors: 0 });
+    if (text !== last) since = performance.now();
+    last = text;
+    return performance.now() - since >= UNCHANGED_MS;
   }, SETTLE_MS);
   return current;
 }
 
 /** Waits until nothing is held that was not held before, but for so many more descriptors in each component. */
-export async function untilHeldAsBefore(system: System, before: Holdings, pooled: number): Promise<void> {
+export async function untilHeldAsBefore(
+  system: Copy,
+  before: Holdings,
+  pooled: number,
+  withinMs = SETTLE_MS,
+): Promise<void> {
   let found: unknown[] = [];
   await until(
     () => {
       found = differences(before, holdingsOf(system), pooled);
       return found.length === 0;
     },
-    SETTLE_MS,
+    withinMs,
     () => found,
   );
 }
@@ -104,7 +115,7 @@ function programOf(pid: string): string {
 
 function countBy(names: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  for (const name of names.toSorted()) counts[name] = (counts[name] ?? 0) + 1;
   return counts;
 }
 

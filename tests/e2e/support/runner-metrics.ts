@@ -1,20 +1,22 @@
 /** What the runner of a system says about its executions, from its metrics. */
 import type { System } from "./system.ts";
 
+type Copy = Pick<System, "instance">;
+
 /** Executions that run now, or are paused now. */
-export async function activeExecutions(system: System, state: "running" | "paused"): Promise<number> {
+export async function activeExecutions(system: Copy, state: "running" | "paused"): Promise<number> {
   return sum(system, new RegExp(`^svc_sandbox_active_executions\\{state="${state}"\\} (\\d+)$`, "gm"));
 }
 
 /** Executions in this language that have ended, however. */
-export async function endedExecutions(system: System, language: string): Promise<number> {
+export async function endedExecutions(system: Copy, language: string): Promise<number> {
   return sum(
     system,
     new RegExp(`^svc_sandbox_executions_total\\{language="${language}"[^}]*\\} (\\d+)$`, "gm"),
   );
 }
 
-async function sum({ instance }: System, lines: RegExp): Promise<number> {
+async function sum({ instance }: Copy, lines: RegExp): Promise<number> {
   const response = await fetch(`http://127.0.0.1:${instance.ports.runner}/metrics`);
   return [...(await response.text()).matchAll(lines)].reduce((total, [, count]) => total + Number(count), 0);
 }

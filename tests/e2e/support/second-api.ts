@@ -14,6 +14,7 @@ const READY_MS = 60_000;
 export interface SecondApi {
   /** With /v1. */
   url: string;
+  pid: number;
   /** As if its machine lost power. */
   kill: () => Promise<void>;
   /** Ends it in order and answers the exit code. */
@@ -22,7 +23,7 @@ export interface SecondApi {
 
 /** `env`: the variables that the system was started with, and what is different here. */
 export async function startSecondApi(
-  { instance }: System,
+  { instance }: Pick<System, "instance">,
   env: Readonly<Record<string, string>>,
 ): Promise<SecondApi> {
   const { SERVICE_PORT = "" } = await freePorts();
@@ -45,6 +46,7 @@ export async function startSecondApi(
   }
   return {
     url,
+    pid: api.pid as number,
     kill: async () => {
       await end("SIGKILL");
     },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findLanguage, LANGUAGES } from "../../src/index.ts";
+import { findLanguage, installHint, LANGUAGES } from "../../src/index.ts";
 
 /** lang, aliases, runner name, entry, compiled, queue: the table of the public interface. */
 const TABLE = [
@@ -44,4 +44,16 @@ describe("languages", () => {
       expect(findLanguage(name)).toBeUndefined();
     },
   );
+});
+
+describe("the command that adds a language", () => {
+  it("keeps what is installed, and names none that always is", () => {
+    const installed = ["python", "bash", "javascript", "typescript", "node"];
+    expect(installHint("Rust", installed)).toBe("./svc up --languages rs adds rust");
+    expect(installHint("rs", [...installed, "go", "c"])).toBe("./svc up --languages c,rs,go adds rust");
+  });
+
+  it("does not exist for what is no language", () => {
+    expect(installHint("cobol", ["c"])).toBeUndefined();
+  });
 });

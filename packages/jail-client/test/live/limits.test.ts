@@ -111,6 +111,27 @@ import time; time.sleep(0.3); print("fine")`;
     expect(end.memoryPeak).toBeGreaterThan(150 * MIB);
   });
 
+  it("of a run does not count what the kernel still keeps of an earlier one on the slot", async () => {
+    const single = await Jaild.start({ slots: 1 });
+    const program = `import ctypes, os
+libc = ctypes.CDLL(None)
+prefix = b"/usr/lib/" + os.urandom(100).hex().encode()
+for n in range(200_000): libc.access(b"%s%d" % (prefix, n), 0)`;
+    try {
+      const limits = { wallMs: 60_000, memoryBytes: 1024 * MIB };
+      const asked = await runJob(single, { argv: ["/usr/bin/python3", "-c", program], limits });
+      expect(asked.end).toMatchObject({ cause: "exited", exitCode: 0 });
+      expect(asked.end.memoryPeak).toBeGreaterThan(60 * MIB);
+      const next = await runJob(single, {
+        argv: ["/usr/bin/python3", "-c", "x = b'1' * (40 << 20); import time; time.sleep(0.2)"],
+        limits: { memoryBytes: 64 * MIB },
+      });
+      expect(next.end).toMatchObject({ cause: "exited", exitCode: 0 });
+    } finally {
+      await single.stop();
+    }
+  });
+
   it("reports the peak of this run, not of an earlier one on the slot", async () => {
     const single = await Jaild.start({ slots: 1 });
     const large = await runJob(single, { argv: ["/usr/bin/python3", "-c", "x = b'1' * (200 << 20)"] });
@@ -221,5 +242,60 @@ a, b = socket.socketpair(socket.AF_UNIX)
 for s in (a, b): s.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [1, 2, a.fileno(), b.fileno()]))])
 print("done", flush=True)`);
     expect(out).toBe("done\n");
+  });
+});
+
+describe("limits that do not end a run", () => {
+  const reached = async (script: string, limits = {}) => (await bash(jaild, script, { limits })).end.reached;
+  const threads = (count: number) =>
+    python(
+      `import threading, time
+for n in range(${count}): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+import os; os._exit(0)`,
+      { processes: 20 },
+    );
+
+  it("names refused processes, and no more than what was allowed", async () => {
+    const within = await threads(19);
+    expect(within.end).toMatchObject({ cause: "exited", exitCode: 0, reached: [] });
+    const beyond = await threads(20);
+    expect(beyond.end).toMatchObject({ exitCode: 1, reached: [{ limit: "processes", value: 20 }] });
+  });
+
+  it.each([
+    ["/mnt/data", "workspace_bytes", 64 * MIB],
+    ["/tmp", "tmp_bytes", 16 * MIB],
+    ["/dev/shm", "shm_bytes", 16 * MIB],
+  ])("names a full %s, and not one with a page to spare", async (folder, limit, bytes) => {
+    expect(await reached(`head -c ${bytes - 4096} /dev/zero > ${folder}/f`)).toEqual([]);
+    expect(await reached(`head -c ${bytes + 1} /dev/zero > ${folder}/f`)).toEqual([{ limit, value: bytes }]);
+  });
+
+  it.each([
+    ["/mnt/data", "workspace_files", 1000],
+    ["/tmp", "tmp_files", 16_384],
+    ["/dev/shm", "shm_files", 16_384],
+  ])(
+    "names a %s that can hold no more files, and not one with room for another",
+    async (folder, limit, files) => {
+      const make = (count: number) =>
+        reached(`cd ${folder} && mkdir d && cd d && seq ${count} | xargs touch; true`);
+      // The root and d are files too.
+      expect(await make(files - 3)).toEqual([]);
+      expect(await make(files - 1)).toEqual([{ limit, value: files }]);
+    },
+  );
+
+  it("sees a file system that was full for a moment", async () => {
+    const script = "head -c 100M /dev/zero > /tmp/f; sleep 0.5; rm /tmp/f";
+    expect(await reached(script)).toEqual([{ limit: "tmp_bytes", value: 16 * MIB }]);
+  });
+
+  it("says nothing of the run before on the same slot", async () => {
+    const single = await Jaild.start({ slots: 1 });
+    const bomb = await bash(single, "for i in {1..30}; do sleep 60 & done", { limits: { processes: 10 } });
+    expect(bomb.end.reached).toEqual([{ limit: "processes", value: 10 }]);
+    expect((await bash(single, "true")).end.reached).toEqual([]);
+    await single.stop();
   });
 });

@@ -154,6 +154,8 @@ describe("calls that do not exist in the jail", () => {
     set_mempolicy: 238,
     process_madvise: 440,
     fanotify_init: 300,
+    inotify_init: 253,
+    inotify_init1: 294,
     io_setup: 206,
     mq_open: 240,
     nfsservctl: 180,
@@ -267,6 +269,13 @@ print(json.dumps([call(16, 0, r, buffer) for r in (0x5412, (1 << 32) | 0x5412, 0
 print(json.dumps([call(135, 0xffffffff), call(135, 0), call(135, 0x40000), call(135, 8), call(135, 0x400000)]
   + [call(144, 0, 0, parameter), call(144, 0, 3, parameter), call(144, 0, 1, one), call(144, 0, 2, one), call(144, 0, 6, parameter)]))`),
     ).toEqual(["ok", "ok", "ok", "EPERM", "EPERM", "ok", "ok", "EPERM", "EPERM", "EPERM"]);
+  });
+
+  it("tells nobody of accesses to files", async () => {
+    expect(
+      await probe(`print(json.dumps([call(72, os.open(d, os.O_RDONLY), c, 0x8000003f) for d in ("/usr/bin", ".") for c in (1026, 1 << 32 | 1026)]
+  + [call(72, 0, 1), call(72, 0, 3)]))`),
+    ).toEqual(["EINVAL", "EINVAL", "EINVAL", "EINVAL", "ok", "ok"]);
   });
 
   it("gives no huge pages, which no limit counts", async () => {

@@ -20,6 +20,7 @@ export interface JaildOptions {
   ready?: number;
   binary?: string;
   args?: readonly string[];
+  env?: Readonly<Record<string, string>>;
 }
 
 export class Jaild {
@@ -33,7 +34,7 @@ export class Jaild {
   readonly #directory: string;
   readonly #spawn: () => ChildProcess;
 
-  private constructor({ slots = 4, ready = slots, binary = BINARY, args = [] }: JaildOptions) {
+  private constructor({ slots = 4, ready = slots, binary = BINARY, args = [], env = {} }: JaildOptions) {
     this.wanted = ready;
     this.#directory = mkdtempSync(join(tmpdir(), "svc-jaild-"));
     this.tools = join(this.#directory, "tools");
@@ -50,12 +51,21 @@ export class Jaild {
       this.tools,
     ];
     const counts = ["--slots", `${slots}`, "--ready", `${ready}`];
-    this.#spawn = () => spawn(binary, [...own, ...counts, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+    this.#spawn = () =>
+      spawn(binary, [...own, ...counts, ...args], {
+        stdio: ["ignore", "ignore", "pipe"],
+        env: { ...process.env, ...env },
+      });
     this.#child = this.#launch();
   }
 
+  /** Does not wait: a jaild that will not come up can be looked at. */
+  static launch(options: JaildOptions = {}): Jaild {
+    return new Jaild(options);
+  }
+
   static async start(options: JaildOptions = {}): Promise<Jaild> {
-    const jaild = new Jaild(options);
+    const jaild = Jaild.launch(options);
     try {
       await jaild.ready();
     } catch (error) {

@@ -37,6 +37,11 @@ export interface Finished extends RunOutcome {
 /** Stages a job; indices of inputs count files, then read-only files, then directories. */
 export async function stage(jaild: Jaild, job: Job): Promise<JailRun> {
   const run = await JailRun.open(jaild.socket, job.signal ?? new AbortController().signal);
+  await stageIn(run, job);
+  return run;
+}
+
+export async function stageIn(run: JailRun, job: Job): Promise<void> {
   run.describe(job.argv, job.env ?? ["PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/mnt/data"], {
     ...LIMITS,
     ...job.limits,
@@ -50,7 +55,6 @@ export async function stage(jaild: Jaild, job: Job): Promise<JailRun> {
   }
   for (const path of job.directories ?? []) run.directory(index++, path);
   if (job.stdin !== undefined) await run.stdin(Buffer.from(job.stdin));
-  return run;
 }
 
 /** Runs a job and leaves its connection open, for fetches; the caller closes it. */

@@ -78,7 +78,23 @@ describe("the result", () => {
       stdoutTotal: 4,
       stderrTotal: 5,
       oomKills: 6,
+      reached: [],
     });
+  });
+
+  it("names the limits that the program met, each once", () => {
+    const processes = [byte(0), u64(256)];
+    const bytes = Buffer.concat([...fields, ...processes, byte(6), u64(16_384)]);
+    expect(resultOf(bytes).reached).toEqual([
+      { limit: "processes", value: 256 },
+      { limit: "shm_files", value: 16_384 },
+    ]);
+    for (const wrong of [
+      [...processes, ...processes],
+      [byte(7), u64(1)],
+      [byte(1), u32(1)],
+    ])
+      expect(() => resultOf(Buffer.concat([...fields, ...wrong]))).toThrow(ProtocolError);
   });
 
   it("is refused with an unknown cause, a tail, or a missing byte", () => {

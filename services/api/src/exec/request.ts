@@ -3,6 +3,7 @@ import {
   type ExecBody,
   execBodySchema,
   findLanguage,
+  installHint,
   type JobFile,
   type NameLimits,
   type RuntimeInfo,
@@ -66,7 +67,9 @@ export function chooseRuntime(
   if (language === undefined || installed?.length === 0) {
     throw new ServiceError(
       "unsupported_language",
-      `The language is not supported. ${installedText(runtimes)}`,
+      ["The language is not supported.", installedText(runtimes), hintText(name, runtimes)]
+        .filter(Boolean)
+        .join(" "),
     );
   }
   const version = request.version?.trim() || "*";
@@ -80,4 +83,10 @@ export function chooseRuntime(
 function installedText(runtimes: readonly RuntimeInfo[] | undefined): string {
   if (runtimes === undefined || runtimes.length === 0) return "";
   return `Installed: ${runtimes.map(({ language, version }) => `${language} ${version}`).join(", ")}.`;
+}
+
+function hintText(name: string, runtimes: readonly RuntimeInfo[] | undefined): string {
+  const installed = (runtimes ?? []).map(({ language }) => language);
+  const hint = installHint(name, installed);
+  return hint === undefined ? "" : `The operator's command ${hint}.`;
 }

@@ -1,5 +1,12 @@
 /** A token signer of the test: mints access tokens with node:crypto alone, right ones and any wrong one. */
-import { createHmac, generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
+import {
+  createHmac,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomUUID,
+  sign,
+} from "node:crypto";
 
 export const KID = "k1";
 export const seconds = () => Date.now() / 1000;
@@ -39,15 +46,21 @@ export function rightClaims(): Record<string, unknown> {
 export function newSigner(type: "ed25519" | "rsa" = "ed25519"): Signer {
   const pair =
     type === "rsa" ? generateKeyPairSync("rsa", { modulusLength: 2048 }) : generateKeyPairSync(type);
-  const { privateKey, publicKey } = pair;
-  const alg = type === "rsa" ? "RS256" : "EdDSA";
+  return signerOf(pair.privateKey);
+}
+
+/** The signer with this key. */
+export function signerOf(privateKey: KeyObject): Signer {
+  const publicKey = createPublicKey(privateKey);
+  const isRsa = privateKey.asymmetricKeyType === "rsa";
+  const alg = isRsa ? "RS256" : "EdDSA";
   return {
     privateKey,
     publicKey,
     pem: publicKey.export({ type: "spki", format: "pem" }) as string,
     mint: ({ header, claims } = {}) => {
       const input = inputOf({ alg, typ: "JWT", kid: KID, ...header }, { ...rightClaims(), ...claims });
-      const digest = type === "rsa" ? "sha256" : null;
+      const digest = isRsa ? "sha256" : null;
       return `${input}.${sign(digest, Buffer.from(input), privateKey).toString("base64url")}`;
     },
   };

@@ -175,13 +175,19 @@ describe("the language", () => {
     expect(refused(change)).toMatchObject({ code: "invalid_request", details: [{ path: "lang" }] });
   });
 
-  it.each(["ruby", "rs", "rust", "py ", "../py", "__proto__", "🐍"])(
+  const HINT = " The operator's command ./svc up --languages rs adds rust.";
+
+  it.each([
+    ...["ruby", "py ", "../py", "__proto__", "🐍"].map((lang) => [lang, ""] as const),
+    ["rs", HINT],
+    ["rust", HINT],
+  ] as const)(
     "%j is unsupported_language, unknown or not installed alike, and the message lists what is installed",
-    (lang) => {
+    (lang, hint) => {
       const error = refused({ lang });
       expect(error).toMatchObject({ code: "unsupported_language", status: 400 });
       expect(error.message).toBe(
-        "The language is not supported. Installed: python 3.11.2, python 3.14.0-rc.1, bash 5.2.15.",
+        `The language is not supported. Installed: python 3.11.2, python 3.14.0-rc.1, bash 5.2.15.${hint}`,
       );
     },
   );

@@ -74,7 +74,10 @@ export async function startProgram(
     config.SANDBOX_TOOL_SOCKET,
   );
   const limits = limitsFor(config, overrides, { ...request, language: runtime.language });
-  const source = programOf(request, runtime, nameLimits(config));
+  const source = programOf(request, runtime, nameLimits(config), {
+    run: limits.memoryBytes,
+    compile: limits.memoryBytes,
+  });
   const tools = toolsOf(ptc);
   const book = bookOf(ptc, tools);
   const program = new Paused(limits, runtime, {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parseSigningKey } from "@svc/capabilities";
 import type { RegisteredGrant } from "@svc/contracts";
 import { InnerClient } from "@svc/service-kit";
-import { IMAGE, Jaild } from "../../../../packages/jail-client/test/support/jaild.ts";
+import { IMAGE, Jaild, type JaildOptions } from "../../../../packages/jail-client/test/support/jaild.ts";
 import { startComponent } from "../../../../packages/service-kit/test/support/component.ts";
 import { type Answer, type Call, startGateway } from "../../../egress-gateway/test/support/gateway.ts";
 
@@ -18,9 +18,9 @@ export const newKeys = () => {
   return { signing: parseSigningKey(privateKey), publicKey };
 };
 
-export async function startSystemOfRunner() {
+export async function startSystemOfRunner(jail: JaildOptions = { slots: 2 }) {
   const keys = newKeys();
-  const jaild = await Jaild.start({ slots: 2 });
+  const jaild = await Jaild.start(jail);
   const gateway = await startGateway();
   const clients: InnerClient[] = [];
   const runners: { kill: () => Promise<void> }[] = [];
@@ -48,6 +48,7 @@ export async function startSystemOfRunner() {
   return {
     keys,
     gateway,
+    jaild,
     startRunner,
     stop: async () => {
       await Promise.all(clients.map((client) => client.close()));

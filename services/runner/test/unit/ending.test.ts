@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type Ending, endingOf, faultEnding, type ObservedEnd, signalName } from "../../src/ending.ts";
+import {
+  compileEndingOf,
+  type Ending,
+  endingOf,
+  faultEnding,
+  type ObservedEnd,
+  signalName,
+} from "../../src/ending.ts";
 
 const CAP = 65_536;
 const exited = (exitCode = 0): ObservedEnd => ({
@@ -11,6 +18,7 @@ const exited = (exitCode = 0): ObservedEnd => ({
 });
 const ended = (change: Partial<ObservedEnd>): ObservedEnd => ({ ...exited(), ...change });
 const TO = "Time limit exceeded";
+const CPU = "CPU time limit exceeded";
 const ML = "Out of memory";
 const OL = "stdout length exceeded";
 const EL = "stderr length exceeded";
@@ -50,7 +58,7 @@ const TABLE: [string, ObservedEnd, Partial<Ending>][] = [
     { status: "SG", code: 137, signal: "SIGKILL", message: "Killed by signal SIGKILL" },
   ],
   ["the wall limit", ended({ cause: "wall_limit" }), { ...killed("TO", TO, [TO]), outcome: "timeout" }],
-  ["the CPU limit", ended({ cause: "cpu_limit" }), killed("TO", TO, [TO])],
+  ["the CPU limit", ended({ cause: "cpu_limit" }), { ...killed("TO", CPU, [CPU]), outcome: "timeout" }],
   [
     "the memory limit",
     ended({ cause: "memory_limit" }),
@@ -188,5 +196,29 @@ describe("the ending of a program at fault", () => {
   it("still tells of cut output first", () => {
     const cut = ended({ cause: "wall_limit", stdoutTotal: over });
     expect(faultEnding(cut, CAP, text)).toMatchObject({ status: "OL", message: OL, notes: [OL, text] });
+  });
+});
+
+describe("compileEndingOf", () => {
+  const CE = { status: "CE", signal: null, message: "Compilation failed", outcome: "compile_error" } as const;
+  const UNFINISHED = "The compiler did not finish";
+
+  it.each<[string, Partial<ObservedEnd>, Partial<Ending>]>([
+    ["exit 1", { exitCode: 1 }, { ...CE, code: 1, notes: ["Compilation failed"] }],
+    [
+      "exit 1 with too much to say",
+      { exitCode: 1, stderrTotal: over },
+      { ...CE, code: 1, notes: [EL, "Compilation failed"] },
+    ],
+    ["a crash", { cause: "signaled", signal: 11 }, { ...CE, code: 139, notes: [SEGV, "Compilation failed"] }],
+    ["its time", { cause: "wall_limit" }, killed("TO", TO, [TO, UNFINISHED])],
+    ["its memory", { cause: "memory_limit" }, killed("ML", ML, [ML, UNFINISHED])],
+    ["far too much to say", { cause: "stderr_limit", stderrTotal: over }, killed("EL", EL, [EL])],
+  ])("a compiler that ends by %s failed", (_how, change, expected) => {
+    expect(compileEndingOf(ended(change), CAP)).toMatchObject(expected);
+  });
+
+  it("one that ends with 0 did not, whatever it said", () => {
+    expect(compileEndingOf(ended({ stderrTotal: over }), CAP)).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 import { executeRequestSchema } from "@svc/contracts";
 import { loadConfig } from "@svc/service-kit";
 import { describe, expect, it } from "vitest";
-import { limitsFor, overridesSchema } from "../../src/limits.ts";
+import { compileLimitsFor, limitsFor, overridesSchema } from "../../src/limits.ts";
 
 const config = loadConfig("runner", {
   SANDBOX_FORWARD_TARGET: "gateway:3190",
@@ -15,10 +15,33 @@ const limits = (request: object, overrides: object = {}) =>
     executeRequestSchema.parse({ language: "python", files: [{ name: "a", content: "" }], ...request }),
   );
 
+describe("compileLimitsFor", () => {
+  const compile = (request: object, overrides: object = {}) =>
+    compileLimitsFor(
+      config,
+      overridesSchema.parse(overrides),
+      executeRequestSchema.parse({ language: "c", files: [{ name: "a", content: "" }], ...request }),
+    );
+
+  it.each([
+    [{}, {}, { wallMs: 30_000, memoryBytes: 1024 * MIB }],
+    [{ run_timeout: 5, run_memory_limit: 5 }, {}, { wallMs: 30_000, memoryBytes: 1024 * MIB }],
+    [{ compile_timeout: 100 }, {}, { wallMs: 100 }],
+    [{ compile_timeout: 90_000 }, {}, { wallMs: 30_000 }],
+    [{}, { c: { compile_timeout: 90_000, compile_memory_limit: 5 } }, { wallMs: 30_000, memoryBytes: 5 }],
+    [{ compile_timeout: 200 }, { c: { compile_timeout: 100 } }, { wallMs: 100 }],
+    [{}, { cpp: { compile_timeout: 100 } }, { wallMs: 30_000 }],
+    [{}, { "*": { compile_timeout: 100, run_cpu_time: 7 } }, { wallMs: 100, cpuMs: 0 }],
+  ])("%j with %j is %j: of its own, and within the deadlines", (request, overrides, expected) => {
+    expect(compile(request, overrides)).toMatchObject(expected);
+  });
+});
+
 describe("limitsFor", () => {
   it("has the configured limits where the request names none", () => {
     expect(limits({})).toEqual({
       wallMs: 60_000,
+      cpuMs: 0,
       memoryBytes: 512 * MIB,
       processes: 256,
       openFiles: 2048,
@@ -47,8 +70,37 @@ describe("limitsFor", () => {
     expect(limits({ language: "bash" }, overrides)).toMatchObject({ wallMs: 60_000, processes: 256 });
   });
 
+  it("every limit can be set for a language", () => {
+    const own = {
+      run_timeout: 1,
+      run_cpu_time: 2,
+      run_memory_limit: 3,
+      max_process_count: 4,
+      max_open_files: 5,
+      max_file_size: 6,
+      output_max_size: 7,
+    };
+    expect(limits({}, { python: own })).toMatchObject({
+      wallMs: 1,
+      cpuMs: 2,
+      memoryBytes: 3,
+      processes: 4,
+      openFiles: 5,
+      fileBytes: 6,
+      outputCap: 7,
+    });
+  });
+
+  it("the entry * holds for every language that does not set the same limit", () => {
+    const overrides = { "*": { run_cpu_time: 1000, max_open_files: 50 }, python: { run_cpu_time: 2000 } };
+    expect(limits({}, overrides)).toMatchObject({ cpuMs: 2000, openFiles: 50 });
+    expect(limits({ language: "bash" }, overrides)).toMatchObject({ cpuMs: 1000, openFiles: 50 });
+  });
+
   it.each([
     { python: { run_timeout: 0 } },
+    { pyhton: { run_timeout: 5 } },
+    { py: { run_timeout: 5 } },
     { python: { runtimeout: 5 } },
     { python: 5 },
     { python: { run_timeout: "5" } },

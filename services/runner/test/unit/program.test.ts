@@ -25,7 +25,8 @@ const request = (change: object = {}): ExecuteRequest =>
     files: [{ name: "main.py", content: "print(1)" }],
     ...change,
   });
-const program = (change?: object) => programOf(request(change), PYTHON, NAMES);
+const program = (change?: object) => programOf(request(change), PYTHON, NAMES, MEMORY);
+const MEMORY = { run: 1000, compile: 2000 };
 const ref = (name: string) => ({ name, id: "object", storage_session_id: "session" });
 
 function refusal(change: object): ServiceError {
@@ -239,5 +240,43 @@ describe("the environment", () => {
     expect(refusal({ env_vars: { A: "a\0b" } }).code).toBe("invalid_request");
     expect(refusal({ env_vars: { A: "é".repeat(500_000) } }).code).toBe("invalid_request");
     expect(env({ A: "é".repeat(499_998) }).A).toHaveLength(499_998);
+  });
+});
+
+describe("what a runtime leaves open", () => {
+  const COMPILED: Runtime = {
+    ...PYTHON,
+    command: ["{build}/program", "-m{memory:60}", "{entry}", "{other}", "{memory:x}"],
+    env: { LIMIT: "{memory:50}B" },
+    compile: { command: ["/cc", "{entry}", "{build}/program", "{memory:10}"], env: { CACHE: "/tmp" } },
+  };
+  const compiled = (change?: object) => programOf(request(change), COMPILED, NAMES, MEMORY);
+
+  it("is filled with the entry, the build directory, and shares of each jail's own memory limit", () => {
+    const { argv, env, compile, made } = compiled({ args: ["{entry}", "{memory:60}"] });
+    expect(argv).toEqual([
+      ...["/mnt/data/.build/program", "-m600", "main.py", "{other}", "{memory:x}"],
+      ...["{entry}", "{memory:60}"],
+    ]);
+    expect(env).toContain("LIMIT=500B");
+    expect(compile).toEqual({
+      argv: ["/cc", "main.py", "/mnt/data/.build/program", "200"],
+      env: ["CACHE=/tmp"],
+      build: ".build",
+    });
+    expect(made).toEqual([]);
+  });
+
+  it.each([
+    [".build", ".build_1"],
+    [".build/deep/file", ".build_1"],
+    [".builder", ".build"],
+  ])("an input %s makes the build directory %s", (name, build) => {
+    const files = [{ name: "main.py", content: "" }, ref(name)];
+    expect(compiled({ files }).compile?.build).toBe(build);
+  });
+
+  it("is nothing for languages whose sources are run as they are", () => {
+    expect(program().compile).toBeUndefined();
   });
 });

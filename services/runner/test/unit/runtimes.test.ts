@@ -75,6 +75,40 @@ describe("load", () => {
   });
 });
 
+describe("the languages that are offered", () => {
+  const load = async (...names: string[]) => {
+    const directory = await mkdtemp(join(tmpdir(), "svc-runtimes-"));
+    const manifest = { image: "x", runtimes: [runtime("bash", "5.2.15"), runtime("go", "1.19.8")] };
+    await writeFile(join(directory, "runtimes.json"), JSON.stringify(manifest));
+    const config = { SANDBOX_PACKAGES_DIRECTORY: directory, SVC_LANGUAGES: names };
+    try {
+      return (await Runtimes.load(config as unknown as Config)).list().map(({ language }) => language);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  };
+
+  it.each([
+    [[], ["bash", "go"]],
+    [["all"], ["bash", "go"]],
+    [["golang"], ["go"]],
+    [
+      ["SH", "go"],
+      ["bash", "go"],
+    ],
+  ])("SVC_LANGUAGES %j offers %j", async (names, offered) => expect(await load(...names)).toEqual(offered));
+
+  it("one that is not installed stops the runner and says how to add it; so does one that does not exist", async () => {
+    await expect(load("sh", "rs")).rejects.toThrow(/not installed: rust\. .*\.\/svc up --languages rs/);
+    await expect(load("cobol")).rejects.toThrow("cobol");
+  });
+
+  it("a refusal says how to add what could be installed", () => {
+    expect(() => runtimes.find("rust", "*")).toThrow("./svc up --languages rs adds rust");
+    expect(() => runtimes.find("cobol", "*")).not.toThrow("./svc");
+  });
+});
+
 describe("list", () => {
   it("names every runtime with its version and all names of its language", () => {
     expect(runtimes.list().at(-1)).toEqual({

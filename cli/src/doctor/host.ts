@@ -1,0 +1,122 @@
+/**
+ * Settings of the host that bound or weaken jails, read from the kernel's own files. What can be tried is tried by jaild
+ * (./jail.ts); these cannot, or would only show under load. Pure: each takes texts as the kernel writes them.
+ */
+import { type Finding, fail, ok, warn } from "./finding.ts";
+
+type Text = string | undefined;
+
+const NAMESPACES = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"] as const;
+/** Namespaces that others on the machine may have. */
+const OTHERS = 8;
+
+/** `jails`: as many as may exist at once. Each has one namespace of every kind. */
+export function namespaceCounts(maximum: (file: string) => Text, jails: number): Finding {
+  const needed = jails + OTHERS;
+  const tooFew = NAMESPACES.filter(
+    (kind) => Number(maximum(`/proc/sys/user/max_${kind}_namespaces`) ?? 0) < needed,
+  );
+  if (tooFew.length === 0) return ok("namespaces", `room for ${jails} jails`);
+  const settings = tooFew.map((kind) => `user.max_${kind}_namespaces=${needed * 2}`).join(" ");
+  return fail("namespaces", `too few for ${jails} jails: ${tooFew.join(", ")}`, `sysctl -w ${settings}`);
+}
+
+/** Ubuntu's restriction is for processes without privileges; jaild makes the namespaces of jails with privileges. */
+export function appArmor(restriction: Text, profile: Text): Finding {
+  const label = profile?.trim().replace(/\0/g, "") ?? "";
+  const confined = label !== "" && label !== "unconfined";
+  if (confined) {
+    return warn(
+      "apparmor",
+      `./svc runs under the profile ${label}`,
+      "When a namespace or mount above does not work, allow userns and mount in this profile, or run unconfined.",
+    );
+  }
+  return ok(
+    "apparmor",
+    restriction?.trim() === "1"
+      ? "restricts user namespaces of unprivileged processes, which jails are not"
+      : "no restriction",
+  );
+}
+
+/** `processFiles`: what the configuration promises to each process of a run. */
+export function openFiles(limits: Text, { needed, processFiles }: { needed: number; processFiles: number }) {
+  const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(limits ?? "")?.[1];
+  const most = hard === "unlimited" ? Number.POSITIVE_INFINITY : Number(hard ?? 0);
+  if (most < needed) {
+    return fail(
+      "ulimits",
+      `open files: ${hard ?? "unknown"}`,
+      `The services need ${needed}: ulimit -Hn ${needed}`,
+    );
+  }
+  if (most < processFiles) {
+    return warn(
+      "ulimits",
+      `open files: ${hard}`,
+      `A process of a run may be promised ${processFiles} (SANDBOX_MAX_OPEN_FILES): ulimit -Hn ${processFiles}`,
+    );
+  }
+  return ok("ulimits", `open files: ${hard}`);
+}
+
+/** `processes`: of all runs that may be active at once. */
+export function processNumbers(pidMax: Text, threadsMax: Text, processes: number): Finding {
+  const room = Math.min(Number(pidMax ?? 0), Number(threadsMax ?? 0));
+  const note = `room for ${room} on this machine, runs may take ${processes}`;
+  return room > processes
+    ? ok("processes", note)
+    : warn(
+        "processes",
+        note,
+        `sysctl -w kernel.pid_max=${processes * 4} kernel.threads-max=${processes * 4}`,
+      );
+}
+
+/** `mounts`: a mountinfo file. The last mount on /proc is the one that is seen. */
+export function procMount(mounts: Text): Finding {
+  const options = (mounts ?? "")
+    .split("\n")
+    .map((line) => line.split(" - "))
+    .filter(([place, rest]) => place?.split(" ")[4] === "/proc" && rest?.startsWith("proc "))
+    .map(([, rest]) => rest?.split(" ")[2]?.split(",") ?? [])
+    .at(-1);
+  if (options === undefined) return fail("proc", "no proc file system on /proc", "mount -t proc proc /proc");
+  if (options.includes("subset=pid")) {
+    return fail("proc", "mounted with subset=pid", "mount -o remount,subset= /proc");
+  }
+  const hidden = options.find((option) => option.startsWith("hidepid="));
+  return hidden !== undefined && hidden !== "hidepid=0" && hidden !== "hidepid=off"
+    ? ok("proc", `mounted with ${hidden}`)
+    : ok("proc", "users of this machine see the processes of runs (hidepid=invisible hides them)");
+}
+
+export interface ClockReading {
+  /** Before and after the other two, on the clock of the system. */
+  beforeMs: number;
+  afterMs: number;
+  /** How long the same took on the monotonic clock. */
+  tookMs: number;
+  /** Modification time of a file that was written meanwhile. */
+  fileMs: number;
+}
+
+const EARLIEST_CLOCK = Date.UTC(2025, 0, 1);
+/** Kernels stamp files by a clock that ticks. */
+const FILE_SLACK_MS = 50;
+const FILE_FAIL_MS = 30_000;
+const PACE_SLACK_MS = 200;
+
+export function clock({ beforeMs, afterMs, tookMs, fileMs }: ClockReading): Finding {
+  const note = new Date(afterMs).toISOString();
+  if (afterMs < EARLIEST_CLOCK) return fail("clock", note, "Set the clock: signed requests expire by it.");
+  if (Math.abs(afterMs - beforeMs - tookMs) > PACE_SLACK_MS) {
+    return warn("clock", `${note}, and it jumps`, "Let it be set gradually (chrony, systemd-timesyncd).");
+  }
+  const skew = Math.max(beforeMs - FILE_SLACK_MS - fileMs, fileMs - afterMs - FILE_SLACK_MS, 0);
+  if (skew === 0) return ok("clock", `${note}, files agree`);
+  const text = `${note}, but files of the data folder are stamped ${Math.round(skew)} ms off`;
+  const fix = "The data folder lies on a machine with another clock: set both by the same time server.";
+  return skew > FILE_FAIL_MS ? fail("clock", text, fix) : warn("clock", text, fix);
+}

@@ -1,0 +1,59 @@
+/** The features that a jail needs, tried by jaild itself: one finding for each line that it prints. */
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { JAILD, rootImage } from "../components.ts";
+import type { Instance } from "../instance.ts";
+import { isRoot } from "../system/root.ts";
+import { type Finding, fail, ok, warn } from "./finding.ts";
+
+export function jail(instance: Instance): Finding[] {
+  if (!existsSync(JAILD)) return [warn("jail", "not built yet", "./svc up builds it.")];
+  if (!isRoot()) return [warn("jail", "its features can only be tried by root", "Run: sudo ./svc doctor")];
+  const built = existsSync(join(instance.packagesDir, "rootfs"));
+  const args = [
+    "--check",
+    `--root=${built ? rootImage(instance) : "/"}`,
+    `--uid-base=${instance.jobUidBase}`,
+    `--gid-base=${instance.jobGidBase}`,
+    `--cgroup=${instance.cgroup}`,
+  ];
+  const { stdout, stderr, status } = spawnSync(JAILD, args, { encoding: "utf8" });
+  const reason = reasonOf(stderr ?? "");
+  const findings = (stdout ?? "")
+    .split("\n")
+    // Without an image there is nothing to look at yet.
+    .filter((line) => line !== "" && (built || !/^\w+ image\b/.test(line)))
+    .map((line) => jailFinding(line, reason));
+  if (status === 0 || findings.some(({ grade }) => grade === "fail")) return findings;
+  if (!built && status === 1) return findings;
+  return [
+    ...findings,
+    fail("jail", `jaild --check ended with ${status}`, reason ?? "Run ./svc doctor as root."),
+  ];
+}
+
+/** `GRADE FEATURE text`; `reason`: what made jaild give up. */
+export function jailFinding(line: string, reason?: string): Finding {
+  const [, grade = "fail", feature = line, text = ""] = /^(\w+) (\S+) ?(.*)$/.exec(line) ?? [];
+  if (grade === "ok") return ok("jail", `${feature} ${text}`.trim());
+  if (grade === "note") return ok("jail", `${feature}: ${text}`);
+  if (grade === "warn") return warn("jail", `${feature} is not as it should be`, text);
+  const why = feature === "cgroups" && reason !== undefined ? `: ${reason}` : "";
+  return fail(
+    "jail",
+    `${feature} does not work${why}`,
+    text || "The kernel or the container does not allow it.",
+  );
+}
+
+/** The last line of jaild's log. */
+function reasonOf(stderr: string): string | undefined {
+  const line = stderr.trim().split("\n").at(-1) ?? "";
+  if (line === "") return undefined;
+  try {
+    return String((JSON.parse(line) as { msg: unknown }).msg);
+  } catch {
+    return line;
+  }
+}

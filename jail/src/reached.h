@@ -1,0 +1,31 @@
+/*
+ * Limits that a program met without being ended by them: it saw an ordinary error.
+ * Seen from outside, by the counters of the control group and the state of the
+ * three file systems; what a program emptied between two looks is not known.
+ */
+#ifndef JAIL_REACHED_H
+#define JAIL_REACHED_H
+
+#include <stdint.h>
+
+struct jail;
+struct limits;
+
+/* Numbers of the protocol. */
+enum reached_kind {
+	REACHED_PROCESSES, REACHED_WORKSPACE_BYTES, REACHED_WORKSPACE_FILES, REACHED_TMP_BYTES,
+	REACHED_TMP_FILES, REACHED_SHM_BYTES, REACHED_SHM_FILES, REACHED_KINDS,
+};
+
+/* The limits that were reached; 0: not reached. */
+struct reached {
+	uint64_t limit[REACHED_KINDS];
+};
+
+/* Notes the file systems that are full now. */
+void reached_look_at_files(struct reached *reached, const struct jail *jail);
+
+/* Notes whether a process or thread was refused since the run began. */
+void reached_look_at_processes(struct reached *reached, const struct jail *jail, const struct limits *limits);
+
+#endif

@@ -1,0 +1,75 @@
+/** A program that says how it is confined, and what of that must be the same in every jail. */
+import { readlinkSync } from "node:fs";
+import type { Job } from "./run.ts";
+
+const KINDS = ["mnt", "pid", "net", "ipc", "uts", "user", "cgroup"] as const;
+
+const SCRIPT = `
+set -u
+echo "hello" > made/out.txt; mkdir empty; echo "$(<in.txt) $(</dev/stdin)"
+for f in status limits mountinfo cgroup setgroups uid_map; do echo "== $f"; echo "$(</proc/self/$f)"; done
+echo "== facts"; while read -r l; do case $l in MemTotal*) echo "$l";; esac; done < /proc/meminfo; echo "$(</proc/cpuinfo)"; echo "$(</proc/uptime)"
+echo "== net"; echo "$(</proc/net/dev)"
+echo "== names"; uname -n; echo /* /dev/* /proc/[!0-9]* /proc/[0-9]* /tmp/* /run/*/*; pwd
+echo "== kernel"; ls -nd /mnt/data /tmp /dev/shm in.txt fixed.txt /proc/[!0-9]*; ls -A /proc/sys /proc/fs /proc/irq /proc/bus
+echo "== descriptors"; for fd in /proc/self/fd/[0-2]; do [[ -p $fd ]] && echo pipe || echo other; done; ls /proc/self/fd
+echo "== refused"; unshare -U true 2>&1; (echo x > /etc/x) 2>&1; (echo x > fixed.txt) 2>&1; (: > /proc/sysrq-trigger) 2>&1
+trap
+umask
+echo "== namespaces"; readlink ${KINDS.map((kind) => `/proc/self/ns/${kind}`).join(" ")}
+`;
+
+const STATUS =
+  /^(Umask|Tgid|PPid|TracerPid|Uid|Gid|Groups|NStgid|NSpgid|NSsid|Cap.*|NoNewPrivs|Seccomp.*|Sig(Blk|Ign|Cgt)|Threads):/;
+
+/** `processes` and `memoryMib` differ from run to run: what an earlier one had is not what this one was given. */
+export function confinedJob(processes: number, memoryMib: number): Job {
+  return {
+    argv: ["/bin/bash", "-c", SCRIPT],
+    files: { "in.txt": "in" },
+    readOnly: { "fixed.txt": "fixed" },
+    directories: ["made"],
+    stdin: "typed",
+    limits: { processes, memoryBytes: memoryMib * 1024 * 1024 },
+  };
+}
+
+function sections(text: string): Map<string, string[]> {
+  const parts = text.split(/^== /m).map((part) => part.trimEnd().split("\n"));
+  return new Map(
+    parts.map(([title = "", ...lines], index) =>
+      index === 0 ? ["first", [title, ...lines]] : [title, lines],
+    ),
+  );
+}
+
+/** What the program said, without what may differ; throws when a namespace is the host's. */
+export function confinementIn(out: string, processes: number, memoryMib: number): string {
+  const said = sections(out);
+  for (const [index, kind] of KINDS.entries()) {
+    const seen = said.get("namespaces")?.[index];
+    if (!seen?.startsWith(`${kind}:[`) || seen === readlinkSync(`/proc/self/ns/${kind}`))
+      throw new Error(`the ${kind} namespace is the host's, or none: ${seen}`);
+  }
+  said.delete("namespaces");
+  const change = (title: string, line: (line: string) => string) =>
+    said.set(title, (said.get(title) ?? []).map(line));
+  said.set(
+    "status",
+    (said.get("status") ?? []).filter((line) => STATUS.test(line)),
+  );
+  change("limits", (line) =>
+    line.replace(/^Max processes .*/, (all) => all.replaceAll(`${processes + 64} `, "as given ")),
+  );
+  // Numbers of mounts and devices, and the folder of this jaild.
+  change("mountinfo", (line) =>
+    line
+      .split(" ")
+      .slice(3)
+      .join(" ")
+      .replace(/svc-jaild-\w+/, "of-jaild"),
+  );
+  change("facts", (line) => line.replace(`${memoryMib * 1024} kB`, "as given"));
+  change("kernel", (line) => line.replace(/ [A-Z][a-z]{2} +\d+ .{5} /, " "));
+  return [...said].map(([title, lines]) => [title, ...lines].join("\n")).join("\n\n");
+}

@@ -1,0 +1,122 @@
+/**
+ * Makes the program of a compiled language: the sources are staged into a jail of their own, the compiler runs there
+ * under its own limits, and what it leaves in the build directory is taken into memory for the jail of the run. The
+ * compiler is no more trusted than a program: user code steers it.
+ */
+import { buffer } from "node:stream/consumers";
+import { type ExecuteResponse, ServiceError } from "@svc/contracts";
+import { JailError, JailRun, type RunOutcome } from "@svc/jail-client";
+import { compileEndingOf, compileFailure, type Ending } from "./ending.ts";
+import type { ExecuteDeps } from "./execute.ts";
+import type { Destination } from "./finish.ts";
+import { refOf, stageAll } from "./inputs.ts";
+import { jailLimits } from "./launch.ts";
+import type { RunLimits } from "./limits.ts";
+import { decodeListing } from "./listing.ts";
+import type { Compilation, Program } from "./program.ts";
+import { captured, withNotes } from "./text.ts";
+
+/** Compiled programs lie in the runner's memory between the two jails. */
+const MAX_PROGRAM_BYTES = 64 << 20;
+
+export interface Failed {
+  answer: Omit<ExecuteResponse, "language" | "version">;
+  ending: Ending;
+}
+
+/** The program with what was compiled, or the answer that says why there is none. */
+export async function compile(
+  program: Program,
+  limits: RunLimits,
+  to: Destination,
+  deps: ExecuteDeps,
+): Promise<{ program: Program } | Failed> {
+  if (program.compile === undefined) return { program };
+  const beganMs = performance.now();
+  try {
+    const { outcome, made, ending } = await runCompiler(program, program.compile, limits, to, deps);
+    if (ending === undefined) return { program: { ...program, made } };
+    return { answer: failedAnswer(program, outcome, ending, { limits, to, beganMs }), ending };
+  } catch (error) {
+    // Whatever broke: the program itself has not started.
+    if (error instanceof JailError && error.started) {
+      throw new ServiceError("sandbox_setup_failed", undefined, { cause: error });
+    }
+    throw error;
+  }
+}
+
+interface Compiled {
+  outcome: RunOutcome;
+  made: Program["made"];
+  ending: Ending | undefined;
+}
+
+async function runCompiler(
+  program: Program,
+  { argv, env, build }: Compilation,
+  limits: RunLimits,
+  { run }: Destination,
+  { config, gateway, metrics }: ExecuteDeps,
+): Promise<Compiled> {
+  const jail = await metrics.watchSetup(() => JailRun.open(config.SANDBOX_JAIL_SOCKET, run.signal));
+  try {
+    jail.describe(argv, env, jailLimits(limits));
+    const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
+    const staged = await stageAll(program, { gateway, run, jail, concurrency, directories: false });
+    jail.directory(staged.length, build);
+    await jail.start();
+    const outcome = await jail.outcome();
+    const ending = compileEndingOf(outcome.end, limits.outputCap);
+    if (ending !== undefined) return { outcome, made: [], ending };
+    return { outcome, ...(await harvest(jail, outcome, build)) };
+  } finally {
+    jail.close();
+  }
+}
+
+async function harvest(
+  jail: JailRun,
+  { listing }: RunOutcome,
+  build: string,
+): Promise<Pick<Compiled, "made" | "ending">> {
+  const files = decodeListing(listing).files.filter(({ path }) => path.startsWith(`${build}/`));
+  const size = files.reduce((sum, file) => sum + file.size, 0);
+  if (size > MAX_PROGRAM_BYTES) {
+    return { made: [], ending: compileFailure(1, ["The compiled program is larger than 64 MiB"]) };
+  }
+  const made: Program["made"] = [];
+  for (const { path, number } of files) {
+    const fetched = await jail.fetch(number);
+    if (fetched === undefined) throw new ServiceError("sandbox_setup_failed");
+    made.push({ path, bytes: await buffer(fetched.body) });
+  }
+  return { made, ending: undefined };
+}
+
+/** Nothing was run: no time, no memory, and every input is what it was. */
+function failedAnswer(
+  { references, directories }: Program,
+  { end, stdout, stderr }: RunOutcome,
+  ending: Ending,
+  { limits, to, beganMs }: { limits: RunLimits; to: Destination; beganMs: number },
+): Failed["answer"] {
+  const inputs = [...references, ...directories].sort((a, b) => a.at - b.at);
+  const { code, signal, message, status, notes } = ending;
+  return {
+    session_id: to.sessionId,
+    stdout: captured(stdout, end.stdoutTotal, limits.outputCap),
+    stderr: withNotes(captured(stderr, end.stderrTotal, limits.outputCap), notes),
+    files: inputs.map((input) => ({ ...refOf(input), inherited: true })),
+    code,
+    signal,
+    message,
+    status,
+    wall_time: 0,
+    cpu_time: 0,
+    memory: 0,
+    timings: { setup_ms: Math.round(performance.now() - beganMs), run_ms: 0, collect_ms: 0 },
+    session_state_persisted: false,
+    session_state_restore_failed: false,
+  };
+}

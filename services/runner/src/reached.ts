@@ -1,0 +1,33 @@
+/**
+ * Limits that a program met without being ended by them. It saw ordinary errors of the system, which do not say whose limit
+ * it was; the answer does. Known are those that show from outside: a number of open files does not. Pure.
+ */
+import { constants } from "node:os";
+import type { ReachedLimit } from "@svc/contracts";
+import type { RunOutcome } from "@svc/jail-client";
+import type { RunLimits } from "./limits.ts";
+
+export function reachedLimits(
+  { end, listing }: Pick<RunOutcome, "end" | "listing">,
+  { fileBytes }: Pick<RunLimits, "fileBytes">,
+): ReachedLimit[] {
+  const tooLarge =
+    (end.cause === "signaled" && end.signal === constants.signals.SIGXFSZ) ||
+    listing.files.some(({ state, size }) => state !== "unchanged" && size >= fileBytes);
+  return tooLarge ? [...end.reached, { limit: "file_size", value: fileBytes }] : end.reached;
+}
+
+const NOTES: Record<ReachedLimit["limit"], (value: number) => string> = {
+  processes: (value) => `Process limit reached (${value} processes and threads)`,
+  file_size: (value) => `File size limit reached (${value} bytes)`,
+  workspace_bytes: (value) => `Workspace full (${value} bytes)`,
+  workspace_files: (value) => `Workspace full (${value} files)`,
+  tmp_bytes: (value) => `/tmp full (${value} bytes)`,
+  tmp_files: (value) => `/tmp full (${value} files)`,
+  shm_bytes: (value) => `/dev/shm full (${value} bytes)`,
+  shm_files: (value) => `/dev/shm full (${value} files)`,
+};
+
+export function reachedNotes(reached: readonly ReachedLimit[]): string[] {
+  return reached.map(({ limit, value }) => NOTES[limit](value));
+}

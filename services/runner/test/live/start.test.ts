@@ -1,0 +1,55 @@
+/** What a runner needs to start: a jail that was really made. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { IMAGE } from "../../../../packages/jail-client/test/support/jaild.ts";
+import { newKeys } from "../support/runner.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const folder = mkdtempSync(join(tmpdir(), "svc-runner-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Starts a runner that is expected to end by itself; answers its exit code and its log. */
+async function start(socket: string): Promise<{ code: number; log: string }> {
+  const env = {
+    PATH: process.env.PATH ?? "",
+    PORT: "0",
+    SANDBOX_FORWARD_TARGET: "127.0.0.1:1",
+    SANDBOX_JAIL_SOCKET: socket,
+    SANDBOX_PACKAGES_DIRECTORY: join(IMAGE, ".."),
+    SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: newKeys().publicKey,
+  };
+  const child = spawn(process.execPath, [MAIN], { env, stdio: ["ignore", "pipe", "inherit"] });
+  let log = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    log += text;
+  });
+  const [code] = (await once(child, "close")) as [number];
+  return { code, log };
+}
+
+describe("a runner without a jail", () => {
+  it("ends where there is no jaild", async () => {
+    const { code, log } = await start(join(folder, "none"));
+    expect(code).toBe(1);
+    expect(log).toContain("no jail can be made");
+    expect(log).not.toContain("Server listening");
+  });
+
+  it("ends where jaild answers nothing good", async () => {
+    const path = join(folder, "socket");
+    const server = createServer((socket) => socket.end("nonsense"));
+    await new Promise<void>((resolve) => server.listen(path, resolve));
+    try {
+      const { code, log } = await start(path);
+      expect(code).toBe(1);
+      expect(log).toContain("no jail can be made");
+    } finally {
+      server.close();
+    }
+  });
+});

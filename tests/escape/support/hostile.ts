@@ -1,0 +1,97 @@
+/**
+ * Hostile programs and what must hold around each of them: it is answered in time and within its size, a bystander of
+ * another tenant does not notice it, and afterwards the system holds what it held when it was idle.
+ */
+import type { ExecResponse } from "@svc/contracts";
+import { expect } from "vitest";
+import { PROBE } from "../../../packages/jail-client/test/support/probe.ts";
+import type { ExecInput } from "../../e2e/support/api.ts";
+import { observe } from "../../e2e/support/bystander.ts";
+import { median, memoryMiB } from "../../e2e/support/consumption.ts";
+import { untilHeldAsBefore } from "../../e2e/support/holdings.ts";
+import { until } from "../../e2e/support/processes.ts";
+import { activeExecutions } from "../../e2e/support/runner-metrics.ts";
+import { componentPids } from "./component-pids.ts";
+import { attacker, bystander, running, system } from "./running.ts";
+
+const RUN_TIMEOUT_MS = 20_000;
+/** Everything of an answer but the run itself, on a machine that does other work. */
+const BESIDE_MS = 20_000;
+/** Both streams at their caps with every byte escaped, and the longest lists of files. */
+const ANSWER_BYTES = 1 << 20;
+/** Bystanders: the median within three times the usual or this, each one within the other. */
+const FLOOR_MS = 2000;
+const WORST_MS = 15_000;
+const SETTLE_MS = 15_000;
+/** Connections that stay open for a next request. */
+const POOLED = 24;
+/** A JavaScript heap that is not yet collected. */
+const HEAPS_MIB = 400;
+
+/** Runs an action that does something hostile, and checks what must hold during and after it. */
+export async function besiege<T>(action: () => Promise<T>): Promise<T> {
+  const { result, observed } = await observe(bystander, action());
+  expect(observed.failures, "what a bystander met").toEqual([]);
+  expect(median(observed.latenciesMs), "what a bystander waited").toBeLessThan(
+    Math.max(3 * running.idle.usualMs, FLOOR_MS),
+  );
+  expect(observed.worstMs).toBeLessThan(WORST_MS);
+  await untilIdle();
+  return result;
+}
+
+/** Waits until all slots are free and the system holds what it held when it was idle. */
+export async function untilIdle(withinMs = SETTLE_MS): Promise<void> {
+  await until(
+    async () =>
+      (await activeExecutions(system, "running")) === 0 && (await activeExecutions(system, "paused")) === 0,
+    withinMs,
+    () => "slots are taken",
+  );
+  await untilHeldAsBefore(system, running.idle.holdings, POOLED, withinMs);
+  const memory = () => memoryMiB(componentPids(system, running.tokenApiPid)) - running.idle.memoryMiB;
+  await until(
+    () => memory() < HEAPS_MIB,
+    withinMs,
+    () => `${memory()} MiB more`,
+  );
+}
+
+/** Runs one hostile program of the attacker's. */
+export function hostile(program: ExecInput): Promise<ExecResponse> {
+  return besiege(() => answered(program));
+}
+
+/** Runs hostile programs at the same time. */
+export function hostiles(programs: readonly ExecInput[]): Promise<ExecResponse[]> {
+  return besiege(() => Promise.all(programs.map(answered)));
+}
+
+async function answered(program: ExecInput): Promise<ExecResponse> {
+  const limit = Number(program.run_timeout ?? RUN_TIMEOUT_MS);
+  const began = performance.now();
+  const answer = await attacker.tryExec({ run_timeout: limit, ...program });
+  expect(performance.now() - began, "time of the answer").toBeLessThan(limit + BESIDE_MS);
+  expect(answer.bytes.length, "size of the answer").toBeLessThan(ANSWER_BYTES);
+  return answer.ok<ExecResponse>();
+}
+
+/**
+ * Runs a hostile Python program that has `call` and `attempt` (see probe.ts) and shows its evidence with `show`. Throws
+ * when the program itself fails: an attempt that was not made proves nothing.
+ */
+export async function evidence<T>(code: string, more: ExecInput = {}): Promise<T> {
+  return evidenceOf<T>(await hostile({ lang: "py", code: PYTHON + code, ...more }));
+}
+
+/** What a program has shown. */
+export function evidenceOf<T>({ code, stdout, stderr }: ExecResponse): T {
+  if (code !== 0) throw new Error(`the program failed (${code}): ${stderr || stdout}`);
+  return JSON.parse(stdout) as T;
+}
+
+/** Goes before hostile Python programs. */
+export const PYTHON = `${PROBE}
+def show(value):
+    print(json.dumps(value))
+`;

@@ -1,0 +1,32 @@
+/** Callers of the system who prove who they are with a token of their own on every request. */
+import { createPrivateKey } from "node:crypto";
+import { signerOf } from "../../../services/api/test/support/signer.ts";
+import { type Answer, Api, type SendOptions } from "../../e2e/support/api.ts";
+
+export interface Identity {
+  sub: string;
+  tenant_id: string;
+}
+
+/** Runs the hostile programs. */
+export const ATTACKER: Identity = { sub: "attacker", tenant_id: "hostile" };
+/** Another user of the attacker's tenant. */
+export const NEIGHBOUR: Identity = { sub: "neighbour", tenant_id: "hostile" };
+/** Uses the service meanwhile, for another tenant, and must not notice anything. */
+export const BYSTANDER: Identity = { sub: "bystander", tenant_id: "ordinary" };
+
+export class PrincipalApi extends Api {
+  readonly #mint: () => string;
+
+  /** `key`: private key of the token signer, as PEM. */
+  constructor(url: string, key: string, identity: Identity) {
+    super(url);
+    const signer = signerOf(createPrivateKey(key));
+    this.#mint = () => signer.mint({ claims: { ...identity } });
+  }
+
+  override send(method: string, path: string, options: SendOptions = {}): Promise<Answer> {
+    const headers = { authorization: `Bearer ${this.#mint()}`, ...options.headers };
+    return super.send(method, path, { ...options, headers });
+  }
+}

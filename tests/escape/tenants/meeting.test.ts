@@ -1,0 +1,140 @@
+/**
+ * Two programs of two tenants that run at the same time and try to meet: by files, shared memory, System V objects,
+ * queues, sockets, user ids, locks, and notices about the files that both can read.
+ */
+import { expect, test } from "vitest";
+import { newMarker, processesWith, until } from "../../e2e/support/processes.ts";
+import { besiege, evidenceOf, PYTHON } from "../support/hostile.ts";
+import { attacker, bystander } from "../support/running.ts";
+
+const APPEAR_MS = 20_000;
+
+/** `wait(seconds)` forks, which the test sees: two processes have the marker among their arguments. */
+const WAIT = `import time
+def wait(seconds):
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(seconds); os._exit(0)
+    os.waitpid(pid, 0)
+`;
+
+/**
+ * Runs `first` for one tenant until it calls `wait`, then `second` for another meanwhile, and answers what both show.
+ */
+async function together<A, B>(first: string, second: string): Promise<[A, B]> {
+  const marker = newMarker();
+  return besiege(async () => {
+    const one = attacker.exec({
+      lang: "py",
+      code: PYTHON + WAIT + first,
+      args: [marker],
+      run_timeout: 30_000,
+    });
+    one.catch(() => undefined);
+    await until(() => processesWith(marker).length > 1, APPEAR_MS);
+    const two = await bystander.exec({ lang: "py", code: PYTHON + second });
+    expect(processesWith(marker).length, "the first program is still there").toBeGreaterThan(1);
+    return [evidenceOf<A>(await one), evidenceOf<B>(two)];
+  });
+}
+
+test("files, names and shared memory of one are not there for the other", async () => {
+  const [, seen] = await together<null, unknown>(
+    `from multiprocessing import shared_memory
+for place in ("/tmp", "/dev/shm", "/mnt/data"):
+    open(f"{place}/shared", "w").write("secret"); os.chmod(f"{place}/shared", 0o777)
+memory = shared_memory.SharedMemory("meeting", create=True, size=4096)
+wait(4); memory.unlink(); show(None)`,
+    `from multiprocessing import shared_memory
+show([[p for p in ("/tmp/shared", "/dev/shm/shared", "/mnt/data/shared", "/dev/shm/meeting") if os.path.exists(p)], attempt(lambda: shared_memory.SharedMemory("meeting"))])`,
+  );
+  expect(seen).toEqual([[], "ENOENT"]);
+});
+
+test("System V memory, semaphores and messages, and POSIX queues", async () => {
+  const [made, seen] = await together<string[], unknown>(
+    `made = [call(29, 4711, 4096, 0o1666), call(64, 4711, 1, 0o1666), call(68, 4711, 0o1666)]
+wait(4); show(made)`,
+    `show([call(29, 4711, 4096, 0o600), call(64, 4711, 1, 0o600), call(68, 4711, 0o600), sorted({call(30, n, 0, 0) for n in range(64)}),
+  [len(open("/proc/sysvipc/" + n).readlines()) for n in ("shm", "sem", "msg")], call(240, ctypes.c_char_p(b"meeting"), 0o102, 0o666, 0)])`,
+  );
+  expect(made).toEqual(["ok", "ok", "ok"]);
+  expect(seen).toEqual(["ENOENT", "ENOENT", "ENOENT", ["EINVAL"], [1, 1, 1], "ENOSYS"]);
+});
+
+test("abstract sockets, and sockets in files", async () => {
+  const [heard, seen] = await together<boolean, unknown>(
+    `import socket
+servers = []
+for name in ("\\0meeting", "/tmp/meeting", "/dev/shm/meeting", "/mnt/data/meeting"):
+    s = socket.socket(socket.AF_UNIX); s.bind(name); s.listen(); s.settimeout(0.1); servers.append(s)
+wait(4)
+heard = False
+for s in servers:
+    try: s.accept(); heard = True
+    except TimeoutError: pass
+show(heard)`,
+    `import socket
+def connect(name): socket.socket(socket.AF_UNIX).connect(name)
+show([attempt(lambda: connect(name)) for name in ("\\0meeting", "/tmp/meeting", "/dev/shm/meeting", "/mnt/data/meeting")] + [len(open("/proc/net/unix").readlines())])`,
+  );
+  expect(heard).toBe(false);
+  expect(seen).toEqual(["ECONNREFUSED", "ENOENT", "ENOENT", "ENOENT", 1]);
+});
+
+test("they are different users of the machine, and no number reaches the other", async () => {
+  const [one, two] = await together<[string, number], [string, string[], number]>(
+    `wait(3); show([open("/proc/self/uid_map").read().split()[1], len([n for n in os.listdir("/proc") if n.isdigit()])])`,
+    `seen = set()
+for pid in range(1, 40000):
+    if pid in (1, os.getpid()): continue
+    seen.add(attempt(lambda: os.kill(pid, 0)))
+show([open("/proc/self/uid_map").read().split()[1], sorted(seen), len([n for n in os.listdir("/proc") if n.isdigit()])])`,
+  );
+  expect(Number(one[0])).toBeGreaterThan(65_535);
+  expect(two[0]).not.toBe(one[0]);
+  expect(two[1]).toEqual(["ESRCH"]);
+  expect([one[1], two[2]]).toEqual([2, 2]);
+});
+
+test("nobody is told which files of the image another one opens", async () => {
+  const watched = [
+    "/etc",
+    "/etc/passwd",
+    "/usr/bin",
+    "/usr/bin/jq",
+    "/usr/lib/python3",
+    "/dev/null",
+    "/proc/cpuinfo",
+    "/",
+  ];
+  const [told] = await together<{ events: string[]; signals: number; asked: string[] }, null>(
+    `import signal, struct
+paths = ${JSON.stringify(watched)}
+fd = libc.inotify_init1(0o4000)
+names = {libc.inotify_add_watch(fd, path.encode(), 0xfff): path for path in paths} if fd >= 0 else {}
+signals, asked = [], set()
+signal.signal(signal.SIGIO, lambda *_: signals.append(1))
+directories = [os.open(path, os.O_RDONLY) for path in paths if os.path.isdir(path)]
+for directory in directories: asked.add(call(72, directory, 1026, 0x8000003f))
+if fd >= 0:
+    try: os.read(fd, 1 << 16)
+    except BlockingIOError: pass
+signals.clear()
+wait(4)
+data, at, events = b"", 0, []
+if fd >= 0:
+    try: data = os.read(fd, 1 << 16)
+    except BlockingIOError: pass
+while at < len(data):
+    watch, _, _, size = struct.unpack_from("iIII", data, at)
+    events.append(names.get(watch, "?") + " " + data[at + 16:at + 16 + size].rstrip(b"\\0").decode())
+    at += 16 + size
+show({"events": sorted(set(events)), "signals": len(signals), "asked": sorted(asked)})`,
+    `import subprocess
+for _ in range(3): subprocess.run(["/usr/bin/jq", "--version"], capture_output=True)
+open("/etc/passwd").read(); os.listdir("/usr/lib/python3"); open("/dev/null", "w").write("x"); open("/proc/cpuinfo").read()
+show(None)`,
+  );
+  expect(told).toMatchObject({ events: [], signals: 0 });
+});
