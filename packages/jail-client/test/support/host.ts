@@ -92,10 +92,10 @@ export function wakeups(pid: number): number {
   return Number(/^voluntary_ctxt_switches:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
 
-/** Distinct namespaces of a kind that any process is in. */
-export function namespaces(kind: "net" | "mnt" | "pid" | "user"): Set<string> {
+/** Distinct namespaces of a kind that one of the processes is in. */
+export function namespaces(kind: "net" | "mnt" | "pid" | "user", pids: readonly number[]): Set<string> {
   const found = new Set<string>();
-  for (const pid of processes()) {
+  for (const pid of pids) {
     try {
       found.add(readlinkSync(`/proc/${pid}/ns/${kind}`));
     } catch {
