@@ -47,11 +47,15 @@ const MEMORY = {
 };
 
 describe("time", () => {
-  test("an endless loop ends at its limit", async () => {
-    const answer = await api.exec({ lang: "py", code: "while True: pass", run_timeout: 1500 });
-    expect(answer).toMatchObject(TIMEOUT);
-    expect(answer.wall_time).toBeGreaterThanOrEqual(1500);
-    expect(answer.wall_time).toBeLessThanOrEqual(1700);
+  test("an endless loop ends at its limit, within 100 ms when the machine is not busy", async () => {
+    const times: number[] = [];
+    for (let run = 0; run < 5; run++) {
+      const answer = await api.exec({ lang: "py", code: "while True: pass", run_timeout: 1500 });
+      expect(answer).toMatchObject(TIMEOUT);
+      expect(answer.wall_time).toBeGreaterThanOrEqual(1500);
+      times.push(answer.wall_time);
+    }
+    expect(Math.min(...times)).toBeLessThanOrEqual(1600);
   });
 
   test.each([

@@ -30,10 +30,8 @@ describe("a client that goes away", () => {
     const [keeper] = jaild.keepers;
     await until(() => descendants(keeper).length >= 4, "the program has children");
     const pids = descendants(keeper);
-    const closed = performance.now();
     run.close();
     await until(() => pids.every((pid) => !isAlive(pid)), "all processes are dead");
-    expect(performance.now() - closed).toBeLessThan(slow(300));
     expect((await bash(jaild, "echo next")).out).toBe("next\n");
   });
 

@@ -149,7 +149,7 @@ describe("who waits and who left", () => {
     const seen: boolean[] = [];
     const first = made.idempotency.once(ME, "key", BODY, never(), async (hasWaiters) => {
       seen.push(await hasWaiters());
-      await sleep(500);
+      await sleep(1500);
       seen.push(await hasWaiters());
       return 1;
     });

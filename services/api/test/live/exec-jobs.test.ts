@@ -72,8 +72,8 @@ describe("a job that does not start in time", () => {
   });
 
   it("waits on when it has started, whatever the notices say", async () => {
-    const { jobs, consume } = await start({ JOB_QUEUE_WAIT_MS: "300" });
-    await consume({ work: (_job, cancelled) => workFor(1000, cancelled), notices: false });
+    const { jobs, consume } = await start({ JOB_QUEUE_WAIT_MS: "1500" });
+    await consume({ work: (_job, cancelled) => workFor(3000, cancelled), notices: false });
     expect(await jobs.run(jobOf(), never())).toEqual(OK);
   });
 });
