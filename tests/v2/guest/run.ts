@@ -1,7 +1,7 @@
 /**
  * What runs in the virtual machine of `./svc test --v2`: the jail's unit tests, the live tests that control groups have
- * a part in, those of jaild in groups of its own, and, when it is named, that of the whole system. Outcomes go to the second serial line as
- * they come. Arguments pick the test files of which a part of the path is named; then the unit tests are left out. A suite
+ * a part in, those of jaild in groups of its own, and a slice of the whole system. Outcomes go to the second serial line
+ * as they come. Arguments pick the test files of which a part of the path is named; then the unit tests are left out. A suite
  * without tests has failed.
  */
 import { appendFileSync, mkdtempSync } from "node:fs";
@@ -14,9 +14,7 @@ const LINE = "/dev/ttyS1";
 const LIVE = ["limits", "lifecycle", "pause", "confinement", "syscalls"].map(
   (name) => `packages/jail-client/test/live/${name}.test.ts`,
 );
-const GROUPS = ["tests/v2/groups.test.ts"];
-/** Only when it is named: the start of the whole system takes minutes here. */
-const LONG = ["tests/v2/system.test.ts"];
+const V2 = ["tests/v2/groups.test.ts", "tests/v2/system.test.ts"];
 
 const reports = mkdtempSync(join(tmpdir(), "svc-reports-"));
 const filters = process.argv.slice(2);
@@ -30,7 +28,7 @@ function tell(outcome: Outcome): void {
 if (filters.length === 0) tell(await runCheck("jail (make check)"));
 for (const [project, files] of [
   ["live", chosen(LIVE)],
-  ["v2", chosen(filters.length > 0 ? [...GROUPS, ...LONG] : GROUPS)],
+  ["v2", chosen(V2)],
 ] as const) {
   if (files.length === 0) continue;
   // One process for all files: its start takes long here.
