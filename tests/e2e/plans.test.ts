@@ -19,8 +19,10 @@ const PLANS = {
   default: { run_memory_limit: "128mb" },
 };
 const CEILING_MB = 256;
-const PROGRAM = `import sys
+/** What is taken for less than the moment between two looks at it may stay unseen, so it is held. */
+const PROGRAM = `import sys, time
 held = bytearray(int(sys.argv[1]) << 20)
+time.sleep(float(sys.argv[2]))
 print("fits")`;
 
 let system: System;
@@ -47,10 +49,15 @@ afterAll(async () => {
   expect(await system.stop()).toEqual([]);
 });
 
-async function hold(megabytes: number, plan: string | undefined, at = tokenApi.url): Promise<ExecResponse> {
+async function hold(
+  megabytes: number,
+  seconds: number,
+  plan: string | undefined,
+  at = tokenApi.url,
+): Promise<ExecResponse> {
   const authorization = `Bearer ${signer.mint({ claims: { plan_id: plan } })}`;
   return new Api(at).exec(
-    { lang: "py", code: PROGRAM, args: [String(megabytes)] },
+    { lang: "py", code: PROGRAM, args: [String(megabytes), String(seconds)] },
     at === tokenApi.url ? { headers: { authorization } } : {},
   );
 }
@@ -62,13 +69,13 @@ test.each([
   ["huge", CEILING_MB],
 ] as const)("a caller with plan %j has %i MB, and not a third more", async (plan, limit) => {
   // The interpreter itself takes about 10 MB.
-  expect(await hold(limit - 24, plan)).toMatchObject({ stdout: "fits\n", code: 0, status: null });
-  expect(await hold(Math.ceil(limit * 1.3), plan)).toMatchObject({ code: 137, status: "ML", stdout: "" });
+  expect(await hold(limit - 24, 0.2, plan)).toMatchObject({ stdout: "fits\n", code: 0, status: null });
+  expect(await hold(Math.ceil(limit * 1.3), 20, plan)).toMatchObject({ code: 137, status: "ML", stdout: "" });
 });
 
 test("without authentication the default plan holds", async () => {
-  expect(await hold(100, undefined, system.url)).toMatchObject({ status: null });
-  expect(await hold(170, undefined, system.url)).toMatchObject({ status: "ML" });
+  expect(await hold(100, 0.2, undefined, system.url)).toMatchObject({ status: null });
+  expect(await hold(170, 20, undefined, system.url)).toMatchObject({ status: "ML" });
 });
 
 test("a plan's limit that cannot be read stops a component by name", async () => {

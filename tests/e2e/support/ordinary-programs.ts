@@ -283,8 +283,8 @@ else {
   "files: watching, streams, compression, encryption, permissions": {
     code: `
 import { createCipheriv, createDecipheriv, createHash, generateKeyPairSync, randomBytes, scryptSync, sign, verify } from "node:crypto";
-import { createReadStream, createWriteStream, existsSync } from "node:fs";
-import { chmod, mkdir, readFile, rm, stat, watch, writeFile } from "node:fs/promises";
+import { appendFileSync, createReadStream, createWriteStream, existsSync, watchFile } from "node:fs";
+import { chmod, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { brotliCompressSync, brotliDecompressSync, createGunzip, createGzip } from "node:zlib";
 await writeFile("plain", "x".repeat(1e6));
@@ -296,10 +296,11 @@ console.log(decipher.update(cipher.update("secret", "utf8", "hex") + cipher.fina
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 console.log(verify(null, Buffer.from("m"), publicKey, sign(null, Buffer.from("m"), privateKey)), createHash("sha1").update("").digest("hex").slice(0, 4));
 await mkdir("seen");
-const stop = new AbortController(), changes = watch("seen", { signal: stop.signal });
-const first = changes[Symbol.asyncIterator]().next();
-await writeFile("seen/new", "");
-console.log((await first).value.filename);
+await writeFile("seen/grows", "");
+const grown = new Promise((resolve) => watchFile("seen/grows", { interval: 20 }, ({ size }) => resolve(size > 0)));
+const growing = setInterval(() => appendFileSync("seen/grows", "x"), 50);
+console.log(await grown ? "new" : "");
+clearInterval(growing);
 await chmod("twin", 0o600);
 console.log(((await stat("twin")).mode & 0o777).toString(8));
 await rm("seen", { recursive: true });

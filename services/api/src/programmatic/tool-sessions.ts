@@ -66,13 +66,13 @@ export class ToolSessions {
       allowedToolNames: tools,
       timeoutSeconds: this.#longestSeconds(),
     };
-    const opened = this.#post<ToolSession>(this.#server, "/sessions", requestId, opening);
-    const minted = await this.#post<MintedCallback>(
-      this.#gateway,
-      "/internal/ptc-callback-token",
-      requestId,
-      minting,
-    ).finally(() => opened);
+    const both = [
+      this.#post<MintedCallback>(this.#gateway, "/internal/ptc-callback-token", requestId, minting),
+      this.#post<ToolSession>(this.#server, "/sessions", requestId, opening),
+    ] as const;
+    // When one fails the other is not under way any more: what it opened can be closed.
+    await Promise.allSettled(both);
+    const [minted] = await Promise.all(both);
     return { token: minted.callbackToken, grantId: minted.grant_id };
   }
 

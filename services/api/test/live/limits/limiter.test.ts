@@ -146,7 +146,11 @@ describe("slots", () => {
   });
 
   it("are not taken by a request whose window is full", async () => {
-    const made = limiter({ MAX_REQUESTS: "1", RATE_LIMIT_WINDOW: "1500", SVC_MAX_CONCURRENT_EXECUTIONS: "1" });
+    const made = limiter({
+      MAX_REQUESTS: "1",
+      RATE_LIMIT_WINDOW: "1500",
+      SVC_MAX_CONCURRENT_EXECUTIONS: "1",
+    });
     (await enter(made)).slot?.release();
     expect((await enter(made)).refusal?.by).toBe("executions");
     await sleep(1510);
