@@ -2,7 +2,6 @@
  * Limits that a program met without being ended by them. It saw ordinary errors of the system, which do not say whose limit
  * it was; the answer does. Known are those that show from outside: a number of open files does not. Pure.
  */
-import { constants } from "node:os";
 import type { ReachedLimit } from "@svc/contracts";
 import type { RunOutcome } from "@svc/jail-client";
 import type { RunLimits } from "./limits.ts";
@@ -11,9 +10,8 @@ export function reachedLimits(
   { end, listing }: Pick<RunOutcome, "end" | "listing">,
   { fileBytes }: Pick<RunLimits, "fileBytes">,
 ): ReachedLimit[] {
-  const tooLarge =
-    (end.cause === "signaled" && end.signal === constants.signals.SIGXFSZ) ||
-    listing.files.some(({ state, size }) => state !== "unchanged" && size >= fileBytes);
+  // Not the signal SIGXFSZ, which programs can send as well.
+  const tooLarge = listing.files.some(({ state, size }) => state !== "unchanged" && size >= fileBytes);
   return tooLarge ? [...end.reached, { limit: "file_size", value: fileBytes }] : end.reached;
 }
 
