@@ -1,7 +1,9 @@
 import type { System } from "../../e2e/support/system.ts";
 
-/** Our long-lived processes; the jails are not among them. */
+/** Our long-lived processes; neither the jails nor Redis, which keeps ended jobs for two minutes, are among them. */
 export function componentPids(system: Pick<System, "state">, tokenApiPid: number): string[] {
-  const components = system.state().components.flatMap(({ process }) => (process ? [process.pid] : []));
+  const components = system
+    .state()
+    .components.flatMap(({ name, process }) => (process && name !== "redis" ? [process.pid] : []));
   return [...components, tokenApiPid].map(String);
 }
