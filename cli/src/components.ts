@@ -13,6 +13,7 @@ import { httpAnswers, redisAnswers, socketExists } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import type { Secrets } from "./secrets.ts";
 import { findProgram, isRoot } from "./system/root.ts";
+import { zygotesOf } from "./zygotes.ts";
 
 export type ComponentName = Service | "redis" | "jaild";
 
@@ -103,7 +104,8 @@ function jaild({ instance, caller, runnerUid }: Setting): Component {
     const variable = VARIABLES[name];
     return caller[name] ? variable.parse(caller[name]) : variable.fallback;
   };
-  const ready = size("SANDBOX_MAX_CONCURRENT_JOBS") + SPARE_JAILS;
+  const zygotes = zygotesOf(instance, caller);
+  const ready = size("SANDBOX_MAX_CONCURRENT_JOBS") + SPARE_JAILS + zygotes.waiting;
   const options: Record<string, string> = {
     root: rootImage(instance),
     socket: instance.jailSocket,
@@ -123,7 +125,7 @@ function jaild({ instance, caller, runnerUid }: Setting): Component {
   const list = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
   return {
     name: "jaild",
-    command: [...dyingWithUs("TERM"), JAILD, ...list],
+    command: [...dyingWithUs("TERM"), JAILD, ...list, ...zygotes.options],
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
     probe: () => socketExists(instance.jailSocket),
     after: [],

@@ -70,12 +70,15 @@ static int make_stream(int *reader, int *writer, uid_t uid, gid_t gid)
 /* Before the jail's network exists: the run's view of its sockets shows only its own. */
 static int make_control(struct jail *jail, struct jail_plan *plan)
 {
-	int ends[2];
+	int ends[2], warm[2];
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, warm) < 0)
 		return -1;
-	jail->control = plan->keeper_control = ends[0];
+	jail->control = plan->keeper_control[0] = ends[0];
 	plan->control = ends[1];
+	jail->warm_control = plan->keeper_control[1] = warm[0];
+	jail->ends[END_CONTROL] = warm[1];
 	return 0;
 }
 
@@ -97,6 +100,9 @@ static int make_channels(struct jail *jail, struct jail_plan *plan)
 		return -1;
 	snprintf(path, sizeof(path), "self/fd/%d", jail->stdin_data);
 	plan->stdin_data = openat(plan->host_proc, path, O_RDONLY | O_CLOEXEC);
+	jail->ends[END_OUT] = plan->stream[STREAM_OUT];
+	jail->ends[END_ERR] = plan->stream[STREAM_ERR];
+	jail->ends[END_STDIN] = plan->stdin_data;
 	return plan->stdin_data;
 }
 
@@ -169,12 +175,21 @@ static int enter_template(const struct jail_config *config, struct jail_plan *pl
 
 static void close_plan(const struct jail_plan *plan)
 {
-	const int fds[] = {plan->host_proc, plan->control, plan->status, plan->stream[0], plan->stream[1],
-			   plan->stdin_data, plan->facts, plan->tools};
+	const int fds[] = {plan->host_proc, plan->control, plan->status, plan->facts, plan->tools};
 
 	for (size_t i = 0; i < COUNT(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+}
+
+void jail_close_ends(struct jail *jail)
+{
+	for (size_t i = 0; i < PROGRAM_ENDS; i++) {
+		if (jail->ends[i] < 0)
+			continue;
+		close(jail->ends[i]);
+		jail->ends[i] = -1;
+	}
 }
 
 /* Only this one shows the processes of the jail and of nothing else. */

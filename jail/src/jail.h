@@ -18,9 +18,11 @@
  *          namespace last: those namespaces stay property of the host's user
  *          namespace, and nothing inside can ever gain power over them. Then it
  *          is the job's uid without capabilities, under the system call policy.
- *          It forks the program's process, reports its wait status on a pipe
- *          that only it holds, and exits: the kernel kills what is left.
- * program  inherits init's confinement, waits for the job, becomes the program.
+ *          When the job is there it forks the program's process, reports its wait
+ *          status on a pipe that only it holds, and exits: the kernel kills what
+ *          is left.
+ * program  inherits init's confinement and becomes the program; or is a copy of a
+ *          zygote (zygote.h) that went through the same confinement.
  *
  * A run can be paused: all of it but the keeper is frozen, init too, and the keeper
  * sleeps until its client speaks or leaves. What is frozen on v1 dies only when it
@@ -49,6 +51,8 @@
 #define JOB_GID 1000
 #define STREAM_OUT 0
 #define STREAM_ERR 1
+#define HOSTNAME "sandbox"
+#define FIRST_PROGRAM 2 /* process number of every program */
 
 /* What a keeper tells the master, in one write. */
 struct notice {
@@ -63,14 +67,20 @@ struct jail_config {
 	unsigned slot;
 	int template;
 	int notices; /* to the master: struct notice */
+	const struct zygote_door *doors; /* one for each template of the options */
 };
+
+/* What a program's process gets, kept until it is known how the program starts. */
+enum { END_CONTROL, END_OUT, END_ERR, END_STDIN, PROGRAM_ENDS };
 
 /* A prepared jail, as its keeper holds it. */
 struct jail {
 	unsigned slot;
 	pid_t init;
 	int pidfd;
-	int control;	/* messages with init, later with the program's process; ends at exec */
+	int control;	/* messages with init, then with the program's process; ends when the program begins */
+	int warm_control; /* the same for a program's process that is born warm */
+	int ends[PROGRAM_ENDS]; /* the program's side; -1 when they are closed */
 	int status;	/* the program's wait status */
 	int stream[2];	/* read ends of stdout and stderr */
 	int job;	/* arguments and environment, see program.h */
@@ -88,13 +98,19 @@ struct jail_plan {
 	const struct jail_config *config;
 	const struct cgroup *cgroup;
 	int host_proc;
-	int keeper_control; /* the keeper's end: as long as init holds it, the keeper's death does not show */
+	int keeper_control[2]; /* the keeper's ends: as long as init holds one, the keeper's death does not show */
 	int control, status, stream[2], stdin_data, job;
 	int workspace, tmp, shm, facts;
 	int tools; /* -1: none */
 };
 
-enum message_kind { MESSAGE_FAILED, MESSAGE_USER_NS, MESSAGE_MAPPED, MESSAGE_READY, MESSAGE_GO, MESSAGE_EXEC_FAILED };
+enum message_kind {
+	MESSAGE_FAILED, MESSAGE_USER_NS, MESSAGE_MAPPED, MESSAGE_READY,
+	MESSAGE_GO,	     /* a job: to init, or to a program's process that was born warm */
+	MESSAGE_ADOPT,	     /* to init: the program's process was born warm */
+	MESSAGE_WARM,	     /* the program begins without an exec */
+	MESSAGE_EXEC_FAILED,
+};
 
 /* The only thing that goes over the control channel. */
 struct message {
@@ -107,6 +123,9 @@ struct message {
 
 /* In a keeper: builds everything up to the waiting program. Logs and returns -1 on failure. */
 int jail_prepare(struct jail *jail, const struct jail_config *config);
+
+/* The program's side belongs to its process alone from here on. */
+void jail_close_ends(struct jail *jail);
 
 /* Kills the jail and waits until no process of it exists; false after a minute. */
 bool jail_end(struct jail *jail);

@@ -7,7 +7,8 @@
  *            workspace, the ends of the streams and the listening socket
  *   accept   only a keeper whose jail is complete takes a connection, so the
  *            kernel hands every connection to a ready slot
- *   serve    stage, run, pause, harvest, answer fetches; then exit
+ *   serve    make the start warm if the client wants it; stage, run, pause,
+ *            harvest, answer fetches; then exit
  *
  * The client's frames are parsed after confine. While they are parsed and files
  * are staged no code of the run exists; while the run's files are read none
@@ -22,6 +23,7 @@
 #include "run.h"
 #include "sys.h"
 #include "util.h"
+#include "warm.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -103,6 +105,29 @@ static void answer_fetches(struct conn *conn, const struct jail *jail, const str
 	}
 }
 
+/* A client may begin with the wish for a warm start; the job comes when it likes. False when there will be none. */
+static bool prepare_start(struct jail *jail, struct conn *conn, const struct jail_config *config)
+{
+	struct frame frame;
+	enum conn_status status = conn_receive(conn, &frame, monotonic_us() + config->options->stage_ms * 1000);
+	enum warm_status warm;
+	uint8_t born;
+
+	if (status != CONN_FRAME || frame.tag != 'W') {
+		if (status == CONN_FRAME)
+			conn_return(conn, &frame);
+		return status != CONN_GONE;
+	}
+	warm = warm_begin(jail, config, &frame);
+	if (warm == WARM_FAILED) {
+		conn_send_error(conn, ERROR_SETUP, 0, "the warm start failed");
+		return false;
+	}
+	born = warm == WARM_BORN;
+	conn_send(conn, 'w', &born, 1, NULL, 0);
+	return conn_flush(conn) && warm_park(jail, conn);
+}
+
 static void serve(struct jail *jail, int client, const struct jail_config *config)
 {
 	static struct request request;
@@ -116,7 +141,7 @@ static void serve(struct jail *jail, int client, const struct jail_config *confi
 	conn_begin(&conn, client, options->fetch_ms * 1000);
 	put_u32(put_u32(hello, PROTOCOL_VERSION), config->slot);
 	conn_send(&conn, 'h', hello, sizeof(hello), NULL, 0);
-	if (!conn_flush(&conn) || !request_receive(&request, &conn, jail, options))
+	if (!conn_flush(&conn) || !prepare_start(jail, &conn, config) || !request_receive(&request, &conn, jail, options))
 		return;
 	if (run_program(&conn, jail, &request, options, streams, &result, config->notices) != RUN_ENDED)
 		return;

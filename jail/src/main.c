@@ -13,6 +13,7 @@
 #include "title.h"
 #include "tooldir.h"
 #include "util.h"
+#include "zygote.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -71,6 +72,7 @@ int main(int argc, char **argv)
 	listener = listener_open(&options);
 	log_line(LOG_INFO, -1, 0, "listening on %s, %u slots, control groups %s", options.socket, options.slots,
 		 cgroups_version());
+	config.doors = zygotes_open(&options);
 	slots_run(&config, listener);
 	log_line(LOG_INFO, -1, 0, "ended");
 	return 0;

@@ -33,6 +33,12 @@ static const char help[] =
 	"  --tool-mount PATH         where, one name below /run (/run/svc)\n"
 	"  --stage-timeout-ms N      time a client has to send its job (150000)\n"
 	"  --fetch-timeout-ms N      time without progress while files are fetched (120000)\n"
+	"  --zygote NAME             a process that has started an interpreter ahead; what follows is its:\n"
+	"  --zygote-script PATH      what it runs, in the image; loads jaild's object and serves\n"
+	"  --zygote-argument WORD    its command, that of a program: /path/of/interpreter ENTRY\n"
+	"  --zygote-variable K=V     its environment, that of a program\n"
+	"  --zygote-age-ms N         after which zygotes are replaced (600000)\n"
+	"  --zygote-copies N         copies after which one is replaced (2000)\n"
 	"  --check                   try every kernel feature that is needed, print one line\n"
 	"                            for each, end with status 0 when all are there\n"
 	"  --help, --version\n"
@@ -43,7 +49,7 @@ static const char help[] =
 enum {
 	SOCKET = 1, SOCKET_UID, SOCKET_GID, SOCKET_MODE, ROOT, SLOTS, READY, UID_BASE, GID_BASE, CGROUP,
 	NO_CGROUPS, TOOL_DIRECTORY, TOOL_MOUNT, CPU_PERCENT, WORKSPACE_BYTES, WORKSPACE_INODES, TMP_BYTES, SHM_BYTES,
-	STAGE_TIMEOUT, FETCH_TIMEOUT, CHECK, HELP, VERSION,
+	STAGE_TIMEOUT, FETCH_TIMEOUT, ZYGOTE, ZYGOTE_SCRIPT, ZYGOTE_ARGUMENT, ZYGOTE_VARIABLE, ZYGOTE_AGE, ZYGOTE_COPIES, CHECK, HELP, VERSION,
 };
 
 static const struct option names[] = {
@@ -67,6 +73,12 @@ static const struct option names[] = {
 	{"shm-bytes", required_argument, NULL, SHM_BYTES},
 	{"stage-timeout-ms", required_argument, NULL, STAGE_TIMEOUT},
 	{"fetch-timeout-ms", required_argument, NULL, FETCH_TIMEOUT},
+	{"zygote", required_argument, NULL, ZYGOTE},
+	{"zygote-script", required_argument, NULL, ZYGOTE_SCRIPT},
+	{"zygote-argument", required_argument, NULL, ZYGOTE_ARGUMENT},
+	{"zygote-variable", required_argument, NULL, ZYGOTE_VARIABLE},
+	{"zygote-age-ms", required_argument, NULL, ZYGOTE_AGE},
+	{"zygote-copies", required_argument, NULL, ZYGOTE_COPIES},
 	{"check", no_argument, NULL, CHECK},
 	{"help", no_argument, NULL, HELP},
 	{"version", no_argument, NULL, VERSION},
@@ -129,6 +141,34 @@ static const char *control_group(const char *name)
 	return optarg;
 }
 
+static void new_zygote(struct options *o, const char *name)
+{
+	if (o->zygotes == ZYGOTES_MAX || !*optarg || strlen(optarg) > 64)
+		usage(name, "is there too often, or has no good name");
+	o->zygote[o->zygotes++].name = optarg;
+}
+
+static struct zygote_options *last_zygote(struct options *o, const char *name)
+{
+	if (o->zygotes == 0)
+		usage(name, "comes before --zygote");
+	return &o->zygote[o->zygotes - 1];
+}
+
+static void add_word(const char **words, unsigned *count, const char *name)
+{
+	if (*count == ZYGOTE_WORDS_MAX)
+		usage(name, "is there too often");
+	words[(*count)++] = optarg;
+}
+
+static void check_zygotes(const struct options *o)
+{
+	for (unsigned i = 0; i < o->zygotes; i++)
+		if (!o->zygote[i].script || o->zygote[i].argc < 2 || strchr(o->zygote[i].argv[1], '/'))
+			usage("zygote", "needs a script, and a command whose second word is a file name");
+}
+
 struct options options_parse(int argc, char **argv)
 {
 	const uint64_t size_max = UINT64_C(1) << 40, id_max = UINT32_MAX - 2 * SLOTS_MAX;
@@ -137,6 +177,7 @@ struct options options_parse(int argc, char **argv)
 		.gid_base = 200000, .cgroup = "svc", .workspace_bytes = 512u << 20,
 		.workspace_inodes = 65536, .tmp_bytes = 100u << 20, .shm_bytes = 64u << 20,
 		.stage_ms = 150000, .fetch_ms = 120000, .tool_mount = "/run/svc",
+		.zygote_age_ms = 600000, .zygote_copies = 2000,
 	};
 	int option, index = 0;
 
@@ -164,6 +205,12 @@ struct options options_parse(int argc, char **argv)
 		case SHM_BYTES: o.shm_bytes = number(name, 65536, size_max); break;
 		case STAGE_TIMEOUT: o.stage_ms = number(name, 1, 3600000); break;
 		case FETCH_TIMEOUT: o.fetch_ms = number(name, 1, 3600000); break;
+		case ZYGOTE: new_zygote(&o, name); break;
+		case ZYGOTE_SCRIPT: last_zygote(&o, name)->script = optarg; break;
+		case ZYGOTE_ARGUMENT: add_word(last_zygote(&o, name)->argv, &last_zygote(&o, name)->argc, name); break;
+		case ZYGOTE_VARIABLE: add_word(last_zygote(&o, name)->env, &last_zygote(&o, name)->envc, name); break;
+		case ZYGOTE_AGE: o.zygote_age_ms = number(name, 1000, 86400000); break;
+		case ZYGOTE_COPIES: o.zygote_copies = (uint32_t)number(name, 1, 1u << 30); break;
 		case CHECK: o.check = true; break;
 		case HELP: fputs(help, stdout); exit(0);
 		case VERSION: puts("jaild, protocol 1"); exit(0);
@@ -174,6 +221,7 @@ struct options options_parse(int argc, char **argv)
 		fputs("jaild: --root is needed and nothing but options is taken (see --help)\n", stderr);
 		exit(2);
 	}
+	check_zygotes(&o);
 	if (o.ready == 0 || o.ready > o.slots)
 		o.ready = o.slots;
 	return o;

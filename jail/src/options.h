@@ -8,6 +8,15 @@
 
 #define SLOTS_MAX 1024
 #define TOOL_MOUNT_PARENT "/run/"
+#define ZYGOTES_MAX 8
+#define ZYGOTE_WORDS_MAX 64
+
+/* A process that has started an interpreter before there is a program. */
+struct zygote_options {
+	const char *name, *script;
+	const char *argv[ZYGOTE_WORDS_MAX + 1], *env[ZYGOTE_WORDS_MAX + 1]; /* of a program */
+	unsigned argc, envc;
+};
 
 struct options {
 	const char *socket;
@@ -27,6 +36,10 @@ struct options {
 	uint64_t fetch_ms; /* without progress after RUN has been answered */
 	const char *tool_directory; /* NULL: none */
 	const char *tool_mount;
+	unsigned zygotes;
+	struct zygote_options zygote[ZYGOTES_MAX];
+	uint64_t zygote_age_ms;
+	uint32_t zygote_copies;
 	bool check;
 };
 

@@ -1,6 +1,6 @@
 #include "program.h"
 
-#include "jail.h"
+#include "confine.h"
 #include "step.h"
 #include "sys.h"
 #include "util.h"
@@ -14,22 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MUST(step, call)                                         \
-	do {                                                     \
-		if ((call) < 0)                                  \
-			report_failure(FD_CONTROL, STEP_##step); \
-	} while (0)
-
-_Noreturn void report_failure(int control, int step)
-{
-	const struct message message = {.kind = MESSAGE_FAILED, .step = step, .error = errno};
-
-	(void)send(control, &message, sizeof(message), MSG_NOSIGNAL);
-	_exit(126);
-}
-
-/* Every disposition is the default, but a file that grows too large is an ordinary EFBIG. */
-static int reset_signals(void)
+int program_reset_signals(void)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	sigset_t none;
@@ -66,58 +51,73 @@ static int limit_run(const struct message *go)
 }
 
 /* An end without a word would be taken for the program's. */
-static int wait_for_job(struct message *go)
+void program_wait_for_job(struct message *go)
 {
 	ssize_t n = recv(FD_CONTROL, go, sizeof(*go), 0);
 
 	if (n >= 0)
 		errno = EPROTO;
-	return n == (ssize_t)sizeof(*go) && go->kind == MESSAGE_GO ? 0 : -1;
+	MUST(FD_CONTROL, JOB, n == (ssize_t)sizeof(*go) && go->kind == MESSAGE_GO ? 0 : -1);
 }
 
 /* Points argv and envp at the items of the job. */
-static int read_job(const struct message *go, char ***argv, char ***envp)
+static int read_job(const struct message *go, struct job *job)
 {
-	char *at, *end;
 	uint32_t argc = 0, envc = 0;
+	char *at, *end;
 
-	*argv = calloc((size_t)go->argc + 1, sizeof(char *));
-	*envp = calloc((size_t)go->envc + 1, sizeof(char *));
-	at = mmap(NULL, go->job_size, PROT_READ, MAP_PRIVATE, FD_JOB, 0);
-	if (!*argv || !*envp || at == MAP_FAILED)
+	job->size = go->job_size;
+	job->argv = calloc((size_t)go->argc + 1, sizeof(char *));
+	job->envp = calloc((size_t)go->envc + 1, sizeof(char *));
+	job->items = at = mmap(NULL, job->size, PROT_READ, MAP_PRIVATE, FD_JOB, 0);
+	if (!job->argv || !job->envp || at == MAP_FAILED)
 		return -1;
-	for (end = at + go->job_size; at < end; at += strlen(at) + 1) {
+	for (end = at + job->size; at < end; at += strlen(at) + 1) {
 		char kind = *at++;
 
 		if (kind == 'A' && argc < go->argc)
-			(*argv)[argc++] = at;
+			job->argv[argc++] = at;
 		else if (kind == 'E' && envc < go->envc)
-			(*envp)[envc++] = at;
+			job->envp[envc++] = at;
 	}
 	errno = EPROTO;
 	return argc == go->argc && envc == go->envc ? 0 : -1;
 }
 
-_Noreturn void program_main(void)
+void program_settle(void)
 {
-	struct message message = {.kind = MESSAGE_READY};
-	char **argv, **envp;
+	MUST(FD_CONTROL, SESSION, setsid());
+	MUST(FD_CONTROL, STREAMS, dup2(FD_OUT, 1));
+	MUST(FD_CONTROL, STREAMS, dup2(FD_ERR, 2));
+	MUST(FD_CONTROL, STREAMS, sys_close_range(FD_STATUS, FD_STATUS, 0));
+	MUST(FD_CONTROL, STREAMS, sys_close_range(FD_OUT, FD_ERR, 0));
+}
 
-	MUST(SIGNALS, reset_signals());
-	MUST(SESSION, setsid());
-	MUST(STREAMS, dup2(FD_OUT, 1));
-	MUST(STREAMS, dup2(FD_ERR, 2));
-	MUST(STREAMS, sys_close_range(FD_STATUS, FD_STATUS, 0));
-	if (send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL) < 0)
-		_exit(126);
-	MUST(JOB, wait_for_job(&message));
-	if (message.has_stdin)
-		MUST(STREAMS, dup2(FD_STDIN, 0));
-	MUST(JOB, read_job(&message, &argv, &envp));
-	MUST(RUN_LIMITS, limit_run(&message));
-	MUST(CLOSE, sys_close_range(3, ~0u, CLOSE_RANGE_CLOEXEC));
-	execve(argv[0], argv, envp);
-	message = (struct message){.kind = MESSAGE_EXEC_FAILED, .error = errno};
+void program_take_job(const struct message *go, struct job *job)
+{
+	if (go->has_stdin)
+		MUST(FD_CONTROL, STREAMS, dup2(FD_STDIN, 0));
+	MUST(FD_CONTROL, JOB, read_job(go, job));
+	MUST(FD_CONTROL, RUN_LIMITS, limit_run(go));
+}
+
+_Noreturn void program_execute(const struct job *job)
+{
+	struct message message = {.kind = MESSAGE_EXEC_FAILED};
+
+	MUST(FD_CONTROL, SIGNALS, program_reset_signals());
+	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_STATUS, ~0u, CLOSE_RANGE_CLOEXEC));
+	execve(job->argv[0], job->argv, job->envp);
+	message.error = errno;
 	(void)send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL);
 	_exit(message.error == ENOENT ? 127 : 126);
+}
+
+_Noreturn void program_main(const struct message *go)
+{
+	struct job job;
+
+	program_settle();
+	program_take_job(go, &job);
+	program_execute(&job);
 }

@@ -1,18 +1,35 @@
 /*
- * The process that becomes the program. Forked from init when the jail is made,
- * with everything done that does not depend on the job; it then waits for
- * MESSAGE_GO. The job lies in a memory file: for each item 'A' (argument) or 'E'
- * (environment), its bytes, NUL.
+ * The process that becomes the program: a fork of init that executes it, or a copy
+ * of a zygote that already is its interpreter. The job lies in a memory file: for
+ * each item 'A' (argument) or 'E' (environment), its bytes, NUL.
  */
 #ifndef JAIL_PROGRAM_H
 #define JAIL_PROGRAM_H
 
-/* Descriptors of init and of the waiting process; 0, 1 and 2 are /dev/null until the program's are set. */
-enum { FD_STATUS = 3, FD_CONTROL, FD_OUT, FD_ERR, FD_STDIN, FD_JOB, FD_FIRST_UNUSED };
+#include "jail.h"
 
-_Noreturn void program_main(void);
+struct job {
+	char *items; /* as they lie in the memory file */
+	size_t size;
+	char **argv, **envp;
+};
 
-/* Tells the keeper that a step failed, and dies. */
-_Noreturn void report_failure(int control, int step);
+/* What does not depend on the job: a session of its own, the program's output. */
+void program_settle(void);
+
+/* In a process that was born warm: sleeps until the keeper has a job. */
+void program_wait_for_job(struct message *go);
+
+/* What does: standard input, arguments, environment, limits. */
+void program_take_job(const struct message *go, struct job *job);
+
+/* Becomes the program, with default signals and no other descriptors; tells the keeper when it cannot. */
+_Noreturn void program_execute(const struct job *job);
+
+/* Every disposition is the default, but a file that grows too large is an ordinary EFBIG. */
+int program_reset_signals(void);
+
+/* The whole way of a cold start. */
+_Noreturn void program_main(const struct message *go);
 
 #endif

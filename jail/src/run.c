@@ -87,19 +87,24 @@ static void tick(struct watch *w)
 /* The limit counts from here, so that a program never has less; the report counts from the word to go. */
 static void start_clock(struct watch *w)
 {
+	uint8_t warm = w->warm;
+
 	w->executing = true;
 	w->listening = w->frames_left = true; /* frames may have come with the job */
 	w->clock.deadline = monotonic_us() + w->request->limits.wall_ms * 1000;
-	conn_send(w->conn, 's', NULL, 0, NULL, 0);
+	conn_send(w->conn, 's', &warm, 1, NULL, 0);
 	conn_flush(w->conn);
 }
 
-/* The channel ends at exec; a message before that says why there was none. */
+/* The channel ends when the program begins; a message before that says that it is warm, or why there was no exec. */
 static void read_control(struct watch *w)
 {
 	struct message message;
-	ssize_t n = recv(w->jail->control, &message, sizeof(message), MSG_DONTWAIT);
+	ssize_t n;
 
+	while ((n = recv(w->jail->control, &message, sizeof(message), MSG_DONTWAIT)) == (ssize_t)sizeof(message) &&
+	       message.kind == MESSAGE_WARM)
+		w->warm = true;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n == (ssize_t)sizeof(message) && message.kind == MESSAGE_EXEC_FAILED) {
@@ -256,6 +261,7 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 			 limits->pids + 1) < 0)
 		return fail(&w, ERROR_SETUP, errno, "cannot set the limits of the run");
 	w.clock.started = monotonic_us();
+	jail_close_ends(jail);
 	if (!send_go(jail, request))
 		return fail(&w, ERROR_SETUP, errno, "the jail does not listen");
 	w.next_tick = w.clock.started + TICK_US;

@@ -3,6 +3,7 @@
 #include "keeper.h"
 #include "tooldir.h"
 #include "util.h"
+#include "zygote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +40,8 @@ static void fork_keeper(struct slot *slot, const struct jail_config *shared, uns
 	slot->keeper = fork();
 	if (slot->keeper == 0) {
 		close(signals);
-		sigprocmask(SIG_UNBLOCK, &blocked, NULL);
+		slots_release_signals();
+		zygotes_forget();
 		keeper_main(&config, listener, master);
 	}
 	if (slot->keeper < 0) {
@@ -57,7 +59,7 @@ static void bury(struct slot *slots, unsigned count)
 
 	/* The master also adopts the first process of a jail whose keeper was killed. */
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		for (unsigned i = 0; i < count; i++) {
+		for (unsigned i = 0, slot_count = zygotes_bury(pid) ? 0 : count; i < slot_count; i++) {
 			if (slots[i].keeper != pid)
 				continue;
 			slots[i] = (struct slot){.dead_since = now, .not_before = now};
@@ -165,6 +167,16 @@ void slots_hold_signals(void)
 		fatal("cannot hold signals back");
 }
 
+void slots_release_signals(void)
+{
+	sigprocmask(SIG_UNBLOCK, &blocked, NULL);
+}
+
+static int sooner(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 void slots_run(const struct jail_config *shared, int listener)
 {
 	struct slot *slots = calloc(shared->options->slots, sizeof(*slots));
@@ -178,14 +190,20 @@ void slots_run(const struct jail_config *shared, int listener)
 		fatal("cannot start");
 	config.notices = notices[1];
 	while (!ending) {
-		struct pollfd wait[] = {{signals, POLLIN, 0}, {notices[0], POLLIN, 0}};
+		struct pollfd wait[2 + ZYGOTE_POLLS(ZYGOTES_MAX)] = {{signals, POLLIN, 0}, {notices[0], POLLIN, 0}};
+		unsigned zygotes;
+		int next_ms;
 
 		hear(slots, shared->options->slots, notices[0]);
 		bury(slots, shared->options->slots);
-		(void)poll(wait, COUNT(wait), refill(slots, &config, listener, signals));
+		next_ms = sooner(refill(slots, &config, listener, signals), zygotes_manage(&config));
+		zygotes = zygotes_watch(wait + 2);
+		if (poll(wait, 2 + zygotes, next_ms) > 0)
+			zygotes_hear(wait + 2, zygotes);
 		while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
 			ending = ending || info.ssi_signo != SIGCHLD;
 	}
+	zygotes_end();
 	end_all(slots, shared->options->slots);
 	close(signals);
 	close(notices[0]);

@@ -30,6 +30,7 @@
 	X(NO_NEW_PRIVS, "set no_new_privs")                             \
 	X(VERIFY, "verify the confinement")                             \
 	X(SECCOMP, "load the system call policy")                       \
+	X(ENTER, "enter the jail")                                      \
 	X(FORK, "fork the program's process")                           \
 	X(STREAMS, "connect the streams")                               \
 	X(SIGNALS, "reset the signals")                                 \

@@ -16,7 +16,7 @@ struct watch {
 	const struct request *request;
 	struct capture *streams;
 	struct result *result;
-	bool executing, paused, over;
+	bool executing, paused, over, warm;
 	int failed_step, failed_error;
 	struct run_clock clock;
 	uint64_t next_tick, ended;

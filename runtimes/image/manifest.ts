@@ -17,6 +17,8 @@ interface RuntimeFile {
   compile?: { command: string[]; env: Record<string, string> };
   /** How a program that has tools is started; absent where there is no prelude for them. */
   programmatic?: { command: string[]; env: Record<string, string> };
+  /** Processes that have started the interpreter ahead; of those whose words a program contains the last is its own. */
+  zygotes?: { name: string; script: string; words?: string[] }[];
   /** Command that prints the version, somewhere. */
   version: string[];
 }
@@ -41,7 +43,7 @@ function probeVersion(command: string[]): string {
 }
 
 const runtimes = folders.map((folder) => {
-  const { language, entry, command, env, version, compile, programmatic } = readJson<RuntimeFile>(
+  const { language, entry, command, env, version, compile, programmatic, zygotes } = readJson<RuntimeFile>(
     folder,
     "runtime.json",
   );
@@ -52,6 +54,14 @@ const runtimes = folders.map((folder) => {
     version: probeVersion(version),
     entry,
     ...(compile && { compile: { ...compile, env: { ...environment, ...compile.env } } }),
+    ...(zygotes && {
+      zygotes: zygotes.map(({ name, script, words = [] }) => ({
+        name,
+        script,
+        words,
+        argv: command.map((part) => part.replaceAll("{entry}", entry)),
+      })),
+    }),
     ...(programmatic && {
       programmatic: { ...programmatic, env: { ...environment, ...env, ...programmatic.env } },
     }),

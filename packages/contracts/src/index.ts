@@ -13,3 +13,4 @@ export * from "./public-programmatic.ts";
 export * from "./tool-calls.ts";
 export * from "./tool-files.ts";
 export * from "./tool-identifiers.ts";
+export * from "./warm.ts";

@@ -52,6 +52,10 @@ export class Connection {
     this.#reader = undefined;
   }
 
+  onGone(listener: () => void): void {
+    this.#socket.once("close", listener);
+  }
+
   /** The next frame. One call at a time. */
   next(): Promise<Frame> {
     const frame = this.#frames.shift();

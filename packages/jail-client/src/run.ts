@@ -29,12 +29,20 @@ export interface FetchedFile {
   body: AsyncGenerator<Buffer>;
 }
 
+function tie(connection: Connection, signal: AbortSignal): () => void {
+  const abort = () => connection.destroy(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  return () => signal.removeEventListener("abort", abort);
+}
+
 export class JailRun {
   readonly slot: number;
   readonly #connection: Connection;
-  readonly #release: () => void;
+  #release: () => void;
   #caps = { stdout: 0, stderr: 0 };
   #dialogue: Dialogue | undefined;
+  #startedWarm = false;
 
   private constructor(connection: Connection, slot: number, release: () => void) {
     this.#connection = connection;
@@ -46,9 +54,7 @@ export class JailRun {
   static async open(socketPath: string, signal: AbortSignal): Promise<JailRun> {
     signal.throwIfAborted();
     const connection = new Connection(socketPath);
-    const abort = () => connection.destroy(signal.reason);
-    const release = () => signal.removeEventListener("abort", abort);
-    signal.addEventListener("abort", abort, { once: true });
+    const release = tie(connection, signal);
     try {
       const fields = new Fields(expectTag(await connection.next(), "h", false).payload);
       if (fields.u32() !== PROTOCOL_VERSION) throw new ProtocolError("version differs");
@@ -60,6 +66,33 @@ export class JailRun {
       connection.destroy();
       throw asJailError(error, false);
     }
+  }
+
+  /**
+   * Wishes for a warm start, ahead of everything else: a process that waits for its job in the jail, which may then come
+   * at any time. False: there is none now, and the program will start cold.
+   */
+  async warm(zygote: string): Promise<boolean> {
+    this.#post(frame("W", Buffer.from(zygote)));
+    return this.#guard(
+      this.#connection.next().then((received) => {
+        const fields = new Fields(expectTag(received, "w", false).payload);
+        const born = fields.u8() !== 0;
+        fields.end();
+        return born;
+      }),
+    );
+  }
+
+  /** From here on this signal's abort closes the connection, and no other's. */
+  tie(signal: AbortSignal): void {
+    this.#release();
+    this.#release = tie(this.#connection, signal);
+  }
+
+  /** Called when the jail is gone; for a run that waits for its job. */
+  onGone(listener: () => void): void {
+    this.#connection.onGone(listener);
   }
 
   /** What to run. Arguments and variables must hold no NUL; the program's path is absolute. */
@@ -109,7 +142,9 @@ export class JailRun {
     this.#post(frame("R"));
     await this.#guard(
       this.#connection.next().then((received) => {
-        expectTag(received, "s", false);
+        const fields = new Fields(expectTag(received, "s", false).payload);
+        this.#startedWarm = fields.u8() !== 0;
+        fields.end();
         this.#dialogue = new Dialogue(
           () => this.#connection.next(),
           this.#caps,
@@ -117,6 +152,11 @@ export class JailRun {
         );
       }),
     );
+  }
+
+  /** Whether the program began in a process that was there before. */
+  get startedWarm(): boolean {
+    return this.#startedWarm;
   }
 
   /** Waits for the end of the program and the listing of its workspace; any time after the start, also while it is paused. */

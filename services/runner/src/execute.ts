@@ -15,6 +15,7 @@ import type { RunnerMetrics } from "./metrics.ts";
 import { type Program, programOf } from "./program.ts";
 import type { Runtimes } from "./runtimes.ts";
 import type { Slots } from "./slots.ts";
+import type { WarmJails } from "./warm/jails.ts";
 
 export interface ExecuteDeps {
   config: Config;
@@ -23,6 +24,7 @@ export interface ExecuteDeps {
   slots: Slots;
   gateway: GatewayClient;
   metrics: RunnerMetrics;
+  jails: WarmJails;
 }
 
 export interface Call {

@@ -1,5 +1,5 @@
 /** The beginning of every execution: a jail is opened, the program described, its files staged, and started. */
-import { JailRun } from "@svc/jail-client";
+import type { JailRun } from "@svc/jail-client";
 import type { ExecuteDeps } from "./execute.ts";
 import type { RunGateway } from "./gateway.ts";
 import { stageAll } from "./inputs.ts";
@@ -29,10 +29,10 @@ export interface Launch {
 
 export async function launch(
   { program, limits, run, life, prepare }: Launch,
-  { config, gateway, metrics }: ExecuteDeps,
+  { config, gateway, metrics, jails }: ExecuteDeps,
 ): Promise<Launched> {
   const beganMs = performance.now();
-  const jail = await metrics.watchSetup(() => JailRun.open(config.SANDBOX_JAIL_SOCKET, life));
+  const jail = await metrics.watchSetup(() => jails.open(program, life));
   try {
     jail.describe(program.argv, program.env, jailLimits(limits));
     if (program.stdin !== undefined) await jail.stdin(program.stdin);
@@ -40,6 +40,7 @@ export async function launch(
     const staged = await stageAll(program, { gateway, run, jail, concurrency });
     await prepare?.(jail);
     await jail.start();
+    metrics.started(jail.startedWarm);
     const build = program.compile && { build: program.compile.build };
     return { jail, staged, ...build, beganMs, startedMs: performance.now() };
   } catch (error) {

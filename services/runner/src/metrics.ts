@@ -8,6 +8,13 @@ const SETUP_WATCHDOG_MS = 5000;
 /** Why a paused program was killed: it waited too long, was one too many, took scarce memory, or can get no answer. */
 export type EvictionCause = "timeout" | "max_paused" | "memory" | "unanswerable";
 
+/** Of one zygote. */
+export interface WarmCount {
+  zygote: string;
+  waiting: number;
+  wanted: number;
+}
+
 export interface CountedExecution {
   paused: () => void;
   resumed: () => void;
@@ -19,6 +26,10 @@ export interface CountedExecution {
 export interface RunnerMetrics {
   /** Counts an execution as running. Its duration is the time in which it was not paused. */
   began: (language: string) => CountedExecution;
+  /** A program began, in a process that was there before it, or in a new one. */
+  started: (warm: boolean) => void;
+  /** Says from where the number of jails that wait warm is read. */
+  watchWarm: (read: () => readonly WarmCount[]) => void;
   evicted: (cause: EvictionCause) => void;
   /** Watches how long a jail takes to be ready. */
   watchSetup: <T>(setup: () => Promise<T>) => Promise<T>;
@@ -59,6 +70,25 @@ export function runnerMetrics(registry: Registry): RunnerMetrics {
     labelNames: ["cause"] as const,
     registers,
   });
+  const starts = new Counter({
+    name: "svc_sandbox_starts_total",
+    help: "Programs that began, warm or cold.",
+    labelNames: ["start"] as const,
+    registers,
+  });
+  let readWarm = (): readonly WarmCount[] => [];
+  new Gauge({
+    name: "svc_sandbox_warm_jails",
+    help: "Jails that wait warm for a program, and how many are wanted.",
+    labelNames: ["zygote", "number"] as const,
+    registers,
+    collect() {
+      for (const { zygote, waiting, wanted } of readWarm()) {
+        this.set({ zygote, number: "waiting" }, waiting);
+        this.set({ zygote, number: "wanted" }, wanted);
+      }
+    },
+  });
   return {
     began: (language) => {
       let state: "running" | "paused" = "running";
@@ -83,6 +113,10 @@ export function runnerMetrics(registry: Registry): RunnerMetrics {
           duration.observe({ language, outcome }, ranMs / 1000);
         },
       };
+    },
+    started: (warm) => starts.inc({ start: warm ? "warm" : "cold" }),
+    watchWarm: (read) => {
+      readWarm = read;
     },
     evicted: (cause) => evictions.inc({ cause }),
     watchSetup: async (setup) => {

@@ -15,6 +15,10 @@ const manifestSchema = z.object({
       entry: z.string(),
       command: z.array(z.string()).min(1),
       env: z.record(z.string(), z.string()),
+      /** Processes that have started the interpreter ahead, by jaild's names. */
+      zygotes: z
+        .array(z.object({ name: z.string(), argv: z.array(z.string()).min(1), words: z.array(z.string()) }))
+        .optional(),
       /** What makes the program first, in a jail of its own; absent when sources are run as they are. */
       compile: z
         .object({ command: z.array(z.string()).min(1), env: z.record(z.string(), z.string()) })
@@ -27,6 +31,8 @@ const manifestSchema = z.object({
   ),
 });
 export type Runtime = z.infer<typeof manifestSchema>["runtimes"][number];
+
+export type Zygote = NonNullable<Runtime["zygotes"]>[number];
 
 export class Runtimes {
   readonly #runtimes: readonly Runtime[];
@@ -48,6 +54,10 @@ export class Runtimes {
     const runtimes = manifest.runtimes.filter(({ language }) => offered?.has(language) ?? true);
     if (runtimes.length === 0) throw new Error(`${file} lists no runtime`);
     return new Runtimes(runtimes);
+  }
+
+  zygotes(): Zygote[] {
+    return this.#runtimes.flatMap(({ zygotes = [] }) => zygotes);
   }
 
   list(): RuntimeInfo[] {

@@ -25,6 +25,7 @@ import { ToolDirectories } from "./programmatic/tool-directory.ts";
 import { ToolUpstream } from "./programmatic/upstream.ts";
 import { Runtimes } from "./runtimes.ts";
 import { Slots } from "./slots.ts";
+import { WarmJails } from "./warm/jails.ts";
 
 export async function startRunner({ config, log, registry, lifecycle }: Context): Promise<Running> {
   const slots = new Slots({
@@ -44,6 +45,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
     metrics,
     log,
   );
+  const jails = new WarmJails(config, runtimes, log);
   const deps: ProgrammaticDeps = {
     config,
     overrides: parseOverrides(config.SANDBOX_LIMIT_OVERRIDES),
@@ -51,6 +53,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
     slots,
     gateway,
     metrics,
+    jails,
     programs,
     upstream,
     directories: new ToolDirectories(config.SANDBOX_TOOL_DIRECTORY, config.SANDBOX_TOOL_SOCKET),
@@ -124,6 +127,8 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   app.get("/api/v2/runtimes", async () => runtimes.list());
 
   await health.prove();
+  metrics.watchWarm(() => jails.counts());
+  jails.start();
   await app.listen({ port: config.PORT, host: config.RUNNER_HOST });
   return {
     stop: async () => {
@@ -136,6 +141,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
       await closed;
       clearTimeout(grace);
       programs.close();
+      jails.close();
       await Promise.all([gateway.close(), upstream.close()]);
     },
   };

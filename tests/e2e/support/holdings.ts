@@ -29,6 +29,7 @@ export interface Holdings {
 /** Connections that are kept open for a next request close by themselves; the rest goes at once. */
 const SETTLE_MS = 15_000;
 const UNCHANGED_MS = 1500;
+const WARM_MS = 60_000;
 const NOTHING = { mounts: new Set<string>(), namespaces: new Set<string>() };
 /** Stored objects are meant to stay; logs and the append-only files of Redis grow and rotate. */
 const KEPT = new Set(["sessions", "logs", "redis"]);
@@ -49,8 +50,20 @@ export function holdingsOf(system: Copy): Holdings {
   };
 }
 
+/** As many jails wait warm as shall: they are made off the way of requests. */
+async function untilWarm({ instance }: Copy): Promise<void> {
+  await until(async () => {
+    const text = await (await fetch(`http://127.0.0.1:${instance.ports.runner}/metrics`)).text();
+    const counts = [...text.matchAll(/^svc_sandbox_warm_jails\{zygote="(.+)",number="(\w+)"\} (\d+)$/gm)];
+    const sum = (kind: string) =>
+      counts.reduce((total, [, , number, count]) => total + (number === kind ? Number(count) : 0), 0);
+    return sum("waiting") === sum("wanted");
+  }, WARM_MS);
+}
+
 /** Holdings that stayed the same for a while: no jail is being made any more. */
 export async function settledHoldings(system: Copy): Promise<Holdings> {
+  await untilWarm(system);
   let last = "";
   let since = 0;
   let current = holdingsOf(system);
@@ -72,6 +85,7 @@ export async function untilHeldAsBefore(
   withinMs = SETTLE_MS,
 ): Promise<void> {
   let found: unknown[] = [];
+  await untilWarm(system);
   await until(
     () => {
       found = differences(before, holdingsOf(system), pooled);

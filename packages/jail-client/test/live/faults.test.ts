@@ -85,7 +85,7 @@ function expectRefusal(error: unknown, executed: boolean): void {
 
 const stepsIn = (file: string) => {
   const source = readFileSync(join(JAIL, "src", file), "utf8");
-  const names = [...source.matchAll(/MUST\(([A-Z_]+),|, STEP_([A-Z_]+)\)/g)].map(
+  const names = [...source.matchAll(/MUST\([\w>-]+, ([A-Z_]+),|, STEP_([A-Z_]+)\)/g)].map(
     ([, must, other]) => must ?? other,
   );
   return [...new Set(names)].map((name) => {
@@ -128,8 +128,8 @@ describe("a call that fails", () => {
   it.each([
     ["keeper", "EPERM", []],
     ["keeper", "EIO", []],
-    ["init", "EPERM", stepsIn("init.c")],
-    ["init", "ENOMEM", stepsIn("init.c")],
+    ["init", "EPERM", [...stepsIn("init.c"), ...stepsIn("confine.c")]],
+    ["init", "ENOMEM", [...stepsIn("init.c"), ...stepsIn("confine.c")]],
     ["program", "EPERM", stepsIn("program.c")],
     ["program", "EIO", stepsIn("program.c")],
   ] as const)(

@@ -24,6 +24,20 @@ export function childrenOf(pid: number | undefined): number[] {
   return processes().filter((candidate) => stat(candidate)?.parent === pid);
 }
 
+const status = (pid: number) => {
+  try {
+    return readFileSync(`/proc/${pid}/status`, "utf8");
+  } catch {
+    return "";
+  }
+};
+
+/** Under a system call policy: the last step of a jail's preparation. */
+export const isFiltered = (pid: number) => /^Seccomp:\t2$/m.test(status(pid));
+
+/** A process that runs Python outside of all jails. */
+export const isZygote = (pid: number) => /^Name:\tpython3$/m.test(status(pid)) && !isFiltered(pid);
+
 /** Everything below the process. */
 export function descendants(pid: number | undefined): number[] {
   return childrenOf(pid).flatMap((child) => [child, ...descendants(child)]);

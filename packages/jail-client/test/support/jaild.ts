@@ -8,16 +8,22 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { childrenOf, descendants, groupsNamed, until } from "./host.ts";
+import { childrenOf, descendants, groupsNamed, isFiltered, isZygote, until } from "./host.ts";
+import { ZYGOTES, zygoteArguments } from "./zygotes.ts";
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 export const IMAGE = process.env.SVC_TEST_ROOTFS ?? join(root, ".pkgs/rootfs");
 export const BINARY = process.env.SVC_TEST_JAILD ?? join(root, "jail/build/jaild");
 
+/** All Python programs of a test start warm. */
+export const WARM_MODE = process.env.SVC_TEST_WARM === "1";
+
 export interface JaildOptions {
   slots?: number;
   /** Jails that are not paused, when there are fewer of them than slots. */
   ready?: number;
+  /** With zygotes, for warm starts. */
+  zygotes?: boolean;
   binary?: string;
   args?: readonly string[];
   env?: Readonly<Record<string, string>>;
@@ -34,7 +40,14 @@ export class Jaild {
   readonly #directory: string;
   readonly #spawn: () => ChildProcess;
 
-  private constructor({ slots = 4, ready = slots, binary = BINARY, args = [], env = {} }: JaildOptions) {
+  private constructor({
+    slots = 4,
+    ready = slots,
+    zygotes = WARM_MODE,
+    binary = BINARY,
+    args = [],
+    env = {},
+  }: JaildOptions) {
     this.wanted = ready;
     this.#directory = mkdtempSync(join(tmpdir(), "svc-jaild-"));
     this.tools = join(this.#directory, "tools");
@@ -51,11 +64,10 @@ export class Jaild {
       this.tools,
     ];
     const counts = ["--slots", `${slots}`, "--ready", `${ready}`];
+    const warm = zygotes ? zygoteArguments() : [];
+    const list = [...own, ...counts, ...warm, ...args];
     this.#spawn = () =>
-      spawn(binary, [...own, ...counts, ...args], {
-        stdio: ["ignore", "ignore", "pipe"],
-        env: { ...process.env, ...env },
-      });
+      spawn(binary, list, { stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, ...env } });
     this.#child = this.#launch();
   }
 
@@ -68,6 +80,7 @@ export class Jaild {
     const jaild = Jaild.launch(options);
     try {
       await jaild.ready();
+      if (WARM_MODE) await jaild.warm();
     } catch (error) {
       await jaild.stop();
       throw error;
@@ -105,15 +118,29 @@ export class Jaild {
 
   /** Processes that jaild forked for its slots. */
   get keepers(): number[] {
-    return childrenOf(this.pid);
+    return childrenOf(this.pid).filter((pid) => !isZygote(pid));
   }
 
-  /** As many keepers as are wanted have a complete jail: its first process and, below, the job or the one that waits for it. */
+  /** Processes from which jaild copies warm starts. */
+  get zygotes(): number[] {
+    return childrenOf(this.pid).filter(isZygote);
+  }
+
+  /** All zygotes are complete. */
+  async warm(count = ZYGOTES.length): Promise<void> {
+    const ready = () => this.log.match(/the zygote \S+ is ready/g)?.length ?? 0;
+    await until(() => ready() >= count, "the zygotes are ready", 60_000);
+  }
+
+  /** As many keepers as are wanted have a complete jail: its first process is confined. */
   async full(): Promise<void> {
     await until(
       () =>
         this.keepers.length === this.wanted &&
-        this.keepers.every((keeper) => descendants(keeper).length >= 2),
+        this.keepers.every((keeper) => {
+          const below = descendants(keeper);
+          return below.length > 0 && below.every(isFiltered);
+        }),
       "all jails are ready",
       10_000,
     );

@@ -1,7 +1,8 @@
 /** One run in a test's jail, from staging to the listing, in one call. */
 import { type JailLimits, JailRun, type RunOutcome, type RunPause, type TaskState } from "../../src/index.ts";
-import type { Jaild } from "./jaild.ts";
+import { type Jaild, WARM_MODE } from "./jaild.ts";
 import { slow } from "./slowness.ts";
+import { variables, ZYGOTES } from "./zygotes.ts";
 
 export const LIMITS: JailLimits = {
   wallMs: slow(20_000),
@@ -14,6 +15,8 @@ export const LIMITS: JailLimits = {
   stderrCap: 65_536,
   killFactor: 64,
 };
+
+const PYTHON = "/usr/bin/python3";
 
 export interface Job {
   argv: readonly string[];
@@ -37,6 +40,7 @@ export interface Finished extends RunOutcome {
 /** Stages a job; indices of inputs count files, then read-only files, then directories. */
 export async function stage(jaild: Jaild, job: Job): Promise<JailRun> {
   const run = await JailRun.open(jaild.socket, job.signal ?? new AbortController().signal);
+  if (WARM_MODE && job.argv[0] === PYTHON) await run.warm("python");
   await stageIn(run, job);
   return run;
 }
@@ -93,11 +97,24 @@ export function bash(jaild: Jaild, script: string, job: Partial<Job> = {}): Prom
 
 /** Runs a Python program that may use probe.py and returns what it printed as JSON. */
 export async function python<T>(jaild: Jaild, program: string, job: Partial<Job> = {}): Promise<T> {
-  const finished = await runJob(jaild, { argv: ["/usr/bin/python3", "-c", program], ...job });
+  const finished = await runJob(
+    jaild,
+    WARM_MODE ? asFile(program, job) : { argv: [PYTHON, "-c", program], ...job },
+  );
   if (finished.end.cause !== "exited" || finished.end.exitCode !== 0) {
     throw new Error(`probe failed: ${JSON.stringify(finished.end)} ${finished.err}`);
   }
   return JSON.parse(finished.out) as T;
+}
+
+/** The same as a file that removes itself, in the environment of a program: what starts warm. */
+function asFile(program: string, job: Partial<Job>): Job {
+  return {
+    ...job,
+    argv: [PYTHON, "main.py"],
+    env: variables(ZYGOTES[0]?.env ?? {}),
+    files: { ...job.files, "main.py": `import os; os.unlink(__file__)\n${program}` },
+  };
 }
 
 export async function started(jaild: Jaild, job: Job): Promise<JailRun> {

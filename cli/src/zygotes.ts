@@ -1,0 +1,40 @@
+/** The processes that start interpreters ahead, as the image describes them, in jaild's terms. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { warmPoolSize } from "@svc/contracts";
+import { VARIABLES } from "@svc/service-kit/config/variables";
+import type { Instance } from "./instance.ts";
+
+interface Manifest {
+  runtimes: {
+    env: Record<string, string>;
+    zygotes?: { name: string; script: string; argv: string[] }[];
+  }[];
+}
+
+/** `waiting`: how many jails the runner may keep waiting. */
+export function zygotesOf(
+  { packagesDir }: Pick<Instance, "packagesDir">,
+  caller: Readonly<Record<string, string | undefined>>,
+): { waiting: number; options: string[] } {
+  const given = <T>(
+    name: keyof typeof VARIABLES,
+    variable: { parse: (text: string) => T; fallback: T },
+  ): T => (caller[name] ? variable.parse(caller[name]) : variable.fallback);
+  const size = warmPoolSize({
+    SANDBOX_WARM_START: given("SANDBOX_WARM_START", VARIABLES.SANDBOX_WARM_START),
+    SANDBOX_WARM_POOL: given("SANDBOX_WARM_POOL", VARIABLES.SANDBOX_WARM_POOL),
+    SANDBOX_MAX_CONCURRENT_JOBS: given("SANDBOX_MAX_CONCURRENT_JOBS", VARIABLES.SANDBOX_MAX_CONCURRENT_JOBS),
+  });
+  if (size === 0) return { waiting: 0, options: [] };
+  const manifest: Manifest = JSON.parse(readFileSync(join(packagesDir, "runtimes.json"), "utf8"));
+  const zygotes = manifest.runtimes.flatMap(({ env, zygotes: own = [] }) =>
+    own.map((zygote) => ({ ...zygote, env })),
+  );
+  const options = zygotes.flatMap(({ name, script, argv, env }) => [
+    ...["--zygote", name, "--zygote-script", script],
+    ...argv.flatMap((word) => ["--zygote-argument", word]),
+    ...Object.entries(env).flatMap(([variable, value]) => ["--zygote-variable", `${variable}=${value}`]),
+  ]);
+  return { waiting: size * zygotes.length, options };
+}

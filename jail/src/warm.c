@@ -1,0 +1,89 @@
+#include "warm.h"
+
+#include "step.h"
+#include "util.h"
+#include "zygote.h"
+#include "zygote_wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BIRTH_MS 10000
+
+static const struct zygote_door *find_door(const struct jail_config *config, const struct frame *name)
+{
+	const struct options *options = config->options;
+
+	for (unsigned i = 0; i < options->zygotes; i++)
+		if (strlen(options->zygote[i].name) == name->size &&
+		    memcmp(options->zygote[i].name, name->payload, name->size) == 0)
+			return &config->doors[i];
+	return NULL;
+}
+
+static int ask(const struct jail *jail, const struct zygote_door *door)
+{
+	const struct zygote_request request = {.slot = jail->slot};
+	const int given[GIVEN] = {jail->pidfd, jail->ends[END_CONTROL], jail->ends[END_OUT], jail->ends[END_ERR],
+				  jail->ends[END_STDIN], jail->job};
+	union {
+		char space[CMSG_SPACE(sizeof(given))];
+		struct cmsghdr align;
+	} control = {{0}};
+	struct iovec part = {(void *)&request, sizeof(request)};
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space)};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(given));
+	memcpy(CMSG_DATA(header), given, sizeof(given));
+	return sendmsg(door->requests, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(request) ? 0 : -1;
+}
+
+/* The new process says that it is confined, or which step of it failed. */
+static bool is_born(const struct jail *jail)
+{
+	struct pollfd wait[] = {{jail->warm_control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};
+	struct message message = {0};
+
+	if (poll(wait, COUNT(wait), BIRTH_MS) < 1 ||
+	    recv(jail->warm_control, &message, sizeof(message), MSG_DONTWAIT) != (ssize_t)sizeof(message)) {
+		log_line(LOG_WARN, (int)jail->slot, 0, "the copy of a zygote was lost");
+		return false;
+	}
+	if (message.kind == MESSAGE_READY)
+		return true;
+	log_line(LOG_ERROR, (int)jail->slot, message.error, "cannot %s", step_text(message.step));
+	return false;
+}
+
+enum warm_status warm_begin(struct jail *jail, const struct jail_config *config, const struct frame *name)
+{
+	const struct message adopt = {.kind = MESSAGE_ADOPT};
+	const struct zygote_door *door = find_door(config, name);
+
+	if (!door || !zygote_is_ready(door) || ask(jail, door) < 0)
+		return WARM_NONE;
+	jail_close_ends(jail);
+	if (!is_born(jail) || send(jail->control, &adopt, sizeof(adopt), MSG_NOSIGNAL) < 0)
+		return WARM_FAILED;
+	close(jail->control);
+	jail->control = jail->warm_control;
+	return WARM_BORN;
+}
+
+bool warm_park(const struct jail *jail, const struct conn *conn)
+{
+	struct pollfd wait[] = {
+		{conn->fd, POLLIN | POLLRDHUP, 0}, {jail->control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};
+
+	while (poll(wait, COUNT(wait), -1) < 0)
+		if (errno != EINTR)
+			return false;
+	return wait[1].revents == 0 && wait[2].revents == 0 && wait[0].revents == POLLIN;
+}

@@ -1,0 +1,22 @@
+/*
+ * In a keeper: a jail whose program's process is a copy of a zygote. The client asks for
+ * it ahead of its job, and may keep the jail waiting for as long as it likes.
+ */
+#ifndef JAIL_WARM_H
+#define JAIL_WARM_H
+
+#include "conn.h"
+#include "jail.h"
+
+enum warm_status {
+	WARM_NONE,  /* there is no such zygote now: the jail is as it was */
+	WARM_BORN,  /* the process waits for its job */
+	WARM_FAILED /* the jail is of no use any more */
+};
+
+enum warm_status warm_begin(struct jail *jail, const struct jail_config *config, const struct frame *name);
+
+/* Sleeps until the client speaks; false when it left, or when the jail ended. */
+bool warm_park(const struct jail *jail, const struct conn *conn);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * How a zygote copies itself into a jail, whatever interpreter it is: take a request,
+ * fork, and in the new process the same confinement as that of a cold start, then
+ * wait for the job. Nothing of a job is read before the confinement is complete.
+ */
+#ifndef ZYGOTE_ENTER_H
+#define ZYGOTE_ENTER_H
+
+#include "../src/confine.h"
+#include "../src/program.h"
+#include "../src/zygote_wire.h"
+
+#include <stdbool.h>
+
+struct entry {
+	struct zygote_request request;
+	int given[GIVEN];
+};
+
+/* Once, in the zygote. False: it was not started by jaild. */
+bool zygote_begin(void);
+
+/* Waits for a request; tells the master when there were enough. False: jaild wants no more of this zygote. */
+bool zygote_take(struct entry *entry);
+
+/* True in the new process, which is in the jail's process namespace and has all of the zygote's power. */
+bool zygote_fork(struct entry *entry);
+
+/* In the new process. Every step is checked; one that fails ends it. */
+void zygote_enter(const struct entry *entry);
+
+/* In the confined process: says that it is ready, and returns when there is a job. */
+void zygote_await_job(struct job *job);
+
+/* The program begins here, without an exec; of the job's descriptors only 0, 1 and 2 stay. */
+void zygote_become_program(const struct job *job);
+
+/* The master may send requests from here on. */
+void zygote_is_complete(void);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * Runs a file as `python3 file` does, up to the last thing that a program can notice of its end:
+ * the module, the traceback, exits of every kind, threads and atexit, finalizers, output. What
+ * the interpreter would do after that, the kernel does faster.
+ */
+#include "main.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define STATUS_FLUSH_FAILED 120 /* as Python's own */
+
+static int status;
+static bool status_is_known; /* otherwise the interpreter itself is ending the process */
+static bool interrupted;
+static PyObject *original_output, *original_error;
+
+static _Noreturn void end(void)
+{
+	if (interrupted) {
+		(void)signal(SIGINT, SIG_DFL);
+		(void)kill(getpid(), SIGINT);
+		status = 128 + SIGINT;
+	}
+	_exit(status);
+}
+
+/* False when it cannot be written. What is no stream has nothing to write. */
+static bool flush(PyObject *stream)
+{
+	PyObject *method = stream ? PyObject_GetAttrString(stream, "flush") : NULL, *result;
+
+	if (!method) {
+		PyErr_Clear();
+		return true;
+	}
+	result = PyObject_CallFunctionObjArgs(method, NULL);
+	Py_DecRef(method);
+	if (result)
+		Py_DecRef(result);
+	else
+		PyErr_Clear();
+	return result != NULL;
+}
+
+static void flush_all(void)
+{
+	PyObject *type, *value, *trace;
+
+	PyErr_Fetch(&type, &value, &trace);
+	(void)flush(PySys_GetObject("stderr"));
+	(void)flush(PySys_GetObject("stdout"));
+	PyErr_Restore(type, value, trace);
+}
+
+/* The last object of the module sys, which the interpreter clears, in order, when those of the program are gone. */
+static void last_finalizer(PyObject *capsule)
+{
+	(void)capsule;
+	if (!status_is_known)
+		return;
+	PyErr_Clear();
+	(void)PyGC_Enable();
+	(void)PyGC_Collect();
+	if (!flush(original_output))
+		status = STATUS_FLUSH_FAILED;
+	(void)flush(original_error);
+	end();
+}
+
+/* Without their names these modules stay as they are: nothing of them has to be taken apart. */
+static void hide_modules(PyObject *names)
+{
+	PyObject *pop = PyObject_GetAttrString(PyImport_GetModuleDict(), "pop");
+
+	for (ssize_t i = 0; pop && i < PyList_Size(names); i++)
+		if (!PyObject_CallFunctionObjArgs(pop, PyList_GetItem(names, i), NULL))
+			PyErr_Clear();
+}
+
+static void call_if_there(const char *module, const char *function)
+{
+	PyObject *found = PyDict_GetItemString(PyImport_GetModuleDict(), module), *result;
+
+	if (!found)
+		return;
+	result = PyObject_CallMethod(found, function, NULL);
+	if (result)
+		Py_DecRef(result);
+	else
+		PyErr_WriteUnraisable(found);
+}
+
+static PyObject *hold(const char *name)
+{
+	PyObject *object = PySys_GetObject(name);
+
+	if (object)
+		Py_IncRef(object);
+	return object;
+}
+
+static void take_exit(PyObject *exit_status)
+{
+	PyObject *type, *value, *trace, *number;
+
+	PyErr_Fetch(&type, &value, &trace);
+	PyErr_NormalizeException(&type, &value, &trace);
+	number = PyObject_CallFunctionObjArgs(exit_status, value, NULL);
+	status = number ? (int)PyLong_AsLong(number) : -1;
+	PyErr_Clear();
+	Py_DecRef(type);
+	Py_DecRef(value);
+	if (trace)
+		Py_DecRef(trace);
+	if (number)
+		Py_DecRef(number);
+}
+
+_Noreturn void python_run(const char *path, PyObject *exit_status, PyObject *hidden)
+{
+	PyObject *globals = PyModule_GetDict(PyImport_AddModule("__main__")), *result, *capsule;
+	FILE *file = fopen(path, "re");
+	bool exited;
+
+	if (!file)
+		_exit(2);
+	result = PyRun_FileExFlags(file, path, PYTHON_FILE_INPUT, globals, globals, 1, NULL);
+	flush_all();
+	exited = !result && PyErr_ExceptionMatches(PyExc_SystemExit);
+	if (exited) {
+		take_exit(exit_status);
+	} else if (result) {
+		Py_DecRef(result);
+	} else {
+		status = 1;
+		interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+		PyErr_Print();
+	}
+	if (!exited && (PyDict_DelItemString(globals, "__file__") < 0 || PyDict_DelItemString(globals, "__cached__") < 0))
+		PyErr_Clear();
+	call_if_there("threading", "_shutdown");
+	call_if_there("atexit", "_run_exitfuncs");
+	hide_modules(hidden);
+	original_output = hold("__stdout__");
+	original_error = hold("__stderr__");
+	capsule = PyCapsule_New(&status, NULL, last_finalizer);
+	if (capsule && PySys_SetObject("last", capsule) == 0)
+		Py_DecRef(capsule);
+	status_is_known = true;
+	if (Py_FinalizeEx() < 0)
+		status = STATUS_FLUSH_FAILED;
+	end();
+}

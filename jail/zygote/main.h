@@ -1,0 +1,13 @@
+/* How a program runs in an interpreter that is already there. */
+#ifndef ZYGOTE_MAIN_H
+#define ZYGOTE_MAIN_H
+
+#include "python.h"
+
+/*
+ * `exit_status`: called with a SystemExit, says what it has to say, answers the exit status.
+ * `hidden`: names of modules that the program did not load.
+ */
+_Noreturn void python_run(const char *path, PyObject *exit_status, PyObject *hidden);
+
+#endif

@@ -1,0 +1,71 @@
+/* The part of Python's C interface that is used: all of it public, and the same since Python 3.9. */
+#ifndef ZYGOTE_PYTHON_H
+#define ZYGOTE_PYTHON_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+typedef struct python_object PyObject;
+typedef struct python_thread PyThreadState;
+typedef struct python_interpreter PyInterpreterState;
+
+typedef struct {
+	void *context;
+	void *(*allocate)(void *context, size_t size);
+	void (*free)(void *context, void *memory, size_t size);
+} PyObjectArenaAllocator;
+
+#define PYTHON_FILE_INPUT 257
+
+extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt;
+
+void PyOS_BeforeFork(void);
+void PyOS_AfterFork_Parent(void);
+void PyOS_AfterFork_Child(void);
+
+PyInterpreterState *PyInterpreterState_Get(void);
+PyThreadState *PyThreadState_Get(void);
+PyThreadState *PyThreadState_New(PyInterpreterState *interpreter);
+void PyThreadState_Clear(PyThreadState *state);
+void PyThreadState_Delete(PyThreadState *state);
+void PyThreadState_DeleteCurrent(void);
+void PyEval_RestoreThread(PyThreadState *state);
+
+void PyObject_GetArenaAllocator(PyObjectArenaAllocator *allocator);
+void PyObject_SetArenaAllocator(PyObjectArenaAllocator *allocator);
+
+PyObject *PyBytes_FromStringAndSize(const char *bytes, ssize_t size);
+char *PyBytes_AsString(PyObject *bytes);
+long PyLong_AsLong(PyObject *number);
+ssize_t PyList_Size(PyObject *list);
+PyObject *PyList_GetItem(PyObject *list, ssize_t index);
+PyObject *PyDict_GetItemString(PyObject *dict, const char *key);
+int PyDict_DelItemString(PyObject *dict, const char *key);
+PyObject *PyCapsule_New(void *pointer, const char *name, void (*destructor)(PyObject *));
+PyObject *PyImport_GetModuleDict(void);
+PyObject *PyImport_AddModule(const char *name);
+PyObject *PyModule_GetDict(PyObject *module);
+PyObject *PyObject_GetAttrString(PyObject *object, const char *name);
+PyObject *PyObject_CallFunctionObjArgs(PyObject *callable, ...);
+PyObject *PyObject_CallMethod(PyObject *object, const char *name, const char *format, ...);
+int PyObject_IsTrue(PyObject *object);
+PyObject *PySys_GetObject(const char *name);
+int PySys_SetObject(const char *name, PyObject *value);
+void Py_IncRef(PyObject *object);
+void Py_DecRef(PyObject *object);
+
+int PyErr_ExceptionMatches(PyObject *exception);
+void PyErr_Fetch(PyObject **type, PyObject **value, PyObject **trace);
+void PyErr_Restore(PyObject *type, PyObject *value, PyObject *trace);
+void PyErr_NormalizeException(PyObject **type, PyObject **value, PyObject **trace);
+void PyErr_Print(void);
+void PyErr_Clear(void);
+void PyErr_WriteUnraisable(PyObject *where);
+
+PyObject *PyRun_FileExFlags(FILE *file, const char *name, int start, PyObject *globals, PyObject *locals,
+			    int close_it, void *flags);
+int PyGC_Enable(void);
+ssize_t PyGC_Collect(void);
+int Py_FinalizeEx(void);
+
+#endif

@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Jaild } from "../support/jaild.ts";
+import { COLD, PROGRAMS, SHADOWING_DATA } from "../support/python-programs.ts";
+import { compare, NAMES } from "../support/warm.ts";
+
+let jaild: Jaild;
+beforeAll(async () => {
+  jaild = await Jaild.start({ slots: 4, zygotes: true });
+  await jaild.warm();
+}, 90_000);
+afterAll(() => jaild.stop());
+
+/** Addresses differ between any two interpreters. */
+const withoutAddresses = (text: string) => text.replaceAll(/0x[0-9a-f]{6,}/g, "0x");
+
+describe("a program that starts warm behaves as in a new interpreter", () => {
+  it.each(Object.entries(PROGRAMS))("%s", async (_name, job) => {
+    const { cold, warm, startedWarm } = await compare(jaild, job);
+    for (const name of NAMES) {
+      const way = warm[name];
+      expect({
+        ...way,
+        out: withoutAddresses(way?.out ?? ""),
+        err: withoutAddresses(way?.err ?? ""),
+      }).toEqual({
+        ...cold,
+        out: withoutAddresses(cold.out),
+        err: withoutAddresses(cold.err),
+      });
+    }
+    expect(startedWarm).toEqual(NAMES);
+  });
+});
+
+describe("what a zygote cannot give starts cold by itself", () => {
+  it.each(Object.entries(COLD))("%s", async (_name, job) => {
+    const { cold, warm, startedWarm } = await compare(jaild, job);
+    for (const name of NAMES) expect(warm[name]).toEqual(cold);
+    expect(startedWarm).toEqual([]);
+  });
+
+  it("a module beside it that is named like one of a zygote's: there only", async () => {
+    const { cold, warm, startedWarm } = await compare(jaild, SHADOWING_DATA);
+    for (const name of NAMES) expect(warm[name]).toEqual(cold);
+    expect(startedWarm).toEqual(["python"]);
+  });
+});

@@ -1,0 +1,28 @@
+/** The zygotes of the image, as jaild's options name them. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+interface Runtime {
+  language: string;
+  env: Record<string, string>;
+  zygotes?: { name: string; script: string; argv: string[] }[];
+}
+
+const packages = fileURLToPath(new URL("../../../../.pkgs", import.meta.url));
+const manifest: { runtimes: Runtime[] } = JSON.parse(readFileSync(join(packages, "runtimes.json"), "utf8"));
+
+export const ZYGOTES = manifest.runtimes.flatMap(({ env, zygotes = [] }) =>
+  zygotes.map((zygote) => ({ ...zygote, env })),
+);
+
+export const variables = (env: Record<string, string>) =>
+  Object.entries(env).map(([name, value]) => `${name}=${value}`);
+
+export function zygoteArguments(): string[] {
+  return ZYGOTES.flatMap(({ name, script, argv, env }) => [
+    ...["--zygote", name, "--zygote-script", script],
+    ...argv.flatMap((word) => ["--zygote-argument", word]),
+    ...variables(env).flatMap((variable) => ["--zygote-variable", variable]),
+  ]);
+}

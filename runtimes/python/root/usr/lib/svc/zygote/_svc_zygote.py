@@ -1,0 +1,206 @@
+"""A Python that copies itself into jails and runs programs there.
+
+In the zygote: serve() imports what programs use, and hands over to jaild's shared object, which forks and confines the copies.
+In each copy, in this order: renew() while it waits for its job, begin() when the job is there. What a copy cannot be exactly as
+`python3 main.py` would be, it does not become: begin() says so, and the program starts anew in the same process.
+"""
+
+import sys
+
+AT_START = frozenset(sys.modules) - {__name__}
+
+import _frozen_importlib as importing  # noqa: E402
+import _frozen_importlib_external as importers  # noqa: E402
+import _imp  # noqa: E402
+import builtins  # noqa: E402
+import ctypes  # noqa: E402
+import gc  # noqa: E402
+import linecache  # noqa: E402
+import os  # noqa: E402
+import re  # noqa: E402
+import threading  # noqa: E402
+import warnings  # noqa: E402
+
+HOME = "/mnt/data"
+OBJECT = HOME + "/zygote.so"
+COMMAND = os.fsencode(sys.executable)
+PRELUDES = "/usr/lib/svc/ptc"
+ENVIRONMENT = list(os.environb.items())
+
+# Variables that an interpreter or a library reads while it starts, which was before this program came.
+STEERING = re.compile(
+    rb"(PYTHON|LD_|LC_|LANG|MPL|MATPLOTLIB|NPY_|NUMPY_|NUMEXPR_|OPENBLAS|GOTO|OMP_|MKL_|KMP_|BLIS|BLAS|LAPACK|PANDAS|SCIPY|JOBLIB"
+    rb"|SKLEARN|MALLOC_|GLIBC_|GCONV|LOCPATH|NLSPATH|FONTCONFIG|FC_|OPENSSL|SSL_|XDG_|TZ$|HOME$)"
+)
+# Files of the home directory that have the same effect.
+STEERING_FILES = frozenset([".local", ".config", ".matplotlib", "matplotlibrc"])
+MODULE_SUFFIXES = (*importers.SOURCE_SUFFIXES, *importers.BYTECODE_SUFFIXES, *_imp.extension_suffixes())
+
+REHEARSAL = b"\0".join([b"A" + COMMAND, b"A.py", *(b"E%s=%s" % item for item in ENVIRONMENT), b""])
+SPARE_MODULES = 1500
+
+preloaded = frozenset()
+
+
+def serve(modules, use=lambda: None):
+    """Never comes back in a copy. `use` calls what is slow at its first use."""
+    global preloaded
+    import_compactly(modules)
+    use()
+    forget()
+    preloaded = frozenset(name.partition(".")[0] for name in sys.modules if name not in AT_START)
+    serve_requests = ctypes.PyDLL(OBJECT).svc_zygote_serve
+    serve_requests.argtypes = [ctypes.py_object] * 4
+    hidden = compact_module_names()
+    gc.collect()
+    gc.freeze()
+    sys.exit(serve_requests(renew, begin, exit_status, hidden))
+
+
+def import_compactly(names):
+    """The modules lie side by side in memory, as do their names: a copy takes them out at its end and touches few shared pages."""
+    new_module = importing._new_module
+    spare = [new_module("") for _ in range(SPARE_MODULES)]
+
+    def next_module(name):
+        module = spare.pop() if spare else new_module(name)
+        module.__name__ = name
+        return module
+
+    importing._new_module = next_module
+    for name in names:
+        __import__(name)
+    importing._new_module = new_module
+
+
+def forget():
+    """What the zygote did leaves no trace but loaded modules."""
+    del sys.modules[__name__]
+    del sys.path[0]
+    for path in [path for path in sys.path_importer_cache if path.startswith((HOME, os.path.dirname(__file__)))]:
+        del sys.path_importer_cache[path]
+    linecache.clearcache()
+    warnings.onceregistry.clear()
+    warnings._filters_mutated()
+
+
+def compact_module_names():
+    modules = list(sys.modules.items())
+    sys.modules.clear()
+    for name, module in modules:
+        sys.modules[(name + "\0")[:-1]] = module
+    return [(name + "\0")[:-1] for name, _ in modules if name not in ("__main__", "sys", "builtins")]
+
+
+def renew():
+    """What must not be shared by two programs, and what a new process has anew."""
+    threading._main_thread._set_tstate_lock()
+    threading._main_thread._set_native_id()
+    for renew_module in RENEWALS:
+        renew_module(sys.modules.get)
+    rehearse()
+    main = sys.modules["__main__"] = type(sys)("__main__")
+    main.__annotations__ = {}
+    main.__builtins__ = builtins
+
+
+def rehearse():
+    """What every start does, so that its pages are this process's own already."""
+    begin(REHEARSAL)
+    exec(compile("def f(a, *b, c=1, **d): return [a for a in b if a]\nf(1, 2)\n", "", "exec"), {})
+
+
+def renew_randomness(module):
+    # The standard library's generator sees the fork itself.
+    if random := module("numpy.random"):
+        random.seed()
+    if uuid := module("uuid"):
+        uuid._node = uuid._last_timestamp = None
+    if tempfile := module("tempfile"):
+        tempfile._name_sequence = tempfile.tempdir = None
+
+
+def renew_keys(module):
+    if process := module("multiprocessing.process"):
+        process.current_process()._config["authkey"] = process.AuthenticationString(os.urandom(32))
+
+
+def renew_clocks(module):
+    if logging := module("logging"):
+        logging._startTime = module("time").time()
+
+
+RENEWALS = [renew_randomness, renew_keys, renew_clocks]
+
+
+def begin(items):
+    """The path of the program that this process now is, or None."""
+    words = items.split(b"\0")
+    arguments = [word[1:] for word in words if word[:1] == b"A"]
+    variables = [tuple(word[1:].split(b"=", 1)) for word in words if word[:1] == b"E"]
+    if len(arguments) < 2 or arguments[0] != COMMAND or not arguments[1].endswith(b".py"):
+        return None
+    entry = os.fsdecode(arguments[1])
+    path = os.path.join(HOME, entry)
+    directory = os.path.dirname(os.path.realpath(path))
+    if directory not in (HOME, PRELUDES) or entry[0] == "-" or is_steered() or not is_source(path):
+        return None
+    if variables != ENVIRONMENT and not set_environment(variables):
+        return None
+    sys.orig_argv[:] = map(os.fsdecode, arguments)
+    sys.argv[:] = sys.orig_argv[1:]
+    sys.path.insert(0, directory)
+    main = sys.modules["__main__"]
+    main.__file__ = path
+    main.__cached__ = None
+    main.__loader__ = importers.SourceFileLoader("__main__", path)
+    return os.fsencode(path)
+
+
+def is_source(path):
+    """Not a directory or an archive, which Python runs as well."""
+    try:
+        with open(path, "rb", 0) as file:
+            return file.read(2) != b"PK"
+    except OSError:
+        return False
+
+
+def is_steered():
+    """Whether a file beside the program would be imported, or read at the start, in place of what is loaded already."""
+    for name in os.listdir(HOME):
+        if name in STEERING_FILES:
+            return True
+        stem, dot, _ = name.partition(".")
+        if stem in preloaded and (not dot or name.endswith(MODULE_SUFFIXES)):
+            return True
+    return False
+
+
+def set_environment(variables):
+    """False when a variable is missing or has come too late."""
+    own = set(ENVIRONMENT)
+    extra = [item for item in variables if item not in own]
+    if len(extra) + len(own) != len(variables) or any(len(item) != 2 or STEERING.match(item[0]) for item in extra):
+        return False
+    names = os.environ._data
+    if len(dict(variables)) != len(variables):
+        return False
+    for name, _ in ENVIRONMENT:
+        os.unsetenv(name)
+    names.clear()
+    for name, value in variables:
+        os.putenv(name, value)
+        names[name] = value
+    return True
+
+
+def exit_status(error):
+    """Of an uncaught SystemExit, said as Python says it."""
+    code = getattr(error, "code", error)
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code
+    print(code, file=sys.stderr)
+    return 1

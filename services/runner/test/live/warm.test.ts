@@ -1,0 +1,97 @@
+import { afterEach, describe, expect, it } from "vitest";
+import {
+  descendants,
+  isAlive,
+  killProcess,
+  until,
+} from "../../../../packages/jail-client/test/support/host.ts";
+import { Jaild } from "../../../../packages/jail-client/test/support/jaild.ts";
+import { bash } from "../../../../packages/jail-client/test/support/run.ts";
+import { describePython, finishPython } from "../../../../packages/jail-client/test/support/warm.ts";
+import { WarmPool } from "../../src/warm/pool.ts";
+
+let jaild: Jaild;
+let pool: WarmPool;
+afterEach(async () => {
+  pool.close();
+  await jaild.stop();
+});
+
+async function start({ zygotes = true, slots = 4, size = 2, maxAgeMs = 600_000 }) {
+  jaild = await Jaild.start({ slots, zygotes });
+  if (zygotes) await jaild.warm();
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown) => failures.push(error);
+  pool = new WarmPool({ socket: jaild.socket, zygote: "python", size, maxAgeMs, onFailure });
+  pool.start();
+  return failures;
+}
+
+const full = (size: number) => until(() => pool.waiting === size, "the pool is full", 20_000);
+const run = async (source: string) => {
+  const jail = pool.take();
+  if (jail === undefined) throw new Error("nothing waits");
+  await describePython(jail, { files: { "main.py": source } });
+  return finishPython(jail);
+};
+
+describe("jails that wait warm", () => {
+  it("are as many as wanted, and again after each that is taken", async () => {
+    await start({});
+    await full(2);
+    for (let i = 0; i < 3; i++) {
+      expect(await run(`print(${i})`)).toMatchObject({ out: `${i}\n`, startedWarm: true });
+      await full(2);
+    }
+  });
+
+  it("are none when they are all taken: nobody waits for one", async () => {
+    await start({ size: 1 });
+    await full(1);
+    const first = pool.take();
+    expect(pool.take()).toBeUndefined();
+    first?.close();
+  });
+
+  it("take no jail away when there is no zygote", async () => {
+    const failures = await start({ zygotes: false, slots: 1 });
+    for (let i = 0; i < 5; i++) expect((await bash(jaild, "echo next")).out).toBe("next\n");
+    expect(pool.waiting).toBe(0);
+    expect(failures).toEqual([]);
+  });
+
+  it("give way to a request that finds none", async () => {
+    await start({ slots: 1, size: 1 });
+    await full(1);
+    const cold = bash(jaild, "echo cold");
+    expect(pool.giveWay()).toBe(true);
+    expect((await cold).out).toBe("cold\n");
+    await full(1);
+  });
+
+  it("that die are replaced", async () => {
+    await start({ size: 1 });
+    await full(1);
+    const keeper = jaild.keepers.find((pid) => descendants(pid).length === 2);
+    const [, program = 0] = descendants(keeper);
+    killProcess(program);
+    await until(() => keeper !== undefined && !isAlive(keeper), "the jail is gone");
+    await full(1);
+    expect(await run("print(1)")).toMatchObject({ out: "1\n" });
+  });
+
+  it("are replaced when they have waited too long", async () => {
+    await start({ size: 1, maxAgeMs: 300 });
+    await full(1);
+    const first = jaild.keepers.find((pid) => descendants(pid).length === 2);
+    await until(() => first !== undefined && !isAlive(first), "the old one is gone");
+    await full(1);
+  });
+
+  it("are gone when the pool is closed", async () => {
+    await start({});
+    await full(2);
+    pool.close();
+    await until(() => jaild.keepers.every((pid) => descendants(pid).length < 2), "only empty jails are left");
+  });
+});
