@@ -236,7 +236,7 @@ describe("a jail that waits warm", () => {
 
 describe("a call of a copy that fails", () => {
   beforeAll(buildFaulty, 120_000);
-  const CALLS = 90;
+  const CALLS = 300;
 
   it("each in turn: no run, or a whole one, and the slot comes back", async () => {
     const faults = Faults.plan({ role: "none", tickets: 0 });
