@@ -207,8 +207,11 @@ export const VARIABLES = {
   SANDBOX_JOB_GID_BASE: int(200_000, "First group id of the slots.", { min: 1000, max: 4_000_000_000 }),
   SANDBOX_UPLOAD_CONCURRENCY: count(8, "Outputs stored at once.", 64),
   SANDBOX_PRIME_CONCURRENCY: count(8, "Inputs fetched at once.", 64),
-  SANDBOX_WARM_START: bool(true, "Warm starts."),
-  SANDBOX_WARM_POOL: withNote(int(0, "Parked processes per runtime.", { max: 512 }), "automatic"),
+  SANDBOX_WARM_START: bool(true, "Start programs in copies of interpreters that are already there."),
+  SANDBOX_WARM_POOL: withNote(
+    int(0, "Jails of each kind that wait warm for a program.", { max: 512 }),
+    "automatic",
+  ),
   SVC_LANGUAGES: withNote(
     list([], "Languages that are offered, or `all`; `./svc up` installs them."),
     "all installed",

@@ -21,6 +21,7 @@ import re  # noqa: E402
 import threading  # noqa: E402
 import warnings  # noqa: E402
 
+FITTED = (3, 11)
 HOME = "/mnt/data"
 OBJECT = HOME + "/zygote.so"
 COMMAND = os.fsencode(sys.executable)
@@ -45,6 +46,8 @@ preloaded = frozenset()
 def serve(modules, use=lambda: None):
     """Never comes back in a copy. `use` calls what is slow at its first use."""
     global preloaded
+    if sys.version_info[:2] != FITTED:
+        sys.exit(f"the zygote is fitted to Python {FITTED}")
     import_compactly(modules)
     use()
     forget()
