@@ -45,7 +45,8 @@ bool zygote_begin(void)
 	    !holds_nothing_else())
 		return false;
 	own_namespaces = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	return own_namespaces >= 0;
+	/* Fails, and does nothing else, where there is a second thread. */
+	return own_namespaces >= 0 && unshare(CLONE_THREAD) == 0;
 }
 
 static void tell(char what)
