@@ -14,6 +14,7 @@ import { continueAsRoot } from "@svc/cli/system/root";
 import { shown } from "@svc/cli/system/run";
 import { Progress } from "@svc/cli/terminal";
 import { nearestName } from "@svc/service-kit/config/nearest";
+import { VARIABLES } from "@svc/service-kit/config/variables";
 import { pssByComponent } from "./accounting.ts";
 import { BARE, buildSpawner, Spawner } from "./bare.ts";
 import { measureFiles } from "./files/measure.ts";
@@ -118,6 +119,12 @@ function choose(given: readonly string[]): Choice {
   };
 }
 
+function isWarm(): boolean {
+  const { parse, fallback } = VARIABLES.SANDBOX_WARM_START;
+  const given = process.env.SANDBOX_WARM_START;
+  return given ? parse(given) : fallback;
+}
+
 async function measure(choice: Choice, n: number, progress: Progress): Promise<Result> {
   const here = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, process.env);
   const loadBefore = loadOfMachine();
@@ -144,7 +151,7 @@ async function measure(choice: Choice, n: number, progress: Progress): Promise<R
       version: 1,
       date: new Date().toISOString(),
       command: shown(["./svc", ...process.argv.slice(2)]),
-      mode: "local (./svc up), a new jail and a cold interpreter for each run",
+      mode: `local (./svc up), a new jail for each run, ${isWarm() ? "Python starts warm" : "interpreters start cold"}`,
       n,
       conditions: readConditions(here.packagesDir, systemName(), loadBefore),
       ...latency,
@@ -268,7 +275,12 @@ function writePage(paths: readonly string[]): number {
 }
 
 async function writeLanguages(): Promise<number> {
-  const env = { ...ENVIRONMENT, SVC_LANGUAGES: "all", SANDBOX_PACKAGES_DIRECTORY: join(ROOT, ".pkgs-all") };
+  const env = {
+    ...ENVIRONMENT,
+    SANDBOX_WARM_START: "off",
+    SVC_LANGUAGES: "all",
+    SANDBOX_PACKAGES_DIRECTORY: join(ROOT, ".pkgs-all"),
+  };
   const page = join(ROOT, "docs/languages.md");
   const loadBefore = loadOfMachine();
   const copy = await startPrivateCopy({ env });

@@ -24,6 +24,10 @@
  * program  inherits init's confinement and becomes the program; or is a copy of a
  *          zygote (zygote.h) that went through the same confinement.
  *
+ * Beside them stand zygotes, children of the master that never meet a run; zygote.h
+ * says what they may do. A keeper whose client wishes for a warm start sends one of
+ * them the descriptors of its jail, and waits for word of the copy.
+ *
  * A run can be paused: all of it but the keeper is frozen, init too, and the keeper
  * sleeps until its client speaks or leaves. What is frozen on v1 dies only when it
  * is thawed, so whoever kills it thaws it: the keeper, also when the master dies;
@@ -121,7 +125,7 @@ struct message {
 	bool has_stdin;
 };
 
-/* In a keeper: builds everything up to the waiting program. Logs and returns -1 on failure. */
+/* In a keeper: builds everything up to the init that waits for a job. Logs and returns -1 on failure. */
 int jail_prepare(struct jail *jail, const struct jail_config *config);
 
 /* The program's side belongs to its process alone from here on. */

@@ -4,7 +4,8 @@
  *   fork     root with everything, fresh from the master, no client yet
  *   prepare  makes the jail; the template and an empty network around it
  *   confine  keeps five capabilities, open control files of its slot, the
- *            workspace, the ends of the streams and the listening socket
+ *            workspace, the ends of the streams, the listening socket and the
+ *            way to the zygotes
  *   accept   only a keeper whose jail is complete takes a connection, so the
  *            kernel hands every connection to a ready slot
  *   serve    make the start warm if the client wants it; stage, run, pause,
