@@ -19,7 +19,6 @@ import os, sys
 print(sys.argv, sys.orig_argv, sys.path, sys.executable, os.getcwd(), sys.flags, sys.warnoptions, sys._xoptions)
 print(open("/proc/self/cmdline").read().split("\\0")[:2], os.readlink("/proc/self/exe"), open("/proc/self/comm").read())
 `,
-    { argv: ["main.py", "one", "zwei ü", "", "--flag=1"] },
   ),
   "its environment": one(
     `
@@ -329,6 +328,10 @@ export const COLD: Record<string, PythonJob> = {
   },
   "a package beside it that is named like one of the library": {
     files: { "main.py": "import json\nprint(json.mine, json.__path__)", "json/__init__.py": "mine = 1" },
+  },
+  arguments: {
+    files: { "main.py": "import sys\nprint(sys.argv, open('/proc/self/cmdline').read().split('\\0'))" },
+    argv: ["main.py", "one", "zwei ü", "", "--flag=1"],
   },
   "another interpreter option": { files: { "main.py": "print(__debug__)" }, argv: ["-O", "main.py"] },
   "a program on the command line": { files: {}, argv: ["-c", "import sys; print(sys.argv, sys.path)", "x"] },

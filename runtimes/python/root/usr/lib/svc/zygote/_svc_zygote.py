@@ -24,8 +24,9 @@ import warnings  # noqa: E402
 FITTED = (3, 11)
 HOME = "/mnt/data"
 OBJECT = HOME + "/zygote.so"
-COMMAND = os.fsencode(sys.executable)
-PRELUDES = "/usr/lib/svc/ptc"
+# Of a program, and of one that has tools. The kernel shows the first one for both, and would hide further arguments.
+COMMANDS = [list(map(os.fsencode, sys.orig_argv))]
+COMMANDS.append([COMMANDS[0][0], b"/usr/lib/svc/ptc/prelude.py", COMMANDS[0][1]])
 ENVIRONMENT = list(os.environb.items())
 
 # Variables that an interpreter or a library reads while it starts, which was before this program came.
@@ -37,7 +38,7 @@ STEERING = re.compile(
 STEERING_FILES = frozenset([".local", ".config", ".matplotlib", "matplotlibrc"])
 MODULE_SUFFIXES = (*importers.SOURCE_SUFFIXES, *importers.BYTECODE_SUFFIXES, *_imp.extension_suffixes())
 
-REHEARSAL = b"\0".join([b"A" + COMMAND, b"A.py", *(b"E%s=%s" % item for item in ENVIRONMENT), b""])
+REHEARSAL = b"\0".join([*(b"A" + word for word in COMMANDS[0]), *(b"E%s=%s" % item for item in ENVIRONMENT), b""])
 SPARE_MODULES = 1500
 
 preloaded = frozenset()
@@ -141,18 +142,16 @@ def begin(items):
     words = items.split(b"\0")
     arguments = [word[1:] for word in words if word[:1] == b"A"]
     variables = [tuple(word[1:].split(b"=", 1)) for word in words if word[:1] == b"E"]
-    if len(arguments) < 2 or arguments[0] != COMMAND or not arguments[1].endswith(b".py"):
+    if arguments not in COMMANDS or is_steered():
         return None
-    entry = os.fsdecode(arguments[1])
-    path = os.path.join(HOME, entry)
-    directory = os.path.dirname(os.path.realpath(path))
-    if directory not in (HOME, PRELUDES) or entry[0] == "-" or is_steered() or not is_source(path):
+    path = os.path.join(HOME, os.fsdecode(arguments[1]))
+    if not is_source(path):
         return None
     if variables != ENVIRONMENT and not set_environment(variables):
         return None
     sys.orig_argv[:] = map(os.fsdecode, arguments)
     sys.argv[:] = sys.orig_argv[1:]
-    sys.path.insert(0, directory)
+    sys.path.insert(0, os.path.dirname(path))
     main = sys.modules["__main__"]
     main.__file__ = path
     main.__cached__ = None
