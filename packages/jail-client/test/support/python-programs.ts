@@ -285,6 +285,15 @@ print(matplotlib.get_backend(), plt.get_fignums(), matplotlib.rcParams["font.siz
 plt.plot([1, 2, 3]); plt.title("$x^2$"); print(plt.gcf().number); plt.savefig("plot.png"); print(os.path.getsize("plot.png") > 1000)
 plt.figure(); plt.bar(["a"], [1]); plt.show()
 `),
+  "figures, to the pixel": one(`
+import datetime, hashlib, matplotlib.pyplot as plt, numpy as np, pandas as pd
+days = [datetime.date(2024, 1, n) for n in range(1, 9)]
+plt.plot(days, range(8)); plt.savefig("dates.png")
+pd.Series(range(8), index=pd.to_datetime(days)).plot(title="series"); plt.savefig("series.png")
+plt.figure(); plt.hist(np.arange(20) % 7); plt.savefig("hist.png")
+print([hashlib.sha256(open(f"{name}.png", "rb").read()).hexdigest() for name in ("dates", "series", "hist")])
+print(sorted(str(key) for key in plt.matplotlib.units.registry))
+`),
   "seeded generators": one(`
 import random
 random.seed(5); print(random.random(), random.sample(range(99), 3))

@@ -28,6 +28,7 @@ def use():
         axes[0].legend()
         axes[0].set_title("$x^2$")
         axes[1].bar(["a", "b"], [1, 2])
+        frame.plot(x="day", y="value", ax=plt.figure().subplots())
         figure.tight_layout()
         figure.savefig(io.BytesIO(), format="png")
         plt.close("all")
