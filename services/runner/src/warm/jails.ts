@@ -7,7 +7,7 @@ import { JailRun } from "@svc/jail-client";
 import type { Config, Log } from "@svc/service-kit";
 import type { Program } from "../program.ts";
 import type { Runtimes, Zygote } from "../runtimes.ts";
-import { openWarm, WarmPool } from "./pool.ts";
+import { WarmPool } from "./pool.ts";
 
 /** As long as a zygote lives: what waits is at most one generation behind. */
 const MAX_AGE_MS = 600_000;
@@ -62,20 +62,24 @@ export class WarmJails {
       waiting.tie(signal);
       return waiting;
     }
-    return (zygote && (await this.#openNow(zygote, signal))) ?? this.#openCold(signal);
+    const jail = await this.#open(signal);
+    return zygote === undefined || (await this.#isUsable(jail, zygote, signal)) ? jail : this.#open(signal);
   }
 
-  async #openNow({ name }: Zygote, signal: AbortSignal): Promise<JailRun | undefined> {
+  /** Whether the jail is of use, warm or, when there is no zygote now, cold. */
+  async #isUsable(jail: JailRun, { name }: Zygote, signal: AbortSignal): Promise<boolean> {
     try {
-      return await openWarm(this.#config.SANDBOX_JAIL_SOCKET, name, signal);
+      await jail.warm(name);
+      return true;
     } catch (error) {
+      jail.close();
       signal.throwIfAborted();
       this.#log.warn({ err: error, zygote: name }, "a warm start failed");
-      return undefined;
+      return false;
     }
   }
 
-  async #openCold(signal: AbortSignal): Promise<JailRun> {
+  async #open(signal: AbortSignal): Promise<JailRun> {
     const timer = setInterval(() => this.#giveWay(), GIVE_WAY_MS);
     try {
       return await JailRun.open(this.#config.SANDBOX_JAIL_SOCKET, signal);

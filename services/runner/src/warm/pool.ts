@@ -125,11 +125,7 @@ export class WarmPool {
 }
 
 /** A jail with a process of the zygote; undefined when there is no such zygote now. */
-export async function openWarm(
-  socket: string,
-  zygote: string,
-  signal: AbortSignal,
-): Promise<JailRun | undefined> {
+async function openWarm(socket: string, zygote: string, signal: AbortSignal): Promise<JailRun | undefined> {
   const run = await JailRun.open(socket, signal);
   try {
     if (await run.warm(zygote)) return run;
