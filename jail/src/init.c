@@ -105,19 +105,27 @@ static int arrange_descriptors(const struct jail_plan *plan)
 	return confine_descriptors(wanted);
 }
 
+/* An end without a word of its own would be taken for the beginning of the program. */
+static int receive_word(struct message *message)
+{
+	ssize_t n = recv(FD_CONTROL, message, sizeof(*message), 0);
+
+	if (n >= 0)
+		errno = EPROTO;
+	return n == (ssize_t)sizeof(*message) && (message->kind == MESSAGE_GO || message->kind == MESSAGE_ADOPT) ? 0 : -1;
+}
+
 /* Sleeps until the keeper has a job, and forks its process, or has one that was born warm, and adopts that. */
 static pid_t await_program(void)
 {
 	struct message message = {.kind = MESSAGE_READY};
 	pid_t program;
 
-	if (send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL) < 0 ||
-	    recv(FD_CONTROL, &message, sizeof(message), 0) != (ssize_t)sizeof(message))
+	if (send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL) < 0)
 		_exit(126);
+	MUST(FD_CONTROL, JOB, receive_word(&message));
 	if (message.kind == MESSAGE_ADOPT)
 		return FIRST_PROGRAM;
-	if (message.kind != MESSAGE_GO)
-		_exit(126);
 	MUST(FD_CONTROL, FORK, program = fork());
 	if (program == 0)
 		program_main(&message);

@@ -275,6 +275,12 @@ void zygote_await_job(struct job *job)
 	program_take_job(&message, job);
 }
 
+void zygote_close_rest(void)
+{
+	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_STATUS, FD_STATUS, 0));
+	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_OUT, ~0u, 0));
+}
+
 void zygote_become_program(const struct job *job)
 {
 	const struct message message = {.kind = MESSAGE_WARM};
@@ -283,5 +289,5 @@ void zygote_become_program(const struct job *job)
 	free(job->argv);
 	free(job->envp);
 	MUST(FD_CONTROL, JOB, send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL));
-	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_STATUS, ~0u, 0));
+	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_CONTROL, FD_CONTROL, 0));
 }

@@ -32,7 +32,10 @@ void zygote_enter(const struct entry *entry);
 /* In the confined process: says that it is ready, and returns when there is a job. */
 void zygote_await_job(struct job *job);
 
-/* The program begins here, without an exec; of the job's descriptors only 0, 1 and 2 stay. */
+/* Of the descriptors only 0, 1, 2 and the control channel stay. */
+void zygote_close_rest(void);
+
+/* The program begins here, without an exec; the control channel ends. */
 void zygote_become_program(const struct job *job);
 
 /* The master may send requests from here on. */

@@ -119,14 +119,11 @@ static void take_exit(PyObject *exit_status)
 		Py_DecRef(number);
 }
 
-_Noreturn void python_run(const char *path, PyObject *exit_status, PyObject *hidden)
+_Noreturn void python_run(FILE *file, const char *path, PyObject *exit_status, PyObject *hidden)
 {
 	PyObject *globals = PyModule_GetDict(PyImport_AddModule("__main__")), *result, *capsule;
-	FILE *file = fopen(path, "re");
 	bool exited;
 
-	if (!file)
-		_exit(2);
 	result = PyRun_FileExFlags(file, path, PYTHON_FILE_INPUT, globals, globals, 1, NULL);
 	flush_all();
 	exited = !result && PyErr_ExceptionMatches(PyExc_SystemExit);

@@ -5,9 +5,10 @@
 #include "python.h"
 
 /*
+ * `file` is open, and is closed when it has been read.
  * `exit_status`: called with a SystemExit, says what it has to say, answers the exit status.
  * `hidden`: names of modules that the program did not load.
  */
-_Noreturn void python_run(const char *path, PyObject *exit_status, PyObject *hidden);
+_Noreturn void python_run(FILE *file, const char *path, PyObject *exit_status, PyObject *hidden);
 
 #endif

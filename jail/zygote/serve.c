@@ -5,6 +5,7 @@
 #include "enter.h"
 #include "main.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -47,6 +48,7 @@ static _Noreturn void become(PyObject *renew, PyObject *begin, PyObject *exit_st
 {
 	PyObject *items, *path;
 	struct job job;
+	FILE *file = NULL;
 
 	PyOS_AfterFork_Child();
 	renew_thread_state();
@@ -55,12 +57,15 @@ static _Noreturn void become(PyObject *renew, PyObject *begin, PyObject *exit_st
 	zygote_await_job(&job);
 	items = PyBytes_FromStringAndSize(job.items, (ssize_t)job.size);
 	path = items ? PyObject_CallFunctionObjArgs(begin, items, NULL) : NULL;
+	zygote_close_rest();
+	if (path && PyObject_IsTrue(path))
+		file = fopen(PyBytes_AsString(path), "re");
 	/* What this copy cannot be, or is not sure of, starts anew. */
-	if (!path || !PyObject_IsTrue(path))
+	if (!file)
 		program_execute(&job);
 	Py_DecRef(items);
 	zygote_become_program(&job);
-	python_run(PyBytes_AsString(path), exit_status, hidden);
+	python_run(file, PyBytes_AsString(path), exit_status, hidden);
 }
 
 int svc_zygote_serve(PyObject *renew, PyObject *begin, PyObject *exit_status, PyObject *hidden)
