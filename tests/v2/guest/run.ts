@@ -11,7 +11,7 @@ import { type Outcome, runCheck, runVitest } from "@svc/cli/testing/suites";
 import { LAST_LINE } from "@svc/cli/testing/virtual-machine";
 
 const LINE = "/dev/ttyS1";
-const LIVE = ["limits", "lifecycle", "pause", "confinement", "syscalls"].map(
+const LIVE = ["limits", "lifecycle", "pause", "confinement", "syscalls", "zygotes"].map(
   (name) => `packages/jail-client/test/live/${name}.test.ts`,
 );
 const V2 = ["tests/v2/groups.test.ts", "tests/v2/system.test.ts"];

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Jaild } from "../support/jaild.ts";
 import { COLD, PROGRAMS, SHADOWING_DATA } from "../support/python-programs.ts";
-import { compare, NAMES } from "../support/warm.ts";
+import { compare } from "../support/warm.ts";
+import { NAMES } from "../support/zygotes.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

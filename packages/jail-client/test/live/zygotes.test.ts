@@ -5,13 +5,14 @@ import { buildFaulty, Faults } from "../support/faults.ts";
 import { childrenOf, descendants, descriptors, isAlive, killProcess, until } from "../support/host.ts";
 import { Jaild } from "../support/jaild.ts";
 import { bash, LIMITS } from "../support/run.ts";
-import { describePython, finishPython, NAMES, openPython, runPython } from "../support/warm.ts";
+import { describePython, finishPython, openPython, runPython } from "../support/warm.ts";
+import { NAMES } from "../support/zygotes.ts";
 
 let jaild: Jaild;
 afterEach(() => jaild.stop());
 
 async function start(options: Parameters<typeof Jaild.start>[0] = {}) {
-  jaild = await Jaild.start({ slots: 2, ...options, zygotes: true });
+  jaild = await Jaild.start({ slots: 2, zygotes: ["python"], ...options });
   await jaild.warm();
 }
 
@@ -55,7 +56,7 @@ describe("the process of a program that started warm, as the host sees it", () =
   it.each(NAMES)(
     "%s: a child of the jail's pid 1, with its namespaces, groups, user and filter",
     async (name) => {
-      await start({ slots: 1 });
+      await start({ slots: 1, zygotes: true });
       const cold = await sleeping(undefined);
       const expected = seenByHost(cold.program);
       cold.run.close();
@@ -75,7 +76,7 @@ describe("the process of a program that started warm, as the host sees it", () =
 
   it("shares no writable memory and no file with anything", async () => {
     await start();
-    const { run, program } = await sleeping("python-data");
+    const { run, program } = await sleeping("python");
     const shared = readFileSync(`/proc/${program}/maps`, "utf8")
       .split("\n")
       .filter((line) => /^\S+ .w.s/.test(line));
@@ -87,7 +88,7 @@ describe("the process of a program that started warm, as the host sees it", () =
 
 describe("a zygote", () => {
   it("has three capabilities, a read-only root, no network and no file but its own", async () => {
-    await start();
+    await start({ zygotes: true });
     expect(jaild.zygotes).toHaveLength(2);
     for (const pid of jaild.zygotes) {
       const status = readFileSync(`/proc/${pid}/status`, "utf8");
@@ -106,7 +107,7 @@ describe("a zygote", () => {
   });
 
   it("gives each program random numbers, names and keys of its own", async () => {
-    await start();
+    await start({ zygotes: true });
     for (const [name, job] of [
       ["python", random],
       ["python-data", random],
@@ -162,7 +163,7 @@ for pid in range(3, 70000):
     expect(await finishPython(next)).toMatchObject({ out: "next\n" });
     await describePython(waiting, main("print('waited')"));
     expect(await finishPython(waiting)).toMatchObject({ out: "waited\n", startedWarm: true });
-    await jaild.warm(4);
+    await jaild.warm(2);
     expect(await runPython(jaild, "python", main("print(1)"))).toMatchObject({ startedWarm: true });
   });
 
@@ -170,7 +171,7 @@ for pid in range(3, 70000):
     await start({ args: ["--zygote-copies", "2"] });
     const first = await runPython(jaild, "python", hash);
     expect((await runPython(jaild, "python", hash)).out).toBe(first.out);
-    await jaild.warm(3);
+    await jaild.warm(2);
     expect((await runPython(jaild, "python", hash)).out).not.toBe(first.out);
   });
 
@@ -178,7 +179,7 @@ for pid in range(3, 70000):
     await start({ args: ["--zygote-age-ms", "1500"] });
     const before = jaild.zygotes;
     await until(() => !before.some(isAlive), "the first ones are gone", 60_000);
-    await jaild.warm(4);
+    await jaild.warm(2);
     expect(await runPython(jaild, "python", main("print(1)"))).toMatchObject({ out: "1\n" });
   });
 
@@ -215,7 +216,7 @@ describe("a jail that waits warm", () => {
 
   it("takes any job, and starts it anew when it is none of its own", async () => {
     await start();
-    const run = await openPython(jaild, "python-data");
+    const run = await openPython(jaild, "python");
     const script = "echo $0 $$ $PPID; ls /proc/self/fd | wc -l; kill -l PIPE; kill -PIPE $$";
     run.describe(["/bin/bash", "-c", script], ["PATH=/usr/bin"], LIMITS);
     expect(await finishPython(run)).toMatchObject({

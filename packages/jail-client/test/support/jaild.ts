@@ -9,7 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { childrenOf, descendants, groupsNamed, isFiltered, isZygote, until } from "./host.ts";
-import { ZYGOTES, zygoteArguments } from "./zygotes.ts";
+import { slow } from "./slowness.ts";
+import { NAMES, zygoteArguments } from "./zygotes.ts";
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 export const IMAGE = process.env.SVC_TEST_ROOTFS ?? join(root, ".pkgs/rootfs");
@@ -22,8 +23,8 @@ export interface JaildOptions {
   slots?: number;
   /** Jails that are not paused, when there are fewer of them than slots. */
   ready?: number;
-  /** With zygotes, for warm starts. */
-  zygotes?: boolean;
+  /** With zygotes, for warm starts: all, or those named. */
+  zygotes?: boolean | readonly string[];
   binary?: string;
   args?: readonly string[];
   env?: Readonly<Record<string, string>>;
@@ -38,6 +39,7 @@ export class Jaild {
   log = "";
   #child: ChildProcess;
   readonly #directory: string;
+  readonly #zygotes: readonly string[];
   readonly #spawn: () => ChildProcess;
 
   private constructor({
@@ -64,7 +66,8 @@ export class Jaild {
       this.tools,
     ];
     const counts = ["--slots", `${slots}`, "--ready", `${ready}`];
-    const warm = zygotes ? zygoteArguments() : [];
+    this.#zygotes = typeof zygotes === "boolean" ? (zygotes ? NAMES : []) : zygotes;
+    const warm = zygoteArguments(this.#zygotes);
     const list = [...own, ...counts, ...warm, ...args];
     this.#spawn = () =>
       spawn(binary, list, { stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, ...env } });
@@ -127,9 +130,9 @@ export class Jaild {
   }
 
   /** All zygotes are complete. */
-  async warm(count = ZYGOTES.length): Promise<void> {
+  async warm(count = this.#zygotes.length): Promise<void> {
     const ready = () => this.log.match(/the zygote \S+ is ready/g)?.length ?? 0;
-    await until(() => ready() >= count, "the zygotes are ready", 60_000);
+    await until(() => ready() >= count, "the zygotes are ready", slow(60_000));
   }
 
   /** As many keepers as are wanted have a complete jail: its first process is confined. */

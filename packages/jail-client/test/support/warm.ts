@@ -3,7 +3,7 @@ import type { EndCause, JailLimits } from "../../src/index.ts";
 import { JailRun } from "../../src/index.ts";
 import type { Jaild } from "./jaild.ts";
 import { LIMITS } from "./run.ts";
-import { variables, ZYGOTES } from "./zygotes.ts";
+import { NAMES, variables, ZYGOTES } from "./zygotes.ts";
 
 export interface PythonJob {
   files: Record<string, string>;
@@ -25,7 +25,6 @@ export interface Way {
 }
 
 const own = ZYGOTES[0]?.env ?? {};
-export const NAMES = ZYGOTES.map(({ name }) => name);
 
 /** A jail for a job, warm when a zygote is named. */
 export async function openPython(jaild: Jaild, zygote: string | undefined): Promise<JailRun> {

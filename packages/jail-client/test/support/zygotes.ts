@@ -16,11 +16,13 @@ export const ZYGOTES = manifest.runtimes.flatMap(({ env, zygotes = [] }) =>
   zygotes.map((zygote) => ({ ...zygote, env })),
 );
 
+export const NAMES = ZYGOTES.map(({ name }) => name);
+
 export const variables = (env: Record<string, string>) =>
   Object.entries(env).map(([name, value]) => `${name}=${value}`);
 
-export function zygoteArguments(): string[] {
-  return ZYGOTES.flatMap(({ name, script, argv, env }) => [
+export function zygoteArguments(names: readonly string[]): string[] {
+  return ZYGOTES.filter(({ name }) => names.includes(name)).flatMap(({ name, script, argv, env }) => [
     ...["--zygote", name, "--zygote-script", script],
     ...argv.flatMap((word) => ["--zygote-argument", word]),
     ...variables(env).flatMap((variable) => ["--zygote-variable", variable]),
