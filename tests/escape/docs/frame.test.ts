@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { findCgroups } from "@svc/cli/system/cgroups";
 import { expect, test } from "vitest";
 import { newMarker, processesWith, until } from "../../e2e/support/processes.ts";
-import { evidence, hostile, untilIdle } from "../support/hostile.ts";
+import { evidence, hostile, POOLED, untilIdle } from "../support/hostile.ts";
 import { attacker, running } from "../support/running.ts";
 
 const SOON_MS = 1000;
@@ -70,7 +70,7 @@ async function leaveConnections(): Promise<Undo> {
       const socket = createConnection(instance.ports.runner, "127.0.0.1", () => resolve(socket));
       socket.once("error", reject);
     });
-  const sockets = await Promise.all(Array.from({ length: 60 }, connect));
+  const sockets = await Promise.all(Array.from({ length: 2 * POOLED }, connect));
   return () => {
     for (const socket of sockets) socket.destroy();
   };

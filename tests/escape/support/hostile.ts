@@ -25,7 +25,7 @@ const FLOOR_MS = 2000;
 const WORST_MS = 15_000;
 const SETTLE_MS = 15_000;
 /** Connections that stay open for a next request: as many as were in use at once. A leak of every run passes it soon. */
-const POOLED = 96;
+export const POOLED = 96;
 /** A JavaScript heap that is not yet collected. */
 const HEAPS_MIB = 400;
 
