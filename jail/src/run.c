@@ -118,14 +118,25 @@ static void read_control(struct watch *w)
 	start_clock(w);
 }
 
+/*
+ * What would have said that there was no program came over the channel before its end. The channel itself may end later:
+ * the zygote of a warm start holds it a moment longer.
+ */
 static void read_status(struct watch *w)
 {
 	int status;
 
-	if (read(w->jail->status, &status, sizeof(status)) == (ssize_t)sizeof(status))
-		result_set_status(w->result, status);
-	else
-		w->init_lost = true;
+	if (!w->executing)
+		read_control(w);
+	if (w->over)
+		return;
+	if (read(w->jail->status, &status, sizeof(status)) != (ssize_t)sizeof(status)) {
+		w->init_lost = w->over = true;
+		return;
+	}
+	if (!w->executing)
+		start_clock(w);
+	result_set_status(w->result, status);
 	w->over = true;
 }
 
@@ -175,12 +186,8 @@ static void wait_for_events(struct watch *w)
 	}
 	if (polled[WATCH_CONTROL].revents != 0)
 		read_control(w);
-	if (polled[WATCH_STATUS].revents != 0 && !w->over) {
-		/* The exec may have happened since the poll: its end of the channel came first. */
-		if (!w->executing)
-			read_control(w);
+	if (polled[WATCH_STATUS].revents != 0 && !w->over)
 		read_status(w);
-	}
 	read_streams(w, polled);
 	if (!w->over && (polled[WATCH_CLIENT].revents != 0 || w->frames_left))
 		watch_take_frames(w);

@@ -231,6 +231,7 @@ export class JailRun {
   /** A broken connection may have an error frame waiting that says why. */
   async #explain(error: unknown): Promise<unknown> {
     if (error instanceof JailError && error.kind !== "gone") return error;
+    if (error instanceof ProtocolError) return asJailError(error, this.#dialogue !== undefined);
     try {
       for (;;) refuseError(await this.#connection.next(), this.#dialogue !== undefined);
     } catch (reason) {

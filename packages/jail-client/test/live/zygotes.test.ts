@@ -1,10 +1,13 @@
+import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { JailError, JailRun } from "../../src/index.ts";
 import { buildFaulty, Faults } from "../support/faults.ts";
 import { childrenOf, descendants, descriptors, isAlive, killProcess, until } from "../support/host.ts";
 import { Jaild } from "../support/jaild.ts";
 import { bash, LIMITS } from "../support/run.ts";
+import { times } from "../support/slowness.ts";
 import { describePython, finishPython, openPython, runPython } from "../support/warm.ts";
 import { NAMES } from "../support/zygotes.ts";
 
@@ -224,6 +227,20 @@ describe("a jail that waits warm", () => {
       signal: 13,
       startedWarm: false,
     });
+  });
+
+  it("ends as it does when its zygote, which holds the jail's descriptors too, comes later", async () => {
+    await start();
+    const busy = availableParallelism() * 2;
+    const others = Array.from({ length: busy }, () => spawn("/bin/sh", ["-c", "while :; do :; done"]));
+    try {
+      // Copies are not put back themselves: --reset-on-fork.
+      for (const pid of jaild.zygotes) execFileSync("chrt", ["-R", "-i", "-p", "0", `${pid}`]);
+      for (let i = 0; i < times(10); i++)
+        expect(await runPython(jaild, "python", main("print(1)"))).toMatchObject({ out: "1\n", exitCode: 0 });
+    } finally {
+      for (const { pid } of others) killProcess(pid);
+    }
   });
 
   it("of an unknown zygote is an ordinary one", async () => {
