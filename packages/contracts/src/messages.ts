@@ -110,7 +110,10 @@ export function jobIdOf(job: Pick<Job, "execution_id" | "job_id">): string {
 }
 
 /** What a worker tells the waiting API process over `reply_to`. */
-export type JobNotice = { job: string; kind: "started" } | { job: string; kind: "done"; result: JobResult };
+export interface JobNotice {
+  job: string;
+  result: JobResult;
+}
 
 /** The end of a job: an answer for the client, or an error of the table. Also the job's return value. */
 export type JobResult =

@@ -74,6 +74,7 @@ export class Connection {
   send(bytes: Buffer): Promise<void> | undefined {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#socket.write(bytes)) return undefined;
+    this.release();
     return new Promise((resolve, reject) => {
       const settle = () => {
         this.#socket.off("drain", settle);
@@ -86,14 +87,13 @@ export class Connection {
     });
   }
 
-  /** Sends several frames with one system call where possible. */
-  batch(send: () => void): void {
-    this.#socket.cork();
-    try {
-      send();
-    } finally {
-      this.#socket.uncork();
-    }
+  /** Keeps what is sent back until `release`, or until it is too much: it then goes with one system call. */
+  hold(): void {
+    if (this.#socket.writableCorked === 0) this.#socket.cork();
+  }
+
+  release(): void {
+    this.#socket.uncork();
   }
 
   destroy(reason?: unknown): void {

@@ -95,17 +95,19 @@ export class JailRun {
     this.#connection.onGone(listener);
   }
 
-  /** What to run. Arguments and variables must hold no NUL; the program's path is absolute. */
+  /**
+   * What to run. Arguments and variables must hold no NUL; the program's path is absolute. It may stay here until the
+   * start, or until there is much to send.
+   */
   describe(argv: readonly string[], env: readonly string[], limits: JailLimits): void {
     this.#caps = { stdout: limits.stdoutCap, stderr: limits.stderrCap };
-    this.#connection.batch(() => {
-      for (const item of argv) this.#post(frame("A", Buffer.from(item)));
-      for (const item of env) this.#post(frame("E", Buffer.from(item)));
-      const l = limits;
-      const sizes = [l.wallMs, l.cpuMs, l.memoryBytes, l.processes, l.openFiles, l.fileBytes];
-      const values = [...sizes, l.stdoutCap, l.stderrCap, l.killFactor, 0];
-      this.#post(frame("L", ...values.map(u64)));
-    });
+    this.#connection.hold();
+    for (const item of argv) this.#post(frame("A", Buffer.from(item)));
+    for (const item of env) this.#post(frame("E", Buffer.from(item)));
+    const l = limits;
+    const sizes = [l.wallMs, l.cpuMs, l.memoryBytes, l.processes, l.openFiles, l.fileBytes];
+    const values = [...sizes, l.stdoutCap, l.stderrCap, l.killFactor, 0];
+    this.#post(frame("L", ...values.map(u64)));
   }
 
   directory(index: number, path: string): void {
@@ -140,6 +142,7 @@ export class JailRun {
   /** Starts the program; settles when it has been executed. */
   async start(): Promise<void> {
     this.#post(frame("R"));
+    this.#connection.release();
     await this.#guard(
       this.#connection.next().then((received) => {
         const fields = new Fields(expectTag(received, "s", false).payload);

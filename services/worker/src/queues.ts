@@ -71,16 +71,13 @@ async function consume(
 ): Promise<JobResult> {
   const job = jobSchema.parse(bullJob.data);
   const id = jobIdOf(job);
-  const tell = async (notice: JobNotice) =>
-    job.reply_to === undefined ? 1 : redis.publish(job.reply_to, JSON.stringify(notice));
-  // A lost notice of the start costs the API one look at the queue.
-  const started = tell({ job: id, kind: "started" }).catch(() => 0);
   const end = metrics.began(job.language);
   const result = await handle(job);
   end(result.ok);
   try {
-    await started;
-    const receivers = await tell({ job: id, kind: "done", result });
+    const notice: JobNotice = { job: id, result };
+    const receivers =
+      job.reply_to === undefined ? 1 : await redis.publish(job.reply_to, JSON.stringify(notice));
     if (receivers === 0) await redis.set(answerKey(id), JSON.stringify(result), "EX", ANSWER_SECONDS);
   } catch {
     // The store is away: the answer stays with the job, where the API looks for it.

@@ -3,7 +3,7 @@
  * failures as ServiceError. Error texts of other components never travel further: only their code does.
  */
 import { type ErrorCode, errorBodySchema, INTERNAL_TOKEN_HEADER, ServiceError } from "@svc/contracts";
-import { Agent, type Dispatcher, request } from "undici";
+import { type Dispatcher, Pool } from "undici";
 import { knownErrorCode } from "./server.ts";
 
 export interface InnerClientOptions {
@@ -29,11 +29,15 @@ export type InnerResponse = Dispatcher.ResponseData;
 
 export class InnerClient {
   readonly #options: InnerClientOptions;
-  readonly #agent: Agent;
+  readonly #pool: Pool;
+  /** Of every path. */
+  readonly #prefix: string;
 
   constructor(options: InnerClientOptions) {
     this.#options = options;
-    this.#agent = new Agent({
+    const { origin, pathname } = new URL(options.baseUrl);
+    this.#prefix = pathname.replace(/\/$/, "");
+    this.#pool = new Pool(origin, {
       connections: options.connections ?? 256,
       keepAliveTimeout: 60_000,
       bodyTimeout: 0,
@@ -42,11 +46,11 @@ export class InnerClient {
 
   /** Sends a request and returns the answer, whatever its status. Throws only when there is none. */
   async send(call: InnerRequest): Promise<InnerResponse> {
-    const { internalToken, baseUrl, unreachable } = this.#options;
+    const { internalToken, unreachable } = this.#options;
     try {
-      return await request(baseUrl + call.path, {
+      return await this.#pool.request({
         method: call.method,
-        dispatcher: this.#agent,
+        path: this.#prefix + call.path,
         headers: {
           ...(call.requestId === undefined ? {} : { "x-request-id": call.requestId }),
           ...(internalToken === undefined ? {} : { [INTERNAL_TOKEN_HEADER]: internalToken }),
@@ -74,7 +78,7 @@ export class InnerClient {
   }
 
   async close(): Promise<void> {
-    await this.#agent.destroy();
+    await this.#pool.destroy();
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Hands jobs to the queues and waits for their answers. An answer comes as a notice over Redis; a lost notice costs one
- * poll. Deadlines: a job that does not start in JOB_QUEUE_WAIT_MS is removed and never runs; a started one is cancelled
+ * poll, and polls tell that a job has started. Deadlines: a job that does not start in JOB_QUEUE_WAIT_MS is removed and never runs; a started one is cancelled
  * at the API's deadline; a client that leaves cancels its job at once.
  */
 import {
@@ -50,9 +50,7 @@ export class Jobs {
     subscriber.on("message", (channel: string, text: string) => {
       if (channel !== this.#channel) return;
       const notice = JSON.parse(text) as JobNotice;
-      const pending = this.#pending.get(notice.job);
-      if (notice.kind === "started") pending?.start();
-      else pending?.finish(notice.result);
+      this.#pending.get(notice.job)?.finish(notice.result);
     });
     await subscriber.subscribe(this.#channel);
   }
@@ -121,10 +119,11 @@ export class Jobs {
           await this.#cancel(queue, id);
           throw new ServiceError("execution_timeout");
         }
-        if (await this.#removeQueued(queue, id)) {
+        const startedAt = await this.#removeQueued(queue, id);
+        if (startedAt === undefined) {
           throw new ServiceError("queue_saturated", undefined, { headers: { "retry-after": "5" } });
         }
-        pending.start();
+        pending.start(startedAt);
       } else {
         const found = await this.#poll(queue, id, pending);
         missed = found ? 0 : missed + 1;
@@ -149,7 +148,7 @@ export class Jobs {
       const job = await queue.getJob(id);
       if (job === undefined) return false;
       if (job.finishedOn !== undefined) pending.finish((job.returnvalue as JobResult | null) ?? broken());
-      else if (job.processedOn !== undefined) pending.start();
+      else if (job.processedOn !== undefined) pending.start(job.processedOn);
       return true;
     } catch (error) {
       this.#log.warn({ err: (error as Error).message }, "a job could not be looked up");
@@ -157,17 +156,17 @@ export class Jobs {
     }
   }
 
-  /** Takes a job out of the queue before it starts; false when it has started. */
-  async #removeQueued(queue: Queue, id: string): Promise<boolean> {
+  /** Takes a job out of the queue before it starts; otherwise says when it has started. */
+  async #removeQueued(queue: Queue, id: string): Promise<number | undefined> {
     return storeCall(async () => {
       const job = await queue.getJob(id);
-      if (job === undefined) return true;
-      if (job.processedOn !== undefined) return false;
+      if (job === undefined) return undefined;
+      if (job.processedOn !== undefined) return job.processedOn;
       try {
         await job.remove();
-        return true;
+        return undefined;
       } catch {
-        return false;
+        return Date.now();
       }
     });
   }

@@ -8,9 +8,9 @@ export class PendingJob {
   result: JobResult | undefined;
   #wake: (() => void) | undefined;
 
-  start(): void {
-    this.startedAt ??= performance.now();
-    this.#wake?.();
+  /** `at`: milliseconds since 1970, by the clock of a worker. */
+  start(at: number): void {
+    this.startedAt ??= performance.now() - Math.max(0, Date.now() - at);
   }
 
   finish(result: JobResult): void {

@@ -55,9 +55,8 @@ export async function startJobs(env: Record<string, string> = {}) {
           notices
             ? own.publish(data.reply_to ?? "", JSON.stringify({ job: data.execution_id, ...notice }))
             : 0;
-        await tell({ kind: "started" });
         const result = await work(data, controller.signal);
-        await tell({ kind: "done", result });
+        await tell({ result });
         return result;
       },
       { connection: blocking as never, concurrency: 8 },
