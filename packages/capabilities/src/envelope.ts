@@ -3,7 +3,15 @@
  * AES-256-GCM with a random 12-byte IV, a 16-byte tag and fixed associated data. Whoever holds a token can show it but
  * neither read nor change it. Pure but for randomness and the clock that the caller passes in.
  */
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from "node:crypto";
 
 export type TokenType = "grant" | "session" | "object" | "ptc-callback";
 export type RefusalReason =
@@ -44,28 +52,29 @@ export const MAX_TOKEN_CHARS = 512 * 1024;
 export const CLOCK_SKEW_SECONDS = 30;
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 
+/** Prepared once: bytes would be made a key again for each token, which costs more than the sealing. */
 export interface SealKeys {
   /** Seals and opens. */
-  current: Buffer;
+  current: KeyObject;
   /** Opens only: tokens sealed before the last change of the secret. */
-  previous?: Buffer;
+  previous?: KeyObject;
   /** Hashes names that a manifest must not show. */
-  hashing: Buffer;
+  hashing: KeyObject;
 }
 
 /** Keys from the configured secrets. Refuses an absent or short secret. */
 export function sealKeys(secret: string, previous = ""): SealKeys {
   const keys = {
     current: deriveKey(secret),
-    hashing: Buffer.from(hkdfSync("sha256", secret, "", HASHING_KEY, 32)),
+    hashing: createSecretKey(Buffer.from(hkdfSync("sha256", secret, "", HASHING_KEY, 32))),
   };
   return previous === "" ? keys : { ...keys, previous: deriveKey(previous) };
 }
 
-function deriveKey(secret: string): Buffer {
+function deriveKey(secret: string): KeyObject {
   if (secret === "") throw new TokenRefused("missing_secret");
   if (Buffer.byteLength(secret) < MIN_SECRET_BYTES) throw new TokenRefused("weak_secret");
-  return createHash("sha256").update(secret).digest();
+  return createSecretKey(createHash("sha256").update(secret).digest());
 }
 
 export function seal(keys: SealKeys, content: Envelope & Record<string, unknown>): string {
@@ -119,7 +128,7 @@ function strictBase64url(part: string): Buffer {
   return bytes;
 }
 
-function tryDecrypt(key: Buffer, [iv, body, tag]: [Buffer, Buffer, Buffer]): string | undefined {
+function tryDecrypt(key: KeyObject, [iv, body, tag]: [Buffer, Buffer, Buffer]): string | undefined {
   const decipher = createDecipheriv("aes-256-gcm", key, iv, { authTagLength: TAG_BYTES });
   decipher.setAAD(ASSOCIATED_DATA);
   decipher.setAuthTag(tag);
