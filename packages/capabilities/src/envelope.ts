@@ -43,6 +43,7 @@ export interface Envelope {
 const PREFIX = "ceg1";
 const ASSOCIATED_DATA = Buffer.from("svc-egress-grant:v1");
 const HASHING_KEY = "svc-manifest-hash:v1";
+const COPYING_KEY = "svc-input-copy:v1";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const MIN_SECRET_BYTES = 32;
@@ -60,6 +61,8 @@ export interface SealKeys {
   previous?: KeyObject;
   /** Hashes names that a manifest must not show. */
   hashing: KeyObject;
+  /** Makes the keys of the runners\' copies of objects. */
+  copying: KeyObject;
 }
 
 /** Keys from the configured secrets. Refuses an absent or short secret. */
@@ -67,6 +70,7 @@ export function sealKeys(secret: string, previous = ""): SealKeys {
   const keys = {
     current: deriveKey(secret),
     hashing: createSecretKey(Buffer.from(hkdfSync("sha256", secret, "", HASHING_KEY, 32))),
+    copying: createSecretKey(Buffer.from(hkdfSync("sha256", secret, "", COPYING_KEY, 32))),
   };
   return previous === "" ? keys : { ...keys, previous: deriveKey(previous) };
 }

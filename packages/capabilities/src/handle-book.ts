@@ -32,6 +32,11 @@ export class HandleBook {
     );
   }
 
+  /** The key of the runners' copies of an object: the same for every grant, and known from none but those that name it. */
+  copyKey(sessionId: string, objectId: string): string {
+    return createHmac("sha256", this.#keys.copying).update(`${sessionId}/${objectId}`).digest("base64url");
+  }
+
   /** The grant's claims as a manifest states them. */
   manifestScope(): ManifestScope {
     const { exec_id, tenant_id, user_id, session_key, input_files, read_sessions, ...rest } = this.#grant;

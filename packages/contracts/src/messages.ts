@@ -150,11 +150,15 @@ const contentFileSchema = z.object({
   content: z.string(),
   encoding: z.enum(["utf8", "base64", "hex"]).nullish(),
 });
+/** With this key the runner keeps and finds its copy of an object; the same in every grant that names the object. */
+const copyKeySchema = z.string().regex(/^[\w-]{43}$/);
+
 const referencedFileSchema = z.object({
   name: z.string(),
   id: z.string().min(1),
   storage_session_id: z.string().min(1),
   entity_id: z.string().nullish(),
+  copy_key: copyKeySchema.nullish(),
 });
 const MAX_ARGS = 256;
 const MAX_ARG_BYTES = 100_000;
@@ -300,6 +304,11 @@ export const maskablePayloadSchema = z.object({
 });
 export type MaskablePayload = z.infer<typeof maskablePayloadSchema>;
 
+/** What the gateway made of it. */
+const maskedPayloadSchema = maskablePayloadSchema.extend({
+  files: z.array(maskablePayloadSchema.shape.files.element.extend({ copy_key: copyKeySchema.optional() })),
+});
+
 export const registerGrantSchema = z.object({ payload: maskablePayloadSchema, claims: grantClaimsSchema });
 
 /**
@@ -323,7 +332,7 @@ export type ManifestScope = z.infer<typeof manifestScopeSchema>;
 
 export const registeredGrantSchema = z.object({
   grant_id: z.string(),
-  payload: maskablePayloadSchema,
+  payload: maskedPayloadSchema,
   egressGrantToken: z.string(),
   executionManifestClaims: manifestScopeSchema,
 });

@@ -52,6 +52,7 @@ export class Authority {
           name,
           id: handles.object(storage_session_id, id, name),
           storage_session_id: handles.session(storage_session_id),
+          copy_key: handles.copyKey(storage_session_id, id),
         })),
       },
     };

@@ -47,6 +47,7 @@ function validatorHeaders(record: ObjectRecord): Record<string, string> {
     "cache-control": "private, no-cache",
     "accept-ranges": "bytes",
     "x-content-type-options": "nosniff",
+    ...(record.readOnly ? { [READ_ONLY_HEADER]: "true" } : {}),
   };
 }
 
@@ -55,6 +56,5 @@ function contentHeaders(record: ObjectRecord): Record<string, string> {
     "content-type": record.contentType,
     "content-disposition": attachment(record.filename),
     [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(record.filename),
-    ...(record.readOnly ? { [READ_ONLY_HEADER]: "true" } : {}),
   };
 }

@@ -6,6 +6,7 @@
 import { buffer } from "node:stream/consumers";
 import { type ExecuteResponse, ServiceError } from "@svc/contracts";
 import { JailError, JailRun, type RunOutcome } from "@svc/jail-client";
+import { despiteSpoiledCopies } from "./copies/source.ts";
 import { compileEndingOf, compileFailure, type Ending } from "./ending.ts";
 import type { ExecuteDeps } from "./execute.ts";
 import type { Destination } from "./finish.ts";
@@ -34,7 +35,10 @@ export async function compile(
   if (program.compile === undefined) return { program };
   const beganMs = performance.now();
   try {
-    const { outcome, made, ending } = await runCompiler(program, program.compile, limits, to, deps);
+    const compilation = program.compile;
+    const { outcome, made, ending } = await despiteSpoiledCopies((withCopies) =>
+      runCompiler(program, compilation, limits, to, deps, withCopies),
+    );
     if (ending === undefined) return { program: { ...program, made } };
     return { answer: failedAnswer(program, outcome, ending, { limits, to, beganMs }), ending };
   } catch (error) {
@@ -57,13 +61,15 @@ async function runCompiler(
   { argv, env, build }: Compilation,
   limits: RunLimits,
   { run }: Destination,
-  { config, gateway, metrics }: ExecuteDeps,
+  { config, gateway, inputs, metrics }: ExecuteDeps,
+  withCopies: boolean,
 ): Promise<Compiled> {
   const jail = await metrics.watchSetup(() => JailRun.open(config.SANDBOX_JAIL_SOCKET, run.signal));
   try {
     jail.describe(argv, env, jailLimits(limits));
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
-    const staged = await stageAll(program, { gateway, run, jail, concurrency, directories: false });
+    const staging = { gateway, inputs, withCopies, run, jail, concurrency, directories: false };
+    const staged = await stageAll(program, staging);
     jail.directory(staged.length, build);
     await jail.start();
     const outcome = await jail.outcome();

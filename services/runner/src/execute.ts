@@ -6,6 +6,7 @@
 import { deadlinesFor, type ExecuteRequest, type ExecuteResponse, newId, ServiceError } from "@svc/contracts";
 import type { Config, Log } from "@svc/service-kit";
 import { compile } from "./compile.ts";
+import type { InputSource } from "./copies/source.ts";
 import { type Ending, endingOf } from "./ending.ts";
 import { asServiceError, type Destination, finish, refuseUnexecutable } from "./finish.ts";
 import type { GatewayClient } from "./gateway.ts";
@@ -23,6 +24,7 @@ export interface ExecuteDeps {
   runtimes: Runtimes;
   slots: Slots;
   gateway: GatewayClient;
+  inputs: InputSource;
   metrics: RunnerMetrics;
   jails: WarmJails;
 }

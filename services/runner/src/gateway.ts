@@ -19,12 +19,8 @@ import type { Reference } from "./program.ts";
 
 const PAUSES_MS = [100, 400, 1000, 1500];
 
-export interface FetchedInput {
-  size: number;
-  etag: string;
-  readOnly: boolean;
-  body: Readable;
-}
+/** An input without `size` and `body` is still the one whose tag was named. */
+export type FetchedInput = { etag: string; readOnly: boolean } & ({ size: number; body: Readable } | object);
 
 export interface RunGateway {
   grant: string;
@@ -39,19 +35,21 @@ export class GatewayClient {
     this.#client = new InnerClient({ baseUrl, unreachable: "storage_unavailable" });
   }
 
-  /** Opens an input. */
-  async fetchInput(run: RunGateway, file: Reference): Promise<FetchedInput> {
+  /** Opens an input, if it is not the one with the entity tag `known`. */
+  async fetchInput(run: RunGateway, file: Reference, known?: string): Promise<FetchedInput> {
     const { storage_session_id, id } = file;
     const path = `/sessions/${encodeURIComponent(storage_session_id)}/objects/${encodeURIComponent(id)}`;
-    const response = await this.#send(run, { method: "GET", path }, file);
+    const headers = known === undefined ? {} : { "if-none-match": `"${known}"` };
+    const response = await this.#send(run, { method: "GET", path, headers }, file);
+    const etag = String(response.headers.etag ?? "").replace(/^"|"$/g, "");
+    const readOnly = response.headers[READ_ONLY_HEADER] === "true";
+    if (response.statusCode === 304) {
+      await response.body.dump();
+      return { etag, readOnly };
+    }
     const size = Number(response.headers["content-length"]);
     if (!Number.isSafeInteger(size) || size < 0) throw inputUnavailable(file);
-    return {
-      size,
-      etag: String(response.headers.etag ?? "").replace(/^"|"$/g, ""),
-      readOnly: response.headers[READ_ONLY_HEADER] === "true",
-      body: response.body,
-    };
+    return { size, etag, readOnly, body: response.body };
   }
 
   /** What the session of an input offers: the enumerated inputs and its `.dirkeep` files. */
@@ -88,7 +86,7 @@ export class GatewayClient {
       run.signal.throwIfAborted();
       throw inputProblem("storage_unavailable", file, "cannot be fetched now", error);
     });
-    if (response.statusCode === 200) return response;
+    if (response.statusCode === 200 || response.statusCode === 304) return response;
     throw inputUnavailable(file, await innerError(response));
   }
 

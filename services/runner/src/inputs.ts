@@ -1,16 +1,19 @@
 /**
- * Stages the files of a program into the jail: contents of the request and referenced inputs, all or nothing. Each input
- * is checked against the checksum that storage recorded; a file that cannot be had fails the request and is named.
+ * Stages the files of a program into the jail: contents of the request and referenced inputs, all or nothing. A file that
+ * cannot be had fails the request and is named.
  */
-import { createHash } from "node:crypto";
 import { directoriesOf, dirkeepDirectory, fileNameProblem, isDirkeep } from "@svc/contracts";
 import type { JailRun } from "@svc/jail-client";
-import { type FetchedInput, type GatewayClient, inputUnavailable, type RunGateway } from "./gateway.ts";
+import type { InputSource, OpenInput } from "./copies/source.ts";
+import type { GatewayClient, RunGateway } from "./gateway.ts";
 import type { StagedInput } from "./outputs.ts";
 import type { Program, Reference } from "./program.ts";
 
 export interface StagingDeps {
   gateway: GatewayClient;
+  inputs: InputSource;
+  /** Whether inputs may come from the runner's copies. */
+  withCopies: boolean;
   run: RunGateway;
   jail: JailRun;
   concurrency: number;
@@ -44,8 +47,12 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
   for await (const [file, input] of fetchAhead(program.references, deps)) {
     const index = nextIndex();
     staged.push({ index, readOnly: input.readOnly, ref: refOf(file) });
-    const { size, readOnly } = input;
-    await deps.jail.file({ index, path: file.name, size, readOnly }, verified(input, file));
+    const { size, readOnly, bytes } = input;
+    try {
+      await deps.jail.file({ index, path: file.name, size, readOnly }, bytes);
+    } finally {
+      input.close();
+    }
   }
   const present = new Set(program.directories.map(({ name }) => dirkeepDirectory(name)));
   for (const directory of await extraDirectories) {
@@ -66,40 +73,24 @@ export function refOf(file: Reference) {
 /** Opens up to `concurrency` inputs at once and hands them out in order; unread ones wait in their sockets. */
 async function* fetchAhead(
   files: readonly Reference[],
-  { gateway, run, concurrency }: StagingDeps,
-): AsyncGenerator<[Reference, FetchedInput]> {
+  { inputs, withCopies, run, concurrency }: StagingDeps,
+): AsyncGenerator<[Reference, OpenInput]> {
   const open = (file: Reference) => {
-    const input = gateway.fetchInput(run, file);
+    const input = inputs.open(run, file, withCopies);
     input.catch(() => undefined);
     return input;
   };
-  const ahead: Promise<FetchedInput>[] = files.slice(0, concurrency).map(open);
+  const ahead: Promise<OpenInput>[] = files.slice(0, concurrency).map(open);
   try {
     for (const [at, file] of files.entries()) {
-      const input = await (ahead.shift() as Promise<FetchedInput>);
+      const input = await (ahead.shift() as Promise<OpenInput>);
       const following = files[at + concurrency];
       if (following !== undefined) ahead.push(open(following));
       yield [file, input];
     }
   } finally {
-    for (const left of ahead) left.then(({ body }) => body.destroy()).catch(() => undefined);
+    for (const left of ahead) left.then((input) => input.close()).catch(() => undefined);
   }
-}
-
-/** Passes the bytes on and fails at the end when they are not what storage recorded. */
-async function* verified(input: FetchedInput, file: Reference): AsyncGenerator<Buffer> {
-  const hash = createHash("sha256");
-  let size = 0;
-  try {
-    for await (const chunk of input.body as AsyncIterable<Buffer>) {
-      hash.update(chunk);
-      size += chunk.length;
-      yield chunk;
-    }
-  } catch (error) {
-    throw inputUnavailable(file, error);
-  }
-  if (size !== input.size || hash.digest("hex") !== input.etag) throw inputUnavailable(file);
 }
 
 /** Directories for the `.dirkeep` files of every session that the run reads. */

@@ -1,5 +1,6 @@
 /** The beginning of every execution: a jail is opened, the program described, its files staged, and started. */
 import type { JailRun } from "@svc/jail-client";
+import { despiteSpoiledCopies } from "./copies/source.ts";
 import type { ExecuteDeps } from "./execute.ts";
 import type { RunGateway } from "./gateway.ts";
 import { stageAll } from "./inputs.ts";
@@ -27,17 +28,23 @@ export interface Launch {
   prepare?: (jail: JailRun) => Promise<void>;
 }
 
-export async function launch(
-  { program, limits, run, life, prepare }: Launch,
-  { config, gateway, metrics, jails }: ExecuteDeps,
-): Promise<Launched> {
+export function launch(what: Launch, deps: ExecuteDeps): Promise<Launched> {
   const beganMs = performance.now();
+  return despiteSpoiledCopies((withCopies) => attempt(what, deps, withCopies, beganMs));
+}
+
+async function attempt(
+  { program, limits, run, life, prepare }: Launch,
+  { config, gateway, inputs, metrics, jails }: ExecuteDeps,
+  withCopies: boolean,
+  beganMs: number,
+): Promise<Launched> {
   const jail = await metrics.watchSetup(() => jails.open(program, life));
   try {
     jail.describe(program.argv, program.env, jailLimits(limits));
     if (program.stdin !== undefined) await jail.stdin(program.stdin);
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
-    const staged = await stageAll(program, { gateway, run, jail, concurrency });
+    const staged = await stageAll(program, { gateway, inputs, withCopies, run, jail, concurrency });
     await prepare?.(jail);
     await jail.start();
     metrics.started(jail.startedWarm);

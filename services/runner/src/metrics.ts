@@ -30,6 +30,10 @@ export interface RunnerMetrics {
   started: (warm: boolean) => void;
   /** Says from where the number of jails that wait warm is read. */
   watchWarm: (read: () => readonly WarmCount[]) => void;
+  /** A large input was opened: from a copy on the runner, or not. */
+  askedForCopy: (found: boolean) => void;
+  /** Says from where the size of all copies is read. */
+  watchCopies: (read: () => number) => void;
   evicted: (cause: EvictionCause) => void;
   /** Watches how long a jail takes to be ready. */
   watchSetup: <T>(setup: () => Promise<T>) => Promise<T>;
@@ -76,6 +80,27 @@ export function runnerMetrics(registry: Registry): RunnerMetrics {
     labelNames: ["start"] as const,
     registers,
   });
+  const copies = {
+    hit: new Counter({
+      name: "svc_runner_input_cache_hits_total",
+      help: "Large inputs that came from a copy on the runner.",
+      registers,
+    }),
+    miss: new Counter({
+      name: "svc_runner_input_cache_misses_total",
+      help: "Large inputs that were fetched.",
+      registers,
+    }),
+  };
+  let readCopies = () => 0;
+  new Gauge({
+    name: "svc_runner_input_cache_bytes",
+    help: "Size of all copies of inputs on the runner.",
+    registers,
+    collect() {
+      this.set(readCopies());
+    },
+  });
   let readWarm = (): readonly WarmCount[] => [];
   new Gauge({
     name: "svc_sandbox_warm_jails",
@@ -117,6 +142,10 @@ export function runnerMetrics(registry: Registry): RunnerMetrics {
     started: (warm) => starts.inc({ start: warm ? "warm" : "cold" }),
     watchWarm: (read) => {
       readWarm = read;
+    },
+    askedForCopy: (found) => copies[found ? "hit" : "miss"].inc(),
+    watchCopies: (read) => {
+      readCopies = read;
     },
     evicted: (cause) => evictions.inc({ cause }),
     watchSetup: async (setup) => {

@@ -13,6 +13,7 @@ import {
   type Running,
 } from "@svc/service-kit";
 import type { onRequestHookHandler } from "fastify";
+import { inputSource } from "./copies/source.ts";
 import { type Call, execute } from "./execute.ts";
 import { GatewayClient } from "./gateway.ts";
 import { Health } from "./health.ts";
@@ -39,6 +40,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   const gateway = new GatewayClient(target);
   const metrics = runnerMetrics(registry);
   const mostCalls = config.PTC_MAX_CALLS * (config.SANDBOX_MAX_CONCURRENT_JOBS + config.SANDBOX_MAX_PAUSED);
+  const inputs = inputSource(gateway, config, metrics, log);
   const upstream = new ToolUpstream(target, mostCalls);
   const programs: ProgrammaticDeps["programs"] = new Programs(
     { maxPaused: config.SANDBOX_MAX_PAUSED, longestPauseMs: config.TOOL_CALL_REQUEST_TIMEOUT },
@@ -52,6 +54,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
     runtimes,
     slots,
     gateway,
+    inputs,
     metrics,
     jails,
     programs,
@@ -142,6 +145,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
       clearTimeout(grace);
       programs.close();
       jails.close();
+      inputs.close();
       await Promise.all([gateway.close(), upstream.close()]);
     },
   };

@@ -207,6 +207,11 @@ export const VARIABLES = {
   SANDBOX_JOB_GID_BASE: int(200_000, "First group id of the slots.", { min: 1000, max: 4_000_000_000 }),
   SANDBOX_UPLOAD_CONCURRENCY: count(8, "Outputs stored at once.", 64),
   SANDBOX_PRIME_CONCURRENCY: count(8, "Inputs fetched at once.", 64),
+  SANDBOX_INPUT_CACHE_BYTES: size(
+    256 * 2 ** 20,
+    "Copies of large inputs that a runner keeps on its disk, all together. 0: none.",
+    { min: 0 },
+  ),
   SANDBOX_WARM_START: bool(true, "Start programs in copies of interpreters that are already there."),
   SANDBOX_WARM_POOL: withNote(
     int(0, "Jails of each kind that wait warm for a program.", { max: 512 }),

@@ -1,0 +1,135 @@
+/**
+ * Opens the inputs of a run. The gateway is asked for every input of every run, under the run's grant, whether there is a
+ * copy or not; when it says that the object is still what the copy was made of, the bytes come from the copy. Bytes of the
+ * gateway are checked against the checksum that storage recorded, those of a copy against its seal.
+ */
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import type { Config, Log } from "@svc/service-kit";
+import { type FetchedInput, type GatewayClient, inputUnavailable, type RunGateway } from "../gateway.ts";
+import type { RunnerMetrics } from "../metrics.ts";
+import type { Reference } from "../program.ts";
+import { type HeldCopy, InputCache, type Recording } from "./cache.ts";
+
+/** Smaller inputs take as long to be asked for as to be fetched. */
+const MIN_BYTES = 256 * 1024;
+
+export interface OpenInput {
+  size: number;
+  readOnly: boolean;
+  /** Fails at its end when the bytes were not the right ones. */
+  bytes: AsyncGenerator<Buffer>;
+  close: () => void;
+}
+
+/** A copy was not what it should be. It is gone; a new jail can be staged without it. */
+export class SpoiledCopy extends Error {}
+
+/** Makes a jail and stages it; once more, without copies, when one of them turns out spoiled. */
+export async function despiteSpoiledCopies<T>(stage: (withCopies: boolean) => Promise<T>): Promise<T> {
+  try {
+    return await stage(true);
+  } catch (error) {
+    if (error instanceof SpoiledCopy) return stage(false);
+    throw error;
+  }
+}
+
+/** Inputs with copies, if the configuration wants any. */
+export function inputSource(
+  gateway: GatewayClient,
+  { SANDBOX_INPUT_CACHE_BYTES: maxBytes }: Pick<Config, "SANDBOX_INPUT_CACHE_BYTES">,
+  metrics: RunnerMetrics,
+  log: Log,
+): InputSource {
+  if (maxBytes === 0) return new InputSource(gateway, undefined, metrics);
+  const onProblem = (error: unknown) => log.warn({ err: error }, "an input could not be copied");
+  const cache = new InputCache({ maxBytes, onProblem });
+  metrics.watchCopies(() => cache.bytes);
+  return new InputSource(gateway, cache, metrics);
+}
+
+export class InputSource {
+  readonly #gateway: GatewayClient;
+  readonly #cache: InputCache | undefined;
+  readonly #metrics: Pick<RunnerMetrics, "askedForCopy">;
+
+  /** Without a cache every input is fetched. */
+  constructor(
+    gateway: GatewayClient,
+    cache: InputCache | undefined,
+    metrics: Pick<RunnerMetrics, "askedForCopy">,
+  ) {
+    this.#gateway = gateway;
+    this.#cache = cache;
+    this.#metrics = metrics;
+  }
+
+  async open(run: RunGateway, file: Reference, withCopies: boolean): Promise<OpenInput> {
+    const copy = withCopies && file.copy_key != null ? this.#cache?.find(file.copy_key) : undefined;
+    try {
+      const input = await this.#gateway.fetchInput(run, file, copy?.etag);
+      const { readOnly } = input;
+      if (!("body" in input)) {
+        if (copy === undefined || copy.etag !== input.etag) throw inputUnavailable(file);
+        this.#metrics.askedForCopy(true);
+        return { size: copy.size, readOnly, bytes: genuine(copy), close: copy.release };
+      }
+      copy?.release();
+      const { size, body } = input;
+      return { size, readOnly, bytes: this.#fetched(input, file), close: () => body.destroy() };
+    } catch (error) {
+      copy?.release();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#cache?.close();
+  }
+
+  async *#fetched(input: Fetched, file: Reference): AsyncGenerator<Buffer> {
+    const recording = await this.#recording(input, file);
+    const hash = createHash("sha256");
+    let size = 0;
+    let written: Promise<void> | undefined;
+    try {
+      try {
+        for await (const chunk of input.body as AsyncIterable<Buffer>) {
+          hash.update(chunk);
+          size += chunk.length;
+          await written;
+          written = recording?.write(chunk);
+          yield chunk;
+        }
+      } catch (error) {
+        throw inputUnavailable(file, error);
+      }
+      if (size !== input.size || hash.digest("hex") !== input.etag) throw inputUnavailable(file);
+      await written;
+      await recording?.keep();
+    } finally {
+      await written;
+      await recording?.end();
+    }
+  }
+
+  async #recording({ etag, size }: Fetched, { copy_key }: Reference): Promise<Recording | undefined> {
+    if (this.#cache === undefined || copy_key == null || size < MIN_BYTES) return undefined;
+    this.#metrics.askedForCopy(false);
+    return this.#cache.record(copy_key, etag, size);
+  }
+}
+
+type Fetched = FetchedInput & { size: number; body: Readable };
+
+async function* genuine(copy: HeldCopy): AsyncGenerator<Buffer> {
+  try {
+    yield* copy.read();
+  } catch (error) {
+    copy.drop();
+    throw new SpoiledCopy("a copy of an input is spoiled", { cause: error });
+  } finally {
+    copy.release();
+  }
+}
