@@ -113,7 +113,7 @@ export class InputCache {
     { id, etag, size }: Pick<Entry, "id" | "etag" | "size">,
     giveUp: () => void,
   ): Recording {
-    let state: "open" | "broken" | "kept" = "open";
+    let state: "open" | "broken" | "over" = "open";
     const attempt = async (step: () => Promise<void>) => {
       if (state !== "open") return;
       try {
@@ -133,11 +133,11 @@ export class InputCache {
           if (before !== undefined) this.#remove(before);
           this.#entries.set(id, { id, etag, size, file, users: 0, usedAt: this.#now() });
           this.#recorded.delete(id);
-          state = "kept";
+          state = "over";
         }),
       end: async () => {
-        if (state === "kept") return;
-        state = "broken";
+        if (state === "over") return;
+        state = "over";
         giveUp();
         await writer.close().catch(this.#options.onProblem);
       },

@@ -18,6 +18,8 @@ export const newKeys = () => {
   return { signing: parseSigningKey(privateKey), publicKey };
 };
 
+export type Runner = ((call: Call) => Promise<Answer>) & { pid: number };
+
 export async function startSystemOfRunner(jail: JaildOptions = { slots: 2 }) {
   const keys = newKeys();
   const jaild = await Jaild.start(jail);
@@ -25,8 +27,8 @@ export async function startSystemOfRunner(jail: JaildOptions = { slots: 2 }) {
   const clients: InnerClient[] = [];
   const runners: { kill: () => Promise<void> }[] = [];
 
-  /** Starts one more runner; answers how to call it. */
-  const startRunner = async (env: Record<string, string>): Promise<(call: Call) => Promise<Answer>> => {
+  /** Starts one more runner; answers how to call it, and its process. */
+  const startRunner = async (env: Record<string, string>): Promise<Runner> => {
     const runner = await startComponent(MAIN, {
       PORT: "0",
       SANDBOX_FORWARD_TARGET: new URL(gateway.gateway.url).host,
@@ -38,11 +40,12 @@ export async function startSystemOfRunner(jail: JaildOptions = { slots: 2 }) {
     runners.push(runner);
     const client = new InnerClient({ baseUrl: runner.url, unreachable: "upstream_unavailable" });
     clients.push(client);
-    return async (call) => {
+    const send = async (call: Call): Promise<Answer> => {
       const { statusCode, headers, body } = await client.send(call);
       const bytes = Buffer.from(await body.arrayBuffer());
       return { status: statusCode, headers, bytes, json: () => JSON.parse(bytes.toString("utf8")) };
     };
+    return Object.assign(send, { pid: runner.pid });
   };
 
   return {
