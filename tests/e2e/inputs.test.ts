@@ -1,10 +1,13 @@
 /** Inputs: every change of their bytes is seen, read-only ones cannot be changed, damaged ones stop the request. */
-import { closeSync, openSync, readFileSync, rmSync, truncateSync, writeSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { closeSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { FileRef } from "@svc/contracts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api, output, refTo } from "./support/api.ts";
+import { copiesOf } from "../../services/runner/test/support/own-copies.ts";
+import { Api, deletePath, output, refTo } from "./support/api.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
+import { inputsFromCopies } from "./support/runner-metrics.ts";
 import { type System, startSystem } from "./support/system.ts";
 
 let system: System;
@@ -189,6 +192,46 @@ describe("damaged storage", () => {
     expect(JSON.stringify(refusal)).toMatch(/\bf17\b/);
   });
 });
+
+describe("a large input that was used before", () => {
+  const LARGE = Buffer.alloc(3_000_000, "0123456789abcdef\n");
+  const code = "sha256sum data.bin; stat -c %a data.bin; echo x >> data.bin";
+
+  test("comes from the runner's copy, is the same, and is the caller's while it exists", async () => {
+    const ref = await api.stage("data.bin", LARGE);
+    const readOnly = await api.stage("data.bin", LARGE, { read_only: "true" });
+    for (const file of [ref, readOnly]) {
+      const before = await inputsFromCopies(system);
+      const first = await api.exec({ lang: "bash", code, files: [file] });
+      expect(await inputsFromCopies(system)).toBe(before);
+      const second = await api.exec({ lang: "bash", code, files: [file] });
+      expect(await inputsFromCopies(system)).toBe(before + 1);
+      expect(first.stdout).toMatch(new RegExp(`^${sha256(LARGE)} `));
+      expect([second.stdout, second.stderr]).toEqual([first.stdout, first.stderr]);
+      expect(second.files.map(({ inherited }) => inherited)).toEqual(
+        first.files.map(({ inherited }) => inherited),
+      );
+    }
+    expect((await api.send("DELETE", deletePath(ref))).status).toBe(200);
+    const gone = await api.tryExec({ lang: "bash", code, files: [ref] });
+    expect(gone.status).toBe(403);
+  });
+
+  test("is right when the copy was spoiled", async () => {
+    const ref = await api.stage("data.bin", LARGE);
+    const small = await api.stage("small.txt", "small");
+    const run = () =>
+      api.exec({ lang: "bash", code: "sha256sum data.bin; cat small.txt", files: [ref, small] });
+    const first = await run();
+    const pid = system.pid("runner");
+    for (const path of copiesOf(pid)) writeFileSync(path, "spoiled", { flag: "r+" });
+    expect((await run()).stdout).toBe(first.stdout);
+    expect(first.stdout).toBe(`${sha256(LARGE)}  data.bin\nsmall`);
+    expect(system.pid("runner")).toBe(pid);
+  });
+});
+
+const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
 
 function flipByte(path: string, at: number): void {
   const byte = readFileSync(path)[at] ?? 0;

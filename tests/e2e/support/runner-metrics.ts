@@ -16,6 +16,11 @@ export async function endedExecutions(system: Copy, language: string): Promise<n
   );
 }
 
+/** Large inputs that came from a copy on the runner. */
+export async function inputsFromCopies(system: Copy): Promise<number> {
+  return sum(system, /^svc_runner_input_cache_hits_total (\d+)$/gm);
+}
+
 async function sum({ instance }: Copy, lines: RegExp): Promise<number> {
   const response = await fetch(`http://127.0.0.1:${instance.ports.runner}/metrics`);
   return [...(await response.text()).matchAll(lines)].reduce((total, [, count]) => total + Number(count), 0);

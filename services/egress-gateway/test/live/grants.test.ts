@@ -6,6 +6,7 @@ import {
   asRunner,
   type Gateway,
   INTERNAL_TOKEN,
+  type Input,
   keys,
   registration,
   startGateway,
@@ -54,6 +55,17 @@ describe("registering a grant", () => {
     const names = [claims.tenant_id, claims.user_id, claims.session_key].map((name) => `"${name}"`);
     const ids = [a.id, b.id, a.session_id, claims.output_session_id, sent.payload.session_id];
     for (const hidden of [...ids, ...names]) expect(shown).not.toContain(hidden);
+  });
+
+  it("gives for each object the key of its copies: always the same, and no other object's", async () => {
+    const [a, b] = [await made.upload("a.csv", "1"), await made.upload("b.csv", "1")];
+    const keysOf = async (...inputs: Input[]) =>
+      (await made.register(inputs)).payload.files.map(({ copy_key }) => copy_key);
+    const [keyOfA, keyOfB] = await keysOf(a, b);
+    expect(keyOfA).toMatch(/^[\w-]{43}$/);
+    expect(keyOfB).not.toBe(keyOfA);
+    expect(await keysOf({ ...b, name: "c.csv" }, a)).toEqual([keyOfB, keyOfA]);
+    expect(await keysOf({ ...a, session_id: newId() })).not.toEqual([keyOfA]);
   });
 
   it("gives claims for the manifest that name the handles of the payload and hash whose run it is", async () => {

@@ -130,6 +130,38 @@ describe("reading", () => {
     });
   });
 
+  it("gives no bytes to a reader who names the checksum of the object, and counts the call", async () => {
+    const content = randomBytes(50_000);
+    const input = await made.upload("a.csv", content, newId(), true);
+    const grant = await made.register([input], { max_requests: 2 });
+    const conditional = (tag: string, under = grant) => {
+      const read = asRunner(under).read();
+      return made.call({ ...read, headers: { ...read.headers, "if-none-match": tag } });
+    };
+    const tag = `"${sha256(content)}"`;
+    const same = await conditional(tag);
+    expect([same.status, same.bytes.length, same.headers.etag, same.headers["x-read-only"]]).toEqual([
+      304,
+      0,
+      tag,
+      "true",
+    ]);
+    const other = await conditional(`"${sha256(Buffer.from("other"))}"`);
+    expect([other.status, other.bytes.equals(content)]).toEqual([200, true]);
+    expect((await conditional(tag)).json()).toMatchObject({
+      error: "egress_ledger_refused",
+      ledger_reason: "request_budget",
+    });
+    const further = await made.register([input]);
+    for (const loose of ["*", `W/${tag}`, `${tag}, ${tag}`, sha256(content), '""']) {
+      expect((await conditional(loose, further)).status, loose).toBe(200);
+    }
+    await made.postJson(`/internal/egress-grants/${further.grant_id}/revoke`, {});
+    expect((await conditional(tag, further)).json()).toMatchObject({ ledger_reason: "revoked" });
+    const gone: Input = { id: newId(), session_id: input.session_id, name: "gone" };
+    expect((await conditional(tag, await made.register([gone]))).status).toBe(404);
+  });
+
   it("answers 404 when the input is gone from storage", async () => {
     const gone: Input = { id: newId(), session_id: newId(), name: "gone" };
     expect(await error(asRunner(await made.register([gone])).read())).toMatchObject({

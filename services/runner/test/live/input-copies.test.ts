@@ -254,21 +254,3 @@ describe("the runner does without", () => {
     expect(copiesOf(own.pid)).toEqual([]);
   });
 });
-
-describe("inputs that are open when another fails", () => {
-  it("are let go, and other runs go on", async () => {
-    const own = await start();
-    const inputs = await Promise.all(
-      ["a.bin", "b.bin", "c.bin"].map((name) => made.gateway.upload(name, randomBytes(LARGE))),
-    );
-    const [first] = inputs as [Input];
-    const path = (await made.gateway.files.storedFiles()).find((file) => file.endsWith(first.id));
-    if (path === undefined) throw new Error("the object has no file");
-    writeFileSync(path, randomBytes(16), { flag: "r+" });
-    expect(await refusedAs(send(await made.gateway.register(inputs), { by: own }))).toEqual([
-      502,
-      "input_unavailable",
-    ]);
-    expect(await seen(inputs.slice(1), own)).toHaveLength(2);
-  });
-});
