@@ -12,9 +12,9 @@ import type { Reference } from "../program.ts";
 import { type HeldCopy, InputCache, type Recording } from "./cache.ts";
 
 /**
- * Smaller inputs take as long to be asked for as to be fetched. Measured, a run with one input from a copy against a run
- * without copies: up to 64 KiB no difference, at 256 KiB 0.93 of the processor time in the same time, at 1 MiB 0.82 in
- * 0.87, at 20 MiB 0.65 in 0.60. Making the copy costs a run with 20 MiB 5 % more time.
+ * Smaller inputs take as long to be asked for as to be fetched. A run with one input from a copy against the same run
+ * without copies: no difference up to 64 KiB, 0.92 of the processor time at 512 KiB, 0.82 of it and 0.87 of the whole time at
+ * 1 MiB, 0.65 and 0.60 at 20 MiB. Making the copy of 20 MiB costs a run 1.05 of its time.
  */
 const MIN_BYTES = 512 * 1024;
 
