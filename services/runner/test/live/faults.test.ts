@@ -71,6 +71,7 @@ async function expectWorking(): Promise<void> {
 
 describe("a jail that cannot be made", () => {
   it.each<[string, FaultPlan]>([
+    ["the streams cannot be arranged", { role: "program", only: "dup2", first: 2 }],
     ["the job cannot be read", { role: "program", only: "mmap64" }],
     ["the limits of the run cannot be set", { role: "program", only: "setrlimit64" }],
     ["the control groups take no limits", { role: "keeper", only: "pwrite64" }],
@@ -88,7 +89,6 @@ describe("a jail that cannot be made", () => {
   it.each<[string, FaultPlan]>([
     ["the user namespace", { role: "init", only: "unshare", first: 2 }],
     ["the groups", { role: "init", only: "setgroups" }],
-    ["the streams", { role: "program", only: "dup2", first: 2 }],
   ])(
     "before anybody connects keeps callers waiting, not longer than their time: %s",
     async (_what, fault) => {
