@@ -1,23 +1,24 @@
 /*
  * The bare side of the comparison: starts one command after the other and measures each from just before it is made
  * until it has ended and all its output is read. Standard input: one command per line, words separated by US (0x1f).
- * Answer: "<wall ns> <cpu us> <exit status>" per line. Usage: spawner ROOT; ROOT becomes the root directory.
+ * Answer: "<wall ns> <cpu us> <exit status>" per line. Usage: spawner ROOT; ROOT becomes the root directory, with an empty
+ * /tmp of its own as the working directory, so that commands which write leave nothing. Needs root.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MAX_WORDS 64
-
-static char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", NULL};
 
 static _Noreturn void die(const char *what)
 {
@@ -54,7 +55,7 @@ static void run(char *const words[], int null)
 	posix_spawn_file_actions_adddup2(&actions, output[1], 1);
 	posix_spawn_file_actions_adddup2(&actions, output[1], 2);
 	start = now_ns();
-	if (posix_spawn(&child, words[0], &actions, NULL, words, environment) != 0)
+	if (posix_spawn(&child, words[0], &actions, NULL, words, environ) != 0)
 		die(words[0]);
 	close(output[1]);
 	while (read(output[0], buffer, sizeof buffer) > 0)
@@ -75,8 +76,10 @@ int main(int argc, char **argv)
 	size_t size = 0;
 	ssize_t length;
 
-	if (argc != 2 || null < 0 || chroot(argv[1]) < 0 || chdir("/") < 0)
+	if (argc != 2 || null < 0 || unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		die("spawner");
+	if (chroot(argv[1]) < 0 || mount("none", "/tmp", "tmpfs", 0, NULL) < 0 || chdir("/tmp") < 0)
+		die(argv[1]);
 	while ((length = getline(&line, &size, stdin)) > 0) {
 		char *words[MAX_WORDS + 1], *rest = line;
 		int count = 0;

@@ -6,31 +6,39 @@ import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_proces
 import { createInterface, type Interface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { HELLO, PANDAS } from "./scenarios.ts";
+import { HELLO, PANDAS, PLOT } from "./scenarios.ts";
 
 export interface BareCommand {
   name: string;
   where: "image" | "host";
   command: readonly string[];
-  share: number;
 }
 
 /** A program over several lines cannot go into one line of the spawner's input. */
 const oneLine = (program: string): string => `exec(${JSON.stringify(program)})`;
 
 export const BARE: readonly BareCommand[] = [
-  { name: "true", where: "image", command: ["/usr/bin/true"], share: 1 },
-  { name: "python", where: "image", command: ["/usr/bin/python3", "-c", HELLO.python], share: 1 },
-  { name: "bash", where: "image", command: ["/usr/bin/bash", "-c", HELLO.bash], share: 1 },
-  { name: "node", where: "image", command: ["/usr/bin/node", "-e", HELLO.javascript], share: 1 },
-  { name: "pandas", where: "image", command: ["/usr/bin/python3", "-c", oneLine(PANDAS)], share: 0.2 },
-  { name: "host-python", where: "host", command: ["/usr/bin/python3", "-c", HELLO.python], share: 1 },
+  { name: "true", where: "image", command: ["/usr/bin/true"] },
+  { name: "python", where: "image", command: ["/usr/bin/python3", "-c", HELLO.python] },
+  { name: "bash", where: "image", command: ["/usr/bin/bash", "-c", HELLO.bash] },
+  { name: "node", where: "image", command: ["/usr/bin/node", "-e", HELLO.javascript] },
+  { name: "pandas", where: "image", command: ["/usr/bin/python3", "-c", oneLine(PANDAS)] },
+  { name: "plot", where: "image", command: ["/usr/bin/python3", "-c", oneLine(PLOT)] },
+  { name: "host-python", where: "host", command: ["/usr/bin/python3", "-c", HELLO.python] },
 ];
 
 export interface BareSample {
   wallMs: number;
   cpuMs: number;
 }
+
+/** That of the service's programs, where it matters for how fast they are; they may write to /tmp alone. */
+export const ENVIRONMENT = {
+  PATH: "/usr/local/bin:/usr/bin:/bin",
+  HOME: "/tmp",
+  LANG: "C.UTF-8",
+  OMP_NUM_THREADS: "1",
+} as const;
 
 const SOURCE = fileURLToPath(new URL("../spawner.c", import.meta.url));
 const SEPARATOR = "\u001f";
@@ -45,8 +53,9 @@ export class Spawner {
   readonly #process: ChildProcessByStdio<Writable, Readable, null>;
   readonly #lines: Interface;
 
-  constructor(program: string, root: string) {
-    this.#process = spawn(program, [root], { stdio: ["pipe", "pipe", "inherit"] });
+  /** Commands are started with exactly this environment. */
+  constructor(program: string, root: string, env: Readonly<Record<string, string>>) {
+    this.#process = spawn(program, [root], { stdio: ["pipe", "pipe", "inherit"], env });
     this.#lines = createInterface({ input: this.#process.stdout });
   }
 

@@ -90,6 +90,38 @@ export class LoadClient {
     return answer.body;
   }
 
+  async remove(file: FileRef): Promise<void> {
+    demand(await this.send("DELETE", `/files/${file.storage_session_id}/${file.id}`), "delete");
+  }
+
+  /** POSTs JSON and hangs up after so long; throws when an answer came before. */
+  abandon(path: string, body: unknown, afterMs: number): Promise<void> {
+    const { hostname, port, pathname } = this.#base;
+    const headers = { "content-type": "application/json" };
+    const options = {
+      hostname,
+      port,
+      path: joined(pathname, path),
+      method: "POST",
+      headers,
+      agent: this.#agent,
+    };
+    return new Promise((resolve, reject) => {
+      const sent = request(options, (response) => {
+        response.resume();
+        reject(new Error(`${path} answered ${response.statusCode} before it was abandoned`));
+      });
+      let hungUp = false;
+      sent.once("error", (error) => (hungUp ? resolve() : reject(error)));
+      sent.once("close", () => clearTimeout(timer));
+      const timer = setTimeout(() => {
+        hungUp = true;
+        sent.destroy(new Error("abandoned"));
+      }, afterMs);
+      sent.end(JSON.stringify(body));
+    });
+  }
+
   close(): void {
     this.#agent.destroy();
   }

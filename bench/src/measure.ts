@@ -2,11 +2,12 @@
  * Takes the samples. Interleaved: every round runs all cases once in a random order, so that a slow moment of the machine
  * hits all of them. Loads and processor time are taken in blocks of their own afterwards.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { PrivateCopy } from "@svc/cli/private-copy";
 import { cpuByComponent } from "./accounting.ts";
 import type { FileRef, LoadClient } from "./load-client.ts";
-import { BURST, CONCURRENCY, HELLO, type Scenario } from "./scenarios.ts";
-import { round, type Summary, shuffled, summarize } from "./statistics.ts";
+import type { Scenario } from "./scenarios.ts";
+import { round, shuffled, sum, summarize } from "./statistics.ts";
 
 export interface Case {
   name: string;
@@ -42,58 +43,21 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-export interface LoadRow {
-  name: string;
-  inFlight: number;
-  requests: number;
-  perSecond: number;
-  latency: Summary;
-  errors: number;
-}
-
-/** A closed loop: each of k clients sends its next request when it has the answer of the last. */
-export async function closedLoops(client: LoadClient, requests: number): Promise<LoadRow[]> {
-  const rows: LoadRow[] = [];
-  for (const inFlight of CONCURRENCY) {
-    rows.push(await load(client, `concurrency ${inFlight}`, inFlight, requests));
-  }
-  return rows;
-}
-
-/** All requests at once. */
-export function burst(client: LoadClient): Promise<LoadRow> {
-  return load(client, "burst", BURST, BURST);
-}
-
-async function load(client: LoadClient, name: string, inFlight: number, requests: number): Promise<LoadRow> {
-  const latencies: number[] = [];
-  let errors = 0;
-  let left = requests;
-  const one = async () => {
-    while (left-- > 0) {
-      try {
-        latencies.push(await timed(() => client.exec("py", HELLO.python, "1\n")));
-      } catch {
-        errors++;
-      }
-    }
-  };
-  const elapsed = await timed(() => Promise.all(Array.from({ length: inFlight }, one)));
-  const perSecond = round((latencies.length / elapsed) * 1000);
-  return { name, inFlight, requests, perSecond, latency: summarize(latencies), errors };
-}
-
 export interface CpuRow {
   name: string;
   requests: number;
   /** Processor milliseconds per request, by component and in all. */
   components: Record<string, number>;
   total: number;
+  /** The total of each part of the block, in the order in which they were taken: how much it varies. */
+  parts: number[];
 }
 
-const SETTLE_MS = 300;
+const SETTLE_MS = 100;
 
-/** Processor time of one request: a block of requests, divided. */
+const PARTS = 5;
+
+/** Processor time of one request: a block of requests, divided. What is made for the next request is counted too. */
 export async function cpuPerRequest(
   copy: PrivateCopy,
   client: LoadClient,
@@ -101,13 +65,29 @@ export async function cpuPerRequest(
   prepared: readonly FileRef[],
   requests: number,
 ): Promise<CpuRow> {
-  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-  const before = cpuByComponent(copy.state());
-  for (let count = 0; count < requests; count++) await scenario.run(client, prepared);
-  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-  const after = cpuByComponent(copy.state());
-  const components: Record<string, number> = {};
-  for (const [name, ms] of after) components[name] = round((ms - (before.get(name) ?? 0)) / requests);
-  const total = round(Object.values(components).reduce((sum, ms) => sum + ms, 0));
-  return { name: scenario.name, requests, components, total };
+  const perPart = Math.ceil(requests / PARTS);
+  await sleep(SETTLE_MS);
+  const read = async () => {
+    await sleep(SETTLE_MS);
+    return cpuByComponent(copy.state());
+  };
+  const before = await read();
+  const parts: number[] = [];
+  let after = before;
+  for (let part = 0; part < PARTS; part++) {
+    const start = sum(after.values());
+    for (let count = 0; count < perPart; count++) await scenario.run(client, prepared);
+    after = await read();
+    parts.push(round((sum(after.values()) - start) / perPart));
+  }
+  const components = Object.fromEntries(
+    [...after].map(([name, ms]) => [name, round((ms - (before.get(name) ?? 0)) / (PARTS * perPart))]),
+  );
+  return {
+    name: scenario.name,
+    requests: PARTS * perPart,
+    components,
+    total: round(sum(Object.values(components))),
+    parts,
+  };
 }

@@ -1,52 +1,82 @@
-/** docs/numbers.md and its plot: generated from committed results, so that every number has its conditions. Pure. */
-import { describeFit, plotCalls } from "./programmatic/plot.ts";
-import { growth } from "./programmatic/tables.ts";
-import type { Result } from "./result.ts";
-import { asMarkdown, tablesOf } from "./tables.ts";
+/** docs/numbers.md: generated from committed results, so that every number has its conditions. Pure. */
+import { type Drawing, drawingsOf, drawingsOfSoak } from "./charts.ts";
+import type { Origin, Result } from "./result.ts";
+import { MODE_MEANING, MODES, type Mode } from "./settings.ts";
+import type { SoakResult } from "./soak/run.ts";
+import { soakTables } from "./soak/tables.ts";
+import { asMarkdown, type Table } from "./table.ts";
+import { tablesOf } from "./tables.ts";
 
-export interface Source {
-  result: Result;
+export interface Source<T> {
+  result: T;
   /** Where the result lies. */
   path: string;
 }
 
-export const PLOT = "numbers-calls.svg";
+export interface Sources {
+  bench: Source<Result>;
+  soak?: Source<SoakResult>;
+}
 
-/** With fewer points there is no line to show. */
-const LEAST_POINTS = 3;
+/** The folder of the charts, beside the page. */
+export const CHARTS = "numbers";
 
-export function numbersPage(sources: readonly Source[]): string {
-  const paths = sources.map(({ path }) => path).join(" ");
-  const [first, ...others] = sources;
+export function drawings({ bench, soak }: Sources): Drawing[] {
+  return [...drawingsOf(bench.result), ...(soak === undefined ? [] : drawingsOfSoak(soak.result))];
+}
+
+export function numbersPage({ bench, soak }: Sources): string {
+  const paths = [bench.path, ...(soak === undefined ? [] : [soak.path])].join(" ");
+  const { result } = bench;
+  const [targets, ...tables] = tablesOf(result);
+  const modes = MODES.filter((mode) => result.modes[mode] !== undefined);
   return `<!-- Generated from ${paths} by ./svc bench --page ${paths}; do not edit. -->
 # Numbers
 
-Measured by \`./svc bench\`, which starts a copy of its own and runs the service and the bare commands in the same rounds in random
-order. Absolute times belong to the machine and its moment; compare within a table.
+Measured by \`./svc bench\`, which starts copies of its own and runs the service and the bare commands in the same rounds in random
+order. Absolute times belong to the machine and its moment; compare within a table. \`./svc bench --compare BEFORE AFTER\` compares
+two results.
 
-${[...(first === undefined ? [] : [partOf(first)]), ...others.map((other) => `# A run of its own\n\n${partOf(other)}`)].join("\n")}`;
+${factsOf(result)}
+- Command: \`${result.command}\` (n = ${result.n}, ${result.seconds} s in all)
+${modes.map((mode) => `- ${modeFact(mode, result.settings[mode])}`).join("\n")}
+
+${[...(targets === undefined ? [] : [asMarkdown(targets)]), gallery(drawingsOf(result)), ...tables.map(asMarkdown)].join("\n")}${soak === undefined ? "" : soakPart(soak.result)}`;
 }
 
-/** The plot over the number of calls; of the last result that has enough of them. */
-export function numbersPlot(sources: readonly Source[]): string | undefined {
-  const found = sources.findLast(({ result }) => growth(result).length >= LEAST_POINTS);
-  return found === undefined ? undefined : plotCalls(growth(found.result));
+function soakPart(result: SoakResult): string {
+  const [first, ...others] = soakTables(result);
+  const parts = [...markdown(first), gallery(drawingsOfSoak(result)), ...others.map(asMarkdown)];
+  return `
+# Soak
+
+${factsOf(result)}
+- Command: \`${result.command}\` (${result.seconds} s)
+- ${modeFact(result.mode, result.settings)}
+
+${parts.join("\n")}`;
 }
 
-function partOf({ result }: Source): string {
-  const { conditions } = result;
+const markdown = (table: Table | undefined) => (table === undefined ? [] : [asMarkdown(table)]);
+
+function factsOf({ date, conditions }: Origin): string {
   const runtimes = Object.entries(conditions.runtimes).map(([name, version]) => `${name} ${version}`);
-  const facts = [
-    `- Date: ${result.date}; commit ${conditions.commit}`,
-    `- Command: \`${result.command}\` (n = ${result.n})`,
-    `- Machine: ${conditions.cpu}, ${conditions.cores} cores, ${conditions.memoryGib} GiB; load average ${conditions.loadBefore} before the run; the load generator shares it`,
-    `- System: ${conditions.system}, kernel ${conditions.kernel}, Node ${conditions.node}; ${runtimes.join(", ")}`,
-    `- Mode: ${result.mode}`,
-  ];
-  return `${facts.join("\n")}\n\n${[...tablesOf(result).map(asMarkdown), ...plotOf(result)].join("\n")}`;
+  return `- Date: ${date}; commit ${conditions.commit}
+- Machine: ${conditions.cpu}, ${conditions.cores} cores, ${conditions.memoryGib} GiB; load average ${conditions.loadBefore} before the run; the load generator shares it
+- System: ${conditions.system}, kernel ${conditions.kernel}, Node ${conditions.node}; ${runtimes.join(", ")}`;
 }
 
-function plotOf(result: Result): string[] {
-  const points = growth(result);
-  return points.length < LEAST_POINTS ? [] : [`![${describeFit(points)}](${PLOT})\n`];
+function modeFact(mode: Mode, settings: Readonly<Record<string, string>> = {}): string {
+  const variables = Object.entries(settings).map(([name, value]) => `\`${name}=${value}\``);
+  return `Mode "${mode}": local (\`./svc up\`), a new jail for each run, ${MODE_MEANING[mode]}; ${variables.join(", ")}; all else by default`;
+}
+
+/** Two charts in a row. */
+function gallery(all: readonly Drawing[]): string {
+  const cells = all.map(({ name, title }) => `![${title}](${CHARTS}/${name}.svg)`);
+  const rows = cells.flatMap((cell, index) =>
+    index % 2 === 0 ? [`| ${cell} | ${cells[index + 1] ?? ""} |`] : [],
+  );
+  if (rows.length === 0) return "";
+  return `| how many are answered after how long | |\n| --- | --- |\n${rows.join("\n")}\n`;
 }

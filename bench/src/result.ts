@@ -1,12 +1,16 @@
 /** The result of a run: the numbers together with the conditions without which they mean nothing. */
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { ROOT } from "@svc/cli/instance";
+import { Problem, USAGE_EXIT_CODE } from "@svc/cli/problem";
 import type { FileRow } from "./files/measure.ts";
-import type { CpuRow, LoadRow } from "./measure.ts";
+import type { BurstRow, LoadRow } from "./loads.ts";
+import type { CpuRow } from "./measure.ts";
+import type { MemoryRow } from "./memory.ts";
 import type { PausedRow } from "./programmatic/paused.ts";
+import type { Mode } from "./settings.ts";
 import type { Summary } from "./statistics.ts";
 
 export interface Conditions {
@@ -22,26 +26,39 @@ export interface Conditions {
   loadBefore: number;
 }
 
-export interface Result {
-  version: 1;
-  date: string;
-  command: string;
-  /** How programs are started. */
-  mode: string;
-  n: number;
-  conditions: Conditions;
-  /** Milliseconds of the commands without a service. */
+/** What one copy showed, in one mode. What was not chosen is empty or absent. */
+export interface Measured {
+  /** Milliseconds of the commands without a service, taken in the same rounds as the scenarios. */
   bare: Record<string, Summary>;
   bareCpuMs: Record<string, number>;
   /** Milliseconds of the requests of one client. */
   scenarios: Record<string, Summary>;
-  loads: LoadRow[];
   cpu: CpuRow[];
-  /** The file path against a bare server; absent in results that did not measure it. */
+  loads: LoadRow[];
+  burst?: BurstRow;
+  memory?: MemoryRow;
+  /** The file path against a bare server. */
   files?: FileRow[];
-  /** Paused programs; absent in results that did not measure them. */
+  /** Paused programs. */
   paused?: PausedRow[];
-  idleMemoryMib: Record<string, number>;
+}
+
+/** What every result tells of how it was made. */
+export interface Origin {
+  version: 2;
+  date: string;
+  command: string;
+  /** How long the whole took. */
+  seconds: number;
+  conditions: Conditions;
+}
+
+export interface Result extends Origin {
+  kind: "bench";
+  n: number;
+  /** Variables of the copies that differ from their defaults, by mode. */
+  settings: Partial<Record<Mode, Record<string, string>>>;
+  modes: Partial<Record<Mode, Measured>>;
 }
 
 /** Asked before anything is started. */
@@ -80,8 +97,22 @@ function git(args: readonly string[]): string {
   }
 }
 
-export function readResult(path: string): Result {
-  const result = JSON.parse(readFileSync(path, "utf8")) as Result;
-  if (result.version !== 1) throw new RangeError(`${path} is no result of this version`);
+/** Reads a result of this kind. */
+export function readResult<T extends Origin & { kind: string }>(path: string, kind: T["kind"]): T {
+  const result = JSON.parse(readFileSync(path, "utf8")) as T;
+  if (result.version !== 2 || result.kind !== kind) {
+    throw new Problem(`${path} is no result of ${kind} of this version`, undefined, USAGE_EXIT_CODE);
+  }
   return result;
+}
+
+/** JSON with every list of numbers on one line. */
+export function asJson(result: Origin): string {
+  const text = JSON.stringify(result, undefined, 2);
+  return `${text.replace(/\[\n\s+(-?[\d.e+-]+(?:,\n\s+-?[\d.e+-]+)*)\n\s+\]/g, (_, list: string) => `[${list.replace(/\s+/g, " ")}]`)}\n`;
+}
+
+export function writeResult(path: string, result: Origin): void {
+  mkdirSync(dirname(resolve(path)), { recursive: true });
+  writeFileSync(path, asJson(result));
 }

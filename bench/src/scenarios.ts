@@ -7,6 +7,8 @@ export interface Scenario {
   about: string;
   /** Samples as a share of --n. */
   share: number;
+  /** The same where every program starts a new interpreter; absent when nothing differs then. */
+  coldShare?: number;
   /** The bare command that it is compared with; see bare.ts. */
   bare?: string;
   /** Done once, before anything is measured. */
@@ -20,12 +22,14 @@ export const PANDAS = `import pandas as pd
 frame = pd.DataFrame({"k": list("abcd") * 250, "v": range(1000)})
 print(frame.groupby("k").v.sum().sum())`;
 
-const PLOT = `import numpy as np
+export const PLOT = `import numpy as np
+import pandas as pd
 import matplotlib.pyplot as plt
 x = np.linspace(0, 6.28, 200)
-plt.plot(x, np.sin(x))
+waves = pd.DataFrame({"sin": np.sin(x), "cos": np.cos(x)}, index=x)
+plt.plot(waves)
 plt.savefig("plot.png")
-print(len(x))`;
+print(len(waves))`;
 
 const READ_TEN = `import os
 names = [name for name in os.listdir(".") if name.endswith(".csv")]
@@ -56,26 +60,44 @@ const download = (content: Buffer) => async (client: LoadClient, prepared: reado
 const stored = (content: Buffer) => (client: LoadClient) => client.upload([{ name: "data.bin", content }]);
 
 export const SCENARIOS: readonly Scenario[] = [
-  { name: "hello-python", about: "print(1)", share: 1, bare: "python", run: run("py", HELLO.python, "1\n") },
-  { name: "hello-bash", about: "echo 1", share: 1, bare: "bash", run: run("bash", HELLO.bash, "1\n") },
+  {
+    name: "hello-python",
+    about: "print(1)",
+    share: 1,
+    coldShare: 1,
+    bare: "python",
+    run: run("py", HELLO.python, "1\n"),
+  },
+  {
+    name: "hello-bash",
+    about: "echo 1",
+    share: 1,
+    coldShare: 1,
+    bare: "bash",
+    run: run("bash", HELLO.bash, "1\n"),
+  },
   {
     name: "hello-javascript",
     about: "console.log(1)",
     share: 1,
+    coldShare: 1,
     bare: "node",
     run: run("js", HELLO.javascript, "1\n"),
   },
   {
     name: "pandas",
     about: "import pandas, a groupby over 1000 rows",
-    share: 0.2,
+    share: 1,
+    coldShare: 0.2,
     bare: "pandas",
     run: run("py", PANDAS, "499500"),
   },
   {
     name: "plot",
-    about: "numpy, matplotlib, one PNG that is stored",
-    share: 0.2,
+    about: "numpy, pandas, pyplot, one PNG that is returned as a file",
+    share: 1,
+    coldShare: 0.2,
+    bare: "plot",
     run: async (client) => {
       const { files } = await client.exec("py", PLOT, "200");
       if (files[0]?.name !== "plot.png") throw new Error("no plot.png came back");
@@ -85,6 +107,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "files-in",
     about: "ten inputs of 30 kB each, read in Python",
     share: 0.5,
+    coldShare: 0.25,
     prepare: (client) =>
       client.upload(Array.from({ length: 10 }, (_, index) => ({ name: `${index}.csv`, content: CSV }))),
     run: async (client, prepared) => {
@@ -95,6 +118,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "file-out",
     about: "one output file of 1 kB from Python",
     share: 0.5,
+    coldShare: 0.25,
     run: async (client) => {
       const { files } = await client.exec("py", 'open("out.txt", "w").write("x" * 1000)\nprint(1)', "1\n");
       if (files.length !== 1) throw new Error("no output file came back");
@@ -118,7 +142,12 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** These keep several requests in flight; they are measured after the interleaved part. */
-export const CONCURRENCY = [1, 2, 4, 8] as const;
-export const BURST = 40;
-export const LOAD_SCENARIOS = ["concurrency", "burst", "files", "paused"] as const;
+/** What is not one request after the other; measured after the interleaved part. */
+export const BLOCKS = {
+  concurrency: { about: "hello-python with 1, 2, 4, 8 and 32 requests in flight, pandas with 8", cold: true },
+  burst: { about: "100 requests at once", cold: true },
+  memory: { about: "idle, and for each further pandas program at the same time", cold: true },
+  files: { about: "20 MiB up and down, against a bare server", cold: false },
+  paused: { about: "many programs that wait for their caller", cold: false },
+} as const;
+export type Block = keyof typeof BLOCKS;

@@ -1,5 +1,7 @@
-/** Percentiles of samples. Pure. */
+/** Percentiles of samples, and how sure they are. Pure. */
 export interface Summary {
+  /** In the order in which they were taken. */
+  samples: number[];
   n: number;
   min: number;
   p50: number;
@@ -17,16 +19,20 @@ export function percentile(sorted: readonly number[], share: number): number {
 
 export function summarize(samples: readonly number[]): Summary {
   const sorted = [...samples].sort((left, right) => left - right);
-  const sum = sorted.reduce((total, sample) => total + sample, 0);
   return {
+    samples: samples.map((sample) => Math.round(sample * 100) / 100),
     n: sorted.length,
     min: round(percentile(sorted, 0)),
     p50: round(percentile(sorted, 0.5)),
     p95: round(percentile(sorted, 0.95)),
     p99: round(percentile(sorted, 0.99)),
     max: round(percentile(sorted, 1)),
-    mean: round(sum / sorted.length),
+    mean: round(sum(sorted) / sorted.length),
   };
+}
+
+export function sum(values: Iterable<number>): number {
+  return [...values].reduce((total, value) => total + value, 0);
 }
 
 /** Milliseconds with microseconds as the last digit. */
@@ -42,4 +48,47 @@ export function shuffled<T>(items: readonly T[], random: () => number = Math.ran
     [result[last], result[other]] = [result[other] as T, result[last] as T];
   }
   return result;
+}
+
+/** Random numbers in [0, 1) that are the same for the same seed (mulberry32). */
+export function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export type Statistic = (samples: readonly number[]) => number;
+
+export const quantileOf =
+  (share: number): Statistic =>
+  (samples) =>
+    percentile(
+      [...samples].sort((left, right) => left - right),
+      share,
+    );
+
+export const meanOf: Statistic = (samples) => sum(samples) / samples.length;
+
+const RESAMPLES = 400;
+const SEED = 1;
+
+/**
+ * Where a number that is made of several sets of samples lies in 95 of 100 repetitions, judged by drawing new sets from
+ * the given ones (the bootstrap). The same for the same samples.
+ */
+export function interval95(
+  sets: readonly (readonly number[])[],
+  combine: (drawn: readonly (readonly number[])[]) => number,
+): [low: number, high: number] {
+  const random = randomFrom(SEED);
+  const draw = (samples: readonly number[]) =>
+    samples.map(() => samples[Math.floor(random() * samples.length)] as number);
+  const results = Array.from({ length: RESAMPLES }, () => combine(sets.map(draw))).sort(
+    (left, right) => left - right,
+  );
+  return [percentile(results, 0.025), percentile(results, 0.975)];
 }

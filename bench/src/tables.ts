@@ -1,31 +1,37 @@
-/** Tables of a result, as text for a terminal and as Markdown. Pure. */
+/** Tables of a result. Pure. */
 import { toolTables } from "./programmatic/tables.ts";
-import type { Result } from "./result.ts";
+import type { Measured, Result } from "./result.ts";
 import { SCENARIOS } from "./scenarios.ts";
-import type { Summary } from "./statistics.ts";
+import { MODES } from "./settings.ts";
+import { type Summary, sum } from "./statistics.ts";
+import { ms, signed, spread, type Table, times } from "./table.ts";
+import { targetTable } from "./targets.ts";
 
-export interface Table {
-  title: string;
-  note: string;
-  head: readonly string[];
-  rows: readonly (readonly string[])[];
+export function tablesOf({ modes }: Result): Table[] {
+  const targets = modes.warm === undefined ? [] : [targetTable(modes.warm)];
+  const parts = MODES.flatMap((mode) => {
+    const measured = modes[mode];
+    if (measured === undefined) return [];
+    return tablesOfMode(measured).map((table) => ({ ...table, title: `${table.title} (${mode})` }));
+  });
+  return [...targets, ...parts].filter(({ rows }) => rows.length > 0);
 }
 
-const ms = (value: number) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
-
-export function tablesOf(result: Result): Table[] {
+function tablesOfMode(measured: Measured): Table[] {
   return [
-    latencyTable(result),
-    bareTable(result),
-    loadTable(result),
-    fileTable(result),
-    ...toolTables(result),
-    cpuTable(result),
-    memoryTable(result),
-  ].filter(({ rows }) => rows.length > 0);
+    latencyTable(measured),
+    bareTable(measured),
+    loadTable(measured),
+    burstTable(measured),
+    fileTable(measured),
+    ...toolTables(measured),
+    cpuTable(measured),
+    memoryTable(measured),
+    programMemoryTable(measured),
+  ];
 }
 
-function latencyTable(result: Result): Table {
+function latencyTable(result: Measured): Table {
   const rows = SCENARIOS.flatMap(({ name, about, bare }) => {
     const summary = result.scenarios[name];
     if (summary === undefined) return [];
@@ -33,7 +39,7 @@ function latencyTable(result: Result): Table {
     const compared =
       other === undefined
         ? ""
-        : `${(summary.p50 / other.p50).toFixed(2)} x ${bare}, ${signed(summary.p50 - other.p50)}`;
+        : `${times(summary.p50, other.p50)} ${bare}, ${signed(summary.p50 - other.p50)}`;
     return [[name, about, ...spread(summary), compared]];
   });
   return {
@@ -44,7 +50,7 @@ function latencyTable(result: Result): Table {
   };
 }
 
-function bareTable(result: Result): Table {
+function bareTable(result: Measured): Table {
   return {
     title: "Bare commands",
     note: "The same programs from the same image without any service, started by a small C program in the same rounds. `true` shows what starting costs by itself.",
@@ -57,22 +63,45 @@ function bareTable(result: Result): Table {
   };
 }
 
-function loadTable(result: Result): Table {
+function loadTable(result: Measured): Table {
   return {
-    title: "Load",
-    note: "hello-python. Concurrency: each client sends its next request when it has its answer. Burst: all at once.",
-    head: ["load", "requests", "per second", "p50", "p95", "p99", "errors"],
-    rows: result.loads.map(({ name, requests, perSecond, latency, errors }) => [
-      name,
+    title: "Sustained load",
+    note: "Each client sends its next request when it has its answer. p99 is also compared with p50.",
+    head: ["scenario", "in flight", "requests", "per second", "p50", "p95", "p99", "p99 / p50", "errors"],
+    rows: result.loads.map(({ scenario, inFlight, requests, perSecond, latency, errors }) => [
+      scenario,
+      String(inFlight),
       String(requests),
       perSecond.toFixed(1),
       ...spread(latency).slice(1),
+      (latency.p99 / latency.p50).toFixed(2),
       String(errors),
     ]),
   };
 }
 
-function fileTable({ files = [] }: Result): Table {
+function burstTable({ burst }: Measured): Table {
+  return {
+    title: "Burst",
+    note: "hello-python, all at once, several times. Ideal is the time that so many requests take at the throughput with 32 in flight, measured just before. Medians; milliseconds.",
+    head: ["requests", "times", "last answer", "against ideal", "worst against ideal", "errors"],
+    rows:
+      burst === undefined
+        ? []
+        : [
+            [
+              String(burst.requests),
+              String(burst.last.n),
+              ms(burst.last.p50),
+              `${burst.againstIdeal.p50.toFixed(2)} x`,
+              `${burst.againstIdeal.max.toFixed(2)} x`,
+              String(burst.errors),
+            ],
+          ],
+  };
+}
+
+function fileTable({ files = [] }: Measured): Table {
   const speed = (mib: number, { p50 }: Summary) => (mib / p50) * 1000;
   return {
     title: "File path",
@@ -90,7 +119,7 @@ function fileTable({ files = [] }: Result): Table {
   };
 }
 
-function cpuTable(result: Result): Table {
+function cpuTable(result: Measured): Table {
   const components = [...new Set(result.cpu.flatMap((row) => Object.keys(row.components)))];
   return {
     title: "Processor time per request",
@@ -104,75 +133,26 @@ function cpuTable(result: Result): Table {
   };
 }
 
-function memoryTable(result: Result): Table {
-  const entries = Object.entries(result.idleMemoryMib);
-  const total = entries.reduce((sum, [, mib]) => sum + mib, 0);
+function memoryTable({ memory }: Measured): Table {
+  const rows = Object.entries(memory?.idleMib ?? {}).map(([name, mib]) => [
+    name,
+    mib.toFixed(0),
+    (memory?.afterLoadMib[name] ?? 0).toFixed(0),
+  ]);
+  const total = (byName: Record<string, number> = {}) => sum(Object.values(byName)).toFixed(0);
   return {
     title: "Memory when idle",
-    note: "Proportional set size in MiB.",
-    head: ["component", "MiB"],
-    rows:
-      entries.length === 0
-        ? []
-        : [...entries.map(([name, mib]) => [name, mib.toFixed(0)]), ["total", total.toFixed(0)]],
+    note: "Proportional set size in MiB, with templates and the jails that wait: after the start, and after all that was measured.",
+    head: ["component", "MiB", "MiB after load"],
+    rows: rows.length === 0 ? [] : [...rows, ["total", total(memory?.idleMib), total(memory?.afterLoadMib)]],
   };
 }
 
-/** p50 of two results side by side. */
-export function comparisonTable(before: Result, after: Result): Table {
-  const rows: string[][] = [];
-  const add = (name: string, old: number | undefined, now: number | undefined) => {
-    if (old === undefined || now === undefined) return;
-    rows.push([name, ms(old), ms(now), `${((now / old - 1) * 100).toFixed(0)} %`]);
-  };
-  for (const name of Object.keys(after.scenarios))
-    add(name, before.scenarios[name]?.p50, after.scenarios[name]?.p50);
-  for (const name of Object.keys(after.bare))
-    add(`bare ${name}`, before.bare[name]?.p50, after.bare[name]?.p50);
-  for (const row of after.cpu)
-    add(`CPU ${row.name}`, before.cpu.find(({ name }) => name === row.name)?.total, row.total);
-  for (const row of after.loads) {
-    add(
-      `per second, ${row.name}`,
-      before.loads.find(({ name }) => name === row.name)?.perSecond,
-      row.perSecond,
-    );
-  }
+function programMemoryTable({ memory }: Measured): Table {
   return {
-    title: `${before.date} against ${after.date}`,
-    note: "p50 in milliseconds; a machine drifts, so look at the bare commands first.",
-    head: ["what", "before", "after", "change"],
-    rows,
+    title: "Memory of programs",
+    note: `Proportional set size of all components in MiB while so many programs have imported pandas and sleep. Each further one adds ${(memory?.perProgramMib ?? 0).toFixed(1)} MiB.`,
+    head: ["programs", "MiB"],
+    rows: (memory?.running ?? []).map(({ programs, mib }) => [String(programs), mib.toFixed(0)]),
   };
-}
-
-export function asText({ title, note, head, rows }: Table): string {
-  const widths = head.map((cell, column) =>
-    Math.max(cell.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, column) =>
-        isNumber(rows, column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
-      )
-      .join("  ");
-  return `${title}\n${note}\n\n${[head, ...rows].map((row) => `  ${line(row)}`.trimEnd()).join("\n")}\n`;
-}
-
-export function asMarkdown({ title, note, head, rows }: Table): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  const rule = head.map((_, column) => (isNumber(rows, column) ? "---:" : "---"));
-  return `## ${title}\n\n${note}\n\n${[line(head), line(rule), ...rows.map(line)].join("\n")}\n`;
-}
-
-function isNumber(rows: readonly (readonly string[])[], column: number): boolean {
-  return rows.every((row) => /^-?[\d.]+( %)?$/.test(row[column] ?? ""));
-}
-
-function spread({ n, p50, p95, p99 }: Summary): string[] {
-  return [String(n), ms(p50), ms(p95), ms(p99)];
-}
-
-function signed(value: number): string {
-  return `${value >= 0 ? "+" : "-"}${ms(Math.abs(value))} ms`;
 }

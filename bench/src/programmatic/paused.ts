@@ -5,7 +5,7 @@ import { cpuByComponent, pssByComponent } from "../accounting.ts";
 import type { LoadClient } from "../load-client.ts";
 import { timed } from "../measure.ts";
 import { HELLO } from "../scenarios.ts";
-import { round, type Summary, summarize } from "../statistics.ts";
+import { round, type Summary, sum, summarize } from "../statistics.ts";
 import { finishProgram, startProgram } from "./driver.ts";
 import { BY_CALLS } from "./scenarios.ts";
 
@@ -75,5 +75,3 @@ async function atOnce<T, R>(items: readonly T[], work: (item: T) => Promise<R>):
   await Promise.all(Array.from({ length: AT_ONCE }, one));
   return results;
 }
-
-const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);

@@ -1,27 +1,26 @@
 /** Tables of programs with tools. Everything is compared with hello-python of the same run. Pure. */
-import type { Result } from "../result.ts";
+import type { Measured } from "../result.ts";
 import type { Summary } from "../statistics.ts";
-import type { Table } from "../tables.ts";
+import { ms, type Table, times } from "../table.ts";
 import { BY_CALLS, TOOL_SCENARIOS, type ToolScenario } from "./scenarios.ts";
 
-const ms = (value: number) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
 const COMPARED = "hello-python";
 
-export function toolTables(result: Result): Table[] {
+export function toolTables(result: Measured): Table[] {
   return [callTable(result), growthTable(result), pausedTable(result)];
 }
 
 /** Samples of the scenarios that were measured. */
-function measured(result: Result, scenarios: readonly ToolScenario[]): [ToolScenario, Summary][] {
+function measured(result: Measured, scenarios: readonly ToolScenario[]): [ToolScenario, Summary][] {
   return scenarios.flatMap((scenario) => {
     const summary = result.scenarios[scenario.name];
     return summary === undefined ? [] : [[scenario, summary]];
   });
 }
 
-const cpuOf = (result: Result, name: string) => result.cpu.find((row) => row.name === name)?.total;
+const cpuOf = (result: Measured, name: string) => result.cpu.find((row) => row.name === name)?.total;
 
-function callTable(result: Result): Table {
+function callTable(result: Measured): Table {
   const hello = result.scenarios[COMPARED]?.p50;
   const helloCpu = cpuOf(result, COMPARED);
   return {
@@ -44,11 +43,8 @@ function callTable(result: Result): Table {
   };
 }
 
-const times = (value: number | undefined, other: number | undefined) =>
-  value === undefined || other === undefined ? "" : `${(value / other).toFixed(2)} x`;
-
 /** What one more call costs: nothing changes with the number of those before it. */
-function growthTable(result: Result): Table {
+function growthTable(result: Measured): Table {
   const points = measured(result, BY_CALLS);
   const [first] = points;
   return {
@@ -70,7 +66,7 @@ function growthTable(result: Result): Table {
   };
 }
 
-function pausedTable({ paused = [] }: Result): Table {
+function pausedTable({ paused = [] }: Measured): Table {
   return {
     title: "Paused programs",
     note: "Programs that wait for the result of their first call, at the default SANDBOX_MAX_PAUSED (32): the rest is run from the top when it goes on. Memory is the proportional set size of all components; processor time is that of a second in which nobody asks for anything. Resumes are four at a time.",
@@ -98,6 +94,6 @@ function pausedTable({ paused = [] }: Result): Table {
 }
 
 /** Calls and p50 of each measured number of calls. */
-export function growth(result: Result): { calls: number; ms: number }[] {
+export function growth(result: Measured): { calls: number; ms: number }[] {
   return measured(result, BY_CALLS).map(([{ program }, { p50 }]) => ({ calls: program.calls, ms: p50 }));
 }

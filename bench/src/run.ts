@@ -1,0 +1,182 @@
+/** Measures private copies of the system, one for each mode, one after the other. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { rootImage } from "@svc/cli/components";
+import { INSTALL_STEPS, install } from "@svc/cli/install/install";
+import { systemName } from "@svc/cli/install/packages";
+import { resolveInstance } from "@svc/cli/instance";
+import { type PrivateCopy, startPrivateCopy } from "@svc/cli/private-copy";
+import { shown } from "@svc/cli/system/run";
+import { Progress } from "@svc/cli/terminal";
+import { BARE, buildSpawner, ENVIRONMENT, Spawner } from "./bare.ts";
+import { type Choice, inMode } from "./choice.ts";
+import { measureFiles } from "./files/measure.ts";
+import { type FileRef, LoadClient } from "./load-client.ts";
+import { bursts, sustained } from "./loads.ts";
+import { type Case, type CpuRow, cpuPerRequest, interleaved, timed } from "./measure.ts";
+import { idleMemory, memoryOfPrograms } from "./memory.ts";
+import { measurePaused } from "./programmatic/paused.ts";
+import { loadOfMachine, type Measured, type Origin, type Result, readConditions } from "./result.ts";
+import type { Scenario } from "./scenarios.ts";
+import { type Mode, settingsOf } from "./settings.ts";
+import { quantileOf } from "./statistics.ts";
+
+const STEPS_PER_MODE = 3;
+
+/** Brings the machine to where copies can start, and begins a result. `end` completes it. */
+export async function begin(steps: number): Promise<{ progress: Progress; end: () => Origin }> {
+  const start = performance.now();
+  const loadBefore = loadOfMachine();
+  const date = new Date().toISOString();
+  const progress = new Progress(INSTALL_STEPS + steps);
+  const here = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, process.env);
+  await install(["run"], here, progress);
+  const end = (): Origin => ({
+    version: 2,
+    date,
+    command: shown(["./svc", ...process.argv.slice(2)]),
+    seconds: Math.round((performance.now() - start) / 1000),
+    conditions: readConditions(here.packagesDir, systemName(), loadBefore),
+  });
+  return { progress, end };
+}
+
+export async function measure(choice: Choice, n: number): Promise<Result> {
+  const { progress, end } = await begin(STEPS_PER_MODE * choice.modes.length);
+  const modes: Result["modes"] = {};
+  for (const mode of choice.modes) modes[mode] = await measureMode(mode, choice, n, progress);
+  const settings = Object.fromEntries(choice.modes.map((mode) => [mode, settingsOf(mode)]));
+  return { ...end(), kind: "bench", n, settings, modes };
+}
+
+/** What the measurements of one mode need. */
+interface Stage {
+  mode: Mode;
+  scenarios: readonly Scenario[];
+  n: number;
+  copy: PrivateCopy;
+  client: LoadClient;
+  spawners: Record<"image" | "host", Spawner>;
+  prepared: ReadonlyMap<string, readonly FileRef[]>;
+  folder: string;
+}
+
+async function measureMode(mode: Mode, choice: Choice, n: number, progress: Progress): Promise<Measured> {
+  const { scenarios, blocks } = inMode(choice, mode);
+  const folder = mkdtempSync(join(tmpdir(), "svc-bench-"));
+  const copy = await progress.step(`Starting a private copy (${mode})`, () =>
+    startPrivateCopy({ env: settingsOf(mode) }),
+  );
+  const client = new LoadClient(copy.url);
+  const program = buildSpawner(join(folder, "spawner"));
+  const spawners = {
+    image: new Spawner(program, rootImage(copy.instance), ENVIRONMENT),
+    host: new Spawner(program, "/", ENVIRONMENT),
+  };
+  try {
+    const idleMib = blocks.has("memory") ? await idleMemory(copy) : {};
+    const prepared = await prepareAll(scenarios, client);
+    const stage = { mode, scenarios, n, copy, client, spawners, prepared, folder };
+    const latency = await progress.step("One request at a time, interleaved with bare commands", (note) =>
+      latencies(stage, (done, of) => note(`round ${done} of ${of}`)),
+    );
+    return await progress.step("Processor time, load, memory", async (note) => ({
+      ...latency,
+      cpu: await processorTime(stage, note),
+      ...(await measureBlocks(stage, blocks, idleMib, note)),
+    }));
+  } finally {
+    client.close();
+    for (const spawner of Object.values(spawners)) spawner.close();
+    rmSync(folder, { recursive: true });
+    await copy.stop();
+  }
+}
+
+async function prepareAll(scenarios: readonly Scenario[], client: LoadClient): Promise<Stage["prepared"]> {
+  const prepared = new Map<string, readonly FileRef[]>();
+  for (const { name, prepare } of scenarios) prepared.set(name, (await prepare?.(client)) ?? []);
+  return prepared;
+}
+
+async function latencies(
+  { scenarios, n, client, spawners, prepared }: Stage,
+  onRound: (done: number, of: number) => void,
+): Promise<Pick<Measured, "bare" | "bareCpuMs" | "scenarios">> {
+  if (scenarios.length === 0) return { bare: {}, bareCpuMs: {}, scenarios: {} };
+  const cpu = new Map<string, number[]>();
+  /** As many samples as the scenario has that is compared with it. */
+  const shareOf = (bare: string) =>
+    Math.max(0, ...scenarios.filter((scenario) => scenario.bare === bare).map(({ share }) => share));
+  const ofMachine = new Set(["true", "python", "host-python"]);
+  const bareCases = BARE.flatMap(({ name, where, command }): Case[] => {
+    const share = ofMachine.has(name) ? 1 : shareOf(name);
+    if (share === 0) return [];
+    const times: number[] = [];
+    cpu.set(name, times);
+    const sample = async () => {
+      const { wallMs, cpuMs } = await spawners[where].run(command);
+      times.push(cpuMs);
+      return wallMs;
+    };
+    return [{ name: `bare ${name}`, n: Math.ceil(n * share), sample }];
+  });
+  const serviceCases = scenarios.map((scenario): Case => {
+    const files = prepared.get(scenario.name) ?? [];
+    return {
+      name: scenario.name,
+      n: Math.ceil(n * scenario.share),
+      sample: () => timed(() => scenario.run(client, files)),
+    };
+  });
+  const summaries = await interleaved([...bareCases, ...serviceCases], onRound);
+  const pick = (cases: readonly Case[], prefix: string) =>
+    Object.fromEntries(
+      cases.flatMap(({ name }) => {
+        const summary = summaries.get(name);
+        return summary === undefined ? [] : [[name.slice(prefix.length), summary]];
+      }),
+    );
+  return {
+    bare: pick(bareCases, "bare "),
+    bareCpuMs: Object.fromEntries([...cpu].map(([name, times]) => [name, quantileOf(0.5)(times)])),
+    scenarios: pick(serviceCases, ""),
+  };
+}
+
+async function processorTime(
+  { scenarios, n, copy, client, prepared }: Stage,
+  note: (line: string) => void,
+): Promise<CpuRow[]> {
+  const rows: CpuRow[] = [];
+  for (const scenario of scenarios) {
+    note(scenario.name);
+    const least = Math.min(10, Math.ceil(50 * scenario.share));
+    const requests = Math.max(least, Math.ceil((n * scenario.share) / 2));
+    rows.push(await cpuPerRequest(copy, client, scenario, prepared.get(scenario.name) ?? [], requests));
+  }
+  return rows;
+}
+
+async function measureBlocks(
+  { mode, n, copy, client, folder }: Stage,
+  blocks: Choice["blocks"],
+  idleMib: Record<string, number>,
+  note: (line: string) => void,
+): Promise<Pick<Measured, "loads" | "burst" | "memory" | "files" | "paused">> {
+  const result: Pick<Measured, "loads" | "burst" | "memory" | "files" | "paused"> = { loads: [] };
+  for (const block of blocks) {
+    note(block);
+    if (block === "concurrency") result.loads = await sustained(client, n, mode === "warm");
+    if (block === "burst") result.burst = await bursts(client);
+    if (block === "files")
+      result.files = await measureFiles(copy, client, folder, Math.max(5, Math.ceil(n / 10)));
+    if (block === "paused") result.paused = await measurePaused(copy, client);
+    if (block === "memory") {
+      const programs = await memoryOfPrograms(copy, client);
+      result.memory = { idleMib, afterLoadMib: await idleMemory(copy), ...programs };
+    }
+  }
+  return result;
+}

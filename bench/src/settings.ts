@@ -1,0 +1,24 @@
+/** What the measured copies differ in from the defaults, and why. It stands in every result. */
+
+export type Mode = "warm" | "cold";
+export const MODES: readonly Mode[] = ["warm", "cold"];
+
+/** All of these are limits per caller, but for the last: as many Python programs at once as a runner has slots. */
+const RAISED = {
+  MAX_REQUESTS: "1000000",
+  PTC_RESUME_MAX_REQUESTS: "1000000",
+  UPLOAD_MAX_REQUESTS: "1000000",
+  DOWNLOAD_MAX_REQUESTS: "1000000",
+  FETCH_MAX_REQUESTS: "1000000",
+  SVC_MAX_CONCURRENT_EXECUTIONS: "1000",
+  PYTHON_CONCURRENCY: "8",
+} as const;
+
+export function settingsOf(mode: Mode): Record<string, string> {
+  return { ...RAISED, SANDBOX_WARM_START: mode === "warm" ? "on" : "off" };
+}
+
+export const MODE_MEANING: Readonly<Record<Mode, string>> = {
+  warm: "programs start in interpreters that are already there, where there are such",
+  cold: "every program starts a new interpreter (SANDBOX_WARM_START=off)",
+};
