@@ -42,7 +42,7 @@ export function linear(label: string, most: number): Axis {
 /** Ticks at 1, 2 and 5 times powers of ten, around everything between these two. */
 export function logarithmic(label: string, least: number, most: number): Axis {
   const exponent = Math.floor(Math.log10(least));
-  const every = Array.from({ length: Math.ceil(Math.log10(most)) - exponent + 1 }, (_, index) =>
+  const every = Array.from({ length: Math.ceil(Math.log10(most)) - exponent + 2 }, (_, index) =>
     [1, 2, 5].map((step) => short(step * 10 ** (exponent + index))),
   ).flat();
   const first = every.findLastIndex((tick) => tick <= least);

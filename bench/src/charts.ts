@@ -42,7 +42,7 @@ export function drawingsOfSoak({ tenths }: SoakResult): Drawing[] {
   ];
   const memory = [
     { name: "all components", points: overTenths(({ held }) => total(held.memoryMib)) },
-    { name: "Redis data", points: overTenths(({ held }) => held.redisMib) },
+    { name: "what expires in Redis", points: overTenths(({ held }) => held.redis.passingMib) },
   ];
   return [
     drawing("soak-latency", {

@@ -2,7 +2,7 @@
 import type { LoadClient } from "./load-client.ts";
 import { timed } from "./measure.ts";
 import { HELLO, PANDAS } from "./scenarios.ts";
-import { percentile, round, type Summary, summarize } from "./statistics.ts";
+import { percentile, round, type Summary, sum, summarize } from "./statistics.ts";
 
 export interface LoadRow {
   /** The scenario whose requests they are. */
@@ -72,7 +72,7 @@ export async function bursts(client: LoadClient): Promise<BurstRow> {
     againstIdeal: summarize(ratios),
     answersMs: middle?.answersMs.map(round) ?? [],
     idealMs: round(middle?.idealMs ?? 0),
-    errors: repetitions.reduce((sum, { errors }) => sum + errors, 0),
+    errors: sum(repetitions.map(({ errors }) => errors)),
   };
 }
 

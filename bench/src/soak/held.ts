@@ -1,11 +1,11 @@
 /** What a copy holds while nothing runs: memory after its garbage is collected, and everything that could leak. */
 import { readdirSync, readlinkSync } from "node:fs";
-import { createConnection } from "node:net";
 import type { PrivateCopy } from "@svc/cli/private-copy";
 import { type Holdings, holdingsOf, settledHoldings, treeOf } from "../../../tests/e2e/support/holdings.ts";
 import { collectGarbage } from "../../../tests/escape/support/garbage.ts";
 import { pssByComponent } from "../accounting.ts";
-import { round } from "../statistics.ts";
+import { round, sum } from "../statistics.ts";
+import { heldByRedis, type RedisHeld } from "./redis.ts";
 
 export interface Held {
   /** Proportional set size by component with all its descendants. */
@@ -18,8 +18,7 @@ export interface Held {
   /** Of all kinds. */
   namespaces: number;
   networkNamespaces: number;
-  redisMib: number;
-  redisKeys: number;
+  redis: RedisHeld;
   /** Files that are no stored objects. */
   files: number;
 }
@@ -28,17 +27,15 @@ export async function heldBy(copy: PrivateCopy): Promise<Held> {
   const holdings = await settled(copy);
   const components = copy.state().components.flatMap(({ process }) => (process ? [String(process.pid)] : []));
   await collectGarbage(components);
-  const redis = copy.instance.redisSocket;
   return {
     memoryMib: Object.fromEntries([...pssByComponent(copy.state())].map(([name, mib]) => [name, round(mib)])),
     descriptors: holdings.descriptors,
-    processes: Object.values(holdings.processes).reduce((sum, count) => sum + count, 0),
+    processes: sum(Object.values(holdings.processes)),
     cgroups: holdings.cgroups,
     mounts: holdings.mounts,
     namespaces: holdings.namespaces,
     networkNamespaces: networkNamespaces(copy),
-    redisMib: round(Number(/^used_memory:(\d+)/m.exec(await askRedis(redis, "INFO memory"))?.[1]) / 2 ** 20),
-    redisKeys: Number(/^:(\d+)/.exec(await askRedis(redis, "DBSIZE"))?.[1]),
+    redis: await heldByRedis(copy.instance.redisSocket),
     files: holdings.files.length,
   };
 }
@@ -78,17 +75,4 @@ function linkOf(path: string): string {
   } catch {
     return "";
   }
-}
-
-/** One short answer to one command. */
-function askRedis(path: string, command: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = createConnection({ path });
-    let answer = "";
-    socket.setEncoding("latin1").on("data", (text: string) => {
-      answer += text;
-    });
-    socket.once("error", reject).once("end", () => resolve(answer));
-    socket.write(`${command}\r\nQUIT\r\n`);
-  });
 }

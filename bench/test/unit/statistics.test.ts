@@ -25,7 +25,16 @@ describe("percentile", () => {
 
 describe("summarize", () => {
   it("does not depend on the order of the samples", () => {
-    expect(summarize([3, 1, 2])).toEqual({ n: 3, min: 1, p50: 2, p95: 3, p99: 3, max: 3, mean: 2 });
+    expect(summarize([3, 1, 2])).toEqual({
+      samples: [3, 1, 2],
+      n: 3,
+      min: 1,
+      p50: 2,
+      p95: 3,
+      p99: 3,
+      max: 3,
+      mean: 2,
+    });
   });
 
   it("keeps min, percentiles and max in order", () => {

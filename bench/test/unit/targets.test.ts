@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import { BARE } from "../../src/bare.ts";
+import type { Measured } from "../../src/result.ts";
+import { SCENARIOS } from "../../src/scenarios.ts";
+import { TARGETS, targetTable } from "../../src/targets.ts";
+import { around, NOTHING } from "./support.ts";
+
+/** As good as it must just be, times this; beyond 1 everything misses its target. */
+function measuredAt(share: number): Measured {
+  const bare = Object.fromEntries(BARE.map(({ name }) => [name, around(100)]));
+  const load = (scenario: string, perSecond: number) => ({
+    scenario,
+    inFlight: 8,
+    requests: 400,
+    perSecond: perSecond / share,
+    latency: around(10),
+    errors: share > 1 ? 1 : 0,
+  });
+  const spread = (p50: number) => ({ ...around(p50), p99: p50 * 3 * share });
+  return {
+    ...NOTHING,
+    bare,
+    scenarios: {
+      "hello-python": spread(80 * share),
+      pandas: around(10 * share),
+      plot: around(25 * share),
+      "hello-javascript": around(60 * share),
+      "hello-bash": around(100 + 6 * share),
+    },
+    cpu: [{ name: "hello-python", requests: 100, components: {}, total: 12 * share, parts: [] }],
+    loads: [load("hello-python", 140), load("pandas", 80)],
+    burst: {
+      requests: 100,
+      last: around(1000),
+      againstIdeal: around(1.3 * share),
+      answersMs: [],
+      idealMs: 1000,
+      errors: share > 1 ? 1 : 0,
+    },
+    memory: {
+      idleMib: { api: 400 * share, redis: 50 * share },
+      afterLoadMib: {},
+      running: [],
+      perProgramMib: 25 * share,
+    },
+  };
+}
+
+describe("targets", () => {
+  it("are all measured by what is measured without a choice", () => {
+    expect(targetTable(measuredAt(0.9)).rows.length).toBe(TARGETS.length);
+    const scenarios = new Set(SCENARIOS.map(({ name }) => name));
+    for (const name of Object.keys(measuredAt(1).scenarios)) expect(scenarios).toContain(name);
+  });
+
+  it("are met when everything is a little better, and missed when it is a little worse", () => {
+    const met = (share: number) => new Set(targetTable(measuredAt(share)).rows.map((row) => row.at(-1)));
+    expect(met(0.99)).toEqual(new Set(["yes"]));
+    expect(met(1.01)).toEqual(new Set(["NO"]));
+  });
+
+  it("say the ratio and its bound", () => {
+    expect(targetTable(measuredAt(0.5)).rows[0]).toEqual([
+      ...["hello-python, p50 against bare python", "0.40 x", "at most 0.80 x", "yes"],
+    ]);
+  });
+
+  it("leave out what was not measured", () => {
+    expect(targetTable(NOTHING).rows).toEqual([]);
+  });
+});
+
+describe("bare commands", () => {
+  it("are there for every scenario that names one", () => {
+    const names = BARE.map(({ name }) => name);
+    for (const { bare } of SCENARIOS) if (bare !== undefined) expect(names).toContain(bare);
+  });
+});
