@@ -41,10 +41,10 @@ export function linear(label: string, most: number): Axis {
 
 /** Ticks at 1, 2 and 5 times powers of ten, around everything between these two. */
 export function logarithmic(label: string, least: number, most: number): Axis {
-  const exponent = Math.floor(Math.log10(least));
-  const every = Array.from({ length: Math.ceil(Math.log10(most)) - exponent + 2 }, (_, index) =>
-    [1, 2, 5].map((step) => short(step * 10 ** (exponent + index))),
-  ).flat();
+  // One power more on both sides: a logarithm may be rounded to the next whole number.
+  const from = Math.floor(Math.log10(least)) - 1;
+  const powers = Array.from({ length: Math.ceil(Math.log10(most)) + 2 - from }, (_, index) => from + index);
+  const every = powers.flatMap((power) => [1, 2, 5].map((step) => short(step * 10 ** power)));
   const first = every.findLastIndex((tick) => tick <= least);
   const last = every.findIndex((tick) => tick >= most && tick > (every[first] ?? 0));
   return { label, scale: "logarithmic", ticks: every.slice(first, last + 1) };

@@ -36,7 +36,7 @@ const PROGRAMS: Readonly<Record<string, Request>> = {
 
 /** Requests as a share of --n, by mode. */
 const LOADS = [
-  ...[1, 2, 4, 8, 32].map((inFlight) => ({ scenario: "hello-python", inFlight, share: 2, coldShare: 1 })),
+  ...[1, 2, 4, 8, 32].map((inFlight) => ({ scenario: "hello-python", inFlight, share: 2, coldShare: 0.5 })),
   { scenario: "pandas", inFlight: 8, share: 2, coldShare: 0.3 },
 ] as const;
 

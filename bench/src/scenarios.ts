@@ -88,7 +88,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "pandas",
     about: "import pandas, a groupby over 1000 rows",
     share: 1,
-    coldShare: 0.2,
+    coldShare: 0.15,
     bare: "pandas",
     run: run("py", PANDAS, "499500"),
   },
@@ -96,7 +96,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "plot",
     about: "numpy, pandas, pyplot, one PNG that is returned as a file",
     share: 1,
-    coldShare: 0.2,
+    coldShare: 0.15,
     bare: "plot",
     run: async (client) => {
       const { files } = await client.exec("py", PLOT, "200");
@@ -146,8 +146,8 @@ export const SCENARIOS: readonly Scenario[] = [
 export const BLOCKS = {
   concurrency: { about: "hello-python with 1, 2, 4, 8 and 32 requests in flight, pandas with 8", cold: true },
   burst: { about: "100 requests at once", cold: true },
-  memory: { about: "idle, and for each further pandas program at the same time", cold: true },
   files: { about: "20 MiB up and down, against a bare server", cold: false },
   paused: { about: "many programs that wait for their caller", cold: false },
+  memory: { about: "idle, and for each further pandas program at the same time", cold: true },
 } as const;
 export type Block = keyof typeof BLOCKS;

@@ -11,9 +11,9 @@ const SEQUENTIAL: readonly (readonly [calls: number, share: number])[] = [
   [1, 1],
   [5, 0.5],
   [20, 0.15],
-  [50, 0.1],
-  [100, 0.05],
-  [200, 0.05],
+  [50, 0.05],
+  [100, 0.025],
+  [200, 0.025],
 ];
 
 /** One call after the other: each has its own round. */
