@@ -13,7 +13,15 @@ import { comparisonTables } from "./compare.ts";
 import { languagesPage, measureLanguages } from "./languages.ts";
 import type { Sources } from "./page.ts";
 import { publish } from "./publish.ts";
-import { loadOfMachine, type Result, readConditions, readResult, writeResult } from "./result.ts";
+import {
+  BUSY,
+  isBusy,
+  loadOfMachine,
+  type Result,
+  readConditions,
+  readResult,
+  writeResult,
+} from "./result.ts";
 import { measure } from "./run.ts";
 import { settingsOf } from "./settings.ts";
 import { type SoakResult, soak } from "./soak/run.ts";
@@ -66,6 +74,7 @@ export const bench = defineCommand({
 
 function report(tables: readonly Table[], result: Result | SoakResult, file: string | undefined): void {
   for (const table of tables) console.log(`\n${asText(table)}`);
+  if (isBusy(result.conditions)) console.error(BUSY);
   if (file !== undefined) writeResult(file, result);
 }
 

@@ -1,6 +1,6 @@
 /** docs/numbers.md: generated from committed results, so that every number has its conditions. Pure. */
 import { type Drawing, drawingsOf, drawingsOfSoak } from "./charts.ts";
-import type { Origin, Result } from "./result.ts";
+import { BUSY, isBusy, type Origin, type Result } from "./result.ts";
 import { MODE_MEANING, MODES, type Mode } from "./settings.ts";
 import type { SoakResult } from "./soak/run.ts";
 import { soakTables } from "./soak/tables.ts";
@@ -62,7 +62,7 @@ const markdown = (table: Table | undefined) => (table === undefined ? [] : [asMa
 function factsOf({ date, conditions }: Origin): string {
   const runtimes = Object.entries(conditions.runtimes).map(([name, version]) => `${name} ${version}`);
   return `- Date: ${date}; commit ${conditions.commit}
-- Machine: ${conditions.cpu}, ${conditions.cores} cores, ${conditions.memoryGib} GiB; load average ${conditions.loadBefore} before the run; the load generator shares it
+- Machine: ${conditions.cpu}, ${conditions.cores} cores, ${conditions.memoryGib} GiB; load average ${conditions.loadBefore} before the run; the load generator shares it${isBusy(conditions) ? `\n- **${BUSY}**` : ""}
 - System: ${conditions.system}, kernel ${conditions.kernel}, Node ${conditions.node}; ${runtimes.join(", ")}`;
 }
 
@@ -78,5 +78,5 @@ function gallery(all: readonly Drawing[]): string {
     index % 2 === 0 ? [`| ${cell} | ${cells[index + 1] ?? ""} |`] : [],
   );
   if (rows.length === 0) return "";
-  return `| how many are answered after how long | |\n| --- | --- |\n${rows.join("\n")}\n`;
+  return `| charts | |\n| --- | --- |\n${rows.join("\n")}\n`;
 }

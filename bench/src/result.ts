@@ -26,6 +26,12 @@ export interface Conditions {
   loadBefore: number;
 }
 
+export const BUSY = "The machine did other work: these numbers are no measure of the service.";
+
+/** Whether other work was waiting for the machine's processors when the run began. */
+export const isBusy = ({ loadBefore, cores }: Pick<Conditions, "loadBefore" | "cores">): boolean =>
+  loadBefore > cores;
+
 /** What one copy showed, in one mode. What was not chosen is empty or absent. */
 export interface Measured {
   /** Milliseconds of the commands without a service, taken in the same rounds as the scenarios. */

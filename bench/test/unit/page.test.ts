@@ -61,6 +61,12 @@ describe("the page", () => {
     }
   });
 
+  it("says when the machine was busy", () => {
+    const busy = { ...result, conditions: { ...result.conditions, loadBefore: 2.1 } };
+    expect(numbersPage(sources)).not.toContain("did other work");
+    expect(numbersPage({ bench: { result: busy, path: "a.json" } })).toContain("did other work");
+  });
+
   it("is written with its charts, and nothing else stays among them", () => {
     inFolder((folder) => {
       publish(sources, folder);
