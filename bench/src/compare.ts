@@ -67,7 +67,7 @@ function scenarioTable(before: Measured, after: Measured): Table {
         name,
         ...cells(first.p50, second.p50, changeOf(samples, reference, quantileOf(0.5))),
         ...cells(first.p95, second.p95, changeOf(samples, reference, quantileOf(0.95))),
-        ...cpuCells(rowOf(before, name), rowOf(after, name), reference),
+        ...cpuCells(rowOf(before, name), rowOf(after, name), cpuReference(before, after, bare)),
       ],
     ];
   });
@@ -89,6 +89,17 @@ function referenceOf(
   const [first, second] = [before.bare[name], after.bare[name]];
   if (first !== undefined && second !== undefined) return [first.samples, second.samples];
   return name === REFERENCE ? undefined : referenceOf(before, after);
+}
+
+/** The same of processor time, which does not grow when a command waits for others. */
+function cpuReference(
+  before: Measured,
+  after: Measured,
+  name: string = REFERENCE,
+): readonly [Samples, Samples] {
+  const [first, second] = [before.bareCpuMs[name], after.bareCpuMs[name]];
+  if (first !== undefined && second !== undefined) return [[first], [second]];
+  return name === REFERENCE ? [[1], [1]] : cpuReference(before, after);
 }
 
 function cells(before: number, after: number, { ratio, isNoise }: Change): string[] {

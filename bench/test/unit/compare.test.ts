@@ -92,6 +92,20 @@ describe("two results", () => {
     ]);
   });
 
+  it("do not take waiting for processor time", () => {
+    const busy: Measured = {
+      ...measuredAt(1),
+      bare: { python: around(40) },
+      bareCpuMs: { python: 9 },
+      scenarios: { "hello-python": around(80) },
+    };
+    const quiet = { ...measuredAt(1), bareCpuMs: { python: 9 } };
+    const [table] = comparisonTables(resultOf({ warm: quiet }), resultOf({ warm: busy }));
+    expect(table?.rows).toEqual([
+      ["hello-python", "20.0 → 80.0", "1.00 x ≈", "21.8 → 87.2", "1.00 x ≈", "12.0 → 12.0", "1.00 x ≈"],
+    ]);
+  });
+
   it("show throughput, and what the machine itself did", () => {
     expect(tables[1]?.rows).toEqual([["hello-python", "8", "100 → 200", "2.00 x"]]);
     expect(tables[2]?.rows).toEqual([["python", "10.0", "10.0", "1.00 x"]]);
