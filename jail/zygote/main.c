@@ -70,14 +70,22 @@ static void last_finalizer(PyObject *capsule)
 	end();
 }
 
-/* Without their names these modules stay as they are: nothing of them has to be taken apart. */
-static void hide_modules(PyObject *names)
+/*
+ * Modules that are the zygote's still stay as they are: nothing of them has to be taken apart. Only looked at, because the
+ * pages that hold them and their names are shared: the interpreter gets a smaller table, and the old one is left alone.
+ */
+static void hide_modules(PyObject *hidden)
 {
-	PyObject *pop = PyObject_GetAttrString(PyImport_GetModuleDict(), "pop");
+	PyObject *modules = PyImport_GetModuleDict(), *rest = PyDict_New(), *name, *module;
+	ssize_t at = 0;
 
-	for (ssize_t i = 0; pop && i < PyList_Size(names); i++)
-		if (!PyObject_CallFunctionObjArgs(pop, PyList_GetItem(names, i), NULL))
+	while (rest && PyDict_Next(modules, &at, &name, &module))
+		if (PyDict_GetItem(hidden, name) != module && PyDict_SetItem(rest, name, module) < 0)
 			PyErr_Clear();
+	if (rest)
+		python_exchange_dicts(modules, rest);
+	else
+		PyErr_Clear();
 }
 
 static void call_if_there(const char *module, const char *function)

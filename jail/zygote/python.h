@@ -1,13 +1,23 @@
-/* The part of Python's C interface that is used: all of it public, and the same since Python 3.9. */
+/* The part of Python's C interface that is used: all of it public, and but for dicts the same since Python 3.9. */
 #ifndef ZYGOTE_PYTHON_H
 #define ZYGOTE_PYTHON_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
 typedef struct python_object PyObject;
 typedef struct python_thread PyThreadState;
 typedef struct python_interpreter PyInterpreterState;
+
+/* As in 3.11, which the zygotes' script insists on. */
+typedef struct {
+	ssize_t references;
+	void *type;
+	ssize_t used;
+	uint64_t version;
+	void *keys, *values;
+} PyDictObject;
 
 typedef struct {
 	void *context;
@@ -18,10 +28,6 @@ typedef struct {
 #define PYTHON_FILE_INPUT 257
 
 extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt;
-
-void PyOS_BeforeFork(void);
-void PyOS_AfterFork_Parent(void);
-void PyOS_AfterFork_Child(void);
 
 PyInterpreterState *PyInterpreterState_Get(void);
 PyThreadState *PyThreadState_Get(void);
@@ -35,10 +41,13 @@ void PyObject_GetArenaAllocator(PyObjectArenaAllocator *allocator);
 void PyObject_SetArenaAllocator(PyObjectArenaAllocator *allocator);
 
 PyObject *PyBytes_FromStringAndSize(const char *bytes, ssize_t size);
+ssize_t PyBytes_Size(PyObject *bytes);
 char *PyBytes_AsString(PyObject *bytes);
 long PyLong_AsLong(PyObject *number);
-ssize_t PyList_Size(PyObject *list);
-PyObject *PyList_GetItem(PyObject *list, ssize_t index);
+PyObject *PyDict_New(void);
+int PyDict_Next(PyObject *dict, ssize_t *position, PyObject **key, PyObject **value);
+PyObject *PyDict_GetItem(PyObject *dict, PyObject *key);
+int PyDict_SetItem(PyObject *dict, PyObject *key, PyObject *value);
 PyObject *PyDict_GetItemString(PyObject *dict, const char *key);
 int PyDict_DelItemString(PyObject *dict, const char *key);
 PyObject *PyCapsule_New(void *pointer, const char *name, void (*destructor)(PyObject *));
@@ -67,5 +76,18 @@ PyObject *PyRun_FileExFlags(FILE *file, const char *name, int start, PyObject *g
 int PyGC_Enable(void);
 ssize_t PyGC_Collect(void);
 int Py_FinalizeEx(void);
+
+/* What is in one is in the other afterwards. */
+static inline void python_exchange_dicts(PyObject *one, PyObject *other)
+{
+	PyDictObject *a = (PyDictObject *)one, *b = (PyDictObject *)other, kept = *a;
+
+	a->used = b->used;
+	a->keys = b->keys;
+	a->values = b->values;
+	b->used = kept.used;
+	b->keys = kept.keys;
+	b->values = kept.values;
+}
 
 #endif

@@ -1,17 +1,26 @@
 /*
  * What the zygote's script calls: serves requests in the zygote, and in each copy becomes the
  * program that it is given. The only function that this object offers.
+ *
+ * The interpreter is not told of the fork: all that it would do is make anew what other threads may
+ * hold, and there are none (zygote_begin sees to that). What modules want done in a new process is
+ * the script's business.
  */
 #include "enter.h"
 #include "main.h"
+#include "usual.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 /* `names`: of the script's functions, see runtimes/python/root/usr/lib/svc/zygote. */
-__attribute__((visibility("default"))) int svc_zygote_serve(PyObject *renew, PyObject *begin, PyObject *exit_status,
-							    PyObject *hidden);
+__attribute__((visibility("default"))) int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin,
+							    PyObject *exit_status, PyObject *hidden, PyObject *usual);
+
+struct script {
+	PyObject *renew, *begin, *exit_status, *hidden, *usual;
+};
 
 static void keep_memory(void *context, void *memory, size_t size)
 {
@@ -44,44 +53,57 @@ static void renew_thread_state(void)
 	PyThreadState_Delete(between);
 }
 
-static _Noreturn void become(PyObject *renew, PyObject *begin, PyObject *exit_status, PyObject *hidden)
+/* The path of the program that this copy has become, as bytes; NULL: none. */
+static PyObject *look_closer(PyObject *begin, const struct job *job)
 {
-	PyObject *items, *path;
-	struct job job;
-	FILE *file = NULL;
+	PyObject *items = PyBytes_FromStringAndSize(job->items, (ssize_t)job->size);
+	PyObject *path = items ? PyObject_CallFunctionObjArgs(begin, items, NULL) : NULL;
 
-	PyOS_AfterFork_Child();
-	renew_thread_state();
-	if (!PyObject_CallFunctionObjArgs(renew, NULL))
+	if (items)
+		Py_DecRef(items);
+	return path && PyObject_IsTrue(path) ? path : NULL;
+}
+
+static _Noreturn void become(const struct script *script)
+{
+	struct job job;
+	PyObject *path;
+	FILE *file;
+
+	if (!PyObject_CallFunctionObjArgs(script->renew, NULL))
 		_exit(126);
 	zygote_await_job(&job);
-	items = PyBytes_FromStringAndSize(job.items, (ssize_t)job.size);
-	path = items ? PyObject_CallFunctionObjArgs(begin, items, NULL) : NULL;
 	zygote_close_rest();
-	if (path && PyObject_IsTrue(path))
+	file = usual_open(&job, PyBytes_AsString(script->usual), (size_t)PyBytes_Size(script->usual));
+	path = file ? PyBytes_FromStringAndSize(USUAL_PATH, sizeof(USUAL_PATH) - 1) : look_closer(script->begin, &job);
+	if (!file && path)
 		file = fopen(PyBytes_AsString(path), "re");
 	/* What this copy cannot be, or is not sure of, starts anew. */
 	if (!file)
 		program_execute(&job);
-	Py_DecRef(items);
 	zygote_become_program(&job);
-	python_run(file, PyBytes_AsString(path), exit_status, hidden);
+	python_run(file, PyBytes_AsString(path), script->exit_status, script->hidden);
 }
 
-int svc_zygote_serve(PyObject *renew, PyObject *begin, PyObject *exit_status, PyObject *hidden)
+int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObject *exit_status, PyObject *hidden,
+		     PyObject *usual)
 {
+	const struct script script = {renew, begin, exit_status, hidden, usual};
 	struct entry entry;
 
 	if (!zygote_begin())
 		return 1;
+	renew_thread_state();
+	if (!PyObject_CallFunctionObjArgs(settle, NULL)) {
+		PyErr_Print();
+		_exit(1);
+	}
 	zygote_is_complete();
-	while (zygote_take(&entry)) {
-		PyOS_BeforeFork();
+	while (zygote_take(&entry))
 		if (zygote_fork(&entry)) {
 			zygote_enter(&entry);
-			become(renew, begin, exit_status, hidden);
+			become(&script);
 		}
-		PyOS_AfterFork_Parent();
-	}
-	return 0;
+	/* The frame that called is no more. */
+	_exit(0);
 }

@@ -9,7 +9,6 @@ import sys
 
 AT_START = frozenset(sys.modules) - {__name__}
 
-import _frozen_importlib as importing  # noqa: E402
 import _frozen_importlib_external as importers  # noqa: E402
 import _imp  # noqa: E402
 import builtins  # noqa: E402
@@ -38,10 +37,16 @@ STEERING = re.compile(
 STEERING_FILES = frozenset([".local", ".config", ".matplotlib", "matplotlibrc"])
 MODULE_SUFFIXES = (*importers.SOURCE_SUFFIXES, *importers.BYTECODE_SUFFIXES, *_imp.extension_suffixes())
 
-REHEARSAL = b"\0".join([*(b"A" + word for word in COMMANDS[0]), *(b"E%s=%s" % item for item in ENVIRONMENT), b""])
-SPARE_MODULES = 1500
+# The job of most copies, which jaild's object knows by itself; begin() sees all others.
+USUAL = b"\0".join([*(b"A" + word for word in COMMANDS[0]), *(b"E%s=%s" % item for item in ENVIRONMENT), b""])
+LARGE = 100_000
+SEED_SIZE = 624 * 4
+
+# What these want done in a new process makes anew what another thread could hold.
+ONLY_FOR_THREADS = frozenset(["threading", "logging"])
 
 preloaded = frozenset()
+after_fork = []
 
 
 def serve(modules, use=lambda: None):
@@ -49,32 +54,26 @@ def serve(modules, use=lambda: None):
     global preloaded
     if sys.version_info[:2] != FITTED:
         sys.exit(f"the zygote is fitted to Python {FITTED}")
-    import_compactly(modules)
+    register, os.register_at_fork = os.register_at_fork, note_fork_hooks
+    for name in modules:
+        __import__(name)
     use()
+    os.register_at_fork = register
     forget()
+    prepare_seeding(sys.modules.get("numpy.random"))
     preloaded = frozenset(name.partition(".")[0] for name in sys.modules if name not in AT_START)
     serve_requests = ctypes.PyDLL(OBJECT).svc_zygote_serve
-    serve_requests.argtypes = [ctypes.py_object] * 4
-    hidden = compact_module_names()
+    serve_requests.argtypes = [ctypes.py_object] * 6
+    hidden = {name: module for name, module in sys.modules.items() if name not in ("__main__", "sys", "builtins")}
     gc.collect()
-    gc.freeze()
-    sys.exit(serve_requests(renew, begin, exit_status, hidden))
+    sys.exit(serve_requests(settle, renew, begin, exit_status, hidden, USUAL))
 
 
-def import_compactly(names):
-    """The modules lie side by side in memory, as do their names: a copy takes them out at its end and touches few shared pages."""
-    new_module = importing._new_module
-    spare = [new_module("") for _ in range(SPARE_MODULES)]
-
-    def next_module(name):
-        module = spare.pop() if spare else new_module(name)
-        module.__name__ = name
-        return module
-
-    importing._new_module = next_module
-    for name in names:
-        __import__(name)
-    importing._new_module = new_module
+def note_fork_hooks(register=os.register_at_fork, **hooks):
+    register(**hooks)
+    hook = hooks.get("after_in_child")
+    if hook and hook.__module__ not in ONLY_FOR_THREADS:
+        after_fork.append(hook)
 
 
 def forget():
@@ -88,36 +87,74 @@ def forget():
     warnings._filters_mutated()
 
 
-def compact_module_names():
-    modules = list(sys.modules.items())
-    sys.modules.clear()
-    for name, module in modules:
-        sys.modules[(name + "\0")[:-1]] = module
-    return [(name + "\0")[:-1] for name, _ in modules if name not in ("__main__", "sys", "builtins")]
+def settle():
+    """The last that a zygote does: it is the program that most copies become, up to its first line."""
+    threading._main_thread._set_tstate_lock()
+    rehearse()
+    tidy_memory()
+    gc.freeze()
+    main = sys.modules["__main__"] = type(sys)("__main__")
+    main.__annotations__ = {}
+    main.__builtins__ = builtins
+    sys.path.insert(0, HOME)
+    become(COMMANDS[0], os.path.join(HOME, os.fsdecode(COMMANDS[0][1])))
+
+
+def become(arguments, path):
+    sys.orig_argv[:] = map(os.fsdecode, arguments)
+    sys.argv[:] = sys.orig_argv[1:]
+    sys.path[0] = os.path.dirname(path)
+    main = sys.modules["__main__"]
+    main.__file__ = path
+    main.__cached__ = None
+    main.__loader__ = importers.SourceFileLoader("__main__", path)
+
+
+def tidy_memory():
+    """The C library's allocator sorts what was freed before only when it is asked for more: here once, and not in every copy."""
+    library = ctypes.CDLL(None)
+    library.malloc.restype = ctypes.c_void_p
+    library.free.argtypes = [ctypes.c_void_p]
+    library.malloc_trim(0)
+    library.free(library.malloc(LARGE))
 
 
 def renew():
     """What must not be shared by two programs, and what a new process has anew."""
-    threading._main_thread._set_tstate_lock()
     threading._main_thread._set_native_id()
+    for hook in after_fork:
+        hook()
     for renew_module in RENEWALS:
         renew_module(sys.modules.get)
     rehearse()
-    main = sys.modules["__main__"] = type(sys)("__main__")
-    main.__annotations__ = {}
-    main.__builtins__ = builtins
 
 
 def rehearse():
     """What every start does, so that its pages are this process's own already."""
-    begin(REHEARSAL)
     exec(compile("def f(a, *b, c=1, **d): return [a for a in b if a]\nf(1, 2)\n", "", "exec"), {})
 
 
+def prepare_seeding(random):
+    """numpy's own generator (MT19937) is seeded in place, with all its words: seed() would wake half of numpy."""
+    global seed_numpy
+    if not random:
+        return
+    random.seed()
+    address = random.mtrand._rand._bit_generator.ctypes.state_address
+    ctypes.memmove(address, bytes(range(208)) * (SEED_SIZE // 208), SEED_SIZE)
+    if random.get_state()[1].tobytes() != bytes(range(208)) * (SEED_SIZE // 208):
+        sys.exit("the zygote does not know where numpy keeps its random state")
+
+    def seed_numpy():
+        ctypes.memmove(address, os.urandom(SEED_SIZE), SEED_SIZE)
+
+
+def seed_numpy():
+    """There is no numpy."""
+
+
 def renew_randomness(module):
-    # The standard library's generator sees the fork itself.
-    if random := module("numpy.random"):
-        random.seed()
+    seed_numpy()
     if uuid := module("uuid"):
         uuid._node = uuid._last_timestamp = None
     if tempfile := module("tempfile"):
@@ -138,7 +175,7 @@ RENEWALS = [renew_randomness, renew_keys, renew_clocks]
 
 
 def begin(items):
-    """The path of the program that this process now is, or None."""
+    """The path of the program that this process now is, or None: for all jobs but the usual one."""
     words = items.split(b"\0")
     arguments = [word[1:] for word in words if word[:1] == b"A"]
     variables = [tuple(word[1:].split(b"=", 1)) for word in words if word[:1] == b"E"]
@@ -149,13 +186,8 @@ def begin(items):
         return None
     if variables != ENVIRONMENT and not set_environment(variables):
         return None
-    sys.orig_argv[:] = map(os.fsdecode, arguments)
-    sys.argv[:] = sys.orig_argv[1:]
-    sys.path.insert(0, os.path.dirname(path))
-    main = sys.modules["__main__"]
-    main.__file__ = path
-    main.__cached__ = None
-    main.__loader__ = importers.SourceFileLoader("__main__", path)
+    if arguments != COMMANDS[0]:
+        become(arguments, path)
     return os.fsencode(path)
 
 
