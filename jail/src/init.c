@@ -58,16 +58,21 @@ static int wait_for_map(int control)
 	return 0;
 }
 
+/* One way to the directory: every user namespace of the machine has one, and the kernel compares them all by turns. */
 static int forbid_namespaces(int host_proc)
 {
 	static const char *const kinds[] = {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"};
+	int settings = openat(host_proc, "sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char path[64];
 
+	if (settings < 0)
+		return -1;
 	for (size_t i = 0; i < COUNT(kinds); i++) {
-		snprintf(path, sizeof(path), "sys/user/max_%s_namespaces", kinds[i]);
-		if (write_file_at(host_proc, path, "0") < 0)
+		snprintf(path, sizeof(path), "max_%s_namespaces", kinds[i]);
+		if (write_file_at(settings, path, "0") < 0)
 			return -1;
 	}
+	close(settings);
 	return 0;
 }
 

@@ -41,6 +41,10 @@ MODULE_SUFFIXES = (*importers.SOURCE_SUFFIXES, *importers.BYTECODE_SUFFIXES, *_i
 USUAL = b"\0".join([*(b"A" + word for word in COMMANDS[0]), *(b"E%s=%s" % item for item in ENVIRONMENT), b""])
 LARGE = 100_000
 SEED_SIZE = 624 * 4
+PAGE = 4096
+HUGE_PAGE = 2 << 20
+FULL = 0.8  # of a large page, for it to be made: the rest is lost memory
+MADV_COLLAPSE = 25
 
 # What these want done in a new process makes anew what another thread could hold.
 ONLY_FOR_THREADS = frozenset(["threading", "logging"])
@@ -111,12 +115,19 @@ def become(arguments, path):
 
 
 def tidy_memory():
-    """The C library's allocator sorts what was freed before only when it is asked for more: here once, and not in every copy."""
+    """What every copy would do to the memory that it shares is done once, here."""
     library = ctypes.CDLL(None)
     library.malloc.restype = ctypes.c_void_p
     library.free.argtypes = [ctypes.c_void_p]
+    library.mincore.argtypes = library.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+    # The C library's allocator sorts what was freed only when it is asked for more.
     library.malloc_trim(0)
     library.free(library.malloc(LARGE))
+    # Large pages are one entry of the tables that each copy gets. An old kernel refuses, and is let be.
+    present = ctypes.create_string_buffer(HUGE_PAGE // PAGE)
+    for address in {id(item) // HUGE_PAGE * HUGE_PAGE for item in gc.get_objects()}:
+        if library.mincore(address, HUGE_PAGE, present) == 0 and present.raw.count(1) >= FULL * len(present):
+            library.madvise(address, HUGE_PAGE, MADV_COLLAPSE)
 
 
 def renew():
