@@ -82,6 +82,9 @@ static void hide_modules(PyObject *hidden)
 	while (rest && PyDict_Next(modules, &at, &name, &module))
 		if (PyDict_GetItem(hidden, name) != module && PyDict_SetItem(rest, name, module) < 0)
 			PyErr_Clear();
+	for (at = 0; rest && PyDict_Next(rest, &at, &name, &module);)
+		if (PyDict_DelItem(modules, name) < 0)
+			PyErr_Clear();
 	if (rest)
 		python_exchange_dicts(modules, rest);
 	else

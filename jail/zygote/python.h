@@ -49,6 +49,7 @@ int PyDict_Next(PyObject *dict, ssize_t *position, PyObject **key, PyObject **va
 PyObject *PyDict_GetItem(PyObject *dict, PyObject *key);
 int PyDict_SetItem(PyObject *dict, PyObject *key, PyObject *value);
 PyObject *PyDict_GetItemString(PyObject *dict, const char *key);
+int PyDict_DelItem(PyObject *dict, PyObject *key);
 int PyDict_DelItemString(PyObject *dict, const char *key);
 PyObject *PyCapsule_New(void *pointer, const char *name, void (*destructor)(PyObject *));
 PyObject *PyImport_GetModuleDict(void);
