@@ -64,7 +64,7 @@ static _Noreturn void become(PyObject *renew, PyObject *begin, PyObject *exit_st
 	if (!file)
 		program_execute(&job);
 	Py_DecRef(items);
-	zygote_become_program(&job);
+	program_begin_warm(&job);
 	python_run(file, PyBytes_AsString(path), exit_status, hidden);
 }
 
