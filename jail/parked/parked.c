@@ -50,6 +50,9 @@ static napi_value execute(napi_env env, napi_callback_info info)
 {
 	(void)env;
 	(void)info;
+	/* Node lets no descriptor be inherited by mistake, the streams neither. */
+	for (int fd = 0; fd < FD_BASE_USUAL; fd++)
+		MUST(FD_CONTROL, STREAMS, fcntl(fd, F_SETFD, 0));
 	program_execute(&job);
 }
 

@@ -45,10 +45,8 @@ function probeVersion(command: string[]): string {
 }
 
 const runtimes = folders.map((folder) => {
-  const { language, entry, command, env, version, compile, programmatic, zygotes, parked } = readJson<RuntimeFile>(
-    folder,
-    "runtime.json",
-  );
+  const { language, entry, command, env, version, compile, programmatic, zygotes, parked } =
+    readJson<RuntimeFile>(folder, "runtime.json");
   const argv = command.map((part) => part.replaceAll("{entry}", entry));
   return {
     language,

@@ -26,7 +26,7 @@ async function start(env: Record<string, string>, options: Parameters<typeof Jai
     SANDBOX_JAIL_SOCKET: jaild.socket,
     ...env,
   });
-  jails = new WarmJails(config, await Runtimes.load(config), pino({ level: "silent" }));
+  jails = new WarmJails(config, await Runtimes.load(config), {}, pino({ level: "silent" }));
   jails.start();
 }
 

@@ -16,10 +16,13 @@ function rehearse() {
   const { Console } = require("node:console");
   const { Socket } = require("node:net");
   const { Writable } = require("node:stream");
+  const { format } = require("node:util");
   require("node:tty");
   require("node:timers/promises");
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  new Console(nowhere, nowhere).log("%s %d %o", "a", 1, { b: [2, "c"] }, new Error("d"), new Map());
+  // A console that shows an object asks the real streams for colours, and so would open them.
+  new Console(nowhere, nowhere).log("text", 1);
+  format("%s %d %o", "a", 1, { b: [2, "c"] }, new Map([[1, new Set("d")]]), new Error("e"));
   new Socket({ handle: undefined }).destroy();
   for (const file of ["./rehearsal/module.mjs", "./rehearsal/script.cjs"]) {
     const path = require.resolve(file);
@@ -27,15 +30,30 @@ function rehearse() {
     delete require.cache[path];
     module.children.pop();
   }
+  // Nothing of this is left for the program's first turn.
+  process._tickCallback();
 }
 
 const wordsOf = (bytes) => bytes.toString().split("\0").slice(0, -1);
+
+/** Node reads it when it looks for a preload, so a broken one ends a cold start. */
+function isWholePackage() {
+  try {
+    JSON.parse(readFileSync("package.json", "utf8"));
+  } catch (error) {
+    return error.code === "ENOENT";
+  }
+  return true;
+}
 
 /** A job as its list of items: kind, then text. */
 function readJob(items) {
   const words = wordsOf(items);
   const of = (kind) => words.filter((word) => word[0] === kind).map((word) => word.slice(1));
-  const variables = of("E").map((text) => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)]);
+  const variables = of("E").map((text) => [
+    text.slice(0, text.indexOf("=")),
+    text.slice(text.indexOf("=") + 1),
+  ]);
   return { arguments: of("A"), variables, isText: Buffer.from(items.toString()).equals(items) };
 }
 
@@ -46,7 +64,14 @@ function setEnvironment(variables) {
   const own = Object.entries(process.env);
   const given = new Map(variables);
   if (given.size !== variables.length || own.some(([name, value]) => given.get(name) !== value)) return false;
-  if (variables.length === own.length && isSame([...given.keys()], own.map(([name]) => name))) return true;
+  if (
+    variables.length === own.length &&
+    isSame(
+      [...given.keys()],
+      own.map(([name]) => name),
+    )
+  )
+    return true;
   const isOwn = new Set(own.map(([name]) => name));
   if (variables.some(([name]) => !isOwn.has(name) && STEERING.test(name))) return false;
   for (const [name] of own) delete process.env[name];
@@ -62,7 +87,7 @@ exports.park = (object, shared) => {
   rehearse();
   const job = readJob(jail.wait());
   // The heap's limit was taken from the size of the memory.
-  const canBe = job.isText && isSame(job.arguments, command) && totalmem() === memory;
+  const canBe = job.isText && isSame(job.arguments, command) && totalmem() === memory && isWholePackage();
   if (canBe && setEnvironment(job.variables)) jail.begin();
   else jail.execute();
 };
