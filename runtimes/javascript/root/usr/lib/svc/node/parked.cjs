@@ -20,8 +20,8 @@ function rehearse() {
   require("node:tty");
   require("node:timers/promises");
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // A console that shows an object asks the real streams for colours, and so would open them.
-  new Console(nowhere, nowhere).log("text", 1);
+  // A console that shows more than a text asks the real streams for colours, and so would open them.
+  new Console(nowhere, nowhere).log("text");
   format("%s %d %o", "a", 1, { b: [2, "c"] }, new Map([[1, new Set("d")]]), new Error("e"));
   new Socket({ handle: undefined }).destroy();
   for (const file of ["./rehearsal/module.mjs", "./rehearsal/script.cjs"]) {
