@@ -84,6 +84,7 @@ export class JailRun {
   async startAhead(argv: readonly string[], env: readonly string[], limits: JailLimits): Promise<boolean> {
     this.describe(argv, env, limits);
     this.#post(frame("S"));
+    this.#connection.release();
     return this.#born();
   }
 
