@@ -36,7 +36,9 @@ console.log(fs.readdirSync("/proc/self/fd").map((fd) => { try { return fd + fs.r
 console.log(fs.readdirSync("/proc/self/task").length, fs.readdirSync("/proc").filter((name) => /^\\d/.test(name)), fs.readFileSync("/proc/net/unix", "utf8").split("\\n").length);
 console.log(fs.readFileSync("/proc/self/mountinfo", "utf8").split("\\n").length, fs.readFileSync("/proc/self/oom_score_adj", "utf8"), fs.readFileSync("/proc/meminfo", "utf8"));
 `),
-  "the next descriptor": script(`const fs = require("fs"); console.log(fs.openSync("/etc/passwd"), fs.openSync("/etc/group"));`),
+  "the next descriptor": script(
+    `const fs = require("fs"); console.log(fs.openSync("/etc/passwd"), fs.openSync("/etc/group"));`,
+  ),
   "its streams": script(
     `
 for (const stream of [process.stdin, process.stdout, process.stderr])
@@ -53,16 +55,30 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 `,
     { stdin: "first\nsecond\nthird" },
   ),
-  "readFileSync of standard input": script(`console.log(require("fs").readFileSync(0, "utf8").split("\\n"))`, { stdin: "a\nb\n" }),
-  "no standard input": script(`console.log(JSON.stringify(require("fs").readFileSync(0, "utf8")), require("fs").readlinkSync("/proc/self/fd/0")); process.stdin.on("end", () => console.log("end")).resume()`),
-  "much output": script(`for (let i = 0; i < 3000; i++) console.log("line " + i); process.stdout.write("x".repeat(20000)); console.error("done")`),
+  "readFileSync of standard input": script(
+    `console.log(require("fs").readFileSync(0, "utf8").split("\\n"))`,
+    { stdin: "a\nb\n" },
+  ),
+  "no standard input": script(
+    `console.log(JSON.stringify(require("fs").readFileSync(0, "utf8")), require("fs").readlinkSync("/proc/self/fd/0")); process.stdin.on("end", () => console.log("end")).resume()`,
+  ),
+  "much output": script(
+    `for (let i = 0; i < 3000; i++) console.log("line " + i); process.stdout.write("x".repeat(20000)); console.error("done")`,
+  ),
   "output and an exit at once": script(`process.stdout.write("y".repeat(60000)); process.exit(3)`),
   "an uncaught exception": script(`console.log("before");\nfunction f() { null.x }\nf();\n`),
-  "an uncaught exception with a cause": script(`try { JSON.parse("{") } catch (cause) { throw new Error("not parsed", { cause, }) }`),
+  "an uncaught exception with a cause": script(
+    `try { JSON.parse("{") } catch (cause) { throw new Error("not parsed", { cause, }) }`,
+  ),
   "an uncaught value": script(`throw { a: 1, b: [2] }`),
-  "an uncaught AggregateError": script(`throw new AggregateError([new Error("a"), new TypeError("b")], "several")`),
+  "an uncaught AggregateError": script(
+    `throw new AggregateError([new Error("a"), new TypeError("b")], "several")`,
+  ),
   "an exception in another file": {
-    files: { "index.js": "require('./helper').divide(0)", "helper.js": "exports.divide = (n) => {\n  throw new RangeError('by ' + n)\n}" },
+    files: {
+      "index.js": "require('./helper').divide(0)",
+      "helper.js": "exports.divide = (n) => {\n  throw new RangeError('by ' + n)\n}",
+    },
   },
   "stack frames: nothing of the start is in them": script(`
 console.log(new Error("here").stack);
@@ -81,23 +97,41 @@ const forever = () => forever(); forever();
   "a syntax error in an import": { files: { "index.js": "require('./helper')", "helper.js": "let let = 1" } },
   "a missing module": script("require('./nothing')"),
   "a missing package": script("require('left-pad')"),
-  "an unhandled rejection": script(`console.log(1); Promise.reject(new Error("nobody listens")); setTimeout(() => console.log("never"), 1000)`),
+  "an unhandled rejection": script(
+    `console.log(1); Promise.reject(new Error("nobody listens")); setTimeout(() => console.log("never"), 1000)`,
+  ),
   "a rejection with a value": script(`Promise.reject(42)`),
-  "a handled rejection": script(`process.on("unhandledRejection", (reason) => console.log("caught", reason)); Promise.reject(1)`),
-  "uncaughtException handled": script(`process.on("uncaughtException", (error, origin) => { console.log(error.message, origin); process.exitCode = 9 }); setTimeout(() => console.log("later"), 5); throw new Error("x")`),
-  "exit codes: process.exit": script(`process.on("exit", (code) => console.log("exit", code, process.exitCode)); process.exit(7)`),
-  "exit codes: process.exitCode": script(`process.exitCode = 5; process.on("exit", () => { process.exitCode = 6 }); process.on("beforeExit", (code) => console.log("before", code))`),
+  "a handled rejection": script(
+    `process.on("unhandledRejection", (reason) => console.log("caught", reason)); Promise.reject(1)`,
+  ),
+  "uncaughtException handled": script(
+    `process.on("uncaughtException", (error, origin) => { console.log(error.message, origin); process.exitCode = 9 }); setTimeout(() => console.log("later"), 5); throw new Error("x")`,
+  ),
+  "exit codes: process.exit": script(
+    `process.on("exit", (code) => console.log("exit", code, process.exitCode)); process.exit(7)`,
+  ),
+  "exit codes: process.exitCode": script(
+    `process.exitCode = 5; process.on("exit", () => { process.exitCode = 6 }); process.on("beforeExit", (code) => console.log("before", code))`,
+  ),
   "exit codes: 256 and 137": script(`process.exit(256 + 137)`),
-  "exit in a timer, with work left": script(`setInterval(() => {}, 1000); setTimeout(() => process.exit(2), 10)`),
-  "beforeExit that goes on": script(`let n = 0; process.on("beforeExit", () => { if (n++ < 3) setTimeout(() => console.log(n), 1) })`),
+  "exit in a timer, with work left": script(
+    `setInterval(() => {}, 1000); setTimeout(() => process.exit(2), 10)`,
+  ),
+  "beforeExit that goes on": script(
+    `let n = 0; process.on("beforeExit", () => { if (n++ < 3) setTimeout(() => console.log(n), 1) })`,
+  ),
   "process.abort": script(`process.abort()`),
   "its own SIGTERM": script(`process.kill(process.pid, "SIGTERM"); setTimeout(() => {}, 1000)`),
   "its own SIGKILL": script(`process.kill(process.pid, "SIGKILL")`),
-  "its own SIGINT, handled": script(`process.on("SIGINT", (signal, number) => { console.log(signal, number); process.exit(4) }); process.kill(process.pid, "SIGINT"); setTimeout(() => {}, 1000)`),
-  "a process without signal handlers": script(`process.kill(process.pid, "SIGHUP"); setTimeout(() => {}, 1000)`),
+  "its own SIGINT, handled": script(
+    `process.on("SIGINT", (signal, number) => { console.log(signal, number); process.exit(4) }); process.kill(process.pid, "SIGINT"); setTimeout(() => {}, 1000)`,
+  ),
+  "a process without signal handlers": script(
+    `process.kill(process.pid, "SIGHUP"); setTimeout(() => {}, 1000)`,
+  ),
   "timers wait as long as they should": script(`
 const t = Date.now(), m = performance.now(), order = [];
-setTimeout(() => order.push(2, Date.now() - t >= 49, performance.now() - m >= 49), 50); setTimeout(() => order.push(1), 10); setImmediate(() => order.push(0));
+setTimeout(() => order.push(2, Date.now() - t >= 49, performance.now() - m >= 49), 50); setTimeout(() => order.push(1), 10);
 setTimeout(() => console.log(order), 80);
 `),
   "clocks agree": script(`
@@ -111,7 +145,9 @@ process.env.TZ = "Asia/Tokyo"; console.log(new Date(0).toString());
 const v8 = require("v8"), os = require("os");
 console.log(v8.getHeapStatistics().heap_size_limit, os.totalmem(), os.availableParallelism(), process.constrainedMemory(), process.availableMemory() > 0, Object.keys(process.memoryUsage()), process.memoryUsage().rss > 1e7);
 `),
-  "too much memory for the heap": script(`const all = []; for (;;) all.push(new Array(1e6).fill(1))`, { limits: { memoryBytes: 512 << 20 } }),
+  "too much memory for the heap": script(`const all = []; for (;;) all.push(new Array(1e6).fill(1))`, {
+    limits: { memoryBytes: 512 << 20 },
+  }),
   "buffers, zlib, crypto": script(`
 const zlib = require("zlib"), crypto = require("crypto");
 console.log(zlib.gunzipSync(zlib.gzipSync("hello")).toString(), crypto.createHash("sha256").update("a").digest("hex"), crypto.randomBytes(4).length);
@@ -154,7 +190,8 @@ fs.promises.readFile("out.txt", "utf8").then(console.log);
 `),
   "JSON, builtin and deep requires": {
     files: {
-      "index.js": "console.log(require('./data'), require('./data.json').a, require('node:path') === require('path'), require('./lib').b, require('pkg'), require('module').builtinModules.length)",
+      "index.js":
+        "console.log(require('./data'), require('./data.json').a, require('node:path') === require('path'), require('./lib').b, require('pkg'), require('module').builtinModules.length)",
       "data.json": '{"a": [1]}',
       "lib/index.js": "exports.b = require('../data.json') === require.main.require('./data.json')",
       "node_modules/pkg/package.json": '{"main": "./m.js"}',
@@ -179,8 +216,12 @@ const { AsyncLocalStorage, executionAsyncId } = require("async_hooks"), { pipeli
 console.log(executionAsyncId()); const store = new AsyncLocalStorage();
 store.run(5, async () => { await null; for await (const x of Readable.from([1, 2])) console.log(x, store.getStore()) });
 `),
-  "warnings": script(`process.emitWarning("careful", "Custom", "C1"); new Buffer(1); process.on("warning", (w) => console.log(w.name)); const e = new (require("events"))(); for (let i = 0; i < 12; i++) e.on("x", () => {})`),
-  "console: tables, groups, counts": script(`console.table([{ a: 1 }]); console.group("g"); console.log("in"); console.groupEnd(); console.count(); console.assert(false, "no"); console.dir({ a: { b: { c: { d: 1 } } } }, { depth: 0 }); console.log("%s %c %i", "a", "css", 3.9)`),
+  warnings: script(
+    `process.emitWarning("careful", "Custom", "C1"); new Buffer(1); process.on("warning", (w) => console.log(w.name)); const e = new (require("events"))(); for (let i = 0; i < 12; i++) e.on("x", () => {})`,
+  ),
+  "console: tables, groups, counts": script(
+    `console.table([{ a: 1 }]); console.group("g"); console.log("in"); console.groupEnd(); console.count(); console.assert(false, "no"); console.dir({ a: { b: { c: { d: 1 } } } }, { depth: 0 }); console.log("%s %c %i", "a", "css", 3.9)`,
+  ),
   "a hashbang and a byte order mark": script("\ufeff#!/usr/bin/env node\nconsole.log('bom')"),
   "a hashbang": script("#!/usr/bin/env node\nconsole.log('here')"),
   "an empty file": script(""),
@@ -198,17 +239,41 @@ import fs, { readFileSync } from "node:fs"; import * as self from "./index.js";
 console.log(import.meta.url, import.meta.filename, import.meta.dirname, import.meta.main, import.meta.resolve("./x.js"), typeof readFileSync, fs.constants.O_RDONLY, Object.keys(self), this);
 export const a = 1;
 `),
-  "the names of CommonJS in a module": script(`import "fs"; console.log(__filename, __dirname, require("path").sep, typeof module, require.main === module, typeof exports)`),
-  "await at the top": script(`const { a } = await import("./a.mjs"); console.log(a, await new Promise((r) => setTimeout(r, 5, "late")))`, { }),
+  "the names of CommonJS in a module": script(
+    `import "fs"; console.log(__filename, __dirname, require("path").sep, typeof module, require.main === module, typeof exports)`,
+  ),
+  "await at the top": script(
+    `const { a } = await import("./a.mjs"); console.log(a, await new Promise((r) => setTimeout(r, 5, "late")))`,
+    {},
+  ),
   "await that never ends": script(`console.log(1); await new Promise(() => {})`),
   "await that never ends, with an exit code": script(`process.exitCode = 4; await new Promise(() => {})`),
   "an error after await": script(`await null; throw new Error("in a module")`),
-  "an error in an imported module": { files: { "index.js": `import { f } from "./f.mjs"; f()`, "f.mjs": "export const f = () => { throw new TypeError('f') }" } },
-  "a name that is not exported": { files: { "index.js": `import { g } from "./f.mjs"`, "f.mjs": "export const f = 1" } },
+  "an error in an imported module": {
+    files: {
+      "index.js": `import { f } from "./f.mjs"; f()`,
+      "f.mjs": "export const f = () => { throw new TypeError('f') }",
+    },
+  },
+  "a name that is not exported": {
+    files: { "index.js": `import { g } from "./f.mjs"`, "f.mjs": "export const f = 1" },
+  },
   "a module that is missing": script(`import "./nothing.js"`),
   "a syntax error in a module": script(`import "fs";\nlet a = ;`),
-  "package.json: type module": { files: { "index.js": "console.log(typeof require, import.meta.filename)", "package.json": '{"type": "module", "imports": {"#x": "./x.js"}}', "x.js": "" } },
-  "package.json: type commonjs": { files: { "index.js": "console.log(module.id); import('./m.mjs').then(console.log)", "package.json": '{"type": "commonjs"}', "m.mjs": "export default import.meta.url" } },
+  "package.json: type module": {
+    files: {
+      "index.js": "console.log(typeof require, import.meta.filename)",
+      "package.json": '{"type": "module", "imports": {"#x": "./x.js"}}',
+      "x.js": "",
+    },
+  },
+  "package.json: type commonjs": {
+    files: {
+      "index.js": "console.log(module.id); import('./m.mjs').then(console.log)",
+      "package.json": '{"type": "commonjs"}',
+      "m.mjs": "export default import.meta.url",
+    },
+  },
   "imports of all kinds": {
     files: {
       "index.js": `import data from "./d.json" with { type: "json" }; import c from "./c.cjs"; import * as m from "./m.mjs"; import p from "p"; console.log(data, c, m, p, await import("data:text/javascript,export default 3"))`,
@@ -219,7 +284,8 @@ export const a = 1;
       "node_modules/p/p.js": "export default 'p'",
     },
   },
-  "module hooks": script(`import { registerHooks } from "node:module"; registerHooks({ resolve: (s, c, n) => s === "virtual:x" ? { url: "virtual:x", shortCircuit: true } : n(s, c), load: (u, c, n) => u === "virtual:x" ? { format: "module", source: "export default 'v'", shortCircuit: true } : n(u, c) });
+  "module hooks":
+    script(`import { registerHooks } from "node:module"; registerHooks({ resolve: (s, c, n) => s === "virtual:x" ? { url: "virtual:x", shortCircuit: true } : n(s, c), load: (u, c, n) => u === "virtual:x" ? { format: "module", source: "export default 'v'", shortCircuit: true } : n(u, c) });
 console.log((await import("virtual:x")).default)`),
 };
 
@@ -235,12 +301,32 @@ enum Colour { Red, Green } namespace N { export const x = 1 } abstract class A<T
 class B extends A<string> {} function log(value: unknown, context: { name: string | symbol }) { console.log("decorated", context.name) }
 class C { @log method() {} } console.log(Colour[1], N.x, new B("a").get(), Colour, process.argv, process.execArgv, require.main === module, <any>5 satisfies number);
 `),
-  "a module with types": { files: { "main.ts": `import { f, type T } from "./lib"; import data from "./d.json"; const t: T = f(2); console.log(t, data, import.meta.filename, await Promise.resolve(3))`, "lib.ts": "export type T = number; export const f = (n: T): T => n * 2", "d.json": "{\"a\": 1}" }, language: "typescript" },
-  "an uncaught exception shows the line of the source": typed(`interface I { a: number }\n\nconst f = (i: I): never => {\n  throw new Error("at " + i.a);\n};\nf({ a: 1 });\n`),
+  "a module with types": {
+    files: {
+      "main.ts": `import { f, type T } from "./lib"; import data from "./d.json"; const t: T = f(2); console.log(t, data, import.meta.filename, await Promise.resolve(3))`,
+      "lib.ts": "export type T = number; export const f = (n: T): T => n * 2",
+      "d.json": '{"a": 1}',
+    },
+    language: "typescript",
+  },
+  "an uncaught exception shows the line of the source": typed(
+    `interface I { a: number }\n\nconst f = (i: I): never => {\n  throw new Error("at " + i.a);\n};\nf({ a: 1 });\n`,
+  ),
   "a TypeScript syntax error": typed("const a: = 1"),
   "a type error does not matter": typed(`const a: number = "text"; console.log(a)`),
-  "standard input and an exit code": typed(`const text: string = require("fs").readFileSync(0, "utf8"); console.log(text.length); process.exit(text.length)`, { stdin: "12345" }),
-  "tsconfig.json": { files: { "main.ts": "class A { a = 1 } console.log(Object.keys(new A())); const x = <const>['a']; console.log(x)", "tsconfig.json": '{"compilerOptions": {"experimentalDecorators": true, "useDefineForClassFields": false}}' }, language: "typescript" },
+  "standard input and an exit code": typed(
+    `const text: string = require("fs").readFileSync(0, "utf8"); console.log(text.length); process.exit(text.length)`,
+    { stdin: "12345" },
+  ),
+  "tsconfig.json": {
+    files: {
+      "main.ts":
+        "class A { a = 1 } console.log(Object.keys(new A())); const x = <const>['a']; console.log(x)",
+      "tsconfig.json":
+        '{"compilerOptions": {"experimentalDecorators": true, "useDefineForClassFields": false}}',
+    },
+    language: "typescript",
+  },
   "a worker and a child in TypeScript": typed(`
 import { Worker, isMainThread, parentPort } from "node:worker_threads"; import { execFileSync } from "node:child_process";
 if (isMainThread) { new Worker(new URL(import.meta.url)).on("message", (m: string) => console.log(m)); console.log(execFileSync(process.execPath, ["-p", "1 as number"].slice(0, 1).concat("2")).toString()) } else parentPort!.postMessage("from the worker" as string);
@@ -253,10 +339,21 @@ export const COLD: Record<string, NodeJob> = {
   "another entry": { files: { "other.js": "console.log(__filename, process.argv)" }, argv: ["other.js"] },
   "no entry file": { files: { "a.txt": "" } },
   options: script("console.log(process.execArgv, typeof gc)", { argv: ["--expose-gc", "index.js"] }),
-  "NODE_OPTIONS": script("console.log(process.execArgv, process.env.NODE_OPTIONS, process.allowedNodeEnvironmentFlags.size > 1, Error.stackTraceLimit)", { env: { NODE_OPTIONS: "--stack-trace-limit=3" } }),
-  "NODE_PATH": { files: { "index.js": "console.log(require('p'))", "lib/p.js": "module.exports = 'found'" }, env: { NODE_PATH: "/mnt/data/lib" } },
+  NODE_OPTIONS: script(
+    "console.log(process.execArgv, process.env.NODE_OPTIONS, process.allowedNodeEnvironmentFlags.size > 1, Error.stackTraceLimit)",
+    { env: { NODE_OPTIONS: "--stack-trace-limit=3" } },
+  ),
+  NODE_PATH: {
+    files: { "index.js": "console.log(require('p'))", "lib/p.js": "module.exports = 'found'" },
+    env: { NODE_PATH: "/mnt/data/lib" },
+  },
   "a time zone": script("console.log(new Date(0).toString())", { env: { TZ: "Asia/Tokyo" } }),
   "a broken package.json": { files: { "index.js": "console.log(1)", "package.json": "{" } },
-  "less memory": script("console.log(require('v8').getHeapStatistics().heap_size_limit, require('os').totalmem())", { limits: { memoryBytes: 256 << 20 } }),
-  "a language": script("console.log(Intl.NumberFormat().resolvedOptions().locale, (1.5).toLocaleString())", { env: { LC_ALL: "de_DE.UTF-8" } }),
+  "less memory": script(
+    "console.log(require('v8').getHeapStatistics().heap_size_limit, require('os').totalmem())",
+    { limits: { memoryBytes: 256 << 20 } },
+  ),
+  "a language": script("console.log(Intl.NumberFormat().resolvedOptions().locale, (1.5).toLocaleString())", {
+    env: { LC_ALL: "de_DE.UTF-8" },
+  }),
 };
