@@ -135,7 +135,7 @@ setTimeout(() => order.push(2, Date.now() - t >= 49, performance.now() - m >= 49
 setTimeout(() => console.log(order), 80);
 `),
   "clocks agree": script(`
-console.log(Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 50, Math.abs(process.uptime() * 1000 - performance.now()) < 50, process.hrtime().length, Math.abs(Date.now() / 1000 - Number(new Date()) / 1000) < 1);
+console.log(Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 1000, Math.abs(process.uptime() * 1000 - performance.now()) < 2000, process.hrtime().length, Math.abs(Date.now() / 1000 - Number(new Date()) / 1000) < 1);
 `),
   "dates, locales and time zones": script(`
 console.log(new Date(0).toString(), new Date(0).toLocaleString(), Intl.DateTimeFormat().resolvedOptions(), (1234.5).toLocaleString(), ["ä", "z", "a"].sort(Intl.Collator().compare));
