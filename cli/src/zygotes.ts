@@ -9,6 +9,7 @@ interface Manifest {
   runtimes: {
     env: Record<string, string>;
     zygotes?: { name: string; script: string; argv: string[] }[];
+    parked?: unknown;
   }[];
 }
 
@@ -36,5 +37,7 @@ export function zygotesOf(
     ...argv.flatMap((word) => ["--zygote-argument", word]),
     ...Object.entries(env).flatMap(([variable, value]) => ["--zygote-variable", `${variable}=${value}`]),
   ]);
-  return { waiting: size * zygotes.length, options };
+  // Parked interpreters are all together at most as many as copies of one zygote.
+  const kinds = zygotes.length + (manifest.runtimes.some(({ parked }) => parked !== undefined) ? 1 : 0);
+  return { waiting: size * kinds, options };
 }

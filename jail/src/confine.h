@@ -10,8 +10,16 @@
 
 #include <sys/types.h>
 
-/* Descriptors of a confined process; 0, 1 and 2 are /dev/null until the program's are set. */
-enum { FD_STATUS = 3, FD_CONTROL, FD_OUT, FD_ERR, FD_STDIN, FD_JOB, FD_FIRST_UNUSED };
+/*
+ * Descriptors of a confined process; 0, 1 and 2 are /dev/null until the program's are set. An interpreter
+ * that is parked keeps them out of the way of its own: what is loaded into it is built with another base.
+ */
+#define FD_BASE_USUAL 3
+#define FD_BASE_PARKED 500
+#ifndef FD_BASE
+#define FD_BASE FD_BASE_USUAL
+#endif
+enum { FD_STATUS = FD_BASE, FD_CONTROL, FD_OUT, FD_ERR, FD_STDIN, FD_JOB, FD_OBJECT, FD_FIRST_UNUSED };
 
 #define CONFINED_FDS (FD_FIRST_UNUSED - FD_STATUS)
 #define JOB_DIRECTORY "/mnt/data"

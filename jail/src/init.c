@@ -105,7 +105,8 @@ static _Noreturn void wait_for_program(pid_t program)
 static int arrange_descriptors(const struct jail_plan *plan)
 {
 	const int wanted[CONFINED_FDS] = {plan->status, plan->control, plan->stream[STREAM_OUT],
-					  plan->stream[STREAM_ERR], plan->stdin_data, plan->job};
+					  plan->stream[STREAM_ERR], plan->stdin_data, plan->job,
+					  plan->config->parked_object};
 
 	return confine_descriptors(wanted);
 }
@@ -117,10 +118,13 @@ static int receive_word(struct message *message)
 
 	if (n >= 0)
 		errno = EPROTO;
-	return n == (ssize_t)sizeof(*message) && (message->kind == MESSAGE_GO || message->kind == MESSAGE_ADOPT) ? 0 : -1;
+	return n == (ssize_t)sizeof(*message) && (message->kind == MESSAGE_GO || message->kind == MESSAGE_ADOPT ||
+						  message->kind == MESSAGE_PARK)
+		       ? 0
+		       : -1;
 }
 
-/* Sleeps until the keeper has a job, and forks its process, or has one that was born warm, and adopts that. */
+/* Sleeps until the keeper has a job, or a command to park, and forks its process, or has one that was born warm, and adopts that. */
 static pid_t await_program(void)
 {
 	struct message message = {.kind = MESSAGE_READY};
@@ -132,6 +136,8 @@ static pid_t await_program(void)
 	if (message.kind == MESSAGE_ADOPT)
 		return FIRST_PROGRAM;
 	MUST(FD_CONTROL, FORK, program = fork());
+	if (program == 0 && message.kind == MESSAGE_PARK)
+		program_park(&message);
 	if (program == 0)
 		program_main(&message);
 	return program;

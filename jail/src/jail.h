@@ -22,7 +22,8 @@
  *          status on a pipe that only it holds, and exits: the kernel kills what
  *          is left.
  * program  inherits init's confinement and becomes the program; or is a copy of a
- *          zygote (zygote.h) that went through the same confinement.
+ *          zygote (zygote.h) that went through the same confinement. An interpreter
+ *          may be started ahead and wait, as the program's process, for its job.
  *
  * Beside them stand zygotes, children of the master that never meet a run; zygote.h
  * says what they may do. A keeper whose client wishes for a warm start sends one of
@@ -71,6 +72,7 @@ struct jail_config {
 	unsigned slot;
 	int template;
 	int notices; /* to the master: struct notice */
+	int parked_object; /* what is loaded into parked interpreters, see parked.h */
 	const struct zygote_door *doors; /* one for each template of the options */
 };
 
@@ -84,6 +86,7 @@ struct jail {
 	int pidfd;
 	int control;	/* messages with init, then with the program's process; ends when the program begins */
 	int warm_control; /* the same for a program's process that is born warm */
+	bool has_program; /* it waits for its job */
 	int ends[PROGRAM_ENDS]; /* the program's side; -1 when they are closed */
 	int status;	/* the program's wait status */
 	int stream[2];	/* read ends of stdout and stderr */
@@ -111,6 +114,7 @@ struct jail_plan {
 enum message_kind {
 	MESSAGE_FAILED, MESSAGE_USER_NS, MESSAGE_MAPPED, MESSAGE_READY,
 	MESSAGE_GO,	     /* a job: to init, or to a program's process that was born warm */
+	MESSAGE_PARK,	     /* to init: a command to start ahead of its job */
 	MESSAGE_ADOPT,	     /* to init: the program's process was born warm */
 	MESSAGE_WARM,	     /* the program begins without an exec */
 	MESSAGE_EXEC_FAILED,

@@ -129,6 +129,25 @@ static bool prepare_start(struct jail *jail, struct conn *conn, const struct jai
 	return conn_flush(conn) && warm_park(jail, conn);
 }
 
+/* The job; before it there may be a command to start ahead. */
+static bool receive_job(struct request *request, struct conn *conn, struct jail *jail, const struct options *options)
+{
+	const uint8_t born = 1;
+
+	while (request_receive(request, conn, jail, options)) {
+		if (!request->ahead)
+			return true;
+		if (warm_start(jail, request, options) != WARM_BORN) {
+			conn_send_error(conn, ERROR_SETUP, 0, "the start ahead failed");
+			return false;
+		}
+		conn_send(conn, 'w', &born, 1, NULL, 0);
+		if (!conn_flush(conn) || !warm_park(jail, conn))
+			return false;
+	}
+	return false;
+}
+
 static void serve(struct jail *jail, int client, const struct jail_config *config)
 {
 	static struct request request;
@@ -142,7 +161,7 @@ static void serve(struct jail *jail, int client, const struct jail_config *confi
 	conn_begin(&conn, client, options->fetch_ms * 1000);
 	put_u32(put_u32(hello, PROTOCOL_VERSION), config->slot);
 	conn_send(&conn, 'h', hello, sizeof(hello), NULL, 0);
-	if (!conn_flush(&conn) || !prepare_start(jail, &conn, config) || !request_receive(&request, &conn, jail, options))
+	if (!conn_flush(&conn) || !prepare_start(jail, &conn, config) || !receive_job(&request, &conn, jail, options))
 		return;
 	if (run_program(&conn, jail, &request, options, streams, &result, config->notices) != RUN_ENDED)
 		return;

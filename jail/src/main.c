@@ -6,6 +6,7 @@
 #include "check.h"
 #include "listener.h"
 #include "options.h"
+#include "parked.h"
 #include "proc.h"
 #include "seccomp.h"
 #include "slot.h"
@@ -72,6 +73,7 @@ int main(int argc, char **argv)
 	listener = listener_open(&options);
 	log_line(LOG_INFO, -1, 0, "listening on %s, %u slots, control groups %s", options.socket, options.slots,
 		 cgroups_version());
+	config.parked_object = parked_object_make();
 	config.doors = zygotes_open(&options);
 	slots_run(&config, listener);
 	log_line(LOG_INFO, -1, 0, "ended");

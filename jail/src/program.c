@@ -93,6 +93,17 @@ void program_settle(void)
 	MUST(FD_CONTROL, STREAMS, sys_close_range(FD_OUT, FD_ERR, 0));
 }
 
+void program_begin_warm(const struct job *job)
+{
+	const struct message message = {.kind = MESSAGE_WARM};
+
+	munmap(job->items, job->size);
+	free(job->argv);
+	free(job->envp);
+	MUST(FD_CONTROL, JOB, send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL));
+	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_CONTROL, FD_CONTROL, 0));
+}
+
 void program_take_job(const struct message *go, struct job *job)
 {
 	if (go->has_stdin)
@@ -101,16 +112,21 @@ void program_take_job(const struct message *go, struct job *job)
 	MUST(FD_CONTROL, RUN_LIMITS, limit_run(go));
 }
 
-_Noreturn void program_execute(const struct job *job)
+static _Noreturn void execute(const struct job *job)
 {
 	struct message message = {.kind = MESSAGE_EXEC_FAILED};
 
-	MUST(FD_CONTROL, SIGNALS, program_reset_signals());
-	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_STATUS, ~0u, CLOSE_RANGE_CLOEXEC));
 	execve(job->argv[0], job->argv, job->envp);
 	message.error = errno;
 	(void)send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL);
 	_exit(message.error == ENOENT ? 127 : 126);
+}
+
+_Noreturn void program_execute(const struct job *job)
+{
+	MUST(FD_CONTROL, SIGNALS, program_reset_signals());
+	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_BASE_USUAL, ~0u, CLOSE_RANGE_CLOEXEC));
+	execute(job);
 }
 
 _Noreturn void program_main(const struct message *go)
@@ -120,4 +136,18 @@ _Noreturn void program_main(const struct message *go)
 	program_settle();
 	program_take_job(go, &job);
 	program_execute(&job);
+}
+
+_Noreturn void program_park(const struct message *park)
+{
+	struct job job;
+
+	program_settle();
+	MUST(FD_CONTROL, JOB, read_job(park, &job));
+	for (int fd = FD_CONTROL; fd < FD_FIRST_UNUSED; fd++)
+		if (fd != FD_OUT && fd != FD_ERR)
+			MUST(FD_CONTROL, CLOSE, dup2(fd, FD_BASE_PARKED + fd - FD_STATUS));
+	MUST(FD_CONTROL, SIGNALS, program_reset_signals());
+	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_BASE_USUAL, FD_BASE_PARKED - 1, CLOSE_RANGE_CLOEXEC));
+	execute(&job);
 }

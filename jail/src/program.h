@@ -20,6 +20,9 @@ void program_settle(void);
 /* In a process that was born warm: sleeps until the keeper has a job. */
 void program_wait_for_job(struct message *go);
 
+/* In such a process: the program begins here, without an exec; the control channel ends. */
+void program_begin_warm(const struct job *job);
+
 /* What does: standard input, arguments, environment, limits. */
 void program_take_job(const struct message *go, struct job *job);
 
@@ -28,6 +31,12 @@ _Noreturn void program_execute(const struct job *job);
 
 /* Every disposition is the default, but a file that grows too large is an ordinary EFBIG. */
 int program_reset_signals(void);
+
+/*
+ * Starts an interpreter ahead of its job. It finds the descriptors of a confined process from FD_BASE_PARKED on,
+ * among them the object that speaks for it (parked/parked.c), and standard input empty.
+ */
+_Noreturn void program_park(const struct message *park);
 
 /* The whole way of a cold start. */
 _Noreturn void program_main(const struct message *go);

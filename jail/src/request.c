@@ -170,6 +170,17 @@ static struct refusal take_run(struct receiver *r, const struct frame *frame)
 	return accept_frame();
 }
 
+static struct refusal take_start(struct receiver *r, const struct frame *frame)
+{
+	struct request *request = r->request;
+
+	if (frame->size != 0 || request->argc == 0 || !request->has_limits || request->has_stdin ||
+	    request->inputs.count > 0 || r->jail->has_program)
+		return refuse("nothing that can be started ahead");
+	request->ahead = true;
+	return accept_frame();
+}
+
 static struct refusal take_frame(struct receiver *r, const struct frame *frame)
 {
 	if ((frame->tag == 'B') != (r->sink.fd >= 0))
@@ -193,6 +204,8 @@ static struct refusal take_frame(struct receiver *r, const struct frame *frame)
 		return take_bytes(r, frame);
 	case 'R':
 		return take_run(r, frame);
+	case 'S':
+		return take_start(r, frame);
 	default:
 		return refuse("unknown frame");
 	}
@@ -224,6 +237,6 @@ bool request_receive(struct request *request, struct conn *conn, const struct ja
 				 refusal.text);
 			return false;
 		}
-	} while (frame.tag != 'R');
+	} while (frame.tag != 'R' && frame.tag != 'S');
 	return true;
 }

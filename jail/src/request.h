@@ -1,7 +1,8 @@
 /*
  * Receives a job: checks the order and bounds of the frames up to 'R', stages
  * files as their bytes arrive, and leaves arguments, environment and standard
- * input in the jail's memory files.
+ * input in the jail's memory files. Or, up to 'S', a command that is started
+ * ahead of its job: arguments, environment and limits, and nothing else.
  */
 #ifndef JAIL_REQUEST_H
 #define JAIL_REQUEST_H
@@ -17,7 +18,7 @@
 
 struct request {
 	struct limits limits;
-	bool has_limits, has_stdin;
+	bool has_limits, has_stdin, ahead;
 	uint32_t argc, envc;
 	uint64_t job_size;
 	struct inputs inputs;

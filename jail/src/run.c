@@ -249,6 +249,16 @@ static bool read_final_counters(struct watch *w)
 	return true;
 }
 
+int run_set_limits(struct jail *jail, const struct limits *limits, const struct options *options)
+{
+	if (proc_write_facts(jail->facts, limits->memory_bytes) < 0)
+		return -1;
+	/* init is one more process than the program was promised */
+	return cgroup_begin(&jail->cgroup,
+			    limits->memory_bytes + options->workspace_bytes + options->tmp_bytes + options->shm_bytes,
+			    limits->pids + 1);
+}
+
 enum run_status run_program(struct conn *conn, struct jail *jail, const struct request *request,
 			    const struct options *options, struct capture streams[2],
 			    struct result *result, int notices)
@@ -261,11 +271,7 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 	*result = (struct result){0};
 	if (!capture_begin(&streams[0], jail->stream[0], limits->stdout_cap) ||
 	    !capture_begin(&streams[1], jail->stream[1], limits->stderr_cap) ||
-	    proc_write_facts(jail->facts, limits->memory_bytes) < 0 ||
-	    /* init is one more process than the program was promised */
-	    cgroup_begin(&jail->cgroup,
-			 limits->memory_bytes + options->workspace_bytes + options->tmp_bytes + options->shm_bytes,
-			 limits->pids + 1) < 0)
+	    run_set_limits(jail, limits, options) < 0)
 		return fail(&w, ERROR_SETUP, errno, "cannot set the limits of the run");
 	w.clock.started = monotonic_us();
 	jail_close_ends(jail);

@@ -31,6 +31,9 @@ enum run_status {
 	RUN_FAILED /* the client has been told */
 };
 
+/* What the jail may use, and what it sees of the machine. Before the job for a program that is started ahead, and for the run. */
+int run_set_limits(struct jail *jail, const struct limits *limits, const struct options *options);
+
 /* `notices` leads to the master. On RUN_ENDED no process of the run exists and the streams are complete. */
 enum run_status run_program(struct conn *conn, struct jail *jail, const struct request *request,
 			    const struct options *options, struct capture streams[2],

@@ -1,5 +1,6 @@
 #include "warm.h"
 
+#include "run.h"
 #include "step.h"
 #include "util.h"
 #include "zygote.h"
@@ -46,14 +47,14 @@ static int ask(const struct jail *jail, const struct zygote_door *door)
 }
 
 /* The new process says that it is confined, or which step of it failed. */
-static bool is_born(const struct jail *jail)
+static bool is_born(const struct jail *jail, int control)
 {
-	struct pollfd wait[] = {{jail->warm_control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};
+	struct pollfd wait[] = {{control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};
 	struct message message = {0};
 
 	if (poll(wait, COUNT(wait), BIRTH_MS) < 1 ||
-	    recv(jail->warm_control, &message, sizeof(message), MSG_DONTWAIT) != (ssize_t)sizeof(message)) {
-		log_line(LOG_WARN, (int)jail->slot, 0, "the copy of a zygote was lost");
+	    recv(control, &message, sizeof(message), MSG_DONTWAIT) != (ssize_t)sizeof(message)) {
+		log_line(LOG_WARN, (int)jail->slot, 0, "the process that was to wait for a job was lost");
 		return false;
 	}
 	if (message.kind == MESSAGE_READY)
@@ -70,10 +71,28 @@ enum warm_status warm_begin(struct jail *jail, const struct jail_config *config,
 	if (!door || !zygote_is_ready(door) || ask(jail, door) < 0)
 		return WARM_NONE;
 	jail_close_ends(jail);
-	if (!is_born(jail) || send(jail->control, &adopt, sizeof(adopt), MSG_NOSIGNAL) < 0)
+	if (!is_born(jail, jail->warm_control) || send(jail->control, &adopt, sizeof(adopt), MSG_NOSIGNAL) < 0)
 		return WARM_FAILED;
 	close(jail->control);
 	jail->control = jail->warm_control;
+	jail->has_program = true;
+	return WARM_BORN;
+}
+
+enum warm_status warm_start(struct jail *jail, const struct request *request, const struct options *options)
+{
+	const struct message park = {
+		.kind = MESSAGE_PARK, .argc = request->argc, .envc = request->envc, .job_size = request->job_size};
+
+	if (run_set_limits(jail, &request->limits, options) < 0)
+		return WARM_FAILED;
+	jail_close_ends(jail);
+	if (send(jail->control, &park, sizeof(park), MSG_NOSIGNAL) < 0 || !is_born(jail, jail->control))
+		return WARM_FAILED;
+	/* The command has been executed: its place is the job's. */
+	if (ftruncate(jail->job, 0) < 0 || lseek(jail->job, 0, SEEK_SET) < 0)
+		return WARM_FAILED;
+	jail->has_program = true;
 	return WARM_BORN;
 }
 

@@ -1,12 +1,14 @@
 /*
- * In a keeper: a jail whose program's process is a copy of a zygote. The client asks for
- * it ahead of its job, and may keep the jail waiting for as long as it likes.
+ * In a keeper: a jail whose program's process is there before its job, as a copy of a zygote
+ * or as an interpreter that was started ahead and parked. The client asks for it, and may keep
+ * the jail waiting for as long as it likes.
  */
 #ifndef JAIL_WARM_H
 #define JAIL_WARM_H
 
 #include "conn.h"
 #include "jail.h"
+#include "request.h"
 
 enum warm_status {
 	WARM_NONE,  /* there is no such zygote now: the jail is as it was */
@@ -15,6 +17,9 @@ enum warm_status {
 };
 
 enum warm_status warm_begin(struct jail *jail, const struct jail_config *config, const struct frame *name);
+
+/* Starts the request's command ahead, with its limits. Never WARM_NONE. */
+enum warm_status warm_start(struct jail *jail, const struct request *request, const struct options *options);
 
 /* Sleeps until the client speaks; false when it left, or when the jail ended. */
 bool warm_park(const struct jail *jail, const struct conn *conn);

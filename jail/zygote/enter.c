@@ -247,7 +247,7 @@ void zygote_enter(const struct entry *entry)
 		CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_NEWUSER;
 	const int *given = entry->given;
 	const int wanted[CONFINED_FDS] = {-1, given[GIVEN_CONTROL], given[GIVEN_OUT], given[GIVEN_ERR],
-					  given[GIVEN_STDIN], given[GIVEN_JOB]};
+					  given[GIVEN_STDIN], given[GIVEN_JOB], -1};
 	int control = given[GIVEN_CONTROL];
 
 	register_sequences();
@@ -279,15 +279,4 @@ void zygote_close_rest(void)
 {
 	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_STATUS, FD_STATUS, 0));
 	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_OUT, ~0u, 0));
-}
-
-void zygote_become_program(const struct job *job)
-{
-	const struct message message = {.kind = MESSAGE_WARM};
-
-	munmap(job->items, job->size);
-	free(job->argv);
-	free(job->envp);
-	MUST(FD_CONTROL, JOB, send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL));
-	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_CONTROL, FD_CONTROL, 0));
 }

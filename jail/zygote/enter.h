@@ -35,9 +35,6 @@ void zygote_await_job(struct job *job);
 /* Of the descriptors only 0, 1, 2 and the control channel stay. */
 void zygote_close_rest(void);
 
-/* The program begins here, without an exec; the control channel ends. */
-void zygote_become_program(const struct job *job);
-
 /* The master may send requests from here on. */
 void zygote_is_complete(void);
 

@@ -81,7 +81,7 @@ static _Noreturn void become(const struct script *script)
 	/* What this copy cannot be, or is not sure of, starts anew. */
 	if (!file)
 		program_execute(&job);
-	zygote_become_program(&job);
+	program_begin_warm(&job);
 	python_run(file, PyBytes_AsString(path), script->exit_status, script->hidden);
 }
 

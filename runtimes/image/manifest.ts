@@ -19,6 +19,8 @@ interface RuntimeFile {
   programmatic?: { command: string[]; env: Record<string, string> };
   /** Processes that have started the interpreter ahead; of those whose words a program contains the last is its own. */
   zygotes?: { name: string; script: string; words?: string[] }[];
+  /** Programs that have no arguments may begin in an interpreter that was started ahead; so many wait when nothing goes on. */
+  parked?: { least: number };
   /** Command that prints the version, somewhere. */
   version: string[];
 }
@@ -43,10 +45,9 @@ function probeVersion(command: string[]): string {
 }
 
 const runtimes = folders.map((folder) => {
-  const { language, entry, command, env, version, compile, programmatic, zygotes } = readJson<RuntimeFile>(
-    folder,
-    "runtime.json",
-  );
+  const { language, entry, command, env, version, compile, programmatic, zygotes, parked } =
+    readJson<RuntimeFile>(folder, "runtime.json");
+  const argv = command.map((part) => part.replaceAll("{entry}", entry));
   return {
     language,
     command,
@@ -59,9 +60,10 @@ const runtimes = folders.map((folder) => {
         name,
         script,
         words,
-        argv: command.map((part) => part.replaceAll("{entry}", entry)),
+        argv,
       })),
     }),
+    ...(parked && { parked: { ...parked, argv } }),
     ...(programmatic && {
       programmatic: { ...programmatic, env: { ...environment, ...env, ...programmatic.env } },
     }),

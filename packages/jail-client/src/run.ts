@@ -74,6 +74,21 @@ export class JailRun {
    */
   async warm(zygote: string): Promise<boolean> {
     this.#post(frame("W", Buffer.from(zygote)));
+    return this.#born();
+  }
+
+  /**
+   * Starts an interpreter ahead, with the command, environment and limits that most of its programs have; it waits in the jail
+   * for its job, which may then come at any time. Before everything else.
+   */
+  async startAhead(argv: readonly string[], env: readonly string[], limits: JailLimits): Promise<boolean> {
+    this.describe(argv, env, limits);
+    this.#post(frame("S"));
+    this.#connection.release();
+    return this.#born();
+  }
+
+  #born(): Promise<boolean> {
     return this.#guard(
       this.#connection.next().then((received) => {
         const fields = new Fields(expectTag(received, "w", false).payload);

@@ -19,6 +19,8 @@ const manifestSchema = z.object({
       zygotes: z
         .array(z.object({ name: z.string(), argv: z.array(z.string()).min(1), words: z.array(z.string()) }))
         .optional(),
+      /** An interpreter that is started ahead with this command; so many wait when nothing goes on. */
+      parked: z.object({ argv: z.array(z.string()).min(1), least: z.number().int().min(0) }).optional(),
       /** What makes the program first, in a jail of its own; absent when sources are run as they are. */
       compile: z
         .object({ command: z.array(z.string()).min(1), env: z.record(z.string(), z.string()) })
@@ -33,6 +35,8 @@ const manifestSchema = z.object({
 export type Runtime = z.infer<typeof manifestSchema>["runtimes"][number];
 
 export type Zygote = NonNullable<Runtime["zygotes"]>[number];
+
+type Parked = NonNullable<Runtime["parked"]>;
 
 export class Runtimes {
   readonly #runtimes: readonly Runtime[];
@@ -58,6 +62,12 @@ export class Runtimes {
 
   zygotes(): Zygote[] {
     return this.#runtimes.flatMap(({ zygotes = [] }) => zygotes);
+  }
+
+  parked(): (Runtime & { parked: Parked })[] {
+    return this.#runtimes.flatMap((runtime) =>
+      runtime.parked ? [{ ...runtime, parked: runtime.parked }] : [],
+    );
   }
 
   list(): RuntimeInfo[] {

@@ -47,10 +47,11 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
     metrics,
     log,
   );
-  const jails = new WarmJails(config, runtimes, log);
+  const overrides = parseOverrides(config.SANDBOX_LIMIT_OVERRIDES);
+  const jails = new WarmJails(config, runtimes, overrides, log);
   const deps: ProgrammaticDeps = {
     config,
-    overrides: parseOverrides(config.SANDBOX_LIMIT_OVERRIDES),
+    overrides,
     runtimes,
     slots,
     gateway,

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { JailError, JailRun } from "../../src/index.ts";
+import { seenByHost } from "../support/confinement.ts";
 import { buildFaulty, Faults } from "../support/faults.ts";
 import { childrenOf, descendants, descriptors, isAlive, killProcess, until } from "../support/host.ts";
 import { Jaild } from "../support/jaild.ts";
@@ -36,23 +37,6 @@ async function sleeping(zygote: string | undefined) {
   const keeper = jaild.keepers.find((pid) => descendants(pid).length === 2);
   const [init = 0, program = 0] = descendants(keeper);
   return { run, init, program };
-}
-
-/** What must be equal however a program started. */
-function seenByHost(pid: number) {
-  const read = (file: string) => readFileSync(`/proc/${pid}/${file}`, "utf8");
-  const lines =
-    /^(Name|Umask|Uid|Gid|Groups|Cap\w+|NoNewPrivs|Seccomp\w*|Sig(Blk|Ign|Cgt)|Threads|Cpus_allowed_list):/;
-  return {
-    status: read("status")
-      .split("\n")
-      .filter((line) => lines.test(line)),
-    fds: readdirSync(`/proc/${pid}/fd`),
-    root: readlinkSync(`/proc/${pid}/root`),
-    texts: ["cgroup", "limits", "oom_score_adj", "mounts", "uid_map", "gid_map", "environ", "cmdline"].map(
-      read,
-    ),
-  };
 }
 
 describe("the process of a program that started warm, as the host sees it", () => {

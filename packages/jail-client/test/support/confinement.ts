@@ -1,5 +1,5 @@
 /** A program that says how it is confined, and what of that must be the same in every jail. */
-import { readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { Job } from "./run.ts";
 
 const KINDS = ["mnt", "pid", "net", "ipc", "uts", "user", "cgroup"] as const;
@@ -72,4 +72,21 @@ export function confinementIn(out: string, processes: number, memoryMib: number)
   change("facts", (line) => line.replace(`${memoryMib * 1024} kB`, "as given"));
   change("kernel", (line) => line.replace(/ [A-Z][a-z]{2} +\d+ .{5} /, " "));
   return [...said].map(([title, lines]) => [title, ...lines].join("\n")).join("\n\n");
+}
+
+/** What the host sees of a program, and what must be equal however it started. */
+export function seenByHost(pid: number) {
+  const read = (file: string) => readFileSync(`/proc/${pid}/${file}`, "utf8");
+  const lines =
+    /^(Name|Umask|Uid|Gid|Groups|Cap\w+|NoNewPrivs|Seccomp\w*|Sig(Blk|Ign|Cgt)|Threads|Cpus_allowed_list):/;
+  return {
+    status: read("status")
+      .split("\n")
+      .filter((line) => lines.test(line)),
+    fds: readdirSync(`/proc/${pid}/fd`),
+    root: readlinkSync(`/proc/${pid}/root`),
+    texts: ["cgroup", "limits", "oom_score_adj", "mounts", "uid_map", "gid_map", "environ", "cmdline"].map(
+      read,
+    ),
+  };
 }

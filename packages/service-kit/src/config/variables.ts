@@ -212,9 +212,14 @@ export const VARIABLES = {
     "Copies of large inputs that a runner keeps on its disk, all together. 0: none.",
     { min: 0 },
   ),
-  SANDBOX_WARM_START: bool(true, "Start programs in copies of interpreters that are already there."),
+  SANDBOX_WARM_START: bool(
+    true,
+    "Start programs in interpreters that are already there, or in copies of them.",
+  ),
   SANDBOX_WARM_POOL: withNote(
-    int(0, "Jails of each kind that wait warm for a program.", { max: 512 }),
+    int(0, "Jails of each kind that wait warm for a program; of parked interpreters, all together at most.", {
+      max: 512,
+    }),
     "automatic",
   ),
   SVC_LANGUAGES: withNote(

@@ -1,43 +1,54 @@
 /**
  * The jail for a request: one that waits warm, or one that is made warm now, or a cold one. A request never waits for a
- * zygote that is not there, and a warm start that fails is a cold one. Jails that wait give way to requests that find none.
+ * zygote that is not there or for an interpreter to start ahead, and a warm start that fails is a cold one. Jails that wait give
+ * way to requests that find none.
  */
 import { warmPoolSize } from "@svc/contracts";
 import { JailRun } from "@svc/jail-client";
 import type { Config, Log } from "@svc/service-kit";
+import type { LimitOverrides } from "../limits.ts";
 import type { Program } from "../program.ts";
-import type { Runtimes, Zygote } from "../runtimes.ts";
+import type { Runtimes } from "../runtimes.ts";
+import { type Kind, kindFor, kindsOf } from "./kinds.ts";
 import { WarmPool } from "./pool.ts";
 
 /** As long as a zygote lives: what waits is at most one generation behind. */
 const MAX_AGE_MS = 600_000;
 /** Without a jail after this time, one that waits gives way. */
 const GIVE_WAY_MS = 100;
-/** Only the start of a program is looked at; who imports, does it there. */
-const LOOKED_AT = 256 * 1024;
+/** What costs as much as a cold start is made when the request that took the last one should have its answer. */
+const PARK_AFTER_MS = 20;
 
 export class WarmJails {
   readonly #config: Config;
   readonly #log: Log;
-  readonly #zygotes: readonly Zygote[];
+  readonly #kinds: readonly Kind[];
   readonly #pools: ReadonlyMap<string, WarmPool>;
 
-  constructor(config: Config, runtimes: Runtimes, log: Log) {
+  constructor(config: Config, runtimes: Runtimes, overrides: LimitOverrides, log: Log) {
     this.#config = config;
     this.#log = log;
-    this.#zygotes = config.SANDBOX_WARM_START ? runtimes.zygotes() : [];
-    this.#pools = new Map(
-      this.#zygotes.map(({ name }) => [
-        name,
-        new WarmPool({
-          socket: config.SANDBOX_JAIL_SOCKET,
-          zygote: name,
-          size: warmPoolSize(config),
-          maxAgeMs: MAX_AGE_MS,
-          onFailure: (error) => log.warn({ err: error, zygote: name }, "no jail can be made warm"),
-        }),
-      ]),
-    );
+    this.#kinds = config.SANDBOX_WARM_START ? kindsOf(runtimes, config, overrides) : [];
+    this.#pools = new Map(this.#kinds.map((kind) => [kind.name, this.#poolOf(kind)]));
+  }
+
+  #poolOf({ name, parked, fill }: Kind): WarmPool {
+    const size = warmPoolSize(this.#config);
+    return new WarmPool({
+      socket: this.#config.SANDBOX_JAIL_SOCKET,
+      fill,
+      least: Math.min(parked?.least ?? size, size),
+      mayGrow: () => parked !== undefined && this.#parkedWanted() < size,
+      refillMs: parked === undefined ? 0 : PARK_AFTER_MS,
+      maxAgeMs: MAX_AGE_MS,
+      onFailure: (error) => this.#log.warn({ err: error, kind: name }, "no jail can be made warm"),
+    });
+  }
+
+  /** All parked interpreters together: each is tens of megabytes. */
+  #parkedWanted(): number {
+    const parked = this.#kinds.filter((kind) => kind.parked !== undefined);
+    return parked.reduce((sum, { name }) => sum + (this.#pools.get(name)?.wanted ?? 0), 0);
   }
 
   start(): void {
@@ -45,8 +56,7 @@ export class WarmJails {
   }
 
   counts(): { zygote: string; waiting: number; wanted: number }[] {
-    const wanted = warmPoolSize(this.#config);
-    return [...this.#pools].map(([zygote, { waiting }]) => ({ zygote, waiting, wanted }));
+    return [...this.#pools].map(([zygote, { waiting, wanted }]) => ({ zygote, waiting, wanted }));
   }
 
   close(): void {
@@ -56,25 +66,26 @@ export class WarmJails {
   /** A jail for the program; the signal's abort is its end. */
   async open(program: Program, signal: AbortSignal): Promise<JailRun> {
     signal.throwIfAborted();
-    const zygote = zygoteFor(program, this.#zygotes);
-    const waiting = zygote && this.#pools.get(zygote.name)?.take();
+    const kind = kindFor(program, this.#kinds);
+    const waiting = kind && this.#pools.get(kind.name)?.take();
     if (waiting !== undefined) {
       waiting.tie(signal);
       return waiting;
     }
     const jail = await this.#open(signal);
-    return zygote === undefined || (await this.#isUsable(jail, zygote, signal)) ? jail : this.#open(signal);
+    if (kind === undefined || kind.parked !== undefined) return jail;
+    return (await this.#isUsable(jail, kind, signal)) ? jail : this.#open(signal);
   }
 
   /** Whether the jail is of use, warm or, when there is no zygote now, cold. */
-  async #isUsable(jail: JailRun, { name }: Zygote, signal: AbortSignal): Promise<boolean> {
+  async #isUsable(jail: JailRun, { name, fill }: Kind, signal: AbortSignal): Promise<boolean> {
     try {
-      await jail.warm(name);
+      await fill(jail);
       return true;
     } catch (error) {
       jail.close();
       signal.throwIfAborted();
-      this.#log.warn({ err: error, zygote: name }, "a warm start failed");
+      this.#log.warn({ err: error, kind: name }, "a warm start failed");
       return false;
     }
   }
@@ -92,17 +103,4 @@ export class WarmJails {
     const fullest = [...this.#pools.values()].sort((a, b) => b.waiting - a.waiting)[0];
     fullest?.giveWay();
   }
-}
-
-/** The last zygote of the program's command whose words the program contains; one without words is for all. */
-export function zygoteFor(
-  { argv, contents }: Pick<Program, "argv" | "contents">,
-  zygotes: readonly Zygote[],
-): Zygote | undefined {
-  const source = contents[0]?.bytes.subarray(0, LOOKED_AT) ?? Buffer.alloc(0);
-  return zygotes.findLast(
-    (zygote) =>
-      zygote.argv[0] === argv[0] &&
-      (zygote.words.length === 0 || zygote.words.some((word) => source.includes(word))),
-  );
 }

@@ -1,19 +1,27 @@
 /**
- * Jails of one zygote that wait for their one job, each with a process that has started already. Kept at a number, made
+ * Jails of one kind that wait for their one job, each with a process that has started already. Kept at a number, made
  * one after another, off the way of requests; those that have waited too long are replaced, so that none outlives its
- * zygote for long. What cannot be made is tried again, ever more rarely.
+ * zygote for long. What cannot be made is tried again, ever more rarely. The number grows when requests find none left, as
+ * far as it may, and is the least again after a quiet minute.
  */
 import { JailRun } from "@svc/jail-client";
 
 const FIRST_RETRY_MS = 200;
 const LAST_RETRY_MS = 10_000;
+const QUIET_MS = 60_000;
 
 export interface WarmPoolOptions {
   socket: string;
-  zygote: string;
-  size: number;
+  /** Makes a jail one of this kind; false when that cannot be now. */
+  fill: (jail: JailRun) => Promise<boolean>;
+  least: number;
+  mayGrow: () => boolean;
+  /** Time between a request that takes one and the making of the next. */
+  refillMs: number;
   /** How long one may wait. */
   maxAgeMs: number;
+  /** How long without a request is quiet. */
+  quietMs?: number;
   onFailure: (error: unknown) => void;
 }
 
@@ -30,9 +38,16 @@ export class WarmPool {
   #retryMs = FIRST_RETRY_MS;
   #retry: NodeJS.Timeout | undefined;
   #ageing: NodeJS.Timeout | undefined;
+  #quiet: NodeJS.Timeout | undefined;
+  #wanted: number;
 
   constructor(options: WarmPoolOptions) {
     this.#options = options;
+    this.#wanted = options.least;
+  }
+
+  get wanted(): number {
+    return this.#wanted;
   }
 
   get waiting(): number {
@@ -41,7 +56,6 @@ export class WarmPool {
 
   /** Begins to fill, and keeps full what is taken from. */
   start(): void {
-    if (this.#options.size === 0) return;
     this.#ageing = setInterval(() => this.#dropOld(), Math.max(this.#options.maxAgeMs / 10, 100)).unref();
     this.#fill();
   }
@@ -49,8 +63,17 @@ export class WarmPool {
   /** The one that has waited longest; it is the caller's from here on. */
   take(): JailRun | undefined {
     const parked = this.#parked.shift();
-    this.#fill();
+    if (this.#parked.length === 0 && this.#options.mayGrow()) this.#wanted++;
+    this.#quiet ??= setTimeout(() => this.#shrink(), this.#options.quietMs ?? QUIET_MS).unref();
+    this.#quiet.refresh();
+    if (this.#options.refillMs === 0) this.#fill();
+    else this.#fillAfter(this.#options.refillMs);
     return parked?.run;
+  }
+
+  #shrink(): void {
+    this.#wanted = this.#options.least;
+    for (const { run } of this.#parked.splice(this.#wanted)) run.close();
   }
 
   /** Gives one jail up, for a request that finds none. */
@@ -65,6 +88,7 @@ export class WarmPool {
     this.#closing.abort(new Error("the runner stops"));
     clearTimeout(this.#retry);
     clearInterval(this.#ageing);
+    clearTimeout(this.#quiet);
     for (const { run } of this.#parked.splice(0)) run.close();
   }
 
@@ -87,8 +111,8 @@ export class WarmPool {
 
   /** False when there is no zygote now. */
   async #makeAll(): Promise<boolean> {
-    while (this.#parked.length < this.#options.size) {
-      const run = await openWarm(this.#options.socket, this.#options.zygote, this.#closing.signal);
+    while (this.#parked.length < this.#wanted) {
+      const run = await openWarm(this.#options, this.#closing.signal);
       if (run === undefined) return false;
       this.#park(run);
     }
@@ -107,12 +131,16 @@ export class WarmPool {
   }
 
   #fillLater(): void {
-    if (this.#retry !== undefined || this.#closing.signal.aborted) return;
+    if (this.#fillAfter(this.#retryMs)) this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
+  }
+
+  #fillAfter(ms: number): boolean {
+    if (this.#retry !== undefined || this.#closing.signal.aborted) return false;
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
       this.#fill();
-    }, this.#retryMs).unref();
-    this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
+    }, ms).unref();
+    return true;
   }
 
   #dropOld(): void {
@@ -124,11 +152,14 @@ export class WarmPool {
   }
 }
 
-/** A jail with a process of the zygote; undefined when there is no such zygote now. */
-async function openWarm(socket: string, zygote: string, signal: AbortSignal): Promise<JailRun | undefined> {
+/** A jail that waits; undefined when there can be none now. */
+async function openWarm(
+  { socket, fill }: WarmPoolOptions,
+  signal: AbortSignal,
+): Promise<JailRun | undefined> {
   const run = await JailRun.open(socket, signal);
   try {
-    if (await run.warm(zygote)) return run;
+    if (await fill(run)) return run;
   } catch (error) {
     run.close();
     throw error;

@@ -26,7 +26,7 @@ async function start(env: Record<string, string>, options: Parameters<typeof Jai
     SANDBOX_JAIL_SOCKET: jaild.socket,
     ...env,
   });
-  jails = new WarmJails(config, await Runtimes.load(config), pino({ level: "silent" }));
+  jails = new WarmJails(config, await Runtimes.load(config), {}, pino({ level: "silent" }));
   jails.start();
 }
 
@@ -89,7 +89,7 @@ describe("the jail of a program", () => {
   });
 
   it("is taken from those that wait when there is no other", async () => {
-    await start({ SANDBOX_WARM_POOL: "1" }, { slots: 2 });
+    await start({ SANDBOX_WARM_POOL: "1" }, { slots: 3 });
     await full();
     const jail = await jails.open(programOf("", "/bin/bash"), new AbortController().signal);
     expect(waiting()).toContain(0);

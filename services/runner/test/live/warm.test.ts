@@ -8,7 +8,7 @@ import {
 import { Jaild } from "../../../../packages/jail-client/test/support/jaild.ts";
 import { bash } from "../../../../packages/jail-client/test/support/run.ts";
 import { describePython, finishPython } from "../../../../packages/jail-client/test/support/warm.ts";
-import { WarmPool } from "../../src/warm/pool.ts";
+import { WarmPool, type WarmPoolOptions } from "../../src/warm/pool.ts";
 
 let jaild: Jaild;
 let pool: WarmPool;
@@ -17,12 +17,27 @@ afterEach(async () => {
   await jaild.stop();
 });
 
-async function start({ zygotes = true, slots = 4, size = 2, maxAgeMs = 600_000 }) {
+interface Options extends Partial<Pick<WarmPoolOptions, "refillMs" | "maxAgeMs" | "mayGrow" | "quietMs">> {
+  zygotes?: boolean;
+  slots?: number;
+  size?: number;
+}
+
+async function start({ zygotes = true, slots = 4, size = 2, ...options }: Options) {
   jaild = await Jaild.start({ slots, zygotes });
   if (zygotes) await jaild.warm();
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => failures.push(error);
-  pool = new WarmPool({ socket: jaild.socket, zygote: "python", size, maxAgeMs, onFailure });
+  pool = new WarmPool({
+    socket: jaild.socket,
+    fill: (jail) => jail.warm("python"),
+    least: size,
+    mayGrow: () => false,
+    refillMs: 0,
+    maxAgeMs: 600_000,
+    onFailure,
+    ...options,
+  });
   pool.start();
   return failures;
 }
@@ -86,6 +101,19 @@ describe("jails that wait warm", () => {
     const first = jaild.keepers.find((pid) => descendants(pid).length === 2);
     await until(() => first !== undefined && !isAlive(first), "the old one is gone");
     await full(1);
+  });
+
+  it("become more when requests find none left, as far as they may, and the least again when nothing comes", async () => {
+    await start({ size: 0, mayGrow: () => pool.wanted < 2, refillMs: 1, quietMs: 2000 });
+    expect([pool.take(), pool.wanted]).toEqual([undefined, 1]);
+    await full(1);
+    expect(await run("print(1)")).toMatchObject({ out: "1\n", startedWarm: true });
+    expect(pool.wanted).toBe(2);
+    await full(2);
+    for (const jail of [pool.take(), pool.take(), pool.take()]) jail?.close();
+    expect(pool.wanted).toBe(2);
+    await until(() => pool.wanted === 0 && pool.waiting === 0, "it is quiet", 20_000);
+    await until(() => jaild.keepers.every((pid) => descendants(pid).length < 2), "only empty jails are left");
   });
 
   it("are gone when the pool is closed", async () => {

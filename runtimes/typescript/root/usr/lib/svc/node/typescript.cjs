@@ -98,3 +98,4 @@ function load(url, context, nextLoad) {
 }
 
 registerHooks({ resolve, load });
+require("./ahead.cjs").waitForProgram();

@@ -1,0 +1,152 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { afterEach, describe, expect, it } from "vitest";
+import { seenByHost } from "../support/confinement.ts";
+import { childrenOf, descendants, isAlive, killProcess, until } from "../support/host.ts";
+import { Jaild } from "../support/jaild.ts";
+import { describeNode, openNode, runNode } from "../support/parked.ts";
+import { bash, LIMITS } from "../support/run.ts";
+import { finishPython as finish } from "../support/warm.ts";
+
+let jaild: Jaild;
+afterEach(() => jaild.stop());
+
+const start = async (slots = 1) => {
+  jaild = await Jaild.start({ slots, zygotes: false });
+};
+
+const main = (source: string) => ({ files: { "index.js": source } });
+
+/** Starts a program that sleeps; answers its process as the host numbers it. */
+async function sleeping(ahead: boolean) {
+  const run = await openNode(jaild, "javascript", ahead);
+  await describeNode(run, main("console.log('asleep'); setTimeout(() => {}, 60000)"));
+  await run.start();
+  expect(run.startedWarm).toBe(ahead);
+  const keeper = jaild.keepers.find((pid) => descendants(pid).length === 2);
+  const [init = 0, program = 0] = descendants(keeper);
+  await until(() => readdirSync(`/proc/${program}/task`).length >= 7, "Node has its threads");
+  return { run, init, program };
+}
+
+describe("a program that starts in a parked Node", () => {
+  it("is a child of the jail's pid 1, with its namespaces, groups, user and filter, as when it starts cold", async () => {
+    await start();
+    const cold = await sleeping(false);
+    const { fds: _, ...expected } = seenByHost(cold.program);
+    cold.run.close();
+    await until(() => !isAlive(cold.init), "the jail is gone");
+    await jaild.full();
+    const { run, init, program } = await sleeping(true);
+    const { fds, ...seen } = seenByHost(program);
+    expect(seen).toEqual(expected);
+    expect(fds.filter((fd) => Number(fd) >= 100)).toEqual([]);
+    expect(childrenOf(init)).toEqual([program]);
+    for (const kind of ["mnt", "pid", "net", "ipc", "uts", "user", "cgroup"])
+      expect(readlinkSync(`/proc/${program}/ns/${kind}`)).toBe(readlinkSync(`/proc/${init}/ns/${kind}`));
+    run.close();
+  });
+
+  it("is confined before its job comes", async () => {
+    await start();
+    const cold = await sleeping(false);
+    const lines = (pid: number) =>
+      readFileSync(`/proc/${pid}/status`, "utf8").match(
+        /^(Uid|Gid|Groups|Cap\w+|NoNewPrivs|Seccomp\w*):.*/gm,
+      );
+    const expected = lines(cold.program);
+    cold.run.close();
+    await until(() => !isAlive(cold.init), "the jail is gone");
+    await jaild.full();
+    const waiting = await openNode(jaild, "javascript", true);
+    const [, program = 0] = descendants(jaild.keepers[0]);
+    expect(lines(program)).toEqual(expected);
+    waiting.close();
+  });
+
+  it("is not charged for the time before it came, and is for its memory", async () => {
+    await start();
+    const ends = [];
+    for (const ahead of [false, true]) {
+      const run = await openNode(jaild, "javascript", ahead);
+      await describeNode(run, main("globalThis.x = Buffer.alloc(50e6, 1)"));
+      await run.start();
+      ends.push((await run.outcome()).end);
+      run.close();
+    }
+    const [cold, warm] = ends;
+    expect(warm?.cpuUs).toBeGreaterThan(0);
+    expect(warm?.cpuUs).toBeLessThan((cold?.cpuUs ?? 0) * 0.8);
+    expect(warm?.memoryPeak).toBeGreaterThan((cold?.memoryPeak ?? 0) * 0.8);
+    expect(warm?.memoryPeak).toBeGreaterThan(50e6);
+  });
+
+  it("has its own limits", async () => {
+    await start();
+    const many = main(
+      "const fs = require('fs'); for (let n = 0; ; n++) try { fs.openSync('/etc/passwd') } catch (e) { console.log(e.code, n < 64); break }",
+    );
+    expect(await runNode(jaild, true, { ...many, limits: { openFiles: 64 } })).toMatchObject({
+      out: "EMFILE true\n",
+      startedWarm: true,
+    });
+    const endless = main("for (;;);");
+    expect(await runNode(jaild, true, { ...endless, limits: { wallMs: 300 } })).toMatchObject({
+      cause: "wall_limit",
+      startedWarm: true,
+    });
+    expect(await runNode(jaild, true, { ...endless, limits: { cpuMs: 200 } })).toMatchObject({
+      cause: "cpu_limit",
+      startedWarm: true,
+    });
+    const greedy = main("const all = []; for (;;) all.push(Buffer.alloc(16e6, 1))");
+    expect(await runNode(jaild, true, greedy)).toMatchObject({ cause: "memory_limit", startedWarm: true });
+    expect(await runNode(jaild, true, main("console.log(1)"))).toMatchObject({
+      out: "1\n",
+      cause: "exited",
+      startedWarm: true,
+    });
+  });
+});
+
+describe("a jail in which Node is parked", () => {
+  it.each([
+    ["its client leaves", -1],
+    ["its first process dies", 0],
+    ["Node dies", 1],
+  ])("is gone when %s", async (_what, depth) => {
+    await start();
+    const run = await openNode(jaild, "javascript", true);
+    const below = descendants(jaild.keepers[0]);
+    expect(below).toHaveLength(2);
+    const gone = new Promise<void>((resolve) => run.onGone(resolve));
+    if (depth === -1) run.close();
+    else killProcess(below[depth]);
+    await gone;
+    await until(() => below.every((pid) => !isAlive(pid)), "the jail is dead");
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+  });
+
+  it("takes any job, and executes it anew when it is none of its own", async () => {
+    await start();
+    const run = await openNode(jaild, "javascript", true);
+    const script = "echo $0 $$ $PPID; ls /proc/self/fd | wc -l; kill -PIPE $$";
+    run.describe(["/bin/bash", "-c", script], ["PATH=/usr/bin"], LIMITS);
+    expect(await finish(run)).toMatchObject({ out: "/bin/bash 2 1\n4\n", signal: 13, startedWarm: false });
+  });
+
+  it("is refused a second start ahead", async () => {
+    await start();
+    const run = await openNode(jaild, "javascript", true);
+    await expect(run.startAhead(["/bin/true"], [], LIMITS)).rejects.toMatchObject({ kind: "protocol" });
+    run.close();
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+  });
+
+  it("is not there when the command ends before it waits", async () => {
+    await start();
+    const run = await openNode(jaild, "javascript", false);
+    await expect(run.startAhead(["/bin/true"], [], LIMITS)).rejects.toMatchObject({ kind: "setup" });
+    run.close();
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+  });
+});

@@ -1,0 +1,68 @@
+/** Programs of Node, run in the two ways in which they can start: in a new process, and in one that was started ahead. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { JailRun } from "../../src/index.ts";
+import { IMAGE, type Jaild } from "./jaild.ts";
+import { LIMITS } from "./run.ts";
+import { finishPython as finish, type PythonJob, type Way } from "./warm.ts";
+import { variables } from "./zygotes.ts";
+
+/** `argv`: after those of the command, instead of the entry file. */
+export interface NodeJob extends PythonJob {
+  language?: "javascript" | "typescript";
+}
+
+interface Runtime {
+  language: string;
+  entry: string;
+  command: string[];
+  env: Record<string, string>;
+}
+
+const { runtimes }: { runtimes: Runtime[] } = JSON.parse(
+  readFileSync(join(IMAGE, "../runtimes.json"), "utf8"),
+);
+
+function runtimeOf(language: string): Runtime {
+  const found = runtimes.find((runtime) => runtime.language === language);
+  if (found === undefined) throw new Error(`the image has no ${language}`);
+  return found;
+}
+
+/** A jail for a program of the language, in which Node has been started ahead if that is wanted. */
+export async function openNode(jaild: Jaild, language: string, ahead: boolean): Promise<JailRun> {
+  const run = await JailRun.open(jaild.socket, new AbortController().signal);
+  const { command, entry, env } = runtimeOf(language);
+  const argv = command.map((word) => word.replace("{entry}", entry));
+  if (ahead && !(await run.startAhead(argv, variables(env), LIMITS))) throw new Error("nothing was started");
+  return run;
+}
+
+export async function describeNode(run: JailRun, job: NodeJob): Promise<void> {
+  const { command, entry, env } = runtimeOf(job.language ?? "javascript");
+  const argv = [...command.slice(0, -1), ...(job.argv ?? [entry])];
+  run.describe(argv, variables({ ...job.env, ...env }), { ...LIMITS, ...job.limits });
+  let index = 0;
+  for (const [path, text] of Object.entries(job.files)) {
+    const body = Buffer.from(text);
+    await run.file({ index: index++, path, size: body.length, readOnly: false }, body);
+  }
+  if (job.stdin !== undefined) await run.stdin(Buffer.from(job.stdin));
+}
+
+export async function runNode(jaild: Jaild, ahead: boolean, job: NodeJob) {
+  const run = await openNode(jaild, job.language ?? "javascript", ahead);
+  await describeNode(run, job);
+  return finish(run);
+}
+
+export async function compareNode(
+  jaild: Jaild,
+  job: NodeJob,
+): Promise<{ cold: Way; warm: Way; startedWarm: boolean }> {
+  const [{ startedWarm: _, ...cold }, { startedWarm, ...warm }] = await Promise.all([
+    runNode(jaild, false, job),
+    runNode(jaild, true, job),
+  ]);
+  return { cold, warm, startedWarm };
+}

@@ -1,0 +1,4 @@
+// The same for scripts.
+"use strict";
+
+module.exports = require("node:path").basename(__filename);

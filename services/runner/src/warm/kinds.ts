@@ -1,0 +1,55 @@
+/**
+ * The kinds of jail that can wait warm, and which of them a program takes: with a copy of a zygote, which is made in a moment, or
+ * with an interpreter that was started ahead and parked, which takes as long as a cold start. Pure.
+ */
+import type { JailRun } from "@svc/jail-client";
+import type { Config } from "@svc/service-kit";
+import { jailLimits } from "../launch.ts";
+import { type LimitOverrides, limitsFor } from "../limits.ts";
+import type { Program } from "../program.ts";
+import type { Runtimes } from "../runtimes.ts";
+
+export interface Kind {
+  name: string;
+  /** A program that takes it starts with these words, or with the first one if it is a zygote's. */
+  argv: readonly string[];
+  /** One of them must be in the program; none: nothing must. */
+  words: readonly string[];
+  /** Absent: copies of a zygote. */
+  parked?: { /** So many wait when nothing goes on. */ least: number };
+  /** Fills a jail; false when there is no such zygote now. */
+  fill: (jail: JailRun) => Promise<boolean>;
+}
+
+/** Only the start of a program is looked at; who imports, does it there. */
+const LOOKED_AT = 256 * 1024;
+
+export function kindsOf(runtimes: Runtimes, config: Config, overrides: LimitOverrides): Kind[] {
+  const zygotes = runtimes
+    .zygotes()
+    .map(({ name, argv, words }) => ({ name, argv, words, fill: (jail: JailRun) => jail.warm(name) }));
+  const parked = runtimes.parked().map(({ language, env, parked: { argv, least } }) => {
+    const limits = jailLimits(limitsFor(config, overrides, { language }));
+    const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+    const fill = (jail: JailRun) => jail.startAhead(argv, variables, limits);
+    return { name: language, argv, words: [], parked: { least }, fill };
+  });
+  return [...zygotes, ...parked];
+}
+
+/** The last kind that fits. A parked interpreter shows its command, so that must be the program's. */
+export function kindFor<K extends Pick<Kind, "argv" | "words" | "parked">>(
+  { argv, contents }: Pick<Program, "argv" | "contents">,
+  kinds: readonly K[],
+): K | undefined {
+  const source = contents[0]?.bytes.subarray(0, LOOKED_AT) ?? Buffer.alloc(0);
+  return kinds.findLast(
+    (kind) =>
+      kind.argv[0] === argv[0] &&
+      (kind.parked === undefined || isSame(kind.argv, argv)) &&
+      (kind.words.length === 0 || kind.words.some((word) => source.includes(word))),
+  );
+}
+
+const isSame = (some: readonly string[], others: readonly string[]) =>
+  some.length === others.length && some.every((one, at) => one === others[at]);
