@@ -46,7 +46,7 @@ static int ask(const struct jail *jail, const struct zygote_door *door)
 }
 
 /* The new process says that it is confined, or which step of it failed. */
-static bool is_born(const struct jail *jail)
+static bool is_born(struct jail *jail)
 {
 	struct pollfd wait[] = {{jail->warm_control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};
 	struct message message = {0};
@@ -56,8 +56,10 @@ static bool is_born(const struct jail *jail)
 		log_line(LOG_WARN, (int)jail->slot, 0, "the copy of a zygote was lost");
 		return false;
 	}
-	if (message.kind == MESSAGE_READY)
+	if (message.kind == MESSAGE_READY) {
+		jail->warm_word = message.word;
 		return true;
+	}
 	log_line(LOG_ERROR, (int)jail->slot, message.error, "cannot %s", step_text(message.step));
 	return false;
 }

@@ -46,15 +46,17 @@ static void renew_thread_state(void)
 
 static _Noreturn void become(PyObject *renew, PyObject *begin, PyObject *exit_status, PyObject *hidden)
 {
-	PyObject *items, *path;
+	PyObject *word, *items, *path;
 	struct job job;
 	FILE *file = NULL;
 
 	PyOS_AfterFork_Child();
 	renew_thread_state();
-	if (!PyObject_CallFunctionObjArgs(renew, NULL))
+	word = PyObject_CallFunctionObjArgs(renew, NULL);
+	if (!word)
 		_exit(126);
-	zygote_await_job(&job);
+	zygote_await_job(&job, (uint32_t)PyLong_AsLong(word));
+	Py_DecRef(word);
 	items = PyBytes_FromStringAndSize(job.items, (ssize_t)job.size);
 	path = items ? PyObject_CallFunctionObjArgs(begin, items, NULL) : NULL;
 	zygote_close_rest();

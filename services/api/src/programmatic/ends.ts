@@ -59,7 +59,8 @@ export class Ends {
     }
     if (config.PTC_MODE === "replay") delete to.runner_url;
     const change = { from: known, to, lifeMs: this.lifeMs, added };
-    const done = await programs.advance(id, known === undefined ? { ...change, program } : change);
+    const first = known === undefined && { program: withSeed(program, paused.hash_seed) };
+    const done = await programs.advance(id, { ...change, ...first });
     if (done === undefined) throw new ServiceError("execution_cancelled");
     if (before !== current) sessions.revoke(before, requestId);
     const token = tokens.mint({ executionId: id, round: to.round }, program.principal);
@@ -107,6 +108,11 @@ export class Ends {
     if (done === undefined) throw new ServiceError("execution_cancelled");
     programs.forget(id);
   }
+}
+
+/** A program is stored with its first pause, which knows the seed that all further attempts must have. */
+function withSeed(program: Program, hash_seed = program.hash_seed): Program {
+  return { ...program, hash_seed };
 }
 
 /** Bytes of the program and its calls so far. */

@@ -28,7 +28,7 @@ def make_ready(code, namespace):
     used = set()
     _collect_names(code, used)
     for name in MODULES:
-        namespace[name] = _import(name) if name in used else _Later(name)
+        namespace[name] = _import(name) if name in used or name in sys.modules else _Later(name)
     namespace["os"] = os
     namespace["sys"] = sys
     if code.co_flags & CO_FUTURE_ANNOTATIONS or not used.isdisjoint(EVALUATES_TEXT):
