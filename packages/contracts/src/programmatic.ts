@@ -74,12 +74,18 @@ export const resumeRequestSchema = z.object({
 });
 export type ResumeRequest = z.infer<typeof resumeRequestSchema>;
 
+const pausedCallSchema = z.object({ call_id: z.string(), tool_name: z.string(), tool_input: z.unknown() });
+/** A call that a paused program waits for. */
+export type PausedCall = z.infer<typeof pausedCallSchema>;
+
 /** A program that waits for its caller: the runner's 200 answer instead of a result. */
 export const pausedResponseSchema = z.object({
   paused: z.literal(true),
   session_id: z.string(),
   /** Every outstanding call, in issue order. */
   pending_call_ids: z.array(z.string()).min(1),
+  /** The same calls; absent when they are large: the tool call server has them. */
+  pending_calls: z.array(pausedCallSchema).optional(),
   /** All output since the start, cut as in a result. */
   stdout: z.string(),
   stderr: z.string(),

@@ -3,8 +3,8 @@
  * recorded and everything else is forgotten.
  */
 import {
+  type PausedCall,
   type PausedResponse,
-  type PendingCall,
   type ProgrammaticResponse,
   type RecordedCall,
   ServiceError,
@@ -42,12 +42,13 @@ export class Ends {
   async paused(
     program: Program,
     known: Known | undefined,
-    { paused, grantId, expected }: Extract<RoundEnd, { paused: PausedResponse }>,
+    { paused, grantId }: Extract<RoundEnd, { paused: PausedResponse }>,
     requestId: string,
   ): Promise<ProgrammaticResponse> {
     const { programs, sessions, tokens, config } = this.#deps;
     const id = program.execution_id;
-    const calls = await sessions.recorded(id, paused.pending_call_ids, requestId, expected);
+    const calls =
+      toldCalls(program, paused) ?? (await sessions.recorded(id, paused.pending_call_ids, requestId));
     const { to, added } = pausedProgress(known?.progress, paused, calls, stateBytesOf(program, known));
     const before = known?.progress.grant_id;
     const current = grantId ?? before;
@@ -124,11 +125,23 @@ export function programBytes(program: Program): number {
   return Buffer.byteLength(JSON.stringify(program));
 }
 
+/** What the pause itself tells of its calls; only calls of tools that were declared are believed. */
+function toldCalls({ tools }: Program, paused: PausedResponse): readonly PausedCall[] | undefined {
+  const { pending_calls: calls, pending_call_ids: ids } = paused;
+  if (calls === undefined || calls.length !== ids.length) return undefined;
+  const isBelieved = ({ call_id, tool_name, tool_input }: PausedCall, at: number) =>
+    call_id === ids[at] &&
+    tools.some(({ name }) => name === tool_name) &&
+    typeof tool_input === "object" &&
+    tool_input !== null;
+  return calls.every(isBelieved) ? calls : undefined;
+}
+
 /** The progress after a pause, and the calls that are new. Pure. */
 export function pausedProgress(
   before: Progress | undefined,
   paused: PausedResponse,
-  calls: readonly PendingCall[],
+  calls: readonly PausedCall[],
   stateBytes: number,
 ): { to: Progress; added: RecordedCall[] } {
   const places = new Map(before?.waiting.map(({ call_id, at }) => [call_id, at]));

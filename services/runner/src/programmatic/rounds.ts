@@ -197,6 +197,7 @@ function pause({ program, to }: Round, { config, programs }: ProgrammaticDeps): 
     paused: true,
     session_id: to.sessionId,
     pending_call_ids: program.outstanding,
+    pending_calls: program.outstandingCalls,
     stdout: unfinished(stdout, stdoutTotal, outputCap),
     stderr: unfinished(stderr, stderrTotal, outputCap),
     execution_time: wallUs / 1000,
