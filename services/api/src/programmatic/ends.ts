@@ -100,14 +100,17 @@ export class Ends {
     requestId: string,
   ): Promise<void> {
     const { programs, sessions } = this.#deps;
-    sessions.end(id, grantId, requestId);
-    if (known === undefined) return;
-    sessions.revoke(known.progress.grant_id, requestId);
-    const to: Progress = { ...known.progress, status: "ended", waiting: [] };
-    delete to.taken;
-    const done = await programs.advance(id, { from: known, to, lifeMs: this.lifeMs });
-    if (done === undefined) throw new ServiceError("execution_cancelled");
-    programs.forget(id);
+    try {
+      if (known === undefined) return;
+      const to: Progress = { ...known.progress, status: "ended", waiting: [] };
+      delete to.taken;
+      const done = await programs.advance(id, { from: known, to, lifeMs: this.lifeMs });
+      if (done === undefined) throw new ServiceError("execution_cancelled");
+      programs.forget(id);
+    } finally {
+      sessions.end(id, grantId, requestId);
+      sessions.revoke(known?.progress.grant_id, requestId);
+    }
   }
 }
 
@@ -125,15 +128,19 @@ export function programBytes(program: Program): number {
   return Buffer.byteLength(JSON.stringify(program));
 }
 
-/** What the pause itself tells of its calls; only calls of tools that were declared are believed. */
-function toldCalls({ tools }: Program, paused: PausedResponse): readonly PausedCall[] | undefined {
+/** What the pause itself tells of its calls; only calls of tools that were declared are believed. Pure. */
+export function toldCalls(
+  { tools }: Pick<Program, "tools">,
+  paused: PausedResponse,
+): readonly PausedCall[] | undefined {
   const { pending_calls: calls, pending_call_ids: ids } = paused;
   if (calls === undefined || calls.length !== ids.length) return undefined;
   const isBelieved = ({ call_id, tool_name, tool_input }: PausedCall, at: number) =>
     call_id === ids[at] &&
     tools.some(({ name }) => name === tool_name) &&
     typeof tool_input === "object" &&
-    tool_input !== null;
+    tool_input !== null &&
+    !Array.isArray(tool_input);
   return calls.every(isBelieved) ? calls : undefined;
 }
 

@@ -42,7 +42,7 @@ FITTED = (3, 11)
 HOME = "/mnt/data"
 OBJECT = HOME + "/zygote.so"
 TOOLS = "/usr/lib/svc/ptc"
-TOOL_MODULES = [f"_svc_tools.{name}" for name in ("call", "names", "result", "start", "tool", "values")]
+TOOL_MODULES = [f"_svc_tools.{name}" for name in ("alone", "call", "names", "result", "start", "tool", "values")]
 # Of a program, and of one that has tools. The kernel shows the first one for both, and would hide further arguments.
 COMMANDS = [list(map(os.fsencode, sys.orig_argv))]
 COMMANDS.append([COMMANDS[0][0], os.fsencode(TOOLS) + b"/prelude.py", COMMANDS[0][1]])
