@@ -19,6 +19,7 @@ export async function endedExecutions(system: Copy, language: string): Promise<n
 /** Large inputs that came from a copy on the runner. */
 export async function inputsFromCopies(system: Copy): Promise<number> {
   return sum(system, /^svc_runner_input_cache_hits_total (\d+)$/gm);
+}
 
 /** Programs that began warm. */
 export async function warmStarts(system: Copy): Promise<number> {
