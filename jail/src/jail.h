@@ -87,6 +87,7 @@ struct jail {
 	int control;	/* messages with init, then with the program's process; ends when the program begins */
 	int warm_control; /* the same for a program's process that is born warm */
 	bool has_program; /* it waits for its job */
+	uint32_t warm_word; /* what its zygote has the client know */
 	int ends[PROGRAM_ENDS]; /* the program's side; -1 when they are closed */
 	int status;	/* the program's wait status */
 	int stream[2];	/* read ends of stdout and stderr */
@@ -127,6 +128,7 @@ struct message {
 	uint32_t argc, envc;
 	uint64_t job_size, open_files, file_size_bytes, pids;
 	bool has_stdin;
+	uint32_t word; /* of MESSAGE_READY: for the client, from the zygote */
 };
 
 /* In a keeper: builds everything up to the init that waits for a job. Logs and returns -1 on failure. */

@@ -112,7 +112,7 @@ static bool prepare_start(struct jail *jail, struct conn *conn, const struct jai
 	struct frame frame;
 	enum conn_status status = conn_receive(conn, &frame, monotonic_us() + config->options->stage_ms * 1000);
 	enum warm_status warm;
-	uint8_t born;
+	uint8_t answer[5];
 
 	if (status != CONN_FRAME || frame.tag != 'W') {
 		if (status == CONN_FRAME)
@@ -124,8 +124,9 @@ static bool prepare_start(struct jail *jail, struct conn *conn, const struct jai
 		conn_send_error(conn, ERROR_SETUP, 0, "the warm start failed");
 		return false;
 	}
-	born = warm == WARM_BORN;
-	conn_send(conn, 'w', &born, 1, NULL, 0);
+	answer[0] = warm == WARM_BORN;
+	put_u32(answer + 1, jail->warm_word);
+	conn_send(conn, 'w', answer, sizeof(answer), NULL, 0);
 	return conn_flush(conn) && warm_park(jail, conn);
 }
 

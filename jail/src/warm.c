@@ -47,7 +47,7 @@ static int ask(const struct jail *jail, const struct zygote_door *door)
 }
 
 /* The new process says that it is confined, or which step of it failed. */
-static bool is_born(const struct jail *jail, int control)
+static bool is_born(struct jail *jail, int control)
 {
 	struct pollfd wait[] = {{control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};
 	struct message message = {0};
@@ -57,8 +57,10 @@ static bool is_born(const struct jail *jail, int control)
 		log_line(LOG_WARN, (int)jail->slot, 0, "the process that was to wait for a job was lost");
 		return false;
 	}
-	if (message.kind == MESSAGE_READY)
+	if (message.kind == MESSAGE_READY) {
+		jail->warm_word = message.word;
 		return true;
+	}
 	log_line(LOG_ERROR, (int)jail->slot, message.error, "cannot %s", step_text(message.step));
 	return false;
 }

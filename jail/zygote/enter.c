@@ -265,9 +265,9 @@ void zygote_enter(const struct entry *entry)
 	MUST(FD_CONTROL, ENTER, await_adoption());
 }
 
-void zygote_await_job(struct job *job)
+void zygote_await_job(struct job *job, uint32_t word)
 {
-	struct message message = {.kind = MESSAGE_READY};
+	struct message message = {.kind = MESSAGE_READY, .word = word};
 
 	if (send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL) < 0)
 		_exit(126);

@@ -29,8 +29,8 @@ bool zygote_fork(struct entry *entry);
 /* In the new process. Every step is checked; one that fails ends it. */
 void zygote_enter(const struct entry *entry);
 
-/* In the confined process: says that it is ready, and returns when there is a job. */
-void zygote_await_job(struct job *job);
+/* In the confined process: says that it is ready, with a word for the client, and returns when there is a job. */
+void zygote_await_job(struct job *job, uint32_t word);
 
 /* Of the descriptors only 0, 1, 2 and the control channel stay. */
 void zygote_close_rest(void);

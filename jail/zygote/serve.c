@@ -66,13 +66,14 @@ static PyObject *look_closer(PyObject *begin, const struct job *job)
 
 static _Noreturn void become(const struct script *script)
 {
+	PyObject *word = PyObject_CallFunctionObjArgs(script->renew, NULL), *path;
 	struct job job;
-	PyObject *path;
 	FILE *file;
 
-	if (!PyObject_CallFunctionObjArgs(script->renew, NULL))
+	if (!word)
 		_exit(126);
-	zygote_await_job(&job);
+	zygote_await_job(&job, (uint32_t)PyLong_AsLong(word));
+	Py_DecRef(word);
 	zygote_close_rest();
 	file = usual_open(&job, PyBytes_AsString(script->usual), (size_t)PyBytes_Size(script->usual));
 	path = file ? PyBytes_FromStringAndSize(USUAL_PATH, sizeof(USUAL_PATH) - 1) : look_closer(script->begin, &job);

@@ -7,7 +7,7 @@ import { Api } from "./support/api.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { until } from "./support/processes.ts";
 import { declare, driveOn, resultsOf, served, startPaused, tryResume } from "./support/programmatic.ts";
-import { activeExecutions } from "./support/runner-metrics.ts";
+import { activeExecutions, warmJails, warmStarts } from "./support/runner-metrics.ts";
 import { startSecondApi } from "./support/second-api.ts";
 import { type System, startSystem } from "./support/system.ts";
 
@@ -130,6 +130,23 @@ describe("while programs are paused", () => {
     const paused = await startBoth(new Api(second.url));
     await second.kill();
     for (const pause of paused) expectRight((await driveOn(api, pause, tools)).answer);
+  });
+});
+
+describe("a Python program with tools", () => {
+  test("starts warm, and has the hash seed of that process when it is run again from the top", async () => {
+    await until(async () => (await warmJails(system, "python")) > 0, HEALED_MS);
+    const before = await warmStarts(system);
+    const code = 'print(hash("a"))\nadd(a=1, b=2)\nprint(hash("a"))';
+    const paused = await startPaused(api, { code, language: "python", tools: declare(["add"]) });
+    expect(await warmStarts(system)).toBeGreaterThan(before);
+    expect(paused.partial_stdout).toMatch(/^-?\d+\n$/);
+    await killAll(["runner", "jaild"]);
+    await until(isServing, HEALED_MS);
+    expect((await driveOn(api, paused, tools)).answer).toMatchObject({
+      status: "completed",
+      stdout: `${paused.partial_stdout}${paused.partial_stdout}`,
+    });
   });
 });
 

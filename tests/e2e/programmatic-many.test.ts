@@ -70,7 +70,9 @@ function startOf(sources: Record<(typeof LANGUAGES)[number], string>, index: num
 let system: System;
 let api: Api;
 beforeAll(async () => {
-  system = await startSystem({ env: { MAX_REQUESTS: "100000", PTC_RESUME_MAX_REQUESTS: "100000" } });
+  // Jails that wait warm would be counted as programs.
+  const env = { MAX_REQUESTS: "100000", PTC_RESUME_MAX_REQUESTS: "100000", SANDBOX_WARM_POOL: "0" };
+  system = await startSystem({ env });
   api = new Api(system.url);
 });
 afterAll(async () => {

@@ -33,6 +33,8 @@ export const recordedCallSchema = z.object({
 });
 export type RecordedCall = z.infer<typeof recordedCallSchema>;
 
+const hashSeedSchema = z.number().int().min(0).max(4_294_967_295);
+
 /** How a program with tools is run; `ptc` of POST /execute. */
 export const programmaticRunSchema = z.object({
   mode: z.enum(["live", "replay"]),
@@ -43,8 +45,8 @@ export const programmaticRunSchema = z.object({
   tools_json: z.string(),
   /** Sealed by the gateway; serves as the grant of tool calls. */
   callback_token: z.string(),
-  /** PYTHONHASHSEED of every attempt. */
-  hash_seed: z.number().int().min(0).max(4_294_967_295),
+  /** PYTHONHASHSEED of every attempt; the first one may begin in a process that has another, and says so when it pauses. */
+  hash_seed: hashSeedSchema,
   /** Calls that the execution may still make, recorded ones not counted. */
   max_calls: z.number().int().nonnegative(),
   /** With `replay`: all calls so far, in the order of their ids. */
@@ -72,12 +74,18 @@ export const resumeRequestSchema = z.object({
 });
 export type ResumeRequest = z.infer<typeof resumeRequestSchema>;
 
+const pausedCallSchema = z.object({ call_id: z.string(), tool_name: z.string(), tool_input: z.unknown() });
+/** A call that a paused program waits for. */
+export type PausedCall = z.infer<typeof pausedCallSchema>;
+
 /** A program that waits for its caller: the runner's 200 answer instead of a result. */
 export const pausedResponseSchema = z.object({
   paused: z.literal(true),
   session_id: z.string(),
   /** Every outstanding call, in issue order. */
   pending_call_ids: z.array(z.string()).min(1),
+  /** The same calls; absent when they are large: the tool call server has them. */
+  pending_calls: z.array(pausedCallSchema).optional(),
   /** All output since the start, cut as in a result. */
   stdout: z.string(),
   stderr: z.string(),
@@ -86,6 +94,7 @@ export const pausedResponseSchema = z.object({
   tool_calls_made: z.number().int(),
   /** Where the frozen program is. */
   runner_url: z.string(),
+  hash_seed: hashSeedSchema.optional(),
   language: z.string(),
   version: z.string(),
 });

@@ -43,6 +43,7 @@ export class JailRun {
   #caps = { stdout: 0, stderr: 0 };
   #dialogue: Dialogue | undefined;
   #startedWarm = false;
+  #zygoteWord: number | undefined;
 
   private constructor(connection: Connection, slot: number, release: () => void) {
     this.#connection = connection;
@@ -93,7 +94,9 @@ export class JailRun {
       this.#connection.next().then((received) => {
         const fields = new Fields(expectTag(received, "w", false).payload);
         const born = fields.u8() !== 0;
+        const word = fields.u32();
         fields.end();
+        if (born) this.#zygoteWord = word;
         return born;
       }),
     );
@@ -175,6 +178,11 @@ export class JailRun {
   /** Whether the program began in a process that was there before. */
   get startedWarm(): boolean {
     return this.#startedWarm;
+  }
+
+  /** What the zygote has told of a process that is born warm: of Python's the hash seed. */
+  get zygoteWord(): number | undefined {
+    return this.#zygoteWord;
   }
 
   /** Waits for the end of the program and the listing of its workspace; any time after the start, also while it is paused. */

@@ -1,4 +1,4 @@
-/** Top-level await without an event loop, and asyncio that is imported in parts: no program can tell. */
+/** Top-level await without an event loop: no program can tell. */
 import { describe, expect, it } from "vitest";
 import { echo, fails, runWithTools, type ToolProgram, value } from "./support/tools.ts";
 
@@ -107,73 +107,7 @@ print(len(IMPORTS), [name for name in sys.modules if name.startswith(("asyncio",
   });
 });
 
-const EVERYTHING = `
-import socket, typing
-async def main():
-    results = [await asyncio.to_thread(lambda: 1), await asyncio.wait_for(asyncio.sleep(0, 2), 9)]
-    process = await asyncio.create_subprocess_exec("/bin/cat", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
-    results.append(await process.communicate(b"three"))
-    async def serve(reader, writer):
-        writer.write(await reader.readline())
-        writer.close()
-    async with await asyncio.start_unix_server(serve, "here"):
-        reader, writer = await asyncio.open_unix_connection("here")
-        writer.write(b"four\\n")
-        results.append(await reader.read())
-        writer.close()
-    done, _ = await asyncio.wait([asyncio.create_task(asyncio.sleep(0, 5))], return_when=asyncio.FIRST_COMPLETED)
-    results += [task.result() for task in done]
-    try:
-        async with asyncio.timeout(0.001):
-            await asyncio.sleep(9)
-    except TimeoutError as error:
-        results.append(repr(error))
-    async with asyncio.TaskGroup() as group:
-        group.create_task(asyncio.sleep(0))
-    asyncio.get_running_loop().call_exception_handler({"message": "six"})
-    future = asyncio.get_running_loop().create_future()
-    future.set_exception(ValueError("never retrieved"))
-    del future
-    print(results)
-    import concurrent.futures, inspect, logging, ssl, subprocess, traceback
-    import asyncio.sslproto as tls
-    print(asyncio.events.subprocess.Popen is subprocess.Popen, asyncio.base_events.ssl.SSLContext is ssl.SSLContext)
-    print(tls.SSLAgainErrors == (ssl.SSLWantReadError, ssl.SSLSyscallError), asyncio.log.logger.name)
-    print(inspect.signature(asyncio.timeout), inspect.iscoroutinefunction(main), asyncio.iscoroutinefunction(main))
-    print(isinstance(asyncio.wrap_future(concurrent.futures.Future()), asyncio.Future))
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        print(await asyncio.get_running_loop().run_in_executor(pool, lambda: 8))
-    logging.basicConfig(level=logging.DEBUG, format="%(name)s %(message)s")
-    asyncio.get_running_loop().set_debug(True)
-    async def boom():
-        raise KeyError("boom")
-    print(await asyncio.gather(boom(), asyncio.sleep(0, 9), return_exceptions=True))
-`;
-
-describe("asyncio that is imported in parts", () => {
-  it("does all that plain asyncio does", async () => {
-    const plain = await python(`import asyncio\n${EVERYTHING}\nasyncio.run(main())`, {
-      command: ["/usr/bin/python3", "main.py"],
-    });
-    const inParts = await python(`${EVERYTHING}\nawait main()`);
-    expect(plain.stdout).toContain("b'four\\n'");
-    expect(inParts.stdout).toBe(plain.stdout);
-    expect(inParts.exitCode).toBe(0);
-    const shown = (text: string) => text.split("\n").filter((line) => /^[a-z]|Error/.test(line));
-    expect(shown(inParts.stderr)).toEqual(shown(plain.stderr));
-  });
-
-  it("leaves out what a gather does not need, and the program finds the real modules", async () => {
-    const gather = "print(await asyncio.gather(*[value(value=n) for n in range(3)]))";
-    const { stdout, modules } = await importsOf(gather);
-    expect(stdout).toBe("[0, 1, 2]\n");
-    for (const name of ["logging", "ssl", "inspect", "json", "re", "typing"])
-      expect(modules).not.toContain(name);
-    const real =
-      "import logging, typing\nprint(logging.DEBUG, typing.Optional[int], logging.getLogger('a').name)";
-    expect((await python(`${gather}\n${real}`)).stdout).toBe("[0, 1, 2]\n10 typing.Optional[int] a\n");
-  });
-
+describe("json that is imported late", () => {
   it("lets a program that imports json later write results that were not awaited", async () => {
     const files = { "helper.py": "def dump(x):\n    import json\n    return json.dumps(x)\n" };
     const code =

@@ -24,6 +24,8 @@ export interface Launch {
   run: RunGateway;
   /** Aborted: the jail is gone. */
   life: AbortSignal;
+  /** What else is in its environment, once its jail is known. */
+  environment?: (jail: JailRun) => readonly string[];
   /** The last thing before the start. */
   prepare?: (jail: JailRun) => Promise<void>;
 }
@@ -34,14 +36,14 @@ export function launch(what: Launch, deps: ExecuteDeps): Promise<Launched> {
 }
 
 async function attempt(
-  { program, limits, run, life, prepare }: Launch,
+  { program, limits, run, life, environment, prepare }: Launch,
   { config, gateway, inputs, metrics, jails }: ExecuteDeps,
   withCopies: boolean,
   beganMs: number,
 ): Promise<Launched> {
   const jail = await metrics.watchSetup(() => jails.open(program, life));
   try {
-    jail.describe(program.argv, program.env, jailLimits(limits));
+    jail.describe(program.argv, [...program.env, ...(environment?.(jail) ?? [])], jailLimits(limits));
     if (program.stdin !== undefined) await jail.stdin(program.stdin);
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
     const staged = await stageAll(program, { gateway, inputs, withCopies, run, jail, concurrency });

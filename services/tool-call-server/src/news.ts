@@ -65,6 +65,11 @@ export class News {
     this.#sweep = undefined;
   }
 
+  /** What is known in this process already need not be looked up. */
+  tell(topic: string, text: string): void {
+    for (const bell of this.#waits.get(topic) ?? []) bell.ring(text);
+  }
+
   #ring(topic: string): void {
     for (const bell of this.#waits.get(topic) ?? []) bell.ring();
   }
@@ -98,6 +103,8 @@ export class News {
 export class Bell {
   readonly execution: string;
   readonly topics: readonly string[];
+  /** What there is to hear, if it came with a ring. */
+  text: string | undefined;
   #rung = false;
   #listener: (() => void) | undefined;
 
@@ -106,7 +113,8 @@ export class Bell {
     this.topics = topics;
   }
 
-  ring(): void {
+  ring(text?: string): void {
+    this.text ??= text;
     this.#rung = true;
     this.#listener?.();
   }

@@ -63,7 +63,9 @@ export function toolCallRoutes(app: HttpServer, { config, sessions, waiting, met
     "/sessions/:id/results",
     { schema: { body: toolResultsSchema } },
     async (request): Promise<ProcessedResults> => {
-      const processed = await sessions.answer(executionOf(request), request.body);
+      const execution = executionOf(request);
+      const { processed, all } = await sessions.answer(execution, request.body);
+      if (all !== undefined) waiting.answered(execution, all);
       return { success: true, processed };
     },
   );

@@ -113,12 +113,15 @@ export class Sessions {
     };
   }
 
-  /** Records results and says how many of them are the result of their call now. */
-  async answer(execution: string, { results }: ToolResults): Promise<number> {
-    const texts = results.flatMap((result, index) => [result.call_id, answerText(result, index)]);
-    const processed = await this.#command("answer", execution, texts);
+  /** Records results and says how many of them are the result of their call now; all: these are their texts. */
+  async answer(
+    execution: string,
+    { results }: ToolResults,
+  ): Promise<{ processed: number; all?: ReadonlyMap<string, string> }> {
+    const texts = results.map((result, index) => [result.call_id, answerText(result, index)] as const);
+    const processed = (await this.#command("answer", execution, texts.flat())) as number;
     if (processed === -1) gone();
-    return processed as number;
+    return { processed, ...(processed === texts.length && { all: new Map(texts) }) };
   }
 
   async close(execution: string): Promise<void> {

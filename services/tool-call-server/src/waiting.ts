@@ -41,12 +41,18 @@ export class Waiting {
         if (state.leftMs <= 0) throw new ServiceError("tool_call_timeout");
         await bell.heard(state.leftMs + MARGIN_MS, wait.signal);
         wait.signal.throwIfAborted();
+        if (bell.text !== undefined) return bell.text;
         state = await patiently(async () => (await this.#sessions.look(call)) ?? (await recordAgain(record)));
       }
     } finally {
       this.#open.delete(wait);
       this.#news.giveBack(bell);
     }
+  }
+
+  /** Results that the store has for these calls now, by call id. */
+  answered(execution: string, results: ReadonlyMap<string, string>): void {
+    for (const [id, text] of results) this.#news.tell(`${execution}/${id}`, text);
   }
 
   /** The open calls of a session, once they are complete or the time is over. */

@@ -1,4 +1,4 @@
-/** The worker's side of egress grants: claims of a job, registration before the run, revocation after it. */
+/** The worker's side of egress grants: claims of a job, registration before the run, revocation after it. A pause keeps one. */
 import {
   type Deadlines,
   type GrantClaims,
@@ -8,6 +8,7 @@ import {
   registeredGrantSchema,
 } from "@svc/contracts";
 import type { Config, InnerClient, Log } from "@svc/service-kit";
+import { KeptGrants } from "./kept-grants.ts";
 
 const GRANT_MARGIN_SECONDS = 60;
 
@@ -41,11 +42,41 @@ export class Grants {
   readonly #gateway: InnerClient;
   readonly #config: Config;
   readonly #log: Log;
+  readonly #kept: KeptGrants;
+  /** When grants of this process lapse, at the earliest. */
+  readonly #ends = new WeakMap<RegisteredGrant, number>();
 
   constructor(gateway: InnerClient, config: Config, log: Log) {
     this.#gateway = gateway;
     this.#config = config;
     this.#log = log;
+    this.#kept = new KeptGrants(({ grant, requestId }) =>
+      this.revoke(grant.grant_id, "completed", requestId),
+    );
+  }
+
+  /** For a round of a program that paused here: the grant that it had, while that lasts; else a new one. */
+  async take(job: Job, deadlines: Deadlines, signal: AbortSignal): Promise<RegisteredGrant> {
+    const { execution_id, resume } = job;
+    if (resume === undefined) {
+      this.#kept.drop(execution_id);
+      return this.register(job, deadlines, signal);
+    }
+    const kept = this.#kept.take(execution_id, performance.now() + deadlines.worker);
+    // A paused program has its inputs.
+    return kept?.grant ?? this.register({ ...job, files: [] }, deadlines, signal);
+  }
+
+  /** The program has paused. */
+  keep({ execution_id, request_id: requestId }: Job, grant: RegisteredGrant): void {
+    const nowMs = performance.now();
+    const endsMs = this.#ends.get(grant) ?? nowMs;
+    this.#kept.keep(execution_id, { grant, endsMs, requestId }, nowMs);
+  }
+
+  /** A paused program is ended. */
+  drop({ execution_id }: Job): void {
+    this.#kept.drop(execution_id);
   }
 
   async register(job: Job, deadlines: Deadlines, signal: AbortSignal): Promise<RegisteredGrant> {
@@ -54,16 +85,21 @@ export class Grants {
       output_session_id: job.session_id,
       files: job.files.map(({ name, id, storage_session_id }) => ({ name, id, storage_session_id })),
     };
+    const claims = claimsOf(job, deadlines, this.#config);
+    const lifeSeconds = Math.min(claims.lifetime_seconds, this.#config.EGRESS_GRANT_TTL_SECONDS);
+    const endsMs = performance.now() + lifeSeconds * 1000;
     const answer = await this.#gateway.json<unknown>({
       method: "POST",
       path: "/internal/egress-grants",
       requestId: job.request_id,
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ payload, claims: claimsOf(job, deadlines, this.#config) }),
+      body: JSON.stringify({ payload, claims }),
       timeoutMs: this.#config.EGRESS_GATEWAY_REQUEST_TIMEOUT_MS,
       signal,
     });
-    return registeredGrantSchema.parse(answer);
+    const grant = registeredGrantSchema.parse(answer);
+    this.#ends.set(grant, endsMs);
+    return grant;
   }
 
   /** Revokes in the background: the answer does not wait for it, and the grant lapses by itself when it fails. */

@@ -42,6 +42,7 @@ export async function processJob(job: Job, deps: ProcessDeps): Promise<JobResult
   const signal = AbortSignal.any([cancelled, deadline]);
   try {
     if (job.discard !== undefined) {
+      deps.grants.drop(job);
       await deps.runner.discard(job, job.discard.runner_url);
       return { ok: true, answer: {} };
     }
@@ -89,14 +90,14 @@ async function runOnce(
   history: readonly RecordedCall[] | undefined,
 ): Promise<RoundResponse> {
   const { resume } = job;
-  // A paused program has its inputs.
-  const grant = await grants.register(resume === undefined ? job : { ...job, files: [] }, deadlines, signal);
+  const grant = await grants.take(job, deadlines, signal);
   try {
     const response =
       resume === undefined
         ? await runner.execute(job, grant, signal, history)
         : await runner.resume(job, resume, grant, signal);
-    grants.revoke(grant.grant_id, "completed", job.request_id);
+    if ("paused" in response) grants.keep(job, grant);
+    else grants.revoke(grant.grant_id, "completed", job.request_id);
     return response;
   } catch (error) {
     grants.revoke(grant.grant_id, endOf(signal), job.request_id);

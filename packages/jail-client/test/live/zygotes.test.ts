@@ -162,6 +162,29 @@ for pid in range(3, 70000):
     expect((await runPython(jaild, "python", hash)).out).not.toBe(first.out);
   });
 
+  it("tells its hash seed, with which a program with that seed starts warm and without which it starts cold", async () => {
+    await start({ zygotes: true });
+    const code = "import os, subprocess, sys\nchild = [sys.executable, '-c', \"print(hash('a'))\"]\n";
+    const job = main(
+      `${code}print(hash('a'), os.environ['PYTHONHASHSEED'], subprocess.run(child, capture_output=True, text=True).stdout)`,
+    );
+    const finish = async (zygote: string | undefined, seedOf: (told: number) => number) => {
+      const run = await openPython(jaild, zygote);
+      const seed = seedOf(run.zygoteWord ?? 0);
+      await describePython(run, { ...job, env: { PYTHONHASHSEED: String(seed) } });
+      const { out, startedWarm } = await finishPython(run);
+      const [own, shown, childs] = out.trim().split(/\s+/);
+      expect({ shown, childs }).toEqual({ shown: String(seed), childs: own });
+      return { out, startedWarm, seed };
+    };
+    for (const name of NAMES) {
+      const warm = await finish(name, (told) => told);
+      expect(warm.startedWarm).toBe(true);
+      expect(await finish(undefined, () => warm.seed)).toMatchObject({ out: warm.out, startedWarm: false });
+      expect(await finish(name, (told) => (told === 1 ? 2 : told - 1))).toMatchObject({ startedWarm: false });
+    }
+  });
+
   it("is replaced after a time", async () => {
     await start({ args: ["--zygote-age-ms", "1500"] });
     const before = jaild.zygotes;

@@ -85,8 +85,8 @@ export function seenByHost(pid: number) {
       .filter((line) => lines.test(line)),
     fds: readdirSync(`/proc/${pid}/fd`),
     root: readlinkSync(`/proc/${pid}/root`),
-    texts: ["cgroup", "limits", "oom_score_adj", "mounts", "uid_map", "gid_map", "environ", "cmdline"].map(
-      read,
-    ),
+    texts: ["cgroup", "limits", "oom_score_adj", "mounts", "uid_map", "gid_map", "cmdline"].map(read),
+    // A zygote's hash seed has left zeros behind it.
+    environment: read("environ").replace(/\0+$/, ""),
   };
 }

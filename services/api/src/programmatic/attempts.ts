@@ -3,7 +3,6 @@
  * recorded. Says how the round ended; every fault is a ServiceError.
  */
 import {
-  callIdOf,
   type Job,
   type JobResult,
   type PausedResponse,
@@ -16,12 +15,11 @@ import type { Jobs } from "../exec/jobs.ts";
 import type { EndedRound } from "./answers.ts";
 import type { Program } from "./program.ts";
 import type { Answered } from "./results.ts";
-import type { ExpectedCall, ToolSessions } from "./tool-sessions.ts";
+import type { ToolSessions } from "./tool-sessions.ts";
 
-/** `grantId`: of the calls, where this attempt has got a new one. `expected`: the call that it was expected to make. */
+/** `grantId`: of the calls, where this attempt has got a new one. */
 export type RoundEnd = ({ paused: PausedResponse } | { ended: EndedRound }) & {
   grantId?: string;
-  expected?: ExpectedCall;
 };
 
 export interface Try {
@@ -62,8 +60,8 @@ export class Attempts {
     const { program, round } = one;
     const { JOB_TIMEOUT, PTC_MAX_CALLS } = this.#config;
     const job = this.#jobOf(one, Math.min(program.run_timeout + Math.ceil(runMs), JOB_TIMEOUT));
-    // A job that another process of ours has queued goes on with the session that it was given.
-    if (await this.#jobs.exists(job)) return endOf(await this.#jobs.run(job, one.signal));
+    // A job that another process of ours has queued goes on with the session that it was given. A first round is nobody else's.
+    if (round > 1 && (await this.#jobs.exists(job))) return endOf(await this.#jobs.run(job, one.signal));
     const { token, grantId } = await this.#sessions.open(program, one.requestId);
     job.ptc = {
       mode: calls > 0 ? "replay" : "live",
@@ -88,7 +86,7 @@ export class Attempts {
   /** Lets the frozen program go on: the answers are handed over while its job is on its way. */
   async goOn(
     one: Try,
-    from: { runnerUrl: string; runMs: number; calls: number; answered: readonly Answered[] },
+    from: { runnerUrl: string; runMs: number; answered: readonly Answered[] },
   ): Promise<RoundEnd> {
     const { program } = one;
     const left = Math.max(1, this.#config.JOB_TIMEOUT - Math.floor(from.runMs));
@@ -107,9 +105,8 @@ export class Attempts {
         throw error;
       });
     const signal = AbortSignal.any([one.signal, stop.signal]);
-    const expected = this.#sessions.expect(program.execution_id, callIdOf(from.calls + 1), one.requestId);
     const [result] = await Promise.all([this.#jobs.run(job, signal, { first: true }), handOver]);
-    return { ...endOf(result), expected };
+    return endOf(result);
   }
 
   /** Has a frozen program killed, in the background; one that is not found lapses on its runner. */

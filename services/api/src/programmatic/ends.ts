@@ -3,8 +3,8 @@
  * recorded and everything else is forgotten.
  */
 import {
+  type PausedCall,
   type PausedResponse,
-  type PendingCall,
   type ProgrammaticResponse,
   type RecordedCall,
   ServiceError,
@@ -42,12 +42,13 @@ export class Ends {
   async paused(
     program: Program,
     known: Known | undefined,
-    { paused, grantId, expected }: Extract<RoundEnd, { paused: PausedResponse }>,
+    { paused, grantId }: Extract<RoundEnd, { paused: PausedResponse }>,
     requestId: string,
   ): Promise<ProgrammaticResponse> {
     const { programs, sessions, tokens, config } = this.#deps;
     const id = program.execution_id;
-    const calls = await sessions.recorded(id, paused.pending_call_ids, requestId, expected);
+    const calls =
+      toldCalls(program, paused) ?? (await sessions.recorded(id, paused.pending_call_ids, requestId));
     const { to, added } = pausedProgress(known?.progress, paused, calls, stateBytesOf(program, known));
     const before = known?.progress.grant_id;
     const current = grantId ?? before;
@@ -59,7 +60,8 @@ export class Ends {
     }
     if (config.PTC_MODE === "replay") delete to.runner_url;
     const change = { from: known, to, lifeMs: this.lifeMs, added };
-    const done = await programs.advance(id, known === undefined ? { ...change, program } : change);
+    const first = known === undefined && { program: withSeed(program, paused.hash_seed) };
+    const done = await programs.advance(id, { ...change, ...first });
     if (done === undefined) throw new ServiceError("execution_cancelled");
     if (before !== current) sessions.revoke(before, requestId);
     const token = tokens.mint({ executionId: id, round: to.round }, program.principal);
@@ -98,15 +100,23 @@ export class Ends {
     requestId: string,
   ): Promise<void> {
     const { programs, sessions } = this.#deps;
-    sessions.end(id, grantId, requestId);
-    if (known === undefined) return;
-    sessions.revoke(known.progress.grant_id, requestId);
-    const to: Progress = { ...known.progress, status: "ended", waiting: [] };
-    delete to.taken;
-    const done = await programs.advance(id, { from: known, to, lifeMs: this.lifeMs });
-    if (done === undefined) throw new ServiceError("execution_cancelled");
-    programs.forget(id);
+    try {
+      if (known === undefined) return;
+      const to: Progress = { ...known.progress, status: "ended", waiting: [] };
+      delete to.taken;
+      const done = await programs.advance(id, { from: known, to, lifeMs: this.lifeMs });
+      if (done === undefined) throw new ServiceError("execution_cancelled");
+      programs.forget(id);
+    } finally {
+      sessions.end(id, grantId, requestId);
+      sessions.revoke(known?.progress.grant_id, requestId);
+    }
   }
+}
+
+/** A program is stored with its first pause, which knows the seed that all further attempts must have. */
+function withSeed(program: Program, hash_seed = program.hash_seed): Program {
+  return { ...program, hash_seed };
 }
 
 /** Bytes of the program and its calls so far. */
@@ -118,11 +128,27 @@ export function programBytes(program: Program): number {
   return Buffer.byteLength(JSON.stringify(program));
 }
 
+/** What the pause itself tells of its calls; only calls of tools that were declared are believed. Pure. */
+export function toldCalls(
+  { tools }: Pick<Program, "tools">,
+  paused: PausedResponse,
+): readonly PausedCall[] | undefined {
+  const { pending_calls: calls, pending_call_ids: ids } = paused;
+  if (calls === undefined || calls.length !== ids.length) return undefined;
+  const isBelieved = ({ call_id, tool_name, tool_input }: PausedCall, at: number) =>
+    call_id === ids[at] &&
+    tools.some(({ name }) => name === tool_name) &&
+    typeof tool_input === "object" &&
+    tool_input !== null &&
+    !Array.isArray(tool_input);
+  return calls.every(isBelieved) ? calls : undefined;
+}
+
 /** The progress after a pause, and the calls that are new. Pure. */
 export function pausedProgress(
   before: Progress | undefined,
   paused: PausedResponse,
-  calls: readonly PendingCall[],
+  calls: readonly PausedCall[],
   stateBytes: number,
 ): { to: Progress; added: RecordedCall[] } {
   const places = new Map(before?.waiting.map(({ call_id, at }) => [call_id, at]));

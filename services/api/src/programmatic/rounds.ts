@@ -186,7 +186,7 @@ export class Rounds {
     const { attempts } = this.#deps;
     const one = { program, round: round + 1, number: taken?.tries ?? 1, requestId, signal };
     return taken?.mode === "live" && runner_url !== undefined
-      ? attempts.goOn(one, { runnerUrl: runner_url, runMs: run_ms, calls, answered })
+      ? attempts.goOn(one, { runnerUrl: runner_url, runMs: run_ms, answered })
       : attempts.fromTop(one, { calls, runMs: run_ms });
   }
 

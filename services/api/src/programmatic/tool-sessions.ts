@@ -5,6 +5,7 @@
 import {
   type MintedCallback,
   newCallbackToken,
+  type PausedCall,
   type PendingCall,
   type PendingCalls,
   type ProcessedResults,
@@ -15,17 +16,12 @@ import { type Config, InnerClient, type Log } from "@svc/service-kit";
 import type { Program } from "./program.ts";
 import type { Answered } from "./results.ts";
 
-/** How long the calls of a paused program may take to be recorded; they are recorded before it pauses. */
+/** How long the calls of a paused program may take to be recorded. */
 const RECORDED_MS = 10_000;
 /** A program that lives longer loses its way to tools, and its next resume runs it again with a new token. */
 const MAX_TOKEN_SECONDS = 7200;
 
 type InnerRequest = Parameters<InnerClient["send"]>[0];
-
-/** A call that was asked for before it was made; `call` is set once it is recorded. */
-export interface ExpectedCall {
-  call: PendingCall | undefined;
-}
 
 export interface OpenSession {
   /** The sealed callback token. */
@@ -83,15 +79,12 @@ export class ToolSessions {
     return Math.min(MAX_TOKEN_SECONDS, Math.ceil(ms / 1000));
   }
 
-  /** The given calls as they were recorded, in that order. `expected`: one of them may have come in already. */
+  /** The given calls as they were recorded, in that order. */
   async recorded(
     executionId: string,
     callIds: readonly string[],
     requestId: string,
-    expected?: ExpectedCall,
-  ): Promise<PendingCall[]> {
-    const early = expected?.call;
-    if (early !== undefined && callIds.length === 1 && early.call_id === callIds[0]) return [early];
+  ): Promise<readonly PausedCall[]> {
     const calls = await this.#pending(executionId, callIds, requestId);
     const byId = new Map(calls.map((call) => [call.call_id, call]));
     return callIds.map((id) => {
@@ -99,18 +92,6 @@ export class ToolSessions {
       if (call === undefined) throw new ServiceError("sandbox_execution_failed");
       return call;
     });
-  }
-
-  /** Waits for the next call of a program while its round is made; a round that makes another call has asked in vain. */
-  expect(executionId: string, callId: string, requestId: string): ExpectedCall {
-    const expected: ExpectedCall = { call: undefined };
-    this.#pending(executionId, [callId], requestId).then(
-      ([call]) => {
-        expected.call = call;
-      },
-      () => undefined,
-    );
-    return expected;
   }
 
   async #pending(

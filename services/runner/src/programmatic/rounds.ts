@@ -40,15 +40,22 @@ export interface ProgrammaticDeps extends ExecuteDeps {
   upstream: ToolUpstream;
 }
 
-/** A program and what does not change between its rounds. */
+/** A program and what does not change between its rounds. Its hash seed is that of the process that it begins in. */
 class Paused extends ToolProgram {
   readonly limits: RunLimits;
   readonly runtime: Runtime;
+  hashSeed: number;
 
-  constructor(limits: RunLimits, runtime: Runtime, options: ConstructorParameters<typeof ToolProgram>[0]) {
+  constructor(
+    limits: RunLimits,
+    runtime: Runtime,
+    hashSeed: number,
+    options: ConstructorParameters<typeof ToolProgram>[0],
+  ) {
     super(options);
     this.limits = limits;
     this.runtime = runtime;
+    this.hashSeed = hashSeed;
   }
 }
 
@@ -68,11 +75,7 @@ export async function startProgram(
   deps: ProgrammaticDeps,
 ): Promise<RoundResponse> {
   const { config, overrides, slots } = deps;
-  const runtime = withTools(
-    deps.runtimes.findProgrammatic(request.language, request.version ?? "*"),
-    ptc,
-    config.SANDBOX_TOOL_SOCKET,
-  );
+  const runtime = deps.runtimes.findProgrammatic(request.language, request.version ?? "*");
   const limits = limitsFor(config, overrides, { ...request, language: runtime.language });
   const source = programOf(request, runtime, nameLimits(config), {
     run: limits.memoryBytes,
@@ -80,7 +83,7 @@ export async function startProgram(
   });
   const tools = toolsOf(ptc);
   const book = bookOf(ptc, tools);
-  const program = new Paused(limits, runtime, {
+  const program = new Paused(limits, runtime, ptc.hash_seed, {
     executionId: ptc.execution_id,
     round: ptc.round,
     requestId: call.requestId,
@@ -101,8 +104,12 @@ export async function startProgram(
     try {
       const { life } = program;
       const { run } = to;
+      const environment = ({ zygoteWord }: { zygoteWord: number | undefined }) => {
+        if (ptc.mode === "live" && zygoteWord !== undefined) program.hashSeed = zygoteWord;
+        return toolEnvironment(program.hashSeed, config.SANDBOX_TOOL_SOCKET);
+      };
       const prepare = ({ slot }: { slot: number }) => program.prepare(slot);
-      program.started(await launch({ program: source, limits, run, life, prepare }, deps));
+      program.started(await launch({ program: source, limits, run, life, environment, prepare }, deps));
       return release;
     } catch (error) {
       release();
@@ -190,11 +197,13 @@ function pause({ program, to }: Round, { config, programs }: ProgrammaticDeps): 
     paused: true,
     session_id: to.sessionId,
     pending_call_ids: program.outstanding,
+    pending_calls: program.outstandingCalls,
     stdout: unfinished(stdout, stdoutTotal, outputCap),
     stderr: unfinished(stderr, stderrTotal, outputCap),
     execution_time: wallUs / 1000,
     tool_calls_made: program.callsMade,
     runner_url: config.SANDBOX_ADVERTISED_URL || config.SANDBOX_ENDPOINT,
+    hash_seed: program.hashSeed,
     language: program.runtime.language,
     version: program.runtime.version,
   };
@@ -272,7 +281,6 @@ function attempt<T>(field: string, parse: () => T): T {
 }
 
 /** What a program with tools finds in its environment. The hash seed makes sets of texts repeat their order. */
-function withTools(runtime: Runtime, { hash_seed }: ProgrammaticRun, toolSocket: string): Runtime {
-  const env = { ...runtime.env, SANDBOX_TOOL_SOCKET: toolSocket, PYTHONHASHSEED: String(hash_seed) };
-  return { ...runtime, env };
+function toolEnvironment(hashSeed: number, toolSocket: string): string[] {
+  return [`SANDBOX_TOOL_SOCKET=${toolSocket}`, `PYTHONHASHSEED=${hashSeed}`];
 }

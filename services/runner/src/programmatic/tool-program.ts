@@ -4,7 +4,7 @@
  * frozen. Its calls go on to the gateway whatever becomes of the connection that the program made them over.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import type { ProgrammaticFault, RecordedCall } from "@svc/contracts";
+import type { PausedCall, ProgrammaticFault, RecordedCall } from "@svc/contracts";
 import { ServiceError } from "@svc/contracts";
 import type { RunOutcome, RunPause } from "@svc/jail-client";
 import type { Launched } from "../launch.ts";
@@ -23,6 +23,8 @@ const SPARE_CONNECTIONS = 56;
 const MAX_HELD_CALLS = 16;
 /** How long calls of a program that is gone may still take to be recorded. */
 const RECORDING_MS = 15_000;
+/** Texts of outstanding calls that a pause tells of, together; also bounds how deeply they are nested. */
+const TOLD_BYTES = 8192;
 /** Enough for a frozen program that is to be ended. */
 const LAST_MS = 1;
 
@@ -65,6 +67,7 @@ export class ToolProgram {
   #outcome: RunOutcome | undefined;
   #pause: RunPause | undefined;
   #failure: unknown;
+  readonly #calling = new Map<string, { call: ToolCall; bytes: number }>();
   #heldBytes = 0;
   #firstCallMs = 0;
   #activityMs = 0;
@@ -130,6 +133,19 @@ export class ToolProgram {
 
   get outstanding(): string[] {
     return this.#book.outstanding;
+  }
+
+  /** The outstanding calls themselves, unless they are large. */
+  get outstandingCalls(): PausedCall[] | undefined {
+    const told: PausedCall[] = [];
+    let left = TOLD_BYTES;
+    for (const call_id of this.#book.outstanding) {
+      const held = this.#calling.get(call_id);
+      left -= held?.bytes ?? Number.POSITIVE_INFINITY;
+      if (held === undefined || left < 0) return undefined;
+      told.push({ call_id, tool_name: held.call.name, tool_input: held.call.input });
+    }
+    return told;
   }
 
   get callsMade(): number {
@@ -279,6 +295,7 @@ export class ToolProgram {
     if (issued.kind === "fault") this.fault = issued.fault;
     else if (issued.kind === "recorded") tell(reply, issued.callId, issued.outcome);
     else {
+      this.#calling.set(issued.callId, { call, bytes });
       this.#forward(call.text, bytes, issued.callId, reply).catch((error: unknown) => this.kill(error));
     }
     this.#bell.ring();
@@ -296,6 +313,7 @@ export class ToolProgram {
       })
       .finally(() => {
         this.#heldBytes -= bytes;
+        this.#calling.delete(callId);
       });
     if (answer.kind === "unanswered") return;
     if (answer.kind === "refused") return this.#unanswerable(answer.status);

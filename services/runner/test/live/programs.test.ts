@@ -66,6 +66,18 @@ print([json.loads(c.read()[2]) for c in connections])`),
     expect(JSON.parse(result.stdout)).toEqual([...Array(50).keys()].map((i) => i + 100));
   });
 
+  it("tells its calls with the pause, unless they are large together", async () => {
+    const text = program(
+      `for n in (1, 8000, 9000): call("add", a=1, b=1, text="x" * n)\nfor c in [issue("add", a=i, b=1, text="x" * 5000) for i in range(2)]: c.read()`,
+    );
+    const { rounds } = await system.drive(text, add);
+    expect(rounds.map(({ pending_calls }) => pending_calls?.length)).toEqual([1, 1, undefined, undefined]);
+    expect(rounds[0]).toMatchObject({
+      hash_seed: 7,
+      pending_calls: [{ call_id: "call_001", tool_name: "add", tool_input: { a: 1, b: 1, text: "x" } }],
+    });
+  });
+
   it("may call from threads", async () => {
     const { rounds, result } = await system.drive(
       program(`

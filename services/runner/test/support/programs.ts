@@ -8,6 +8,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { canonicalJson, signManifest } from "@svc/capabilities";
 import {
   type ExecuteResponse,
@@ -228,6 +229,10 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
     while ("paused" in round) {
       rounds.push(round);
       const { pending_calls } = await toolServer.pending(one.session, round.pending_call_ids, RECORDED_MS);
+      const recordedCalls = pending_calls.map(({ timestamp: _, ...call }) => call);
+      if (round.pending_calls !== undefined && !isDeepStrictEqual(round.pending_calls, recordedCalls)) {
+        throw new Error(`the pause tells of other calls: ${JSON.stringify(round.pending_calls)}`);
+      }
       const results = pending_calls.map((call) => resultOf(call, tool));
       for (const [at, call] of pending_calls.entries()) calls.push(recorded(call, results[at]));
       await answer(one, results);

@@ -31,6 +31,19 @@ describe("waits", () => {
   });
 });
 
+describe("a result that this process has stored", () => {
+  it("comes with the ring, to those who wait for it alone", async () => {
+    const made = news();
+    const execution = newId();
+    const [a, b] = [made.wait(execution, `${execution}/a`), made.wait(execution, `${execution}/b`)];
+    made.tell(`${execution}/a`, "first");
+    made.tell(`${execution}/a`, "second");
+    await a.heard(30_000, never);
+    expect([a.text, b.text]).toEqual(["first", undefined]);
+    for (const bell of [a, b]) made.giveBack(bell);
+  });
+});
+
 describe("a bell", () => {
   it("that rang before anybody listened is heard once", async () => {
     const bell = new Bell("e", ["t"]);

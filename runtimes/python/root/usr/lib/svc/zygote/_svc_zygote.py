@@ -20,12 +20,31 @@ import re  # noqa: E402
 import threading  # noqa: E402
 import warnings  # noqa: E402
 
+SEED_NAME = b"PYTHONHASHSEED"
+
+
+def start_with_known_seed():
+    """The interpreter says its seed to nobody: it starts again with one that is given. Nothing shows it to programs."""
+    text = os.environb.get(SEED_NAME)
+    if text is None:
+        seed = 1 + int.from_bytes(os.urandom(4), "big") % 0xFFFFFFFF
+        os.execve(sys.executable, sys.orig_argv, {**os.environb, SEED_NAME: b"%d" % seed})
+    variables = ctypes.POINTER(ctypes.c_void_p).in_dll(ctypes.CDLL(None), "environ")
+    found = next(variables[at] for at in range(len(os.environb)) if ctypes.string_at(variables[at]).startswith(SEED_NAME))
+    del os.environb[SEED_NAME]
+    ctypes.memset(found, 0, len(SEED_NAME) + 1 + len(text))
+    return text
+
+
+SEED = start_with_known_seed()
 FITTED = (3, 11)
 HOME = "/mnt/data"
 OBJECT = HOME + "/zygote.so"
+TOOLS = "/usr/lib/svc/ptc"
+TOOL_MODULES = [f"_svc_tools.{name}" for name in ("alone", "call", "names", "result", "start", "tool", "values")]
 # Of a program, and of one that has tools. The kernel shows the first one for both, and would hide further arguments.
 COMMANDS = [list(map(os.fsencode, sys.orig_argv))]
-COMMANDS.append([COMMANDS[0][0], b"/usr/lib/svc/ptc/prelude.py", COMMANDS[0][1]])
+COMMANDS.append([COMMANDS[0][0], os.fsencode(TOOLS) + b"/prelude.py", COMMANDS[0][1]])
 ENVIRONMENT = list(os.environb.items())
 
 # Variables that an interpreter or a library reads while it starts, which was before this program came.
@@ -59,8 +78,10 @@ def serve(modules, use=lambda: None):
     if sys.version_info[:2] != FITTED:
         sys.exit(f"the zygote is fitted to Python {FITTED}")
     register, os.register_at_fork = os.register_at_fork, note_fork_hooks
-    for name in modules:
+    sys.path.insert(0, TOOLS)
+    for name in [*modules, *TOOL_MODULES]:
         __import__(name)
+    del sys.path[0]
     use()
     os.register_at_fork = register
     forget()
@@ -84,7 +105,7 @@ def forget():
     """What the zygote did leaves no trace but loaded modules."""
     del sys.modules[__name__]
     del sys.path[0]
-    for path in [path for path in sys.path_importer_cache if path.startswith((HOME, os.path.dirname(__file__)))]:
+    for path in [path for path in sys.path_importer_cache if path.startswith((HOME, TOOLS, os.path.dirname(__file__)))]:
         del sys.path_importer_cache[path]
     linecache.clearcache()
     warnings.onceregistry.clear()
@@ -131,13 +152,14 @@ def tidy_memory():
 
 
 def renew():
-    """What must not be shared by two programs, and what a new process has anew."""
+    """What must not be shared by two programs, and what a new process has anew. Answers what jaild's client is told: the hash seed."""
     threading._main_thread._set_native_id()
     for hook in after_fork:
         hook()
     for renew_module in RENEWALS:
         renew_module(sys.modules.get)
     rehearse()
+    return int(SEED)
 
 
 def rehearse():
@@ -226,7 +248,7 @@ def set_environment(variables):
     """False when a variable is missing or has come too late."""
     own = set(ENVIRONMENT)
     extra = [item for item in variables if item not in own]
-    if len(extra) + len(own) != len(variables) or any(len(item) != 2 or STEERING.match(item[0]) for item in extra):
+    if len(extra) + len(own) != len(variables) or any(map(is_too_late, extra)):
         return False
     names = os.environ._data
     if len(dict(variables)) != len(variables):
@@ -238,6 +260,10 @@ def set_environment(variables):
         os.putenv(name, value)
         names[name] = value
     return True
+
+
+def is_too_late(item):
+    return len(item) != 2 or bool(STEERING.match(item[0])) and item != (SEED_NAME, SEED)
 
 
 def exit_status(error):

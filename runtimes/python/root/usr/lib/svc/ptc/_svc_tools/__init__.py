@@ -2,7 +2,6 @@
 
   start    becomes the program: its __main__, its arguments, its exit; top-level await
   alone    top-level await without an event loop, for programs that cannot tell
-  lean     imports asyncio in half the time
   names    the names that are ready in every program
   tool     a tool as a function: binds arguments, says its signature
   values   arguments and results as JSON
@@ -10,7 +9,8 @@
   result   what a tool returns while an event loop runs: awaitable, and its value at first use
   spawn    the program's main module in children of multiprocessing
 
-Tools come as data from tools.json beside the socket of SANDBOX_TOOL_SOCKET. Nothing is imported before it is needed: the modules of the
-standard library that this package could use cost more than a whole start of Python. Everything here runs with the program's own rights
+Tools come as data from tools.json beside the socket of SANDBOX_TOOL_SOCKET. A zygote has all of this loaded. Where
+there is none, nothing is imported before it is needed: the modules of the standard library that this package could use cost more than a
+whole start of Python. Everything here runs with the program's own rights
 and keeps no secret; what a program may do is decided at the other end of the socket.
 """

@@ -47,9 +47,10 @@ def issue(name, body):
     _flush()
     call = Call(name, body)
     if getattr(_awaiting, "now", False) or running_loop() is not None:
-        from .result import Result
+        from . import result
 
-        return Result(call)
+        result.teach_json()
+        return result.Result(call)
     _accept_values_in_asyncio_run()
     _latest.value = value = call.value()
     return value

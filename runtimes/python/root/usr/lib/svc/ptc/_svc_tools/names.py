@@ -28,7 +28,7 @@ def make_ready(code, namespace):
     used = set()
     _collect_names(code, used)
     for name in MODULES:
-        namespace[name] = _import(name) if name in used else _Later(name)
+        namespace[name] = __import__(name) if name in used or name in sys.modules else _Later(name)
     namespace["os"] = os
     namespace["sys"] = sys
     if code.co_flags & CO_FUTURE_ANNOTATIONS or not used.isdisjoint(EVALUATES_TEXT):
@@ -39,14 +39,6 @@ def make_ready(code, namespace):
 
         for name in wanted:
             namespace[name] = getattr(typing, name)
-
-
-def _import(name):
-    if name != "asyncio":
-        return __import__(name)
-    from .lean import import_asyncio
-
-    return import_asyncio()
 
 
 def _collect_names(code, into):

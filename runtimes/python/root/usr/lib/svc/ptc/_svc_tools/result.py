@@ -172,7 +172,16 @@ class _AtImportOfJson:
         return spec
 
 
-if "json.encoder" in sys.modules:
-    _write_results_as_values(sys.modules["json.encoder"])
-else:
-    sys.meta_path.insert(0, _AtImportOfJson)
+_json_knows = False
+
+
+def teach_json():
+    """json writes results as their values, from now on or from its import on."""
+    global _json_knows
+    if _json_knows:
+        return
+    _json_knows = True
+    if "json.encoder" in sys.modules:
+        _write_results_as_values(sys.modules["json.encoder"])
+    else:
+        sys.meta_path.insert(0, _AtImportOfJson)

@@ -50,10 +50,10 @@ def execute(code, namespace):
     if not code.co_flags & CO_COROUTINE:
         exec(code, namespace)
         return
-    from . import alone, lean
+    from . import alone
 
     plain = alone.can_run(code, os.path.dirname(os.path.realpath(code.co_filename)))
-    run = alone.run if plain else lean.import_asyncio().run
+    run = alone.run if plain else __import__("asyncio").run
     run(eval(code, namespace))
 
 

@@ -10,7 +10,7 @@ import sys
 
 from . import values
 
-SOCKET = os.environ.get("SANDBOX_TOOL_SOCKET", "/run/svc/3190.sock")
+SOCKET = "/run/svc/3190.sock"
 
 
 class ToolExecutionError(Exception):
@@ -139,6 +139,8 @@ def _aliases(names):
 
 def define_tools(namespace):
     """Puts every tool and ToolExecutionError into a main module's namespace."""
+    global SOCKET
+    SOCKET = os.environ.get("SANDBOX_TOOL_SOCKET", SOCKET)
     namespace["ToolExecutionError"] = ToolExecutionError
     with open(os.path.join(os.path.dirname(SOCKET), "tools.json"), "rb") as file:
         description = values.decode(file.read())
