@@ -11,6 +11,11 @@ import type { Secrets } from "./secrets.ts";
 /** Halves the start of a component. It lies beside the code and is writable for those who may write the code. */
 export const COMPILE_CACHE = join(ROOT, "node_modules/.cache/compile");
 
+/** The runner may be another user, who reads the cache by a way of its own and never writes it. */
+export function compileCacheOf(service: Service, { runDir }: Pick<Instance, "runDir">): string {
+  return service === "runner" ? join(runDir, "compile-cache") : COMPILE_CACHE;
+}
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** True when the caller brings a Redis of his own. */
@@ -56,7 +61,7 @@ export function componentEnvironment(
   const environment: Record<string, string> = {
     PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
     LANG: "C.UTF-8",
-    NODE_COMPILE_CACHE: COMPILE_CACHE,
+    NODE_COMPILE_CACHE: compileCacheOf(service, instance),
   };
   for (const [name, value] of Object.entries(values)) {
     if (value !== undefined && holds(service, name as VariableName)) environment[name] = value;
