@@ -11,6 +11,17 @@ import type { Secrets } from "./secrets.ts";
 /** Halves the start of a component. It lies beside the code and is writable for those who may write the code. */
 export const COMPILE_CACHE = join(ROOT, "node_modules/.cache/compile");
 
+/**
+ * One for the main thread and one for V8's own threads together. With an arena each, what these have freed after compiling
+ * stays with each of them (10 MiB and more in a component that was busy).
+ */
+const MALLOC_ARENAS = "2";
+
+/** The runner may be another user, who reads the cache by a way of its own and never writes it. */
+export function compileCacheOf(service: Service, { runDir }: Pick<Instance, "runDir">): string {
+  return service === "runner" ? join(runDir, "compile-cache") : COMPILE_CACHE;
+}
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** True when the caller brings a Redis of his own. */
@@ -56,7 +67,8 @@ export function componentEnvironment(
   const environment: Record<string, string> = {
     PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
     LANG: "C.UTF-8",
-    NODE_COMPILE_CACHE: COMPILE_CACHE,
+    NODE_COMPILE_CACHE: compileCacheOf(service, instance),
+    MALLOC_ARENA_MAX: MALLOC_ARENAS,
   };
   for (const [name, value] of Object.entries(values)) {
     if (value !== undefined && holds(service, name as VariableName)) environment[name] = value;

@@ -14,6 +14,7 @@ import { removeCgroups } from "../system/cgroups.ts";
 import { identify, sleep } from "../system/process.ts";
 import { isRoot } from "../system/root.ts";
 import { Child } from "./child.ts";
+import { prepareCompileCache } from "./compile-cache.ts";
 import { demandFreePorts, makeFolders } from "./ground.ts";
 import { takeLock } from "./lock.ts";
 import { logPath, rotateLog } from "./logs.ts";
@@ -48,14 +49,21 @@ export class Supervisor {
     if (lock === undefined) throw new AlreadyRunning(`already running on ${instance.dataDir}`);
     await demandFreePorts(instance, caller);
     removeLeftovers(instance);
-    return new Supervisor(instance, caller, background, lock);
+    const runnerUid = runnerUidFor(instance);
+    await prepareCompileCache(instance, runnerUid);
+    return new Supervisor(instance, caller, background, lock, runnerUid);
   }
 
-  private constructor(instance: Instance, caller: NodeJS.ProcessEnv, background: boolean, lock: Server) {
+  private constructor(
+    instance: Instance,
+    caller: NodeJS.ProcessEnv,
+    background: boolean,
+    lock: Server,
+    runnerUid: number | undefined,
+  ) {
     this.#instance = instance;
     this.#lock = lock;
     this.#graceMs = Number(caller.SHUTDOWN_GRACE_MS || DEFAULT_GRACE_MS) + STOP_MARGIN_MS;
-    const runnerUid = runnerUidFor(instance);
     const components = componentsOf({ instance, secrets: loadSecrets(instance.dataDir), caller, runnerUid });
     const supervisor = identify(process.pid);
     if (supervisor === undefined) throw new Problem("/proc is not there");
@@ -160,11 +168,13 @@ export class Supervisor {
   }
 }
 
-/** Sockets, pid files and cgroups of a copy that does not run. */
+/** Sockets, pid files, links and cgroups of a copy that does not run. */
 function removeLeftovers(instance: Instance): void {
   removeState(instance.runDir);
   for (const name of readdirSync(instance.runDir)) {
-    if (/\.(pid|sock|new)$|^redis-server$/.test(name)) rmSync(join(instance.runDir, name), { force: true });
+    if (/\.(pid|sock|new)$|^(redis-server|compile-cache)$/.test(name)) {
+      rmSync(join(instance.runDir, name), { recursive: true, force: true });
+    }
   }
   removeCgroups(instance.cgroup);
 }

@@ -137,6 +137,9 @@ export const CANARY_KEY = "svc:canary:last-success";
 
 export const QUEUE_NAMES = { python: "python-queue", other: "other-queue" } as const;
 
+/** Of each process that opens a queue. Nobody reads the queue's own events, each of which holds the answer of a job. */
+export const QUEUE_OPTIONS = { streams: { events: { maxLen: 0 } } } as const;
+
 export const runtimeInfoSchema = z.object({
   language: z.string(),
   version: z.string(),

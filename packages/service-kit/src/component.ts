@@ -8,6 +8,7 @@ import type { Component } from "./config/types.ts";
 import type { Config } from "./config/variables.ts";
 import type { Lifecycle } from "./http/server.ts";
 import { createLog, type Log } from "./log.ts";
+import { returnMemoryWhenQuiet } from "./memory/quiet.ts";
 import { createRegistry } from "./metrics.ts";
 
 export interface Context {
@@ -70,6 +71,7 @@ export async function runComponent(
     process.exit(1);
   }
   if (lifecycle.state === "starting") lifecycle.state = "running";
+  returnMemoryWhenQuiet();
   log.info("running");
 }
 

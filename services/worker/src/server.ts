@@ -1,5 +1,5 @@
 /** The worker: consumes the queues; its HTTP server has operational routes only. */
-import { type JobResult, ServiceError } from "@svc/contracts";
+import { type JobResult, QUEUE_OPTIONS, ServiceError } from "@svc/contracts";
 import {
   type Context,
   createHttpServer,
@@ -34,7 +34,7 @@ export async function startWorker(context: Context): Promise<Running> {
   await cancels.listen(subscriber);
   // Lost connections are logged by the connection itself.
   const queues = ALL_QUEUES.map((name) =>
-    new Queue(name, { connection: redis as never }).on("error", () => undefined),
+    new Queue(name, { connection: redis as never, ...QUEUE_OPTIONS }).on("error", () => undefined),
   );
   const canary = new Canary(config, redis, log, metrics, queues);
   const deps = { config, log, redis, grants: new Grants(gateway, config, log), runner, cancels };

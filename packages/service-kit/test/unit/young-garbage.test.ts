@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
-const MODULE = fileURLToPath(new URL("../../src/young-garbage.ts", import.meta.url));
+const MODULE = fileURLToPath(new URL("../../src/memory/young-garbage.ts", import.meta.url));
 
 /** The asked-for collections after each of the amounts, as V8's trace names them, and what `gc` is afterwards. */
 function afterMoving(...mebibytes: readonly number[]): string[] {

@@ -14,14 +14,16 @@ import {
   jobIdOf,
   newId,
   QUEUE_NAMES,
+  QUEUE_OPTIONS,
   ServiceError,
 } from "@svc/contracts";
 import { type Config, type Log, type Redis, storeCall } from "@svc/service-kit";
 import { Queue } from "bullmq";
 import { PendingJob } from "./pending.ts";
+import { ReadJobs } from "./read-jobs.ts";
 
 const POLL_MS = 2000;
-/** Finished jobs stay readable for as long as a waiting API process may need them. */
+/** How long an ended job stays whose answer may still be looked for. */
 const KEEP_SECONDS = 120;
 /** A job that is neither in the queue nor answered in this many polls was lost with the store. */
 const LOST_AFTER_POLLS = 2;
@@ -33,13 +35,14 @@ export class Jobs {
   readonly #queues: { python: Queue; other: Queue };
   readonly #channel = `svc:answers:${newId()}`;
   readonly #pending = new Map<string, PendingJob>();
+  readonly #readJobs = new ReadJobs();
 
   constructor(config: Config, log: Log, redis: Redis) {
     this.#config = config;
     this.#log = log;
     this.#redis = redis;
     const queue = (name: string) => {
-      const created = new Queue(name, { connection: redis as never });
+      const created = new Queue(name, { connection: redis as never, ...QUEUE_OPTIONS });
       created.on("error", (error) => log.debug({ err: error.message, queue: name }, "queue error"));
       return created;
     };
@@ -78,7 +81,10 @@ export class Jobs {
           { jobId: id, attempts: 1, lifo: first, removeOnComplete: removal, removeOnFail: removal },
         ),
       );
-      return await this.#wait(job, queue, pending, left);
+      const result = await this.#wait(job, queue, pending, left);
+      // A round of a program has an id of its own, by which another replica may look for it.
+      if (job.job_id === undefined) this.#readJobs.add(queue, id);
+      return result;
     } finally {
       this.#pending.delete(id);
     }
@@ -184,6 +190,7 @@ export class Jobs {
   }
 
   async close(): Promise<void> {
+    this.#readJobs.close();
     await Promise.all([this.#queues.python.close(), this.#queues.other.close()]);
   }
 }

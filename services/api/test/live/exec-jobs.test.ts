@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { answerKey, CANCEL_CHANNEL, ServiceError } from "@svc/contracts";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { jobOf, never, OK, startJobs, type TestJobs, workFor } from "../support/consumer.ts";
 
 const FAILED = { ok: false, error: { code: "input_unavailable", status: 502, message: "Gone." } } as const;
@@ -57,6 +57,30 @@ describe("a job", () => {
       ok: false,
       error: { code: "sandbox_execution_failed", status: 502 },
     });
+  });
+});
+
+describe("an ended job", () => {
+  const inStore = async (id: string) => (await made.queue.getJobState(id)) !== "unknown";
+
+  it("leaves the store soon after its answer was read, and stays when another replica may look for it", async () => {
+    const { jobs, consume } = await start();
+    await consume({ work: async () => OK });
+    const round = { ...jobOf(), job_id: "program.1.1" };
+    const job = jobOf({ code: "x".repeat(100_000) });
+    const results = [jobs.run(job, never()), jobs.run(round, never())];
+    await Promise.all(results);
+    await vi.waitFor(async () => expect(await inStore(job.execution_id)).toBe(false), 20_000);
+    expect(await jobs.exists(round)).toBe(true);
+  });
+
+  it("leaves no copy of its answer among the events of the queue", async () => {
+    const { jobs, consume, redis } = await start();
+    const answer = { ok: true, answer: { stdout: "x".repeat(10_000) } } as const;
+    await consume({ work: async () => answer });
+    for (let round = 0; round < 30; round++) await jobs.run(jobOf(), never());
+    const kept = JSON.stringify(await redis.xrange("bull:python-queue:events", "-", "+"));
+    expect(kept.length).toBeLessThan(30_000);
   });
 });
 

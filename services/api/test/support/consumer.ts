@@ -1,6 +1,6 @@
 /** The API's jobs and a small worker of the test, over a Redis of their own. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { CANCEL_CHANNEL, type Job, type JobResult, newId, QUEUE_NAMES } from "@svc/contracts";
+import { CANCEL_CHANNEL, type Job, type JobResult, newId, QUEUE_NAMES, QUEUE_OPTIONS } from "@svc/contracts";
 import { createLog, createRedis, loadConfig } from "@svc/service-kit";
 import { Queue, Worker } from "bullmq";
 import { type PrivateRedis, startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
@@ -77,7 +77,10 @@ export async function startJobs(env: Record<string, string> = {}) {
     redis,
     jobs,
     idempotency: new Idempotency(redis),
-    queue: new Queue(QUEUE_NAMES.python, { connection: own as never }).on("error", () => undefined),
+    queue: new Queue(QUEUE_NAMES.python, { connection: own as never, ...QUEUE_OPTIONS }).on(
+      "error",
+      () => undefined,
+    ),
     consume,
     stop: async () => {
       await Promise.all(stops.map((stop) => stop()));

@@ -5,13 +5,10 @@
  * whenever this many bytes have been moved.
  */
 import type { ServerResponse } from "node:http";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { collect } from "./collector.ts";
 
 const BYTES_BETWEEN = 16 * 2 ** 20;
 
-type Collect = (options: { type: "minor" }) => void;
-let collect: Collect | undefined;
 let moved = 0;
 
 /** Called by whoever has moved bytes through this process, as often as it likes. */
@@ -19,7 +16,6 @@ export function noteMovedBytes(bytes: number): void {
   moved += bytes;
   if (moved < BYTES_BETWEEN) return;
   moved = 0;
-  collect ??= exposeCollector();
   collect({ type: "minor" });
 }
 
@@ -33,12 +29,4 @@ export function noteSentBytes(response: ServerResponse): void {
     noted = written;
   };
   response.on("drain", note).once("close", note);
-}
-
-/** The collector as V8 gives it to a new context; no other code of the process sees it. */
-function exposeCollector(): Collect {
-  setFlagsFromString("--expose-gc");
-  const exposed = runInNewContext("gc") as Collect;
-  setFlagsFromString("--no-expose-gc");
-  return exposed;
 }
