@@ -15,8 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LOCKS_MAX 10000		 /* 2 MB */
-#define LOCKS_LOOK_US 300000 /* processor time of a run between two looks, in which it can take 10 MB more */
+/*
+ * Few, because every lock and every close of an open file passes by all locks on that file: a kernel that takes
+ * leave of many on one file is busy for long.
+ */
+#define LOCKS_MAX 2000
+#define LOCKS_LOOK_US 150000 /* processor time of a run between two looks, in which it can take 12 MB more */
 
 /* What was read of a list of locks so far. */
 struct lock_count {

@@ -65,13 +65,15 @@ void watch_lose_counters(struct watch *w)
 
 /*
  * Counting waits for the kernel, ten milliseconds and more, in which nobody would see that the time is
- * over: a run that is about to end anyway is not looked at.
+ * over. It is put off for a run that is about to end, but not for one that ends and goes on time and again.
  */
 static void count_locks(struct watch *w, uint64_t cpu_us)
 {
+	uint64_t unseen = cpu_us - w->locks_seen;
 	int too_many;
 
-	if (cpu_us - w->locks_seen < LOCKS_LOOK_US || monotonic_us() + LOCKS_WAIT_US > w->clock.deadline)
+	if (unseen < LOCKS_LOOK_US ||
+	    (unseen < 4 * LOCKS_LOOK_US && monotonic_us() + LOCKS_WAIT_US > w->clock.deadline))
 		return;
 	w->locks_seen = cpu_us;
 	too_many = locks_are_too_many(w->jail->locks);
