@@ -88,7 +88,7 @@ test.each(["random", "json", "numpy", "os", "encodings", "site", "this"])(
 test("programs that stop, block or crowd do not stand in the way of others", async () => {
   const stops = "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)";
   const crowds =
-    "import threading\nfor _ in range(200):\n    try: threading.Thread(target=lambda: all(iter(int, 1))).start()\n    except RuntimeError: break";
+    "import threading\nfor _ in range(200):\n    try: threading.Thread(target=lambda: any(iter(int, 1))).start()\n    except RuntimeError: break";
   const imports =
     "import sys\nwhile True:\n    for name in ('json', 'pandas.io'): sys.modules.pop(name, None)\n    import json, pandas.io";
   const programs = [stops, crowds, imports, "while True: pass"].map((code) => ({
