@@ -5,6 +5,20 @@ import { defineConfig } from "vitest/config";
 // client: LibreChat's own client, an npm package, against the whole system.
 // escape: hostile programs against the whole system; slow: those of them that need seconds each.
 // v2: in the virtual machine of ./svc test --v2.
+// escape, slow and compat run once with warm starts and once without (./svc test): the second time without the files whose
+// programs never start warm.
+const cold = process.env.SANDBOX_WARM_START === "off";
+const neverWarm = cold
+  ? [
+      "tests/escape/docs/*",
+      "tests/escape/requests/*",
+      "tests/escape/network/drip.slow.test.ts",
+      "tests/escape/outputs/{large,swap}.slow.test.ts",
+      "tests/escape/streams/floods.slow.test.ts",
+      "tests/compat/compilation.test.ts",
+      "tests/compat/toolchains.test.ts",
+    ]
+  : [];
 const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
 
 export default defineConfig({
@@ -40,6 +54,7 @@ export default defineConfig({
         test: {
           name: "compat",
           include: ["tests/compat/**/*.test.ts"],
+          exclude: neverWarm,
           testTimeout: 120_000,
           hookTimeout: 480_000,
           fileParallelism: false,
@@ -49,7 +64,7 @@ export default defineConfig({
         test: {
           name: "escape",
           include: ["tests/escape/**/*.test.ts"],
-          exclude: ["**/*.slow.test.ts"],
+          exclude: ["**/*.slow.test.ts", ...neverWarm],
           globalSetup: ["tests/escape/support/setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,
@@ -60,6 +75,7 @@ export default defineConfig({
         test: {
           name: "slow",
           include: ["tests/escape/**/*.slow.test.ts"],
+          exclude: neverWarm,
           globalSetup: ["tests/escape/support/setup.ts"],
           testTimeout: 900_000,
           hookTimeout: 240_000,

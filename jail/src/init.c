@@ -44,9 +44,9 @@ static int mount_tools(const struct jail_plan *plan)
 	return plan->tools < 0 ? 0 : sys_move_mount(plan->tools, plan->config->options->tool_mount);
 }
 
-static int wait_for_map(int control)
+static int wait_for_map(int control, int locks)
 {
-	struct message message = {.kind = MESSAGE_USER_NS};
+	struct message message = {.kind = MESSAGE_USER_NS, .locks = locks};
 
 	if (send(control, &message, sizeof(message), MSG_NOSIGNAL) < 0)
 		return -1;
@@ -146,6 +146,7 @@ static pid_t await_program(void)
 _Noreturn void init_main(const struct jail_plan *plan)
 {
 	pid_t program;
+	int locks;
 
 	close(plan->keeper_control[0]);
 	close(plan->keeper_control[1]);
@@ -153,6 +154,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, CGROUP_JOIN, cgroup_join(plan->cgroup));
 	MUST(plan->control, CGROUP_NS, unshare(CLONE_NEWCGROUP));
 	MUST(plan->control, PROC, mount_proc());
+	MUST(plan->control, LOCKS, locks = open("/proc/locks", O_RDONLY | O_CLOEXEC));
 	MUST(plan->control, COVER, sys_move_mount(plan->facts, FACTS_PATH));
 	MUST(plan->control, COVER, proc_cover(COVERS_PATH, FACTS_PATH));
 	MUST(plan->control, PROC_READ_ONLY, make_proc_read_only());
@@ -166,7 +168,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, RLIMITS, confine_limits());
 	MUST(plan->control, GROUPS, setgroups(0, NULL));
 	MUST(plan->control, USER_NS, unshare(CLONE_NEWUSER));
-	MUST(plan->control, USER_MAP, wait_for_map(plan->control));
+	MUST(plan->control, USER_MAP, wait_for_map(plan->control, locks));
 	MUST(plan->control, NS_LIMITS, forbid_namespaces(plan->host_proc));
 	confine_identity(plan->control, 1);
 	MUST(plan->control, PARENT_DEATH, tie_to_keeper());

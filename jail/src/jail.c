@@ -124,21 +124,20 @@ static int clone_init(struct jail *jail, const struct jail_plan *plan)
 	return jail->init;
 }
 
-static int receive(const struct jail *jail, enum message_kind expected, int slot)
+static int receive(const struct jail *jail, enum message_kind expected, struct message *message, int slot)
 {
 	struct pollfd wait = {.fd = jail->control, .events = POLLIN};
-	struct message message = {0};
 
 	if (poll(&wait, 1, HANDSHAKE_MS) != 1) {
 		log_line(LOG_ERROR, slot, ETIMEDOUT, "the jail does not answer");
 		return -1;
 	}
-	if (recv(jail->control, &message, sizeof(message), 0) != (ssize_t)sizeof(message)) {
+	if (recv(jail->control, message, sizeof(*message), 0) != (ssize_t)sizeof(*message)) {
 		log_line(LOG_ERROR, slot, 0, "the jail's first process died");
 		return -1;
 	}
-	if (message.kind != expected) {
-		log_line(LOG_ERROR, slot, message.error, "cannot %s", step_text(message.step));
+	if (message->kind != expected) {
+		log_line(LOG_ERROR, slot, message->error, "cannot %s", step_text(message->step));
 		return -1;
 	}
 	return 0;
@@ -192,6 +191,16 @@ void jail_close_ends(struct jail *jail)
 	}
 }
 
+/* In the jail a cover lies over it, so its first process opened it before. */
+static int open_locks(struct jail *jail, int host_proc, const struct message *message)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/fd/%d", jail->init, message->locks);
+	jail->locks = openat(host_proc, path, O_RDONLY | O_CLOEXEC);
+	return jail->locks;
+}
+
 /* Only this one shows the processes of the jail and of nothing else. */
 static int open_proc(struct jail *jail, int host_proc)
 {
@@ -206,6 +215,7 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 {
 	const struct message mapped = {.kind = MESSAGE_MAPPED};
 	struct jail_plan plan = {.config = config, .cgroup = &jail->cgroup};
+	struct message message = {0};
 	int slot = (int)config->slot;
 
 	*jail = (struct jail){
@@ -219,8 +229,12 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 	}
 	close(plan.control);
 	plan.control = -1;
-	if (receive(jail, MESSAGE_USER_NS, slot) < 0)
+	if (receive(jail, MESSAGE_USER_NS, &message, slot) < 0)
 		return -1;
+	if (open_locks(jail, plan.host_proc, &message) < 0) {
+		log_line(LOG_ERROR, slot, errno, "cannot open the list of a jail's locks");
+		return -1;
+	}
 	if (map_user(jail, plan.host_proc) < 0 ||
 	    send(jail->control, &mapped, sizeof(mapped), MSG_NOSIGNAL) < 0) {
 		log_line(LOG_ERROR, slot, errno, "cannot map the user of a jail");
@@ -229,7 +243,7 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 	close(config->template);
 	cgroup_seal(&jail->cgroup);
 	cgroups_forget();
-	if (receive(jail, MESSAGE_READY, slot) < 0)
+	if (receive(jail, MESSAGE_READY, &message, slot) < 0)
 		return -1;
 	if (open_proc(jail, plan.host_proc) < 0) {
 		log_line(LOG_ERROR, slot, errno, "cannot open the /proc of a jail");

@@ -96,6 +96,7 @@ struct jail {
 	int workspace, tmp, shm;
 	int facts[FACT_FILES];
 	int proc; /* the jail's own /proc, which shows nothing but its processes */
+	int locks; /* the list of their locks, which is covered in it */
 	uid_t uid;
 	gid_t gid;
 	struct cgroup cgroup;
@@ -125,6 +126,7 @@ enum message_kind {
 struct message {
 	enum message_kind kind;
 	int step, error;
+	int locks; /* MESSAGE_USER_NS: init's descriptor */
 	uint32_t argc, envc;
 	uint64_t job_size, open_files, file_size_bytes, pids;
 	bool has_stdin;

@@ -102,9 +102,26 @@ static const struct policy_line policy_checked[] = {
 		EQUAL(2, 51 /* SO_ATTACH_REUSEPORT_CBPF */, EPERM),
 		EQUAL(2, 52 /* SO_ATTACH_REUSEPORT_EBPF */, EPERM),
 	}},
-	{"fcntl", POLICY_ALLOW, {EQUAL(1, 1026 /* F_NOTIFY */, EINVAL)}},
+	/*
+	 * No locks that cannot be counted (locks.h): those of open files, leases, and those in a file
+	 * table that outlives its process (CLONE_FILES without CLONE_THREAD). No F_NOTIFY.
+	 */
+	{"fcntl", EINVAL, {
+		OK(1, 0 /* F_DUPFD */), OK(1, 1 /* F_GETFD */), OK(1, 2 /* F_SETFD */), OK(1, 3 /* F_GETFL */),
+		OK(1, 4 /* F_SETFL */), OK(1, 5 /* F_GETLK */), OK(1, 6 /* F_SETLK */), OK(1, 7 /* F_SETLKW */),
+		OK(1, 8 /* F_SETOWN */), OK(1, 9 /* F_GETOWN */), OK(1, 10 /* F_SETSIG */),
+		OK(1, 11 /* F_GETSIG */), OK(1, 15 /* F_SETOWN_EX */), OK(1, 16 /* F_GETOWN_EX */),
+		OK(1, 17 /* F_GETOWNER_UIDS */), OK(1, 1025 /* F_GETLEASE */),
+		OK(1, 1027 /* F_DUPFD_QUERY */), OK(1, 1028 /* F_CREATED_QUERY */),
+		OK(1, 1030 /* F_DUPFD_CLOEXEC */), OK(1, 1031 /* F_SETPIPE_SZ */),
+		OK(1, 1032 /* F_GETPIPE_SZ */), OK(1, 1033 /* F_ADD_SEALS */), OK(1, 1034 /* F_GET_SEALS */),
+		OK(1, 1035 /* F_GET_RW_HINT */), OK(1, 1036 /* F_SET_RW_HINT */),
+		OK(1, 1037 /* F_GET_FILE_RW_HINT */), OK(1, 1038 /* F_SET_FILE_RW_HINT */),
+	}},
 	/* CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET */
-	{"clone", POLICY_ALLOW, {ANY_BIT(0, 0x7e020000u, EPERM)}},
+	{"clone", POLICY_ALLOW, {
+		ANY_BIT(0, 0x7e020000u, EPERM), MASKED(0, 0x10400 /* CLONE_THREAD | CLONE_FILES */, 0x400, EINVAL),
+	}},
 	/* Huge pages are not charged to the memory of the run. */
 	{"mmap", POLICY_ALLOW, {ANY_BIT(3, 0x40000 /* MAP_HUGETLB */, ENOMEM)}},
 	{"memfd_create", POLICY_ALLOW, {ANY_BIT(1, 4 /* MFD_HUGETLB */, EINVAL)}},

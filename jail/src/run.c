@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include "locks.h"
 #include "step.h"
 #include "util.h"
 #include "watch.h"
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #define EXEC_US 20000000 /* longest time from the word to go to the exec */
+#define LOCKS_WAIT_US 100000
 
 enum { WATCH_CLIENT, WATCH_CONTROL, WATCH_STATUS, WATCH_OUT, WATCH_ERR, WATCHED };
 
@@ -61,12 +63,32 @@ void watch_lose_counters(struct watch *w)
 	w->counters_lost = w->over = true;
 }
 
+/*
+ * Counting waits for the kernel, ten milliseconds and more, in which nobody would see that the time is
+ * over. It is put off for a run that is about to end, but not for one that ends and goes on time and again.
+ */
+static void count_locks(struct watch *w, uint64_t cpu_us)
+{
+	uint64_t unseen = cpu_us - w->locks_seen;
+	int too_many;
+
+	if (unseen < LOCKS_LOOK_US ||
+	    (unseen < 4 * LOCKS_LOOK_US && monotonic_us() + LOCKS_WAIT_US > w->clock.deadline))
+		return;
+	w->locks_seen = cpu_us;
+	too_many = locks_are_too_many(w->jail->locks);
+	if (too_many < 0)
+		watch_lose_counters(w);
+	else if (too_many > 0)
+		watch_kill(w, CAUSE_MEMORY);
+}
+
 /* Without its counters a run has no limits: it ends. */
 static void tick(struct watch *w)
 {
 	const struct cgroup *cgroup = &w->jail->cgroup;
 	const struct limits *limits = &w->request->limits;
-	uint64_t oom_kills, memory, cpu_us = 0;
+	uint64_t oom_kills, memory, cpu_us;
 	struct cgroup_usage usage;
 
 	reached_look_at_files(&w->result->reached, w->jail);
@@ -74,7 +96,7 @@ static void tick(struct watch *w)
 		return;
 	if (cgroup_oom_kills(cgroup, &oom_kills) < 0 || cgroup_memory(cgroup, &memory) < 0 ||
 	    (memory > limits->memory_bytes && cgroup_usage(cgroup, &usage) < 0) ||
-	    (limits->cpu_ms > 0 && cgroup_cpu_us(cgroup, &cpu_us) < 0))
+	    cgroup_cpu_us(cgroup, &cpu_us) < 0)
 		watch_lose_counters(w);
 	else if (oom_kills > 0 ||
 		 (memory > limits->memory_bytes &&
@@ -82,6 +104,8 @@ static void tick(struct watch *w)
 		watch_kill(w, CAUSE_MEMORY);
 	else if (limits->cpu_ms > 0 && cpu_us >= limits->cpu_ms * 1000)
 		watch_kill(w, CAUSE_CPU);
+	else
+		count_locks(w, cpu_us);
 }
 
 /* The limit counts from here, so that a program never has less; the report counts from the word to go. */

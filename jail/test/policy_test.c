@@ -202,6 +202,13 @@ void test_policy(void)
 	CHECK(ask(syscall_number("socket"), 0, 2) == result_of(EPERM));
 	CHECK(ask(syscall_number("socket"), 0, UINT64_C(1) << 32 | 2) == result_of(EPERM));
 	CHECK(ask(syscall_number("clone"), 0, 0x10000011) == result_of(EPERM));
+	CHECK(ask(syscall_number("clone"), 0, 0x3d0f00 /* a thread */) == SECCOMP_RET_ALLOW);
+	CHECK(ask(syscall_number("clone"), 0, 0x4111 /* a vforked child */) == SECCOMP_RET_ALLOW);
+	CHECK(ask(syscall_number("clone"), 0, 0x411 /* a child with the same file table */) == result_of(EINVAL));
+	CHECK(ask(syscall_number("fcntl"), 1, 6 /* F_SETLK */) == SECCOMP_RET_ALLOW);
+	for (uint64_t command = 36 /* F_OFD_GETLK */; command <= 38 /* F_OFD_SETLKW */; command++)
+		CHECK(ask(syscall_number("fcntl"), 1, command) == result_of(EINVAL));
+	CHECK(ask(syscall_number("fcntl"), 1, 1024 /* F_SETLEASE */) == result_of(EINVAL));
 	CHECK(ask(syscall_number("clone3"), 0, 0) == result_of(ENOSYS));
 	CHECK(ask(syscall_number("ptrace"), 0, 0) == result_of(ENOSYS));
 }

@@ -25,6 +25,7 @@ void test_freezer(void);
 void test_clock(void);
 void test_conn(void);
 void test_check(void);
+void test_locks(void);
 
 /* Repeatable pseudo-random numbers. */
 unsigned test_random(void);

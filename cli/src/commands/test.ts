@@ -14,6 +14,7 @@ import {
   type Outcome,
   runCheck,
   runVitest,
+  timesOf,
   USUAL_CHECKS,
   USUAL_PROJECTS,
   VITEST_PROJECTS,
@@ -85,9 +86,13 @@ Exit codes: 0 when all passed, else 1.`,
     const reports = mkdtempSync(join(tmpdir(), "svc-test-"));
     try {
       for (const project of usual ? USUAL_PROJECTS : chosen) {
-        const report = join(reports, `${project}.json`);
         const own = project === "compat" ? allLanguages : {};
-        outcomes.push(await runVitest(project, vitestArguments, report, own));
+        for (const { title, env } of timesOf(project, process.env)) {
+          const report = join(reports, `${title}.json`);
+          outcomes.push(
+            await runVitest(project, vitestArguments, report, { title, env: { ...own, ...env } }),
+          );
+        }
       }
       if (withMachine) outcomes.push(...(await runMachine(positionals)));
     } finally {

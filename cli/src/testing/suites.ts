@@ -17,6 +17,13 @@ export interface Outcome {
 
 export const VITEST_PROJECTS = ["unit", "live", "e2e", "escape", "slow", "s3", "client", "compat"] as const;
 export type VitestProject = (typeof VITEST_PROJECTS)[number];
+/**
+ * How Python programs start in the whole systems of some projects: each of these runs once in either way, or as
+ * SANDBOX_WARM_START says where it is set.
+ */
+const STARTS = ["warm", "cold"] as const;
+const IN_BOTH_WAYS: readonly VitestProject[] = ["escape", "slow", "compat"];
+const WARM_START = "SANDBOX_WARM_START";
 /** A project that runs in a virtual machine only (virtual-machine.ts). */
 export type GuestProject = "v2";
 /** What runs without a choice: the other projects take minutes or need packages that nothing else does. */
@@ -53,7 +60,7 @@ export async function runVitest(
   project: VitestProject | GuestProject,
   args: readonly string[],
   report: string,
-  env: Readonly<Record<string, string>> = {},
+  { title = project, env = {} }: { title?: string; env?: Readonly<Record<string, string>> } = {},
 ): Promise<Outcome> {
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   const filtered = args.length > 0 ? ["--passWithNoTests"] : [];
@@ -67,11 +74,24 @@ export async function runVitest(
     ...filtered,
     ...args,
   ];
-  const { code, seconds } = await visibly(`tests (${project})`, command, env);
+  const name = `tests (${title})`;
+  const { code, seconds } = await visibly(name, command, env);
   const { passed, failed, failures } = readReport(report);
-  const name = `tests (${project})`;
   if (code !== 0 && failed === 0) failures.push(`${name}: exit code ${code}, see its output above`);
   return { name, passed, failed: Math.max(failed, failures.length), seconds, failures };
+}
+
+/** What `runVitest` gets for each time that a project runs. */
+export function timesOf(
+  project: VitestProject,
+  environment: Readonly<Record<string, string | undefined>>,
+): { title: string; env: Record<string, string> }[] {
+  if (!IN_BOTH_WAYS.includes(project) || environment[WARM_START] !== undefined)
+    return [{ title: project, env: {} }];
+  return STARTS.map((start) => ({
+    title: `${project}, ${start}`,
+    env: { [WARM_START]: start === "warm" ? "on" : "off" },
+  }));
 }
 
 interface Report {

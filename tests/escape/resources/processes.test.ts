@@ -123,12 +123,6 @@ for _ in range(40):
         "import os\nfor _ in range(3): os.fork()\nwhile True: os.close(os.open('/mnt/data/main.py', os.O_RDONLY))",
       ),
     ],
-    [
-      "locks on ranges of files, without end",
-      python(
-        "import fcntl, os\nos.fork()\nfiles = [open(f'/tmp/{os.getpid()}-{n}', 'wb') for n in range(1000)]\nfor at in range(1 << 30):\n    for file in files: fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * at)",
-      ),
-    ],
     ["yielding without end", python("import os\nfor _ in range(5): os.fork()\nwhile True: os.sched_yield()")],
   ];
 

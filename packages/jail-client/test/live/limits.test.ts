@@ -142,6 +142,24 @@ for n in range(200_000): libc.access(b"%s%d" % (prefix, n), 0)`;
   });
 });
 
+describe("locks on files", () => {
+  const locking = (locks: string) =>
+    `import fcntl, time\nfile = open("f", "wb")\nfor at in ${locks}: fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * at)\nwhile time.process_time() < 0.4: pass\nprint("fine")`;
+
+  it("end a run that collects them", async () => {
+    const { end } = await python(locking("range(1 << 40, 0, -1)"));
+    expect(end.cause).toBe("memory_limit");
+  });
+
+  it("of one run do not count for another", async () => {
+    const runs = await Promise.all([1, 2, 3].map(() => python(locking("range(1500)"))));
+    for (const { end, out, err } of runs) {
+      expect([out, err]).toEqual(["fine\n", ""]);
+      expect(end).toMatchObject({ cause: "exited", exitCode: 0 });
+    }
+  });
+});
+
 describe("disk", () => {
   it("answers a full workspace with ENOSPC, in bytes and in files", async () => {
     const { end, err, files } = await bash(

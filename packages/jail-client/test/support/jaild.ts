@@ -9,15 +9,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { childrenOf, descendants, groupsNamed, isFiltered, isZygote, until } from "./host.ts";
+import { mode } from "./mode.ts";
 import { slow } from "./slowness.ts";
 import { NAMES, zygoteArguments } from "./zygotes.ts";
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 export const IMAGE = process.env.SVC_TEST_ROOTFS ?? join(root, ".pkgs/rootfs");
 export const BINARY = process.env.SVC_TEST_JAILD ?? join(root, "jail/build/jaild");
-
-/** All Python programs of a test start warm. */
-export const WARM_MODE = process.env.SVC_TEST_WARM === "1";
 
 export interface JaildOptions {
   slots?: number;
@@ -45,7 +43,7 @@ export class Jaild {
   private constructor({
     slots = 4,
     ready = slots,
-    zygotes = WARM_MODE,
+    zygotes = mode.warm,
     binary = BINARY,
     args = [],
     env = {},
@@ -83,7 +81,7 @@ export class Jaild {
     const jaild = Jaild.launch(options);
     try {
       await jaild.ready();
-      if (WARM_MODE) await jaild.warm();
+      if (mode.warm) await jaild.warm();
     } catch (error) {
       await jaild.stop();
       throw error;

@@ -1,6 +1,7 @@
 /** One run in a test's jail, from staging to the listing, in one call. */
 import { type JailLimits, JailRun, type RunOutcome, type RunPause, type TaskState } from "../../src/index.ts";
-import { type Jaild, WARM_MODE } from "./jaild.ts";
+import type { Jaild } from "./jaild.ts";
+import { mode } from "./mode.ts";
 import { slow } from "./slowness.ts";
 import { variables, ZYGOTES } from "./zygotes.ts";
 
@@ -40,7 +41,7 @@ export interface Finished extends RunOutcome {
 /** Stages a job; indices of inputs count files, then read-only files, then directories. */
 export async function stage(jaild: Jaild, job: Job): Promise<JailRun> {
   const run = await JailRun.open(jaild.socket, job.signal ?? new AbortController().signal);
-  if (WARM_MODE && job.argv[0] === PYTHON) await run.warm("python");
+  if (mode.warm && job.argv[0] === PYTHON) await run.warm("python");
   await stageIn(run, job);
   return run;
 }
@@ -99,7 +100,7 @@ export function bash(jaild: Jaild, script: string, job: Partial<Job> = {}): Prom
 export async function python<T>(jaild: Jaild, program: string, job: Partial<Job> = {}): Promise<T> {
   const finished = await runJob(
     jaild,
-    WARM_MODE ? asFile(program, job) : { argv: [PYTHON, "-c", program], ...job },
+    mode.warm ? asFile(program, job) : { argv: [PYTHON, "-c", program], ...job },
   );
   if (finished.end.cause !== "exited" || finished.end.exitCode !== 0) {
     throw new Error(`probe failed: ${JSON.stringify(finished.end)} ${finished.err}`);
