@@ -1,4 +1,4 @@
-/** The worker's side of egress grants: claims of a job, registration before the run, revocation after it. A pause keeps one. */
+/** The worker's side of egress grants: claims of a job, registration before each round, revocation after it. */
 import {
   type Deadlines,
   type GrantClaims,
@@ -8,11 +8,16 @@ import {
   registeredGrantSchema,
 } from "@svc/contracts";
 import type { Config, InnerClient, Log } from "@svc/service-kit";
-import { KeptGrants } from "./kept-grants.ts";
+import { ReadyGrants } from "./ready-grants.ts";
 
 const GRANT_MARGIN_SECONDS = 60;
 
 const byIds = (left: { sort: string }, right: { sort: string }) => (left.sort < right.sort ? -1 : 1);
+
+const lifeSeconds = (deadlines: Deadlines) => Math.ceil(deadlines.worker / 1000) + GRANT_MARGIN_SECONDS;
+
+/** A paused program has its inputs. */
+const furtherRound = (job: Job): Job => ({ ...job, files: [] });
 
 export function claimsOf(job: Job, deadlines: Deadlines, config: Config): GrantClaims {
   const input_files = job.files
@@ -34,7 +39,7 @@ export function claimsOf(job: Job, deadlines: Deadlines, config: Config): GrantC
     max_output_files: config.EXECUTION_MANIFEST_MAX_OUTPUT_FILES,
     max_requests: config.EXECUTION_MANIFEST_MAX_REQUESTS,
     max_tool_calls: config.EXECUTION_MANIFEST_MAX_TOOL_CALLS,
-    lifetime_seconds: Math.ceil(deadlines.worker / 1000) + GRANT_MARGIN_SECONDS,
+    lifetime_seconds: lifeSeconds(deadlines),
   };
 }
 
@@ -42,64 +47,64 @@ export class Grants {
   readonly #gateway: InnerClient;
   readonly #config: Config;
   readonly #log: Log;
-  readonly #kept: KeptGrants;
-  /** When grants of this process lapse, at the earliest. */
-  readonly #ends = new WeakMap<RegisteredGrant, number>();
+  readonly #ready: ReadyGrants;
 
   constructor(gateway: InnerClient, config: Config, log: Log) {
     this.#gateway = gateway;
     this.#config = config;
     this.#log = log;
-    this.#kept = new KeptGrants(({ grant, requestId }) =>
-      this.revoke(grant.grant_id, "completed", requestId),
-    );
+    this.#ready = new ReadyGrants(({ grant, requestId }) => void this.#giveUp(grant, requestId));
   }
 
-  /** For a round of a program that paused here: the grant that it had, while that lasts; else a new one. */
+  /** The grant of a round: the one that is ready for a program that paused here, or a new one. */
   async take(job: Job, deadlines: Deadlines, signal: AbortSignal): Promise<RegisteredGrant> {
     const { execution_id, resume } = job;
     if (resume === undefined) {
-      this.#kept.drop(execution_id);
-      return this.register(job, deadlines, signal);
+      this.#ready.drop(execution_id);
+      return this.#register(job, deadlines, signal);
     }
-    const kept = this.#kept.take(execution_id, performance.now() + deadlines.worker);
-    // A paused program has its inputs.
-    return kept?.grant ?? this.register({ ...job, files: [] }, deadlines, signal);
+    const ready = this.#ready.take(execution_id, performance.now() + deadlines.worker);
+    return (await ready?.grant) ?? this.#register(furtherRound(job), deadlines, signal);
   }
 
-  /** The program has paused. */
-  keep({ execution_id, request_id: requestId }: Job, grant: RegisteredGrant): void {
+  /** The program has paused: the grant of its next round is made in the background. */
+  prepare(job: Job, deadlines: Deadlines): void {
     const nowMs = performance.now();
-    const endsMs = this.#ends.get(grant) ?? nowMs;
-    this.#kept.keep(execution_id, { grant, endsMs, requestId }, nowMs);
+    const { execution_id, request_id: requestId } = job;
+    const grant = this.#register(furtherRound(job), deadlines).catch((error: Error) => {
+      this.#log.warn({ err: error.message, request_id: requestId }, "no grant could be made ready");
+      return undefined;
+    });
+    const life = Math.min(lifeSeconds(deadlines), this.#config.EGRESS_GRANT_TTL_SECONDS);
+    this.#ready.put(execution_id, { grant, endsMs: nowMs + life * 1000, requestId }, nowMs);
   }
 
   /** A paused program is ended. */
   drop({ execution_id }: Job): void {
-    this.#kept.drop(execution_id);
+    this.#ready.drop(execution_id);
   }
 
-  async register(job: Job, deadlines: Deadlines, signal: AbortSignal): Promise<RegisteredGrant> {
+  async #giveUp(made: Promise<RegisteredGrant | undefined>, requestId: string): Promise<void> {
+    const grant = await made;
+    if (grant !== undefined) this.revoke(grant.grant_id, "completed", requestId);
+  }
+
+  async #register(job: Job, deadlines: Deadlines, signal?: AbortSignal): Promise<RegisteredGrant> {
     const payload: MaskablePayload = {
       session_id: job.session_id,
       output_session_id: job.session_id,
       files: job.files.map(({ name, id, storage_session_id }) => ({ name, id, storage_session_id })),
     };
-    const claims = claimsOf(job, deadlines, this.#config);
-    const lifeSeconds = Math.min(claims.lifetime_seconds, this.#config.EGRESS_GRANT_TTL_SECONDS);
-    const endsMs = performance.now() + lifeSeconds * 1000;
     const answer = await this.#gateway.json<unknown>({
       method: "POST",
       path: "/internal/egress-grants",
       requestId: job.request_id,
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ payload, claims }),
+      body: JSON.stringify({ payload, claims: claimsOf(job, deadlines, this.#config) }),
       timeoutMs: this.#config.EGRESS_GATEWAY_REQUEST_TIMEOUT_MS,
       signal,
     });
-    const grant = registeredGrantSchema.parse(answer);
-    this.#ends.set(grant, endsMs);
-    return grant;
+    return registeredGrantSchema.parse(answer);
   }
 
   /** Revokes in the background: the answer does not wait for it, and the grant lapses by itself when it fails. */

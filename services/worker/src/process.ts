@@ -96,8 +96,9 @@ async function runOnce(
       resume === undefined
         ? await runner.execute(job, grant, signal, history)
         : await runner.resume(job, resume, grant, signal);
-    if ("paused" in response) grants.keep(job, grant);
-    else grants.revoke(grant.grant_id, "completed", job.request_id);
+    grants.revoke(grant.grant_id, "completed", job.request_id);
+    // A replay begins anew, with all its inputs.
+    if ("paused" in response && job.ptc?.mode !== "replay") grants.prepare(job, deadlines);
     return response;
   } catch (error) {
     grants.revoke(grant.grant_id, endOf(signal), job.request_id);
