@@ -16,7 +16,8 @@ import { WarmPool } from "./pool.ts";
 const MAX_AGE_MS = 600_000;
 /** Without a jail after this time, one that waits gives way. */
 const GIVE_WAY_MS = 100;
-/** What costs as much as a cold start is made when the request that took the last one should have its answer. */
+/** The next one is made when the request that took the last one should have its answer: copies, and what costs a cold start. */
+const COPY_AFTER_MS = 8;
 const PARK_AFTER_MS = 20;
 
 export class WarmJails {
@@ -39,7 +40,7 @@ export class WarmJails {
       fill,
       least: Math.min(parked?.least ?? size, size),
       mayGrow: () => parked !== undefined && this.#parkedWanted() < size,
-      refillMs: parked === undefined ? 0 : PARK_AFTER_MS,
+      refillMs: parked === undefined ? COPY_AFTER_MS : PARK_AFTER_MS,
       maxAgeMs: MAX_AGE_MS,
       onFailure: (error) => this.#log.warn({ err: error, kind: name }, "no jail can be made warm"),
     });
