@@ -106,13 +106,21 @@ static void answer_fetches(struct conn *conn, const struct jail *jail, const str
 	}
 }
 
+static bool tell_birth(struct conn *conn, const struct jail *jail, bool is_born)
+{
+	uint8_t answer[5] = {is_born};
+
+	put_u32(answer + 1, jail->warm_word);
+	conn_send(conn, 'w', answer, sizeof(answer), NULL, 0);
+	return conn_flush(conn);
+}
+
 /* A client may begin with the wish for a warm start; the job comes when it likes. False when there will be none. */
 static bool prepare_start(struct jail *jail, struct conn *conn, const struct jail_config *config)
 {
 	struct frame frame;
 	enum conn_status status = conn_receive(conn, &frame, monotonic_us() + config->options->stage_ms * 1000);
 	enum warm_status warm;
-	uint8_t answer[5];
 
 	if (status != CONN_FRAME || frame.tag != 'W') {
 		if (status == CONN_FRAME)
@@ -124,17 +132,12 @@ static bool prepare_start(struct jail *jail, struct conn *conn, const struct jai
 		conn_send_error(conn, ERROR_SETUP, 0, "the warm start failed");
 		return false;
 	}
-	answer[0] = warm == WARM_BORN;
-	put_u32(answer + 1, jail->warm_word);
-	conn_send(conn, 'w', answer, sizeof(answer), NULL, 0);
-	return conn_flush(conn) && warm_park(jail, conn);
+	return tell_birth(conn, jail, warm == WARM_BORN) && warm_park(jail, conn);
 }
 
 /* The job; before it there may be a command to start ahead. */
 static bool receive_job(struct request *request, struct conn *conn, struct jail *jail, const struct options *options)
 {
-	const uint8_t born = 1;
-
 	while (request_receive(request, conn, jail, options)) {
 		if (!request->ahead)
 			return true;
@@ -142,8 +145,7 @@ static bool receive_job(struct request *request, struct conn *conn, struct jail 
 			conn_send_error(conn, ERROR_SETUP, 0, "the start ahead failed");
 			return false;
 		}
-		conn_send(conn, 'w', &born, 1, NULL, 0);
-		if (!conn_flush(conn) || !warm_park(jail, conn))
+		if (!tell_birth(conn, jail, true) || !warm_park(jail, conn))
 			return false;
 	}
 	return false;

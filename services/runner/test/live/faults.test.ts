@@ -24,7 +24,12 @@ beforeAll(async () => {
   buildFaulty();
   faults = Faults.plan(NONE);
   system = await startSystemOfRunner({ slots: 1, ...faults.options });
-  call = await system.startRunner({ SANDBOX_REQUIRE_EGRESS_MANIFEST: "false", ...ALLOWANCES });
+  call = await system.startRunner({
+    SANDBOX_REQUIRE_EGRESS_MANIFEST: "false",
+    // An interpreter that is started ahead is a program, too.
+    SANDBOX_WARM_START: "off",
+    ...ALLOWANCES,
+  });
 }, 120_000);
 afterAll(async () => {
   await system?.stop();

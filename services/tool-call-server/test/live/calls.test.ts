@@ -226,7 +226,7 @@ describe("a hostile caller", () => {
     expect((await server.send("POST", "/tool-call", {})).status).toBe(400);
     expect((await server.send("GET", "/sessions/short/pending")).body.error).toBe("invalid_id");
     expect(
-      (await server.send("GET", `/sessions/${session.execution}/pending?wait_ms=-1&call_ids=a b`)).status,
+      (await server.send("GET", `/sessions/${session.execution}/pending?wait_ms=-1&call_ids=a%20b`)).status,
     ).toBe(400);
   });
 
