@@ -71,7 +71,7 @@ let system: System;
 let api: Api;
 beforeAll(async () => {
   // Jails that wait warm would be counted as programs.
-  const env = { MAX_REQUESTS: "100000", PTC_RESUME_MAX_REQUESTS: "100000", SANDBOX_WARM_POOL: "0" };
+  const env = { MAX_REQUESTS: "100000", PTC_RESUME_MAX_REQUESTS: "100000", SANDBOX_WARM_START: "off" };
   system = await startSystem({ env });
   api = new Api(system.url);
 });
