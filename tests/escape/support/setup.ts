@@ -17,12 +17,16 @@ import { type System, startSystem } from "../../e2e/support/system.ts";
 import { componentPids } from "./component-pids.ts";
 import { ATTACKER, BYSTANDER, PrincipalApi } from "./principals.ts";
 
-/** More slots than hostile programs at once: a bystander always finds one. */
+/**
+ * More slots than hostile programs at once: a bystander always finds one. The jails that wait warm are always as many: parked
+ * interpreters would become more with use, and less after a quiet minute.
+ */
 const ENV = {
   ...OPEN_PROGRAM_LIMITS,
   PYTHON_CONCURRENCY: "8",
   OTHER_CONCURRENCY: "4",
   SANDBOX_MAX_CONCURRENT_JOBS: "12",
+  SANDBOX_WARM_POOL: "1",
 };
 const WARM_UP = [
   { lang: "py", code: "open('made', 'w').write('x')" },
