@@ -36,6 +36,18 @@ function groupFiles(file: string): string[] {
   );
 }
 
+/** The programs that the processes in the slots' groups run. */
+function programsInSlots(): string[] {
+  const pids = groupFiles("cgroup.procs").flatMap((text) => text.split("\n").filter(Boolean));
+  return pids.flatMap((pid) => {
+    try {
+      return [readFileSync(`/proc/${pid}/comm`, "utf8").trim()];
+    } catch {
+      return []; // it ended meanwhile
+    }
+  });
+}
+
 const frozenGroups = () => groupFiles("cgroup.events").filter((events) => /^frozen 1$/m.test(events)).length;
 
 test("the groups of the slots are of version 2, with memory, processes and processor time", () => {
@@ -63,10 +75,12 @@ test("a program that takes too much memory ends with ML, the next one is not cha
 
 test("a fork bomb fails by itself, and nothing of it is left", async () => {
   const bomb = `f() { f | f & }; f; sleep ${slow(1)}; exit 3`;
-  const answer = await api.exec({ lang: "bash", code: bomb, run_timeout: slow(4000) });
+  const run = api.exec({ lang: "bash", code: bomb, run_timeout: slow(4000) });
+  await until(() => programsInSlots().includes("bash"), "the bomb runs");
+  const answer = await run;
   expect(answer.stderr).toMatch(/Resource temporarily unavailable/);
   expect((await api.exec({ lang: "bash", code: "echo next" })).stdout).toBe("next\n");
-  await until(() => groupFiles("pids.current").every((count) => Number(count) <= 2), "only waiting jails");
+  await until(() => !programsInSlots().includes("bash"), "only waiting jails");
 });
 
 test("a program with tools is frozen while it is paused, and goes on with its results", async () => {
