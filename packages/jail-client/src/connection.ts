@@ -6,6 +6,9 @@ import { JailError } from "./types.ts";
 /** Received bytes that may wait before the socket is paused. */
 const HIGH_WATER = 4 << 20;
 
+/** Nobody is told of it but who still uses a connection that was closed here. */
+const CLOSED = new JailError("gone", false, "the connection to jaild was closed");
+
 interface Reader {
   resolve: (frame: Frame) => void;
   reject: (error: unknown) => void;
@@ -23,7 +26,9 @@ export class Connection {
     this.#socket = connect(socketPath);
     this.#socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     this.#socket.on("error", (error) => this.#fail(error));
-    this.#socket.on("close", () => this.#fail(new JailError("gone", false, "jaild closed the connection")));
+    this.#socket.on("close", () =>
+      this.#fail(this.#failure ?? new JailError("gone", false, "jaild closed the connection")),
+    );
   }
 
   #receive(chunk: Buffer): void {
@@ -96,8 +101,8 @@ export class Connection {
     this.#socket.uncork();
   }
 
-  destroy(reason?: unknown): void {
-    if (reason !== undefined) this.#failure ??= reason;
+  destroy(reason: unknown = CLOSED): void {
+    this.#failure ??= reason;
     this.#socket.destroy();
   }
 }

@@ -34,12 +34,23 @@ export class Authority {
     this.#maxLifetime = maxLifetime;
   }
 
-  /** Makes a grant, records it, and masks the payload: real ids become handles, the session id a random label. */
+  /**
+   * Makes a grant, records it, and masks the payload: real ids become handles, the session id a random label. Nothing is
+   * given out before it is recorded.
+   */
   async register(payload: MaskablePayload, claims: GrantClaims): Promise<RegisteredGrant> {
     checkConsistent(payload, claims);
     const now = nowSeconds();
     const grant = issueGrant(claims, now, this.#maxLifetime);
-    await storeCall(() => this.#ledger.register(grant, now));
+    // In this order: what takes time on the way is under way while the rest is made.
+    const [, masked] = await Promise.all([
+      storeCall(() => this.#ledger.register(grant, now)),
+      this.#masked(payload, grant),
+    ]);
+    return masked;
+  }
+
+  async #masked(payload: MaskablePayload, grant: Grant): Promise<RegisteredGrant> {
     const handles = new HandleBook(this.#keys, grant);
     return {
       grant_id: grant.grant_id,

@@ -84,7 +84,9 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   };
   const callOf = (request: FastifyRequest, reply: FastifyReply): Call => {
     const left = new AbortController();
-    reply.raw.once("close", () => left.abort(new Error("the caller left")));
+    reply.raw.once("close", () => {
+      if (!reply.raw.writableFinished) left.abort(new Error("the caller left"));
+    });
     return { requestId: request.id, signal: AbortSignal.any([left.signal, stopping.signal]), log };
   };
   for (const path of ["/execute", "/api/v2/execute"]) {

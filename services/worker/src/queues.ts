@@ -74,13 +74,16 @@ async function consume(
   const end = metrics.began(job.language);
   const result = await handle(job);
   end(result.ok);
+  if (job.reply_to !== undefined) void tell(redis, job.reply_to, { job: id, result });
+  return result;
+}
+
+/** Hands the answer over in the background, while the queue keeps it with the job. */
+async function tell(redis: Redis, channel: string, notice: JobNotice): Promise<void> {
   try {
-    const notice: JobNotice = { job: id, result };
-    const receivers =
-      job.reply_to === undefined ? 1 : await redis.publish(job.reply_to, JSON.stringify(notice));
-    if (receivers === 0) await redis.set(answerKey(id), JSON.stringify(result), "EX", ANSWER_SECONDS);
+    if ((await redis.publish(channel, JSON.stringify(notice))) > 0) return;
+    await redis.set(answerKey(notice.job), JSON.stringify(notice.result), "EX", ANSWER_SECONDS);
   } catch {
     // The store is away: the answer stays with the job, where the API looks for it.
   }
-  return result;
 }
