@@ -1,38 +1,51 @@
 /**
- * Takes the samples. Interleaved: every round runs all cases once in a random order, so that a slow moment of the machine
- * hits all of them. Loads and processor time are taken in blocks of their own afterwards.
+ * Takes the samples. What is compared with each other is a group: its cases are run in turn, in a random order each time, so
+ * that a slow moment of the machine hits all of them and what runs between two samples is the same for all. Groups take
+ * turns too, so that none has the machine's better hour. Loads and processor time are taken in blocks of their own
+ * afterwards.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PrivateCopy } from "@svc/cli/private-copy";
 import { cpuByComponent } from "./accounting.ts";
 import type { FileRef, LoadClient } from "./load-client.ts";
 import type { Scenario } from "./scenarios.ts";
-import { round, shuffled, sum, summarize } from "./statistics.ts";
+import { round, type Summary, shuffled, sum, summarize } from "./statistics.ts";
 
 export interface Case {
   name: string;
   /** Samples to take. */
   n: number;
+  /** Runs before the first sample, of a case with as many samples as any. */
+  warmUp: number;
   /** Runs once and answers its milliseconds. */
   sample: () => Promise<number>;
 }
 
-const WARM_UP = 5;
+/** Turns of each group. */
+export const TURNS = 10;
 
-/** Rounds of all cases in random order; a case with fewer samples takes part in every k-th round only. */
-export async function interleaved(cases: readonly Case[], onRound: (done: number, of: number) => void) {
+/** Samples of all cases; one with fewer of them takes part in every k-th round of its group only. */
+export async function interleaved(
+  groups: readonly (readonly Case[])[],
+  onTurn: (done: number) => void,
+): Promise<Map<string, Summary>> {
+  const cases = groups.flat();
   const samples = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
   const rounds = Math.max(...cases.map(({ n }) => n));
-  for (const { n, sample } of cases) {
-    for (let count = 0; count < (WARM_UP * n) / rounds; count++) await sample();
+  for (const { n, warmUp, sample } of cases) {
+    for (let count = 0; count < (warmUp * n) / rounds; count++) await sample();
   }
-  for (let index = 0; index < rounds; index++) {
-    for (const { name, n, sample } of shuffled(cases)) {
-      if (Math.floor(((index + 1) * n) / rounds) > Math.floor((index * n) / rounds)) {
-        samples.get(name)?.push(await sample());
+  const startOf = (turn: number) => Math.floor((turn * rounds) / TURNS);
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const group of shuffled(groups)) {
+      for (let round = startOf(turn); round < startOf(turn + 1); round++) {
+        for (const { name, n, sample } of shuffled(group)) {
+          const takesPart = Math.floor(((round + 1) * n) / rounds) > Math.floor((round * n) / rounds);
+          if (takesPart) samples.get(name)?.push(await sample());
+        }
       }
     }
-    onRound(index + 1, rounds);
+    onTurn(turn + 1);
   }
   return new Map([...samples].map(([name, values]) => [name, summarize(values)]));
 }

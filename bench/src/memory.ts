@@ -7,7 +7,7 @@ import type { LoadClient } from "./load-client.ts";
 import { round, sum } from "./statistics.ts";
 
 export interface MemoryRow {
-  /** MiB by component once everything has started and all jails that shall wait are there. */
+  /** MiB by component once all jails that shall wait are there and nobody has asked for anything for a while. */
   idleMib: Record<string, number>;
   /** The same after the load. */
   afterLoadMib: Record<string, number>;
@@ -26,8 +26,12 @@ frame = pd.DataFrame({"k": list("abcd"), "v": range(4)})
 print(frame.v.sum(), flush=True)
 time.sleep(8)`;
 
+/** Components give back what they do not need when nobody has asked for anything for some time. */
+const QUIET_MS = 15_000;
+
 export async function idleMemory(copy: PrivateCopy): Promise<Record<string, number>> {
   await settledHoldings(copy);
+  await sleep(QUIET_MS);
   return Object.fromEntries([...pssByComponent(copy.state())].map(([name, mib]) => [name, round(mib)]));
 }
 

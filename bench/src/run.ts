@@ -14,7 +14,7 @@ import { type Choice, inMode } from "./choice.ts";
 import { measureFiles } from "./files/measure.ts";
 import { type FileRef, LoadClient } from "./load-client.ts";
 import { bursts, sustained } from "./loads.ts";
-import { type Case, type CpuRow, cpuPerRequest, interleaved, timed } from "./measure.ts";
+import { type Case, type CpuRow, cpuPerRequest, interleaved, TURNS, timed } from "./measure.ts";
 import { idleMemory, memoryOfPrograms } from "./memory.ts";
 import { measurePaused } from "./programmatic/paused.ts";
 import { loadOfMachine, type Measured, type Origin, type Result, readConditions } from "./result.ts";
@@ -78,8 +78,8 @@ async function measureMode(mode: Mode, choice: Choice, n: number, progress: Prog
     const idleMib = blocks.has("memory") ? await idleMemory(copy) : {};
     const prepared = await prepareAll(scenarios, client);
     const stage = { mode, scenarios, n, copy, client, spawners, prepared, folder };
-    const latency = await progress.step("One request at a time, interleaved with bare commands", (note) =>
-      latencies(stage, (done, of) => note(`round ${done} of ${of}`)),
+    const latency = await progress.step("One request at a time, in turn with bare commands", (note) =>
+      latencies(stage, (done) => note(`turn ${done} of ${TURNS}`)),
     );
     return await progress.step("Processor time, load, memory", async (note) => ({
       ...latency,
@@ -100,18 +100,26 @@ async function prepareAll(scenarios: readonly Scenario[], client: LoadClient): P
   return prepared;
 }
 
+/** Runs before the first sample: Node compiles what is used often while it is used. */
+const WARM_UP = 40;
+const BARE_WARM_UP = 5;
+/** They tell what the machine is like, whatever is measured. */
+const OF_MACHINE: ReadonlySet<string> = new Set(["true", "python", "host-python"]);
+const BARE_PREFIX = "bare ";
+
+const groupOfBare = (name: string) => (OF_MACHINE.has(name) ? "python" : name);
+
 async function latencies(
   { scenarios, n, client, spawners, prepared }: Stage,
-  onRound: (done: number, of: number) => void,
+  onTurn: (done: number) => void,
 ): Promise<Pick<Measured, "bare" | "bareCpuMs" | "scenarios">> {
   if (scenarios.length === 0) return { bare: {}, bareCpuMs: {}, scenarios: {} };
   const cpu = new Map<string, number[]>();
   /** As many samples as the scenario has that is compared with it. */
   const shareOf = (bare: string) =>
     Math.max(0, ...scenarios.filter((scenario) => scenario.bare === bare).map(({ share }) => share));
-  const ofMachine = new Set(["true", "python", "host-python"]);
   const bareCases = BARE.flatMap(({ name, where, command }): Case[] => {
-    const share = ofMachine.has(name) ? 1 : shareOf(name);
+    const share = OF_MACHINE.has(name) ? 1 : shareOf(name);
     if (share === 0) return [];
     const times: number[] = [];
     cpu.set(name, times);
@@ -120,17 +128,24 @@ async function latencies(
       times.push(cpuMs);
       return wallMs;
     };
-    return [{ name: `bare ${name}`, n: Math.ceil(n * share), sample }];
+    return [{ name: `${BARE_PREFIX}${name}`, n: Math.ceil(n * share), warmUp: BARE_WARM_UP, sample }];
   });
   const serviceCases = scenarios.map((scenario): Case => {
     const files = prepared.get(scenario.name) ?? [];
     return {
       name: scenario.name,
       n: Math.ceil(n * scenario.share),
+      warmUp: WARM_UP,
       sample: () => timed(() => scenario.run(client, files)),
     };
   });
-  const summaries = await interleaved([...bareCases, ...serviceCases], onRound);
+  const comparedWith = new Map(scenarios.map(({ name, bare }) => [name, bare]));
+  const groups = Map.groupBy([...bareCases, ...serviceCases], ({ name }) =>
+    name.startsWith(BARE_PREFIX)
+      ? groupOfBare(name.slice(BARE_PREFIX.length))
+      : (comparedWith.get(name) ?? `alone: ${name}`),
+  );
+  const summaries = await interleaved([...groups.values()], onTurn);
   const pick = (cases: readonly Case[], prefix: string) =>
     Object.fromEntries(
       cases.flatMap(({ name }) => {
@@ -139,7 +154,7 @@ async function latencies(
       }),
     );
   return {
-    bare: pick(bareCases, "bare "),
+    bare: pick(bareCases, BARE_PREFIX),
     bareCpuMs: Object.fromEntries([...cpu].map(([name, times]) => [name, quantileOf(0.5)(times)])),
     scenarios: pick(serviceCases, ""),
   };

@@ -53,7 +53,7 @@ function latencyTable(result: Measured): Table {
 function bareTable(result: Measured): Table {
   return {
     title: "Bare commands",
-    note: "The same programs from the same image without any service, started by a small C program in the same rounds. `true` shows what starting costs by itself.",
+    note: "The same programs from the same image without any service, started by a small C program in turn with the requests that are compared with them. `true` shows what starting costs by itself.",
     head: ["command", "n", "p50", "p95", "p99", "CPU ms"],
     rows: Object.entries(result.bare).map(([name, summary]) => [
       name,
@@ -142,7 +142,7 @@ function memoryTable({ memory }: Measured): Table {
   const total = (byName: Record<string, number> = {}) => sum(Object.values(byName)).toFixed(0);
   return {
     title: "Memory when idle",
-    note: "Proportional set size in MiB, with templates and the jails that wait: after the start, and after all that was measured.",
+    note: "Proportional set size in MiB, with templates and the jails that wait, 15 s after the last request: after the start, and after all that was measured.",
     head: ["component", "MiB", "MiB after load"],
     rows: rows.length === 0 ? [] : [...rows, ["total", total(memory?.idleMib), total(memory?.afterLoadMib)]],
   };

@@ -28,6 +28,8 @@ export interface FileRow {
   bareCpuPerMib: number;
 }
 
+const WARM_UP = 5;
+
 type Transfer = () => Promise<void>;
 
 export async function measureFiles(
@@ -53,10 +55,10 @@ export async function measureFiles(
     const rows: FileRow[] = [];
     for (const name of ["upload", "download"] as const) {
       const cases: Case[] = [
-        { name: "ours", n, sample: () => timed(ours[name]) },
-        { name: "bare", n, sample: () => timed(bare[name]) },
+        { name: "ours", n, warmUp: WARM_UP, sample: () => timed(ours[name]) },
+        { name: "bare", n, warmUp: WARM_UP, sample: () => timed(bare[name]) },
       ];
-      const times = await interleaved(cases, () => undefined);
+      const times = await interleaved([cases], () => undefined);
       rows.push({
         name: `${name} ${FILE_MIB} MiB`,
         mib: FILE_MIB,
