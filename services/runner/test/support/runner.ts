@@ -35,6 +35,8 @@ export async function startSystemOfRunner(jail: JaildOptions = { slots: 2 }) {
       SANDBOX_JAIL_SOCKET: jaild.socket,
       SANDBOX_PACKAGES_DIRECTORY: join(IMAGE, ".."),
       LOG_LEVEL: "info",
+      // Runners share the slots here: what waited in one would be missing in another.
+      SANDBOX_WARM_START: "off",
       ...env,
     });
     runners.push(runner);
