@@ -58,11 +58,14 @@ static int wait_for_map(int control, int locks)
 	return 0;
 }
 
-/* One way to the directory: every user namespace of the machine has one, and the kernel compares them all by turns. */
-static int forbid_namespaces(int host_proc)
+/*
+ * By the jail's own /proc, before anything lay over it: in one that is shared, every user namespace of the machine has
+ * settings of these names, and the kernel compares them all by turns.
+ */
+static int forbid_namespaces(int bare_proc)
 {
 	static const char *const kinds[] = {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"};
-	int settings = openat(host_proc, "sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int settings = openat(bare_proc, "sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char path[64];
 
 	if (settings < 0)
@@ -145,8 +148,8 @@ static pid_t await_program(void)
 
 _Noreturn void init_main(const struct jail_plan *plan)
 {
+	int bare_proc, locks;
 	pid_t program;
-	int locks;
 
 	close(plan->keeper_control[0]);
 	close(plan->keeper_control[1]);
@@ -154,6 +157,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, CGROUP_JOIN, cgroup_join(plan->cgroup));
 	MUST(plan->control, CGROUP_NS, unshare(CLONE_NEWCGROUP));
 	MUST(plan->control, PROC, mount_proc());
+	MUST(plan->control, PROC, bare_proc = sys_open_tree(AT_FDCWD, "/proc"));
 	MUST(plan->control, LOCKS, locks = open("/proc/locks", O_RDONLY | O_CLOEXEC));
 	MUST(plan->control, COVER, sys_move_mount(plan->facts, FACTS_PATH));
 	MUST(plan->control, COVER, proc_cover(COVERS_PATH, FACTS_PATH));
@@ -169,7 +173,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, GROUPS, setgroups(0, NULL));
 	MUST(plan->control, USER_NS, unshare(CLONE_NEWUSER));
 	MUST(plan->control, USER_MAP, wait_for_map(plan->control, locks));
-	MUST(plan->control, NS_LIMITS, forbid_namespaces(plan->host_proc));
+	MUST(plan->control, NS_LIMITS, forbid_namespaces(bare_proc));
 	confine_identity(plan->control, 1);
 	MUST(plan->control, PARENT_DEATH, tie_to_keeper());
 	umask(022);

@@ -192,6 +192,5 @@ _Noreturn void keeper_main(const struct jail_config *config, int listener, pid_t
 	if (client < 0)
 		_exit(1);
 	serve(&jail, client, config);
-	(void)jail_end(&jail);
-	_exit(0);
+	_exit(jail_end(&jail) ? 0 : 1);
 }
