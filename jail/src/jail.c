@@ -203,14 +203,16 @@ static int open_locks(struct jail *jail, int host_proc, const struct message *me
 	return jail->locks;
 }
 
-/* Only this one shows the processes of the jail and of nothing else. */
-static int open_proc(struct jail *jail, int host_proc)
+/* Only this /proc shows the processes of the jail and of nothing else. */
+static int open_views(struct jail *jail, int host_proc)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "%d/root/proc", jail->init);
 	jail->proc = openat(host_proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return jail->proc;
+	snprintf(path, sizeof(path), "%d/ns/mnt", jail->init);
+	jail->mounts = jail->proc < 0 ? -1 : openat(host_proc, path, O_RDONLY | O_CLOEXEC);
+	return jail->mounts;
 }
 
 int jail_prepare(struct jail *jail, const struct jail_config *config)
@@ -249,7 +251,7 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 	cgroups_forget();
 	if (receive(jail, MESSAGE_READY, &message, slot) < 0)
 		return -1;
-	if (open_proc(jail, plan.host_proc) < 0) {
+	if (open_views(jail, plan.host_proc) < 0) {
 		log_line(LOG_ERROR, slot, errno, "cannot open the /proc of a jail");
 		return -1;
 	}

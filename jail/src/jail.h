@@ -99,6 +99,7 @@ struct jail {
 	int facts[FACT_FILES];
 	int proc; /* the jail's own /proc, which shows nothing but its processes */
 	int locks; /* the list of their locks, which is covered in it */
+	int mounts; /* their mount namespace: it goes when this is closed, and not while somebody waits for the end of a run */
 	uid_t uid;
 	gid_t gid;
 	struct cgroup cgroup;

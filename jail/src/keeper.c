@@ -171,6 +171,9 @@ static void serve(struct jail *jail, int client, const struct jail_config *confi
 	report_end(&conn, &result, streams);
 	harvest(jail->workspace, &request.inputs, &listing);
 	listing_send(&listing, &conn);
+	if (!conn_flush(&conn))
+		return;
+	close(jail->mounts);
 	answer_fetches(&conn, jail, &listing, options);
 }
 
