@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define PROGRAM_STACK 65536 /* of the program's process before it executes its command */
 #define FACTS_PATH "/tmp" /* hidden by the jail's own /tmp */
 
 static int mount_proc(void)
@@ -127,7 +128,24 @@ static int receive_word(struct message *message)
 		       : -1;
 }
 
-/* Sleeps until the keeper has a job, or a command to park, and forks its process, or has one that was born warm, and adopts that. */
+static int become_program(void *word)
+{
+	const struct message *message = word;
+
+	if (message->kind == MESSAGE_PARK)
+		program_park(message);
+	program_main(message);
+}
+
+/* It shares init's memory, where it is alone until it executes its command: nothing has to be copied and thrown away. */
+static pid_t spawn_program(struct message *message)
+{
+	static _Alignas(16) char stack[PROGRAM_STACK];
+
+	return clone(become_program, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, message);
+}
+
+/* Sleeps until the keeper has a job, or a command to park, and spawns its process, or has one that was born warm, and adopts that. */
 static pid_t await_program(void)
 {
 	struct message message = {.kind = MESSAGE_READY};
@@ -138,11 +156,7 @@ static pid_t await_program(void)
 	MUST(FD_CONTROL, JOB, receive_word(&message));
 	if (message.kind == MESSAGE_ADOPT)
 		return FIRST_PROGRAM;
-	MUST(FD_CONTROL, FORK, program = fork());
-	if (program == 0 && message.kind == MESSAGE_PARK)
-		program_park(&message);
-	if (program == 0)
-		program_main(&message);
+	MUST(FD_CONTROL, FORK, program = spawn_program(&message));
 	return program;
 }
 
