@@ -18,7 +18,7 @@
  *          namespace last: those namespaces stay property of the host's user
  *          namespace, and nothing inside can ever gain power over them. Then it
  *          is the job's uid without capabilities, under the system call policy.
- *          When the job is there it forks the program's process, reports its wait
+ *          When the job is there it makes the program's process, reports its wait
  *          status on a pipe that only it holds, and exits: the kernel kills what
  *          is left.
  * program  inherits init's confinement and becomes the program; or is a copy of a
