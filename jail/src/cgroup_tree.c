@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define LEAF "jaild"
+#define FROZEN_GROUP "frozen"
 #define PERIOD_US 100000
 #define LEFT_MAX (4u << 20) /* bytes that an ended run may leave charged to its group */
 
@@ -163,6 +164,19 @@ static void make_slot(unsigned slot)
 	}
 }
 
+/*
+ * v1: an empty group that is always frozen. With the first frozen group of the machine the kernel changes its own code, and with
+ * the last one back again, both while every processor waits: no pause of a run is the first one.
+ */
+static void keep_one_frozen(void)
+{
+	char path[PATH_MAX + 16];
+
+	snprintf(path, sizeof(path), "%s/" FROZEN_GROUP, cgroup_tree.own[CONTROLLER_FREEZER]);
+	make_group(path);
+	must_write(path, freezer_control_file(1), "FROZEN");
+}
+
 /* Two masters must not share a group: the second would kill the runs of the first. */
 static void lock_own_group(void)
 {
@@ -271,6 +285,8 @@ void cgroups_make(const struct options *options)
 		make_v2();
 	for (unsigned slot = 0; slot < options->slots; slot++)
 		make_slot(slot);
+	if (cgroup_tree.version == 1)
+		keep_one_frozen();
 }
 
 /* Kernels before 6.12 cannot reset the peak of a group: there, a run gets a new group. */
@@ -347,6 +363,9 @@ void cgroups_remove(void)
 				if (!remove_group(text))
 					log_line(LOG_ERROR, (int)slot, errno, "a control group cannot be removed");
 			}
+	snprintf(text, sizeof(text), "%s/" FROZEN_GROUP, cgroup_tree.own[CONTROLLER_FREEZER]);
+	if (cgroup_tree.version == 1 && !remove_group(text))
+		log_line(LOG_ERROR, -1, 0, "a control group cannot be removed");
 	if (v2_moved) {
 		char pid[16];
 

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define PROGRAM_STACK 65536 /* of the program's process before it executes its command */
 #define FACTS_PATH "/tmp" /* hidden by the jail's own /tmp */
 
 static int mount_proc(void)
@@ -58,11 +59,14 @@ static int wait_for_map(int control, int locks)
 	return 0;
 }
 
-/* One way to the directory: every user namespace of the machine has one, and the kernel compares them all by turns. */
-static int forbid_namespaces(int host_proc)
+/*
+ * By the jail's own /proc, before anything lay over it: in one that is shared, every user namespace of the machine has
+ * settings of these names, and the kernel compares them all by turns.
+ */
+static int forbid_namespaces(int bare_proc)
 {
 	static const char *const kinds[] = {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"};
-	int settings = openat(host_proc, "sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int settings = openat(bare_proc, "sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char path[64];
 
 	if (settings < 0)
@@ -124,7 +128,24 @@ static int receive_word(struct message *message)
 		       : -1;
 }
 
-/* Sleeps until the keeper has a job, or a command to park, and forks its process, or has one that was born warm, and adopts that. */
+static int become_program(void *word)
+{
+	const struct message *message = word;
+
+	if (message->kind == MESSAGE_PARK)
+		program_park(message);
+	program_main(message);
+}
+
+/* It shares init's memory, where it is alone until it executes its command: nothing has to be copied and thrown away. */
+static pid_t spawn_program(struct message *message)
+{
+	static _Alignas(16) char stack[PROGRAM_STACK];
+
+	return clone(become_program, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, message);
+}
+
+/* Sleeps until the keeper has a job, or a command to park, and spawns its process, or has one that was born warm, and adopts that. */
 static pid_t await_program(void)
 {
 	struct message message = {.kind = MESSAGE_READY};
@@ -135,18 +156,14 @@ static pid_t await_program(void)
 	MUST(FD_CONTROL, JOB, receive_word(&message));
 	if (message.kind == MESSAGE_ADOPT)
 		return FIRST_PROGRAM;
-	MUST(FD_CONTROL, FORK, program = fork());
-	if (program == 0 && message.kind == MESSAGE_PARK)
-		program_park(&message);
-	if (program == 0)
-		program_main(&message);
+	MUST(FD_CONTROL, FORK, program = spawn_program(&message));
 	return program;
 }
 
 _Noreturn void init_main(const struct jail_plan *plan)
 {
+	int bare_proc, locks;
 	pid_t program;
-	int locks;
 
 	close(plan->keeper_control[0]);
 	close(plan->keeper_control[1]);
@@ -154,6 +171,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, CGROUP_JOIN, cgroup_join(plan->cgroup));
 	MUST(plan->control, CGROUP_NS, unshare(CLONE_NEWCGROUP));
 	MUST(plan->control, PROC, mount_proc());
+	MUST(plan->control, PROC, bare_proc = sys_open_tree(AT_FDCWD, "/proc"));
 	MUST(plan->control, LOCKS, locks = open("/proc/locks", O_RDONLY | O_CLOEXEC));
 	MUST(plan->control, COVER, sys_move_mount(plan->facts, FACTS_PATH));
 	MUST(plan->control, COVER, proc_cover(COVERS_PATH, FACTS_PATH));
@@ -169,7 +187,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, GROUPS, setgroups(0, NULL));
 	MUST(plan->control, USER_NS, unshare(CLONE_NEWUSER));
 	MUST(plan->control, USER_MAP, wait_for_map(plan->control, locks));
-	MUST(plan->control, NS_LIMITS, forbid_namespaces(plan->host_proc));
+	MUST(plan->control, NS_LIMITS, forbid_namespaces(bare_proc));
 	confine_identity(plan->control, 1);
 	MUST(plan->control, PARENT_DEATH, tie_to_keeper());
 	umask(022);

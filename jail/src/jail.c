@@ -1,6 +1,7 @@
 /* The keeper's half of making a jail; init.c is the other half. */
 #include "jail.h"
 
+#include "network.h"
 #include "step.h"
 #include "sys.h"
 #include "template.h"
@@ -167,7 +168,8 @@ static int enter_template(const struct jail_config *config, struct jail_plan *pl
 	if (tooldir_enabled() && (plan->tools = tooldir_mount(config->slot)) < 0)
 		return -1;
 	tooldir_forget();
-	if (plan->host_proc < 0 || setns(config->template, CLONE_NEWNS) < 0 || unshare(CLONE_NEWNET) < 0)
+	if (plan->host_proc < 0 || setns(config->template, CLONE_NEWNS) < 0 ||
+	    network_enter(config->network, plan->host_proc) < 0)
 		return -1;
 	return chdir("/");
 }
@@ -201,14 +203,16 @@ static int open_locks(struct jail *jail, int host_proc, const struct message *me
 	return jail->locks;
 }
 
-/* Only this one shows the processes of the jail and of nothing else. */
-static int open_proc(struct jail *jail, int host_proc)
+/* Only this /proc shows the processes of the jail and of nothing else. */
+static int open_views(struct jail *jail, int host_proc)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "%d/root/proc", jail->init);
 	jail->proc = openat(host_proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return jail->proc;
+	snprintf(path, sizeof(path), "%d/ns/mnt", jail->init);
+	jail->mounts = jail->proc < 0 ? -1 : openat(host_proc, path, O_RDONLY | O_CLOEXEC);
+	return jail->mounts;
 }
 
 int jail_prepare(struct jail *jail, const struct jail_config *config)
@@ -241,11 +245,13 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 		return -1;
 	}
 	close(config->template);
+	if (config->network >= 0)
+		close(config->network);
 	cgroup_seal(&jail->cgroup);
 	cgroups_forget();
 	if (receive(jail, MESSAGE_READY, &message, slot) < 0)
 		return -1;
-	if (open_proc(jail, plan.host_proc) < 0) {
+	if (open_views(jail, plan.host_proc) < 0) {
 		log_line(LOG_ERROR, slot, errno, "cannot open the /proc of a jail");
 		return -1;
 	}
@@ -284,6 +290,8 @@ bool jail_end(struct jail *jail)
 	struct pollfd dead = {.fd = jail->pidfd, .events = POLLIN};
 	uint64_t deadline = monotonic_us() + END_MS * 1000;
 
+	if (jail->ended)
+		return true;
 	(void)sys_pidfd_send_signal(jail->pidfd, SIGKILL);
 	cgroup_kill(&jail->cgroup);
 	/* init is reaped by the kernel's rules only after every process of its pid namespace. */
@@ -296,5 +304,6 @@ bool jail_end(struct jail *jail)
 			return false;
 		sleep_ms(1);
 	}
+	jail->ended = true;
 	return true;
 }

@@ -8,7 +8,7 @@
  *          them. Reads nothing from the socket or from any run.
  * keeper   one per slot and run, a fresh fork of the master; root, but in the
  *          template's mount namespace and in the empty network namespace of its
- *          own jail. It prepares the whole jail before it accepts a connection,
+ *          own jail (network.h). It prepares the whole jail before it accepts a connection,
  *          then keeps five capabilities (file ownership and kill), open control
  *          files of its slot and the jail's own /proc; it talks to the client,
  *          stages, watches, pauses, harvests, and ends. Nothing of a run survives
@@ -18,7 +18,7 @@
  *          namespace last: those namespaces stay property of the host's user
  *          namespace, and nothing inside can ever gain power over them. Then it
  *          is the job's uid without capabilities, under the system call policy.
- *          When the job is there it forks the program's process, reports its wait
+ *          When the job is there it makes the program's process, reports its wait
  *          status on a pipe that only it holds, and exits: the kernel kills what
  *          is left.
  * program  inherits init's confinement and becomes the program; or is a copy of a
@@ -71,6 +71,7 @@ struct jail_config {
 	const struct seccomp_program *policy;
 	unsigned slot;
 	int template;
+	int network; /* the slot's network namespace; -1: none */
 	int notices; /* to the master: struct notice */
 	int parked_object; /* what is loaded into parked interpreters, see parked.h */
 	const struct zygote_door *doors; /* one for each template of the options */
@@ -84,6 +85,7 @@ struct jail {
 	unsigned slot;
 	pid_t init;
 	int pidfd;
+	bool ended; /* no process of it exists */
 	int control;	/* messages with init, then with the program's process; ends when the program begins */
 	int warm_control; /* the same for a program's process that is born warm */
 	bool has_program; /* it waits for its job */
@@ -97,6 +99,7 @@ struct jail {
 	int facts[FACT_FILES];
 	int proc; /* the jail's own /proc, which shows nothing but its processes */
 	int locks; /* the list of their locks, which is covered in it */
+	int mounts; /* their mount namespace: it goes when this is closed, and not while somebody waits for the end of a run */
 	uid_t uid;
 	gid_t gid;
 	struct cgroup cgroup;

@@ -171,6 +171,9 @@ static void serve(struct jail *jail, int client, const struct jail_config *confi
 	report_end(&conn, &result, streams);
 	harvest(jail->workspace, &request.inputs, &listing);
 	listing_send(&listing, &conn);
+	if (!conn_flush(&conn))
+		return;
+	close(jail->mounts);
 	answer_fetches(&conn, jail, &listing, options);
 }
 
@@ -192,6 +195,5 @@ _Noreturn void keeper_main(const struct jail_config *config, int listener, pid_t
 	if (client < 0)
 		_exit(1);
 	serve(&jail, client, config);
-	(void)jail_end(&jail);
-	_exit(0);
+	_exit(jail_end(&jail) ? 0 : 1);
 }

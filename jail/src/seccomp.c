@@ -25,6 +25,7 @@
 #endif
 
 #define NUMBERS 1024 /* more than the kernel has */
+#define JUMP_MAX 255 /* of a conditional jump */
 
 static const struct {
 	const char *name;
@@ -45,6 +46,7 @@ struct builder {
 	struct seccomp_program *program;
 	struct range ranges[NUMBERS];
 	size_t count;
+	unsigned jump[COUNT(policy_checked)]; /* to the rules of a line, from the search; 0: none */
 	bool full;
 };
 
@@ -84,14 +86,33 @@ static void emit_load(struct builder *b, size_t offset)
 	emit(b, BPF_LD | BPF_W | BPF_ABS, (unsigned)offset, 0, 0);
 }
 
+/* The rules that lead to the same action share its return, as long as they look at the same thing and nothing lies between. */
+static size_t count_alike(const struct policy_rule *rule)
+{
+	size_t count = 1;
+
+	if (rule->kind == RULE_EQUAL)
+		while (rule[count].kind == RULE_EQUAL && rule[count].argument == rule->argument &&
+		       rule[count].mask == rule->mask && rule[count].action == rule->action)
+			count++;
+	return count;
+}
+
 static void emit_line(struct builder *b, const struct policy_line *line)
 {
-	for (const struct policy_rule *rule = line->rules; rule->kind != RULE_END; rule++) {
+	const struct policy_rule *seen = NULL;
+	size_t alike;
+
+	for (const struct policy_rule *rule = line->rules; rule->kind != RULE_END; seen = rule, rule += alike) {
 		size_t low = offsetof(struct seccomp_data, args) + 8u * rule->argument;
 
-		emit_load(b, low);
-		if (rule->mask != 0xffffffffu)
-			emit(b, BPF_ALU | BPF_AND | BPF_K, rule->mask, 0, 0);
+		alike = count_alike(rule);
+		/* What is loaded stays so, but for RULE_NULL, which loads both halves. */
+		if (!seen || seen->kind == RULE_NULL || seen->argument != rule->argument || seen->mask != rule->mask) {
+			emit_load(b, low);
+			if (rule->mask != 0xffffffffu)
+				emit(b, BPF_ALU | BPF_AND | BPF_K, rule->mask, 0, 0);
+		}
 		switch (rule->kind) {
 		case RULE_ANY_BIT:
 		case RULE_DIFFERS:
@@ -102,33 +123,49 @@ static void emit_line(struct builder *b, const struct policy_line *line)
 			emit_load(b, low + 4);
 			__attribute__((fallthrough));
 		default:
-			emit(b, BPF_JMP | BPF_JEQ | BPF_K, rule->value, 0, 1);
+			for (size_t i = 0; i + 1 < alike; i++)
+				emit(b, BPF_JMP | BPF_JEQ | BPF_K, rule[i].value, (unsigned)(alike - 1 - i), 0);
+			emit(b, BPF_JMP | BPF_JEQ | BPF_K, rule[alike - 1].value, 0, 1);
 		}
 		emit_return(b, rule->action);
 	}
 	emit_return(b, line->otherwise);
 }
 
-/* A binary search for the last range that begins at or below the number. */
+/*
+ * A binary search for the last range that begins at or below the number. The rules of a line stand behind the search, so
+ * that its jumps are short.
+ */
 static void emit_search(struct builder *b, size_t from, size_t to)
 {
 	size_t middle = from + (to - from) / 2;
-	unsigned jump;
+	unsigned jump, distance;
 
 	if (to - from == 1) {
 		unsigned outcome = b->ranges[from].outcome;
 
 		if (outcome >= FIRST_LINE)
-			emit_line(b, &policy_checked[outcome - FIRST_LINE]);
+			b->jump[outcome - FIRST_LINE] = emit(b, BPF_JMP | BPF_JA, 0, 0, 0);
 		else
 			emit_return(b, outcome == ALLOWED ? POLICY_ALLOW : ENOSYS);
 		return;
 	}
-	emit(b, BPF_JMP | BPF_JGE | BPF_K, b->ranges[middle].first, 0, 1);
-	jump = emit(b, BPF_JMP | BPF_JA, 0, 0, 0);
+	jump = emit(b, BPF_JMP | BPF_JGE | BPF_K, b->ranges[middle].first, 0, 0);
 	emit_search(b, from, middle);
-	b->program->code[jump].k = b->program->size - jump - 1;
+	distance = b->program->size - jump - 1;
+	b->full = b->full || distance > JUMP_MAX;
+	b->program->code[jump].jt = (__u8)distance;
 	emit_search(b, middle, to);
+}
+
+static void emit_lines(struct builder *b)
+{
+	for (size_t i = 0; i < COUNT(policy_checked); i++) {
+		if (b->jump[i] == 0)
+			continue;
+		b->program->code[b->jump[i]].k = b->program->size - b->jump[i] - 1;
+		emit_line(b, &policy_checked[i]);
+	}
 }
 
 static void find_ranges(struct builder *b)
@@ -170,6 +207,7 @@ bool seccomp_build(struct seccomp_program *program)
 	emit_return(&b, ENOSYS);
 #endif
 	emit_search(&b, 0, b.count);
+	emit_lines(&b);
 	return !b.full;
 }
 

@@ -1,6 +1,7 @@
 #include "slot.h"
 
 #include "keeper.h"
+#include "network.h"
 #include "tooldir.h"
 #include "util.h"
 #include "zygote.h"
@@ -20,6 +21,7 @@
 
 struct slot {
 	pid_t keeper;	    /* 0: none */
+	int network;	    /* namespace; -1: none */
 	uint64_t not_before; /* earliest time of the next look */
 	uint64_t dead_since;
 	bool clean; /* nothing of an earlier run is left */
@@ -29,19 +31,40 @@ struct slot {
 
 static sigset_t blocked;
 
-static void fork_keeper(struct slot *slot, const struct jail_config *shared, unsigned number, int listener,
+/* None is kept of a run whose end its keeper has not seen. */
+static void lose_network(struct slot *slot)
+{
+	if (slot->network >= 0)
+		close(slot->network);
+	slot->network = -1;
+}
+
+/* In a keeper, which holds no other slot's. */
+static void forget_networks(const struct slot *slots, unsigned count, unsigned own)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (i != own && slots[i].network >= 0)
+			close(slots[i].network);
+}
+
+static void fork_keeper(struct slot *slots, const struct jail_config *shared, unsigned number, int listener,
 			int signals)
 {
 	struct jail_config config = *shared;
+	struct slot *slot = &slots[number];
 	pid_t master = getpid();
 
+	if (slot->network < 0)
+		slot->network = network_make();
 	config.slot = number;
+	config.network = slot->network;
 	slot->clean = slot->paused = false;
 	slot->keeper = fork();
 	if (slot->keeper == 0) {
 		close(signals);
 		slots_release_signals();
 		zygotes_forget();
+		forget_networks(slots, config.options->slots, number);
 		keeper_main(&config, listener, master);
 	}
 	if (slot->keeper < 0) {
@@ -62,7 +85,9 @@ static void bury(struct slot *slots, unsigned count)
 		for (unsigned i = 0, slot_count = zygotes_bury(pid) ? 0 : count; i < slot_count; i++) {
 			if (slots[i].keeper != pid)
 				continue;
-			slots[i] = (struct slot){.dead_since = now, .not_before = now};
+			if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+				lose_network(&slots[i]);
+			slots[i] = (struct slot){.dead_since = now, .not_before = now, .network = slots[i].network};
 			if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_UNPREPARED)
 				slots[i].not_before += UNPREPARED_MS * 1000;
 			if (WIFSIGNALED(status))
@@ -123,7 +148,7 @@ static int refill(struct slot *slots, const struct jail_config *shared, int list
 		if (slot->not_before <= now && clean(slot, i, now)) {
 			if (active >= shared->options->ready)
 				continue;
-			fork_keeper(slot, shared, i, listener, signals);
+			fork_keeper(slots, shared, i, listener, signals);
 			if (slot->keeper > 0) {
 				active++;
 				continue;
@@ -189,6 +214,8 @@ void slots_run(const struct jail_config *shared, int listener)
 	if (!slots || signals < 0 || pipe2(notices, O_CLOEXEC | O_NONBLOCK) < 0)
 		fatal("cannot start");
 	config.notices = notices[1];
+	for (unsigned i = 0; i < config.options->slots; i++)
+		slots[i].network = -1;
 	while (!ending) {
 		struct pollfd wait[2 + ZYGOTE_POLLS(ZYGOTES_MAX)] = {{signals, POLLIN, 0}, {notices[0], POLLIN, 0}};
 		unsigned zygotes;
@@ -205,6 +232,8 @@ void slots_run(const struct jail_config *shared, int listener)
 	}
 	zygotes_end();
 	end_all(slots, shared->options->slots);
+	for (unsigned i = 0; i < config.options->slots; i++)
+		lose_network(&slots[i]);
 	close(signals);
 	close(notices[0]);
 	close(notices[1]);

@@ -26,6 +26,7 @@ void test_clock(void);
 void test_conn(void);
 void test_check(void);
 void test_locks(void);
+void test_network(void);
 
 /* Repeatable pseudo-random numbers. */
 unsigned test_random(void);

@@ -1,0 +1,20 @@
+/*
+ * The network namespaces of slots. One is made when a slot is first used and serves one run at a time: making one costs
+ * more than anything else of a jail. All that a program can do there is to make AF_UNIX sockets, so nothing of it is left in a
+ * namespace without sockets; a keeper enters none that the kernel does not say this of.
+ */
+#ifndef JAIL_NETWORK_H
+#define JAIL_NETWORK_H
+
+#include <stdbool.h>
+
+/* Master. An empty namespace, -1 and errno on failure. */
+int network_make(void);
+
+/* Keeper. Enters the slot's namespace when nobody else can be met there, and otherwise a new one; -1 and errno on failure. */
+int network_enter(int network, int host_proc);
+
+/* Whether the kernel's statistics, as they stand in /proc/net/sockstat, say that there is no socket of any kind. */
+bool network_text_is_empty(const char *text);
+
+#endif
