@@ -35,6 +35,6 @@ export class Idempotency {
   ): Promise<Outcome> {
     const owned = `${namespaceOf(principal, { kind: "user" })}\n${key}`;
     const store = `svc:idempotency:${createHash("sha256").update(owned).digest("base64url")}`;
-    return this.#once.run({ store, body: canonicalJson(body), left }, run);
+    return this.#once.run({ store, body: canonicalJson(body), left }, ({ hasWaiters }) => run(hasWaiters));
   }
 }

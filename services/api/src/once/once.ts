@@ -3,7 +3,7 @@
  * ones wait for its answer; another body is refused. Only answers are stored, no errors. The first request holds a short
  * lock that it renews, so that a process that dies frees the key soon.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ErrorCode, newId, ServiceError } from "@svc/contracts";
@@ -29,6 +29,45 @@ export interface Outcome {
 /** Whether another request still waits for this one's answer. */
 export type HasWaiters = () => Promise<boolean>;
 
+/** The entry of a request that runs, for work that stores its answer itself, in one step with something else. */
+export class OwnEntry {
+  readonly store: string;
+  /** Of a lock that is not renewed, and of an answer. */
+  readonly lockMs = LOCK_MS;
+  readonly lifeMs: number;
+  /** Its text while the request runs. */
+  readonly lock: string;
+  readonly #entry: Entry;
+  #kept = false;
+
+  constructor(store: string, entry: Entry, lifeMs: number) {
+    this.store = store;
+    this.lifeMs = lifeMs;
+    this.lock = JSON.stringify(entry);
+    this.#entry = entry;
+  }
+
+  /** Its text with the answer. */
+  with(answer: unknown): string {
+    return JSON.stringify({ ...this.#entry, answer });
+  }
+
+  /** The work has put the answer in its place. */
+  keep(): void {
+    this.#kept = true;
+  }
+
+  get isKept(): boolean {
+    return this.#kept;
+  }
+}
+
+/** What the work of the first request is done with. */
+export interface Own {
+  hasWaiters: HasWaiters;
+  entry: OwnEntry;
+}
+
 export interface OnceOptions {
   /** What a request with the same key and another body is refused with. */
   conflict: ErrorCode;
@@ -44,6 +83,11 @@ export interface OnceRequest {
   body: string;
   /** Ends the wait for another request's answer. */
   left: AbortSignal;
+  /**
+   * Makes the first try to take the entry, in one step with something else; false when it is another request's. Undefined:
+   * it is taken alone.
+   */
+  take?: (entry: OwnEntry) => Promise<boolean> | undefined;
 }
 
 type WithCommands = Redis & {
@@ -61,22 +105,28 @@ export class Once {
   }
 
   async run(
-    { store, body, left }: OnceRequest,
-    work: (hasWaiters: HasWaiters) => Promise<unknown>,
+    { store, body, left, take }: OnceRequest,
+    work: (own: Own) => Promise<unknown>,
   ): Promise<Outcome> {
-    const entry: Entry = { body: createHash("sha256").update(body).digest("base64url"), owner: newId() };
+    const entry: Entry = { body: hash("sha256", body, "base64url"), owner: newId() };
+    const own = new OwnEntry(store, entry, this.#options.storedSeconds * 1000);
     for (let pause: number = PAUSE_MS.first; ; pause = Math.min(pause * 2, PAUSE_MS.most)) {
-      const taken = await storeCall(() => this.#redis.set(store, JSON.stringify(entry), "PX", LOCK_MS, "NX"));
-      if (taken === "OK") return { answer: await this.#own(store, entry, work), replayed: false };
+      const isFirst = pause === PAUSE_MS.first;
+      const taken = await ((isFirst ? take?.(own) : undefined) ?? this.#take(own));
+      if (taken) return { answer: await this.#own(own, work), replayed: false };
       const text = await storeCall(() => this.#redis.get(store));
       if (text === null) continue;
       const found = JSON.parse(text) as Entry;
       if (found.body !== entry.body) throw new ServiceError(this.#options.conflict);
       if (found.answer !== undefined) return { answer: found.answer, replayed: true };
-      if (pause === PAUSE_MS.first) this.#options.onContention?.();
+      if (isFirst) this.#options.onContention?.();
       await storeCall(() => this.#redis.set(`${store}:waiter`, "1", "PX", WAITER_MS));
       await sleep(pause, undefined, { signal: left }).catch(() => left.throwIfAborted());
     }
+  }
+
+  async #take({ store, lock, lockMs }: OwnEntry): Promise<boolean> {
+    return (await storeCall(() => this.#redis.set(store, lock, "PX", lockMs, "NX"))) === "OK";
   }
 
   /** Stored answers of earlier requests live as long as one that is stored now. */
@@ -87,22 +137,18 @@ export class Once {
     await pipeline.exec().catch(() => undefined);
   }
 
-  async #own(
-    store: string,
-    entry: Entry,
-    work: (hasWaiters: HasWaiters) => Promise<unknown>,
-  ): Promise<unknown> {
-    const lock = JSON.stringify(entry);
+  async #own(entry: OwnEntry, work: (own: Own) => Promise<unknown>): Promise<unknown> {
+    const { store, lock, lockMs, lifeMs } = entry;
     const renewal = setInterval(() => {
-      this.#redis.svcReplace(store, lock, lock, LOCK_MS).catch(() => undefined);
+      this.#redis.svcReplace(store, lock, lock, lockMs).catch(() => undefined);
     }, RENEW_MS);
+    const hasWaiters = async () => (await this.#redis.exists(`${store}:waiter`)) === 1;
     try {
-      const answer = await work(async () => (await this.#redis.exists(`${store}:waiter`)) === 1);
-      const kept = JSON.stringify({ ...entry, answer });
+      const answer = await work({ hasWaiters, entry });
       // An answer that cannot be stored is still the answer.
-      await this.#redis
-        .svcReplace(store, lock, kept, this.#options.storedSeconds * 1000)
-        .catch(() => undefined);
+      if (!entry.isKept) {
+        await this.#redis.svcReplace(store, lock, entry.with(answer), lifeMs).catch(() => undefined);
+      }
       return answer;
     } catch (error) {
       await this.#redis.svcReplace(store, lock, "", 0).catch(() => undefined);

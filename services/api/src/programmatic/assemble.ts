@@ -38,7 +38,7 @@ export function assembleProgrammatic(app: HttpServer, parts: Parts, exec: ExecDe
   });
   return {
     ...exec,
-    rounds: new Rounds({ config, log, programs, attempts, ends, running, metrics }),
+    rounds: new Rounds({ config, log, programs, attempts, ends, metrics }),
     running,
     cancels: new Cancels({ redis, programs, running, attempts, sessions, ends }),
     once,

@@ -11,6 +11,7 @@ import {
 } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import { canonicalJson } from "../once/canonical-json.ts";
+import type { OwnEntry } from "../once/once.ts";
 import { type EndedRound, endAnswer, pauseAnswer } from "./answers.ts";
 import type { RoundEnd } from "./attempts.ts";
 import type { ProgrammaticMetrics } from "./metrics.ts";
@@ -27,6 +28,13 @@ export interface EndsDeps {
   metrics: ProgrammaticMetrics;
 }
 
+/** What a round was made of: nothing yet with the first one. */
+export interface Before {
+  known?: Known | undefined;
+  /** Keeps the answer, in the same step that records the end of the round. */
+  entry?: OwnEntry;
+}
+
 export class Ends {
   readonly #deps: EndsDeps;
 
@@ -41,7 +49,7 @@ export class Ends {
 
   async paused(
     program: Program,
-    known: Known | undefined,
+    { known, entry }: Before,
     { paused, grantId }: Extract<RoundEnd, { paused: PausedResponse }>,
     requestId: string,
   ): Promise<ProgrammaticResponse> {
@@ -55,17 +63,12 @@ export class Ends {
     if (current !== undefined) to.grant_id = current;
     if (to.state_bytes > config.PTC_MAX_STATE_BYTES) {
       this.#deps.metrics.oversize.inc({ kind: "state" });
-      await this.#over(id, known, grantId, requestId);
+      await this.#over(id, { known }, grantId, requestId);
       throw new ServiceError("state_too_large");
     }
     if (config.PTC_MODE === "replay") delete to.runner_url;
-    const change = { from: known, to, lifeMs: this.lifeMs, added };
-    const first = known === undefined && { program: withSeed(program, paused.hash_seed) };
-    const done = await programs.advance(id, { ...change, ...first });
-    if (done === undefined) throw new ServiceError("execution_cancelled");
-    if (before !== current) sessions.revoke(before, requestId);
     const token = tokens.mint({ executionId: id, round: to.round }, program.principal);
-    return pauseAnswer(
+    const answer = pauseAnswer(
       paused,
       program.session_id,
       calls.map(({ call_id, tool_name, tool_input }) => ({
@@ -75,16 +78,24 @@ export class Ends {
       })),
       token,
     );
+    const kept = known === undefined ? withSeed(program, paused.hash_seed) : program;
+    const change = { from: known, to, lifeMs: this.lifeMs, added, entry, answer };
+    const done = await programs.advance(id, known === undefined ? { ...change, program: kept } : change);
+    if (done === undefined) throw new ServiceError("execution_cancelled");
+    programs.keepCopy(id, kept, done);
+    if (before !== current) sessions.revoke(before, requestId);
+    return answer;
   }
 
   async ended(
     program: Program,
-    known: Known | undefined,
+    before: Before,
     { ended, grantId }: { ended: EndedRound; grantId?: string },
     requestId: string,
   ): Promise<ProgrammaticResponse> {
-    await this.#over(program.execution_id, known, grantId, requestId);
-    return endAnswer(ended, this.#deps.config.PTC_MAX_CALLS);
+    const answer = endAnswer(ended, this.#deps.config.PTC_MAX_CALLS);
+    await this.#over(program.execution_id, before, grantId, requestId, answer);
+    return answer;
   }
 
   /** A start that failed: there is nothing of it but its session. */
@@ -95,16 +106,17 @@ export class Ends {
   /** Records the end of a program; one that never paused has left nothing. */
   async #over(
     id: string,
-    known: Known | undefined,
+    { known, entry }: Before,
     grantId: string | undefined,
     requestId: string,
+    answer?: ProgrammaticResponse,
   ): Promise<void> {
     const { programs, sessions } = this.#deps;
     try {
       if (known === undefined) return;
       const to: Progress = { ...known.progress, status: "ended", waiting: [] };
       delete to.taken;
-      const done = await programs.advance(id, { from: known, to, lifeMs: this.lifeMs });
+      const done = await programs.advance(id, { from: known, to, lifeMs: this.lifeMs, entry, answer });
       if (done === undefined) throw new ServiceError("execution_cancelled");
       programs.forget(id);
     } finally {

@@ -1,5 +1,5 @@
 /** What a caller answers to a pause: are these calls pending, how large are the answers, what is remembered. Pure. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type RecordedCall, ServiceError, type ToolResult } from "@svc/contracts";
 import { canonicalJson } from "../once/canonical-json.ts";
 import { invalidToolResults } from "./request.ts";
@@ -34,7 +34,7 @@ export function digestOf(results: readonly ToolResult[]): string {
       canonicalJson([call_id, result ?? null, is_error === true, error_message ?? DEFAULT_ERROR_MESSAGE]),
     )
     .sort();
-  return createHash("sha256").update(items.join("\n")).digest("base64url");
+  return hash("sha256", items.join("\n"), "base64url");
 }
 
 /** Refuses answers to calls that do not wait, and two answers to one call. */

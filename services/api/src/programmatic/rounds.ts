@@ -11,13 +11,14 @@ import {
   type ToolResult,
 } from "@svc/contracts";
 import type { Config, Log } from "@svc/service-kit";
+import type { OwnEntry } from "../once/once.ts";
 import type { Attempts, RoundEnd } from "./attempts.ts";
-import type { Ends } from "./ends.ts";
+import type { Before, Ends } from "./ends.ts";
 import type { ProgrammaticMetrics } from "./metrics.ts";
 import type { Program, Progress } from "./program.ts";
 import type { Change, Known, Programs } from "./programs.ts";
-import { type Answered, checkPending, digestOf, historyBytes, outcomesOf } from "./results.ts";
-import type { RunningPrograms } from "./running.ts";
+import type { Answered } from "./results.ts";
+import { type Mode, modeOf, Taking } from "./taking.ts";
 import type { Continuation } from "./token.ts";
 
 export interface RoundsDeps {
@@ -26,18 +27,23 @@ export interface RoundsDeps {
   programs: Programs;
   attempts: Attempts;
   ends: Ends;
-  running: RunningPrograms;
   metrics: ProgrammaticMetrics;
 }
 
-export type Mode = "live" | "replay";
-
-/** A resume, and the results that came with it. */
+/** A resume, and the results that came with it. Its answer is kept in its entry. */
 interface Resumed {
   program: Program;
   answered: readonly Answered[];
   requestId: string;
   cancelled: AbortSignal;
+  entry: OwnEntry;
+}
+
+/** What a resume is made with. */
+export interface Resuming {
+  requestId: string;
+  cancelled: AbortSignal;
+  onMode: (mode: Mode) => void;
 }
 
 /** A broken run is made once more from the top. */
@@ -67,7 +73,7 @@ export class Rounds {
       try {
         const one = { program, round: 1, number, requestId, signal };
         const end = await this.#deps.attempts.fromTop(one, { calls: 0, runMs: 0 });
-        return await this.#finish(program, undefined, end, requestId);
+        return await this.#finish(program, {}, end, requestId);
       } catch (error) {
         const broken = error instanceof ServiceError && error.code === "sandbox_execution_failed";
         if (broken && number < MOST_FROM_TOP && !signal.aborted) continue;
@@ -78,75 +84,26 @@ export class Rounds {
     }
   }
 
-  /** The next round: results of a pause are taken in and the program goes on. `onMode` says how. */
-  resume(
-    { executionId, round }: Continuation,
-    results: readonly ToolResult[],
-    requestId: string,
-    onMode: (mode: Mode) => void,
+  /** The results of a pause, to be taken in. */
+  taking(continuation: Continuation, results: readonly ToolResult[]): Taking {
+    const { config, programs, metrics } = this.#deps;
+    return new Taking({ config, programs, metrics, roundLifeMs: this.#roundLifeMs }, continuation, results);
+  }
+
+  /** The next round: the results are taken in and the program goes on. `onMode` says how. */
+  async resume(
+    taking: Taking,
+    entry: OwnEntry,
+    { requestId, cancelled, onMode }: Resuming,
   ): Promise<ProgrammaticResponse> {
-    const { programs, running } = this.#deps;
-    return running.during(executionId, async (cancelled) => {
-      const [found, program] = await Promise.all([
-        programs.progress(executionId),
-        programs.program(executionId),
-      ]);
-      if (found?.progress.status !== "paused" || found.progress.round !== round) {
-        throw new ServiceError("execution_expired");
-      }
-      const answered = outcomesOf(results);
-      const taken = await this.#take(executionId, found, results, answered);
-      const resumed = { program, answered, requestId, cancelled };
-      try {
-        return await this.#makeRound(resumed, taken, onMode);
-      } catch (error) {
-        cancelled.throwIfAborted();
-        throw infrastructure(error, program);
-      }
-    });
-  }
-
-  /** Stores the results of a pause; what was stored for it before must be the same. */
-  async #take(
-    id: string,
-    known: Known,
-    results: readonly ToolResult[],
-    answered: readonly Answered[],
-  ): Promise<Known> {
-    const { config, metrics } = this.#deps;
-    const { progress } = known;
-    const digest = digestOf(results);
-    if (progress.taken !== undefined) {
-      if (progress.taken.digest !== digest) throw new ServiceError("continuation_conflict");
-      return known;
+    const { program, known } = await taking.finish();
+    const { answered } = taking;
+    try {
+      return await this.#makeRound({ program, answered, requestId, cancelled, entry }, known, onMode);
+    } catch (error) {
+      cancelled.throwIfAborted();
+      throw infrastructure(error, program);
     }
-    checkPending(
-      results,
-      progress.waiting.map(({ call_id }) => call_id),
-    );
-    const bytes = sized(metrics, () =>
-      historyBytes(progress.history_bytes, answered, {
-        maxResultBytes: config.PTC_MAX_RESULT_BYTES,
-        maxHistoryBytes: config.PTC_MAX_HISTORY_BYTES,
-      }),
-    );
-    const outcomes = new Map(answered.map(({ call_id, outcome }) => [call_id, outcome]));
-    const answers = progress.waiting.flatMap(({ call_id, at }) => {
-      const outcome = outcomes.get(call_id);
-      return outcome === undefined ? [] : [{ at, outcome }];
-    });
-    const to: Progress = {
-      ...progress,
-      history_bytes: bytes,
-      taken: { digest, mode: this.#modeOf(progress), tries: 1 },
-    };
-    return this.#advance(id, { from: known, to, answers });
-  }
-
-  #modeOf({ runner_url, paused_at }: Progress): Mode {
-    const isThere =
-      runner_url !== undefined && Date.now() - paused_at < this.#deps.config.TOOL_CALL_REQUEST_TIMEOUT;
-    return isThere ? "live" : "replay";
   }
 
   async #makeRound(
@@ -154,19 +111,19 @@ export class Rounds {
     first: Known,
     onMode: (mode: Mode) => void,
   ): Promise<ProgrammaticResponse> {
-    const { program, requestId, cancelled } = resumed;
+    const { program, requestId, cancelled, entry } = resumed;
     let known = first;
     for (let fromTop = 0; ; ) {
       const { taken } = known.progress;
       if (taken === undefined) throw new ServiceError("internal_error");
       if (taken.failed)
-        known = await this.#tryAgain(program.execution_id, known, this.#modeOf(known.progress));
+        known = await this.#tryAgain(program.execution_id, known, modeOf(known.progress, this.#deps.config));
       const mode = known.progress.taken?.mode ?? "replay";
       onMode(mode);
       if (mode === "replay") fromTop++;
       try {
         const end = await this.#attempt(resumed, known.progress);
-        return await this.#finish(program, known, end, requestId);
+        return await this.#finish(program, { known, entry }, end, requestId);
       } catch (error) {
         cancelled.throwIfAborted();
         const code = error instanceof ServiceError ? error.code : "internal_error";
@@ -207,25 +164,28 @@ export class Rounds {
     return this.#advance(id, { from: known, to });
   }
 
-  async #advance(id: string, change: Pick<Change, "from" | "to" | "answers">): Promise<Known> {
-    const { programs, ends, config } = this.#deps;
-    // While a round is made, everything outlives it.
-    const lifeMs = ends.lifeMs + deadlinesFor(config.JOB_TIMEOUT, config).api + config.JOB_QUEUE_WAIT_MS;
-    const done = await programs.advance(id, { ...change, lifeMs });
+  async #advance(id: string, change: Pick<Change, "from" | "to">): Promise<Known> {
+    const done = await this.#deps.programs.advance(id, { ...change, lifeMs: this.#roundLifeMs });
     if (done === undefined) throw new ServiceError("execution_cancelled");
     return done;
   }
 
+  /** While a round is made, everything outlives it. */
+  get #roundLifeMs(): number {
+    const { ends, config } = this.#deps;
+    return ends.lifeMs + deadlinesFor(config.JOB_TIMEOUT, config).api + config.JOB_QUEUE_WAIT_MS;
+  }
+
   async #finish(
     program: Program,
-    known: Known | undefined,
+    before: Before,
     end: RoundEnd,
     requestId: string,
   ): Promise<ProgrammaticResponse> {
     const { ends, attempts } = this.#deps;
-    if ("ended" in end) return ends.ended(program, known, end, requestId);
+    if ("ended" in end) return ends.ended(program, before, end, requestId);
     try {
-      return await ends.paused(program, known, end, requestId);
+      return await ends.paused(program, before, end, requestId);
     } catch (error) {
       // It cannot be kept, so it cannot go on.
       if (error instanceof ServiceError && error.code === "state_too_large") {
@@ -233,18 +193,6 @@ export class Rounds {
       }
       throw error;
     }
-  }
-}
-
-const OVERSIZE = { tool_result_too_large: "result", tool_history_too_large: "history" } as const;
-
-function sized<T>(metrics: ProgrammaticMetrics, check: () => T): T {
-  try {
-    return check();
-  } catch (error) {
-    const code = (error as ServiceError).code as keyof typeof OVERSIZE;
-    if (Object.hasOwn(OVERSIZE, code)) metrics.oversize.inc({ kind: OVERSIZE[code] });
-    throw error;
   }
 }
 

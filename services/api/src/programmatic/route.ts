@@ -33,8 +33,7 @@ import { programBytes } from "./ends.ts";
 import type { ResumeOutcome } from "./metrics.ts";
 import type { Program } from "./program.ts";
 import { parseCancel, parseResume, parseStart, tokenOf } from "./request.ts";
-import { digestOf } from "./results.ts";
-import type { Mode } from "./rounds.ts";
+import type { Mode } from "./taking.ts";
 
 export const PROGRAMMATIC_ROUTE = "/v1/exec/programmatic";
 const LABEL_HEADER = "x-librechat-code-request-id";
@@ -178,7 +177,7 @@ async function goOn(
   deps: ProgrammaticDeps,
   onMode: (mode: Mode) => void,
 ): Promise<ProgrammaticResponse> {
-  const { rounds, once, earlierAnswers, tokens, cancels, holdingSlot } = deps;
+  const { rounds, running, once, earlierAnswers, tokens, cancels, holdingSlot } = deps;
   const principal = deps.principalOf(request);
   const { token, results } = parseResume(request.body);
   const continuation = tokens.open(token, principal);
@@ -186,9 +185,18 @@ async function goOn(
   // Clients give every request a label of its own, and cancel by that of the one they gave up.
   const label = labelOf(request.headers);
   if (label !== undefined) await cancels.remember(principal, label, executionId);
-  const asked = { store: answerKey(executionId, round), body: digestOf(results), left: NEVER };
-  const { answer } = await once.run(asked, () =>
-    holdingSlot(request, () => rounds.resume(continuation, results, request.id, onMode)),
+  const taking = rounds.taking(continuation, results);
+  const asked = {
+    store: answerKey(executionId, round),
+    body: taking.digest,
+    left: NEVER,
+    take: taking.begin.bind(taking),
+  };
+  // From here on a cancellation reaches it.
+  const { answer } = await running.during(executionId, (cancelled) =>
+    once.run(asked, ({ entry }) =>
+      holdingSlot(request, () => rounds.resume(taking, entry, { requestId: request.id, cancelled, onMode })),
+    ),
   );
   earlierAnswers.renew(continuation, Date.now());
   if (label !== undefined) cancels.forget(principal, label, executionId);
