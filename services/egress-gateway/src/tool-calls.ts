@@ -115,7 +115,9 @@ export class ToolCalls {
       throw new ServiceError("upstream_unavailable", "Too many tool calls wait.", { status: 503 });
     }
     const wait = new AbortController();
-    reply.raw.once("close", () => wait.abort(new ServiceError("internal_error", "The caller left.")));
+    reply.raw.once("close", () => {
+      if (!reply.raw.writableFinished) wait.abort(new ServiceError("internal_error", "The caller left."));
+    });
     if (reply.raw.destroyed) throw new ServiceError("internal_error", "The caller left.");
     this.#waiting.add(wait);
     try {

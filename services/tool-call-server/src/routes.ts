@@ -111,6 +111,8 @@ function callOf({ headers }: FastifyRequest): { call: Call; token: string } {
 /** Aborts when the client goes before it has its answer. */
 function leaving(reply: FastifyReply): AbortController {
   const left = new AbortController();
-  reply.raw.once("close", () => left.abort(new ServiceError("internal_error", "The client left.")));
+  reply.raw.once("close", () => {
+    if (!reply.raw.writableFinished) left.abort(new ServiceError("internal_error", "The client left."));
+  });
   return left;
 }

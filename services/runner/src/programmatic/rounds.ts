@@ -27,6 +27,7 @@ import type { Runtime } from "../runtimes.ts";
 import { captured, cutAtCharacter } from "../text.ts";
 import { CallBook } from "./call-book.ts";
 import type { Programs } from "./programs.ts";
+import { RoundSignal } from "./round-signal.ts";
 import type { ToolDirectories } from "./tool-directory.ts";
 import { ToolProgram } from "./tool-program.ts";
 import type { ToolUpstream } from "./upstream.ts";
@@ -64,7 +65,6 @@ interface Round {
   program: Paused;
   to: Destination;
   call: Call;
-  deadline: AbortSignal;
 }
 
 /** The first round, or the first of a repeated program. */
@@ -154,10 +154,10 @@ async function makeRound(
   deps: ProgrammaticDeps,
   begin: (round: Round) => Promise<() => void>,
 ): Promise<RoundResponse> {
-  const deadline = AbortSignal.timeout(deadlinesFor(wallMs, deps.config).runner);
-  const signal = AbortSignal.any([call.signal, deadline]);
+  const within = new RoundSignal(call.signal, deadlinesFor(wallMs, deps.config).runner);
+  const { signal } = within;
   const scope = { ...call, signal };
-  const round = { program, to: destinationOf(request, scope), call: scope, deadline };
+  const round = { program, to: destinationOf(request, scope), call: scope };
   const abort = () => program.kill(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
   try {
@@ -177,9 +177,10 @@ async function makeRound(
     deps.programs.end(program);
     if (isGone(error)) program.counted.abandoned();
     else program.counted.ended(outcomeOfFault(error));
-    if (deadline.aborted) throw new ServiceError("deadline_exceeded", undefined, { cause: error });
+    if (within.isLate) throw new ServiceError("deadline_exceeded", undefined, { cause: error });
     throw asServiceError(error);
   } finally {
+    within.end();
     signal.removeEventListener("abort", abort);
   }
 }

@@ -1,0 +1,38 @@
+/** The signal of one round: aborted by its caller's, or when its time is over. It lets go of both at the end of the round. */
+export class RoundSignal {
+  readonly #controller = new AbortController();
+  readonly #caller: AbortSignal;
+  readonly #timer: NodeJS.Timeout;
+  #isLate = false;
+
+  constructor(caller: AbortSignal, ms: number) {
+    this.#caller = caller;
+    this.#timer = setTimeout(() => {
+      this.#isLate = true;
+      this.#abort(new DOMException("the round took too long", "TimeoutError"));
+    }, ms);
+    if (caller.aborted) this.#left();
+    else caller.addEventListener("abort", this.#left, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Its time was over before anything else ended it. */
+  get isLate(): boolean {
+    return this.#isLate;
+  }
+
+  readonly #left = (): void => this.#abort(this.#caller.reason);
+
+  #abort(reason: unknown): void {
+    this.end();
+    this.#controller.abort(reason);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#caller.removeEventListener("abort", this.#left);
+  }
+}
