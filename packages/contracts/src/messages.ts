@@ -312,7 +312,16 @@ const maskedPayloadSchema = maskablePayloadSchema.extend({
   files: z.array(maskablePayloadSchema.shape.files.element.extend({ copy_key: copyKeySchema.optional() })),
 });
 
-export const registerGrantSchema = z.object({ payload: maskablePayloadSchema, claims: grantClaimsSchema });
+/** Why a grant ends. */
+export const grantEndSchema = z.enum(["completed", "failed", "timeout", "cancelled"]);
+export type GrantEnd = z.infer<typeof grantEndSchema>;
+
+/** `ends`: the grant of the round before, which is revoked whatever becomes of the new one. */
+export const registerGrantSchema = z.object({
+  payload: maskablePayloadSchema,
+  claims: grantClaimsSchema,
+  ends: z.object({ grant_id: idSchema, reason: grantEndSchema }).optional(),
+});
 
 /**
  * The claims of a grant as an execution manifest states them: ids of files and sessions are the handles of the masked

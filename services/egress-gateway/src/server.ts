@@ -3,7 +3,7 @@
  * need a grant on every call; /internal routes need the internal token.
  */
 import { Ledger, MAX_TOKEN_CHARS, sealKeys } from "@svc/capabilities";
-import { mintCallbackSchema, registerGrantSchema, ServiceError } from "@svc/contracts";
+import { grantEndSchema, mintCallbackSchema, registerGrantSchema, ServiceError } from "@svc/contracts";
 import {
   type Context,
   createHttpServer,
@@ -27,9 +27,7 @@ import { writeObject, writeRequest } from "./write.ts";
 /** A grant and a callback token travel in headers; the path holds two handles. */
 const MAX_HEADER_BYTES = 2 * MAX_TOKEN_CHARS + 64 * 1024;
 
-const revokeSchema = z
-  .object({ reason: z.enum(["completed", "failed", "timeout", "cancelled"]).nullish() })
-  .nullish();
+const revokeSchema = z.object({ reason: grantEndSchema.nullish() }).nullish();
 
 export async function startGateway({ config, log, registry, lifecycle }: Context): Promise<Running> {
   const redis = createRedis(config, log, { use: "commands" });
@@ -69,7 +67,10 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
     "/internal/egress-grants",
     { ...internal, schema: { body: registerGrantSchema } },
     async (request, reply) => {
-      return reply.code(201).send(await authority.register(request.body.payload, request.body.claims));
+      const { payload, claims, ends } = request.body;
+      const registered =
+        ends === undefined ? authority.register(payload, claims) : authority.succeed(ends, payload, claims);
+      return reply.code(201).send(await registered);
     },
   );
   app.post<{ Params: { grantId: string } }>(

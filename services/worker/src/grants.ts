@@ -2,6 +2,7 @@
 import {
   type Deadlines,
   type GrantClaims,
+  type GrantEnd,
   type Job,
   type MaskablePayload,
   type RegisteredGrant,
@@ -61,17 +62,18 @@ export class Grants {
     const { execution_id, resume } = job;
     if (resume === undefined) {
       this.#ready.drop(execution_id);
-      return this.#register(job, deadlines, signal);
+      return this.#register(job, deadlines, { signal });
     }
     const ready = this.#ready.take(execution_id, performance.now() + deadlines.worker);
-    return (await ready?.grant) ?? this.#register(furtherRound(job), deadlines, signal);
+    return (await ready?.grant) ?? this.#register(furtherRound(job), deadlines, { signal });
   }
 
-  /** The program has paused: the grant of its next round is made in the background. */
-  prepare(job: Job, deadlines: Deadlines): void {
+  /** The program has paused: its grant is ended and that of its next round is made, in the background. */
+  prepare(job: Job, deadlines: Deadlines, ended: string): void {
     const nowMs = performance.now();
     const { execution_id, request_id: requestId } = job;
-    const grant = this.#register(furtherRound(job), deadlines).catch((error: Error) => {
+    const ends = { grant_id: ended, reason: "completed" as const };
+    const grant = this.#register(furtherRound(job), deadlines, { ends }).catch((error: Error) => {
       this.#log.warn({ err: error.message, request_id: requestId }, "no grant could be made ready");
       return undefined;
     });
@@ -89,7 +91,11 @@ export class Grants {
     if (grant !== undefined) this.revoke(grant.grant_id, "completed", requestId);
   }
 
-  async #register(job: Job, deadlines: Deadlines, signal?: AbortSignal): Promise<RegisteredGrant> {
+  async #register(
+    job: Job,
+    deadlines: Deadlines,
+    { ends, signal }: { ends?: { grant_id: string; reason: GrantEnd }; signal?: AbortSignal },
+  ): Promise<RegisteredGrant> {
     const payload: MaskablePayload = {
       session_id: job.session_id,
       output_session_id: job.session_id,
@@ -100,7 +106,7 @@ export class Grants {
       path: "/internal/egress-grants",
       requestId: job.request_id,
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ payload, claims: claimsOf(job, deadlines, this.#config) }),
+      body: JSON.stringify({ payload, claims: claimsOf(job, deadlines, this.#config), ends }),
       timeoutMs: this.#config.EGRESS_GATEWAY_REQUEST_TIMEOUT_MS,
       signal,
     });
@@ -108,7 +114,7 @@ export class Grants {
   }
 
   /** Revokes in the background: the answer does not wait for it, and the grant lapses by itself when it fails. */
-  revoke(grantId: string, reason: "completed" | "failed" | "cancelled" | "timeout", requestId: string): void {
+  revoke(grantId: string, reason: GrantEnd, requestId: string): void {
     const call = this.#gateway.send({
       method: "POST",
       path: `/internal/egress-grants/${grantId}/revoke`,

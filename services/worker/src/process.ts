@@ -96,9 +96,9 @@ async function runOnce(
       resume === undefined
         ? await runner.execute(job, grant, signal, history)
         : await runner.resume(job, resume, grant, signal);
-    grants.revoke(grant.grant_id, "completed", job.request_id);
     // A replay begins anew, with all its inputs.
-    if ("paused" in response && job.ptc?.mode !== "replay") grants.prepare(job, deadlines);
+    if ("paused" in response && job.ptc?.mode !== "replay") grants.prepare(job, deadlines, grant.grant_id);
+    else grants.revoke(grant.grant_id, "completed", job.request_id);
     return response;
   } catch (error) {
     grants.revoke(grant.grant_id, endOf(signal), job.request_id);

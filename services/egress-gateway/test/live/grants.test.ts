@@ -251,6 +251,20 @@ describe("revoking", () => {
     }
   });
 
+  it("comes with the registration of the next grant, also of one that is refused", async () => {
+    const ends = async (reason: string, change: object = {}) => {
+      const { grant_id } = await made.register();
+      const body = { ...registration([]), ends: { grant_id, reason }, ...change };
+      const { status } = await made.postJson("/internal/egress-grants", body);
+      const { status: kept, revoke_reason } = JSON.parse((await redis.get(ledgerKey(grant_id))) ?? "");
+      return [status, kept, revoke_reason];
+    };
+    expect(await ends("completed")).toEqual([201, "revoked", "completed"]);
+    const payload = { ...registration([]).payload, output_session_id: newId() };
+    expect(await ends("failed", { payload })).toEqual([400, "revoked", "failed"]);
+    expect(await ends("because")).toEqual([400, "active", undefined]);
+  });
+
   it("an unknown or revoked grant is fine, a reason nobody knows is not", async () => {
     const { grant_id } = await made.register([]);
     const revoke = (id: string, body: unknown) => made.postJson(`/internal/egress-grants/${id}/revoke`, body);
