@@ -31,6 +31,8 @@ import { refusals } from "./refusals.ts";
 /** Calls that wait at once; each holds two connections. */
 const MAX_CALLS = 10_000;
 
+const SMALL_BYTES = 16 * 1024;
+
 export class ToolCalls {
   readonly #keys: SealKeys;
   readonly #admission: Admission;
@@ -137,8 +139,11 @@ export class ToolCalls {
       });
       if (upstream.statusCode !== 200) throw await innerError(upstream);
       const length = upstream.headers["content-length"];
+      reply.type("application/json; charset=utf-8");
+      // A small answer costs less in one piece.
+      if (Number(length) <= SMALL_BYTES) return reply.send(Buffer.from(await upstream.body.arrayBuffer()));
       if (typeof length === "string") reply.header("content-length", length);
-      return reply.type("application/json; charset=utf-8").send(upstream.body);
+      return reply.send(upstream.body);
     } finally {
       this.#waiting.delete(wait);
     }
