@@ -90,7 +90,7 @@ export class Attempts {
   ): Promise<RoundEnd> {
     const { program } = one;
     const left = Math.max(1, this.#config.JOB_TIMEOUT - Math.floor(from.runMs));
-    const job = this.#jobOf(one, Math.min(program.run_timeout, left));
+    const job = withoutSource(this.#jobOf(one, Math.min(program.run_timeout, left)));
     job.resume = {
       runner_url: from.runnerUrl,
       round: one.round,
@@ -112,7 +112,8 @@ export class Attempts {
   /** Has a frozen program killed, in the background; one that is not found lapses on its runner. */
   discard(program: Program, runnerUrl: string, requestId: string): void {
     const signal = new AbortController().signal;
-    const job = this.#jobOf({ program, round: 0, number: 0, requestId, signal }, program.run_timeout);
+    const one = { program, round: 0, number: 0, requestId, signal };
+    const job = withoutSource(this.#jobOf(one, program.run_timeout));
     job.discard = { runner_url: runnerUrl };
     this.#jobs.run(job, signal, { first: true }).catch((error: Error) => {
       this.#log.warn({ err: error.message, request_id: requestId }, "a frozen program could not be removed");
@@ -141,6 +142,11 @@ export class Attempts {
       enqueued_at: Date.now(),
     };
   }
+}
+
+/** A paused program has been given its source, its arguments and its input. */
+function withoutSource({ stdin: _s, ...job }: Omit<Job, "reply_to">): Omit<Job, "reply_to"> {
+  return { ...job, code: "", args: [] };
 }
 
 function endOf(result: JobResult): RoundEnd {
