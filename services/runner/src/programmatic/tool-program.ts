@@ -25,6 +25,8 @@ const MAX_HELD_CALLS = 16;
 const RECORDING_MS = 15_000;
 /** Texts of outstanding calls that a pause tells of, together; also bounds how deeply they are nested. */
 const TOLD_BYTES = 8192;
+/** So long after a call, a program that runs is looked at again at once. */
+const AT_ONCE_MS = 1;
 /** Enough for a frozen program that is to be ended. */
 const LAST_MS = 1;
 
@@ -159,7 +161,7 @@ export class ToolProgram {
       if (this.fault !== undefined) return this.#end();
       if (this.#outcome !== undefined) return this.#atEnd(this.#outcome);
       if (!this.#book.waits) await this.#bell.wait();
-      else if (!(await this.#isQuiet())) await this.#bell.wait(this.#lookMs());
+      else if (!(await this.#isQuiet())) await this.#untilNextLook();
       else if (await this.#freeze()) return "waits";
     }
   }
@@ -228,8 +230,11 @@ export class ToolProgram {
     );
   }
 
-  #lookMs(): number {
-    return nextLookMs({ nowMs: performance.now(), activityMs: this.#activityMs });
+  async #untilNextLook(): Promise<void> {
+    const nowMs = performance.now();
+    // It is about to wait for its answer: that takes less time than a timer.
+    if (nowMs - this.#activityMs < AT_ONCE_MS) await turn();
+    else await this.#bell.wait(nextLookMs({ nowMs, activityMs: this.#activityMs }));
   }
 
   /** Stops the program; false when it has ended, is at fault, or needs no answer after all. */
