@@ -1,4 +1,6 @@
 /** Several requests in flight: as many as a client keeps up for a while, and very many at once. */
+import type { PrivateCopy } from "@svc/cli/private-copy";
+import { cpuByComponent } from "./accounting.ts";
 import type { LoadClient } from "./load-client.ts";
 import { timed } from "./measure.ts";
 import { HELLO, PANDAS } from "./scenarios.ts";
@@ -10,6 +12,8 @@ export interface LoadRow {
   inFlight: number;
   requests: number;
   perSecond: number;
+  /** Processor milliseconds of all components per request. */
+  cpuMs: number;
   latency: Summary;
   errors: number;
 }
@@ -45,11 +49,19 @@ const REPETITIONS = 5;
 /** More than there are slots: what the system can do when there is always something to do. */
 const SATURATED = 32;
 
-export async function sustained(client: LoadClient, n: number, isWarm: boolean): Promise<LoadRow[]> {
+export async function sustained(
+  copy: PrivateCopy,
+  client: LoadClient,
+  n: number,
+  isWarm: boolean,
+): Promise<LoadRow[]> {
   const rows: LoadRow[] = [];
   for (const { scenario, inFlight, share, coldShare } of LOADS) {
     const requests = Math.ceil(n * (isWarm ? share : coldShare));
-    rows.push({ scenario, inFlight, ...(await closedLoop(client, requestOf(scenario), inFlight, requests)) });
+    const before = sum(cpuByComponent(copy.state()).values());
+    const loop = await closedLoop(client, requestOf(scenario), inFlight, requests);
+    const cpuMs = round((sum(cpuByComponent(copy.state()).values()) - before) / requests);
+    rows.push({ scenario, inFlight, cpuMs, ...loop });
   }
   return rows;
 }

@@ -1,8 +1,8 @@
 /**
- * Takes the samples. What is compared with each other is a group: its cases are run in turn, in a random order each time, so
- * that a slow moment of the machine hits all of them and what runs between two samples is the same for all. Groups take
- * turns too, so that none has the machine's better hour. Loads and processor time are taken in blocks of their own
- * afterwards.
+ * Takes the samples. What is compared with each other is a group: its cases take short turns right after each other, in a
+ * random order each time, so that a slow moment of the machine hits all of them. Within a turn one case runs alone, as it
+ * does where it is used. Groups take turns too, so that none has the machine's better hour. Loads and processor time are
+ * taken in blocks of their own afterwards.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PrivateCopy } from "@svc/cli/private-copy";
@@ -21,31 +21,26 @@ export interface Case {
   sample: () => Promise<number>;
 }
 
-/** Turns of each group. */
+/** Turns of each case. */
 export const TURNS = 10;
 
-/** Samples of all cases; one with fewer of them takes part in every k-th round of its group only. */
+/** Samples of all cases. */
 export async function interleaved(
   groups: readonly (readonly Case[])[],
   onTurn: (done: number) => void,
 ): Promise<Map<string, Summary>> {
   const cases = groups.flat();
   const samples = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
-  const rounds = Math.max(...cases.map(({ n }) => n));
+  const most = Math.max(...cases.map(({ n }) => n));
   for (const { n, warmUp, sample } of cases) {
-    for (let count = 0; count < (warmUp * n) / rounds; count++) await sample();
+    for (let count = 0; count < (warmUp * n) / most; count++) await sample();
   }
-  const startOf = (turn: number) => Math.floor((turn * rounds) / TURNS);
-  for (let turn = 0; turn < TURNS; turn++) {
-    for (const group of shuffled(groups)) {
-      for (let round = startOf(turn); round < startOf(turn + 1); round++) {
-        for (const { name, n, sample } of shuffled(group)) {
-          const takesPart = Math.floor(((round + 1) * n) / rounds) > Math.floor((round * n) / rounds);
-          if (takesPart) samples.get(name)?.push(await sample());
-        }
-      }
+  for (let turn = 1; turn <= TURNS; turn++) {
+    for (const { name, n, sample } of shuffled(groups).flatMap((group) => shuffled(group))) {
+      const taken = samples.get(name) ?? [];
+      while (taken.length < Math.floor((turn * n) / TURNS)) taken.push(await sample());
     }
-    onTurn(turn + 1);
+    onTurn(turn);
   }
   return new Map([...samples].map(([name, values]) => [name, summarize(values)]));
 }

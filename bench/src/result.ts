@@ -51,7 +51,7 @@ export interface Measured {
 
 /** What every result tells of how it was made. */
 export interface Origin {
-  version: 2;
+  version: 3;
   date: string;
   command: string;
   /** How long the whole took. */
@@ -106,7 +106,7 @@ function git(args: readonly string[]): string {
 /** Reads a result of this kind. */
 export function readResult<T extends Origin & { kind: string }>(path: string, kind: T["kind"]): T {
   const result = JSON.parse(readFileSync(path, "utf8")) as T;
-  if (result.version !== 2 || result.kind !== kind) {
+  if (result.version !== 3 || result.kind !== kind) {
     throw new Problem(`${path} is no result of ${kind} of this version`, undefined, USAGE_EXIT_CODE);
   }
   return result;

@@ -33,7 +33,7 @@ export async function begin(steps: number): Promise<{ progress: Progress; end: (
   const here = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, process.env);
   await install(["run"], here, progress);
   const end = (): Origin => ({
-    version: 2,
+    version: 3,
     date,
     command: shown(["./svc", ...process.argv.slice(2)]),
     seconds: Math.round((performance.now() - start) / 1000),
@@ -183,7 +183,7 @@ async function measureBlocks(
   const result: Pick<Measured, "loads" | "burst" | "memory" | "files" | "paused"> = { loads: [] };
   for (const block of blocks) {
     note(block);
-    if (block === "concurrency") result.loads = await sustained(client, n, mode === "warm");
+    if (block === "concurrency") result.loads = await sustained(copy, client, n, mode === "warm");
     if (block === "burst") result.burst = await bursts(client);
     if (block === "files")
       result.files = await measureFiles(copy, client, folder, Math.max(5, Math.ceil(n / 10)));

@@ -66,13 +66,25 @@ function bareTable(result: Measured): Table {
 function loadTable(result: Measured): Table {
   return {
     title: "Sustained load",
-    note: "Each client sends its next request when it has its answer. p99 is also compared with p50.",
-    head: ["scenario", "in flight", "requests", "per second", "p50", "p95", "p99", "p99 / p50", "errors"],
-    rows: result.loads.map(({ scenario, inFlight, requests, perSecond, latency, errors }) => [
+    note: "Each client sends its next request when it has its answer. CPU is that of all components for each request. p99 is also compared with p50.",
+    head: [
+      "scenario",
+      "in flight",
+      "requests",
+      "per second",
+      "CPU ms",
+      "p50",
+      "p95",
+      "p99",
+      "p99 / p50",
+      "errors",
+    ],
+    rows: result.loads.map(({ scenario, inFlight, requests, perSecond, cpuMs, latency, errors }) => [
       scenario,
       String(inFlight),
       String(requests),
       perSecond.toFixed(1),
+      cpuMs.toFixed(1),
       ...spread(latency).slice(1),
       (latency.p99 / latency.p50).toFixed(2),
       String(errors),

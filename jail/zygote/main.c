@@ -5,6 +5,8 @@
  */
 #include "main.h"
 
+#include "leavings.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -132,9 +134,10 @@ static void take_exit(PyObject *exit_status)
 
 _Noreturn void python_run(FILE *file, const char *path, PyObject *exit_status, PyObject *hidden)
 {
-	PyObject *globals = PyModule_GetDict(PyImport_AddModule("__main__")), *result, *capsule;
+	PyObject *module = PyImport_AddModule("__main__"), *globals = PyModule_GetDict(module), *result, *capsule;
 	bool exited;
 
+	leavings_prepare();
 	result = PyRun_FileExFlags(file, path, PYTHON_FILE_INPUT, globals, globals, 1, NULL);
 	flush_all();
 	exited = !result && PyErr_ExceptionMatches(PyExc_SystemExit);
@@ -151,9 +154,12 @@ _Noreturn void python_run(FILE *file, const char *path, PyObject *exit_status, P
 		PyErr_Clear();
 	call_if_there("threading", "_shutdown");
 	call_if_there("atexit", "_run_exitfuncs");
-	hide_modules(hidden);
 	original_output = hold("__stdout__");
 	original_error = hold("__stderr__");
+	if (leavings_are_silent(module) && flush(PySys_GetObject("stdout")) && flush(PySys_GetObject("stderr")) &&
+	    flush(original_output) && flush(original_error))
+		end();
+	hide_modules(hidden);
 	capsule = PyCapsule_New(&status, NULL, last_finalizer);
 	if (capsule && PySys_SetObject("last", capsule) == 0)
 		Py_DecRef(capsule);

@@ -6,7 +6,11 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-typedef struct python_object PyObject;
+typedef struct python_type PyTypeObject;
+typedef struct {
+	ssize_t references;
+	PyTypeObject *type;
+} PyObject;
 typedef struct python_thread PyThreadState;
 typedef struct python_interpreter PyInterpreterState;
 
@@ -28,6 +32,7 @@ typedef struct {
 #define PYTHON_FILE_INPUT 257
 
 extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt;
+extern PyTypeObject PyModule_Type, _PyWeakref_RefType, _PyWeakref_ProxyType, _PyWeakref_CallableProxyType;
 
 PyInterpreterState *PyInterpreterState_Get(void);
 PyThreadState *PyThreadState_Get(void);
@@ -51,6 +56,8 @@ int PyDict_SetItem(PyObject *dict, PyObject *key, PyObject *value);
 PyObject *PyDict_GetItemString(PyObject *dict, const char *key);
 int PyDict_DelItem(PyObject *dict, PyObject *key);
 int PyDict_DelItemString(PyObject *dict, const char *key);
+ssize_t PyList_Size(PyObject *list);
+PyObject *PyList_GetItem(PyObject *list, ssize_t index);
 PyObject *PyCapsule_New(void *pointer, const char *name, void (*destructor)(PyObject *));
 PyObject *PyImport_GetModuleDict(void);
 PyObject *PyImport_AddModule(const char *name);
@@ -72,11 +79,21 @@ void PyErr_Print(void);
 void PyErr_Clear(void);
 void PyErr_WriteUnraisable(PyObject *where);
 
+unsigned long PyType_GetFlags(PyTypeObject *type);
+void *PyType_GetSlot(PyTypeObject *type, int slot);
+int PyType_IsSubtype(PyTypeObject *type, PyTypeObject *base);
+
 PyObject *PyRun_FileExFlags(FILE *file, const char *name, int start, PyObject *globals, PyObject *locals,
 			    int close_it, void *flags);
 int PyGC_Enable(void);
 ssize_t PyGC_Collect(void);
 int Py_FinalizeEx(void);
+
+/* Without a reference: that would make the page of the type, which is shared, the process's own. */
+static inline PyTypeObject *python_type(const PyObject *object)
+{
+	return object->type;
+}
 
 /* What is in one is in the other afterwards. */
 static inline void python_exchange_dicts(PyObject *one, PyObject *other)

@@ -56,6 +56,7 @@ describe("the charts of a result", () => {
     inFlight,
     requests: 41,
     perSecond: 100,
+    cpuMs: 10,
     latency: around(10),
     errors: 0,
   });

@@ -70,6 +70,7 @@ describe("two results", () => {
         inFlight: 8,
         requests: 41,
         perSecond: 100 / factor,
+        cpuMs: 10,
         latency: around(80 * factor),
         errors: 0,
       },

@@ -28,7 +28,7 @@ const tenth: Tenth = {
 
 function soakOf(last: Partial<Tenth>): SoakResult {
   return {
-    version: 2,
+    version: 3,
     kind: "soak",
     date: "2026-01-31T10:00:00.000Z",
     command: "./svc bench soak",

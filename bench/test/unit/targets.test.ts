@@ -13,6 +13,7 @@ function measuredAt(share: number): Measured {
     inFlight: 8,
     requests: 400,
     perSecond: perSecond / share,
+    cpuMs: 10,
     latency: around(10),
     errors: share > 1 ? 1 : 0,
   });

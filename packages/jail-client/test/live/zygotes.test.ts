@@ -29,6 +29,10 @@ const numpy = main(
 );
 const hash = main("print(hash('text'))");
 
+const NANOSLEEP = process.arch === "arm64" ? "115 " : "230 ";
+/** In clock_nanosleep(2); before, its interpreter may still be changing what it does with signals. */
+const isSleeping = (pid: number) => readFileSync(`/proc/${pid}/syscall`, "utf8").startsWith(NANOSLEEP);
+
 /** Starts a program that sleeps; answers its process as the host numbers it. */
 async function sleeping(zygote: string | undefined) {
   const run = await openPython(jaild, zygote);
@@ -36,6 +40,7 @@ async function sleeping(zygote: string | undefined) {
   await run.start();
   const keeper = jaild.keepers.find((pid) => descendants(pid).length === 2);
   const [init = 0, program = 0] = descendants(keeper);
+  await until(() => isSleeping(program), "the program sleeps");
   return { run, init, program };
 }
 
