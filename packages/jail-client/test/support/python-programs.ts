@@ -171,10 +171,6 @@ def steps():
     finally: print("left")
 kept = steps(); print(next(kept))
 `),
-  "a coroutine that nobody has awaited": one(`
-async def never(): print("ran")
-kept = never(); print("end")
-`),
   "a weak reference that calls back": one(`
 import collections, weakref
 held = collections.UserDict(); watch = weakref.ref(held, lambda reference: print("gone"))

@@ -47,9 +47,6 @@ COMMANDS = [list(map(os.fsencode, sys.orig_argv))]
 COMMANDS.append([COMMANDS[0][0], os.fsencode(TOOLS) + b"/prelude.py", COMMANDS[0][1]])
 ENVIRONMENT = list(os.environb.items())
 
-# Taken apart when a program ends; a coroutine that nobody has awaited is told of with the help of the last one.
-TAKEN_APART = frozenset(["__main__", "sys", "builtins", "warnings"])
-
 # Variables that an interpreter or a library reads while it starts, which was before this program came.
 STEERING = re.compile(
     rb"(PYTHON|LD_|LC_|LANG|MPL|MATPLOTLIB|NPY_|NUMPY_|NUMEXPR_|OPENBLAS|GOTO|OMP_|MKL_|KMP_|BLIS|BLAS|LAPACK|PANDAS|SCIPY|JOBLIB"
@@ -92,7 +89,7 @@ def serve(modules, use=lambda: None):
     preloaded = frozenset(name.partition(".")[0] for name in sys.modules if name not in AT_START)
     serve_requests = ctypes.PyDLL(OBJECT).svc_zygote_serve
     serve_requests.argtypes = [ctypes.py_object] * 6
-    hidden = {name: module for name, module in sys.modules.items() if name not in TAKEN_APART}
+    hidden = {name: module for name, module in sys.modules.items() if name not in ("__main__", "sys", "builtins")}
     gc.collect()
     sys.exit(serve_requests(settle, renew, begin, exit_status, hidden, USUAL))
 
