@@ -35,12 +35,14 @@ type Request = (client: LoadClient) => Promise<unknown>;
 
 const PROGRAMS: Readonly<Record<string, Request>> = {
   "hello-python": (client) => client.exec("py", HELLO.python, "1\n"),
+  "hello-javascript": (client) => client.exec("js", HELLO.javascript, "1\n"),
   pandas: (client) => client.exec("py", PANDAS, "499500"),
 };
 
 /** Requests as a share of --n, by mode. */
 const LOADS = [
   ...[1, 2, 4, 8, 32].map((inFlight) => ({ scenario: "hello-python", inFlight, share: 2, coldShare: 0.5 })),
+  { scenario: "hello-javascript", inFlight: 1, share: 0.5, coldShare: 0.25 },
   { scenario: "pandas", inFlight: 8, share: 2, coldShare: 0.3 },
 ] as const;
 

@@ -1,7 +1,7 @@
 /**
  * Takes the samples. What is compared with each other is a group: its cases take short turns right after each other, in a
  * random order each time, so that a slow moment of the machine hits all of them. Within a turn one case runs alone, as it
- * does where it is used. Groups take turns too, so that none has the machine's better hour. Loads and processor time are
+ * does where it is used; what says so alternates sample by sample. Groups take turns too, so that none has the machine's better hour. Loads and processor time are
  * taken in blocks of their own afterwards.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,24 +21,39 @@ export interface Case {
   sample: () => Promise<number>;
 }
 
+/** What is compared with each other. */
+export interface Group {
+  cases: readonly Case[];
+  /** Its turns are of one sample each. */
+  alternates: boolean;
+}
+
 /** Turns of each case. */
 export const TURNS = 10;
 
 /** Samples of all cases. */
 export async function interleaved(
-  groups: readonly (readonly Case[])[],
+  groups: readonly Group[],
   onTurn: (done: number) => void,
 ): Promise<Map<string, Summary>> {
-  const cases = groups.flat();
+  const cases = groups.flatMap((group) => group.cases);
   const samples = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
   const most = Math.max(...cases.map(({ n }) => n));
   for (const { n, warmUp, sample } of cases) {
     for (let count = 0; count < (warmUp * n) / most; count++) await sample();
   }
   for (let turn = 1; turn <= TURNS; turn++) {
-    for (const { name, n, sample } of shuffled(groups).flatMap((group) => shuffled(group))) {
-      const taken = samples.get(name) ?? [];
-      while (taken.length < Math.floor((turn * n) / TURNS)) taken.push(await sample());
+    for (const { cases: compared, alternates } of shuffled(groups)) {
+      const open = shuffled(compared).map(({ name, n, sample }) => {
+        const taken = samples.get(name) ?? [];
+        return { taken, until: Math.floor((turn * n) / TURNS), sample };
+      });
+      while (open.some(({ taken, until }) => taken.length < until)) {
+        for (const { taken, until, sample } of open) {
+          const turnEnd = alternates ? Math.min(until, taken.length + 1) : until;
+          while (taken.length < turnEnd) taken.push(await sample());
+        }
+      }
     }
     onTurn(turn);
   }

@@ -145,7 +145,12 @@ async function latencies(
       ? groupOfBare(name.slice(BARE_PREFIX.length))
       : (comparedWith.get(name) ?? `alone: ${name}`),
   );
-  const summaries = await interleaved([...groups.values()], onTurn);
+  const alternating = new Set(scenarios.flatMap(({ name, alternates }) => (alternates ? [name] : [])));
+  const compared = [...groups.values()].map((cases) => ({
+    cases,
+    alternates: cases.some(({ name }) => alternating.has(name)),
+  }));
+  const summaries = await interleaved(compared, onTurn);
   const pick = (cases: readonly Case[], prefix: string) =>
     Object.fromEntries(
       cases.flatMap(({ name }) => {

@@ -11,6 +11,8 @@ export interface Scenario {
   coldShare?: number;
   /** The bare command that it is compared with; see bare.ts. */
   bare?: string;
+  /** It and its bare command take turns request by request. */
+  alternates?: true;
   /** Done once, before anything is measured. */
   prepare?: (client: LoadClient) => Promise<FileRef[]>;
   run: (client: LoadClient, prepared: readonly FileRef[]) => Promise<void>;
@@ -82,6 +84,8 @@ export const SCENARIOS: readonly Scenario[] = [
     share: 1,
     coldShare: 1,
     bare: "node",
+    // A parked interpreter takes as long to make as to start one: whoever is faster than that finds none (see the loads).
+    alternates: true,
     run: run("js", HELLO.javascript, "1\n"),
   },
   {
@@ -144,7 +148,10 @@ export const SCENARIOS: readonly Scenario[] = [
 
 /** What is not one request after the other; measured after the interleaved part. */
 export const BLOCKS = {
-  concurrency: { about: "hello-python with 1, 2, 4, 8 and 32 requests in flight, pandas with 8", cold: true },
+  concurrency: {
+    about: "hello-python with 1, 2, 4, 8 and 32 requests in flight, hello-javascript with 1, pandas with 8",
+    cold: true,
+  },
   burst: { about: "100 requests at once", cold: true },
   files: { about: "20 MiB up and down, against a bare server", cold: false },
   paused: { about: "many programs that wait for their caller", cold: false },

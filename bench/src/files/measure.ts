@@ -58,7 +58,7 @@ export async function measureFiles(
         { name: "ours", n, warmUp: WARM_UP, sample: () => timed(ours[name]) },
         { name: "bare", n, warmUp: WARM_UP, sample: () => timed(bare[name]) },
       ];
-      const times = await interleaved([cases], () => undefined);
+      const times = await interleaved([{ cases, alternates: true }], () => undefined);
       rows.push({
         name: `${name} ${FILE_MIB} MiB`,
         mib: FILE_MIB,
