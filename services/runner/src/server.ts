@@ -28,6 +28,9 @@ import { Runtimes } from "./runtimes.ts";
 import { Slots } from "./slots.ts";
 import { WarmJails } from "./warm/jails.ts";
 
+/** The calls of a paused program end first, in time and as timeouts; its pause ends by itself when nobody tells of that. */
+const CALLS_END_MS = 500;
+
 export async function startRunner({ config, log, registry, lifecycle }: Context): Promise<Running> {
   const slots = new Slots({
     total: config.SANDBOX_MAX_CONCURRENT_JOBS,
@@ -43,7 +46,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   const inputs = inputSource(gateway, config, metrics, log);
   const upstream = new ToolUpstream(target, mostCalls);
   const programs: ProgrammaticDeps["programs"] = new Programs(
-    { maxPaused: config.SANDBOX_MAX_PAUSED, longestPauseMs: config.TOOL_CALL_REQUEST_TIMEOUT },
+    { maxPaused: config.SANDBOX_MAX_PAUSED, longestPauseMs: config.TOOL_CALL_REQUEST_TIMEOUT + CALLS_END_MS },
     metrics,
     log,
   );
