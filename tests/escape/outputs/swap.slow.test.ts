@@ -11,7 +11,7 @@ import { join } from "node:path";
 import type { JailRun } from "@svc/jail-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { killProcess, until } from "../../../packages/jail-client/test/support/host.ts";
-import { BINARY, IMAGE, Jaild } from "../../../packages/jail-client/test/support/jaild.ts";
+import { IMAGE, Jaild } from "../../../packages/jail-client/test/support/jaild.ts";
 import { bytesOf, stage } from "../../../packages/jail-client/test/support/run.ts";
 
 const ROUNDS = 1000;
@@ -20,12 +20,14 @@ const DELAY_US = 300;
 const HITS = 100;
 const FETCHED = 40;
 const SUPPORT = join(import.meta.dirname, "../support");
+const JAIL = join(import.meta.dirname, "../../../jail");
 let folder: string;
 let swapper: string;
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "svc-swap-"));
   swapper = join(folder, "swapper");
+  execFileSync("make", ["--silent", "-C", JAIL, "shared"]);
   execFileSync("cc", ["-O2", "-o", swapper, join(SUPPORT, "swapper.c")]);
   execFileSync("cc", [
     "-O2",
@@ -42,7 +44,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 function startSlow(weak: boolean): Promise<Jaild> {
   const binary = join(folder, weak ? "weak" : "slow");
   const settings = `LD_PRELOAD=${join(folder, "slow.so")} HARVEST_DELAY_US=${DELAY_US}${weak ? " HARVEST_WEAK=1" : ""}`;
-  writeFileSync(binary, `#!/bin/sh\nexec env ${settings} ${BINARY} "$@"\n`);
+  writeFileSync(binary, `#!/bin/sh\nexec env ${settings} ${join(JAIL, "build/jaild-shared")} "$@"\n`);
   chmodSync(binary, 0o755);
   return Jaild.start({ slots: 2, binary });
 }
