@@ -34,7 +34,7 @@ export const isBusy = ({ loadBefore, cores }: Pick<Conditions, "loadBefore" | "c
 
 /** What one copy showed, in one mode. What was not chosen is empty or absent. */
 export interface Measured {
-  /** Milliseconds of the commands without a service, taken in the same rounds as the scenarios. */
+  /** Milliseconds of the commands without a service, taken in turn with the scenarios. */
   bare: Record<string, Summary>;
   bareCpuMs: Record<string, number>;
   /** Milliseconds of the requests of one client. */

@@ -1,10 +1,6 @@
 /** Programs whose behaviour must not depend on how they started. What they print must be the same every time. */
+import { LEAVINGS, one } from "./python-leavings.ts";
 import type { PythonJob } from "./warm.ts";
-
-const one = (source: string, job: Omit<PythonJob, "files"> = {}): PythonJob => ({
-  files: { "main.py": source },
-  ...job,
-});
 
 export const PROGRAMS: Record<string, PythonJob> = {
   "its module": one(`
@@ -158,59 +154,7 @@ kept = Noisy("global"); sys.stash = Noisy("sys"); builtins.stash = Noisy("builti
 ring = Noisy("ring"); ring.self = ring
 gc.disable()
 `),
-  "plain data and functions of all kinds, and nothing else": one(`
-import collections, functools, itertools, json
-def outer(n): return lambda m: (n, m)
-data = {"a": [1, (2, {3}), outer(4)], "c": collections.Counter("abc"), "p": functools.partial(max, 1)}
-rest = itertools.count(); ring = []; ring.append(ring)
-print(json.dumps(data["a"][0]), data["a"][2](5), end="")
-`),
-  "a generator that has not come to its end": one(`
-def steps():
-    try: yield 1
-    finally: print("left")
-kept = steps(); print(next(kept))
-`),
-  "a weak reference that calls back": one(`
-import collections, weakref
-held = collections.UserDict(); watch = weakref.ref(held, lambda reference: print("gone"))
-silent = weakref.ref(held)
-`),
-  "a finalizer of an object without fields": one(`
-class Bare:
-    __slots__ = ()
-    def __del__(self, print=print): print("bare")
-kept = Bare(); del Bare
-`),
-  "finalizers that are hidden from the collector": one(`
-import gc
-class Noisy:
-    def __del__(self, print=print): print("del")
-kept = Noisy(); gc.freeze()
-`),
-  "finalizers, and a collector that shows nothing": one(`
-import gc
-class Noisy:
-    def __del__(self, print=print): print("del")
-kept = Noisy(); gc.get_objects = list; gc.callbacks.clear()
-`),
-  "a collector that is watched": one(`
-import gc
-gc.callbacks.append(lambda phase, info, print=print: phase == "start" and print("collects"))
-`),
-  "a stream of its own as standard output": one(`
-import codecs, io, sys
-sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), write_through=False)
-print("through another stream", end="")
-`),
-  "a wrapped standard output without a class of its own": one(`
-import codecs, sys
-sys.stdout = codecs.getwriter("utf-16-le")(sys.stdout.buffer); print("wide", end="")
-`),
-  "a full standard output": one(`
-import os, sys
-full = os.open("/proc/self/mem", os.O_RDONLY); os.dup2(full, 1); print("cannot be written")
-`),
+  ...LEAVINGS,
   "an error in atexit, in a thread and in a finalizer": one(`
 import atexit, threading
 def bad(): raise ValueError("at exit")

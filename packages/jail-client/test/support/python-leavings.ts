@@ -1,0 +1,64 @@
+/** Programs that differ in what they leave when they end, and in what of it speaks once more then. */
+import type { PythonJob } from "./warm.ts";
+
+/** A program of one file. */
+export const one = (source: string, job: Omit<PythonJob, "files"> = {}): PythonJob => ({
+  files: { "main.py": source },
+  ...job,
+});
+
+export const LEAVINGS: Record<string, PythonJob> = {
+  "plain data and functions of all kinds, and nothing else": one(`
+import collections, functools, itertools, json
+def outer(n): return lambda m: (n, m)
+data = {"a": [1, (2, {3}), outer(4)], "c": collections.Counter("abc"), "p": functools.partial(max, 1)}
+rest = itertools.count(); ring = []; ring.append(ring)
+print(json.dumps(data["a"][0]), data["a"][2](5), end="")
+`),
+  "a generator that has not come to its end": one(`
+def steps():
+    try: yield 1
+    finally: print("left")
+kept = steps(); print(next(kept))
+`),
+  "a weak reference that calls back": one(`
+import collections, weakref
+held = collections.UserDict(); watch = weakref.ref(held, lambda reference: print("gone"))
+silent = weakref.ref(held)
+`),
+  "a finalizer of an object without fields": one(`
+class Bare:
+    __slots__ = ()
+    def __del__(self, print=print): print("bare")
+kept = Bare(); del Bare
+`),
+  "finalizers that are hidden from the collector": one(`
+import gc
+class Noisy:
+    def __del__(self, print=print): print("del")
+kept = Noisy(); gc.freeze()
+`),
+  "finalizers, and a collector that shows nothing": one(`
+import gc
+class Noisy:
+    def __del__(self, print=print): print("del")
+kept = Noisy(); gc.get_objects = list; gc.callbacks.clear()
+`),
+  "a collector that is watched": one(`
+import gc
+gc.callbacks.append(lambda phase, info, print=print: phase == "start" and print("collects"))
+`),
+  "a stream of its own as standard output": one(`
+import codecs, io, sys
+sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), write_through=False)
+print("through another stream", end="")
+`),
+  "a wrapped standard output without a class of its own": one(`
+import codecs, sys
+sys.stdout = codecs.getwriter("utf-16-le")(sys.stdout.buffer); print("wide", end="")
+`),
+  "a full standard output": one(`
+import os, sys
+full = os.open("/proc/self/mem", os.O_RDONLY); os.dup2(full, 1); print("cannot be written")
+`),
+};
