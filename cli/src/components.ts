@@ -50,6 +50,8 @@ const HEALTH: Record<Service, string> = {
 };
 
 export const NODE = join(ROOT, "node_modules/node/bin/node");
+/** Beside the packages that they contain, and gone with them. */
+export const BUNDLES = join(ROOT, "node_modules/.cache/components");
 export const JAILD = join(ROOT, "jail/build/jaild");
 
 export interface Setting {
@@ -66,14 +68,18 @@ export function componentsOf(setting: Setting): Component[] {
   return [...redis, jaild(setting), ...services];
 }
 
+/** What a component is started from; ./install/bundles.ts makes it. */
+export function bundleOf(name: Service): string {
+  return join(BUNDLES, `${name}.mjs`);
+}
+
 function service(name: Service, { instance, secrets, caller, runnerUid }: Setting): Component {
   const uid = name === "runner" ? runnerUid : undefined;
   const port = instance.ports[name];
   const needs: ComponentName[] = name === "runner" ? ["jaild"] : hasOwnRedis(caller) ? [] : ["redis"];
-  const main = join(ROOT, "services", name, "src/main.ts");
   return {
     name,
-    command: [...dyingWithUs("KILL", uid), NODE, main],
+    command: [...dyingWithUs("KILL", uid), NODE, bundleOf(name)],
     env: componentEnvironment(name, instance, secrets, caller),
     probe: () => httpAnswers(`http://127.0.0.1:${port}${HEALTH[name]}`),
     after: needs,
@@ -194,11 +200,7 @@ function dyingWithUs(signal: "KILL" | "TERM", uid?: number): string[] {
 export function runnerUidFor(instance: Instance): number | undefined {
   if (!isRoot()) return undefined;
   const uid = instance.jobUidBase - 1;
-  const files = [
-    join(ROOT, "services/runner/src/main.ts"),
-    NODE,
-    join(instance.packagesDir, "runtimes.json"),
-  ];
+  const files = [bundleOf("runner"), NODE, join(instance.packagesDir, "runtimes.json")];
   const script = 'for f; do test -r "$f" || exit 1; done; cd "$RUN"';
   const probe = spawnSync(
     "/usr/bin/setpriv",

@@ -1,5 +1,5 @@
 /**
- * Brings a machine to the point where the system can start: Debian packages, the jail, the root image. Each step looks
+ * Brings a machine to the point where the system can start: Debian packages, the jail, the root image, the components. Each step looks
  * first and does nothing when nothing is missing. Says what it installs before it does.
  */
 import { availableParallelism } from "node:os";
@@ -10,10 +10,11 @@ import { type Instance, ROOT } from "../instance.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { mustRun } from "../system/run.ts";
 import type { Progress } from "../terminal.ts";
+import { buildBundles } from "./bundles.ts";
 import { installPackages, missingPackages, type Purpose } from "./packages.ts";
 
 /** Number of steps that `install` shows. */
-export const INSTALL_STEPS = 3;
+export const INSTALL_STEPS = 4;
 
 const ESBUILD = join(ROOT, `node_modules/@esbuild/${process.platform}-${process.arch}/bin/esbuild`);
 
@@ -40,6 +41,7 @@ export async function install(
   await progress.step("The root image of the jails", async (note) => {
     await mustRun(imageCommand(instance, languages), "building the root image", { onLine: note });
   });
+  await progress.step("The components (esbuild)", buildBundles);
 }
 
 /** A comma list of language names, or `all`, as names of runtime folders. */

@@ -14,8 +14,8 @@ import { removeCgroups } from "../system/cgroups.ts";
 import { identify, sleep } from "../system/process.ts";
 import { isRoot } from "../system/root.ts";
 import { Child } from "./child.ts";
-import { prepareCompileCache } from "./compile-cache.ts";
 import { demandFreePorts, makeFolders } from "./ground.ts";
+import { lendCompileCache } from "./lent-cache.ts";
 import { takeLock } from "./lock.ts";
 import { logPath, rotateLog } from "./logs.ts";
 import { removeState, type State, writeState } from "./state.ts";
@@ -50,7 +50,7 @@ export class Supervisor {
     await demandFreePorts(instance, caller);
     removeLeftovers(instance);
     const runnerUid = runnerUidFor(instance);
-    await prepareCompileCache(instance, runnerUid);
+    lendCompileCache(instance, runnerUid);
     return new Supervisor(instance, caller, background, lock, runnerUid);
   }
 

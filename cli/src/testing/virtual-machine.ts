@@ -10,9 +10,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NODE } from "../components.ts";
 import { COMPILE_CACHE } from "../environment.ts";
-import { type Instance, ROOT, SERVICES } from "../instance.ts";
+import { type Instance, ROOT } from "../instance.ts";
 import { Problem } from "../problem.ts";
-import { mustRun, run, shown } from "../system/run.ts";
+import { mustRun, shown } from "../system/run.ts";
 import type { Note } from "../terminal.ts";
 import type { Outcome } from "./suites.ts";
 
@@ -43,13 +43,9 @@ export async function buildMachine(instance: Instance, note: Note): Promise<void
   await mustRun(build, "building the virtual machine", { onLine: note });
 }
 
-/**
- * Fills Node's cache with what `./svc up` runs: compiling takes minutes in the machine. Without settings a component ends
- * as soon as its modules are loaded.
- */
+/** Fills Node's cache with what `./svc up` runs besides the components: compiling takes minutes in the machine. */
 async function compile(): Promise<void> {
   const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE };
-  for (const service of SERVICES) await run([NODE, join(ROOT, "services", service, "src/main.ts")], { env });
   await mustRun([NODE, join(ROOT, "cli/src/main.ts"), "up", "--help"], "compiling", { env });
 }
 
