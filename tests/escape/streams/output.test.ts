@@ -55,7 +55,9 @@ describe("a flood ends its program:", () => {
   });
 
   test("both at once: the one that is over first is named, and both have their first bytes", async () => {
-    const answer = await hostile(bash("yes out & yes err >&2 & wait"));
+    const answer = await hostile(
+      bash("printf 'out\\nout\\n'; printf 'err\\nerr\\n' >&2; yes out & yes err >&2 & wait"),
+    );
     expect(["OL", "EL"]).toContain(answer.status);
     expect(answer.stdout.startsWith("out\nout\n")).toBe(true);
     expect(answer.stderr.startsWith("err\nerr\n")).toBe(true);
