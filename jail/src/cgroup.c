@@ -194,6 +194,11 @@ int cgroup_forks_refused(const struct cgroup *c, uint64_t *count)
 	return 0;
 }
 
+int cgroup_count_memory(struct cgroup *c)
+{
+	return !c->enabled || c->usage_base > 0 ? 0 : cgroup_memory(c, &c->usage_base);
+}
+
 int cgroup_begin(struct cgroup *c, uint64_t memory_max, uint64_t pids_max)
 {
 	if (!c->enabled)
@@ -210,9 +215,7 @@ int cgroup_begin(struct cgroup *c, uint64_t memory_max, uint64_t pids_max)
 	if (c->peak >= 0)
 		(void)!pwrite(c->peak, "0", 1, 0);
 	c->refused_base = c->oom_base = 0;
-	/* Counted from the first time on: an interpreter that was parked is memory of its program. */
-	if ((c->usage_base == 0 && cgroup_memory(c, &c->usage_base) < 0) || cpu_total_us(c, &c->cpu_base) < 0 ||
-	    cgroup_forks_refused(c, &c->refused_base) < 0)
+	if (cgroup_count_memory(c) < 0 || cpu_total_us(c, &c->cpu_base) < 0 || cgroup_forks_refused(c, &c->refused_base) < 0)
 		return -1;
 	return cgroup_oom_kills(c, &c->oom_base);
 }

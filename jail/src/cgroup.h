@@ -59,6 +59,8 @@ void cgroups_forget(void);
 int cgroup_open(struct cgroup *cgroup, unsigned slot);
 int cgroup_join(const struct cgroup *cgroup);
 void cgroup_seal(struct cgroup *cgroup);
+/* From the first call on, what is charged is the run's; cgroup_begin makes it when nobody has. */
+int cgroup_count_memory(struct cgroup *cgroup);
 int cgroup_begin(struct cgroup *cgroup, uint64_t memory_max, uint64_t pids_max);
 int cgroup_memory(const struct cgroup *cgroup, uint64_t *bytes);
 /* The same without what was charged before the run began. */

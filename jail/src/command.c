@@ -1,6 +1,7 @@
 /*
  * What a client may ask of its running program: what it does (Q), to stand still (P),
- * to go on (C). A frame of another kind is left for after the run.
+ * to stand still if nothing but something else can move it (T), to go on (C). A frame
+ * of another kind is left for after the run.
  */
 #include "report.h"
 #include "tasks.h"
@@ -16,12 +17,12 @@
 #define FRAMES 16	  /* of the client, between two looks at the run */
 #define WALL_MS_MAX 86400000
 
-static void answer_query(struct watch *w)
+static void answer_query(struct watch *w, enum tasks_state state)
 {
-	uint8_t state = (uint8_t)tasks_look(w->jail->proc, &w->jail->cgroup);
+	uint8_t answer = (uint8_t)state;
 	uint64_t idle_us = w->conn->idle_us;
 
-	conn_send(w->conn, 'q', &state, 1, NULL, 0);
+	conn_send(w->conn, 'q', &answer, 1, NULL, 0);
 	w->conn->idle_us = ANSWER_US;
 	if (!conn_flush(w->conn))
 		w->client_gone = w->over = true;
@@ -74,6 +75,17 @@ static void pause_run(struct watch *w)
 	tell_master(w);
 }
 
+/* Answers with the pause, or with what the program does instead. */
+static void pause_blocked_run(struct watch *w)
+{
+	enum tasks_state state = tasks_look(w->jail->proc, &w->jail->cgroup);
+
+	if (state == TASKS_BLOCKED)
+		pause_run(w);
+	else
+		answer_query(w, state);
+}
+
 static void continue_run(struct watch *w, uint64_t wall_ms)
 {
 	clock_continue(&w->clock, monotonic_us(), wall_ms * 1000);
@@ -94,9 +106,11 @@ static void take_frame(struct watch *w, const struct frame *frame)
 	if (frame->tag == 'C' && w->paused && decode_u64(frame, &wall_ms) && wall_ms <= WALL_MS_MAX)
 		continue_run(w, wall_ms);
 	else if (frame->tag == 'Q' && !w->paused && frame->size == 0)
-		answer_query(w);
+		answer_query(w, tasks_look(w->jail->proc, &w->jail->cgroup));
 	else if (frame->tag == 'P' && !w->paused && frame->size == 0)
 		pause_run(w);
+	else if (frame->tag == 'T' && !w->paused && frame->size == 0)
+		pause_blocked_run(w);
 	else
 		w->client_wrong = w->over = true;
 }
@@ -112,7 +126,7 @@ void watch_take_frames(struct watch *w)
 		w->frames_left = status == CONN_FRAME;
 		if (status == CONN_GONE) {
 			w->client_gone = w->over = true;
-		} else if (status == CONN_INVALID || (status == CONN_FRAME && !memchr("CPQ", frame.tag, 3))) {
+		} else if (status == CONN_INVALID || (status == CONN_FRAME && !memchr("CPQT", frame.tag, 4))) {
 			/* For after the run, with all that follows: a fetch may be sent ahead. */
 			if (status == CONN_FRAME)
 				conn_return(w->conn, &frame);

@@ -29,6 +29,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -96,7 +97,7 @@ static void answer_fetches(struct conn *conn, const struct jail *jail, const str
 		if (status == CONN_GONE)
 			return;
 		/* A question that crossed the end of the run has its answer. */
-		if (status == CONN_FRAME && frame.size == 0 && (frame.tag == 'Q' || frame.tag == 'P'))
+		if (status == CONN_FRAME && frame.size == 0 && memchr("PQT", frame.tag, 3))
 			continue;
 		if (status == CONN_INVALID || frame.tag != 'G' || !decode_u32(&frame, &number)) {
 			conn_send_error(conn, ERROR_PROTOCOL, 0, "invalid frame");

@@ -131,10 +131,11 @@ static void make_tool_mount(const char *path)
 	close(run);
 }
 
-static _Noreturn void build(const struct options *options, int done)
+static _Noreturn void build(const struct options *options, int done, pid_t master)
 {
 	umask(0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
+		fatal("cannot tie the maker of the template to jaild");
 	if (unshare(CLONE_NEWNS) < 0 || sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		fatal("cannot make a mount namespace");
 	enter_image(options->root);
@@ -152,12 +153,12 @@ int template_make(const struct options *options)
 {
 	int done[2], namespace;
 	char path[64], byte;
-	pid_t pid;
+	pid_t pid, master = getpid();
 
 	if (pipe2(done, O_CLOEXEC) < 0 || (pid = fork()) < 0)
 		fatal("cannot fork");
 	if (pid == 0)
-		build(options, done[1]);
+		build(options, done[1], master);
 	close(done[1]);
 	if (read(done[0], &byte, 1) != 1)
 		fatal("cannot make the template");

@@ -70,7 +70,12 @@ enum warm_status warm_begin(struct jail *jail, const struct jail_config *config,
 	const struct message adopt = {.kind = MESSAGE_ADOPT};
 	const struct zygote_door *door = find_door(config, name);
 
-	if (!door || !zygote_is_ready(door) || ask(jail, door) < 0)
+	if (!door || !zygote_is_ready(door))
+		return WARM_NONE;
+	/* What the copy itself takes is memory of its program. */
+	if (cgroup_count_memory(&jail->cgroup) < 0)
+		return WARM_FAILED;
+	if (ask(jail, door) < 0)
 		return WARM_NONE;
 	jail_close_ends(jail);
 	if (!is_born(jail, jail->warm_control) || send(jail->control, &adopt, sizeof(adopt), MSG_NOSIGNAL) < 0)

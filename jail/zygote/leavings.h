@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Before the program runs, which may change what it finds later. */
+/* In the zygote: programs may change what is found later. */
 void leavings_prepare(void);
 
 /*

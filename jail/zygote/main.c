@@ -5,6 +5,7 @@
  */
 #include "main.h"
 
+#include "farewells.h"
 #include "leavings.h"
 
 #include <signal.h>
@@ -135,9 +136,8 @@ static void take_exit(PyObject *exit_status)
 _Noreturn void python_run(FILE *file, const char *path, PyObject *exit_status, PyObject *hidden)
 {
 	PyObject *module = PyImport_AddModule("__main__"), *globals = PyModule_GetDict(module), *result, *capsule;
-	bool exited;
+	bool exited, idle, silent;
 
-	leavings_prepare();
 	result = PyRun_FileExFlags(file, path, PYTHON_FILE_INPUT, globals, globals, 1, NULL);
 	flush_all();
 	exited = !result && PyErr_ExceptionMatches(PyExc_SystemExit);
@@ -152,11 +152,17 @@ _Noreturn void python_run(FILE *file, const char *path, PyObject *exit_status, P
 	}
 	if (!exited && (PyDict_DelItemString(globals, "__file__") < 0 || PyDict_DelItemString(globals, "__cached__") < 0))
 		PyErr_Clear();
-	call_if_there("threading", "_shutdown");
-	call_if_there("atexit", "_run_exitfuncs");
+	idle = farewells_are_idle();
+	silent = idle && leavings_are_silent(module);
+	if (!silent) {
+		call_if_there("threading", "_shutdown");
+		call_if_there("atexit", "_run_exitfuncs");
+		/* What was called may have taken away what speaks. */
+		silent = !idle && leavings_are_silent(module);
+	}
 	original_output = hold("__stdout__");
 	original_error = hold("__stderr__");
-	if (leavings_are_silent(module) && flush(PySys_GetObject("stdout")) && flush(PySys_GetObject("stderr")) &&
+	if (silent && flush(PySys_GetObject("stdout")) && flush(PySys_GetObject("stderr")) &&
 	    flush(original_output) && flush(original_error))
 		end();
 	hide_modules(hidden);

@@ -31,6 +31,7 @@ typedef struct {
 
 #define PYTHON_FILE_INPUT 257
 
+extern PyObject _Py_NoneStruct;
 extern PyObject *PyExc_SystemExit, *PyExc_KeyboardInterrupt;
 extern PyTypeObject PyModule_Type, _PyWeakref_RefType, _PyWeakref_ProxyType, _PyWeakref_CallableProxyType;
 
@@ -40,6 +41,8 @@ PyThreadState *PyThreadState_New(PyInterpreterState *interpreter);
 void PyThreadState_Clear(PyThreadState *state);
 void PyThreadState_Delete(PyThreadState *state);
 void PyThreadState_DeleteCurrent(void);
+PyThreadState *PyInterpreterState_ThreadHead(PyInterpreterState *interpreter);
+PyThreadState *PyThreadState_Next(PyThreadState *state);
 void PyEval_RestoreThread(PyThreadState *state);
 
 void PyObject_GetArenaAllocator(PyObjectArenaAllocator *allocator);

@@ -7,7 +7,10 @@
  * the script's business.
  */
 #include "enter.h"
+#include "farewells.h"
+#include "leavings.h"
 #include "main.h"
+#include "renew.h"
 #include "usual.h"
 
 #include <stdio.h>
@@ -16,10 +19,11 @@
 
 /* `names`: of the script's functions, see runtimes/python/root/usr/lib/svc/zygote. */
 __attribute__((visibility("default"))) int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin,
-							    PyObject *exit_status, PyObject *hidden, PyObject *usual);
+							    PyObject *exit_status, PyObject *hidden, PyObject *usual,
+							    PyObject *places, PyObject *only_logging);
 
 struct script {
-	PyObject *renew, *begin, *exit_status, *hidden, *usual;
+	PyObject *renew, *begin, *exit_status, *hidden, *usual, *places;
 };
 
 static void keep_memory(void *context, void *memory, size_t size)
@@ -66,10 +70,13 @@ static PyObject *look_closer(PyObject *begin, const struct job *job)
 
 static _Noreturn void become(const struct script *script)
 {
-	PyObject *word = PyObject_CallFunctionObjArgs(script->renew, NULL), *path;
+	PyObject *word, *path;
 	struct job job;
 	FILE *file;
 
+	if (!renew_places(PyBytes_AsString(script->places), (size_t)PyBytes_Size(script->places)))
+		_exit(126);
+	word = PyObject_CallFunctionObjArgs(script->renew, NULL);
 	if (!word)
 		_exit(126);
 	zygote_await_job(&job, (uint32_t)PyLong_AsLong(word));
@@ -87,9 +94,9 @@ static _Noreturn void become(const struct script *script)
 }
 
 int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObject *exit_status, PyObject *hidden,
-		     PyObject *usual)
+		     PyObject *usual, PyObject *places, PyObject *only_logging)
 {
-	const struct script script = {renew, begin, exit_status, hidden, usual};
+	const struct script script = {renew, begin, exit_status, hidden, usual, places};
 	struct entry entry;
 
 	if (!zygote_begin())
@@ -99,6 +106,8 @@ int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObjec
 		PyErr_Print();
 		_exit(1);
 	}
+	leavings_prepare();
+	farewells_prepare(PyObject_IsTrue(only_logging) == 1);
 	zygote_is_complete();
 	while (zygote_take(&entry))
 		if (zygote_fork(&entry)) {

@@ -8,10 +8,13 @@ import { type Frame, ProtocolError } from "./frames.ts";
 import { listingOf, pauseOf, resultOf, Stream, stateOf } from "./outcome.ts";
 import type { RunOutcome, RunPause, TaskState } from "./types.ts";
 
-/** `undefined`: the program ended first. */
-interface Question<T> {
-  tag: "q" | "p";
-  settle: (answer: T | undefined) => void;
+type Answer = TaskState | RunPause;
+
+/** What is settled with `undefined` ended first. */
+interface Question {
+  /** Of the answers that it may have. */
+  tags: string;
+  settle: (answer: Answer | undefined) => void;
   reject: (error: unknown) => void;
 }
 
@@ -19,7 +22,7 @@ export class Dialogue {
   readonly #next: () => Promise<Frame>;
   readonly #stdout: Stream;
   readonly #stderr: Stream;
-  #open: Question<TaskState> | Question<RunPause> | undefined;
+  #open: Question | undefined;
   #over = false;
   /** The end of the program and the listing. */
   readonly outcome: Promise<RunOutcome>;
@@ -63,17 +66,18 @@ export class Dialogue {
 
   #answer({ tag, payload }: Frame): void {
     const question = this.#open;
-    if (question === undefined || question.tag !== tag) throw new ProtocolError(`unexpected frame ${tag}`);
+    if (question === undefined || !question.tags.includes(tag))
+      throw new ProtocolError(`unexpected frame ${tag}`);
     const answer = tag === "q" ? stateOf(payload) : this.#pause(payload);
     this.#open = undefined;
-    (question.settle as (answer: TaskState | RunPause) => void)(answer);
+    question.settle(answer);
   }
 
   #pause(payload: Buffer): RunPause {
     return { ...pauseOf(payload), stdout: this.#stdout.bytes(), stderr: this.#stderr.bytes() };
   }
 
-  #end(settle: (question: Question<TaskState> | Question<RunPause>) => void): void {
+  #end(settle: (question: Question) => void): void {
     this.#over = true;
     if (this.#open !== undefined) settle(this.#open);
     this.#open = undefined;
@@ -82,14 +86,15 @@ export class Dialogue {
   /** One question at a time; `post` sends it. Undefined when the program ended first: `outcome` tells how. */
   ask(tag: "q", post: () => void): Promise<TaskState | undefined>;
   ask(tag: "p", post: () => void): Promise<RunPause | undefined>;
-  async ask(tag: "q" | "p", post: () => void): Promise<TaskState | RunPause | undefined> {
+  ask(tags: "qp", post: () => void): Promise<Answer | undefined>;
+  async ask(tags: string, post: () => void): Promise<Answer | undefined> {
     if (this.#open !== undefined) throw new Error("another question is open");
     if (this.#over) {
       await this.outcome;
       return undefined;
     }
-    return new Promise<TaskState | RunPause | undefined>((settle, reject) => {
-      this.#open = { tag, settle, reject } as Question<TaskState> | Question<RunPause>;
+    return new Promise<Answer | undefined>((settle, reject) => {
+      this.#open = { tags, settle, reject };
       post();
     });
   }

@@ -200,6 +200,11 @@ export class JailRun {
     return this.#talk().ask("p", () => this.#post(frame("P")));
   }
 
+  /** Stops a program that only something from outside can move; of another one, says what it does. Undefined when it has ended. */
+  pauseIfBlocked(): Promise<RunPause | TaskState | undefined> {
+    return this.#talk().ask("qp", () => this.#post(frame("T")));
+  }
+
   /** Lets a paused program go on, for at most `wallMs` from now; 0: for what was left of its time. */
   resume(wallMs: number): void {
     this.#post(frame("C", u64(wallMs)));

@@ -80,6 +80,7 @@ describe("a frame to a program that runs or stands still is answered with a prot
   ];
   const start = [...sleeping, frame("R")];
   const pause = frame("P");
+  const tryPause = frame("T");
   it.each<[string, Buffer[], string[]]>([
     ["continue what is not paused", [frame("C", u64(0))], []],
     ["pause twice", [pause, pause], ["p"]],
@@ -89,13 +90,15 @@ describe("a frame to a program that runs or stands still is answered with a prot
     ["continue for more than a day", [pause, frame("C", u64(86_400_001))], ["p"]],
     ["a question with a payload", [frame("Q", Buffer.from("x"))], []],
     ["a pause with a payload", [frame("P", u64(1))], []],
+    ["try to pause what is paused", [pause, tryPause], ["p"]],
+    ["a try to pause with a payload", [frame("T", u64(1))], []],
   ])("%s", async (_name, frames, before) => {
     expect(await answer(...start, ...frames)).toEqual(["h", "s", ...before, "e1"]);
     expect((await bash(jaild, "echo next")).out).toBe("next\n");
   });
 
   it("questions before the start", async () => {
-    for (const early of [frame("Q"), pause, frame("C", u64(0))]) {
+    for (const early of [frame("Q"), pause, tryPause, frame("C", u64(0))]) {
       expect(await answer(...sleeping, early, frame("R"))).toEqual(["h", "e1"]);
     }
   });
@@ -107,7 +110,7 @@ describe("a frame to a program that runs or stands still is answered with a prot
     socket.on("data", (chunk: Buffer) => {
       for (const { tag } of decoder.push(chunk)) {
         seen.push(tag);
-        if (tag === "z") socket.write(Buffer.concat([pause, frame("Q"), pause, frame("?")]));
+        if (tag === "z") socket.write(Buffer.concat([pause, frame("Q"), tryPause, pause, frame("?")]));
       }
     });
     socket.write(Buffer.concat([program, limits(), frame("R")]));

@@ -135,11 +135,33 @@ while True: a.send(b"x"); a.recv(1)`;
     run.close();
   });
 
+  it.each<[string, TaskState | "paused", string[]]>([
+    ["a busy loop", "running", bash("while :; do :; done")],
+    ["a sleep", "waiting", ["/bin/sleep", "1000"]],
+    ["a read of a socket", "paused", python(`${SOCKET}print("out", flush=True); a.recv(1)`)],
+  ])(
+    "decides whether it is paused where only something else could move it: %s",
+    async (_name, what, argv) => {
+      const run = await started(jaild, { argv });
+      await settled(run, what === "paused" ? "blocked" : what);
+      const found = await run.pauseIfBlocked();
+      if (what !== "paused") {
+        expect([found, await run.query()]).toEqual([what, what]);
+      } else {
+        expect(found).toMatchObject({ stdoutTotal: 4, stdout: Buffer.from("out\n") });
+        run.resume(0);
+        expect(await run.query()).not.toBeUndefined();
+      }
+      run.close();
+    },
+  );
+
   it("has an end: the answer to a question after it is that there is none, and the outcome is whole", async () => {
     const run = await started(jaild, { argv: bash("echo out; exit 3") });
     const outcome = await run.outcome();
     expect(await run.query()).toBeUndefined();
     expect(await run.pause()).toBeUndefined();
+    expect(await run.pauseIfBlocked()).toBeUndefined();
     expect(outcome.end.exitCode).toBe(3);
     expect(outcome.stdout.toString()).toBe("out\n");
     run.close();
@@ -150,6 +172,7 @@ while True: a.send(b"x"); a.recv(1)`;
       const run = await started(jaild, { argv: bash(`echo x > f; sleep 0.00${round % 10}`) });
       for (let answer: TaskState | undefined = "running"; answer !== undefined; ) {
         answer = await run.query();
+        if (round % 3 === 0 && typeof (await run.pauseIfBlocked()) === "object") run.resume(0);
         if (round % 2 === 0 && (await run.pause()) !== undefined) run.resume(0);
       }
       expect((await run.outcome()).end).toMatchObject({ cause: "exited", exitCode: 0 });

@@ -61,4 +61,32 @@ sys.stdout = codecs.getwriter("utf-16-le")(sys.stdout.buffer); print("wide", end
 import os, sys
 full = os.open("/proc/self/mem", os.O_RDONLY); os.dup2(full, 1); print("cannot be written")
 `),
+  "a thread that goes on": one(`
+import threading, time
+def late(): time.sleep(0.05); print("late")
+threading.Thread(target=late).start()
+`),
+  "a function that waits for the end of the threads": one(`
+import threading
+threading._register_atexit(print, "threads are over")
+`),
+  "another way to wait for threads": one(`
+import threading
+threading._shutdown = lambda print=print: print("nobody to wait for")
+`),
+  "functions that want to be called": one(`
+import atexit
+atexit.register(print, "first"); atexit.register(print, "last"); atexit.unregister(len)
+`),
+  "a watcher of what is called": one(`
+import logging, sys, threading
+def watch(frame, event, argument, print=print):
+    if event == "call" and frame.f_code.co_name in ("_shutdown", "shutdown"): print(frame.f_code.co_filename, frame.f_code.co_name)
+sys.setprofile(watch)
+`),
+  "a log that is written at the end": one(`
+import logging, logging.handlers, sys
+logging.getLogger().addHandler(logging.handlers.MemoryHandler(99, target=logging.StreamHandler(sys.stdout)))
+logging.warning("kept until the end")
+`),
 };

@@ -55,6 +55,8 @@ describe("a dialogue with jaild", () => {
       stdout: Buffer.from("a"),
       stderr: Buffer.from("e"),
     });
+    expect(await talk.ask("qp", () => say(state(1)))).toBe("waiting");
+    expect(await talk.ask("qp", () => say(pause()))).toMatchObject({ wallUs: 5 });
     say(...ended);
     const outcome = await talk.outcome;
     expect([outcome.end.exitCode, outcome.stdout.toString(), outcome.stderr.toString()]).toEqual([

@@ -1,7 +1,7 @@
 """A Python that copies itself into jails and runs programs there.
 
 In the zygote: serve() imports what programs use, and hands over to jaild's shared object, which forks and confines the copies.
-In each copy, in this order: renew() while it waits for its job, begin() when the job is there. What a copy cannot be exactly as
+In each copy, in this order: the shared object renews PLACES, renew() while it waits for its job, begin() when the job is there. What a copy cannot be exactly as
 `python3 main.py` would be, it does not become: begin() says so, and the program starts anew in the same process.
 """
 
@@ -11,12 +11,14 @@ AT_START = frozenset(sys.modules) - {__name__}
 
 import _frozen_importlib_external as importers  # noqa: E402
 import _imp  # noqa: E402
+import atexit  # noqa: E402
 import builtins  # noqa: E402
 import ctypes  # noqa: E402
 import gc  # noqa: E402
 import linecache  # noqa: E402
 import os  # noqa: E402
 import re  # noqa: E402
+import struct  # noqa: E402
 import threading  # noqa: E402
 import warnings  # noqa: E402
 
@@ -66,10 +68,17 @@ FULL = 0.8  # of a large page, for it to be made: the rest is lost memory
 MADV_COLLAPSE = 25
 
 # What these want done in a new process makes anew what another thread could hold.
-ONLY_FOR_THREADS = frozenset(["threading", "logging"])
+ONLY_FOR_THREADS = frozenset(["threading", "logging", "_svc_tools.call"])
+# Of every copy, the second process of its jail: see FIRST_PROGRAM of jaild.
+NATIVE_ID = 2
+# What lies there is each copy's own: see jail/zygote/renew.h.
+RANDOM, CLOCK = 0, 1
+PLACE = struct.Struct("=QQQ")
+OBJECT_HEAD = 16
 
 preloaded = frozenset()
 after_fork = []
+at_exit = []
 
 
 def serve(modules, use=lambda: None):
@@ -78,33 +87,46 @@ def serve(modules, use=lambda: None):
     if sys.version_info[:2] != FITTED:
         sys.exit(f"the zygote is fitted to Python {FITTED}")
     register, os.register_at_fork = os.register_at_fork, note_fork_hooks
+    register_exit, atexit.register = atexit.register, note_exit
     sys.path.insert(0, TOOLS)
     for name in [*modules, *TOOL_MODULES]:
         __import__(name)
     del sys.path[0]
+    rehearse_loop(sys.modules["asyncio"])
     use()
     os.register_at_fork = register
+    atexit.register = register_exit
     forget()
-    prepare_seeding(sys.modules.get("numpy.random"))
+    places = b"".join(PLACE.pack(*place) for place in find_places(sys.modules.get))
     preloaded = frozenset(name.partition(".")[0] for name in sys.modules if name not in AT_START)
     serve_requests = ctypes.PyDLL(OBJECT).svc_zygote_serve
-    serve_requests.argtypes = [ctypes.py_object] * 6
+    serve_requests.argtypes = [ctypes.py_object] * 8
     hidden = {name: module for name, module in sys.modules.items() if name not in ("__main__", "sys", "builtins")}
+    only_logging = atexit._ncallbacks() == len(at_exit) and all(getattr(f, "__module__", None) == "logging" for f in at_exit)
     gc.collect()
-    sys.exit(serve_requests(settle, renew, begin, exit_status, hidden, USUAL))
+    sys.exit(serve_requests(settle, renew, begin, exit_status, hidden, USUAL, places, only_logging))
 
 
 def note_fork_hooks(register=os.register_at_fork, **hooks):
     register(**hooks)
     hook = hooks.get("after_in_child")
-    if hook and hook.__module__ not in ONLY_FOR_THREADS:
+    if hook and hook.__module__ not in ONLY_FOR_THREADS and hook.__name__ != "_at_fork_reinit":
         after_fork.append(hook)
+
+
+def note_exit(function, *args, register=atexit.register, **keywords):
+    at_exit.append(function)
+    return register(function, *args, **keywords)
 
 
 def forget():
     """What the zygote did leaves no trace but loaded modules."""
     del sys.modules[__name__]
     del sys.path[0]
+    if uuid := sys.modules.get("uuid"):
+        uuid._node = uuid._last_timestamp = None
+    if tempfile := sys.modules.get("tempfile"):
+        tempfile._name_sequence = tempfile.tempdir = None
     for path in [path for path in sys.path_importer_cache if path.startswith((HOME, TOOLS, os.path.dirname(__file__)))]:
         del sys.path_importer_cache[path]
     linecache.clearcache()
@@ -115,6 +137,7 @@ def forget():
 def settle():
     """The last that a zygote does: it is the program that most copies become, up to its first line."""
     threading._main_thread._set_tstate_lock()
+    threading._main_thread._native_id = NATIVE_ID
     rehearse()
     tidy_memory()
     gc.freeze()
@@ -153,11 +176,10 @@ def tidy_memory():
 
 def renew():
     """What must not be shared by two programs, and what a new process has anew. Answers what jaild's client is told: the hash seed."""
-    threading._main_thread._set_native_id()
     for hook in after_fork:
         hook()
-    for renew_module in RENEWALS:
-        renew_module(sys.modules.get)
+    if process := sys.modules.get("multiprocessing.process"):
+        process.current_process()._config["authkey"] = process.AuthenticationString(os.urandom(32))
     rehearse()
     return int(SEED)
 
@@ -167,44 +189,59 @@ def rehearse():
     exec(compile("def f(a, *b, c=1, **d): return [a for a in b if a]\nf(1, 2)\n", "", "exec"), {})
 
 
-def prepare_seeding(random):
-    """numpy's own generator (MT19937) is seeded in place, with all its words: seed() would wake half of numpy."""
-    global seed_numpy
-    if not random:
-        return
-    random.seed()
-    address = random.mtrand._rand._bit_generator.ctypes.state_address
-    ctypes.memmove(address, bytes(range(208)) * (SEED_SIZE // 208), SEED_SIZE)
-    if random.get_state()[1].tobytes() != bytes(range(208)) * (SEED_SIZE // 208):
-        sys.exit("the zygote does not know where numpy keeps its random state")
+def rehearse_loop(asyncio):
+    """What is slow in the first event loop of a process. asyncio counts tasks without a name: here they have one."""
 
-    def seed_numpy():
-        ctypes.memmove(address, os.urandom(SEED_SIZE), SEED_SIZE)
+    def named(loop, coroutine, context=None):
+        return asyncio.Task(coroutine, loop=loop, name="rehearsal", context=context)
 
+    def new_loop():
+        loop = asyncio.SelectorEventLoop()
+        loop.set_task_factory(named)
+        return loop
 
-def seed_numpy():
-    """There is no numpy."""
+    async def step():
+        await asyncio.sleep(0)
 
+    async def main():
+        loop = asyncio.get_running_loop()
+        read_end, write_end = os.pipe()
+        readable = loop.create_future()
+        loop.add_reader(read_end, lambda: readable.done() or readable.set_result(None))
+        os.close(write_end)
+        await asyncio.gather(step(), readable)
+        loop.remove_reader(read_end)
+        os.close(read_end)
 
-def renew_randomness(module):
-    seed_numpy()
-    if uuid := module("uuid"):
-        uuid._node = uuid._last_timestamp = None
-    if tempfile := module("tempfile"):
-        tempfile._name_sequence = tempfile.tempdir = None
-
-
-def renew_keys(module):
-    if process := module("multiprocessing.process"):
-        process.current_process()._config["authkey"] = process.AuthenticationString(os.urandom(32))
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(main())
 
 
-def renew_clocks(module):
+def find_places(module):
+    """Where the generators of random and numpy (both MT19937) keep their words, and logging the time of its start."""
+    if random := module("random"):
+        after_fork.remove(random.seed)
+        address = id(random._inst) + OBJECT_HEAD + struct.calcsize("i")
+        yield RANDOM, words_at(address, random.seed, lambda: random.getstate()[1][:-1]), SEED_SIZE
+    if random := module("numpy.random"):
+        address = random.mtrand._rand._bit_generator.ctypes.state_address
+        yield RANDOM, words_at(address, random.seed, lambda: random.get_state()[1]), SEED_SIZE
     if logging := module("logging"):
-        logging._startTime = module("time").time()
+        logging._startTime = float("0.5")
+        address = id(logging._startTime) + OBJECT_HEAD
+        if ctypes.c_double.from_address(address).value != logging._startTime:
+            sys.exit("the zygote does not know where numbers are kept")
+        yield CLOCK, address, ctypes.sizeof(ctypes.c_double)
 
 
-RENEWALS = [renew_randomness, renew_keys, renew_clocks]
+def words_at(address, seed, words):
+    """The address, when it is that of a generator's words."""
+    seed()
+    known = bytes(range(208)) * (SEED_SIZE // 208)
+    ctypes.memmove(address, known, SEED_SIZE)
+    if struct.pack("=624I", *words()) != known:
+        sys.exit("the zygote does not know where random state is kept")
+    return address
 
 
 def begin(items):
