@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { idSchema } from "./ids.ts";
 import {
+  answeredCallsSchema,
   pausedResponseSchema,
   programmaticJobSchema,
   programmaticResultFields,
@@ -90,13 +91,7 @@ export const jobSchema = z.object({
   /** A program with tools: a first round or a replay. */
   ptc: programmaticJobSchema.optional(),
   /** A paused program that goes on: where it is, the round that begins, and which calls have their results. */
-  resume: z
-    .object({
-      runner_url: z.string(),
-      round: positive,
-      answered_call_ids: z.array(z.string()).min(1),
-    })
-    .optional(),
+  resume: answeredCallsSchema.extend({ runner_url: z.string(), round: positive }).optional(),
   /** A paused program that is not needed any more: where it is. Nothing is run. */
   discard: z.object({ runner_url: z.string() }).optional(),
   /** Redis channel of the API process that waits; absent for canaries. */
@@ -316,12 +311,21 @@ const maskedPayloadSchema = maskablePayloadSchema.extend({
 export const grantEndSchema = z.enum(["completed", "failed", "timeout", "cancelled"]);
 export type GrantEnd = z.infer<typeof grantEndSchema>;
 
-/** `ends`: the grant of the round before, which is revoked whatever becomes of the new one. */
+const endedGrantSchema = z.object({ grant_id: idSchema, reason: grantEndSchema });
+export type EndedGrant = z.infer<typeof endedGrantSchema>;
+export const MAX_ENDED_GRANTS = 64;
+
+/**
+ * `ends`: grants of rounds that are over. They are revoked in the background, whatever becomes of the new one. `callback`: seals a
+ * callback token of the same execution, with a ledger record of the given id; asked for again it is paid for by the same record.
+ */
 export const registerGrantSchema = z.object({
   payload: maskablePayloadSchema,
   claims: grantClaimsSchema,
-  ends: z.object({ grant_id: idSchema, reason: grantEndSchema }).optional(),
+  ends: z.array(endedGrantSchema).max(MAX_ENDED_GRANTS).optional(),
+  callback: programmaticJobSchema.shape.callback.optional(),
 });
+export type RegisterGrant = z.infer<typeof registerGrantSchema>;
 
 /**
  * The claims of a grant as an execution manifest states them: ids of files and sessions are the handles of the masked
@@ -347,6 +351,8 @@ export const registeredGrantSchema = z.object({
   payload: maskedPayloadSchema,
   egressGrantToken: z.string(),
   executionManifestClaims: manifestScopeSchema,
+  /** Sealed. */
+  callback_token: z.string().optional(),
 });
 export type RegisteredGrant = z.infer<typeof registeredGrantSchema>;
 

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { idSchema } from "./ids.ts";
+import { callbackTokenSchema, MAX_CALLBACK_SECONDS, toolNamesSchema } from "./tool-calls.ts";
 
 const positive = z.number().int().positive();
 
@@ -21,15 +22,22 @@ export function callIdOf(n: number): string {
   return `call_${String(n).padStart(3, "0")}`;
 }
 
+const outcomeSchema = z.union([
+  z.object({ result_json: z.string() }),
+  z.object({ error_message: z.string() }),
+]);
+
+/** What the caller has answered to a call. */
+const callAnswerSchema = z.object({ call_id: z.string(), outcome: outcomeSchema });
+export type CallAnswer = z.infer<typeof callAnswerSchema>;
+
 /** A tool call that an earlier attempt made. Without `outcome` it waits for its result and keeps its id. */
 export const recordedCallSchema = z.object({
   call_id: z.string(),
   name: z.string(),
   /** The arguments, canonical: keys sorted at all levels, no spaces. */
   input_json: z.string(),
-  outcome: z
-    .union([z.object({ result_json: z.string() }), z.object({ error_message: z.string() })])
-    .optional(),
+  outcome: outcomeSchema.optional(),
 });
 export type RecordedCall = z.infer<typeof recordedCallSchema>;
 
@@ -54,9 +62,30 @@ export const programmaticRunSchema = z.object({
 });
 export type ProgrammaticRun = z.infer<typeof programmaticRunSchema>;
 
-/** What the queued job of a first round or a replay says; history is read from the store by the worker. */
-export const programmaticJobSchema = programmaticRunSchema.omit({ history: true });
+/**
+ * What the queued job of a first round or a replay says. History is read from the store by the worker, and the callback token
+ * is sealed for it.
+ */
+export const programmaticJobSchema = programmaticRunSchema
+  .omit({ history: true, callback_token: true })
+  .extend({
+    callback: z.object({
+      /** Names the ledger record that pays for the calls. */
+      grant_id: idSchema,
+      /** Not sealed: good at the tool call server alone. */
+      token: callbackTokenSchema,
+      tools: toolNamesSchema,
+      life_seconds: z.number().int().positive().max(MAX_CALLBACK_SECONDS),
+    }),
+  });
 export type ProgrammaticJob = z.infer<typeof programmaticJobSchema>;
+
+/** Which calls of a paused program have their results when it goes on. */
+export const answeredCallsSchema = z.object({
+  answered_call_ids: z.array(z.string()).min(1),
+  /** The results, unless they are large; those that the tool call server has are the same. */
+  answers: z.array(callAnswerSchema).optional(),
+});
 
 /** Body of POST /api/v2/executions/:id/resume on the runner. Signed like an execute request, without files. */
 export const resumeRequestSchema = z.object({
@@ -65,12 +94,8 @@ export const resumeRequestSchema = z.object({
   session_id: z.string(),
   output_session_id: z.string(),
   run_timeout: positive,
-  ptc: z.object({
-    execution_id: idSchema,
-    round: positive,
-    /** Calls whose results the tool call server has: their answers reach the program before it goes on. */
-    answered_call_ids: z.array(z.string()).min(1),
-  }),
+  /** The answers reach the program before it goes on: those that are not here come from the tool call server. */
+  ptc: answeredCallsSchema.extend({ execution_id: idSchema, round: positive }),
 });
 export type ResumeRequest = z.infer<typeof resumeRequestSchema>;
 

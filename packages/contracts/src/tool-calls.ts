@@ -8,21 +8,25 @@ import { idSchema } from "./ids.ts";
 
 export const EXECUTION_ID_HEADER = "x-execution-id";
 export const TOOL_CALL_ID_HEADER = "x-tool-call-id";
+/** `no` on a tool call: it is recorded and answered at once, with 202 while it has no result. */
+export const TOOL_CALL_WAIT_HEADER = "x-tool-call-wait";
 export const CALLBACK_TOKEN_HEADER = "x-callback-token";
 
 export const TOOL_CALL_ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 export const toolCallIdSchema = z.string().regex(TOOL_CALL_ID_PATTERN);
 
 const toolNameSchema = z.string().min(1).max(1024);
-const toolNamesSchema = z.array(toolNameSchema).max(1000);
+export const toolNamesSchema = z.array(toolNameSchema).max(1000);
 /** Two days: longer than the pauses of all calls of an execution together. */
-const MAX_TOKEN_SECONDS = 172_800;
+export const MAX_CALLBACK_SECONDS = 172_800;
 
 const CALLBACK_TOKEN_BYTES = 32;
 
 export function newCallbackToken(): string {
   return randomBytes(CALLBACK_TOKEN_BYTES).toString("base64url");
 }
+
+export const callbackTokenSchema = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
 
 /** Body of POST /sessions. `timeout`: how long a call waits for its result, in ms, lowered to the configured time. */
 export const openToolSessionSchema = z.object({
@@ -31,10 +35,7 @@ export const openToolSessionSchema = z.object({
   timeout: z.number().int().positive().optional(),
   tools: toolNamesSchema,
   /** Its callback token, 32 random bytes in base64url; made by the server when it is absent. */
-  callback_token: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{43}$/)
-    .optional(),
+  callback_token: callbackTokenSchema.optional(),
 });
 export type OpenToolSession = z.infer<typeof openToolSessionSchema>;
 
@@ -117,7 +118,7 @@ export const mintCallbackSchema = z.object({
   sessionId: idSchema,
   callbackToken: z.string().min(1).max(512),
   allowedToolNames: toolNamesSchema,
-  timeoutSeconds: z.number().int().positive().max(MAX_TOKEN_SECONDS).optional(),
+  timeoutSeconds: z.number().int().positive().max(MAX_CALLBACK_SECONDS).optional(),
   grantId: idSchema.optional(),
 });
 export type MintCallback = z.infer<typeof mintCallbackSchema>;

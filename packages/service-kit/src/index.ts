@@ -6,6 +6,7 @@ export { limitsOfPlan, type PlanLimits } from "./config/plan-limits.ts";
 export * from "./config/secret-quality.ts";
 export * from "./config/types.ts";
 export { type Config, VARIABLES, type VariableName } from "./config/variables.ts";
+export * from "./deadline-signal.ts";
 export * from "./http/discard.ts";
 export * from "./http/errors.ts";
 export * from "./http/inner-client.ts";

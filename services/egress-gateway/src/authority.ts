@@ -17,13 +17,7 @@ import {
   sealGrant,
   sealObject,
 } from "@svc/capabilities";
-import {
-  type GrantClaims,
-  type GrantEnd,
-  type MaskablePayload,
-  newId,
-  type RegisteredGrant,
-} from "@svc/contracts";
+import { type GrantClaims, type MaskablePayload, newId, type RegisteredGrant } from "@svc/contracts";
 import { invalidRequest, storeCall } from "@svc/service-kit";
 import { ledgerRefused, refusals } from "./refusals.ts";
 
@@ -73,17 +67,6 @@ export class Authority {
         })),
       },
     };
-  }
-
-  /** Ends a grant and makes the next one of its execution. It is ended also when there is no next one. */
-  async succeed(
-    { grant_id, reason }: { grant_id: string; reason: GrantEnd },
-    payload: MaskablePayload,
-    claims: GrantClaims,
-  ): Promise<RegisteredGrant> {
-    const both = [this.register(payload, claims), this.revoke(grant_id, reason)] as const;
-    await Promise.allSettled(both);
-    return (await Promise.all(both))[0];
   }
 
   /** Revokes for good. Unknown and revoked grants are fine. */

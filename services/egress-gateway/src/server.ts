@@ -17,7 +17,7 @@ import {
 import { z } from "zod";
 import { Admission } from "./admission.ts";
 import { Authority } from "./authority.ts";
-import { mintCallback } from "./callback-token.ts";
+import { mintCallback, mintNamed } from "./callback-token.ts";
 import { listObjects } from "./list.ts";
 import { readObject } from "./read.ts";
 import { outcomeOf, type RestoreResult, restoreResultSchema, unmasked } from "./restore-result.ts";
@@ -67,10 +67,17 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
     "/internal/egress-grants",
     { ...internal, schema: { body: registerGrantSchema } },
     async (request, reply) => {
-      const { payload, claims, ends } = request.body;
-      const registered =
-        ends === undefined ? authority.register(payload, claims) : authority.succeed(ends, payload, claims);
-      return reply.code(201).send(await registered);
+      const { payload, claims, ends = [], callback } = request.body;
+      const registered = authority.register(payload, claims);
+      const minted = callback && mintNamed(keys, ledger, config, callback, claims);
+      for (const { grant_id, reason } of ends) {
+        // It lapses by itself.
+        authority
+          .revoke(grant_id, reason)
+          .catch((err: Error) => request.log.warn({ err, grant_id }, "a grant could not be ended"));
+      }
+      const [grant, callback_token] = await Promise.all([registered, minted]);
+      return reply.code(201).send({ ...grant, callback_token });
     },
   );
   app.post<{ Params: { grantId: string } }>(

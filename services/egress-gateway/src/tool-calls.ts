@@ -1,7 +1,7 @@
 /**
  * Passes the tool calls of a paused program on to the tool call server and its answers back. The callback token says which
  * execution calls and which tools were declared; shown alone it is the grant as well. A call waits as long as the tool call
- * server lets it: there is no other timer. When the caller goes, its call to the tool call server ends; the call itself
+ * server lets it (there is no other timer), or not at all when it is only to be recorded. When the caller goes, its call to the tool call server ends; the call itself
  * stays recorded there, and a repeat of it is charged only once.
  */
 import { type Callback, openCallback, openGrant, type SealKeys } from "@svc/capabilities";
@@ -13,6 +13,7 @@ import {
   ServiceError,
   TOOL_CALL_ID_HEADER,
   TOOL_CALL_ID_PATTERN,
+  TOOL_CALL_WAIT_HEADER,
   toolCallSchema,
 } from "@svc/contracts";
 import {
@@ -132,12 +133,14 @@ export class ToolCalls {
           [EXECUTION_ID_HEADER]: callback.exec_id,
           [TOOL_CALL_ID_HEADER]: callId,
           [CALLBACK_TOKEN_HEADER]: callback.callback_token,
+          ...(request.headers[TOOL_CALL_WAIT_HEADER] === "no" && { [TOOL_CALL_WAIT_HEADER]: "no" }),
         },
         body,
         signal: wait.signal,
         timeoutMs: 0,
       });
-      if (upstream.statusCode !== 200) throw await innerError(upstream);
+      if (upstream.statusCode !== 200 && upstream.statusCode !== 202) throw await innerError(upstream);
+      reply.code(upstream.statusCode);
       const length = upstream.headers["content-length"];
       reply.type("application/json; charset=utf-8");
       // A small answer costs less in one piece.

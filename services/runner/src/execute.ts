@@ -4,7 +4,7 @@
  * Programs with tools, which pause in between, are in programmatic/.
  */
 import { deadlinesFor, type ExecuteRequest, type ExecuteResponse, newId, ServiceError } from "@svc/contracts";
-import type { Config, Log } from "@svc/service-kit";
+import { type Config, DeadlineSignal, type Log } from "@svc/service-kit";
 import { compile } from "./compile.ts";
 import type { InputSource } from "./copies/source.ts";
 import { type Ending, endingOf } from "./ending.ts";
@@ -47,8 +47,8 @@ export async function execute(
   const compileLimits = compileLimitsFor(deps.config, deps.overrides, limited);
   const memory = { run: limits.memoryBytes, compile: compileLimits.memoryBytes };
   const program = programOf(request, runtime, nameLimits(deps.config), memory);
-  const deadline = AbortSignal.timeout(deadlinesFor(limits.wallMs, deps.config).runner);
-  const signal = AbortSignal.any([call.signal, deadline]);
+  const within = new DeadlineSignal(call.signal, deadlinesFor(limits.wallMs, deps.config).runner);
+  const { signal } = within;
   const counted = deps.metrics.began(runtime.language);
   try {
     const release = await deps.slots.lease(signal);
@@ -68,8 +68,10 @@ export async function execute(
     }
   } catch (error) {
     counted.ended(outcomeOfFault(error));
-    if (deadline.aborted) throw new ServiceError("deadline_exceeded", undefined, { cause: error });
+    if (within.isLate) throw new ServiceError("deadline_exceeded", undefined, { cause: error });
     throw asServiceError(error);
+  } finally {
+    within.end();
   }
 }
 

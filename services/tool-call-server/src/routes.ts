@@ -9,6 +9,7 @@ import {
   ServiceError,
   TOOL_CALL_ID_HEADER,
   TOOL_CALL_ID_PATTERN,
+  TOOL_CALL_WAIT_HEADER,
   type ToolSession,
   toolCallSchema,
   toolResultsSchema,
@@ -81,6 +82,11 @@ export function toolCallRoutes(app: HttpServer, { config, sessions, waiting, met
         if (state.isNew) metrics.calls.inc();
         return state;
       };
+      if (request.headers[TOOL_CALL_WAIT_HEADER] === "no") {
+        const text = await waiting.recorded(call, record, leaving(reply));
+        if (text === undefined) reply.code(202);
+        return reply.type(JSON_TYPE).send(text ?? '{"success":true}');
+      }
       const text = await waiting.result(call, record, leaving(reply)).catch((error: unknown) => {
         if (error instanceof ServiceError && error.code === "tool_call_timeout") metrics.timeouts.inc();
         throw error;

@@ -18,6 +18,8 @@ export const INDEX_KEY = "svc:tool:sessions";
 
 /** How a call stands: its result as the text of the answer, or how long it may still wait. */
 export type CallState = { state: "answered"; text: string } | { state: "waiting"; leftMs: number };
+/** There is no session (yet). */
+export type Unopened = { state: "unopened" };
 
 export interface Call {
   execution: string;
@@ -68,7 +70,7 @@ export class Sessions {
     token: string,
     tool: string,
     input: unknown,
-  ): Promise<CallState & { isNew: boolean }> {
+  ): Promise<(CallState | Unopened) & { isNew: boolean }> {
     const name = JSON.stringify(tool);
     const text = `"tool_name":${name},"tool_input":${jsonText(input, "input")}`;
     const { PTC_MAX_CALLS, PTC_MAX_HISTORY_BYTES } = this.#config;
@@ -76,6 +78,8 @@ export class Sessions {
     const reply = await this.#run("call", execution, hash(token), id, name, text, ...limits);
     const [kind, value] = reply;
     switch (kind) {
+      case "unopened":
+        return { state: kind, isNew: false };
       case "refused":
         throw new ServiceError("callback_refused");
       case "undeclared":

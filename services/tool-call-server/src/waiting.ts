@@ -3,13 +3,17 @@
  * time, with its client, or with this server; what it waited for stays in the store, so it can be asked for again.
  */
 import { ServiceError } from "@svc/contracts";
-import type { News } from "./news.ts";
-import type { Call, CallState, Listing, Sessions } from "./sessions.ts";
+import type { Bell, News } from "./news.ts";
+import type { Call, CallState, Listing, Sessions, Unopened } from "./sessions.ts";
 
 /** How soon a wait looks again when the store is away. */
 const AGAIN_MS = 1000;
 /** A result may come at the last moment: the store's clock decides, not this timer. */
 const MARGIN_MS = 5;
+/** A session is opened while its program is started. A call waits for it, with pauses that double: for a second in all. */
+const OPENING_MS = { first: 5, last: 640 } as const;
+
+type RecordCall = () => Promise<CallState | Unopened>;
 
 export class Waiting {
   readonly #sessions: Sessions;
@@ -31,11 +35,9 @@ export class Waiting {
    * The text of a call's answer. `record` records the call, or finds it again; it is made again when a crashed store has
    * forgotten the call but not its session. Aborting `wait` ends the wait.
    */
-  async result(call: Call, record: () => Promise<CallState>, wait: AbortController): Promise<string> {
-    const bell = this.#news.wait(call.execution, `${call.execution}/${call.id}`);
-    this.#open.add(wait);
-    try {
-      let state = await record();
+  result(call: Call, record: RecordCall, wait: AbortController): Promise<string> {
+    return this.#listening(call.execution, `${call.execution}/${call.id}`, wait, async (bell) => {
+      let state = await this.#first(record, bell, wait.signal);
       for (;;) {
         if (state.state === "answered") return state.text;
         if (state.leftMs <= 0) throw new ServiceError("tool_call_timeout");
@@ -44,9 +46,25 @@ export class Waiting {
         if (bell.text !== undefined) return bell.text;
         state = await patiently(async () => (await this.#sessions.look(call)) ?? (await recordAgain(record)));
       }
-    } finally {
-      this.#open.delete(wait);
-      this.#news.giveBack(bell);
+    });
+  }
+
+  /** Waits only for the session of a call. The text of its answer if it has one already. */
+  recorded(call: Call, record: RecordCall, wait: AbortController): Promise<string | undefined> {
+    return this.#listening(call.execution, `${call.execution}/${call.id}`, wait, async (bell) => {
+      const state = await this.#first(record, bell, wait.signal);
+      return state.state === "answered" ? state.text : undefined;
+    });
+  }
+
+  /** The state of a call whose session may just be being opened. */
+  async #first(record: RecordCall, bell: Bell, signal: AbortSignal): Promise<CallState> {
+    for (let pauseMs: number = OPENING_MS.first; ; pauseMs *= 2) {
+      const state = await record();
+      if (state.state !== "unopened") return state;
+      if (pauseMs > OPENING_MS.last) throw new ServiceError("callback_refused");
+      await bell.heard(pauseMs, signal);
+      signal.throwIfAborted();
     }
   }
 
@@ -56,16 +74,14 @@ export class Waiting {
   }
 
   /** The open calls of a session, once they are complete or the time is over. */
-  async pending(
+  pending(
     execution: string,
     ids: readonly string[],
     waitMs: number,
     wait: AbortController,
   ): Promise<Listing> {
     const until = performance.now() + waitMs;
-    const bell = this.#news.wait(execution, execution);
-    this.#open.add(wait);
-    try {
+    return this.#listening(execution, execution, wait, async (bell) => {
       for (;;) {
         const leftMs = until - performance.now();
         const listing = await this.#sessions.pending(execution, ids, leftMs > 0);
@@ -73,6 +89,19 @@ export class Waiting {
         await bell.heard(leftMs, wait.signal);
         wait.signal.throwIfAborted();
       }
+    });
+  }
+
+  async #listening<T>(
+    execution: string,
+    topic: string,
+    wait: AbortController,
+    listen: (bell: Bell) => Promise<T>,
+  ): Promise<T> {
+    const bell = this.#news.wait(execution, topic);
+    this.#open.add(wait);
+    try {
+      return await listen(bell);
     } finally {
       this.#open.delete(wait);
       this.#news.giveBack(bell);
@@ -90,12 +119,13 @@ async function patiently(look: () => Promise<CallState>): Promise<CallState> {
   }
 }
 
-/** A token that is no longer good says that the session has ended. */
-async function recordAgain(record: () => Promise<CallState>): Promise<CallState> {
+/** A session that is not there, or has another token, has ended. */
+async function recordAgain(record: RecordCall): Promise<CallState> {
   try {
-    return await record();
+    const state = await record();
+    if (state.state !== "unopened") return state;
   } catch (error) {
     if (!(error instanceof ServiceError && error.code === "callback_refused")) throw error;
-    throw new ServiceError("execution_not_found");
   }
+  throw new ServiceError("execution_not_found");
 }

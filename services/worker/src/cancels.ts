@@ -14,12 +14,12 @@ export class Cancels {
 
   async listen(subscriber: Redis): Promise<void> {
     subscriber.on("message", (channel: string, jobId: string) => {
-      if (channel === CANCEL_CHANNEL) this.#cancel(jobId);
+      if (channel === CANCEL_CHANNEL) this.cancel(jobId);
     });
     await subscriber.subscribe(CANCEL_CHANNEL);
   }
 
-  #cancel(jobId: string): void {
+  cancel(jobId: string): void {
     const controller = this.#running.get(jobId);
     if (controller !== undefined) controller.abort(cancelled());
     else this.#remember(jobId);

@@ -39,13 +39,13 @@ const MEANING: Partial<Record<ErrorCode, ErrorCode>> = {
   manifest_refused: "sandbox_setup_failed",
 };
 
-export function failureOf(error: unknown, cancelled: AbortSignal, deadline: AbortSignal): Failure {
-  return asResult(meaning(error, cancelled, deadline));
+export function failureOf(error: unknown, cancelled: AbortSignal, isLate: boolean): Failure {
+  return asResult(meaning(error, cancelled, isLate));
 }
 
-function meaning(error: unknown, cancelled: AbortSignal, deadline: AbortSignal): ServiceError {
+function meaning(error: unknown, cancelled: AbortSignal, isLate: boolean): ServiceError {
   if (cancelled.aborted && cancelled.reason instanceof ServiceError) return cancelled.reason;
-  if (deadline.aborted) return new ServiceError("execution_timeout");
+  if (isLate) return new ServiceError("execution_timeout");
   if (!(error instanceof ServiceError)) return new ServiceError("sandbox_execution_failed");
   if (!SHOWN.has(error.code)) return new ServiceError(MEANING[error.code] ?? "sandbox_execution_failed");
   return error.details === undefined ? error : inCallersWords(error, error.details);

@@ -9,6 +9,7 @@ import {
   registeredGrantSchema,
 } from "@svc/contracts";
 import type { Config, InnerClient, Log } from "@svc/service-kit";
+import { type Ended, EndedGrants } from "./ended-grants.ts";
 import { ReadyGrants } from "./ready-grants.ts";
 
 const GRANT_MARGIN_SECONDS = 60;
@@ -17,8 +18,8 @@ const byIds = (left: { sort: string }, right: { sort: string }) => (left.sort < 
 
 const lifeSeconds = (deadlines: Deadlines) => Math.ceil(deadlines.worker / 1000) + GRANT_MARGIN_SECONDS;
 
-/** A paused program has its inputs. */
-const furtherRound = (job: Job): Job => ({ ...job, files: [] });
+/** A paused program has its inputs and its way to tools. */
+const furtherRound = ({ ptc: _, ...job }: Job): Job => ({ ...job, files: [] });
 
 export function claimsOf(job: Job, deadlines: Deadlines, config: Config): GrantClaims {
   const input_files = job.files
@@ -49,6 +50,7 @@ export class Grants {
   readonly #config: Config;
   readonly #log: Log;
   readonly #ready: ReadyGrants;
+  readonly #ended = new EndedGrants((ended) => this.#end(ended));
 
   constructor(gateway: InnerClient, config: Config, log: Log) {
     this.#gateway = gateway;
@@ -62,18 +64,18 @@ export class Grants {
     const { execution_id, resume } = job;
     if (resume === undefined) {
       this.#ready.drop(execution_id);
-      return this.#register(job, deadlines, { signal });
+      return this.#register(job, deadlines, signal);
     }
     const ready = this.#ready.take(execution_id, performance.now() + deadlines.worker);
-    return (await ready?.grant) ?? this.#register(furtherRound(job), deadlines, { signal });
+    return (await ready?.grant) ?? this.#register(furtherRound(job), deadlines, signal);
   }
 
   /** The program has paused: its grant is ended and that of its next round is made, in the background. */
   prepare(job: Job, deadlines: Deadlines, ended: string): void {
     const nowMs = performance.now();
     const { execution_id, request_id: requestId } = job;
-    const ends = { grant_id: ended, reason: "completed" as const };
-    const grant = this.#register(furtherRound(job), deadlines, { ends }).catch((error: Error) => {
+    this.revoke(ended, "completed", requestId);
+    const grant = this.#register(furtherRound(job), deadlines).catch((error: Error) => {
       this.#log.warn({ err: error.message, request_id: requestId }, "no grant could be made ready");
       return undefined;
     });
@@ -91,10 +93,21 @@ export class Grants {
     if (grant !== undefined) this.revoke(grant.grant_id, "completed", requestId);
   }
 
-  async #register(
+  async #register(job: Job, deadlines: Deadlines, signal?: AbortSignal): Promise<RegisteredGrant> {
+    const ended = this.#ended.take();
+    try {
+      return await this.#post(job, deadlines, ended, signal);
+    } catch (error) {
+      for (const one of ended) this.#ended.add(one);
+      throw error;
+    }
+  }
+
+  async #post(
     job: Job,
     deadlines: Deadlines,
-    { ends, signal }: { ends?: { grant_id: string; reason: GrantEnd }; signal?: AbortSignal },
+    ended: readonly Ended[],
+    signal: AbortSignal | undefined,
   ): Promise<RegisteredGrant> {
     const payload: MaskablePayload = {
       session_id: job.session_id,
@@ -106,7 +119,12 @@ export class Grants {
       path: "/internal/egress-grants",
       requestId: job.request_id,
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ payload, claims: claimsOf(job, deadlines, this.#config), ends }),
+      body: JSON.stringify({
+        payload,
+        claims: claimsOf(job, deadlines, this.#config),
+        ends: ended.map(({ grant_id, reason }) => ({ grant_id, reason })),
+        callback: job.ptc?.callback,
+      }),
       timeoutMs: this.#config.EGRESS_GATEWAY_REQUEST_TIMEOUT_MS,
       signal,
     });
@@ -114,19 +132,28 @@ export class Grants {
   }
 
   /** Revokes in the background: the answer does not wait for it, and the grant lapses by itself when it fails. */
-  revoke(grantId: string, reason: GrantEnd, requestId: string): void {
-    const call = this.#gateway.send({
-      method: "POST",
-      path: `/internal/egress-grants/${grantId}/revoke`,
-      requestId,
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ reason }),
-      timeoutMs: this.#config.EGRESS_GATEWAY_REVOKE_TIMEOUT_MS,
-    });
-    call
-      .then((response) => response.body.dump())
-      .catch((error: Error) =>
-        this.#log.warn({ err: error.message, request_id: requestId }, "a revocation failed"),
-      );
+  revoke(grant_id: string, reason: GrantEnd, requestId: string): void {
+    this.#ended.add({ grant_id, reason, requestId });
+  }
+
+  async #end({ grant_id, reason, requestId }: Ended): Promise<void> {
+    try {
+      const response = await this.#gateway.send({
+        method: "POST",
+        path: `/internal/egress-grants/${grant_id}/revoke`,
+        requestId,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ reason }),
+        timeoutMs: this.#config.EGRESS_GATEWAY_REVOKE_TIMEOUT_MS,
+      });
+      await response.body.dump();
+    } catch (error) {
+      this.#log.warn({ err: (error as Error).message, request_id: requestId }, "a revocation failed");
+    }
+  }
+
+  /** Sends the revocations that are left. */
+  async close(): Promise<void> {
+    await this.#ended.flush();
   }
 }

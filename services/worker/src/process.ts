@@ -14,7 +14,7 @@ import {
   type RoundResponse,
   ServiceError,
 } from "@svc/contracts";
-import type { Config, Log, Redis } from "@svc/service-kit";
+import { type Config, DeadlineSignal, type Log, type Redis } from "@svc/service-kit";
 import { publicAnswer } from "./answer.ts";
 import type { Cancels } from "./cancels.ts";
 import { failureOf } from "./failure.ts";
@@ -38,22 +38,22 @@ export async function processJob(job: Job, deps: ProcessDeps): Promise<JobResult
   const queueMs = Math.max(0, Date.now() - job.enqueued_at);
   const deadlines = deadlinesFor(job.run_timeout, config);
   const { signal: cancelled, done } = cancels.begin(jobIdOf(job));
-  const deadline = AbortSignal.timeout(deadlines.worker);
-  const signal = AbortSignal.any([cancelled, deadline]);
+  const within = new DeadlineSignal(cancelled, deadlines.worker);
   try {
     if (job.discard !== undefined) {
       deps.grants.drop(job);
       await deps.runner.discard(job, job.discard.runner_url);
       return { ok: true, answer: {} };
     }
-    const response = await runPatiently(job, deadlines, signal, deps);
+    const response = await runPatiently(job, deadlines, within.signal, deps);
     return { ok: true, answer: publicAnswer(job, response, queueMs) };
   } catch (error) {
-    const result = failureOf(error, cancelled, deadline);
+    const result = failureOf(error, cancelled, within.isLate);
     if (result.error.status >= 500)
       log.error({ request_id: job.request_id, code: result.error.code, err: error }, "a job failed");
     return result;
   } finally {
+    within.end();
     done();
   }
 }
@@ -96,9 +96,10 @@ async function runOnce(
       resume === undefined
         ? await runner.execute(job, grant, signal, history)
         : await runner.resume(job, resume, grant, signal);
-    // A replay begins anew, with all its inputs.
-    if ("paused" in response && job.ptc?.mode !== "replay") grants.prepare(job, deadlines, grant.grant_id);
-    else grants.revoke(grant.grant_id, "completed", job.request_id);
+    // A replay begins anew, with all its inputs. The answer goes first.
+    if ("paused" in response && job.ptc?.mode !== "replay") {
+      setImmediate(() => grants.prepare(job, deadlines, grant.grant_id));
+    } else grants.revoke(grant.grant_id, "completed", job.request_id);
     return response;
   } catch (error) {
     grants.revoke(grant.grant_id, endOf(signal), job.request_id);

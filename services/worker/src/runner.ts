@@ -7,6 +7,7 @@ import {
   type Job,
   LANGUAGES,
   MANIFEST_HEADER,
+  type ProgrammaticJob,
   type RecordedCall,
   type RegisteredGrant,
   type RoundResponse,
@@ -63,7 +64,7 @@ export class Runner {
       stdin: job.stdin,
       run_timeout: job.run_timeout,
       run_memory_limit: job.run_memory_limit,
-      ptc: job.ptc === undefined ? undefined : { ...job.ptc, history },
+      ptc: job.ptc && ptcOf(job.ptc, grant, history),
     };
     const body = this.#sign(request, grant, { toolSocket: job.ptc !== undefined });
     return this.#round(this.#client, "/execute", job, body, signal);
@@ -72,13 +73,13 @@ export class Runner {
   /** A further round of a paused program. `execution_not_found`: it is lost, with its runner or without. */
   async resume(
     job: Job,
-    { runner_url, round, answered_call_ids }: Resume,
+    { runner_url, ...round }: Resume,
     grant: RegisteredGrant,
     signal: AbortSignal,
   ): Promise<RoundResponse> {
     const { session_id, output_session_id } = grant.payload;
     const { execution_id, run_timeout } = job;
-    const ptc = { execution_id, round, answered_call_ids };
+    const ptc = { execution_id, ...round };
     const request = { session_id, output_session_id, run_timeout, ptc };
     const body = this.#sign(request, grant, { toolSocket: true });
     return this.#round(this.#at(runner_url), `/api/v2/executions/${execution_id}/resume`, job, body, signal);
@@ -148,6 +149,15 @@ export class Runner {
   async close(): Promise<void> {
     await Promise.all([this.#client, ...this.#elsewhere.values()].map((client) => client.close()));
   }
+}
+
+function ptcOf(
+  { callback: _, ...ptc }: ProgrammaticJob,
+  { callback_token }: RegisteredGrant,
+  history: readonly RecordedCall[] | undefined,
+): object {
+  if (callback_token === undefined) throw new ServiceError("sandbox_setup_failed");
+  return { ...ptc, callback_token, history };
 }
 
 function withEntity<T extends object>(file: T, job: Job, at: number): T & { entity_id?: string } {

@@ -1,5 +1,5 @@
 /** The worker: consumes the queues; its HTTP server has operational routes only. */
-import { type JobResult, QUEUE_OPTIONS, ServiceError } from "@svc/contracts";
+import { type Job, type JobResult, QUEUE_OPTIONS, ServiceError } from "@svc/contracts";
 import {
   type Context,
   createHttpServer,
@@ -15,7 +15,7 @@ import { Cancels } from "./cancels.ts";
 import { Grants } from "./grants.ts";
 import { ALL_QUEUES, workerMetrics } from "./metrics.ts";
 import { processJob } from "./process.ts";
-import { consumeQueues } from "./queues.ts";
+import { startConsumers } from "./queues.ts";
 import { Runner } from "./runner.ts";
 import { publishRuntimes } from "./runtimes.ts";
 
@@ -37,13 +37,15 @@ export async function startWorker(context: Context): Promise<Running> {
     new Queue(name, { connection: redis as never, ...QUEUE_OPTIONS }).on("error", () => undefined),
   );
   const canary = new Canary(config, redis, log, metrics, queues);
-  const deps = { config, log, redis, grants: new Grants(gateway, config, log), runner, cancels };
+  const grants = new Grants(gateway, config, log);
+  const deps = { config, log, redis, grants, runner, cancels };
 
-  const consumers = consumeQueues(context, redis, metrics, async (job): Promise<JobResult> => {
+  const handle = async (job: Job): Promise<JobResult> => {
     const result = await processJob(job, deps);
     if (job.discard === undefined) canary.observe(result);
     return result;
-  });
+  };
+  const consumers = await startConsumers({ context, redis, subscriber, cancels, metrics, handle });
   const stopRuntimes = publishRuntimes(runner, redis, log, (runtimes) =>
     canary.start(runtimes.map(({ language }) => language)),
   );
@@ -57,7 +59,7 @@ export async function startWorker(context: Context): Promise<Running> {
   metricsRoutes(app, {
     registry,
     token: config.SVC_METRICS_TOKEN,
-    refresh: () => metrics.refresh(queues, consumers.running()),
+    refresh: () => metrics.refresh(queues, redis, consumers.running()),
   });
   app.get("/health", async (_request, reply) => {
     const workers = consumers.running();
@@ -86,7 +88,7 @@ export async function startWorker(context: Context): Promise<Running> {
       );
       await consumers.close();
       clearTimeout(grace);
-      await app.close();
+      await Promise.all([app.close(), grants.close()]);
       await Promise.all([gateway.close(), runner.close(), ...queues.map((queue) => queue.close())]);
       subscriber.disconnect();
       redis.disconnect();

@@ -73,13 +73,19 @@ export class Ledger {
 
   /** Stores the record of a new grant. A second registration of the same id is a bug and throws. */
   async register(grant: RecordedGrant, now: number): Promise<void> {
+    if (!(await this.registerOnce(grant, now))) throw new Error("a grant was registered twice");
+  }
+
+  /** Stores the record of a grant, if there is none of its id: false when there is. */
+  async registerOnce(grant: RecordedGrant, now: number): Promise<boolean> {
     const record = newRecord(grant, newId());
     const text = JSON.stringify(record);
     const ttl = Math.max(1, grant.exp - now + this.#options.graceSeconds);
     const key = ledgerKey(grant.grant_id);
     const stored = await this.#connections.use((redis) => redis.set(key, text, "EX", ttl, "NX"));
-    if (stored !== "OK") throw new Error("a grant was registered twice");
+    if (stored !== "OK") return false;
     this.#known.remember(grant.grant_id, record, text.length);
+    return true;
   }
 
   /** The record as it is now. */

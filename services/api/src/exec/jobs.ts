@@ -1,38 +1,40 @@
 /**
- * Hands jobs to the queues and waits for their answers. An answer comes as a notice over Redis; a lost notice costs one
- * poll, and polls tell that a job has started. Deadlines: a job that does not start in JOB_QUEUE_WAIT_MS is removed and never runs; a started one is cancelled
- * at the API's deadline; a client that leaves cancels its job at once.
+ * Hands jobs to the workers and waits for their answers: through the queues, or, where nothing is lost with a job, by a
+ * shorter way (`live-jobs.ts`). An answer comes as a notice over Redis; a lost notice costs one poll, and polls tell that a
+ * job has started. Deadlines: a job that does not start in JOB_QUEUE_WAIT_MS is removed and never runs; a started one is
+ * cancelled at the API's deadline; a client that leaves cancels its job at once.
  */
 import {
-  answerKey,
-  CANCEL_CHANNEL,
   deadlinesFor,
   findLanguage,
+  isLiveJob,
   type Job,
   type JobNotice,
   type JobResult,
   jobIdOf,
   newId,
-  QUEUE_NAMES,
-  QUEUE_OPTIONS,
+  type QueueKind,
   ServiceError,
 } from "@svc/contracts";
 import { type Config, type Log, type Redis, storeCall } from "@svc/service-kit";
-import { Queue } from "bullmq";
+import { LiveJobs } from "./live-jobs.ts";
 import { PendingJob } from "./pending.ts";
+import { QueuedJobs } from "./queued-jobs.ts";
 import { ReadJobs } from "./read-jobs.ts";
+import type { JobWay } from "./way.ts";
 
-const POLL_MS = 2000;
-/** How long an ended job stays whose answer may still be looked for. */
-const KEEP_SECONDS = 120;
-/** A job that is neither in the queue nor answered in this many polls was lost with the store. */
+/** A job that is neither waiting nor in work nor answered in this many polls was lost. */
 const LOST_AFTER_POLLS = 2;
+
+interface Ways {
+  queue: QueuedJobs;
+  live: LiveJobs;
+}
 
 export class Jobs {
   readonly #config: Config;
   readonly #log: Log;
-  readonly #redis: Redis;
-  readonly #queues: { python: Queue; other: Queue };
+  readonly #ways: Record<QueueKind, Ways>;
   readonly #channel = `svc:answers:${newId()}`;
   readonly #pending = new Map<string, PendingJob>();
   readonly #readJobs = new ReadJobs();
@@ -40,13 +42,11 @@ export class Jobs {
   constructor(config: Config, log: Log, redis: Redis) {
     this.#config = config;
     this.#log = log;
-    this.#redis = redis;
-    const queue = (name: string) => {
-      const created = new Queue(name, { connection: redis as never, ...QUEUE_OPTIONS });
-      created.on("error", (error) => log.debug({ err: error.message, queue: name }, "queue error"));
-      return created;
-    };
-    this.#queues = { python: queue(QUEUE_NAMES.python), other: queue(QUEUE_NAMES.other) };
+    const ways = (kind: QueueKind): Ways => ({
+      queue: new QueuedJobs(kind, redis, log),
+      live: new LiveJobs(kind, redis, config.JOB_QUEUE_WAIT_MS),
+    });
+    this.#ways = { python: ways("python"), other: ways("other") };
   }
 
   async listen(subscriber: Redis): Promise<void> {
@@ -59,8 +59,8 @@ export class Jobs {
   }
 
   /**
-   * Runs a job to its end. Aborting `left` cancels it. A job that is in the queue already is not queued again: its end is
-   * waited for. `first`: ahead of the jobs that wait.
+   * Runs a job to its end. Aborting `left` cancels it. A job that is known already is not sent again: its end is waited for.
+   * `first`: ahead of the jobs that wait.
    */
   async run(
     job: Omit<Job, "reply_to">,
@@ -72,36 +72,30 @@ export class Jobs {
     const id = jobIdOf(job);
     this.#pending.set(id, pending);
     try {
-      const queue = this.#queueOf(job);
-      const removal = { age: KEEP_SECONDS };
-      await storeCall(() =>
-        queue.add(
-          "exec",
-          { ...job, reply_to: this.#channel },
-          { jobId: id, attempts: 1, lifo: first, removeOnComplete: removal, removeOnFail: removal },
-        ),
-      );
-      const result = await this.#wait(job, queue, pending, left);
+      const { queue, live } = this.#waysOf(job);
+      const way = isLiveJob(job) ? live : queue;
+      await storeCall(() => way.send({ ...job, reply_to: this.#channel }, { first }));
+      const result = await this.#wait(job, way, pending, left);
       // A round of a program has an id of its own, by which another replica may look for it.
-      if (job.job_id === undefined) this.#readJobs.add(queue, id);
+      if (job.job_id === undefined) this.#readJobs.add(queue.queue, id);
       return result;
     } finally {
       this.#pending.delete(id);
     }
   }
 
-  #queueOf(job: Omit<Job, "reply_to">): Queue {
-    return this.#queues[findLanguage(job.language)?.queue ?? "other"];
+  #waysOf({ language }: Pick<Job, "language">): Ways {
+    return this.#ways[findLanguage(language)?.queue ?? "other"];
   }
 
   /** Whether the job is known to its queue: waiting, running or just ended. */
   async exists(job: Omit<Job, "reply_to">): Promise<boolean> {
-    return (await storeCall(() => this.#queueOf(job).getJobState(jobIdOf(job)))) !== "unknown";
+    return this.#waysOf(job).queue.exists(jobIdOf(job));
   }
 
   async #wait(
     job: Omit<Job, "reply_to">,
-    queue: Queue,
+    way: JobWay,
     pending: PendingJob,
     left: AbortSignal,
   ): Promise<JobResult> {
@@ -112,75 +106,51 @@ export class Jobs {
     for (;;) {
       const limit =
         pending.startedAt === undefined ? began + this.#config.JOB_QUEUE_WAIT_MS : pending.startedAt + apiMs;
-      const wait = Math.min(POLL_MS, Math.max(0, limit - performance.now()));
+      const wait = Math.min(way.pollMs, Math.max(0, limit - performance.now()));
       const event = await pending.next(wait, left);
       if (pending.result !== undefined) return pending.result;
       if (event === "left") {
-        await this.#cancel(queue, id);
+        await this.#cancel(way, id);
         throw new ServiceError("execution_cancelled");
       }
       if (event === "changed") continue;
       if (performance.now() >= limit) {
         if (pending.startedAt !== undefined) {
-          await this.#cancel(queue, id);
+          await this.#cancel(way, id);
           throw new ServiceError("execution_timeout");
         }
-        const startedAt = await this.#removeQueued(queue, id);
+        const startedAt = await storeCall(() => way.withdraw(id));
         if (startedAt === undefined) {
           throw new ServiceError("queue_saturated", undefined, { headers: { "retry-after": "5" } });
         }
         pending.start(startedAt);
       } else {
-        const found = await this.#poll(queue, id, pending);
+        const found = await this.#poll(way, id, pending);
         missed = found ? 0 : missed + 1;
         if (missed >= LOST_AFTER_POLLS) {
-          throw new ServiceError(
-            "store_unavailable",
-            "The state store lost the execution; it may be repeated.",
-          );
+          await this.#cancel(way, id);
+          throw way.lost();
         }
       }
     }
   }
 
   /** Looks for an answer whose notice was lost. False when the job is nowhere to be found. */
-  async #poll(queue: Queue, id: string, pending: PendingJob): Promise<boolean> {
+  async #poll(way: JobWay, id: string, pending: PendingJob): Promise<boolean> {
     try {
-      const kept = await this.#redis.get(answerKey(id));
-      if (kept !== null) {
-        pending.finish(JSON.parse(kept) as JobResult);
-        return true;
-      }
-      const job = await queue.getJob(id);
-      if (job === undefined) return false;
-      if (job.finishedOn !== undefined) pending.finish((job.returnvalue as JobResult | null) ?? broken());
-      else if (job.processedOn !== undefined) pending.start(job.processedOn);
-      return true;
+      const seen = await way.look(id);
+      if (seen.state === "ended") pending.finish(seen.result);
+      else if (seen.state === "started") pending.start(seen.at);
+      return seen.state !== "gone";
     } catch (error) {
       this.#log.warn({ err: (error as Error).message }, "a job could not be looked up");
       return true;
     }
   }
 
-  /** Takes a job out of the queue before it starts; otherwise says when it has started. */
-  async #removeQueued(queue: Queue, id: string): Promise<number | undefined> {
-    return storeCall(async () => {
-      const job = await queue.getJob(id);
-      if (job === undefined) return undefined;
-      if (job.processedOn !== undefined) return job.processedOn;
-      try {
-        await job.remove();
-        return undefined;
-      } catch {
-        return Date.now();
-      }
-    });
-  }
-
-  async #cancel(queue: Queue, id: string): Promise<void> {
+  async #cancel(way: JobWay, id: string): Promise<void> {
     try {
-      await this.#redis.publish(CANCEL_CHANNEL, id);
-      await this.#removeQueued(queue, id);
+      await way.cancel(id);
     } catch (error) {
       this.#log.warn(
         { err: (error as Error).message, execution: id },
@@ -191,11 +161,6 @@ export class Jobs {
 
   async close(): Promise<void> {
     this.#readJobs.close();
-    await Promise.all([this.#queues.python.close(), this.#queues.other.close()]);
+    await Promise.all([this.#ways.python.queue.queue.close(), this.#ways.other.queue.queue.close()]);
   }
 }
-
-const broken = (): JobResult => {
-  const { code, status, message } = new ServiceError("sandbox_execution_failed");
-  return { ok: false, error: { code, status, message } };
-};

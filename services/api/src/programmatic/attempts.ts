@@ -14,7 +14,7 @@ import { answerOf } from "../exec/answer.ts";
 import type { Jobs } from "../exec/jobs.ts";
 import type { EndedRound } from "./answers.ts";
 import type { Program } from "./program.ts";
-import type { Answered } from "./results.ts";
+import { type Answered, smallAnswers } from "./results.ts";
 import type { ToolSessions } from "./tool-sessions.ts";
 
 /** `grantId`: of the calls, where this attempt has got a new one. */
@@ -62,20 +62,25 @@ export class Attempts {
     const job = this.#jobOf(one, Math.min(program.run_timeout + Math.ceil(runMs), JOB_TIMEOUT));
     // A job that another process of ours has queued goes on with the session that it was given. A first round is nobody else's.
     if (round > 1 && (await this.#jobs.exists(job))) return endOf(await this.#jobs.run(job, one.signal));
-    const { token, grantId } = await this.#sessions.open(program, one.requestId);
+    const { callback, opened } = this.#sessions.open(program, one.requestId);
+    // A first call waits for its session; it does not where there is that of an earlier attempt.
+    if (round > 1 || one.number > 1) await opened;
     job.ptc = {
       mode: calls > 0 ? "replay" : "live",
       execution_id: program.execution_id,
       round,
       tools_json: JSON.stringify(program.tools),
-      callback_token: token,
+      callback,
       hash_seed: program.hash_seed,
       max_calls: PTC_MAX_CALLS - calls,
     };
     this.#submitted.inc({ language: program.language });
+    const grantId = callback.grant_id;
     try {
-      return { ...endOf(await this.#jobs.run(job, one.signal, { first: calls > 0 })), grantId };
+      return { ...(await this.#runBeside(opened, job, one.signal, { first: calls > 0 })), grantId };
     } catch (error) {
+      // Who closes the session must not be overtaken by its opening.
+      await opened.catch(() => undefined);
       // With the store away nobody knows; who asks again may find it running.
       const isOver = !(error instanceof ServiceError) || error.code !== "store_unavailable";
       if (isOver) this.#sessions.revoke(grantId, one.requestId);
@@ -83,29 +88,45 @@ export class Attempts {
     }
   }
 
-  /** Lets the frozen program go on: the answers are handed over while its job is on its way. */
+  /**
+   * Lets the frozen program go on. Answers that are small travel with its job; others, and those after which calls still wait,
+   * are handed to the tool call server while the job is on its way. `waiting`: how many calls wait, these included.
+   */
   async goOn(
     one: Try,
-    from: { runnerUrl: string; runMs: number; answered: readonly Answered[] },
+    from: { runnerUrl: string; runMs: number; answered: readonly Answered[]; waiting: number },
   ): Promise<RoundEnd> {
     const { program } = one;
     const left = Math.max(1, this.#config.JOB_TIMEOUT - Math.floor(from.runMs));
     const job = withoutSource(this.#jobOf(one, Math.min(program.run_timeout, left)));
+    const answers = smallAnswers(from.answered);
     job.resume = {
       runner_url: from.runnerUrl,
       round: one.round,
       answered_call_ids: from.answered.map(({ call_id }) => call_id),
+      answers,
     };
     this.#submitted.inc({ language: program.language });
+    if (answers?.length === from.waiting)
+      return endOf(await this.#jobs.run(job, one.signal, { first: true }));
+    const handOver = this.#sessions.answer(program.execution_id, from.answered, one.requestId);
+    return this.#runBeside(handOver, job, one.signal, { first: true });
+  }
+
+  /** Runs a job while something is done without which it must not succeed: a failure of that cancels the job. */
+  async #runBeside(
+    needed: Promise<unknown>,
+    job: Parameters<Jobs["run"]>[0],
+    left: AbortSignal,
+    options: { first: boolean },
+  ): Promise<RoundEnd> {
     const stop = new AbortController();
-    const handOver = this.#sessions
-      .answer(program.execution_id, from.answered, one.requestId)
-      .catch((error: unknown) => {
-        stop.abort(error);
-        throw error;
-      });
-    const signal = AbortSignal.any([one.signal, stop.signal]);
-    const [result] = await Promise.all([this.#jobs.run(job, signal, { first: true }), handOver]);
+    const done = needed.catch((error: unknown) => {
+      stop.abort(error);
+      throw error;
+    });
+    const signal = AbortSignal.any([left, stop.signal]);
+    const [result] = await Promise.all([this.#jobs.run(job, signal, options), done]);
     return endOf(result);
   }
 

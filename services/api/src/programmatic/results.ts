@@ -1,6 +1,6 @@
 /** What a caller answers to a pause: are these calls pending, how large are the answers, what is remembered. Pure. */
 import { hash } from "node:crypto";
-import { type RecordedCall, ServiceError, type ToolResult } from "@svc/contracts";
+import { type CallAnswer, type RecordedCall, ServiceError, type ToolResult } from "@svc/contracts";
 import { canonicalJson } from "../once/canonical-json.ts";
 import { invalidToolResults } from "./request.ts";
 
@@ -11,11 +11,10 @@ export interface ResultLimits {
 
 export type Outcome = NonNullable<RecordedCall["outcome"]>;
 
-export interface Answered {
-  call_id: string;
-  outcome: Outcome;
-}
+export type Answered = CallAnswer;
 
+/** Bytes of results that travel with a resume itself, together. */
+const SMALL_BYTES = 8192;
 const DEFAULT_ERROR_MESSAGE = "tool execution failed";
 
 export function outcomesOf(results: readonly ToolResult[]): Answered[] {
@@ -55,6 +54,12 @@ export function checkPending(results: readonly ToolResult[], pending: readonly s
 
 const bytesOf = (outcome: Outcome) =>
   Buffer.byteLength("result_json" in outcome ? outcome.result_json : outcome.error_message);
+
+/** Answers that are small enough together to travel with the resume itself; undefined: they are not. */
+export function smallAnswers(answered: readonly Answered[]): Answered[] | undefined {
+  const bytes = answered.reduce((sum, { outcome }) => sum + bytesOf(outcome), 0);
+  return bytes > SMALL_BYTES ? undefined : [...answered];
+}
 
 /** Bytes of all outcomes so far, these included; refuses what is over a limit. */
 export function historyBytes(before: number, answered: readonly Answered[], limits: ResultLimits): number {

@@ -138,12 +138,12 @@ export class Rounds {
 
   #attempt(
     { program, answered, requestId, cancelled: signal }: Resumed,
-    { taken, runner_url, run_ms, calls, round }: Progress,
+    { taken, runner_url, run_ms, calls, round, waiting }: Progress,
   ): Promise<RoundEnd> {
     const { attempts } = this.#deps;
     const one = { program, round: round + 1, number: taken?.tries ?? 1, requestId, signal };
     return taken?.mode === "live" && runner_url !== undefined
-      ? attempts.goOn(one, { runnerUrl: runner_url, runMs: run_ms, answered })
+      ? attempts.goOn(one, { runnerUrl: runner_url, runMs: run_ms, answered, waiting: waiting.length })
       : attempts.fromTop(one, { calls, runMs: run_ms });
   }
 

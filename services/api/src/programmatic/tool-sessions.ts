@@ -3,12 +3,13 @@
  * attempt opens a new one, and what an abandoned attempt still says reaches nobody.
  */
 import {
-  type MintedCallback,
   newCallbackToken,
+  newId,
   type PausedCall,
   type PendingCall,
   type PendingCalls,
   type ProcessedResults,
+  type ProgrammaticJob,
   ServiceError,
   type ToolSession,
 } from "@svc/contracts";
@@ -23,11 +24,11 @@ const MAX_TOKEN_SECONDS = 7200;
 
 type InnerRequest = Parameters<InnerClient["send"]>[0];
 
-export interface OpenSession {
-  /** The sealed callback token. */
-  token: string;
-  /** Pays for the calls. */
-  grantId: string;
+export interface OpeningSession {
+  /** What the callback token is sealed of when the job is taken up. */
+  callback: ProgrammaticJob["callback"];
+  /** The tool call server knows the session. */
+  opened: Promise<unknown>;
 }
 
 export class ToolSessions {
@@ -50,26 +51,15 @@ export class ToolSessions {
   }
 
   /** Opens a session, in place of an older one of the same execution. */
-  async open(program: Program, requestId: string): Promise<OpenSession> {
+  open(program: Program, requestId: string): OpeningSession {
     const tools = program.tools.map(({ name }) => name);
     const { execution_id, session_id } = program;
-    const callback_token = newCallbackToken();
-    const opening = { execution_id, session_id, tools, callback_token };
-    const minting = {
-      executionId: execution_id,
-      sessionId: session_id,
-      callbackToken: callback_token,
-      allowedToolNames: tools,
-      timeoutSeconds: this.#longestSeconds(),
+    const token = newCallbackToken();
+    const opening = { execution_id, session_id, tools, callback_token: token };
+    return {
+      callback: { grant_id: newId(), token, tools, life_seconds: this.#longestSeconds() },
+      opened: this.#post<ToolSession>(this.#server, "/sessions", requestId, opening),
     };
-    const both = [
-      this.#post<MintedCallback>(this.#gateway, "/internal/ptc-callback-token", requestId, minting),
-      this.#post<ToolSession>(this.#server, "/sessions", requestId, opening),
-    ] as const;
-    // When one fails the other is not under way any more: what it opened can be closed.
-    await Promise.allSettled(both);
-    const [minted] = await Promise.all(both);
-    return { token: minted.callbackToken, grantId: minted.grant_id };
   }
 
   /** A program that runs and pauses for as long as it ever may, call after call. */

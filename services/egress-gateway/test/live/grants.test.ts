@@ -251,18 +251,43 @@ describe("revoking", () => {
     }
   });
 
-  it("comes with the registration of the next grant, also of one that is refused", async () => {
+  it("comes with the registration of another grant, also of one that is refused, and for many at once", async () => {
     const ends = async (reason: string, change: object = {}) => {
       const { grant_id } = await made.register();
-      const body = { ...registration([]), ends: { grant_id, reason }, ...change };
+      const other = await made.register();
+      const both = [grant_id, other.grant_id].map((id) => ({ grant_id: id, reason }));
+      const body = { ...registration([]), ends: both, ...change };
       const { status } = await made.postJson("/internal/egress-grants", body);
-      const { status: kept, revoke_reason } = JSON.parse((await redis.get(ledgerKey(grant_id))) ?? "");
-      return [status, kept, revoke_reason];
+      return { status, ids: both.map((end) => end.grant_id) };
     };
-    expect(await ends("completed")).toEqual([201, "revoked", "completed"]);
+    const records = async (ids: readonly string[]) =>
+      (await redis.mget(ids.map(ledgerKey))).map((text) => {
+        const { status, revoke_reason } = JSON.parse(text ?? "");
+        return [status, revoke_reason];
+      });
+    const completed = await ends("completed");
+    expect(completed.status).toBe(201);
+    await expect
+      .poll(() => records(completed.ids))
+      .toEqual([
+        ["revoked", "completed"],
+        ["revoked", "completed"],
+      ]);
     const payload = { ...registration([]).payload, output_session_id: newId() };
-    expect(await ends("failed", { payload })).toEqual([400, "revoked", "failed"]);
-    expect(await ends("because")).toEqual([400, "active", undefined]);
+    const failed = await ends("failed", { payload });
+    expect(failed.status).toBe(400);
+    await expect
+      .poll(() => records(failed.ids))
+      .toEqual([
+        ["revoked", "failed"],
+        ["revoked", "failed"],
+      ]);
+    const unknown = await ends("because");
+    expect(unknown.status).toBe(400);
+    expect(await records(unknown.ids)).toEqual([
+      ["active", undefined],
+      ["active", undefined],
+    ]);
   });
 
   it("an unknown or revoked grant is fine, a reason nobody knows is not", async () => {

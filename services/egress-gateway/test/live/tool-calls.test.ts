@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { Readable } from "node:stream";
 import { type LedgerRecord, ledgerKey, openCallback, sealCallback, sealSession } from "@svc/capabilities";
-import { GRANT_HEADER, newId, type RegisteredGrant } from "@svc/contracts";
+import { GRANT_HEADER, newId, type RegisteredGrant, TOOL_CALL_WAIT_HEADER } from "@svc/contracts";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { grantWith } from "../../../../packages/capabilities/test/support/grants.ts";
@@ -9,6 +9,7 @@ import { callIds } from "../../../tool-call-server/test/support/tool-calls.ts";
 import { keys, registration } from "../support/gateway.ts";
 import { type Execution, startToolGateway, type ToolGateway } from "../support/tool-calls.ts";
 
+const NO_WAIT = { [TOOL_CALL_WAIT_HEADER]: "no" };
 const now = () => Math.floor(Date.now() / 1000);
 let made: ToolGateway;
 let store: Redis;
@@ -58,6 +59,17 @@ describe("a tool call through the gateway", () => {
       upload_count: 0,
       read_count: 0,
     });
+  });
+
+  it("may be recorded without a wait, and costs no more when it is waited for later", async () => {
+    const execution = await made.start();
+    const recorded = await made.call(execution, "a", {}, { headers: NO_WAIT });
+    expect([recorded.status, recorded.body]).toEqual([202, { success: true }]);
+    expect((await answered(execution, "a", 3)).body.result).toBe(3);
+    expect((await made.call(execution, "a", {}, { headers: NO_WAIT })).body.result).toBe(3);
+    expect(await recordOf(execution)).toMatchObject({ request_count: 1, tool_call_count: 1 });
+    const undeclared = made.call(execution, "b", {}, { headers: NO_WAIT, tool: "sub" });
+    expect(await refusal(undeclared)).toBe("403 tool_not_declared");
   });
 
   it("may carry exactly EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES and bring five megabytes back", async () => {
@@ -271,6 +283,45 @@ describe("with a grant beside the callback token", () => {
     await made.internal(`/internal/egress-grants/${grant.grant_id}/revoke`, {});
     expect(await mint({})).toBe("403 revoked");
     expect(await refusal(made.call(execution, "b"))).toBe("403 revoked");
+  });
+});
+
+describe("a grant that is registered with a callback token", () => {
+  beforeAll(() => begin());
+  afterAll(() => end());
+
+  it("comes with it, sealed, and always with the record of the given name", async () => {
+    const { execution, token } = await made.server.open();
+    const callback = { grant_id: newId(), token, tools: ["add"], life_seconds: 60 };
+    const registering = (change: object = {}, exec_id = execution) =>
+      made.internal("/internal/egress-grants", {
+        ...registration([], { exec_id }),
+        callback: { ...callback, ...change },
+      });
+    const [first, again] = [await registering(), await registering()];
+    const tokens = [first, again].map(({ body }) => String(body.callback_token));
+    expect(openCallback(keys, tokens[0] as string, now())).toMatchObject({
+      grant_id: callback.grant_id,
+      exec_id: execution,
+      callback_token: token,
+      allowed_tool_names: ["add"],
+      exp: expect.closeTo(now() + 60, -1),
+    });
+    for (const [at, sealed] of tokens.entries()) {
+      const one = { execution, token, sealed, grantId: callback.grant_id };
+      expect((await answered(one, `c${at}`, at)).body.result).toBe(at);
+    }
+    expect(await recordOf({ grantId: callback.grant_id })).toMatchObject({
+      tool_call_count: 2,
+      max_upload_bytes: 0,
+      max_output_files: 0,
+    });
+    expect(await refusal(registering({}, newId()))).toBe("403 mismatch");
+    for (const wrong of [{ grant_id: "x" }, { token: "x" }, { tools: "add" }, { life_seconds: 0 }]) {
+      expect((await registering(wrong)).status).toBe(400);
+    }
+    await made.internal(`/internal/egress-grants/${callback.grant_id}/revoke`, {});
+    expect(await refusal(registering())).toBe("403 revoked");
   });
 });
 

@@ -53,6 +53,8 @@ export class Relay {
   readonly #sweeper: NodeJS.Timeout;
   #frozen = false;
   #events = 0;
+  #replies = 0;
+  readonly #telling = new Set<ServerResponse>();
 
   constructor(options: RelayOptions) {
     this.#options = options;
@@ -94,10 +96,24 @@ export class Relay {
     return this.#events === since;
   }
 
+  /** Counts what the program was told. */
+  get replies(): number {
+    return this.#replies;
+  }
+
+  /** Something that the program is told is not in its sockets yet. */
+  get isTelling(): boolean {
+    return this.#telling.size > 0;
+  }
+
   /** The program stands still: takes in all that it has sent. From here on no request of it is slow. */
   async freeze(): Promise<void> {
     this.#frozen = true;
     while (!(await this.isQuiet(this.#events)));
+  }
+
+  /** Complete calls wait for earlier ones no more. */
+  flush(): void {
     this.#intake.flush();
   }
 
@@ -118,6 +134,13 @@ export class Relay {
   #happened(): void {
     this.#events++;
     this.#options.onActivity();
+  }
+
+  #tell(response: ServerResponse): void {
+    const told = () => this.#telling.delete(response);
+    this.#replies++;
+    this.#telling.add(response);
+    response.once("finish", told).once("close", told);
   }
 
   #accept(socket: Socket): void {
@@ -158,7 +181,7 @@ export class Relay {
     response.shouldKeepAlive = false;
     response.on("error", () => undefined);
     request.on("error", () => undefined);
-    const reply = replyOn(response);
+    const reply = replyOn(response, () => this.#tell(response));
     if (request.url !== "/tool-call") this.#refuse(socket, reply, 404, "no such path");
     else if (request.method !== "POST") this.#refuse(socket, reply, 405, "only POST");
     else this.#read(request, arriving, reply);
@@ -200,9 +223,10 @@ export class Relay {
   }
 }
 
-function replyOn(response: ServerResponse): CallReply {
+function replyOn(response: ServerResponse, onReply: () => void): CallReply {
   const send = (status: number, type: string, text: string, callId?: string) => {
     if (response.headersSent || response.destroyed) return;
+    onReply();
     const body = Buffer.from(text);
     response.writeHead(status, {
       "content-type": type,

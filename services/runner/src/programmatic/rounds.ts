@@ -15,7 +15,7 @@ import {
   toolFiles,
   toolSchema,
 } from "@svc/contracts";
-import { invalidRequest } from "@svc/service-kit";
+import { DeadlineSignal, invalidRequest } from "@svc/service-kit";
 import { z } from "zod";
 import { endingOf, faultEnding } from "../ending.ts";
 import { type Call, destinationOf, type ExecuteDeps, nameLimits, outcomeOfFault } from "../execute.ts";
@@ -27,7 +27,6 @@ import type { Runtime } from "../runtimes.ts";
 import { captured, cutAtCharacter } from "../text.ts";
 import { CallBook } from "./call-book.ts";
 import type { Programs } from "./programs.ts";
-import { RoundSignal } from "./round-signal.ts";
 import type { ToolDirectories } from "./tool-directory.ts";
 import { ToolProgram } from "./tool-program.ts";
 import type { ToolUpstream } from "./upstream.ts";
@@ -125,12 +124,13 @@ export async function resumeProgram(
   deps: ProgrammaticDeps,
 ): Promise<RoundResponse> {
   const { config, overrides, programs, slots } = deps;
-  const { execution_id, round, answered_call_ids } = request.ptc;
+  const { execution_id, round, answered_call_ids, answers = [] } = request.ptc;
   const program = programs.take(execution_id, round);
   const { language } = program.runtime;
   const { wallMs } = limitsFor(config, overrides, { language, run_timeout: request.run_timeout });
   program.counted.resumed();
   return makeRound(program, wallMs, request, call, deps, async ({ call: { signal } }) => {
+    program.answer(answers);
     if (!(await program.haveResults(answered_call_ids, RESULTS_MS))) {
       throw new ServiceError("execution_not_found");
     }
@@ -154,7 +154,7 @@ async function makeRound(
   deps: ProgrammaticDeps,
   begin: (round: Round) => Promise<() => void>,
 ): Promise<RoundResponse> {
-  const within = new RoundSignal(call.signal, deadlinesFor(wallMs, deps.config).runner);
+  const within = new DeadlineSignal(call.signal, deadlinesFor(wallMs, deps.config).runner);
   const { signal } = within;
   const scope = { ...call, signal };
   const round = { program, to: destinationOf(request, scope), call: scope };

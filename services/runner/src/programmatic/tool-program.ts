@@ -4,18 +4,19 @@
  * frozen. Its calls go on to the gateway whatever becomes of the connection that the program made them over.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import type { PausedCall, ProgrammaticFault, RecordedCall } from "@svc/contracts";
+import type { CallAnswer, PausedCall, ProgrammaticFault, RecordedCall } from "@svc/contracts";
 import { ServiceError } from "@svc/contracts";
 import type { RunOutcome, RunPause } from "@svc/jail-client";
 import type { Launched } from "../launch.ts";
 import type { CountedExecution } from "../metrics.ts";
 import { Bell } from "./bell.ts";
 import type { CallBook } from "./call-book.ts";
+import { HeldCalls } from "./held-calls.ts";
 import { type CallReply, Relay } from "./relay.ts";
 import { batchIsComplete, nextLookMs, type SettleTimes } from "./settle.ts";
 import type { ToolDirectories, ToolDirectory } from "./tool-directory.ts";
 import type { ToolCall } from "./tool-request.ts";
-import type { ToolUpstream } from "./upstream.ts";
+import type { ToolAnswer, ToolUpstream } from "./upstream.ts";
 
 /** Connections beyond the calls that may be outstanding. */
 const SPARE_CONNECTIONS = 56;
@@ -23,8 +24,8 @@ const SPARE_CONNECTIONS = 56;
 const MAX_HELD_CALLS = 16;
 /** How long calls of a program that is gone may still take to be recorded. */
 const RECORDING_MS = 15_000;
-/** Texts of outstanding calls that a pause tells of, together; also bounds how deeply they are nested. */
-const TOLD_BYTES = 8192;
+/** How long the answer of a program that has ended waits for calls to be recorded whose results came sooner. */
+const LAST_RECORDS_MS = 2000;
 /** So long after a call, a program that runs is looked at again at once. */
 const AT_ONCE_MS = 1;
 /** Enough for a frozen program that is to be ended. */
@@ -69,13 +70,12 @@ export class ToolProgram {
   #outcome: RunOutcome | undefined;
   #pause: RunPause | undefined;
   #failure: unknown;
-  readonly #calling = new Map<string, { call: ToolCall; bytes: number }>();
-  #heldBytes = 0;
+  readonly #held: HeldCalls;
   #firstCallMs = 0;
   #activityMs = 0;
 
   constructor(options: ToolProgramOptions) {
-    const { executionId, round, counted, book, tools, maxCallBytes, maxCalls } = options;
+    const { executionId, round, requestId, counted, book, tools, maxCallBytes, maxCalls } = options;
     this.executionId = executionId;
     this.round = round;
     this.counted = counted;
@@ -89,6 +89,13 @@ export class ToolProgram {
       onActivity: () => {
         this.#activityMs = performance.now();
       },
+    });
+    this.#held = new HeldCalls({
+      upstream: options.upstream,
+      sentWith: { token: options.callbackToken, executionId, requestId },
+      signal: this.#calls.signal,
+      onAnswer: (callId, reply, answer) => this.#answered(callId, reply, answer),
+      onError: (error) => this.kill(error),
     });
   }
 
@@ -139,30 +146,48 @@ export class ToolProgram {
 
   /** The outstanding calls themselves, unless they are large. */
   get outstandingCalls(): PausedCall[] | undefined {
-    const told: PausedCall[] = [];
-    let left = TOLD_BYTES;
-    for (const call_id of this.#book.outstanding) {
-      const held = this.#calling.get(call_id);
-      left -= held?.bytes ?? Number.POSITIVE_INFINITY;
-      if (held === undefined || left < 0) return undefined;
-      told.push({ call_id, tool_name: held.call.name, tool_input: held.call.input });
-    }
-    return told;
+    return this.#held.told(this.#book.outstanding);
   }
 
   get callsMade(): number {
     return this.#book.made;
   }
 
-  /** Lets the program run until its caller has to answer calls, or to its end. */
+  /** Lets the program run until its caller has to answer calls, or to its end: all its calls are charged then. */
   async run(): Promise<"waits" | "ended"> {
+    const how = await this.#run();
+    if (how === "ended") await this.#held.recorded(LAST_RECORDS_MS);
+    return how;
+  }
+
+  async #run(): Promise<"waits" | "ended"> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure;
       if (this.fault !== undefined) return this.#end();
       if (this.#outcome !== undefined) return this.#atEnd(this.#outcome);
       if (!this.#book.waits) await this.#bell.wait();
-      else if (!(await this.#isQuiet())) await this.#untilNextLook();
-      else if (await this.#freeze()) return "waits";
+      else if (await this.#stops()) return this.#waits();
+      else await this.#untilNextLook();
+    }
+  }
+
+  /** The calls of a batch that is complete go on to the gateway, behind the answer that tells of them. */
+  #waits(): "waits" {
+    setImmediate(() => {
+      this.#held.paused();
+      if (this.#life.signal.aborted) this.#held.unpaused();
+    });
+    return "waits";
+  }
+
+  /** Hands results to the program that came with its resume. */
+  answer(answers: readonly CallAnswer[]): void {
+    for (const { call_id, outcome } of answers) {
+      if (!this.#book.isOutstanding(call_id)) continue;
+      const reply = this.#held.take(call_id);
+      if (reply === undefined) continue;
+      tell(reply, call_id, outcome);
+      this.#book.answered(call_id);
     }
   }
 
@@ -171,6 +196,7 @@ export class ToolProgram {
     const untilMs = performance.now() + withinMs;
     // A program that has ended reads no results.
     if (this.#outcome !== undefined) for (const id of callIds) this.#book.answered(id);
+    this.#held.expect(callIds.filter((id) => this.#book.isOutstanding(id)));
     while (callIds.some((id) => this.#book.isOutstanding(id))) {
       if (this.#failure !== undefined) throw this.#failure;
       const leftMs = untilMs - performance.now();
@@ -185,9 +211,9 @@ export class ToolProgram {
   goOn(wallMs: number): void {
     if (this.#failure !== undefined) throw this.#failure;
     this.round++;
+    this.#held.unpaused();
     this.#firstCallMs = this.#activityMs = performance.now();
-    if (this.#outcome !== undefined) return;
-    this.#thaw(wallMs);
+    if (this.#outcome === undefined) this.#thaw(wallMs);
   }
 
   /** Ends everything that is left of it. Calls that are not recorded yet may still be. */
@@ -209,15 +235,22 @@ export class ToolProgram {
 
   /** Takes everything out of the slot, which is another run's once the jail is gone. */
   #leave(): void {
+    this.#held.unpaused();
     this.#relay.close();
     this.#directory?.release();
   }
 
-  async #isQuiet(): Promise<boolean> {
-    const before = this.#relay.events;
-    const state = await this.launched.jail.query();
-    if (state === undefined || !(await this.#relay.isQuiet(before))) return false;
-    return batchIsComplete(
+  /** Looks at the program and stops it if its batch is complete. */
+  async #stops(): Promise<boolean> {
+    const { jail } = this.launched;
+    const { events, replies, arriving, isTelling } = this.#relay;
+    // It has not read that yet, so it may look blocked.
+    if (isTelling) return false;
+    const state = await (arriving ? jail.query() : jail.pauseIfBlocked());
+    if (state === undefined) return false;
+    if (typeof state === "object") return this.#staysStopped(state, replies);
+    if (!(await this.#relay.isQuiet(events))) return false;
+    const isComplete = batchIsComplete(
       {
         state,
         nowMs: performance.now(),
@@ -228,6 +261,7 @@ export class ToolProgram {
       },
       this.#options.settle,
     );
+    return isComplete && this.#freeze();
   }
 
   async #untilNextLook(): Promise<void> {
@@ -237,12 +271,28 @@ export class ToolProgram {
     else await this.#bell.wait(nextLookMs({ nowMs, activityMs: this.#activityMs }));
   }
 
+  /** A program that was blocked when it was stopped. What it was told since then, or a part of a call, moves it on. */
+  async #staysStopped(pause: RunPause, replies: number): Promise<boolean> {
+    this.#pause = pause;
+    await this.#relay.freeze();
+    if (this.fault === undefined && (this.#relay.replies !== replies || this.#relay.arriving)) {
+      this.#thaw(0);
+      return false;
+    }
+    return this.#keeps(pause);
+  }
+
   /** Stops the program; false when it has ended, is at fault, or needs no answer after all. */
   async #freeze(): Promise<boolean> {
     const pause = await this.launched.jail.pause();
     if (pause === undefined) return false;
     this.#pause = pause;
     await this.#relay.freeze();
+    return this.#keeps(pause);
+  }
+
+  #keeps(pause: RunPause): boolean {
+    this.#relay.flush();
     if (this.fault === undefined && !this.#book.waits) this.#thaw(0);
     else if (this.#book.unused > 0) this.fault ??= { type: "replay_diverged" };
     if (this.#pause === undefined || this.fault !== undefined) return false;
@@ -259,13 +309,14 @@ export class ToolProgram {
   /** The program ended by itself, or by a limit: what it asked for before it ended is still asked for. */
   async #atEnd({ end }: RunOutcome): Promise<"waits" | "ended"> {
     await this.#relay.freeze();
+    this.#relay.flush();
     if (this.fault !== undefined) return "ended";
     if (end.cause !== "exited" && end.cause !== "signaled") return "ended";
     if (this.#book.unused > 0) this.fault = { type: "replay_diverged" };
     if (this.fault !== undefined || !this.#book.waits) return "ended";
     // What it holds now is not more: its files.
     this.memoryBytes = end.memoryPeak;
-    return "waits";
+    return this.#waits();
   }
 
   /** Ends a program that is at fault; what it has written until now counts. */
@@ -288,7 +339,7 @@ export class ToolProgram {
       reply.refuse(413, "the arguments are too large");
       return;
     }
-    if (this.#heldBytes + bytes > MAX_HELD_CALLS * maxCallBytes) {
+    if (this.#held.bytes + bytes > MAX_HELD_CALLS * maxCallBytes) {
       reply.refuse(503, "too many large tool calls are waiting for their results");
       return;
     }
@@ -299,30 +350,15 @@ export class ToolProgram {
     if (isFirst || issued.kind === "recorded") this.#firstCallMs = this.#activityMs;
     if (issued.kind === "fault") this.fault = issued.fault;
     else if (issued.kind === "recorded") tell(reply, issued.callId, issued.outcome);
-    else {
-      this.#calling.set(issued.callId, { call, bytes });
-      this.#forward(call.text, bytes, issued.callId, reply).catch((error: unknown) => this.kill(error));
-    }
+    else this.#held.add(issued.callId, call, bytes, reply);
     this.#bell.ring();
   }
 
-  async #forward(text: string, bytes: number, callId: string, reply: CallReply): Promise<void> {
-    const { callbackToken: token, executionId, requestId, upstream } = this.#options;
-    const { signal } = this.#calls;
-    this.#heldBytes += bytes;
-    const answer = await upstream
-      .call({ token, executionId, callId, requestId, text }, signal)
-      .catch((error: unknown) => {
-        if (signal.aborted) return { kind: "unanswered" } as const;
-        throw error;
-      })
-      .finally(() => {
-        this.#heldBytes -= bytes;
-        this.#calling.delete(callId);
-      });
+  /** What the gateway says of a call. */
+  #answered(callId: string, reply: CallReply, answer: ToolAnswer): void {
     if (answer.kind === "unanswered") return;
-    if (answer.kind === "refused") return this.#unanswerable(answer.status);
-    if (answer.kind === "spent") this.fault ??= { type: "tool_limit" };
+    if (answer.kind === "refused") this.#unanswerable(answer.status);
+    else if (answer.kind === "spent") this.fault ??= { type: "tool_limit" };
     else {
       const { kind: _, ...outcome } = answer;
       tell(reply, callId, outcome);

@@ -1,9 +1,15 @@
 /**
- * The runner's side of tool calls at the gateway: one request per call, which stays open until the call has its result.
- * While gateway or tool call server are away the same call, with the same id, is sent again and again: they know it by its
+ * The runner's side of tool calls at the gateway: one request that records a call, and one that stays open until the call
+ * has its result. While gateway or tool call server are away the same call, with the same id, is sent again and again: they know it by its
  * id. Adds the callback token, which the program never sees.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import {
+  CALLBACK_TOKEN_HEADER,
+  EXECUTION_ID_HEADER,
+  TOOL_CALL_ID_HEADER,
+  TOOL_CALL_WAIT_HEADER,
+} from "@svc/contracts";
 import { InnerClient, type InnerResponse } from "@svc/service-kit";
 import { rawMember } from "./raw-member.ts";
 
@@ -18,6 +24,9 @@ export type ToolAnswer =
   | { kind: "unanswered" }
   | { kind: "spent" }
   | { kind: "refused"; status: number };
+
+/** `recorded`: there is no result yet. */
+export type ToolRecord = ToolAnswer | { kind: "recorded" };
 
 export interface UpstreamCall {
   token: string;
@@ -35,17 +44,25 @@ export class ToolUpstream {
     this.#client = new InnerClient({ baseUrl, unreachable: "upstream_unavailable", connections });
   }
 
-  /** The answer, whenever it comes. Rejects only when the signal is aborted. */
-  async call(call: UpstreamCall, signal: AbortSignal): Promise<ToolAnswer> {
-    for (let pause: number = BACK_OFF_MS.first; ; pause = Math.min(pause * 2, BACK_OFF_MS.most)) {
-      const answer = await this.#once(call, signal);
-      if (answer !== undefined) return answer;
-      await sleep(pause, undefined, { signal });
-    }
+  /** Has the call recorded. Rejects only when the signal is aborted. */
+  record(call: UpstreamCall, signal: AbortSignal): Promise<ToolRecord> {
+    return persistently(() => this.#once(call, signal, { [TOOL_CALL_WAIT_HEADER]: "no" }), signal);
+  }
+
+  /** The answer, whenever it comes, of a call that may be recorded or not. Rejects only when the signal is aborted. */
+  answer(call: UpstreamCall, signal: AbortSignal): Promise<ToolAnswer> {
+    return persistently(async () => {
+      const answer = await this.#once(call, signal, {});
+      return answer?.kind === "recorded" ? undefined : answer;
+    }, signal);
   }
 
   /** Undefined: something on the way is away. */
-  async #once(call: UpstreamCall, signal: AbortSignal): Promise<ToolAnswer | undefined> {
+  async #once(
+    call: UpstreamCall,
+    signal: AbortSignal,
+    headers: Record<string, string>,
+  ): Promise<ToolRecord | undefined> {
     try {
       const response = await this.#client.send({
         method: "POST",
@@ -53,9 +70,10 @@ export class ToolUpstream {
         requestId: call.requestId,
         headers: {
           "content-type": "application/json",
-          "x-callback-token": call.token,
-          "x-execution-id": call.executionId,
-          "x-tool-call-id": call.callId,
+          [CALLBACK_TOKEN_HEADER]: call.token,
+          [EXECUTION_ID_HEADER]: call.executionId,
+          [TOOL_CALL_ID_HEADER]: call.callId,
+          ...headers,
         },
         body: call.text,
         signal,
@@ -73,7 +91,16 @@ export class ToolUpstream {
   }
 }
 
-async function answerOf(response: InnerResponse): Promise<ToolAnswer | undefined> {
+/** Tries until there is an answer. */
+async function persistently<T>(attempt: () => Promise<T | undefined>, signal: AbortSignal): Promise<T> {
+  for (let pause: number = BACK_OFF_MS.first; ; pause = Math.min(pause * 2, BACK_OFF_MS.most)) {
+    const answer = await attempt();
+    if (answer !== undefined) return answer;
+    await sleep(pause, undefined, { signal });
+  }
+}
+
+async function answerOf(response: InnerResponse): Promise<ToolRecord | undefined> {
   const { statusCode: status, body } = response;
   if (status >= 500) {
     await body.dump();
@@ -81,6 +108,7 @@ async function answerOf(response: InnerResponse): Promise<ToolAnswer | undefined
   }
   const text = await body.text();
   if (status === 200) return resultOf(text);
+  if (status === 202) return { kind: "recorded" };
   if (status === 408) return { kind: "unanswered" };
   return isSpent(text) ? { kind: "spent" } : { kind: "refused", status };
 }

@@ -1,5 +1,7 @@
 /** Programs with tools on a real runner: every call travels through jail, relay, gateway, tool call server and back. */
+import { ledgerKey } from "@svc/capabilities";
 import { type ExecuteResponse, newId } from "@svc/contracts";
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   endedOf,
@@ -64,6 +66,50 @@ print([json.loads(c.read()[2]) for c in connections])`),
     expect(rounds[0]?.pending_call_ids).toHaveLength(50);
     expect(calls.map(({ input_json }) => JSON.parse(input_json).a)).toEqual([...Array(50).keys()]);
     expect(JSON.parse(result.stdout)).toEqual([...Array(50).keys()].map((i) => i + 100));
+  });
+
+  it("goes on with the results that come with its resume, whatever is said of its calls later", async () => {
+    const one = await system.execution();
+    const text = program(`
+connections = [issue("add", a=i, b=1) for i in range(2)]
+for c in connections:
+    status, _, body = c.read()
+    print(status, body)
+print(call("add", a=5, b=5))`);
+    const { pending_call_ids } = pausedOf(await system.start(one, text));
+    const answers = [
+      { call_id: "call_001", outcome: { result_json: '{"x":[1e400,"é"]}' } },
+      { call_id: "call_002", outcome: { error_message: "no luck" } },
+      { call_id: "call_003", outcome: { result_json: "0" } },
+    ];
+    const paused = pausedOf(await system.resume(one, 2, pending_call_ids, { answers }));
+    expect(paused).toMatchObject({
+      stdout: '200 {"x":[1e400,"é"]}\n422 no luck\n',
+      pending_call_ids: ["call_003"],
+      tool_calls_made: 3,
+    });
+    await system.answer(
+      one,
+      ["call_001", "call_002"].map((call_id) => ({ call_id, result: "other" })),
+    );
+    await system.answer(one, [{ call_id: "call_003", result: 10 }]);
+    const ended = endedOf(await system.resume(one, 3, ["call_003"]));
+    expect(ended).toMatchObject({ stdout: `${paused.stdout}10\n`, code: 0 });
+  });
+
+  it("is charged for its calls, however quickly their results come and it ends", async () => {
+    const store = new Redis(system.gateway.redis.socket);
+    const text = program(`for c in [issue("add", a=i, b=1) for i in range(5)]: c.read()`);
+    for (let time = 0; time < 10; time++) {
+      const one = await system.execution();
+      const { pending_call_ids } = pausedOf(await system.start(one, text));
+      const answers = pending_call_ids.map((call_id) => ({ call_id, outcome: { result_json: "1" } }));
+      expect(endedOf(await system.resume(one, 2, pending_call_ids, { answers })).code).toBe(0);
+      const record = JSON.parse((await store.get(ledgerKey(one.grantId))) ?? "{}");
+      expect(record).toMatchObject({ tool_call_count: 5, request_count: 5 });
+      await system.toolServer.close(one.session);
+    }
+    store.disconnect();
   });
 
   it("tells its calls with the pause, unless they are large together", async () => {

@@ -11,6 +11,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { canonicalJson, signManifest } from "@svc/capabilities";
 import {
+  type CallAnswer,
   type ExecuteResponse,
   type GrantClaims,
   type ManifestScope,
@@ -126,8 +127,8 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
       allowedToolNames: names,
     });
     if (minted.status !== 201) throw new Error(`the gateway said ${minted.bytes}`);
-    const { callbackToken } = minted.json() as unknown as MintedCallback;
-    return { id: executionId, tools, session, callbackToken };
+    const { callbackToken, grant_id: grantId } = minted.json() as unknown as MintedCallback;
+    return { id: executionId, tools, session, callbackToken, grantId };
   };
   type Execution = Awaited<ReturnType<typeof execution>>;
 
@@ -183,14 +184,18 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
     one: Execution,
     round: number,
     callIds: readonly string[],
-    { runTimeout = 60_000, signal }: { runTimeout?: number; signal?: AbortSignal } = {},
+    {
+      runTimeout = 60_000,
+      answers,
+      signal,
+    }: { runTimeout?: number; answers?: CallAnswer[]; signal?: AbortSignal } = {},
   ): Promise<Answer> => {
     const grant = await grantFor(one);
     const body = {
       session_id: grant.payload.session_id,
       output_session_id: grant.payload.output_session_id,
       run_timeout: runTimeout,
-      ptc: { execution_id: one.id, round, answered_call_ids: callIds },
+      ptc: { execution_id: one.id, round, answered_call_ids: callIds, ...(answers && { answers }) },
     };
     const manifest = sign(grant.executionManifestClaims, body, grant.egressGrantToken);
     const signed = { ...body, egress_grant: grant.egressGrantToken, execution_manifest: manifest };

@@ -4,9 +4,13 @@
 -- ARGV[3]: hash of the callback token (hashes are compared: where two differ tells nothing about the token)
 -- ARGV[4]: call id   ARGV[5]: name of the tool, as JSON   ARGV[6]: text of the call
 -- ARGV[7]: most calls of a session   ARGV[8]: most bytes of their texts together
--- Returns: {'refused'}, {'undeclared'}, {'full'}, {'large'}, {'other', text of the known call}, {'answered', text of the
+-- Returns: {'unopened'} without a session, {'refused'}, {'undeclared'}, {'full'}, {'large'}, {'other', text of the known call}, {'answered', text of the
 --   result, new}, {'waiting', ms left, new}; `new` is 1 for a call that was not known, else 0
-if redis.call('HGET', SESSION, 'token') ~= ARGV[3] then
+local token = redis.call('HGET', SESSION, 'token')
+if not token then
+  return { 'unopened' }
+end
+if token ~= ARGV[3] then
   return { 'refused' }
 end
 if redis.call('HEXISTS', SESSION, 'tool:' .. ARGV[5]) == 0 then

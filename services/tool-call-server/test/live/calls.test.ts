@@ -1,4 +1,5 @@
-import { newId } from "@svc/contracts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { newCallbackToken, newId } from "@svc/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { callIds, type Session, startServers, type ToolCallServer } from "../support/tool-calls.ts";
 
@@ -30,6 +31,42 @@ describe("a tool call", () => {
     expect(given.body).toEqual({ success: true, processed: 1 });
     expect((await answer).body).toEqual({ success: true, result: [1, "two"], is_error: false });
     expect(await idsOf(session)).toEqual([]);
+  });
+
+  it("that comes while its session is being opened waits for it, and for a short time only", async () => {
+    const [session, never] = [newId(), newId()].map((execution) => ({
+      execution,
+      token: newCallbackToken(),
+    }));
+    const early = server.call(session as Session, "early");
+    const refused = server.call(never as Session, "early");
+    const { execution, token } = session as Session;
+    const wrong = server.call({ execution, token: newCallbackToken() }, "wrong");
+    await sleep(100);
+    await server.open({ execution_id: execution, callback_token: token });
+    expect((await server.pending(session as Session, ["early"], 5000)).pending_calls).toHaveLength(1);
+    await server.results(session as Session, [{ call_id: "early", result: 1 }]);
+    expect((await early).body.result).toBe(1);
+    for (const answer of await Promise.all([wrong, refused])) {
+      expect([answer.status, answer.body.error]).toEqual([401, "callback_refused"]);
+    }
+  });
+
+  it("that is only to be recorded is answered at once, with its result if it has one", async () => {
+    const session = { execution: newId(), token: newCallbackToken() };
+    const early = server.call(session, "c", { a: 1 }, { wait: "no" });
+    await server.open({ execution_id: session.execution, callback_token: session.token });
+    const first = await early;
+    expect([first.status, first.body]).toEqual([202, { success: true }]);
+    expect(await idsOf(session)).toEqual(["c"]);
+    const waits = server.call(session, "c", { a: 1 });
+    await server.results(session, [{ call_id: "c", result: 7 }]);
+    const later = await server.call(session, "c", { a: 1 }, { wait: "no" });
+    expect([later.status, later.text]).toEqual([200, (await waits).text]);
+    const wrong = { ...session, token: newCallbackToken() };
+    expect((await server.call(wrong, "d", {}, { wait: "no" })).body.error).toBe("callback_refused");
+    const undeclared = await server.call(session, "d", {}, { wait: "no", tool: "sub" });
+    expect(undeclared.body.error).toBe("tool_not_declared");
   });
 
   it("that failed is answered with its message; a result that is absent is null", async () => {

@@ -7,6 +7,7 @@ import {
   type OpenToolSession,
   type PendingCalls,
   TOOL_CALL_ID_HEADER,
+  TOOL_CALL_WAIT_HEADER,
 } from "@svc/contracts";
 import { InnerClient } from "@svc/service-kit";
 import {
@@ -74,13 +75,19 @@ export async function startServer(redisUrl: string, env: Record<string, string> 
     { execution, token }: Session,
     id: string,
     input: unknown = {},
-    { tool = "add", signal, raw }: { tool?: string; signal?: AbortSignal; raw?: string } = {},
+    {
+      tool = "add",
+      signal,
+      raw,
+      wait,
+    }: { tool?: string; signal?: AbortSignal; raw?: string; wait?: "no" } = {},
   ): Promise<Answer> =>
     send("POST", "/tool-call", raw ?? { tool_name: tool, input }, {
       headers: {
         [EXECUTION_ID_HEADER]: execution,
         [TOOL_CALL_ID_HEADER]: id,
         [CALLBACK_TOKEN_HEADER]: token,
+        ...(wait && { [TOOL_CALL_WAIT_HEADER]: wait }),
       },
       ...(signal === undefined ? {} : { signal }),
     });

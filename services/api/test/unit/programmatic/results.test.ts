@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { checkPending, digestOf, historyBytes, outcomesOf } from "../../../src/programmatic/results.ts";
+import {
+  checkPending,
+  digestOf,
+  historyBytes,
+  outcomesOf,
+  smallAnswers,
+} from "../../../src/programmatic/results.ts";
 
 const refusal = (run: () => unknown) => {
   try {
@@ -55,6 +61,17 @@ describe("tool results", () => {
     [{ call_id: "a", result: { ["__proto__"]: 1 } }],
   ])("that differ are not the same: %j", (other) => {
     expect(digestOf([other])).not.toBe(digestOf([{ call_id: "a" }]));
+  });
+
+  it("travel with the resume while they are small together", () => {
+    const ofBytes = (...sizes: number[]) =>
+      outcomesOf(sizes.map((size, at) => ({ call_id: `c${at}`, result: "é".repeat((size - 2) / 2) })));
+    const small = ofBytes(4096, 4096);
+    expect(smallAnswers(small)).toEqual(small);
+    expect(smallAnswers(ofBytes(4096, 4098))).toBeUndefined();
+    expect(
+      smallAnswers(outcomesOf([{ call_id: "a", is_error: true, error_message: "n".repeat(8193) }])),
+    ).toBe(undefined);
   });
 
   it("answer pending calls, each once", () => {

@@ -1,5 +1,8 @@
-/** The signal of one round: aborted by its caller's, or when its time is over. It lets go of both at the end of the round. */
-export class RoundSignal {
+/**
+ * The signal of one piece of work: aborted by its caller's, or when its time is over. It lets go of both when the work ends;
+ * AbortSignal.timeout() would hold its timer, and all that is tied to it, until the deadline.
+ */
+export class DeadlineSignal {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal;
   readonly #timer: NodeJS.Timeout;
@@ -9,7 +12,7 @@ export class RoundSignal {
     this.#caller = caller;
     this.#timer = setTimeout(() => {
       this.#isLate = true;
-      this.#abort(new DOMException("the round took too long", "TimeoutError"));
+      this.#abort(new DOMException("the time is over", "TimeoutError"));
     }, ms);
     if (caller.aborted) this.#left();
     else caller.addEventListener("abort", this.#left, { once: true });
