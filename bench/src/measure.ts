@@ -31,16 +31,19 @@ export interface Group {
 /** Turns of each case. */
 export const TURNS = 10;
 
-/** Samples of all cases. */
+/** Samples of all cases, and the milliseconds of the runs before them, which come in the order of the cases. */
 export async function interleaved(
   groups: readonly Group[],
   onTurn: (done: number) => void,
-): Promise<Map<string, Summary>> {
+): Promise<{ summaries: Map<string, Summary>; warmUps: Map<string, number[]> }> {
   const cases = groups.flatMap((group) => group.cases);
   const samples = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
   const most = Math.max(...cases.map(({ n }) => n));
-  for (const { n, warmUp, sample } of cases) {
-    for (let count = 0; count < (warmUp * n) / most; count++) await sample();
+  const warmUps = new Map<string, number[]>();
+  for (const { name, n, warmUp, sample } of cases) {
+    const times: number[] = [];
+    while (times.length < (warmUp * n) / most) times.push(await sample());
+    warmUps.set(name, times);
   }
   for (let turn = 1; turn <= TURNS; turn++) {
     for (const { cases: compared, alternates } of shuffled(groups)) {
@@ -57,7 +60,7 @@ export async function interleaved(
     }
     onTurn(turn);
   }
-  return new Map([...samples].map(([name, values]) => [name, summarize(values)]));
+  return { summaries: new Map([...samples].map(([name, values]) => [name, summarize(values)])), warmUps };
 }
 
 export async function timed(work: () => Promise<unknown>): Promise<number> {

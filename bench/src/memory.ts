@@ -26,12 +26,15 @@ frame = pd.DataFrame({"k": list("abcd"), "v": range(4)})
 print(frame.v.sum(), flush=True)
 time.sleep(8)`;
 
-/** Components give back what they do not need when nobody has asked for anything for some time. */
-const QUIET_MS = 15_000;
+/** Components give back what they do not need when nobody has asked for anything for some time, after work for 20 s. */
+const QUIET_MS = { start: 15_000, work: 30_000 };
 
-export async function idleMemory(copy: PrivateCopy): Promise<Record<string, number>> {
+export async function idleMemory(
+  copy: PrivateCopy,
+  after: keyof typeof QUIET_MS,
+): Promise<Record<string, number>> {
   await settledHoldings(copy);
-  await sleep(QUIET_MS);
+  await sleep(QUIET_MS[after]);
   return Object.fromEntries([...pssByComponent(copy.state())].map(([name, mib]) => [name, round(mib)]));
 }
 

@@ -34,7 +34,7 @@ export function numbersPage({ bench, soak }: Sources): string {
 # Numbers
 
 Measured by \`./svc bench\`, which starts copies of its own and runs the service and the bare commands that it is compared with in
-short turns (hello-javascript and bare Node one by one), in a random order, after 40 requests of each kind. Absolute times belong to the machine and its moment; compare within a table. \`./svc bench --compare BEFORE AFTER\` compares
+short turns (hello-javascript and bare Node one by one), in a random order, after a warm-up. Absolute times belong to the machine and its moment; compare within a table. \`./svc bench --compare BEFORE AFTER\` compares
 two results.
 
 ${factsOf(result)}

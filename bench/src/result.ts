@@ -11,7 +11,7 @@ import type { CpuRow } from "./measure.ts";
 import type { MemoryRow } from "./memory.ts";
 import type { PausedRow } from "./programmatic/paused.ts";
 import type { Mode } from "./settings.ts";
-import type { Summary } from "./statistics.ts";
+import type { Summary, Window } from "./statistics.ts";
 
 export interface Conditions {
   cpu: string;
@@ -39,6 +39,8 @@ export interface Measured {
   bareCpuMs: Record<string, number>;
   /** Milliseconds of the requests of one client. */
   scenarios: Record<string, Summary>;
+  /** Milliseconds of the first requests after the start, all of them hello-python. Absent in earlier results. */
+  afterStart?: Window[];
   cpu: CpuRow[];
   loads: LoadRow[];
   burst?: BurstRow;

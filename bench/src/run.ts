@@ -1,7 +1,7 @@
 /** Measures private copies of the system, one for each mode, one after the other. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, isAbsolute, join } from "node:path";
 import { rootImage } from "@svc/cli/components";
 import { INSTALL_STEPS, install } from "@svc/cli/install/install";
 import { systemName } from "@svc/cli/install/packages";
@@ -20,7 +20,7 @@ import { measurePaused } from "./programmatic/paused.ts";
 import { loadOfMachine, type Measured, type Origin, type Result, readConditions } from "./result.ts";
 import type { Scenario } from "./scenarios.ts";
 import { type Mode, settingsOf } from "./settings.ts";
-import { quantileOf } from "./statistics.ts";
+import { quantileOf, windowsOf } from "./statistics.ts";
 
 const STEPS_PER_MODE = 3;
 
@@ -35,7 +35,11 @@ export async function begin(steps: number): Promise<{ progress: Progress; end: (
   const end = (): Origin => ({
     version: 3,
     date,
-    command: shown(["./svc", ...process.argv.slice(2)]),
+    // Where a result is put says nothing about it.
+    command: shown([
+      "./svc",
+      ...process.argv.slice(2).map((word) => (isAbsolute(word) ? basename(word) : word)),
+    ]),
     seconds: Math.round((performance.now() - start) / 1000),
     conditions: readConditions(here.packagesDir, systemName(), loadBefore),
   });
@@ -75,7 +79,7 @@ async function measureMode(mode: Mode, choice: Choice, n: number, progress: Prog
     host: new Spawner(program, "/", ENVIRONMENT),
   };
   try {
-    const idleMib = blocks.has("memory") ? await idleMemory(copy) : {};
+    const idleMib = blocks.has("memory") ? await idleMemory(copy, "start") : {};
     const prepared = await prepareAll(scenarios, client);
     const stage = { mode, scenarios, n, copy, client, spawners, prepared, folder };
     const latency = await progress.step("One request at a time, in turn with bare commands", (note) =>
@@ -100,8 +104,13 @@ async function prepareAll(scenarios: readonly Scenario[], client: LoadClient): P
   return prepared;
 }
 
-/** Runs before the first sample: Node compiles what is used often while it is used. */
-const WARM_UP = 40;
+/**
+ * Runs before the first sample, of a scenario with all samples: V8 compiles the components while they work, and they work for
+ * days. Where interpreters start for every run, these take most of the time.
+ */
+const WARM_UP: Record<Mode, number> = { warm: 1000, cold: 100 };
+/** Its first runs are told of, too: nothing else was asked of the copy before. */
+const FIRST = "hello-python";
 const BARE_WARM_UP = 5;
 /** They tell what the machine is like, whatever is measured. */
 const OF_MACHINE: ReadonlySet<string> = new Set(["true", "python", "host-python"]);
@@ -110,9 +119,9 @@ const BARE_PREFIX = "bare ";
 const groupOfBare = (name: string) => (OF_MACHINE.has(name) ? "python" : name);
 
 async function latencies(
-  { scenarios, n, client, spawners, prepared }: Stage,
+  { mode, scenarios, n, client, spawners, prepared }: Stage,
   onTurn: (done: number) => void,
-): Promise<Pick<Measured, "bare" | "bareCpuMs" | "scenarios">> {
+): Promise<Pick<Measured, "bare" | "bareCpuMs" | "scenarios" | "afterStart">> {
   if (scenarios.length === 0) return { bare: {}, bareCpuMs: {}, scenarios: {} };
   const cpu = new Map<string, number[]>();
   /** As many samples as the scenario has that is compared with it. */
@@ -135,7 +144,7 @@ async function latencies(
     return {
       name: scenario.name,
       n: Math.ceil(n * scenario.share),
-      warmUp: WARM_UP,
+      warmUp: WARM_UP[mode],
       sample: () => timed(() => scenario.run(client, files)),
     };
   });
@@ -150,7 +159,7 @@ async function latencies(
     cases,
     alternates: cases.some(({ name }) => alternating.has(name)),
   }));
-  const summaries = await interleaved(compared, onTurn);
+  const { summaries, warmUps } = await interleaved(compared, onTurn);
   const pick = (cases: readonly Case[], prefix: string) =>
     Object.fromEntries(
       cases.flatMap(({ name }) => {
@@ -162,6 +171,7 @@ async function latencies(
     bare: pick(bareCases, BARE_PREFIX),
     bareCpuMs: Object.fromEntries([...cpu].map(([name, times]) => [name, quantileOf(0.5)(times)])),
     scenarios: pick(serviceCases, ""),
+    afterStart: windowsOf(warmUps.get(FIRST) ?? []),
   };
 }
 
@@ -195,7 +205,7 @@ async function measureBlocks(
     if (block === "paused") result.paused = await measurePaused(copy, client);
     if (block === "memory") {
       const programs = await memoryOfPrograms(copy, client);
-      result.memory = { idleMib, afterLoadMib: await idleMemory(copy), ...programs };
+      result.memory = { idleMib, afterLoadMib: await idleMemory(copy, "work"), ...programs };
     }
   }
   return result;

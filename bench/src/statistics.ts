@@ -31,6 +31,24 @@ export function summarize(samples: readonly number[]): Summary {
   };
 }
 
+/** The median of consecutive values, from one to another, both counted from one. */
+export interface Window {
+  first: number;
+  last: number;
+  p50: number;
+}
+
+const WINDOW_ENDS = [20, 100, 300, 1000];
+
+/** Those that the values fill; short ones first, since what warms up does so quickly at first. */
+export function windowsOf(values: readonly number[]): Window[] {
+  const ends = WINDOW_ENDS.filter((end) => end <= values.length);
+  return ends.map((last, at) => {
+    const before = ends[at - 1] ?? 0;
+    return { first: before + 1, last, p50: summarize(values.slice(before, last)).p50 };
+  });
+}
+
 export function sum(values: Iterable<number>): number {
   return [...values].reduce((total, value) => total + value, 0);
 }

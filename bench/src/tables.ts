@@ -20,6 +20,7 @@ export function tablesOf({ modes }: Result): Table[] {
 function tablesOfMode(measured: Measured): Table[] {
   return [
     latencyTable(measured),
+    afterStartTable(measured),
     bareTable(measured),
     loadTable(measured),
     burstTable(measured),
@@ -47,6 +48,15 @@ function latencyTable(result: Measured): Table {
     note: "Milliseconds from the request to its whole answer, through the public API. The last column compares p50 with the bare command.",
     head: ["scenario", "what", "n", "p50", "p95", "p99", "against bare"],
     rows,
+  };
+}
+
+function afterStartTable({ afterStart = [] }: Measured): Table {
+  return {
+    title: "Requests after the start",
+    note: "The first requests to a copy that was just started, all of them hello-python; all other numbers were taken after them. V8 compiles the components while they work.",
+    head: ["requests", "p50"],
+    rows: afterStart.map(({ first, last, p50 }) => [`${first} to ${last}`, ms(p50)]),
   };
 }
 
@@ -154,7 +164,7 @@ function memoryTable({ memory }: Measured): Table {
   const total = (byName: Record<string, number> = {}) => sum(Object.values(byName)).toFixed(0);
   return {
     title: "Memory when idle",
-    note: "Proportional set size in MiB, with templates and the jails that wait, 15 s after the last request: after the start, and after all that was measured.",
+    note: "Proportional set size in MiB, with templates and the jails that wait, when all is quiet: after the start, and after all that was measured.",
     head: ["component", "MiB", "MiB after load"],
     rows: rows.length === 0 ? [] : [...rows, ["total", total(memory?.idleMib), total(memory?.afterLoadMib)]],
   };

@@ -18,6 +18,8 @@ const quotient = (value: number | undefined, by: number | undefined) =>
   value === undefined || by === undefined ? undefined : value / by;
 const against = (scenario: string, bare: string) => (measured: Measured) =>
   quotient(p50(measured, scenario), measured.bare[bare]?.p50);
+const againstHello = (scenario: string) => (measured: Measured) =>
+  quotient(p50(measured, scenario), p50(measured, "hello-python"));
 const load = ({ loads }: Measured, scenario: string, inFlight: number) =>
   loads.find((row) => row.scenario === scenario && row.inFlight === inFlight);
 
@@ -83,6 +85,9 @@ export const TARGETS: readonly Target[] = [
     limit: 6,
     ...milliseconds,
   },
+  { what: "one tool call, p50 against hello-python", value: againstHello("calls-1"), limit: 2.5, ...ratio },
+  { what: "five tool calls, p50 against hello-python", value: againstHello("calls-5"), limit: 5, ...ratio },
+  { what: "gather of five, p50 against hello-python", value: againstHello("gather-5"), limit: 3, ...ratio },
   { what: "100 at once, errors", value: ({ burst }) => burst?.errors, ...errors },
   {
     what: "100 at once, last answer against the ideal",

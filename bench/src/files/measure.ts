@@ -58,12 +58,12 @@ export async function measureFiles(
         { name: "ours", n, warmUp: WARM_UP, sample: () => timed(ours[name]) },
         { name: "bare", n, warmUp: WARM_UP, sample: () => timed(bare[name]) },
       ];
-      const times = await interleaved([{ cases, alternates: true }], () => undefined);
+      const { summaries } = await interleaved([{ cases, alternates: true }], () => undefined);
       rows.push({
         name: `${name} ${FILE_MIB} MiB`,
         mib: FILE_MIB,
-        ms: times.get("ours") as Summary,
-        bareMs: times.get("bare") as Summary,
+        ms: summaries.get("ours") as Summary,
+        bareMs: summaries.get("bare") as Summary,
         cpuPerMib: await cpuPerMib(cpu.ours, ours[name], n),
         bareCpuPerMib: await cpuPerMib(cpu.bare, bare[name], n),
       });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { percentile, shuffled, summarize } from "../../src/statistics.ts";
+import { percentile, shuffled, summarize, windowsOf } from "../../src/statistics.ts";
 
 const samples = fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 1, maxLength: 200 });
 
@@ -63,5 +63,16 @@ describe("shuffled", () => {
   it("can put any item first", () => {
     const firsts = new Set(Array.from({ length: 500 }, () => shuffled([1, 2, 3, 4])[0]));
     expect(firsts.size).toBe(4);
+  });
+});
+
+describe("windowsOf", () => {
+  it("takes the median of each window that is full", () => {
+    const values = Array.from({ length: 299 }, (_, index) => index + 1);
+    expect(windowsOf(values)).toEqual([
+      { first: 1, last: 20, p50: 10 },
+      { first: 21, last: 100, p50: 60 },
+    ]);
+    expect(windowsOf(values.slice(0, 19))).toEqual([]);
   });
 });

@@ -24,6 +24,12 @@ describe("tables", () => {
     ]);
   });
 
+  it("tell how the first requests fell", () => {
+    const afterStart = [{ first: 1, last: 20, p50: 15.04 }];
+    const table = tableOf({ afterStart }, "Requests after the start (warm)");
+    expect(table?.rows).toEqual([["1 to 20", "15.0"]]);
+  });
+
   it("have a part for each mode, and none for what was not measured", () => {
     const scenarios = { pandas: around(20) };
     const modes = { warm: { ...NOTHING, scenarios }, cold: { ...NOTHING, scenarios } };

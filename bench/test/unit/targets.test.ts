@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { BARE } from "../../src/bare.ts";
+import { TOOL_SCENARIOS } from "../../src/programmatic/scenarios.ts";
 import type { Measured } from "../../src/result.ts";
 import { SCENARIOS } from "../../src/scenarios.ts";
 import { TARGETS, targetTable } from "../../src/targets.ts";
@@ -27,6 +28,9 @@ function measuredAt(share: number): Measured {
       plot: around(25 * share),
       "hello-javascript": around(60 * share),
       "hello-bash": around(100 + 6 * share),
+      "calls-1": around(2.5 * 80 * share ** 2),
+      "calls-5": around(5 * 80 * share ** 2),
+      "gather-5": around(3 * 80 * share ** 2),
     },
     cpu: [{ name: "hello-python", requests: 100, components: {}, total: 12 * share, parts: [] }],
     loads: [load("hello-python", 140), load("pandas", 80)],
@@ -50,7 +54,7 @@ function measuredAt(share: number): Measured {
 describe("targets", () => {
   it("are all measured by what is measured without a choice", () => {
     expect(targetTable(measuredAt(0.9)).rows.length).toBe(TARGETS.length);
-    const scenarios = new Set(SCENARIOS.map(({ name }) => name));
+    const scenarios = new Set([...SCENARIOS, ...TOOL_SCENARIOS].map(({ name }) => name));
     for (const name of Object.keys(measuredAt(1).scenarios)) expect(scenarios).toContain(name);
   });
 
