@@ -133,6 +133,17 @@ describe("while programs are paused", () => {
   });
 });
 
+describe("a resume that comes while no worker lives", () => {
+  test("waits for the next one, and the frozen program goes on", async () => {
+    const paused = await startBoth();
+    const frozen = await activeExecutions(system, "paused");
+    killProcess(system.pid("worker"));
+    const ended = await Promise.all(paused.map((pause) => driveOn(api, pause, tools)));
+    for (const { answer } of ended) expectRight(answer);
+    expect(await activeExecutions(system, "paused")).toBe(frozen - paused.length);
+  });
+});
+
 describe("a Python program with tools", () => {
   test("starts warm, and has the hash seed of that process when it is run again from the top", async () => {
     await until(async () => (await warmJails(system, "python")) > 0, HEALED_MS);
