@@ -7,12 +7,12 @@ import { existsSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { VARIABLES } from "@svc/service-kit/config/variables";
 import { componentEnvironment, hasOwnRedis } from "./environment.ts";
-import { REDIS_PROGRAMS } from "./install/packages.ts";
+import { redisProgram } from "./install/packages.ts";
 import { type Instance, ROOT, SERVICES, type Service } from "./instance.ts";
 import { httpAnswers, redisAnswers, socketExists } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import type { Secrets } from "./secrets.ts";
-import { findProgram, isRoot } from "./system/root.ts";
+import { isRoot } from "./system/root.ts";
 import { zygotesOf } from "./zygotes.ts";
 
 export type ComponentName = Service | "redis" | "jaild";
@@ -171,10 +171,6 @@ function redisServer(instance: Instance): Component {
     probe: () => redisAnswers(instance.redisSocket),
     after: [],
   };
-}
-
-export function redisProgram(): string | undefined {
-  return REDIS_PROGRAMS.map(findProgram).find((path) => path !== undefined);
 }
 
 /** setpriv becomes the program that follows; the signal comes when the supervisor is gone, however it went. */

@@ -9,7 +9,7 @@ import type { Note } from "../terminal.ts";
  * Programs that are a Redis or Valkey server. Debian's redis-check-rdb is the server's own program under another name:
  * called as redis-server it serves.
  */
-export const REDIS_PROGRAMS = ["redis-server", "valkey-server", "redis-check-rdb"] as const;
+const REDIS_PROGRAMS = ["redis-server", "valkey-server", "redis-check-rdb"] as const;
 
 interface DebianPackage {
   name: string;
@@ -63,6 +63,11 @@ const WANTED: Readonly<Record<Purpose, readonly DebianPackage[]>> = {
   "test-fuzz": TEST_FUZZ,
   "test-v2": TEST_V2,
 };
+
+/** Path of the server; it serves only when it is called as redis-server. */
+export function redisProgram(): string | undefined {
+  return REDIS_PROGRAMS.map(findProgram).find((path) => path !== undefined);
+}
 
 export function missingPackages(...purposes: readonly Purpose[]): DebianPackage[] {
   return purposes

@@ -2,6 +2,7 @@ export * from "./canonical-arguments.ts";
 export * from "./deadlines.ts";
 export * from "./errors.ts";
 export * from "./ids.ts";
+export * from "./job-hints.ts";
 export * from "./languages.ts";
 export * from "./live-jobs.ts";
 export * from "./messages.ts";

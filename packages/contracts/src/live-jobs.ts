@@ -7,8 +7,6 @@ import type { Job } from "./messages.ts";
 
 export type LiveJobState = "waiting" | "taken" | "ended" | "withdrawn";
 
-/** Message: the kind of queue whose list has a new job. A hint: it may be lost. */
-export const LIVE_JOBS_CHANNEL = "svc:live:new";
 export const LIVE_JOB_PREFIX = "svc:live:job:";
 
 export function isLiveJob({ resume, discard }: Pick<Job, "resume" | "discard">): boolean {

@@ -3,7 +3,16 @@
  * CANARY_INTERVAL_MS, and more often while none has succeeded. The last success is kept in Redis for the readiness of
  * all components.
  */
-import { CANARY_KEY, findLanguage, type Job, type JobResult, newId, QUEUE_NAMES } from "@svc/contracts";
+import {
+  CANARY_KEY,
+  findLanguage,
+  JOB_HINTS_CHANNEL,
+  type Job,
+  type JobResult,
+  jobHint,
+  newId,
+  QUEUE_NAMES,
+} from "@svc/contracts";
 import type { Config, Log, Redis } from "@svc/service-kit";
 import type { Queue } from "bullmq";
 import type { WorkerMetrics } from "./metrics.ts";
@@ -89,6 +98,7 @@ export class Canary {
     const kind = findLanguage(this.#language)?.queue ?? "other";
     const options = { jobId: id, attempts: 1, removeOnComplete: true, removeOnFail: true };
     await this.#queues.get(QUEUE_NAMES[kind])?.add("canary", job, options);
+    await this.#redis.publish(JOB_HINTS_CHANNEL, jobHint("queue", kind));
   }
 
   stop(): void {

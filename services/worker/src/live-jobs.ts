@@ -1,16 +1,16 @@
 /**
- * Takes live jobs of one kind, each with a permit: a full worker leaves them to others. Says once a second that it has
- * them in work; one that was withdrawn meanwhile is cancelled, and its result reaches nobody. The store is asked when a
- * hint came, and again when a permit becomes free while jobs may be waiting.
+ * Takes live jobs of one kind. Says once a second that it has them in work; one that was withdrawn meanwhile is cancelled,
+ * and its result reaches nobody.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
+  JOB_HINTS_CHANNEL,
   type Job,
   type JobResult,
+  jobHint,
   jobSchema,
   LIVE_JOB_PREFIX,
-  LIVE_JOBS_CHANNEL,
   liveJobKey,
   liveTakenKey,
   liveWaitingKey,
@@ -18,6 +18,7 @@ import {
   type QueueKind,
 } from "@svc/contracts";
 import type { Log, Redis } from "@svc/service-kit";
+import { Intake, type Task } from "./intake.ts";
 import type { Permits } from "./permits.ts";
 
 const script = (name: string) => readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), "utf8");
@@ -36,7 +37,7 @@ const END_PAUSE_MS = 500;
 
 type Arguments = (string | number)[];
 type WithCommands = Redis & {
-  svcLiveTake: (...args: Arguments) => Promise<[string, string, number] | null>;
+  svcLiveTake: (...args: Arguments) => Promise<[string, string] | null>;
   svcLiveRenew: (...args: Arguments) => Promise<string[]>;
   svcLiveEnd: (...args: Arguments) => Promise<number>;
 };
@@ -57,11 +58,8 @@ export class LiveJobs {
   readonly #worker = newId();
   /** Times of taking, by id. */
   readonly #inWork = new Map<string, number>();
-  readonly #ends = new Set<Promise<void>>();
+  readonly #intake: Intake;
   #renewing: NodeJS.Timeout | undefined;
-  #mayWait = false;
-  #isTaking = false;
-  #isClosed = false;
 
   constructor(kind: QueueKind, deps: LiveJobsDeps) {
     const { redis, permits } = deps;
@@ -71,57 +69,49 @@ export class LiveJobs {
     this.#kind = kind;
     this.#deps = deps;
     this.#redis = redis as WithCommands;
-    permits.onFree = () => void this.#take();
+    this.#intake = new Intake(permits, () => this.#take());
   }
 
   async listen(subscriber: Redis): Promise<void> {
-    subscriber.on("message", (channel: string, kind: string) => {
-      if (channel === LIVE_JOBS_CHANNEL && kind === this.#kind) this.#look();
+    const own = jobHint("live", this.#kind);
+    subscriber.on("message", (channel: string, hint: string) => {
+      if (channel === JOB_HINTS_CHANNEL && hint === own) this.#intake.expect();
     });
-    await subscriber.subscribe(LIVE_JOBS_CHANNEL);
-    this.#look();
+    await subscriber.subscribe(JOB_HINTS_CHANNEL);
+    this.#intake.look();
   }
 
-  #look(): void {
-    this.#mayWait = true;
-    void this.#take();
-  }
-
-  async #take(): Promise<void> {
-    const { permits, log } = this.#deps;
-    if (this.#isTaking) return;
-    this.#isTaking = true;
-    while (this.#mayWait && !this.#isClosed && permits.tryTake()) {
-      this.#mayWait = false;
-      const takenAt = Date.now();
-      const taken = await this.#redis
-        .svcLiveTake(...this.#lists, this.#worker, takenAt, SILENT_MS, LIVE_JOB_PREFIX)
-        .catch((error: Error) => {
-          // Who waits for a job tells of it again.
-          log.warn({ err: error.message, queue: this.#kind }, "a live job could not be taken");
-          return null;
-        });
-      if (taken === null) {
-        permits.giveBack();
-        continue;
-      }
-      const [id, text, waiting] = taken;
-      if (waiting > 0) this.#mayWait = true;
-      const end = this.#do(id, text, takenAt).finally(() => this.#ends.delete(end));
-      this.#ends.add(end);
+  async #take(): Promise<Task | undefined> {
+    const takenAt = Date.now();
+    try {
+      const taken = await this.#redis.svcLiveTake(
+        liveWaitingKey(this.#kind),
+        liveTakenKey(this.#kind),
+        this.#worker,
+        takenAt,
+        SILENT_MS,
+        LIVE_JOB_PREFIX,
+      );
+      if (taken === null) return undefined;
+      return (release) => this.#do(...taken, takenAt, release);
+    } catch (error) {
+      // Who waits for a job tells of it again.
+      this.#deps.log.warn(
+        { err: (error as Error).message, queue: this.#kind },
+        "a live job could not be taken",
+      );
+      return undefined;
     }
-    this.#isTaking = false;
   }
 
-  async #do(id: string, text: string, takenAt: number): Promise<void> {
-    const { permits, work } = this.#deps;
+  async #do(id: string, text: string, takenAt: number, release: () => void): Promise<void> {
     const job = this.#parse(id, text);
     // One that cannot be read is left to who waits; one that came back with the store is in work here.
-    if (job === undefined || this.#inWork.has(id)) return permits.giveBack();
+    if (job === undefined || this.#inWork.has(id)) return;
     this.#inWork.set(id, takenAt);
     this.#renewing ??= setInterval(() => void this.#renew(), RENEW_MS);
-    const ended = this.#end(id, job, await work(job), takenAt);
-    permits.giveBack();
+    const ended = this.#end(id, job, await this.#deps.work(job), takenAt);
+    release();
     await ended;
     this.#inWork.delete(id);
     if (this.#inWork.size > 0) return;
@@ -173,13 +163,8 @@ export class LiveJobs {
     }
   }
 
-  get #lists(): [string, string] {
-    return [liveWaitingKey(this.#kind), liveTakenKey(this.#kind)];
-  }
-
   /** Takes no more, and waits for those in work. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    await Promise.all(this.#ends);
+    await this.#intake.close();
   }
 }

@@ -22,6 +22,7 @@ import { publishRuntimes } from "./runtimes.ts";
 export async function startWorker(context: Context): Promise<Running> {
   const { config, log, registry, lifecycle } = context;
   const redis = createRedis(config, log, { use: "commands" });
+  const queueRedis = createRedis(config, log, { use: "blocking" });
   const subscriber = createRedis(config, log, { use: "blocking" });
   const gateway = new InnerClient({
     baseUrl: config.EGRESS_GATEWAY_URL,
@@ -45,7 +46,15 @@ export async function startWorker(context: Context): Promise<Running> {
     if (job.discard === undefined) canary.observe(result);
     return result;
   };
-  const consumers = await startConsumers({ context, redis, subscriber, cancels, metrics, handle });
+  const consumers = await startConsumers({
+    context,
+    redis,
+    queueRedis,
+    subscriber,
+    cancels,
+    metrics,
+    handle,
+  });
   const stopRuntimes = publishRuntimes(runner, redis, log, (runtimes) =>
     canary.start(runtimes.map(({ language }) => language)),
   );
@@ -90,8 +99,7 @@ export async function startWorker(context: Context): Promise<Running> {
       clearTimeout(grace);
       await Promise.all([app.close(), grants.close()]);
       await Promise.all([gateway.close(), runner.close(), ...queues.map((queue) => queue.close())]);
-      subscriber.disconnect();
-      redis.disconnect();
+      for (const connection of [subscriber, queueRedis, redis]) connection.disconnect();
     },
   };
 }

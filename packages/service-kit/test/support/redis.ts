@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { redisProgram } from "../../../../cli/src/install/packages.ts";
 import { pidOf } from "./component.ts";
 
 export interface PrivateRedis {
@@ -65,7 +66,7 @@ async function launch(directory: string, socket: string, kept: boolean): Promise
     "--appendfsync",
     "everysec",
   ];
-  const child = spawn("redis-server", options, { stdio: "ignore" });
+  const child = spawn(redisProgram() ?? "redis-server", options, { argv0: "redis-server", stdio: "ignore" });
   const failed = once(child, "exit").then(() => {
     throw new Error("redis-server ended at start");
   });

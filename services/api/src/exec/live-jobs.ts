@@ -6,10 +6,11 @@
 import { readFileSync } from "node:fs";
 import {
   CANCEL_CHANNEL,
+  JOB_HINTS_CHANNEL,
   type Job,
   type JobResult,
+  jobHint,
   jobIdOf,
-  LIVE_JOBS_CHANNEL,
   type LiveJobState,
   liveJobKey,
   liveWaitingKey,
@@ -41,6 +42,7 @@ type WithCommands = Redis & {
 export class LiveJobs implements JobWay {
   readonly pollMs = 1000;
   readonly #kind: QueueKind;
+  readonly #hint: string;
   readonly #redis: WithCommands;
   readonly #waitMs: number;
 
@@ -50,6 +52,7 @@ export class LiveJobs implements JobWay {
     redis.defineCommand("svcLiveLook", { numberOfKeys: 1, lua: LOOK });
     redis.defineCommand("svcLiveWithdraw", { numberOfKeys: 2, lua: WITHDRAW });
     this.#kind = kind;
+    this.#hint = jobHint("live", kind);
     this.#redis = redis as WithCommands;
     this.#waitMs = waitMs;
   }
@@ -64,15 +67,15 @@ export class LiveJobs implements JobWay {
       JSON.stringify(job),
       this.#waitMs + MARGIN_MS,
       MAX_WAITING,
-      LIVE_JOBS_CHANNEL,
-      this.#kind,
+      JOB_HINTS_CHANNEL,
+      this.#hint,
     );
     if (sent === -1)
       throw new ServiceError("queue_saturated", undefined, { headers: { "retry-after": "5" } });
   }
 
   async look(id: string): Promise<Seen> {
-    const [state, at, result] = await this.#redis.svcLiveLook(liveJobKey(id), LIVE_JOBS_CHANNEL, this.#kind);
+    const [state, at, result] = await this.#redis.svcLiveLook(liveJobKey(id), JOB_HINTS_CHANNEL, this.#hint);
     if (state === "waiting") return { state };
     if (state === "taken") return { state: "started", at: Number(at) };
     if (state === "ended") return { state, result: JSON.parse(result ?? "") as JobResult };

@@ -1,9 +1,12 @@
 /** Jobs that go through one of the queues: they outlive the worker and a restart of the store. */
+import { setImmediate as turn } from "node:timers/promises";
 import {
   answerKey,
   CANCEL_CHANNEL,
+  JOB_HINTS_CHANNEL,
   type Job,
   type JobResult,
+  jobHint,
   jobIdOf,
   QUEUE_NAMES,
   QUEUE_OPTIONS,
@@ -21,9 +24,11 @@ export class QueuedJobs implements JobWay {
   readonly pollMs = 2000;
   readonly queue: Queue;
   readonly #redis: Redis;
+  readonly #hint: string;
 
   constructor(kind: QueueKind, redis: Redis, log: Log) {
     this.#redis = redis;
+    this.#hint = jobHint("queue", kind);
     this.queue = new Queue(QUEUE_NAMES[kind], { connection: redis as never, ...QUEUE_OPTIONS });
     this.queue.on("error", (error) => log.debug({ err: error.message, queue: kind }, "queue error"));
   }
@@ -32,13 +37,15 @@ export class QueuedJobs implements JobWay {
     new ServiceError("store_unavailable", "The state store lost the execution; it may be repeated.");
 
   async send(job: Job, { first }: { first: boolean }): Promise<void> {
-    await this.queue.add("exec", job, {
+    const added = this.queue.add("exec", job, {
       jobId: jobIdOf(job),
       attempts: 1,
       lifo: first,
       removeOnComplete: REMOVAL,
       removeOnFail: REMOVAL,
     });
+    // The queue has sent its command by the end of this turn, and the store takes commands of a connection in their order.
+    await Promise.all([added, turn().then(() => this.#tell())]);
   }
 
   async look(id: string): Promise<Seen> {
@@ -49,7 +56,13 @@ export class QueuedJobs implements JobWay {
     if (job.finishedOn !== undefined) {
       return { state: "ended", result: (job.returnvalue as JobResult | null) ?? broken() };
     }
-    return job.processedOn === undefined ? { state: "waiting" } : { state: "started", at: job.processedOn };
+    if (job.processedOn !== undefined) return { state: "started", at: job.processedOn };
+    await this.#tell();
+    return { state: "waiting" };
+  }
+
+  async #tell(): Promise<void> {
+    await this.#redis.publish(JOB_HINTS_CHANNEL, this.#hint);
   }
 
   async withdraw(id: string): Promise<number | undefined> {

@@ -2,7 +2,7 @@
 -- Guarantee: atomic; a job is taken once, and never after it was withdrawn.
 -- KEYS[1]: ids that wait (list)   KEYS[2]: ids in work (sorted by the time when their worker counts as dead)
 -- ARGV[1]: the worker   ARGV[2]: its time in ms   ARGV[3]: how long it may be silent in ms   ARGV[4]: what keys of jobs begin with
--- Returns: id, job, and how many wait behind it; nil when none waits.
+-- Returns: id and job; nil when none waits.
 local id = redis.call('LPOP', KEYS[1])
 while id do
   local key = ARGV[4] .. id
@@ -16,7 +16,7 @@ while id do
     redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
     redis.call('ZADD', KEYS[2], now + ARGV[3], id)
     redis.call('PEXPIRE', KEYS[2], ARGV[3])
-    return {id, found[2], redis.call('LLEN', KEYS[1])}
+    return {id, found[2]}
   end
   id = redis.call('LPOP', KEYS[1])
 end

@@ -1,6 +1,6 @@
 /** Live jobs between an API and workers, over a real Redis: a resume passes no queue, and nothing of it may get lost. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { LIVE_JOBS_CHANNEL, liveJobKey, liveWaitingKey, newId, ServiceError } from "@svc/contracts";
+import { JOB_HINTS_CHANNEL, jobHint, liveJobKey, liveWaitingKey, newId, ServiceError } from "@svc/contracts";
 import { createLog, createRedis } from "@svc/service-kit";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Jobs } from "../../../api/src/exec/jobs.ts";
@@ -104,7 +104,7 @@ describe("a live job", () => {
     const result = jobs.run(resumeOf(), never());
     await expect.poll(waiting).toBe(1);
     await hear();
-    expect(await redis.pubsub("NUMSUB", LIVE_JOBS_CHANNEL)).toEqual([LIVE_JOBS_CHANNEL, 1]);
+    expect(await redis.pubsub("NUMSUB", JOB_HINTS_CHANNEL)).toEqual([JOB_HINTS_CHANNEL, 1]);
     expect(begun).toEqual([]);
     expect(await result).toEqual(OK);
   });
@@ -334,7 +334,7 @@ describe("a store that goes away", () => {
     await expect.poll(() => worker.begun).toHaveLength(1);
     await redis.hset(liveJobKey(job.job_id), { state: "waiting", job: JSON.stringify(job) });
     await redis.rpush(liveWaitingKey("python"), job.job_id);
-    await redis.publish(LIVE_JOBS_CHANNEL, "python");
+    await redis.publish(JOB_HINTS_CHANNEL, jobHint("live", "python"));
     expect(await result).toEqual(OK);
     expect(worker.begun).toHaveLength(1);
   });

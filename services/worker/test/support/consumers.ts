@@ -1,5 +1,5 @@
 /** Workers of a test without a runner: real consumers whose work is the test's. */
-import { CANCEL_CHANNEL, type Job, type JobResult, LIVE_JOBS_CHANNEL } from "@svc/contracts";
+import { CANCEL_CHANNEL, JOB_HINTS_CHANNEL, type Job, type JobResult } from "@svc/contracts";
 import { createLog, createRedis, createRegistry, loadConfig } from "@svc/service-kit";
 import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
 import { Cancels } from "../../src/cancels.ts";
@@ -37,6 +37,7 @@ export async function startWorker(
   });
   const log = createLog("worker", config);
   const redis = createRedis(config, log, { use: "commands" });
+  const queueRedis = createRedis(config, log, { use: "blocking" });
   const subscriber = createRedis(config, log, { use: "blocking" });
   const cancels = new Cancels();
   await cancels.listen(subscriber);
@@ -58,16 +59,24 @@ export async function startWorker(
     return isDead ? new Promise(() => undefined) : result;
   };
   const context = { config, log, registry, lifecycle: { state: "running" } } as const;
-  const consumers = await startConsumers({ context, redis, subscriber, cancels, metrics, handle });
+  const consumers = await startConsumers({
+    context,
+    redis,
+    queueRedis,
+    subscriber,
+    cancels,
+    metrics,
+    handle,
+  });
   const disconnect = () => {
-    for (const connection of [redis, subscriber]) connection.disconnect();
+    for (const connection of [redis, queueRedis, subscriber]) connection.disconnect();
   };
   return {
     begun,
     cancelled,
     most: () => most,
     deafen: () => subscriber.unsubscribe(),
-    hear: () => subscriber.subscribe(CANCEL_CHANNEL, LIVE_JOBS_CHANNEL),
+    hear: () => subscriber.subscribe(CANCEL_CHANNEL, JOB_HINTS_CHANNEL),
     gauges: async (queues) => {
       await metrics.refresh(queues, redis, consumers.running());
       return registry.metrics();

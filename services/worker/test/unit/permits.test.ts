@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Permits } from "../../src/permits.ts";
 
 describe("permits", () => {
@@ -9,58 +9,21 @@ describe("permits", () => {
     expect([permits.tryTake(), permits.tryTake()]).toEqual([true, false]);
   });
 
-  it("are given to those who wait, in their order", async () => {
+  it("are offered to those who want them, in their order", () => {
     const permits = new Permits(1);
     permits.tryTake();
     const got: string[] = [];
-    const wait = (name: string) =>
-      permits.takeWithin(10_000).then((has) => {
-        if (has) got.push(name);
-      });
-    const waiting = [wait("first"), wait("second")];
+    let isFirstContent = false;
+    permits.onFree(() => {
+      if (!isFirstContent && permits.tryTake()) got.push("first");
+      isFirstContent = true;
+    });
+    permits.onFree(() => {
+      if (permits.tryTake()) got.push("second");
+    });
     permits.giveBack();
-    await waiting[0];
     expect(got).toEqual(["first"]);
     permits.giveBack();
-    await waiting[1];
     expect(got).toEqual(["first", "second"]);
-  });
-
-  it("are not kept for those who do not wait any more", async () => {
-    vi.useFakeTimers();
-    try {
-      const permits = new Permits(1);
-      permits.tryTake();
-      const late = permits.takeWithin(50);
-      await vi.advanceTimersByTimeAsync(50);
-      expect(await late).toBe(false);
-      permits.giveBack();
-      expect(permits.tryTake()).toBe(true);
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-
-  it("are offered to who goes first before anybody else", async () => {
-    const permits = new Permits(1);
-    permits.tryTake();
-    let wanted = true;
-    permits.onFree = () => {
-      if (wanted) permits.tryTake();
-      wanted = false;
-    };
-    const held = permits.takeWithin(10_000);
-    const free = vi.fn();
-    void permits.whenFree().then(free);
-    permits.giveBack();
-    await Promise.resolve();
-    expect(permits.tryTake()).toBe(false);
-    expect(free).not.toHaveBeenCalled();
-    permits.giveBack();
-    expect(await held).toBe(true);
-    expect(free).not.toHaveBeenCalled();
-    permits.giveBack();
-    await vi.waitFor(() => expect(free).toHaveBeenCalled());
-    await permits.whenFree();
   });
 });
