@@ -45,13 +45,21 @@ export function comparisonTables(before: Result, after: Result): Table[] {
   return MODES.flatMap((mode) => {
     const [first, second] = [before.modes[mode], after.modes[mode]];
     if (first === undefined || second === undefined) return [];
+    const [firstMixed, secondMixed] = [inMixture(first), inMixture(second)];
     return [
       { ...scenarioTable(first, second), title: `${title}, ${mode}` },
+      { ...scenarioTable(firstMixed, secondMixed), title: `Each kind in between all others, ${mode}` },
       { ...loadTable(first, second), title: `Sustained load, ${mode}` },
       { ...driftTable(first, second), title: `The machine, ${mode}` },
     ];
   }).filter(({ rows }) => rows.length > 0);
 }
+
+/** Processor time is not taken there. */
+const inMixture = ({ mixed }: Measured): Measured => ({
+  ...(mixed ?? { bare: {}, scenarios: {} }),
+  ...{ bareCpuMs: {}, cpu: [], loads: [] },
+});
 
 const NOTE =
   "Milliseconds before and after; then the change, without that of the bare command beside it. ≈: within noise (the 95 % interval of the bootstrap has 1, or less than 2 %).";

@@ -34,8 +34,9 @@ export function numbersPage({ bench, soak }: Sources): string {
 # Numbers
 
 Measured by \`./svc bench\`, which starts copies of its own and runs the service and the bare commands that it is compared with in
-short turns (hello-javascript and bare Node one by one), in a random order, after a warm-up. Absolute times belong to the machine and its moment; compare within a table. \`./svc bench --compare BEFORE AFTER\` compares
-two results.
+short turns (hello-javascript and bare Node one by one), in a random order, after a warm-up: first each kind of request by itself, in
+two blocks at different times, then with warm starts all kinds in turn, which has a table of its own. Absolute times belong to the machine
+and its moment; compare within a table. \`./svc bench --compare BEFORE AFTER\` compares two results.
 
 ${factsOf(result)}
 - Command: \`${result.command}\` (n = ${result.n}, ${result.seconds} s in all)

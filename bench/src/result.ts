@@ -32,14 +32,21 @@ export const BUSY = "The machine did other work: these numbers are no measure of
 export const isBusy = ({ loadBefore, cores }: Pick<Conditions, "loadBefore" | "cores">): boolean =>
   loadBefore > cores;
 
-/** What one copy showed, in one mode. What was not chosen is empty or absent. */
-export interface Measured {
-  /** Milliseconds of the commands without a service, taken in turn with the scenarios. */
+/** Milliseconds of one request at a time. */
+export interface Latencies {
+  /** Commands without a service, taken in turn with the scenarios that are compared with them. */
   bare: Record<string, Summary>;
-  bareCpuMs: Record<string, number>;
-  /** Milliseconds of the requests of one client. */
   scenarios: Record<string, Summary>;
-  /** Milliseconds of the first requests after the start, all of them hello-python. Absent in earlier results. */
+  /** hello-python in turn with programs with tools; absent where these were not by themselves. */
+  helloBesideTools?: Summary;
+}
+
+/** What one copy showed, in one mode: each kind by itself. What was not chosen is empty or absent. */
+export interface Measured extends Latencies {
+  bareCpuMs: Record<string, number>;
+  /** Each kind in between all others; with warm starts only. */
+  mixed?: Latencies;
+  /** Milliseconds of the first requests after the start, all of them hello-python. */
   afterStart?: Window[];
   cpu: CpuRow[];
   loads: LoadRow[];
@@ -51,9 +58,11 @@ export interface Measured {
   paused?: PausedRow[];
 }
 
+/** Versions of what results of each kind hold. */
+export const VERSIONS = { bench: 4, soak: 3 } as const;
+
 /** What every result tells of how it was made. */
 export interface Origin {
-  version: 3;
   date: string;
   command: string;
   /** How long the whole took. */
@@ -62,6 +71,7 @@ export interface Origin {
 }
 
 export interface Result extends Origin {
+  version: typeof VERSIONS.bench;
   kind: "bench";
   n: number;
   /** Variables of the copies that differ from their defaults, by mode. */
@@ -106,9 +116,12 @@ function git(args: readonly string[]): string {
 }
 
 /** Reads a result of this kind. */
-export function readResult<T extends Origin & { kind: string }>(path: string, kind: T["kind"]): T {
+export function readResult<T extends Origin & { kind: keyof typeof VERSIONS; version: number }>(
+  path: string,
+  kind: T["kind"],
+): T {
   const result = JSON.parse(readFileSync(path, "utf8")) as T;
-  if (result.version !== 3 || result.kind !== kind) {
+  if (result.version !== VERSIONS[kind] || result.kind !== kind) {
     throw new Problem(`${path} is no result of ${kind} of this version`, undefined, USAGE_EXIT_CODE);
   }
   return result;

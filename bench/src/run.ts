@@ -9,18 +9,25 @@ import { resolveInstance } from "@svc/cli/instance";
 import { type PrivateCopy, startPrivateCopy } from "@svc/cli/private-copy";
 import { shown } from "@svc/cli/system/run";
 import { Progress } from "@svc/cli/terminal";
-import { BARE, buildSpawner, ENVIRONMENT, Spawner } from "./bare.ts";
+import { buildSpawner, ENVIRONMENT, Spawner } from "./bare.ts";
 import { type Choice, inMode } from "./choice.ts";
 import { measureFiles } from "./files/measure.ts";
+import { latencies, type Requests } from "./latency.ts";
 import { type FileRef, LoadClient } from "./load-client.ts";
 import { bursts, sustained } from "./loads.ts";
-import { type Case, type CpuRow, cpuPerRequest, interleaved, TURNS, timed } from "./measure.ts";
+import { type CpuRow, cpuPerRequest } from "./measure.ts";
 import { idleMemory, memoryOfPrograms } from "./memory.ts";
 import { measurePaused } from "./programmatic/paused.ts";
-import { loadOfMachine, type Measured, type Origin, type Result, readConditions } from "./result.ts";
+import {
+  loadOfMachine,
+  type Measured,
+  type Origin,
+  type Result,
+  readConditions,
+  VERSIONS,
+} from "./result.ts";
 import type { Scenario } from "./scenarios.ts";
 import { type Mode, settingsOf } from "./settings.ts";
-import { quantileOf, windowsOf } from "./statistics.ts";
 
 const STEPS_PER_MODE = 3;
 
@@ -33,7 +40,6 @@ export async function begin(steps: number): Promise<{ progress: Progress; end: (
   const here = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, process.env);
   await install(["run"], here, progress);
   const end = (): Origin => ({
-    version: 3,
     date,
     // Where a result is put says nothing about it.
     command: shown([
@@ -51,18 +57,12 @@ export async function measure(choice: Choice, n: number): Promise<Result> {
   const modes: Result["modes"] = {};
   for (const mode of choice.modes) modes[mode] = await measureMode(mode, choice, n, progress);
   const settings = Object.fromEntries(choice.modes.map((mode) => [mode, settingsOf(mode)]));
-  return { ...end(), kind: "bench", n, settings, modes };
+  return { version: VERSIONS.bench, ...end(), kind: "bench", n, settings, modes };
 }
 
 /** What the measurements of one mode need. */
-interface Stage {
-  mode: Mode;
-  scenarios: readonly Scenario[];
-  n: number;
+interface Stage extends Requests {
   copy: PrivateCopy;
-  client: LoadClient;
-  spawners: Record<"image" | "host", Spawner>;
-  prepared: ReadonlyMap<string, readonly FileRef[]>;
   folder: string;
 }
 
@@ -83,7 +83,7 @@ async function measureMode(mode: Mode, choice: Choice, n: number, progress: Prog
     const prepared = await prepareAll(scenarios, client);
     const stage = { mode, scenarios, n, copy, client, spawners, prepared, folder };
     const latency = await progress.step("One request at a time, in turn with bare commands", (note) =>
-      latencies(stage, (done) => note(`turn ${done} of ${TURNS}`)),
+      latencies(stage, note),
     );
     return await progress.step("Processor time, load, memory", async (note) => ({
       ...latency,
@@ -102,77 +102,6 @@ async function prepareAll(scenarios: readonly Scenario[], client: LoadClient): P
   const prepared = new Map<string, readonly FileRef[]>();
   for (const { name, prepare } of scenarios) prepared.set(name, (await prepare?.(client)) ?? []);
   return prepared;
-}
-
-/**
- * Runs before the first sample, of a scenario with all samples: V8 compiles the components while they work, and they work for
- * days. Where interpreters start for every run, these take most of the time.
- */
-const WARM_UP: Record<Mode, number> = { warm: 1000, cold: 100 };
-/** Its first runs are told of, too: nothing else was asked of the copy before. */
-const FIRST = "hello-python";
-const BARE_WARM_UP = 5;
-/** They tell what the machine is like, whatever is measured. */
-const OF_MACHINE: ReadonlySet<string> = new Set(["true", "python", "host-python"]);
-const BARE_PREFIX = "bare ";
-
-const groupOfBare = (name: string) => (OF_MACHINE.has(name) ? "python" : name);
-
-async function latencies(
-  { mode, scenarios, n, client, spawners, prepared }: Stage,
-  onTurn: (done: number) => void,
-): Promise<Pick<Measured, "bare" | "bareCpuMs" | "scenarios" | "afterStart">> {
-  if (scenarios.length === 0) return { bare: {}, bareCpuMs: {}, scenarios: {} };
-  const cpu = new Map<string, number[]>();
-  /** As many samples as the scenario has that is compared with it. */
-  const shareOf = (bare: string) =>
-    Math.max(0, ...scenarios.filter((scenario) => scenario.bare === bare).map(({ share }) => share));
-  const bareCases = BARE.flatMap(({ name, where, command }): Case[] => {
-    const share = OF_MACHINE.has(name) ? 1 : shareOf(name);
-    if (share === 0) return [];
-    const times: number[] = [];
-    cpu.set(name, times);
-    const sample = async () => {
-      const { wallMs, cpuMs } = await spawners[where].run(command);
-      times.push(cpuMs);
-      return wallMs;
-    };
-    return [{ name: `${BARE_PREFIX}${name}`, n: Math.ceil(n * share), warmUp: BARE_WARM_UP, sample }];
-  });
-  const serviceCases = scenarios.map((scenario): Case => {
-    const files = prepared.get(scenario.name) ?? [];
-    return {
-      name: scenario.name,
-      n: Math.ceil(n * scenario.share),
-      warmUp: WARM_UP[mode],
-      sample: () => timed(() => scenario.run(client, files)),
-    };
-  });
-  const comparedWith = new Map(scenarios.map(({ name, bare }) => [name, bare]));
-  const groups = Map.groupBy([...bareCases, ...serviceCases], ({ name }) =>
-    name.startsWith(BARE_PREFIX)
-      ? groupOfBare(name.slice(BARE_PREFIX.length))
-      : (comparedWith.get(name) ?? `alone: ${name}`),
-  );
-  const alternating = new Set(scenarios.flatMap(({ name, alternates }) => (alternates ? [name] : [])));
-  const compared = [...groups.values()].map((cases) => ({
-    cases,
-    alternates: cases.some(({ name }) => alternating.has(name)),
-  }));
-  const { summaries, warmUps } = await interleaved(compared, onTurn);
-  const pick = (cases: readonly Case[], prefix: string) =>
-    Object.fromEntries(
-      cases.flatMap(({ name }) => {
-        const summary = summaries.get(name);
-        return summary === undefined ? [] : [[name.slice(prefix.length), summary]];
-      }),
-    );
-  return {
-    bare: pick(bareCases, BARE_PREFIX),
-    bareCpuMs: Object.fromEntries([...cpu].map(([name, times]) => [name, quantileOf(0.5)(times)])),
-    scenarios: pick(serviceCases, ""),
-    afterStart: windowsOf(warmUps.get(FIRST) ?? []),
-  };
 }
 
 async function processorTime(

@@ -146,7 +146,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** What is not one request after the other; measured after the interleaved part. */
+/** What is not one request after the other; measured after one request at a time. */
 export const BLOCKS = {
   concurrency: {
     about: "hello-python with 1, 2, 4, 8 and 32 requests in flight, hello-javascript with 1, pandas with 8",

@@ -1,6 +1,8 @@
 /** Tables of a result. Pure. */
-import { toolTables } from "./programmatic/tables.ts";
-import type { Measured, Result } from "./result.ts";
+import { EVERY_SCENARIO } from "./choice.ts";
+import { isToolScenario } from "./programmatic/scenarios.ts";
+import { helloOf, toolTables } from "./programmatic/tables.ts";
+import type { Latencies, Measured, Result } from "./result.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { MODES } from "./settings.ts";
 import { type Summary, sum } from "./statistics.ts";
@@ -20,6 +22,7 @@ export function tablesOf({ modes }: Result): Table[] {
 function tablesOfMode(measured: Measured): Table[] {
   return [
     latencyTable(measured),
+    mixedTable(measured),
     afterStartTable(measured),
     bareTable(measured),
     loadTable(measured),
@@ -32,23 +35,48 @@ function tablesOfMode(measured: Measured): Table[] {
   ];
 }
 
+const NOTE =
+  "Milliseconds from the request to its whole answer, through the public API. The last column compares p50 with the bare command.";
+
 function latencyTable(result: Measured): Table {
   const rows = SCENARIOS.flatMap(({ name, about, bare }) => {
     const summary = result.scenarios[name];
     if (summary === undefined) return [];
-    const other = bare === undefined ? undefined : result.bare[bare];
-    const compared =
-      other === undefined
-        ? ""
-        : `${times(summary.p50, other.p50)} ${bare}, ${signed(summary.p50 - other.p50)}`;
-    return [[name, about, ...spread(summary), compared]];
+    return [[name, about, ...spread(summary), againstBare(summary, result, bare)]];
   });
   return {
     title: "One request at a time",
-    note: "Milliseconds from the request to its whole answer, through the public API. The last column compares p50 with the bare command.",
+    note: `${NOTE} Each kind is measured by itself, in turn with its bare command, while nothing else is asked of the service.`,
     head: ["scenario", "what", "n", "p50", "p95", "p99", "against bare"],
     rows,
   };
+}
+
+function mixedTable({ mixed }: Measured): Table {
+  const rows = EVERY_SCENARIO.flatMap((scenario) => {
+    const summary = mixed?.scenarios[scenario.name];
+    if (mixed === undefined || summary === undefined) return [];
+    const compared = isToolScenario(scenario)
+      ? againstHello(summary, mixed)
+      : againstBare(summary, mixed, scenario.bare);
+    return [[scenario.name, ...spread(summary), compared]];
+  });
+  return {
+    title: "Each kind in between all others",
+    note: "The same requests, where all kinds and their bare commands take short turns in a random order, so that a kind always comes right after others (pandas, plots, files, tool calls, as far as they were chosen), which leave it colder caches and code.",
+    head: ["scenario", "n", "p50", "p95", "p99", "against bare, or hello"],
+    rows,
+  };
+}
+
+function againstBare({ p50 }: Summary, { bare }: Latencies, name: string | undefined): string {
+  const other = name === undefined ? undefined : bare[name];
+  return other === undefined ? "" : `${times(p50, other.p50)} ${name}, ${signed(p50 - other.p50)}`;
+}
+
+function againstHello({ p50 }: Summary, latencies: Latencies): string {
+  const hello = helloOf(latencies);
+  return hello === undefined ? "" : `${times(p50, hello.p50)} hello-python`;
 }
 
 function afterStartTable({ afterStart = [] }: Measured): Table {
@@ -63,7 +91,7 @@ function afterStartTable({ afterStart = [] }: Measured): Table {
 function bareTable(result: Measured): Table {
   return {
     title: "Bare commands",
-    note: "The same programs from the same image without any service, started by a small C program in turn with the requests that are compared with them. `true` shows what starting costs by itself.",
+    note: "The same programs from the same image without any service, started by a small C program in turn with the requests that are compared with them, each kind by itself. `true` shows what starting costs by itself.",
     head: ["command", "n", "p50", "p95", "p99", "CPU ms"],
     rows: Object.entries(result.bare).map(([name, summary]) => [
       name,

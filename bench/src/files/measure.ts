@@ -8,8 +8,9 @@ import { join } from "node:path";
 import type { PrivateCopy } from "@svc/cli/private-copy";
 import { cpuByComponent, cpuOfProcess } from "../accounting.ts";
 import { LoadClient, uploadForm } from "../load-client.ts";
-import { type Case, interleaved, timed } from "../measure.ts";
+import { timed } from "../measure.ts";
 import { round, type Summary } from "../statistics.ts";
+import { byThemselves, type Case } from "../turns.ts";
 import { startBareServer } from "./bare-process.ts";
 
 const MIB = 2 ** 20;
@@ -58,7 +59,7 @@ export async function measureFiles(
         { name: "ours", n, warmUp: WARM_UP, sample: () => timed(ours[name]) },
         { name: "bare", n, warmUp: WARM_UP, sample: () => timed(bare[name]) },
       ];
-      const { summaries } = await interleaved([{ cases, alternates: true }], () => undefined);
+      const summaries = await byThemselves([{ cases, alternates: true }], () => undefined);
       rows.push({
         name: `${name} ${FILE_MIB} MiB`,
         mib: FILE_MIB,

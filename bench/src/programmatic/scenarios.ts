@@ -6,6 +6,8 @@ export interface ToolScenario extends Scenario {
   program: ToolProgram;
 }
 
+export const isToolScenario = (scenario: Scenario): scenario is ToolScenario => "program" in scenario;
+
 /** Numbers of sequential calls, with their share of the samples. */
 const SEQUENTIAL: readonly (readonly [calls: number, share: number])[] = [
   [1, 1],

@@ -1,10 +1,14 @@
-/** Tables of programs with tools. Everything is compared with hello-python of the same run. Pure. */
-import type { Measured } from "../result.ts";
+/** Tables of programs with tools. Pure. */
+import type { Latencies, Measured } from "../result.ts";
 import type { Summary } from "../statistics.ts";
 import { ms, type Table, times } from "../table.ts";
 import { BY_CALLS, TOOL_SCENARIOS, type ToolScenario } from "./scenarios.ts";
 
 const COMPARED = "hello-python";
+
+/** What the time of programs with tools is compared with: it took turns with them. */
+export const helloOf = ({ helloBesideTools, scenarios }: Latencies): Summary | undefined =>
+  helloBesideTools ?? scenarios[COMPARED];
 
 export function toolTables(result: Measured): Table[] {
   return [callTable(result), growthTable(result), pausedTable(result)];
@@ -21,11 +25,11 @@ function measured(result: Measured, scenarios: readonly ToolScenario[]): [ToolSc
 const cpuOf = (result: Measured, name: string) => result.cpu.find((row) => row.name === name)?.total;
 
 function callTable(result: Measured): Table {
-  const hello = result.scenarios[COMPARED]?.p50;
+  const hello = helloOf(result);
   const helloCpu = cpuOf(result, COMPARED);
   return {
     title: "Programs with tools",
-    note: `From the start to the end, with every resume; the caller answers at once. Milliseconds. p50 and processor time of all components are also compared with ${COMPARED} of the same run.`,
+    note: `From the start to the end, with every resume; the caller answers at once. Milliseconds. p50 is also compared with ${COMPARED} in turn with them${hello === undefined ? "" : ` (${ms(hello.p50)} ms)`}, processor time of all components with that of ${COMPARED}.`,
     head: ["scenario", "what", "n", "p50", "p95", "against hello", "CPU ms", "CPU against hello"],
     rows: measured(result, TOOL_SCENARIOS).map(([{ name, about }, { n, p50, p95 }]) => {
       const cpu = cpuOf(result, name);
@@ -35,7 +39,7 @@ function callTable(result: Measured): Table {
         String(n),
         ms(p50),
         ms(p95),
-        times(p50, hello),
+        times(p50, hello?.p50),
         ms(cpu ?? 0),
         times(cpu, helloCpu),
       ];

@@ -6,7 +6,7 @@ import { type PrivateCopy, startPrivateCopy } from "@svc/cli/private-copy";
 import type { Note } from "@svc/cli/terminal";
 import { LoadClient } from "../load-client.ts";
 import { timed } from "../measure.ts";
-import type { Origin } from "../result.ts";
+import { type Origin, VERSIONS } from "../result.ts";
 import { begin } from "../run.ts";
 import { type Mode, settingsOf } from "../settings.ts";
 import { percentile, round } from "../statistics.ts";
@@ -37,6 +37,7 @@ export interface Tenth {
 }
 
 export interface SoakResult extends Origin {
+  version: typeof VERSIONS.soak;
   kind: "soak";
   mode: Mode;
   runs: number;
@@ -61,7 +62,11 @@ export async function soak(mode: Mode, runs: number): Promise<SoakResult> {
     const { start, tenths } = await progress.step(`${runs} runs, ${CONCURRENCY} at a time`, (note) =>
       everyTenth(copy, client, runs, errors, note),
     );
-    return { ...end(), kind: "soak", mode, runs, concurrency: CONCURRENCY, settings, start, tenths, errors };
+    return {
+      version: VERSIONS.soak,
+      ...end(),
+      ...{ kind: "soak", mode, runs, concurrency: CONCURRENCY, settings, start, tenths, errors },
+    };
   } finally {
     client.close();
     await copy.stop();

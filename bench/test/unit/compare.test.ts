@@ -93,6 +93,16 @@ describe("two results", () => {
     ]);
   });
 
+  it("show each kind in between all others too, against what was there with it", () => {
+    const mixedAt = (ms: number, bareMs: number): Measured => ({
+      ...measuredAt(1),
+      mixed: { bare: { python: around(bareMs) }, scenarios: { "hello-python": around(ms) } },
+    });
+    const both = comparisonTables(resultOf({ warm: mixedAt(30, 10) }), resultOf({ warm: mixedAt(30, 20) }));
+    const table = both.find(({ title }) => title === "Each kind in between all others, warm");
+    expect(table?.rows).toEqual([["hello-python", "30.0 → 30.0", "0.50 x", "32.7 → 32.7", "0.50 x", "", ""]]);
+  });
+
   it("do not take waiting for processor time", () => {
     const busy: Measured = {
       ...measuredAt(1),

@@ -23,7 +23,7 @@ export const NOTHING: Measured = { bare: {}, bareCpuMs: {}, scenarios: {}, cpu: 
 
 export function resultOf(modes: Result["modes"]): Result {
   return {
-    version: 3,
+    version: 4,
     kind: "bench",
     date: "2026-01-31T10:00:00.000Z",
     command: "./svc bench",

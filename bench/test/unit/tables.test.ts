@@ -24,6 +24,20 @@ describe("tables", () => {
     ]);
   });
 
+  it("compare a kind in between all others with what was there too", () => {
+    const mixed = {
+      bare: { python: around(10) },
+      scenarios: { "hello-python": around(20), "file-out": around(30), "calls-1": around(50) },
+    };
+    const alone = { bare: { python: around(5) }, scenarios: {}, helloBesideTools: around(5) };
+    const table = tableOf({ ...alone, mixed }, "Each kind in between all others (warm)");
+    expect(table?.rows).toEqual([
+      ["hello-python", "41", "20.0", "21.8", "22.0", "2.00 x python, +10.0 ms"],
+      ["file-out", "41", "30.0", "32.7", "33.0", ""],
+      ["calls-1", "41", "50.0", "54.5", "55.0", "2.50 x hello-python"],
+    ]);
+  });
+
   it("tell how the first requests fell", () => {
     const afterStart = [{ first: 1, last: 20, p50: 15.04 }];
     const table = tableOf({ afterStart }, "Requests after the start (warm)");
@@ -126,6 +140,12 @@ describe("programs with tools", () => {
     expect(rowsOf("Programs with tools")?.[1]?.slice(2)).toEqual([
       ...["41", "80.0", "87.2", "4.00 x", "27.0", "2.70 x"],
     ]);
+  });
+
+  it("are compared with the hello-python that took turns with them, where there is one", () => {
+    const table = tableOf({ ...calls, helloBesideTools: around(16) }, "Programs with tools (warm)");
+    expect(table?.rows[1]?.slice(5)).toEqual(["5.00 x", "27.0", "2.70 x"]);
+    expect(table?.note).toContain("(16.0 ms)");
   });
 
   it("say what one more call costs", () => {

@@ -66,7 +66,38 @@ describe("targets", () => {
 
   it("say the ratio and its bound", () => {
     expect(targetTable(measuredAt(0.5)).rows[0]).toEqual([
-      ...["hello-python, p50 against bare python", "0.40 x", "at most 0.80 x", "yes"],
+      ...["hello-python, p50 against bare python", "0.40 x", "", "at most 0.80 x", "yes"],
+    ]);
+  });
+
+  it("show what is reached in between all others, and are not judged by it", () => {
+    const { bare, scenarios } = measuredAt(2);
+    const rows = targetTable({ ...measuredAt(0.5), mixed: { bare, scenarios } }).rows;
+    expect(rows[0]?.slice(1)).toEqual(["0.40 x", "1.60 x", "at most 0.80 x", "yes"]);
+    expect(rows.filter((row) => row[2] !== "").map(([what]) => what)).toEqual([
+      "hello-python, p50 against bare python",
+      "hello-python, p99 against its p50",
+      "pandas, p50 against bare pandas",
+      "plot, p50 against bare plot",
+      "hello-javascript, p50 against bare node",
+      "hello-bash, p50 above bare bash",
+      "one tool call, p50 against hello-python",
+      "five tool calls, p50 against hello-python",
+      "gather of five, p50 against hello-python",
+    ]);
+  });
+
+  it("compare tool calls with the hello-python that took turns with them", () => {
+    const scenarios = { "hello-python": around(10), "calls-1": around(20) };
+    const [row] = targetTable({
+      ...NOTHING,
+      scenarios: { "calls-1": around(20) },
+      helloBesideTools: around(8),
+    }).rows;
+    expect(row?.[1]).toBe("2.50 x");
+    const both = { ...NOTHING, scenarios, helloBesideTools: around(8), mixed: { bare: {}, scenarios } };
+    expect(targetTable(both).rows.find(([what]) => what?.startsWith("one tool call"))).toEqual([
+      ...["one tool call, p50 against hello-python", "2.50 x", "2.00 x", "at most 2.50 x", "yes"],
     ]);
   });
 

@@ -1,0 +1,125 @@
+/** Which samples are taken of what is chosen, and what takes turns with what. Pure but for the samples themselves. */
+import { BARE, type BareCommand } from "./bare.ts";
+import { isToolScenario } from "./programmatic/scenarios.ts";
+import { SCENARIOS, type Scenario } from "./scenarios.ts";
+import type { Mode } from "./settings.ts";
+import type { Case, Group } from "./turns.ts";
+
+/** What a case runs. */
+export type Work = { bare: BareCommand } | { scenario: Scenario };
+
+/** A case without its sample. */
+export interface Planned extends Omit<Case, "sample"> {
+  work: Work;
+  /** Runs before anything is measured. */
+  firstRuns: number;
+  /** What it is compared with is in the same group. */
+  group: string;
+  alternates: boolean;
+  /** Its part where everything is in between all others; absent when it has none. */
+  mixed?: { group: string; n: number };
+}
+
+interface WarmUp {
+  first: number;
+  block: number;
+}
+
+/**
+ * Unmeasured runs of a scenario with all samples: V8 compiles the components while they work, and they work for days. Where
+ * interpreters start for every run, these take most of the time.
+ */
+const WARM_UP: Record<Mode, WarmUp> = { warm: { first: 1000, block: 50 }, cold: { first: 100, block: 10 } };
+const BARE_WARM_UP: WarmUp = { first: 5, block: 2 };
+/** Shares of the samples that are taken by themselves: a median alone is shown of bare commands. */
+const MIXED = { request: 0.5, bare: 0.25 };
+
+export const HELLO_PYTHON = "hello-python";
+/** Requests like those of hello-python, in turn with programs with tools. */
+export const HELLO_BESIDE_TOOLS = "hello-python beside tools";
+/** They tell what the machine is like, whatever is measured. */
+const OF_MACHINE: ReadonlySet<string> = new Set(["true", "python", "host-python"]);
+const TOOLS = "programs with tools";
+
+/** In the order in which they warm up. */
+export function planOf(scenarios: readonly Scenario[], n: number, mode: Mode): Planned[] {
+  return [
+    ...BARE.flatMap((bare) => bareOf(bare, scenarios, n, mode)),
+    ...scenarios.map((scenario) => requestOf(scenario, n, mode)),
+    ...helloBesideTools(scenarios, n, mode),
+  ];
+}
+
+/** As many samples as the scenario has that is compared with it. */
+function bareOf(command: BareCommand, scenarios: readonly Scenario[], n: number, mode: Mode): Planned[] {
+  const { name } = command;
+  const compared = scenarios.filter(({ bare }) => bare === name);
+  const share = OF_MACHINE.has(name) ? 1 : Math.max(0, ...compared.map((scenario) => scenario.share));
+  if (share === 0) return [];
+  const alternates = compared.some((scenario) => scenario.alternates);
+  const warmUp = alternates ? WARM_UP[mode] : BARE_WARM_UP;
+  const group = OF_MACHINE.has(name) ? "python" : name;
+  return [
+    {
+      name: `bare ${name}`,
+      work: { bare: command },
+      n: Math.ceil(n * share),
+      firstRuns: Math.ceil(BARE_WARM_UP.first * share),
+      warmUp: Math.ceil(warmUp.block * share),
+      group,
+      alternates,
+      mixed: { group, n: Math.ceil(n * share * (alternates ? MIXED.request : MIXED.bare)) },
+    },
+  ];
+}
+
+function requestOf(scenario: Scenario, n: number, mode: Mode): Planned {
+  const { name, share, bare = `alone: ${name}`, alternates = false } = scenario;
+  return {
+    name,
+    work: { scenario },
+    n: Math.ceil(n * share),
+    firstRuns: Math.ceil(WARM_UP[mode].first * share),
+    warmUp: Math.ceil(WARM_UP[mode].block * share),
+    group: isToolScenario(scenario) ? TOOLS : bare,
+    alternates,
+    mixed: { group: bare, n: Math.ceil(n * share * MIXED.request) },
+  };
+}
+
+function helloBesideTools(scenarios: readonly Scenario[], n: number, mode: Mode): Planned[] {
+  if (!scenarios.some(isToolScenario)) return [];
+  return SCENARIOS.filter(({ name }) => name === HELLO_PYTHON).map((hello): Planned => {
+    const { mixed: _, ...planned } = requestOf(hello, n, mode);
+    const isWarmedUp = scenarios.some(({ name }) => name === HELLO_PYTHON);
+    return {
+      ...planned,
+      name: HELLO_BESIDE_TOOLS,
+      group: TOOLS,
+      firstRuns: isWarmedUp ? 0 : planned.firstRuns,
+    };
+  });
+}
+
+type Runnable = Planned & Case;
+
+/** What is compared with each other, programs with tools with a hello-python of their own. */
+export function groupsByThemselves(cases: readonly Runnable[]): Group[] {
+  return groupsOf(cases);
+}
+
+/** The same where all are in between each other; none when there are no others. */
+export function groupsInTurn(cases: readonly Runnable[]): Group[] {
+  const taking = cases.flatMap((each) =>
+    each.mixed === undefined ? [] : [{ ...each, group: each.mixed.group, n: each.mixed.n }],
+  );
+  const groups = groupsOf(taking);
+  return groups.length > 1 ? groups : [];
+}
+
+function groupsOf(cases: readonly Runnable[]): Group[] {
+  return [...Map.groupBy(cases, ({ group }) => group).values()].map((compared) => ({
+    cases: compared,
+    alternates: compared.some(({ alternates }) => alternates),
+  }));
+}

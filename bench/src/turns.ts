@@ -1,0 +1,112 @@
+/**
+ * Takes the samples. What is compared with each other is a group: its cases take short turns right after each other, in a
+ * random order each time, so that a slow moment of the machine hits all of them. Within a turn one case runs alone, as it
+ * does where it is used; what says so alternates sample by sample.
+ */
+import { type Summary, shuffled, summarize } from "./statistics.ts";
+
+export interface Case {
+  /** Different from those of all other cases. */
+  name: string;
+  /** Samples to take. */
+  n: number;
+  /** Runs before each block of its group, unmeasured. */
+  warmUp: number;
+  /** Runs once and answers its milliseconds. */
+  sample: () => Promise<number>;
+}
+
+/** What is compared with each other. */
+export interface Group {
+  cases: readonly Case[];
+  /** Its turns are of one sample each. */
+  alternates: boolean;
+}
+
+/** Turns of each case. */
+export const TURNS = 10;
+/** Blocks of each group where it is measured by itself: a slow minute of the machine is not all that a group sees. */
+export const BLOCKS_PER_GROUP = 2;
+
+type Samples = Map<string, number[]>;
+type Summaries = Map<string, Summary>;
+
+/**
+ * Milliseconds of the runs before everything, one case after the other. Those of a case end early, with the run in which
+ * they have taken so long.
+ */
+export async function firstRuns(
+  cases: readonly (Case & { firstRuns: number })[],
+  mostMs: number,
+  onCase: (name: string) => void,
+): Promise<Samples> {
+  const all: Samples = new Map();
+  for (const { name, firstRuns: most, sample } of cases) {
+    onCase(name);
+    const times: number[] = [];
+    const end = performance.now() + mostMs;
+    while (times.length < most && performance.now() < end) times.push(await sample());
+    all.set(name, times);
+  }
+  return all;
+}
+
+/**
+ * Each group by itself: all groups one after the other in a random order, and once more in another. A block begins with runs
+ * that are not measured, since other groups ran before it; then its cases take their turns.
+ */
+export async function byThemselves(
+  groups: readonly Group[],
+  onBlock: (done: number) => void,
+): Promise<Summaries> {
+  const samples: Samples = new Map();
+  const turns = TURNS / BLOCKS_PER_GROUP;
+  let done = 0;
+  for (let block = 0; block < BLOCKS_PER_GROUP; block++) {
+    for (const group of shuffled(groups)) {
+      await take(group, new Map(), ({ warmUp }) => warmUp);
+      for (let turn = block * turns + 1; turn <= (block + 1) * turns; turn++) {
+        await take(group, samples, untilTurn(turn));
+      }
+      onBlock(++done);
+    }
+  }
+  return summariesOf(samples);
+}
+
+/** All groups in between each other: they take turns too, in a random order each time. */
+export async function inTurn(groups: readonly Group[], onTurn: (done: number) => void): Promise<Summaries> {
+  const samples: Samples = new Map();
+  for (let turn = 1; turn <= TURNS; turn++) {
+    for (const group of shuffled(groups)) await take(group, samples, untilTurn(turn));
+    onTurn(turn);
+  }
+  return summariesOf(samples);
+}
+
+const untilTurn =
+  (turn: number) =>
+  ({ n }: Case): number =>
+    Math.floor((turn * n) / TURNS);
+
+const summariesOf = (samples: Samples): Summaries =>
+  new Map([...samples].map(([name, values]) => [name, summarize(values)]));
+
+/** One turn: adds samples until each case has its number of them. */
+async function take(
+  { cases, alternates }: Group,
+  samples: Samples,
+  until: (each: Case) => number,
+): Promise<void> {
+  const open = shuffled(cases).map((each) => {
+    const taken = samples.get(each.name) ?? [];
+    samples.set(each.name, taken);
+    return { taken, until: until(each), sample: each.sample };
+  });
+  while (open.some(({ taken, until: end }) => taken.length < end)) {
+    for (const { taken, until: end, sample } of open) {
+      const turnEnd = alternates ? Math.min(end, taken.length + 1) : end;
+      while (taken.length < turnEnd) taken.push(await sample());
+    }
+  }
+}
