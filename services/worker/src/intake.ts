@@ -16,30 +16,35 @@ export class Intake {
   readonly #inWork = new Set<Promise<void>>();
   #expected = 0;
   #isTaking = false;
+  #taking = Promise.resolve();
   #isClosed = false;
 
   /** `take`: the job that waits longest, or undefined. Never rejects. */
   constructor(permits: Permits, take: () => Promise<Task | undefined>) {
     this.#permits = permits;
     this.#take = take;
-    permits.onFree(() => void this.#fill());
+    permits.onFree(() => this.#fill());
   }
 
   /** One more job may be waiting. */
   expect(): void {
     this.#expected = Math.min(this.#expected + 1, MANY);
-    void this.#fill();
+    this.#fill();
   }
 
   /** Nobody knows how many are waiting. */
   look(): void {
     this.#expected = MANY;
-    void this.#fill();
+    this.#fill();
   }
 
-  async #fill(): Promise<void> {
+  #fill(): void {
     if (this.#isTaking) return;
     this.#isTaking = true;
+    this.#taking = this.#takeAll();
+  }
+
+  async #takeAll(): Promise<void> {
     while (this.#expected > 0 && !this.#isClosed && this.#permits.tryTake()) {
       const expected = this.#expected--;
       const task = await this.#take();
@@ -67,9 +72,10 @@ export class Intake {
     this.#inWork.add(end);
   }
 
-  /** Takes no more, and waits for those in work. */
+  /** Takes no more, and waits for those in work and for the one that is on its way from the store. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    await this.#taking;
     await Promise.all(this.#inWork);
   }
 }

@@ -99,6 +99,23 @@ describe("an intake", () => {
     expect([permits.tryTake(), permits.tryTake()]).toEqual([true, false]);
   });
 
+  it("that is closed waits for a job that is on its way from the store", async () => {
+    const store = storeOf(["a"]);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    store.answerLater(promise);
+    const intake = new Intake(new Permits(8), store.take);
+    intake.look();
+    let isClosed = false;
+    const closed = intake.close().then(() => {
+      isClosed = true;
+    });
+    resolve();
+    await turn();
+    expect([store.begun, isClosed]).toEqual([["a"], false]);
+    store.end("a");
+    await closed;
+  });
+
   it("that is closed takes no more, and waits for what is in work", async () => {
     const store = storeOf(["a", "b"]);
     const intake = new Intake(new Permits(8), store.take);
