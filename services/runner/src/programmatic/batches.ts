@@ -12,7 +12,7 @@ export interface BatchedCall {
 /** Before the first call there is no comma. */
 const AROUND_ALL = '{"calls":[]}'.length - ",".length;
 
-/** Calls in their order, as few groups as have a body of at most `maxBytes` each; and those that are too large for one. */
+/** Calls in their order, each batch as many as a body of at most `maxBytes` holds; and those that are too large for any. */
 export function batchesOf<C extends BatchedCall>(
   calls: Iterable<C>,
   maxBytes: number,
