@@ -344,6 +344,7 @@ describe("what lies behind the gateway", () => {
         ["GET", `${object}/record`],
         ["GET", `/sessions/${session_id}/objects`],
         ["POST", "/tool-call"],
+        ["POST", "/tool-calls"],
         ["POST", "/sessions"],
       ];
       for (const [method, path] of routes) {
@@ -356,7 +357,7 @@ describe("what lies behind the gateway", () => {
             [INTERNAL_TOKEN_HEADER]: token,
           };
           const { status } = await side.call(part, method, path, { headers });
-          const routed = part === "file-server" && path !== "/tool-call" && path !== "/sessions";
+          const routed = part === "file-server" && path.includes("/objects");
           expect(routed ? [401] : [401, 404, 405], `${method} ${path}`).toContain(status);
         }
       }

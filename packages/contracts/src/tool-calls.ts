@@ -8,8 +8,6 @@ import { idSchema } from "./ids.ts";
 
 export const EXECUTION_ID_HEADER = "x-execution-id";
 export const TOOL_CALL_ID_HEADER = "x-tool-call-id";
-/** `no` on a tool call: it is recorded and answered at once, with 202 while it has no result. */
-export const TOOL_CALL_WAIT_HEADER = "x-tool-call-wait";
 export const CALLBACK_TOKEN_HEADER = "x-callback-token";
 
 export const TOOL_CALL_ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
@@ -104,6 +102,25 @@ export interface ProcessedResults {
 
 /** Body of POST /tool-call, on the gateway and on the tool call server. */
 export const toolCallSchema = z.object({ tool_name: toolNameSchema, input: z.unknown() });
+
+/** Calls that one request records. */
+export const MAX_RECORDED_CALLS = 256;
+
+/** Body of POST /tool-calls, on the gateway and on the tool call server: all of them are recorded, or none. */
+export const recordToolCallsSchema = z.object({
+  calls: z
+    .array(z.object({ call_id: toolCallIdSchema, call: toolCallSchema }))
+    .min(1)
+    .max(MAX_RECORDED_CALLS)
+    .refine((calls) => new Set(calls.map(({ call_id }) => call_id)).size === calls.length, {
+      message: "two calls have the same id",
+    }),
+});
+export type RecordToolCalls = z.infer<typeof recordToolCallsSchema>;
+
+export interface RecordedToolCalls {
+  success: true;
+}
 
 export interface ToolCallAnswer {
   success: true;

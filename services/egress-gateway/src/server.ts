@@ -138,10 +138,11 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
     },
   );
   app.register(async (raw) => {
-    // An output file may have any type, JSON too, and is passed on as it comes; so is a tool call.
+    // An output file may have any type, JSON too, and is passed on as it comes; so are tool calls.
     raw.removeAllContentTypeParsers();
     raw.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
-    raw.post("/tool-call", (request, reply) => toolCalls.handle(request, reply));
+    raw.post("/tool-call", (request, reply) => toolCalls.answer(request, reply));
+    raw.post("/tool-calls", (request, reply) => toolCalls.record(request, reply));
     raw.put<{ Params: { sessionHandle: string; fileId: string } }>(
       "/sessions/:sessionHandle/objects/:fileId",
       async (request) => {

@@ -1,8 +1,9 @@
 /**
  * Passes the tool calls of a paused program on to the tool call server and its answers back. The callback token says which
- * execution calls and which tools were declared; shown alone it is the grant as well. A call waits as long as the tool call
- * server lets it (there is no other timer), or not at all when it is only to be recorded. When the caller goes, its call to the tool call server ends; the call itself
- * stays recorded there, and a repeat of it is charged only once.
+ * execution calls and which tools were declared; shown alone it is the grant as well. `POST /tool-call` waits for the result
+ * of one call, as long as the tool call server lets it (there is no other timer); `POST /tool-calls` has several recorded and
+ * charged, all or none, and waits for nothing. When the caller goes, its request to the tool call server ends; what was
+ * recorded stays recorded there, and a repeat of it is charged only once.
  */
 import { type Callback, openCallback, openGrant, type SealKeys } from "@svc/capabilities";
 import {
@@ -10,10 +11,11 @@ import {
   EXECUTION_ID_HEADER,
   GRANT_HEADER,
   isId,
+  type RecordToolCalls,
+  recordToolCallsSchema,
   ServiceError,
   TOOL_CALL_ID_HEADER,
   TOOL_CALL_ID_PATTERN,
-  TOOL_CALL_WAIT_HEADER,
   toolCallSchema,
 } from "@svc/contracts";
 import {
@@ -34,6 +36,13 @@ const MAX_CALLS = 10_000;
 
 const SMALL_BYTES = 16 * 1024;
 
+/** Where calls go on to at the tool call server, with which headers of their own, and how a body tells them. */
+interface Way {
+  path: string;
+  headers: Record<string, string>;
+  callsIn: (body: unknown) => RecordToolCalls["calls"];
+}
+
 export class ToolCalls {
   readonly #keys: SealKeys;
   readonly #admission: Admission;
@@ -53,21 +62,23 @@ export class ToolCalls {
     });
   }
 
-  async handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { callback, callId } = this.#caller(request);
-    const grant = this.#grant(request, callback);
-    const { bytes, value } = await readJson(
-      request,
-      this.#maxBytes,
-      () => new ServiceError("tool_call_too_large", `A tool call may have ${this.#maxBytes} bytes.`),
-    );
-    const { tool_name } = parseOrRefuse(toolCallSchema, value);
-    if (grant.grant_id !== callback.grant_id) await this.#admission.check(callback);
-    await this.#admission.charge(grant, () => {
-      if (!callback.allowed_tool_names.includes(tool_name)) throw new ServiceError("tool_not_declared");
-      return { kind: "tool_call", callId };
+  /** Answers with the result of a call, when it comes. */
+  async answer(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const call_id = callIdOf(request);
+    return this.#pass(request, reply, {
+      path: "/tool-call",
+      headers: { [TOOL_CALL_ID_HEADER]: call_id },
+      callsIn: (body) => [{ call_id, call: parseOrRefuse(toolCallSchema, body) }],
     });
-    return this.#forward(request, reply, callback, callId, bytes);
+  }
+
+  /** Answers when all calls are recorded. */
+  async record(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    return this.#pass(request, reply, {
+      path: "/tool-calls",
+      headers: {},
+      callsIn: (body) => parseOrRefuse(recordToolCallsSchema, body).calls,
+    });
   }
 
   /** Ends all waiting calls; their callers repeat them elsewhere. */
@@ -80,23 +91,33 @@ export class ToolCalls {
     await this.#server.close();
   }
 
-  #caller({ headers }: FastifyRequest): { callback: Callback; callId: string } {
-    const [execution, callId, token] = [EXECUTION_ID_HEADER, TOOL_CALL_ID_HEADER, CALLBACK_TOKEN_HEADER].map(
-      (name) => headers[name],
+  /** Lets calls through, together, or refuses them; then they are charged and go on as they came. */
+  async #pass(request: FastifyRequest, reply: FastifyReply, way: Way): Promise<FastifyReply> {
+    const callback = this.#caller(request);
+    const grant = this.#grant(request, callback);
+    // Several calls have no more room than one, so each of them has the size that it may have alone.
+    const { bytes, value } = await readJson(
+      request,
+      this.#maxBytes,
+      () => new ServiceError("tool_call_too_large", `A tool call may have ${this.#maxBytes} bytes.`),
     );
-    if (typeof execution !== "string" || typeof callId !== "string" || typeof token !== "string") {
-      throw new ServiceError(
-        "missing_headers",
-        "X-Execution-ID, X-Tool-Call-ID and X-Callback-Token are required.",
-      );
-    }
+    const calls = way.callsIn(value);
+    if (grant.grant_id !== callback.grant_id) await this.#admission.check(callback);
+    await this.#admission.charge(grant, () => {
+      const areDeclared = calls.every(({ call }) => callback.allowed_tool_names.includes(call.tool_name));
+      if (!areDeclared) throw new ServiceError("tool_not_declared");
+      return { kind: "tool_calls", callIds: calls.map(({ call_id }) => call_id) };
+    });
+    return this.#forward(request, reply, callback, way, bytes);
+  }
+
+  #caller({ headers }: FastifyRequest): Callback {
+    const [execution, token] = [EXECUTION_ID_HEADER, CALLBACK_TOKEN_HEADER].map((name) => headers[name]);
+    if (typeof execution !== "string" || typeof token !== "string") throw missingHeaders();
     if (!isId(execution)) throw new ServiceError("invalid_id");
-    if (!TOOL_CALL_ID_PATTERN.test(callId)) {
-      throw new ServiceError("invalid_id", "The tool call id is not valid.");
-    }
     const callback = refusals(() => openCallback(this.#keys, token, nowSeconds()));
     if (callback.exec_id !== execution) throw new ServiceError("callback_refused");
-    return { callback, callId };
+    return callback;
   }
 
   /** Who pays: the grant that is shown, which must be of the same execution, or else the callback token's own. */
@@ -111,7 +132,7 @@ export class ToolCalls {
     request: FastifyRequest,
     reply: FastifyReply,
     callback: Callback,
-    callId: string,
+    way: Way,
     body: Buffer,
   ): Promise<FastifyReply> {
     if (this.#waiting.size >= MAX_CALLS) {
@@ -126,21 +147,19 @@ export class ToolCalls {
     try {
       const upstream = await this.#server.send({
         method: "POST",
-        path: "/tool-call",
+        path: way.path,
         requestId: request.id,
         headers: {
           "content-type": "application/json",
           [EXECUTION_ID_HEADER]: callback.exec_id,
-          [TOOL_CALL_ID_HEADER]: callId,
           [CALLBACK_TOKEN_HEADER]: callback.callback_token,
-          ...(request.headers[TOOL_CALL_WAIT_HEADER] === "no" && { [TOOL_CALL_WAIT_HEADER]: "no" }),
+          ...way.headers,
         },
         body,
         signal: wait.signal,
         timeoutMs: 0,
       });
-      if (upstream.statusCode !== 200 && upstream.statusCode !== 202) throw await innerError(upstream);
-      reply.code(upstream.statusCode);
+      if (upstream.statusCode !== 200) throw await innerError(upstream);
       const length = upstream.headers["content-length"];
       reply.type("application/json; charset=utf-8");
       // A small answer costs less in one piece.
@@ -152,3 +171,18 @@ export class ToolCalls {
     }
   }
 }
+
+function callIdOf({ headers }: FastifyRequest): string {
+  const callId = headers[TOOL_CALL_ID_HEADER];
+  if (typeof callId !== "string") throw missingHeaders();
+  if (!TOOL_CALL_ID_PATTERN.test(callId)) {
+    throw new ServiceError("invalid_id", "The tool call id is not valid.");
+  }
+  return callId;
+}
+
+const missingHeaders = () =>
+  new ServiceError(
+    "missing_headers",
+    "X-Execution-ID and X-Callback-Token are required, and for one call X-Tool-Call-ID.",
+  );

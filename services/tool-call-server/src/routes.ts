@@ -6,10 +6,11 @@ import {
   openToolSessionSchema,
   type ProcessedResults,
   pendingQuerySchema,
+  type RecordedToolCalls,
+  recordToolCallsSchema,
   ServiceError,
   TOOL_CALL_ID_HEADER,
   TOOL_CALL_ID_PATTERN,
-  TOOL_CALL_WAIT_HEADER,
   type ToolSession,
   toolCallSchema,
   toolResultsSchema,
@@ -23,7 +24,7 @@ import {
 } from "@svc/service-kit";
 import { parsePlainJson } from "./json.ts";
 import type { ToolCallMetrics } from "./metrics.ts";
-import type { Call, Sessions } from "./sessions.ts";
+import type { MadeCall, Sessions } from "./sessions.ts";
 import type { Waiting } from "./waiting.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -71,27 +72,41 @@ export function toolCallRoutes(app: HttpServer, { config, sessions, waiting, met
     },
   );
 
+  const record = async (...made: Parameters<Sessions["record"]>) => {
+    const state = await sessions.record(...made);
+    metrics.calls.inc(state.fresh);
+    return state;
+  };
+
   app.post(
     "/tool-call",
     { bodyLimit: config.EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES, schema: { body: toolCallSchema } },
     async (request, reply) => {
-      const { call, token } = callOf(request);
-      const { tool_name, input } = request.body;
-      const record = async () => {
-        const state = await sessions.call(call, token, tool_name, input);
-        if (state.isNew) metrics.calls.inc();
-        return state;
-      };
-      if (request.headers[TOOL_CALL_WAIT_HEADER] === "no") {
-        const text = await waiting.recorded(call, record, leaving(reply));
-        if (text === undefined) reply.code(202);
-        return reply.type(JSON_TYPE).send(text ?? '{"success":true}');
-      }
-      const text = await waiting.result(call, record, leaving(reply)).catch((error: unknown) => {
+      const { execution, token } = callerOf(request);
+      const id = callIdOf(request);
+      const { tool_name: tool, input } = request.body;
+      const call = () => record(execution, token, [{ id, tool, input }]);
+      const text = await waiting.result({ execution, id }, call, leaving(reply)).catch((error: unknown) => {
         if (error instanceof ServiceError && error.code === "tool_call_timeout") metrics.timeouts.inc();
         throw error;
       });
       return reply.type(JSON_TYPE).send(text);
+    },
+  );
+
+  app.post(
+    "/tool-calls",
+    { bodyLimit: config.EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES, schema: { body: recordToolCallsSchema } },
+    async (request, reply): Promise<RecordedToolCalls> => {
+      const { execution, token } = callerOf(request);
+      const calls = request.body.calls.map(({ call_id: id, call: { tool_name: tool, input } }) => ({
+        id,
+        tool,
+        input,
+      }));
+      const [{ id }] = calls as [MadeCall];
+      await waiting.recorded({ execution, id }, () => record(execution, token, calls), leaving(reply));
+      return { success: true };
     },
   );
 }
@@ -102,16 +117,18 @@ function executionOf(request: FastifyRequest): string {
   return id;
 }
 
-function callOf({ headers }: FastifyRequest): { call: Call; token: string } {
-  const [execution, id, token] = [EXECUTION_ID_HEADER, TOOL_CALL_ID_HEADER, CALLBACK_TOKEN_HEADER].map(
-    (name) => headers[name],
-  );
-  if (typeof execution !== "string" || typeof id !== "string" || typeof token !== "string") {
-    throw new ServiceError("missing_headers");
-  }
+function callerOf({ headers }: FastifyRequest): { execution: string; token: string } {
+  const [execution, token] = [EXECUTION_ID_HEADER, CALLBACK_TOKEN_HEADER].map((name) => headers[name]);
+  if (typeof execution !== "string" || typeof token !== "string") throw new ServiceError("missing_headers");
   if (!isId(execution)) throw new ServiceError("invalid_id");
+  return { execution, token };
+}
+
+function callIdOf({ headers }: FastifyRequest): string {
+  const id = headers[TOOL_CALL_ID_HEADER];
+  if (typeof id !== "string") throw new ServiceError("missing_headers");
   if (!TOOL_CALL_ID_PATTERN.test(id)) throw new ServiceError("invalid_id", "The tool call id is not valid.");
-  return { call: { execution, id }, token };
+  return id;
 }
 
 /** Aborts when the client goes before it has its answer. */

@@ -11,7 +11,7 @@ import { jsonText, sameJson } from "./json.ts";
 
 const lua = (name: string) => readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), "utf8");
 const SHARED = lua("session");
-const COMMANDS = ["open", "call", "look", "pending", "answer", "close"] as const;
+const COMMANDS = ["open", "record", "look", "pending", "answer", "close"] as const;
 type Command = (typeof COMMANDS)[number];
 
 export const INDEX_KEY = "svc:tool:sessions";
@@ -25,6 +25,15 @@ export interface Call {
   execution: string;
   id: string;
 }
+
+/** A call as it was made. */
+export interface MadeCall {
+  id: string;
+  tool: string;
+  input: unknown;
+}
+/** `name` as JSON; `text` is what is kept of the call. */
+type CallText = Record<"id" | "name" | "text", string>;
 
 export interface Listing {
   /** The first undeclared tool that was asked for. */
@@ -64,22 +73,27 @@ export class Sessions {
     return token;
   }
 
-  /** Records a call, or finds the same call again. `isNew` is true for the first time. */
-  async call(
-    { execution, id }: Call,
+  /**
+   * Records calls of different ids, or finds the same calls again: all of them, or none when one is refused. Gives how the
+   * first of them stands; `fresh` of them were not known.
+   */
+  async record(
+    execution: string,
     token: string,
-    tool: string,
-    input: unknown,
-  ): Promise<(CallState | Unopened) & { isNew: boolean }> {
-    const name = JSON.stringify(tool);
-    const text = `"tool_name":${name},"tool_input":${jsonText(input, "input")}`;
+    calls: readonly MadeCall[],
+  ): Promise<(CallState | Unopened) & { fresh: number }> {
+    const texts = calls.map(callText);
     const { PTC_MAX_CALLS, PTC_MAX_HISTORY_BYTES } = this.#config;
-    const limits = [PTC_MAX_CALLS, PTC_MAX_HISTORY_BYTES];
-    const reply = await this.#run("call", execution, hash(token), id, name, text, ...limits);
-    const [kind, value] = reply;
+    const attempt = (given: readonly CallText[]) => {
+      const flat = given.flatMap(({ id, name, text }) => [id, name, text]);
+      return this.#run("record", execution, hash(token), PTC_MAX_CALLS, PTC_MAX_HISTORY_BYTES, ...flat);
+    };
+    let reply = await attempt(texts);
+    if (reply[0] === "other") reply = await attempt(spelledAsKnown(texts, reply.slice(1) as string[]));
+    const [kind] = reply;
     switch (kind) {
       case "unopened":
-        return { state: kind, isNew: false };
+        return { state: kind, fresh: 0 };
       case "refused":
         throw new ServiceError("callback_refused");
       case "undeclared":
@@ -92,12 +106,9 @@ export class Sessions {
           "The tool calls of the execution are too large together.",
         );
       case "other":
-        if (!sameJson(`{${value}}`, `{${text}}`)) {
-          throw new ServiceError("invalid_request", "The tool call id belongs to another tool call.");
-        }
-        return { ...((await this.look({ execution, id })) ?? gone()), isNew: false };
+        throw new ServiceError("invalid_request", "The tool call id belongs to another tool call.");
       default:
-        return { ...(callState(reply) ?? gone()), isNew: reply[2] === 1 };
+        return { ...(callState(reply) ?? gone()), fresh: Number(reply[2]) };
     }
   }
 
@@ -169,6 +180,20 @@ const keysOf = (execution: string) => [
 
 function gone(): never {
   throw new ServiceError("execution_not_found");
+}
+
+function callText({ id, tool, input }: MadeCall): CallText {
+  const name = JSON.stringify(tool);
+  return { id, name, text: `"tool_name":${name},"tool_input":${jsonText(input, "input")}` };
+}
+
+/** Calls that are known with the same values in another text (`known`: id, text, id, …) get that text. */
+function spelledAsKnown(calls: readonly CallText[], known: readonly string[]): CallText[] {
+  return calls.map((call) => {
+    const at = known.findIndex((id, index) => index % 2 === 0 && id === call.id);
+    const text = at === -1 ? call.text : (known[at + 1] as string);
+    return sameJson(`{${text}}`, `{${call.text}}`) ? { ...call, text } : call;
+  });
 }
 
 function callState([kind, value]: Reply): CallState | undefined {

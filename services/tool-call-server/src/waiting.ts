@@ -49,11 +49,10 @@ export class Waiting {
     });
   }
 
-  /** Waits only for the session of a call. The text of its answer if it has one already. */
-  recorded(call: Call, record: RecordCall, wait: AbortController): Promise<string | undefined> {
-    return this.#listening(call.execution, `${call.execution}/${call.id}`, wait, async (bell) => {
-      const state = await this.#first(record, bell, wait.signal);
-      return state.state === "answered" ? state.text : undefined;
+  /** Waits only for the session of calls that `record` records; `call` is one of them. */
+  recorded({ execution, id }: Call, record: RecordCall, wait: AbortController): Promise<void> {
+    return this.#listening(execution, `${execution}/${id}`, wait, async (bell) => {
+      await this.#first(record, bell, wait.signal);
     });
   }
 

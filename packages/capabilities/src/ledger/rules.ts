@@ -71,8 +71,11 @@ export interface Upload {
   attempt: string;
 }
 
-/** What a request uses. Listing and reading are a `read`. */
-export type Charge = { kind: "read" } | { kind: "tool_call"; callId: string } | ({ kind: "write" } & Upload);
+/** What a request uses. Listing and reading are a `read`; each of several tool calls counts as a request. */
+export type Charge =
+  | { kind: "read" }
+  | { kind: "tool_calls"; callIds: readonly string[] }
+  | ({ kind: "write" } & Upload);
 
 /** What a record takes over from its grant. */
 export type RecordedGrant = Omit<Grant, "iat" | "tenant_id" | "user_id" | "session_key">;
@@ -121,16 +124,21 @@ export function ledgerVerdict(
 /** The record after a request, or the budget that has no room for it. A refused request costs nothing. */
 export function charge(record: LedgerRecord, cost: Charge): LedgerRecord | LedgerRefusal {
   if (cost.kind === "write") return reserve(record, cost);
-  if (cost.kind === "tool_call" && record.tool_call_ids.includes(cost.callId)) return record;
+  if (cost.kind === "tool_calls") return count(record, cost.callIds);
   if (record.request_count >= record.max_requests) return "request_budget";
-  const counted = { ...record, request_count: record.request_count + 1 };
-  if (cost.kind === "read") return { ...counted, read_count: record.read_count + 1 };
-  if (record.tool_call_count >= record.max_tool_calls) return "tool_call_budget";
-  return {
-    ...counted,
-    tool_call_count: record.tool_call_count + 1,
-    tool_call_ids: [...record.tool_call_ids, cost.callId],
-  };
+  return { ...record, request_count: record.request_count + 1, read_count: record.read_count + 1 };
+}
+
+/** Counts those tool calls that were not counted yet: all of them, or none when a budget has no room. */
+function count(record: LedgerRecord, callIds: readonly string[]): LedgerRecord | LedgerRefusal {
+  const counted = new Set(record.tool_call_ids);
+  const fresh = [...new Set(callIds)].filter((id) => !counted.has(id));
+  if (fresh.length === 0) return record;
+  const request_count = record.request_count + fresh.length;
+  const tool_call_count = record.tool_call_count + fresh.length;
+  if (request_count > record.max_requests) return "request_budget";
+  if (tool_call_count > record.max_tool_calls) return "tool_call_budget";
+  return { ...record, request_count, tool_call_count, tool_call_ids: [...record.tool_call_ids, ...fresh] };
 }
 
 /**

@@ -17,6 +17,7 @@ import { grantWith } from "../support/grants.ts";
 const NOW = 1_800_000_000;
 const grant = grantWith({ input_files: [{ id: newId(), session_id: newId(), name: "a" }] }, NOW);
 const record = newRecord(grant, "first");
+const calls = (...callIds: string[]) => ({ kind: "tool_calls", callIds }) as const;
 const read: Charge = { kind: "read" };
 const write = (fileId: string, bytes = 1, attempt = newId()): Charge => ({
   kind: "write",
@@ -47,11 +48,11 @@ describe("the ledger's verdict", () => {
 describe("a charge", () => {
   it("counts what each kind of request uses, and nothing else", () => {
     expect(charge(record, read)).toEqual({ ...record, request_count: 1, read_count: 1 });
-    expect(charge(record, { kind: "tool_call", callId: "call_001" })).toEqual({
+    expect(charge(record, { kind: "tool_calls", callIds: ["call_001", "call_002"] })).toEqual({
       ...record,
-      request_count: 1,
-      tool_call_count: 1,
-      tool_call_ids: ["call_001"],
+      request_count: 2,
+      tool_call_count: 2,
+      tool_call_ids: ["call_001", "call_002"],
     });
     expect(charge(record, write("a", 7, "try"))).toEqual({
       ...record,
@@ -64,17 +65,28 @@ describe("a charge", () => {
   });
 
   it("of a tool call that was counted is free, also when the budgets are spent", () => {
-    const call = { kind: "tool_call", callId: "call_001" } as const;
+    const call = calls("call_001");
     const called = charge({ ...record, max_requests: 1, max_tool_calls: 1 }, call);
     if (typeof called === "string") throw new Error(called);
     expect(charge(called, call)).toBe(called);
-    expect(charge(called, { ...call, callId: "call_002" })).toBe("request_budget");
+    expect(charge(called, calls("call_002"))).toBe("request_budget");
+  });
+
+  it("of several tool calls counts all that were not counted, or none", () => {
+    const called = charge({ ...record, max_tool_calls: 3 }, calls("a", "b"));
+    expect(charge(called as LedgerRecord, calls("b", "c", "d"))).toBe("tool_call_budget");
+    expect(charge(called as LedgerRecord, calls("c", "a", "c"))).toMatchObject({
+      request_count: 3,
+      tool_call_count: 3,
+      tool_call_ids: ["a", "b", "c"],
+    });
   });
 
   it.each([
     ["request_budget", { max_requests: 0 }, read],
     ["request_budget", { max_requests: 0 }, write("a")],
-    ["tool_call_budget", { max_tool_calls: 0 }, { kind: "tool_call", callId: "call_001" }],
+    ["tool_call_budget", { max_tool_calls: 0 }, calls("call_001")],
+    ["request_budget", { max_requests: 1 }, calls("call_001", "call_002")],
     ["output_files", { max_output_files: 0 }, write("a", 0)],
     ["upload_bytes", { max_upload_bytes: 6 }, write("a", 7)],
     ["file_id_reused", { uploads: [{ id: "a", bytes: 2, tries: ["try"] }], max_output_files: 1 }, write("a")],
@@ -200,8 +212,8 @@ describe("whatever happens", () => {
   const step = fc.oneof(
     fc.constant({ do: "read" as const }),
     fc.record({
-      do: fc.constant("tool_call" as const),
-      callId: fc.constantFrom("c1", "c2", "c3", "c4", "c5"),
+      do: fc.constant("tool_calls" as const),
+      callIds: fc.array(fc.constantFrom("c1", "c2", "c3", "c4", "c5"), { maxLength: 5 }),
     }),
     fc.constant({ do: "revoke" as const }),
     { arbitrary: begin, weight: 3 },
@@ -240,7 +252,7 @@ describe("whatever happens", () => {
             if (arrives && there === undefined) stored.set(upload.fileId, upload);
             if (one.how === "failed" || (one.how === "answered" && taken)) now = refund(now, upload);
           } else {
-            const after = charge(now, one.do === "read" ? read : { kind: one.do, callId: one.callId });
+            const after = charge(now, one.do === "read" ? read : calls(...one.callIds));
             if (typeof after !== "string") now = after;
           }
           expect(now.request_count).toBeLessThanOrEqual(now.max_requests);

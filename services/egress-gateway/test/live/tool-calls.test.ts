@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { Readable } from "node:stream";
 import { type LedgerRecord, ledgerKey, openCallback, sealCallback, sealSession } from "@svc/capabilities";
-import { GRANT_HEADER, newId, type RegisteredGrant, TOOL_CALL_WAIT_HEADER } from "@svc/contracts";
+import { GRANT_HEADER, newId, type RegisteredGrant } from "@svc/contracts";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { grantWith } from "../../../../packages/capabilities/test/support/grants.ts";
@@ -9,7 +9,6 @@ import { callIds } from "../../../tool-call-server/test/support/tool-calls.ts";
 import { keys, registration } from "../support/gateway.ts";
 import { type Execution, startToolGateway, type ToolGateway } from "../support/tool-calls.ts";
 
-const NO_WAIT = { [TOOL_CALL_WAIT_HEADER]: "no" };
 const now = () => Math.floor(Date.now() / 1000);
 let made: ToolGateway;
 let store: Redis;
@@ -59,17 +58,6 @@ describe("a tool call through the gateway", () => {
       upload_count: 0,
       read_count: 0,
     });
-  });
-
-  it("may be recorded without a wait, and costs no more when it is waited for later", async () => {
-    const execution = await made.start();
-    const recorded = await made.call(execution, "a", {}, { headers: NO_WAIT });
-    expect([recorded.status, recorded.body]).toEqual([202, { success: true }]);
-    expect((await answered(execution, "a", 3)).body.result).toBe(3);
-    expect((await made.call(execution, "a", {}, { headers: NO_WAIT })).body.result).toBe(3);
-    expect(await recordOf(execution)).toMatchObject({ request_count: 1, tool_call_count: 1 });
-    const undeclared = made.call(execution, "b", {}, { headers: NO_WAIT, tool: "sub" });
-    expect(await refusal(undeclared)).toBe("403 tool_not_declared");
   });
 
   it("may carry exactly EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES and bring five megabytes back", async () => {

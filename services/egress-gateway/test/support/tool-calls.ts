@@ -7,6 +7,7 @@ import {
   type MintCallback,
   type MintedCallback,
   newId,
+  type RecordToolCalls,
   TOOL_CALL_ID_HEADER,
 } from "@svc/contracts";
 import { InnerClient } from "@svc/service-kit";
@@ -108,6 +109,17 @@ export async function startToolGateway(env: Record<string, string> = {}) {
         },
         signal,
       ),
+    /** Has calls recorded, all or none; `calls` may be the text of the request. */
+    record: (
+      { execution, sealed }: Pick<Execution, "execution" | "sealed">,
+      calls: RecordToolCalls["calls"] | string,
+      headers: Record<string, string> = {},
+    ): Promise<Answer> =>
+      post("/tool-calls", typeof calls === "string" ? calls : JSON.stringify({ calls }), {
+        [EXECUTION_ID_HEADER]: execution,
+        [CALLBACK_TOKEN_HEADER]: sealed,
+        ...headers,
+      }),
     post,
     kill: (signal?: NodeJS.Signals) => gateway.kill(signal),
     restart: async () => {

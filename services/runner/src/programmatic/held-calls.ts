@@ -1,22 +1,22 @@
 /**
- * The calls of one program that have no result yet. Each is recorded at the gateway when its batch is complete. Results of a
- * short pause come with its resume, so nobody waits at the gateway for them; after a longer one, and for results that are
- * too large to travel, each call waits there. What comes second of the two says nothing new.
+ * The calls of one program that have no result yet. When the program pauses they are recorded at the gateway, in one request;
+ * where that is refused, each on its own, so that each has its own outcome. Results of a short pause come with its resume, so
+ * nobody waits at the gateway for them; after a longer one, and for results that are too large to travel, each call waits
+ * there. What comes second of the two says nothing new.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PausedCall } from "@svc/contracts";
+import { type BatchedCall, batchesOf, bodyOf } from "./batches.ts";
 import type { CallReply } from "./relay.ts";
 import type { ToolCall } from "./tool-request.ts";
-import type { ToolAnswer, ToolRecord, ToolUpstream, UpstreamCall } from "./upstream.ts";
+import type { Sender, ToolAnswer, ToolUpstream } from "./upstream.ts";
 
 /** A pause that is longer waits at the gateway. */
 const SHORT_PAUSE_MS = 1000;
 /** Texts of calls that a pause tells of, together; also bounds how deeply they are nested. */
 const TOLD_BYTES = 8192;
 
-interface HeldCall {
-  call: ToolCall;
-  bytes: number;
+interface HeldCall extends BatchedCall, ToolCall {
   reply: CallReply;
   isSent: boolean;
   /** Of its wait at the gateway. */
@@ -25,8 +25,9 @@ interface HeldCall {
 
 export interface HeldCallsOptions {
   upstream: ToolUpstream;
-  /** What each call is sent with. */
-  sentWith: Pick<UpstreamCall, "token" | "executionId" | "requestId">;
+  sender: Sender;
+  /** Of one request to the gateway. */
+  maxBytes: number;
   /** Aborted: no call is sent any more. */
   signal: AbortSignal;
   onAnswer: (callId: string, reply: CallReply, answer: ToolAnswer) => void;
@@ -51,7 +52,7 @@ export class HeldCalls {
 
   add(callId: string, call: ToolCall, bytes: number, reply: CallReply): void {
     this.#bytes += bytes;
-    this.#held.set(callId, { call, bytes, reply, isSent: false });
+    this.#held.set(callId, { ...call, callId, bytes, reply, isSent: false });
   }
 
   /** Where the result of a call goes that came with a resume; undefined when the call is not held any more. */
@@ -72,21 +73,21 @@ export class HeldCalls {
       const held = this.#held.get(call_id);
       left -= held?.bytes ?? Number.POSITIVE_INFINITY;
       if (held === undefined || left < 0) return undefined;
-      told.push({ call_id, tool_name: held.call.name, tool_input: held.call.input });
+      told.push({ call_id, tool_name: held.name, tool_input: held.input });
     }
     return told;
   }
 
   /** The program pauses: what was not sent is recorded. */
   paused(): void {
-    for (const [callId, held] of this.#held) {
-      if (held.isSent) continue;
-      held.isSent = true;
-      const { upstream, signal } = this.#options;
-      const asked = this.#ask(callId, held, upstream.record(this.#upstreamCall(callId, held), signal));
-      const recording: Promise<void> = asked.finally(() => this.#recording.delete(recording));
+    const unsent = [...this.#held.values()].filter(({ isSent }) => !isSent);
+    for (const held of unsent) held.isSent = true;
+    const { batches, tooLarge } = batchesOf(unsent, this.#options.maxBytes);
+    for (const batch of batches) {
+      const recording = this.#record(batch).finally(() => this.#recording.delete(recording));
       this.#recording.add(recording);
     }
+    this.expect(tooLarge.map(({ callId }) => callId));
     this.#longPause = setTimeout(() => this.expect([...this.#held.keys()]), SHORT_PAUSE_MS).unref();
   }
 
@@ -96,9 +97,7 @@ export class HeldCalls {
       const held = this.#held.get(callId);
       if (held === undefined || held.wait !== undefined) continue;
       held.wait = new AbortController();
-      const { upstream, signal } = this.#options;
-      const either = AbortSignal.any([signal, held.wait.signal]);
-      void this.#ask(callId, held, upstream.answer(this.#upstreamCall(callId, held), either));
+      void this.#answer(held, held.wait.signal);
     }
   }
 
@@ -118,22 +117,34 @@ export class HeldCalls {
     clearTimeout(this.#longPause);
   }
 
-  #upstreamCall(callId: string, { call: { text } }: HeldCall): UpstreamCall {
-    return { ...this.#options.sentWith, callId, text };
+  /** Never rejects. */
+  async #record(calls: readonly HeldCall[]): Promise<void> {
+    const { upstream, sender, signal } = this.#options;
+    // It rejects when nobody wants to know any more.
+    const record = await upstream.record(sender, bodyOf(calls), signal).catch(() => undefined);
+    if (record === undefined || record.kind === "recorded") return;
+    const [first, ...others] = calls as [HeldCall];
+    if (others.length === 0) this.#heard(first, record);
+    else await Promise.all(calls.map((call) => this.#record([call])));
   }
 
-  /** `asked` rejects only when nobody wants to know any more. Never rejects itself. */
-  #ask(callId: string, held: HeldCall, asked: Promise<ToolRecord>): Promise<void> {
-    const { onAnswer, onError } = this.#options;
-    return asked
-      .catch(() => undefined)
-      .then((answer) => {
-        if (answer === undefined || answer.kind === "recorded") return;
-        if (this.#held.get(callId) !== held) return;
-        if (answer.kind === "unanswered") delete held.wait;
-        else this.take(callId);
-        onAnswer(callId, held.reply, answer);
-      })
-      .catch(onError);
+  /** Never rejects. */
+  async #answer(held: HeldCall, gone: AbortSignal): Promise<void> {
+    const { upstream, sender, signal } = this.#options;
+    const either = AbortSignal.any([signal, gone]);
+    const answer = await upstream.answer(sender, held.callId, held.text, either).catch(() => undefined);
+    if (answer !== undefined) this.#heard(held, answer);
+  }
+
+  #heard(held: HeldCall, answer: ToolAnswer): void {
+    const { callId, reply } = held;
+    if (this.#held.get(callId) !== held) return;
+    if (answer.kind === "unanswered") delete held.wait;
+    else this.take(callId);
+    try {
+      this.#options.onAnswer(callId, reply, answer);
+    } catch (error) {
+      this.#options.onError(error);
+    }
   }
 }

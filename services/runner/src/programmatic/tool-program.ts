@@ -92,7 +92,8 @@ export class ToolProgram {
     });
     this.#held = new HeldCalls({
       upstream: options.upstream,
-      sentWith: { token: options.callbackToken, executionId, requestId },
+      sender: { token: options.callbackToken, executionId, requestId },
+      maxBytes: maxCallBytes,
       signal: this.#calls.signal,
       onAnswer: (callId, reply, answer) => this.#answered(callId, reply, answer),
       onError: (error) => this.kill(error),

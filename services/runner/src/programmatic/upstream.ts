@@ -1,85 +1,95 @@
 /**
- * The runner's side of tool calls at the gateway: one request that records a call, and one that stays open until the call
- * has its result. While gateway or tool call server are away the same call, with the same id, is sent again and again: they know it by its
- * id. Adds the callback token, which the program never sees.
+ * The runner's side of tool calls at the gateway: one request that records calls, and one that stays open until a call has
+ * its result. While gateway or tool call server are away the same calls are sent again and again: they are known by their
+ * ids. Adds the callback token, which the program never sees.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  CALLBACK_TOKEN_HEADER,
-  EXECUTION_ID_HEADER,
-  TOOL_CALL_ID_HEADER,
-  TOOL_CALL_WAIT_HEADER,
-} from "@svc/contracts";
-import { InnerClient, type InnerResponse } from "@svc/service-kit";
+import { CALLBACK_TOKEN_HEADER, EXECUTION_ID_HEADER, TOOL_CALL_ID_HEADER } from "@svc/contracts";
+import { InnerClient } from "@svc/service-kit";
 import { rawMember } from "./raw-member.ts";
 
 const BACK_OFF_MS = { first: 50, most: 1000 } as const;
 const MAX_REFUSAL_BYTES = 16 * 1024;
 const FAILED = "tool execution failed";
 
-/** `unanswered`: nobody gave a result in time. `refused`: this execution has no way to tools any more. */
+/** `spent`: a budget has no room. `refused`: this execution has no way to tools any more. */
+export type ToolRefusal = { kind: "spent" } | { kind: "refused"; status: number };
+
+/** `unanswered`: nobody gave a result in time. */
 export type ToolAnswer =
   | { kind: "result"; result_json: string }
   | { kind: "failure"; error_message: string }
   | { kind: "unanswered" }
-  | { kind: "spent" }
-  | { kind: "refused"; status: number };
+  | ToolRefusal;
 
-/** `recorded`: there is no result yet. */
-export type ToolRecord = ToolAnswer | { kind: "recorded" };
-
-export interface UpstreamCall {
+/** Whose calls are sent. */
+export interface Sender {
   token: string;
   executionId: string;
-  callId: string;
   requestId: string;
-  text: string;
 }
+
+interface Sent {
+  path: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+type Reading<T> = (status: number, text: string) => T;
 
 export class ToolUpstream {
   readonly #client: InnerClient;
 
-  /** `connections`: calls that may be open at once, of all programs. */
+  /** `connections`: requests that may be open at once, of all programs. */
   constructor(baseUrl: string, connections: number) {
     this.#client = new InnerClient({ baseUrl, unreachable: "upstream_unavailable", connections });
   }
 
-  /** Has the call recorded. Rejects only when the signal is aborted. */
-  record(call: UpstreamCall, signal: AbortSignal): Promise<ToolRecord> {
-    return persistently(() => this.#once(call, signal, { [TOOL_CALL_WAIT_HEADER]: "no" }), signal);
+  /** Has all calls of a body of `POST /tool-calls` recorded, or none of them. Rejects only when the signal is aborted. */
+  record(sender: Sender, body: string, signal: AbortSignal): Promise<ToolRefusal | { kind: "recorded" }> {
+    return this.#persistently(sender, { path: "/tool-calls", headers: {}, body }, signal, recordOf);
   }
 
   /** The answer, whenever it comes, of a call that may be recorded or not. Rejects only when the signal is aborted. */
-  answer(call: UpstreamCall, signal: AbortSignal): Promise<ToolAnswer> {
-    return persistently(async () => {
-      const answer = await this.#once(call, signal, {});
-      return answer?.kind === "recorded" ? undefined : answer;
-    }, signal);
+  answer(sender: Sender, callId: string, body: string, signal: AbortSignal): Promise<ToolAnswer> {
+    const sent = { path: "/tool-call", headers: { [TOOL_CALL_ID_HEADER]: callId }, body };
+    return this.#persistently(sender, sent, signal, answerOf);
+  }
+
+  /** Tries until there is an answer. */
+  async #persistently<T>(sender: Sender, sent: Sent, signal: AbortSignal, read: Reading<T>): Promise<T> {
+    for (let pause: number = BACK_OFF_MS.first; ; pause = Math.min(pause * 2, BACK_OFF_MS.most)) {
+      const answer = await this.#once(sender, sent, signal, read);
+      if (answer !== undefined) return answer;
+      await sleep(pause, undefined, { signal });
+    }
   }
 
   /** Undefined: something on the way is away. */
-  async #once(
-    call: UpstreamCall,
+  async #once<T>(
+    sender: Sender,
+    { path, headers, body }: Sent,
     signal: AbortSignal,
-    headers: Record<string, string>,
-  ): Promise<ToolRecord | undefined> {
+    read: Reading<T>,
+  ): Promise<T | undefined> {
     try {
-      const response = await this.#client.send({
+      const { statusCode: status, body: answer } = await this.#client.send({
         method: "POST",
-        path: "/tool-call",
-        requestId: call.requestId,
+        path,
+        requestId: sender.requestId,
         headers: {
           "content-type": "application/json",
-          [CALLBACK_TOKEN_HEADER]: call.token,
-          [EXECUTION_ID_HEADER]: call.executionId,
-          [TOOL_CALL_ID_HEADER]: call.callId,
+          [CALLBACK_TOKEN_HEADER]: sender.token,
+          [EXECUTION_ID_HEADER]: sender.executionId,
           ...headers,
         },
-        body: call.text,
+        body,
         signal,
         timeoutMs: 0,
       });
-      return await answerOf(response);
+      if (status < 500) return read(status, await answer.text());
+      await answer.dump();
+      return undefined;
     } catch {
       signal.throwIfAborted();
       return undefined;
@@ -91,25 +101,16 @@ export class ToolUpstream {
   }
 }
 
-/** Tries until there is an answer. */
-async function persistently<T>(attempt: () => Promise<T | undefined>, signal: AbortSignal): Promise<T> {
-  for (let pause: number = BACK_OFF_MS.first; ; pause = Math.min(pause * 2, BACK_OFF_MS.most)) {
-    const answer = await attempt();
-    if (answer !== undefined) return answer;
-    await sleep(pause, undefined, { signal });
-  }
+function recordOf(status: number, text: string): ToolRefusal | { kind: "recorded" } {
+  return status === 200 ? { kind: "recorded" } : refusalOf(status, text);
 }
 
-async function answerOf(response: InnerResponse): Promise<ToolRecord | undefined> {
-  const { statusCode: status, body } = response;
-  if (status >= 500) {
-    await body.dump();
-    return undefined;
-  }
-  const text = await body.text();
+function answerOf(status: number, text: string): ToolAnswer {
   if (status === 200) return resultOf(text);
-  if (status === 202) return { kind: "recorded" };
-  if (status === 408) return { kind: "unanswered" };
+  return status === 408 ? { kind: "unanswered" } : refusalOf(status, text);
+}
+
+function refusalOf(status: number, text: string): ToolRefusal {
   return isSpent(text) ? { kind: "spent" } : { kind: "refused", status };
 }
 

@@ -29,14 +29,14 @@ describe("the tool socket", () => {
   it("takes POST /tool-call and nothing else", async () => {
     const lines = await linesOf(`
 body = json.dumps({"tool_name": "add", "input": {}})
-for path in ["/", "/tool-call/", "/tool-call?x=1", "/internal/egress-grants", "http://127.0.0.1/tool-call", "/sessions"]:
+for path in ["/", "/tool-call/", "/tool-call?x=1", "/internal/egress-grants", "http://127.0.0.1/tool-call", "/tool-calls", "/sessions"]:
     print(path, Connection().send(request(body, path=path)).read()[0])
 for method in ["GET", "PUT", "DELETE", "OPTIONS", "HEAD"]:
     print(method, Connection().send(request(body, method=method)).read()[0])
 for raw in [b"nonsense\\r\\n\\r\\n", b"CONNECT 127.0.0.1:22 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n", b"\\x16\\x03\\x01" * 99]:
     print("raw", Connection().send(raw).read()[0])`);
     expect(lines.map((line) => line.split(" ").at(-1))).toEqual([
-      ...Array(6).fill("404"),
+      ...Array(7).fill("404"),
       ...Array(5).fill("405"),
       ...Array(3).fill("0"),
     ]);

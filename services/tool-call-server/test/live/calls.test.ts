@@ -52,23 +52,6 @@ describe("a tool call", () => {
     }
   });
 
-  it("that is only to be recorded is answered at once, with its result if it has one", async () => {
-    const session = { execution: newId(), token: newCallbackToken() };
-    const early = server.call(session, "c", { a: 1 }, { wait: "no" });
-    await server.open({ execution_id: session.execution, callback_token: session.token });
-    const first = await early;
-    expect([first.status, first.body]).toEqual([202, { success: true }]);
-    expect(await idsOf(session)).toEqual(["c"]);
-    const waits = server.call(session, "c", { a: 1 });
-    await server.results(session, [{ call_id: "c", result: 7 }]);
-    const later = await server.call(session, "c", { a: 1 }, { wait: "no" });
-    expect([later.status, later.text]).toEqual([200, (await waits).text]);
-    const wrong = { ...session, token: newCallbackToken() };
-    expect((await server.call(wrong, "d", {}, { wait: "no" })).body.error).toBe("callback_refused");
-    const undeclared = await server.call(session, "d", {}, { wait: "no", tool: "sub" });
-    expect(undeclared.body.error).toBe("tool_not_declared");
-  });
-
   it("that failed is answered with its message; a result that is absent is null", async () => {
     const session = await server.open();
     const answers = ["c1", "c2"].map((id) => server.call(session, id));
@@ -314,6 +297,7 @@ describe("a hostile caller", () => {
       ["GET", `/sessions/${session.execution}/pending`],
       ["POST", `/sessions/${session.execution}/results`],
       ["POST", "/tool-call"],
+      ["POST", "/tool-calls"],
     ] as const;
     for (const [method, path] of routes) {
       for (const headers of [{}, { "x-svc-internal-token": "wrong" }]) {

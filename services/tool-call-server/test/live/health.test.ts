@@ -49,7 +49,7 @@ describe("the tool call server", () => {
   });
 
   it("knows no other path", async () => {
-    for (const path of ["/", "/tool-calls", "/sessions/x/y"]) {
+    for (const path of ["/", "/tool-results", "/sessions/x/y"]) {
       expect((await get(path)).status).toBe(404);
     }
   });

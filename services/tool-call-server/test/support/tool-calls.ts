@@ -6,8 +6,8 @@ import {
   newId,
   type OpenToolSession,
   type PendingCalls,
+  type RecordToolCalls,
   TOOL_CALL_ID_HEADER,
-  TOOL_CALL_WAIT_HEADER,
 } from "@svc/contracts";
 import { InnerClient } from "@svc/service-kit";
 import {
@@ -75,21 +75,20 @@ export async function startServer(redisUrl: string, env: Record<string, string> 
     { execution, token }: Session,
     id: string,
     input: unknown = {},
-    {
-      tool = "add",
-      signal,
-      raw,
-      wait,
-    }: { tool?: string; signal?: AbortSignal; raw?: string; wait?: "no" } = {},
+    { tool = "add", signal, raw }: { tool?: string; signal?: AbortSignal; raw?: string } = {},
   ): Promise<Answer> =>
     send("POST", "/tool-call", raw ?? { tool_name: tool, input }, {
       headers: {
         [EXECUTION_ID_HEADER]: execution,
         [TOOL_CALL_ID_HEADER]: id,
         [CALLBACK_TOKEN_HEADER]: token,
-        ...(wait && { [TOOL_CALL_WAIT_HEADER]: wait }),
       },
       ...(signal === undefined ? {} : { signal }),
+    });
+  /** Has calls recorded, all or none; `calls` may be the text of the request. */
+  const record = ({ execution, token }: Session, calls: RecordToolCalls["calls"] | string): Promise<Answer> =>
+    send("POST", "/tool-calls", typeof calls === "string" ? calls : { calls }, {
+      headers: { [EXECUTION_ID_HEADER]: execution, [CALLBACK_TOKEN_HEADER]: token },
     });
   const pending = async ({ execution }: Session, ids: string[] = [], waitMs = 0): Promise<PendingCalls> => {
     const asked = ids.length === 0 ? "" : `&call_ids=${ids.join(",")}`;
@@ -113,6 +112,7 @@ export async function startServer(redisUrl: string, env: Record<string, string> 
     open,
     close: ({ execution }: Session) => send("DELETE", `/sessions/${execution}`),
     call,
+    record,
     pending,
     results,
     metric,
@@ -149,3 +149,7 @@ export async function startServers(count: number, env: Record<string, string> = 
 
 export const callIds = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `call_${String(index + 1).padStart(3, "0")}`);
+
+/** Calls of `add` with these ids, as a request to record them has them. */
+export const toRecord = (ids: readonly string[], input: unknown = {}): RecordToolCalls["calls"] =>
+  ids.map((call_id) => ({ call_id, call: { tool_name: "add", input } }));
