@@ -4,7 +4,7 @@
  * nobody waits at the gateway for them; after a longer one, and for results that are too large to travel, each call waits
  * there. What comes second of the two says nothing new.
  */
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import type { PausedCall } from "@svc/contracts";
 import { type BatchedCall, batchesOf, bodyOf } from "./batches.ts";
 import type { CallReply } from "./relay.ts";
@@ -78,7 +78,7 @@ export class HeldCalls {
     return told;
   }
 
-  /** The program pauses: what was not sent is recorded. */
+  /** The program pauses: what was not sent is recorded, behind the answer that tells of it and however soon results come. */
   paused(): void {
     const unsent = [...this.#held.values()].filter(({ isSent }) => !isSent);
     for (const held of unsent) held.isSent = true;
@@ -120,6 +120,7 @@ export class HeldCalls {
   /** Never rejects. */
   async #record(calls: readonly HeldCall[]): Promise<void> {
     const { upstream, sender, signal } = this.#options;
+    await turn();
     // It rejects when nobody wants to know any more.
     const record = await upstream.record(sender, bodyOf(calls), signal).catch(() => undefined);
     if (record === undefined || record.kind === "recorded") return;

@@ -172,12 +172,10 @@ export class ToolProgram {
     }
   }
 
-  /** The calls of a batch that is complete go on to the gateway, behind the answer that tells of them. */
+  /** The calls of a batch that is complete go on to the gateway. */
   #waits(): "waits" {
-    setImmediate(() => {
-      this.#held.paused();
-      if (this.#life.signal.aborted) this.#held.unpaused();
-    });
+    this.#held.paused();
+    if (this.#life.signal.aborted) this.#held.unpaused();
     return "waits";
   }
 
