@@ -5,7 +5,7 @@ import { ROOT } from "@svc/cli/instance";
 import { describe, expect, it } from "vitest";
 import { CHARTS, drawings, numbersPage, type Sources } from "../../src/page.ts";
 import { publish } from "../../src/publish.ts";
-import { asJson, type Result, readResult, VERSIONS, writeResult } from "../../src/result.ts";
+import { asJson, type Result, readResult, writeResult } from "../../src/result.ts";
 import type { SoakResult } from "../../src/soak/run.ts";
 import { around, NOTHING, resultOf } from "./support.ts";
 
@@ -93,21 +93,18 @@ describe("docs/numbers.md", () => {
     result: readResult<T>(join(ROOT, file), kind),
     path: file,
   });
-  const sources = (): Sources => ({
+  const sources: Sources = {
     bench: source<Result>(path, "bench"),
     ...(soakPath === undefined ? {} : { soak: source<SoakResult>(soakPath, "soak") }),
-  });
-  // A page of an earlier version stays as it is until the next result is published.
-  const { version } = JSON.parse(readFileSync(join(ROOT, path), "utf8")) as { version: number };
-  const isCurrent = version === VERSIONS.bench;
+  };
 
-  it.runIf(isCurrent)("is what its results generate", () => {
-    expect(page).toBe(numbersPage(sources()));
+  it("is what its results generate", () => {
+    expect(page).toBe(numbersPage(sources));
   });
 
-  it.runIf(isCurrent)("has the charts of its results, and no others", () => {
+  it("has the charts of its results, and no others", () => {
     const folder = join(ROOT, "docs", CHARTS);
-    const expected = drawings(sources());
+    const expected = drawings(sources);
     expect(readdirSync(folder).toSorted()).toEqual(expected.map(({ name }) => `${name}.svg`).toSorted());
     for (const { name, svg } of expected) expect(readFileSync(join(folder, `${name}.svg`), "utf8")).toBe(svg);
   });
