@@ -54,7 +54,7 @@ export class Relay {
   #frozen = false;
   #events = 0;
   #replies = 0;
-  readonly #telling = new Set<ServerResponse>();
+  readonly #telling = new Set<Socket>();
 
   constructor(options: RelayOptions) {
     this.#options = options;
@@ -101,7 +101,7 @@ export class Relay {
     return this.#replies;
   }
 
-  /** Something that the program is told is not in its sockets yet. */
+  /** Something that the program is told, or the end of that, is not in its sockets yet: it may look blocked. */
   get isTelling(): boolean {
     return this.#telling.size > 0;
   }
@@ -136,11 +136,12 @@ export class Relay {
     this.#options.onActivity();
   }
 
-  #tell(response: ServerResponse): void {
-    const told = () => this.#telling.delete(response);
+  #tell(socket: Socket): void {
+    const told = () => this.#telling.delete(socket);
     this.#replies++;
-    this.#telling.add(response);
-    response.once("finish", told).once("close", told);
+    if (socket.writableFinished || socket.destroyed) return;
+    this.#telling.add(socket);
+    socket.once("finish", told).once("close", told);
   }
 
   #accept(socket: Socket): void {
@@ -181,7 +182,7 @@ export class Relay {
     response.shouldKeepAlive = false;
     response.on("error", () => undefined);
     request.on("error", () => undefined);
-    const reply = replyOn(response, () => this.#tell(response));
+    const reply = replyOn(response, () => this.#tell(socket));
     if (request.url !== "/tool-call") this.#refuse(socket, reply, 404, "no such path");
     else if (request.method !== "POST") this.#refuse(socket, reply, 405, "only POST");
     else this.#read(request, arriving, reply);

@@ -190,13 +190,16 @@ export class ToolProgram {
     }
   }
 
-  /** Waits until the results of these calls are here and handed to the program. False: they did not come in time. */
+  /**
+   * Waits until the results of these calls are here and handed to the program, or the program is at fault, which ends it
+   * when it goes on. False: they did not come in time.
+   */
   async haveResults(callIds: readonly string[], withinMs: number): Promise<boolean> {
     const untilMs = performance.now() + withinMs;
     // A program that has ended reads no results.
     if (this.#outcome !== undefined) for (const id of callIds) this.#book.answered(id);
     this.#held.expect(callIds.filter((id) => this.#book.isOutstanding(id)));
-    while (callIds.some((id) => this.#book.isOutstanding(id))) {
+    while (this.fault === undefined && callIds.some((id) => this.#book.isOutstanding(id))) {
       if (this.#failure !== undefined) throw this.#failure;
       const leftMs = untilMs - performance.now();
       if (leftMs <= 0) return false;
@@ -243,7 +246,6 @@ export class ToolProgram {
   async #stops(): Promise<boolean> {
     const { jail } = this.launched;
     const { events, replies, arriving, isTelling } = this.#relay;
-    // It has not read that yet, so it may look blocked.
     if (isTelling) return false;
     const state = await (arriving ? jail.query() : jail.pauseIfBlocked());
     if (state === undefined) return false;

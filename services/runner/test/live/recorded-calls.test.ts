@@ -92,14 +92,17 @@ describe("the calls of a pause", () => {
 });
 
 describe("a call that is refused among others", () => {
-  it("for want of budget ends the program; those that the budget has room for are recorded", async () => {
+  it.each([
+    ["that the budget has room for", 1],
+    ["that it has no room for", 5],
+  ])("for want of budget ends the program, whose resume answers calls %s", async (_which, answered) => {
     const one = await system.execution();
     const before = await recordOf(one);
     await store.set(ledgerKey(one.grantId), JSON.stringify({ ...before, rev: 7, max_tool_calls: 3 }));
     pausedOf(await system.start(one, FIVE));
     await charged(one, 3);
     await eventually("three are recorded", async () => (await recorded(one)).length === 3);
-    const ids = (await recorded(one)).slice(0, 1);
+    const ids = answered === 1 ? (await recorded(one)).slice(0, 1) : IDS;
     const result = endedOf(await system.resume(one, 2, ids, { answers: answersTo(ids) }));
     expect(result.programmatic_fault).toEqual({ type: "tool_limit" });
     expect((await recordOf(one)).tool_call_count).toBe(3);

@@ -1,5 +1,5 @@
 /** A lost program is run from the top and fed what is recorded: real runner, jail, gateway and tool call server. */
-import type { PendingCall, RecordedCall } from "@svc/contracts";
+import { callIdOf, type PendingCall, type RecordedCall } from "@svc/contracts";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -23,7 +23,7 @@ afterAll(() => system?.stop());
 
 const program = (text: string) => `${RAW_CLIENT}\n${text}`;
 const call = (number: number, input: object, outcome?: RecordedCall["outcome"]): RecordedCall => ({
-  call_id: `call_00${number}`,
+  call_id: callIdOf(number),
   name: "add",
   input_json: JSON.stringify(input),
   ...(outcome === undefined ? {} : { outcome }),
@@ -115,6 +115,24 @@ print(c.read()[2])`);
     const one = await system.execution();
     const paused = pausedOf(await system.start(one, text, { ptc: replay(history) }));
     expect(paused).toMatchObject({ pending_call_ids: ["call_001"], stdout: "two\n" });
+    expect(await system.discard(one.id)).toBe(204);
+  });
+
+  it("is not taken for blocked while it reads what it was told", async () => {
+    const count = 60;
+    const text = program(`
+c = issue("add", a=0)
+for n in range(1, ${count} + 1):
+    print(call("add", a=n), flush=True)
+print(c.read()[2])`);
+    const numbers = Array.from({ length: count }, (_, at) => at + 1);
+    const history = [call(0, { a: 0 }), ...numbers.map((n) => call(n, { a: n }, result(n)))];
+    const one = await system.execution();
+    const paused = pausedOf(await system.start(one, text, { ptc: replay(history) }));
+    expect(paused).toMatchObject({
+      pending_call_ids: ["call_000"],
+      stdout: numbers.map((n) => `${n}\n`).join(""),
+    });
     expect(await system.discard(one.id)).toBe(204);
   });
 });

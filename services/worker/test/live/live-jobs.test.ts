@@ -166,6 +166,8 @@ describe("permits", () => {
     await sleep(100);
     results.push(jobs.run(resume, never()));
     await expect.poll(waiting).toBe(1);
+    // Its hint has come as well.
+    await sleep(100);
     end();
     expect(await Promise.all(results)).toEqual([OK, OK, OK]);
     expect(worker.begun).toEqual([running.execution_id, resume.job_id, queued.execution_id]);
