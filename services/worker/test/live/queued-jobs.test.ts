@@ -134,6 +134,27 @@ describe("a queued job", () => {
     expect(other.begun).toEqual(dying.begun);
   });
 
+  it("whose worker only seemed dead is done twice: the first answer counts, and the late end harms nobody", async () => {
+    const { jobs, queue, redis } = await start();
+    const slow = await startWorker((_job, stop) => workFor(16_000, stop));
+    const job = jobOf({ run_timeout: 60_000 });
+    const result = jobs.run(job, never());
+    await expect.poll(() => slow.begun).toHaveLength(1);
+    const other = await startWorker(async () => ({ ok: true, answer: { by: "other" } }));
+    // As if it had been silent for longer than its lock lasts.
+    expect(await redis.del(`${queue.toKey(job.execution_id)}:lock`)).toBe(1);
+    expect(await result).toEqual({ ok: true, answer: { by: "other" } });
+    expect([slow.begun, other.begun]).toEqual([[job.execution_id], [job.execution_id]]);
+    await slow.close();
+    expect(await queue.getJobCounts("waiting", "active", "failed", "delayed")).toEqual({
+      waiting: 0,
+      active: 0,
+      failed: 0,
+      delayed: 0,
+    });
+    expect(await jobs.run(jobOf(), never())).toMatchObject({ ok: true });
+  });
+
   it("that cannot be read fails, and the next one is done", async () => {
     const { jobs, queue, redis } = await start();
     await startWorker(async () => OK);
