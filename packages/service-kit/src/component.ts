@@ -10,6 +10,7 @@ import type { Lifecycle } from "./http/server.ts";
 import { createLog, type Log } from "./log.ts";
 import { returnMemoryWhenQuiet } from "./memory/quiet.ts";
 import { createRegistry } from "./metrics.ts";
+import { compileWhatRequestsCall } from "./tiering.ts";
 
 export interface Context {
   config: Config;
@@ -36,6 +37,7 @@ export async function runComponent(
     if (error instanceof ConfigError) refuseConfiguration(name, error);
     throw error;
   }
+  compileWhatRequestsCall();
   const log = createLog(name, config);
   const lifecycle: Lifecycle = { state: "starting" };
   log.info({ config: redactedConfig(config), node: process.version }, "starting");
