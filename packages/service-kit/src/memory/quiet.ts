@@ -3,7 +3,7 @@
  * 32 MiB) and keeps it until more work comes: an idle process would hold twice what it needs. A component that is quiet
  * after its start, and one that was busy and then quiet for longer, collects its whole heap (50 to 100 ms) and returns
  * what is free. That also drops the code that V8 has compiled for speed, since its last users are gone: the requests after
- * it take twice as long. Between requests that follow each other within 20 seconds nothing happens.
+ * it take half as long again and more. Between requests that follow each other within two minutes nothing happens.
  */
 import { getHeapStatistics } from "node:v8";
 import { collect } from "./collector.ts";
@@ -12,7 +12,7 @@ import { collect } from "./collector.ts";
 const QUIET_SHARE = 0.03;
 /** Consecutive quiet looks before the first collection, and before each later one. */
 const AFTER_START = 2;
-const AFTER_WORK = 20;
+const AFTER_WORK = 120;
 /** A heap that has grown less than this is left alone. */
 const WORTH_BYTES = 6 * 2 ** 20;
 const LOOK_MS = 1000;
