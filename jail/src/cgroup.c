@@ -14,10 +14,10 @@
 
 static int open_control(unsigned slot, enum controller controller, const char *file, int flags)
 {
-	char path[PATH_MAX + 64];
+	char path[SLOT_PATH];
 
-	snprintf(path, sizeof(path), "%s/slot-%u/%s", cgroup_tree.own[controller], slot, file);
-	return open(path, flags | O_CLOEXEC);
+	snprintf(path, sizeof(path), "slot-%u/%s", slot, file);
+	return openat(cgroup_tree.fd[controller], path, flags | O_CLOEXEC);
 }
 
 bool cgroup_forbids_swap(unsigned slot)
@@ -28,14 +28,6 @@ bool cgroup_forbids_swap(unsigned slot)
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
-}
-
-static int open_freezer(struct cgroup *c, unsigned slot)
-{
-	char path[PATH_MAX + 64];
-
-	snprintf(path, sizeof(path), "%s/slot-%u", cgroup_tree.own[CONTROLLER_FREEZER], slot);
-	return freezer_open(&c->freezer, cgroup_tree.version, path);
 }
 
 static int open_v1(struct cgroup *c, unsigned slot)
@@ -57,7 +49,7 @@ static int open_v1(struct cgroup *c, unsigned slot)
 	c->pids_limit = open_control(slot, CONTROLLER_PIDS, "pids.max", O_WRONLY);
 	c->pids_events = open_control(slot, CONTROLLER_PIDS, "pids.events", O_RDONLY);
 	c->cpu = open_control(slot, CONTROLLER_CPUACCT, "cpuacct.usage", O_RDONLY);
-	return open_freezer(c, slot);
+	return 0;
 }
 
 static int open_v2(struct cgroup *c, unsigned slot)
@@ -77,11 +69,13 @@ static int open_v2(struct cgroup *c, unsigned slot)
 	c->pids_limit = open_control(slot, CONTROLLER_MEMORY, "pids.max", O_WRONLY);
 	c->pids_events = open_control(slot, CONTROLLER_MEMORY, "pids.events", O_RDONLY);
 	c->cpu = open_control(slot, CONTROLLER_MEMORY, "cpu.stat", O_RDONLY);
-	return open_freezer(c, slot);
+	return 0;
 }
 
 int cgroup_open(struct cgroup *c, unsigned slot)
 {
+	char group[SLOT_PATH];
+
 	*c = (struct cgroup){
 		.enabled = cgroup_tree.version != 0, .clone_fd = -1, .join_fd = {-1, -1, -1, -1, -1},
 		.pids = -1, .kill = -1, .usage = -1, .stat = -1, .peak = -1, .oom = -1, .cpu = -1,
@@ -90,6 +84,9 @@ int cgroup_open(struct cgroup *c, unsigned slot)
 	if (!c->enabled)
 		return 0;
 	if ((cgroup_tree.version == 2 ? open_v2 : open_v1)(c, slot) < 0)
+		return -1;
+	snprintf(group, sizeof(group), "slot-%u", slot);
+	if (freezer_open(&c->freezer, cgroup_tree.version, cgroup_tree.fd[CONTROLLER_FREEZER], group) < 0)
 		return -1;
 	if (c->pids < 0 || c->usage < 0 || c->stat < 0 || c->oom < 0 || c->cpu < 0 ||
 	    c->memory_limit < 0 || c->pids_limit < 0 || c->pids_events < 0)

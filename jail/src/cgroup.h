@@ -3,7 +3,7 @@
  * v1 hierarchies of freezer, memory, pids, cpu and cpuacct. jaild touches nothing outside
  * of the groups that it made.
  *
- * The master makes, cleans and removes the groups. A keeper holds one `struct
+ * The master makes, cleans and removes the groups, and holds its own ones open. A keeper holds one `struct
  * cgroup`: open control files of its slot and no directory. The first process
  * of a jail is born inside (v2) or joins itself (v1): moving another process
  * costs milliseconds on a busy machine.
@@ -52,7 +52,7 @@ const char *cgroups_version(void);
 /* Whether the kernel accounts swap, so that the limits of runs forbid it. */
 bool cgroup_forbids_swap(unsigned slot);
 
-/* Lets go of what a keeper must not inherit: a directory of the tree. */
+/* In a keeper that has opened what it needs: lets go of the directories of the tree, before there is a jail. */
 void cgroups_forget(void);
 
 /* Keeper. All return -1 with errno on failure. */

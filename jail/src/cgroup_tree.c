@@ -1,4 +1,4 @@
-/* The master's side of control groups: making, cleaning and removing them. */
+/* The master's side of control groups: making and removing them. */
 #include "cgroup_tree.h"
 
 #include "cgroup.h"
@@ -8,9 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -19,12 +17,10 @@
 #define LEAF "jaild"
 #define FROZEN_GROUP "frozen"
 #define PERIOD_US 100000
-#define LEFT_MAX (4u << 20) /* bytes that an ended run may leave charged to its group */
 
-struct cgroup_tree cgroup_tree;
+struct cgroup_tree cgroup_tree = {.fd = {-1, -1, -1, -1, -1}};
 
 static const struct options *settings;
-static int lock_fd = -1;
 static bool owned; /* the groups are this master's */
 static char v2_base[PATH_MAX];
 static bool v2_moved;	 /* jaild itself sits in its LEAF */
@@ -52,69 +48,17 @@ static void must_write(const char *group, const char *file, const char *text)
 		fatal("cannot write %s of the control group %s", file, group);
 }
 
-/* Also a group that looks empty: whoever enters it next must not stand still. */
-static void thaw(const char *group)
-{
-	struct freezer freezer;
-
-	/* On v1 the other hierarchies have no such file. */
-	if (freezer_open(&freezer, cgroup_tree.version, group) == 0) {
-		freezer.frozen = true;
-		(void)freezer_thaw(&freezer);
-	}
-	freezer_close(&freezer);
-}
-
-/* Kills every process of a group; true when there was none. */
-static bool kill_members(const char *group)
-{
-	char path[PATH_MAX + 64], *line = NULL;
-	size_t capacity = 0;
-	bool empty = true;
-	FILE *members;
-
-	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
-	members = fopen(path, "re");
-	if (!members)
-		return errno == ENOENT;
-	while (errno = 0, getline(&line, &capacity, members) > 0) {
-		pid_t pid = (pid_t)atol(line);
-
-		empty = false;
-		if (pid > 1 && pid != getpid())
-			kill(pid, SIGKILL);
-	}
-	empty = empty && errno == 0;
-	free(line);
-	fclose(members);
-	thaw(group);
-	return empty;
-}
-
-static bool remove_group(const char *group)
-{
-	for (int i = 0; i < 5000; i++) {
-		if (kill_members(group) && (rmdir(group) == 0 || errno == ENOENT))
-			return true;
-		sleep_ms(1);
-	}
-	return false;
-}
-
 /* Removes all groups below jaild's own in one hierarchy. */
-static bool remove_children(const char *own)
+static bool remove_children(enum controller hierarchy)
 {
-	DIR *directory = opendir(own);
+	DIR *directory = opendir(cgroup_tree.own[hierarchy]);
 	struct dirent *entry;
 	bool done = directory || errno == ENOENT;
 
 	while (errno = 0, directory && (entry = readdir(directory))) {
-		char path[PATH_MAX + 300];
-
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", own, entry->d_name);
-		done = remove_group(path) && done;
+		done = cgroup_remove(hierarchy, entry->d_name) && done;
 	}
 	done = done && errno == 0;
 	if (directory)
@@ -134,7 +78,7 @@ static void slot_group(char *path, size_t size, enum controller controller, unsi
 		fatal("the path of a control group is too long");
 }
 
-static void make_slot(unsigned slot)
+void cgroup_make_slot(unsigned slot)
 {
 	char path[PATH_MAX], text[64];
 
@@ -178,13 +122,18 @@ static void keep_one_frozen(void)
 }
 
 /* Two masters must not share a group: the second would kill the runs of the first. */
-static void lock_own_group(void)
+static void open_own_groups(void)
 {
-	lock_fd = open(cgroup_tree.own[CONTROLLER_MEMORY], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (lock_fd < 0)
-		fatal("cannot open the control group %s", cgroup_tree.own[CONTROLLER_MEMORY]);
+	for (unsigned c = 0; c < CONTROLLERS; c++) {
+		enum controller first = cgroup_hierarchy((enum controller)c);
+
+		cgroup_tree.fd[c] = first != c ? cgroup_tree.fd[first]
+					       : open(cgroup_tree.own[c], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (cgroup_tree.fd[c] < 0)
+			fatal("cannot open the control group %s", cgroup_tree.own[c]);
+	}
 	for (int i = 0; i < 200; i++) {
-		if (flock(lock_fd, LOCK_EX | LOCK_NB) == 0) {
+		if (flock(cgroup_tree.fd[CONTROLLER_MEMORY], LOCK_EX | LOCK_NB) == 0) {
 			owned = true;
 			return;
 		}
@@ -195,9 +144,11 @@ static void lock_own_group(void)
 
 void cgroups_forget(void)
 {
-	if (lock_fd >= 0)
-		close(lock_fd);
-	lock_fd = -1;
+	for (unsigned c = 0; c < CONTROLLERS; c++)
+		if (cgroup_tree.fd[c] >= 0 && cgroup_hierarchy((enum controller)c) == c)
+			close(cgroup_tree.fd[c]);
+	for (unsigned c = 0; c < CONTROLLERS; c++)
+		cgroup_tree.fd[c] = -1;
 }
 
 /* Lets the groups below `group` have the controllers; EBUSY when processes are in the way. */
@@ -277,72 +228,16 @@ void cgroups_make(const struct options *options)
 	for (unsigned c = 0; c < CONTROLLERS; c++)
 		if (cgroup_hierarchy((enum controller)c) == c)
 			make_group(cgroup_tree.own[c]);
-	lock_own_group();
+	open_own_groups();
 	for (unsigned c = 0; c < CONTROLLERS; c++)
-		if (!remove_children(cgroup_tree.own[c]))
+		if (cgroup_hierarchy((enum controller)c) == c && !remove_children((enum controller)c))
 			fatal("cannot remove old control groups below %s", cgroup_tree.own[c]);
 	if (cgroup_tree.version == 2)
 		make_v2();
 	for (unsigned slot = 0; slot < options->slots; slot++)
-		make_slot(slot);
+		cgroup_make_slot(slot);
 	if (cgroup_tree.version == 1)
 		keep_one_frozen();
-}
-
-/* Kernels before 6.12 cannot reset the peak of a group: there, a run gets a new group. */
-static bool peak_needs_new_group(const char *group)
-{
-	char path[PATH_MAX + 64];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%s/memory.peak", group);
-	return cgroup_tree.version == 2 && stat(path, &st) == 0 && (st.st_mode & 0200) == 0;
-}
-
-/*
- * What the kernel keeps of an ended run, like the names of files that it asked for in
- * vain, stays charged to the group that it ran in, and would count for the next run.
- * The page cache does not: a run is excused for it.
- */
-static bool holds_left_memory(const char *group)
-{
-	bool v2 = cgroup_tree.version == 2;
-	char path[PATH_MAX + 64], text[8192];
-	uint64_t memory, cache;
-
-	snprintf(path, sizeof(path), "%s/%s", group, v2 ? "memory.current" : "memory.usage_in_bytes");
-	if (read_file_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
-		return false;
-	memory = strtoull(text, NULL, 10);
-	if (memory <= LEFT_MAX)
-		return false;
-	snprintf(path, sizeof(path), "%s/memory.stat", group);
-	if (read_file_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
-		return true;
-	cache = keyed_number(text, v2 ? "file" : "cache");
-	return memory > cache + LEFT_MAX;
-}
-
-bool cgroups_clean(unsigned slot)
-{
-	char path[PATH_MAX];
-	bool empty = true;
-
-	if (cgroup_tree.version == 0)
-		return true;
-	for (unsigned c = 0; c < CONTROLLERS; c++) {
-		if (cgroup_hierarchy((enum controller)c) != c)
-			continue;
-		slot_group(path, sizeof(path), (enum controller)c, slot);
-		empty = kill_members(path) && empty;
-	}
-	slot_group(path, sizeof(path), CONTROLLER_MEMORY, slot);
-	if (empty && (peak_needs_new_group(path) || holds_left_memory(path))) {
-		if (rmdir(path) < 0)
-			return false;
-		make_slot(slot);
-	}
-	return empty;
 }
 
 void cgroups_remove(void)
@@ -359,12 +254,11 @@ void cgroups_remove(void)
 	for (unsigned c = 0; c < CONTROLLERS; c++)
 		if (cgroup_hierarchy((enum controller)c) == c)
 			for (unsigned slot = 0; slot < settings->slots; slot++) {
-				slot_group(text, sizeof(text), (enum controller)c, slot);
-				if (!remove_group(text))
+				snprintf(text, sizeof(text), "slot-%u", slot);
+				if (!cgroup_remove((enum controller)c, text))
 					log_line(LOG_ERROR, (int)slot, errno, "a control group cannot be removed");
 			}
-	snprintf(text, sizeof(text), "%s/" FROZEN_GROUP, cgroup_tree.own[CONTROLLER_FREEZER]);
-	if (cgroup_tree.version == 1 && !remove_group(text))
+	if (cgroup_tree.version == 1 && !cgroup_remove(CONTROLLER_FREEZER, FROZEN_GROUP))
 		log_line(LOG_ERROR, -1, 0, "a control group cannot be removed");
 	if (v2_moved) {
 		char pid[16];

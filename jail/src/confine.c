@@ -1,18 +1,16 @@
 #include "confine.h"
 
+#include "capability.h"
 #include "jail.h"
 #include "sys.h"
 #include "util.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <linux/securebits.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define CAPABILITIES_MAX 64
 
 _Noreturn void report_failure(int control, int step)
 {
@@ -50,23 +48,14 @@ int confine_limits(void)
 		__rlimit_resource_t resource = (__rlimit_resource_t)base[i].resource;
 		struct rlimit limit;
 
+		if (setrlimit(resource, &base[i].limit) == 0)
+			continue;
 		if (getrlimit(resource, &limit) < 0)
 			return -1;
 		limit.rlim_max = lower_of(base[i].limit.rlim_max, limit.rlim_max);
 		limit.rlim_cur = lower_of(base[i].limit.rlim_cur, limit.rlim_max);
-		if (setrlimit(resource, &base[i].limit) < 0 && setrlimit(resource, &limit) < 0)
+		if (setrlimit(resource, &limit) < 0)
 			return -1;
-	}
-	return 0;
-}
-
-static int empty_bounding_set(void)
-{
-	for (unsigned long capability = 0; capability < CAPABILITIES_MAX; capability++) {
-		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0)
-			continue;
-		/* The first number that the kernel does not know ends the list. */
-		return errno == EINVAL && capability > CAP_AUDIT_READ ? 0 : -1;
 	}
 	return 0;
 }
@@ -109,9 +98,8 @@ static int verify(pid_t pid)
 	for (int i = 0; i < 2; i++)
 		if (held[i].effective | held[i].permitted | held[i].inheritable)
 			return -1;
-	for (unsigned long capability = 0; capability < CAPABILITIES_MAX; capability++)
-		if (prctl(PR_CAPBSET_READ, capability, 0, 0, 0) == 1)
-			return -1;
+	if (bounding_set_is_empty() < 0)
+		return -1;
 	errno = EPERM;
 	if (getresuid(&uid[0], &uid[1], &uid[2]) < 0 || getresgid(&gid[0], &gid[1], &gid[2]) < 0)
 		return -1;
@@ -125,7 +113,7 @@ static int verify(pid_t pid)
 
 void confine_identity(int control, pid_t pid)
 {
-	MUST(control, BOUNDING_SET, empty_bounding_set());
+	MUST(control, BOUNDING_SET, bounding_set_empty());
 	MUST(control, SECURE_BITS, lock_secure_bits());
 	MUST(control, IDENTITY, take_identity());
 	MUST(control, CAPABILITIES, drop_capabilities());
@@ -140,7 +128,7 @@ int confine_descriptors(const int wanted[CONFINED_FDS])
 	if (null < 0)
 		return -1;
 	for (size_t i = 0; i < CONFINED_FDS; i++) {
-		high[i] = fcntl(wanted[i] < 0 ? null : wanted[i], F_DUPFD_CLOEXEC, 100);
+		high[i] = fcntl(wanted[i] < 0 ? null : wanted[i], F_DUPFD_CLOEXEC, FD_FIRST_UNUSED);
 		if (high[i] < 0)
 			return -1;
 	}

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #define FREEZE_US 2000000 /* a process in the middle of an uninterruptible wait is met in far less */
 #define SPIN_US 100	  /* looks without sleep: a few sleeping processes stand still at once */
 #define SLEEP_NS 50000
+#define GROUP_MAX 255 /* bytes of its name */
 
 const char *freezer_control_file(int version)
 {
@@ -31,19 +31,19 @@ bool freezer_text_is_frozen(int version, const char *text)
 	return version == 2 ? keyed_number(text, "frozen") == 1 : strcmp(text, "FROZEN\n") == 0;
 }
 
-static int open_file(const char *group, const char *file, int flags)
+static int open_file(int directory, const char *group, const char *file, int flags)
 {
-	char path[PATH_MAX + 64];
+	char path[GROUP_MAX + 32];
 
-	snprintf(path, sizeof(path), "%s/%s", group, file);
-	return open(path, flags | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%.*s/%s", GROUP_MAX, group, file);
+	return openat(directory, path, flags | O_CLOEXEC);
 }
 
-int freezer_open(struct freezer *f, int version, const char *group)
+int freezer_open(struct freezer *f, int version, int directory, const char *group)
 {
 	*f = (struct freezer){.version = version, .control = -1, .state = -1};
-	f->control = open_file(group, freezer_control_file(version), O_WRONLY);
-	f->state = f->control < 0 ? -1 : open_file(group, freezer_state_file(version), O_RDONLY);
+	f->control = open_file(directory, group, freezer_control_file(version), O_WRONLY);
+	f->state = f->control < 0 ? -1 : open_file(directory, group, freezer_state_file(version), O_RDONLY);
 	return f->state < 0 ? -1 : 0;
 }
 
@@ -62,6 +62,16 @@ static int write_control(const struct freezer *f, const char *v1, const char *v2
 	size_t size = strlen(text);
 
 	return pwrite(f->control, text, size, 0) == (ssize_t)size ? 0 : -1;
+}
+
+void freezer_thaw_group(int version, int directory, const char *group)
+{
+	struct freezer f = {.version = version, .state = -1, .frozen = true};
+
+	f.control = open_file(directory, group, freezer_control_file(version), O_WRONLY);
+	if (f.control >= 0)
+		(void)freezer_thaw(&f);
+	freezer_close(&f);
 }
 
 int freezer_freeze(struct freezer *f)

@@ -20,13 +20,15 @@ const char *freezer_state_file(int version);
 /* Whether the text of the state file says so. */
 bool freezer_text_is_frozen(int version, const char *text);
 
-/* Opens the files of a group; -1 and errno on failure. */
-int freezer_open(struct freezer *freezer, int version, const char *group);
+/* Opens the files of a group that lies below a directory; -1 and errno on failure. */
+int freezer_open(struct freezer *freezer, int version, int directory, const char *group);
 void freezer_close(struct freezer *freezer);
 
 /* Returns when everything stands still; ETIMEDOUT, and thawed again, when something does not. */
 int freezer_freeze(struct freezer *freezer);
 /* Async-signal-safe. */
 int freezer_thaw(struct freezer *freezer);
+/* Whoever froze it; does nothing in a hierarchy of v1 that cannot. */
+void freezer_thaw_group(int version, int directory, const char *group);
 
 #endif

@@ -182,7 +182,7 @@ void harvest(int workspace, const struct inputs *inputs, struct listing *listing
 	int root;
 
 	w = (struct walk){.inputs = inputs, .listing = listing, .deadline = monotonic_us() + TIME_US};
-	memset(listing, 0, sizeof(*listing));
+	memset(listing, 0, offsetof(struct listing, files));
 	for (size_t i = 0; i < inputs->count; i++)
 		look_at_input(&w, workspace, &inputs->item[i]);
 	root = open_beneath(workspace, ".", O_RDONLY | O_DIRECTORY);

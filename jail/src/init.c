@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #define PROGRAM_STACK 65536 /* of the program's process before it executes its command */
-#define FACTS_PATH "/tmp" /* hidden by the jail's own /tmp */
 
 static int mount_proc(void)
 {
@@ -174,7 +173,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, PROC, bare_proc = sys_open_tree(AT_FDCWD, "/proc"));
 	MUST(plan->control, LOCKS, locks = open("/proc/locks", O_RDONLY | O_CLOEXEC));
 	MUST(plan->control, COVER, sys_move_mount(plan->facts, FACTS_PATH));
-	MUST(plan->control, COVER, proc_cover(COVERS_PATH, FACTS_PATH));
+	MUST(plan->control, COVER, proc_cover());
 	MUST(plan->control, PROC_READ_ONLY, make_proc_read_only());
 	MUST(plan->control, TMP, sys_move_mount(plan->tmp, "/tmp"));
 	MUST(plan->control, SHM, sys_move_mount(plan->shm, "/dev/shm"));

@@ -221,10 +221,13 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 	struct jail_plan plan = {.config = config, .cgroup = &jail->cgroup};
 	struct message message = {0};
 	int slot = (int)config->slot;
+	bool opened;
 
 	*jail = (struct jail){
 		.slot = config->slot, .uid = config->options->uid_base + config->slot, .gid = config->options->gid_base + config->slot};
-	if (cgroup_open(&jail->cgroup, config->slot) < 0 || make_control(jail, &plan) < 0 ||
+	opened = cgroup_open(&jail->cgroup, config->slot) == 0;
+	cgroups_forget();
+	if (!opened || make_control(jail, &plan) < 0 ||
 	    enter_template(config, &plan) < 0 ||
 	    make_file_systems(jail, &plan, config->options) < 0 || make_channels(jail, &plan) < 0 ||
 	    clone_init(jail, &plan) < 0) {
@@ -248,7 +251,6 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 	if (config->network >= 0)
 		close(config->network);
 	cgroup_seal(&jail->cgroup);
-	cgroups_forget();
 	if (receive(jail, MESSAGE_READY, &message, slot) < 0)
 		return -1;
 	if (open_views(jail, plan.host_proc) < 0) {

@@ -17,6 +17,7 @@
  */
 #include "keeper.h"
 
+#include "capability.h"
 #include "conn.h"
 #include "harvest.h"
 #include "report.h"
@@ -27,7 +28,6 @@
 #include "warm.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -44,11 +44,8 @@ static int confine(pid_t master)
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct kept[2] = {{KEPT_CAPABILITIES, KEPT_CAPABILITIES, 0}, {0, 0, 0}};
 
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || bounding_set_keep(0) < 0)
 		return -1;
-	for (unsigned long capability = 0; capability <= CAP_LAST_CAP; capability++)
-		if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 && errno != EINVAL)
-			return -1;
 	if (syscall(SYS_capset, &header, kept) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -1;
 	/* A change of credentials may have cleared the tie to the master. */

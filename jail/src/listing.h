@@ -36,8 +36,8 @@ struct listing {
 	size_t count, capacity, text_size, text_capacity;
 	uint64_t unlisted;
 	uint32_t flags;
-	uint32_t files[NUMBERED_MAX]; /* file number -> entry */
 	uint32_t file_count;
+	uint32_t files[NUMBERED_MAX]; /* file number -> entry; unset behind the last one */
 };
 
 /* Copies the path; an entry that finds no room is counted and flagged. */

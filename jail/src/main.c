@@ -2,6 +2,7 @@
  * jaild: parses its options, makes everything that all runs share, and hands
  * over to the loop of the slots. See jail.h for the theory of operation.
  */
+#include "capability.h"
 #include "cgroup.h"
 #include "check.h"
 #include "listener.h"
@@ -59,6 +60,9 @@ int main(int argc, char **argv)
 		fatal("cannot set up the process");
 	if (!check_kernel(&options))
 		refuse();
+	/* What an exec may give to anything below: only zygotes need any. Keepers, which ask, find most of it gone. */
+	if (bounding_set_keep(ZYGOTE_CAPABILITIES) < 0)
+		fatal("cannot drop capabilities");
 	if (!seccomp_build(&policy))
 		fatal("the system call policy does not fit");
 	if (proc_scan() < 0)

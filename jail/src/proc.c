@@ -22,10 +22,10 @@
 /* Links to the reader's own process, and entries that show only the jail's own namespaces. */
 static const char *const open_entries[] = {"self", "thread-self", "mounts", "net", "version", "sysvipc"};
 
-static const char *const fact_names[FACT_FILES] = {"meminfo", "stat", "uptime", "loadavg"};
+static const char *const fact_names[FACT_FILES] = {"meminfo", "stat"};
 
 /* Names of synthetic entries that proc_make_covers makes. */
-static const char *const static_names[] = {"cpuinfo", "filesystems", "vmstat", "sys"};
+static const char *const static_names[] = {"cpuinfo", "filesystems", "loadavg", "uptime", "vmstat", "sys"};
 
 static const struct {
 	const char *path;
@@ -55,17 +55,18 @@ static const struct {
 	{"sys/vm/overcommit_memory", "0\n"},
 	{"sys/vm/swappiness", "0\n"},
 	{"filesystems", "nodev\tproc\nnodev\ttmpfs\n"},
+	{"loadavg", "0.00 0.00 0.00 1/2 2\n"},
+	{"uptime", "0.01 0.01\n"},
 	{"vmstat", "pgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault 0\npgmajfault 0\n"},
 	{EMPTY_FILE, ""},
 	{EMPTY_DIRECTORY, NULL},
 };
 
-static struct entry {
-	char name[64];
-	char source[64]; /* relative to covers or facts */
-	bool fact;
-} entries[ENTRIES_MAX];
-static size_t entry_count;
+static struct cover {
+	char target[80]; /* in /proc */
+	char source[96]; /* below the covers or the facts */
+} covers[ENTRIES_MAX];
+static size_t cover_count;
 
 static bool is_in(const char *name, const char *const *list, size_t count)
 {
@@ -75,16 +76,28 @@ static bool is_in(const char *name, const char *const *list, size_t count)
 	return false;
 }
 
+/* Their paths are made here, once, and not in each jail. */
+static int add_cover(const char *name, const char *directory, const char *source)
+{
+	struct cover *cover = &covers[cover_count];
+
+	if (cover_count == ENTRIES_MAX ||
+	    (size_t)snprintf(cover->target, sizeof(cover->target), "/proc/%s", name) >= sizeof(cover->target) ||
+	    (size_t)snprintf(cover->source, sizeof(cover->source), "%s/%s", directory, source) >= sizeof(cover->source))
+		return -1;
+	cover_count++;
+	return 0;
+}
+
 int proc_scan(void)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *found;
 	bool whole;
 
-	entry_count = 0;
+	cover_count = 0;
 	while (errno = 0, proc && (found = readdir(proc))) {
 		const char *name = found->d_name, *source = EMPTY_FILE;
-		struct entry *entry = &entries[entry_count];
 		bool fact = is_in(name, fact_names, COUNT(fact_names));
 		struct stat st;
 
@@ -102,21 +115,17 @@ int proc_scan(void)
 		else if (S_ISDIR(st.st_mode))
 			source = EMPTY_DIRECTORY;
 		/* A link outside of the open entries cannot be covered: nothing is safe then. */
-		if (S_ISLNK(st.st_mode) || strlen(name) >= sizeof(entry->name) || entry_count == ENTRIES_MAX) {
+		if (S_ISLNK(st.st_mode) || add_cover(name, fact ? FACTS_PATH : COVERS_PATH, source) < 0) {
 			closedir(proc);
 			errno = EXDEV;
 			return -1;
 		}
-		snprintf(entry->name, sizeof(entry->name), "%s", name);
-		snprintf(entry->source, sizeof(entry->source), "%s", source);
-		entry->fact = fact;
-		entry_count++;
 	}
 	/* An entry that was not seen is an entry without a cover. */
 	whole = proc && errno == 0;
 	if (proc)
 		closedir(proc);
-	return whole && entry_count > 0 ? 0 : -1;
+	return whole && cover_count > 0 ? 0 : -1;
 }
 
 static int make_file(int directory, const char *path, const char *text)
@@ -195,24 +204,17 @@ int proc_write_facts(const int fds[FACT_FILES], uint64_t memory_bytes)
 	snprintf(text[1], sizeof(text[1]),
 		 "cpu  1 0 1 1 0 0 0 0 0 0\ncpu0 1 0 1 1 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime %" PRId64
 		 "\nprocesses 2\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n", now);
-	snprintf(text[2], sizeof(text[2]), "0.01 0.01\n");
-	snprintf(text[3], sizeof(text[3]), "0.00 0.00 0.00 1/2 2\n");
 	for (size_t i = 0; i < FACT_FILES; i++)
 		if (pwrite(fds[i], text[i], strlen(text[i]), 0) != (ssize_t)strlen(text[i]))
 			return -1;
 	return 0;
 }
 
-int proc_cover(const char *covers, const char *facts)
+int proc_cover(void)
 {
-	for (size_t i = 0; i < entry_count; i++) {
-		char source[192], target[96];
-
-		snprintf(source, sizeof(source), "%s/%s", entries[i].fact ? facts : covers, entries[i].source);
-		snprintf(target, sizeof(target), "/proc/%s", entries[i].name);
+	for (size_t i = 0; i < cover_count; i++)
 		/* An entry that came and went with a kernel module needs no cover. */
-		if (sys_mount(source, target, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+		if (sys_mount(covers[i].source, covers[i].target, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
 			return -1;
-	}
 	return 0;
 }

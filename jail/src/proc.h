@@ -10,7 +10,10 @@
 
 #include <stdint.h>
 
-#define FACT_FILES 4
+#define FACT_FILES 2
+/* Where the template keeps the sources of the static covers, and a jail those of its own; its workspace and its /tmp hide them. */
+#define COVERS_PATH "/mnt/data"
+#define FACTS_PATH "/tmp"
 
 /* Reads the names in /proc once; the master calls it before any keeper exists. -1 on failure. */
 int proc_scan(void);
@@ -22,10 +25,7 @@ int proc_make_covers(int directory);
 int proc_make_facts(int directory, int fds[FACT_FILES]);
 int proc_write_facts(const int fds[FACT_FILES], uint64_t memory_bytes);
 
-/*
- * In the jail: binds the covers over /proc. The static sources are in `covers`,
- * the files of the run in `facts`, both absolute paths.
- */
-int proc_cover(const char *covers, const char *facts);
+/* In the jail: binds the covers over /proc, the static ones from COVERS_PATH and the files of the run from FACTS_PATH. */
+int proc_cover(void);
 
 #endif

@@ -220,7 +220,8 @@ bool request_receive(struct request *request, struct conn *conn, const struct ja
 	struct refusal refusal;
 	struct frame frame;
 
-	memset(request, 0, sizeof(*request));
+	/* The list of inputs fills itself. */
+	memset(request, 0, offsetof(struct request, inputs.item));
 	if (hash_key_make(&request->inputs.key) < 0) {
 		conn_send_error(conn, ERROR_INTERNAL, errno, "no random numbers");
 		return false;

@@ -13,7 +13,6 @@
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH AUDIT_ARCH_X86_64
-#define X32_BIT 0x40000000u
 #elif defined(__aarch64__)
 #define NATIVE_ARCH AUDIT_ARCH_AARCH64
 #else
@@ -25,7 +24,7 @@
 #endif
 
 #define NUMBERS 1024 /* more than the kernel has */
-#define JUMP_MAX 255 /* of a conditional jump */
+#define NEAR 254 /* instructions that a conditional jump can pass over, and a jump to it beside */
 
 static const struct {
 	const char *name;
@@ -42,11 +41,16 @@ struct range {
 	unsigned short outcome;
 };
 
+/*
+ * The program is made from its end to its beginning: where a jump leads to is known when it is made. What has been made is
+ * named by its distance from the end.
+ */
 struct builder {
-	struct seccomp_program *program;
+	struct sock_filter code[SECCOMP_PROGRAM_MAX];
+	unsigned size;
 	struct range ranges[NUMBERS];
 	size_t count;
-	unsigned jump[COUNT(policy_checked)]; /* to the rules of a line, from the search; 0: none */
+	unsigned line[COUNT(policy_checked)]; /* what decides a checked call */
 	bool full;
 };
 
@@ -60,112 +64,155 @@ int syscall_number(const char *name)
 
 static unsigned emit(struct builder *b, unsigned code, unsigned k, unsigned jt, unsigned jf)
 {
-	struct sock_filter instruction = {
-		.code = (__u16)code, .jt = (__u8)jt, .jf = (__u8)jf, .k = k};
-	unsigned at = b->program->size;
-
-	if (at >= SECCOMP_PROGRAM_MAX) {
+	if (b->size >= SECCOMP_PROGRAM_MAX) {
 		b->full = true;
 		return 0;
 	}
-	b->program->code[at] = instruction;
-	b->program->size++;
-	return at;
+	b->code[b->size] = (struct sock_filter){.code = (__u16)code, .jt = (__u8)jt, .jf = (__u8)jf, .k = k};
+	return b->size++;
 }
 
-static void emit_return(struct builder *b, int action)
+/* Instructions that a jump made now would pass over. */
+static unsigned distance(const struct builder *b, unsigned target)
+{
+	return b->size - target - 1;
+}
+
+/* The answer, made only where none of its kind is near. */
+static unsigned make_return(struct builder *b, int action)
 {
 	unsigned result = action == POLICY_ALLOW ? SECCOMP_RET_ALLOW
 						 : SECCOMP_RET_ERRNO | ((unsigned)action & 0xfff);
 
-	emit(b, BPF_RET | BPF_K, result, 0, 0);
+	for (unsigned at = b->size; at-- > 0 && distance(b, at) <= NEAR;)
+		if (b->code[at].code == (BPF_RET | BPF_K) && b->code[at].k == result)
+			return at;
+	return emit(b, BPF_RET | BPF_K, result, 0, 0);
 }
 
-static void emit_load(struct builder *b, size_t offset)
+/* The same place, or a jump to it when it is far. */
+static unsigned bring_near(struct builder *b, unsigned target)
 {
-	emit(b, BPF_LD | BPF_W | BPF_ABS, (unsigned)offset, 0, 0);
+	return distance(b, target) <= NEAR ? target : emit(b, BPF_JMP | BPF_JA, distance(b, target), 0, 0);
 }
 
-/* The rules that lead to the same action share its return, as long as they look at the same thing and nothing lies between. */
+static unsigned make_test(struct builder *b, unsigned code, unsigned k, unsigned yes, unsigned no)
+{
+	yes = bring_near(b, yes);
+	no = bring_near(b, no);
+	return emit(b, BPF_JMP | code | BPF_K, k, distance(b, yes), distance(b, no));
+}
+
+/* What follows is the instruction that was made last. */
+static unsigned make_load(struct builder *b, size_t offset, unsigned mask)
+{
+	if (mask != 0xffffffffu)
+		emit(b, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+	return emit(b, BPF_LD | BPF_W | BPF_ABS, (unsigned)offset, 0, 0);
+}
+
+static bool looks_at_same(const struct policy_rule *one, const struct policy_rule *other)
+{
+	return one->argument == other->argument && one->mask == other->mask;
+}
+
+/* Rules in a row of which it does not matter which one matches. */
 static size_t count_alike(const struct policy_rule *rule)
 {
 	size_t count = 1;
 
 	if (rule->kind == RULE_EQUAL)
-		while (rule[count].kind == RULE_EQUAL && rule[count].argument == rule->argument &&
-		       rule[count].mask == rule->mask && rule[count].action == rule->action)
+		while (rule[count].kind == RULE_EQUAL && looks_at_same(rule, rule + count) && rule[count].action == rule->action)
 			count++;
 	return count;
 }
 
-static void emit_line(struct builder *b, const struct policy_line *line)
+/* Whether what is loaded is one of the values of these rules: numbers in a row are one interval, and intervals are in order. */
+static unsigned make_set(struct builder *b, const struct policy_rule *rule, size_t count, unsigned yes, unsigned no)
 {
-	const struct policy_rule *seen = NULL;
-	size_t alike;
+	uint32_t value[POLICY_RULES_MAX], low;
+	unsigned at = no;
+	size_t i, high;
 
-	for (const struct policy_rule *rule = line->rules; rule->kind != RULE_END; seen = rule, rule += alike) {
-		size_t low = offsetof(struct seccomp_data, args) + 8u * rule->argument;
+	for (i = 0; i < count; i++) {
+		size_t place = i;
 
-		alike = count_alike(rule);
-		/* What is loaded stays so, but for RULE_NULL, which loads both halves. */
-		if (!seen || seen->kind == RULE_NULL || seen->argument != rule->argument || seen->mask != rule->mask) {
-			emit_load(b, low);
-			if (rule->mask != 0xffffffffu)
-				emit(b, BPF_ALU | BPF_AND | BPF_K, rule->mask, 0, 0);
-		}
-		switch (rule->kind) {
-		case RULE_ANY_BIT:
-		case RULE_DIFFERS:
-			emit(b, BPF_JMP | BPF_JEQ | BPF_K, rule->value, 1, 0);
-			break;
-		case RULE_NULL:
-			emit(b, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3);
-			emit_load(b, low + 4);
-			__attribute__((fallthrough));
-		default:
-			for (size_t i = 0; i + 1 < alike; i++)
-				emit(b, BPF_JMP | BPF_JEQ | BPF_K, rule[i].value, (unsigned)(alike - 1 - i), 0);
-			emit(b, BPF_JMP | BPF_JEQ | BPF_K, rule[alike - 1].value, 0, 1);
-		}
-		emit_return(b, rule->action);
+		for (; place > 0 && value[place - 1] > rule[i].value; place--)
+			value[place] = value[place - 1];
+		value[place] = rule[i].value;
 	}
-	emit_return(b, line->otherwise);
+	for (i = count; i > 0;) {
+		high = --i;
+		while (i > 0 && value[i - 1] + 1 == value[i] && value[high] < UINT32_MAX)
+			i--;
+		low = value[i];
+		if (high - i < 2) {
+			i = high;
+			at = make_test(b, BPF_JEQ, value[high], yes, at);
+			continue;
+		}
+		at = make_test(b, BPF_JGE, value[high] + 1, at, yes);
+		at = make_test(b, BPF_JGE, low, at, no);
+	}
+	return at;
 }
 
-/*
- * A binary search for the last range that begins at or below the number. The rules of a line stand behind the search, so
- * that its jumps are short.
- */
-static void emit_search(struct builder *b, size_t from, size_t to)
+/* A line from its rule on; `seen` is the one before it. */
+static unsigned make_rules(struct builder *b, const struct policy_line *line, const struct policy_rule *rule,
+			   const struct policy_rule *seen)
+{
+	size_t low = offsetof(struct seccomp_data, args) + 8u * rule->argument, alike;
+	unsigned action, next, at;
+
+	if (rule->kind == RULE_END)
+		return make_return(b, line->otherwise);
+	alike = count_alike(rule);
+	next = make_rules(b, line, rule + alike, rule);
+	action = make_return(b, rule->action);
+	switch (rule->kind) {
+	case RULE_ANY_BIT:
+	case RULE_DIFFERS:
+		at = make_test(b, BPF_JEQ, rule->value, next, action);
+		break;
+	case RULE_NULL:
+		make_test(b, BPF_JEQ, 0, action, next);
+		at = make_test(b, BPF_JEQ, 0, make_load(b, low + 4, rule->mask), next);
+		break;
+	default:
+		at = make_set(b, rule, alike, action, next);
+	}
+	/* What is loaded stays so, but for RULE_NULL, which loads both halves. */
+	if (!seen || seen->kind == RULE_NULL || !looks_at_same(seen, rule))
+		at = make_load(b, low, rule->mask);
+	return at;
+}
+
+/* Lines that say the same are one. */
+static void make_lines(struct builder *b)
+{
+	for (size_t i = COUNT(policy_checked); i-- > 0;) {
+		const struct policy_line *line = &policy_checked[i];
+		size_t same = i + 1;
+
+		while (same < COUNT(policy_checked) && (policy_checked[same].otherwise != line->otherwise ||
+							memcmp(policy_checked[same].rules, line->rules, sizeof(line->rules)) != 0))
+			same++;
+		b->line[i] = same < COUNT(policy_checked) ? b->line[same] : make_rules(b, line, line->rules, NULL);
+	}
+}
+
+/* A binary search for the last range that begins at or below the number. */
+static unsigned make_search(struct builder *b, size_t from, size_t to)
 {
 	size_t middle = from + (to - from) / 2;
-	unsigned jump, distance;
+	unsigned outcome = b->ranges[from].outcome, above, below;
 
-	if (to - from == 1) {
-		unsigned outcome = b->ranges[from].outcome;
-
-		if (outcome >= FIRST_LINE)
-			b->jump[outcome - FIRST_LINE] = emit(b, BPF_JMP | BPF_JA, 0, 0, 0);
-		else
-			emit_return(b, outcome == ALLOWED ? POLICY_ALLOW : ENOSYS);
-		return;
-	}
-	jump = emit(b, BPF_JMP | BPF_JGE | BPF_K, b->ranges[middle].first, 0, 0);
-	emit_search(b, from, middle);
-	distance = b->program->size - jump - 1;
-	b->full = b->full || distance > JUMP_MAX;
-	b->program->code[jump].jt = (__u8)distance;
-	emit_search(b, middle, to);
-}
-
-static void emit_lines(struct builder *b)
-{
-	for (size_t i = 0; i < COUNT(policy_checked); i++) {
-		if (b->jump[i] == 0)
-			continue;
-		b->program->code[b->jump[i]].k = b->program->size - b->jump[i] - 1;
-		emit_line(b, &policy_checked[i]);
-	}
+	if (to - from == 1)
+		return outcome >= FIRST_LINE ? b->line[outcome - FIRST_LINE]
+					     : make_return(b, outcome == ALLOWED ? POLICY_ALLOW : ENOSYS);
+	above = make_search(b, middle, to);
+	below = make_search(b, from, middle);
+	return make_test(b, BPF_JGE, b->ranges[middle].first, above, below);
 }
 
 static void find_ranges(struct builder *b)
@@ -193,21 +240,22 @@ static void find_ranges(struct builder *b)
 bool seccomp_build(struct seccomp_program *program)
 {
 	static struct builder b;
+	unsigned search;
 
 	memset(&b, 0, sizeof(b));
-	memset(program, 0, sizeof(*program));
-	b.program = program;
 	find_ranges(&b);
-	emit_load(&b, offsetof(struct seccomp_data, arch));
-	emit(&b, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0);
+	make_lines(&b);
+	search = make_search(&b, 0, b.count);
+	/* x32 numbers are above the last range. */
+	if (distance(&b, search) > 0)
+		emit(&b, BPF_JMP | BPF_JA, distance(&b, search), 0, 0);
+	make_load(&b, offsetof(struct seccomp_data, nr), 0xffffffffu);
 	emit(&b, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
-	emit_load(&b, offsetof(struct seccomp_data, nr));
-#ifdef X32_BIT
-	emit(&b, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
-	emit_return(&b, ENOSYS);
-#endif
-	emit_search(&b, 0, b.count);
-	emit_lines(&b);
+	emit(&b, BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0);
+	make_load(&b, offsetof(struct seccomp_data, arch), 0xffffffffu);
+	program->size = (unsigned short)b.size;
+	for (unsigned i = 0; i < b.size; i++)
+		program->code[i] = b.code[b.size - 1 - i];
 	return !b.full;
 }
 

@@ -8,9 +8,6 @@
 
 #include "options.h"
 
-/* Where the template keeps the sources of the static covers; a jail's workspace hides it. */
-#define COVERS_PATH "/mnt/data"
-
 /* The descriptor of the namespace; fatal on failure. */
 int template_make(const struct options *options);
 

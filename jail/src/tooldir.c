@@ -72,6 +72,7 @@ bool tooldir_clean(unsigned slot)
 {
 	unsigned budget = ENTRIES_MAX;
 	struct dirent *entry;
+	struct stat st;
 	bool empty = true;
 	DIR *directory;
 	int fd;
@@ -97,8 +98,9 @@ bool tooldir_clean(unsigned slot)
 		}
 	}
 	empty = empty && errno == 0;
-	/* Its owner may have changed the mode, which would show in the jail. */
-	empty = fchmod(fd, SLOT_MODE) == 0 && empty;
+	/* Its owner may have changed the mode, which would show in the jail. Setting it is a change on a disk. */
+	if (fstat(fd, &st) < 0 || ((st.st_mode & 07777) != SLOT_MODE && fchmod(fd, SLOT_MODE) < 0))
+		empty = false;
 	closedir(directory);
 	return empty;
 }

@@ -1,5 +1,6 @@
 #include "zygote_birth.h"
 
+#include "capability.h"
 #include "cgroup_tree.h"
 #include "confine.h"
 #include "program.h"
@@ -11,7 +12,6 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,9 +23,6 @@
 
 #define DESCRIPTORS (ZYGOTE_GROUPS + CONTROLLERS)
 #define OBJECT_NAME "zygote.so"
-
-/* To enter the namespaces of a jail: as owner of the host's, by their root, and by way of its first process. */
-#define KEPT_CAPABILITIES (1u << CAP_SYS_ADMIN | 1u << CAP_SYS_CHROOT | 1u << CAP_SYS_PTRACE)
 
 /* The shared object that is loaded into zygotes is part of jaild: both always have one confinement. */
 __asm__(".pushsection .rodata\n"
@@ -86,13 +83,9 @@ static int enter_own_namespaces(const struct jail_config *config, const struct z
 static int keep_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct kept[2] = {{KEPT_CAPABILITIES, KEPT_CAPABILITIES, 0}, {0, 0, 0}};
+	struct __user_cap_data_struct kept[2] = {{ZYGOTE_CAPABILITIES, ZYGOTE_CAPABILITIES, 0}, {0, 0, 0}};
 
-	for (unsigned long capability = 0; capability <= CAP_LAST_CAP; capability++)
-		if (!(capability < 32 && KEPT_CAPABILITIES & 1u << capability) &&
-		    prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 && errno != EINVAL)
-			return -1;
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+	if (bounding_set_keep(ZYGOTE_CAPABILITIES) < 0 || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return -1;
 	return syscall(SYS_capset, &header, kept) < 0 ? -1 : prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }

@@ -45,13 +45,13 @@ static void takes_the_files_of_its_version(void)
 	struct freezer freezer;
 
 	CHECK(mkdtemp(directory));
-	CHECK(freezer_open(&freezer, 1, directory) < 0 && errno == ENOENT);
+	CHECK(freezer_open(&freezer, 1, AT_FDCWD, directory) < 0 && errno == ENOENT);
 	freezer_close(&freezer);
 	put(directory, "cgroup.freeze", "");
-	CHECK(freezer_open(&freezer, 2, directory) < 0);
+	CHECK(freezer_open(&freezer, 2, AT_FDCWD, directory) < 0);
 	freezer_close(&freezer);
 	put(directory, "cgroup.events", "populated 1\nfrozen 1\n");
-	CHECK(freezer_open(&freezer, 2, directory) == 0 && freezer_thaw(&freezer) == 0);
+	CHECK(freezer_open(&freezer, 2, AT_FDCWD, directory) == 0 && freezer_thaw(&freezer) == 0);
 	CHECK(holds(directory, "cgroup.freeze", "")); /* nothing was frozen */
 	CHECK(freezer_freeze(&freezer) == 0 && freezer.frozen && holds(directory, "cgroup.freeze", "1"));
 	CHECK(freezer_thaw(&freezer) == 0 && !freezer.frozen && holds(directory, "cgroup.freeze", "0"));
@@ -60,12 +60,18 @@ static void takes_the_files_of_its_version(void)
 	CHECK(freezer_freeze(&freezer) < 0 && errno == ETIMEDOUT && !freezer.frozen);
 	CHECK(holds(directory, "cgroup.freeze", "0"));
 	freezer_close(&freezer);
+	put(directory, "cgroup.freeze", "1");
+	freezer_thaw_group(2, AT_FDCWD, directory);
+	CHECK(holds(directory, "cgroup.freeze", "0"));
 	drop(directory, "cgroup.freeze");
 	drop(directory, "cgroup.events");
 	put(directory, "freezer.state", "");
-	CHECK(freezer_open(&freezer, 1, directory) == 0);
+	CHECK(freezer_open(&freezer, 1, AT_FDCWD, directory) == 0);
 	freezer_close(&freezer);
+	freezer_thaw_group(1, AT_FDCWD, directory);
+	CHECK(holds(directory, "freezer.state", "THAWED"));
 	drop(directory, "freezer.state");
+	freezer_thaw_group(1, AT_FDCWD, directory);
 	CHECK(rmdir(directory) == 0);
 }
 

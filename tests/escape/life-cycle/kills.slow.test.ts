@@ -9,7 +9,12 @@ import { ERRORS, type ExecResponse } from "@svc/contracts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { childrenOf, descendants, killProcess } from "../../../packages/jail-client/test/support/host.ts";
 import { type Answer, Api, type ExecInput } from "../../e2e/support/api.ts";
-import { type Holdings, settledHoldings, untilHeldAsBefore } from "../../e2e/support/holdings.ts";
+import {
+  type Holdings,
+  STEADY_POOL,
+  settledHoldings,
+  untilHeldAsBefore,
+} from "../../e2e/support/holdings.ts";
 import { OPEN_LIMITS } from "../../e2e/support/open-limits.ts";
 import { newMarker, processesWith, until } from "../../e2e/support/processes.ts";
 import { type System, startSystem } from "../../e2e/support/system.ts";
@@ -64,7 +69,9 @@ let system: System;
 let api: Api;
 let idle: Holdings;
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "8", ...DEADLINES } });
+  system = await startSystem({
+    env: { ...OPEN_LIMITS, ...STEADY_POOL, PYTHON_CONCURRENCY: "8", ...DEADLINES },
+  });
   api = new Api(system.url);
   await Promise.all([...LOAD, ...LOAD].map(([program]) => api.exec(program)));
   idle = await settledHoldings(system);

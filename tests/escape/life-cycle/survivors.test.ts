@@ -136,20 +136,20 @@ show(dict(
 
   test("buries two thousand orphans without a word", async () => {
     const code = `
-import os
+import os, time
+def others(): return sum(map(str.isdigit, os.listdir("/proc"))) - 2
+# No more than the process limit allows at a time, however late the first process gets a processor.
+until = time.monotonic() + 20
 for _ in range(20):
     if os.fork() == 0:
         for _ in range(100):
             if os.fork() == 0: os._exit(0)
         os._exit(0)
     os.wait()
-zombies = 0
-for pid in filter(str.isdigit, os.listdir("/proc")):
-    try: zombies += " Z " in open(f"/proc/{pid}/stat").read()
-    except OSError: pass
-print("buried", zombies < 200)`;
+    while others() > 0 and time.monotonic() < until: time.sleep(0.002)
+print("buried", others())`;
     const answer = await hostile({ lang: "py", code });
-    expect(answer).toMatchObject({ stdout: "buried True\n", stderr: "", code: 0, status: null });
+    expect(answer).toMatchObject({ stdout: "buried 0\n", stderr: "", code: 0, status: null });
   });
 
   test("does its work under a flood of signals", async () => {

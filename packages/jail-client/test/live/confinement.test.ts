@@ -1,4 +1,6 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../support/host.ts";
 import { Jaild } from "../support/jaild.ts";
 import { PROBE } from "../support/probe.ts";
 import { bash, python, runOpen, stage } from "../support/run.ts";
@@ -22,6 +24,27 @@ describe("privileges", () => {
     expect(out).toMatch(/^Groups:\t\s*$/m);
     expect(out).toMatch(/^Uid:\t1000\t1000\t1000\t1000$/m);
     expect(out).toMatch(/^CoreDumping:\t0$/m);
+  });
+
+  it("has keepers above it with five capabilities, none to come by, and files of one slot's groups alone", async () => {
+    const setsOf = (pid: number) => readFileSync(`/proc/${pid}/status`, "utf8");
+    await jaild.full();
+    await until(
+      () => jaild.keepers.every((pid) => /^NoNewPrivs:\t1$/m.test(setsOf(pid))),
+      "keepers are confined",
+    );
+    expect(setsOf(jaild.pid)).toMatch(/^CapBnd:\t00000000002c0000$/m); // what zygotes need
+    for (const keeper of jaild.keepers) {
+      for (const set of ["CapPrm", "CapEff"])
+        expect(setsOf(keeper)).toMatch(new RegExp(`^${set}:\t000000000000002f$`, "m"));
+      for (const set of ["CapInh", "CapBnd", "CapAmb"])
+        expect(setsOf(keeper)).toMatch(new RegExp(`^${set}:\t0000000000000000$`, "m"));
+      const links = readdirSync(`/proc/${keeper}/fd`).map((fd) => readlinkSync(`/proc/${keeper}/fd/${fd}`));
+      const groups = links.filter((link) => link.includes("slot-") || link.endsWith(jaild.group));
+      expect(groups.length).toBeGreaterThan(5);
+      expect(groups.filter((link) => !/slot-\d+\/[a-z_.]+$/.test(link))).toEqual([]);
+      expect(new Set(groups.map((link) => /slot-\d+/.exec(link)?.[0])).size).toBe(1);
+    }
   });
 
   it("cannot become anyone else", async () => {
