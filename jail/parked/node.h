@@ -1,4 +1,4 @@
-/* The part of Node's stable C interface (Node-API) that is used. */
+/* The part of Node's stable C interface (Node-API) that is used. A shell has none of it: weak. */
 #ifndef PARKED_NODE_H
 #define PARKED_NODE_H
 
@@ -11,6 +11,10 @@ typedef struct napi_callback_info__ *napi_callback_info;
 typedef napi_value (*napi_callback)(napi_env env, napi_callback_info info);
 
 enum { NAPI_OK = 0, NAPI_VERSION = 8 };
+
+#pragma weak napi_create_function
+#pragma weak napi_set_named_property
+#pragma weak napi_create_buffer_copy
 
 int napi_create_function(napi_env env, const char *name, size_t length, napi_callback call, void *data,
 			 napi_value *result);

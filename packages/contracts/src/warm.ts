@@ -1,7 +1,8 @@
-/** How many jails of one zygote wait for a job: what the runner keeps and what jaild has room for. */
+/** How many jails wait for a job: what the runner keeps and what jaild has room for. */
 
 const AUTOMATIC_MOST = 4;
 
+/** Of one zygote. */
 export function warmPoolSize(config: {
   SANDBOX_WARM_START: boolean;
   SANDBOX_WARM_POOL: number;
@@ -9,4 +10,12 @@ export function warmPoolSize(config: {
 }): number {
   if (!config.SANDBOX_WARM_START) return 0;
   return config.SANDBOX_WARM_POOL || Math.min(config.SANDBOX_MAX_CONCURRENT_JOBS, AUTOMATIC_MOST);
+}
+
+/** Of parked interpreters, all languages together; `least`: how many of each wait when nothing goes on. */
+export function parkedPoolSize(size: number, least: readonly number[]): number {
+  return Math.max(
+    size,
+    least.reduce((sum, own) => sum + Math.min(own, size), 0),
+  );
 }

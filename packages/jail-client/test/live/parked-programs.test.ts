@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Jaild } from "../support/jaild.ts";
 import { COLD, MODULES, SCRIPTS, TYPED } from "../support/node-programs.ts";
-import { compareNode } from "../support/parked.ts";
+import { compareParked } from "../support/parked.ts";
 import type { Way } from "../support/warm.ts";
 
 let jaild: Jaild;
@@ -19,7 +19,7 @@ describe.each([
   ["TypeScript program", TYPED],
 ])("a %s that starts in a parked Node behaves as in a new one", (_kind, programs) => {
   it.each(Object.entries(programs))("%s", async (name, job) => {
-    const { cold, warm, startedWarm } = await compareNode(jaild, job);
+    const { cold, warm, startedWarm } = await compareParked(jaild, job);
     expect(said(warm)).toEqual(said(cold));
     expect(startedWarm, name).toBe(true);
   });
@@ -27,7 +27,7 @@ describe.each([
 
 describe("what a parked Node cannot be starts cold by itself", () => {
   it.each(Object.entries(COLD))("%s", async (name, job) => {
-    const { cold, warm, startedWarm } = await compareNode(jaild, job);
+    const { cold, warm, startedWarm } = await compareParked(jaild, job);
     expect(warm).toEqual(cold);
     // That the entry file is missing is noticed by Node itself.
     expect(startedWarm).toBe(name === "no entry file");

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { seenByHost } from "../support/confinement.ts";
 import { childrenOf, descendants, isAlive, killProcess, until } from "../support/host.ts";
 import { Jaild } from "../support/jaild.ts";
-import { describeNode, openNode, runNode } from "../support/parked.ts";
+import { describeParked, openParked, runParked } from "../support/parked.ts";
 import { bash, LIMITS } from "../support/run.ts";
 import { finishPython as finish } from "../support/warm.ts";
 
@@ -18,8 +18,8 @@ const main = (source: string) => ({ files: { "index.js": source } });
 
 /** Starts a program that sleeps; answers its process as the host numbers it. */
 async function sleeping(ahead: boolean) {
-  const run = await openNode(jaild, "javascript", ahead);
-  await describeNode(run, main("console.log('asleep'); setTimeout(() => {}, 60000)"));
+  const run = await openParked(jaild, "javascript", ahead);
+  await describeParked(run, main("console.log('asleep'); setTimeout(() => {}, 60000)"));
   await run.start();
   expect(run.startedWarm).toBe(ahead);
   const keeper = jaild.keepers.find((pid) => descendants(pid).length === 2);
@@ -57,7 +57,7 @@ describe("a program that starts in a parked Node", () => {
     cold.run.close();
     await until(() => !isAlive(cold.init), "the jail is gone");
     await jaild.full();
-    const waiting = await openNode(jaild, "javascript", true);
+    const waiting = await openParked(jaild, "javascript", true);
     const [, program = 0] = descendants(jaild.keepers[0]);
     expect(lines(program)).toEqual(expected);
     waiting.close();
@@ -67,8 +67,8 @@ describe("a program that starts in a parked Node", () => {
     await start();
     const ends = [];
     for (const ahead of [false, true]) {
-      const run = await openNode(jaild, "javascript", ahead);
-      await describeNode(run, main("globalThis.x = Buffer.alloc(50e6, 1)"));
+      const run = await openParked(jaild, "javascript", ahead);
+      await describeParked(run, main("globalThis.x = Buffer.alloc(50e6, 1)"));
       await run.start();
       ends.push((await run.outcome()).end);
       run.close();
@@ -85,22 +85,22 @@ describe("a program that starts in a parked Node", () => {
     const many = main(
       "const fs = require('fs'); for (let n = 0; ; n++) try { fs.openSync('/etc/passwd') } catch (e) { console.log(e.code, n < 64); break }",
     );
-    expect(await runNode(jaild, true, { ...many, limits: { openFiles: 64 } })).toMatchObject({
+    expect(await runParked(jaild, true, { ...many, limits: { openFiles: 64 } })).toMatchObject({
       out: "EMFILE true\n",
       startedWarm: true,
     });
     const endless = main("for (;;);");
-    expect(await runNode(jaild, true, { ...endless, limits: { wallMs: 300 } })).toMatchObject({
+    expect(await runParked(jaild, true, { ...endless, limits: { wallMs: 300 } })).toMatchObject({
       cause: "wall_limit",
       startedWarm: true,
     });
-    expect(await runNode(jaild, true, { ...endless, limits: { cpuMs: 200 } })).toMatchObject({
+    expect(await runParked(jaild, true, { ...endless, limits: { cpuMs: 200 } })).toMatchObject({
       cause: "cpu_limit",
       startedWarm: true,
     });
     const greedy = main("const all = []; for (;;) all.push(Buffer.alloc(16e6, 1))");
-    expect(await runNode(jaild, true, greedy)).toMatchObject({ cause: "memory_limit", startedWarm: true });
-    expect(await runNode(jaild, true, main("console.log(1)"))).toMatchObject({
+    expect(await runParked(jaild, true, greedy)).toMatchObject({ cause: "memory_limit", startedWarm: true });
+    expect(await runParked(jaild, true, main("console.log(1)"))).toMatchObject({
       out: "1\n",
       cause: "exited",
       startedWarm: true,
@@ -115,7 +115,7 @@ describe("a jail in which Node is parked", () => {
     ["Node dies", 1],
   ])("is gone when %s", async (_what, depth) => {
     await start();
-    const run = await openNode(jaild, "javascript", true);
+    const run = await openParked(jaild, "javascript", true);
     const below = descendants(jaild.keepers[0]);
     expect(below).toHaveLength(2);
     const gone = new Promise<void>((resolve) => run.onGone(resolve));
@@ -128,7 +128,7 @@ describe("a jail in which Node is parked", () => {
 
   it("takes any job, and executes it anew when it is none of its own", async () => {
     await start();
-    const run = await openNode(jaild, "javascript", true);
+    const run = await openParked(jaild, "javascript", true);
     const script = "echo $0 $$ $PPID; ls /proc/self/fd | wc -l; kill -PIPE $$";
     run.describe(["/bin/bash", "-c", script], ["PATH=/usr/bin"], LIMITS);
     expect(await finish(run)).toMatchObject({ out: "/bin/bash 2 1\n4\n", signal: 13, startedWarm: false });
@@ -136,7 +136,7 @@ describe("a jail in which Node is parked", () => {
 
   it("is refused a second start ahead", async () => {
     await start();
-    const run = await openNode(jaild, "javascript", true);
+    const run = await openParked(jaild, "javascript", true);
     await expect(run.startAhead(["/bin/true"], [], LIMITS)).rejects.toMatchObject({ kind: "protocol" });
     run.close();
     expect((await bash(jaild, "echo next")).out).toBe("next\n");
@@ -144,7 +144,7 @@ describe("a jail in which Node is parked", () => {
 
   it("is not there when the command ends before it waits", async () => {
     await start();
-    const run = await openNode(jaild, "javascript", false);
+    const run = await openParked(jaild, "javascript", false);
     await expect(run.startAhead(["/bin/true"], [], LIMITS)).rejects.toMatchObject({ kind: "setup" });
     run.close();
     expect((await bash(jaild, "echo next")).out).toBe("next\n");

@@ -1,4 +1,4 @@
-/** Programs of Node, run in the two ways in which they can start: in a new process, and in one that was started ahead. */
+/** Programs of Node and Bash, run in the two ways in which they can start: in a new process, and in one that was started ahead. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { JailRun } from "../../src/index.ts";
@@ -8,8 +8,8 @@ import { finishPython as finish, type PythonJob, type Way } from "./warm.ts";
 import { variables } from "./zygotes.ts";
 
 /** `argv`: after those of the command, instead of the entry file. */
-export interface NodeJob extends PythonJob {
-  language?: "javascript" | "typescript";
+export interface ParkedJob extends PythonJob {
+  language?: "javascript" | "typescript" | "bash";
 }
 
 interface Runtime {
@@ -17,6 +17,7 @@ interface Runtime {
   entry: string;
   command: string[];
   env: Record<string, string>;
+  parked?: { argv: string[]; env: Record<string, string> };
 }
 
 const { runtimes }: { runtimes: Runtime[] } = JSON.parse(
@@ -29,16 +30,17 @@ function runtimeOf(language: string): Runtime {
   return found;
 }
 
-/** A jail for a program of the language, in which Node has been started ahead if that is wanted. */
-export async function openNode(jaild: Jaild, language: string, ahead: boolean): Promise<JailRun> {
+/** A jail for a program of the language, in which its interpreter has been started ahead if that is wanted. */
+export async function openParked(jaild: Jaild, language: string, ahead: boolean): Promise<JailRun> {
   const run = await JailRun.open(jaild.socket, new AbortController().signal);
-  const { command, entry, env } = runtimeOf(language);
-  const argv = command.map((word) => word.replace("{entry}", entry));
-  if (ahead && !(await run.startAhead(argv, variables(env), LIMITS))) throw new Error("nothing was started");
+  const { parked } = runtimeOf(language);
+  if (parked === undefined) throw new Error(`no ${language} is started ahead`);
+  if (ahead && !(await run.startAhead(parked.argv, variables(parked.env), LIMITS)))
+    throw new Error("nothing was started");
   return run;
 }
 
-export async function describeNode(run: JailRun, job: NodeJob): Promise<void> {
+export async function describeParked(run: JailRun, job: ParkedJob): Promise<void> {
   const { command, entry, env } = runtimeOf(job.language ?? "javascript");
   const argv = [...command.slice(0, -1), ...(job.argv ?? [entry])];
   run.describe(argv, variables({ ...job.env, ...env }), { ...LIMITS, ...job.limits });
@@ -50,19 +52,19 @@ export async function describeNode(run: JailRun, job: NodeJob): Promise<void> {
   if (job.stdin !== undefined) await run.stdin(Buffer.from(job.stdin));
 }
 
-export async function runNode(jaild: Jaild, ahead: boolean, job: NodeJob) {
-  const run = await openNode(jaild, job.language ?? "javascript", ahead);
-  await describeNode(run, job);
+export async function runParked(jaild: Jaild, ahead: boolean, job: ParkedJob) {
+  const run = await openParked(jaild, job.language ?? "javascript", ahead);
+  await describeParked(run, job);
   return finish(run);
 }
 
-export async function compareNode(
+export async function compareParked(
   jaild: Jaild,
-  job: NodeJob,
+  job: ParkedJob,
 ): Promise<{ cold: Way; warm: Way; startedWarm: boolean }> {
   const [{ startedWarm: _, ...cold }, { startedWarm, ...warm }] = await Promise.all([
-    runNode(jaild, false, job),
-    runNode(jaild, true, job),
+    runParked(jaild, false, job),
+    runParked(jaild, true, job),
   ]);
   return { cold, warm, startedWarm };
 }

@@ -217,9 +217,13 @@ export const VARIABLES = {
     "Start programs in interpreters that are already there, or in copies of them.",
   ),
   SANDBOX_WARM_POOL: withNote(
-    int(0, "Jails of each kind that wait warm for a program; of parked interpreters, all together at most.", {
-      max: 512,
-    }),
+    int(
+      0,
+      "Jails of each kind that wait warm for a program; of parked interpreters, all together at most, but no less than one of each that keeps one.",
+      {
+        max: 512,
+      },
+    ),
     "automatic",
   ),
   SVC_LANGUAGES: withNote(
