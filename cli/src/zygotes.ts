@@ -1,7 +1,7 @@
 /** The processes that start interpreters ahead, as the image describes them, in jaild's terms. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { warmPoolSize } from "@svc/contracts";
+import { parkedPoolSize, warmPoolSize } from "@svc/contracts";
 import { VARIABLES } from "@svc/service-kit/config/variables";
 import type { Instance } from "./instance.ts";
 
@@ -9,7 +9,7 @@ interface Manifest {
   runtimes: {
     env: Record<string, string>;
     zygotes?: { name: string; script: string; argv: string[] }[];
-    parked?: unknown;
+    parked?: { least: number };
   }[];
 }
 
@@ -37,7 +37,7 @@ export function zygotesOf(
     ...argv.flatMap((word) => ["--zygote-argument", word]),
     ...Object.entries(env).flatMap(([variable, value]) => ["--zygote-variable", `${variable}=${value}`]),
   ]);
-  // Parked interpreters are all together at most as many as copies of one zygote.
-  const kinds = zygotes.length + (manifest.runtimes.some(({ parked }) => parked !== undefined) ? 1 : 0);
-  return { waiting: size * kinds, options };
+  const parked = manifest.runtimes.flatMap((runtime) => runtime.parked ?? []);
+  const least = parked.map((kind) => kind.least);
+  return { waiting: size * zygotes.length + (parked.length > 0 ? parkedPoolSize(size, least) : 0), options };
 }

@@ -1,7 +1,8 @@
 /*
- * Looks at the objects that the collector of garbage knows and that are not the zygote's. Whoever makes a class, loads a
- * module, or has something open leaves one that speaks: an object that its type says good-bye for (__del__, generators,
- * coroutines, files, sockets, tasks), a type or module of its own, a weak reference that calls back. All others are data.
+ * Looks at the objects that the collector of garbage knows and that are not the zygote's. Whoever loads a module or has
+ * something open leaves one that speaks: an object that its type says good-bye for (__del__, generators, coroutines, files,
+ * sockets, tasks), such a type itself, since the collector may not know its objects, a module, a weak reference that calls
+ * back. All others are data, but for streams of the program's own, which are asked more than once at the end.
  */
 #include "leavings.h"
 
@@ -10,7 +11,7 @@
 #define SLOT_FINALIZE 80	  /* Py_tp_finalize */
 
 /* Of the module gc, as it was before the program. */
-static PyObject *get_objects, *get_debug, *callbacks;
+static PyObject *get_objects, *get_debug, *callbacks, *output, *error_output;
 
 void leavings_prepare(void)
 {
@@ -21,7 +22,15 @@ void leavings_prepare(void)
 		get_debug = PyObject_GetAttrString(gc, "get_debug");
 		callbacks = PyObject_GetAttrString(gc, "callbacks");
 	}
+	output = PySys_GetObject("stdout");
+	error_output = PySys_GetObject("stderr");
 	PyErr_Clear();
+}
+
+static bool are_streams_usual(void)
+{
+	return output && PySys_GetObject("stdout") == output && PySys_GetObject("__stdout__") == output && error_output &&
+	       PySys_GetObject("stderr") == error_output && PySys_GetObject("__stderr__") == error_output;
 }
 
 static bool is_false(PyObject *object)
@@ -50,13 +59,18 @@ static bool is_dead_end(PyObject *reference)
 	return silent;
 }
 
+static bool says_goodbye(PyTypeObject *type)
+{
+	return PyType_GetSlot(type, SLOT_FINALIZE) || PyType_GetSlot(type, SLOT_DEL);
+}
+
 static bool is_silent(PyObject *object)
 {
 	PyTypeObject *type = python_type(object);
 
-	if (PyType_GetSlot(type, SLOT_FINALIZE) || PyType_GetSlot(type, SLOT_DEL))
+	if (says_goodbye(type) || ((PyType_GetFlags(type) & TYPE_SUBCLASS) && says_goodbye((PyTypeObject *)object)))
 		return false;
-	if ((PyType_GetFlags(type) & TYPE_SUBCLASS) || PyType_IsSubtype(type, &PyModule_Type) ||
+	if (PyType_IsSubtype(type, &PyModule_Type) ||
 	    PyType_IsSubtype(type, &_PyWeakref_ProxyType) || PyType_IsSubtype(type, &_PyWeakref_CallableProxyType))
 		return false;
 	return !PyType_IsSubtype(type, &_PyWeakref_RefType) || is_dead_end(object);
@@ -81,7 +95,7 @@ static bool are_silent(PyObject *objects, PyObject *module)
 
 bool leavings_are_silent(PyObject *module)
 {
-	PyObject *objects = get_objects && is_collector_silent() ? PyObject_CallFunctionObjArgs(get_objects, NULL) : NULL;
+	PyObject *objects = get_objects && are_streams_usual() && is_collector_silent() ? PyObject_CallFunctionObjArgs(get_objects, NULL) : NULL;
 	bool silent = objects && are_silent(objects, module);
 
 	if (objects)

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define STATUS_FLUSH_FAILED 120 /* as Python's own */
@@ -131,6 +132,26 @@ static void take_exit(PyObject *exit_status)
 		Py_DecRef(trace);
 	if (number)
 		Py_DecRef(number);
+}
+
+void python_rehearse(void)
+{
+	/* No class, import or error: these would leave something. */
+	static char program[] = "def f(a, *b, c=1): return [n for n in b if n]\n"
+				"print(*f(1)[:0], end='')\n";
+	FILE *file = fmemopen(program, strlen(program), "r");
+	PyObject *globals = PyDict_New(), *result = NULL;
+
+	if (file && globals)
+		result = PyRun_FileExFlags(file, "", PYTHON_FILE_INPUT, globals, globals, 1, NULL);
+	if (result)
+		Py_DecRef(result);
+	if (globals)
+		Py_DecRef(globals);
+	PyErr_Clear();
+	flush_all();
+	if (farewells_are_idle())
+		(void)leavings_are_silent(PyImport_AddModule("__main__"));
 }
 
 _Noreturn void python_run(FILE *file, const char *path, PyObject *exit_status, PyObject *hidden)

@@ -5,6 +5,12 @@
 #include "python.h"
 
 /*
+ * Runs a program to its end that nobody can notice, so that the pages that each one writes to are this process's own already and
+ * what the interpreter makes at its first use is made.
+ */
+void python_rehearse(void);
+
+/*
  * `file` is open, and is closed when it has been read.
  * `exit_status`: called with a SystemExit, says what it has to say, answers the exit status.
  * `hidden`: a dict of modules that the program did not load, by their names.

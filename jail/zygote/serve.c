@@ -79,6 +79,7 @@ static _Noreturn void become(const struct script *script)
 	word = PyObject_CallFunctionObjArgs(script->renew, NULL);
 	if (!word)
 		_exit(126);
+	python_rehearse();
 	zygote_await_job(&job, (uint32_t)PyLong_AsLong(word));
 	Py_DecRef(word);
 	zygote_close_rest();
@@ -102,6 +103,7 @@ int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObjec
 	if (!zygote_begin())
 		return 1;
 	renew_thread_state();
+	python_rehearse();
 	if (!PyObject_CallFunctionObjArgs(settle, NULL)) {
 		PyErr_Print();
 		_exit(1);

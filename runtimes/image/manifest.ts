@@ -18,9 +18,18 @@ interface RuntimeFile {
   /** How a program that has tools is started; absent where there is no prelude for them. */
   programmatic?: { command: string[]; env: Record<string, string> };
   /** Processes that have started the interpreter ahead; of those whose words a program contains the last is its own. */
-  zygotes?: { name: string; script: string; words?: string[] }[];
-  /** Programs that have no arguments may begin in an interpreter that was started ahead; so many wait when nothing goes on. */
-  parked?: { least: number };
+  zygotes?: {
+    name: string;
+    script: string;
+    words?: string[];
+    /** Programs that have tools take it at least, whatever their words. */
+    programmatic?: true;
+  }[];
+  /**
+   * Programs that have no arguments may begin in an interpreter that was started ahead, with further variables; so many wait when
+   * nothing goes on. The next is made when a request that took one should have its answer.
+   */
+  parked?: { least: number; refillMs: number; env?: Record<string, string> };
   /** Command that prints the version, somewhere. */
   version: string[];
 }
@@ -56,14 +65,15 @@ const runtimes = folders.map((folder) => {
     entry,
     ...(compile && { compile: { ...compile, env: { ...environment, ...compile.env } } }),
     ...(zygotes && {
-      zygotes: zygotes.map(({ name, script, words = [] }) => ({
+      zygotes: zygotes.map(({ name, script, words = [], ...rest }) => ({
         name,
         script,
         words,
+        ...rest,
         argv,
       })),
     }),
-    ...(parked && { parked: { ...parked, argv } }),
+    ...(parked && { parked: { ...parked, argv, env: { ...environment, ...env, ...parked.env } } }),
     ...(programmatic && {
       programmatic: { ...programmatic, env: { ...environment, ...env, ...programmatic.env } },
     }),

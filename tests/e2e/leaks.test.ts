@@ -2,7 +2,7 @@
 import type { FileRef } from "@svc/contracts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Api, output } from "./support/api.ts";
-import { settledHoldings, untilHeldAsBefore } from "./support/holdings.ts";
+import { STEADY_POOL, settledHoldings, untilHeldAsBefore } from "./support/holdings.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { type System, startSystem } from "./support/system.ts";
 
@@ -14,7 +14,7 @@ let system: System;
 let api: Api;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "8" } });
+  system = await startSystem({ env: { ...OPEN_LIMITS, ...STEADY_POOL, PYTHON_CONCURRENCY: "8" } });
   api = new Api(system.url);
 });
 

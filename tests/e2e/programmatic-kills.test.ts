@@ -146,7 +146,7 @@ describe("a resume that comes while no worker lives", () => {
 
 describe("a Python program with tools", () => {
   test("starts warm, and has the hash seed of that process when it is run again from the top", async () => {
-    await until(async () => (await warmJails(system, "python")) > 0, HEALED_MS);
+    await until(async () => (await warmJails(system, "python-standard")) > 0, HEALED_MS);
     const before = await warmStarts(system);
     const code = 'print(hash("a"))\nadd(a=1, b=2)\nprint(hash("a"))';
     const paused = await startPaused(api, { code, language: "python", tools: declare(["add"]) });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { newSecret } from "../../packages/service-kit/test/support/secrets.ts";
 import { RAW_CLIENT } from "../../services/runner/test/support/programs.ts";
 import { Api } from "./support/api.ts";
-import { settledHoldings, untilHeldAsBefore } from "./support/holdings.ts";
+import { STEADY_POOL, settledHoldings, untilHeldAsBefore } from "./support/holdings.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { newMarker, processesWith, until } from "./support/processes.ts";
 import { declare, drive, driveOn, type Input, startPaused, tryStart } from "./support/programmatic.ts";
@@ -23,6 +23,7 @@ let redis: Redis;
 beforeAll(async () => {
   const env = {
     ...OPEN_LIMITS,
+    ...STEADY_POOL,
     PTC_RESUME_MAX_REQUESTS: "100000",
     SANDBOX_MAX_PAUSED: String(MAX_PAUSED),
     TOOL_CALL_SESSION_EXPIRY: String(EXPIRY_SECONDS),

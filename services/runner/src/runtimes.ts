@@ -17,10 +17,27 @@ const manifestSchema = z.object({
       env: z.record(z.string(), z.string()),
       /** Processes that have started the interpreter ahead, by jaild's names. */
       zygotes: z
-        .array(z.object({ name: z.string(), argv: z.array(z.string()).min(1), words: z.array(z.string()) }))
+        .array(
+          z.object({
+            name: z.string(),
+            argv: z.array(z.string()).min(1),
+            words: z.array(z.string()),
+            /** Programs that have tools take it at least, whatever their words. */
+            programmatic: z.boolean().optional(),
+          }),
+        )
         .optional(),
-      /** An interpreter that is started ahead with this command; so many wait when nothing goes on. */
-      parked: z.object({ argv: z.array(z.string()).min(1), least: z.number().int().min(0) }).optional(),
+      /** An interpreter that is started ahead with this command and these variables. */
+      parked: z
+        .object({
+          argv: z.array(z.string()).min(1),
+          env: z.record(z.string(), z.string()),
+          /** So many wait when nothing goes on. */
+          least: z.number().int().min(0),
+          /** Time between a request that takes one and the making of the next. */
+          refillMs: z.number().int().min(0),
+        })
+        .optional(),
       /** What makes the program first, in a jail of its own; absent when sources are run as they are. */
       compile: z
         .object({ command: z.array(z.string()).min(1), env: z.record(z.string(), z.string()) })
@@ -34,9 +51,15 @@ const manifestSchema = z.object({
 });
 export type Runtime = z.infer<typeof manifestSchema>["runtimes"][number];
 
-export type Zygote = NonNullable<Runtime["zygotes"]>[number];
+export interface Zygote {
+  name: string;
+  argv: readonly string[];
+  words: readonly string[];
+  /** The command of a program that has tools, which takes it at least. */
+  prelude?: readonly string[];
+}
 
-type Parked = NonNullable<Runtime["parked"]>;
+export type Parked = NonNullable<Runtime["parked"]>;
 
 export class Runtimes {
   readonly #runtimes: readonly Runtime[];
@@ -61,7 +84,13 @@ export class Runtimes {
   }
 
   zygotes(): Zygote[] {
-    return this.#runtimes.flatMap(({ zygotes = [] }) => zygotes);
+    return this.#runtimes.flatMap(({ zygotes = [], programmatic, entry }) => {
+      const prelude = programmatic?.command.map((word) => word.replaceAll("{entry}", entry));
+      return zygotes.map(({ programmatic: withTools = false, ...zygote }) => ({
+        ...zygote,
+        ...(withTools && prelude && { prelude }),
+      }));
+    });
   }
 
   parked(): (Runtime & { parked: Parked })[] {

@@ -10,23 +10,20 @@ import { KID, newSigner } from "../../../services/api/test/support/signer.ts";
 import type { Api } from "../../e2e/support/api.ts";
 import { observe } from "../../e2e/support/bystander.ts";
 import { median, memoryMiB } from "../../e2e/support/consumption.ts";
-import { type Holdings, settledHoldings } from "../../e2e/support/holdings.ts";
+import { type Holdings, STEADY_POOL, settledHoldings } from "../../e2e/support/holdings.ts";
 import { OPEN_PROGRAM_LIMITS } from "../../e2e/support/open-limits.ts";
 import { startSecondApi } from "../../e2e/support/second-api.ts";
 import { type System, startSystem } from "../../e2e/support/system.ts";
 import { componentPids } from "./component-pids.ts";
 import { ATTACKER, BYSTANDER, PrincipalApi } from "./principals.ts";
 
-/**
- * More slots than hostile programs at once: a bystander always finds one. The jails that wait warm are always as many: parked
- * interpreters would become more with use, and less after a quiet minute.
- */
+/** More slots than hostile programs at once: a bystander always finds one. */
 const ENV = {
   ...OPEN_PROGRAM_LIMITS,
+  ...STEADY_POOL,
   PYTHON_CONCURRENCY: "8",
   OTHER_CONCURRENCY: "4",
   SANDBOX_MAX_CONCURRENT_JOBS: "12",
-  SANDBOX_WARM_POOL: "1",
 };
 const WARM_UP = [
   { lang: "py", code: "open('made', 'w').write('x')" },

@@ -14,6 +14,7 @@ const zygotes = () => childrenOf(system.pid("jaild")).filter(isZygote);
 /** Each kind of copy is chosen by the words of a program. */
 const KINDS = [
   ["python", ""],
+  ["python-standard", "import asyncio\n"],
   ["python-data", "import numpy, pandas\n"],
 ] as const;
 
@@ -28,8 +29,9 @@ test(`these tests start ${WARM ? "warm" : "cold"}`, async () => {
   const before = { warm: await starts("warm"), cold: await starts("cold") };
   for (const [, words] of KINDS) await attacker.exec({ lang: "py", code: `${words}print(1)` });
   const more = { warm: (await starts("warm")) - before.warm, cold: (await starts("cold")) - before.cold };
-  expect(more).toEqual(WARM ? { warm: 2, cold: 0 } : { warm: 0, cold: 2 });
-  expect(zygotes().length).toBe(WARM ? 2 : 0);
+  const count = KINDS.length;
+  expect(more).toEqual(WARM ? { warm: count, cold: 0 } : { warm: 0, cold: count });
+  expect(zygotes().length).toBe(WARM ? count : 0);
 });
 
 /** Whatever a program can change in its interpreter, and in files that interpreters read. */
@@ -144,6 +146,7 @@ values += [numpy.random.rand(), numpy.random.default_rng().random(), numpy.rando
 
 test.each([
   ["python", RANDOM],
+  ["python-standard", `import asyncio\n${RANDOM}`],
   ["python-data", RANDOM + DATA],
 ])("random numbers, keys, ids and names are of one program alone: %s", async (_kind, code) => {
   const programs = Array.from({ length: 6 }, () => ({ lang: "py", code: `${PYTHON}${code}show(values)` }));
@@ -174,7 +177,7 @@ describe("the secrets of a layout", () => {
       expect(answers.map(({ stdout }) => stdout)).toEqual(answers.map((_, n) => `${n}\n`));
       if (WARM)
         await until(
-          () => zygotes().length === 2 && zygotes().every((pid) => !old.includes(pid)),
+          () => zygotes().length === KINDS.length && zygotes().every((pid) => !old.includes(pid)),
           REPLACED_MS,
         );
     });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Jaild } from "../support/jaild.ts";
-import { COLD, PROGRAMS, SHADOWING_DATA } from "../support/python-programs.ts";
+import { COLD, PROGRAMS, SHADOWING } from "../support/python-programs.ts";
 import { compare } from "../support/warm.ts";
 import { NAMES } from "../support/zygotes.ts";
 
@@ -40,9 +40,12 @@ describe("what a zygote cannot give starts cold by itself", () => {
     expect(startedWarm).toEqual([]);
   });
 
-  it("a module beside it that is named like one of a zygote's: there only", async () => {
-    const { cold, warm, startedWarm } = await compare(jaild, SHADOWING_DATA);
-    for (const name of NAMES) expect(warm[name]).toEqual(cold);
-    expect(startedWarm).toEqual(["python"]);
-  });
+  it.each(SHADOWING)(
+    "a module beside it that is named like one of some zygotes: $module, there",
+    async ({ job, warmIn }) => {
+      const { cold, warm, startedWarm } = await compare(jaild, job);
+      for (const name of NAMES) expect(warm[name]).toEqual(cold);
+      expect(startedWarm).toEqual(warmIn);
+    },
+  );
 });

@@ -32,6 +32,59 @@ class Bare:
     def __del__(self, print=print): print("bare")
 kept = Bare(); del Bare
 `),
+  "classes and their objects, and nothing that speaks": one(`
+import enum, functools
+class Point:
+    kinds = []
+    def __init__(self, x): self.x = x; Point.kinds.append(self)
+class Small(Point, metaclass=type("Meta", (type,), {})): __slots__ = ("y",)
+class Colour(enum.Enum): RED = 1
+class Wrong(Exception): pass
+@functools.total_ordering
+class Ordered(int): pass
+kept = [Point(1), Small(2), Colour.RED, Wrong("never raised"), Ordered(3)]; kept.append(kept); print(kept[1].x, len(Point.kinds), end="")
+`),
+  "a class whose objects got a finalizer later, and one that lost it": one(`
+class Late: __slots__ = ()
+kept = Late(); Late.__del__ = lambda self, print=print: print("late")
+class Lost:
+    def __del__(self, print=print): print("lost")
+other = Lost(); del Lost.__del__
+`),
+  "a class of a class with a finalizer, and one that inherits it": one(`
+class Meta(type):
+    def __del__(self, print=print): print("class")
+class Made(metaclass=Meta): pass
+class Bare:
+    __slots__ = ()
+    def __del__(self, print=print): print("bare")
+class Heir(Bare): __slots__ = ()
+kept = Heir(); del Meta, Bare, Heir
+`),
+  "a class of files": one(`
+import io
+class Kept(io.StringIO):
+    def close(self, print=print): print("closed"); super().close()
+kept = Kept()
+`),
+  "a weak reference to a class, that calls back": one(`
+import weakref
+class Seen: pass
+watch = weakref.ref(Seen, lambda reference: print("gone")); others = weakref.WeakSet([Seen]); finalize = weakref.finalize(Seen, print, "finalized")
+`),
+  "standard output of a class of its own": one(`
+import sys
+class Stream:
+    def __init__(self, number, stream): self.number = number; self.stream = stream
+    def __getattr__(self, name, write=sys.__stdout__.write): write(f"{self.number} {name}\\n"); return getattr(self.stream, name)
+sys.stdout = Stream(1, sys.stdout); print("one")
+`),
+  "a thread of a class of its own, and a local": one(`
+import threading
+class Worker(threading.Thread):
+    def run(self): print("works")
+worker = Worker(); worker.start(); worker.join(); mine = threading.local(); mine.x = worker
+`),
   "finalizers that are hidden from the collector": one(`
 import gc
 class Noisy:

@@ -26,6 +26,30 @@ print(subprocess.run(["/bin/sh", "-c", "echo $LATER $GREETING"], capture_output=
 `,
     { env: { GREETING: "hello", UMLAUT: "ü ☃", API_KEY: "x=y" } },
   ),
+  "variables that only its loader was given": one(`
+import ctypes, os, subprocess
+names = (b"LD_BIND_NOW", b"PYTHONHASHSEED")
+getenv = ctypes.CDLL(None).getenv; getenv.restype = ctypes.c_char_p
+shown = open("/proc/self/environ", "rb").read()
+print([(getenv(name), name in os.environb, name in shown) for name in names])
+print(subprocess.run(["/bin/sh", "-c", "env; tr '\\0' '\\n' < /proc/self/environ"], capture_output=True, text=True).stdout)
+`),
+  "what a program that ran before would have left": one(`
+import atexit, contextvars, gc, linecache, sys, threading, types, warnings
+print([name for name in dir(sys) if name.startswith("last_")], sys.exc_info(), list(contextvars.copy_context()), linecache.cache)
+print([name for name, module in list(sys.modules.items()) if "__warningregistry__" in vars(module)], warnings.onceregistry)
+gc.collect(); held = gc.get_objects()
+print([f for f in held if type(f) is types.FunctionType and (f.__module__ == "__main__" or f.__code__.co_filename in ("", __file__))])
+print([sorted(names) for names in held if type(names) is dict and "__builtins__" in names and "f" in names], gc.garbage)
+print(threading.Thread(target=str).name, threading.active_count(), threading.get_ident() == threading.main_thread().ident, threading.gettrace())
+print(sys.getswitchinterval(), sys.getrecursionlimit(), sys.getprofile(), sys.path_hooks, sys.path, "" in sys.path_importer_cache)
+print(sorted(globals()), sys.stdout.buffer, sys.stdout.closed, sys.intern("f" + "_") is sys.intern("f_"))
+try: raise LookupError("here")
+except LookupError as error: print(error.__context__, error.__cause__, error.__traceback__.tb_next)
+warnings.warn("once"); warnings.warn("twice")
+def g(): return sys._getframe(1).f_code.co_names[:3], sys._getframe(1).f_back
+print(g()); undefined
+`),
   "what the kernel shows of it": one(`
 import os, re
 status = open("/proc/self/status").read()
@@ -370,7 +394,12 @@ export const COLD: Record<string, PythonJob> = {
   },
 };
 
-/** Named like modules of one zygote only. */
-export const SHADOWING_DATA: PythonJob = {
-  files: { "main.py": "import numpy\nprint(numpy.mine)", "numpy.py": "mine = 1" },
-};
+/** Named like modules of some zygotes only. */
+export const SHADOWING: { module: string; job: PythonJob; warmIn: string[] }[] = [
+  { module: "numpy", warmIn: ["python", "python-standard"] },
+  { module: "subprocess", warmIn: ["python"] },
+].map(({ module, warmIn }) => ({
+  module,
+  job: { files: { "main.py": `import ${module}\nprint(${module}.mine)`, [`${module}.py`]: "mine = 1" } },
+  warmIn,
+}));

@@ -3,7 +3,7 @@
  * zygote that is not there or for an interpreter to start ahead, and a warm start that fails is a cold one. Jails that wait give
  * way to requests that find none.
  */
-import { warmPoolSize } from "@svc/contracts";
+import { parkedPoolSize, warmPoolSize } from "@svc/contracts";
 import { JailRun } from "@svc/jail-client";
 import type { Config, Log } from "@svc/service-kit";
 import type { LimitOverrides } from "../limits.ts";
@@ -16,9 +16,8 @@ import { WarmPool } from "./pool.ts";
 const MAX_AGE_MS = 600_000;
 /** Without a jail after this time, one that waits gives way. */
 const GIVE_WAY_MS = 100;
-/** The next one is made when the request that took the last one should have its answer: copies, and what costs a cold start. */
+/** The next copy is made when the request that took the last one should have its answer. */
 const COPY_AFTER_MS = 8;
-const PARK_AFTER_MS = 20;
 
 export class WarmJails {
   readonly #config: Config;
@@ -39,17 +38,19 @@ export class WarmJails {
       socket: this.#config.SANDBOX_JAIL_SOCKET,
       fill,
       least: Math.min(parked?.least ?? size, size),
-      mayGrow: () => parked !== undefined && this.#parkedWanted() < size,
-      refillMs: parked === undefined ? COPY_AFTER_MS : PARK_AFTER_MS,
+      mayGrow: () => parked !== undefined && this.#mayPark(size),
+      refillMs: parked?.refillMs ?? COPY_AFTER_MS,
       maxAgeMs: MAX_AGE_MS,
       onFailure: (error) => this.#log.warn({ err: error, kind: name }, "no jail can be made warm"),
     });
   }
 
-  /** All parked interpreters together: each is tens of megabytes. */
-  #parkedWanted(): number {
-    const parked = this.#kinds.filter((kind) => kind.parked !== undefined);
-    return parked.reduce((sum, { name }) => sum + (this.#pools.get(name)?.wanted ?? 0), 0);
+  /** All parked interpreters together are bounded: one can be tens of megabytes. */
+  #mayPark(size: number): boolean {
+    const parked = this.#kinds.flatMap(({ name, parked }) => (parked ? [{ name, least: parked.least }] : []));
+    const wanted = parked.reduce((sum, { name }) => sum + (this.#pools.get(name)?.wanted ?? 0), 0);
+    const least = parked.map((kind) => kind.least);
+    return wanted < parkedPoolSize(size, least);
   }
 
   start(): void {

@@ -7,7 +7,7 @@ import type { Config } from "@svc/service-kit";
 import { jailLimits } from "../launch.ts";
 import { type LimitOverrides, limitsFor } from "../limits.ts";
 import type { Program } from "../program.ts";
-import type { Runtimes } from "../runtimes.ts";
+import type { Parked, Runtimes } from "../runtimes.ts";
 
 export interface Kind {
   name: string;
@@ -15,8 +15,10 @@ export interface Kind {
   argv: readonly string[];
   /** One of them must be in the program; none: nothing must. */
   words: readonly string[];
+  /** A program of just this command has tools, and takes it without its words. */
+  prelude?: readonly string[];
   /** Absent: copies of a zygote. */
-  parked?: { /** So many wait when nothing goes on. */ least: number };
+  parked?: Pick<Parked, "least" | "refillMs">;
   /** Fills a jail; false when there is no such zygote now. */
   fill: (jail: JailRun) => Promise<boolean>;
 }
@@ -27,18 +29,18 @@ const LOOKED_AT = 256 * 1024;
 export function kindsOf(runtimes: Runtimes, config: Config, overrides: LimitOverrides): Kind[] {
   const zygotes = runtimes
     .zygotes()
-    .map(({ name, argv, words }) => ({ name, argv, words, fill: (jail: JailRun) => jail.warm(name) }));
-  const parked = runtimes.parked().map(({ language, env, parked: { argv, least } }) => {
+    .map((zygote) => ({ ...zygote, fill: (jail: JailRun) => jail.warm(zygote.name) }));
+  const parked = runtimes.parked().map(({ language, parked }) => {
     const limits = jailLimits(limitsFor(config, overrides, { language }));
-    const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-    const fill = (jail: JailRun) => jail.startAhead(argv, variables, limits);
-    return { name: language, argv, words: [], parked: { least }, fill };
+    const variables = Object.entries(parked.env).map(([name, value]) => `${name}=${value}`);
+    const fill = (jail: JailRun) => jail.startAhead(parked.argv, variables, limits);
+    return { name: language, argv: parked.argv, words: [], parked, fill };
   });
   return [...zygotes, ...parked];
 }
 
 /** The last kind that fits. A parked interpreter shows its command, so that must be the program's. */
-export function kindFor<K extends Pick<Kind, "argv" | "words" | "parked">>(
+export function kindFor<K extends Pick<Kind, "argv" | "words" | "prelude" | "parked">>(
   { argv, contents }: Pick<Program, "argv" | "contents">,
   kinds: readonly K[],
 ): K | undefined {
@@ -47,7 +49,9 @@ export function kindFor<K extends Pick<Kind, "argv" | "words" | "parked">>(
     (kind) =>
       kind.argv[0] === argv[0] &&
       (kind.parked === undefined || isSame(kind.argv, argv)) &&
-      (kind.words.length === 0 || kind.words.some((word) => source.includes(word))),
+      (kind.words.length === 0 ||
+        kind.words.some((word) => source.includes(word)) ||
+        (kind.prelude !== undefined && isSame(kind.prelude, argv))),
   );
 }
 

@@ -49,8 +49,9 @@ async function execute(code: string): Promise<Answer> {
 
 /** The jail that is ready now was made before the plan changed: it is used up. */
 async function plan(next: FaultPlan): Promise<void> {
-  const before = faults.taken;
   faults.write(next);
+  // Later tickets have the fault, whichever jail the next program gets.
+  const before = faults.taken;
   await execute("true");
   await until(() => faults.taken > before, "another jail is made", 20_000);
 }

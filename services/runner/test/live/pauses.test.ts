@@ -219,7 +219,8 @@ describe("a paused program", () => {
 
   it("costs no processor time, however many there are", async () => {
     const count = 32;
-    const s = await started({ slots: count + 2 });
+    // Besides those of the programs one for health, and one each for JavaScript and Bash that waits.
+    const s = await started({ slots: count + 3 });
     const executions = await Promise.all(Array.from({ length: count }, () => s.execution()));
     for (const one of executions) pausedOf(await s.start(one, ONE_CALL));
     expect((await s.health()).slots.paused).toBe(count);

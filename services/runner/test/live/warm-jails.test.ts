@@ -9,6 +9,9 @@ import type { Program } from "../../src/program.ts";
 import { Runtimes } from "../../src/runtimes.ts";
 import { WarmJails } from "../../src/warm/jails.ts";
 
+/** One jail for each kind of the image that is kept. */
+const SLOTS = 5;
+
 let jaild: Jaild;
 let jails: WarmJails;
 afterEach(async () => {
@@ -17,7 +20,7 @@ afterEach(async () => {
 });
 
 async function start(env: Record<string, string>, options: Parameters<typeof Jaild.start>[0] = {}) {
-  jaild = await Jaild.start({ slots: 4, zygotes: true, ...options });
+  jaild = await Jaild.start({ slots: SLOTS, zygotes: true, ...options });
   if (options.zygotes !== false) await jaild.warm();
   const config = loadConfig("runner", {
     SANDBOX_FORWARD_TARGET: "gateway:3190",
@@ -34,8 +37,11 @@ const waiting = () => jails.counts().map(({ waiting: count }) => count);
 const full = () =>
   until(() => jails.counts().every(({ waiting: count, wanted }) => count === wanted), "they wait", 20_000);
 
-const programOf = (source: string, command = "/usr/bin/python3"): Program => ({
-  argv: [command, "main.py"],
+const PYTHON = ["/usr/bin/python3", "main.py"];
+const PRELUDE = ["/usr/bin/python3", "/usr/lib/svc/ptc/prelude.py", "main.py"];
+
+const programOf = (source: string, argv = PYTHON): Program => ({
+  argv,
   env: [],
   stdin: undefined,
   made: [],
@@ -44,21 +50,38 @@ const programOf = (source: string, command = "/usr/bin/python3"): Program => ({
   directories: [],
 });
 
-async function run(source: string, signal = new AbortController().signal) {
-  const jail = await jails.open(programOf(source), signal);
+async function run(source: string) {
+  const jail = await jails.open(programOf(source), new AbortController().signal);
   await describePython(jail, { files: { "main.py": source } });
   return finishPython(jail);
 }
 
-const IMPORTS = "import sys\nprint('pan' + 'das' in sys.modules)";
+const LOADED =
+  "import sys\nprint([name for name in ('_svc' + '_tools', 'sub' + 'process', 'pan' + 'das') if name in sys.modules])";
 
 describe("the jail of a program", () => {
   it("is one that waits with what the program imports", async () => {
     await start({ SANDBOX_WARM_POOL: "1" });
     await full();
-    expect(await run(IMPORTS)).toMatchObject({ out: "False\n", startedWarm: true });
-    await full();
-    expect(await run(`${IMPORTS}\nimport numpy`)).toMatchObject({ out: "True\n", startedWarm: true });
+    expect(await run(LOADED)).toMatchObject({ out: "[]\n", startedWarm: true });
+    const standard = "['_svc_tools', 'subprocess']\n";
+    expect(await run(`${LOADED}\nimport asyncio`)).toMatchObject({ out: standard, startedWarm: true });
+    const all = "['_svc_tools', 'subprocess', 'pandas']\n";
+    expect(await run(`${LOADED}\nimport numpy`)).toMatchObject({ out: all, startedWarm: true });
+  });
+
+  it("of one that has tools is one that waits with the prelude", async () => {
+    await start({ SANDBOX_WARM_POOL: "1" });
+    const taken = async (source: string, argv: string[]) => {
+      await full();
+      const jail = await jails.open(programOf(source, argv), new AbortController().signal);
+      const from = jails.counts().filter(({ waiting: count, wanted }) => count < wanted);
+      jail.close();
+      return from.map(({ zygote }) => zygote);
+    };
+    expect(await taken("print(1)", PYTHON)).toEqual(["python"]);
+    expect(await taken("print(1)", PRELUDE)).toEqual(["python-standard"]);
+    expect(await taken("import numpy", PRELUDE)).toEqual(["python-data"]);
   });
 
   it("is made warm when none waits", async () => {
@@ -89,9 +112,11 @@ describe("the jail of a program", () => {
   });
 
   it("is taken from those that wait when there is no other", async () => {
-    await start({ SANDBOX_WARM_POOL: "1" }, { slots: 3 });
+    await start({ SANDBOX_WARM_POOL: "1" });
     await full();
-    const jail = await jails.open(programOf("", "/bin/bash"), new AbortController().signal);
+    // The pools have all that jaild has.
+    expect(waiting().reduce((sum, count) => sum + count)).toBe(SLOTS);
+    const jail = await jails.open(programOf("", ["/bin/bash", "main.py"]), new AbortController().signal);
     expect(waiting()).toContain(0);
     jail.close();
     await full();

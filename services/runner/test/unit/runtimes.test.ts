@@ -75,6 +75,23 @@ describe("load", () => {
   });
 });
 
+describe("zygotes", () => {
+  const zygote = { name: "small", argv: ["/bin/x", "main"], words: [] };
+  const programmatic = { command: ["/bin/x", "/prelude", "{entry}"], env: {} };
+  const zygotesOf = (own: Partial<Runtime>) =>
+    new Runtimes([{ ...runtime("python", "3.11.2"), ...own }, runtime("bash", "5.2.15")]).zygotes();
+
+  it("know the command of programs that have tools where they are for these", () => {
+    const large = { ...zygote, name: "large", words: ["csv"] };
+    expect(zygotesOf({ programmatic, zygotes: [zygote, { ...large, programmatic: true }] })).toEqual([
+      zygote,
+      { ...large, prelude: ["/bin/x", "/prelude", "main"] },
+    ]);
+    expect(zygotesOf({ zygotes: [{ ...zygote, programmatic: true }] })).toEqual([zygote]);
+    expect(zygotesOf({})).toEqual([]);
+  });
+});
+
 describe("the languages that are offered", () => {
   const load = async (...names: string[]) => {
     const directory = await mkdtemp(join(tmpdir(), "svc-runtimes-"));

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { kindFor } from "../../src/warm/kinds.ts";
 
+const argv = ["/usr/bin/python3", "main.py"];
+const prelude = ["/usr/bin/python3", "/prelude.py", "main.py"];
 const ZYGOTES = [
-  { name: "python", argv: ["/usr/bin/python3", "main.py"], words: [] },
-  { name: "python-data", argv: ["/usr/bin/python3", "main.py"], words: ["numpy", "pandas"] },
+  { name: "python", argv, words: [] },
+  { name: "python-standard", argv, words: ["asyncio", "import ast"], prelude },
+  { name: "python-data", argv, words: ["numpy", "pandas"] },
 ];
-const chosen = (source: string, command = "/usr/bin/python3") =>
-  kindFor(
-    { argv: [command, "main.py"], contents: [{ path: "main.py", bytes: Buffer.from(source) }] },
-    ZYGOTES,
-  )?.name;
+const chosen = (source: string, command = argv) =>
+  kindFor({ argv: command, contents: [{ path: "main.py", bytes: Buffer.from(source) }] }, ZYGOTES)?.name;
 
 describe("the kind of jail of a program", () => {
   it.each([
@@ -17,6 +17,9 @@ describe("the kind of jail of a program", () => {
     ["import pandas as pd", "python-data"],
     ["from numpy import array", "python-data"],
     ["x = __import__('pandas')", "python-data"],
+    ["import ast", "python-standard"],
+    ["import asyncio, pandas", "python-data"],
+    ["the last one", "python"],
     ["import random", "python"],
     ["", "python"],
     [`${"#".repeat(1 << 20)}\nimport numpy`, "python"],
@@ -24,9 +27,17 @@ describe("the kind of jail of a program", () => {
     expect(chosen(source)).toBe(name);
   });
 
+  it("of one that has tools knows the prelude, whatever the words", () => {
+    expect(chosen("print(1)", prelude)).toBe("python-standard");
+    expect(chosen("import asyncio", prelude)).toBe("python-standard");
+    expect(chosen("import pandas", prelude)).toBe("python-data");
+    expect(chosen("print(1)", [...prelude, "argument"])).toBe("python");
+    expect(chosen("print(1)", ["/usr/bin/python3", "-m", "x"])).toBe("python");
+  });
+
   it("is a parked interpreter for its very command only", () => {
     const command = ["/usr/bin/node", "--require=/a.cjs", "index.js"];
-    const kinds = [{ name: "javascript", argv: command, words: [], parked: { least: 1 } }];
+    const kinds = [{ name: "javascript", argv: command, words: [], parked: { least: 1, refillMs: 20 } }];
     const contents: { path: string; bytes: Buffer }[] = [];
     expect(kindFor({ argv: command, contents }, kinds)?.name).toBe("javascript");
     for (const argv of [
@@ -38,8 +49,8 @@ describe("the kind of jail of a program", () => {
   });
 
   it("is none for another interpreter, and none when there are none", () => {
-    expect(chosen("import pandas", "/usr/bin/node")).toBeUndefined();
-    expect(kindFor({ argv: ["/usr/bin/python3", "main.py"], contents: [] }, [])).toBeUndefined();
-    expect(kindFor({ argv: ["/usr/bin/python3", "main.py"], contents: [] }, ZYGOTES)?.name).toBe("python");
+    expect(chosen("import pandas", ["/usr/bin/node", "main.py"])).toBeUndefined();
+    expect(kindFor({ argv, contents: [] }, [])).toBeUndefined();
+    expect(kindFor({ argv, contents: [] }, ZYGOTES)?.name).toBe("python");
   });
 });

@@ -6,8 +6,11 @@ import { jobOf, never, OK, startJobs, type TestJobs, workFor } from "../../../ap
 import { startWorker as startOne, type TestWorker } from "../support/consumers.ts";
 
 const LONG_MS = 30_000;
-/** A lock lasts ten seconds, and is looked at every five. */
-const TAKEN_UP_MS = 20_000;
+/**
+ * A lock lasts ten seconds, and is looked at every five. A look that comes a moment before the last one is five seconds old is
+ * left out, so that there may be ten between two; then the job is done.
+ */
+const TAKEN_UP_MS = 10_000 + 2 * 5000 + 2000;
 
 let made: TestJobs;
 let workers: TestWorker[];

@@ -23,30 +23,35 @@ import threading  # noqa: E402
 import warnings  # noqa: E402
 
 SEED_NAME = b"PYTHONHASHSEED"
+BIND_NAME = b"LD_BIND_NOW"
 
 
-def start_with_known_seed():
-    """The interpreter says its seed to nobody: it starts again with one that is given. Nothing shows it to programs."""
+def start_as_wanted():
+    """The interpreter says its seed to nobody: it starts again with one that is given, and with the functions of its libraries bound, which
+    each copy would do for itself. Nothing shows these variables to programs."""
     text = os.environb.get(SEED_NAME)
     if text is None:
         seed = 1 + int.from_bytes(os.urandom(4), "big") % 0xFFFFFFFF
-        os.execve(sys.executable, sys.orig_argv, {**os.environb, SEED_NAME: b"%d" % seed})
+        os.execve(sys.executable, sys.orig_argv, {**os.environb, SEED_NAME: b"%d" % seed, BIND_NAME: b"1"})
     variables = ctypes.POINTER(ctypes.c_void_p).in_dll(ctypes.CDLL(None), "environ")
-    found = next(variables[at] for at in range(len(os.environb)) if ctypes.string_at(variables[at]).startswith(SEED_NAME))
-    del os.environb[SEED_NAME]
-    ctypes.memset(found, 0, len(SEED_NAME) + 1 + len(text))
+    places = [variables[at] for at in range(len(os.environb))]
+    for place in places:
+        name, _, value = ctypes.string_at(place).partition(b"=")
+        if name in (SEED_NAME, BIND_NAME):
+            del os.environb[name]
+            ctypes.memset(place, 0, len(name) + 1 + len(value))
     return text
 
 
-SEED = start_with_known_seed()
+SEED = start_as_wanted()
 FITTED = (3, 11)
 HOME = "/mnt/data"
 OBJECT = HOME + "/zygote.so"
 TOOLS = "/usr/lib/svc/ptc"
 TOOL_MODULES = [f"_svc_tools.{name}" for name in ("alone", "call", "names", "result", "start", "tool", "values")]
-# Of a program, and of one that has tools. The kernel shows the first one for both, and would hide further arguments.
+# Of a program, and of one that has tools where the zygote has what these need. The kernel shows the first one for both, and would hide
+# further arguments.
 COMMANDS = [list(map(os.fsencode, sys.orig_argv))]
-COMMANDS.append([COMMANDS[0][0], os.fsencode(TOOLS) + b"/prelude.py", COMMANDS[0][1]])
 ENVIRONMENT = list(os.environb.items())
 
 # Variables that an interpreter or a library reads while it starts, which was before this program came.
@@ -81,18 +86,19 @@ after_fork = []
 at_exit = []
 
 
-def serve(modules, use=lambda: None):
-    """Never comes back in a copy. `use` calls what is slow at its first use."""
+def serve(modules, use=lambda: None, tools=False):
+    """Never comes back in a copy. `use` calls what is slow at its first use; `tools`: copies may become programs that have tools."""
     global preloaded
     if sys.version_info[:2] != FITTED:
         sys.exit(f"the zygote is fitted to Python {FITTED}")
     register, os.register_at_fork = os.register_at_fork, note_fork_hooks
     register_exit, atexit.register = atexit.register, note_exit
-    sys.path.insert(0, TOOLS)
-    for name in [*modules, *TOOL_MODULES]:
+    for name in modules:
         __import__(name)
-    del sys.path[0]
-    rehearse_loop(sys.modules["asyncio"])
+    if tools:
+        load_tools()
+    if asyncio := sys.modules.get("asyncio"):
+        rehearse_loop(asyncio)
     use()
     os.register_at_fork = register
     atexit.register = register_exit
@@ -105,6 +111,14 @@ def serve(modules, use=lambda: None):
     only_logging = atexit._ncallbacks() == len(at_exit) and all(getattr(f, "__module__", None) == "logging" for f in at_exit)
     gc.collect()
     sys.exit(serve_requests(settle, renew, begin, exit_status, hidden, USUAL, places, only_logging))
+
+
+def load_tools():
+    sys.path.insert(0, TOOLS)
+    for name in TOOL_MODULES:
+        __import__(name)
+    del sys.path[0]
+    COMMANDS.append([COMMANDS[0][0], os.fsencode(TOOLS) + b"/prelude.py", COMMANDS[0][1]])
 
 
 def note_fork_hooks(register=os.register_at_fork, **hooks):
@@ -138,7 +152,6 @@ def settle():
     """The last that a zygote does: it is the program that most copies become, up to its first line."""
     threading._main_thread._set_tstate_lock()
     threading._main_thread._native_id = NATIVE_ID
-    rehearse()
     tidy_memory()
     gc.freeze()
     main = sys.modules["__main__"] = type(sys)("__main__")
@@ -180,13 +193,7 @@ def renew():
         hook()
     if process := sys.modules.get("multiprocessing.process"):
         process.current_process()._config["authkey"] = process.AuthenticationString(os.urandom(32))
-    rehearse()
     return int(SEED)
-
-
-def rehearse():
-    """What every start does, so that its pages are this process's own already."""
-    exec(compile("def f(a, *b, c=1, **d): return [a for a in b if a]\nf(1, 2)\n", "", "exec"), {})
 
 
 def rehearse_loop(asyncio):
