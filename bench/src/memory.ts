@@ -26,7 +26,7 @@ frame = pd.DataFrame({"k": list("abcd"), "v": range(4)})
 print(frame.v.sum(), flush=True)
 time.sleep(8)`;
 
-/** Components give back what they do not need when nobody has asked for anything for some time, after work for 20 s. */
+/** Components give back what their start took when nobody asks for anything; what work took, two minutes later: that is not waited for. */
 const QUIET_MS = { start: 15_000, work: 30_000 };
 
 export async function idleMemory(
