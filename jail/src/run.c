@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include "channel.h"
 #include "locks.h"
 #include "step.h"
 #include "util.h"
@@ -126,10 +127,9 @@ static void read_control(struct watch *w)
 	struct message message;
 	ssize_t n;
 
-	while ((n = recv(w->jail->control, &message, sizeof(message), MSG_DONTWAIT)) == (ssize_t)sizeof(message) &&
-	       message.kind == MESSAGE_WARM)
+	while ((n = channel_read(w->jail->control, &message)) == (ssize_t)sizeof(message) && message.kind == MESSAGE_WARM)
 		w->warm = true;
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n < 0)
 		return;
 	if (n == (ssize_t)sizeof(message) && message.kind == MESSAGE_EXEC_FAILED) {
 		w->result->exec_error = message.error;

@@ -1,5 +1,6 @@
 #include "warm.h"
 
+#include "channel.h"
 #include "run.h"
 #include "step.h"
 #include "util.h"
@@ -52,8 +53,7 @@ static bool is_born(struct jail *jail, int control)
 	struct pollfd wait[] = {{control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};
 	struct message message = {0};
 
-	if (poll(wait, COUNT(wait), BIRTH_MS) < 1 ||
-	    recv(control, &message, sizeof(message), MSG_DONTWAIT) != (ssize_t)sizeof(message)) {
+	if (poll(wait, COUNT(wait), BIRTH_MS) < 1 || channel_read(control, &message) != (ssize_t)sizeof(message)) {
 		log_line(LOG_WARN, (int)jail->slot, 0, "the process that was to wait for a job was lost");
 		return false;
 	}

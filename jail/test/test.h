@@ -27,6 +27,7 @@ void test_conn(void);
 void test_check(void);
 void test_locks(void);
 void test_network(void);
+void test_channel(void);
 
 /* Repeatable pseudo-random numbers. */
 unsigned test_random(void);

@@ -54,6 +54,7 @@ export async function finishPython(run: JailRun): Promise<Way & { startedWarm: b
       cause: end.cause,
       exitCode: end.exitCode,
       signal: end.signal,
+      execErrno: end.execErrno,
       files: Object.fromEntries(listing.files.map(({ path, state }) => [path.toString(), state])),
       startedWarm: run.startedWarm,
     };
