@@ -192,7 +192,7 @@ function memoryTable({ memory }: Measured): Table {
   const total = (byName: Record<string, number> = {}) => sum(Object.values(byName)).toFixed(0);
   return {
     title: "Memory when idle",
-    note: "Proportional set size in MiB, with templates and the jails that wait, when all is quiet: after the start, and half a minute after all that was measured.",
+    note: "Proportional set size in MiB, with templates and the jails that wait, when all is quiet: after the start, and two minutes after all that was measured.",
     head: ["component", "MiB", "MiB after load"],
     rows: rows.length === 0 ? [] : [...rows, ["total", total(memory?.idleMib), total(memory?.afterLoadMib)]],
   };

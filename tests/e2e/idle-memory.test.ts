@@ -17,6 +17,10 @@ const RUNS = 200;
 /** Components are quiet later on a machine that does other work. */
 const PATIENCE_MS = 180_000;
 const READY_MS = 40_000;
+/** They work for every program. */
+const BUSY = ["api", "worker", "runner"] as const;
+/** V8 by itself would collect after eight seconds. */
+const PAUSE_MS = 13_000;
 
 let system: System;
 let api: Api;
@@ -41,13 +45,35 @@ async function restingMib(): Promise<number> {
   return seen;
 }
 
-test("an idle system is small, and is so again after it has worked", { timeout: 300_000 }, async () => {
-  expect(await restingMib()).toBeLessThan(MOST_IDLE_MIB);
+async function work(): Promise<void> {
   for (let run = 0; run < RUNS; run += 4) {
     const answers = await Promise.all([1, 2, 3, 4].map(() => api.exec({ lang: "py", code: "print(1)" })));
     expect(answers.map(({ stdout }) => stdout)).toEqual(["1\n", "1\n", "1\n", "1\n"]);
   }
+}
+
+/** Collections of whole heaps so far: each forgets what was compiled for speed. */
+async function wholeCollections(): Promise<Record<string, number>> {
+  const counts = BUSY.map(async (name) => {
+    const response = await fetch(`http://127.0.0.1:${system.instance.ports[name]}/metrics`);
+    const [, count] =
+      /^nodejs_gc_duration_seconds_count\{kind="major"\} (\d+)$/m.exec(await response.text()) ?? [];
+    return [name, Number(count ?? 0)];
+  });
+  return Object.fromEntries(await Promise.all(counts));
+}
+
+test("an idle system is small, and is so again after it has worked", { timeout: 300_000 }, async () => {
   expect(await restingMib()).toBeLessThan(MOST_IDLE_MIB);
+  await work();
+  expect(await restingMib()).toBeLessThan(MOST_IDLE_MIB);
+});
+
+test("a pause of some seconds costs no component what it has compiled", { timeout: 120_000 }, async () => {
+  await work();
+  const before = await wholeCollections();
+  await sleep(PAUSE_MS);
+  expect(await wholeCollections()).toEqual(before);
 });
 
 test("each further program with pandas adds little", async () => {

@@ -21,6 +21,7 @@ export interface Way {
   cause: EndCause;
   exitCode: number;
   signal: number;
+  execErrno: number;
   files: Record<string, string>;
 }
 

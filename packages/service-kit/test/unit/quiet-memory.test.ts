@@ -10,12 +10,17 @@ const GROWN_MIB = 40;
 /** A process without modules has 5 of them. */
 const RESTING_MIB = 10;
 
-/** Runs the statements where `heap()` is the heap's size in MiB and `until` waits for a condition; answers what they print. */
+/** Runs the statements where `heap()` is the heap's size in MiB, `whole` all collections of the whole heap so far, and `until` waits
+ * for a condition; answers what they print. */
 function run(statements: string): unknown {
   const program = `
     import { getHeapStatistics } from "node:v8";
     import { setTimeout as sleep } from "node:timers/promises";
+    import { PerformanceObserver } from "node:perf_hooks";
     import { returnMemoryWhenQuiet } from ${JSON.stringify(MODULE)};
+    const whole = [];
+    new PerformanceObserver((list) => whole.push(...list.getEntries().filter(({ detail }) => detail.kind === 4)))
+      .observe({ entryTypes: ["gc"] });
     const heap = () => getHeapStatistics().total_physical_size / ${MIB};
     const until = async (condition) => { while (!condition()) await sleep(${LOOK_MS}); };
     const grow = () => {
@@ -41,12 +46,22 @@ test("a quiet process gives back what its start and its work have taken", () => 
   expect(rested).toBe(true);
 });
 
+test("a process that pauses after work of longer than its start is let be", () => {
+  const collections = run(`
+    const busy = setInterval(() => { const end = performance.now() + 20; while (performance.now() < end); }, 25);
+    returnMemoryWhenQuiet(${LOOK_MS});
+    await sleep(${LOOK_MS * 20});
+    clearInterval(busy);
+    grow();
+    await sleep(${LOOK_MS});
+    const before = whole.length;
+    await sleep(${LOOK_MS * 40});
+    console.log(JSON.stringify(whole.length - before));`);
+  expect(collections).toBe(0);
+});
+
 test("a process that works all the time, or has not grown, is not stopped", () => {
   const collections = run(`
-    import { PerformanceObserver } from "node:perf_hooks";
-    const whole = [];
-    new PerformanceObserver((list) => whole.push(...list.getEntries().filter(({ detail }) => detail.kind === 4)))
-      .observe({ entryTypes: ["gc"] });
     const busy = setInterval(() => { const end = performance.now() + 20; while (performance.now() < end); }, 25);
     returnMemoryWhenQuiet(${LOOK_MS});
     await sleep(${LOOK_MS * 20});
