@@ -26,10 +26,11 @@ interface WarmUp {
 }
 
 /**
- * Unmeasured runs of a scenario with all samples: V8 compiles the components while they work, and they work for days. Where
- * interpreters start for every run, these take most of the time.
+ * Unmeasured runs of a scenario with all samples: V8 compiles the components while they work, and they work for days. A block
+ * comes after others, which have left code that fits them too, but less well. Where interpreters start for every run, these
+ * take most of the time.
  */
-const WARM_UP: Record<Mode, WarmUp> = { warm: { first: 1000, block: 50 }, cold: { first: 100, block: 10 } };
+const WARM_UP: Record<Mode, WarmUp> = { warm: { first: 1000, block: 300 }, cold: { first: 100, block: 10 } };
 const BARE_WARM_UP: WarmUp = { first: 5, block: 2 };
 /** Shares of the samples that are taken by themselves: a median alone is shown of bare commands. */
 const MIXED = { request: 0.5, bare: 0.25 };
@@ -40,6 +41,10 @@ export const HELLO_BESIDE_TOOLS = "hello-python beside tools";
 /** They tell what the machine is like, whatever is measured. */
 const OF_MACHINE: ReadonlySet<string> = new Set(["true", "python", "host-python"]);
 const TOOLS = "programs with tools";
+
+/** Unmeasured runs of a scenario right before it is measured by itself. */
+export const warmUpRuns = (scenario: Scenario, mode: Mode): number =>
+  Math.ceil(WARM_UP[mode].block * scenario.share);
 
 /** In the order in which they warm up. */
 export function planOf(scenarios: readonly Scenario[], n: number, mode: Mode): Planned[] {
@@ -80,7 +85,7 @@ function requestOf(scenario: Scenario, n: number, mode: Mode): Planned {
     work: { scenario },
     n: Math.ceil(n * share),
     firstRuns: Math.ceil(WARM_UP[mode].first * share),
-    warmUp: Math.ceil(WARM_UP[mode].block * share),
+    warmUp: warmUpRuns(scenario, mode),
     group: isToolScenario(scenario) ? TOOLS : bare,
     alternates,
     mixed: { group: bare, n: Math.ceil(n * share * MIXED.request) },

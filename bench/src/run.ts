@@ -15,8 +15,9 @@ import { measureFiles } from "./files/measure.ts";
 import { latencies, type Requests } from "./latency.ts";
 import { type FileRef, LoadClient } from "./load-client.ts";
 import { bursts, sustained } from "./loads.ts";
-import { type CpuRow, cpuPerRequest } from "./measure.ts";
+import { type CpuRow, cpuPerRequest, timed } from "./measure.ts";
 import { idleMemory, memoryOfPrograms } from "./memory.ts";
+import { warmUpRuns } from "./plan.ts";
 import { measurePaused } from "./programmatic/paused.ts";
 import {
   loadOfMachine,
@@ -28,6 +29,7 @@ import {
 } from "./result.ts";
 import type { Scenario } from "./scenarios.ts";
 import { type Mode, settingsOf } from "./settings.ts";
+import { warmUp } from "./turns.ts";
 
 const STEPS_PER_MODE = 3;
 
@@ -105,7 +107,7 @@ async function prepareAll(scenarios: readonly Scenario[], client: LoadClient): P
 }
 
 async function processorTime(
-  { scenarios, n, copy, client, prepared }: Stage,
+  { mode, scenarios, n, copy, client, prepared }: Stage,
   note: (line: string) => void,
 ): Promise<CpuRow[]> {
   const rows: CpuRow[] = [];
@@ -113,7 +115,12 @@ async function processorTime(
     note(scenario.name);
     const least = Math.min(10, Math.ceil(50 * scenario.share));
     const requests = Math.max(least, Math.ceil((n * scenario.share) / 2));
-    rows.push(await cpuPerRequest(copy, client, scenario, prepared.get(scenario.name) ?? [], requests));
+    const files = prepared.get(scenario.name) ?? [];
+    await warmUp({
+      sample: () => timed(() => scenario.run(client, files)),
+      warmUp: warmUpRuns(scenario, mode),
+    });
+    rows.push(await cpuPerRequest(copy, client, scenario, files, requests));
   }
   return rows;
 }

@@ -46,7 +46,7 @@ function latencyTable(result: Measured): Table {
   });
   return {
     title: "One request at a time",
-    note: `${NOTE} Each kind is measured by itself, in turn with its bare command, while nothing else is asked of the service.`,
+    note: `${NOTE} Each kind is measured by itself, in turn with its bare command, while nothing else is asked of the service, and after 300 such requests (fewer of the slow kinds).`,
     head: ["scenario", "what", "n", "p50", "p95", "p99", "against bare"],
     rows,
   };

@@ -27,14 +27,39 @@ export interface Group {
 export const TURNS = 10;
 /** Blocks of each group where it is measured by itself: a slow minute of the machine is not all that a group sees. */
 export const BLOCKS_PER_GROUP = 2;
+/** Then the warm-up of a case ends. */
+const MOST_WARM_UP_MS = 4000;
+
+/** Milliseconds of runs one after the other: so many, or fewer when they have taken so long. */
+export async function repeated(sample: Case["sample"], most: number, mostMs: number): Promise<number[]> {
+  const times: number[] = [];
+  const end = performance.now() + mostMs;
+  while (times.length < most && performance.now() < end) times.push(await sample());
+  return times;
+}
+
+/** Runs before a block, unmeasured. */
+export async function warmUp({ sample, warmUp }: Pick<Case, "sample" | "warmUp">): Promise<void> {
+  await repeated(sample, warmUp, MOST_WARM_UP_MS);
+}
+
+/** What alternates is warmed up in turn too. */
+async function warmUpGroup({ cases, alternates }: Group): Promise<void> {
+  if (!alternates) {
+    for (const each of cases) await warmUp(each);
+    return;
+  }
+  const round = async () => {
+    for (const { sample } of cases) await sample();
+    return 0;
+  };
+  await warmUp({ sample: round, warmUp: Math.max(...cases.map((each) => each.warmUp)) });
+}
 
 type Samples = Map<string, number[]>;
 type Summaries = Map<string, Summary>;
 
-/**
- * Milliseconds of the runs before everything, one case after the other. Those of a case end early, with the run in which
- * they have taken so long.
- */
+/** Milliseconds of the runs before everything, one case after the other. */
 export async function firstRuns(
   cases: readonly (Case & { firstRuns: number })[],
   mostMs: number,
@@ -43,10 +68,7 @@ export async function firstRuns(
   const all: Samples = new Map();
   for (const { name, firstRuns: most, sample } of cases) {
     onCase(name);
-    const times: number[] = [];
-    const end = performance.now() + mostMs;
-    while (times.length < most && performance.now() < end) times.push(await sample());
-    all.set(name, times);
+    all.set(name, await repeated(sample, most, mostMs));
   }
   return all;
 }
@@ -64,7 +86,7 @@ export async function byThemselves(
   let done = 0;
   for (let block = 0; block < BLOCKS_PER_GROUP; block++) {
     for (const group of shuffled(groups)) {
-      await take(group, new Map(), ({ warmUp }) => warmUp);
+      await warmUpGroup(group);
       for (let turn = block * turns + 1; turn <= (block + 1) * turns; turn++) {
         await take(group, samples, untilTurn(turn));
       }

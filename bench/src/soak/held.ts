@@ -49,11 +49,15 @@ async function settled(copy: PrivateCopy): Promise<Holdings> {
   }
 }
 
-/** Those that a process of the copy is in or has open. */
+/**
+ * Those that a process of the copy is in or has open, without the one that jaild keeps for the next run of each slot: as many
+ * slots as were ever in use at once have one. They are descriptors of jaild.
+ */
 function networkNamespaces(copy: PrivateCopy): number {
   const found = new Set<string>();
+  const master = String(copy.pid("jaild"));
   for (const pid of treeOf(copy.supervisorPid)) {
-    for (const path of [`/proc/${pid}/ns/net`, ...descriptorsOf(pid)]) {
+    for (const path of [`/proc/${pid}/ns/net`, ...(pid === master ? [] : descriptorsOf(pid))]) {
       const target = linkOf(path);
       if (target.startsWith("net:")) found.add(target);
     }

@@ -68,8 +68,8 @@ describe("what is measured by itself", () => {
   it("warms up by its share of the samples, and less where programs start cold", () => {
     const warmUps = (mode: Mode) =>
       new Map(planned([], mode).map(({ name, warmUp, firstRuns }) => [name, [firstRuns, warmUp]]));
-    expect(warmUps("warm").get("hello-bash")).toEqual([1000, 50]);
-    expect(warmUps("warm").get("calls-200")).toEqual([25, 2]);
+    expect(warmUps("warm").get("hello-bash")).toEqual([1000, 300]);
+    expect(warmUps("warm").get("calls-200")).toEqual([25, 8]);
     expect(warmUps("cold").get("hello-bash")).toEqual([100, 10]);
     expect(warmUps("cold").get("calls-1")).toBeUndefined();
   });
