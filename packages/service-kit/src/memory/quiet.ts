@@ -4,10 +4,9 @@
  * right after its start, and later one that is quiet for longer, collects its whole heap (50 to 100 ms) and returns what is
  * free.
  *
- * That costs the next thousand requests half as long again and more: code that V8 has compiled for speed goes with the last
- * object of a shape that it was compiled for, and while nobody asks there are no such objects. V8 would do the same by itself,
- * eight seconds after the last request; here it does not. Between requests that follow each other within two minutes nothing
- * happens.
+ * That costs the next thousand requests up to half as long again: code that V8 has compiled for speed holds some objects
+ * weakly and goes with them, and while nobody asks most are garbage. V8 would do the same by itself, eight seconds after the
+ * last request; here it does not. Between requests that follow each other within two minutes nothing happens.
  */
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { collect } from "./collector.ts";
