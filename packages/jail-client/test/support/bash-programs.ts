@@ -38,11 +38,14 @@ export const SHELLS: Record<string, ParkedJob> = {
     env: { LC_ALL: "xx_YY.UTF-8" },
   }),
   "another language": script(`x=ü☃; echo \${#x}`, { env: { LC_ALL: "C" } }),
+  // Its own state is read without a further process: while Bash starts one, it blocks and catches other signals.
   "what the kernel shows of it": script(`
-grep -E '^(Name|Umask|Pid|PPid|NSpid|Uid|Gid|Groups|Sig|Shd|Cap|NoNewPrivs|Seccomp|CoreDumping|Threads|Tgid)' /proc/$$/status
+mapfile -t status </proc/$$/status
+for line in "\${status[@]}"; do [[ $line =~ ^(Name|Umask|Pid|PPid|NSpid|Uid|Gid|Groups|Sig|Shd|Cap|NoNewPrivs|Seccomp|CoreDumping|Threads|Tgid) ]] && echo "$line"; done
+echo /proc/[0-9]* /proc/$$/task/*
 cat /proc/$$/limits /proc/$$/oom_score_adj /proc/$$/cgroup; tr '\\0' ' ' </proc/$$/cmdline; tr '\\0' '\\n' </proc/$$/environ | grep .
 for fd in /proc/$$/fd/*; do echo "\${fd##*/} $(readlink "$fd" | tr -d 0-9)"; done; readlink /proc/$$/exe /proc/$$/cwd /proc/$$/root
-ls /proc/$$/task /proc | grep -E '^[0-9]+$'; wc -l </proc/$$/mountinfo; cat /proc/meminfo`),
+wc -l </proc/$$/mountinfo; cat /proc/meminfo`),
   "the next descriptors": script(
     `exec {a}</etc/passwd {b}</etc/group; echo $a $b; exec 5</etc/passwd; ls /proc/self/fd`,
   ),
