@@ -1,7 +1,6 @@
 /** Programs with tools that ended in every way leave nothing: no process, no group, no socket, no key but those that are documented. */
-import { createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
+import type { Redis } from "@svc/service-kit";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { newSecret } from "../../packages/service-kit/test/support/secrets.ts";
 import { RAW_CLIENT } from "../../services/runner/test/support/programs.ts";
 import { Api } from "./support/api.ts";
 import { STEADY_POOL, settledHoldings, untilHeldAsBefore } from "./support/holdings.ts";
@@ -9,6 +8,7 @@ import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { newMarker, processesWith, until } from "./support/processes.ts";
 import { declare, drive, driveOn, type Input, startPaused, tryStart } from "./support/programmatic.ts";
 import { activeExecutions } from "./support/runner-metrics.ts";
+import { openStore } from "./support/store.ts";
 import { type System, startSystem } from "./support/system.ts";
 
 const MAX_PAUSED = 3;
@@ -31,14 +31,7 @@ beforeAll(async () => {
   };
   system = await startSystem({ env });
   api = new Api(system.url);
-  const config = loadConfig("file-server", {
-    LOCAL_MODE: "true",
-    LOG_LEVEL: "fatal",
-    STORAGE_DRIVER: "fs",
-    SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
-    REDIS_URL: `unix://${system.instance.redisSocket}`,
-  });
-  redis = createRedis(config, createLog("file-server", config), { use: "commands" });
+  redis = openStore(system);
 });
 afterAll(async () => {
   redis?.disconnect();

@@ -314,6 +314,11 @@ export type GrantEnd = z.infer<typeof grantEndSchema>;
 const endedGrantSchema = z.object({ grant_id: idSchema, reason: grantEndSchema });
 export type EndedGrant = z.infer<typeof endedGrantSchema>;
 export const MAX_ENDED_GRANTS = 64;
+const endsSchema = z.array(endedGrantSchema).max(MAX_ENDED_GRANTS);
+
+/** Grants of rounds that are over, revoked before the answer. */
+export const endGrantsSchema = z.object({ ends: endsSchema });
+export type EndGrants = z.infer<typeof endGrantsSchema>;
 
 /**
  * `ends`: grants of rounds that are over. They are revoked in the background, whatever becomes of the new one. `callback`: seals a
@@ -322,10 +327,32 @@ export const MAX_ENDED_GRANTS = 64;
 export const registerGrantSchema = z.object({
   payload: maskablePayloadSchema,
   claims: grantClaimsSchema,
-  ends: z.array(endedGrantSchema).max(MAX_ENDED_GRANTS).optional(),
+  ends: endsSchema.optional(),
   callback: programmaticJobSchema.shape.callback.optional(),
 });
 export type RegisterGrant = z.infer<typeof registerGrantSchema>;
+
+export const MAX_GRANTS_AHEAD = 16;
+
+/**
+ * Grants for runs without inputs that may come: each is of an execution and an output session of its own, with the same claims
+ * otherwise. All are registered or none is given out. `ends` as above.
+ */
+export const grantsAheadSchema = z.object({
+  claims: grantClaimsSchema.omit({
+    exec_id: true,
+    input_files: true,
+    read_sessions: true,
+    output_session_id: true,
+    snapshot_object_id: true,
+  }),
+  runs: z
+    .array(grantClaimsSchema.pick({ exec_id: true, output_session_id: true }))
+    .min(1)
+    .max(MAX_GRANTS_AHEAD),
+  ends: endsSchema.optional(),
+});
+export type GrantsAhead = z.infer<typeof grantsAheadSchema>;
 
 /**
  * The claims of a grant as an execution manifest states them: ids of files and sessions are the handles of the masked
@@ -355,6 +382,9 @@ export const registeredGrantSchema = z.object({
   callback_token: z.string().optional(),
 });
 export type RegisteredGrant = z.infer<typeof registeredGrantSchema>;
+
+/** In the order of `runs`. */
+export const registeredAheadSchema = z.object({ grants: z.array(registeredGrantSchema) });
 
 /** An entry of the gateway's listing: ids are handles. */
 export const listedObjectSchema = z.object({

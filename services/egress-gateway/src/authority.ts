@@ -17,7 +17,14 @@ import {
   sealGrant,
   sealObject,
 } from "@svc/capabilities";
-import { type GrantClaims, type MaskablePayload, newId, type RegisteredGrant } from "@svc/contracts";
+import {
+  type EndedGrant,
+  type GrantClaims,
+  type GrantsAhead,
+  type MaskablePayload,
+  newId,
+  type RegisteredGrant,
+} from "@svc/contracts";
 import { invalidRequest, storeCall } from "@svc/service-kit";
 import { ledgerRefused, refusals } from "./refusals.ts";
 
@@ -45,12 +52,25 @@ export class Authority {
     // In this order: what takes time on the way is under way while the rest is made.
     const [, masked] = await Promise.all([
       storeCall(() => this.#ledger.register(grant, now)),
-      this.#masked(payload, grant),
+      this.#masked(payload.files, grant),
     ]);
     return masked;
   }
 
-  async #masked(payload: MaskablePayload, grant: Grant): Promise<RegisteredGrant> {
+  /** Makes and records the grants of runs without inputs. None is given out before all are recorded. */
+  async registerAhead({ claims, runs }: Pick<GrantsAhead, "claims" | "runs">): Promise<RegisteredGrant[]> {
+    const now = nowSeconds();
+    const grants = runs.map((run) =>
+      issueGrant({ ...claims, ...run, input_files: [], read_sessions: [] }, now, this.#maxLifetime),
+    );
+    const [, masked] = await Promise.all([
+      storeCall(() => this.#ledger.registerAll(grants, now)),
+      Promise.all(grants.map((grant) => this.#masked([], grant))),
+    ]);
+    return masked;
+  }
+
+  async #masked(files: MaskablePayload["files"], grant: Grant): Promise<RegisteredGrant> {
     const handles = new HandleBook(this.#keys, grant);
     return {
       grant_id: grant.grant_id,
@@ -59,7 +79,7 @@ export class Authority {
       payload: {
         session_id: newId(),
         output_session_id: handles.output,
-        files: payload.files.map(({ name, id, storage_session_id }) => ({
+        files: files.map(({ name, id, storage_session_id }) => ({
           name,
           id: handles.object(storage_session_id, id, name),
           storage_session_id: handles.session(storage_session_id),
@@ -67,6 +87,10 @@ export class Authority {
         })),
       },
     };
+  }
+
+  async revokeAll(ends: readonly EndedGrant[]): Promise<void> {
+    await Promise.all(ends.map(({ grant_id, reason }) => this.revoke(grant_id, reason)));
   }
 
   /** Revokes for good. Unknown and revoked grants are fine. */

@@ -3,11 +3,20 @@
  * need a grant on every call; /internal routes need the internal token.
  */
 import { Ledger, MAX_TOKEN_CHARS, sealKeys } from "@svc/capabilities";
-import { grantEndSchema, mintCallbackSchema, registerGrantSchema, ServiceError } from "@svc/contracts";
+import {
+  type EndedGrant,
+  endGrantsSchema,
+  grantEndSchema,
+  grantsAheadSchema,
+  mintCallbackSchema,
+  registerGrantSchema,
+  ServiceError,
+} from "@svc/contracts";
 import {
   type Context,
   createHttpServer,
   createRedis,
+  type FastifyRequest,
   InnerClient,
   metricsRoutes,
   type Running,
@@ -62,6 +71,12 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
     });
   }
 
+  /** One that cannot be ended lapses by itself. */
+  const endInBackground = (ends: readonly EndedGrant[], { log: requestLog }: FastifyRequest) => {
+    authority
+      .revokeAll(ends)
+      .catch((err: Error) => requestLog.warn({ err }, "grants of an ended round could not be ended"));
+  };
   const internal = { onRequest: requireInternalToken(config.SVC_INTERNAL_SERVICE_TOKEN) };
   app.post(
     "/internal/egress-grants",
@@ -70,14 +85,26 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
       const { payload, claims, ends = [], callback } = request.body;
       const registered = authority.register(payload, claims);
       const minted = callback && mintNamed(keys, ledger, config, callback, claims);
-      for (const { grant_id, reason } of ends) {
-        // It lapses by itself.
-        authority
-          .revoke(grant_id, reason)
-          .catch((err: Error) => request.log.warn({ err, grant_id }, "a grant could not be ended"));
-      }
+      endInBackground(ends, request);
       const [grant, callback_token] = await Promise.all([registered, minted]);
       return reply.code(201).send({ ...grant, callback_token });
+    },
+  );
+  app.post(
+    "/internal/egress-grants/ahead",
+    { ...internal, schema: { body: grantsAheadSchema } },
+    async (request, reply) => {
+      const grants = authority.registerAhead(request.body);
+      endInBackground(request.body.ends ?? [], request);
+      return reply.code(201).send({ grants: await grants });
+    },
+  );
+  app.post(
+    "/internal/egress-grants/ends",
+    { ...internal, schema: { body: endGrantsSchema } },
+    async (request, reply) => {
+      await authority.revokeAll(request.body.ends);
+      return reply.code(204).send();
     },
   );
   app.post<{ Params: { grantId: string } }>(

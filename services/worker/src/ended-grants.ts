@@ -1,9 +1,9 @@
 /**
- * Grants whose rounds are over. Their ends ride with the next registration; when none comes soon each is sent by itself.
+ * Grants whose rounds are over. Their ends ride with the next registration; when none comes soon they are sent together.
  */
 import { type EndedGrant, MAX_ENDED_GRANTS } from "@svc/contracts";
 
-const WAIT_MS = 10;
+const WAIT_MS = 50;
 
 export interface Ended extends EndedGrant {
   /** Of the round. */
@@ -11,13 +11,13 @@ export interface Ended extends EndedGrant {
 }
 
 export class EndedGrants {
-  readonly #send: (ended: Ended) => Promise<void>;
+  readonly #send: (ended: readonly Ended[]) => Promise<void>;
   readonly #waitMs: number;
   #waiting: Ended[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   /** `send` never rejects. */
-  constructor(send: (ended: Ended) => Promise<void>, waitMs = WAIT_MS) {
+  constructor(send: (ended: readonly Ended[]) => Promise<void>, waitMs = WAIT_MS) {
     this.#send = send;
     this.#waitMs = waitMs;
   }
@@ -39,6 +39,7 @@ export class EndedGrants {
 
   /** Sends those that wait. */
   async flush(): Promise<void> {
-    await Promise.all(this.take().map(this.#send));
+    const taken = this.take();
+    if (taken.length > 0) await this.#send(taken);
   }
 }

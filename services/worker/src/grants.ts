@@ -1,73 +1,65 @@
-/** The worker's side of egress grants: claims of a job, registration before each round, revocation after it. */
-import {
-  type Deadlines,
-  type GrantClaims,
-  type GrantEnd,
-  type Job,
-  type MaskablePayload,
-  type RegisteredGrant,
-  registeredGrantSchema,
-} from "@svc/contracts";
+/**
+ * The grants of rounds: one is registered before each round, or was before it came, and ended after it. A run without inputs
+ * and tools takes one that was made ahead for its owner; with such a grant go an execution id and an output session of its own.
+ */
+import { type Deadlines, type GrantEnd, type Job, newId, type RegisteredGrant } from "@svc/contracts";
 import type { Config, InnerClient, Log } from "@svc/service-kit";
-import { type Ended, EndedGrants } from "./ended-grants.ts";
+import { furtherRound, hasOnlyAnOwner, lifeSeconds, ownerOf } from "./claims.ts";
+import { GrantsAhead, UNUSED_MS } from "./grants-ahead.ts";
 import { ReadyGrants } from "./ready-grants.ts";
+import { Registrar } from "./registrar.ts";
 
-const GRANT_MARGIN_SECONDS = 60;
-
-const byIds = (left: { sort: string }, right: { sort: string }) => (left.sort < right.sort ? -1 : 1);
-
-const lifeSeconds = (deadlines: Deadlines) => Math.ceil(deadlines.worker / 1000) + GRANT_MARGIN_SECONDS;
-
-/** A paused program has its inputs and its way to tools. */
-const furtherRound = ({ ptc: _, ...job }: Job): Job => ({ ...job, files: [] });
-
-export function claimsOf(job: Job, deadlines: Deadlines, config: Config): GrantClaims {
-  const input_files = job.files
-    .map(({ id, storage_session_id, name }) => ({
-      sort: `${storage_session_id} ${id} ${name}`,
-      claim: { id, session_id: storage_session_id, name },
-    }))
-    .sort(byIds)
-    .map(({ claim }) => claim);
-  return {
-    exec_id: job.execution_id,
-    tenant_id: job.principal.tenantId,
-    user_id: job.principal.userId,
-    session_key: job.output_namespace,
-    input_files,
-    read_sessions: [...new Set(input_files.map(({ session_id }) => session_id))].sort(),
-    output_session_id: job.session_id,
-    max_upload_bytes: config.EXECUTION_MANIFEST_MAX_UPLOAD_BYTES,
-    max_output_files: config.EXECUTION_MANIFEST_MAX_OUTPUT_FILES,
-    max_requests: config.EXECUTION_MANIFEST_MAX_REQUESTS,
-    max_tool_calls: config.EXECUTION_MANIFEST_MAX_TOOL_CALLS,
-    lifetime_seconds: lifeSeconds(deadlines),
-  };
+/** A grant, and the job as the grant knows it. */
+export interface Granted {
+  grant: RegisteredGrant;
+  job: Job;
 }
 
+interface Ahead {
+  grant: RegisteredGrant;
+  sessionId: string;
+  /** Of the run that was followed by its making. */
+  requestId: string;
+}
+
+const EXPIRE_MS = 1000;
+/** None is made ahead for so long when that has failed. */
+const FAILED_MS = 5000;
+
 export class Grants {
-  readonly #gateway: InnerClient;
+  readonly #registrar: Registrar;
   readonly #config: Config;
   readonly #log: Log;
   readonly #ready: ReadyGrants;
-  readonly #ended = new EndedGrants((ended) => this.#end(ended));
+  readonly #ahead: GrantsAhead<Ahead>;
+  #noneAheadUntil = 0;
+  #expiring: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(gateway: InnerClient, config: Config, log: Log) {
-    this.#gateway = gateway;
+    this.#registrar = new Registrar(gateway, config, log);
     this.#config = config;
     this.#log = log;
     this.#ready = new ReadyGrants(({ grant, requestId }) => void this.#giveUp(grant, requestId));
+    this.#ahead = new GrantsAhead(({ grant, requestId }) =>
+      this.revoke(grant.grant_id, "completed", requestId),
+    );
   }
 
-  /** The grant of a round: the one that is ready for a program that paused here, or a new one. */
-  async take(job: Job, deadlines: Deadlines, signal: AbortSignal): Promise<RegisteredGrant> {
+  /** The grant of a round: one that is ready for it, or a new one. */
+  async take(job: Job, deadlines: Deadlines, signal: AbortSignal): Promise<Granted> {
     const { execution_id, resume } = job;
+    const nowMs = performance.now();
+    if (hasOnlyAnOwner(job)) {
+      const ahead = this.#ahead.take(ownerOf(job), nowMs + deadlines.worker, nowMs);
+      if (ahead !== undefined) return { grant: ahead.grant, job: { ...job, session_id: ahead.sessionId } };
+    }
     if (resume === undefined) {
       this.#ready.drop(execution_id);
-      return this.#register(job, deadlines, signal);
+      return { grant: await this.#registrar.register(job, deadlines, signal), job };
     }
-    const ready = this.#ready.take(execution_id, performance.now() + deadlines.worker);
-    return (await ready?.grant) ?? this.#register(furtherRound(job), deadlines, signal);
+    const ready = await this.#ready.take(execution_id, nowMs + deadlines.worker)?.grant;
+    return { grant: ready ?? (await this.#registrar.register(furtherRound(job), deadlines, signal)), job };
   }
 
   /** The program has paused: its grant is ended and that of its next round is made, in the background. */
@@ -75,12 +67,63 @@ export class Grants {
     const nowMs = performance.now();
     const { execution_id, request_id: requestId } = job;
     this.revoke(ended, "completed", requestId);
-    const grant = this.#register(furtherRound(job), deadlines).catch((error: Error) => {
+    const grant = this.#registrar.register(furtherRound(job), deadlines).catch((error: Error) => {
       this.#log.warn({ err: error.message, request_id: requestId }, "no grant could be made ready");
       return undefined;
     });
-    const life = Math.min(lifeSeconds(deadlines), this.#config.EGRESS_GRANT_TTL_SECONDS);
-    this.#ready.put(execution_id, { grant, endsMs: nowMs + life * 1000, requestId }, nowMs);
+    this.#ready.put(execution_id, { grant, endsMs: nowMs + this.#lifeMs(deadlines), requestId }, nowMs);
+  }
+
+  /** A run has ended well: when its owner has had others just before, the grants of the next ones are made, in the background. */
+  async prepareNext(job: Job, deadlines: Deadlines): Promise<void> {
+    const nowMs = performance.now();
+    const lifeMs = this.#lifeMs(deadlines);
+    if (this.#isClosed || nowMs < this.#noneAheadUntil) return;
+    if (!hasOnlyAnOwner(job) || lifeMs < deadlines.worker + UNUSED_MS) return;
+    const owner = ownerOf(job);
+    const count = this.#ahead.begin(owner, nowMs);
+    if (count === 0) return;
+    this.#expiring ??= setInterval(() => this.#expire(), EXPIRE_MS);
+    const made = await this.#registerAhead(job, deadlines, count);
+    this.#ahead.made(owner, count, made, nowMs + lifeMs);
+  }
+
+  async #registerAhead(job: Job, deadlines: Deadlines, count: number): Promise<Ahead[]> {
+    const { request_id: requestId } = job;
+    const runs = Array.from({ length: count }, () => ({ exec_id: newId(), output_session_id: newId() }));
+    try {
+      const grants = await this.#registrar.registerAhead(job, deadlines, runs);
+      return grants.flatMap((grant, at) => {
+        const sessionId = runs[at]?.output_session_id;
+        return sessionId === undefined ? [] : [{ grant, sessionId, requestId }];
+      });
+    } catch (error) {
+      this.#noneAheadUntil = performance.now() + FAILED_MS;
+      this.#log.warn(
+        { err: (error as Error).message, request_id: requestId },
+        "no grants could be made ahead",
+      );
+      return [];
+    }
+  }
+
+  #lifeMs(deadlines: Deadlines): number {
+    return Math.min(lifeSeconds(deadlines), this.#config.EGRESS_GRANT_TTL_SECONDS) * 1000;
+  }
+
+  #expire(): void {
+    this.#ahead.expire(performance.now());
+    if (this.#ahead.isEmpty) this.#stopExpiring();
+  }
+
+  #stopExpiring(): void {
+    clearInterval(this.#expiring);
+    this.#expiring = undefined;
+  }
+
+  /** Those that are ready may have been lost with the store: none of them is used. */
+  forgetAhead(): void {
+    this.#ahead.clear();
   }
 
   /** A paused program is ended. */
@@ -93,67 +136,16 @@ export class Grants {
     if (grant !== undefined) this.revoke(grant.grant_id, "completed", requestId);
   }
 
-  async #register(job: Job, deadlines: Deadlines, signal?: AbortSignal): Promise<RegisteredGrant> {
-    const ended = this.#ended.take();
-    try {
-      return await this.#post(job, deadlines, ended, signal);
-    } catch (error) {
-      for (const one of ended) this.#ended.add(one);
-      throw error;
-    }
-  }
-
-  async #post(
-    job: Job,
-    deadlines: Deadlines,
-    ended: readonly Ended[],
-    signal: AbortSignal | undefined,
-  ): Promise<RegisteredGrant> {
-    const payload: MaskablePayload = {
-      session_id: job.session_id,
-      output_session_id: job.session_id,
-      files: job.files.map(({ name, id, storage_session_id }) => ({ name, id, storage_session_id })),
-    };
-    const answer = await this.#gateway.json<unknown>({
-      method: "POST",
-      path: "/internal/egress-grants",
-      requestId: job.request_id,
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({
-        payload,
-        claims: claimsOf(job, deadlines, this.#config),
-        ends: ended.map(({ grant_id, reason }) => ({ grant_id, reason })),
-        callback: job.ptc?.callback,
-      }),
-      timeoutMs: this.#config.EGRESS_GATEWAY_REQUEST_TIMEOUT_MS,
-      signal,
-    });
-    return registeredGrantSchema.parse(answer);
-  }
-
-  /** Revokes in the background: the answer does not wait for it, and the grant lapses by itself when it fails. */
+  /** In the background. */
   revoke(grant_id: string, reason: GrantEnd, requestId: string): void {
-    this.#ended.add({ grant_id, reason, requestId });
+    this.#registrar.end({ grant_id, reason, requestId });
   }
 
-  async #end({ grant_id, reason, requestId }: Ended): Promise<void> {
-    try {
-      const response = await this.#gateway.send({
-        method: "POST",
-        path: `/internal/egress-grants/${grant_id}/revoke`,
-        requestId,
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ reason }),
-        timeoutMs: this.#config.EGRESS_GATEWAY_REVOKE_TIMEOUT_MS,
-      });
-      await response.body.dump();
-    } catch (error) {
-      this.#log.warn({ err: (error as Error).message, request_id: requestId }, "a revocation failed");
-    }
-  }
-
-  /** Sends the revocations that are left. */
+  /** Ends what was made ahead, and sends the ends that are left. What is still being made lapses by itself. */
   async close(): Promise<void> {
-    await this.#ended.flush();
+    this.#isClosed = true;
+    this.#stopExpiring();
+    this.#ahead.clear();
+    await this.#registrar.close();
   }
 }

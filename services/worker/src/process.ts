@@ -45,8 +45,8 @@ export async function processJob(job: Job, deps: ProcessDeps): Promise<JobResult
       await deps.runner.discard(job, job.discard.runner_url);
       return { ok: true, answer: {} };
     }
-    const response = await runPatiently(job, deadlines, within.signal, deps);
-    return { ok: true, answer: publicAnswer(job, response, queueMs) };
+    const { job: granted, response } = await runPatiently(job, deadlines, within.signal, deps);
+    return { ok: true, answer: publicAnswer(granted, response, queueMs) };
   } catch (error) {
     const result = failureOf(error, cancelled, within.isLate);
     if (result.error.status >= 500)
@@ -58,12 +58,18 @@ export async function processJob(job: Job, deps: ProcessDeps): Promise<JobResult
   }
 }
 
+/** The job as its grant knows it. */
+interface Round {
+  job: Job;
+  response: RoundResponse;
+}
+
 async function runPatiently(
   job: Job,
   deadlines: ReturnType<typeof deadlinesFor>,
   signal: AbortSignal,
   deps: ProcessDeps,
-): Promise<RoundResponse> {
+): Promise<Round> {
   const patience = new Patience();
   const hasTools = job.ptc !== undefined || job.resume !== undefined;
   const history = job.ptc?.mode === "replay" ? await historyOf(deps.redis, job.execution_id) : undefined;
@@ -88,19 +94,22 @@ async function runOnce(
   signal: AbortSignal,
   { grants, runner }: ProcessDeps,
   history: readonly RecordedCall[] | undefined,
-): Promise<RoundResponse> {
+): Promise<Round> {
   const { resume } = job;
-  const grant = await grants.take(job, deadlines, signal);
+  const { grant, job: granted } = await grants.take(job, deadlines, signal);
   try {
     const response =
       resume === undefined
-        ? await runner.execute(job, grant, signal, history)
-        : await runner.resume(job, resume, grant, signal);
+        ? await runner.execute(granted, grant, signal, history)
+        : await runner.resume(granted, resume, grant, signal);
     // A replay begins anew, with all its inputs. The answer goes first.
     if ("paused" in response && job.ptc?.mode !== "replay") {
       setImmediate(() => grants.prepare(job, deadlines, grant.grant_id));
-    } else grants.revoke(grant.grant_id, "completed", job.request_id);
-    return response;
+    } else {
+      grants.revoke(grant.grant_id, "completed", job.request_id);
+      setImmediate(() => void grants.prepareNext(job, deadlines));
+    }
+    return { job: granted, response };
   } catch (error) {
     grants.revoke(grant.grant_id, endOf(signal), job.request_id);
     throw error;

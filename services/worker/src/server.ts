@@ -39,6 +39,7 @@ export async function startWorker(context: Context): Promise<Running> {
   );
   const canary = new Canary(config, redis, log, metrics, queues);
   const grants = new Grants(gateway, config, log);
+  redis.on("close", () => grants.forgetAhead());
   const deps = { config, log, redis, grants, runner, cancels };
 
   const handle = async (job: Job): Promise<JobResult> => {

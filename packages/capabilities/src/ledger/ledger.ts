@@ -78,14 +78,35 @@ export class Ledger {
 
   /** Stores the record of a grant, if there is none of its id: false when there is. */
   async registerOnce(grant: RecordedGrant, now: number): Promise<boolean> {
-    const record = newRecord(grant, newId());
-    const text = JSON.stringify(record);
-    const ttl = Math.max(1, grant.exp - now + this.#options.graceSeconds);
-    const key = ledgerKey(grant.grant_id);
-    const stored = await this.#connections.use((redis) => redis.set(key, text, "EX", ttl, "NX"));
-    if (stored !== "OK") return false;
-    this.#known.remember(grant.grant_id, record, text.length);
-    return true;
+    const [isNew] = await this.#store([grant], now);
+    return isNew === true;
+  }
+
+  /** Stores the records of new grants in one round trip. When it throws, some may have been stored. */
+  async registerAll(grants: readonly RecordedGrant[], now: number): Promise<void> {
+    if ((await this.#store(grants, now)).includes(false)) throw new Error("a grant was registered twice");
+  }
+
+  /** For each grant whether there was no record of its id. */
+  async #store(grants: readonly RecordedGrant[], now: number): Promise<boolean[]> {
+    const records = grants.map((grant) => {
+      const record = newRecord(grant, newId());
+      const seconds = Math.max(1, grant.exp - now + this.#options.graceSeconds);
+      return { record, text: JSON.stringify(record), seconds };
+    });
+    const stored = await this.#connections.use(async (redis) => {
+      const commands = redis.pipeline();
+      for (const { record, text, seconds } of records)
+        commands.set(ledgerKey(record.grant_id), text, "EX", seconds, "NX");
+      const answers = (await commands.exec()) ?? [];
+      return answers.map(([error, answer]) => {
+        if (error !== null) throw error;
+        return answer === "OK";
+      });
+    });
+    for (const [at, { record, text }] of records.entries())
+      if (stored[at] === true) this.#known.remember(record.grant_id, record, text.length);
+    return stored;
   }
 
   /** The record as it is now. */

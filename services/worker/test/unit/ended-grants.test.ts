@@ -6,9 +6,9 @@ import { EndedGrants } from "../../src/ended-grants.ts";
 const WAIT_MS = 20;
 
 function make() {
-  const sent: string[] = [];
-  const ended = new EndedGrants(async ({ grant_id }) => {
-    sent.push(grant_id);
+  const sent: string[][] = [];
+  const ended = new EndedGrants(async (grants) => {
+    sent.push(grants.map(({ grant_id }) => grant_id));
   }, WAIT_MS);
   const add = (grant_id: string) => ended.add({ grant_id, reason: "completed", requestId: "r" });
   return { ended, sent, add };
@@ -25,19 +25,19 @@ describe("grants of rounds that are over", () => {
     expect(sent).toEqual([]);
   });
 
-  it("are sent by themselves when none comes", async () => {
+  it("are sent together when none comes", async () => {
     const { sent, add } = make();
     add("a");
     add("b");
-    await expect.poll(() => sent).toEqual(["a", "b"]);
+    await expect.poll(() => sent).toEqual([["a", "b"]]);
     add("c");
-    await expect.poll(() => sent).toEqual(["a", "b", "c"]);
+    await expect.poll(() => sent).toEqual([["a", "b"], ["c"]]);
   });
 
   it("are never more than a registration takes", () => {
     const { ended, sent, add } = make();
     for (let n = 0; n < MAX_ENDED_GRANTS + 1; n++) add(`${n}`);
-    expect(sent).toHaveLength(MAX_ENDED_GRANTS);
+    expect(sent.map((grants) => grants.length)).toEqual([MAX_ENDED_GRANTS]);
     expect(ended.take()).toHaveLength(1);
   });
 
@@ -45,6 +45,7 @@ describe("grants of rounds that are over", () => {
     const { ended, sent, add } = make();
     add("a");
     await ended.flush();
-    expect(sent).toEqual(["a"]);
+    await ended.flush();
+    expect(sent).toEqual([["a"]]);
   });
 });

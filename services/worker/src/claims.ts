@@ -1,0 +1,52 @@
+/** What a grant is for, as the worker states it to the gateway. Pure. */
+import type { Deadlines, GrantClaims, GrantsAhead, Job } from "@svc/contracts";
+import type { Config } from "@svc/service-kit";
+
+const GRANT_MARGIN_SECONDS = 60;
+
+const byIds = (left: { sort: string }, right: { sort: string }) => (left.sort < right.sort ? -1 : 1);
+
+export const lifeSeconds = (deadlines: Deadlines) =>
+  Math.ceil(deadlines.worker / 1000) + GRANT_MARGIN_SECONDS;
+
+export function claimsOf(job: Job, deadlines: Deadlines, config: Config): GrantClaims {
+  const input_files = job.files
+    .map(({ id, storage_session_id, name }) => ({
+      sort: `${storage_session_id} ${id} ${name}`,
+      claim: { id, session_id: storage_session_id, name },
+    }))
+    .sort(byIds)
+    .map(({ claim }) => claim);
+  return {
+    ...sharedClaimsOf(job, deadlines, config),
+    exec_id: job.execution_id,
+    input_files,
+    read_sessions: [...new Set(input_files.map(({ session_id }) => session_id))].sort(),
+    output_session_id: job.session_id,
+  };
+}
+
+/** The claims that all runs of a principal have in common. */
+export function sharedClaimsOf(job: Job, deadlines: Deadlines, config: Config): GrantsAhead["claims"] {
+  return {
+    tenant_id: job.principal.tenantId,
+    user_id: job.principal.userId,
+    session_key: job.output_namespace,
+    max_upload_bytes: config.EXECUTION_MANIFEST_MAX_UPLOAD_BYTES,
+    max_output_files: config.EXECUTION_MANIFEST_MAX_OUTPUT_FILES,
+    max_requests: config.EXECUTION_MANIFEST_MAX_REQUESTS,
+    max_tool_calls: config.EXECUTION_MANIFEST_MAX_TOOL_CALLS,
+    lifetime_seconds: lifeSeconds(deadlines),
+  };
+}
+
+/** A paused program has its inputs and its way to tools. */
+export const furtherRound = ({ ptc: _, ...job }: Job): Job => ({ ...job, files: [] });
+
+/** Whether all that a grant says of the job is whose it is, so that any grant of its owner does. */
+export const hasOnlyAnOwner = ({ files, ptc, resume }: Job): boolean =>
+  files.length === 0 && ptc === undefined && resume === undefined;
+
+/** Jobs of the same owner have the same shared claims, but for the lifetime. */
+export const ownerOf = ({ principal, output_namespace }: Job): string =>
+  JSON.stringify([principal.tenantId, principal.userId, output_namespace]);

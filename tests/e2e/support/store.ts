@@ -1,0 +1,16 @@
+/** The Redis of a running system. */
+import { createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
+import { newSecret } from "../../../packages/service-kit/test/support/secrets.ts";
+import type { System } from "./system.ts";
+
+/** To be disconnected at the end. */
+export function openStore({ instance }: Pick<System, "instance">): Redis {
+  const config = loadConfig("file-server", {
+    LOCAL_MODE: "true",
+    LOG_LEVEL: "fatal",
+    STORAGE_DRIVER: "fs",
+    SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
+    REDIS_URL: `unix://${instance.redisSocket}`,
+  });
+  return createRedis(config, createLog("file-server", config), { use: "commands" });
+}
