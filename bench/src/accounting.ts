@@ -19,6 +19,12 @@ export function cpuByComponent(state: State): Map<string, number> {
   });
 }
 
+/** Whether Redis writes its log anew, in a process of its own: work of the requests before, as long as all of them took. */
+export function isStoreRewriting(state: State): boolean {
+  const store = state.components.find(({ name }) => name === "redis")?.process?.pid;
+  return store !== undefined && (childrenOf().get(store) ?? []).length > 0;
+}
+
 /** Processor milliseconds of one process, with its ended children. */
 export function cpuOfProcess(pid: number): number {
   const fields = statFields(pid);

@@ -1,7 +1,7 @@
 /** Times one piece of work; takes the processor time of requests, in blocks of its own. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PrivateCopy } from "@svc/cli/private-copy";
-import { cpuByComponent } from "./accounting.ts";
+import { cpuByComponent, isStoreRewriting } from "./accounting.ts";
 import type { FileRef, LoadClient } from "./load-client.ts";
 import type { Scenario } from "./scenarios.ts";
 import { round, sum } from "./statistics.ts";
@@ -23,8 +23,16 @@ export interface CpuRow {
 }
 
 const SETTLE_MS = 100;
+const MOST_REWRITING_MS = 20_000;
 
 const PARTS = 5;
+
+/** What the store does about the requests before is not counted as of those that come. */
+async function untilStoreRests(copy: PrivateCopy): Promise<void> {
+  const end = performance.now() + MOST_REWRITING_MS;
+  do await sleep(SETTLE_MS);
+  while (isStoreRewriting(copy.state()) && performance.now() < end);
+}
 
 /** Processor time of one request: a block of requests, divided. What is made for the next request is counted too. */
 export async function cpuPerRequest(
@@ -35,7 +43,7 @@ export async function cpuPerRequest(
   requests: number,
 ): Promise<CpuRow> {
   const perPart = Math.ceil(requests / PARTS);
-  await sleep(SETTLE_MS);
+  await untilStoreRests(copy);
   const read = async () => {
     await sleep(SETTLE_MS);
     return cpuByComponent(copy.state());
