@@ -318,7 +318,6 @@ const endsSchema = z.array(endedGrantSchema).max(MAX_ENDED_GRANTS);
 
 /** Grants of rounds that are over, revoked before the answer. */
 export const endGrantsSchema = z.object({ ends: endsSchema });
-export type EndGrants = z.infer<typeof endGrantsSchema>;
 
 /**
  * `ends`: grants of rounds that are over. They are revoked in the background, whatever becomes of the new one. `callback`: seals a
@@ -338,7 +337,7 @@ export const MAX_GRANTS_AHEAD = 16;
  * Grants for runs without inputs that may come: each is of an execution and an output session of its own, with the same claims
  * otherwise. All are registered or none is given out. `ends` as above.
  */
-export const grantsAheadSchema = z.object({
+export const registerAheadSchema = z.object({
   claims: grantClaimsSchema.omit({
     exec_id: true,
     input_files: true,
@@ -352,7 +351,7 @@ export const grantsAheadSchema = z.object({
     .max(MAX_GRANTS_AHEAD),
   ends: endsSchema.optional(),
 });
-export type GrantsAhead = z.infer<typeof grantsAheadSchema>;
+export type RegisterAhead = z.infer<typeof registerAheadSchema>;
 
 /**
  * The claims of a grant as an execution manifest states them: ids of files and sessions are the handles of the masked

@@ -20,9 +20,9 @@ import {
 import {
   type EndedGrant,
   type GrantClaims,
-  type GrantsAhead,
   type MaskablePayload,
   newId,
+  type RegisterAhead,
   type RegisteredGrant,
 } from "@svc/contracts";
 import { invalidRequest, storeCall } from "@svc/service-kit";
@@ -58,7 +58,7 @@ export class Authority {
   }
 
   /** Makes and records the grants of runs without inputs. None is given out before all are recorded. */
-  async registerAhead({ claims, runs }: Pick<GrantsAhead, "claims" | "runs">): Promise<RegisteredGrant[]> {
+  async registerAhead({ claims, runs }: Pick<RegisterAhead, "claims" | "runs">): Promise<RegisteredGrant[]> {
     const now = nowSeconds();
     const grants = runs.map((run) =>
       issueGrant({ ...claims, ...run, input_files: [], read_sessions: [] }, now, this.#maxLifetime),

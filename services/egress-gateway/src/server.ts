@@ -7,8 +7,8 @@ import {
   type EndedGrant,
   endGrantsSchema,
   grantEndSchema,
-  grantsAheadSchema,
   mintCallbackSchema,
+  registerAheadSchema,
   registerGrantSchema,
   ServiceError,
 } from "@svc/contracts";
@@ -92,7 +92,7 @@ export async function startGateway({ config, log, registry, lifecycle }: Context
   );
   app.post(
     "/internal/egress-grants/ahead",
-    { ...internal, schema: { body: grantsAheadSchema } },
+    { ...internal, schema: { body: registerAheadSchema } },
     async (request, reply) => {
       const grants = authority.registerAhead(request.body);
       endInBackground(request.body.ends ?? [], request);

@@ -1,9 +1,9 @@
 /** The worker's calls to the gateway: grants are registered, one or several, and ended. */
 import {
   type Deadlines,
-  type GrantsAhead,
   type Job,
   type MaskablePayload,
+  type RegisterAhead,
   type RegisteredGrant,
   registeredAheadSchema,
   registeredGrantSchema,
@@ -36,7 +36,11 @@ export class Registrar {
   }
 
   /** Grants of further runs of the job's owner. */
-  async registerAhead(job: Job, deadlines: Deadlines, runs: GrantsAhead["runs"]): Promise<RegisteredGrant[]> {
+  async registerAhead(
+    job: Job,
+    deadlines: Deadlines,
+    runs: RegisterAhead["runs"],
+  ): Promise<RegisteredGrant[]> {
     const claims = sharedClaimsOf(job, deadlines, this.#config);
     return registeredAheadSchema.parse(await this.#post("/ahead", { claims, runs }, job.request_id)).grants;
   }
