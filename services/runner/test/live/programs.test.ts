@@ -303,7 +303,7 @@ time.sleep(30)`);
     const text = program(`
 issue("add")
 while True: pass`);
-    const result = endedOf(await system.start(await system.execution(), text, { run_timeout: 500 }));
+    const result = endedOf(await system.start(await system.execution(), text, { run_timeout: 900 }));
     expect(result).toMatchObject({ status: "TO", tool_calls_made: 1 });
   });
 });
