@@ -81,6 +81,7 @@ export class Registrar {
         timeoutMs: this.#config.EGRESS_GATEWAY_REVOKE_TIMEOUT_MS,
       });
       await response.body.dump();
+      if (response.statusCode >= 300) throw new Error(`the gateway answered ${response.statusCode}`);
     } catch (error) {
       this.#log.warn({ err: (error as Error).message, request_id: requestId }, "grants could not be ended");
     }
