@@ -3,6 +3,7 @@ export * from "./deadlines.ts";
 export * from "./errors.ts";
 export * from "./ids.ts";
 export * from "./job-hints.ts";
+export * from "./json-bounds.ts";
 export * from "./languages.ts";
 export * from "./live-jobs.ts";
 export * from "./messages.ts";

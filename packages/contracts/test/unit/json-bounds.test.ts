@@ -1,0 +1,103 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { boundsAround, exceededJsonBound, JSON_BOUNDS } from "../../src/json-bounds.ts";
+
+interface Size {
+  depth: number;
+  values: number;
+}
+
+function sizeOf(value: unknown): Size {
+  if (typeof value !== "object" || value === null) return { depth: 0, values: 1 };
+  const inner = Object.values(value).map(sizeOf);
+  return {
+    depth: 1 + inner.reduce((most, { depth }) => Math.max(most, depth), 0),
+    values: 1 + inner.reduce((sum, { values }) => sum + values, 0),
+  };
+}
+
+const exceeded = (text: string, bounds?: Size) => exceededJsonBound(Buffer.from(text), bounds);
+
+describe("the bounds of JSON", () => {
+  it("are kept by JSON of exactly that depth and so many values, and not by what is beyond", () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 6 }), fc.nat(4), (text, blanks) => {
+        const value = JSON.parse(text);
+        const size = sizeOf(value);
+        const written = JSON.stringify(value, null, blanks);
+        expect(exceeded(written, size)).toBeUndefined();
+        expect(exceeded(written, { ...size, values: size.values - 1 })).toBe("values");
+        if (size.depth > 0) expect(exceeded(written, { ...size, depth: size.depth - 1 })).toBe("depth");
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it.each([
+    ["brackets and commas in a string", `"${"[{,".repeat(300_000)}"`, undefined],
+    ["escaped quotation marks in a string", `"${'\\"[,'.repeat(300_000)}"`, undefined],
+    ["a string that ends in backslashes", `["${"\\\\".repeat(1000)}",${"[".repeat(64)}`, "depth"],
+    [
+      "backslashes before the mark that ends a long string",
+      `["${"x".repeat(100)}\\\\",${"[".repeat(64)}`,
+      "depth",
+    ],
+    ["an escaped mark far inside a string", `"${"x".repeat(100)}\\"${"[".repeat(100)}"`, undefined],
+    ["keys with brackets", `{${'"[[[":0,'.repeat(1000)}"a":0}`, undefined],
+    ["containers one after the other", `[${"{},".repeat(150_000)}0]`, undefined],
+    ["a hundred thousand objects of one member", `[${'{"a":0},'.repeat(100_000)}0]`, "values"],
+    ["as many values as are allowed", `[${"0,".repeat(JSON_BOUNDS.values - 2)}0]`, undefined],
+    ["one value more", `[${"0,".repeat(JSON_BOUNDS.values - 1)}0]`, "values"],
+    [
+      "as many levels as are allowed",
+      `${"[".repeat(JSON_BOUNDS.depth)}${"]".repeat(JSON_BOUNDS.depth)}`,
+      undefined,
+    ],
+    [
+      "one level more",
+      `${'{"a":'.repeat(JSON_BOUNDS.depth + 1)}0${"}".repeat(JSON_BOUNDS.depth + 1)}`,
+      "depth",
+    ],
+    ["a million levels", "[".repeat(1_000_000), "depth"],
+    ["a string without an end", `"${"x".repeat(1_000_000)}`, undefined],
+    ["nothing", "", undefined],
+  ])("say of %s what is true", (_, text, bound) => {
+    expect(exceeded(text)).toBe(bound);
+  });
+
+  it("leave room for a message of ours around JSON that keeps them", () => {
+    const inner = `[${`${"[".repeat(63)}${"]".repeat(63)},`.repeat(3000)}${"0,".repeat(10_000)}0]`;
+    expect(exceeded(inner)).toBeUndefined();
+    expect(exceeded(`{"calls":[{"call_id":"a","call":{"tool_name":"b","input":${inner}}}]}`)).toBe("depth");
+    const around = boundsAround(4);
+    expect(
+      exceeded(`{"calls":[{"call_id":"a","call":{"tool_name":"b","input":${inner}}}]}`, around),
+    ).toBeUndefined();
+  });
+
+  it.each([
+    ["numbers", "0,"],
+    ["empty objects", "{},"],
+    ["nested", "["],
+    ["escaped marks", '"\\"",'],
+    ["backslashes", "\\"],
+    ["blanks", " "],
+    ["short strings", '"ab",'],
+  ])("are judged in time that grows with the length alone: %s", (_, unit) => {
+    const unbounded = { depth: Number.MAX_SAFE_INTEGER, values: Number.MAX_SAFE_INTEGER };
+    const [small, large] = [1_000_000, 4_000_000].map((length) => Buffer.alloc(length, unit)) as [
+      Buffer,
+      Buffer,
+    ];
+    const time = (bytes: Buffer) => {
+      const tries = Array.from({ length: 5 }, () => {
+        const startedMs = performance.now();
+        exceededJsonBound(bytes, unbounded);
+        return performance.now() - startedMs;
+      });
+      return tries.reduce((least, ms) => Math.min(least, ms));
+    };
+    time(small);
+    expect(time(large)).toBeLessThan(6 * Math.max(time(small), 1));
+  });
+});
