@@ -3,6 +3,7 @@
  * caller; what they say of files is kept, in the caller's own words and indices. Pure.
  */
 import { type ErrorCode, errorBody, type JobResult, type Problem, ServiceError } from "@svc/contracts";
+import { isOwnFailure } from "./faults.ts";
 
 type Failure = Extract<JobResult, { ok: false }>;
 
@@ -47,6 +48,7 @@ function meaning(error: unknown, cancelled: AbortSignal, isLate: boolean): Servi
   if (cancelled.aborted && cancelled.reason instanceof ServiceError) return cancelled.reason;
   if (isLate) return new ServiceError("execution_timeout");
   if (!(error instanceof ServiceError)) return new ServiceError("sandbox_execution_failed");
+  if (isOwnFailure(error)) return new ServiceError("internal_error");
   if (!SHOWN.has(error.code)) return new ServiceError(MEANING[error.code] ?? "sandbox_execution_failed");
   return error.details === undefined ? error : inCallersWords(error, error.details);
 }

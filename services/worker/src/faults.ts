@@ -1,9 +1,9 @@
 /**
  * Which faults of a run are worth another try. `away`: the program did not start, because something was away or could not
  * prepare it; it may be tried again and again. `broken`: the program may have run; it is made once more. Every other
- * fault is an answer. Pure.
+ * fault is an answer, an internal error that a component tells of itself too: the same input would meet it again. Pure.
  */
-import { type ErrorCode, ServiceError } from "@svc/contracts";
+import { ERRORS, type ErrorCode, ServiceError } from "@svc/contracts";
 
 export type Fault = "away" | "broken" | "final";
 
@@ -22,12 +22,19 @@ const AWAY: ReadonlySet<ErrorCode> = new Set([
   "mount_failed",
 ]);
 const BROKEN: ReadonlySet<ErrorCode> = new Set(["sandbox_execution_failed", "internal_error"]);
+/** Other statuses are those of something between us and the component, whose answers have no code of ours. */
+const OWN_STATUS = ERRORS.internal_error.status;
 /** Failures of a connection that was never made: nothing was sent over it. */
 const NOT_CONNECTED: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT", "UND_ERR_CONNECT_TIMEOUT"]);
 
 export function faultOf(error: unknown): Fault {
   if (!(error instanceof ServiceError)) return "broken";
   if (AWAY.has(error.code)) return "away";
-  if (!BROKEN.has(error.code)) return "final";
+  if (!BROKEN.has(error.code) || isOwnFailure(error)) return "final";
   return NOT_CONNECTED.has((error.cause as NodeJS.ErrnoException | undefined)?.code) ? "away" : "broken";
+}
+
+/** A component failed at what it was given. */
+export function isOwnFailure({ code, status }: ServiceError): boolean {
+  return code === "internal_error" && status === OWN_STATUS;
 }

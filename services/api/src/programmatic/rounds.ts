@@ -57,6 +57,7 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "execution_timeout",
   "store_unavailable",
   "input_unavailable",
+  "internal_error",
   ...NEVER_STARTED,
 ]);
 
@@ -75,11 +76,12 @@ export class Rounds {
         const end = await this.#deps.attempts.fromTop(one, { calls: 0, runMs: 0 });
         return await this.#finish(program, {}, end, requestId);
       } catch (error) {
-        const broken = error instanceof ServiceError && error.code === "sandbox_execution_failed";
+        const code = error instanceof ServiceError ? error.code : undefined;
+        const broken = code === "sandbox_execution_failed";
         if (broken && number < MOST_FROM_TOP && !signal.aborted) continue;
         this.#deps.ends.failed(program, requestId);
         signal.throwIfAborted();
-        throw broken ? infrastructure(error, program) : error;
+        throw broken || code === "internal_error" ? infrastructure(error, program) : error;
       }
     }
   }

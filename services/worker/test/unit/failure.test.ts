@@ -18,7 +18,7 @@ describe("failureOf", () => {
     ["manifest_malformed", "sandbox_setup_failed", 503],
     ["manifest_key_missing", "sandbox_setup_failed", 503],
     ["manifest_refused", "sandbox_setup_failed", 503],
-    ["internal_error", "sandbox_execution_failed", 502],
+    ["internal_error", "internal_error", 500],
     ["sandbox_execution_failed", "sandbox_execution_failed", 502],
     ["unauthorized", "sandbox_execution_failed", 502],
     ["egress_grant_refused", "sandbox_execution_failed", 502],
@@ -31,6 +31,11 @@ describe("failureOf", () => {
     ["execution_expired", "execution_expired", 400],
   ] as const)("%s is told as %s with status %i", (code, told, status) => {
     expect(of(new ServiceError(code))).toMatchObject({ code: told, status });
+  });
+
+  it("what no component of ours has answered is a broken run", () => {
+    const proxy = new ServiceError("internal_error", undefined, { status: 502 });
+    expect(of(proxy)).toMatchObject({ code: "sandbox_execution_failed", status: 502 });
   });
 
   it("a runner's own status never replaces that of a broken run", () => {

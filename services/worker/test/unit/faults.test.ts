@@ -27,8 +27,12 @@ describe("which faults are tried again", () => {
     },
   );
 
+  it("a component that failed at what it was given would fail at it again", () => {
+    expect(fault("internal_error", "inner answer 500")).toBe("final");
+  });
+
   it("an unknown fault may have run it", () => {
-    expect(fault("internal_error", "inner answer 500")).toBe("broken");
+    expect(faultOf(new ServiceError("internal_error", undefined, { status: 502 }))).toBe("broken");
     expect(faultOf(new TypeError("x"))).toBe("broken");
     expect(faultOf(undefined)).toBe("broken");
   });
