@@ -12,12 +12,13 @@ export interface JsonBounds {
 
 export const JSON_BOUNDS: Readonly<JsonBounds> = { depth: 64, values: 200_000 };
 
-/** The bounds of a message of ours around such JSON: its own levels, and some members. */
+/** The bounds of a message of ours around such JSON: its own levels, and members of its own. */
 export function boundsAround(levels: number): JsonBounds {
   return { depth: JSON_BOUNDS.depth + levels, values: JSON_BOUNDS.values + ENVELOPE_VALUES };
 }
 
-const ENVELOPE_VALUES = 64;
+/** Enough for what several hundred calls or results have around them. */
+const ENVELOPE_VALUES = 4096;
 
 const OTHER = 0;
 const BLANK = 1;

@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { idSchema } from "./ids.ts";
+import { boundsAround } from "./json-bounds.ts";
 
 export const EXECUTION_ID_HEADER = "x-execution-id";
 export const TOOL_CALL_ID_HEADER = "x-tool-call-id";
@@ -103,8 +104,14 @@ export interface ProcessedResults {
 /** Body of POST /tool-call, on the gateway and on the tool call server. */
 export const toolCallSchema = z.object({ tool_name: toolNameSchema, input: z.unknown() });
 
+/** Of such a body: the arguments stand one level deep in it. */
+export const TOOL_CALL_BOUNDS = boundsAround(1);
+
 /** Calls that one request records. */
 export const MAX_RECORDED_CALLS = 256;
+
+/** Of a body that records several calls, or tells several results: what one of them may have, and what is around it. */
+export const TOOL_CALLS_BOUNDS = boundsAround(4);
 
 /** Body of POST /tool-calls, on the gateway and on the tool call server: all of them are recorded, or none. */
 export const recordToolCallsSchema = z.object({

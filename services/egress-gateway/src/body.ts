@@ -1,7 +1,10 @@
-/** Reads a request body of limited size as JSON. What is announced or turns out larger is not read to its end. */
+/**
+ * Reads a request body of limited size as JSON. What is announced or turns out larger is not read to its end; what is
+ * deeper or holds more values than `bounds` is not parsed.
+ */
 import { isUtf8 } from "node:buffer";
 import type { Readable } from "node:stream";
-import { ServiceError } from "@svc/contracts";
+import { exceededJsonBound, type JsonBounds, ServiceError } from "@svc/contracts";
 import type { FastifyRequest } from "@svc/service-kit";
 
 export interface JsonBody {
@@ -14,6 +17,7 @@ export interface JsonBody {
 export async function readJson(
   request: FastifyRequest,
   limit: number,
+  bounds: JsonBounds,
   tooLarge: () => ServiceError,
 ): Promise<JsonBody> {
   if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge();
@@ -27,6 +31,7 @@ export async function readJson(
     chunks.push(chunk);
   }
   const bytes = Buffer.concat(chunks);
+  if (exceededJsonBound(bytes, bounds) !== undefined) throw tooLarge();
   try {
     if (!isUtf8(bytes)) throw new SyntaxError("not UTF-8");
     return { bytes, value: JSON.parse(bytes.toString("utf8")) };

@@ -11,11 +11,15 @@ import {
   EXECUTION_ID_HEADER,
   GRANT_HEADER,
   isId,
+  JSON_BOUNDS,
+  type JsonBounds,
   type RecordToolCalls,
   recordToolCallsSchema,
   ServiceError,
+  TOOL_CALL_BOUNDS,
   TOOL_CALL_ID_HEADER,
   TOOL_CALL_ID_PATTERN,
+  TOOL_CALLS_BOUNDS,
   toolCallSchema,
 } from "@svc/contracts";
 import {
@@ -39,6 +43,8 @@ const SMALL_BYTES = 16 * 1024;
 /** Where calls go on to at the tool call server, with which headers of their own, and how a body tells them. */
 interface Way {
   path: string;
+  /** Of the body: as much around each call's arguments as it has. */
+  bounds: JsonBounds;
   headers: Record<string, string>;
   callsIn: (body: unknown) => RecordToolCalls["calls"];
 }
@@ -67,6 +73,7 @@ export class ToolCalls {
     const call_id = callIdOf(request);
     return this.#pass(request, reply, {
       path: "/tool-call",
+      bounds: TOOL_CALL_BOUNDS,
       headers: { [TOOL_CALL_ID_HEADER]: call_id },
       callsIn: (body) => [{ call_id, call: parseOrRefuse(toolCallSchema, body) }],
     });
@@ -76,6 +83,7 @@ export class ToolCalls {
   async record(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     return this.#pass(request, reply, {
       path: "/tool-calls",
+      bounds: TOOL_CALLS_BOUNDS,
       headers: {},
       callsIn: (body) => parseOrRefuse(recordToolCallsSchema, body).calls,
     });
@@ -99,7 +107,8 @@ export class ToolCalls {
     const { bytes, value } = await readJson(
       request,
       this.#maxBytes,
-      () => new ServiceError("tool_call_too_large", `A tool call may have ${this.#maxBytes} bytes.`),
+      way.bounds,
+      () => new ServiceError("tool_call_too_large", this.#largest),
     );
     const calls = way.callsIn(value);
     if (grant.grant_id !== callback.grant_id) await this.#admission.check(callback);
@@ -109,6 +118,11 @@ export class ToolCalls {
       return { kind: "tool_calls", callIds: calls.map(({ call_id }) => call_id) };
     });
     return this.#forward(request, reply, callback, way, bytes);
+  }
+
+  get #largest(): string {
+    const { depth, values } = JSON_BOUNDS;
+    return `A tool call may have ${this.#maxBytes} bytes, ${depth} levels and ${values} values.`;
   }
 
   #caller({ headers }: FastifyRequest): Callback {

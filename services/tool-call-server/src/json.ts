@@ -1,9 +1,9 @@
 /**
  * JSON as callers wrote it: every key is kept, `__proto__` too, since nothing here ever assigns a key of theirs. Numbers are
- * IEEE doubles, as for every JavaScript reader.
+ * IEEE doubles, as for every JavaScript reader. Bodies are bounded in depth and values before they are parsed.
  */
 import { isUtf8 } from "node:buffer";
-import { ServiceError } from "@svc/contracts";
+import { exceededJsonBound, JSON_BOUNDS, ServiceError, TOOL_CALLS_BOUNDS } from "@svc/contracts";
 import { type HttpServer, invalidRequest } from "@svc/service-kit";
 
 /** Makes a server (or an encapsulated part of it) read JSON bodies that way. */
@@ -12,12 +12,19 @@ export function parsePlainJson(app: HttpServer): void {
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body: Buffer, done) => {
     try {
       if (!isUtf8(body)) throw new SyntaxError("not UTF-8");
+      if (exceededJsonBound(body, TOOL_CALLS_BOUNDS) !== undefined) return done(tooLarge());
       done(null, JSON.parse(body.toString("utf8")));
     } catch {
       done(new ServiceError("invalid_json"));
     }
   });
 }
+
+const tooLarge = () =>
+  new ServiceError(
+    "tool_call_too_large",
+    `JSON may have ${JSON_BOUNDS.depth} levels and ${JSON_BOUNDS.values} values.`,
+  );
 
 /** The text of a parsed value. What is nested too deeply to be written is refused under the given path. */
 export function jsonText(value: unknown, path: string): string {

@@ -1,7 +1,9 @@
 /**
  * One request of a program on its tool socket, judged: which tool, with which arguments, in the text that goes on to the
- * gateway. Everything in it is the program's; whatever is not exactly the protocol is refused. Pure.
+ * gateway. Everything in it is the program's; whatever is not exactly the protocol is refused. What is let through is
+ * neither deeper nor larger than what a caller may send back. Pure.
  */
+import { exceededJsonBound, JSON_BOUNDS, TOOL_CALL_BOUNDS } from "@svc/contracts";
 
 /** Arguments alone, as raw JSON text; the tool is named by its place in the list of tools. */
 export const RAW_INPUT_TYPE = "application/vnd.svc.tool-input";
@@ -14,7 +16,20 @@ export interface ToolCall {
   text: string;
 }
 
-export class BadToolRequest extends Error {}
+/** `status` as HTTP has it: 413 is about the arguments' size, 400 about their form. */
+export class BadToolRequest extends Error {
+  readonly status: 400 | 413;
+
+  constructor(message: string, status: 400 | 413 = 400) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const TOO_LARGE = {
+  depth: `the arguments are nested deeper than ${JSON_BOUNDS.depth} levels: flatten them, or pass them as JSON text`,
+  values: `the arguments hold more than ${JSON_BOUNDS.values} values: make several calls, or pass them as JSON text`,
+} as const;
 
 export function parseToolRequest(
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -28,9 +43,10 @@ export function parseToolRequest(
   } catch {
     throw new BadToolRequest("the arguments are not valid UTF-8");
   }
-  return headers["content-type"] === RAW_INPUT_TYPE
-    ? rawInput(json, tools[indexOf(headers[TOOL_INDEX_HEADER])])
-    : envelope(json);
+  const isRaw = headers["content-type"] === RAW_INPUT_TYPE;
+  const exceeded = exceededJsonBound(body, isRaw ? JSON_BOUNDS : TOOL_CALL_BOUNDS);
+  if (exceeded !== undefined) throw new BadToolRequest(TOO_LARGE[exceeded], 413);
+  return isRaw ? rawInput(json, tools[indexOf(headers[TOOL_INDEX_HEADER])]) : envelope(json);
 }
 
 function indexOf(header: string | string[] | undefined): number {
