@@ -1,31 +1,50 @@
 /**
  * The one text of a tool call's arguments, by which a repeated call is recognised: keys sorted by their UTF-16 code units
- * at all levels, no spaces, strings and numbers as JSON.stringify writes them. Takes what JSON.parse gives, nested as
- * deeply as a program likes. Pure.
+ * at all levels, no spaces, strings and numbers as JSON.stringify writes them. Takes what JSON.parse gives, however deep and
+ * however long: no recursion, nothing spread, linear but for the sorting of keys. Pure.
  */
 
-type Work = { text: string } | { value: unknown };
+/** A container that is being written. */
+interface Open {
+  members: Record<PropertyKey, unknown>;
+  /** Of an object, sorted. */
+  keys: readonly string[] | undefined;
+  length: number;
+  next: number;
+}
 
 export function canonicalArguments(value: unknown): string {
   const texts: string[] = [];
-  const work: Work[] = [{ value }];
-  for (let next = work.pop(); next !== undefined; next = work.pop()) {
-    if ("text" in next) texts.push(next.text);
-    else if (typeof next.value !== "object" || next.value === null) texts.push(JSON.stringify(next.value));
-    else work.push(...partsOf(next.value).reverse());
+  const open: Open[] = [];
+  const write = (item: unknown): void => {
+    if (typeof item !== "object" || item === null) {
+      texts.push(JSON.stringify(item));
+      return;
+    }
+    const container = opened(item);
+    texts.push(container.keys === undefined ? "[" : "{");
+    open.push(container);
+  };
+  write(value);
+  for (let container = open.at(-1); container !== undefined; container = open.at(-1)) {
+    const { members, keys, length } = container;
+    if (container.next === length) {
+      texts.push(keys === undefined ? "]" : "}");
+      open.pop();
+      continue;
+    }
+    if (container.next > 0) texts.push(",");
+    const key = keys?.[container.next] ?? container.next;
+    if (typeof key === "string") texts.push(JSON.stringify(key), ":");
+    container.next++;
+    write(members[key]);
   }
   return texts.join("");
 }
 
-function partsOf(value: object): Work[] {
-  const isArray = Array.isArray(value);
-  const parts: Work[] = [{ text: isArray ? "[" : "{" }];
-  const keys = isArray ? value.keys() : Object.keys(value).sort();
-  for (const key of keys) {
-    const comma = parts.length === 1 ? "" : ",";
-    parts.push({ text: isArray ? comma : `${comma}${JSON.stringify(key)}:` });
-    parts.push({ value: (value as Record<PropertyKey, unknown>)[key] });
-  }
-  parts.push({ text: isArray ? "]" : "}" });
-  return parts;
+function opened(value: object): Open {
+  const members = value as Record<PropertyKey, unknown>;
+  if (Array.isArray(value)) return { members, keys: undefined, length: value.length, next: 0 };
+  const keys = Object.keys(value).sort();
+  return { members, keys, length: keys.length, next: 0 };
 }

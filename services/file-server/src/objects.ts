@@ -31,7 +31,7 @@ export class Objects {
 
   async put(address: ObjectAddress, content: Content, attributes: ObjectAttributes): Promise<UploadedFile> {
     const record = await stored(() => this.#store.put(address, content, attributes, this.#limits));
-    await this.#cache.remember(record);
+    await this.#cache.remember([record]);
     return uploadedFile(record);
   }
 
@@ -49,7 +49,7 @@ export class Objects {
   async commit(session: string, { namespace, read_only, files }: CommitSession): Promise<UploadedFile[]> {
     const attributes = { namespace, readOnly: read_only };
     const records = await stored(() => this.#store.commit(session, files, attributes));
-    await this.#cache.remember(...records);
+    await this.#cache.remember(records);
     return records.map(uploadedFile);
   }
 
@@ -64,7 +64,7 @@ export class Objects {
       await object.close();
       throw new ServiceError("file_not_found");
     }
-    await Promise.all([object.noteUse(), this.#cache.remember(object.record)]);
+    await Promise.all([object.noteUse(), this.#cache.remember([object.record])]);
     return object;
   }
 

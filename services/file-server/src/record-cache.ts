@@ -24,7 +24,7 @@ export class RecordCache {
   }
 
   /** Adds records, or renews their life. */
-  async remember(...records: readonly ObjectRecord[]): Promise<void> {
+  async remember(records: readonly ObjectRecord[]): Promise<void> {
     if (this.#redis.status !== "ready") return;
     const pipeline = this.#redis.pipeline();
     for (const record of records) {

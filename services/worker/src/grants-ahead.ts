@@ -63,7 +63,7 @@ export class GrantsAhead<T> {
       return;
     }
     known.making = Math.max(0, known.making - begun);
-    known.ready.push(...grants.map((grant) => ({ grant, endsMs })));
+    for (const grant of grants) known.ready.push({ grant, endsMs });
   }
 
   /** Gives up what has not been used for long. */

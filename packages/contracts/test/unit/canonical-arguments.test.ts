@@ -44,6 +44,14 @@ describe("the canonical text of arguments", () => {
     );
   });
 
+  it.each([
+    ["65,000 elements", `[${"0,".repeat(64_999)}0]`],
+    ["1,000,000 elements", `[${"{},".repeat(999_999)}{}]`],
+    ["200,000 members", `{${Array.from({ length: 200_000 }, (_, at) => `"${100_000 + at}":[]`).join(",")}}`],
+  ])("is made of %s", (_, text) => {
+    expect(canonicalArguments(JSON.parse(text))).toBe(text);
+  });
+
   it("is made of what is nested deeper than a stack", () => {
     const depth = 200_000;
     const text = `${'{"a":['.repeat(depth)}${"]}".repeat(depth)}`;

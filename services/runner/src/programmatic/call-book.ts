@@ -30,8 +30,9 @@ export class CallBook {
     this.#tools = new Set(tools);
     this.#left = maxCalls;
     this.#unusedCount = history.length;
-    this.#highest = Math.max(0, ...history.map(({ call_id }) => numberOf(call_id)));
+    this.#highest = 0;
     for (const record of history) {
+      this.#highest = Math.max(this.#highest, numberOf(record.call_id));
       const key = keyOf(record.name, canonicalArguments(JSON.parse(record.input_json)));
       const same = this.#unused.get(key);
       if (same === undefined) this.#unused.set(key, [record]);

@@ -31,6 +31,7 @@ export interface HeldCallsOptions {
   /** Aborted: no call is sent any more. */
   signal: AbortSignal;
   onAnswer: (callId: string, reply: CallReply, answer: ToolAnswer) => void;
+  /** Must not throw. */
   onError: (error: unknown) => void;
 }
 
@@ -119,6 +120,14 @@ export class HeldCalls {
 
   /** Never rejects. */
   async #record(calls: readonly HeldCall[]): Promise<void> {
+    try {
+      await this.#recordAll(calls);
+    } catch (error) {
+      this.#options.onError(error);
+    }
+  }
+
+  async #recordAll(calls: readonly HeldCall[]): Promise<void> {
     const { upstream, sender, signal } = this.#options;
     await turn();
     // It rejects when nobody wants to know any more.

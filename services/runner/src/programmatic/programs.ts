@@ -66,7 +66,7 @@ export class Programs<P extends Kept = ToolProgram> {
     this.#paused.set(program, timer);
     program.onUnanswerable = () => this.#evict(program, "unanswerable");
     this.#makeRoom();
-    this.#looking ??= setInterval(() => this.#makeRoom(), LOOK_MS).unref();
+    this.#looking ??= setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
   /** The paused program whose next round this is, to go on or to be kept again. */
@@ -92,6 +92,15 @@ export class Programs<P extends Kept = ToolProgram> {
     if (isPaused) abandon(program);
     else program.kill(new ServiceError("execution_not_found"));
     return true;
+  }
+
+  /** Called by a timer: what goes wrong is tried again at the next look. */
+  #look(): void {
+    try {
+      this.#makeRoom();
+    } catch (err) {
+      this.#log.warn({ err }, "memory of paused programs could not be checked");
+    }
   }
 
   #makeRoom(): void {

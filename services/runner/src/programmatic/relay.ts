@@ -2,8 +2,9 @@
  * The tool socket of one program: a unix HTTP server that takes `POST /tool-call` and nothing else, one request per
  * connection. Everything that comes over it is hostile: connections, sizes, times and held bytes are bounded, headers of
  * the program are not believed, and one program's relay knows nothing of another's. What a call is and who answers it is
- * decided by the owner.
+ * decided by the owner. Whatever a handler throws, the owner's included, is told to the owner and goes no further.
  */
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
@@ -28,6 +29,8 @@ export interface RelayOptions {
   onCall: (call: ToolCall, reply: CallReply) => void;
   /** Something came in. */
   onActivity: () => void;
+  /** A handler has thrown: this program cannot be served any more. Must not throw. */
+  onError: (error: unknown) => void;
 }
 
 /** What can be said to the program about one call; nothing happens when the program has gone from it. */
@@ -58,7 +61,7 @@ export class Relay {
 
   constructor(options: RelayOptions) {
     this.#options = options;
-    this.#intake = new Intake((issue) => issue());
+    this.#intake = new Intake(this.#guarded((issue) => issue()));
     this.#server = createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
       connectionsCheckingInterval: 2 ** 30,
@@ -67,17 +70,39 @@ export class Relay {
       keepAlive: false,
     });
     this.#server.maxConnections = options.maxConnections;
-    this.#server.on("connection", (socket: Socket) => this.#accept(socket));
-    this.#server.on("request", (request, response) => this.#take(request, response));
-    this.#server.on("clientError", (_error, socket) => socket.destroy());
-    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
+    this.#server.on("error", options.onError);
+    this.#server.on(
+      "connection",
+      this.#guarded((socket: Socket) => this.#accept(socket)),
+    );
+    this.#server.on(
+      "request",
+      this.#guarded((request, response) => this.#take(request, response)),
+    );
+    this.#server.on(
+      "clientError",
+      this.#guarded((_error, socket) => socket.destroy()),
+    );
+    this.#sweeper = setInterval(
+      this.#guarded(() => this.#sweep()),
+      SWEEP_MS,
+    ).unref();
+  }
+
+  /** The handler of an event: what it throws ends the program, not the process. */
+  #guarded<A extends unknown[]>(handle: (...args: A) => void): (...args: A) => void {
+    return (...args) => {
+      try {
+        handle(...args);
+      } catch (error) {
+        this.#options.onError(error);
+      }
+    };
   }
 
   async listen(path: string): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#server.once("error", reject);
-    this.#server.listen({ path, readableAll: true, writableAll: true, backlog: 512 }, resolve);
-    await promise;
+    this.#server.listen({ path, readableAll: true, writableAll: true, backlog: 512 });
+    await once(this.#server, "listening");
   }
 
   /** A call is on its way in. */
@@ -148,10 +173,13 @@ export class Relay {
     const place = this.#intake.accepted();
     this.#sockets.add(socket);
     this.#arriving.set(socket, { socket, place, sinceMs: performance.now(), used: false });
-    socket.on("close", () => {
-      this.#sockets.delete(socket);
-      this.#finish(socket);
-    });
+    socket.on(
+      "close",
+      this.#guarded(() => {
+        this.#sockets.delete(socket);
+        this.#finish(socket);
+      }),
+    );
     this.#happened();
   }
 
@@ -198,15 +226,15 @@ export class Relay {
     const { socket } = request;
     let chunks: Buffer[] = [];
     let length = 0;
-    request.on("data", (chunk: Buffer) => {
+    const take = (chunk: Buffer): void => {
       arriving.sinceMs = performance.now();
       this.#happened();
       length += chunk.length;
       if (length <= maxBytes) chunks.push(chunk);
       else chunks = [];
       if (length > maxBytes * DISCARD_FACTOR) socket.destroy();
-    });
-    request.on("end", () => {
+    };
+    const end = (): void => {
       this.#happened();
       if (length > maxBytes) {
         this.#refuse(socket, reply, 413, "the arguments are too large");
@@ -218,9 +246,10 @@ export class Relay {
         this.#intake.complete(arriving.place, () => onCall(call, reply));
       } catch (error) {
         if (!(error instanceof BadToolRequest)) throw error;
-        this.#refuse(socket, reply, 400, error.message);
+        this.#refuse(socket, reply, error.status, error.message);
       }
-    });
+    };
+    request.on("data", this.#guarded(take)).on("end", this.#guarded(end));
   }
 }
 

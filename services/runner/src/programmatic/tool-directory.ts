@@ -52,7 +52,13 @@ export class ToolDirectory {
     if (this.#released) return;
     this.#released = true;
     this.onRelease();
-    for (const path of this.#paths) rmSync(path, { force: true });
+    for (const path of this.#paths) {
+      try {
+        rmSync(path, { force: true });
+      } catch {
+        // The next claim finds the file and is refused.
+      }
+    }
     this.#done();
   }
 }

@@ -89,6 +89,7 @@ export class ToolProgram {
       onActivity: () => {
         this.#activityMs = performance.now();
       },
+      onError: (error) => this.kill(error),
     });
     this.#held = new HeldCalls({
       upstream: options.upstream,
@@ -218,7 +219,7 @@ export class ToolProgram {
     if (this.#outcome === undefined) this.#thaw(wallMs);
   }
 
-  /** Ends everything that is left of it. Calls that are not recorded yet may still be. */
+  /** Ends everything that is left of it, and never throws. Calls that are not recorded yet may still be. */
   kill(reason: unknown): void {
     this.#failure ??= reason;
     this.#leave();

@@ -120,4 +120,20 @@ describe("calls with a history", () => {
     const book = new CallBook({ tools: TOOLS, maxCalls: 0, history });
     expect(book.issue("a", { x: 1, y: { a: [1], b: 1 } })).toMatchObject({ callId: "call_001" });
   });
+
+  it("may be as large and as many as they are: recorded calls of 65,000 elements, and 200,000 of them", () => {
+    const large = `{"x":[${"0,".repeat(64_999)}0]}`;
+    const book = new CallBook({
+      tools: TOOLS,
+      maxCalls: 0,
+      history: [{ call_id: "call_001", name: "a", input_json: large, outcome: { result_json: "1" } }],
+    });
+    expect(book.issue("a", JSON.parse(large))).toMatchObject({ kind: "recorded", callId: "call_001" });
+    const many = Array.from({ length: 200_000 }, (_, at) => ({
+      call_id: idOf(at + 1),
+      name: "a",
+      input_json: "{}",
+    }));
+    expect(new CallBook({ tools: TOOLS, maxCalls: 1, history: many }).unused).toBe(200_000);
+  });
 });
