@@ -9,7 +9,8 @@ import { type Config, discardBody, type FastifyRequest, type Log } from "@svc/se
 import type { CallContext, FileStorage } from "./file-storage.ts";
 import { FormFields } from "./form-fields.ts";
 import { BodyReader } from "./multipart/body-reader.ts";
-import { boundaryOf, invalidMultipart } from "./multipart/part-headers.ts";
+import { invalidMultipart } from "./multipart/invalid.ts";
+import { boundaryOf } from "./multipart/part-headers.ts";
 import { MultipartReader } from "./multipart/reader.ts";
 import { type StoredPart, storePart } from "./store-part.ts";
 import type { UploadOutcome } from "./upload-answer.ts";
@@ -21,8 +22,10 @@ export interface UploadSettings {
   keep: "all" | "some";
 }
 
-/** Fields and surplus files are cheap, but not free. */
-const MAX_PARTS_BESIDES_FILES = 1000;
+/** Surplus files are cheap, but not free. */
+const MAX_SURPLUS_FILES = 1000;
+/** Known fields and those that are ignored. */
+const MAX_FIELDS = 32;
 const FORM_OVERHEAD_BYTES = 16 * 1024 * 1024;
 
 export async function receiveUpload(
@@ -70,14 +73,15 @@ async function receiveForm(
   const form = new MultipartReader(body, boundary);
   const fields = new FormFields();
   const parts: StoredPart[] = [];
-  for (let count = 1; ; count++) {
+  for (let fieldCount = 0; ; ) {
     const part = await form.nextPart();
     if (part === undefined) return { fields, parts };
-    if (count > config.UPLOAD_MAX_FILES + MAX_PARTS_BESIDES_FILES) throw invalidMultipart("too many parts");
     if (part.filename === undefined) {
+      if (++fieldCount > MAX_FIELDS) throw invalidMultipart("too many fields");
       await fields.add(part);
       continue;
     }
+    if (parts.length >= config.UPLOAD_MAX_FILES + MAX_SURPLUS_FILES) throw invalidMultipart("too many parts");
     const stored: StoredPart =
       parts.length < config.UPLOAD_MAX_FILES
         ? await storePart(storage, session, part, maxFileBytes, { requestId: request.id })

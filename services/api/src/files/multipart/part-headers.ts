@@ -3,6 +3,8 @@
  * Pure; everything here is the client's text: what is not understood is `invalid_multipart`, never guessed.
  */
 import { ServiceError } from "@svc/contracts";
+import { invalidMultipart } from "./invalid.ts";
+import { isToken, parseParameters, trimBlanks } from "./parameters.ts";
 
 export interface PartHeaders {
   /** Name of the form field. */
@@ -13,26 +15,18 @@ export interface PartHeaders {
 }
 
 const MAX_BOUNDARY = 200;
-const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
-const PARAMETER = new RegExp(
-  `[ \\t]*;[ \\t]*(${TOKEN})[ \\t]*=[ \\t]*(?:"((?:[^"\\\\]|\\\\.)*)"|([^;"]*))`,
-  "y",
-);
-const HEADER_LINE = new RegExp(`^(${TOKEN}):[ \\t]*(.*?)[ \\t]*$`, "s");
+/** Clients send three. */
+const MAX_LINES = 8;
 const UNENCODED = /^(7bit|8bit|binary)$/i;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const LINE_NOISE = /[\r\n\u0000]/;
 
-export function invalidMultipart(message: string): ServiceError {
-  return new ServiceError("invalid_multipart", `The multipart form is broken: ${message}.`);
-}
-
 export function boundaryOf(contentType: string | undefined): string {
-  const type = contentType?.split(";", 1)[0] ?? "";
-  if (type.trim().toLowerCase() !== "multipart/form-data") {
+  const [type, parameters] = cutAt(contentType ?? "", ";");
+  if (trimBlanks(type).toLowerCase() !== "multipart/form-data") {
     throw new ServiceError("invalid_content_type", "The body must be multipart/form-data.");
   }
-  const boundary = parameters((contentType ?? "").slice(type.length)).get("boundary") ?? "";
+  const boundary = parseParameters(parameters).get("boundary") ?? "";
   if (boundary === "" || boundary.length > MAX_BOUNDARY) throw invalidMultipart("no usable boundary");
   return boundary;
 }
@@ -40,22 +34,25 @@ export function boundaryOf(contentType: string | undefined): string {
 /** Parses a header block without its final empty line. */
 export function parsePartHeaders(block: Buffer): PartHeaders {
   const headers = new Map<string, string>();
-  for (const line of block
+  const lines = block
     .toString("utf8")
     .replace(/\r\n[ \t]+/g, " ")
-    .split("\r\n")) {
-    const [, name = "", value = ""] = HEADER_LINE.exec(line) ?? [];
-    if (name === "" || LINE_NOISE.test(value)) throw invalidMultipart("a part has a malformed header");
+    .split("\r\n", MAX_LINES + 1);
+  if (lines.length > MAX_LINES) throw invalidMultipart("a part has too many headers");
+  for (const line of lines) {
+    const [name, rest] = cutAt(line, ":");
+    if (!isToken(name) || rest === "" || LINE_NOISE.test(rest)) {
+      throw invalidMultipart("a part has a malformed header");
+    }
     if (headers.has(name.toLowerCase())) throw invalidMultipart("a part repeats a header");
-    headers.set(name.toLowerCase(), value);
+    headers.set(name.toLowerCase(), trimBlanks(rest.slice(1)));
   }
   if (!UNENCODED.test(headers.get("content-transfer-encoding") ?? "binary")) {
     throw invalidMultipart("a part has a transfer encoding");
   }
-  const disposition = headers.get("content-disposition") ?? "";
-  const type = disposition.split(";", 1)[0] ?? "";
-  if (type.trim().toLowerCase() !== "form-data") throw invalidMultipart("a part is no form data");
-  const values = parameters(disposition.slice(type.length));
+  const [type, parameters] = cutAt(headers.get("content-disposition") ?? "", ";");
+  if (trimBlanks(type).toLowerCase() !== "form-data") throw invalidMultipart("a part is no form data");
+  const values = parseParameters(parameters);
   const extended = values.get("filename*");
   const plain = values.get("filename");
   return {
@@ -65,19 +62,10 @@ export function parsePartHeaders(block: Buffer): PartHeaders {
   };
 }
 
-function parameters(text: string): Map<string, string> {
-  const values = new Map<string, string>();
-  let position = 0;
-  while (text.slice(position).trim() !== "") {
-    PARAMETER.lastIndex = position;
-    const match = PARAMETER.exec(text);
-    if (match === null) throw invalidMultipart("a parameter cannot be read");
-    const name = (match[1] ?? "").toLowerCase();
-    if (values.has(name)) throw invalidMultipart("a parameter is repeated");
-    values.set(name, match[2]?.replace(/\\(["\\])/g, "$1") ?? (match[3] ?? "").trim());
-    position = PARAMETER.lastIndex;
-  }
-  return values;
+/** What stands before the first mark, and the rest with it; no rest without a mark. */
+function cutAt(text: string, mark: string): [before: string, rest: string] {
+  const at = text.indexOf(mark);
+  return at === -1 ? [text, ""] : [text.slice(0, at), text.slice(at)];
 }
 
 /** Browsers send quotes and line breaks in names as these three escapes, and no others. */

@@ -2,7 +2,8 @@
  * Reads multipart/form-data part by part, pulling from its source no more than the consumer asks for. Between two parts it
  * holds at most one chunk. A form that breaks the grammar or ends early is refused, not repaired.
  */
-import { invalidMultipart, type PartHeaders, parsePartHeaders } from "./part-headers.ts";
+import { invalidMultipart } from "./invalid.ts";
+import { type PartHeaders, parsePartHeaders } from "./part-headers.ts";
 
 export interface ChunkSource {
   next: () => Promise<Buffer | undefined>;
@@ -15,7 +16,8 @@ export interface Part extends PartHeaders {
 
 const CRLF = Buffer.from("\r\n");
 const HEADERS_END = Buffer.from("\r\n\r\n");
-const MAX_HEADERS_BYTES = 16 * 1024;
+/** A name of 256 characters needs half of it: once in UTF-8 and once percent-encoded. */
+const MAX_HEADERS_BYTES = 8 * 1024;
 const MAX_PADDING_BYTES = 256;
 const CR = 0x0d;
 
