@@ -41,8 +41,9 @@ export const programmaticStartSchema = z
   })
   .meta({ id: "ProgrammaticStart" });
 
-/** The body as it is parsed: references are checked one by one afterwards, with an error code of their own. */
+/** The body as it is parsed: references and tools are counted first, and checked one by one afterwards. */
 export const programmaticStartBodySchema = programmaticStartSchema.extend({
+  tools: z.array(z.unknown()),
   files: z.array(z.unknown()).nullish(),
 });
 export type ProgrammaticStartBody = z.infer<typeof programmaticStartBodySchema>;

@@ -12,7 +12,7 @@ import {
   metricsRoutes,
 } from "@svc/service-kit";
 import type { IdentityProvider } from "./auth/provider.ts";
-import { Idempotency } from "./exec/idempotency.ts";
+import { IDEMPOTENCY_HEADER, Idempotency } from "./exec/idempotency.ts";
 import type { Jobs } from "./exec/jobs.ts";
 import { type ExecDeps, execRoute } from "./exec/route.ts";
 import { KnownRuntimes } from "./exec/runtimes.ts";
@@ -31,12 +31,20 @@ export interface ApiDeps extends Parts {
   identity: IdentityProvider;
 }
 
+/** Of every JSON body. */
+const JSON_LIMITS = { maxDepth: 64, maxValues: 200_000 };
+
 export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   const { config, log, registry, lifecycle, redis, fileServer } = deps;
   const app = createHttpServer({
     log,
     lifecycle,
     bodyLimit: config.SVC_HTTP_JSON_LIMIT,
+    json: {
+      timeoutMs: config.BODY_TIMEOUT_MS,
+      limits: JSON_LIMITS,
+      isCompared: ({ headers }) => headers[IDEMPOTENCY_HEADER] !== undefined,
+    },
     trustProxy: config.TRUST_PROXY,
     metrics: httpMetrics(registry, "svc_http"),
     alwaysOn: ["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"],

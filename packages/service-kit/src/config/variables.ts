@@ -63,7 +63,15 @@ export const VARIABLES = {
     "derived from SVC_INTERNAL_SERVICE_TOKEN",
   ),
   SVC_METRICS_TOKEN: secret("Bearer token that /metrics then demands."),
-  SVC_HTTP_JSON_LIMIT: size(50 * 2 ** 20, "Largest JSON body.", { min: 1024, max: 2 ** 30 }),
+  SVC_HTTP_JSON_LIMIT: size(
+    50 * 2 ** 20,
+    "Largest JSON body, as of a resume with its results. A start has 8 MiB at most.",
+    { min: 1024, max: 2 ** 30 },
+  ),
+  BODY_TIMEOUT_MS: ms(
+    30_000,
+    "How long the body of a request may take to arrive, besides 1 s for each MiB of it.",
+  ),
   MAX_REQUESTS: count(20, "Executions per window and principal."),
   RATE_LIMIT_WINDOW: ms(30_000, "Window of MAX_REQUESTS."),
   PTC_RESUME_MAX_REQUESTS: count(600, "Programmatic resumes and cancels per window and principal."),

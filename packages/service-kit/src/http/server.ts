@@ -2,7 +2,6 @@
  * The HTTP server of every component: request ids, the error table, 404 and 405, body limits, start-up and shutdown
  * guards, metrics. Routes throw ServiceError; nothing else reaches a client but `internal_error`.
  */
-import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { type ErrorCode, isErrorCode, ServiceError } from "@svc/contracts";
 import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
@@ -11,6 +10,7 @@ import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics.ts";
 import { refuseBrokenRequest } from "./client-error.ts";
 import { sendError, toServiceError } from "./errors.ts";
+import { type JsonBodyRules, readJsonBodies } from "./json-body.ts";
 import { routeTable } from "./route-table.ts";
 import type { HttpServer } from "./types.ts";
 
@@ -24,6 +24,7 @@ export interface HttpServerOptions {
   lifecycle: Lifecycle;
   /** Largest JSON body in bytes. */
   bodyLimit: number;
+  json?: Partial<JsonBodyRules>;
   /** Largest head of a request in bytes. */
   maxHeaderBytes?: number;
   metrics?: HttpMetrics;
@@ -37,6 +38,8 @@ const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 const DEFAULT_HEADER_BYTES = 16 * 1024;
 /** Longest time for the headers of a request to arrive. */
 const HEADERS_TIMEOUT_MS = 15_000;
+/** Of a component that does not say how long a body may take. */
+const BODY_TIMEOUT_MS = 30_000;
 const CLIENT_LEFT = 499;
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
@@ -59,8 +62,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     requestTimeout: 0,
     keepAliveTimeout: 75_000,
   }) as unknown as HttpServer;
-  app.removeContentTypeParser("text/plain");
-  parseJsonAsUtf8(app);
+  app.removeContentTypeParser(["text/plain", "application/json"]);
+  readJsonBodies(app, { timeoutMs: BODY_TIMEOUT_MS, ...options.json });
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(plainJson);
 
@@ -90,18 +93,6 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
 /** Answers are written as they are: the schemas describe them, tests hold them, no copy is made on the hot path. */
 const plainJson: typeof serializerCompiler = () => (data) => JSON.stringify(data);
-
-/**
- * Bytes that are no UTF-8 are no JSON. Without this check they would silently become other text. Keys such as `__proto__`
- * are fields like any other, as JSON.parse makes them: unknown ones are ignored, and values that may hold any JSON keep them.
- */
-function parseJsonAsUtf8(app: HttpServer): void {
-  const parse = app.getDefaultJsonParser("ignore", "ignore");
-  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body: Buffer, done) => {
-    if (isUtf8(body)) return void parse(request, body.toString("utf8"), done);
-    done(new ServiceError("invalid_json", "The request body is not valid UTF-8."));
-  });
-}
 
 function requestId(request: { headers: Record<string, string | string[] | undefined> }): string {
   const given = request.headers["x-request-id"];

@@ -12,6 +12,7 @@ import {
   type Principal,
 } from "@svc/contracts";
 import {
+  bodyDigest,
   type Config,
   type Counter,
   type FastifyReply,
@@ -29,7 +30,7 @@ import { type Idempotency, idempotencyKey } from "./idempotency.ts";
 import type { Jobs } from "./jobs.ts";
 import { authoriseRefs } from "./refs.ts";
 import { checkProfile, type ParsedExec, parseExec } from "./request.ts";
-import { execRules } from "./rules.ts";
+import { execRules, startLimit } from "./rules.ts";
 import type { KnownRuntimes } from "./runtimes.ts";
 
 export interface ExecDeps {
@@ -52,6 +53,7 @@ export function execRoute(app: HttpServer, deps: ExecDeps): void {
   app.post(
     "/v1/exec",
     {
+      bodyLimit: startLimit(deps.config),
       schema: {
         summary: "Run a program",
         operationId: "exec",
@@ -75,7 +77,7 @@ async function handle(request: FastifyRequest, reply: FastifyReply, deps: ExecDe
   const left = clientLeft(reply);
   const parsed = parseExec(request.body, execRules(deps.config, await deps.runtimes.get()));
   if (key === undefined) return execute(request, parsed, principal, left, deps);
-  const outcome = await deps.idempotency.once(principal, key, request.body, left, (hasWaiters) =>
+  const outcome = await deps.idempotency.once(principal, key, bodyDigest(request), left, (hasWaiters) =>
     execute(request, parsed, principal, leftAlone(left, hasWaiters), deps),
   );
   if (outcome.replayed) reply.header("idempotency-replayed", "true");

@@ -1,7 +1,14 @@
-/** The rules of a start as they are configured. Pure. */
+/** The rules of a start, some of them as they are configured. Pure. */
 import type { RuntimeInfo } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import type { ExecRules } from "./request.ts";
+
+const MAX_START_BYTES = 8 * 2 ** 20;
+
+/** Bytes of the largest body of a start. */
+export function startLimit(config: Config): number {
+  return Math.min(MAX_START_BYTES, config.SVC_HTTP_JSON_LIMIT);
+}
 
 export function execRules(config: Config, runtimes: readonly RuntimeInfo[] | undefined): ExecRules {
   return {

@@ -5,10 +5,9 @@
  * them later.
  */
 import { namespaceOf, newId, type Principal, ServiceError, type UploadedFile } from "@svc/contracts";
-import { type Config, discardBody, type FastifyRequest, type Log } from "@svc/service-kit";
+import { BodyReader, type Config, discardBody, type FastifyRequest, type Log } from "@svc/service-kit";
 import type { CallContext, FileStorage } from "./file-storage.ts";
 import { FormFields } from "./form-fields.ts";
-import { BodyReader } from "./multipart/body-reader.ts";
 import { invalidMultipart } from "./multipart/invalid.ts";
 import { boundaryOf } from "./multipart/part-headers.ts";
 import { MultipartReader } from "./multipart/reader.ts";
@@ -67,8 +66,10 @@ async function receiveForm(
 ): Promise<{ fields: FormFields; parts: StoredPart[] }> {
   const boundary = boundaryOf(request.headers["content-type"]);
   const body = new BodyReader(request.raw, {
-    silenceMs: config.UPLOAD_PART_TIMEOUT_MS,
     maxBytes: config.UPLOAD_MAX_FILES * config.MAX_FILE_SIZE + FORM_OVERHEAD_BYTES,
+    timeoutMs: config.BODY_TIMEOUT_MS,
+    silenceMs: config.UPLOAD_PART_TIMEOUT_MS,
+    late: () => new ServiceError("upload_timeout"),
   });
   const form = new MultipartReader(body, boundary);
   const fields = new FormFields();

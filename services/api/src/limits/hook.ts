@@ -1,5 +1,6 @@
 /**
  * The limits in front of the routes: after authentication, before the state of the service and the body are looked at.
+ * Where only the body tells what a request is, the bodies that a caller sends at once are limited instead until it is read.
  * Every answer of a limited route tells the caller's window. An execution holds its slot until it has an answer or its client
  * has left, and in any case until its run is over.
  */
@@ -13,10 +14,11 @@ import {
   type Redis,
   type Registry,
 } from "@svc/service-kit";
-import { Limiter } from "./limiter.ts";
+import { callerKey, Limiter } from "./limiter.ts";
+import { OpenBodies } from "./open-bodies.ts";
 import { type Scope, scopeOf, takesSlot } from "./scopes.ts";
 import type { Slot } from "./slots.ts";
-import { windowHeaders } from "./window.ts";
+import { slotsAreTaken, windowHeaders } from "./window.ts";
 
 export interface LimitDeps {
   config: Config;
@@ -78,11 +80,26 @@ export function limits(
     void closed.then(() => leave(request));
   };
 
+  const bodies = new OpenBodies(config.SVC_MAX_CONCURRENT_EXECUTIONS);
+  const received = new WeakMap<FastifyRequest, () => void>();
+  const receive = (request: FastifyRequest, reply: FastifyReply): void => {
+    const leaveBodies = bodies.enter(callerKey(principalOf(request)));
+    if (leaveBodies === undefined) {
+      limited.inc({ scope: "concurrent_executions" });
+      throw slotsAreTaken(config.SVC_MAX_CONCURRENT_EXECUTIONS);
+    }
+    received.set(request, leaveBodies);
+    void closing(reply).then(leaveBodies);
+  };
+
   app.addHook("onRequest", async (request, reply) => {
     const scope = scopeOf(request.method, request.routeOptions.url);
-    if (scope !== undefined && !isScopedByBody(request)) await enter(request, reply, scope);
+    if (scope === undefined) return;
+    if (isScopedByBody(request)) receive(request, reply);
+    else await enter(request, reply, scope);
   });
   app.addHook("preHandler", async (request, reply) => {
+    received.get(request)?.();
     const byBody = request.routeOptions.config.scopeOfBody;
     if (byBody !== undefined) await enter(request, reply, byBody(request.body));
   });

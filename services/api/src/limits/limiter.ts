@@ -71,7 +71,7 @@ export class Limiter {
 }
 
 /** Short, whatever the ids are, and never the same for two principals. */
-function callerKey({ tenantId, userId }: Principal): string {
+export function callerKey({ tenantId, userId }: Principal): string {
   return createHash("sha256")
     .update(JSON.stringify([tenantId, userId]))
     .digest("base64url");

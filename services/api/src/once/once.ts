@@ -79,7 +79,7 @@ export interface OnceOptions {
 export interface OnceRequest {
   /** Redis key. */
   store: string;
-  /** Canonical text of what must be the same. */
+  /** What must be the same. */
   body: string;
   /** Ends the wait for another request's answer. */
   left: AbortSignal;

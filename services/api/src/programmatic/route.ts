@@ -17,6 +17,7 @@ import {
   ServiceError,
 } from "@svc/contracts";
 import {
+  bodyBytes,
   type FastifyReply,
   type FastifyRequest,
   type HttpServer,
@@ -26,7 +27,7 @@ import {
 import { clientLeft, permanentRefusal } from "../exec/client.ts";
 import { authoriseRefs } from "../exec/refs.ts";
 import { checkProfile } from "../exec/request.ts";
-import { execRules } from "../exec/rules.ts";
+import { execRules, startLimit } from "../exec/rules.ts";
 import type { ProgrammaticDeps } from "./deps.ts";
 import { answerKey } from "./earlier-answers.ts";
 import { programBytes } from "./ends.ts";
@@ -98,6 +99,7 @@ async function start(
 ): Promise<ProgrammaticResponse> {
   const { config, rounds, cancels, running, principalOf, holdingSlot } = deps;
   const principal = principalOf(request);
+  if (bodyBytes(request) > startLimit(config)) throw new ServiceError("request_too_large");
   checkProfile(request.headers);
   const program = await programOf(request, principal, deps);
   if (programBytes(program) > config.PTC_MAX_STATE_BYTES) {

@@ -1,13 +1,19 @@
 /** The tools of a start: their names, texts and schemas, and that no two of them are one name in the program. Pure. */
-import { findToolCollision, type Problem, type Tool, type ToolDeclaration } from "@svc/contracts";
-import { invalidRequest } from "@svc/service-kit";
+import {
+  findToolCollision,
+  type Problem,
+  type Tool,
+  type ToolDeclaration,
+  toolDeclarationSchema,
+} from "@svc/contracts";
+import { fieldPath, invalidRequest } from "@svc/service-kit";
 
-export function parseTools(declared: readonly ToolDeclaration[], language: string, maxTools: number): Tool[] {
+export function parseTools(declared: readonly unknown[], language: string, maxTools: number): Tool[] {
   if (declared.length < 1 || declared.length > maxTools) {
     throw invalidRequest([{ path: "tools", problem: `must have 1 to ${maxTools} items` }]);
   }
   const problems: Problem[] = [];
-  const tools = declared.map((item, at) => toolOf(item, at, problems));
+  const tools = declared.map((item, at) => parseTool(item, at, problems));
   if (problems.length > 0) throw invalidRequest(problems);
   const parsed = tools as Tool[];
   const conflict = findToolCollision(
@@ -24,6 +30,15 @@ export function parseTools(declared: readonly ToolDeclaration[], language: strin
     );
   }
   return parsed;
+}
+
+function parseTool(item: unknown, at: number, problems: Problem[]): Tool | undefined {
+  const result = toolDeclarationSchema.safeParse(item);
+  if (result.success) return toolOf(result.data, at, problems);
+  for (const { path, message } of result.error.issues) {
+    problems.push({ path: fieldPath(["tools", at, ...path]), problem: message });
+  }
+  return undefined;
 }
 
 function toolOf(item: ToolDeclaration, at: number, problems: Problem[]): Tool | undefined {

@@ -30,7 +30,10 @@ export function parseParameters(text: string): Map<string, string> {
     const start = skipBlanks(text, equals + 1);
     const isQuoted = text[start] === '"';
     const end = isQuoted ? endOfQuoted(text, start) : endOfPlain(text, start);
-    values.set(name, isQuoted ? unquoted(text.slice(start + 1, end - 1)) : trimBlanks(text.slice(start, end)));
+    values.set(
+      name,
+      isQuoted ? unquoted(text.slice(start + 1, end - 1)) : trimBlanks(text.slice(start, end)),
+    );
     at = skipBlanks(text, end);
   }
   return values;

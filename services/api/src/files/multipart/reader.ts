@@ -2,6 +2,7 @@
  * Reads multipart/form-data part by part, pulling from its source no more than the consumer asks for. Between two parts it
  * holds at most one chunk. A form that breaks the grammar or ends early is refused, not repaired.
  */
+import { noteMovedBytes } from "@svc/service-kit";
 import { invalidMultipart } from "./invalid.ts";
 import { type PartHeaders, parsePartHeaders } from "./part-headers.ts";
 
@@ -121,6 +122,7 @@ export class MultipartReader {
   async #fill(): Promise<void> {
     const chunk = await this.#source.next();
     if (chunk === undefined) throw invalidMultipart("it ends before its last boundary");
+    noteMovedBytes(chunk.length);
     this.#buffer = this.#buffer.length === 0 ? chunk : Buffer.concat([this.#buffer, chunk]);
   }
 }

@@ -1,26 +1,36 @@
 /**
- * Pulls a request body chunk by chunk, so that nothing is read before it is wanted. A client that is silent for too long
- * while more is wanted ends the request with `upload_timeout`; time that we need ourselves does not count.
+ * Pulls a request body chunk by chunk, so that nothing is read before it is wanted. Bounds its bytes and the time that is
+ * spent waiting for the client: a fixed time and a second for each MiB that has come, and, where asked for, the longest
+ * silence. Time that we need ourselves does not count.
  */
 import type { IncomingMessage } from "node:http";
 import { ServiceError } from "@svc/contracts";
-import { noteMovedBytes } from "@svc/service-kit";
 
 export interface BodyReaderLimits {
-  silenceMs: number;
   maxBytes: number;
+  /** BODY_TIMEOUT_MS. */
+  timeoutMs: number;
+  silenceMs?: number;
+  /** What a body that comes too slowly is refused with. */
+  late: () => ServiceError;
 }
 
 const EVENTS = ["readable", "end", "error", "close"] as const;
+const MIB = 2 ** 20;
+const MS_PER_MIB = 1000;
 
 export class BodyReader {
   readonly #request: IncomingMessage;
   readonly #limits: BodyReaderLimits;
   #bytes = 0;
+  #waitedMs = 0;
 
   constructor(request: IncomingMessage, limits: BodyReaderLimits) {
     this.#request = request;
     this.#limits = limits;
+    if (Number(request.headers["content-length"] ?? 0) > limits.maxBytes) {
+      throw new ServiceError("request_too_large");
+    }
   }
 
   /** The next bytes; undefined at the end of the body. */
@@ -30,19 +40,21 @@ export class BodyReader {
       if (chunk !== null) return this.#count(chunk);
       if (this.#request.readableEnded) return undefined;
       if (this.#request.errored || this.#request.destroyed) throw brokenOff();
-      await this.#news();
+      await this.#change();
     }
   }
 
   #count(chunk: Buffer): Buffer {
     this.#bytes += chunk.length;
-    noteMovedBytes(chunk.length);
     if (this.#bytes > this.#limits.maxBytes) throw new ServiceError("request_too_large");
     return chunk;
   }
 
-  async #news(): Promise<void> {
+  async #change(): Promise<void> {
     const request = this.#request;
+    const { timeoutMs, silenceMs = Number.POSITIVE_INFINITY, late } = this.#limits;
+    const leftMs = timeoutMs + (this.#bytes / MIB) * MS_PER_MIB - this.#waitedMs;
+    const start = performance.now();
     await new Promise<void>((resolve, reject) => {
       const finish = (error?: ServiceError): void => {
         clearTimeout(timer);
@@ -51,9 +63,10 @@ export class BodyReader {
         else reject(error);
       };
       const wake = (): void => finish();
-      const timer = setTimeout(() => finish(new ServiceError("upload_timeout")), this.#limits.silenceMs);
+      const timer = setTimeout(() => finish(late()), Math.max(0, Math.min(leftMs, silenceMs)));
       for (const event of EVENTS) request.on(event, wake);
     });
+    this.#waitedMs += performance.now() - start;
   }
 }
 

@@ -1,0 +1,79 @@
+/**
+ * Reads JSON bodies: bytes, time, depth and number of values are bounded while they come, and nothing is parsed before all
+ * of it is there. Bytes that are no UTF-8 are no JSON; without this check they would silently become other text. Keys such
+ * as `__proto__` are fields like any other, as JSON.parse makes them: unknown ones are ignored, and values that may hold any
+ * JSON keep them.
+ */
+import { isUtf8 } from "node:buffer";
+import { createHash } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { ServiceError } from "@svc/contracts";
+import { BodyReader } from "./body-reader.ts";
+import { type JsonLimits, JsonShape } from "./json-shape.ts";
+import type { FastifyRequest, HttpServer } from "./types.ts";
+
+export interface JsonBodyRules {
+  timeoutMs: number;
+  /** Undefined: any shape that fits into the bytes. */
+  limits?: JsonLimits | undefined;
+  /** Requests whose bodies are compared with others. */
+  isCompared?: ((request: FastifyRequest) => boolean) | undefined;
+}
+
+interface Facts {
+  bytes: number;
+  digest?: string;
+}
+
+const facts = new WeakMap<FastifyRequest, Facts>();
+
+/** Bytes of the JSON body of a request. */
+export function bodyBytes(request: FastifyRequest): number {
+  return facts.get(request)?.bytes ?? 0;
+}
+
+/** Digest of the bytes of the body, of a request that `isCompared`. */
+export function bodyDigest(request: FastifyRequest): string {
+  return facts.get(request)?.digest ?? "";
+}
+
+export function readJsonBodies(app: HttpServer, rules: JsonBodyRules): void {
+  app.addContentTypeParser("application/json", async (request: FastifyRequest, payload: IncomingMessage) => {
+    // Nobody reads the body of a request that has no route.
+    if (request.is404) return undefined;
+    return parseJson(await readBody(request, payload, rules));
+  });
+}
+
+async function readBody(
+  request: FastifyRequest,
+  payload: IncomingMessage,
+  { timeoutMs, limits, isCompared }: JsonBodyRules,
+): Promise<Buffer> {
+  const shape = limits && new JsonShape(limits);
+  const hash = isCompared?.(request) === true ? createHash("sha256") : undefined;
+  const reader = new BodyReader(payload, { maxBytes: request.routeOptions.bodyLimit, timeoutMs, late });
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for (let chunk = await reader.next(); chunk !== undefined; chunk = await reader.next()) {
+    shape?.push(chunk);
+    hash?.update(chunk);
+    chunks.push(chunk);
+    bytes += chunk.length;
+  }
+  facts.set(request, { bytes, ...(hash === undefined ? {} : { digest: hash.digest("base64url") }) });
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes);
+}
+
+function parseJson(body: Buffer): unknown {
+  if (!isUtf8(body)) throw new ServiceError("invalid_json", "The request body is not valid UTF-8.");
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    throw new ServiceError("invalid_json");
+  }
+}
+
+function late(): ServiceError {
+  return new ServiceError("invalid_request", "The request body did not arrive in time.", { status: 408 });
+}
