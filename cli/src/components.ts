@@ -2,7 +2,6 @@
  * The processes of a local copy as data: what each runs, as whom, what it waits for at the start, and the order of the
  * end. Every process dies with the supervisor (PR_SET_PDEATHSIG, set by setpriv, which then becomes the program).
  */
-import { spawnSync } from "node:child_process";
 import { existsSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { VARIABLES } from "@svc/service-kit/config/variables";
@@ -12,7 +11,8 @@ import { type Instance, ROOT, SERVICES, type Service } from "./instance.ts";
 import { httpAnswers, redisAnswers, socketExists } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import type { Secrets } from "./secrets.ts";
-import { isRoot } from "./system/root.ts";
+import type { View } from "./supervisor/view.ts";
+import { confined, isUnprivileged, userOf } from "./users.ts";
 import { zygotesOf } from "./zygotes.ts";
 
 export type ComponentName = Service | "redis" | "jaild";
@@ -26,8 +26,6 @@ export interface Component {
   /** These must answer before this one is started for the first time. */
   after: readonly ComponentName[];
   port?: number;
-  /** Runs under this user id. */
-  uid?: number;
 }
 
 /** Ends first to last; what is on one line ends together. A component outlives those that need it. */
@@ -58,13 +56,13 @@ export interface Setting {
   instance: Instance;
   secrets: Secrets;
   caller: Readonly<Record<string, string | undefined>>;
-  /** User id of the runner, or undefined for the supervisor's own. */
-  runnerUid: number | undefined;
+  /** What components see that have users of their own; undefined: they run as the supervisor does. */
+  view: View | undefined;
 }
 
 export function componentsOf(setting: Setting): Component[] {
   const services = SERVICES.map((name) => service(name, setting));
-  const redis = hasOwnRedis(setting.caller) ? [] : [redisServer(setting.instance)];
+  const redis = hasOwnRedis(setting.caller) ? [] : [redisServer(setting)];
   return [...redis, jaild(setting), ...services];
 }
 
@@ -73,18 +71,23 @@ export function bundleOf(name: Service): string {
   return join(BUNDLES, `${name}.mjs`);
 }
 
-function service(name: Service, { instance, secrets, caller, runnerUid }: Setting): Component {
-  const uid = name === "runner" ? runnerUid : undefined;
+/** Turns a program into a process of the component: with its user and in its view. */
+function as(name: ComponentName, signal: "KILL" | "TERM", { instance, view }: Setting): string[] {
+  if (view === undefined || !isUnprivileged(name)) return confined(signal, undefined);
+  return [...view.enter, ...confined(signal, userOf(name, instance))];
+}
+
+function service(name: Service, setting: Setting): Component {
+  const { instance, secrets, caller } = setting;
   const port = instance.ports[name];
   const needs: ComponentName[] = name === "runner" ? ["jaild"] : hasOwnRedis(caller) ? [] : ["redis"];
   return {
     name,
-    command: [...dyingWithUs("KILL", uid), NODE, bundleOf(name)],
+    command: [...as(name, "KILL", setting), NODE, bundleOf(name)],
     env: componentEnvironment(name, instance, secrets, caller),
     probe: () => httpAnswers(`http://127.0.0.1:${port}${HEALTH[name]}`),
     after: needs,
     port,
-    ...(uid === undefined ? {} : { uid }),
   };
 }
 
@@ -97,7 +100,8 @@ export const SPARE_JAILS = 2;
 const FETCH_MS = 120_000;
 const MAX_FETCH_MS = 3_600_000;
 
-function jaild({ instance, caller, runnerUid }: Setting): Component {
+function jaild(setting: Setting): Component {
+  const { instance, caller, view } = setting;
   const size = (
     name:
       | "SANDBOX_WORKSPACE_MAX_BYTES"
@@ -115,7 +119,7 @@ function jaild({ instance, caller, runnerUid }: Setting): Component {
   const options: Record<string, string> = {
     root: rootImage(instance),
     socket: instance.jailSocket,
-    "socket-uid": String(runnerUid ?? 0),
+    "socket-uid": String(view === undefined ? 0 : userOf("runner", instance).uid),
     "socket-mode": "0600",
     slots: String(ready + size("SANDBOX_MAX_PAUSED")),
     ready: String(ready),
@@ -131,7 +135,7 @@ function jaild({ instance, caller, runnerUid }: Setting): Component {
   const list = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
   return {
     name: "jaild",
-    command: [...dyingWithUs("TERM"), JAILD, ...list, ...zygotes.options],
+    command: [...as("jaild", "TERM", setting), JAILD, ...list, ...zygotes.options],
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
     probe: () => socketExists(instance.jailSocket),
     after: [],
@@ -146,7 +150,8 @@ export function rootImage(instance: Instance): string {
 }
 
 /** Called through a link of the right name, because the name decides what the program does. */
-function redisServer(instance: Instance): Component {
+function redisServer(setting: Setting): Component {
+  const { instance } = setting;
   const program = redisProgram();
   if (program === undefined) throw new Problem("no Redis server is installed", "Run: ./svc doctor");
   const called = join(instance.runDir, "redis-server");
@@ -155,7 +160,7 @@ function redisServer(instance: Instance): Component {
   const options: Record<string, string> = {
     port: "0",
     unixsocket: instance.redisSocket,
-    unixsocketperm: "700",
+    unixsocketperm: "770",
     dir: join(instance.dataDir, "redis"),
     appendonly: "yes",
     appendfsync: "everysec",
@@ -166,45 +171,9 @@ function redisServer(instance: Instance): Component {
   const list = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
   return {
     name: "redis",
-    command: [...dyingWithUs("TERM"), called, ...list],
+    command: [...as("redis", "TERM", setting), called, ...list],
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" },
     probe: () => redisAnswers(instance.redisSocket),
     after: [],
   };
-}
-
-/** setpriv becomes the program that follows; the signal comes when the supervisor is gone, however it went. */
-function dyingWithUs(signal: "KILL" | "TERM", uid?: number): string[] {
-  const unprivileged =
-    uid === undefined
-      ? []
-      : [
-          `--reuid=${uid}`,
-          `--regid=${uid}`,
-          "--clear-groups",
-          "--no-new-privs",
-          "--inh-caps=-all",
-          "--bounding-set=-all",
-        ];
-  return ["/usr/bin/setpriv", "--pdeathsig", signal, ...unprivileged, "--"];
-}
-
-/**
- * The user id of the runner: the one below the slots' when this process is root and that user can read the program and
- * reach the sockets; else undefined, and the runner runs as the caller.
- */
-export function runnerUidFor(instance: Instance): number | undefined {
-  if (!isRoot()) return undefined;
-  const uid = instance.jobUidBase - 1;
-  const files = [bundleOf("runner"), NODE, join(instance.packagesDir, "runtimes.json")];
-  const script = 'for f; do test -r "$f" || exit 1; done; cd "$RUN"';
-  const probe = spawnSync(
-    "/usr/bin/setpriv",
-    [...dyingWithUs("KILL", uid).slice(1), "/bin/sh", "-c", script, "sh", ...files],
-    {
-      env: { RUN: instance.runDir },
-      stdio: "ignore",
-    },
-  );
-  return probe.status === 0 ? uid : undefined;
 }

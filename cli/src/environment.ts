@@ -23,9 +23,9 @@ const MALLOC = {
   MALLOC_TRIM_THRESHOLD_: "262144",
 };
 
-/** The runner may be another user, who reads the cache by a way of its own and never writes it. */
-export function compileCacheOf(service: Service, { runDir }: Pick<Instance, "runDir">): string {
-  return service === "runner" ? join(runDir, "compile-cache") : COMPILE_CACHE;
+/** Where the users of the components find the cache. They read it and never write it. */
+export function lentCompileCache({ runDir }: Pick<Instance, "runDir">): string {
+  return join(runDir, "compile-cache");
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -73,7 +73,7 @@ export function componentEnvironment(
   const environment: Record<string, string> = {
     PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
     LANG: "C.UTF-8",
-    NODE_COMPILE_CACHE: compileCacheOf(service, instance),
+    NODE_COMPILE_CACHE: lentCompileCache(instance),
     ...MALLOC,
   };
   for (const [name, value] of Object.entries(values)) {

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import type { Options, Values } from "./options.ts";
 import { wholeNumber } from "./options.ts";
 import { Problem } from "./problem.ts";
+import { COMPONENT_IDS } from "./users.ts";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
 
@@ -66,7 +67,7 @@ export function resolveInstance(values: Values<typeof INSTANCE_OPTIONS>, env: En
     values["port-offset"] === undefined ? 0 : wholeNumber("port-offset", values["port-offset"], 0, 60_000);
   const dataDir = realPath(resolve(values["data-dir"] ?? (env.SVC_DATA_DIR || join(ROOT, "data"))));
   const digest = createHash("sha256").update(dataDir).digest();
-  const uidBase = UID_AREA + digest.readUInt16BE(4) * UIDS_PER_COPY;
+  const uidBase = UID_AREA + digest.readUInt16BE(4) * UIDS_PER_COPY + COMPONENT_IDS;
   const runDir = join(dataDir, "run");
   const ports = portsFrom(env, offset);
   return {
@@ -79,15 +80,17 @@ export function resolveInstance(values: Values<typeof INSTANCE_OPTIONS>, env: En
     cgroup: `svc-${digest.toString("hex").slice(0, 8)}`,
     jobUidBase: idFrom(env, "SANDBOX_JOB_UID_BASE", uidBase),
     jobGidBase: idFrom(env, "SANDBOX_JOB_GID_BASE", uidBase),
-    redisSocket: socketPath(runDir, "redis.sock"),
+    redisSocket: socketPath(runDir, "redis/redis.sock"),
     jailSocket: socketPath(runDir, "jaild.sock"),
     toolDirectory: dirname(dirname(socketPath(runDir, "tools/1023/3190.sock"))),
   };
 }
 
-/** Far above the ids of users, of their sub-ids and of container hosts' first ranges; the runner has the id below the base. */
+/** Far above the ids of users, of their sub-ids and of container hosts' first ranges. */
 const UID_AREA = 200_000_000;
-const UIDS_PER_COPY = 1024;
+/** Those of the components, then those of the slots. */
+const UIDS_PER_COPY = COMPONENT_IDS + 1024;
+const LEAST_BASE = 1000 + COMPONENT_IDS;
 
 function portsFrom(env: Environment, offset: number): Record<Service, number> {
   const ports = {} as Record<Service, number>;
@@ -113,8 +116,8 @@ function idFrom(env: Environment, variable: string, derived: number): number {
   const text = env[variable];
   if (text === undefined || text === "") return derived;
   const id = /^\d{1,10}$/.test(text) ? Number(text) : 0;
-  if (id < 1000 || id > 4_000_000_000)
-    throw new Problem(`${variable} must be a number from 1000 to 4000000000`);
+  if (id < LEAST_BASE || id > 4_000_000_000)
+    throw new Problem(`${variable} must be a number from ${LEAST_BASE} to 4000000000`);
   return id;
 }
 

@@ -1,19 +1,16 @@
 /** What a copy stands on before anything is started: its folders and its ports. */
 import { chmodSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { type Instance, PORTS, SERVICES } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { listenerOf, portIsFree } from "../system/ports.ts";
 
-/** The runner's user passes through the data folder to the sockets; everything else in it is closed to others. */
+/** The components' users pass through the data folder to the sockets; everything else in it is closed to others. */
 export function makeFolders(instance: Instance): void {
   const { dataDir, runDir, logsDir } = instance;
   if (mkdirSync(dataDir, { recursive: true }) !== undefined) chmodSync(dataDir, 0o711);
   for (const [folder, mode] of [
     [runDir, 0o711],
     [logsDir, 0o700],
-    [join(dataDir, "redis"), 0o700],
-    [join(dataDir, "objects"), 0o700],
   ] as const) {
     mkdirSync(folder, { recursive: true });
     chmodSync(folder, mode);

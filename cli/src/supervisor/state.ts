@@ -27,7 +27,8 @@ export interface State {
   dataDir: string;
   ports: Record<Service, number>;
   cgroup: string;
-  runnerUid?: number;
+  /** Whether every component but jaild runs as a user of its own. */
+  unprivileged: boolean;
   components: ComponentState[];
 }
 

@@ -3,22 +3,24 @@
  * died, and ends everything in order. Exactly one per data folder (lock.ts). When this process is killed, the kernel ends
  * the components too; what they left is removed at the next start.
  */
-import { appendFileSync, readdirSync, rmSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import type { Server } from "node:net";
-import { join } from "node:path";
-import { type Component, type ComponentName, componentsOf, runnerUidFor, STOP_ORDER } from "../components.ts";
+import { dirname, join } from "node:path";
+import { type Component, type ComponentName, componentsOf, STOP_ORDER } from "../components.ts";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { loadSecrets } from "../secrets.ts";
 import { removeCgroups } from "../system/cgroups.ts";
+import { closeInherited } from "../system/descriptors.ts";
 import { identify, sleep } from "../system/process.ts";
-import { isRoot } from "../system/root.ts";
 import { Child } from "./child.ts";
+import { confine } from "./confinement.ts";
 import { demandFreePorts, makeFolders } from "./ground.ts";
 import { lendCompileCache } from "./lent-cache.ts";
 import { takeLock } from "./lock.ts";
 import { logPath, rotateLog } from "./logs.ts";
 import { removeState, type State, writeState } from "./state.ts";
+import type { View } from "./view.ts";
 
 /** Pauses between two looks at a starting component: short at first, for a quick start. */
 const FIRST_PROBE_MS = 15;
@@ -32,6 +34,7 @@ export class AlreadyRunning extends Problem {}
 export class Supervisor {
   readonly #instance: Instance;
   readonly #lock: Server;
+  readonly #view: View | undefined;
   readonly #children: Map<ComponentName, Child>;
   readonly #state: State;
   readonly #graceMs: number;
@@ -44,14 +47,15 @@ export class Supervisor {
     caller: NodeJS.ProcessEnv,
     background: boolean,
   ): Promise<Supervisor> {
+    closeInherited();
     makeFolders(instance);
     const lock = await takeLock(instance.dataDir);
     if (lock === undefined) throw new AlreadyRunning(`already running on ${instance.dataDir}`);
     await demandFreePorts(instance, caller);
     removeLeftovers(instance);
-    const runnerUid = runnerUidFor(instance);
-    lendCompileCache(instance, runnerUid);
-    return new Supervisor(instance, caller, background, lock, runnerUid);
+    lendCompileCache(instance);
+    const view = await confine(instance, caller);
+    return new Supervisor(instance, caller, background, lock, view);
   }
 
   private constructor(
@@ -59,12 +63,13 @@ export class Supervisor {
     caller: NodeJS.ProcessEnv,
     background: boolean,
     lock: Server,
-    runnerUid: number | undefined,
+    view: View | undefined,
   ) {
     this.#instance = instance;
     this.#lock = lock;
+    this.#view = view;
     this.#graceMs = Number(caller.SHUTDOWN_GRACE_MS || DEFAULT_GRACE_MS) + STOP_MARGIN_MS;
-    const components = componentsOf({ instance, secrets: loadSecrets(instance.dataDir), caller, runnerUid });
+    const components = componentsOf({ instance, secrets: loadSecrets(instance.dataDir), caller, view });
     const supervisor = identify(process.pid);
     if (supervisor === undefined) throw new Problem("/proc is not there");
     this.#state = {
@@ -77,14 +82,11 @@ export class Supervisor {
       dataDir: instance.dataDir,
       ports: instance.ports,
       cgroup: instance.cgroup,
-      ...(runnerUid === undefined ? {} : { runnerUid }),
+      unprivileged: view !== undefined,
       components: [],
     };
-    if (isRoot() && runnerUid === undefined) {
-      this.#log(
-        40,
-        "the runner runs as root: an unprivileged user cannot read this folder or the data folder",
-      );
+    if (view === undefined) {
+      this.#log(40, "the components run as root: SVC_ALLOW_PRIVILEGED_COMPONENTS accepts it");
     }
     const events = {
       changed: () => this.#publish(),
@@ -144,6 +146,7 @@ export class Supervisor {
       );
     }
     removeLeftovers(this.#instance);
+    this.#view?.close();
     this.#lock.close();
   }
 
@@ -176,5 +179,13 @@ function removeLeftovers(instance: Instance): void {
       rmSync(join(instance.runDir, name), { recursive: true, force: true });
     }
   }
+  removeSocketFolder(instance);
   removeCgroups(instance.cgroup);
+}
+
+/** The folder belongs to Redis: nothing in it is removed but the socket by its name. */
+function removeSocketFolder({ redisSocket }: Instance): void {
+  const folder = dirname(redisSocket);
+  rmSync(redisSocket, { force: true });
+  if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder);
 }

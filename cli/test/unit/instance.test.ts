@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { resolveInstance } from "../../src/instance.ts";
+import { COMPONENT_IDS } from "../../src/users.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "svc-instance-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -36,7 +37,7 @@ describe("resolveInstance", () => {
     const two = resolveInstance(at("b"), {});
     expect(one.cgroup).toMatch(/^svc-[0-9a-f]{8}$/);
     expect(one.cgroup).not.toBe(two.cgroup);
-    expect(Math.abs(one.jobUidBase - two.jobUidBase)).toBeGreaterThanOrEqual(1024);
+    expect(Math.abs(one.jobUidBase - two.jobUidBase)).toBeGreaterThanOrEqual(1024 + COMPONENT_IDS);
   });
 
   it("knows a folder again through a link", () => {

@@ -90,6 +90,7 @@ describe("state", () => {
     dataDir: "/srv",
     ports: { api: 1, worker: 2, runner: 3, "file-server": 4, "tool-call-server": 5, "egress-gateway": 6 },
     cgroup: "svc-00000000",
+    unprivileged: true,
     components: [],
   };
 

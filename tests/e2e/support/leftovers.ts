@@ -3,9 +3,10 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSyn
 import { type Instance, ROOT } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
 import { identify } from "@svc/cli/system/process";
+import { COMPONENT_IDS } from "@svc/cli/users";
 
 const NAMESPACES = ["net", "mnt", "pid", "user", "ipc", "uts", "cgroup"] as const;
-const UIDS_PER_COPY = 1024;
+const SLOT_IDS = 1024;
 
 export interface Baseline {
   mounts: ReadonlySet<string>;
@@ -68,9 +69,9 @@ function ownProcesses(instance: Instance): { pid: string; reason: string }[] {
   return found;
 }
 
-/** User ids of the runner and of the programs. */
+/** User ids of the components and of the programs. */
 export function isOwnUid({ jobUidBase }: Instance, uid: number): boolean {
-  return uid >= jobUidBase - 1 && uid < jobUidBase - 1 + UIDS_PER_COPY;
+  return uid >= jobUidBase - COMPONENT_IDS && uid < jobUidBase + SLOT_IDS;
 }
 
 /** Live processes; one that has ended and waits for init to fetch its status holds nothing. */

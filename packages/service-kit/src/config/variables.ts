@@ -211,8 +211,14 @@ export const VARIABLES = {
     max: 4_194_304,
   }),
   SANDBOX_TMP_MAX_BYTES: size(100 * 2 ** 20, "Size of /tmp in a jail."),
-  SANDBOX_JOB_UID_BASE: int(200_000, "First user id of the slots.", { min: 1000, max: 4_000_000_000 }),
-  SANDBOX_JOB_GID_BASE: int(200_000, "First group id of the slots.", { min: 1000, max: 4_000_000_000 }),
+  SANDBOX_JOB_UID_BASE: int(200_000, "First user id of the slots; the 16 below are for components.", {
+    min: 1016,
+    max: 4_000_000_000,
+  }),
+  SANDBOX_JOB_GID_BASE: int(200_000, "First group id of the slots; the 16 below are for components.", {
+    min: 1016,
+    max: 4_000_000_000,
+  }),
   SANDBOX_UPLOAD_CONCURRENCY: count(8, "Outputs stored at once.", 64),
   SANDBOX_PRIME_CONCURRENCY: count(8, "Inputs fetched at once.", 64),
   SANDBOX_INPUT_CACHE_BYTES: size(
@@ -239,6 +245,10 @@ export const VARIABLES = {
     "all installed",
   ),
   SVC_DATA_DIR: text("./data", "Local mode: objects, Redis files, generated secrets, sockets, pid files."),
+  SVC_ALLOW_PRIVILEGED_COMPONENTS: exactBool(
+    false,
+    "`true`: `./svc up` runs components as root where they cannot have users of their own.",
+  ),
   SVC_READY_TIMEOUT: seconds(60, "Time that `./svc up` gives the components to get ready."),
   SANDBOX_PACKAGES_DIRECTORY: text("/pkgs", "Root image and runtimes of the jail."),
   SANDBOX_JAIL_SOCKET: text("/run/svc/jaild.sock", "Socket on which jaild takes runs."),

@@ -1,0 +1,90 @@
+/**
+ * Makes sure, before anything is started, that every component can run as a user of its own: it reads its program and
+ * reaches its folders. Refuses the start otherwise, unless the operator insists on components that are root.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { VARIABLES } from "@svc/service-kit/config/variables";
+import { BUNDLES, bundleOf, NODE } from "../components.ts";
+import { type Instance, ROOT, SERVICES } from "../instance.ts";
+import { Problem } from "../problem.ts";
+import { confined, userOf } from "../users.ts";
+import { giveFolders, storageOf } from "./ownership.ts";
+import { openView, type View } from "./view.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Folders of the code, the image and the data that components use. */
+function neededFolders(instance: Instance, caller: Environment): string[] {
+  const code = ["node_modules", "packages", "services"].map((name) => join(ROOT, name));
+  const data = [instance.runDir, join(instance.dataDir, "redis"), storageOf(instance, caller).path];
+  return [...code, instance.packagesDir, ...data].filter((path) => existsSync(path));
+}
+
+/** Undefined: the components run as root, because the operator insists on it. */
+export async function confine(instance: Instance, caller: NodeJS.ProcessEnv): Promise<View | undefined> {
+  try {
+    demandUnprivilegedPorts(instance);
+    giveFolders(instance, caller);
+    const view = await openView(neededFolders(instance, caller), join(instance.runDir, "view.new"));
+    demandReadable(instance, caller, view);
+    return view;
+  } catch (error) {
+    if (insists(caller)) return undefined;
+    const { message, advice = "" } = error as Error & { advice?: string };
+    throw new Problem(
+      `the components cannot run as users of their own: ${message}`,
+      `${advice}\nOr accept that they run as root: SVC_ALLOW_PRIVILEGED_COMPONENTS=true`.trim(),
+    );
+  }
+}
+
+function insists(caller: Environment): boolean {
+  const { parse, fallback } = VARIABLES.SVC_ALLOW_PRIVILEGED_COMPONENTS;
+  const text = caller.SVC_ALLOW_PRIVILEGED_COMPONENTS;
+  return text ? parse(text) : fallback;
+}
+
+function demandUnprivilegedPorts({ ports }: Instance): void {
+  const first = Number(readFileSync("/proc/sys/net/ipv4/ip_unprivileged_port_start", "utf8"));
+  for (const service of SERVICES) {
+    if (ports[service] >= first) continue;
+    throw new Problem(
+      `port ${ports[service]} of the ${service} is for root alone`,
+      `Choose another port behind a reverse proxy, or: sysctl -w net.ipv4.ip_unprivileged_port_start=${ports[service]}`,
+    );
+  }
+}
+
+/** Prints each file that it cannot read, and each folder that it cannot look into. */
+const UNREADABLE = `
+for file; do test -r "$file" || echo "$file"; done
+find "$ROOT/services" "$ROOT/packages" -name "*.lua" ! -readable 2>&1
+cd "$RUN" 2>&1
+`;
+
+function demandReadable(instance: Instance, caller: Environment, { enter }: View): void {
+  const chosen = caller.REDIS_TLS_CA ? [caller.REDIS_TLS_CA] : [];
+  const files = [NODE, ...SERVICES.map(bundleOf), join(instance.packagesDir, "runtimes.json"), ...chosen];
+  const user = userOf("api", instance);
+  const [program = "", ...words] = [
+    ...enter,
+    ...confined("KILL", user),
+    ...["/bin/sh", "-c", UNREADABLE, "sh", ...files],
+  ];
+  const { stdout, stderr, status } = spawnSync(program, words, {
+    env: { PATH: "/usr/bin:/bin", LC_ALL: "C", ROOT, RUN: instance.runDir },
+    encoding: "utf8",
+  });
+  const told = [...new Set(`${stdout}${stderr}`.split("\n").filter(Boolean))];
+  if (status === 0 && told.length === 0) return;
+  const code = ["services", "packages", dirname(dirname(NODE)), BUNDLES].join(" ");
+  throw new Problem(
+    `user ${user.uid} cannot read ${told[0] ?? "the program"}`,
+    [
+      ...told.slice(1, 5),
+      `Let others read the code: cd ${ROOT} && chmod -R go+rX ${code} ${instance.packagesDir}/runtimes.json`,
+    ].join("\n"),
+  );
+}

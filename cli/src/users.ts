@@ -1,0 +1,56 @@
+/**
+ * The users of the components: one id each, below the ids of the slots. Only jaild and the supervisor are root. Those who
+ * use Redis share its group, which alone may reach its socket; nobody is in a further group. Pure.
+ */
+import type { ComponentName } from "./components.ts";
+import type { Instance } from "./instance.ts";
+
+export interface User {
+  uid: number;
+  gid: number;
+}
+
+/** A component's place here is how far below the base its ids are. Only add at the end: files belong to these ids. */
+const ORDER = [
+  "runner",
+  "redis",
+  "api",
+  "worker",
+  "file-server",
+  "egress-gateway",
+  "tool-call-server",
+] as const satisfies readonly ComponentName[];
+export type Unprivileged = (typeof ORDER)[number];
+
+/** The group of Redis comes after the components' own ids. */
+const REDIS_GROUP = ORDER.length + 1;
+/** Ids that are kept for components. */
+export const COMPONENT_IDS = 16;
+
+export function isUnprivileged(name: ComponentName): name is Unprivileged {
+  return (ORDER as readonly ComponentName[]).includes(name);
+}
+
+export function userOf(name: Unprivileged, { jobUidBase, jobGidBase }: Instance): User {
+  const below = ORDER.indexOf(name) + 1;
+  return { uid: jobUidBase - below, gid: jobGidBase - (name === "runner" ? below : REDIS_GROUP) };
+}
+
+/**
+ * The words that turn root into this user for good: no capability, no way to get one, no further group. The signal comes
+ * when the supervisor is gone, however it went. setpriv becomes the program that follows.
+ */
+export function confined(signal: "KILL" | "TERM", user: User | undefined): string[] {
+  const unprivileged =
+    user === undefined
+      ? []
+      : [
+          `--reuid=${user.uid}`,
+          `--regid=${user.gid}`,
+          "--clear-groups",
+          "--no-new-privs",
+          "--inh-caps=-all",
+          "--bounding-set=-all",
+        ];
+  return ["/usr/bin/setpriv", "--pdeathsig", signal, ...unprivileged, "--"];
+}
