@@ -31,19 +31,22 @@ export interface PrivateCopy {
 export interface PrivateCopyOptions {
   env?: Readonly<Record<string, string>>;
   args?: readonly string[];
+  /** A program that runs ./svc, whose command line is appended. */
+  through?: readonly string[];
 }
 
 /** Settles when the copy is ready, or throws with what `./svc up` said. */
 export async function startPrivateCopy({
   env = {},
   args = ["--no-example"],
+  through = [],
 }: PrivateCopyOptions = {}): Promise<PrivateCopy> {
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), "svc-copy-")));
   chmodSync(dataDir, 0o711);
   const environment = { ...(await freePorts()), SVC_DATA_DIR: dataDir, ...env };
   const everything = { ...process.env, ...environment };
   const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, everything);
-  const command = ["--pdeathsig", "TERM", "--", join(ROOT, "svc"), "up", ...args];
+  const command = ["--pdeathsig", "TERM", "--", ...through, join(ROOT, "svc"), "up", ...args];
   const child = spawn("/usr/bin/setpriv", command, {
     env: everything,
     stdio: ["ignore", "pipe", "pipe"],

@@ -81,9 +81,9 @@ function demandReadable(instance: Instance, caller: Environment, { enter }: View
   if (status === 0 && told.length === 0) return;
   const code = ["services", "packages", dirname(dirname(NODE)), BUNDLES].join(" ");
   throw new Problem(
-    `user ${user.uid} cannot read ${told[0] ?? "the program"}`,
+    `user ${user.uid} cannot read what it needs`,
     [
-      ...told.slice(1, 5),
+      ...told.slice(0, 4),
       `Let others read the code: cd ${ROOT} && chmod -R go+rX ${code} ${instance.packagesDir}/runtimes.json`,
     ].join("\n"),
   );

@@ -53,9 +53,14 @@ export class Supervisor {
     if (lock === undefined) throw new AlreadyRunning(`already running on ${instance.dataDir}`);
     await demandFreePorts(instance, caller);
     removeLeftovers(instance);
-    lendCompileCache(instance);
-    const view = await confine(instance, caller);
-    return new Supervisor(instance, caller, background, lock, view);
+    try {
+      const view = await confine(instance, caller);
+      lendCompileCache(instance);
+      return new Supervisor(instance, caller, background, lock, view);
+    } catch (error) {
+      removeLeftovers(instance);
+      throw error;
+    }
   }
 
   private constructor(

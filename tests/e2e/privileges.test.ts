@@ -1,0 +1,113 @@
+/**
+ * Every process of a running copy has the rights of its row in support/privileges.ts, and no others. The copy is started
+ * by somebody who has a descriptor open, below folders that are closed to other users.
+ */
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROOT } from "@svc/cli/instance";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Api } from "./support/api.ts";
+import { type Kind, PRIVILEGES } from "./support/privileges.ts";
+import { expectedIds, type ProcessState, processStates } from "./support/process-state.ts";
+import { type System, startSystem } from "./support/system.ts";
+
+const SETTLE_MS = 30_000;
+
+/** Runs ./svc with a descriptor that nobody closed, as seen at another place. */
+const ELSEWHERE = `
+mount --bind "$1" "$2"
+place=$2
+shift 3
+exec 251</etc/hostname
+exec "$place/svc" "$@"
+`;
+
+/** In what a process differs from its row. */
+function differences(state: ProcessState, system: System): string[] {
+  const row = PRIVILEGES[state.kind];
+  const ids = expectedIds(state.kind, system);
+  const found = [
+    ...state.uids.filter((uid) => !ids.uid(uid)).map((uid) => `uid ${uid}`),
+    ...state.gids.filter((gid) => !ids.gid(gid)).map((gid) => `gid ${gid}`),
+    ...(row.user === "root" ? [] : state.groups.map((group) => `group ${group}`)),
+    ...state.descriptors
+      .filter((kind) => !row.descriptors.includes(kind))
+      .map((kind) => `descriptor ${kind}`),
+  ];
+  for (const key of ["effective", "bounding", "noNewPrivileges", "filtered"] as const) {
+    if (state[key] !== row[key]) found.push(`${key} ${state[key]}`);
+  }
+  if (state.permitted !== row.effective) found.push(`permitted ${state.permitted}`);
+  return found.map((what) => `${state.kind}: ${what}`);
+}
+
+/** A jail that is just being made has not given up its rights yet. */
+async function untilAsInTable(system: System): Promise<void> {
+  const look = () => [...new Set(processStates(system).flatMap((state) => differences(state, system)))];
+  await expect.poll(look, { timeout: SETTLE_MS, interval: 300 }).toEqual([]);
+}
+
+const kindsIn = (system: System) => new Set(processStates(system).map(({ kind }) => kind));
+
+describe("a copy below closed folders", () => {
+  let closed: string;
+  let system: System;
+  beforeAll(async () => {
+    closed = realpathSync(mkdtempSync(join(tmpdir(), "svc-closed-")));
+    mkdirSync(join(closed, "svc"));
+    mkdirSync(join(closed, "data"));
+    chmodSync(closed, 0o700);
+    system = await startSystem({
+      env: { SVC_DATA_DIR: join(closed, "data") },
+      through: [
+        ...["/usr/bin/unshare", "--mount", "--propagation", "private"],
+        ...["/bin/bash", "-ec", ELSEWHERE, "bash", ROOT, join(closed, "svc")],
+      ],
+    });
+  });
+  afterAll(async () => {
+    expect(await system?.stop()).toEqual([]);
+    rmSync(closed, { recursive: true });
+  });
+
+  test("its programs run and its files are kept", async () => {
+    const api = new Api(system.url);
+    const { stdout, files } = await api.exec({
+      lang: "py",
+      code: "print(6 * 7)\nopen('out.txt', 'w').write('kept')",
+    });
+    expect(stdout).toBe("42\n");
+    expect(files).toHaveLength(1);
+  });
+
+  test("every process has the rights of its row, and no other", async () => {
+    await untilAsInTable(system);
+    expect([...kindsIn(system)].sort()).toEqual((Object.keys(PRIVILEGES) as Kind[]).sort());
+  });
+
+  test("a component that is started again has them too", async () => {
+    const pid = system.pid("file-server");
+    process.kill(pid, "SIGKILL");
+    const current = () => system.state().components.find(({ name }) => name === "file-server")?.process?.pid;
+    await expect.poll(() => ![undefined, pid].includes(current()), { timeout: 20_000 }).toBe(true);
+    await untilAsInTable(system);
+  });
+
+  test("nothing is mounted for others, and the folder stays closed", () => {
+    expect(readFileSync("/proc/self/mounts", "utf8")).not.toContain(closed);
+  });
+});
+
+describe("a copy in open folders", () => {
+  test("has the same rights, and no mount namespace for its components", async () => {
+    const system = await startSystem();
+    try {
+      await untilAsInTable(system);
+      const own = readlinkSync("/proc/self/ns/mnt");
+      expect(readlinkSync(`/proc/${system.pid("api")}/ns/mnt`)).toBe(own);
+    } finally {
+      expect(await system.stop()).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,111 @@
+/**
+ * What every process of a running copy may do, as data: one row for each kind of process. privileges.test.ts compares it
+ * with /proc; docs/threat-model.md shows it. A process of no row, or with more than its row says, fails the test.
+ */
+import type { Unprivileged } from "@svc/cli/users";
+
+export interface Row {
+  /** `root`, a component's own user, or the one of a slot in a user namespace. */
+  user: "root" | Unprivileged | "slot";
+  /** Capabilities in force and those that can be had, as in /proc/PID/status without leading zeros. */
+  effective: string;
+  bounding: string;
+  noNewPrivileges: boolean;
+  /** Whether a filter of system calls is in force. */
+  filtered: boolean;
+  /** Kinds of open descriptors; a log is always the own one. */
+  descriptors: readonly string[];
+  /** What somebody reaches who has taken over the process. */
+  reaches: string;
+}
+
+const NONE = { effective: "0", bounding: "0", noNewPrivileges: true };
+const NODE = ["null", "log", "pipe", "socket", "eventpoll", "eventfd", "io_uring"];
+
+function component(user: Unprivileged, reaches: string, more: readonly string[] = []): Row {
+  return { ...NONE, user, filtered: false, descriptors: [...NODE, ...more], reaches };
+}
+
+/** Components, by name. */
+const COMPONENTS: Record<Unprivileged, Row> = {
+  api: component(
+    "api",
+    "callers' requests and credentials, its secrets, Redis, what the others' ports answer",
+  ),
+  worker: component("worker", "jobs in the queue, its secrets and signing key, Redis, the others' ports"),
+  "file-server": component("file-server", "all objects, its secrets, Redis, the others' ports", ["object"]),
+  "egress-gateway": component("egress-gateway", "grants, its secrets, Redis, the others' ports"),
+  "tool-call-server": component(
+    "tool-call-server",
+    "tool calls of all programs, its secrets, Redis, the others' ports",
+  ),
+  runner: component(
+    "runner",
+    "jaild's socket: programs, their files and outputs of this machine; no secret, no Redis",
+    ["input"],
+  ),
+  redis: component("redis", "the queue and all shared state", ["redis"]),
+};
+
+/** The supervisor and what jaild starts. */
+const OTHERS = {
+  supervisor: {
+    user: "root",
+    effective: "all",
+    bounding: "all",
+    noNewPrivileges: false,
+    filtered: false,
+    descriptors: [...NODE, "namespace", "stdio"],
+    reaches: "the machine; it takes no input but signals",
+  },
+  jaild: {
+    user: "root",
+    effective: "all",
+    bounding: "2c0000",
+    noNewPrivileges: false,
+    filtered: false,
+    descriptors: ["null", "log", "pipe", "socket", "namespace", "cgroup", "tools", "memfd", "signalfd"],
+    reaches: "the machine",
+  },
+  keeper: {
+    user: "root",
+    effective: "2f",
+    bounding: "0",
+    noNewPrivileges: true,
+    filtered: false,
+    descriptors: [
+      "null",
+      "log",
+      "pipe",
+      "socket",
+      "namespace",
+      "cgroup",
+      "memfd",
+      "proc",
+      "eventpoll",
+      "pidfd",
+      "jail",
+    ],
+    reaches: "files of the machine",
+  },
+  zygote: {
+    user: "root",
+    effective: "2c0000",
+    bounding: "2c0000",
+    noNewPrivileges: true,
+    filtered: false,
+    descriptors: ["null", "pipe", "socket", "cgroup", "pidfd"],
+    reaches: "the machine",
+  },
+  jailed: {
+    ...NONE,
+    user: "slot",
+    filtered: true,
+    descriptors: ["null", "pipe", "socket", "memfd", "eventpoll", "eventfd"],
+    reaches: "its jail",
+  },
+} as const satisfies Record<string, Row>;
+
+export type Kind = Unprivileged | keyof typeof OTHERS;
+
+export const PRIVILEGES: Record<Kind, Row> = { ...COMPONENTS, ...OTHERS };
