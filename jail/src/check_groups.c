@@ -163,7 +163,7 @@ static int probe_freezer(const struct options *options)
 	(void)options;
 	if (pid < 0)
 		return error ? error : errno;
-	if (freezer_freeze(&group.freezer) < 0 || freezer_thaw(&group.freezer) < 0)
+	if (freezer_freeze(&group.freezer, FREEZE_US) < 0 || freezer_thaw(&group.freezer) < 0)
 		error = errno;
 	kill(pid, SIGKILL);
 	return error != 0 ? error : end_of(pid, true);

@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FREEZE_US 2000000 /* a process in the middle of an uninterruptible wait is met in far less */
 #define SPIN_US 100	  /* looks without sleep: a few sleeping processes stand still at once */
 #define SLEEP_NS 50000
 #define GROUP_MAX 255 /* bytes of its name */
@@ -74,7 +73,7 @@ void freezer_thaw_group(int version, int directory, const char *group)
 	freezer_close(&f);
 }
 
-int freezer_freeze(struct freezer *f)
+int freezer_freeze(struct freezer *f, uint64_t within_us)
 {
 	const struct timespec rest = {.tv_nsec = SLEEP_NS};
 	uint64_t started = monotonic_us(), now;
@@ -93,7 +92,7 @@ int freezer_freeze(struct freezer *f)
 		if (freezer_text_is_frozen(f->version, text))
 			return 0;
 		now = monotonic_us();
-		if (now - started > FREEZE_US)
+		if (now - started > within_us)
 			break;
 		if (now - started < SPIN_US) {
 			sched_yield();

@@ -7,6 +7,9 @@
 #define JAIL_FREEZER_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#define FREEZE_US 2000000 /* a process in the middle of an uninterruptible wait is met in far less */
 
 struct freezer {
 	int version; /* of the control groups; 0: none */
@@ -24,8 +27,8 @@ bool freezer_text_is_frozen(int version, const char *text);
 int freezer_open(struct freezer *freezer, int version, int directory, const char *group);
 void freezer_close(struct freezer *freezer);
 
-/* Returns when everything stands still; ETIMEDOUT, and thawed again, when something does not. */
-int freezer_freeze(struct freezer *freezer);
+/* Returns when everything stands still; ETIMEDOUT, and thawed again, when something does not in this time. */
+int freezer_freeze(struct freezer *freezer, uint64_t within_us);
 /* Async-signal-safe. */
 int freezer_thaw(struct freezer *freezer);
 /* Whoever froze it; does nothing in a hierarchy of v1 that cannot. */

@@ -1,6 +1,7 @@
 /* The keeper's half of making a jail; init.c is the other half. */
 #include "jail.h"
 
+#include "members.h"
 #include "network.h"
 #include "step.h"
 #include "sys.h"
@@ -23,6 +24,9 @@
 
 #define HANDSHAKE_MS 20000
 #define END_MS 60000 /* what a run holds in the kernel goes with it, and may be much */
+#define INIT_MS 5    /* in which init usually dies, and takes the rest along */
+#define STILL_US 20000 /* longest wait for processes to stand still before they are killed one by one */
+#define PASS_MAX_MS 100
 #define SMALL_INODES 16384
 
 static int make_file_systems(struct jail *jail, struct jail_plan *plan, const struct options *o)
@@ -272,12 +276,17 @@ static void end_standing(int signal)
 	_exit(1);
 }
 
-int jail_freeze(struct jail *jail)
+static int freeze(struct jail *jail, uint64_t within_us)
 {
 	standing = jail;
 	if (signal(SIGTERM, end_standing) == SIG_ERR || prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
 		return -1;
-	return freezer_freeze(&jail->cgroup.freezer);
+	return freezer_freeze(&jail->cgroup.freezer, within_us);
+}
+
+int jail_freeze(struct jail *jail)
+{
+	return freeze(jail, FREEZE_US);
 }
 
 int jail_thaw(struct jail *jail)
@@ -287,9 +296,32 @@ int jail_thaw(struct jail *jail)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-bool jail_end(struct jail *jail)
+/* Where they stand still nothing is born between the look and the kill; where they do not, most die all the same. */
+static void kill_members(struct jail *jail)
+{
+	(void)freeze(jail, STILL_US);
+	members_kill(jail->proc);
+	(void)jail_thaw(jail);
+}
+
+/*
+ * Init dies with its whole pid namespace, but it needs a processor for that, which the others may keep from it: so they are
+ * killed from outside, again and again. True when init is dead.
+ */
+static bool wait_for_init(struct jail *jail, uint64_t deadline)
 {
 	struct pollfd dead = {.fd = jail->pidfd, .events = POLLIN};
+
+	for (int pass_ms = INIT_MS; poll(&dead, 1, pass_ms) < 1; kill_members(jail)) {
+		if (monotonic_us() > deadline)
+			return false;
+		pass_ms = 2 * pass_ms < PASS_MAX_MS ? 2 * pass_ms : PASS_MAX_MS;
+	}
+	return true;
+}
+
+bool jail_end(struct jail *jail)
+{
 	uint64_t deadline = monotonic_us() + END_MS * 1000;
 
 	if (jail->ended)
@@ -297,9 +329,7 @@ bool jail_end(struct jail *jail)
 	(void)sys_pidfd_send_signal(jail->pidfd, SIGKILL);
 	cgroup_kill(&jail->cgroup);
 	/* init is reaped by the kernel's rules only after every process of its pid namespace. */
-	while (poll(&dead, 1, END_MS) < 0 && errno == EINTR)
-		;
-	if (waitpid(jail->init, NULL, WNOHANG) != jail->init)
+	if (!wait_for_init(jail, deadline) || waitpid(jail->init, NULL, WNOHANG) != jail->init)
 		return false;
 	while (!cgroup_is_empty(&jail->cgroup)) {
 		if (monotonic_us() > deadline)

@@ -74,9 +74,9 @@ static const char *const policy_allowed[] = {
 	"set_robust_list", "get_robust_list", "rseq", "futex", "futex_waitv", "futex_wake", "futex_wait",
 	"futex_requeue", "getpid", "getppid", "gettid", "getpgid", "getpgrp", "setpgid", "getsid",
 	"setsid", "pidfd_open", "pidfd_send_signal", "sched_yield", "sched_getaffinity",
-	"sched_setaffinity", "sched_getscheduler", "sched_getparam", "sched_setparam",
+	"sched_getscheduler", "sched_getparam",
 	"sched_get_priority_max", "sched_get_priority_min", "sched_rr_get_interval", "sched_getattr",
-	"getpriority", "setpriority", "ioprio_get", "getcpu", "getrlimit", "getrusage",
+	"getpriority", "ioprio_get", "getcpu", "getrlimit", "getrusage",
 	"times", "uname", "sysinfo", "getrandom", "restart_syscall",
 	/* identity: one uid and no capability exist in the jail's user namespace */
 	"getuid", "geteuid", "getgid", "getegid", "getresuid", "getresgid", "getgroups", "setuid",
@@ -137,7 +137,15 @@ static const struct policy_line policy_checked[] = {
 	}},
 	{"setrlimit", POLICY_ALLOW, {EQUAL(0, 4 /* RLIMIT_CORE */, 0)}},
 	{"personality", EPERM, {OK(0, 0), OK(0, 0xffffffffu), OK(0, 0x40000 /* ADDR_NO_RANDOMIZE */)}},
+	/*
+	 * Nothing slows the jail's first process, by its number, or with all of the uid's: it must be able to die in time.
+	 * Programs are in sessions of their own: its process group is out of reach.
+	 */
+	{"sched_setaffinity", POLICY_ALLOW, {EQUAL(0, 1, EPERM)}},
+	{"sched_setparam", POLICY_ALLOW, {EQUAL(0, 1, EPERM)}},
+	{"setpriority", POLICY_ALLOW, {EQUAL(1, 1, EPERM), EQUAL(0, 2 /* PRIO_USER */, EPERM)}},
 	{"sched_setscheduler", EPERM, {
+		EQUAL(0, 1, EPERM),
 		MASKED(1, 0xbfffffffu, 0 /* SCHED_OTHER */, POLICY_ALLOW),
 		MASKED(1, 0xbfffffffu, 3 /* SCHED_BATCH */, POLICY_ALLOW),
 		MASKED(1, 0xbfffffffu, 5 /* SCHED_IDLE */, POLICY_ALLOW),

@@ -237,7 +237,6 @@ static void watch(struct watch *w)
 			w->next_tick = now + TICK_US;
 		}
 	}
-	w->ended = monotonic_us();
 }
 
 static bool send_go(const struct jail *jail, const struct request *request)
@@ -291,6 +290,7 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 	struct watch w = {
 		.conn = conn, .jail = jail, .request = request, .streams = streams, .result = result,
 		.notices = notices};
+	uint64_t died;
 
 	*result = (struct result){0};
 	if (!capture_begin(&streams[0], jail->stream[0], limits->stdout_cap) ||
@@ -306,6 +306,7 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 	watch(&w);
 	if (!jail_end(jail))
 		return fail(&w, ERROR_INTERNAL, 0, "the run does not die");
+	died = monotonic_us();
 	reached_look_at_files(&result->reached, jail);
 	reached_look_at_processes(&result->reached, jail, limits);
 	/* Their memory is free at once; the workspace stays for the harvest. */
@@ -321,7 +322,7 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 		return fail(&w, ERROR_INTERNAL, w.failed_error, "the run cannot be stopped or continued");
 	if (w.counters_lost)
 		return fail(&w, ERROR_INTERNAL, w.failed_error, "cannot read the counters of the run");
-	result->wall_us = clock_wall_us(&w.clock, w.ended);
+	result->wall_us = clock_wall_us(&w.clock, died);
 	if (!read_final_counters(&w))
 		return fail(&w, ERROR_INTERNAL, errno, "cannot read the counters of the run");
 	if (w.init_lost && result->oom_kills == 0)

@@ -19,7 +19,7 @@ struct watch {
 	bool executing, paused, over, warm;
 	int failed_step, failed_error;
 	struct run_clock clock;
-	uint64_t next_tick, ended;
+	uint64_t next_tick;
 	uint64_t locks_seen; /* CPU time of the run when its locks were counted */
 	bool frames_left; /* of the client, received and not looked at */
 	bool listening;	  /* to the client */

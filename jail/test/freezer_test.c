@@ -53,11 +53,11 @@ static void takes_the_files_of_its_version(void)
 	put(directory, "cgroup.events", "populated 1\nfrozen 1\n");
 	CHECK(freezer_open(&freezer, 2, AT_FDCWD, directory) == 0 && freezer_thaw(&freezer) == 0);
 	CHECK(holds(directory, "cgroup.freeze", "")); /* nothing was frozen */
-	CHECK(freezer_freeze(&freezer) == 0 && freezer.frozen && holds(directory, "cgroup.freeze", "1"));
+	CHECK(freezer_freeze(&freezer, FREEZE_US) == 0 && freezer.frozen && holds(directory, "cgroup.freeze", "1"));
 	CHECK(freezer_thaw(&freezer) == 0 && !freezer.frozen && holds(directory, "cgroup.freeze", "0"));
 	/* A group that never stands still is let go again. */
 	put(directory, "cgroup.events", "populated 1\nfrozen 0\n");
-	CHECK(freezer_freeze(&freezer) < 0 && errno == ETIMEDOUT && !freezer.frozen);
+	CHECK(freezer_freeze(&freezer, FREEZE_US) < 0 && errno == ETIMEDOUT && !freezer.frozen);
 	CHECK(holds(directory, "cgroup.freeze", "0"));
 	freezer_close(&freezer);
 	put(directory, "cgroup.freeze", "1");
@@ -85,6 +85,6 @@ void test_freezer(void)
 	CHECK(!freezer_text_is_frozen(1, "THAWED\n") && !freezer_text_is_frozen(1, ""));
 	CHECK(freezer_text_is_frozen(2, "populated 1\nfrozen 1\n") && !freezer_text_is_frozen(2, "populated 1\nfrozen 0\n"));
 	CHECK(!freezer_text_is_frozen(2, "populated 1\n"));
-	CHECK(freezer_freeze(&none) < 0 && errno == ENOTSUP && freezer_thaw(&none) == 0);
+	CHECK(freezer_freeze(&none, FREEZE_US) < 0 && errno == ENOTSUP && freezer_thaw(&none) == 0);
 	takes_the_files_of_its_version();
 }

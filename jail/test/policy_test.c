@@ -202,6 +202,34 @@ static void guards_the_core_limit(void)
 	CHECK(ask_prlimit(1, 7, 0) == result_of(EPERM) && ask_prlimit(1, 4, 0) == result_of(EPERM));
 }
 
+static uint32_t ask_priority(uint64_t kind, uint64_t who)
+{
+	const struct seccomp_data data = {.nr = syscall_number("setpriority"), .arch = ARCH, .args = {kind, who, 19}};
+
+	return simulate(&data);
+}
+
+/* Its number is 1, alone or as that of a group, and it has the uid of the program. */
+static void guards_the_first_process(void)
+{
+	static const char *const calls[] = {"sched_setscheduler", "sched_setparam", "sched_setaffinity"};
+
+	for (size_t i = 0; i < COUNT(calls); i++) {
+		CHECK(ask(syscall_number(calls[i]), 0, 1) == result_of(EPERM));
+		CHECK(ask(syscall_number(calls[i]), 0, UINT64_C(1) << 32 | 1) == result_of(EPERM));
+		CHECK(ask(syscall_number(calls[i]), 0, 0) == SECCOMP_RET_ALLOW || strcmp(calls[i], "sched_setscheduler") == 0);
+	}
+	for (uint64_t kind = 0; kind < 3; kind++)
+		CHECK(ask_priority(kind, 1) == result_of(EPERM));
+	CHECK(ask_priority(2, 0) == result_of(EPERM) && ask_priority(UINT64_C(1) << 32 | 2, 1000) == result_of(EPERM));
+	CHECK(ask_priority(0, 0) == SECCOMP_RET_ALLOW && ask_priority(0, 2) == SECCOMP_RET_ALLOW);
+	CHECK(ask_priority(1, 0) == SECCOMP_RET_ALLOW);
+	for (const char *const *absent = (const char *const[]){"sched_setattr", "ioprio_set", "set_mempolicy",
+							       "migrate_pages", "move_pages", "process_madvise", NULL};
+	     *absent; absent++)
+		CHECK(ask(syscall_number(*absent), 0, 1) == result_of(ENOSYS));
+}
+
 void test_policy(void)
 {
 	CHECK(seccomp_build(&program));
@@ -213,6 +241,7 @@ void test_policy(void)
 	kills_foreign_architectures();
 	knows_every_name();
 	guards_the_core_limit();
+	guards_the_first_process();
 	/* The lines that matter most, spelled out. */
 	CHECK(ask(syscall_number("socket"), 0, 1) == SECCOMP_RET_ALLOW);
 	CHECK(ask(syscall_number("socket"), 0, 2) == result_of(EPERM));

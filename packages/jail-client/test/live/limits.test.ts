@@ -1,4 +1,7 @@
+import { execFileSync } from "node:child_process";
+import { availableParallelism } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { descendants } from "../support/host.ts";
 import { Jaild } from "../support/jaild.ts";
 import { bash, runJob } from "../support/run.ts";
 import { slow } from "../support/slowness.ts";
@@ -46,6 +49,44 @@ os.kill(0, signal.SIGSTOP)`;
     const { end } = await python(program, { wallMs: 700 });
     expect(end).toMatchObject({ cause: "wall_limit" });
     expect(end.wallUs).toBeLessThan(700_000 + slow(2_000_000));
+  });
+
+  it("ends 250 processes that spin, when they slow the jail's first process and when it gets no processor", async () => {
+    const spin = `import os
+cpu = max(os.sched_getaffinity(0))
+os.sched_setaffinity(0, {cpu})
+slowed = []
+for slow in (lambda: os.sched_setaffinity(1, {cpu}), lambda: os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0)),
+    lambda: os.sched_setparam(1, os.sched_param(0)), lambda: os.setpriority(os.PRIO_PROCESS, 1, 19),
+    lambda: os.setpriority(os.PRIO_PGRP, 1, 19), lambda: os.setpriority(os.PRIO_USER, 0, 19),
+    lambda: os.setpriority(os.PRIO_USER, os.getuid(), 19)):
+    try: slow(); slowed.append(1)
+    except PermissionError: pass
+print(slowed, flush=True)
+for _ in range(250):
+    if os.fork() == 0:
+        while True: pass
+while True: pass`;
+    const single = await Jaild.start({ slots: 1 });
+    try {
+      for (const starved of [false, true]) {
+        await single.full();
+        const [init] = descendants(single.keepers[0]);
+        if (starved) {
+          execFileSync("taskset", ["-p", "-c", `${availableParallelism() - 1}`, `${init}`]);
+          execFileSync("chrt", ["--idle", "-p", "0", `${init}`]);
+        }
+        const { end, out } = await runJob(single, {
+          argv: ["/usr/bin/python3", "-c", spin],
+          limits: { wallMs: slow(1500) },
+        });
+        expect(out).toBe("[]\n");
+        expect(end.cause).toBe("wall_limit");
+        expect(end.wallUs / 1000 - slow(1500)).toBeLessThan(slow(500));
+      }
+    } finally {
+      await single.stop();
+    }
   });
 
   it("counts the processor time of all processes, and only processor time", async () => {
