@@ -111,9 +111,15 @@ static unsigned make_load(struct builder *b, size_t offset, unsigned mask)
 	return emit(b, BPF_LD | BPF_W | BPF_ABS, (unsigned)offset, 0, 0);
 }
 
+/* What a rule has loaded: to look for any of some bits takes the whole word. */
+static uint32_t loaded(const struct policy_rule *rule)
+{
+	return rule->kind == RULE_ANY_BIT ? 0xffffffffu : rule->mask;
+}
+
 static bool looks_at_same(const struct policy_rule *one, const struct policy_rule *other)
 {
-	return one->argument == other->argument && one->mask == other->mask;
+	return one->argument == other->argument && loaded(one) == loaded(other);
 }
 
 /* Rules in a row of which it does not matter which one matches. */
@@ -171,6 +177,8 @@ static unsigned make_rules(struct builder *b, const struct policy_line *line, co
 	action = make_return(b, rule->action);
 	switch (rule->kind) {
 	case RULE_ANY_BIT:
+		at = make_test(b, BPF_JSET, rule->mask, action, next);
+		break;
 	case RULE_DIFFERS:
 		at = make_test(b, BPF_JEQ, rule->value, next, action);
 		break;
@@ -183,7 +191,7 @@ static unsigned make_rules(struct builder *b, const struct policy_line *line, co
 	}
 	/* What is loaded stays so, but for RULE_NULL, which loads both halves. */
 	if (!seen || seen->kind == RULE_NULL || !looks_at_same(seen, rule))
-		at = make_load(b, low, rule->mask);
+		at = make_load(b, low, loaded(rule));
 	return at;
 }
 
