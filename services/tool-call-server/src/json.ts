@@ -22,8 +22,8 @@ export function parsePlainJson(app: HttpServer): void {
 
 const tooLarge = () =>
   new ServiceError(
-    "tool_call_too_large",
-    `JSON may have ${JSON_BOUNDS.depth} levels and ${JSON_BOUNDS.values} values.`,
+    "invalid_request",
+    `The JSON may have ${JSON_BOUNDS.depth} levels and ${JSON_BOUNDS.values} values.`,
   );
 
 /** The text of a parsed value. What is nested too deeply to be written is refused under the given path. */

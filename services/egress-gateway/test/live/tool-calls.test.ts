@@ -85,6 +85,20 @@ describe("a tool call through the gateway", () => {
     expect(await refusal(made.call(execution, "b"))).toBe("408 tool_call_timeout");
   });
 
+  it("may hold 64 levels; one that is deeper or holds too many values is refused and costs nothing", async () => {
+    const execution = await made.start();
+    const raw = (input: string) => ({ raw: `{"tool_name":"add","input":${input}}` });
+    const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+    for (const input of [nested(65 + 1), nested(100_000), `[${"0,".repeat(300_000)}0]`]) {
+      expect(await refusal(made.call(execution, "a", 0, raw(input)))).toBe("413 tool_call_too_large");
+    }
+    expect(await recordOf(execution)).toMatchObject({ request_count: 0, tool_call_ids: [] });
+    const answer = made.call(execution, "a", 0, raw(nested(64)));
+    await made.server.pending(execution, ["a"], 5000);
+    await made.server.results(execution, [{ call_id: "a", result: 1 }]);
+    expect((await answer).body.result).toBe(1);
+  });
+
   it("of an undeclared tool is refused and costs nothing", async () => {
     const execution = await made.start();
     for (const tool of ["sub", "ADD", "add ", "__proto__", "constructor"]) {

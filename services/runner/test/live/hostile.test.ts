@@ -68,6 +68,40 @@ print(Connection().send(request('{"tool_name":"add","input":{"a":1}}', headers="
     expect(endedOf(await system.resume(one, 2, ["call_001"])).stdout).toBe('"own"\n');
   });
 
+  it.each([
+    ["a first attempt", {}],
+    [
+      "a repeated program",
+      {
+        mode: "replay" as const,
+        round: 2,
+        history: [{ call_id: "call_001", name: "add", input_json: "{}", outcome: { result_json: "1" } }],
+      },
+    ],
+  ])("refuses deep and huge arguments of %s with a sentence, and takes large ones", async (_, ptc) => {
+    const text = program(`
+def nested(depth): return "[" * depth + "]" * depth
+refused = {}
+for what in [nested(64), nested(3_000), nested(10_000), nested(100_000), "[" * 100_000, "[" + "0," * 240_000 + "0]", "[" + "0," * 1_000_000 + "0]"]:
+    status, _, text = Connection().send(request('{"tool_name":"add","input":{"a":' + what + "}}")).read()
+    refused[text] = refused.get(text, 0) + status
+print(refused, flush=True)
+large = issue("add", a=[0] * 65_000)
+call("add")
+print(len(large.read()[2]))`);
+    const one = await system.execution();
+    const paused = pausedOf(await system.start(one, text, { ptc }));
+    expect(paused.stdout).toContain(
+      `nested deeper than 64 levels: flatten them, or pass them as JSON text": ${5 * 413}`.replace('"', "'"),
+    );
+    expect(paused.stdout).toContain(
+      `more than 200000 values: make several calls, or pass them as JSON text': 413`,
+    );
+    expect(paused.stdout).toContain("the arguments are too large': 413");
+    expect(await system.discard(one.id)).toBe(204);
+    expect(await system.health()).toMatchObject({ status: "healthy" });
+  });
+
   it("tells a program that its arguments are too large, with and without an announced length", async () => {
     const lines = await linesOf(`
 big = json.dumps({"tool_name": "add", "input": {"a": "x" * (1 << 20)}}).encode()
