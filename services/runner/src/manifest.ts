@@ -37,6 +37,12 @@ export interface Presented {
   requestId: string;
 }
 
+export interface Admitted {
+  request: ExecuteRequest;
+  /** Whose request it is: the same text for each of a user's, which tells nobody who it is. */
+  principal: string;
+}
+
 export class Doorkeeper {
   readonly #keys: readonly VerifyingKey[];
   readonly #required: boolean;
@@ -52,7 +58,7 @@ export class Doorkeeper {
   }
 
   /** An execute request, authentic and well-formed, with its grant in the body whichever way it came. */
-  admit(presented: Presented): ExecuteRequest {
+  admit(presented: Presented): Admitted {
     const { claims, grant } = this.#authentic(presented);
     const request = { ...parseOrRefuse(executeRequestSchema, presented.body), egress_grant: grant };
     const { ptc } = request;
@@ -60,7 +66,8 @@ export class Doorkeeper {
     const outputSession = request.output_session_id ?? request.session_id ?? undefined;
     this.#checkScope(presented, claims, { files, outputSession });
     if (ptc != null) this.#checkProgram(presented, claims, ptc.execution_id);
-    return request;
+    // Requests that nobody has signed are one user's.
+    return { request, principal: claims === undefined ? "" : `${claims.tenant_id} ${claims.user_id}` };
   }
 
   /** A request that lets a paused program go on, likewise. It fetches nothing. */

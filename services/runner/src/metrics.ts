@@ -6,7 +6,7 @@ import { Counter, Gauge, Histogram, type Registry } from "@svc/service-kit";
 const SETUP_WATCHDOG_MS = 5000;
 
 /** Why a paused program was killed: it waited too long, was one too many, took scarce memory, or can get no answer. */
-export type EvictionCause = "timeout" | "max_paused" | "memory" | "unanswerable";
+export type EvictionCause = "timeout" | "max_paused" | "max_paused_per_principal" | "memory" | "unanswerable";
 
 /** Of one zygote. */
 export interface WarmCount {

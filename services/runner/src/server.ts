@@ -46,7 +46,11 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   const inputs = inputSource(gateway, config, metrics, log);
   const upstream = new ToolUpstream(target, mostCalls);
   const programs: ProgrammaticDeps["programs"] = new Programs(
-    { maxPaused: config.SANDBOX_MAX_PAUSED, longestPauseMs: config.TOOL_CALL_REQUEST_TIMEOUT + CALLS_END_MS },
+    {
+      maxPaused: config.SANDBOX_MAX_PAUSED,
+      maxPerPrincipal: config.SANDBOX_MAX_PAUSED_PER_PRINCIPAL,
+      longestPauseMs: config.TOOL_CALL_REQUEST_TIMEOUT + CALLS_END_MS,
+    },
     metrics,
     log,
   );
@@ -96,8 +100,8 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
     app.post(path, { onRequest: requireJson }, async (request, reply) => {
       const execution = admitted(request, (presented) => doorkeeper.admit(presented));
       const call = callOf(request, reply);
-      const { ptc } = execution;
-      return ptc == null ? execute(execution, call, deps) : startProgram(execution, ptc, call, deps);
+      const { ptc } = execution.request;
+      return ptc == null ? execute(execution.request, call, deps) : startProgram(execution, ptc, call, deps);
     });
   }
   app.post<OfExecution>(

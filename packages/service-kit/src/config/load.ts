@@ -97,6 +97,9 @@ function derive(config: Config, env: Record<string, string | undefined>): Config
     EGRESS_GATEWAY_TOOL_CALL_SERVER_URL:
       config.EGRESS_GATEWAY_TOOL_CALL_SERVER_URL || config.TOOL_CALL_SERVER_URL,
     SANDBOX_ADVERTISED_URL: config.SANDBOX_ADVERTISED_URL || config.SANDBOX_ENDPOINT,
+    SANDBOX_MAX_PAUSED_PER_PRINCIPAL: env.SANDBOX_MAX_PAUSED_PER_PRINCIPAL
+      ? config.SANDBOX_MAX_PAUSED_PER_PRINCIPAL
+      : Math.ceil(config.SANDBOX_MAX_PAUSED / 2),
   };
 }
 
@@ -137,6 +140,9 @@ function relations(component: Component, config: Config): string[] {
     problems.push(
       `EGRESS_GRANT_TTL_SECONDS must cover the widest worker deadline and 60 s: at least ${Math.ceil(widest)}`,
     );
+  }
+  if (config.SANDBOX_MAX_PAUSED_PER_PRINCIPAL > config.SANDBOX_MAX_PAUSED) {
+    problems.push("SANDBOX_MAX_PAUSED_PER_PRINCIPAL must be at most SANDBOX_MAX_PAUSED");
   }
   if (component === "file-server") problems.push(...s3Problems(config));
   if (

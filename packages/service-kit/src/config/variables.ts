@@ -182,6 +182,10 @@ export const VARIABLES = {
   SANDBOX_QUEUE_LIMIT: int(16, "Requests that may wait for a slot.", { max: 100_000 }),
   SANDBOX_QUEUE_WAIT_MS: ms(30_000, "How long a request may wait for a slot."),
   SANDBOX_MAX_PAUSED: int(32, "Paused programs kept in memory.", { max: 500 }),
+  SANDBOX_MAX_PAUSED_PER_PRINCIPAL: withNote(
+    int(16, "Paused programs of one user kept in memory; beyond, the user's own oldest goes.", { max: 500 }),
+    "half of SANDBOX_MAX_PAUSED, rounded up",
+  ),
   SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: port(3190, "The one port that is forwarded out of the sandbox."),
   SANDBOX_FORWARD_TARGET: text("", "Where that port leads: `{egress_gateway_host}:3190`."),
   SANDBOX_TOOL_SOCKET: text("/run/svc/3190.sock", "Path of the tool socket inside the jail."),

@@ -1,11 +1,15 @@
 /**
- * Which paused programs have to go: more than may be paused, more memory than they may hold together, or memory of the
- * machine running short. The one that has been paused longest goes first. Pure but for reading what the machine has.
+ * Which paused programs have to go. A principal keeps its share at most: beyond it, its own longest pause goes. When all
+ * together are too many or too large, or memory of the machine runs short, the principal that holds most loses its longest
+ * pause; of those that hold as much, the one that paused last. So nobody loses a pause to others while holding less than
+ * they do. Pure but for reading what the machine has.
  */
 import { readFileSync } from "node:fs";
 import type { EvictionCause } from "../metrics.ts";
 
 export interface Paused {
+  /** Whose program it is; opaque. */
+  principal: string;
   pausedAtMs: number;
   memoryBytes: number;
 }
@@ -15,28 +19,89 @@ export interface Machine {
   availableBytes: number;
 }
 
+export interface PauseLimits {
+  maxPaused: number;
+  maxPerPrincipal: number;
+}
+
 /** Of the machine's memory: how much paused programs may hold together, and how much must stay available. */
 export const PAUSED_SHARE = 0.5;
 export const AVAILABLE_SHARE = 0.1;
 
+/** What one principal holds: the longest pause first. */
+interface Holder<P> {
+  programs: P[];
+  bytes: number;
+}
+
+interface Victim<P> {
+  program: P;
+  cause: EvictionCause;
+}
+
 export function victims<P extends Paused>(
   paused: Iterable<P>,
-  maxPaused: number,
+  { maxPaused, maxPerPrincipal }: PauseLimits,
   { totalBytes, availableBytes }: Machine,
-): { program: P; cause: EvictionCause }[] {
-  const oldest = [...paused].sort((left, right) => left.pausedAtMs - right.pausedAtMs);
-  const chosen: { program: P; cause: EvictionCause }[] = [];
-  let heldBytes = oldest.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0);
+): Victim<P>[] {
+  const chosen: Victim<P>[] = [];
+  const holders = holdersOf(paused);
+  let [count, heldBytes] = [0, 0];
+  for (const { programs, bytes } of holders) {
+    count += programs.length;
+    heldBytes += bytes;
+  }
   let missingBytes = AVAILABLE_SHARE * totalBytes - availableBytes;
-  for (const [at, program] of oldest.entries()) {
-    const tooMany = oldest.length - at > maxPaused;
-    if (!tooMany && heldBytes <= PAUSED_SHARE * totalBytes && missingBytes <= 0) break;
-    chosen.push({ program, cause: tooMany ? "max_paused" : "memory" });
+  const choose = (holder: Holder<P> | undefined, cause: EvictionCause): void => {
+    const program = holder?.programs.shift();
+    if (holder === undefined || program === undefined) return;
+    chosen.push({ program, cause });
+    holder.bytes -= program.memoryBytes;
     heldBytes -= program.memoryBytes;
     missingBytes -= program.memoryBytes;
+    count--;
+  };
+  const ofShare = maxPerPrincipal < maxPaused ? "max_paused_per_principal" : "max_paused";
+  for (const holder of holders) while (holder.programs.length > maxPerPrincipal) choose(holder, ofShare);
+  while (count > maxPaused)
+    choose(
+      largest(holders, ({ programs }) => programs.length),
+      "max_paused",
+    );
+  while (count > 0 && (heldBytes > PAUSED_SHARE * totalBytes || missingBytes > 0)) {
+    choose(
+      largest(holders, ({ bytes }) => bytes),
+      "memory",
+    );
   }
   return chosen;
 }
+
+function holdersOf<P extends Paused>(paused: Iterable<P>): Holder<P>[] {
+  const holders = new Map<string, Holder<P>>();
+  for (const program of [...paused].sort((left, right) => left.pausedAtMs - right.pausedAtMs)) {
+    const holder = holders.get(program.principal) ?? { programs: [], bytes: 0 };
+    holders.set(program.principal, holder);
+    holder.programs.push(program);
+    holder.bytes += program.memoryBytes;
+  }
+  return [...holders.values()];
+}
+
+function largest<P extends Paused>(
+  holders: readonly Holder<P>[],
+  sizeOf: (holder: Holder<P>) => number,
+): Holder<P> | undefined {
+  let found: Holder<P> | undefined;
+  for (const holder of holders) {
+    if (holder.programs.length === 0) continue;
+    const more = found === undefined ? 1 : sizeOf(holder) - sizeOf(found);
+    if (more > 0 || (more === 0 && lastPause(holder) > lastPause(found as Holder<P>))) found = holder;
+  }
+  return found;
+}
+
+const lastPause = ({ programs }: Holder<Paused>) => programs.at(-1)?.pausedAtMs ?? 0;
 
 export function machineMemory(): Machine {
   const text = readFileSync("/proc/meminfo", "utf8");

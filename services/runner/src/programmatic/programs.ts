@@ -1,26 +1,25 @@
 /**
  * The programs with tools that this runner has, one per execution. Paused ones are kept until they go on, for
- * TOOL_CALL_REQUEST_TIMEOUT at most, as many and as large as fit; what does not fit is killed and forgotten, longest pause
- * first. Nobody loses a result by that: the next resume finds nothing here and the program is run again from the top.
+ * TOOL_CALL_REQUEST_TIMEOUT at most, as many and as large as fit; what does not fit is killed and forgotten, that of the
+ * principal with most of them first. Nobody loses a result by that: the next resume finds nothing here and the program is run again from the top.
  */
 import { ServiceError } from "@svc/contracts";
 import type { Log } from "@svc/service-kit";
 import type { EvictionCause, RunnerMetrics } from "../metrics.ts";
-import { type Machine, machineMemory, victims } from "./pressure.ts";
+import { type Machine, machineMemory, type PauseLimits, victims } from "./pressure.ts";
 import type { ToolProgram } from "./tool-program.ts";
 
 /** How often memory is looked at while anything is paused. */
 const LOOK_MS = 2000;
 
-export interface ProgramsOptions {
-  maxPaused: number;
+export interface ProgramsOptions extends PauseLimits {
   longestPauseMs: number;
   memory?: () => Machine;
 }
 
 type Kept = Pick<
   ToolProgram,
-  "executionId" | "round" | "memoryBytes" | "pausedAtMs" | "kill" | "onUnanswerable" | "counted"
+  "executionId" | "principal" | "round" | "memoryBytes" | "pausedAtMs" | "kill" | "onUnanswerable" | "counted"
 >;
 
 export class Programs<P extends Kept = ToolProgram> {
@@ -110,7 +109,7 @@ export class Programs<P extends Kept = ToolProgram> {
       return;
     }
     const memory = (this.#options.memory ?? machineMemory)();
-    for (const { program, cause } of victims(this.#paused.keys(), this.#options.maxPaused, memory)) {
+    for (const { program, cause } of victims(this.#paused.keys(), this.#options, memory)) {
       this.#evict(program, cause);
     }
   }

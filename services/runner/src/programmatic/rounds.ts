@@ -4,7 +4,6 @@
  */
 import {
   deadlinesFor,
-  type ExecuteRequest,
   faultText,
   type PausedResponse,
   type ProgrammaticRun,
@@ -22,6 +21,7 @@ import { type Call, destinationOf, type ExecuteDeps, nameLimits, outcomeOfFault 
 import { asServiceError, type Destination, finish, refuseUnexecutable } from "../finish.ts";
 import { launch } from "../launch.ts";
 import { limitsFor, type RunLimits } from "../limits.ts";
+import type { Admitted } from "../manifest.ts";
 import { programOf } from "../program.ts";
 import type { Runtime } from "../runtimes.ts";
 import { captured, cutAtCharacter } from "../text.ts";
@@ -68,7 +68,7 @@ interface Round {
 
 /** The first round, or the first of a repeated program. */
 export async function startProgram(
-  request: ExecuteRequest,
+  { request, principal }: Admitted,
   ptc: ProgrammaticRun,
   call: Call,
   deps: ProgrammaticDeps,
@@ -84,6 +84,7 @@ export async function startProgram(
   const book = bookOf(ptc, tools);
   const program = new Paused(limits, runtime, ptc.hash_seed, {
     executionId: ptc.execution_id,
+    principal,
     round: ptc.round,
     requestId: call.requestId,
     callbackToken: ptc.callback_token,

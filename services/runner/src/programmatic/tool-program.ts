@@ -33,6 +33,8 @@ const LAST_MS = 1;
 
 export interface ToolProgramOptions {
   executionId: string;
+  /** Whose program it is; opaque. */
+  principal: string;
   round: number;
   requestId: string;
   callbackToken: string;
@@ -49,6 +51,7 @@ export interface ToolProgramOptions {
 
 export class ToolProgram {
   readonly executionId: string;
+  readonly principal: string;
   /** The round that is made or was made last. */
   round: number;
   pausedAtMs = 0;
@@ -77,6 +80,7 @@ export class ToolProgram {
   constructor(options: ToolProgramOptions) {
     const { executionId, round, requestId, counted, book, tools, maxCallBytes, maxCalls } = options;
     this.executionId = executionId;
+    this.principal = options.principal;
     this.round = round;
     this.counted = counted;
     this.#options = options;

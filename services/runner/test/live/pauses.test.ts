@@ -84,7 +84,11 @@ describe("a paused program", () => {
   it("holds no slot, and the longest paused one goes when there are too many", async () => {
     const s = await started({
       slots: 5,
-      env: { SANDBOX_MAX_PAUSED: "2", SANDBOX_MAX_CONCURRENT_JOBS: "1" },
+      env: {
+        SANDBOX_MAX_PAUSED: "2",
+        SANDBOX_MAX_PAUSED_PER_PRINCIPAL: "2",
+        SANDBOX_MAX_CONCURRENT_JOBS: "1",
+      },
     });
     const all = [await s.execution(), await s.execution(), await s.execution()];
     for (const one of all) pausedOf(await s.start(one, ONE_CALL));
@@ -95,6 +99,26 @@ describe("a paused program", () => {
     if (first === undefined) throw new Error("no program");
     expect(codeOf(await s.resume(first, 2, ["call_001"]))).toEqual(GONE);
     for (const one of others) {
+      await s.answer(one, [{ call_id: "call_001", result: 4 }]);
+      expect(endedOf(await s.resume(one, 2, ["call_001"])).stdout).toBe("4\n");
+    }
+  });
+
+  it("goes when its own user pauses more than a share, and stays whatever another user pauses", async () => {
+    const s = await started({ slots: 6, env: { SANDBOX_MAX_PAUSED: "4", SANDBOX_MAX_CONCURRENT_JOBS: "1" } });
+    const [own, flood] = [{ user_id: "one" }, { user_id: "flood" }];
+    const mine = [await s.execution(), await s.execution()];
+    for (const one of mine) pausedOf(await s.start(one, ONE_CALL, { claims: own }));
+    const theirs = [];
+    for (let at = 0; at < 6; at++) {
+      const one = await s.execution();
+      pausedOf(await s.start(one, ONE_CALL, { claims: flood }));
+      theirs.push(one);
+    }
+    expect(await s.metric('svc_ptc_live_evictions_total{cause="max_paused_per_principal"}')).toBe(4);
+    expect((await s.health()).slots.paused).toBe(4);
+    for (const one of theirs.slice(0, 4)) expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
+    for (const one of [...mine, ...theirs.slice(4)]) {
       await s.answer(one, [{ call_id: "call_001", result: 4 }]);
       expect(endedOf(await s.resume(one, 2, ["call_001"])).stdout).toBe("4\n");
     }
@@ -220,7 +244,8 @@ describe("a paused program", () => {
   it("costs no processor time, however many there are", async () => {
     const count = 32;
     // Besides those of the programs one for health, and one each for JavaScript and Bash that waits.
-    const s = await started({ slots: count + 3 });
+    const env = { SANDBOX_MAX_PAUSED_PER_PRINCIPAL: String(count) };
+    const s = await started({ slots: count + 3, env });
     const executions = await Promise.all(Array.from({ length: count }, () => s.execution()));
     for (const one of executions) pausedOf(await s.start(one, ONE_CALL));
     expect((await s.health()).slots.paused).toBe(count);

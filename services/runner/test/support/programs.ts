@@ -143,9 +143,11 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
       ptc = {},
       language = "python",
       inputs = [],
+      claims = {},
       signal,
       ...rest
     }: {
+      claims?: Partial<GrantClaims>;
       ptc?: Partial<ProgrammaticRun>;
       language?: string;
       inputs?: Input[];
@@ -153,7 +155,7 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
       run_timeout?: number;
     } = {},
   ): Promise<Answer> => {
-    const grant = await grantFor(one, inputs);
+    const grant = await grantFor(one, inputs, claims);
     const body = {
       language,
       version: "*",

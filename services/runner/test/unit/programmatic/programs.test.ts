@@ -18,7 +18,13 @@ afterEach(() => {
 function made(options: Partial<ProgramsOptions> = {}) {
   const evicted: EvictionCause[] = [];
   const machine = { totalBytes: 8 * GIB, availableBytes: 7 * GIB };
-  const settings = { maxPaused: 10, longestPauseMs: LONGEST_MS, memory: () => machine, ...options };
+  const settings = {
+    maxPaused: 10,
+    maxPerPrincipal: 10,
+    longestPauseMs: LONGEST_MS,
+    memory: () => machine,
+    ...options,
+  };
   const programs = new Programs<ReturnType<typeof program>>(
     settings,
     { evicted: (cause) => evicted.push(cause) },
@@ -37,6 +43,7 @@ function made(options: Partial<ProgramsOptions> = {}) {
 function program(executionId = newId()) {
   return {
     executionId,
+    principal: "one",
     round: 1,
     memoryBytes: 0,
     pausedAtMs: 0,
