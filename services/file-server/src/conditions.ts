@@ -27,8 +27,9 @@ function isUnchanged(headers: IncomingHttpHeaders, record: Validators): boolean 
   const noneMatch = headers["if-none-match"];
   if (noneMatch !== undefined) {
     if (noneMatch.trim() === "*") return true;
-    const tags: readonly string[] = noneMatch.match(/"[^"]*"/g) ?? [];
-    return tags.includes(quoted(record.etag));
+    // Every other piece is a tag, if a quote follows it.
+    const pieces = noneMatch.split('"');
+    return pieces.some((piece, at) => at % 2 === 1 && at + 1 < pieces.length && piece === record.etag);
   }
   const since = seconds(headers["if-modified-since"]);
   return since !== undefined && modifiedSeconds(record) <= since;

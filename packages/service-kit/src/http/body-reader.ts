@@ -28,9 +28,6 @@ export class BodyReader {
   constructor(request: IncomingMessage, limits: BodyReaderLimits) {
     this.#request = request;
     this.#limits = limits;
-    if (Number(request.headers["content-length"] ?? 0) > limits.maxBytes) {
-      throw new ServiceError("request_too_large");
-    }
   }
 
   /** The next bytes; undefined at the end of the body. */

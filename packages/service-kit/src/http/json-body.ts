@@ -50,9 +50,11 @@ async function readBody(
   payload: IncomingMessage,
   { timeoutMs, limits, isCompared }: JsonBodyRules,
 ): Promise<Buffer> {
+  const maxBytes = request.routeOptions.bodyLimit;
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw new ServiceError("request_too_large");
   const shape = limits && new JsonShape(limits);
   const hash = isCompared?.(request) === true ? createHash("sha256") : undefined;
-  const reader = new BodyReader(payload, { maxBytes: request.routeOptions.bodyLimit, timeoutMs, late });
+  const reader = new BodyReader(payload, { maxBytes, timeoutMs, late });
   const chunks: Buffer[] = [];
   let bytes = 0;
   for (let chunk = await reader.next(); chunk !== undefined; chunk = await reader.next()) {
