@@ -5,6 +5,8 @@ import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import type { z } from "zod";
 import { discardBody } from "./discard.ts";
 
+const REQUEST_TIMEOUT = 408;
+
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   if (hasZodFastifySchemaValidationErrors(error)) {
@@ -84,7 +86,8 @@ export async function sendError(
   reply.header("x-request-id", request.id);
   for (const [name, value] of Object.entries(error.headers ?? {})) reply.header(name, value);
   if (!request.raw.complete) {
-    await discardBody(request.raw);
+    // A client that was too slow is not waited for again.
+    if (error.status !== REQUEST_TIMEOUT) await discardBody(request.raw);
     reply.header("connection", "close");
   }
   await reply

@@ -5,7 +5,7 @@
  * them later.
  */
 import { namespaceOf, newId, type Principal, ServiceError, type UploadedFile } from "@svc/contracts";
-import { BodyReader, type Config, discardBody, type FastifyRequest, type Log } from "@svc/service-kit";
+import { BodyReader, type Config, type FastifyRequest, type Log } from "@svc/service-kit";
 import type { CallContext, FileStorage } from "./file-storage.ts";
 import { FormFields } from "./form-fields.ts";
 import { invalidMultipart } from "./multipart/invalid.ts";
@@ -49,9 +49,6 @@ export async function receiveUpload(
       isCommitted = true;
     }
     return { session, parts, stored, maxFiles: config.UPLOAD_MAX_FILES };
-  } catch (error) {
-    await discardBody(request.raw);
-    throw error;
   } finally {
     if (!isCommitted) await discard(storage, session, log, context);
   }
