@@ -26,12 +26,15 @@ function neededFolders(instance: Instance, caller: Environment): string[] {
 export async function confine(instance: Instance, caller: NodeJS.ProcessEnv): Promise<View | undefined> {
   try {
     demandUnprivilegedPorts(instance);
-    giveFolders(instance, caller);
+    giveFolders(instance, caller, true);
     const view = await openView(neededFolders(instance, caller), join(instance.runDir, "view.new"));
     demandReadable(instance, caller, view);
     return view;
   } catch (error) {
-    if (insists(caller)) return undefined;
+    if (insists(caller)) {
+      giveFolders(instance, caller, false);
+      return undefined;
+    }
     const { message, advice = "" } = error as Error & { advice?: string };
     throw new Problem(
       `the components cannot run as users of their own: ${message}`,

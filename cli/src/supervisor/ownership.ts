@@ -17,8 +17,11 @@ export function storageOf(instance: Instance, caller: Readonly<Record<string, st
   return { path, isOwn: path === own };
 }
 
-export function giveFolders(instance: Instance, caller: NodeJS.ProcessEnv): void {
-  const redis = userOf("redis", instance);
+const ROOT_USER: User = { uid: 0, gid: 0 };
+
+/** `unprivileged`: whether components run as users of their own. Otherwise root takes their folders back. */
+export function giveFolders(instance: Instance, caller: NodeJS.ProcessEnv, unprivileged: boolean): void {
+  const redis = unprivileged ? userOf("redis", instance) : ROOT_USER;
   const socketFolder = join(instance.redisSocket, "..");
   mkdirSync(socketFolder, { recursive: true });
   chownSync(socketFolder, redis.uid, redis.gid);
@@ -26,8 +29,11 @@ export function giveFolders(instance: Instance, caller: NodeJS.ProcessEnv): void
   give(join(instance.dataDir, "redis"), redis);
   const storage = storageOf(instance, caller);
   const fileServer = userOf("file-server", instance);
-  if (storage.isOwn) give(storage.path, fileServer);
-  else if (usesFolder(caller)) giveChosen(storage.path, fileServer);
+  if (storage.isOwn) give(storage.path, unprivileged ? fileServer : ROOT_USER);
+  else if (!usesFolder(caller)) return;
+  else if (unprivileged) giveChosen(storage.path, fileServer);
+  else if (statSync(storage.path, { throwIfNoEntry: false })?.uid === fileServer.uid)
+    give(storage.path, ROOT_USER);
 }
 
 function usesFolder(caller: NodeJS.ProcessEnv): boolean {
