@@ -47,7 +47,7 @@ const HEALTH: Record<Service, string> = {
   "egress-gateway": "/health",
 };
 
-export const NODE = join(ROOT, "node_modules/node/bin/node");
+export const NODE = join(ROOT, `node_modules/node-linux-${process.arch}/bin/node`);
 /** Beside the packages that they contain, and gone with them. */
 export const BUNDLES = join(ROOT, "node_modules/.cache/components");
 export const JAILD = join(ROOT, "jail/build/jaild");

@@ -2,7 +2,7 @@
  * Prints runtimes.json of a built image: manifest.ts ROOT IMAGE_HASH RUNTIME_FOLDER...
  *
  * Asks each runtime inside the image for its version, so a runtime that does not start is found when the image is built.
- * Run as root by the build; trusts the runtime folders.
+ * Run as root by the build; trusts the runtime folders. Programs of the image run without rights (lib/inside).
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -43,8 +43,9 @@ if (root === undefined || image === undefined)
 const environment = readJson<Record<string, string>>(import.meta.dirname, "environment.json");
 
 function probeVersion(command: string[]): string {
-  const output = execFileSync("/usr/sbin/chroot", [root as string, ...command], {
-    env: environment,
+  const inside = join(import.meta.dirname, "lib/inside");
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const output = execFileSync(inside, [root as string, "/usr/bin/env", ...variables, ...command], {
     encoding: "utf8",
   }).trim();
   const found = /\d+(?:\.\d+)+/.exec(output);

@@ -5,6 +5,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { findLanguage, LANGUAGES } from "@svc/contracts/languages";
+import { VARIABLES } from "@svc/service-kit/config/variables";
 import { NODE } from "../components.ts";
 import { type Instance, ROOT } from "../instance.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
@@ -62,6 +63,8 @@ export function runtimeNames(list: string): string {
 function imageCommand(instance: Instance, languages: string | undefined): string[] {
   const names = languages === undefined ? "" : runtimeNames(languages);
   const chosen = names === "" ? [] : ["--languages", names];
+  const { parse, fallback } = VARIABLES.SVC_IMAGE_STRICT;
+  const strict = process.env.SVC_IMAGE_STRICT ? parse(process.env.SVC_IMAGE_STRICT) : fallback;
   const build = join(ROOT, "runtimes/image/build");
   return [
     build,
@@ -73,5 +76,6 @@ function imageCommand(instance: Instance, languages: string | undefined): string
     ESBUILD,
     "--progress",
     ...chosen,
+    ...(strict ? ["--strict"] : []),
   ];
 }

@@ -93,7 +93,7 @@ describe("the build of the image", () => {
       "bookworm",
     ]);
     expect(status).toBe(1);
-    expect(stderr).toContain("[1/6] read the package lists ...");
+    expect(stderr).toContain("[1/7] read the package lists ...");
     expect(stderr).toContain("What to do: check the network and the host's apt sources");
     expect(readlinkSync(join(out, "current"))).toBe("image-0.old");
     expect(readdirSync(out).filter((name) => name.startsWith("building."))).toEqual([]);
@@ -105,9 +105,9 @@ describe("the build of the image", () => {
       "--out",
       packagesDirectory,
       "--node",
-      `${tools}/node/bin/node`,
+      `${tools}/node-linux-${process.arch}/bin/node`,
       "--esbuild",
-      `${tools}/esbuild/bin/esbuild`,
+      `${tools}/@esbuild/linux-${process.arch}/bin/esbuild`,
     ];
     const timed = () => {
       // Processor time: other work on the machine does not count.

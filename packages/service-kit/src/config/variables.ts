@@ -249,6 +249,10 @@ export const VARIABLES = {
     "all installed",
   ),
   SVC_DATA_DIR: text("./data", "Local mode: objects, Redis files, generated secrets, sockets, pid files."),
+  SVC_IMAGE_STRICT: exactBool(
+    false,
+    "`true`: `./svc up` refuses an image of Debian packages that are not in the repository's manifest.",
+  ),
   SVC_ALLOW_PRIVILEGED_COMPONENTS: exactBool(
     false,
     "`true`: `./svc up` runs components as root where they cannot have users of their own.",
