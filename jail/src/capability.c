@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define CAPABILITIES_MAX 64
 
@@ -57,4 +59,17 @@ int bounding_set_is_empty(void)
 			return -1;
 	}
 	return 0;
+}
+
+int capabilities_keep(uint32_t kept)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || syscall(SYS_capget, &header, data) < 0)
+		return -1;
+	kept &= data[0].permitted;
+	data[0] = (struct __user_cap_data_struct){kept, kept, 0};
+	data[1] = (struct __user_cap_data_struct){0, 0, 0};
+	return (int)syscall(SYS_capset, &header, data);
 }

@@ -3,6 +3,7 @@
  * to stand still if nothing but something else can move it (T), to go on (C). A frame
  * of another kind is left for after the run.
  */
+#include "journal.h"
 #include "report.h"
 #include "tasks.h"
 #include "util.h"
@@ -27,14 +28,6 @@ static void answer_query(struct watch *w, enum tasks_state state)
 	if (!conn_flush(w->conn))
 		w->client_gone = w->over = true;
 	w->conn->idle_us = idle_us;
-}
-
-/* A paused run does not count among those that use the machine: the master may prepare one more jail. */
-static void tell_master(const struct watch *w)
-{
-	const struct notice notice = {.keeper = getpid(), .paused = w->paused};
-
-	(void)!write(w->notices, &notice, sizeof(notice));
 }
 
 static bool has_ended(const struct jail *jail)
@@ -72,7 +65,7 @@ static void pause_run(struct watch *w)
 	report_pause(w->conn, &pause, w->streams);
 	if (!conn_flush(w->conn))
 		w->client_gone = w->over = true;
-	tell_master(w);
+	journal_tell_paused(w->paused);
 }
 
 /* Answers with the pause, or with what the program does instead. */
@@ -95,7 +88,7 @@ static void continue_run(struct watch *w, uint64_t wall_ms)
 		w->failed_error = errno;
 		w->freeze_failed = w->over = true;
 	}
-	tell_master(w);
+	journal_tell_paused(w->paused);
 }
 
 /* Out of order, or not what its tag requires, is the end of the run. */

@@ -60,7 +60,7 @@ int confine_limits(void)
 	return 0;
 }
 
-static int lock_secure_bits(void)
+int secure_bits_lock(void)
 {
 	return prctl(PR_SET_SECUREBITS,
 		     SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
@@ -72,16 +72,6 @@ static int lock_secure_bits(void)
 static int take_identity(void)
 {
 	return setresgid(JOB_GID, JOB_GID, JOB_GID) < 0 ? -1 : setresuid(JOB_UID, JOB_UID, JOB_UID);
-}
-
-static int drop_capabilities(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
-
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
-		return -1;
-	return (int)syscall(SYS_capset, &header, none);
 }
 
 /* Reads back what the kernel really granted; any surplus is a failure. */
@@ -114,9 +104,9 @@ static int verify(pid_t pid)
 void confine_identity(int control, pid_t pid)
 {
 	MUST(control, BOUNDING_SET, bounding_set_empty());
-	MUST(control, SECURE_BITS, lock_secure_bits());
+	MUST(control, SECURE_BITS, secure_bits_lock());
 	MUST(control, IDENTITY, take_identity());
-	MUST(control, CAPABILITIES, drop_capabilities());
+	MUST(control, CAPABILITIES, capabilities_keep(0));
 	MUST(control, NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	MUST(control, VERIFY, verify(pid));
 }

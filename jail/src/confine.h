@@ -36,6 +36,9 @@ _Noreturn void report_failure(int control, int step);
 /* Before the user namespace: fixed limits, whoever started jaild; no supplementary group. */
 int confine_limits(void);
 
+/* The uid 0 has no power of its own, whatever is executed. */
+int secure_bits_lock(void);
+
 /* In the user namespace: from all capabilities of it to none, read back from the kernel. */
 void confine_identity(int control, pid_t pid);
 

@@ -59,20 +59,14 @@
 #define HOSTNAME "sandbox"
 #define FIRST_PROGRAM 2 /* process number of every program */
 
-/* What a keeper tells the master, in one write. */
-struct notice {
-	pid_t keeper;
-	bool paused;
-};
-
 /* What a keeper needs from the master; the same for every run of the slot. */
 struct jail_config {
 	const struct options *options;
-	const struct seccomp_program *policy;
+	const struct seccomp_program *policy, *keeper_policy;
 	unsigned slot;
 	int template;
 	int network; /* the slot's network namespace; -1: none */
-	int notices; /* to the master: struct notice */
+	int journal; /* to the master, see journal.h */
 	int parked_object; /* what is loaded into parked interpreters, see parked.h */
 	const struct zygote_door *doors; /* one for each template of the options */
 };

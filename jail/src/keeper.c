@@ -18,14 +18,18 @@
 #include "keeper.h"
 
 #include "capability.h"
+#include "confine.h"
 #include "conn.h"
+#include "descriptors.h"
 #include "harvest.h"
+#include "journal.h"
 #include "report.h"
 #include "request.h"
 #include "run.h"
 #include "sys.h"
 #include "util.h"
 #include "warm.h"
+#include "zygote.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,24 +38,49 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-/* Ownership and modes of staged files, entry into directories that a run closed, and the kill. */
-#define KEPT_CAPABILITIES                                                                   \
-	(1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH |              \
-	 1u << CAP_FOWNER | 1u << CAP_KILL)
+struct kept {
+	int fds[64 + ZYGOTES_MAX];
+	size_t count;
+};
 
-static int confine(pid_t master)
+static void keep(struct kept *kept, const int *fds, size_t count)
 {
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct kept[2] = {{KEPT_CAPABILITIES, KEPT_CAPABILITIES, 0}, {0, 0, 0}};
+	memcpy(kept->fds + kept->count, fds, count * sizeof(*fds));
+	kept->count += count;
+}
 
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || bounding_set_keep(0) < 0)
-		return -1;
-	if (syscall(SYS_capset, &header, kept) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+/* What stays open; what later code opens is its own. */
+static int close_others(const struct jail *j, const struct jail_config *config, int listener)
+{
+	const struct cgroup *c = &j->cgroup;
+	const int own[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, listener};
+	const int of_jail[] = {j->pidfd, j->control, j->warm_control, j->status, j->job, j->stdin_data,
+			       j->workspace, j->tmp, j->shm, j->proc, j->locks, j->mounts};
+	const int of_group[] = {c->pids, c->kill, c->usage, c->stat, c->peak, c->oom, c->cpu, c->pids_limit, c->pids_events,
+				c->memory_limit, c->swap_limit, c->freezer.control, c->freezer.state};
+	struct kept kept = {0};
+
+	keep(&kept, own, COUNT(own));
+	keep(&kept, of_jail, COUNT(of_jail));
+	keep(&kept, j->ends, COUNT(j->ends));
+	keep(&kept, j->stream, COUNT(j->stream));
+	keep(&kept, j->facts, COUNT(j->facts));
+	if (c->enabled)
+		keep(&kept, of_group, COUNT(of_group));
+	for (unsigned i = 0; i < config->options->zygotes; i++)
+		keep(&kept, &config->doors[i].requests, 1);
+	return descriptors_keep(kept.fds, kept.count);
+}
+
+static int confine(const struct seccomp_program *policy, pid_t master)
+{
+	if (bounding_set_keep(0) < 0 || secure_bits_lock() < 0 || capabilities_keep(KEEPER_CAPABILITIES) < 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -1;
 	/* A change of credentials may have cleared the tie to the master. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
 		return -1;
-	return 0;
+	return seccomp_load(policy);
 }
 
 /* Waits for a client, but not longer than the jail lives. */
@@ -164,7 +193,7 @@ static void serve(struct jail *jail, int client, const struct jail_config *confi
 	conn_send(&conn, 'h', hello, sizeof(hello), NULL, 0);
 	if (!conn_flush(&conn) || !prepare_start(jail, &conn, config) || !receive_job(&request, &conn, jail, options))
 		return;
-	if (run_program(&conn, jail, &request, options, streams, &result, config->notices) != RUN_ENDED)
+	if (run_program(&conn, jail, &request, options, streams, &result) != RUN_ENDED)
 		return;
 	report_end(&conn, &result, streams);
 	harvest(jail->workspace, &request.inputs, &listing);
@@ -183,9 +212,9 @@ _Noreturn void keeper_main(const struct jail_config *config, int listener, pid_t
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
 		_exit(1);
 	signal(SIGPIPE, SIG_IGN);
-	if (jail_prepare(&jail, config) < 0)
+	if (journal_begin(config->journal) < 0 || jail_prepare(&jail, config) < 0)
 		_exit(KEEPER_UNPREPARED);
-	if (confine(master) < 0) {
+	if (close_others(&jail, config, listener) < 0 || confine(config->keeper_policy, master) < 0) {
 		log_line(LOG_ERROR, (int)config->slot, errno, "cannot confine the keeper");
 		_exit(KEEPER_UNPREPARED);
 	}

@@ -5,6 +5,7 @@
 #include "capability.h"
 #include "cgroup.h"
 #include "check.h"
+#include "descriptors.h"
 #include "listener.h"
 #include "options.h"
 #include "parked.h"
@@ -24,7 +25,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static struct seccomp_program policy;
+static struct seccomp_program policy, keeper_policy, host_policy;
 static struct options options;
 
 /* Also after a failure half-way: nothing that this master made may stay. */
@@ -44,9 +45,11 @@ static _Noreturn void refuse(void)
 
 int main(int argc, char **argv)
 {
-	struct jail_config config = {.options = &options, .policy = &policy};
+	struct jail_config config = {.options = &options, .policy = &policy, .keeper_policy = &keeper_policy};
 	int listener;
 
+	if (descriptors_begin() < 0)
+		fatal("cannot close what jaild was started with");
 	title_remember(argc, argv);
 	options = options_parse(argc, argv);
 	if (geteuid() != 0) {
@@ -63,8 +66,9 @@ int main(int argc, char **argv)
 	/* What an exec may give to anything below: only zygotes need any. Keepers, which ask, find most of it gone. */
 	if (bounding_set_keep(ZYGOTE_CAPABILITIES) < 0)
 		fatal("cannot drop capabilities");
-	if (!seccomp_build(&policy))
-		fatal("the system call policy does not fit");
+	if (!seccomp_build(&policy) || !seccomp_build_for(&keeper_policy, POLICY_OF_KEEPERS) ||
+	    !seccomp_build_for(&host_policy, POLICY_OF_ALL))
+		fatal("a system call policy does not fit");
 	if (proc_scan() < 0)
 		fatal("cannot cover /proc");
 	config.template = template_make(&options);
@@ -79,6 +83,8 @@ int main(int argc, char **argv)
 		 cgroups_version());
 	config.parked_object = parked_object_make();
 	config.doors = zygotes_open(&options);
+	if (capabilities_keep(MASTER_CAPABILITIES) < 0 || seccomp_load(&host_policy) < 0)
+		fatal("cannot give up what jaild does not need");
 	slots_run(&config, listener);
 	log_line(LOG_INFO, -1, 0, "ended");
 	return 0;

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #define POLICY_ALLOW (-1) /* every other action is the errno answered; 0 pretends success */
+#define POLICY_KILL (-2) /* the whole process */
 #define POLICY_RULES_MAX 36
 
 /* RULE_NULL alone looks at both halves: a pointer is no number. */

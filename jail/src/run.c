@@ -284,12 +284,11 @@ int run_set_limits(struct jail *jail, const struct limits *limits, const struct 
 
 enum run_status run_program(struct conn *conn, struct jail *jail, const struct request *request,
 			    const struct options *options, struct capture streams[2],
-			    struct result *result, int notices)
+			    struct result *result)
 {
 	const struct limits *limits = &request->limits;
 	struct watch w = {
-		.conn = conn, .jail = jail, .request = request, .streams = streams, .result = result,
-		.notices = notices};
+		.conn = conn, .jail = jail, .request = request, .streams = streams, .result = result};
 	uint64_t died;
 
 	*result = (struct result){0};

@@ -34,10 +34,10 @@ enum run_status {
 /* What the jail may use, and what it sees of the machine. Before the job for a program that is started ahead, and for the run. */
 int run_set_limits(struct jail *jail, const struct limits *limits, const struct options *options);
 
-/* `notices` leads to the master. On RUN_ENDED no process of the run exists and the streams are complete. */
+/* On RUN_ENDED no process of the run exists and the streams are complete. */
 enum run_status run_program(struct conn *conn, struct jail *jail, const struct request *request,
 			    const struct options *options, struct capture streams[2],
-			    struct result *result, int notices);
+			    struct result *result);
 
 /*
  * Whether the program's own memory is above its limit. Clean pages of image files

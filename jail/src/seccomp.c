@@ -1,5 +1,7 @@
 #include "seccomp.h"
 
+#include "host_policy.h"
+#include "keeper_policy.h"
 #include "policy.h"
 #include "util.h"
 
@@ -33,8 +35,20 @@ static const struct {
 #include "syscalls.inc"
 };
 
-/* What a number leads to: nothing, ALLOWED, or FIRST_LINE + index into policy_checked. */
-enum { UNKNOWN, ALLOWED, FIRST_LINE };
+/* What a number leads to: what others do, what the named do, no call at all, or FIRST_LINE + index of a checked line. */
+enum { OTHER, NAMED, ABSENT, FIRST_LINE };
+
+static const struct policy {
+	const char *const *names;
+	size_t name_count;
+	int named, other; /* actions */
+	const struct policy_line *lines;
+	size_t line_count;
+} policies[] = {
+	[POLICY_OF_PROGRAMS] = {policy_allowed, COUNT(policy_allowed), POLICY_ALLOW, ENOSYS, policy_checked, COUNT(policy_checked)},
+	[POLICY_OF_KEEPERS] = {keeper_allowed, COUNT(keeper_allowed), POLICY_ALLOW, POLICY_KILL, keeper_checked, COUNT(keeper_checked)},
+	[POLICY_OF_ALL] = {host_denied, COUNT(host_denied), EPERM, POLICY_ALLOW, NULL, 0},
+};
 
 struct range {
 	unsigned first;
@@ -46,11 +60,12 @@ struct range {
  * named by its distance from the end.
  */
 struct builder {
+	const struct policy *policy;
 	struct sock_filter code[SECCOMP_PROGRAM_MAX];
 	unsigned size;
-	struct range ranges[NUMBERS];
+	struct range ranges[NUMBERS + 1];
 	size_t count;
-	unsigned line[COUNT(policy_checked)]; /* what decides a checked call */
+	unsigned line[NUMBERS]; /* what decides a checked call */
 	bool full;
 };
 
@@ -81,8 +96,9 @@ static unsigned distance(const struct builder *b, unsigned target)
 /* The answer, made only where none of its kind is near. */
 static unsigned make_return(struct builder *b, int action)
 {
-	unsigned result = action == POLICY_ALLOW ? SECCOMP_RET_ALLOW
-						 : SECCOMP_RET_ERRNO | ((unsigned)action & 0xfff);
+	unsigned result = action == POLICY_ALLOW  ? SECCOMP_RET_ALLOW
+			  : action == POLICY_KILL ? SECCOMP_RET_KILL_PROCESS
+						  : SECCOMP_RET_ERRNO | ((unsigned)action & 0xfff);
 
 	for (unsigned at = b->size; at-- > 0 && distance(b, at) <= NEAR;)
 		if (b->code[at].code == (BPF_RET | BPF_K) && b->code[at].k == result)
@@ -198,15 +214,24 @@ static unsigned make_rules(struct builder *b, const struct policy_line *line, co
 /* Lines that say the same are one. */
 static void make_lines(struct builder *b)
 {
-	for (size_t i = COUNT(policy_checked); i-- > 0;) {
-		const struct policy_line *line = &policy_checked[i];
+	const struct policy_line *lines = b->policy->lines;
+	size_t count = b->policy->line_count;
+
+	for (size_t i = count; i-- > 0;) {
 		size_t same = i + 1;
 
-		while (same < COUNT(policy_checked) && (policy_checked[same].otherwise != line->otherwise ||
-							memcmp(policy_checked[same].rules, line->rules, sizeof(line->rules)) != 0))
+		while (same < count && (lines[same].otherwise != lines[i].otherwise ||
+					memcmp(lines[same].rules, lines[i].rules, sizeof(lines[i].rules)) != 0))
 			same++;
-		b->line[i] = same < COUNT(policy_checked) ? b->line[same] : make_rules(b, line, line->rules, NULL);
+		b->line[i] = same < count ? b->line[same] : make_rules(b, &lines[i], lines[i].rules, NULL);
 	}
+}
+
+static int action_of(const struct policy *policy, unsigned outcome)
+{
+	if (outcome == ABSENT)
+		return policy->other == POLICY_ALLOW ? ENOSYS : policy->other;
+	return outcome == NAMED ? policy->named : policy->other;
 }
 
 /* A binary search for the last range that begins at or below the number. */
@@ -217,7 +242,7 @@ static unsigned make_search(struct builder *b, size_t from, size_t to)
 
 	if (to - from == 1)
 		return outcome >= FIRST_LINE ? b->line[outcome - FIRST_LINE]
-					     : make_return(b, outcome == ALLOWED ? POLICY_ALLOW : ENOSYS);
+					     : make_return(b, action_of(b->policy, outcome));
 	above = make_search(b, middle, to);
 	below = make_search(b, from, middle);
 	return make_test(b, BPF_JGE, b->ranges[middle].first, above, below);
@@ -225,32 +250,33 @@ static unsigned make_search(struct builder *b, size_t from, size_t to)
 
 static void find_ranges(struct builder *b)
 {
-	unsigned short outcome[NUMBERS] = {0};
+	const struct policy *policy = b->policy;
+	unsigned short outcome[NUMBERS + 1] = {[NUMBERS] = ABSENT};
 
-	for (size_t i = 0; i < COUNT(policy_allowed); i++) {
-		int number = syscall_number(policy_allowed[i]);
+	for (size_t i = 0; i < policy->name_count; i++) {
+		int number = syscall_number(policy->names[i]);
 
 		if (number >= 0)
-			outcome[number] = ALLOWED;
+			outcome[number] = NAMED;
 	}
-	for (size_t i = 0; i < COUNT(policy_checked); i++) {
-		int number = syscall_number(policy_checked[i].call);
+	for (size_t i = 0; i < policy->line_count; i++) {
+		int number = syscall_number(policy->lines[i].call);
 
 		if (number >= 0)
 			outcome[number] = (unsigned short)(FIRST_LINE + i);
 	}
-	for (unsigned i = 0; i < NUMBERS; i++)
+	for (unsigned i = 0; i <= NUMBERS; i++)
 		if (i == 0 || outcome[i] != outcome[i - 1])
 			b->ranges[b->count++] = (struct range){i, outcome[i]};
-	/* The last number of the table is unknown, and so is everything above it. */
 }
 
-bool seccomp_build(struct seccomp_program *program)
+bool seccomp_build_for(struct seccomp_program *program, enum policy_name name)
 {
 	static struct builder b;
 	unsigned search;
 
 	memset(&b, 0, sizeof(b));
+	b.policy = &policies[name];
 	find_ranges(&b);
 	make_lines(&b);
 	search = make_search(&b, 0, b.count);
@@ -265,6 +291,11 @@ bool seccomp_build(struct seccomp_program *program)
 	for (unsigned i = 0; i < b.size; i++)
 		program->code[i] = b.code[b.size - 1 - i];
 	return !b.full;
+}
+
+bool seccomp_build(struct seccomp_program *program)
+{
+	return seccomp_build_for(program, POLICY_OF_PROGRAMS);
 }
 
 int seccomp_load(const struct seccomp_program *program)

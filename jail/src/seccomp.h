@@ -1,6 +1,6 @@
 /*
- * Compiles the policy into a classic BPF program for seccomp. Built once by the
- * master; a jail only loads it.
+ * Compiles policies into classic BPF programs for seccomp. Built once by the
+ * master; a jail or a keeper only loads its own.
  */
 #ifndef JAIL_SECCOMP_H
 #define JAIL_SECCOMP_H
@@ -16,7 +16,12 @@ struct seccomp_program {
 	unsigned short size;
 };
 
+/* policy.h, keeper_policy.h, and host_policy.h, which the master and everything below it is bound to. */
+enum policy_name { POLICY_OF_PROGRAMS, POLICY_OF_KEEPERS, POLICY_OF_ALL };
+
 /* False when the policy does not fit into a program. */
+bool seccomp_build_for(struct seccomp_program *program, enum policy_name name);
+/* That of programs. */
 bool seccomp_build(struct seccomp_program *program);
 
 /* The number of a system call on this architecture, -1 when it has none. */

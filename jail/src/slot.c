@@ -1,5 +1,6 @@
 #include "slot.h"
 
+#include "journal.h"
 #include "keeper.h"
 #include "network.h"
 #include "tooldir.h"
@@ -24,8 +25,8 @@ struct slot {
 	int network;	    /* namespace; -1: none */
 	uint64_t not_before; /* earliest time of the next look */
 	uint64_t dead_since;
+	struct journal journal;
 	bool clean; /* nothing of an earlier run is left */
-	bool paused;
 	bool stuck; /* reported once */
 };
 
@@ -39,12 +40,15 @@ static void lose_network(struct slot *slot)
 	slot->network = -1;
 }
 
-/* In a keeper, which holds no other slot's. */
-static void forget_networks(const struct slot *slots, unsigned count, unsigned own)
+/* In a keeper, which holds nothing of other slots'. */
+static void forget_others(const struct slot *slots, unsigned count, unsigned own)
 {
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++) {
 		if (i != own && slots[i].network >= 0)
 			close(slots[i].network);
+		if (slots[i].journal.fd >= 0)
+			close(slots[i].journal.fd);
+	}
 }
 
 static void fork_keeper(struct slot *slots, const struct jail_config *shared, unsigned number, int listener,
@@ -58,20 +62,24 @@ static void fork_keeper(struct slot *slots, const struct jail_config *shared, un
 		slot->network = network_make();
 	config.slot = number;
 	config.network = slot->network;
-	slot->clean = slot->paused = false;
-	slot->keeper = fork();
+	config.journal = journal_open(&slot->journal);
+	slot->clean = false;
+	slot->keeper = config.journal < 0 ? -1 : fork();
 	if (slot->keeper == 0) {
 		close(signals);
 		slots_release_signals();
 		zygotes_forget();
-		forget_networks(slots, config.options->slots, number);
+		forget_others(slots, config.options->slots, number);
 		keeper_main(&config, listener, master);
 	}
 	if (slot->keeper < 0) {
 		log_line(LOG_ERROR, (int)number, errno, "cannot fork a keeper");
+		journal_close(&slot->journal, (int)number);
 		slot->keeper = 0;
 		slot->not_before = monotonic_us() + UNPREPARED_MS * 1000;
 	}
+	if (config.journal >= 0)
+		close(config.journal);
 }
 
 static void bury(struct slot *slots, unsigned count)
@@ -87,23 +95,13 @@ static void bury(struct slot *slots, unsigned count)
 				continue;
 			if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 				lose_network(&slots[i]);
-			slots[i] = (struct slot){.dead_since = now, .not_before = now, .network = slots[i].network};
+			journal_close(&slots[i].journal, (int)i);
+			slots[i] = (struct slot){.dead_since = now, .not_before = now, .network = slots[i].network, .journal.fd = -1};
 			if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_UNPREPARED)
 				slots[i].not_before += UNPREPARED_MS * 1000;
 			if (WIFSIGNALED(status))
 				log_line(LOG_WARN, (int)i, 0, "keeper killed by signal %d", WTERMSIG(status));
 		}
-}
-
-/* A notice of a keeper that is buried means nothing. */
-static void hear(struct slot *slots, unsigned count, int notices)
-{
-	struct notice notice;
-
-	while (read(notices, &notice, sizeof(notice)) == (ssize_t)sizeof(notice))
-		for (unsigned i = 0; i < count; i++)
-			if (slots[i].keeper > 0 && slots[i].keeper == notice.keeper)
-				slots[i].paused = notice.paused;
 }
 
 /* Keepers that are ready or running. */
@@ -112,7 +110,7 @@ static unsigned count_active(const struct slot *slots, unsigned count)
 	unsigned active = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		active += slots[i].keeper > 0 && !slots[i].paused;
+		active += slots[i].keeper > 0 && !slots[i].journal.paused;
 	return active;
 }
 
@@ -202,40 +200,55 @@ static int sooner(int a, int b)
 	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
-void slots_run(const struct jail_config *shared, int listener)
+/* One wait for all that the master listens to; true when a signal says that it must end. */
+static bool wait_for_word(struct slot *slots, unsigned count, struct pollfd *wait, int signals, int next_ms)
 {
-	struct slot *slots = calloc(shared->options->slots, sizeof(*slots));
-	struct jail_config config = *shared;
 	struct signalfd_siginfo info;
 	bool ending = false;
-	int signals, notices[2];
+	unsigned zygotes;
+
+	wait[0] = (struct pollfd){signals, POLLIN, 0};
+	for (unsigned i = 0; i < count; i++)
+		wait[1 + i] = (struct pollfd){slots[i].journal.fd, POLLIN, 0};
+	zygotes = zygotes_watch(wait + 1 + count);
+	if (poll(wait, 1 + count + zygotes, next_ms) > 0) {
+		for (unsigned i = 0; i < count; i++)
+			if (wait[1 + i].revents & POLLIN)
+				journal_hear(&slots[i].journal, (int)i);
+		zygotes_hear(wait + 1 + count, zygotes);
+	}
+	while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		ending = ending || info.ssi_signo != SIGCHLD;
+	return ending;
+}
+
+void slots_run(const struct jail_config *config, int listener)
+{
+	unsigned count = config->options->slots;
+	struct slot *slots = calloc(count, sizeof(*slots));
+	struct pollfd *wait = calloc(1 + count + ZYGOTE_POLLS(ZYGOTES_MAX), sizeof(*wait));
+	bool ending = false;
+	int signals;
 
 	signals = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (!slots || signals < 0 || pipe2(notices, O_CLOEXEC | O_NONBLOCK) < 0)
+	if (!slots || !wait || signals < 0)
 		fatal("cannot start");
-	config.notices = notices[1];
-	for (unsigned i = 0; i < config.options->slots; i++)
-		slots[i].network = -1;
+	for (unsigned i = 0; i < count; i++)
+		slots[i].network = slots[i].journal.fd = -1;
 	while (!ending) {
-		struct pollfd wait[2 + ZYGOTE_POLLS(ZYGOTES_MAX)] = {{signals, POLLIN, 0}, {notices[0], POLLIN, 0}};
-		unsigned zygotes;
 		int next_ms;
 
-		hear(slots, shared->options->slots, notices[0]);
-		bury(slots, shared->options->slots);
-		next_ms = sooner(refill(slots, &config, listener, signals), zygotes_manage(&config));
-		zygotes = zygotes_watch(wait + 2);
-		if (poll(wait, 2 + zygotes, next_ms) > 0)
-			zygotes_hear(wait + 2, zygotes);
-		while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-			ending = ending || info.ssi_signo != SIGCHLD;
+		bury(slots, count);
+		next_ms = sooner(refill(slots, config, listener, signals), zygotes_manage(config));
+		ending = wait_for_word(slots, count, wait, signals, next_ms);
 	}
 	zygotes_end();
-	end_all(slots, shared->options->slots);
-	for (unsigned i = 0; i < config.options->slots; i++)
+	end_all(slots, count);
+	for (unsigned i = 0; i < count; i++) {
 		lose_network(&slots[i]);
+		journal_close(&slots[i].journal, (int)i);
+	}
 	close(signals);
-	close(notices[0]);
-	close(notices[1]);
+	free(wait);
 	free(slots);
 }

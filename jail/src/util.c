@@ -4,11 +4,28 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+static bool in_words;
+
+void log_in_words(void)
+{
+	in_words = true;
+}
+
+__attribute__((format(printf, 3, 0)))
+static void write_word(enum log_level level, int error, const char *format, va_list args)
+{
+	struct log_word word = {.kind = level, .error = error};
+
+	vsnprintf(word.text, sizeof(word.text), format, args);
+	(void)!write(STDERR_FILENO, &word, offsetof(struct log_word, text) + strlen(word.text));
+}
 
 static size_t json_escape(char *out, size_t size, const char *text)
 {
@@ -37,6 +54,10 @@ static void log_text(enum log_level level, int slot, int error, const char *form
 	struct timespec now;
 	int n;
 
+	if (in_words) {
+		write_word(level, error, format, args);
+		return;
+	}
 	vsnprintf(text, sizeof(text), format, args);
 	json_escape(escaped, sizeof(escaped), text);
 	clock_gettime(CLOCK_REALTIME, &now);

@@ -24,7 +24,6 @@ struct watch {
 	bool frames_left; /* of the client, received and not looked at */
 	bool listening;	  /* to the client */
 	bool client_gone, client_wrong, freeze_failed, counters_lost, init_lost;
-	int notices;
 };
 
 /* Ends the run for a limit. */

@@ -36,7 +36,7 @@ describe("privileges", () => {
     expect(setsOf(jaild.pid)).toMatch(/^CapBnd:\t00000000002c0000$/m); // what zygotes need
     for (const keeper of jaild.keepers) {
       for (const set of ["CapPrm", "CapEff"])
-        expect(setsOf(keeper)).toMatch(new RegExp(`^${set}:\t000000000000002f$`, "m"));
+        expect(setsOf(keeper)).toMatch(new RegExp(`^${set}:\t000000000000000b$`, "m"));
       for (const set of ["CapInh", "CapBnd", "CapAmb"])
         expect(setsOf(keeper)).toMatch(new RegExp(`^${set}:\t0000000000000000$`, "m"));
       const links = readdirSync(`/proc/${keeper}/fd`).map((fd) => readlinkSync(`/proc/${keeper}/fd/${fd}`));

@@ -32,11 +32,20 @@ const status = (pid: number) => {
   }
 };
 
-/** Under a system call policy: the last step of a jail's preparation. */
-export const isFiltered = (pid: number) => /^Seccomp:\t2$/m.test(status(pid));
+/** In a pid namespace below the tests' own. */
+const isInJail = (text: string) => /^NSpid:\t\d+\t\d+$/m.test(text);
+
+/** Under a system call policy besides the one of all processes of jaild: the last step of a jail's preparation. */
+export const isFiltered = (pid: number) => {
+  const text = status(pid);
+  return isInJail(text) && Number(/^Seccomp_filters:\t(\d+)$/m.exec(text)?.[1]) > 1;
+};
 
 /** A process that runs Python outside of all jails. */
-export const isZygote = (pid: number) => /^Name:\tpython3$/m.test(status(pid)) && !isFiltered(pid);
+export const isZygote = (pid: number) => {
+  const text = status(pid);
+  return /^Name:\tpython3$/m.test(text) && !isInJail(text);
+};
 
 /** Everything below the process. */
 export function descendants(pid: number | undefined): number[] {

@@ -26,6 +26,8 @@ export interface JaildOptions {
   binary?: string;
   args?: readonly string[];
   env?: Readonly<Record<string, string>>;
+  /** Descriptors that jaild is started with besides its standard streams. */
+  inherited?: readonly number[];
 }
 
 export class Jaild {
@@ -47,6 +49,7 @@ export class Jaild {
     binary = BINARY,
     args = [],
     env = {},
+    inherited = [],
   }: JaildOptions) {
     this.wanted = ready;
     this.#directory = mkdtempSync(join(tmpdir(), "svc-jaild-"));
@@ -68,7 +71,10 @@ export class Jaild {
     const warm = zygoteArguments(this.#zygotes);
     const list = [...own, ...counts, ...warm, ...args];
     this.#spawn = () =>
-      spawn(binary, list, { stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, ...env } });
+      spawn(binary, list, {
+        stdio: ["ignore", "ignore", "pipe", ...inherited],
+        env: { ...process.env, ...env },
+      });
     this.#child = this.#launch();
   }
 
