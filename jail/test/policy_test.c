@@ -2,6 +2,8 @@
  * The compiled policy, run by a small simulator of the packet filter machine: every line of the
  * table, unknown numbers, x32 numbers, foreign architectures, and garbage in the high halves.
  */
+#include "host_policy.h"
+#include "keeper_policy.h"
 #include "policy.h"
 #include "seccomp.h"
 #include "test.h"
@@ -69,7 +71,9 @@ static uint32_t ask(int number, unsigned argument, uint64_t value)
 
 static uint32_t result_of(int action)
 {
-	return action == POLICY_ALLOW ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (uint32_t)action;
+	return action == POLICY_ALLOW  ? SECCOMP_RET_ALLOW
+	       : action == POLICY_KILL ? SECCOMP_RET_KILL_PROCESS
+				       : SECCOMP_RET_ERRNO | (uint32_t)action;
 }
 
 /* What the table says, computed the slow way. */
@@ -252,8 +256,77 @@ static void keeps_descriptors_in_the_page_cache(void)
 	CHECK(ask(syscall_number("msync"), 2, 4 /* MS_SYNC */) == result_of(0));
 }
 
+static bool is_in(const char *const *names, size_t count, int number)
+{
+	for (size_t i = 0; i < count; i++)
+		if (syscall_number(names[i]) == number)
+			return true;
+	return false;
+}
+
+static bool is_checked_of_keepers(int number)
+{
+	for (size_t i = 0; i < COUNT(keeper_checked); i++)
+		if (syscall_number(keeper_checked[i].call) == number)
+			return true;
+	return false;
+}
+
+static uint32_t ask_keeper(const char *call, uint64_t second, uint64_t third, uint64_t fourth)
+{
+	const struct seccomp_data data = {
+		.nr = syscall_number(call), .arch = ARCH, .args = {(uint32_t)AT_FDCWD, second, third, fourth}};
+
+	return simulate(&data);
+}
+
+static void binds_keepers(void)
+{
+	CHECK(seccomp_build_for(&program, POLICY_OF_KEEPERS) && program.size < 160);
+	for (int number = 0; number < 2000; number++)
+		if (is_in(keeper_allowed, COUNT(keeper_allowed), number))
+			CHECK(ask(number, 0, test_random()) == SECCOMP_RET_ALLOW);
+		else if (!is_checked_of_keepers(number))
+			CHECK(ask(number, 0, test_random()) == SECCOMP_RET_KILL_PROCESS);
+	CHECK(ask(0x40000000, 0, 0) == SECCOMP_RET_KILL_PROCESS && ask(-1, 0, 0) == SECCOMP_RET_KILL_PROCESS);
+	kills_foreign_architectures();
+	for (uint64_t flags = 0; flags < 4096; flags++) {
+		bool reads = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) == 0;
+
+		CHECK((ask_keeper("openat", 0, flags | O_CLOEXEC, 0) == SECCOMP_RET_ALLOW) == reads);
+		CHECK((ask_keeper("openat", 0, flags | O_NOFOLLOW, 0) == SECCOMP_RET_ALLOW) ==
+		      (reads || (flags & (O_ACCMODE | O_CREAT | O_EXCL)) == (O_WRONLY | O_CREAT | O_EXCL)));
+	}
+	CHECK(ask_keeper("pidfd_send_signal", 9, 0, 0) == SECCOMP_RET_ALLOW);
+	CHECK(ask_keeper("pidfd_send_signal", 9, 0, 4 /* a process group */) == SECCOMP_RET_KILL_PROCESS);
+	CHECK(ask_keeper("pidfd_send_signal", 15, 0, 0) == SECCOMP_RET_KILL_PROCESS);
+	CHECK(ask_keeper("mmap", 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS) == SECCOMP_RET_ALLOW);
+	CHECK(ask_keeper("mmap", 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS) == SECCOMP_RET_KILL_PROCESS);
+	CHECK(ask_keeper("mmap", 4096, PROT_READ, MAP_PRIVATE) == SECCOMP_RET_KILL_PROCESS);
+}
+
+static void binds_all(void)
+{
+	CHECK(seccomp_build_for(&program, POLICY_OF_ALL) && program.size < 100);
+	for (int number = 0; number < 1000; number++)
+		CHECK(ask(number, 0, test_random()) ==
+		      (is_in(host_denied, COUNT(host_denied), number) ? result_of(EPERM) : SECCOMP_RET_ALLOW));
+	for (int number = 0; number < 600; number++)
+		CHECK(ask(0x40000000 + number, 0, 0) == result_of(ENOSYS));
+	CHECK(ask(-1, 0, 0) == result_of(ENOSYS) && ask(5000, 0, 0) == result_of(ENOSYS));
+	kills_foreign_architectures();
+#if defined(__x86_64__)
+	for (size_t i = 0; i < COUNT(keeper_allowed); i++)
+		CHECK(syscall_number(keeper_allowed[i]) >= 0);
+	for (size_t i = 0; i < COUNT(host_denied); i++)
+		CHECK(syscall_number(host_denied[i]) >= 0);
+#endif
+}
+
 void test_policy(void)
 {
+	binds_keepers();
+	binds_all();
 	CHECK(seccomp_build(&program));
 	/* The kernel translates it for every process that loads it. */
 	CHECK(program.size > 100 && program.size < 288);
