@@ -10,11 +10,7 @@
  */
 void python_rehearse(void);
 
-/*
- * `file` is open, and is closed when it has been read.
- * `exit_status`: called with a SystemExit, says what it has to say, answers the exit status.
- * `hidden`: a dict of modules that the program did not load, by their names.
- */
-_Noreturn void python_run(FILE *file, const char *path, PyObject *exit_status, PyObject *hidden);
+/* Runs a program as the main module and ends the process. `file` is open, and is closed when it has been read. */
+_Noreturn void python_run(FILE *file, const char *path);
 
 #endif

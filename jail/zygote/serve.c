@@ -1,16 +1,15 @@
 /*
  * What the zygote's script calls: serves requests in the zygote, and in each copy becomes the
- * program that it is given. The only function that this object offers.
+ * program that it is given.
  *
  * The interpreter is not told of the fork: all that it would do is make anew what other threads may
  * hold, and there are none (zygote_begin sees to that). What modules want done in a new process is
  * the script's business.
  */
 #include "enter.h"
-#include "farewells.h"
-#include "leavings.h"
 #include "main.h"
 #include "renew.h"
+#include "stand_ins.h"
 #include "usual.h"
 
 #include <stdio.h>
@@ -19,11 +18,13 @@
 
 /* `names`: of the script's functions, see runtimes/python/root/usr/lib/svc/zygote. */
 __attribute__((visibility("default"))) int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin,
-							    PyObject *exit_status, PyObject *hidden, PyObject *usual,
-							    PyObject *places, PyObject *only_logging);
+							    PyObject *stand_ins, PyObject *usual, PyObject *places);
+
+/* For atexit. */
+__attribute__((visibility("default"))) void svc_zygote_take_over(void);
 
 struct script {
-	PyObject *renew, *begin, *exit_status, *hidden, *usual, *places;
+	PyObject *renew, *begin, *usual, *places;
 };
 
 static void keep_memory(void *context, void *memory, size_t size)
@@ -91,25 +92,28 @@ static _Noreturn void become(const struct script *script)
 	if (!file)
 		program_execute(&job);
 	program_begin_warm(&job);
-	python_run(file, PyBytes_AsString(path), script->exit_status, script->hidden);
+	python_run(file, PyBytes_AsString(path));
 }
 
-int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObject *exit_status, PyObject *hidden,
-		     PyObject *usual, PyObject *places, PyObject *only_logging)
+void svc_zygote_take_over(void)
 {
-	const struct script script = {renew, begin, exit_status, hidden, usual, places};
+	stand_ins_take_over();
+}
+
+int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObject *stand_ins, PyObject *usual,
+		     PyObject *places)
+{
+	const struct script script = {renew, begin, usual, places};
 	struct entry entry;
 
 	if (!zygote_begin())
 		return 1;
 	renew_thread_state();
 	python_rehearse();
-	if (!PyObject_CallFunctionObjArgs(settle, NULL)) {
+	if (!stand_ins_prepare(stand_ins) || !PyObject_CallFunctionObjArgs(settle, NULL)) {
 		PyErr_Print();
 		_exit(1);
 	}
-	leavings_prepare();
-	farewells_prepare(PyObject_IsTrue(only_logging) == 1);
 	zygote_is_complete();
 	while (zygote_take(&entry))
 		if (zygote_fork(&entry)) {

@@ -1,4 +1,5 @@
 /** Programs whose behaviour must not depend on how they started. What they print must be the same every time. */
+import { ENDS } from "./python-ends.ts";
 import { LEAVINGS, one } from "./python-leavings.ts";
 import type { PythonJob } from "./warm.ts";
 
@@ -179,6 +180,7 @@ ring = Noisy("ring"); ring.self = ring
 gc.disable()
 `),
   ...LEAVINGS,
+  ...ENDS,
   "an error in atexit, in a thread and in a finalizer": one(`
 import atexit, threading
 def bad(): raise ValueError("at exit")

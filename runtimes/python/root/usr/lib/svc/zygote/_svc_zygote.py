@@ -83,7 +83,10 @@ OBJECT_HEAD = 16
 
 preloaded = frozenset()
 after_fork = []
-at_exit = []
+
+
+class StandIn:
+    """Has the names of a module, and is none: see jail/zygote/stand_ins.h."""
 
 
 def serve(modules, use=lambda: None, tools=False):
@@ -92,7 +95,9 @@ def serve(modules, use=lambda: None, tools=False):
     if sys.version_info[:2] != FITTED:
         sys.exit(f"the zygote is fitted to Python {FITTED}")
     register, os.register_at_fork = os.register_at_fork, note_fork_hooks
-    register_exit, atexit.register = atexit.register, note_exit
+    library = ctypes.PyDLL(OBJECT)
+    # The first that is registered is called last.
+    atexit.register(library.svc_zygote_take_over)
     for name in modules:
         __import__(name)
     if tools:
@@ -101,16 +106,25 @@ def serve(modules, use=lambda: None, tools=False):
         rehearse_loop(asyncio)
     use()
     os.register_at_fork = register
-    atexit.register = register_exit
     forget()
     places = b"".join(PLACE.pack(*place) for place in find_places(sys.modules.get))
     preloaded = frozenset(name.partition(".")[0] for name in sys.modules if name not in AT_START)
-    serve_requests = ctypes.PyDLL(OBJECT).svc_zygote_serve
-    serve_requests.argtypes = [ctypes.py_object] * 8
-    hidden = {name: module for name, module in sys.modules.items() if name not in ("__main__", "sys", "builtins")}
-    only_logging = atexit._ncallbacks() == len(at_exit) and all(getattr(f, "__module__", None) == "logging" for f in at_exit)
+    library.svc_zygote_serve.argtypes = [ctypes.py_object] * 6
+    library.svc_zygote_take_over.restype = None
+    stand_ins = {name: stand_in(module) for name, module in sys.modules.items() if is_left_alone(name, module)}
     gc.collect()
-    sys.exit(serve_requests(settle, renew, begin, exit_status, hidden, USUAL, places, only_logging))
+    sys.exit(library.svc_zygote_serve(settle, renew, begin, stand_ins, USUAL, places))
+
+
+def is_left_alone(name, module):
+    """What every program changes, and what is no module, is the interpreter's."""
+    return name not in ("__main__", "sys", "builtins") and isinstance(module, type(sys))
+
+
+def stand_in(module):
+    one = StandIn()
+    one.__dict__ = vars(module)
+    return one
 
 
 def load_tools():
@@ -126,11 +140,6 @@ def note_fork_hooks(register=os.register_at_fork, **hooks):
     hook = hooks.get("after_in_child")
     if hook and hook.__module__ not in ONLY_FOR_THREADS and hook.__name__ != "_at_fork_reinit":
         after_fork.append(hook)
-
-
-def note_exit(function, *args, register=atexit.register, **keywords):
-    at_exit.append(function)
-    return register(function, *args, **keywords)
 
 
 def forget():
@@ -162,13 +171,10 @@ def settle():
 
 
 def become(arguments, path):
+    """All but what the interpreter sets when it runs a file."""
     sys.orig_argv[:] = map(os.fsdecode, arguments)
     sys.argv[:] = sys.orig_argv[1:]
     sys.path[0] = os.path.dirname(path)
-    main = sys.modules["__main__"]
-    main.__file__ = path
-    main.__cached__ = None
-    main.__loader__ = importers.SourceFileLoader("__main__", path)
 
 
 def tidy_memory():
@@ -308,14 +314,3 @@ def set_environment(variables):
 
 def is_too_late(item):
     return len(item) != 2 or bool(STEERING.match(item[0])) and item != (SEED_NAME, SEED)
-
-
-def exit_status(error):
-    """Of an uncaught SystemExit, said as Python says it."""
-    code = getattr(error, "code", error)
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code
-    print(code, file=sys.stderr)
-    return 1

@@ -1,0 +1,58 @@
+#include "stand_ins.h"
+
+#include <stdlib.h>
+
+struct stand_in {
+	PyObject *name, *module, *object;
+	PyObject *names; /* a copy of the module's names, as they were */
+};
+
+static struct stand_in *all;
+static size_t count;
+
+static PyObject *keep(PyObject *object)
+{
+	Py_IncRef(object);
+	return object;
+}
+
+bool stand_ins_prepare(PyObject *of)
+{
+	PyObject *modules = PyImport_GetModuleDict(), *name, *object;
+	ssize_t at = 0;
+
+	all = calloc((size_t)PyDict_Size(of), sizeof(*all));
+	while (all && PyDict_Next(of, &at, &name, &object)) {
+		PyObject *module = PyDict_GetItem(modules, name);
+		PyObject *names = module ? PyDict_Copy(PyModule_GetDict(module)) : NULL;
+
+		if (!names)
+			return false;
+		all[count++] = (struct stand_in){keep(name), keep(module), keep(object), names};
+	}
+	return all != NULL;
+}
+
+/* Looks only: what it would count a reference to is in a page that is shared. */
+static bool is_unchanged(const struct stand_in *one)
+{
+	PyObject *names = PyModule_GetDict(one->module), *name, *value, *old_name, *old_value;
+	ssize_t at = 0, old_at = 0;
+
+	if (PyDict_Size(names) != PyDict_Size(one->names))
+		return false;
+	while (PyDict_Next(one->names, &old_at, &old_name, &old_value))
+		if (!PyDict_Next(names, &at, &name, &value) || name != old_name || value != old_value)
+			return false;
+	return true;
+}
+
+void stand_ins_take_over(void)
+{
+	PyObject *modules = PyImport_GetModuleDict();
+
+	for (size_t i = 0; i < count; i++)
+		if (PyDict_GetItem(modules, all[i].name) == all[i].module && is_unchanged(&all[i]) &&
+		    PyDict_SetItem(modules, all[i].name, all[i].object) < 0)
+			PyErr_Clear();
+}
