@@ -155,6 +155,8 @@ def forget():
     linecache.clearcache()
     warnings.onceregistry.clear()
     warnings._filters_mutated()
+    # The interpreter's own warnings go by the filters that it saw last, which may be those of a catch_warnings.
+    warnings.warn_explicit("ignored by default", ImportWarning, "", 1)
 
 
 def settle():
