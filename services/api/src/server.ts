@@ -1,5 +1,6 @@
 /** The public API as one Fastify app: all routes under /v1, authentication in front of them, the OpenAPI document behind. */
 import swagger from "@fastify/swagger";
+import { JSON_BOUNDS } from "@svc/contracts";
 import {
   Counter,
   createHttpServer,
@@ -31,9 +32,6 @@ export interface ApiDeps extends Parts {
   identity: IdentityProvider;
 }
 
-/** Of every JSON body. */
-const JSON_LIMITS = { maxDepth: 64, maxValues: 200_000 };
-
 export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   const { config, log, registry, lifecycle, redis, fileServer } = deps;
   const app = createHttpServer({
@@ -42,7 +40,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     bodyLimit: config.SVC_HTTP_JSON_LIMIT,
     json: {
       timeoutMs: config.BODY_TIMEOUT_MS,
-      limits: JSON_LIMITS,
+      bounds: JSON_BOUNDS,
       isCompared: ({ headers }) => headers[IDEMPOTENCY_HEADER] !== undefined,
     },
     trustProxy: config.TRUST_PROXY,

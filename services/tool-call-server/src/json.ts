@@ -3,7 +3,13 @@
  * IEEE doubles, as for every JavaScript reader. Bodies are bounded in depth and values before they are parsed.
  */
 import { isUtf8 } from "node:buffer";
-import { exceededJsonBound, JSON_BOUNDS, ServiceError, TOOL_CALLS_BOUNDS } from "@svc/contracts";
+import {
+  canonicalArguments,
+  exceededJsonBound,
+  JSON_BOUNDS,
+  ServiceError,
+  TOOL_CALLS_BOUNDS,
+} from "@svc/contracts";
 import { type HttpServer, invalidRequest } from "@svc/service-kit";
 
 /** Makes a server (or an encapsulated part of it) read JSON bodies that way. */
@@ -37,13 +43,5 @@ export function jsonText(value: unknown, path: string): string {
 
 /** True when both texts are the same JSON value, whatever the order of keys and the spaces. */
 export function sameJson(left: string, right: string): boolean {
-  return left === right || sorted(left) === sorted(right);
-}
-
-function sorted(text: string): string {
-  return JSON.stringify(JSON.parse(text), (_key, value: unknown) =>
-    typeof value === "object" && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)))
-      : value,
-  );
+  return left === right || canonicalArguments(JSON.parse(left)) === canonicalArguments(JSON.parse(right));
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { boundsAround, exceededJsonBound, JSON_BOUNDS } from "../../src/json-bounds.ts";
+import { boundsAround, exceededJsonBound, JSON_BOUNDS, JsonScanner } from "../../src/json-bounds.ts";
 
 interface Size {
   depth: number;
@@ -18,6 +18,25 @@ function sizeOf(value: unknown): Size {
 
 const exceeded = (text: string, bounds?: Size) => exceededJsonBound(Buffer.from(text), bounds);
 
+/** Sizes of pieces, used in turn. */
+const cuts = fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 5 });
+const noisyText = fc.string({
+  unit: fc.constantFrom('"', "\\", "[", "]", "{", "}", ",", ":", "a", "é", "\n"),
+  maxLength: 200,
+});
+
+function exceededInPieces(text: string, bounds: Size, sizes: readonly number[]) {
+  const scanner = new JsonScanner(bounds);
+  const bytes = Buffer.from(text);
+  for (let at = 0, turn = 0; at < bytes.length; turn++) {
+    const size = sizes[turn % sizes.length] ?? 1;
+    const bound = scanner.push(bytes.subarray(at, at + size));
+    if (bound !== undefined) return bound;
+    at += size;
+  }
+  return undefined;
+}
+
 describe("the bounds of JSON", () => {
   it("are kept by JSON of exactly that depth and so many values, and not by what is beyond", () => {
     fc.assert(
@@ -26,10 +45,24 @@ describe("the bounds of JSON", () => {
         const size = sizeOf(value);
         const written = JSON.stringify(value, null, blanks);
         expect(exceeded(written, size)).toBeUndefined();
-        expect(exceeded(written, { ...size, values: size.values - 1 })).toBe("values");
+        if (size.values > 1) expect(exceeded(written, { ...size, values: size.values - 1 })).toBe("values");
         if (size.depth > 0) expect(exceeded(written, { ...size, depth: size.depth - 1 })).toBe("depth");
       }),
       { numRuns: 2000 },
+    );
+  });
+
+  it("are the same for a text that comes in pieces", () => {
+    const texts = fc.oneof(
+      fc.json({ maxDepth: 6, stringUnit: "binary" }),
+      noisyText,
+      fc.array(noisyText).map((all) => JSON.stringify(all)),
+    );
+    fc.assert(
+      fc.property(texts, cuts, fc.nat(6), fc.integer({ min: 1, max: 40 }), (text, sizes, depth, values) => {
+        expect(exceededInPieces(text, { depth, values }, sizes)).toBe(exceeded(text, { depth, values }));
+      }),
+      { numRuns: 3000 },
     );
   });
 

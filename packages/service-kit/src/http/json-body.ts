@@ -7,15 +7,14 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { ServiceError } from "@svc/contracts";
+import { JSON_BOUNDS, type JsonBounds, JsonScanner, ServiceError } from "@svc/contracts";
 import { BodyReader } from "./body-reader.ts";
-import { type JsonLimits, JsonShape } from "./json-shape.ts";
 import type { FastifyRequest, HttpServer } from "./types.ts";
 
 export interface JsonBodyRules {
   timeoutMs: number;
   /** Undefined: any shape that fits into the bytes. */
-  limits?: JsonLimits | undefined;
+  bounds?: Readonly<JsonBounds> | undefined;
   /** Requests whose bodies are compared with others. */
   isCompared?: ((request: FastifyRequest) => boolean) | undefined;
 }
@@ -48,17 +47,18 @@ export function readJsonBodies(app: HttpServer, rules: JsonBodyRules): void {
 async function readBody(
   request: FastifyRequest,
   payload: IncomingMessage,
-  { timeoutMs, limits, isCompared }: JsonBodyRules,
+  { timeoutMs, bounds, isCompared }: JsonBodyRules,
 ): Promise<Buffer> {
   const maxBytes = request.routeOptions.bodyLimit;
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw new ServiceError("request_too_large");
-  const shape = limits && new JsonShape(limits);
+  const scanner = bounds && new JsonScanner(bounds);
   const hash = isCompared?.(request) === true ? createHash("sha256") : undefined;
   const reader = new BodyReader(payload, { maxBytes, timeoutMs, late });
   const chunks: Buffer[] = [];
   let bytes = 0;
   for (let chunk = await reader.next(); chunk !== undefined; chunk = await reader.next()) {
-    shape?.push(chunk);
+    const exceeded = scanner?.push(chunk);
+    if (exceeded !== undefined) throw new ServiceError("invalid_json", TOO_LARGE[exceeded]);
     hash?.update(chunk);
     chunks.push(chunk);
     bytes += chunk.length;
@@ -66,6 +66,11 @@ async function readBody(
   facts.set(request, { bytes, ...(hash === undefined ? {} : { digest: hash.digest("base64url") }) });
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes);
 }
+
+const TOO_LARGE: Record<keyof JsonBounds, string> = {
+  depth: `The request body is nested deeper than ${JSON_BOUNDS.depth} levels.`,
+  values: `The request body holds more than ${JSON_BOUNDS.values.toLocaleString("en")} values.`,
+};
 
 function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw new ServiceError("invalid_json", "The request body is not valid UTF-8.");

@@ -3,6 +3,7 @@
  * recorded and everything else is forgotten.
  */
 import {
+  canonicalArguments,
   type PausedCall,
   type PausedResponse,
   type ProgrammaticResponse,
@@ -10,7 +11,6 @@ import {
   ServiceError,
 } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
-import { canonicalJson } from "../once/canonical-json.ts";
 import type { OwnEntry } from "../once/once.ts";
 import { type EndedRound, endAnswer, pauseAnswer } from "./answers.ts";
 import type { RoundEnd } from "./attempts.ts";
@@ -169,7 +169,7 @@ export function pausedProgress(
   const waiting = calls.map(({ call_id, tool_name, tool_input }) => {
     const known = places.get(call_id);
     if (known !== undefined) return { call_id, at: known };
-    added.push({ call_id, name: tool_name, input_json: canonicalJson(tool_input) });
+    added.push({ call_id, name: tool_name, input_json: canonicalArguments(tool_input) });
     return { call_id, at: recorded + added.length - 1 };
   });
   const to: Progress = {

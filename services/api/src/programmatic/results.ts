@@ -1,7 +1,12 @@
 /** What a caller answers to a pause: are these calls pending, how large are the answers, what is remembered. Pure. */
 import { hash } from "node:crypto";
-import { type CallAnswer, type RecordedCall, ServiceError, type ToolResult } from "@svc/contracts";
-import { canonicalJson } from "../once/canonical-json.ts";
+import {
+  type CallAnswer,
+  canonicalArguments,
+  type RecordedCall,
+  ServiceError,
+  type ToolResult,
+} from "@svc/contracts";
 import { invalidToolResults } from "./request.ts";
 
 export interface ResultLimits {
@@ -30,7 +35,12 @@ export function outcomesOf(results: readonly ToolResult[]): Answered[] {
 export function digestOf(results: readonly ToolResult[]): string {
   const items = results
     .map(({ call_id, result, is_error, error_message }) =>
-      canonicalJson([call_id, result ?? null, is_error === true, error_message ?? DEFAULT_ERROR_MESSAGE]),
+      canonicalArguments([
+        call_id,
+        result ?? null,
+        is_error === true,
+        error_message ?? DEFAULT_ERROR_MESSAGE,
+      ]),
     )
     .sort();
   return hash("sha256", items.join("\n"), "base64url");

@@ -3,10 +3,15 @@
  * is a text that a careless pattern or loop would read again and again. Time is that of the processor, so that other work on
  * the machine does not count.
  */
-import { fileNameProblem, findPathConflict, findToolCollision, toolIdentifier } from "@svc/contracts";
+import {
+  exceededJsonBound,
+  fileNameProblem,
+  findPathConflict,
+  findToolCollision,
+  toolIdentifier,
+} from "@svc/contracts";
 import Fastify from "fastify";
 import { describe, expect, test } from "vitest";
-import { JsonShape } from "../../../../packages/service-kit/src/http/json-shape.ts";
 import { answerFor } from "../../../file-server/src/conditions.ts";
 import { attachment } from "../../../file-server/src/content-disposition.ts";
 import { pendingAttributesIn } from "../../../file-server/src/inner-headers.ts";
@@ -178,7 +183,7 @@ function attempt(work: () => unknown): void {
 }
 
 function shape(text: string): void {
-  new JsonShape({ maxDepth: 1e9, maxValues: 1e9 }).push(Buffer.from(text));
+  exceededJsonBound(Buffer.from(text), { depth: 1e9, values: 1e9 });
 }
 
 async function cpuMs(parse: Row[2], text: string): Promise<number> {
