@@ -125,7 +125,16 @@ show(dict(
 ))`);
     // Signals to it are sent and have no effect: it has handlers for none.
     expect(seen).toMatchObject({ killed: ["ok"], handle: "ok", alive: "ok" });
-    for (const name of ["attached", "seized", "memory", "written", "descriptor", "limited", "moved", "sleepy"]) {
+    for (const name of [
+      "attached",
+      "seized",
+      "memory",
+      "written",
+      "descriptor",
+      "limited",
+      "moved",
+      "sleepy",
+    ]) {
       expect([name, seen[name]]).toEqual([name, expect.stringMatching(/^(ENOSYS|EPERM)$/)]);
     }
     expect(seen.hidden).toEqual(["EACCES"]);

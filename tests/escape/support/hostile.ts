@@ -41,15 +41,15 @@ export async function besiege<T>(action: () => Promise<T>): Promise<T> {
   return result;
 }
 
-/** Waits until all slots are free and the system holds what it held when it was idle. */
-export async function untilIdle(withinMs = SETTLE_MS): Promise<void> {
+/** Waits until all slots are free and the system holds what it held when it was idle, but for so many pooled connections. */
+export async function untilIdle(withinMs = SETTLE_MS, pooled = POOLED): Promise<void> {
   await until(
     async () =>
       (await activeExecutions(system, "running")) === 0 && (await activeExecutions(system, "paused")) === 0,
     withinMs,
     () => "slots are taken",
   );
-  await untilHeldAsBefore(system, running.idle.holdings, POOLED, withinMs);
+  await untilHeldAsBefore(system, running.idle.holdings, pooled, withinMs);
   const pids = componentPids(system, running.tokenApiPid);
   const more = () => memoryMiB(pids) - running.idle.memoryMiB;
   if (more() >= HEAPS_MIB) await collectGarbage(pids);

@@ -25,8 +25,13 @@ export class PrincipalApi extends Api {
     this.#mint = () => signer.mint({ claims: { ...identity } });
   }
 
+  /** What a request of its own carries in the header of this name. */
+  authorization(): string {
+    return `Bearer ${this.#mint()}`;
+  }
+
   override send(method: string, path: string, options: SendOptions = {}): Promise<Answer> {
-    const headers = { authorization: `Bearer ${this.#mint()}`, ...options.headers };
+    const headers = { authorization: this.authorization(), ...options.headers };
     return super.send(method, path, { ...options, headers });
   }
 }
