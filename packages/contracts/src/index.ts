@@ -13,6 +13,7 @@ export * from "./namespaces.ts";
 export * from "./programmatic.ts";
 export * from "./public.ts";
 export * from "./public-programmatic.ts";
+export * from "./runner-answers.ts";
 export * from "./tool-calls.ts";
 export * from "./tool-files.ts";
 export * from "./tool-identifiers.ts";

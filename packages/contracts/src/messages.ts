@@ -1,16 +1,10 @@
 /**
- * Schemas of the messages between components: the queued job and its answer, the runner's interface, the gateway's
+ * Schemas of the messages between components: the queued job and its answer, the runner's requests, the gateway's
  * internal routes, the file server's records. Public request and response schemas are in public.ts.
  */
 import { z } from "zod";
 import { idSchema } from "./ids.ts";
-import {
-  answeredCallsSchema,
-  pausedResponseSchema,
-  programmaticJobSchema,
-  programmaticResultFields,
-  programmaticRunSchema,
-} from "./programmatic.ts";
+import { answeredCallsSchema, programmaticJobSchema, programmaticRunSchema } from "./programmatic.ts";
 
 /** What the file server knows of a stored object. Times are ISO 8601 UTC with milliseconds. */
 export const objectRecordSchema = z.object({
@@ -195,85 +189,6 @@ export type ReferencedFile = z.infer<typeof referencedFileSchema>;
 export function hasContent(file: ContentFile | ReferencedFile): file is ContentFile {
   return "content" in file;
 }
-
-export const runnerFileSchema = z.object({
-  id: z.string(),
-  name: z.string(),
-  storage_session_id: z.string(),
-  modified_from: z.object({ id: z.string(), storage_session_id: z.string() }).optional(),
-  inherited: z.boolean().optional(),
-  entity_id: z.string().optional(),
-});
-export type RunnerFile = z.infer<typeof runnerFileSchema>;
-
-export const omittedReasonSchema = z.enum(["count", "size", "total_size", "name", "type", "upload_failed"]);
-export type OmittedReason = z.infer<typeof omittedReasonSchema>;
-
-export const runStatusSchema = z.enum(["TO", "ML", "OL", "EL", "SG", "CE"]);
-export type RunStatus = z.infer<typeof runStatusSchema>;
-
-/** A limit that the program met without being ended by it, and what it is. */
-export const reachedLimitSchema = z.object({
-  limit: z.enum([
-    "processes",
-    "file_size",
-    "workspace_bytes",
-    "workspace_files",
-    "tmp_bytes",
-    "tmp_files",
-    "shm_bytes",
-    "shm_files",
-  ]),
-  value: z.number().int(),
-});
-export type ReachedLimit = z.infer<typeof reachedLimitSchema>;
-
-/** What an answer says of limits that were met and of files that are not in `files`; each only when there is something to say. */
-export const reportFields = {
-  limits_reached: z
-    .array(reachedLimitSchema)
-    .optional()
-    .meta({ description: "Limits that the program met without being ended by them." }),
-  deleted_files: z.array(z.string()).optional(),
-  files_omitted: z.array(z.object({ name: z.string(), reason: omittedReasonSchema })).optional(),
-  files_omitted_count: z.number().int().optional(),
-  artifact_delivery: z
-    .object({
-      code: z.literal("artifact_delivery_failed"),
-      status: z.enum(["partial", "failed"]),
-      attempted: z.number().int(),
-      delivered: z.number().int(),
-      failed: z.number().int(),
-    })
-    .optional(),
-};
-
-/** Body of the runner's 200 answer. Times in milliseconds, memory in bytes. */
-export const executeResponseSchema = z.object({
-  session_id: z.string(),
-  stdout: z.string(),
-  stderr: z.string(),
-  files: z.array(runnerFileSchema),
-  code: z.number().int(),
-  signal: z.string().nullable(),
-  message: z.string().nullable(),
-  status: runStatusSchema.nullable(),
-  wall_time: z.number(),
-  cpu_time: z.number(),
-  memory: z.number().int(),
-  language: z.string(),
-  version: z.string(),
-  timings: z.object({ setup_ms: z.number(), run_ms: z.number(), collect_ms: z.number() }),
-  session_state_persisted: z.boolean(),
-  session_state_restore_failed: z.boolean(),
-  ...reportFields,
-  ...programmaticResultFields,
-});
-export type ExecuteResponse = z.infer<typeof executeResponseSchema>;
-
-/** A programmatic round ends with a result or with a pause. */
-export const roundResponseSchema = z.union([pausedResponseSchema, executeResponseSchema]);
-export type RoundResponse = z.infer<typeof roundResponseSchema>;
 
 /** Claims of an egress grant, as the worker states them and the gateway seals them. Real ids. */
 export const grantClaimsSchema = z.object({

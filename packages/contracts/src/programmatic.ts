@@ -5,7 +5,13 @@
  */
 import { z } from "zod";
 import { idSchema } from "./ids.ts";
-import { callbackTokenSchema, MAX_CALLBACK_SECONDS, toolNamesSchema } from "./tool-calls.ts";
+import {
+  callbackTokenSchema,
+  MAX_CALLBACK_SECONDS,
+  toolCallIdSchema,
+  toolNameSchema,
+  toolNamesSchema,
+} from "./tool-calls.ts";
 
 const positive = z.number().int().positive();
 
@@ -99,18 +105,27 @@ export const resumeRequestSchema = z.object({
 });
 export type ResumeRequest = z.infer<typeof resumeRequestSchema>;
 
-const pausedCallSchema = z.object({ call_id: z.string(), tool_name: z.string(), tool_input: z.unknown() });
+const pausedCallSchema = z.object({
+  call_id: toolCallIdSchema,
+  tool_name: toolNameSchema,
+  tool_input: z.unknown(),
+});
 /** A call that a paused program waits for. */
 export type PausedCall = z.infer<typeof pausedCallSchema>;
+
+/** Far more calls than a program may make. */
+const MAX_PAUSED_CALLS = 10_000;
+/** Ids, addresses, names of languages. */
+const shortText = z.string().max(16 * 1024);
 
 /** A program that waits for its caller: the runner's 200 answer instead of a result. */
 export const pausedResponseSchema = z.object({
   paused: z.literal(true),
-  session_id: z.string(),
+  session_id: shortText,
   /** Every outstanding call, in issue order. */
-  pending_call_ids: z.array(z.string()).min(1),
+  pending_call_ids: z.array(toolCallIdSchema).min(1).max(MAX_PAUSED_CALLS),
   /** The same calls; absent when they are large: the tool call server has them. */
-  pending_calls: z.array(pausedCallSchema).optional(),
+  pending_calls: z.array(pausedCallSchema).max(MAX_PAUSED_CALLS).optional(),
   /** All output since the start, cut as in a result. */
   stdout: z.string(),
   stderr: z.string(),
@@ -118,16 +133,19 @@ export const pausedResponseSchema = z.object({
   execution_time: z.number(),
   tool_calls_made: z.number().int(),
   /** Where the frozen program is. */
-  runner_url: z.string(),
+  runner_url: shortText,
   hash_seed: hashSeedSchema.optional(),
-  language: z.string(),
-  version: z.string(),
+  language: shortText,
+  version: shortText,
 });
 export type PausedResponse = z.infer<typeof pausedResponseSchema>;
 
+/** Characters that are told of the name of a tool that a program asked for. */
+export const MAX_ASKED_NAME = 1024;
+
 /** Why the service itself ended a program; beside the ordinary result. */
 export const programmaticFaultSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("unregistered_tool"), tool: z.string() }),
+  z.object({ type: z.literal("unregistered_tool"), tool: z.string().max(MAX_ASKED_NAME) }),
   z.object({ type: z.literal("tool_limit") }),
   z.object({ type: z.literal("replay_diverged") }),
 ]);

@@ -1,8 +1,9 @@
 /** Schemas of POST /v1/exec/programmatic and its cancel route. Unknown fields are ignored; null counts as absent. */
 import { z } from "zod";
 import { idSchema } from "./ids.ts";
-import { argsSchema, reportFields, runStatusSchema } from "./messages.ts";
+import { argsSchema } from "./messages.ts";
 import { errorBodySchema, fileRefSchema, outputFileSchema } from "./public.ts";
+import { reportFields, runStatusSchema } from "./runner-answers.ts";
 
 const MAX_VERSION_CHARS = 256;
 const MAX_TOOL_NAME_CHARS = 256;

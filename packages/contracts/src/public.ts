@@ -4,7 +4,8 @@
  */
 import { z } from "zod";
 import { ID_PATTERN } from "./ids.ts";
-import { argsSchema, reportFields, runStatusSchema } from "./messages.ts";
+import { argsSchema } from "./messages.ts";
+import { reportFields, runStatusSchema } from "./runner-answers.ts";
 
 const KINDS = ["user", "agent", "skill"] as const;
 export const RESOURCE_ID_PATTERN = /^[A-Za-z0-9_.:-]{1,128}$/;

@@ -14,7 +14,7 @@ export const CALLBACK_TOKEN_HEADER = "x-callback-token";
 export const TOOL_CALL_ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 export const toolCallIdSchema = z.string().regex(TOOL_CALL_ID_PATTERN);
 
-const toolNameSchema = z.string().min(1).max(1024);
+export const toolNameSchema = z.string().min(1).max(1024);
 export const toolNamesSchema = z.array(toolNameSchema).max(1000);
 /** Two days: longer than the pauses of all calls of an execution together. */
 export const MAX_CALLBACK_SECONDS = 172_800;

@@ -12,6 +12,7 @@ import {
   type UploadedFile,
 } from "@svc/contracts";
 import {
+  answerBytes,
   type Config,
   type FastifyRequest,
   type InnerClient,
@@ -124,7 +125,7 @@ const isTaken = ({ details = [] }: ServiceError) =>
 
 async function storedFile(answer: InnerResponse): Promise<UploadedFile> {
   try {
-    return (await answer.body.json()) as UploadedFile;
+    return JSON.parse((await answerBytes(answer)).toString("utf8")) as UploadedFile;
   } catch (cause) {
     throw new ServiceError("storage_unavailable", undefined, { cause });
   }

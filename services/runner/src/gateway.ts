@@ -13,7 +13,13 @@ import {
   READ_ONLY_HEADER,
   ServiceError,
 } from "@svc/contracts";
-import { InnerClient, type InnerRequest, type InnerResponse, innerError } from "@svc/service-kit";
+import {
+  answerBytes,
+  InnerClient,
+  type InnerRequest,
+  type InnerResponse,
+  innerError,
+} from "@svc/service-kit";
 import { z } from "zod";
 import type { Reference } from "./program.ts";
 
@@ -56,7 +62,7 @@ export class GatewayClient {
   async list(run: RunGateway, file: Reference): Promise<ListedObject[]> {
     const path = `/sessions/${encodeURIComponent(file.storage_session_id)}/objects`;
     const response = await this.#send(run, { method: "GET", path }, file);
-    return z.array(listedObjectSchema).parse(await response.body.json());
+    return z.array(listedObjectSchema).parse(JSON.parse((await answerBytes(response)).toString("utf8")));
   }
 
   /** Stores an output. `open` gives the bytes anew for each try. */

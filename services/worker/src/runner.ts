@@ -1,9 +1,11 @@
 /**
- * The worker's calls to the runner: execute, resume and discard (signed), health, runtimes. Closing the connection kills the
- * run. A paused program is on the runner that paused it and nowhere else.
+ * The worker's calls to runners: execute, resume and discard (signed), health, runtimes. Closing the connection kills the
+ * run. A paused program is on the runner that paused it and nowhere else. Nothing that a runner says is believed: its answers
+ * are bounded in bytes, depth and fields, and the address of a paused program is one of the configured ones.
  */
 import { parseSigningKey } from "@svc/capabilities";
 import {
+  boundsAround,
   type Job,
   LANGUAGES,
   MANIFEST_HEADER,
@@ -22,21 +24,35 @@ import { z } from "zod";
 import { discardManifest } from "./discard-request.ts";
 import { requestSigner, type SignRequest } from "./signed-request.ts";
 
-/** Runners with paused programs whose connections are kept. */
-const MAX_ELSEWHERE = 256;
 const DISCARD_MS = 5000;
+/** Of a list of runtimes. */
+const MAX_RUNTIMES_BYTES = 1024 * 1024;
+/** JSON writes a character with as many bytes for each byte of output, at most. */
+const JSON_FACTOR = 6;
+const STREAMS = 2;
+/** What an answer holds besides output: names of files, as many as there may be. */
+const MAX_REST_BYTES = 16 * 1024 * 1024;
+/** A pause tells of arguments, in a list of calls. */
+const ANSWER_BOUNDS = boundsAround(4);
 
 export type Resume = NonNullable<Job["resume"]>;
 
 export class Runner {
   readonly #client: InnerClient;
-  readonly #elsewhere = new Map<string, InnerClient>();
+  /** By the addresses that runners may advertise. */
+  readonly #advertised: ReadonlyMap<string, InnerClient>;
+  readonly #maxAnswerBytes: number;
   readonly #sign: SignRequest;
   readonly #signDiscard: (executionId: string) => string;
 
   constructor(config: Config) {
-    const baseUrl = config.SANDBOX_ENDPOINT.replace(/\/api\/v2$/, "");
-    this.#client = new InnerClient({ baseUrl, unreachable: "sandbox_execution_failed" });
+    const endpoint = rootOf(config.SANDBOX_ENDPOINT);
+    this.#client = new InnerClient({ baseUrl: endpoint, unreachable: "sandbox_execution_failed" });
+    const advertised = [endpoint, ...config.SANDBOX_RUNNER_URLS.map(rootOf)].map(
+      (baseUrl) => [baseUrl, new InnerClient({ baseUrl, unreachable: "execution_not_found" })] as const,
+    );
+    this.#advertised = new Map(advertised);
+    this.#maxAnswerBytes = STREAMS * JSON_FACTOR * largestOutput(config) + MAX_REST_BYTES;
     const key = parsedVariable("SVC_EXECUTION_MANIFEST_PRIVATE_KEY", config, parseSigningKey);
     const ttl = config.EXECUTION_MANIFEST_TTL_SECONDS;
     this.#sign = requestSigner(key, ttl);
@@ -100,8 +116,16 @@ export class Runner {
       body,
       signal,
       timeoutMs: 0,
+      maxBytes: this.#maxAnswerBytes,
+      bounds: ANSWER_BOUNDS,
     });
-    return roundResponseSchema.parse(answer);
+    const round = roundResponseSchema.parse(answer);
+    if ("paused" in round && !this.#advertised.has(rootOf(round.runner_url))) {
+      throw new ServiceError("internal_error", undefined, {
+        cause: `a runner advertises ${JSON.stringify(round.runner_url)}, which is not among SANDBOX_RUNNER_URLS`,
+      });
+    }
+    return round;
   }
 
   /** Ends a paused program; one that is gone already is none the worse. */
@@ -116,17 +140,10 @@ export class Runner {
     await response.body.dump();
   }
 
+  /** A program at an address that is not configured is lost. */
   #at(runnerUrl: string): InnerClient {
-    if (!/^https?:\/\/[^/?#@]+(\/api\/v2)?$/.test(runnerUrl)) throw new ServiceError("execution_not_found");
-    const baseUrl = runnerUrl.replace(/\/api\/v2$/, "");
-    const known = this.#elsewhere.get(baseUrl);
-    if (known !== undefined) return known;
-    if (this.#elsewhere.size >= MAX_ELSEWHERE) {
-      const [oldest] = this.#elsewhere.keys();
-      this.#elsewhere.delete(oldest as string);
-    }
-    const client = new InnerClient({ baseUrl, unreachable: "execution_not_found" });
-    this.#elsewhere.set(baseUrl, client);
+    const client = this.#advertised.get(rootOf(runnerUrl));
+    if (client === undefined) throw new ServiceError("execution_not_found");
     return client;
   }
 
@@ -141,14 +158,25 @@ export class Runner {
   }
 
   async runtimes(): Promise<RuntimeInfo[]> {
-    return z
-      .array(runtimeInfoSchema)
-      .parse(await this.#client.json({ method: "GET", path: "/api/v2/runtimes" }));
+    const call = { method: "GET", path: "/api/v2/runtimes", maxBytes: MAX_RUNTIMES_BYTES } as const;
+    return z.array(runtimeInfoSchema).parse(await this.#client.json(call));
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#client, ...this.#elsewhere.values()].map((client) => client.close()));
+    await Promise.all([this.#client, ...this.#advertised.values()].map((client) => client.close()));
   }
+}
+
+const rootOf = (url: string) => url.replace(/\/(api\/v2\/?)?$/, "");
+
+/** The largest output that a run of any language may have. */
+function largestOutput({ SANDBOX_OUTPUT_MAX_SIZE, SANDBOX_LIMIT_OVERRIDES }: Config): number {
+  let largest = SANDBOX_OUTPUT_MAX_SIZE;
+  for (const own of Object.values(SANDBOX_LIMIT_OVERRIDES)) {
+    const size = (own as { output_max_size?: unknown } | null)?.output_max_size;
+    if (typeof size === "number" && size > largest) largest = size;
+  }
+  return largest;
 }
 
 function ptcOf(

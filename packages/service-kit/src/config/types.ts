@@ -118,16 +118,19 @@ export function list(
 }
 
 export function url(fallback: string, doc: string): Variable<string> {
-  return variable(
-    (value) => {
-      if (!/^https?:$/.test(URL.parse(value)?.protocol ?? "")) {
-        throw new RangeError("must be a URL such as http://localhost:3000");
-      }
-      return value.replace(/\/+$/, "");
-    },
-    fallback,
-    doc,
-  );
+  return variable(parseUrl, fallback, doc);
+}
+
+/** A comma list of addresses. */
+export function urls(doc: string): Variable<readonly string[]> {
+  return variable((value) => list([], doc).parse(value).map(parseUrl), [], doc);
+}
+
+function parseUrl(value: string): string {
+  if (!/^https?:$/.test(URL.parse(value)?.protocol ?? "")) {
+    throw new RangeError("must be a URL such as http://localhost:3000");
+  }
+  return value.replace(/\/+$/, "");
 }
 
 /** An address of Redis. Secret: it may hold a password. */

@@ -15,6 +15,7 @@ import {
   size,
   text,
   url,
+  urls,
   type Variable,
   withNote,
 } from "./types.ts";
@@ -94,6 +95,10 @@ export const VARIABLES = {
   TOOL_CALL_SERVER_URL: url("http://localhost:3033", "Address of the tool call server."),
   EGRESS_GATEWAY_URL: url("http://localhost:3190", "Address of the egress gateway."),
   SANDBOX_ENDPOINT: url("http://localhost:2000", "Address of the runner, with or without /api/v2."),
+  SANDBOX_RUNNER_URLS: withNote(
+    urls("All addresses that runners advertise, a comma list; resumes go nowhere else."),
+    "SANDBOX_ENDPOINT",
+  ),
   PYTHON_CONCURRENCY: count(1, "Concurrent Python jobs of a worker.", 1024),
   OTHER_CONCURRENCY: count(8, "Concurrent jobs of other languages of a worker.", 1024),
   JOB_TIMEOUT: ms(300_000, "Ceiling of the run time of an execution over all its rounds."),

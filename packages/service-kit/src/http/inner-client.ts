@@ -1,8 +1,16 @@
 /**
  * Calls between our components: keep-alive connections, request id and internal token on each call, bounded times,
- * failures as ServiceError. Error texts of other components never travel further: only their code does.
+ * failures as ServiceError. Error texts of other components never travel further: only their code does. An answer that is
+ * read as a whole is read to its bound at most; the connection of a longer one is closed.
  */
-import { type ErrorCode, errorBodySchema, INTERNAL_TOKEN_HEADER, ServiceError } from "@svc/contracts";
+import {
+  type ErrorCode,
+  errorBodySchema,
+  exceededJsonBound,
+  INTERNAL_TOKEN_HEADER,
+  type JsonBounds,
+  ServiceError,
+} from "@svc/contracts";
 import { type Dispatcher, Pool } from "undici";
 import { knownErrorCode } from "./server.ts";
 
@@ -25,7 +33,17 @@ export interface InnerRequest {
   timeoutMs?: number;
 }
 
+export interface JsonRequest extends InnerRequest {
+  /** Of the answer; as large as any message of ours when it is absent. */
+  maxBytes?: number;
+  /** Of an answer that a program had a part in. */
+  bounds?: JsonBounds;
+}
+
 export type InnerResponse = Dispatcher.ResponseData;
+
+/** More than the largest message of ours has. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 export class InnerClient {
   readonly #options: InnerClientOptions;
@@ -67,11 +85,14 @@ export class InnerClient {
   }
 
   /** Sends a request that must succeed and reads its JSON answer. */
-  async json<T>(call: InnerRequest): Promise<T> {
+  async json<T>({ maxBytes, bounds, ...call }: JsonRequest): Promise<T> {
     const response = await this.send(call);
     if (response.statusCode >= 300) throw await innerError(response);
     try {
-      return (await response.body.json()) as T;
+      const bytes = await answerBytes(response, maxBytes);
+      const exceeded = bounds && exceededJsonBound(bytes, bounds);
+      if (exceeded !== undefined) throw new Error(`the answer is beyond its bound of ${exceeded}`);
+      return JSON.parse(bytes.toString("utf8")) as T;
     } catch (error) {
       throw new ServiceError(this.#options.unreachable, undefined, { cause: error });
     }
@@ -80,6 +101,24 @@ export class InnerClient {
   async close(): Promise<void> {
     await this.#pool.destroy();
   }
+}
+
+/** The body of an answer. One that is longer is not read on: its connection is closed, and this rejects. */
+export async function answerBytes(
+  { headers, body }: InnerResponse,
+  maxBytes = MAX_ANSWER_BYTES,
+): Promise<Buffer> {
+  // No more than was announced can come.
+  const announced = Number(headers["content-length"] ?? Number.NaN);
+  if (announced <= maxBytes) return Buffer.from(await body.arrayBuffer());
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += (chunk as Buffer).length;
+    if (length > maxBytes) throw new Error(`the answer is longer than ${maxBytes} bytes`);
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks);
 }
 
 const MAX_ERROR_BYTES = 64 * 1024;

@@ -3,7 +3,13 @@
  * attempts they repeat. A call takes the first unused record with its name and canonical arguments, so equal calls are
  * matched in issue order. New ids go on after the highest recorded one. Pure but for its state.
  */
-import { callIdOf, canonicalArguments, type ProgrammaticFault, type RecordedCall } from "@svc/contracts";
+import {
+  callIdOf,
+  canonicalArguments,
+  MAX_ASKED_NAME,
+  type ProgrammaticFault,
+  type RecordedCall,
+} from "@svc/contracts";
 
 export type Issued =
   | { kind: "recorded"; callId: string; outcome: NonNullable<RecordedCall["outcome"]> }
@@ -41,7 +47,9 @@ export class CallBook {
   }
 
   issue(name: string, input: object): Issued {
-    if (!this.#tools.has(name)) return { kind: "fault", fault: { type: "unregistered_tool", tool: name } };
+    if (!this.#tools.has(name)) {
+      return { kind: "fault", fault: { type: "unregistered_tool", tool: name.slice(0, MAX_ASKED_NAME) } };
+    }
     const record = this.#take(name, input);
     if (record === undefined && this.#left === 0) return { kind: "fault", fault: { type: "tool_limit" } };
     this.#made++;

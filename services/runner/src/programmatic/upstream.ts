@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { CALLBACK_TOKEN_HEADER, EXECUTION_ID_HEADER, TOOL_CALL_ID_HEADER } from "@svc/contracts";
-import { InnerClient } from "@svc/service-kit";
+import { answerBytes, InnerClient } from "@svc/service-kit";
 import { rawMember } from "./raw-member.ts";
 
 const BACK_OFF_MS = { first: 50, most: 1000 } as const;
@@ -73,7 +73,7 @@ export class ToolUpstream {
     read: Reading<T>,
   ): Promise<T | undefined> {
     try {
-      const { statusCode: status, body: answer } = await this.#client.send({
+      const response = await this.#client.send({
         method: "POST",
         path,
         requestId: sender.requestId,
@@ -87,8 +87,9 @@ export class ToolUpstream {
         signal,
         timeoutMs: 0,
       });
-      if (status < 500) return read(status, await answer.text());
-      await answer.dump();
+      const { statusCode: status } = response;
+      if (status < 500) return read(status, (await answerBytes(response)).toString("utf8"));
+      await response.body.dump();
       return undefined;
     } catch {
       signal.throwIfAborted();
