@@ -76,17 +76,21 @@ export function planOutputs(
   const byIndex = new Map(inputs.map((input) => [input.index, input]));
   const present = new Set<number>(listing.kept);
   const candidates: PlannedUpload[] = [];
+  const tooLong: OmittedFile[] = [];
+  const consider = (file: PlannedUpload): void => {
+    if (isFarTooLong(file.name, limits.names)) tooLong.push({ name: file.name, reason: "name" });
+    else candidates.push(file);
+  };
   for (const file of listing.files) {
     const input = file.input === undefined ? undefined : byIndex.get(file.input);
     if (file.state === "unchanged" && input !== undefined) present.add(input.index);
-    else if (!input?.readOnly) candidates.push(candidate(file, input));
+    else if (!input?.readOnly) consider(candidate(file, input));
   }
-  for (const path of listing.emptyDirectories) candidates.push({ name: `${path}/${DIRKEEP}`, size: 0 });
-  candidates.sort((left, right) => Buffer.compare(Buffer.from(left.name), Buffer.from(right.name)));
+  for (const path of listing.emptyDirectories) consider({ name: `${path}/${DIRKEEP}`, size: 0 });
 
   const refs = inputs.filter((input): input is StagedInput & { ref: InputRef } => input.ref !== undefined);
   const standing = refs.filter((input) => input.readOnly || present.has(input.index));
-  const { kept, fresh } = besideInputs(candidates, standing);
+  const { kept, fresh } = besideInputs(inByteOrder(candidates), standing);
   const { uploads, omitted } = applyLimits(fresh, limits, kept);
   const missing = new Set(listing.missing);
   return {
@@ -95,9 +99,21 @@ export function planOutputs(
     deleted: refs
       .filter((input) => !input.readOnly && missing.has(input.index))
       .map((input) => input.ref.name),
-    omitted: [...omitted, ...listing.omitted.map(({ path, reason }) => ({ name: path, reason }))],
+    omitted: [...omitted, ...tooLong, ...listing.omitted.map(({ path, reason }) => ({ name: path, reason }))],
     unlisted: listing.unlisted,
   };
+}
+
+/** No name of so many code units keeps the limit. Programs may make thousands of paths of thousands of characters. */
+function isFarTooLong(name: string, { maxLength }: NameLimits): boolean {
+  return name.length > 2 * maxLength;
+}
+
+function inByteOrder(files: readonly PlannedUpload[]): PlannedUpload[] {
+  return files
+    .map((file) => ({ file, key: Buffer.from(file.name) }))
+    .sort((left, right) => Buffer.compare(left.key, right.key))
+    .map(({ file }) => file);
 }
 
 function candidate(file: ListedFile, input: StagedInput | undefined): PlannedUpload {

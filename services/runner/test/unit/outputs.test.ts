@@ -303,3 +303,37 @@ describe("for any listing", () => {
     );
   });
 });
+
+describe("the cost of names", () => {
+  const prefix = `${"d".repeat(250)}/`.repeat(15);
+  const long = (count: number) =>
+    Array.from({ length: count }, (_, at) =>
+      file(`${prefix}${String(count - at).padStart(5, "0")}${"x".repeat(230)}`),
+    );
+  const short = (count: number) => Array.from({ length: count }, (_, at) => file(`${count - at}.txt`));
+  const msOf = (files: readonly ListedFile[]) => {
+    const times = Array.from({ length: 5 }, () => {
+      const startedMs = performance.now();
+      plan({ files: [...files] });
+      return performance.now() - startedMs;
+    });
+    return times.reduce((least, ms) => Math.min(least, ms));
+  };
+
+  it("of 10,000 files with names of 4,000 characters is no more than that of ordinary ones", () => {
+    const [many, ordinary] = [long(10_000), short(10_000)];
+    expect(many.every(({ path }) => path.length >= 4000)).toBe(true);
+    msOf(ordinary);
+    expect(msOf(many)).toBeLessThan(2 * msOf(ordinary));
+  });
+
+  it("that are too long is their omission, behind the names that can be told in order", () => {
+    const paths = ["b".repeat(300), "z.txt", `${"a".repeat(200)}/`.repeat(5), "a.txt"];
+    const { uploads, omitted } = plan({ files: paths.map((path) => file(path)) });
+    expect(namesOf(uploads)).toEqual(["a.txt", "z.txt"]);
+    expect(omitted).toEqual([
+      { name: paths[0], reason: "name" },
+      { name: paths[2], reason: "name" },
+    ]);
+  });
+});
