@@ -2,6 +2,7 @@
  * Lets a worker's request in or refuses it, before anything else looks at it: who signed it, when, for what, and whether it
  * was used. Holds public keys only and trusts nothing of the request.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   canonicalJson,
   checkBinding,
@@ -27,6 +28,12 @@ import {
   ServiceError,
 } from "@svc/contracts";
 import { type Config, type Log, parsedVariable, parseOrRefuse } from "@svc/service-kit";
+
+/**
+ * The second in which this process started. What an earlier one has let in is not remembered, so nothing that was signed by
+ * then is let in: the worker signs anew.
+ */
+const STARTED_SECOND = Math.floor(performance.timeOrigin / 1000);
 
 /** Far more than a runner can execute within the life of a manifest. */
 const MAX_REMEMBERED = 200_000;
@@ -55,6 +62,11 @@ export class Doorkeeper {
     const name = "SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY";
     this.#keys = config[name] === "" ? [] : parsedVariable(name, config, parseVerifyingKeys);
     if (!this.#required) log.warn("unsigned execute requests are let in");
+  }
+
+  /** Resolves when manifests that are signed from now on are let in: within a second of the start. */
+  async opens(): Promise<void> {
+    await sleep(Math.max(0, (STARTED_SECOND + 1) * 1000 - Date.now()));
   }
 
   /** An execute request, authentic and well-formed, with its grant in the body whichever way it came. */
@@ -113,7 +125,8 @@ export class Doorkeeper {
     const now = Math.floor(Date.now() / 1000);
     return this.#orRefuse(presented, () => {
       const { claims, lastSecond } = openManifest(this.#keys, manifest, now);
-      const { jti, nbf, exp } = claims;
+      const { jti, iat, nbf, exp } = claims;
+      if (iat <= STARTED_SECOND) throw this.#signedBeforeStart(presented.requestId, iat);
       if (nbf > now || exp < now) {
         const times = { request_id: presented.requestId, nbf, exp, now };
         this.#log.warn(times, "a manifest is let in by the tolerance for clocks");
@@ -124,6 +137,14 @@ export class Doorkeeper {
       checkBinding(claims, { body: boundText(presented.body), grant });
       return claims;
     });
+  }
+
+  #signedBeforeStart(request_id: string, iat: number): ServiceError {
+    this.#log.info(
+      { request_id, iat, started: STARTED_SECOND },
+      "a manifest from before the start was refused",
+    );
+    return new ServiceError("starting_up", "The execution manifest was signed before this runner started.");
   }
 
   #orRefuse<T>({ requestId }: Presented, check: () => T): T {

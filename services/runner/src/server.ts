@@ -142,6 +142,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   await health.prove();
   metrics.watchWarm(() => jails.counts());
   jails.start();
+  await doorkeeper.opens();
   await app.listen({ port: config.PORT, host: config.RUNNER_HOST });
   return {
     stop: async () => {

@@ -23,6 +23,7 @@ afterAll(() => made?.stop());
 interface Signing {
   key: SigningKey;
   now: number;
+  ttl: number;
   scope: Partial<ManifestScope>;
   body: object;
   grant: string;
@@ -36,7 +37,7 @@ function manifestFor(body: object, change: Partial<Signing> = {}): string {
     change.key ?? made.keys.signing,
     { ...grant.executionManifestClaims, ...change.scope },
     { body: canonicalJson(change.body ?? body), grant: change.grant ?? grant.egressGrantToken },
-    { now: change.now ?? seconds(), ttl: 300 },
+    { now: change.now ?? seconds(), ttl: change.ttl ?? 300 },
   );
 }
 
@@ -139,10 +140,29 @@ describe("a request is refused", () => {
 
   it("too late and too early, with a tolerance of 30 seconds", async () => {
     expect(await refusal(signed(request(), { now: seconds() - 340 }))).toEqual(refused("expired"));
+    expect(await refusal(signed(request(), { ttl: -40 }))).toEqual(refused("expired"));
     expect(await refusal(signed(request(), { now: seconds() + 40 }))).toEqual(refused("not_yet_valid"));
-    for (const now of [seconds() - 320, seconds() + 20]) {
-      expect((await post(signed(request(), { now }))).status).toBe(200);
+    for (const change of [{ ttl: -20 }, { now: seconds() + 20 }]) {
+      expect((await post(signed(request(), change))).status).toBe(200);
     }
+  });
+
+  it("when it was signed before the runner started, also when nobody knows whether it was used", async () => {
+    const body = signed(request());
+    expect((await post(body)).status).toBe(200);
+    const restarted = await made.startRunner({ SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: made.keys.publicKey });
+    const again = (what: object) =>
+      restarted({
+        method: "POST",
+        path: "/execute",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(what),
+      });
+    for (const what of [body, signed(request(), { now: seconds() - 200 })]) {
+      const answer = await again(what);
+      expect([answer.status, answer.json().error]).toEqual([503, "starting_up"]);
+    }
+    expect((await again(signed(request()))).status).toBe(200);
   });
 
   it("when any field of the body was added, changed or removed, known or not", async () => {
