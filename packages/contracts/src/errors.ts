@@ -22,6 +22,7 @@ export const ERRORS = {
   upload_timeout: { status: 408, message: "The upload did not arrive in time." },
   upload_failed: { status: 502, message: "No file could be stored." },
   unauthorized: { status: 401, message: "Valid credentials are required." },
+  origin_not_allowed: { status: 403, message: "Requests from other hosts and web pages are not served." },
   forbidden: { status: 403, message: "The caller may not do this." },
   rate_limited: { status: 429, message: "Too many requests." },
   not_found: { status: 404, message: "There is no such route." },

@@ -8,6 +8,7 @@ import {
   type HttpServer,
   httpMetrics,
   type InnerClient,
+  isUnauthenticated,
   type Lifecycle,
   limitsOfPlan,
   metricsRoutes,
@@ -21,6 +22,7 @@ import { fileRoutes } from "./files/routes.ts";
 import { healthRoutes } from "./health.ts";
 import { limits } from "./limits/hook.ts";
 import { openApiOptions } from "./openapi/options.ts";
+import { originGuard } from "./origin-guard.ts";
 import { authentication, isAuthenticated, planOf, principalOf } from "./principal.ts";
 import { assembleProgrammatic, type Parts } from "./programmatic/assemble.ts";
 import { programmaticRoutes } from "./programmatic/route.ts";
@@ -48,6 +50,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     alwaysOn: ["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"],
   });
   await app.register(swagger, openApiOptions);
+  if (isUnauthenticated(config)) originGuard(app, config);
   authentication(app, deps.identity);
   const holdingSlot = limits(app, { config, redis, registry, principalOf, isAuthenticated });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN, paths: ["/metrics", "/v1/metrics"] });

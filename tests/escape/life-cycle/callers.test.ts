@@ -21,7 +21,7 @@ async function connected(): Promise<Socket> {
 }
 
 const request = (body: string, more = "") =>
-  `POST ${pathname}/exec HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${more}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  `POST ${pathname}/exec HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${more}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
 /** Everything that comes back until the other side closes, or until the time is over. */
 function answerOf(socket: Socket, withinMs: number): Promise<string> {
@@ -66,11 +66,11 @@ describe("a caller who leaves", () => {
   test.each([
     ["before a byte", ""],
     ["within the request line", "POST /v1/ex"],
-    ["within the headers", `POST ${pathname}/exec HTTP/1.1\r\nhost: x\r\ncontent-le`],
+    ["within the headers", `POST ${pathname}/exec HTTP/1.1\r\nhost: localhost\r\ncontent-le`],
     ["within the body", request(JSON.stringify({ lang: "bash", code: "sleep 60" })).slice(0, -10)],
     [
       "within a piece of a body without length",
-      `POST ${pathname}/exec HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n100\r\n{"lang"`,
+      `POST ${pathname}/exec HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n100\r\n{"lang"`,
     ],
   ])("%s, by end and by reset, many times", async (_moment, bytes) => {
     await besiege(async () => {
@@ -156,7 +156,7 @@ describe("a caller who stalls", () => {
   ])("whose request has %s is refused, and its connection closed", async (_name, headers) => {
     const socket = await connected();
     socket.write(
-      `POST ${pathname}/exec HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${headers}\r\n{"lang":"bash","code":"true"}`,
+      `POST ${pathname}/exec HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${headers}\r\n{"lang":"bash","code":"true"}`,
     );
     const text = await answerOf(socket, 10_000);
     socket.destroy();

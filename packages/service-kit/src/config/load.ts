@@ -80,12 +80,17 @@ export function loadConfig(component: Component, env: Record<string, string | un
   return Object.freeze(config);
 }
 
+/** Whether the API serves everybody who reaches it as one principal. */
+export function isUnauthenticated(config: Pick<Config, "LOCAL_MODE" | "SVC_AUTH_PROVIDER">): boolean {
+  return config.LOCAL_MODE || config.SVC_AUTH_PROVIDER === "none";
+}
+
 /** Without authentication one principal stands for everybody: there is nobody to protect from it. */
 const CONCURRENT_EXECUTIONS_OF_EVERYBODY = 64;
 
 /** Fills in defaults that follow other variables. */
 function derive(config: Config, env: Record<string, string | undefined>): Config {
-  const isOpen = config.LOCAL_MODE || config.SVC_AUTH_PROVIDER === "none";
+  const isOpen = isUnauthenticated(config);
   return {
     ...config,
     SVC_MAX_CONCURRENT_EXECUTIONS:
@@ -125,6 +130,11 @@ function unfit(env: Record<string, string | undefined>): string[] {
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1|\[::1\])$/;
 
+/** Whether a name or address means this machine alone. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.test(host);
+}
+
 function relations(component: Component, config: Config): string[] {
   const problems: string[] = [];
   if (config.MAX_RUN_TIMEOUT > config.JOB_TIMEOUT)
@@ -149,7 +159,7 @@ function relations(component: Component, config: Config): string[] {
     component === "api" &&
     config.SVC_AUTH_PROVIDER === "none" &&
     !config.LOCAL_MODE &&
-    !LOOPBACK.test(config.SERVICE_HOST) &&
+    !isLoopback(config.SERVICE_HOST) &&
     !config.SVC_ALLOW_AUTH_PROVIDER_NONE
   ) {
     problems.push(

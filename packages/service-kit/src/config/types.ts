@@ -117,6 +117,21 @@ export function list(
   );
 }
 
+/** A comma list of names and addresses, in lower case. */
+export function hosts(doc: string): Variable<readonly string[]> {
+  const items = list([], doc);
+  return {
+    ...items,
+    parse: (text) => {
+      const names = items.parse(text).map((name) => name.toLowerCase());
+      if (names.some((name) => URL.parse(`http://${name}`)?.hostname !== name)) {
+        throw new RangeError("must be a comma list of names or addresses without scheme and port");
+      }
+      return names;
+    },
+  };
+}
+
 export function url(fallback: string, doc: string): Variable<string> {
   return variable(parseUrl, fallback, doc);
 }

@@ -6,6 +6,7 @@ import { MIN_RUN_MEMORY, planLimits } from "./plan-limits.ts";
 import {
   bool,
   exactBool,
+  hosts,
   int,
   json,
   list,
@@ -38,6 +39,9 @@ export const VARIABLES = {
   SVC_ALLOW_AUTH_PROVIDER_NONE: exactBool(
     false,
     "Allows SVC_AUTH_PROVIDER=none on an address that is not loopback.",
+  ),
+  SVC_ALLOWED_HOSTS: hosts(
+    "Names and addresses, besides loopback, that requests may have in Host and Origin where authentication is off.",
   ),
   SVC_JWT_ISSUER: text("librechat", "Required issuer of access tokens."),
   SVC_JWT_AUDIENCE: list(["codeapi"], "Accepted audiences of access tokens."),

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { LOCAL_PRINCIPAL, type Principal } from "@svc/contracts";
-import type { Config, Log } from "@svc/service-kit";
+import { type Config, isUnauthenticated, type Log } from "@svc/service-kit";
 import { bearerToken } from "./bearer.ts";
 import type { Caller, ClaimRules } from "./claims.ts";
 import { KeyRing } from "./key-ring.ts";
@@ -24,7 +24,7 @@ export interface IdentityProvider {
 
 /** Throws ConfigError when tokens are required and no key can verify them. */
 export async function createIdentityProvider(config: Config, log: Log): Promise<IdentityProvider> {
-  if (config.LOCAL_MODE || config.SVC_AUTH_PROVIDER === "none") return localIdentity;
+  if (isUnauthenticated(config)) return localIdentity;
   const keys = await KeyRing.open(config, log);
   const rules = claimRules(config);
   const now = () => Date.now() / 1000;
