@@ -1,18 +1,30 @@
 /**
  * Who calls: decided once per request, before its body is read, from its credentials alone. Every refusal is the same
- * 401; its cause goes to the log. Routes ask `principalOf` and `planOf` and know no other way.
+ * 401; its cause goes to the log and to a metric. Nobody is locked out: the address of a proxy stands for many users.
+ * Routes ask `principalOf` and `planOf` and know no other way.
  */
 import { type Principal, ServiceError } from "@svc/contracts";
-import type { FastifyRequest, HttpServer } from "@svc/service-kit";
+import { Counter, type FastifyRequest, type HttpServer, type Registry } from "@svc/service-kit";
 import type { Identity, IdentityProvider } from "./auth/provider.ts";
-import { TokenRefused } from "./auth/refused.ts";
+import { REFUSALS, type Refusal, TokenRefused } from "./auth/refused.ts";
 
 /** Routes that answer without authentication. */
 const OPEN_ROUTES: ReadonlySet<string> = new Set(["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"]);
 
 const callers = new WeakMap<FastifyRequest, Identity>();
 
-export function authentication(app: HttpServer, provider: IdentityProvider): void {
+export function authentication(app: HttpServer, provider: IdentityProvider, registry: Registry): void {
+  const failures = new Counter<"reason">({
+    name: "svc_auth_failures_total",
+    help: "Requests refused with 401, by what was wrong with their credentials.",
+    labelNames: ["reason"],
+    registers: [registry],
+  });
+  for (const reason of REFUSALS) failures.inc({ reason }, 0);
+  const note = (request: FastifyRequest, reason: Refusal, cause: string): void => {
+    failures.inc({ reason });
+    request.log.info({ request_id: request.id, reason, cause }, "authentication failed");
+  };
   app.addHook("onRequest", async (request) => {
     if (OPEN_ROUTES.has(request.routeOptions.url ?? "") || request.is404) return;
     try {
@@ -22,7 +34,7 @@ export function authentication(app: HttpServer, provider: IdentityProvider): voi
       if (evidence !== undefined) request.log.debug({ request_id: request.id, ...evidence }, "authenticated");
     } catch (error) {
       if (!(error instanceof TokenRefused)) throw error;
-      request.log.info({ request_id: request.id, cause: error.message }, "a caller was refused");
+      note(request, error.reason, error.message);
       throw new ServiceError("unauthorized", undefined, { headers: { "www-authenticate": "Bearer" } });
     }
   });

@@ -8,6 +8,7 @@ import {
   type HttpServer,
   httpMetrics,
   type InnerClient,
+  isLoopback,
   isUnauthenticated,
   type Lifecycle,
   limitsOfPlan,
@@ -51,9 +52,14 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   });
   await app.register(swagger, openApiOptions);
   if (isUnauthenticated(config)) originGuard(app, config);
-  authentication(app, deps.identity);
+  authentication(app, deps.identity, registry);
   const holdingSlot = limits(app, { config, redis, registry, principalOf, isAuthenticated });
-  metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN, paths: ["/metrics", "/v1/metrics"] });
+  metricsRoutes(app, {
+    registry,
+    token: config.SVC_METRICS_TOKEN,
+    isReachable: !isLoopback(config.SERVICE_HOST) || config.TRUST_PROXY > 0,
+    paths: ["/metrics", "/v1/metrics"],
+  });
   healthRoutes(app, { redis, fileServer, lifecycle });
   const planLimitsOf = (request: FastifyRequest) => limitsOfPlan(config.SVC_PLAN_LIMITS, planOf(request));
   const lookupRecords = await fileRoutes(app, {

@@ -97,6 +97,9 @@ function derive(config: Config, env: Record<string, string | undefined>): Config
       isOpen && !env.SVC_MAX_CONCURRENT_EXECUTIONS
         ? CONCURRENT_EXECUTIONS_OF_EVERYBODY
         : config.SVC_MAX_CONCURRENT_EXECUTIONS,
+    SVC_TENANT_ISOLATION_STRICT: env.SVC_TENANT_ISOLATION_STRICT
+      ? config.SVC_TENANT_ISOLATION_STRICT
+      : config.SVC_JWT_SINGLE_TENANT_ID === "",
     MAX_RUN_TIMEOUT: env.MAX_RUN_TIMEOUT ? config.MAX_RUN_TIMEOUT : config.JOB_TIMEOUT,
     EGRESS_GATEWAY_FILE_SERVER_URL: config.EGRESS_GATEWAY_FILE_SERVER_URL || config.FILE_SERVER_URL,
     EGRESS_GATEWAY_TOOL_CALL_SERVER_URL:
@@ -154,16 +157,20 @@ function relations(component: Component, config: Config): string[] {
   if (config.SANDBOX_MAX_PAUSED_PER_PRINCIPAL > config.SANDBOX_MAX_PAUSED) {
     problems.push("SANDBOX_MAX_PAUSED_PER_PRINCIPAL must be at most SANDBOX_MAX_PAUSED");
   }
+  if (component === "api" && !config.SVC_TENANT_ISOLATION_STRICT && config.SVC_JWT_SINGLE_TENANT_ID === "") {
+    problems.push(
+      "SVC_TENANT_ISOLATION_STRICT=false needs SVC_JWT_SINGLE_TENANT_ID, the tenant of tokens without one",
+    );
+  }
   if (component === "file-server") problems.push(...s3Problems(config));
   if (
     component === "api" &&
-    config.SVC_AUTH_PROVIDER === "none" &&
-    !config.LOCAL_MODE &&
+    isUnauthenticated(config) &&
     !isLoopback(config.SERVICE_HOST) &&
     !config.SVC_ALLOW_AUTH_PROVIDER_NONE
   ) {
     problems.push(
-      "SVC_AUTH_PROVIDER=none needs a loopback SERVICE_HOST, or SVC_ALLOW_AUTH_PROVIDER_NONE=true on a closed network",
+      `SERVICE_HOST=${config.SERVICE_HOST} would let everybody who reaches it run programs and read files: ${config.LOCAL_MODE ? "LOCAL_MODE=true" : "SVC_AUTH_PROVIDER=none"} needs a loopback SERVICE_HOST, or SVC_ALLOW_AUTH_PROVIDER_NONE=true on a closed network (docs/authentication.md)`,
     );
   }
   return problems;

@@ -28,7 +28,7 @@ const count = (fallback: number, doc: string, max = 1_000_000) => int(fallback, 
 
 export const VARIABLES = {
   SERVICE_PORT: port(3112, "Port of the public API."),
-  SERVICE_HOST: text("0.0.0.0", "Address that the public API listens on."),
+  SERVICE_HOST: text("127.0.0.1", "Address that the public API listens on."),
   TRUST_PROXY: int(0, "Number of proxies in front of the API.", { max: 10 }),
   LOCAL_MODE: exactBool(false, "`true`: no authentication; one fixed local principal."),
   SVC_AUTH_PROVIDER: oneOf(
@@ -38,7 +38,7 @@ export const VARIABLES = {
   ),
   SVC_ALLOW_AUTH_PROVIDER_NONE: exactBool(
     false,
-    "Allows SVC_AUTH_PROVIDER=none on an address that is not loopback.",
+    "Allows an API without authentication on an address that is not loopback.",
   ),
   SVC_ALLOWED_HOSTS: hosts(
     "Names and addresses, besides loopback, that requests may have in Host and Origin where authentication is off.",
@@ -57,8 +57,11 @@ export const VARIABLES = {
   SVC_JWT_KEY_ID: text("", "Alias of SVC_JWT_KID."),
   SVC_JWT_JWKS_JSON: secret("Key set `{keys:[...]}` as text. Not shown in logs."),
   SVC_JWT_PUBLIC_KEYS_DIR: text("", "Directory of key files; the file name without extension is the key id."),
-  SVC_JWT_SINGLE_TENANT_ID: text("legacy", "Tenant of tokens that name none."),
-  SVC_TENANT_ISOLATION_STRICT: bool(false, "Refuse tokens that name no tenant."),
+  SVC_JWT_SINGLE_TENANT_ID: text("", "Tenant of tokens that name none."),
+  SVC_TENANT_ISOLATION_STRICT: withNote(
+    bool(true, "Refuse tokens that name no tenant."),
+    "`true` unless SVC_JWT_SINGLE_TENANT_ID is set",
+  ),
   SVC_PLAN_LIMITS: planLimits(
     "JSON: plan id (or `default`) to `{run_memory_limit?, max_file_size?}`, sizes. What exceeds the limit of the service is lowered to it.",
   ),
@@ -67,7 +70,9 @@ export const VARIABLES = {
     secret("Key of continuation tokens."),
     "derived from SVC_INTERNAL_SERVICE_TOKEN",
   ),
-  SVC_METRICS_TOKEN: secret("Bearer token that /metrics then demands."),
+  SVC_METRICS_TOKEN: secret(
+    "Bearer token that /metrics then demands. Without it the API's are closed beyond loopback and behind a proxy.",
+  ),
   SVC_HTTP_JSON_LIMIT: size(
     50 * 2 ** 20,
     "Largest JSON body, as of a resume with its results. A start has 8 MiB at most.",
@@ -162,7 +167,7 @@ export const VARIABLES = {
   SVC_SESSION_STATE_TTL_SECONDS: seconds(604_800, "Life of a snapshot after its last use."),
   SVC_SESSION_STATE_SWEEP_SECONDS: seconds(600, "How often unused snapshots are removed."),
   FILE_SERVER_PORT: port(3000, "Port of the file server."),
-  FILE_SERVER_HOST: text("0.0.0.0", "Address that the file server listens on."),
+  FILE_SERVER_HOST: text("127.0.0.1", "Address that the file server listens on."),
   STORAGE_DRIVER: oneOf(["s3", "fs"], "s3", "`s3` keeps objects in a bucket, `fs` in a directory."),
   STORAGE_DIR: text("./data", "Directory of the `fs` driver."),
   S3_ENDPOINT: url("", "Address of the S3 server; without it AWS in S3_REGION."),

@@ -153,11 +153,52 @@ describe("relations between values", () => {
     ["::1", {}, true],
     ["localhost", {}, true],
     ["0.0.0.0", { SVC_ALLOW_AUTH_PROVIDER_NONE: "true" }, true],
-    ["0.0.0.0", { LOCAL_MODE: "true" }, true],
+    ["0.0.0.0", { LOCAL_MODE: "true" }, false],
+    ["0.0.0.0", { LOCAL_MODE: "true", SVC_ALLOW_AUTH_PROVIDER_NONE: "true" }, true],
+    ["127.0.0.1", { LOCAL_MODE: "true" }, true],
   ])("authentication off on %s with %j: allowed is %s", (host, env, allowed) => {
     const all = { ...COMPLETE, ...env, SVC_AUTH_PROVIDER: "none", SERVICE_HOST: host };
     expect(problemsOf("api", all)).toHaveLength(allowed ? 0 : 1);
   });
+});
+
+describe("tenants", () => {
+  it.each([
+    [{}, true],
+    [{ SVC_JWT_SINGLE_TENANT_ID: "main" }, false],
+    [{ SVC_JWT_SINGLE_TENANT_ID: "main", SVC_TENANT_ISOLATION_STRICT: "true" }, true],
+    [{ SVC_JWT_SINGLE_TENANT_ID: "main", SVC_TENANT_ISOLATION_STRICT: "false" }, false],
+    [{ SVC_TENANT_ISOLATION_STRICT: "true" }, true],
+  ])("%j: tokens without a tenant are refused: %s", (env, isStrict) => {
+    expect(loadConfig("api", { ...COMPLETE, ...env }).SVC_TENANT_ISOLATION_STRICT).toBe(isStrict);
+  });
+
+  it("tokens without a tenant cannot be allowed without a tenant for them", () => {
+    const [problem, ...others] = problemsOf("api", { ...COMPLETE, SVC_TENANT_ISOLATION_STRICT: "false" });
+    expect(problem).toContain("needs SVC_JWT_SINGLE_TENANT_ID");
+    expect(others).toEqual([]);
+  });
+});
+
+describe("hosts", () => {
+  it("are loopback by default, all of them", () => {
+    const config = loadConfig("worker", COMPLETE);
+    const hosts = Object.keys(VARIABLES).filter((name) => /^(?!REDIS)\w*_HOST$/.test(name)) as VariableName[];
+    expect(hosts.length).toBeGreaterThan(4);
+    for (const name of hosts) expect([name, config[name]]).toEqual([name, "127.0.0.1"]);
+  });
+
+  it.each(["svc.internal", "Svc.Internal,10.0.0.7", "[fd00::1]"])("SVC_ALLOWED_HOSTS may be %s", (text) => {
+    const { SVC_ALLOWED_HOSTS } = loadConfig("api", { ...COMPLETE, SVC_ALLOWED_HOSTS: text });
+    expect(SVC_ALLOWED_HOSTS).toEqual(text.toLowerCase().split(","));
+  });
+
+  it.each(["http://a", "a:3112", "a/b", "*", "*.a", "a,,b", "user@a", "127.1"])(
+    "SVC_ALLOWED_HOSTS may not be %s",
+    (text) => {
+      expect(problemsOf("api", { ...COMPLETE, SVC_ALLOWED_HOSTS: text })).toHaveLength(1);
+    },
+  );
 });
 
 describe("secrets", () => {

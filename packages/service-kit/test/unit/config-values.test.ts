@@ -42,7 +42,7 @@ describe("every variable", () => {
 describe("the documented defaults", () => {
   it.each([
     ["SERVICE_PORT", 3112],
-    ["SERVICE_HOST", "0.0.0.0"],
+    ["SERVICE_HOST", "127.0.0.1"],
     ["TRUST_PROXY", 0],
     ["LOCAL_MODE", false],
     ["SVC_HTTP_JSON_LIMIT", 52_428_800],

@@ -84,11 +84,11 @@ describe("the internal token", () => {
 });
 
 describe("GET /metrics", () => {
-  function scraped(token: string) {
+  function scraped(token: string, isReachable = false) {
     const { app } = server();
     const registry = createRegistry();
     httpMetrics(registry, "svc_http").observe("GET", "/x", 200, 0.1);
-    metricsRoutes(app, { registry, token, paths: ["/metrics", "/v1/metrics"] });
+    metricsRoutes(app, { registry, token, isReachable, paths: ["/metrics", "/v1/metrics"] });
     return app;
   }
 
@@ -97,6 +97,18 @@ describe("GET /metrics", () => {
     expect(answer.statusCode).toBe(200);
     expect(answer.headers["content-type"]).toContain("text/plain; version=0.0.4");
     expect(answer.payload).toContain('svc_http_requests_total{method="GET",route="/x",status="200"} 1');
+  });
+
+  it("is closed without a token where callers from outside can reach it, and opens with the token", async () => {
+    for (const authorization of ["", "Bearer ", "Bearer undefined"]) {
+      const answer = await scraped("", true).inject({ url: "/metrics", headers: { authorization } });
+      expect(answer.statusCode).toBe(401);
+      expect(answer.payload).not.toContain("svc_http");
+    }
+    const headers = { authorization: "Bearer secret-of-metrics" };
+    expect((await scraped("secret-of-metrics", true).inject({ url: "/metrics", headers })).statusCode).toBe(
+      200,
+    );
   });
 
   it.each([

@@ -9,10 +9,10 @@ const CARRIER = /^bearer +([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/i;
 /** `values`: all Authorization headers, none merged away. */
 export function bearerToken(values: readonly string[] | undefined): string {
   const [value, ...others] = values ?? [];
-  if (value === undefined) throw new TokenRefused("no Authorization header");
-  if (others.length > 0) throw new TokenRefused("more than one Authorization header");
-  if (value.length > MAX_TOKEN_CHARS) throw new TokenRefused("a token that is too long");
+  if (value === undefined) throw new TokenRefused("missing", "no Authorization header");
+  if (others.length > 0) throw new TokenRefused("malformed", "more than one Authorization header");
+  if (value.length > MAX_TOKEN_CHARS) throw new TokenRefused("malformed", "a token that is too long");
   const token = CARRIER.exec(value)?.[1];
-  if (token === undefined) throw new TokenRefused("no bearer token");
+  if (token === undefined) throw new TokenRefused("malformed", "no bearer token");
   return token;
 }

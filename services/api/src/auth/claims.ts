@@ -50,16 +50,16 @@ export function callerOf(payload: unknown, rules: ClaimRules, nowSeconds: number
   const result = claimsSchema.safeParse(payload);
   if (!result.success) {
     const names = new Set(result.error.issues.map(({ path }) => String(path[0] ?? "payload")));
-    throw new TokenRefused(`claim missing or wrong: ${[...names].join(", ")}`);
+    throw new TokenRefused("bad_claims", `claim missing or wrong: ${[...names].join(", ")}`);
   }
   const claims = result.data;
-  if (claims.iss !== rules.issuer) throw new TokenRefused("another issuer");
+  if (claims.iss !== rules.issuer) throw new TokenRefused("bad_claims", "another issuer");
   if (![claims.aud].flat().some((audience) => rules.audiences.includes(audience))) {
-    throw new TokenRefused("another audience");
+    throw new TokenRefused("bad_claims", "another audience");
   }
   checkTimes(claims, rules, nowSeconds);
   const tenantId = claims.tenant_id ?? rules.fallbackTenant;
-  if (tenantId === undefined) throw new TokenRefused("no tenant");
+  if (tenantId === undefined) throw new TokenRefused("no_tenant", "no tenant");
   const { jti, principal_source, auth_context_hash } = claims;
   return {
     principal: { tenantId, userId: claims.sub },
@@ -75,9 +75,9 @@ interface Times {
 }
 
 function checkTimes({ iat, nbf, exp }: Times, { skewSeconds, maxTtlSeconds }: ClaimRules, now: number): void {
-  if (exp <= iat) throw new TokenRefused("expires before it was issued");
-  if (exp - iat > maxTtlSeconds) throw new TokenRefused("lives too long");
-  if (now >= exp + skewSeconds) throw new TokenRefused("expired");
-  if (now < nbf - skewSeconds) throw new TokenRefused("not valid yet");
-  if (now < iat - skewSeconds) throw new TokenRefused("issued in the future");
+  if (exp <= iat) throw new TokenRefused("bad_claims", "expires before it was issued");
+  if (exp - iat > maxTtlSeconds) throw new TokenRefused("bad_claims", "lives too long");
+  if (now >= exp + skewSeconds) throw new TokenRefused("expired", "expired");
+  if (now < nbf - skewSeconds) throw new TokenRefused("bad_claims", "not valid yet");
+  if (now < iat - skewSeconds) throw new TokenRefused("bad_claims", "issued in the future");
 }

@@ -47,6 +47,6 @@ export function claimRules(config: Config): ClaimRules {
     audiences: config.SVC_JWT_AUDIENCE,
     skewSeconds: config.SVC_JWT_CLOCK_SKEW_SECONDS,
     maxTtlSeconds: config.SVC_JWT_MAX_TTL_SECONDS,
-    fallbackTenant: config.SVC_TENANT_ISOLATION_STRICT ? undefined : config.SVC_JWT_SINGLE_TENANT_ID,
+    fallbackTenant: (!config.SVC_TENANT_ISOLATION_STRICT && config.SVC_JWT_SINGLE_TENANT_ID) || undefined,
   };
 }

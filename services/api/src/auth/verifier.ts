@@ -29,17 +29,19 @@ export async function verifyToken(token: string, { keys, rules, now }: VerifierD
   const [header = "", , signature = ""] = token.split(".");
   const { alg, kid } = headerOf(header);
   const key = keys.get(kid);
-  if (key === undefined) throw new TokenRefused(`unknown kid ${JSON.stringify(shown(kid))}`);
-  if (alg !== key.algorithm) throw new TokenRefused("an algorithm that does not fit the key");
+  if (key === undefined) throw new TokenRefused("unknown_key", `unknown kid ${JSON.stringify(shown(kid))}`);
+  if (alg !== key.algorithm)
+    throw new TokenRefused("wrong_algorithm", "an algorithm that does not fit the key");
   if (Buffer.from(signature, "base64url").toString("base64url") !== signature) {
-    throw new TokenRefused("a signature that is not canonical");
+    throw new TokenRefused("malformed", "a signature that is not canonical");
   }
   try {
     const { payload } = await compactVerify(token, key.key, { algorithms: [key.algorithm] });
     return callerOf(jsonOf(Buffer.from(payload)), rules, now());
   } catch (error) {
-    if (error instanceof errors.JWSSignatureVerificationFailed) throw new TokenRefused("bad signature");
-    if (error instanceof errors.JOSEError) throw new TokenRefused(`no valid JWS: ${error.code}`);
+    if (error instanceof errors.JWSSignatureVerificationFailed)
+      throw new TokenRefused("bad_signature", "bad signature");
+    if (error instanceof errors.JOSEError) throw new TokenRefused("malformed", `no valid JWS: ${error.code}`);
     throw error;
   }
 }
@@ -48,14 +50,14 @@ function headerOf(part: string): z.infer<typeof headerSchema> {
   const result = headerSchema.safeParse(jsonOf(Buffer.from(part, "base64url")));
   if (result.success) return result.data;
   const names = new Set(result.error.issues.map(({ path }) => String(path[0] ?? "form")));
-  throw new TokenRefused(`header missing or wrong: ${[...names].join(", ")}`);
+  throw new TokenRefused("malformed", `header missing or wrong: ${[...names].join(", ")}`);
 }
 
 function jsonOf(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    throw new TokenRefused("a part that is no JSON");
+    throw new TokenRefused("malformed", "a part that is no JSON");
   }
 }
 

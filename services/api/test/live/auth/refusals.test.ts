@@ -5,7 +5,7 @@ import { mintHmac, newSigner, seconds } from "../../support/signer.ts";
 
 let api: IdentityApi;
 beforeAll(async () => {
-  api = await startIdentityApi({ SVC_TENANT_ISOLATION_STRICT: "true" });
+  api = await startIdentityApi();
 });
 afterAll(() => api?.stop());
 
@@ -94,4 +94,66 @@ test.each(["/v1/health", "/metrics", "/v1/metrics"])("%s stays open", async (pat
 
 test("readiness stays open", async () => {
   expect((await send("GET", "/v1/ready", [])).body).toContain('"checks"');
+});
+
+test("failures are counted by cause, however many, and nobody is locked out", async () => {
+  const counted = async () => {
+    const { body } = await send("GET", "/metrics", []);
+    const lines = body.matchAll(/^svc_auth_failures_total\{reason="(\w+)"\} (\d+)$/gm);
+    return Object.fromEntries([...lines].map(([, reason = "", count]) => [reason, Number(count)]));
+  };
+  const before = await counted();
+  const bad: Record<string, string[]> = {
+    missing: [],
+    malformed: ["authorization", `Bearer ${"a".repeat(9000)}`],
+    unknown_key: ["authorization", `Bearer ${api.signer.mint({ header: { kid: "other" } })}`],
+    wrong_algorithm: ["authorization", `Bearer ${mintHmac(api.signer.pem)}`],
+    bad_signature: ["authorization", `Bearer ${newSigner().mint()}`],
+    bad_claims: ["authorization", `Bearer ${api.signer.mint({ claims: { iss: "x" } })}`],
+    expired: ["authorization", `Bearer ${api.signer.mint({ claims: { iat: 1, nbf: 1, exp: 300 } })}`],
+    no_tenant: ["authorization", `Bearer ${api.signer.mint({ claims: { tenant_id: undefined } })}`],
+  };
+  const times = 20;
+  for (const lines of Object.values(bad)) {
+    await Promise.all(Array.from({ length: times }, () => send("GET", `/v1/files/${"a".repeat(21)}`, lines)));
+  }
+  const after = await counted();
+  expect(Object.keys(after).sort()).toEqual(Object.keys(bad).sort());
+  for (const reason of Object.keys(bad)) {
+    expect([reason, (after[reason] ?? 0) - (before[reason] ?? 0)]).toEqual([reason, times]);
+  }
+  const right = ["authorization", `Bearer ${api.signer.mint()}`];
+  expect((await send("GET", `/v1/files/${"a".repeat(21)}`, right)).status).toBe(404);
+});
+
+test.each([
+  [{ SERVICE_HOST: "0.0.0.0" }, 401],
+  [{ TRUST_PROXY: "1" }, 401],
+  [{ SERVICE_HOST: "127.0.0.1" }, 200],
+])("metrics without SVC_METRICS_TOKEN, with %j: %i", async (env, status) => {
+  const other = await startIdentityApi(env as Record<string, string>);
+  for (const path of ["/metrics", "/v1/metrics"])
+    expect((await fetch(`${other.url}${path}`)).status).toBe(status);
+  expect((await fetch(`${other.url}/v1/health`)).status).toBe(200);
+  await other.stop();
+});
+
+test("a token without a tenant is of the one that SVC_JWT_SINGLE_TENANT_ID names", async () => {
+  const other = await startIdentityApi({ SVC_JWT_SINGLE_TENANT_ID: "main" });
+  const run = async (claims: Record<string, unknown>) =>
+    fetch(`${other.url}/v1/exec`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        authorization: `Bearer ${other.signer.mint({ claims })}`,
+      },
+      body: '{"lang":"py","code":"1"}',
+    });
+  expect((await run({ tenant_id: undefined, sub: "alice" })).status).toBe(200);
+  expect((await run({ tenant_id: "t2", sub: "alice" })).status).toBe(200);
+  expect(other.ran.map(({ principal }) => principal)).toEqual([
+    { tenantId: "main", userId: "alice" },
+    { tenantId: "t2", userId: "alice" },
+  ]);
+  await other.stop();
 });
