@@ -124,7 +124,7 @@ export function hosts(doc: string): Variable<readonly string[]> {
     ...items,
     parse: (text) => {
       const names = items.parse(text).map((name) => name.toLowerCase());
-      if (names.some((name) => URL.parse(`http://${name}`)?.hostname !== name)) {
+      if (names.some((name) => name.includes("*") || URL.parse(`http://${name}`)?.hostname !== name)) {
         throw new RangeError("must be a comma list of names or addresses without scheme and port");
       }
       return names;
