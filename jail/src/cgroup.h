@@ -1,7 +1,7 @@
 /*
  * Control groups: <own>/slot-<n> for every slot, on the v2 hierarchy or on the
  * v1 hierarchies of freezer, memory, pids, cpu and cpuacct. jaild touches nothing outside
- * of the groups that it made.
+ * of the groups that it made. Limits of its own group hold for all slots together; jaild and its keepers are in none of them.
  *
  * The master makes, cleans and removes the groups, and holds its own ones open. A keeper holds one `struct
  * cgroup`: open control files of its slot and no directory. The first process

@@ -8,13 +8,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LEAF "jaild"
 #define FROZEN_GROUP "frozen"
 #define PERIOD_US 100000
 
@@ -23,7 +23,8 @@ struct cgroup_tree cgroup_tree = {.fd = {-1, -1, -1, -1, -1}};
 static const struct options *settings;
 static bool owned; /* the groups are this master's */
 static char v2_base[PATH_MAX];
-static bool v2_moved;	 /* jaild itself sits in its LEAF */
+static char v2_leaf[PATH_MAX]; /* beside jaild's group: what limits the jails does not limit jaild */
+static bool v2_moved;	       /* jaild itself sits in v2_leaf */
 static char v2_added[64]; /* controllers that jaild enabled below v2_base */
 
 enum controller cgroup_hierarchy(enum controller controller)
@@ -177,16 +178,16 @@ static int enable_controllers(const char *group, char *added, size_t size)
 
 static void make_v2(void)
 {
-	char leaf[PATH_MAX + 16], pid[16];
+	char pid[16];
 	const char *own = cgroup_tree.own[CONTROLLER_MEMORY];
 
 	if (enable_controllers(v2_base, v2_added, sizeof(v2_added)) < 0) {
 		if (errno != EBUSY)
 			fatal("cannot enable memory, pids and cpu below %s", v2_base);
-		snprintf(leaf, sizeof(leaf), "%s/" LEAF, own);
-		make_group(leaf);
+		snprintf(v2_leaf, sizeof(v2_leaf), "%.3900s/%s-jaild", v2_base, settings->cgroup);
+		make_group(v2_leaf);
 		snprintf(pid, sizeof(pid), "%d", getpid());
-		must_write(leaf, "cgroup.procs", pid);
+		must_write(v2_leaf, "cgroup.procs", pid);
 		v2_moved = true;
 		if (enable_controllers(v2_base, v2_added, sizeof(v2_added)) < 0)
 			fatal("the control group %s holds other processes; start jaild in a group of "
@@ -194,6 +195,34 @@ static void make_v2(void)
 	}
 	if (enable_controllers(own, NULL, 0) < 0)
 		fatal("cannot enable memory, pids and cpu below %s", own);
+}
+
+static void write_limit(enum controller controller, const char *file, const char *none, uint64_t limit)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, limit);
+	must_write(cgroup_tree.own[controller], file, limit == 0 ? none : text);
+}
+
+/* What all slots may use together. Also where there is no limit: an earlier life may have left one. */
+static void limit_all(void)
+{
+	const char *own = cgroup_tree.own[CONTROLLER_MEMORY];
+	bool counts_swap;
+
+	write_limit(CONTROLLER_PIDS, "pids.max", "max", settings->pids);
+	if (cgroup_tree.version == 2) {
+		write_limit(CONTROLLER_MEMORY, "memory.max", "max", settings->memory_bytes);
+		return;
+	}
+	/* Kernels before 5.11 can count groups apart. */
+	if (settings->memory_bytes > 0 && write_control(own, "memory.use_hierarchy", "1") < 0 && errno != ENOENT)
+		fatal("cannot count the memory of all jails together in %s", own);
+	counts_swap = write_control(own, "memory.memsw.limit_in_bytes", "-1") == 0;
+	write_limit(CONTROLLER_MEMORY, "memory.limit_in_bytes", "-1", settings->memory_bytes);
+	if (counts_swap)
+		write_limit(CONTROLLER_MEMORY, "memory.memsw.limit_in_bytes", "-1", settings->memory_bytes);
 }
 
 static bool find_tree(void)
@@ -234,6 +263,7 @@ void cgroups_make(const struct options *options)
 			fatal("cannot remove old control groups below %s", cgroup_tree.own[c]);
 	if (cgroup_tree.version == 2)
 		make_v2();
+	limit_all();
 	for (unsigned slot = 0; slot < options->slots; slot++)
 		cgroup_make_slot(slot);
 	if (cgroup_tree.version == 1)
@@ -267,8 +297,7 @@ void cgroups_remove(void)
 		(void)write_control(v2_base, "cgroup.subtree_control", v2_added);
 		snprintf(pid, sizeof(pid), "%d", getpid());
 		(void)write_control(v2_base, "cgroup.procs", pid);
-		snprintf(text, sizeof(text), "%s/" LEAF, cgroup_tree.own[0]);
-		(void)rmdir(text);
+		(void)rmdir(v2_leaf);
 	}
 	for (unsigned c = 0; c < CONTROLLERS; c++)
 		if (rmdir(cgroup_tree.own[c]) < 0 && errno != ENOENT)

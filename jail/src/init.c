@@ -6,6 +6,7 @@
 #include "confine.h"
 #include "jail.h"
 #include "program.h"
+#include "shortage.h"
 #include "step.h"
 #include "sys.h"
 #include "template.h"
@@ -170,6 +171,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, CGROUP_JOIN, cgroup_join(plan->cgroup));
 	MUST(plan->control, CGROUP_NS, unshare(CLONE_NEWCGROUP));
 	MUST(plan->control, PROC, mount_proc());
+	MUST(plan->control, SHORTAGE, shortage_go_first());
 	MUST(plan->control, PROC, bare_proc = sys_open_tree(AT_FDCWD, "/proc"));
 	MUST(plan->control, LOCKS, locks = open("/proc/locks", O_RDONLY | O_CLOEXEC));
 	MUST(plan->control, COVER, sys_move_mount(plan->facts, FACTS_PATH));

@@ -11,6 +11,7 @@
 #include "parked.h"
 #include "proc.h"
 #include "seccomp.h"
+#include "shortage.h"
 #include "slot.h"
 #include "template.h"
 #include "title.h"
@@ -61,6 +62,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		fatal("cannot set up the process");
+	shortage_go_last();
 	if (!check_kernel(&options))
 		refuse();
 	/* What an exec may give to anything below: only zygotes need any. Keepers, which ask, find most of it gone. */

@@ -23,6 +23,8 @@ static const char help[] =
 	"  --cgroup NAME             name of jaild's own control group (svc)\n"
 	"  --no-cgroups              run without control groups: memory, process and CPU\n"
 	"                            limits are not enforced; for debugging only\n"
+	"  --memory-bytes N          memory of all jails together, file systems and all (0 = no limit)\n"
+	"  --pids N                  processes and threads of all jails together (0 = no limit)\n"
 	"  --cpu-percent N           processor quota of one run, 100 = one processor (0 = none)\n"
 	"  --workspace-bytes N       size of /mnt/data (536870912)\n"
 	"  --workspace-inodes N      files and directories in /mnt/data (65536)\n"
@@ -48,7 +50,7 @@ static const char help[] =
 
 enum {
 	SOCKET = 1, SOCKET_UID, SOCKET_GID, SOCKET_MODE, ROOT, SLOTS, READY, UID_BASE, GID_BASE, CGROUP,
-	NO_CGROUPS, TOOL_DIRECTORY, TOOL_MOUNT, CPU_PERCENT, WORKSPACE_BYTES, WORKSPACE_INODES, TMP_BYTES, SHM_BYTES,
+	NO_CGROUPS, TOOL_DIRECTORY, TOOL_MOUNT, MEMORY_BYTES, PIDS, CPU_PERCENT, WORKSPACE_BYTES, WORKSPACE_INODES, TMP_BYTES, SHM_BYTES,
 	STAGE_TIMEOUT, FETCH_TIMEOUT, ZYGOTE, ZYGOTE_SCRIPT, ZYGOTE_ARGUMENT, ZYGOTE_VARIABLE, ZYGOTE_AGE, ZYGOTE_COPIES, CHECK, HELP, VERSION,
 };
 
@@ -66,6 +68,8 @@ static const struct option names[] = {
 	{"gid-base", required_argument, NULL, GID_BASE},
 	{"cgroup", required_argument, NULL, CGROUP},
 	{"no-cgroups", no_argument, NULL, NO_CGROUPS},
+	{"memory-bytes", required_argument, NULL, MEMORY_BYTES},
+	{"pids", required_argument, NULL, PIDS},
 	{"cpu-percent", required_argument, NULL, CPU_PERCENT},
 	{"workspace-bytes", required_argument, NULL, WORKSPACE_BYTES},
 	{"workspace-inodes", required_argument, NULL, WORKSPACE_INODES},
@@ -198,6 +202,8 @@ struct options options_parse(int argc, char **argv)
 		case GID_BASE: o.gid_base = (gid_t)number(name, 1000, id_max); break;
 		case CGROUP: o.cgroup = control_group(name); break;
 		case NO_CGROUPS: o.no_cgroups = true; break;
+		case MEMORY_BYTES: o.memory_bytes = number(name, 0, size_max); break;
+		case PIDS: o.pids = number(name, 0, 1u << 22); break;
 		case CPU_PERCENT: o.cpu_percent = (unsigned)number(name, 0, 100000); break;
 		case WORKSPACE_BYTES: o.workspace_bytes = number(name, 65536, size_max); break;
 		case WORKSPACE_INODES: o.workspace_inodes = number(name, 16, 4u << 20); break;
@@ -219,6 +225,10 @@ struct options options_parse(int argc, char **argv)
 	}
 	if (optind < argc || !o.root) {
 		fputs("jaild: --root is needed and nothing but options is taken (see --help)\n", stderr);
+		exit(2);
+	}
+	if (o.no_cgroups && (o.memory_bytes > 0 || o.pids > 0)) {
+		fputs("jaild: --memory-bytes and --pids need control groups (see --help)\n", stderr);
 		exit(2);
 	}
 	check_zygotes(&o);

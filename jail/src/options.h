@@ -30,6 +30,7 @@ struct options {
 	gid_t gid_base;
 	const char *cgroup;
 	bool no_cgroups;
+	uint64_t memory_bytes, pids; /* of all jails together; 0 = no limit */
 	unsigned cpu_percent; /* of one processor, per run; 0 = no quota */
 	uint64_t workspace_bytes, workspace_inodes, tmp_bytes, shm_bytes;
 	uint64_t stage_ms; /* from accept to RUN */

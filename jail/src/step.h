@@ -10,6 +10,7 @@
 	X(CGROUP_JOIN, "join the control groups")                       \
 	X(CGROUP_NS, "leave the view of other control groups")          \
 	X(PROC, "mount /proc")                                          \
+	X(SHORTAGE, "be the first to go when memory is short")            \
 	X(LOCKS, "open the list of locks")                               \
 	X(COVER, "cover the host's entries of /proc")                   \
 	X(PROC_READ_ONLY, "make /proc read-only")                       \

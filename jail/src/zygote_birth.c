@@ -4,6 +4,7 @@
 #include "cgroup_tree.h"
 #include "confine.h"
 #include "program.h"
+#include "shortage.h"
 #include "slot.h"
 #include "sys.h"
 #include "template.h"
@@ -109,7 +110,8 @@ static _Noreturn void become(const struct jail_config *config, const struct zygo
 	slots_release_signals();
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
 		_exit(1);
-	if (program_reset_signals() < 0 || enter_own_namespaces(config, own) < 0 ||
+	/* Its copies are programs. */
+	if (shortage_go_first() < 0 || program_reset_signals() < 0 || enter_own_namespaces(config, own) < 0 ||
 	    (fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0 || confine_limits() < 0 || setgroups(0, NULL) < 0 ||
 	    arrange(fds, count) < 0 || keep_capabilities() < 0)
 		_exit(1);
