@@ -47,7 +47,8 @@ static void expect_job(int job)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct options options = {.workspace_bytes = WORKSPACE_BYTES, .stage_ms = 1000};
+	static const struct options options = {
+		.workspace_bytes = WORKSPACE_BYTES, .stage_ms = 1000, .stream_bytes = STREAM_BYTES_MAX};
 	static int playground = -1;
 	struct jail jail = {.uid = getuid(), .gid = getgid()};
 	struct conn conn;

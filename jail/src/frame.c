@@ -1,5 +1,7 @@
 #include "frame.h"
 
+#include "options.h"
+
 #include <string.h>
 
 static uint32_t get_u32(const uint8_t *at)
@@ -47,7 +49,7 @@ bool decode_limits(const struct frame *frame, struct limits *limits)
 	       limits->memory_bytes >= (1u << 20) && limits->memory_bytes <= UINT64_C(1) << 42 &&
 	       limits->pids >= 1 && limits->pids <= 32768 && limits->open_files >= 16 &&
 	       limits->open_files <= 1048576 && limits->file_size_bytes <= UINT64_C(1) << 42 &&
-	       limits->stdout_cap <= 64u << 20 && limits->stderr_cap <= 64u << 20 &&
+	       limits->stdout_cap <= STREAM_BYTES_MAX && limits->stderr_cap <= STREAM_BYTES_MAX &&
 	       limits->kill_factor <= 1048576 && word[9] == 0;
 }
 

@@ -5,14 +5,18 @@
  *
  * master   root in the host's namespaces. Parses the command line, makes the
  *          template namespace and the control groups, forks keepers, buries
- *          them. Reads nothing from the socket or from any run.
+ *          them. Reads nothing from the socket or from any run, and from a keeper
+ *          only lines for the log and whether it is paused (journal.h). Once it
+ *          runs it has eleven capabilities and is bound to host_policy.h, and so is
+ *          everything below it.
  * keeper   one per slot and run, a fresh fork of the master; root, but in the
  *          template's mount namespace and in the empty network namespace of its
  *          own jail (network.h). It prepares the whole jail before it accepts a connection,
- *          then keeps five capabilities (file ownership and kill), open control
- *          files of its slot and the jail's own /proc; it talks to the client,
- *          stages, watches, pauses, harvests, and ends. Nothing of a run survives
- *          in it.
+ *          then keeps three capabilities (file ownership and modes), the system
+ *          calls of keeper_policy.h, open control files of its slot and the jail's
+ *          own /proc; it talks to the client, stages, watches, pauses, harvests,
+ *          and ends. It can signal the processes of its jail, which its user id owns
+ *          the user namespace of, and nothing else. Nothing of a run survives in it.
  * init     pid 1 of the jail. Born in fresh mount, pid, ipc, uts and cgroup
  *          namespaces, it makes the mounts as host root and enters a fresh user
  *          namespace last: those namespaces stay property of the host's user
@@ -35,7 +39,9 @@
  * the master when the keeper was killed; the next master when both were.
  *
  * Death runs downwards: when the master dies the kernel kills the keepers, when
- * a keeper dies it kills init, and with init goes the pid namespace. The keeper
+ * a keeper dies it kills init, and with init goes the pid namespace. A keeper that
+ * ends a run does not rest on init, which a run may keep from a processor: where it
+ * is not dead at once the keeper kills every process of the jail (members.h). It
  * looks at the workspace only after it has reaped init, that is, when no process
  * of the run exists any more. The workspace is an unnamed tmpfs that the keeper
  * holds by descriptor; the last close frees it.

@@ -3,17 +3,19 @@
  *
  *   fork     root with everything, fresh from the master, no client yet
  *   prepare  makes the jail; the template and an empty network around it
- *   confine  keeps five capabilities, open control files of its slot, the
- *            workspace, the ends of the streams, the listening socket and the
- *            way to the zygotes
+ *   confine  keeps three capabilities, the system calls of keeper_policy.h, open
+ *            control files of its slot, the workspace, the ends of the streams,
+ *            the listening socket, the way to the zygotes and its pipe to the
+ *            master (journal.h), and no other descriptor
  *   accept   only a keeper whose jail is complete takes a connection, so the
  *            kernel hands every connection to a ready slot
  *   serve    make the start warm if the client wants it; stage, run, pause,
  *            harvest, answer fetches; then exit
  *
- * The client's frames are parsed after confine. While they are parsed and files
- * are staged no code of the run exists; while the run's files are read none
- * exists any more.
+ * The client's frames are parsed after confine. While files are staged no code of
+ * the run exists but a command that the client had started ahead (warm.h): an
+ * interpreter that waits, or whatever a hostile client names. While the run's files
+ * are read none exists any more.
  */
 #include "keeper.h"
 

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #define TEXT_MAX (64u << 20)
-#define ENTRIES_MAX (4u << 20)
+#define ENTRIES_MAX (1u << 16)
+#define MADE_MAX (2 * LISTED_MAX) /* of the run, before those that will not be listed go */
 
 static bool grow(void **memory, size_t *capacity, size_t needed, size_t unit, size_t max)
 {
@@ -23,24 +24,6 @@ static bool grow(void **memory, size_t *capacity, size_t needed, size_t unit, si
 	*memory = larger;
 	*capacity = wanted;
 	return true;
-}
-
-void listing_add(struct listing *listing, struct entry entry, const char *path, size_t path_size)
-{
-	if (!grow((void **)&listing->entries, &listing->capacity, listing->count + 1, sizeof(entry),
-		  ENTRIES_MAX) ||
-	    !grow((void **)&listing->text, &listing->text_capacity, listing->text_size + path_size + 1, 1,
-		  TEXT_MAX)) {
-		listing->unlisted++;
-		listing->flags |= LISTING_TRUNCATED;
-		return;
-	}
-	entry.path = listing->text_size;
-	entry.path_size = (uint16_t)path_size;
-	memcpy(listing->text + listing->text_size, path, path_size);
-	listing->text[listing->text_size + path_size] = '\0';
-	listing->text_size += path_size + 1;
-	listing->entries[listing->count++] = entry;
 }
 
 const char *listing_path(const struct listing *listing, const struct entry *entry)
@@ -76,11 +59,62 @@ static void keep_first(struct listing *listing)
 	listing->count = kept;
 }
 
-void listing_finish(struct listing *listing)
+static void sort_and_cut(struct listing *listing)
 {
 	if (listing->count > 1)
 		qsort_r(listing->entries, listing->count, sizeof(struct entry), compare, listing->text);
 	keep_first(listing);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct entry *left = a, *right = b;
+
+	return (left->path > right->path) - (left->path < right->path);
+}
+
+/* What is not among the first now will not be later: however many files a run makes, memory has a bound. */
+static void prune(struct listing *listing)
+{
+	size_t size = 0;
+
+	sort_and_cut(listing);
+	qsort(listing->entries, listing->count, sizeof(struct entry), compare_places);
+	for (size_t i = 0; i < listing->count; i++) {
+		struct entry *entry = &listing->entries[i];
+
+		memmove(listing->text + size, listing->text + entry->path, entry->path_size + 1u);
+		entry->path = size;
+		size += entry->path_size + 1u;
+	}
+	listing->text_size = size;
+	listing->made = LISTED_MAX;
+}
+
+void listing_add(struct listing *listing, struct entry entry, const char *path, size_t path_size)
+{
+	if (entry.input == NO_INPUT && listing->made == MADE_MAX)
+		prune(listing);
+	if (!grow((void **)&listing->entries, &listing->capacity, listing->count + 1, sizeof(entry),
+		  ENTRIES_MAX) ||
+	    !grow((void **)&listing->text, &listing->text_capacity, listing->text_size + path_size + 1, 1,
+		  TEXT_MAX)) {
+		listing->unlisted++;
+		listing->flags |= LISTING_TRUNCATED;
+		return;
+	}
+	entry.path = listing->text_size;
+	entry.path_size = (uint16_t)path_size;
+	memcpy(listing->text + listing->text_size, path, path_size);
+	listing->text[listing->text_size + path_size] = '\0';
+	listing->text_size += path_size + 1;
+	listing->entries[listing->count++] = entry;
+	listing->made += entry.input == NO_INPUT;
+}
+
+void listing_finish(struct listing *listing)
+{
+	sort_and_cut(listing);
 	listing->file_count = 0;
 	for (uint32_t i = 0; i < listing->count && listing->file_count < NUMBERED_MAX; i++)
 		if (listing->entries[i].tag == 'f')

@@ -34,6 +34,7 @@ struct listing {
 	struct entry *entries;
 	char *text;
 	size_t count, capacity, text_size, text_capacity;
+	size_t made; /* entries that are no inputs */
 	uint64_t unlisted;
 	uint32_t flags;
 	uint32_t file_count;

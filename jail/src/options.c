@@ -30,6 +30,7 @@ static const char help[] =
 	"  --workspace-inodes N      files and directories in /mnt/data (65536)\n"
 	"  --tmp-bytes N             size of /tmp (104857600)\n"
 	"  --shm-bytes N             size of /dev/shm (67108864)\n"
+	"  --stream-bytes N          most that a client may have kept of an output stream (67108864)\n"
 	"  --tool-directory DIR      its subdirectory <slot>, owned by the owner of the socket, is\n"
 	"                            seen read-only in the jail of that slot (none)\n"
 	"  --tool-mount PATH         where, one name below /run (/run/svc)\n"
@@ -50,7 +51,7 @@ static const char help[] =
 
 enum {
 	SOCKET = 1, SOCKET_UID, SOCKET_GID, SOCKET_MODE, ROOT, SLOTS, READY, UID_BASE, GID_BASE, CGROUP,
-	NO_CGROUPS, TOOL_DIRECTORY, TOOL_MOUNT, MEMORY_BYTES, PIDS, CPU_PERCENT, WORKSPACE_BYTES, WORKSPACE_INODES, TMP_BYTES, SHM_BYTES,
+	NO_CGROUPS, TOOL_DIRECTORY, TOOL_MOUNT, MEMORY_BYTES, PIDS, CPU_PERCENT, WORKSPACE_BYTES, WORKSPACE_INODES, TMP_BYTES, SHM_BYTES, STREAM_BYTES,
 	STAGE_TIMEOUT, FETCH_TIMEOUT, ZYGOTE, ZYGOTE_SCRIPT, ZYGOTE_ARGUMENT, ZYGOTE_VARIABLE, ZYGOTE_AGE, ZYGOTE_COPIES, CHECK, HELP, VERSION,
 };
 
@@ -75,6 +76,7 @@ static const struct option names[] = {
 	{"workspace-inodes", required_argument, NULL, WORKSPACE_INODES},
 	{"tmp-bytes", required_argument, NULL, TMP_BYTES},
 	{"shm-bytes", required_argument, NULL, SHM_BYTES},
+	{"stream-bytes", required_argument, NULL, STREAM_BYTES},
 	{"stage-timeout-ms", required_argument, NULL, STAGE_TIMEOUT},
 	{"fetch-timeout-ms", required_argument, NULL, FETCH_TIMEOUT},
 	{"zygote", required_argument, NULL, ZYGOTE},
@@ -180,6 +182,7 @@ struct options options_parse(int argc, char **argv)
 		.socket = "/run/svc/jaild.sock", .socket_mode = 0600, .slots = 8, .uid_base = 200000,
 		.gid_base = 200000, .cgroup = "svc", .workspace_bytes = 512u << 20,
 		.workspace_inodes = 65536, .tmp_bytes = 100u << 20, .shm_bytes = 64u << 20,
+		.stream_bytes = STREAM_BYTES_MAX,
 		.stage_ms = 150000, .fetch_ms = 120000, .tool_mount = "/run/svc",
 		.zygote_age_ms = 600000, .zygote_copies = 2000,
 	};
@@ -209,6 +212,7 @@ struct options options_parse(int argc, char **argv)
 		case WORKSPACE_INODES: o.workspace_inodes = number(name, 16, 4u << 20); break;
 		case TMP_BYTES: o.tmp_bytes = number(name, 65536, size_max); break;
 		case SHM_BYTES: o.shm_bytes = number(name, 65536, size_max); break;
+		case STREAM_BYTES: o.stream_bytes = number(name, 1024, STREAM_BYTES_MAX); break;
 		case STAGE_TIMEOUT: o.stage_ms = number(name, 1, 3600000); break;
 		case FETCH_TIMEOUT: o.fetch_ms = number(name, 1, 3600000); break;
 		case ZYGOTE: new_zygote(&o, name); break;

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #define SLOTS_MAX 1024
+#define STREAM_BYTES_MAX (64u << 20)
 #define TOOL_MOUNT_PARENT "/run/"
 #define ZYGOTES_MAX 8
 #define ZYGOTE_WORDS_MAX 64
@@ -33,6 +34,7 @@ struct options {
 	uint64_t memory_bytes, pids; /* of all jails together; 0 = no limit */
 	unsigned cpu_percent; /* of one processor, per run; 0 = no quota */
 	uint64_t workspace_bytes, workspace_inodes, tmp_bytes, shm_bytes;
+	uint64_t stream_bytes; /* most that is kept of one */
 	uint64_t stage_ms; /* from accept to RUN */
 	uint64_t fetch_ms; /* without progress after RUN has been answered */
 	const char *tool_directory; /* NULL: none */

@@ -181,6 +181,17 @@ static struct refusal take_start(struct receiver *r, const struct frame *frame)
 	return accept_frame();
 }
 
+static struct refusal take_limits(struct receiver *r, const struct frame *frame)
+{
+	struct limits *limits = &r->request->limits;
+
+	if (r->request->has_limits || !decode_limits(frame, limits) || limits->stdout_cap > r->options->stream_bytes ||
+	    limits->stderr_cap > r->options->stream_bytes)
+		return refuse("invalid limits");
+	r->request->has_limits = true;
+	return accept_frame();
+}
+
 static struct refusal take_frame(struct receiver *r, const struct frame *frame)
 {
 	if ((frame->tag == 'B') != (r->sink.fd >= 0))
@@ -190,10 +201,7 @@ static struct refusal take_frame(struct receiver *r, const struct frame *frame)
 	case 'E':
 		return take_item(r, frame, (char)frame->tag);
 	case 'L':
-		if (r->request->has_limits || !decode_limits(frame, &r->request->limits))
-			return refuse("invalid limits");
-		r->request->has_limits = true;
-		return accept_frame();
+		return take_limits(r, frame);
 	case 'D':
 		return take_directory(r, frame);
 	case 'F':

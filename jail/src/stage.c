@@ -7,20 +7,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Makes `name` when it is missing and opens it; closes `parent`. */
+/*
+ * Makes `name` when it is missing and opens it; closes `parent`. A program that was started ahead may put something else in
+ * its place meanwhile: what it is given then is a directory, and never a file that it must not change.
+ */
 static int enter_directory(const struct stage *stage, int parent, const char *name)
 {
+	bool made = mkdirat(parent, name, 0755) == 0;
 	int fd = -1, saved;
 
-	if (mkdirat(parent, name, 0755) == 0) {
-		if (fchownat(parent, name, stage->uid, stage->gid, AT_SYMLINK_NOFOLLOW) < 0)
-			goto done;
-	} else if (errno != EEXIST) {
-		goto done;
-	}
-	fd = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-done:
+	if (made || errno == EEXIST)
+		fd = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	saved = errno;
+	if (fd >= 0 && made && fchownat(fd, "", stage->uid, stage->gid, AT_EMPTY_PATH) < 0) {
+		saved = errno;
+		close(fd);
+		fd = -1;
+	}
 	close(parent);
 	errno = saved;
 	return fd;

@@ -52,6 +52,30 @@ static void keeps_the_first_entries(void)
 	release(&listing);
 }
 
+/* In an order in which each one belongs before the half of all others. */
+static void needs_no_more_memory_for_more_files(void)
+{
+	const size_t count = 5 * LISTED_MAX;
+	static struct listing listing;
+	char name[240];
+
+	listing_add(&listing, (struct entry){.tag = 'f', .input = 1}, "zzz", 3);
+	for (size_t i = 0; i < count; i++) {
+		int size = snprintf(name, sizeof(name), "%06zu/", (i * 7919) % count);
+
+		memset(name + size, 'x', sizeof(name) - (size_t)size - 1);
+		name[sizeof(name) - 1] = '\0';
+		add(&listing, 'f', name);
+	}
+	CHECK(listing.capacity <= 1u << 15 && listing.text_capacity <= 8u << 20);
+	listing_finish(&listing);
+	CHECK(listing.count == LISTED_MAX + 1 && listing.unlisted == count - LISTED_MAX && listing.flags == LISTING_TRUNCATED);
+	for (size_t i = 0; i < LISTED_MAX; i++)
+		CHECK(strtoul(listing_path(&listing, &listing.entries[i]), NULL, 10) == i && listing.entries[i].path_size == 239);
+	CHECK(listing.entries[LISTED_MAX].input == 1 && strcmp(listing_path(&listing, &listing.entries[LISTED_MAX]), "zzz") == 0);
+	release(&listing);
+}
+
 static void sends_frames(void)
 {
 	static const uint8_t expected[] = {
@@ -82,5 +106,6 @@ void test_listing(void)
 {
 	sorts_by_bytes();
 	keeps_the_first_entries();
+	needs_no_more_memory_for_more_files();
 	sends_frames();
 }
