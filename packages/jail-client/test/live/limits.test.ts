@@ -183,6 +183,23 @@ for n in range(200_000): libc.access(b"%s%d" % (prefix, n), 0)`;
   });
 });
 
+describe("output", () => {
+  it("is kept up to what the operator allows, and a client that asks for more is refused", async () => {
+    const single = await Jaild.start({ slots: 1, args: ["--stream-bytes", "1000000"] });
+    try {
+      const limits = { stdoutCap: 1_000_000, stderrCap: 1_000_000 };
+      const kept = await bash(single, "head -c 2000000 /dev/zero", { limits });
+      expect(kept.stdout.length).toBe(1_000_000);
+      for (const stream of ["stdoutCap", "stderrCap"])
+        await expect(bash(single, "true", { limits: { ...limits, [stream]: 1_000_001 } })).rejects.toThrow(
+          "invalid limits",
+        );
+    } finally {
+      await single.stop();
+    }
+  });
+});
+
 describe("locks on files", () => {
   const locking = (locks: string) =>
     `import fcntl, time\nfile = open("f", "wb")\nfor at in ${locks}: fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * at)\nwhile time.process_time() < 0.4: pass\nprint("fine")`;
