@@ -219,6 +219,20 @@ static int open_views(struct jail *jail, int host_proc)
 	return jail->mounts;
 }
 
+static int open_namespaces(struct jail *jail, int host_proc)
+{
+	static const char *const names[NAMESPACES] = {"pid", "mnt", "ipc", "uts", "net", "cgroup", "user"};
+	char path[64];
+
+	for (size_t i = 0; i < NAMESPACES; i++) {
+		snprintf(path, sizeof(path), "%d/ns/%s", jail->init, names[i]);
+		jail->namespaces[i] = openat(host_proc, path, O_RDONLY | O_CLOEXEC);
+		if (jail->namespaces[i] < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int jail_prepare(struct jail *jail, const struct jail_config *config)
 {
 	const struct message mapped = {.kind = MESSAGE_MAPPED};
@@ -257,7 +271,7 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 	cgroup_seal(&jail->cgroup);
 	if (receive(jail, MESSAGE_READY, &message, slot) < 0)
 		return -1;
-	if (open_views(jail, plan.host_proc) < 0) {
+	if (open_views(jail, plan.host_proc) < 0 || open_namespaces(jail, plan.host_proc) < 0) {
 		log_line(LOG_ERROR, slot, errno, "cannot open the /proc of a jail");
 		return -1;
 	}

@@ -53,6 +53,7 @@
 #include "options.h"
 #include "proc.h"
 #include "seccomp.h"
+#include "zygote_wire.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -99,6 +100,7 @@ struct jail {
 	int facts[FACT_FILES];
 	int proc; /* the jail's own /proc, which shows nothing but its processes */
 	int locks; /* the list of their locks, which is covered in it */
+	int namespaces[NAMESPACES]; /* for the process that is to be copied into it, see zygote_wire.h */
 	int mounts; /* their mount namespace: it goes when this is closed, and not while somebody waits for the end of a run */
 	uid_t uid;
 	gid_t gid;

@@ -67,6 +67,7 @@ static int close_others(const struct jail *j, const struct jail_config *config, 
 	keep(&kept, j->ends, COUNT(j->ends));
 	keep(&kept, j->stream, COUNT(j->stream));
 	keep(&kept, j->facts, COUNT(j->facts));
+	keep(&kept, j->namespaces, COUNT(j->namespaces));
 	if (c->enabled)
 		keep(&kept, of_group, COUNT(of_group));
 	for (unsigned i = 0; i < config->options->zygotes; i++)

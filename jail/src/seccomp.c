@@ -4,6 +4,7 @@
 #include "keeper_policy.h"
 #include "policy.h"
 #include "util.h"
+#include "zygote_policy.h"
 
 #include <asm/unistd.h>
 #include <linux/audit.h>
@@ -44,10 +45,13 @@ static const struct policy {
 	int named, other; /* actions */
 	const struct policy_line *lines;
 	size_t line_count;
+	const struct policy *base; /* what it goes beyond, or NULL */
 } policies[] = {
-	[POLICY_OF_PROGRAMS] = {policy_allowed, COUNT(policy_allowed), POLICY_ALLOW, ENOSYS, policy_checked, COUNT(policy_checked)},
-	[POLICY_OF_KEEPERS] = {keeper_allowed, COUNT(keeper_allowed), POLICY_ALLOW, POLICY_KILL, keeper_checked, COUNT(keeper_checked)},
-	[POLICY_OF_ALL] = {host_denied, COUNT(host_denied), EPERM, POLICY_ALLOW, NULL, 0},
+	[POLICY_OF_PROGRAMS] = {policy_allowed, COUNT(policy_allowed), POLICY_ALLOW, ENOSYS, policy_checked, COUNT(policy_checked), NULL},
+	[POLICY_OF_KEEPERS] = {keeper_allowed, COUNT(keeper_allowed), POLICY_ALLOW, POLICY_KILL, keeper_checked, COUNT(keeper_checked), NULL},
+	[POLICY_OF_ALL] = {host_denied, COUNT(host_denied), EPERM, POLICY_ALLOW, NULL, 0, NULL},
+	[POLICY_OF_ZYGOTES] = {zygote_allowed, COUNT(zygote_allowed), POLICY_ALLOW, ENOSYS, zygote_checked, COUNT(zygote_checked),
+			       &policies[POLICY_OF_PROGRAMS]},
 };
 
 struct range {
@@ -211,12 +215,17 @@ static unsigned make_rules(struct builder *b, const struct policy_line *line, co
 	return at;
 }
 
-/* Lines that say the same are one. */
+/* Lines that say the same are one. Those of the base come first. */
 static void make_lines(struct builder *b)
 {
-	const struct policy_line *lines = b->policy->lines;
-	size_t count = b->policy->line_count;
+	static struct policy_line lines[NUMBERS];
+	const struct policy *policy = b->policy, *base = policy->base;
+	size_t count = 0;
 
+	for (size_t i = 0; base && i < base->line_count; i++)
+		lines[count++] = base->lines[i];
+	for (size_t i = 0; i < policy->line_count; i++)
+		lines[count++] = policy->lines[i];
 	for (size_t i = count; i-- > 0;) {
 		size_t same = i + 1;
 
@@ -248,11 +257,14 @@ static unsigned make_search(struct builder *b, size_t from, size_t to)
 	return make_test(b, BPF_JGE, b->ranges[middle].first, above, below);
 }
 
-static void find_ranges(struct builder *b)
+static void find_outcomes(const struct policy *policy, unsigned short outcome[NUMBERS])
 {
-	const struct policy *policy = b->policy;
-	unsigned short outcome[NUMBERS + 1] = {[NUMBERS] = ABSENT};
+	size_t first_line = FIRST_LINE;
 
+	if (policy->base) {
+		find_outcomes(policy->base, outcome);
+		first_line += policy->base->line_count;
+	}
 	for (size_t i = 0; i < policy->name_count; i++) {
 		int number = syscall_number(policy->names[i]);
 
@@ -263,8 +275,15 @@ static void find_ranges(struct builder *b)
 		int number = syscall_number(policy->lines[i].call);
 
 		if (number >= 0)
-			outcome[number] = (unsigned short)(FIRST_LINE + i);
+			outcome[number] = (unsigned short)(first_line + i);
 	}
+}
+
+static void find_ranges(struct builder *b)
+{
+	unsigned short outcome[NUMBERS + 1] = {[NUMBERS] = ABSENT};
+
+	find_outcomes(b->policy, outcome);
 	for (unsigned i = 0; i <= NUMBERS; i++)
 		if (i == 0 || outcome[i] != outcome[i - 1])
 			b->ranges[b->count++] = (struct range){i, outcome[i]};

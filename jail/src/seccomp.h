@@ -16,8 +16,8 @@ struct seccomp_program {
 	unsigned short size;
 };
 
-/* policy.h, keeper_policy.h, and host_policy.h, which the master and everything below it is bound to. */
-enum policy_name { POLICY_OF_PROGRAMS, POLICY_OF_KEEPERS, POLICY_OF_ALL };
+/* policy.h, keeper_policy.h, host_policy.h, which the master and everything below it is bound to, and zygote_policy.h. */
+enum policy_name { POLICY_OF_PROGRAMS, POLICY_OF_KEEPERS, POLICY_OF_ALL, POLICY_OF_ZYGOTES };
 
 /* False when the policy does not fit into a program. */
 bool seccomp_build_for(struct seccomp_program *program, enum policy_name name);

@@ -29,22 +29,11 @@ static const struct zygote_door *find_door(const struct jail_config *config, con
 static int ask(const struct jail *jail, const struct zygote_door *door)
 {
 	const struct zygote_request request = {.slot = jail->slot};
-	const int given[GIVEN] = {jail->pidfd, jail->ends[END_CONTROL], jail->ends[END_OUT], jail->ends[END_ERR],
-				  jail->ends[END_STDIN], jail->job};
-	union {
-		char space[CMSG_SPACE(sizeof(given))];
-		struct cmsghdr align;
-	} control = {{0}};
-	struct iovec part = {(void *)&request, sizeof(request)};
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space)};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	int given[GIVEN] = {[GIVEN_CONTROL] = jail->ends[END_CONTROL], jail->ends[END_OUT], jail->ends[END_ERR],
+			    jail->ends[END_STDIN], jail->job};
 
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(given));
-	memcpy(CMSG_DATA(header), given, sizeof(given));
-	return sendmsg(door->requests, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(request) ? 0 : -1;
+	memcpy(given, jail->namespaces, sizeof(jail->namespaces));
+	return zygote_request_send(door->requests, &request, given);
 }
 
 /* The new process says that it is confined, or which step of it failed. */

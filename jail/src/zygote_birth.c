@@ -4,6 +4,7 @@
 #include "cgroup_tree.h"
 #include "confine.h"
 #include "program.h"
+#include "seccomp.h"
 #include "shortage.h"
 #include "slot.h"
 #include "sys.h"
@@ -104,16 +105,22 @@ static int arrange(const int fds[DESCRIPTORS], unsigned count)
 	return sys_close_range(count, ~0u, 0);
 }
 
+static struct seccomp_program policy;
+
 static _Noreturn void become(const struct jail_config *config, const struct zygote_options *own, int fds[DESCRIPTORS],
 			     unsigned count, pid_t master)
 {
 	slots_release_signals();
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
+	/* Before the host's /proc is out of reach. */
+	fds[ZYGOTE_PROCESSES] = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+	if (fds[ZYGOTE_PROCESSES] < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
 		_exit(1);
 	/* Its copies are programs. */
 	if (shortage_go_first() < 0 || program_reset_signals() < 0 || enter_own_namespaces(config, own) < 0 ||
 	    (fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0 || confine_limits() < 0 || setgroups(0, NULL) < 0 ||
 	    arrange(fds, count) < 0 || keep_capabilities() < 0)
+		_exit(1);
+	if (!seccomp_build_for(&policy, POLICY_OF_ZYGOTES) || seccomp_load(&policy) < 0)
 		_exit(1);
 	umask(022);
 	execve(own->argv[0], (char *const *)own->argv, (char *const *)own->env);

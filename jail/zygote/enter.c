@@ -26,7 +26,6 @@
 
 static struct seccomp_program policy;
 static struct zygote_setup setup;
-static int own_namespaces;
 static uint32_t copies;
 
 /* What was loaded must not rely on a file that stays open: copies would find it closed. */
@@ -45,9 +44,8 @@ bool zygote_begin(void)
 	if (!seccomp_build(&policy) || recv(ZYGOTE_LINE, &setup, sizeof(setup), 0) != (ssize_t)sizeof(setup) ||
 	    !holds_nothing_else())
 		return false;
-	own_namespaces = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	/* Fails, and does nothing else, where there is a second thread. */
-	return own_namespaces >= 0 && unshare(CLONE_THREAD) == 0;
+	return unshare(CLONE_THREAD) == 0;
 }
 
 static void tell(char what)
@@ -66,28 +64,6 @@ static void close_given(struct entry *entry)
 		close(entry->given[i]);
 }
 
-/* One message; a malformed one is dropped with its descriptors. */
-static bool receive(struct entry *entry)
-{
-	union {
-		char space[CMSG_SPACE(sizeof(entry->given))];
-		struct cmsghdr align;
-	} control;
-	struct iovec part = {&entry->request, sizeof(entry->request)};
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space)};
-	ssize_t n = recvmsg(ZYGOTE_REQUESTS, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	struct cmsghdr *header = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
-
-	if (!header || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(entry->given)))
-		return false;
-	memcpy(entry->given, CMSG_DATA(header), sizeof(entry->given));
-	if (n == (ssize_t)sizeof(entry->request))
-		return true;
-	close_given(entry);
-	return false;
-}
-
 bool zygote_take(struct entry *entry)
 {
 	for (;;) {
@@ -98,7 +74,7 @@ bool zygote_take(struct entry *entry)
 		if (wait[0].revents != 0)
 			return false;
 		/* Another generation may have been faster. */
-		if (wait[1].revents == 0 || !receive(entry))
+		if (wait[1].revents == 0 || !zygote_request_receive(ZYGOTE_REQUESTS, &entry->request, entry->given))
 			continue;
 		if (++copies == setup.copies)
 			tell(ZYGOTE_OLD);
@@ -170,12 +146,12 @@ static long fork_into(const struct entry *entry)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)group;
 	}
-	if (setns(entry->given[GIVEN_INIT], CLONE_NEWPID) < 0)
+	if (setns(entry->given[GIVEN_PID], 0) < 0)
 		return -1;
 	result = fork_through(&args);
 	if (result == 0)
 		return 0;
-	if (setns(own_namespaces, CLONE_NEWPID) < 0)
+	if (setns(ZYGOTE_PROCESSES, 0) < 0)
 		_exit(1);
 	if (args.flags & CLONE_INTO_CGROUP)
 		close((int)args.cgroup);
@@ -250,8 +226,6 @@ static int await_adoption(void)
 
 void zygote_enter(const struct entry *entry)
 {
-	const int namespaces =
-		CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_NEWUSER;
 	const int *given = entry->given;
 	const int wanted[CONFINED_FDS] = {-1, given[GIVEN_CONTROL], given[GIVEN_OUT], given[GIVEN_ERR],
 					  given[GIVEN_STDIN], given[GIVEN_JOB], -1};
@@ -260,7 +234,9 @@ void zygote_enter(const struct entry *entry)
 	register_sequences();
 	MUST(control, CGROUP_JOIN, join_groups(entry->request.slot));
 	MUST(control, RLIMITS, confine_limits());
-	MUST(control, ENTER, setns(given[GIVEN_INIT], namespaces));
+	/* The user namespace last: in it there is no power over the others. */
+	for (size_t i = GIVEN_MNT; i < NAMESPACES; i++)
+		MUST(control, ENTER, setns(given[i], 0));
 	MUST(control, WORKSPACE, chdir(JOB_DIRECTORY));
 	confine_identity(control, FIRST_PROGRAM);
 	umask(022);
