@@ -8,6 +8,7 @@
 #include "seccomp.h"
 #include "test.h"
 #include "util.h"
+#include "zygote_policy.h"
 
 #include <linux/audit.h>
 #include <linux/seccomp.h>
@@ -323,10 +324,40 @@ static void binds_all(void)
 #endif
 }
 
+/* All that a program may do, since their copies become programs, and nothing beyond but what the table names. */
+static void binds_zygotes(void)
+{
+	static struct seccomp_program of_programs, of_zygotes;
+
+	CHECK(seccomp_build(&of_programs) && seccomp_build_for(&of_zygotes, POLICY_OF_ZYGOTES) && of_zygotes.size < 256);
+	for (int number = 0; number < 1000; number++)
+		for (unsigned argument = 0; argument < 6; argument++) {
+			uint64_t value = test_random() % 64;
+			uint32_t answers[2];
+
+			if (number == syscall_number("setns") || number == syscall_number("unshare") ||
+			    is_in(zygote_allowed, COUNT(zygote_allowed), number))
+				continue;
+			program = of_programs;
+			answers[0] = ask(number, argument, value);
+			program = of_zygotes;
+			answers[1] = ask(number, argument, value);
+			CHECK(answers[0] == answers[1]);
+		}
+	for (size_t i = 0; i < COUNT(zygote_allowed); i++)
+		CHECK(ask(syscall_number(zygote_allowed[i]), 0, test_random()) == SECCOMP_RET_ALLOW);
+	CHECK(ask(syscall_number("setns"), 1, 0) == SECCOMP_RET_ALLOW);
+	CHECK(ask(syscall_number("setns"), 1, 0x20000 /* CLONE_NEWNS */) == result_of(EPERM));
+	CHECK(ask(syscall_number("unshare"), 0, 0x10000) == SECCOMP_RET_ALLOW);
+	CHECK(ask(syscall_number("unshare"), 0, 0x10020000) == result_of(EPERM));
+	kills_foreign_architectures();
+}
+
 void test_policy(void)
 {
 	binds_keepers();
 	binds_all();
+	binds_zygotes();
 	CHECK(seccomp_build(&program));
 	/* The kernel translates it for every process that loads it. */
 	CHECK(program.size > 100 && program.size < 288);

@@ -28,6 +28,7 @@ void test_check(void);
 void test_locks(void);
 void test_network(void);
 void test_channel(void);
+void test_zygote_wire(void);
 
 /* Repeatable pseudo-random numbers. */
 unsigned test_random(void);
