@@ -1,5 +1,6 @@
 /** `./svc doctor`: what it finds with and without a running copy. */
 import { execFile } from "node:child_process";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
@@ -78,6 +79,29 @@ describe("./svc doctor", () => {
     expect(code).toBe(1);
   });
 
+  it("fails where a component cannot have a user of its own, and leaves nothing behind", async () => {
+    const path = join(instance.dataDir, "ca.pem");
+    writeFileSync(path, "", { mode: 0o600 });
+    const { code, found } = await findings({ ...environment, REDIS_TLS_CA: path });
+    expect(found.filter(({ grade }) => grade === "fail")).toMatchObject([
+      { subject: "users", fix: expect.stringContaining(path) },
+    ]);
+    expect(code).toBe(1);
+    rmSync(path);
+    const allowed = await findings(environment);
+    expect(allowed.found.find(({ subject }) => subject === "users")?.grade).toBe("ok");
+    expect(readdirSync(instance.dataDir)).toEqual([]);
+  });
+
+  it("fails for slots that do not fit into the memory, and warns of packages that are not in the manifest", async () => {
+    const { code, found } = await findings({ ...environment, SANDBOX_WORKSPACE_MAX_BYTES: "9000gb" });
+    expect(found.filter(({ grade }) => grade === "fail")).toMatchObject([{ subject: "capacity" }]);
+    expect(code).toBe(1);
+    for (const subject of ["image packages", "open files", "processor", "core dumps"]) {
+      expect(found.map((finding) => finding.subject)).toContain(subject);
+    }
+  });
+
   it("is not needed to be kept from an unsafe start: ./svc up ends and says why", async () => {
     const { code, stderr, stdout } = await within(READ_ONLY_SETTINGS, ["up", "--no-example"]);
     expect(code).not.toBe(0);
@@ -102,6 +126,10 @@ describe("./svc doctor", () => {
           "worker",
         ].sort(),
       );
+      expect(found.find(({ subject }) => subject === "users")?.note).toBe(
+        "every component has one of its own",
+      );
+      expect(found.find(({ subject }) => subject === "proc entries")?.grade).toBe("ok");
       expect(code).toBe(0);
     } finally {
       expect(await system.stop()).toEqual([]);

@@ -181,6 +181,24 @@ describe("./svc up -d and down", () => {
     }
   });
 
+  it("start nothing when the memory of the slots does not fit, and tell numbers and the fix", async () => {
+    const { environment, instance, remove } = await privateFolder();
+    try {
+      const up = await svc(["up", "-d", "--no-example"], {
+        ...environment,
+        SANDBOX_WORKSPACE_MAX_BYTES: "9000gb",
+      });
+      expect(up.code).toBe(1);
+      expect(up.stderr).toMatch(
+        /8 programs at once may take 7\d{4}\.\d GiB \(9\d{3}\.\d GiB each with its files\)/,
+      );
+      expect(up.stderr).toContain("Lower SANDBOX_RUN_MEMORY_LIMIT");
+      expect(existsSync(join(instance.runDir, "state.json"))).toBe(false);
+    } finally {
+      remove();
+    }
+  });
+
   it("show which component does not start, and why, and end the others", async () => {
     const { environment, instance, remove } = await privateFolder();
     const baseline = takeBaseline();

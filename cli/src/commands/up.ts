@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { capacityOf, fitted, languagesOf } from "../capacity.ts";
 import { defineCommand } from "../command.ts";
 import { helloCommand, runExample } from "../example.ts";
 import { INSTALL_STEPS, install } from "../install/install.ts";
@@ -14,6 +15,7 @@ import { runInForeground } from "../supervisor/foreground.ts";
 import { demandFreePorts, makeFolders } from "../supervisor/ground.ts";
 import { fileSize, logPath, readFrom } from "../supervisor/logs.ts";
 import { readState, type State } from "../supervisor/state.ts";
+import { totalMemory } from "../system/memory.ts";
 import { sleep } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { type Note, Progress, paint } from "../terminal.ts";
@@ -49,6 +51,8 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     const progress = new Progress(INSTALL_STEPS + (example ? 2 : 1));
     await install(["run"], instance, progress, values.languages ?? (process.env.SVC_LANGUAGES || undefined));
     const showReady = async (step: (note: Note) => Promise<void>) => {
+      const { notice } = fitted(capacityOf(totalMemory(), process.env, languagesOf(instance)), process.env);
+      if (notice !== undefined) console.log(notice);
       await progress.step("Starting, until a canary run has passed", step);
       if (example) await showExample(instance, progress);
       else console.log(`Try: ${helloCommand(instance.url)}`);

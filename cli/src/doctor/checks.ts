@@ -5,6 +5,7 @@ import {
   constants,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statfsSync,
@@ -14,17 +15,20 @@ import {
 import { freemem, release, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
+import { capacityOf, languagesOf, shortageOf } from "../capacity.ts";
 import { SPARE_JAILS } from "../components.ts";
 import { installCommands, missingPackages, redisProgram, systemName } from "../install/packages.ts";
 import { type Instance, SERVICES } from "../instance.ts";
-import { componentHealth } from "../readiness.ts";
-import { readState, type State } from "../supervisor/state.ts";
+import { settingOf } from "../settings.ts";
+import { readState } from "../supervisor/state.ts";
+import { totalMemory } from "../system/memory.ts";
 import { listenerOf, portIsFree } from "../system/ports.ts";
 import { findProgram, isRoot } from "../system/root.ts";
 import { shown } from "../system/run.ts";
+import { running, users } from "./copy.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 import * as host from "./host.ts";
+import { image } from "./image.ts";
 import { jail } from "./jail.ts";
 
 type Check = (instance: Instance) => Finding[] | Promise<Finding[]>;
@@ -51,6 +55,8 @@ export const CHECKS: readonly Check[] = [
   ports,
   dataFolder,
   resources,
+  capacity,
+  users,
   running,
 ];
 
@@ -124,39 +130,54 @@ function redis(): Finding[] {
 }
 
 function hostSettings(): Finding[] {
-  const active = setting("SANDBOX_MAX_CONCURRENT_JOBS") + SPARE_JAILS;
+  const active = settingOf("SANDBOX_MAX_CONCURRENT_JOBS", process.env) + SPARE_JAILS;
   return [
-    host.namespaceCounts(textOf, active + setting("SANDBOX_MAX_PAUSED")),
+    host.namespaceCounts(textOf, active + settingOf("SANDBOX_MAX_PAUSED", process.env)),
     host.appArmor(
       textOf("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
       textOf("/proc/self/attr/apparmor/current"),
     ),
     host.openFiles(textOf("/proc/self/limits"), {
       needed: SERVICE_FILES,
-      processFiles: setting("SANDBOX_MAX_OPEN_FILES"),
+      processFiles: settingOf("SANDBOX_MAX_OPEN_FILES", process.env),
     }),
     host.processNumbers(
       textOf("/proc/sys/kernel/pid_max"),
       textOf("/proc/sys/kernel/threads-max"),
-      active * setting("SANDBOX_MAX_PROCESS_COUNT"),
+      active * settingOf("SANDBOX_MAX_PROCESS_COUNT", process.env),
     ),
     host.procMount(textOf("/proc/self/mountinfo")),
+    host.fileNumbers(
+      textOf("/proc/sys/fs/file-max"),
+      active *
+        settingOf("SANDBOX_MAX_PROCESS_COUNT", process.env) *
+        settingOf("SANDBOX_MAX_OPEN_FILES", process.env),
+    ),
+    host.corePattern(textOf("/proc/sys/kernel/core_pattern")),
+    host.speculation(textOf("/sys/devices/system/cpu/smt/active"), vulnerabilities()),
   ];
 }
 
-type NumberVariable = {
-  [Name in VariableName]: (typeof VARIABLES)[Name]["fallback"] extends number ? Name : never;
-}[VariableName];
+const VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities";
 
-/** A value that is not right is named by the component that does not start with it. */
-function setting(name: NumberVariable): number {
-  const { parse, fallback } = VARIABLES[name];
-  const text = process.env[name];
-  try {
-    return text ? parse(text) : fallback;
-  } catch {
-    return fallback;
-  }
+function vulnerabilities(): Record<string, string> {
+  const names = existsSync(VULNERABILITIES) ? readdirSync(VULNERABILITIES) : [];
+  return Object.fromEntries(names.map((name) => [name, textOf(join(VULNERABILITIES, name)) ?? ""]));
+}
+
+/** Whether the memory of all slots fits. */
+function capacity(instance: Instance): Finding[] {
+  if (!existsSync(join(instance.packagesDir, "runtimes.json"))) return [];
+  const found = capacityOf(totalMemory(), process.env, languagesOf(instance));
+  const shortage = shortageOf(found);
+  const each = `${found.wanted} programs at once, ${gib(found.slotBytes)} each at most`;
+  if (shortage === undefined) return [ok("capacity", `${each}, ${gib(found.jailsBytes)} for jails`)];
+  const lowered = !found.isSet && found.jobs > 0;
+  return [
+    lowered
+      ? warn("capacity", `${shortage.message}; ./svc up takes ${found.jobs}`, shortage.advice)
+      : fail("capacity", shortage.message, shortage.advice),
+  ];
 }
 
 function textOf(file: string): string | undefined {
@@ -164,18 +185,6 @@ function textOf(file: string): string | undefined {
     return readFileSync(file, "utf8");
   } catch {
     return undefined;
-  }
-}
-
-function image(instance: Instance): Finding[] {
-  const manifest = join(instance.packagesDir, "runtimes.json");
-  try {
-    const { runtimes } = JSON.parse(readFileSync(manifest, "utf8")) as {
-      runtimes: { language: string; version: string }[];
-    };
-    return [ok("image", runtimes.map(({ language, version }) => `${language} ${version}`).join(", "))];
-  } catch {
-    return [warn("image", "not built yet", "./svc up builds it.")];
   }
 }
 
@@ -231,19 +240,6 @@ function resources(instance: Instance): Finding[] {
         )
       : ok("memory", `${gib(memory)} available`),
   ];
-}
-
-async function running(instance: Instance): Promise<Finding[]> {
-  const state: State | undefined = readState(instance.runDir);
-  if (state === undefined) return [ok("service", "not running (./svc up starts it)")];
-  const health = await componentHealth({ ...instance, ports: state.ports }, state.components);
-  return health.map(([name, reason]) => {
-    const restarts = state.components.find((component) => component.name === name)?.restarts ?? 0;
-    const note = restarts > 0 ? `healthy, started again ${restarts} times` : "healthy";
-    return reason === undefined
-      ? ok(name, note)
-      : fail(name, reason, `See ${join(instance.logsDir, `${name}.log`)}`);
-  });
 }
 
 function existingParent(path: string): string {

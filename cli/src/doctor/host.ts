@@ -120,3 +120,45 @@ export function clock({ beforeMs, afterMs, tookMs, fileMs }: ClockReading): Find
   const fix = "The data folder lies on a machine with another clock: set both by the same time server.";
   return skew > FILE_FAIL_MS ? fail("clock", text, fix) : warn("clock", text, fix);
 }
+
+/** `files`: what all processes of all active runs may have open. Beyond the machine's limit nobody but root can open one. */
+export function fileNumbers(fileMax: Text, files: number): Finding {
+  const most = Number(fileMax ?? 0);
+  const note = `${most} open files on this machine, runs may have ${files}`;
+  return most > files
+    ? ok("open files", note)
+    : warn(
+        "open files",
+        note,
+        `sysctl -w fs.file-max=${files * 2}, or lower SANDBOX_MAX_OPEN_FILES or SANDBOX_MAX_PROCESS_COUNT`,
+      );
+}
+
+/** A handler behind a pipe is root and reads what crashed; jails allow it one byte, so that it is not called for them. */
+export function corePattern(pattern: Text): Finding {
+  const text = pattern?.trim() ?? "";
+  const where = text.startsWith("|") ? `the program ${text.slice(1)}` : `files (${text})`;
+  return ok("core dumps", `go to ${where}; jails make none`);
+}
+
+/** What the processor lets programs learn of each other. For information: jails do not protect from it. */
+export function speculation(smt: Text, vulnerabilities: Readonly<Record<string, string>>): Finding {
+  const open = Object.entries(vulnerabilities)
+    .filter(([, state]) => /^(Vulnerable|Mitigation:.*vulnerable)/i.test(state))
+    .map(([name]) => name);
+  const shared = smt?.trim() === "1";
+  const note = [
+    shared ? "programs share processor cores (SMT)" : "no SMT",
+    open.length > 0 ? `not mitigated: ${open.join(", ")}` : "all known flaws mitigated",
+  ].join("; ");
+  const fix = [
+    ...(shared ? ["echo off >/sys/devices/system/cpu/smt/control"] : []),
+    ...(open.length > 0
+      ? ["newer microcode and kernel, or mitigations=auto,nosmt on the kernel's command line"]
+      : []),
+  ].join("; ");
+  return {
+    ...ok("processor", note),
+    ...(fix === "" ? {} : { fix: `between tenants that must not share: ${fix}` }),
+  };
+}

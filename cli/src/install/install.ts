@@ -5,10 +5,10 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { findLanguage, LANGUAGES } from "@svc/contracts/languages";
-import { VARIABLES } from "@svc/service-kit/config/variables";
 import { NODE } from "../components.ts";
 import { type Instance, ROOT } from "../instance.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
+import { settingOf } from "../settings.ts";
 import { mustRun } from "../system/run.ts";
 import type { Progress } from "../terminal.ts";
 import { buildBundles } from "./bundles.ts";
@@ -63,8 +63,6 @@ export function runtimeNames(list: string): string {
 function imageCommand(instance: Instance, languages: string | undefined): string[] {
   const names = languages === undefined ? "" : runtimeNames(languages);
   const chosen = names === "" ? [] : ["--languages", names];
-  const { parse, fallback } = VARIABLES.SVC_IMAGE_STRICT;
-  const strict = process.env.SVC_IMAGE_STRICT ? parse(process.env.SVC_IMAGE_STRICT) : fallback;
   const build = join(ROOT, "runtimes/image/build");
   return [
     build,
@@ -76,6 +74,6 @@ function imageCommand(instance: Instance, languages: string | undefined): string
     ESBUILD,
     "--progress",
     ...chosen,
-    ...(strict ? ["--strict"] : []),
+    ...(settingOf("SVC_IMAGE_STRICT", process.env) ? ["--strict"] : []),
   ];
 }

@@ -5,21 +5,30 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { VARIABLES } from "@svc/service-kit/config/variables";
 import { BUNDLES, bundleOf, NODE } from "../components.ts";
 import { type Instance, ROOT, SERVICES } from "../instance.ts";
 import { Problem } from "../problem.ts";
+import { type Environment, settingOf } from "../settings.ts";
 import { confined, userOf } from "../users.ts";
 import { giveFolders, storageOf } from "./ownership.ts";
 import { openView, type View } from "./view.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Folders of the code, the image and the data that components use. */
 function neededFolders(instance: Instance, caller: Environment): string[] {
   const code = ["node_modules", "packages", "services"].map((name) => join(ROOT, name));
   const data = [instance.runDir, join(instance.dataDir, "redis"), storageOf(instance, caller).path];
   return [...code, instance.packagesDir, ...data].filter((path) => existsSync(path));
+}
+
+/** Throws a Problem where components could not have users of their own. Changes nothing. `stage`: a path that is free. */
+export async function tryConfinement(instance: Instance, caller: Environment, stage: string): Promise<void> {
+  demandUnprivilegedPorts(instance);
+  const view = await openView(neededFolders(instance, caller), stage);
+  try {
+    demandReadable(instance, caller, view);
+  } finally {
+    view.close();
+  }
 }
 
 /** Undefined: the components run as root, because the operator insists on it. */
@@ -31,7 +40,7 @@ export async function confine(instance: Instance, caller: NodeJS.ProcessEnv): Pr
     demandReadable(instance, caller, view);
     return view;
   } catch (error) {
-    if (insists(caller)) {
+    if (settingOf("SVC_ALLOW_PRIVILEGED_COMPONENTS", caller)) {
       giveFolders(instance, caller, false);
       return undefined;
     }
@@ -41,12 +50,6 @@ export async function confine(instance: Instance, caller: NodeJS.ProcessEnv): Pr
       `${advice}\nOr accept that they run as root: SVC_ALLOW_PRIVILEGED_COMPONENTS=true`.trim(),
     );
   }
-}
-
-function insists(caller: Environment): boolean {
-  const { parse, fallback } = VARIABLES.SVC_ALLOW_PRIVILEGED_COMPONENTS;
-  const text = caller.SVC_ALLOW_PRIVILEGED_COMPONENTS;
-  return text ? parse(text) : fallback;
 }
 
 function demandUnprivilegedPorts({ ports }: Instance): void {
@@ -64,7 +67,7 @@ function demandUnprivilegedPorts({ ports }: Instance): void {
 const UNREADABLE = `
 for file; do test -r "$file" || echo "$file"; done
 find "$ROOT/services" "$ROOT/packages" -name "*.lua" ! -readable 2>&1
-cd "$RUN" 2>&1
+test ! -e "$RUN" || cd "$RUN" 2>&1
 `;
 
 function demandReadable(instance: Instance, caller: Environment, { enter }: View): void {

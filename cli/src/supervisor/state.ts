@@ -29,6 +29,8 @@ export interface State {
   cgroup: string;
   /** Whether every component but jaild runs as a user of its own. */
   unprivileged: boolean;
+  /** What /proc had besides processes when everything was started. */
+  procEntries: string[];
   components: ComponentState[];
 }
 

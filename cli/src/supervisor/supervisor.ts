@@ -6,13 +6,15 @@
 import { appendFileSync, existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import type { Server } from "node:net";
 import { dirname, join } from "node:path";
+import { capacityOf, fitted, languagesOf } from "../capacity.ts";
 import { type Component, type ComponentName, componentsOf, STOP_ORDER } from "../components.ts";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { loadSecrets } from "../secrets.ts";
 import { removeCgroups } from "../system/cgroups.ts";
 import { closeInherited } from "../system/descriptors.ts";
-import { identify, sleep } from "../system/process.ts";
+import { totalMemory } from "../system/memory.ts";
+import { entriesOfProc, identify, sleep } from "../system/process.ts";
 import { Child } from "./child.ts";
 import { confine } from "./confinement.ts";
 import { demandFreePorts, makeFolders } from "./ground.ts";
@@ -27,6 +29,7 @@ const FIRST_PROBE_MS = 15;
 const LAST_PROBE_MS = 1000;
 const ROTATE_EVERY_MS = 5000;
 const STOP_MARGIN_MS = 5000;
+const WARN = 40;
 const DEFAULT_GRACE_MS = 30_000;
 
 export class AlreadyRunning extends Problem {}
@@ -54,9 +57,13 @@ export class Supervisor {
     await demandFreePorts(instance, caller);
     removeLeftovers(instance);
     try {
+      const capacity = capacityOf(totalMemory(), caller, languagesOf(instance));
+      const fitting = fitted(capacity, caller);
       const view = await confine(instance, caller);
       lendCompileCache(instance);
-      return new Supervisor(instance, caller, background, lock, view);
+      const supervisor = new Supervisor(instance, fitting.caller, background, lock, view);
+      if (fitting.notice !== undefined) supervisor.#log(WARN, fitting.notice);
+      return supervisor;
     } catch (error) {
       removeLeftovers(instance);
       throw error;
@@ -88,10 +95,11 @@ export class Supervisor {
       ports: instance.ports,
       cgroup: instance.cgroup,
       unprivileged: view !== undefined,
+      procEntries: entriesOfProc(),
       components: [],
     };
     if (view === undefined) {
-      this.#log(40, "the components run as root: SVC_ALLOW_PRIVILEGED_COMPONENTS accepts it");
+      this.#log(WARN, "the components run as root: SVC_ALLOW_PRIVILEGED_COMPONENTS accepts it");
     }
     const events = {
       changed: () => this.#publish(),
@@ -146,7 +154,7 @@ export class Supervisor {
       await Promise.all(
         group.map(async (name) => {
           const graceful = (await this.#children.get(name)?.stop(this.#graceMs)) ?? true;
-          if (!graceful) this.#log(40, `${name} did not end in time and was killed`);
+          if (!graceful) this.#log(WARN, `${name} did not end in time and was killed`);
         }),
       );
     }

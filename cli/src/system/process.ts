@@ -1,5 +1,5 @@
 /** Processes by identity: a pid together with its start time, so that a reused pid is never taken for ours. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 export interface ProcessIdentity {
   pid: number;
@@ -51,4 +51,9 @@ export async function waitGone(target: ProcessIdentity, timeoutMs: number): Prom
 
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Entries of /proc that are no processes. */
+export function entriesOfProc(): string[] {
+  return readdirSync("/proc").filter((name) => !/^\d+$/.test(name));
 }

@@ -91,6 +91,7 @@ describe("state", () => {
     ports: { api: 1, worker: 2, runner: 3, "file-server": 4, "tool-call-server": 5, "egress-gateway": 6 },
     cgroup: "svc-00000000",
     unprivileged: true,
+    procEntries: ["cpuinfo"],
     components: [],
   };
 

@@ -1,0 +1,111 @@
+/**
+ * Whether the memory of this machine is enough for the slots: what each may take at worst, its file systems included, times
+ * how many are active at once. All jails together get no more than the machine has but for a reserve, so that a shortage is
+ * theirs. Pure but for the manifest of the image.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Instance } from "./instance.ts";
+import { Problem } from "./problem.ts";
+import { type Environment, settingOf } from "./settings.ts";
+
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+/** jaild's size of /dev/shm in a jail. */
+const SHM_BYTES = 64 * MIB;
+/** Of the machine's memory. Paused programs go while less than this is available. */
+const RESERVE_SHARE = 0.1;
+/** For the components and the system, which take some 600 MiB under load; a small machine gives a quarter. */
+const RESERVE_BYTES = GIB;
+const RESERVE_MOST_SHARE = 0.25;
+
+/** What all jails together may take. */
+export function memoryOfJails(totalBytes: number): number {
+  const least = Math.min(RESERVE_BYTES, RESERVE_MOST_SHARE * totalBytes);
+  return Math.floor(totalBytes - Math.max(least, RESERVE_SHARE * totalBytes));
+}
+
+type Overrides = Record<string, { run_memory_limit?: unknown; compile_memory_limit?: unknown }>;
+
+/** Languages that are installed; those that are compiled have two limits. */
+export interface Language {
+  language: string;
+  compile?: unknown;
+}
+
+/** The most that one slot may charge. A value of an override that is no number is named by the runner. */
+export function slotBytes(caller: Environment, languages: readonly Language[]): number {
+  const overrides = settingOf("SANDBOX_LIMIT_OVERRIDES", caller) as Overrides;
+  const run = settingOf("SANDBOX_RUN_MEMORY_LIMIT", caller);
+  const compile = settingOf("SANDBOX_COMPILE_MEMORY_LIMIT", caller);
+  const limits = languages.flatMap(({ language, compile: isCompiled }) => {
+    const own = { ...overrides["*"], ...overrides[language] };
+    const ownRun = Number(own.run_memory_limit ?? run);
+    return isCompiled === undefined ? [ownRun] : [ownRun, Number(own.compile_memory_limit ?? compile)];
+  });
+  const files =
+    settingOf("SANDBOX_WORKSPACE_MAX_BYTES", caller) + settingOf("SANDBOX_TMP_MAX_BYTES", caller) + SHM_BYTES;
+  return Math.max(run, ...limits.filter(Number.isFinite)) + files;
+}
+
+export interface Capacity {
+  /** Programs that may run at once. */
+  jobs: number;
+  /** As asked for, or by default; more than `jobs` when that does not fit. */
+  wanted: number;
+  isSet: boolean;
+  slotBytes: number;
+  jailsBytes: number;
+  totalBytes: number;
+}
+
+export function capacityOf(
+  totalBytes: number,
+  caller: Environment,
+  languages: readonly Language[],
+): Capacity {
+  const wanted = settingOf("SANDBOX_MAX_CONCURRENT_JOBS", caller);
+  const slot = slotBytes(caller, languages);
+  const jailsBytes = memoryOfJails(totalBytes);
+  return {
+    jobs: Math.min(wanted, Math.floor(jailsBytes / slot)),
+    wanted,
+    isSet: Boolean(caller.SANDBOX_MAX_CONCURRENT_JOBS),
+    slotBytes: slot,
+    jailsBytes,
+    totalBytes,
+  };
+}
+
+export function languagesOf({ packagesDir }: Pick<Instance, "packagesDir">): Language[] {
+  const text = readFileSync(join(packagesDir, "runtimes.json"), "utf8");
+  return (JSON.parse(text) as { runtimes: Language[] }).runtimes;
+}
+
+const gib = (bytes: number) => `${(bytes / GIB).toFixed(1)} GiB`;
+
+/** What does not fit, in numbers; undefined when all does. */
+export function shortageOf(capacity: Capacity): { message: string; advice: string } | undefined {
+  const { jobs, wanted, slotBytes: slot, jailsBytes, totalBytes } = capacity;
+  if (jobs >= wanted) return undefined;
+  const message = `${wanted} programs at once may take ${gib(wanted * slot)} (${gib(slot)} each with its files), and jails get ${gib(jailsBytes)} of ${gib(totalBytes)}`;
+  const fewer = jobs > 0 ? `SANDBOX_MAX_CONCURRENT_JOBS=${jobs}, or lower ` : "Lower ";
+  return {
+    message,
+    advice: `${fewer}SANDBOX_RUN_MEMORY_LIMIT, SANDBOX_WORKSPACE_MAX_BYTES or SANDBOX_TMP_MAX_BYTES (docs/configuration.md).`,
+  };
+}
+
+/**
+ * The caller's settings with as many slots as fit, and a line that says so when they are fewer than by default. What
+ * somebody set and does not fit is a Problem, and so is a single slot that does not.
+ */
+export function fitted(capacity: Capacity, caller: Environment): { caller: Environment; notice?: string } {
+  const shortage = shortageOf(capacity);
+  if (shortage === undefined) return { caller };
+  if (capacity.isSet || capacity.jobs === 0) throw new Problem(shortage.message, shortage.advice);
+  return {
+    caller: { ...caller, SANDBOX_MAX_CONCURRENT_JOBS: String(capacity.jobs) },
+    notice: `SANDBOX_MAX_CONCURRENT_JOBS is ${capacity.jobs}, not ${capacity.wanted}: ${shortage.message}`,
+  };
+}

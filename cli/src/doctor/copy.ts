@@ -1,0 +1,97 @@
+/** The running copy: its components, the users that they have, the limits over all jails, what /proc has got since. */
+import { existsSync, mkdtempSync, readFileSync, rmdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bundleOf } from "../components.ts";
+import type { Instance } from "../instance.ts";
+import { componentHealth } from "../readiness.ts";
+import { settingOf } from "../settings.ts";
+import { tryConfinement } from "../supervisor/confinement.ts";
+import { readState, type State } from "../supervisor/state.ts";
+import { findCgroups } from "../system/cgroups.ts";
+import { entriesOfProc } from "../system/process.ts";
+import { isRoot } from "../system/root.ts";
+import { type Finding, fail, ok, warn } from "./finding.ts";
+
+const AGAIN = "./svc down, then ./svc up";
+
+export async function running(instance: Instance): Promise<Finding[]> {
+  const state = readState(instance.runDir);
+  if (state === undefined) return [ok("service", "not running (./svc up starts it)")];
+  const health = await componentHealth({ ...instance, ports: state.ports }, state.components);
+  return [
+    ...health.map(([name, reason]) => {
+      const restarts = state.components.find((component) => component.name === name)?.restarts ?? 0;
+      const note = restarts > 0 ? `healthy, started again ${restarts} times` : "healthy";
+      return reason === undefined
+        ? ok(name, note)
+        : fail(name, reason, `See ${join(instance.logsDir, `${name}.log`)}`);
+    }),
+    groupLimits(limitsOf(state.cgroup)),
+    procEntries(state.procEntries, entriesOfProc()),
+  ];
+}
+
+/** Whether each component can have a user of its own; of a copy that runs, whether it has. */
+export async function users(instance: Instance): Promise<Finding[]> {
+  const state = readState(instance.runDir);
+  if (state !== undefined) return [userFinding(state)];
+  if (!isRoot()) return [warn("users", "can only be tried by root", "Run: sudo ./svc doctor")];
+  if (!existsSync(bundleOf("api"))) return [ok("users", "the components are not built yet")];
+  const stage = mkdtempSync(join(tmpdir(), "svc-doctor-"));
+  try {
+    await tryConfinement(instance, process.env, join(stage, "view"));
+    return [ok("users", "every component can have one of its own")];
+  } catch (error) {
+    const { message, advice } = error as Error & { advice?: string };
+    const grade = settingOf("SVC_ALLOW_PRIVILEGED_COMPONENTS", process.env) ? warn : fail;
+    return [grade("users", message, advice ?? "Let other users read the folder of ./svc.")];
+  } finally {
+    rmdirSync(stage);
+  }
+}
+
+export function userFinding({ unprivileged }: Pick<State, "unprivileged">): Finding {
+  return unprivileged
+    ? ok("users", "every component has one of its own")
+    : warn(
+        "users",
+        "the components run as root (SVC_ALLOW_PRIVILEGED_COMPONENTS)",
+        `Without this variable the start tells what is in the way: ${AGAIN}.`,
+      );
+}
+
+/** Limits of the group over all jails, as the kernel's files say them. */
+function limitsOf(cgroup: string): { memory?: string; pids?: string } {
+  const limits: { memory?: string; pids?: string } = {};
+  for (const folder of findCgroups(cgroup)) {
+    for (const [name, kind] of [
+      ["memory.max", "memory"],
+      ["memory.limit_in_bytes", "memory"],
+      ["pids.max", "pids"],
+    ] as const) {
+      if (existsSync(join(folder, name))) limits[kind] = readFileSync(join(folder, name), "utf8").trim();
+    }
+  }
+  return limits;
+}
+
+/** What the kernel says where a group of version 1 has no limit of memory: the largest number of whole pages. */
+const NO_LIMIT = 2 ** 62;
+
+export function groupLimits({ memory, pids }: { memory?: string; pids?: string }): Finding {
+  const isOpen = (limit: string | undefined) =>
+    limit === undefined || limit === "max" || Number(limit) >= NO_LIMIT;
+  const open = [...(isOpen(memory) ? ["memory"] : []), ...(isOpen(pids) ? ["processes"] : [])];
+  return open.length === 0
+    ? ok("limits", `all jails together: ${memory} bytes, ${pids} processes`)
+    : warn("limits", `none over all jails together: ${open.join(", ")}`, `${AGAIN} sets them.`);
+}
+
+/** Jails hide the entries that were there when they were prepared; a module may bring another. */
+export function procEntries(known: readonly string[], now: readonly string[]): Finding {
+  const added = now.filter((name) => !known.includes(name));
+  return added.length === 0
+    ? ok("proc entries", "as when it was started")
+    : warn("proc entries", `new since the start, so runs may see them: ${added.join(", ")}`, `${AGAIN}.`);
+}

@@ -1,0 +1,21 @@
+/** Values of the documented variables, for decisions that are made before a component reads them. Pure. */
+import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A value that is not right counts as the default here: it is named by the component that does not start with it. */
+export function settingOf<Name extends VariableName>(
+  name: Name,
+  caller: Environment,
+): (typeof VARIABLES)[Name]["fallback"] {
+  const variable = VARIABLES[name] as {
+    parse: (text: string) => (typeof VARIABLES)[Name]["fallback"];
+    fallback: (typeof VARIABLES)[Name]["fallback"];
+  };
+  const text = caller[name];
+  try {
+    return text ? variable.parse(text) : variable.fallback;
+  } catch {
+    return variable.fallback;
+  }
+}
