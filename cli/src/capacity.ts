@@ -25,7 +25,23 @@ export function memoryOfJails(totalBytes: number): number {
   return Math.floor(totalBytes - Math.max(least, RESERVE_SHARE * totalBytes));
 }
 
-type Overrides = Record<string, { run_memory_limit?: unknown; compile_memory_limit?: unknown }>;
+type Overrides = Record<
+  string,
+  { run_memory_limit?: unknown; compile_memory_limit?: unknown; max_process_count?: unknown }
+>;
+
+/** What jaild needs for a slot besides the program's own processes. */
+const PROCESSES_OF_SLOT = 8;
+/** The most that the kernel takes. */
+const MOST_PROCESSES = 4_194_304;
+
+/** Processes and threads of all jails together: as many as each slot may have. */
+export function processesOfJails(slots: number, caller: Environment): number {
+  const overrides = Object.values(settingOf("SANDBOX_LIMIT_OVERRIDES", caller) as Overrides);
+  const own = overrides.map(({ max_process_count: count }) => Number(count ?? 0)).filter(Number.isFinite);
+  const most = Math.max(settingOf("SANDBOX_MAX_PROCESS_COUNT", caller), ...own);
+  return Math.min(slots * (most + PROCESSES_OF_SLOT), MOST_PROCESSES);
+}
 
 /** Languages that are installed; those that are compiled have two limits. */
 export interface Language {

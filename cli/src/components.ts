@@ -5,6 +5,7 @@
 import { existsSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { VARIABLES } from "@svc/service-kit/config/variables";
+import { memoryOfJails, processesOfJails } from "./capacity.ts";
 import { componentEnvironment, hasOwnRedis } from "./environment.ts";
 import { redisProgram } from "./install/packages.ts";
 import { type Instance, ROOT, SERVICES, type Service } from "./instance.ts";
@@ -12,6 +13,7 @@ import { httpAnswers, redisAnswers, socketExists } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import type { Secrets } from "./secrets.ts";
 import type { View } from "./supervisor/view.ts";
+import { totalMemory } from "./system/memory.ts";
 import { confined, isUnprivileged, userOf } from "./users.ts";
 import { zygotesOf } from "./zygotes.ts";
 
@@ -26,7 +28,13 @@ export interface Component {
   /** These must answer before this one is started for the first time. */
   after: readonly ComponentName[];
   port?: number;
+  /** When memory runs short processes of a higher score are ended first. Jails have the highest. */
+  oomScore: number;
 }
+
+/** Those that cannot be missed: without them nobody's run goes on. Programs come first, then the other components. */
+const LAST_TO_GO = -500;
+const BEFORE_THEM = 0;
 
 /** Ends first to last; what is on one line ends together. A component outlives those that need it. */
 export const STOP_ORDER: readonly (readonly ComponentName[])[] = [
@@ -87,6 +95,7 @@ function service(name: Service, setting: Setting): Component {
     env: componentEnvironment(name, instance, secrets, caller),
     probe: () => httpAnswers(`http://127.0.0.1:${port}${HEALTH[name]}`),
     after: needs,
+    oomScore: BEFORE_THEM,
     port,
   };
 }
@@ -116,18 +125,21 @@ function jaild(setting: Setting): Component {
   };
   const zygotes = zygotesOf(instance, caller);
   const ready = size("SANDBOX_MAX_CONCURRENT_JOBS") + SPARE_JAILS + zygotes.waiting;
+  const slots = ready + size("SANDBOX_MAX_PAUSED");
   const options: Record<string, string> = {
     root: rootImage(instance),
     socket: instance.jailSocket,
     "socket-uid": String(view === undefined ? 0 : userOf("runner", instance).uid),
     "socket-mode": "0600",
-    slots: String(ready + size("SANDBOX_MAX_PAUSED")),
+    slots: String(slots),
     ready: String(ready),
     "tool-directory": instance.toolDirectory,
     "fetch-timeout-ms": String(Math.min(size("TOOL_CALL_REQUEST_TIMEOUT") + FETCH_MS, MAX_FETCH_MS)),
     "uid-base": String(instance.jobUidBase),
     "gid-base": String(instance.jobGidBase),
     cgroup: instance.cgroup,
+    "memory-bytes": String(memoryOfJails(totalMemory())),
+    pids: String(processesOfJails(slots, caller)),
     "workspace-bytes": String(size("SANDBOX_WORKSPACE_MAX_BYTES")),
     "workspace-inodes": String(size("SANDBOX_WORKSPACE_MAX_FILES")),
     "tmp-bytes": String(size("SANDBOX_TMP_MAX_BYTES")),
@@ -139,6 +151,7 @@ function jaild(setting: Setting): Component {
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
     probe: () => socketExists(instance.jailSocket),
     after: [],
+    oomScore: LAST_TO_GO,
   };
 }
 
@@ -175,5 +188,6 @@ function redisServer(setting: Setting): Component {
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" },
     probe: () => redisAnswers(instance.redisSocket),
     after: [],
+    oomScore: LAST_TO_GO,
   };
 }

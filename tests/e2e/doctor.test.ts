@@ -129,6 +129,9 @@ describe("./svc doctor", () => {
       expect(found.find(({ subject }) => subject === "users")?.note).toBe(
         "every component has one of its own",
       );
+      expect(found.find(({ subject }) => subject === "limits")?.note).toMatch(
+        /^all jails together: \d+ bytes, \d+ processes$/,
+      );
       expect(found.find(({ subject }) => subject === "proc entries")?.grade).toBe("ok");
       expect(code).toBe(0);
     } finally {

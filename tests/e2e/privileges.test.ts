@@ -38,6 +38,7 @@ function differences(state: ProcessState, system: System): string[] {
   for (const key of ["effective", "bounding", "noNewPrivileges", "filtered"] as const) {
     if (state[key] !== row[key]) found.push(`${key} ${state[key]}`);
   }
+  if (row.oomScore !== undefined && state.oomScore !== row.oomScore) found.push(`score ${state.oomScore}`);
   if (state.permitted !== row.effective) found.push(`permitted ${state.permitted}`);
   return found.map((what) => `${state.kind}: ${what}`);
 }

@@ -18,6 +18,16 @@ export interface ChildEvents {
   died: (name: string, how: string, restartInMs: number) => void;
 }
 
+/** Where root lacks the capability for it, as in some containers, scores stay as they are. */
+export function setOomScore(pid: number, score: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, String(score));
+  } catch (error) {
+    if (!["EACCES", "EPERM", "ENOENT", "ESRCH"].includes((error as NodeJS.ErrnoException).code ?? ""))
+      throw error;
+  }
+}
+
 export class Child {
   readonly component: Component;
   readonly #dirs: { runDir: string; logsDir: string };
@@ -63,6 +73,7 @@ export class Child {
     this.#startedAt = Date.now();
     if (child.pid !== undefined) {
       this.#identity = identify(child.pid);
+      setOomScore(child.pid, this.component.oomScore);
       writeFileSync(this.#pidFile, `${child.pid}\n`);
     }
     child.once("error", (error) => this.#ended(error.message));

@@ -15,7 +15,7 @@ import { removeCgroups } from "../system/cgroups.ts";
 import { closeInherited } from "../system/descriptors.ts";
 import { totalMemory } from "../system/memory.ts";
 import { entriesOfProc, identify, sleep } from "../system/process.ts";
-import { Child } from "./child.ts";
+import { Child, setOomScore } from "./child.ts";
 import { confine } from "./confinement.ts";
 import { demandFreePorts, makeFolders } from "./ground.ts";
 import { lendCompileCache } from "./lent-cache.ts";
@@ -30,6 +30,8 @@ const LAST_PROBE_MS = 1000;
 const ROTATE_EVERY_MS = 5000;
 const STOP_MARGIN_MS = 5000;
 const WARN = 40;
+/** With the supervisor all components end. */
+const SUPERVISOR_OOM_SCORE = -500;
 const DEFAULT_GRACE_MS = 30_000;
 
 export class AlreadyRunning extends Problem {}
@@ -51,6 +53,7 @@ export class Supervisor {
     background: boolean,
   ): Promise<Supervisor> {
     closeInherited();
+    setOomScore(process.pid, SUPERVISOR_OOM_SCORE);
     makeFolders(instance);
     const lock = await takeLock(instance.dataDir);
     if (lock === undefined) throw new AlreadyRunning(`already running on ${instance.dataDir}`);

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { capacityOf, fitted, memoryOfJails, slotBytes } from "../../src/capacity.ts";
+import { capacityOf, fitted, memoryOfJails, processesOfJails, slotBytes } from "../../src/capacity.ts";
 import type { Problem } from "../../src/problem.ts";
 import { groupLimits } from "../../src/system/memory.ts";
 
@@ -91,6 +91,19 @@ describe("slots", () => {
   it("of which not one fits are refused, whoever chose them", () => {
     expect(problemAt(1).advice).toMatch(/^Lower SANDBOX_RUN_MEMORY_LIMIT/);
     expect(problemAt(8, { SANDBOX_WORKSPACE_MAX_BYTES: "9gb" }).message).toContain("(9.7 GiB each");
+  });
+});
+
+describe("processes of all jails", () => {
+  it("are as many as each slot may have, and a few for the slot itself", () => {
+    expect(processesOfJails(10, {})).toBe(10 * (256 + 8));
+    expect(processesOfJails(10, { SANDBOX_MAX_PROCESS_COUNT: "100" })).toBe(1080);
+    const more = { SANDBOX_LIMIT_OVERRIDES: '{"java":{"max_process_count":500}}' };
+    expect(processesOfJails(2, more)).toBe(1016);
+  });
+
+  it("are no more than the kernel takes", () => {
+    expect(processesOfJails(1000, { SANDBOX_MAX_PROCESS_COUNT: "32768" })).toBe(4_194_304);
   });
 });
 

@@ -13,6 +13,8 @@ export interface Row {
   noNewPrivileges: boolean;
   /** Whether a filter of system calls is in force. */
   filtered: boolean;
+  /** When memory runs short the highest is ended first; absent where it does not matter. */
+  oomScore?: number;
   /** Kinds of open descriptors; a log is always the own one. */
   descriptors: readonly string[];
   /** What somebody reaches who has taken over the process. */
@@ -23,7 +25,14 @@ const NONE = { effective: "0", bounding: "0", noNewPrivileges: true };
 const NODE = ["null", "log", "pipe", "socket", "eventpoll", "eventfd", "io_uring"];
 
 function component(user: Unprivileged, reaches: string, more: readonly string[] = []): Row {
-  return { ...NONE, user, filtered: false, descriptors: [...NODE, ...more], reaches };
+  return {
+    ...NONE,
+    user,
+    filtered: false,
+    oomScore: user === "redis" ? -500 : 0,
+    descriptors: [...NODE, ...more],
+    reaches,
+  };
 }
 
 /** Components, by name. */
@@ -50,6 +59,7 @@ const COMPONENTS: Record<Unprivileged, Row> = {
 /** The supervisor and what jaild starts. */
 const OTHERS = {
   supervisor: {
+    oomScore: -500,
     user: "root",
     effective: "all",
     bounding: "all",
@@ -59,6 +69,7 @@ const OTHERS = {
     reaches: "the machine; it takes no input but signals",
   },
   jaild: {
+    oomScore: -500,
     user: "root",
     effective: "all",
     bounding: "2c0000",
@@ -98,6 +109,7 @@ const OTHERS = {
     reaches: "the machine",
   },
   jailed: {
+    oomScore: 1000,
     ...NONE,
     user: "slot",
     filtered: true,

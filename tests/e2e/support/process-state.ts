@@ -6,7 +6,7 @@ import { treeOf } from "./holdings.ts";
 import type { Kind, Row } from "./privileges.ts";
 import type { System } from "./system.ts";
 
-export interface ProcessState extends Omit<Row, "reaches" | "user"> {
+export interface ProcessState extends Omit<Row, "reaches" | "user" | "oomScore"> {
   kind: Kind;
   pid: string;
   /** Distinct ids: real, effective, saved, of files. */
@@ -15,6 +15,7 @@ export interface ProcessState extends Omit<Row, "reaches" | "user"> {
   groups: number[];
   /** The effective ones are all that are permitted, and none can be inherited. */
   permitted: string;
+  oomScore: number;
 }
 
 const ALL = BigInt(`0x${/^CapBnd:\s+(\w+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "0"}`);
@@ -59,6 +60,7 @@ function stateOf(pid: string, kind: Kind, system: System): ProcessState {
     bounding: capabilities(field("CapBnd")),
     noNewPrivileges: field("NoNewPrivs") === "1",
     filtered: field("Seccomp") === "2",
+    oomScore: Number(readFileSync(`/proc/${pid}/oom_score_adj`, "latin1")),
     descriptors: [...new Set(descriptorsOf(pid, kind, system))].sort(),
   };
 }
