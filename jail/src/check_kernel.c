@@ -141,8 +141,11 @@ const struct feature kernel_features[] = {
 	{"tmpfs", probe_tmpfs, "Linux 5.2 or newer; no seccomp profile around jaild that blocks mounts", NEEDED},
 	{"devices", probe_devices, "jaild needs CAP_MKNOD, and device nodes must work (not in a user namespace)", NEEDED},
 	{"bind-mount", probe_bind, "Linux 5.12 or newer; no seccomp profile around jaild that blocks mounts", NEEDED},
+	{"overlay", probe_overlay,
+	 "a kernel with overlayfs (modprobe overlay); the image on a file system that can lie under an overlay, "
+	 "itself no overlay on an overlay", NEEDED},
 	{"pivot-root", probe_pivot_root, "the host's root must not be the initial ramfs", NEEDED},
-	{"proc", probe_proc, "mount /proc whole: a container's masked or read-only /proc is not enough", NEEDED},
+	{"proc", probe_proc, "Linux 5.8 or newer; mount /proc whole: a container's masked or read-only /proc is not enough", NEEDED},
 	{"capabilities", probe_capabilities, "jaild needs the capabilities of root", NEEDED},
 	{"pidfd", probe_pidfd, "Linux 5.4 or newer; no seccomp profile around jaild that blocks clone3", NEEDED},
 	{"openat2", probe_openat2, "Linux 5.6 or newer", NEEDED},

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -93,10 +94,28 @@ int probe_pivot_root(const struct options *options)
 	return errno_of(sys_pivot_root(".", ".") < 0 ? -1 : sys_umount(".", MNT_DETACH));
 }
 
+int probe_overlay(const struct options *options)
+{
+	const char *const size[] = {"mode=755", "size=65536", NULL};
+	int layer, root, own, shared;
+
+	if (private_mounts() < 0 || chdir(options->root) < 0)
+		return errno;
+	layer = tmpfs_make(size, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	if (layer < 0 || sys_move_mount(layer, "mnt/data") < 0 || (root = overlay_make("mnt/data:.")) < 0)
+		return errno;
+	own = openat(root, "tmp", O_RDONLY | O_DIRECTORY);
+	shared = open("tmp", O_RDONLY | O_DIRECTORY);
+	if (own < 0 || shared < 0 || flock(own, LOCK_EX | LOCK_NB) < 0)
+		return errno;
+	/* The proof that it has inodes of its own. */
+	return errno_of(flock(shared, LOCK_EX | LOCK_NB));
+}
+
 static int mount_own_proc(void)
 {
 	struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY};
-	char self[16] = "";
+	char self[16] = "", version[256];
 
 	if (private_mounts() < 0 ||
 	    sys_mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0 ||
@@ -104,7 +123,12 @@ static int mount_own_proc(void)
 		return errno;
 	if (readlink("/proc/self", self, sizeof(self) - 1) < 0 || strcmp(self, "1") != 0)
 		return EPROTO;
-	return must_fail(open("/proc/sys/kernel/hostname", O_WRONLY), EROFS);
+	if (must_fail(open("/proc/sys/kernel/hostname", O_WRONLY), EROFS) != 0)
+		return EPROTO;
+	/* Also what was found before. */
+	if (read_file_at(AT_FDCWD, "/proc/version", version, sizeof(version)) < 0 || proc_hide() < 0)
+		return errno;
+	return must_fail(open("/proc/version", O_RDONLY), ENOENT);
 }
 
 int probe_proc(const struct options *options)
@@ -112,7 +136,7 @@ int probe_proc(const struct options *options)
 	pid_t pid;
 
 	(void)options;
-	if (proc_scan() < 0 || unshare(CLONE_NEWPID) < 0)
+	if (unshare(CLONE_NEWPID) < 0)
 		return errno;
 	pid = fork();
 	if (pid == 0)

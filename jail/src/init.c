@@ -170,6 +170,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, PARENT_DEATH, tie_to_keeper());
 	MUST(plan->control, CGROUP_JOIN, cgroup_join(plan->cgroup));
 	MUST(plan->control, CGROUP_NS, unshare(CLONE_NEWCGROUP));
+	MUST(plan->control, ROOT, template_enter(plan->config->options));
 	MUST(plan->control, PROC, mount_proc());
 	MUST(plan->control, SHORTAGE, shortage_go_first());
 	MUST(plan->control, PROC, bare_proc = sys_open_tree(AT_FDCWD, "/proc"));

@@ -9,7 +9,6 @@
 #include "listener.h"
 #include "options.h"
 #include "parked.h"
-#include "proc.h"
 #include "seccomp.h"
 #include "shortage.h"
 #include "slot.h"
@@ -71,8 +70,6 @@ int main(int argc, char **argv)
 	if (!seccomp_build(&policy) || !seccomp_build_for(&keeper_policy, POLICY_OF_KEEPERS) ||
 	    !seccomp_build_for(&host_policy, POLICY_OF_ALL))
 		fatal("a system call policy does not fit");
-	if (proc_scan() < 0)
-		fatal("cannot cover /proc");
 	config.template = template_make(&options);
 	slots_hold_signals();
 	atexit(clean_up);

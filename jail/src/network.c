@@ -3,15 +3,96 @@
 #include "sys.h"
 #include "util.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define BIRTH_MS 1000 /* longest life of the process that a namespace is made with */
 #define NO_SOCKETS "sockets: used 0\n"
+
+/* What the kernel keeps for each namespace alone, and programs look at. */
+static const char *const open_entries[] = {"dev", "if_inet6", "route", "tcp", "tcp6", "udp", "udp6", "unix"};
+
+/* Of the names in /proc/net when jaild made its first namespace; one that has others is looked through at each run. */
+static uint64_t known;
+
+static bool is_open(const char *name)
+{
+	for (size_t i = 0; i < COUNT(open_entries); i++)
+		if (strcmp(name, open_entries[i]) == 0)
+			return true;
+	return name[0] == '.';
+}
+
+/*
+ * Takes the rights to all other entries of /proc/net from programs, as long as the namespace lives: many of them count
+ * for the whole machine. `net` is given up. 0, or -1 and errno.
+ */
+static int hide_entries(int net)
+{
+	DIR *directory = net < 0 ? NULL : fdopendir(net);
+	struct dirent *entry;
+	int result = -1, saved;
+
+	if (!directory) {
+		saved = errno;
+		if (net >= 0)
+			close(net);
+		errno = saved;
+		return -1;
+	}
+	while (errno = 0, (entry = readdir(directory)))
+		if (!is_open(entry->d_name) && fchmodat(net, entry->d_name, 0, 0) < 0 && errno != ENOENT)
+			break;
+	if (!entry && errno == 0)
+		result = 0;
+	saved = errno;
+	closedir(directory);
+	errno = saved;
+	return result;
+}
+
+/* The same for the same names. Looks at no entry: that would cost more than all else here. */
+static int name_all(int net, uint64_t *names)
+{
+	_Alignas(struct dirent64) char entries[8192];
+	ssize_t size;
+
+	*names = 0;
+	while ((size = getdents64(net, entries, sizeof(entries))) > 0)
+		for (ssize_t at = 0; at < size;) {
+			const struct dirent64 *entry = (const void *)(entries + at);
+			uint64_t name = 1;
+
+			for (const char *c = entry->d_name; *c; c++)
+				name = (name ^ (unsigned char)*c) * UINT64_C(0x9e3779b97f4a7c15);
+			*names += name;
+			at += entry->d_reclen;
+		}
+	return size < 0 ? -1 : 0;
+}
+
+/* In this order: what comes between the two is hidden, and taken for new later. */
+static int learn_and_hide(const char *path)
+{
+	int net = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (net < 0)
+		return -1;
+	if ((known == 0 && name_all(net, &known) < 0) || lseek(net, 0, SEEK_SET) < 0) {
+		int saved = errno;
+
+		close(net);
+		errno = saved;
+		return -1;
+	}
+	return hide_entries(net);
+}
 
 int network_make(void)
 {
@@ -28,6 +109,13 @@ int network_make(void)
 	}
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
 	namespace = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/net", pid);
+	if (namespace >= 0 && learn_and_hide(path) < 0) {
+		saved = errno;
+		close(namespace);
+		namespace = -1;
+		errno = saved;
+	}
 	saved = errno;
 	kill(pid, SIGKILL);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -53,9 +141,23 @@ static bool is_empty(int host_proc)
 	return read_file_at(host_proc, "self/net/sockstat", text, sizeof(text)) > 0 && network_text_is_empty(text);
 }
 
+/* A module of the kernel may have brought more since the namespace was made. The keeper ends if this fails. */
+static int hide_new_entries(int host_proc)
+{
+	int net = openat(host_proc, "self/net", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint64_t names;
+
+	if (net < 0 || name_all(net, &names) < 0)
+		return -1;
+	if (names == known)
+		return close(net);
+	return lseek(net, 0, SEEK_SET) < 0 ? -1 : hide_entries(net);
+}
+
 int network_enter(int network, int host_proc)
 {
 	if (network >= 0 && setns(network, CLONE_NEWNET) == 0 && is_empty(host_proc))
-		return 0;
-	return unshare(CLONE_NEWNET);
+		return hide_new_entries(host_proc);
+	known = 0;
+	return unshare(CLONE_NEWNET) < 0 ? -1 : hide_new_entries(host_proc);
 }

@@ -2,6 +2,9 @@
  * The network namespaces of slots. One is made when a slot is first used and serves one run at a time: making one costs
  * more than anything else of a jail. All that a program can do there is to make AF_UNIX sockets, so nothing of it is left in a
  * namespace without sockets; a keeper enters none that the kernel does not say this of.
+ *
+ * Of /proc/net programs can read what the kernel keeps for each namespace alone. Other entries have no permission bits,
+ * those included that a module brought after the namespace was made.
  */
 #ifndef JAIL_NETWORK_H
 #define JAIL_NETWORK_H

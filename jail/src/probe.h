@@ -46,6 +46,7 @@ int probe_user_namespace(const struct options *options);
 int probe_image(const struct options *options);
 int probe_tmpfs(const struct options *options);
 int probe_devices(const struct options *options);
+int probe_overlay(const struct options *options);
 int probe_bind(const struct options *options);
 int probe_pivot_root(const struct options *options);
 int probe_proc(const struct options *options);

@@ -3,8 +3,6 @@
 #include "sys.h"
 #include "util.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -15,17 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ENTRIES_MAX 256
-#define EMPTY_FILE "empty"
-#define EMPTY_DIRECTORY "none"
-
-/* Links to the reader's own process, and entries that show only the jail's own namespaces. */
-static const char *const open_entries[] = {"self", "thread-self", "mounts", "net", "version", "sysvipc"};
-
 static const char *const fact_names[FACT_FILES] = {"meminfo", "stat"};
 
-/* Names of synthetic entries that proc_make_covers makes. */
-static const char *const static_names[] = {"cpuinfo", "filesystems", "loadavg", "uptime", "vmstat", "sys"};
+/* Entries that proc_make_covers makes. The list of locks is empty: its keeper holds the kernel's open, so it stays. */
+static const char *const static_names[] = {
+	"cpuinfo", "filesystems", "loadavg", "locks", "uptime", "version", "vmstat", "sys"};
+
+/* They lead to the reader's own process. */
+static const struct {
+	const char *name, *target;
+} links[] = {{"mounts", "self/mounts"}, {"net", "self/net"}};
 
 static const struct {
 	const char *path;
@@ -58,75 +55,8 @@ static const struct {
 	{"loadavg", "0.00 0.00 0.00 1/2 2\n"},
 	{"uptime", "0.01 0.01\n"},
 	{"vmstat", "pgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault 0\npgmajfault 0\n"},
-	{EMPTY_FILE, ""},
-	{EMPTY_DIRECTORY, NULL},
+	{"locks", ""},
 };
-
-static struct cover {
-	char target[80]; /* in /proc */
-	char source[96]; /* below the covers or the facts */
-} covers[ENTRIES_MAX];
-static size_t cover_count;
-
-static bool is_in(const char *name, const char *const *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(name, list[i]) == 0)
-			return true;
-	return false;
-}
-
-/* Their paths are made here, once, and not in each jail. */
-static int add_cover(const char *name, const char *directory, const char *source)
-{
-	struct cover *cover = &covers[cover_count];
-
-	if (cover_count == ENTRIES_MAX ||
-	    (size_t)snprintf(cover->target, sizeof(cover->target), "/proc/%s", name) >= sizeof(cover->target) ||
-	    (size_t)snprintf(cover->source, sizeof(cover->source), "%s/%s", directory, source) >= sizeof(cover->source))
-		return -1;
-	cover_count++;
-	return 0;
-}
-
-int proc_scan(void)
-{
-	DIR *proc = opendir("/proc");
-	struct dirent *found;
-	bool whole;
-
-	cover_count = 0;
-	while (errno = 0, proc && (found = readdir(proc))) {
-		const char *name = found->d_name, *source = EMPTY_FILE;
-		bool fact = is_in(name, fact_names, COUNT(fact_names));
-		struct stat st;
-
-		if (isdigit((unsigned char)name[0]) || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-		    is_in(name, open_entries, COUNT(open_entries)))
-			continue;
-		if (fstatat(dirfd(proc), name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-			if (errno == ENOENT)
-				continue;
-			closedir(proc);
-			return -1;
-		}
-		if (fact || is_in(name, static_names, COUNT(static_names)))
-			source = name;
-		else if (S_ISDIR(st.st_mode))
-			source = EMPTY_DIRECTORY;
-		/* A link outside of the open entries cannot be covered: nothing is safe then. */
-		if (S_ISLNK(st.st_mode) || add_cover(name, fact ? FACTS_PATH : COVERS_PATH, source) < 0) {
-			closedir(proc);
-			errno = EXDEV;
-			return -1;
-		}
-	}
-	/* An entry that was not seen is an entry without a cover. */
-	whole = proc && errno == 0;
-	if (proc)
-		closedir(proc);
-	return whole && cover_count > 0 ? 0 : -1;
-}
 
 static int make_file(int directory, const char *path, const char *text)
 {
@@ -157,10 +87,20 @@ static int make_cpuinfo(int directory)
 	return make_file(directory, "cpuinfo", text);
 }
 
-int proc_make_covers(int directory)
+/* What uname(2) tells any program. */
+static int make_versions(int directory)
 {
 	struct utsname system;
+	char text[sizeof(system)];
 
+	if (uname(&system) < 0 || make_file(directory, "sys/kernel/osrelease", system.release) < 0)
+		return -1;
+	snprintf(text, sizeof(text), "%s version %s %s\n", system.sysname, system.release, system.version);
+	return make_file(directory, "version", text);
+}
+
+int proc_make_covers(int directory)
+{
 	for (size_t i = 0; i < COUNT(settings); i++) {
 		if (i == 0 && mkdirat(directory, "sys", 0555) < 0)
 			return -1;
@@ -171,9 +111,10 @@ int proc_make_covers(int directory)
 			return -1;
 		}
 	}
-	if (uname(&system) < 0 || make_file(directory, "sys/kernel/osrelease", system.release) < 0)
-		return -1;
-	return make_cpuinfo(directory);
+	for (size_t i = 0; i < COUNT(links); i++)
+		if (symlinkat(links[i].target, directory, links[i].name) < 0)
+			return -1;
+	return make_versions(directory) < 0 ? -1 : make_cpuinfo(directory);
 }
 
 int proc_make_facts(int directory, int fds[FACT_FILES])
@@ -210,11 +151,49 @@ int proc_write_facts(const int fds[FACT_FILES], uint64_t memory_bytes)
 	return 0;
 }
 
+static int cover(const char *directory, const char *name)
+{
+	char source[64], target[64];
+
+	snprintf(source, sizeof(source), "%s/%s", directory, name);
+	snprintf(target, sizeof(target), "/proc/%s", name);
+	/* What this kernel does not have does not show. */
+	return sys_mount(source, target, NULL, MS_BIND, NULL) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+/* A link over a link, neither of them followed. */
+static int cover_link(const char *name)
+{
+	char path[64];
+	int tree, result, saved;
+
+	snprintf(path, sizeof(path), COVERS_PATH "/%s", name);
+	tree = sys_open_tree(AT_FDCWD, path);
+	if (tree < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%s", name);
+	result = sys_move_mount(tree, path);
+	saved = errno;
+	close(tree);
+	errno = saved;
+	return result;
+}
+
 int proc_cover(void)
 {
-	for (size_t i = 0; i < cover_count; i++)
-		/* An entry that came and went with a kernel module needs no cover. */
-		if (sys_mount(covers[i].source, covers[i].target, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+	for (size_t i = 0; i < FACT_FILES; i++)
+		if (cover(FACTS_PATH, fact_names[i]) < 0)
 			return -1;
-	return 0;
+	for (size_t i = 0; i < COUNT(static_names); i++)
+		if (cover(COVERS_PATH, static_names[i]) < 0)
+			return -1;
+	for (size_t i = 0; i < COUNT(links); i++)
+		if (cover_link(links[i].name) < 0)
+			return -1;
+	return proc_hide();
+}
+
+int proc_hide(void)
+{
+	return sys_mount(NULL, "/proc", NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid");
 }

@@ -9,10 +9,11 @@
 #define JAIL_STEPS(X)                                                    \
 	X(CGROUP_JOIN, "join the control groups")                       \
 	X(CGROUP_NS, "leave the view of other control groups")          \
+	X(ROOT, "make the root of the jail")                            \
 	X(PROC, "mount /proc")                                          \
 	X(SHORTAGE, "be the first to go when memory is short")            \
 	X(LOCKS, "open the list of locks")                               \
-	X(COVER, "cover the host's entries of /proc")                   \
+	X(COVER, "hide the host's entries of /proc")                    \
 	X(PROC_READ_ONLY, "make /proc read-only")                       \
 	X(TMP, "mount /tmp")                                            \
 	X(SHM, "mount /dev/shm")                                        \

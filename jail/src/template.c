@@ -15,6 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define LAYER_PATH "/mnt/data" /* where it is mounted in the template */
+#define DEV_SOURCE "dev"
+#define RUN_SOURCE "run"
+
 static const char *const mount_points[] = {"proc", "dev", "tmp", "mnt/data", "run"};
 
 static const struct {
@@ -52,12 +56,34 @@ done:
 	return mount;
 }
 
-static void make_read_only(int mount, const char *what)
+int overlay_make(const char *layers)
 {
-	struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY};
+	/* Extended attributes of the image mean nothing here, whatever the kernel's defaults are. */
+	const char *const words[][2] = {
+		{"source", "overlay"}, {"lowerdir", layers}, {"redirect_dir", "nofollow"}, {"metacopy", "off"}};
+	int fs = sys_fsopen("overlay"), mount = -1, saved;
 
-	if (sys_mount_setattr(mount, "", AT_EMPTY_PATH, &attributes) < 0)
-		fatal("cannot make %s read-only", what);
+	if (fs < 0)
+		return -1;
+	for (size_t i = 0; i < COUNT(words); i++)
+		if (sys_fsconfig(fs, FSCONFIG_SET_STRING, words[i][0], words[i][1]) < 0)
+			goto done;
+	if (sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) == 0)
+		mount = sys_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME);
+done:
+	saved = errno;
+	close(fs);
+	errno = saved;
+	return mount;
+}
+
+/* `at`: a directory to mount the new root on; the old root goes. */
+static int change_root(int tree, const char *at)
+{
+	if (sys_move_mount(tree, at) < 0 || chdir(at) < 0 || sys_pivot_root(".", ".") < 0 ||
+	    sys_umount(".", MNT_DETACH) < 0)
+		return -1;
+	return chdir("/");
 }
 
 static void enter_image(const char *root)
@@ -76,59 +102,89 @@ static void enter_image(const char *root)
 	for (size_t i = 0; i < COUNT(mount_points); i++)
 		if (fstatat(tree, mount_points[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
 			fatal("the image has no directory /%s", mount_points[i]);
-	if (sys_move_mount(tree, root) < 0 || chdir(root) < 0 || sys_pivot_root(".", ".") < 0 ||
-	    sys_umount(".", MNT_DETACH) < 0 || chdir("/") < 0)
+	if (change_root(tree, root) < 0)
 		fatal("cannot make the image the root");
 	close(tree);
 }
 
-static void make_dev(void)
+static int make_dev(int layer)
 {
-	const char *const options[] = {"mode=755", "size=65536", "nr_inodes=32", NULL};
-	int dev = tmpfs_make(options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+	char path[64];
 
-	if (dev < 0)
-		fatal("cannot make /dev");
-	for (size_t i = 0; i < COUNT(devices); i++)
-		if (mknodat(dev, devices[i].name, S_IFCHR | 0666,
-			    makedev(devices[i].major, devices[i].minor)) < 0)
-			fatal("cannot make /dev/%s", devices[i].name);
-	for (size_t i = 0; i < COUNT(links); i++)
-		if (symlinkat(links[i].target, dev, links[i].name) < 0)
-			fatal("cannot make /dev/%s", links[i].name);
-	if (mkdirat(dev, "shm", 0755) < 0)
-		fatal("cannot make /dev/shm");
-	make_read_only(dev, "/dev");
-	if (sys_move_mount(dev, "/dev") < 0)
-		fatal("cannot mount /dev");
-	close(dev);
-}
-
-static void make_covers(void)
-{
-	const char *const options[] = {"mode=755", "size=1048576", "nr_inodes=256", NULL};
-	int covers = tmpfs_make(options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-
-	if (covers < 0 || proc_make_covers(covers) < 0)
-		fatal("cannot make the covers of /proc");
-	make_read_only(covers, "the covers of /proc");
-	if (sys_move_mount(covers, COVERS_PATH) < 0)
-		fatal("cannot mount the covers of /proc");
-	close(covers);
+	if (mkdirat(layer, DEV_SOURCE, 0755) < 0 || mkdirat(layer, DEV_SOURCE "/shm", 0755) < 0)
+		return -1;
+	for (size_t i = 0; i < COUNT(devices); i++) {
+		snprintf(path, sizeof(path), DEV_SOURCE "/%s", devices[i].name);
+		if (mknodat(layer, path, S_IFCHR | 0666, makedev(devices[i].major, devices[i].minor)) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < COUNT(links); i++) {
+		snprintf(path, sizeof(path), DEV_SOURCE "/%s", links[i].name);
+		if (symlinkat(links[i].target, layer, path) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 /* The mount point of the tool directory; the image needs to know nothing of it. */
-static void make_tool_mount(const char *path)
+static int make_tool_mount(int layer, const struct options *options)
 {
-	const char *const options[] = {"mode=755", "size=65536", "nr_inodes=8", NULL};
-	int run = tmpfs_make(options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	char path[128];
 
-	if (run < 0 || mkdirat(run, path + strlen(TOOL_MOUNT_PARENT), 0755) < 0)
-		fatal("cannot make %s", path);
-	make_read_only(run, path);
-	if (sys_move_mount(run, TOOL_MOUNT_PARENT) < 0)
-		fatal("cannot mount " TOOL_MOUNT_PARENT);
-	close(run);
+	if (!options->tool_directory)
+		return 0;
+	snprintf(path, sizeof(path), RUN_SOURCE "/%s", options->tool_mount + strlen(TOOL_MOUNT_PARENT));
+	return mkdirat(layer, RUN_SOURCE, 0755) < 0 ? -1 : mkdirat(layer, path, 0755);
+}
+
+/* What lies over the image in the root of each jail: all of it in the directory that the workspace hides. */
+static void make_layer(const struct options *options)
+{
+	const char *const size[] = {"mode=755", "size=1048576", "nr_inodes=256", NULL};
+	struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY};
+	int layer = tmpfs_make(size, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC), sources = -1;
+
+	if (layer >= 0 && mkdirat(layer, "mnt", 0755) == 0 && mkdirat(layer, "mnt/data", 0755) == 0)
+		sources = openat(layer, "mnt/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (sources < 0 || make_dev(sources) < 0 || make_tool_mount(sources, options) < 0)
+		fatal("cannot make /dev");
+	if (proc_make_covers(sources) < 0)
+		fatal("cannot make the covers of /proc");
+	if (sys_mount_setattr(layer, "", AT_EMPTY_PATH, &attributes) < 0 || sys_move_mount(layer, LAYER_PATH) < 0)
+		fatal("cannot mount what lies over the image");
+	close(sources);
+	close(layer);
+}
+
+static int bind_source(const char *source, const char *target, uint64_t cleared)
+{
+	struct mount_attr attributes = {
+		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, .attr_clr = cleared};
+	int tree = sys_open_tree(AT_FDCWD, source), result = -1, saved;
+
+	if (tree < 0)
+		return -1;
+	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attributes) == 0)
+		result = sys_move_mount(tree, target);
+	saved = errno;
+	close(tree);
+	errno = saved;
+	return result;
+}
+
+int template_enter(const struct options *options)
+{
+	int root = overlay_make(LAYER_PATH ":/"), result, saved;
+
+	if (root < 0)
+		return -1;
+	result = change_root(root, "/tmp");
+	saved = errno;
+	close(root);
+	errno = saved;
+	if (result < 0 || bind_source(COVERS_PATH "/" DEV_SOURCE, "/dev", MOUNT_ATTR_NODEV) < 0)
+		return -1;
+	return options->tool_directory ? bind_source(COVERS_PATH "/" RUN_SOURCE, "/run", 0) : 0;
 }
 
 static _Noreturn void build(const struct options *options, int done, pid_t master)
@@ -139,10 +195,7 @@ static _Noreturn void build(const struct options *options, int done, pid_t maste
 	if (unshare(CLONE_NEWNS) < 0 || sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		fatal("cannot make a mount namespace");
 	enter_image(options->root);
-	make_dev();
-	make_covers();
-	if (options->tool_directory)
-		make_tool_mount(options->tool_mount);
+	make_layer(options);
 	if (write_all(done, "1", 1) < 0)
 		fatal("cannot report the template");
 	pause();

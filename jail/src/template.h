@@ -1,7 +1,12 @@
 /*
- * The template: a mount namespace that holds the image as its read-only root, a
- * read-only /dev and the sources of the /proc covers, and nothing of the host.
- * Every keeper enters it, every jail starts as a copy of it.
+ * The template: a mount namespace that holds the image as its read-only root and
+ * one layer to lie over it (devices, sources of what stands in /proc), and
+ * nothing of the host. Every keeper enters it, every jail starts as a copy of it.
+ *
+ * A jail's root is an overlay of its own over both. Jails share the bytes of the
+ * image, and its pages in memory. Each has inodes of its own: locks on files,
+ * directories and devices of the root reach nobody else, and no path of the host
+ * shows.
  */
 #ifndef JAIL_TEMPLATE_H
 #define JAIL_TEMPLATE_H
@@ -10,6 +15,12 @@
 
 /* The descriptor of the namespace; fatal on failure. */
 int template_make(const struct options *options);
+
+/* In a copy of the template: makes it the root of a jail, with /dev. -1 and errno on failure. */
+int template_enter(const struct options *options);
+
+/* A new, detached overlay of directories, "upper:lower"; read-only. -1 and errno on failure. */
+int overlay_make(const char *layers);
 
 /* A new, detached tmpfs; options are "key=value" words. -1 and errno on failure. */
 int tmpfs_make(const char *const *options, unsigned attributes);

@@ -87,6 +87,7 @@ describe("a machine that is fit", () => {
         ...[
           "tmpfs",
           "bind-mount",
+          "overlay",
           "pivot-root",
           "proc",
           "devices",

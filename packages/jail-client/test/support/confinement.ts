@@ -4,6 +4,15 @@ import type { Job } from "./run.ts";
 
 const KINDS = ["mnt", "pid", "net", "ipc", "uts", "user", "cgroup"] as const;
 
+const MADE = [
+  ...["cpuinfo", "filesystems", "loadavg", "locks", "meminfo", "mounts", "net"],
+  ...["stat", "sys", "uptime", "version", "vmstat"],
+];
+/** What the host has there. */
+const HIDDEN = readdirSync("/proc").filter(
+  (name) => !/^(\d+|self|thread-self)$/.test(name) && !MADE.includes(name),
+);
+
 const SCRIPT = `
 set -u
 echo "hello" > made/out.txt; mkdir empty; echo "$(<in.txt) $(</dev/stdin)"
@@ -11,7 +20,8 @@ for f in status limits mountinfo cgroup setgroups uid_map; do echo "== $f"; echo
 echo "== facts"; while read -r l; do case $l in MemTotal*) echo "$l";; esac; done < /proc/meminfo; echo "$(</proc/cpuinfo)"; echo "$(</proc/uptime)"
 echo "== net"; echo "$(</proc/net/dev)"
 echo "== names"; uname -n; echo /* /dev/* /proc/[!0-9]* /proc/[0-9]* /tmp/* /run/*/*; pwd
-echo "== kernel"; ls -nd /mnt/data /tmp /dev/shm in.txt fixed.txt /proc/[!0-9]*; ls -A /proc/sys /proc/fs /proc/irq /proc/bus
+echo "== kernel"; ls -nd /mnt/data /tmp /dev/shm in.txt fixed.txt /proc/[!0-9]* /proc/{${MADE.join(",")}}; ls -A /proc/sys
+for n in ${HIDDEN.join(" ")}; do [[ -e /proc/$n ]] && echo "shows $n"; done; echo "$(</proc/locks)"; (: < /proc/net/softnet_stat) 2>&1
 echo "== descriptors"; for fd in /proc/self/fd/[0-2]; do [[ -p $fd ]] && echo pipe || echo other; done; ls /proc/self/fd
 echo "== refused"; unshare -U true 2>&1; (echo x > /etc/x) 2>&1; (echo x > fixed.txt) 2>&1; (: > /proc/sysrq-trigger) 2>&1
 trap
