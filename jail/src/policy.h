@@ -222,6 +222,8 @@ static const struct policy_line policy_checked[] = {
 		OK(0, 0x1021 /* GET_XCOMP_SUPP */), OK(0, 0x1022 /* GET_XCOMP_PERM */),
 		OK(0, 0x1023 /* REQ_XCOMP_PERM */),
 	}},
+	/* Puts pages of the image into pipes. Go falls back to copying on EINVAL alone. */
+	{"splice", EINVAL, {{0}}},
 	/*
 	 * These reach the host's disks. All that a run writes is in memory, so there is nothing to do.
 	 * The price: a descriptor that is not open gets no EBADF.
@@ -230,7 +232,6 @@ static const struct policy_line policy_checked[] = {
 	{"syncfs", 0, {{0}}},
 	{"fsync", 0, {{0}}},
 	{"fdatasync", 0, {{0}}},
-	{"sync_file_range", 0, {{0}}},
 	{"fadvise64", 0, {{0}}},
 	{"readahead", 0, {{0}}},
 	{"msync", POLICY_ALLOW, {ANY_BIT(2, 4 /* MS_SYNC */, 0)}},

@@ -69,7 +69,9 @@ struct builder {
 	unsigned size;
 	struct range ranges[NUMBERS + 1];
 	size_t count;
-	unsigned line[NUMBERS]; /* what decides a checked call */
+	const struct policy_line *lines[NUMBERS];
+	size_t line_count;
+	unsigned line[NUMBERS]; /* the code of each */
 	bool full;
 };
 
@@ -215,25 +217,32 @@ static unsigned make_rules(struct builder *b, const struct policy_line *line, co
 	return at;
 }
 
-/* Lines that say the same are one. Those of the base come first. */
+/* Those of the base come first. */
+static void collect_lines(struct builder *b, const struct policy *policy)
+{
+	if (policy->base)
+		collect_lines(b, policy->base);
+	for (size_t i = 0; i < policy->line_count; i++)
+		b->lines[b->line_count++] = &policy->lines[i];
+}
+
+/* Lines that say the same are one: the first of them. */
+static size_t first_like(const struct builder *b, size_t line)
+{
+	const struct policy_line *wanted = b->lines[line];
+	size_t i = 0;
+
+	while (i < line && (b->lines[i]->otherwise != wanted->otherwise ||
+			    memcmp(b->lines[i]->rules, wanted->rules, sizeof(wanted->rules)) != 0))
+		i++;
+	return i;
+}
+
 static void make_lines(struct builder *b)
 {
-	static struct policy_line lines[NUMBERS];
-	const struct policy *policy = b->policy, *base = policy->base;
-	size_t count = 0;
-
-	for (size_t i = 0; base && i < base->line_count; i++)
-		lines[count++] = base->lines[i];
-	for (size_t i = 0; i < policy->line_count; i++)
-		lines[count++] = policy->lines[i];
-	for (size_t i = count; i-- > 0;) {
-		size_t same = i + 1;
-
-		while (same < count && (lines[same].otherwise != lines[i].otherwise ||
-					memcmp(lines[same].rules, lines[i].rules, sizeof(lines[i].rules)) != 0))
-			same++;
-		b->line[i] = same < count ? b->line[same] : make_rules(b, &lines[i], lines[i].rules, NULL);
-	}
+	for (size_t i = b->line_count; i-- > 0;)
+		if (first_like(b, i) == i)
+			b->line[i] = make_rules(b, b->lines[i], b->lines[i]->rules, NULL);
 }
 
 static int action_of(const struct policy *policy, unsigned outcome)
@@ -257,13 +266,13 @@ static unsigned make_search(struct builder *b, size_t from, size_t to)
 	return make_test(b, BPF_JGE, b->ranges[middle].first, above, below);
 }
 
-static void find_outcomes(const struct policy *policy, unsigned short outcome[NUMBERS])
+static void find_outcomes(const struct builder *b, const struct policy *policy, unsigned short outcome[NUMBERS])
 {
-	size_t first_line = FIRST_LINE;
+	size_t first_line = 0;
 
 	if (policy->base) {
-		find_outcomes(policy->base, outcome);
-		first_line += policy->base->line_count;
+		find_outcomes(b, policy->base, outcome);
+		first_line = policy->base->line_count;
 	}
 	for (size_t i = 0; i < policy->name_count; i++) {
 		int number = syscall_number(policy->names[i]);
@@ -275,7 +284,7 @@ static void find_outcomes(const struct policy *policy, unsigned short outcome[NU
 		int number = syscall_number(policy->lines[i].call);
 
 		if (number >= 0)
-			outcome[number] = (unsigned short)(first_line + i);
+			outcome[number] = (unsigned short)(FIRST_LINE + first_like(b, first_line + i));
 	}
 }
 
@@ -283,7 +292,7 @@ static void find_ranges(struct builder *b)
 {
 	unsigned short outcome[NUMBERS + 1] = {[NUMBERS] = ABSENT};
 
-	find_outcomes(b->policy, outcome);
+	find_outcomes(b, b->policy, outcome);
 	for (unsigned i = 0; i <= NUMBERS; i++)
 		if (i == 0 || outcome[i] != outcome[i - 1])
 			b->ranges[b->count++] = (struct range){i, outcome[i]};
@@ -296,6 +305,7 @@ bool seccomp_build_for(struct seccomp_program *program, enum policy_name name)
 
 	memset(&b, 0, sizeof(b));
 	b.policy = &policies[name];
+	collect_lines(&b, b.policy);
 	find_ranges(&b);
 	make_lines(&b);
 	search = make_search(&b, 0, b.count);

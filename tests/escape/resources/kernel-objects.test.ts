@@ -140,11 +140,6 @@ def make(n): must(libc.sigqueue(os.getpid(), signal.SIGRTMIN, None))`;
     const { count, error } = await collected("def make(n): must(libc.shmget(0, 4096, 0o1600))");
     expect([error, count]).toEqual(["ENOSPC", 4096]);
   });
-
-  test("queues of messages", async () => {
-    const { count, error } = await collected("def make(n): must(libc.msgget(0, 0o1600))");
-    expect([error, count]).toEqual(["ENOSPC", 32_000]);
-  });
 });
 
 describe("bounds of one process", () => {

@@ -59,15 +59,6 @@ kept = b"x" * (600 << 20)`),
     bomb(`while libc.semget(0, 32000, 0o1600) >= 0: pass
 time.sleep(60)`),
   ],
-  [
-    "messages of System V",
-    inProcesses(
-      4,
-      `text = ctypes.create_string_buffer(b"\\1" + bytes(8300))
-while (queue := libc.msgget(0, 0o1600)) >= 0:
-    while libc.msgsnd(queue, text, 8192, 0o4000) == 0: pass`,
-    ),
-  ],
 ];
 
 describe("out of memory by", () => {

@@ -19,11 +19,6 @@ describe("a flood ends its program:", () => {
     ["stdout of fifty processes", "OL", bash("for n in $(seq 50); do yes $n & done; wait")],
     ["stderr of fifty processes", "EL", bash("for n in $(seq 50); do yes $n >&2 & done; wait")],
     [
-      "stdout by splice",
-      "OL",
-      python("import os\nr, w = os.pipe()\nwhile True: os.write(w, bytes(4096)); os.splice(r, 1, 4096)"),
-    ],
-    [
       "stdout by sendfile",
       "OL",
       python(

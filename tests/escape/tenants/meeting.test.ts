@@ -1,6 +1,6 @@
 /**
  * Two programs of two tenants that run at the same time and try to meet: by files, shared memory, System V objects,
- * queues, sockets, user ids, locks, and notices about the files that both can read.
+ * queues, sockets, user ids, locks, and what can be told or left about the files that both can read.
  */
 import { expect, test } from "vitest";
 import { newMarker, processesWith, until } from "../../e2e/support/processes.ts";
@@ -56,10 +56,10 @@ test("System V memory and semaphores; messages and POSIX queues do not exist", a
     `made = [call(29, 4711, 4096, 0o1666), call(64, 4711, 1, 0o1666), call(68, 4711, 0o1666)]
 wait(4); show(made)`,
     `show([call(29, 4711, 4096, 0o600), call(64, 4711, 1, 0o600), call(68, 4711, 0o600), sorted({call(30, n, 0, 0) for n in range(64)}),
-  [len(open("/proc/sysvipc/" + n).readlines()) for n in ("shm", "sem", "msg")], call(240, ctypes.c_char_p(b"meeting"), 0o102, 0o666, 0)])`,
+  [libc.shmctl(0, 14, ctypes.create_string_buffer(256)), libc.semctl(0, 0, 19, ctypes.create_string_buffer(256))], call(240, ctypes.c_char_p(b"meeting"), 0o102, 0o666, 0)])`,
   );
   expect(made).toEqual(["ok", "ok", "ENOSYS"]);
-  expect(seen).toEqual(["ENOENT", "ENOENT", "ENOSYS", ["EINVAL"], [1, 1, 1], "ENOSYS"]);
+  expect(seen).toEqual(["ENOENT", "ENOENT", "ENOSYS", ["EINVAL"], [0, 0], "ENOSYS"]);
 });
 
 test("abstract sockets, and sockets in files", async () => {
@@ -137,4 +137,94 @@ open("/etc/passwd").read(); os.listdir("/usr/lib/python3"); open("/dev/null", "w
 show(None)`,
   );
   expect(told).toMatchObject({ events: [], signals: 0 });
+});
+
+const SHARED = `import fcntl, struct
+directories = ["/", "/usr", "/usr/bin", "/dev", "/run", "/proc/sys"]
+files = ["/etc/passwd", "/bin/bash", "/lib64/ld-linux-x86-64.so.2", "/dev/null", "/dev/urandom", "/proc/cpuinfo", "/proc/meminfo", "/proc/locks"]
+def whole(path): fcntl.flock(os.open(path, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+def part(path): fcntl.fcntl(os.open(path, os.O_RDONLY), fcntl.F_SETLK, struct.pack("hhqqi", fcntl.F_RDLCK, 0, 4711, 1, 0))
+def others(path):
+    lock = fcntl.fcntl(os.open(path, os.O_RDONLY), fcntl.F_GETLK, struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 0, 0))
+    return struct.unpack("hhqqi", lock)[0] != fcntl.F_UNLCK
+`;
+
+test("locks on what both can open: one's are not there for the other, neither held nor listed", async () => {
+  const [held, seen] = await together<string[], unknown>(
+    `${SHARED}
+kept = [os.open(path, os.O_RDONLY) for path in directories + files]
+results = [attempt(lambda: fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)) for fd in kept]
+ranges = struct.pack("hhqqi", fcntl.F_RDLCK, 0, 4711, 1, 0)
+results += [attempt(lambda: fcntl.fcntl(fd, fcntl.F_SETLK, ranges)) for fd in kept[len(directories):]]
+wait(4); show(sorted(set(results)))`,
+    `${SHARED}
+show([[p for p in directories + files if attempt(lambda: whole(p)) != "ok"], [p for p in files if others(p)], open("/proc/locks").read()])`,
+  );
+  expect(held).toEqual(["ok"]);
+  expect(seen).toEqual([[], [], ""]);
+});
+
+test("nobody is told whether another one has read a file of the image, nor throws it out of memory", async () => {
+  const file = "/usr/lib/python3.11/wave.py";
+  const spy = `import mmap
+fd = os.open("${file}", os.O_RDONLY)
+area = mmap.mmap(fd, 4096, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
+address = ctypes.addressof(ctypes.c_char.from_buffer(area))
+def asked():
+    vector = (ctypes.c_ubyte * 1)()
+    call(27, address, 4096, vector)
+    return [attempt(lambda: os.preadv(fd, [bytearray(1)], 0, os.RWF_NOWAIT)), vector[0] & 1, call(451, fd, 0, 0, 0),
+      attempt(lambda: os.open("${file}", os.O_RDONLY | os.O_DIRECT)), call(28, address, 4096, 21), call(28, address, 4096, 20)]
+os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+`;
+  const [one, two] = await together<[unknown, unknown], [number, unknown]>(
+    `${spy}
+before = asked(); wait(4); show([before, asked()])`,
+    `${spy}
+show([len(open("${file}").read()), asked()])`,
+  );
+  const nothing = ["ENOTSUP", 1, "ENOSYS", "EINVAL", "EINVAL", "EINVAL"];
+  expect([one, two[1]]).toEqual([[nothing, nothing], nothing]);
+  expect(two[0]).toBeGreaterThan(1000);
+});
+
+test("nothing stays in a file of the image, and none of its flushes reaches the disk", async () => {
+  const [made, seen] = await together<unknown, unknown>(
+    `import fcntl
+fd = os.open("/etc/passwd", os.O_RDONLY)
+hint = ctypes.create_string_buffer(b"\\3" + bytes(7))
+show_later = [sorted({call(72, fd, command, hint) for command in range(1035, 1041)}), sorted({call(72, fd, 1 << 32 | command, hint) for command in range(1035, 1041)})]
+wait(4); show(show_later)`,
+    // A descriptor that is not open shows that the kernel is not asked.
+    `import fcntl
+fd = os.open("/etc/passwd", os.O_RDONLY)
+hint = ctypes.create_string_buffer(8)
+show([sorted({call(72, fd, command, hint) for command in (1035, 1037, 1039)}), hint.raw.hex(), [call(number, -1) for number in (74, 75, 306)], call(162), call(277, -1, 0, 0, 0)])`,
+  );
+  expect(made).toEqual([["EINVAL"], ["EINVAL"]]);
+  expect(seen).toEqual([["EINVAL"], "0".repeat(16), ["ok", "ok", "ok"], "ok", "ENOSYS"]);
+});
+
+test("counterpart: inside one run locks, databases and flushes work as everywhere", async () => {
+  const [, seen] = await together<null, unknown>(
+    "wait(2); show(None)",
+    `${SHARED}
+import sqlite3
+open("own", "w").close()
+kept = [os.open(path, os.O_RDONLY) for path in ("own", "/etc/passwd")]
+for fd in kept: fcntl.flock(fd, fcntl.LOCK_EX)
+read, write = os.pipe()
+if os.fork() == 0:
+    os.write(write, json.dumps([attempt(lambda: whole(p)) for p in ("own", "/etc/passwd")]).encode()); os._exit(0)
+os.wait()
+one, two = (sqlite3.connect("d.sqlite", timeout=0, isolation_level=None) for _ in range(2))
+one.execute("pragma journal_mode=wal"); one.execute("create table t(a)"); one.execute("begin immediate"); one.execute("insert into t values (1)")
+try: two.execute("begin immediate"); busy = "not locked"
+except sqlite3.OperationalError as error: busy = str(error)
+one.execute("commit")
+with open("synced", "w") as file:
+    file.write("text"); file.flush(); os.fsync(file.fileno()); os.fdatasync(file.fileno())
+show([json.loads(os.read(read, 4096)), busy, two.execute("select count(*) from t").fetchone()[0], open("synced").read()])`,
+  );
+  expect(seen).toEqual([["EAGAIN", "EAGAIN"], "database is locked", 1, "text"]);
 });
