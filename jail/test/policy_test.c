@@ -329,7 +329,7 @@ static void binds_zygotes(void)
 {
 	static struct seccomp_program of_programs, of_zygotes;
 
-	CHECK(seccomp_build(&of_programs) && seccomp_build_for(&of_zygotes, POLICY_OF_ZYGOTES) && of_zygotes.size < 256);
+	CHECK(seccomp_build(&of_programs) && seccomp_build_for(&of_zygotes, POLICY_OF_ZYGOTES) && of_zygotes.size < 288);
 	for (int number = 0; number < 1000; number++)
 		for (unsigned argument = 0; argument < 6; argument++) {
 			uint64_t value = test_random() % 64;
