@@ -53,7 +53,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     forceCloseConnections: "idle",
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
-    frameworkErrors: (error, request, reply) => sendError(request, reply, toServiceError(error)),
+    frameworkErrors: (error, request, reply) =>
+      void sendError(request, reply, toServiceError(error)).catch(() => reply.raw.destroy()),
     clientErrorHandler: refuseBrokenRequest,
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,

@@ -51,11 +51,19 @@ export class Jobs {
 
   async listen(subscriber: Redis): Promise<void> {
     subscriber.on("message", (channel: string, text: string) => {
-      if (channel !== this.#channel) return;
-      const notice = JSON.parse(text) as JobNotice;
-      this.#pending.get(notice.job)?.finish(notice.result);
+      if (channel === this.#channel) this.#onNotice(text);
     });
     await subscriber.subscribe(this.#channel);
+  }
+
+  /** Never throws: a notice that cannot be read is like one that was lost. */
+  #onNotice(text: string): void {
+    try {
+      const { job, result } = JSON.parse(text) as JobNotice;
+      if (typeof result.ok === "boolean") this.#pending.get(job)?.finish(result);
+    } catch (error) {
+      this.#log.warn({ err: (error as Error).message }, "notice of a job could not be read");
+    }
   }
 
   /**
