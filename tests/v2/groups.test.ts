@@ -3,7 +3,6 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -50,11 +49,17 @@ describe("jaild in a group that was given to it", () => {
   });
 
   test("steps aside for its slots, and leaves the group as it was", async () => {
-    const jaild = await Jaild.start({ slots: 2, binary });
+    const jaild = await Jaild.start({ slots: 2, binary, args: ["--memory-bytes", `${512 << 20}`] });
     expect(words(GROUP, "cgroup.procs")).toEqual([]);
     expect(words(GROUP, "cgroup.subtree_control")).toEqual(expect.arrayContaining(CONTROLLERS));
     const own = join(GROUP, jaild.group);
-    expect(subgroups(own).sort()).toEqual(["jaild", "slot-0", "slot-1"]);
+    expect(subgroups(own).sort()).toEqual(["slot-0", "slot-1"]);
+    // What limits the jails does not limit jaild and its keepers.
+    expect(words(own, "memory.max")).toEqual([`${512 << 20}`]);
+    expect(words(`${own}-jaild`, "cgroup.procs")).toEqual(
+      expect.arrayContaining([jaild.pid, ...jaild.keepers].map(String)),
+    );
+    expect(words(`${own}-jaild`, "memory.max")).toEqual(["max"]);
     expect((await bash(jaild, "echo inside")).out).toBe("inside\n");
     const greedy = await runJob(jaild, {
       argv: ["/usr/bin/python3", "-c", "x = bytearray(300 << 20)"],
@@ -63,7 +68,7 @@ describe("jaild in a group that was given to it", () => {
     expect(greedy.end.cause).toBe("memory_limit");
     await jaild.stop();
     expect(jaild.exitCode).toBe(0);
-    expect(existsSync(own)).toBe(false);
+    expect(subgroups(GROUP)).toEqual([]);
     expect(words(GROUP, "cgroup.subtree_control")).toEqual([]);
   });
 

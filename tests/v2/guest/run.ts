@@ -11,9 +11,16 @@ import { type Outcome, runCheck, runVitest } from "@svc/cli/testing/suites";
 import { LAST_LINE } from "@svc/cli/testing/virtual-machine";
 
 const LINE = "/dev/ttyS1";
-const LIVE = ["limits", "lifecycle", "pause", "confinement", "syscalls", "zygotes"].map(
-  (name) => `packages/jail-client/test/live/${name}.test.ts`,
-);
+const LIVE = [
+  "limits",
+  "lifecycle",
+  "pause",
+  "confinement",
+  "syscalls",
+  "zygotes",
+  "shortage",
+  "takeover",
+].map((name) => `packages/jail-client/test/live/${name}.test.ts`);
 const V2 = ["tests/v2/groups.test.ts", "tests/v2/system.test.ts"];
 
 const reports = mkdtempSync(join(tmpdir(), "svc-reports-"));
