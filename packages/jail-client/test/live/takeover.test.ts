@@ -134,7 +134,7 @@ describe("code in a keeper", () => {
   ];
 
   it("dies of a call that keepers do not make, and the slot is filled again", async () => {
-    const answers: [call: string, first: unknown, answer: unknown][] = [];
+    const answers: [string, unknown, number | string][] = [];
     for (const [call, ...args] of FORBIDDEN.filter(([name]) => exists(name)))
       answers.push([call, args[0], injector.call(await fresh(), call, ...args)]);
     expect(answers.filter(([, , answer]) => answer !== KILLED)).toEqual([]);
