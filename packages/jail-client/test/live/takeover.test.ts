@@ -171,6 +171,8 @@ describe("code in a keeper", () => {
       for (const name of paths) {
         const answer = injector.call(pid, "openat", fd, name, O_RDONLY);
         if (!none.includes(Number(answer))) found.push([fd, name, answer]);
+        const beneath = injector.call(pid, "openat2", fd, name, Buffer.alloc(24), 24);
+        if (!none.includes(Number(beneath))) found.push([fd, "openat2", name, beneath]);
         const made = injector.call(
           pid,
           "openat",
