@@ -18,7 +18,12 @@ export interface ProcessState extends Omit<Row, "reaches" | "user" | "oomScore">
   oomScore: number;
 }
 
-const ALL = BigInt(`0x${/^CapBnd:\s+(\w+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "0"}`);
+/** All capabilities that root has on this machine. */
+export function capabilitiesOfRoot(): bigint {
+  return BigInt(`0x${/^CapBnd:\s+(\w+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "0"}`);
+}
+
+const ALL = capabilitiesOfRoot();
 const HOST_USERS = readlinkSync("/proc/self/ns/user");
 
 /** All processes of a copy. One that ends meanwhile is left out. */

@@ -17,6 +17,7 @@ const LIVE = [
   "pause",
   "confinement",
   "syscalls",
+  "two-runs",
   "zygotes",
   "shortage",
   "takeover",
