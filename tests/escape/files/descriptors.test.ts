@@ -33,7 +33,9 @@ for path in ("/proc/self/fd/1", "/dev/stdout"):
     fcntl.fcntl(fd, 1031, 4096)
     results.append(fcntl.fcntl(fd, 1032))
     os.close(fd)
-fcntl.fcntl(1, fcntl.F_SETFL, os.O_NONBLOCK | os.O_DIRECT)
+for flags in (os.O_NONBLOCK | os.O_DIRECT, os.O_NONBLOCK):
+    try: fcntl.fcntl(1, fcntl.F_SETFL, flags); results.append("set")
+    except OSError as error: results.append(error.errno)
 for action in (lambda: fcntl.fcntl(1, 1031, 1 << 30), lambda: os.ftruncate(1, 0), lambda: os.lseek(1, 0, 0), lambda: os.fchmod(1, 0), lambda: os.fchown(1, 0, 0), lambda: fcntl.flock(1, fcntl.LOCK_EX)):
     try: action(); results.append("ok")
     except OSError as error: results.append(error.errno)
@@ -45,7 +47,8 @@ os.write(2, json.dumps(results).encode())
 os.close(0); os.close(1); os.close(2)`,
   });
   expect(answer.stdout).toBe(`${"x".repeat(99)}\n`.repeat(600));
-  const [first, second, grown, cut, seek] = JSON.parse(answer.stderr) as number[];
+  const [first, second, packets, nonBlocking, grown, cut, seek] = JSON.parse(answer.stderr) as unknown[];
+  expect([packets, nonBlocking]).toEqual([22, "set"]);
   expect([first, second]).toEqual([4096, 4096]);
   expect([cut, seek]).toEqual([22, 29]);
   expect(grown).toBe(1);
