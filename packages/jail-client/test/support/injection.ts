@@ -21,6 +21,7 @@ const numbers = new Map(
 );
 
 export const exists = (call: string) => numbers.has(call);
+export const numberOf = (call: string) => numbers.get(call) ?? -1;
 
 export class Injector {
   readonly #directory = mkdtempSync(join(tmpdir(), "svc-injector-"));

@@ -54,7 +54,7 @@ print(g()); undefined
   "what the kernel shows of it": one(`
 import os, re
 status = open("/proc/self/status").read()
-print(re.findall(r"^(?:Name|Umask|Pid|PPid|NSpid|Uid|Gid|Groups|Threads|Sig\\w+|Shd\\w+|Cap\\w+|NoNewPrivs|Seccomp\\w*|CoreDumping|Tgid):.*", status, re.M))
+print(re.findall(r"^(?:Name|Umask|Pid|PPid|NSpid|Uid|Gid|Groups|Threads|Sig\\w+|Shd\\w+|Cap\\w+|NoNewPrivs|Seccomp|CoreDumping|Tgid):.*", status, re.M))
 print(open("/proc/self/limits").read(), open("/proc/self/environ").read().rstrip("\\0").split("\\0"), os.getpid(), os.getppid(), os.getsid(0), os.getpgid(0))
 print([re.sub("[0-9]+", "", os.readlink("/proc/self/fd/%d" % fd)) for fd in (0, 1, 2)], os.path.exists("/proc/self/fd/3"), os.listdir("/proc/self/task"))
 print(sorted(os.sched_getaffinity(0)), os.getpriority(0, 0), os.sched_getscheduler(0), open("/proc/self/oom_score_adj").read())

@@ -1,0 +1,154 @@
+/** What code can do that got into a zygote: while it imports the image's libraries, and while it waits for requests. */
+import { readdirSync, readFileSync } from "node:fs";
+import { constants } from "node:os";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { isAlive, until } from "../support/host.ts";
+import { exists, Injector, numberOf } from "../support/injection.ts";
+import { Jaild } from "../support/jaild.ts";
+import { runPython } from "../support/warm.ts";
+
+const { EPERM, ENOSYS, EINVAL } = constants.errno;
+const NEWNS = 0x20000;
+const NEWPID = 0x20000000;
+const AT_FDCWD = -100;
+
+/** Each with arguments that root's capabilities would do. */
+const FORBIDDEN = (
+  [
+    ["mount", "none", "/tmp", "tmpfs", 0, 0],
+    ["umount2", "/tmp", 2],
+    ["pivot_root", "/tmp", "/tmp"],
+    ["chroot", "/tmp"],
+    ["fsopen", "tmpfs", 0],
+    ["fspick", AT_FDCWD, "/tmp", 0],
+    ["open_tree", AT_FDCWD, "/", 1],
+    ["move_mount", AT_FDCWD, "/tmp", AT_FDCWD, "/tmp", 0],
+    ["mount_setattr", AT_FDCWD, "/", 0, "", 32],
+    ["unshare", NEWNS],
+    ["unshare", NEWPID],
+    ["setns", 0, NEWNS],
+    ["setns", 0, NEWPID],
+    ["sethostname", "other", 5],
+    ["setdomainname", "other", 5],
+    ["ptrace", 16, 1, 0, 0],
+    ["process_vm_readv", 1, 0, 0, 0, 0, 0],
+    ["pidfd_getfd", 0, 0, 0],
+    ["kcmp", 1, 1, 0, 0, 0],
+    ["bpf", 0, 0, 0],
+    ["perf_event_open", 0, 0, -1, -1, 0],
+    ["open_by_handle_at", AT_FDCWD, "", 0],
+    ["name_to_handle_at", AT_FDCWD, "/", "", 0, 0],
+    ["init_module", 0, 0, ""],
+    ["finit_module", 0, "", 0],
+    ["kexec_load", 0, 0, 0, 0],
+    ["swapon", "/tmp", 0],
+    ["quotactl", 0, "", 0, 0],
+    ["syslog", 3, 0, 0],
+    ["fanotify_init", 0, 0],
+    ["io_uring_setup", 1, 0],
+    ["userfaultfd", 0],
+    ["keyctl", 0, -1, 1],
+    ["socket", 2, 1, 0],
+    ["socket", 16, 3, 0],
+  ] as [string, ...(number | string)[]][]
+).filter(([call]) => exists(call));
+
+let injector: Injector;
+let jaild: Jaild;
+beforeAll(() => {
+  injector = new Injector();
+});
+afterEach(() => jaild.stop());
+afterAll(() => injector.remove());
+
+/** A program in the place of a zygote's script: what it wrote when it ended, as the master logs it. */
+async function inPlaceOfScript(code: string): Promise<string> {
+  const args = ["--zygote", "probe", "--zygote-script", "/none"];
+  for (const word of ["/usr/bin/python3", "-c", code]) args.push("--zygote-argument", word);
+  jaild = await Jaild.start({ slots: 1, zygotes: false, args });
+  const said = () => /the zygote probe died: (.*?)"}/.exec(jaild.log)?.[1];
+  await until(() => said() !== undefined, "the zygote has said what it can do", 30_000);
+  return said() ?? "";
+}
+
+const python = (word: number | string) => (typeof word === "number" ? `${word}` : `b"${word}"`);
+
+it("code that a zygote imports is refused what only root may do", async () => {
+  const calls = FORBIDDEN.map(([call, ...words]) => `("${call}", ${numberOf(call)}, ${words.map(python)}),`);
+  const said = await inPlaceOfScript(`
+import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True); libc.syscall.restype = ctypes.c_long
+def refused(number, *words):
+    words = [ctypes.c_long(word) if isinstance(word, int) else word for word in words]
+    return libc.syscall(ctypes.c_long(number), *words) == -1 and ctypes.get_errno() in (${EPERM}, ${ENOSYS})
+calls = [${calls.join(" ")}]
+print(len(calls), [name for name, *call in calls if not refused(*call)], file=sys.stderr)
+`);
+  expect(said).toContain(`${FORBIDDEN.length} []`);
+});
+
+it("code that a zygote imports has no process of the host but by number, and no namespace but its own", async () => {
+  const said = await inPlaceOfScript(`
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+first = os.pidfd_open(1)
+def enter(fd, kind): return libc.setns(fd, kind) and ctypes.get_errno()
+print(enter(first, ${NEWNS}), enter(first, 0), os.listdir("/proc"), sorted(os.listdir("/dev"))[:0], file=sys.stderr)
+`);
+  expect(said).toContain(`${EPERM} ${EINVAL} [] []`);
+});
+
+describe("a zygote that waits", () => {
+  const start = async () => {
+    jaild = await Jaild.start({ slots: 1, zygotes: ["python"] });
+    await jaild.warm();
+    const [pid = 0] = jaild.zygotes;
+    await until(() => /^\d/.test(readFileSync(`/proc/${pid}/syscall`, "utf8")), "it waits");
+    return pid;
+  };
+
+  it("has two capabilities and the policy of zygotes, which its copies inherit below their own", async () => {
+    const pid = await start();
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    for (const set of ["CapPrm", "CapEff", "CapBnd"])
+      expect(status).toMatch(new RegExp(`^${set}:\t0000000000240000$`, "m"));
+    const filters = (text: string) => Number(/^Seccomp_filters:\t(\d+)$/m.exec(text)?.[1]);
+    const own = { files: { "main.py": "print(open('/proc/self/status').read())" } };
+    const cold = filters((await runPython(jaild, undefined, own)).out);
+    expect(filters(status)).toBe(cold);
+    await jaild.full();
+    expect(filters((await runPython(jaild, "python", own)).out)).toBe(cold + 1);
+  });
+
+  it("is refused what only root may do, and goes on serving", async () => {
+    const pid = await start();
+    const done = FORBIDDEN.filter(([call, ...words]) => {
+      const answer = injector.call(pid, call, ...words);
+      return answer !== -EPERM && answer !== -ENOSYS;
+    });
+    expect(done).toEqual([]);
+    expect(isAlive(pid)).toBe(true);
+    await jaild.full();
+    const next = await runPython(jaild, "python", { files: { "main.py": "print(1)" } });
+    expect(next).toMatchObject({ out: "1\n", startedWarm: true });
+  });
+
+  it("cannot enter what a number of a process leads to", async () => {
+    const pid = await start();
+    const first = Number(injector.call(pid, "pidfd_open", 1, 0));
+    expect(first).toBeGreaterThan(2);
+    expect(injector.call(pid, "setns", first, NEWNS)).toBe(-EPERM);
+    expect(injector.call(pid, "setns", first, 0)).toBe(-EINVAL);
+    expect(injector.call(pid, "close", first)).toBe(0);
+  });
+
+  it("holds no descriptor but its line, its requests, its process numbers and jaild's groups", async () => {
+    const pid = await start();
+    const before = readdirSync(`/proc/${pid}/fd`);
+    for (let i = 0; i < 3; i++) {
+      await jaild.full();
+      await runPython(jaild, "python", { files: { "main.py": "" } });
+    }
+    expect(readdirSync(`/proc/${pid}/fd`)).toEqual(before);
+  });
+});
