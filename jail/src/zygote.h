@@ -5,8 +5,9 @@
  *
  * A zygote lives outside of all jails, in a mount namespace whose root is the image, in
  * empty network, ipc and uts namespaces, with the environment of a program, no secret and
- * no file but its own. It keeps three of root's capabilities, because its copies must
- * enter jails: they lose them before anything of a job is read (enter.c). It reads
+ * no file but its own. It keeps two of root's capabilities, because its copies must
+ * enter jails: they lose them before anything of a job is read (enter.c). From before its
+ * interpreter starts it is bound to a policy of its own (zygote_policy.h). It reads
  * nothing from clients or runs: requests come from keepers and hold descriptors only.
  */
 #ifndef JAIL_ZYGOTE_H
