@@ -29,11 +29,7 @@ static bool is_open(const char *name)
 	return name[0] == '.';
 }
 
-/*
- * Takes the rights to all other entries of /proc/net from programs, as long as the namespace lives: many of them count
- * for the whole machine. `net` is given up. 0, or -1 and errno.
- */
-static int hide_entries(int net)
+int network_hide(int net)
 {
 	DIR *directory = net < 0 ? NULL : fdopendir(net);
 	struct dirent *entry;
@@ -57,8 +53,8 @@ static int hide_entries(int net)
 	return result;
 }
 
-/* The same for the same names. Looks at no entry: that would cost more than all else here. */
-static int name_all(int net, uint64_t *names)
+/* Looks at no entry: that would cost more than all else here. */
+int network_names(int net, uint64_t *names)
 {
 	_Alignas(struct dirent64) char entries[8192];
 	ssize_t size;
@@ -84,14 +80,14 @@ static int learn_and_hide(const char *path)
 
 	if (net < 0)
 		return -1;
-	if ((known == 0 && name_all(net, &known) < 0) || lseek(net, 0, SEEK_SET) < 0) {
+	if ((known == 0 && network_names(net, &known) < 0) || lseek(net, 0, SEEK_SET) < 0) {
 		int saved = errno;
 
 		close(net);
 		errno = saved;
 		return -1;
 	}
-	return hide_entries(net);
+	return network_hide(net);
 }
 
 int network_make(void)
@@ -147,11 +143,11 @@ static int hide_new_entries(int host_proc)
 	int net = openat(host_proc, "self/net", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	uint64_t names;
 
-	if (net < 0 || name_all(net, &names) < 0)
+	if (net < 0 || network_names(net, &names) < 0)
 		return -1;
 	if (names == known)
 		return close(net);
-	return lseek(net, 0, SEEK_SET) < 0 ? -1 : hide_entries(net);
+	return lseek(net, 0, SEEK_SET) < 0 ? -1 : network_hide(net);
 }
 
 int network_enter(int network, int host_proc)

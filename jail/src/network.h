@@ -10,12 +10,22 @@
 #define JAIL_NETWORK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Master. An empty namespace, -1 and errno on failure. */
 int network_make(void);
 
 /* Keeper. Enters the slot's namespace when nobody else can be met there, and otherwise a new one; -1 and errno on failure. */
 int network_enter(int network, int host_proc);
+
+/*
+ * Takes the permissions of all entries of an open /proc/net from programs, but for those that they may read: as long as the
+ * namespace lives. `net` is given up. -1 and errno on failure.
+ */
+int network_hide(int net);
+
+/* What tells the names in a directory from others. -1 and errno on failure. */
+int network_names(int net, uint64_t *names);
 
 /* Whether the kernel's statistics, as they stand in /proc/net/sockstat, say that there is no socket of any kind. */
 bool network_text_is_empty(const char *text);

@@ -17,6 +17,7 @@ const LIVE = [
   "pause",
   "confinement",
   "syscalls",
+  "shared-kernel",
   "two-runs",
   "zygotes",
   "shortage",
