@@ -31,6 +31,10 @@ exec 251</etc/hostname
 exec "$place/svc" "$@"
 `;
 
+/** Of the capabilities in a row, those that root has here. */
+const held = (capabilities: string): string =>
+  capabilities === "all" ? capabilities : (BigInt(`0x${capabilities}`) & capabilitiesOfRoot()).toString(16);
+
 /** In what a process differs from its row. */
 function differences(state: ProcessState, system: System): string[] {
   const row = PRIVILEGES[state.kind];
@@ -43,12 +47,15 @@ function differences(state: ProcessState, system: System): string[] {
       .filter((kind) => !row.descriptors.includes(kind))
       .map((kind) => `descriptor ${kind}`),
   ];
-  for (const key of ["effective", "bounding", "noNewPrivileges", "filtered"] as const) {
+  for (const key of ["noNewPrivileges", "filtered"] as const) {
     if (state[key] !== row[key]) found.push(`${key} ${state[key]}`);
+  }
+  for (const key of ["effective", "bounding"] as const) {
+    if (state[key] !== held(row[key])) found.push(`${key} ${state[key]}`);
   }
   const score = row.oomScore ?? state.oomScore;
   if (state.oomScore !== (MAY_LOWER ? score : Math.max(score, 0))) found.push(`score ${state.oomScore}`);
-  if (state.permitted !== row.effective) found.push(`permitted ${state.permitted}`);
+  if (state.permitted !== held(row.effective)) found.push(`permitted ${state.permitted}`);
   return found.map((what) => `${state.kind}: ${what}`);
 }
 
