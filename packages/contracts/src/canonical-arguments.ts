@@ -2,6 +2,8 @@
  * The one text of a tool call's arguments, by which a repeated call is recognised: keys sorted by their UTF-16 code units
  * at all levels, no spaces, strings and numbers as JSON.stringify writes them. Takes what JSON.parse gives, however deep and
  * however long: no recursion, nothing spread, linear but for the sorting of keys. Pure.
+ *
+ * Objects of more than `maxSorted` keys keep the order that they came in.
  */
 
 /** A container that is being written. */
@@ -13,7 +15,7 @@ interface Open {
   next: number;
 }
 
-export function canonicalArguments(value: unknown): string {
+export function canonicalArguments(value: unknown, maxSorted = Number.POSITIVE_INFINITY): string {
   const texts: string[] = [];
   const open: Open[] = [];
   const write = (item: unknown): void => {
@@ -21,7 +23,7 @@ export function canonicalArguments(value: unknown): string {
       texts.push(JSON.stringify(item));
       return;
     }
-    const container = opened(item);
+    const container = opened(item, maxSorted);
     texts.push(container.keys === undefined ? "[" : "{");
     open.push(container);
   };
@@ -42,9 +44,10 @@ export function canonicalArguments(value: unknown): string {
   return texts.join("");
 }
 
-function opened(value: object): Open {
+function opened(value: object, maxSorted: number): Open {
   const members = value as Record<PropertyKey, unknown>;
   if (Array.isArray(value)) return { members, keys: undefined, length: value.length, next: 0 };
-  const keys = Object.keys(value).sort();
+  const keys = Object.keys(value);
+  if (keys.length <= maxSorted) keys.sort();
   return { members, keys, length: keys.length, next: 0 };
 }

@@ -12,7 +12,7 @@ export * from "./http/discard.ts";
 export * from "./http/errors.ts";
 export * from "./http/inner-client.ts";
 export * from "./http/internal-token.ts";
-export { bodyBytes, bodyDigest } from "./http/json-body.ts";
+export { bodyBytes } from "./http/json-body.ts";
 export * from "./http/operations.ts";
 export * from "./http/server.ts";
 export type * from "./http/types.ts";

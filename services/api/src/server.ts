@@ -15,7 +15,7 @@ import {
   metricsRoutes,
 } from "@svc/service-kit";
 import type { IdentityProvider } from "./auth/provider.ts";
-import { IDEMPOTENCY_HEADER, Idempotency } from "./exec/idempotency.ts";
+import { Idempotency } from "./exec/idempotency.ts";
 import type { Jobs } from "./exec/jobs.ts";
 import { type ExecDeps, execRoute } from "./exec/route.ts";
 import { KnownRuntimes } from "./exec/runtimes.ts";
@@ -44,7 +44,6 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     json: {
       timeoutMs: config.BODY_TIMEOUT_MS,
       bounds: JSON_BOUNDS,
-      isCompared: ({ headers }) => headers[IDEMPOTENCY_HEADER] !== undefined,
     },
     trustProxy: config.TRUST_PROXY,
     metrics: httpMetrics(registry, "svc_http"),

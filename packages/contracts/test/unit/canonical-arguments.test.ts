@@ -44,6 +44,11 @@ describe("the canonical text of arguments", () => {
     );
   });
 
+  it("leaves objects of more keys than it is told to sort as they came, and sorts those in them", () => {
+    expect(canonicalArguments({ b: { d: 1, c: 2 }, a: 3, z: 4 }, 2)).toBe('{"b":{"c":2,"d":1},"a":3,"z":4}');
+    expect(canonicalArguments({ b: { d: 1, c: 2 }, a: 3 }, 2)).toBe('{"a":3,"b":{"c":2,"d":1}}');
+  });
+
   it.each([
     ["65,000 elements", `[${"0,".repeat(64_999)}0]`],
     ["1,000,000 elements", `[${"{},".repeat(999_999)}{}]`],

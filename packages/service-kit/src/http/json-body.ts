@@ -5,7 +5,6 @@
  * JSON keep them.
  */
 import { isUtf8 } from "node:buffer";
-import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { JSON_BOUNDS, type JsonBounds, JsonScanner, ServiceError } from "@svc/contracts";
 import { BodyReader } from "./body-reader.ts";
@@ -15,25 +14,13 @@ export interface JsonBodyRules {
   timeoutMs: number;
   /** Undefined: any shape that fits into the bytes. */
   bounds?: Readonly<JsonBounds> | undefined;
-  /** Requests whose bodies are compared with others. */
-  isCompared?: ((request: FastifyRequest) => boolean) | undefined;
 }
 
-interface Facts {
-  bytes: number;
-  digest?: string;
-}
-
-const facts = new WeakMap<FastifyRequest, Facts>();
+const sizes = new WeakMap<FastifyRequest, number>();
 
 /** Bytes of the JSON body of a request. */
 export function bodyBytes(request: FastifyRequest): number {
-  return facts.get(request)?.bytes ?? 0;
-}
-
-/** Digest of the bytes of the body, of a request that `isCompared`. */
-export function bodyDigest(request: FastifyRequest): string {
-  return facts.get(request)?.digest ?? "";
+  return sizes.get(request) ?? 0;
 }
 
 export function readJsonBodies(app: HttpServer, rules: JsonBodyRules): void {
@@ -47,23 +34,21 @@ export function readJsonBodies(app: HttpServer, rules: JsonBodyRules): void {
 async function readBody(
   request: FastifyRequest,
   payload: IncomingMessage,
-  { timeoutMs, bounds, isCompared }: JsonBodyRules,
+  { timeoutMs, bounds }: JsonBodyRules,
 ): Promise<Buffer> {
   const maxBytes = request.routeOptions.bodyLimit;
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw new ServiceError("request_too_large");
   const scanner = bounds && new JsonScanner(bounds);
-  const hash = isCompared?.(request) === true ? createHash("sha256") : undefined;
   const reader = new BodyReader(payload, { maxBytes, timeoutMs, late });
   const chunks: Buffer[] = [];
   let bytes = 0;
   for (let chunk = await reader.next(); chunk !== undefined; chunk = await reader.next()) {
     const exceeded = scanner?.push(chunk);
     if (exceeded !== undefined) throw new ServiceError("invalid_json", TOO_LARGE[exceeded]);
-    hash?.update(chunk);
     chunks.push(chunk);
     bytes += chunk.length;
   }
-  facts.set(request, { bytes, ...(hash === undefined ? {} : { digest: hash.digest("base64url") }) });
+  sizes.set(request, bytes);
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes);
 }
 

@@ -1,18 +1,19 @@
 /**
  * Idempotency-Key: the same key and body of a principal give the stored 200 answer for 600 s; another body is refused.
- * Bodies are the same when their bytes are.
+ * Bodies that differ in the order of keys are the same, but for the order within objects of very many keys.
  */
 import { createHash } from "node:crypto";
-import { namespaceOf, type Principal } from "@svc/contracts";
+import { canonicalArguments, namespaceOf, type Principal } from "@svc/contracts";
 import { invalidRequest, type Redis } from "@svc/service-kit";
 import { type HasWaiters, Once, type Outcome } from "../once/once.ts";
 
-export const IDEMPOTENCY_HEADER = "idempotency-key";
 const KEY = /^[\x20-\x7e]{1,255}$/;
 const STORED_SECONDS = 600;
+/** More would take long to sort. */
+const MAX_SORTED_KEYS = 1000;
 
 export function idempotencyKey(headers: Record<string, unknown>): string | undefined {
-  const key = headers[IDEMPOTENCY_HEADER];
+  const key = headers["idempotency-key"];
   if (key === undefined) return undefined;
   if (typeof key === "string" && KEY.test(key)) return key;
   throw invalidRequest([
@@ -30,12 +31,15 @@ export class Idempotency {
   once(
     principal: Principal,
     key: string,
-    bodyDigest: string,
+    body: unknown,
     left: AbortSignal,
     run: (hasWaiters: HasWaiters) => Promise<unknown>,
   ): Promise<Outcome> {
     const owned = `${namespaceOf(principal, { kind: "user" })}\n${key}`;
     const store = `svc:idempotency:${createHash("sha256").update(owned).digest("base64url")}`;
-    return this.#once.run({ store, body: bodyDigest, left }, ({ hasWaiters }) => run(hasWaiters));
+    return this.#once.run(
+      { store, body: canonicalArguments(body, MAX_SORTED_KEYS), left },
+      ({ hasWaiters }) => run(hasWaiters),
+    );
   }
 }

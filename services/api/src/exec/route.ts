@@ -12,7 +12,6 @@ import {
   type Principal,
 } from "@svc/contracts";
 import {
-  bodyDigest,
   type Config,
   type Counter,
   type FastifyReply,
@@ -77,7 +76,7 @@ async function handle(request: FastifyRequest, reply: FastifyReply, deps: ExecDe
   const left = clientLeft(reply);
   const parsed = parseExec(request.body, execRules(deps.config, await deps.runtimes.get()));
   if (key === undefined) return execute(request, parsed, principal, left, deps);
-  const outcome = await deps.idempotency.once(principal, key, bodyDigest(request), left, (hasWaiters) =>
+  const outcome = await deps.idempotency.once(principal, key, request.body, left, (hasWaiters) =>
     execute(request, parsed, principal, leftAlone(left, hasWaiters), deps),
   );
   if (outcome.replayed) reply.header("idempotency-replayed", "true");

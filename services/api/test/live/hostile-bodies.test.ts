@@ -12,16 +12,15 @@ const SLOTS = 3;
 const MIB = 2 ** 20;
 const JSON_TYPE = { "content-type": "application/json" };
 let made: Replicas;
-beforeAll(async () => {
+const start = async (env: Record<string, string>) => {
   made = await startReplicas(1, {
     ...OPEN_LIMITS,
-    BODY_TIMEOUT_MS: String(BODY_MS),
     UPLOAD_PART_TIMEOUT_MS: "600",
     SVC_MAX_CONCURRENT_EXECUTIONS: String(SLOTS),
+    ...env,
   });
   await made.consume({ work: async () => OK });
-});
-afterAll(() => made.stop());
+};
 
 const post = (path: string, body: string, headers: Record<string, string> = JSON_TYPE) =>
   fetch(`${made.urls[0]}${path}`, { method: "POST", headers, body });
@@ -39,6 +38,9 @@ async function cpuMs(work: () => Promise<unknown>): Promise<number> {
 }
 
 describe("a body that is much work for its size", () => {
+  beforeAll(() => start({}));
+  afterAll(() => made.stop());
+
   test("forms with blanks in every header are refused or read in no time", async () => {
     const blanks = " ".repeat(7000);
     const heads = [
@@ -80,6 +82,9 @@ describe("a body that is much work for its size", () => {
 });
 
 describe("a body of a start", () => {
+  beforeAll(() => start({}));
+  afterAll(() => made.stop());
+
   const program = (bytes: number, more = "") => {
     const frame = `{"lang":"py","code":""${more}}`;
     return `{"lang":"py","code":"${"#".repeat(bytes - frame.length)}"${more}}`;
@@ -134,6 +139,9 @@ const SENT = [
 ] as const;
 
 describe("a body that comes too slowly", () => {
+  beforeAll(() => start({ BODY_TIMEOUT_MS: String(BODY_MS) }));
+  afterAll(() => made.stop());
+
   test.each(SENT)(
     "on %s is 408 after BODY_TIMEOUT_MS, though bytes keep coming",
     async (path, type, first, code) => {
@@ -159,13 +167,20 @@ describe("a body that comes too slowly", () => {
 });
 
 describe("bodies that do not end", () => {
+  beforeAll(() => start({}));
+  afterAll(() => made.stop());
+
   test.each(["/exec", "/exec/programmatic"])(
     "take the slots of their caller on %s, until they do",
     async (path) => {
       const open = Array.from({ length: SLOTS }, () => send(path, "application/json", '{"code":"'));
-      await expect.poll(async () => (await post(path, "{}")).status, { interval: 20 }).toBe(429);
+      await expect
+        .poll(async () => (await post(path, "{}")).status, { interval: 20, timeout: 10_000 })
+        .toBe(429);
       for (const { socket } of open) socket.destroy();
-      await expect.poll(async () => (await post(path, "{}")).status, { interval: 20 }).toBe(400);
+      await expect
+        .poll(async () => (await post(path, "{}")).status, { interval: 20, timeout: 10_000 })
+        .toBe(400);
     },
   );
 
@@ -174,7 +189,7 @@ describe("bodies that do not end", () => {
       send("/exec/programmatic", "application/json", '{"code":"'),
     );
     await expect
-      .poll(async () => (await post("/exec/programmatic", "{}")).status, { interval: 20 })
+      .poll(async () => (await post("/exec/programmatic", "{}")).status, { interval: 20, timeout: 10_000 })
       .toBe(429);
     expect((await post("/exec", '{"lang":"py","code":"1"}')).status).toBe(200);
     expect((await post("/exec/programmatic/cancel", '{"request_id":"r"}')).status).toBe(200);

@@ -4,6 +4,7 @@
  * the machine does not count.
  */
 import {
+  canonicalArguments,
   exceededJsonBound,
   fileNameProblem,
   findPathConflict,
@@ -143,6 +144,12 @@ const ROWS: Row[] = [
     "a stored name",
     around("", "%41", ""),
     (name) => pendingAttributesIn({ "content-type": "a/b", "x-original-filename": name }, names),
+  ],
+  [
+    "a body of many keys",
+    (n) =>
+      JSON.stringify(Object.fromEntries(Array.from({ length: n / 8 }, (_, at) => [`k${at * 7919}`, at]))),
+    (text) => canonicalArguments(JSON.parse(text), 1000),
   ],
   ["a JSON text of brackets", around("", "[{", ""), (text) => shape(text)],
   ["a JSON text of backslashes", around('["', "\\", ""), (text) => shape(text)],
