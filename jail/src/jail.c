@@ -24,7 +24,7 @@
 
 #define HANDSHAKE_MS 20000
 #define END_MS 60000 /* what a run holds in the kernel goes with it, and may be much */
-#define INIT_MS 5    /* in which init usually dies, and takes the rest along */
+#define INIT_MS 50   /* in which init usually dies, and takes the rest along */
 #define STILL_US 20000 /* longest wait for processes to stand still before they are killed one by one */
 #define PASS_MAX_MS 100
 #define SMALL_INODES 16384
