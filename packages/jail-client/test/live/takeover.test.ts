@@ -13,7 +13,7 @@ import {
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { descendants, until } from "../support/host.ts";
+import { descendants, isFiltered, until } from "../support/host.ts";
 import { exists, Injector, KILLED } from "../support/injection.ts";
 import { Jaild } from "../support/jaild.ts";
 import { bash } from "../support/run.ts";
@@ -46,14 +46,23 @@ const lines = () =>
 const untilWaiting = (pid: number) =>
   until(() => /^\d/.test(readFileSync(`/proc/${pid}/syscall`, "utf8")), "it waits");
 
-/** A keeper that waits for a client, confined. */
+/** A keeper that waits for a client, confined, with a complete jail. Those that a call has ended are on their way out. */
 async function fresh(): Promise<number> {
-  await jaild.full();
-  await until(
-    () => /^NoNewPrivs:\t1$/m.test(readFileSync(`/proc/${keeper()}/status`, "utf8")),
-    "it is confined",
-  );
-  await untilWaiting(keeper());
+  const isReady = () => {
+    try {
+      const pid = keeper();
+      const below = descendants(pid);
+      return (
+        below.length === 1 &&
+        below.every(isFiltered) &&
+        /^NoNewPrivs:\t1$/m.test(readFileSync(`/proc/${pid}/status`, "utf8")) &&
+        /^\d/.test(readFileSync(`/proc/${pid}/syscall`, "utf8"))
+      );
+    } catch {
+      return false;
+    }
+  };
+  await until(isReady, "a keeper waits", 10_000);
   return keeper();
 }
 
