@@ -13,6 +13,7 @@
 
 struct journal {
 	int fd; /* the master's end; -1: none */
+	bool ended; /* the keeper has no end any more: nothing will come */
 	unsigned lines;
 	bool paused;
 };

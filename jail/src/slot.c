@@ -209,12 +209,14 @@ static bool wait_for_word(struct slot *slots, unsigned count, struct pollfd *wai
 
 	wait[0] = (struct pollfd){signals, POLLIN, 0};
 	for (unsigned i = 0; i < count; i++)
-		wait[1 + i] = (struct pollfd){slots[i].journal.fd, POLLIN, 0};
+		wait[1 + i] = (struct pollfd){slots[i].journal.ended ? -1 : slots[i].journal.fd, POLLIN, 0};
 	zygotes = zygotes_watch(wait + 1 + count);
 	if (poll(wait, 1 + count + zygotes, next_ms) > 0) {
 		for (unsigned i = 0; i < count; i++)
 			if (wait[1 + i].revents & POLLIN)
 				journal_hear(&slots[i].journal, (int)i);
+			else if (wait[1 + i].revents != 0)
+				slots[i].journal.ended = true; /* a keeper closes its files some time before it can be reaped */
 		zygotes_hear(wait + 1 + count, zygotes);
 	}
 	while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
