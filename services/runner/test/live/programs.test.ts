@@ -155,7 +155,7 @@ done = True`),
 
   it("gets every JSON value as it was given, and what it sends arrives as it is", async () => {
     const values = [null, true, 0, -1.5e-7, "", "3", "é\u0000\u{1f600}\n", [], {}, { a: [{ b: null }] }];
-    values.push("x".repeat(1_000_000), JSON.parse(`${"[".repeat(500)}${"]".repeat(500)}`));
+    values.push("x".repeat(1_000_000), JSON.parse(`${"[".repeat(60)}${"]".repeat(60)}`));
     const seen: unknown[] = [];
     const { result } = await system.drive(
       program(`
