@@ -73,6 +73,8 @@ export function componentEnvironment(
   const environment: Record<string, string> = {
     PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
     LANG: "C.UTF-8",
+    // The users of components have no entry in the system's list, and no home: libraries that look for one find nothing.
+    HOME: "/nonexistent",
     NODE_COMPILE_CACHE: lentCompileCache(instance),
     ...MALLOC,
   };

@@ -1,6 +1,6 @@
 /**
  * More paused programs than are kept in memory: they use no processor, plain executions do not notice them, and every one
- * of them completes, from memory or from the top. All on default settings, but for the start limit of a caller.
+ * of them completes, from memory or from the top. All on default settings, but for the limits of one caller.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProgrammaticResponse, ToolCallRequired } from "@svc/contracts";
@@ -71,7 +71,12 @@ let system: System;
 let api: Api;
 beforeAll(async () => {
   // Jails that wait warm would be counted as programs.
-  const env = { MAX_REQUESTS: "100000", PTC_RESUME_MAX_REQUESTS: "100000", SANDBOX_WARM_START: "off" };
+  const env = {
+    MAX_REQUESTS: "100000",
+    PTC_RESUME_MAX_REQUESTS: "100000",
+    SANDBOX_MAX_PAUSED_PER_PRINCIPAL: String(KEPT),
+    SANDBOX_WARM_START: "off",
+  };
   system = await startSystem({ env });
   api = new Api(system.url);
 });
