@@ -4,6 +4,8 @@
  */
 #include "main.h"
 
+#include "early_end.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -24,7 +26,7 @@ void python_rehearse(void)
 {
 	/* No class, import or error: these would leave something. */
 	static char program[] = "def f(a, *b, c=1): return [n for n in b if n]\n"
-				"print(*f(1)[:0], end='')\n";
+				"print(*f(1, [[]])[:0], repr([[]])[:0], end='')\n";
 	FILE *file = fmemopen(program, strlen(program), "r");
 	PyObject *globals = PyDict_New(), *result = NULL;
 
@@ -32,8 +34,11 @@ void python_rehearse(void)
 		result = PyRun_FileExFlags(file, "", PYTHON_FILE_INPUT, globals, globals, 1, NULL);
 	if (result)
 		Py_DecRef(result);
-	if (globals)
+	if (globals) {
+		/* Its function leads back to it. */
+		PyDict_Clear(globals);
 		Py_DecRef(globals);
+	}
 	flush("stderr");
 	flush("stdout");
 	PyErr_Clear();
@@ -49,10 +54,15 @@ static int end_by_interrupt(void)
 
 _Noreturn void python_run(FILE *file, const char *path)
 {
-	/* Does not come back from a SystemExit: that ends the process in the same way. */
-	int status = PyRun_SimpleFileExFlags(file, path, 1, NULL) == 0 ? 0 : 1;
-	bool interrupted = status != 0 && PySys_GetObject("last_type") == PyExc_KeyboardInterrupt;
+	bool interrupted;
+	int status;
 
+	/* Does not come back from a SystemExit: that ends the process in the same way. */
+	status = PyRun_SimpleFileExFlags(file, path, 1, NULL) == 0 ? 0 : 1;
+	interrupted = status != 0 && PySys_GetObject("last_type") == PyExc_KeyboardInterrupt;
+
+	if (!interrupted)
+		early_end_allow(status);
 	if (Py_FinalizeEx() < 0)
 		status = STATUS_FLUSH_FAILED;
 	exit(interrupted ? end_by_interrupt() : status);

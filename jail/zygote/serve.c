@@ -6,6 +6,7 @@
  * hold, and there are none (zygote_begin sees to that). What modules want done in a new process is
  * the script's business.
  */
+#include "early_end.h"
 #include "enter.h"
 #include "main.h"
 #include "renew.h"
@@ -97,6 +98,7 @@ static _Noreturn void become(const struct script *script)
 
 void svc_zygote_take_over(void)
 {
+	early_end_prepare();
 	stand_ins_take_over();
 }
 
@@ -110,7 +112,7 @@ int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObjec
 		return 1;
 	renew_thread_state();
 	python_rehearse();
-	if (!stand_ins_prepare(stand_ins) || !PyObject_CallFunctionObjArgs(settle, NULL)) {
+	if (!early_end_remember() || !stand_ins_prepare(stand_ins) || !PyObject_CallFunctionObjArgs(settle, NULL)) {
 		PyErr_Print();
 		_exit(1);
 	}
