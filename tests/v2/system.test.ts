@@ -13,6 +13,8 @@ import { type System, startSystem } from "../e2e/support/system.ts";
 const SMALL = {
   SANDBOX_MAX_CONCURRENT_JOBS: "2",
   SANDBOX_MAX_PAUSED: "2",
+  // Two programs at once must fit into the memory of the machine.
+  SANDBOX_WORKSPACE_MAX_BYTES: String(128 << 20),
   SVC_READY_TIMEOUT: `${slow(60)}`,
   PTC_SETTLE_MAX_MS: `${slow(20_000)}`,
 };
