@@ -14,6 +14,7 @@ const sameColdAndWarm = cold
       "tests/escape/requests/*",
       "tests/escape/network/drip.slow.test.ts",
       "tests/escape/outputs/swap.slow.test.ts",
+      "tests/escape/tenants/five-others.test.ts",
       "tests/compat/compilation.test.ts",
       "tests/compat/toolchains.test.ts",
     ]
