@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { createConnection, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse, ToolCallRequired } from "@svc/contracts";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { observe } from "../../e2e/support/bystander.ts";
 import { declare, driveOn, resultsOf, startPaused, tryResume } from "../../e2e/support/programmatic.ts";
 import { PYTHON, untilIdle } from "../support/hostile.ts";
@@ -19,6 +19,8 @@ const PAUSES = 40;
 /** A call that waits holds connections on its way, which stay open for a next one. */
 const POOLED_OF_PAUSES = 4 * (PAUSES + 5);
 const IDLE_MS = 60_000;
+/** Connections that nobody uses are closed after 72 s. */
+const POOLS_SHRINK_MS = 150_000;
 /** No request of the five takes longer, on a machine that does other work. */
 const WORST_MS = 15_000;
 const five = Array.from({ length: 5 }, (_, n) => principal({ sub: `caller-${n}`, tenant_id: `team-${n}` }));
@@ -49,6 +51,9 @@ async function goesOn({ caller, paused }: Waiting): Promise<void> {
   expect(mark).toMatch(/^0\.\d+/);
   expect(answer.stdout.trim().split("\n").at(-1)).toBe(`2 ${mark}`);
 }
+
+/** The next file finds as few pooled connections as every other one does. */
+afterAll(() => untilIdle(POOLS_SHRINK_MS));
 
 async function underAttack(attack: () => Promise<void>): Promise<void> {
   const waiting = await Promise.all(five.map(pauseOne));
