@@ -19,7 +19,7 @@ const PAUSES = 40;
 /** A call that waits holds connections on its way, which stay open for a next one. */
 const POOLED_OF_PAUSES = 4 * (PAUSES + 5);
 const IDLE_MS = 60_000;
-/** Connections that nobody uses are closed after 72 s. */
+/** Connections that nobody uses are closed after a minute. */
 const POOLS_SHRINK_MS = 150_000;
 /** No request of the five takes longer, on a machine that does other work. */
 const WORST_MS = 15_000;
