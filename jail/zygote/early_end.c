@@ -5,7 +5,7 @@
 /* Of sys, where it is the last name: cleared when no module of the program is left. */
 #define NAME "end_of_process"
 
-static PyObject *get_objects, *loader_type, *own_output, *own_error;
+static PyObject *get_objects, *is_tracked, *loader_type, *list_type, *own_output, *own_error;
 static bool allowed;
 static int end_status;
 
@@ -19,10 +19,12 @@ static PyObject *attribute_of(const char *module_name, const char *name)
 bool early_end_remember(void)
 {
 	get_objects = attribute_of("gc", "get_objects");
+	is_tracked = attribute_of("gc", "is_tracked");
+	list_type = attribute_of("builtins", "list");
 	loader_type = attribute_of("importlib.machinery", "SourceFileLoader");
 	own_output = PySys_GetObject("stdout");
 	own_error = PySys_GetObject("stderr");
-	return get_objects && loader_type && own_output && own_error;
+	return get_objects && is_tracked && loader_type && list_type && own_output && own_error;
 }
 
 void early_end_allow(int status)
@@ -43,13 +45,36 @@ static bool is_flushed(PyObject *stream, PyObject *own)
 	return result != NULL;
 }
 
-/* The interpreter has given it to the main module. */
-static bool is_its_loader(PyObject *object)
+/* The collector need not look into it: a number, a text. It has no finalizer of a program's, and leads nowhere. */
+static bool is_plain(PyObject *object)
+{
+	PyObject *answer = PyObject_CallFunctionObjArgs(is_tracked, object, NULL);
+	bool plain = answer && PyObject_IsTrue(answer) == 0;
+
+	if (answer)
+		Py_DecRef(answer);
+	else
+		PyErr_Clear();
+	return plain;
+}
+
+/* Libraries keep such lists for each thread. */
+static bool is_plain_list(PyObject *object, const PyObject *type)
+{
+	ssize_t size = type == list_type ? PyList_Size(object) : -1, plain = 0;
+
+	while (plain < size && is_plain(PyList_GetItem(object, plain)))
+		plain++;
+	return plain == size;
+}
+
+/* Leads nowhere; or the interpreter has given it to the main module. */
+static bool is_harmless(PyObject *object)
 {
 	PyObject *type = PyObject_Type(object);
 
 	Py_DecRef(type);
-	return type == loader_type;
+	return type == loader_type || is_plain_list(object, type);
 }
 
 /* `names`: of the main module, which with them may be there; NULL: it is gone. */
@@ -58,10 +83,10 @@ static bool is_anything_left(PyObject *module, PyObject *names)
 	PyObject *objects = PyObject_CallFunctionObjArgs(get_objects, NULL);
 	ssize_t count = objects ? PyList_Size(objects) : -1, known = 0;
 
-	for (ssize_t i = 0; names && i < count && i == known; i++) {
+	for (ssize_t i = 0; i < count && i == known; i++) {
 		PyObject *object = PyList_GetItem(objects, i);
 
-		known += object == module || object == names || is_its_loader(object);
+		known += (names && (object == module || object == names)) || is_harmless(object);
 	}
 	if (objects)
 		Py_DecRef(objects);
