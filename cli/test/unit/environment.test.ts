@@ -46,9 +46,10 @@ describe("componentEnvironment", () => {
       HOME: "/root",
     });
     expect(env.MAX_REQUESTS).toBe("7");
-    for (const name of ["AWS_SECRET_ACCESS_KEY", "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS", "HOME"]) {
+    for (const name of ["AWS_SECRET_ACCESS_KEY", "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS"]) {
       expect(env).not.toHaveProperty(name);
     }
+    expect(env.HOME).toBe("/nonexistent");
   });
 
   it("passes on unknown SVC_ names, so that the components refuse them", () => {
