@@ -22,7 +22,7 @@ struct journal {
 int journal_open(struct journal *journal);
 /* Takes what is there, at most a few words at a time. */
 void journal_hear(struct journal *journal, int slot);
-/* Of a keeper that is dead: takes what is left. */
+/* Of a dead keeper: reads the rest. */
 void journal_close(struct journal *journal, int slot);
 
 /* Keeper: its standard streams are its end from here on, and so is its log. */

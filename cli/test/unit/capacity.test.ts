@@ -88,7 +88,7 @@ describe("slots", () => {
     expect(at(8, { SANDBOX_MAX_CONCURRENT_JOBS: "6" }).jobs).toBe("6");
   });
 
-  it("of which not one fits are refused, whoever chose them", () => {
+  it("are refused when not even one fits, whether set or by default", () => {
     expect(problemAt(1).advice).toMatch(/^Lower SANDBOX_RUN_MEMORY_LIMIT/);
     expect(problemAt(8, { SANDBOX_WORKSPACE_MAX_BYTES: "9gb" }).message).toContain("(9.7 GiB each");
   });
