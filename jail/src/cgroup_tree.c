@@ -3,6 +3,7 @@
 
 #include "cgroup.h"
 #include "freezer.h"
+#include "userns.h"
 #include "util.h"
 
 #include <dirent.h>
@@ -22,10 +23,16 @@ struct cgroup_tree cgroup_tree = {.fd = {-1, -1, -1, -1, -1}};
 
 static const struct options *settings;
 static bool owned; /* the groups are this master's */
-static char v2_base[PATH_MAX];
-static char v2_leaf[PATH_MAX]; /* beside jaild's group: what limits the jails does not limit jaild */
-static bool v2_moved;	       /* jaild itself sits in v2_leaf */
+/*
+ * v2: base is the group that jaild was started in, and top the one that it makes there. In top are JAILS, whose limits hold for
+ * all slots, and SELF, where jaild, its keepers and zygotes are: who makes a process in a slot must be let into the group that
+ * is above both.
+ */
+#define JAILS "jails"
+#define SELF "jaild"
+static char v2_base[PATH_MAX], v2_top[PATH_MAX];
 static char v2_added[64]; /* controllers that jaild enabled below v2_base */
+static bool v2_moved;	  /* jaild is in SELF */
 
 enum controller cgroup_hierarchy(enum controller controller)
 {
@@ -79,6 +86,16 @@ static void slot_group(char *path, size_t size, enum controller controller, unsi
 		fatal("the path of a control group is too long");
 }
 
+/* Keepers and zygotes make processes in groups; nobody else of their id does, and they can move no process of others. */
+static void let_enter(const char *group)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", group, cgroup_tree.version == 2 ? "cgroup.procs" : "tasks");
+	if (chown(path, userns_uid(settings), userns_gid(settings)) < 0)
+		fatal("cannot give away %s", path);
+}
+
 void cgroup_make_slot(unsigned slot)
 {
 	char path[PATH_MAX], text[64];
@@ -88,6 +105,7 @@ void cgroup_make_slot(unsigned slot)
 			continue;
 		slot_group(path, sizeof(path), (enum controller)c, slot);
 		make_group(path);
+		let_enter(path);
 	}
 	slot_group(path, sizeof(path), CONTROLLER_MEMORY, slot);
 	if (cgroup_tree.version == 2) {
@@ -176,25 +194,47 @@ static int enable_controllers(const char *group, char *added, size_t size)
 	return 0;
 }
 
-static void make_v2(void)
+static void move_self(const char *group)
 {
 	char pid[16];
-	const char *own = cgroup_tree.own[CONTROLLER_MEMORY];
 
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	must_write(group, "cgroup.procs", pid);
+}
+
+static void make_v2(void)
+{
+	char self[PATH_MAX];
+
+	snprintf(self, sizeof(self), "%.3900s/" SELF, v2_top);
+	make_group(self);
+	move_self(self);
+	v2_moved = true;
 	if (enable_controllers(v2_base, v2_added, sizeof(v2_added)) < 0) {
 		if (errno != EBUSY)
 			fatal("cannot enable memory, pids and cpu below %s", v2_base);
-		snprintf(v2_leaf, sizeof(v2_leaf), "%.3900s/%s-jaild", v2_base, settings->cgroup);
-		make_group(v2_leaf);
-		snprintf(pid, sizeof(pid), "%d", getpid());
-		must_write(v2_leaf, "cgroup.procs", pid);
-		v2_moved = true;
-		if (enable_controllers(v2_base, v2_added, sizeof(v2_added)) < 0)
-			fatal("the control group %s holds other processes; start jaild in a group of "
-			      "its own (systemd: Delegate=yes and DelegateSubgroup=)", v2_base);
+		fatal("the control group %s holds other processes; start jaild in a group of its own (systemd: Delegate=yes and "
+		      "DelegateSubgroup=)", v2_base);
 	}
-	if (enable_controllers(own, NULL, 0) < 0)
-		fatal("cannot enable memory, pids and cpu below %s", own);
+	if (enable_controllers(v2_top, NULL, 0) < 0 || enable_controllers(cgroup_tree.own[CONTROLLER_MEMORY], NULL, 0) < 0)
+		fatal("cannot enable memory, pids and cpu below %s", v2_top);
+	let_enter(v2_top);
+}
+
+/* In the reverse order, as far as it was done. */
+static void unmake_v2(void)
+{
+	char self[PATH_MAX];
+
+	snprintf(self, sizeof(self), "%.3900s/" SELF, v2_top);
+	(void)write_control(cgroup_tree.own[CONTROLLER_MEMORY], "cgroup.subtree_control", "-memory -pids -cpu");
+	(void)rmdir(cgroup_tree.own[CONTROLLER_MEMORY]);
+	(void)write_control(v2_top, "cgroup.subtree_control", "-memory -pids -cpu");
+	(void)write_control(v2_base, "cgroup.subtree_control", v2_added);
+	if (v2_moved)
+		move_self(v2_base);
+	if ((rmdir(self) < 0 && errno != ENOENT) || rmdir(v2_top) < 0)
+		log_line(LOG_ERROR, -1, errno, "the control group cannot be removed");
 }
 
 static void write_limit(enum controller controller, const char *file, const char *none, uint64_t limit)
@@ -231,8 +271,9 @@ static bool find_tree(void)
 
 	if (cgroup_find_v2(v2_base, sizeof(v2_base))) {
 		cgroup_tree.version = 2;
+		snprintf(v2_top, PATH_MAX, "%.3900s/%s", v2_base, settings->cgroup);
 		for (unsigned c = 0; c < CONTROLLERS; c++)
-			snprintf(cgroup_tree.own[c], PATH_MAX, "%.3900s/%s", v2_base, settings->cgroup);
+			snprintf(cgroup_tree.own[c], PATH_MAX, "%.4000s/" JAILS, v2_top);
 		return true;
 	}
 	for (unsigned c = 0; c < CONTROLLERS; c++) {
@@ -254,6 +295,8 @@ void cgroups_make(const struct options *options)
 	errno = 0;
 	if (!find_tree())
 		fatal("no control groups with freezer, memory, pids and cpu: mount cgroup2, or start with --no-cgroups");
+	if (cgroup_tree.version == 2)
+		make_group(v2_top);
 	for (unsigned c = 0; c < CONTROLLERS; c++)
 		if (cgroup_hierarchy((enum controller)c) == c)
 			make_group(cgroup_tree.own[c]);
@@ -278,6 +321,7 @@ void cgroups_remove(void)
 		/* Those of another jaild are not empty. */
 		for (unsigned c = 0; c < CONTROLLERS && cgroup_tree.version != 0; c++)
 			(void)rmdir(cgroup_tree.own[c]);
+		(void)(cgroup_tree.version == 2 && rmdir(v2_top) == 0);
 		return;
 	}
 	owned = false;
@@ -290,20 +334,13 @@ void cgroups_remove(void)
 			}
 	if (cgroup_tree.version == 1 && !cgroup_remove(CONTROLLER_FREEZER, FROZEN_GROUP))
 		log_line(LOG_ERROR, -1, 0, "a control group cannot be removed");
-	if (v2_moved) {
-		char pid[16];
-
-		(void)write_control(cgroup_tree.own[0], "cgroup.subtree_control", "-memory -pids -cpu");
-		(void)write_control(v2_base, "cgroup.subtree_control", v2_added);
-		snprintf(pid, sizeof(pid), "%d", getpid());
-		(void)write_control(v2_base, "cgroup.procs", pid);
-		(void)rmdir(v2_leaf);
+	if (cgroup_tree.version == 2) {
+		unmake_v2();
+		return;
 	}
 	for (unsigned c = 0; c < CONTROLLERS; c++)
 		if (rmdir(cgroup_tree.own[c]) < 0 && errno != ENOENT)
 			log_line(LOG_ERROR, -1, errno, "the control group cannot be removed");
-	if (cgroup_tree.version == 2 && !v2_moved && v2_added[0])
-		(void)write_control(v2_base, "cgroup.subtree_control", v2_added);
 }
 
 const char *cgroups_version(void)

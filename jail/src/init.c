@@ -27,11 +27,6 @@
 
 #define PROGRAM_STACK 65536 /* of the program's process before it executes its command */
 
-static int mount_proc(void)
-{
-	return sys_mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
-}
-
 static int make_proc_read_only(void)
 {
 	struct mount_attr attributes = {
@@ -81,8 +76,8 @@ static int forbid_namespaces(int bare_proc)
 }
 
 /*
- * Done twice, because a uid change clears the signal. A keeper that dies in
- * between, or before, shows as the end of the control channel.
+ * Once more, because a uid change clears the signal. A keeper that dies in between, or before, shows as the end of the
+ * control channel. Nobody may look at it any more, but for what its keeper has open.
  */
 static int tie_to_keeper(void)
 {
@@ -167,11 +162,10 @@ _Noreturn void init_main(const struct jail_plan *plan)
 
 	close(plan->keeper_control[0]);
 	close(plan->keeper_control[1]);
-	MUST(plan->control, PARENT_DEATH, tie_to_keeper());
+	MUST(plan->control, PARENT_DEATH, prctl(PR_SET_PDEATHSIG, SIGKILL));
 	MUST(plan->control, CGROUP_JOIN, cgroup_join(plan->cgroup));
 	MUST(plan->control, CGROUP_NS, unshare(CLONE_NEWCGROUP));
-	MUST(plan->control, ROOT, template_enter(plan->config->options));
-	MUST(plan->control, PROC, mount_proc());
+	MUST(plan->control, ROOT, template_enter(plan->config->options, plan->config->slot, true));
 	MUST(plan->control, SHORTAGE, shortage_go_first());
 	MUST(plan->control, PROC, bare_proc = sys_open_tree(AT_FDCWD, "/proc"));
 	MUST(plan->control, LOCKS, locks = open("/proc/locks", O_RDONLY | O_CLOEXEC));

@@ -7,6 +7,7 @@
 #include "sys.h"
 #include "template.h"
 #include "tooldir.h"
+#include "userns.h"
 #include "util.h"
 
 #include <errno.h>
@@ -172,7 +173,9 @@ static int enter_template(const struct jail_config *config, struct jail_plan *pl
 	if (tooldir_enabled() && (plan->tools = tooldir_mount(config->slot)) < 0)
 		return -1;
 	tooldir_forget();
-	if (plan->host_proc < 0 || setns(config->template, CLONE_NEWNS) < 0 ||
+	/* The last makes visible to a keeper what its init has open: until both are confined, they are alone with their id. */
+	if (plan->host_proc < 0 || userns_enter(config->userns) < 0 || setns(config->template, CLONE_NEWNS) < 0 ||
+	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ||
 	    network_enter(config->network, plan->host_proc) < 0)
 		return -1;
 	return chdir("/");
@@ -256,8 +259,9 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 	plan.control = -1;
 	if (receive(jail, MESSAGE_USER_NS, &message, slot) < 0)
 		return -1;
-	if (open_locks(jail, plan.host_proc, &message) < 0) {
-		log_line(LOG_ERROR, slot, errno, "cannot open the list of a jail's locks");
+	if (open_locks(jail, plan.host_proc, &message) < 0 || open_views(jail, plan.host_proc) < 0 ||
+	    open_namespaces(jail, plan.host_proc) < 0) {
+		log_line(LOG_ERROR, slot, errno, "cannot open the namespaces of a jail");
 		return -1;
 	}
 	if (map_user(jail, plan.host_proc) < 0 ||
@@ -266,15 +270,12 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 		return -1;
 	}
 	close(config->template);
+	close(config->userns);
 	if (config->network >= 0)
 		close(config->network);
 	cgroup_seal(&jail->cgroup);
 	if (receive(jail, MESSAGE_READY, &message, slot) < 0)
 		return -1;
-	if (open_views(jail, plan.host_proc) < 0 || open_namespaces(jail, plan.host_proc) < 0) {
-		log_line(LOG_ERROR, slot, errno, "cannot open the /proc of a jail");
-		return -1;
-	}
 	close_plan(&plan);
 	return 0;
 }

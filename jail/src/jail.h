@@ -72,6 +72,7 @@ struct jail_config {
 	const struct seccomp_program *policy, *keeper_policy;
 	unsigned slot;
 	int template;
+	int userns; /* see userns.h */
 	int network; /* the slot's network namespace; -1: none */
 	int journal; /* to the master, see journal.h */
 	int parked_object; /* what is loaded into parked interpreters, see parked.h */

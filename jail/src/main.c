@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 	if (!seccomp_build(&policy) || !seccomp_build_for(&keeper_policy, POLICY_OF_KEEPERS) ||
 	    !seccomp_build_for(&host_policy, POLICY_OF_ALL))
 		fatal("a system call policy does not fit");
-	config.template = template_make(&options);
+	template_make(&options, &config.template, &config.userns);
 	slots_hold_signals();
 	atexit(clean_up);
 	cgroups_make(&options);

@@ -12,8 +12,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define BIRTH_MS 1000 /* longest life of the process that a namespace is made with */
+#define BIRTH_STACK 65536 /* of the process that a namespace is made with */
 #define NO_SOCKETS "sockets: used 0\n"
+
+struct birth {
+	int userns, namespace, error;
+};
 
 /* What the kernel keeps for each namespace alone, and programs look at. */
 static const char *const open_entries[] = {"dev", "if_inet6", "route", "tcp", "tcp6", "udp", "udp6", "unix"};
@@ -90,34 +94,33 @@ static int learn_and_hide(const char *path)
 	return network_hide(net);
 }
 
-int network_make(void)
+/* It shares the master's memory and descriptors, and the master stands still until it ends. */
+static int become_first(void *argument)
 {
-	struct clone_args args = {.flags = CLONE_NEWNET, .exit_signal = SIGCHLD};
-	pid_t pid = sys_clone3(&args);
-	int namespace, saved;
-	char path[64];
+	struct birth *birth = argument;
+
+	if (setns(birth->userns, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNET) < 0 ||
+	    (birth->namespace = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)) < 0 || learn_and_hide("/proc/self/net") < 0)
+		birth->error = errno;
+	_exit(0);
+}
+
+int network_make(int userns)
+{
+	static _Alignas(16) char stack[BIRTH_STACK];
+	struct birth birth = {.userns = userns, .namespace = -1};
+	pid_t pid = clone(become_first, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &birth);
 
 	if (pid < 0)
 		return -1;
-	if (pid == 0) {
-		sleep_ms(BIRTH_MS);
-		_exit(0);
-	}
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
-	namespace = open(path, O_RDONLY | O_CLOEXEC);
-	snprintf(path, sizeof(path), "/proc/%d/net", pid);
-	if (namespace >= 0 && learn_and_hide(path) < 0) {
-		saved = errno;
-		close(namespace);
-		namespace = -1;
-		errno = saved;
-	}
-	saved = errno;
-	kill(pid, SIGKILL);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	errno = saved;
-	return namespace;
+	if (birth.error == 0)
+		return birth.namespace;
+	if (birth.namespace >= 0)
+		close(birth.namespace);
+	errno = birth.error;
+	return -1;
 }
 
 bool network_text_is_empty(const char *text)

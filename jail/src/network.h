@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Master. An empty namespace, -1 and errno on failure. */
-int network_make(void);
+int network_make(int userns);
 
 /* Keeper. Enters the slot's namespace when nobody else can be met there, and otherwise a new one; -1 and errno on failure. */
 int network_enter(int network, int host_proc);

@@ -18,8 +18,9 @@ static const char help[] =
 	"  --root DIR                tree that becomes the read-only root of every jail\n"
 	"  --slots N                 jails at a time, ready, running or paused (8)\n"
 	"  --ready N                 of those, at most so many that are not paused (--slots)\n"
-	"  --uid-base N              slot k runs as uid N+k on the host (200000)\n"
-	"  --gid-base N              slot k runs as gid N+k on the host (200000)\n"
+	"  --uid-base N              slot k runs as uid N+k on the host, keepers and zygotes\n"
+	"                            as N-16 (200000)\n"
+	"  --gid-base N              the same for gids (200000)\n"
 	"  --cgroup NAME             name of jaild's own control group (svc)\n"
 	"  --no-cgroups              run without control groups: memory, process and CPU\n"
 	"                            limits are not enforced; for debugging only\n"
@@ -201,8 +202,8 @@ struct options options_parse(int argc, char **argv)
 		case READY: o.ready = (unsigned)number(name, 1, SLOTS_MAX); break;
 		case TOOL_DIRECTORY: o.tool_directory = optarg; break;
 		case TOOL_MOUNT: o.tool_mount = tool_mount(name); break;
-		case UID_BASE: o.uid_base = (uid_t)number(name, 1000, id_max); break;
-		case GID_BASE: o.gid_base = (gid_t)number(name, 1000, id_max); break;
+		case UID_BASE: o.uid_base = (uid_t)number(name, 1000 + IDS_BELOW_BASE, id_max); break;
+		case GID_BASE: o.gid_base = (gid_t)number(name, 1000 + IDS_BELOW_BASE, id_max); break;
 		case CGROUP: o.cgroup = control_group(name); break;
 		case NO_CGROUPS: o.no_cgroups = true; break;
 		case MEMORY_BYTES: o.memory_bytes = number(name, 0, size_max); break;

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #define SLOTS_MAX 1024
+#define IDS_BELOW_BASE 16 /* which no slot and no person has: the first is of keepers and zygotes (userns.h) */
 #define STREAM_BYTES_MAX (64u << 20)
 #define TOOL_MOUNT_PARENT "/run/"
 #define ZYGOTES_MAX 8

@@ -59,7 +59,7 @@ static void fork_keeper(struct slot *slots, const struct jail_config *shared, un
 	pid_t master = getpid();
 
 	if (slot->network < 0)
-		slot->network = network_make();
+		slot->network = network_make(shared->userns);
 	config.slot = number;
 	config.network = slot->network;
 	config.journal = journal_open(&slot->journal);

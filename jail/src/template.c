@@ -2,6 +2,7 @@
 
 #include "proc.h"
 #include "sys.h"
+#include "userns.h"
 #include "util.h"
 
 #include <errno.h>
@@ -15,10 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LAYER_PATH "/mnt/data" /* where it is mounted in the template */
-#define DEV_SOURCE "dev"
+/* In the template, whose own root is a small file system of directories to mount on. */
+#define IMAGE_PATH "/image"
+#define LAYER_PATH "/layer"
+#define PROC_PATH "/proc"
+#define JAIL_PATH "/jail"
+#define DEVICES_PATH "/devices"
 #define RUN_SOURCE "run"
 
+static const char *const directories[] = {IMAGE_PATH, LAYER_PATH, PROC_PATH, JAIL_PATH, DEVICES_PATH};
 static const char *const mount_points[] = {"proc", "dev", "tmp", "mnt/data", "run"};
 
 static const struct {
@@ -77,6 +83,20 @@ done:
 	return mount;
 }
 
+int proc_make(void)
+{
+	int fs = sys_fsopen("proc"), mount = -1, saved;
+
+	if (fs < 0)
+		return -1;
+	if (sys_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) == 0)
+		mount = sys_fsmount(fs, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	saved = errno;
+	close(fs);
+	errno = saved;
+	return mount;
+}
+
 /* `at`: a directory to mount the new root on; the old root goes. */
 static int change_root(int tree, const char *at)
 {
@@ -86,7 +106,7 @@ static int change_root(int tree, const char *at)
 	return chdir("/");
 }
 
-static void enter_image(const char *root)
+static int open_image(const char *root)
 {
 	struct mount_attr attributes = {
 		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME,
@@ -102,28 +122,40 @@ static void enter_image(const char *root)
 	for (size_t i = 0; i < COUNT(mount_points); i++)
 		if (fstatat(tree, mount_points[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
 			fatal("the image has no directory /%s", mount_points[i]);
-	if (change_root(tree, root) < 0)
-		fatal("cannot make the image the root");
-	close(tree);
+	return tree;
 }
 
-static int make_dev(int layer)
+/* A jail cannot make devices, and those of an overlay of its own do not work. */
+static int make_devices(int root, unsigned number)
 {
 	char path[64];
+	int directory;
 
-	if (mkdirat(layer, DEV_SOURCE, 0755) < 0 || mkdirat(layer, DEV_SOURCE "/shm", 0755) < 0)
+	snprintf(path, sizeof(path), "." DEVICES_PATH "/%u", number);
+	if (mkdirat(root, path, 0755) < 0 || (directory = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 ||
+	    mkdirat(directory, "shm", 0755) < 0)
 		return -1;
-	for (size_t i = 0; i < COUNT(devices); i++) {
-		snprintf(path, sizeof(path), DEV_SOURCE "/%s", devices[i].name);
-		if (mknodat(layer, path, S_IFCHR | 0666, makedev(devices[i].major, devices[i].minor)) < 0)
+	for (size_t i = 0; i < COUNT(devices); i++)
+		if (mknodat(directory, devices[i].name, S_IFCHR | 0666, makedev(devices[i].major, devices[i].minor)) < 0)
 			return -1;
-	}
-	for (size_t i = 0; i < COUNT(links); i++) {
-		snprintf(path, sizeof(path), DEV_SOURCE "/%s", links[i].name);
-		if (symlinkat(links[i].target, layer, path) < 0)
+	for (size_t i = 0; i < COUNT(links); i++)
+		if (symlinkat(links[i].target, directory, links[i].name) < 0)
 			return -1;
-	}
-	return 0;
+	return close(directory);
+}
+
+static int make_root(const struct options *options)
+{
+	const char *const size[] = {"mode=755", "size=1048576", "nr_inodes=16384", NULL};
+	int root = tmpfs_make(size, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+
+	for (size_t i = 0; i < COUNT(directories); i++)
+		if (root < 0 || mkdirat(root, directories[i] + 1, 0755) < 0)
+			return -1;
+	for (unsigned slot = 0; slot < options->slots; slot++)
+		if (make_devices(root, slot) < 0)
+			return -1;
+	return make_devices(root, DEVICES_OF_ZYGOTES) < 0 ? -1 : root;
 }
 
 /* The mount point of the tool directory; the image needs to know nothing of it. */
@@ -138,29 +170,23 @@ static int make_tool_mount(int layer, const struct options *options)
 }
 
 /* What lies over the image in the root of each jail: all of it in the directory that the workspace hides. */
-static void make_layer(const struct options *options)
+static int make_layer(const struct options *options)
 {
 	const char *const size[] = {"mode=755", "size=1048576", "nr_inodes=256", NULL};
-	struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY};
 	int layer = tmpfs_make(size, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC), sources = -1;
 
 	if (layer >= 0 && mkdirat(layer, "mnt", 0755) == 0 && mkdirat(layer, "mnt/data", 0755) == 0)
 		sources = openat(layer, "mnt/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (sources < 0 || make_dev(sources) < 0 || make_tool_mount(sources, options) < 0)
-		fatal("cannot make /dev");
-	if (proc_make_covers(sources) < 0)
-		fatal("cannot make the covers of /proc");
-	if (sys_mount_setattr(layer, "", AT_EMPTY_PATH, &attributes) < 0 || sys_move_mount(layer, LAYER_PATH) < 0)
-		fatal("cannot mount what lies over the image");
+	if (sources < 0 || make_tool_mount(sources, options) < 0 || proc_make_covers(sources) < 0)
+		fatal("cannot make what lies over the image");
 	close(sources);
-	close(layer);
+	return layer;
 }
 
-static int bind_source(const char *source, const char *target, uint64_t cleared)
+static int bind_source(int tree, const char *target)
 {
-	struct mount_attr attributes = {
-		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, .attr_clr = cleared};
-	int tree = sys_open_tree(AT_FDCWD, source), result = -1, saved;
+	struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC};
+	int result = -1, saved;
 
 	if (tree < 0)
 		return -1;
@@ -172,55 +198,87 @@ static int bind_source(const char *source, const char *target, uint64_t cleared)
 	return result;
 }
 
-int template_enter(const struct options *options)
+/* The kernel gives a new /proc only to who sees one that is whole, so it is made before the template's is out of sight. */
+int template_enter(const struct options *options, unsigned devices_number, bool wants_proc)
 {
-	int root = overlay_make(LAYER_PATH ":/"), result, saved;
+	int root = overlay_make(LAYER_PATH ":" IMAGE_PATH), proc = wants_proc ? proc_make() : -1, dev, result, saved;
+	char path[64];
 
-	if (root < 0)
+	snprintf(path, sizeof(path), DEVICES_PATH "/%u", devices_number);
+	dev = sys_open_tree(AT_FDCWD, path);
+	if (root < 0 || dev < 0 || (wants_proc && proc < 0))
 		return -1;
-	result = change_root(root, "/tmp");
+	result = change_root(root, JAIL_PATH);
+	if (result == 0 && wants_proc)
+		result = sys_move_mount(proc, PROC_PATH);
 	saved = errno;
 	close(root);
+	if (proc >= 0)
+		close(proc);
 	errno = saved;
-	if (result < 0 || bind_source(COVERS_PATH "/" DEV_SOURCE, "/dev", MOUNT_ATTR_NODEV) < 0)
+	if (result < 0 || bind_source(dev, "/dev") < 0)
 		return -1;
-	return options->tool_directory ? bind_source(COVERS_PATH "/" RUN_SOURCE, "/run", 0) : 0;
+	return options->tool_directory ? bind_source(sys_open_tree(AT_FDCWD, COVERS_PATH "/" RUN_SOURCE), "/run") : 0;
 }
 
-static _Noreturn void build(const struct options *options, int done, pid_t master)
+/* It is the first process of its own process namespace, so that the template's /proc shows no process when it has gone. */
+static _Noreturn void build(const struct options *options, int done)
 {
+	struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
+	int image, layer, root, proc;
+
 	umask(0);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
-		fatal("cannot tie the maker of the template to jaild");
-	if (unshare(CLONE_NEWNS) < 0 || sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		fatal("cannot make a mount namespace");
-	enter_image(options->root);
-	make_layer(options);
+	image = open_image(options->root);
+	layer = make_layer(options);
+	root = make_root(options);
+	proc = proc_make();
+	if (root < 0 || proc < 0 || change_root(root, options->root) < 0 || sys_move_mount(image, IMAGE_PATH) < 0 ||
+	    sys_mount_setattr(layer, "", AT_EMPTY_PATH, &read_only) < 0 || sys_move_mount(layer, LAYER_PATH) < 0 ||
+	    sys_move_mount(proc, PROC_PATH) < 0 || sys_mount_setattr(AT_FDCWD, "/", 0, &read_only) < 0)
+		fatal("cannot make the template");
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		fatal("cannot make a user namespace");
 	if (write_all(done, "1", 1) < 0)
 		fatal("cannot report the template");
 	pause();
 	_exit(0);
 }
 
-int template_make(const struct options *options)
+static int open_namespace(pid_t pid, const char *name)
 {
-	int done[2], namespace;
-	char path[64], byte;
-	pid_t pid, master = getpid();
+	char path[64];
+	int fd;
 
-	if (pipe2(done, O_CLOEXEC) < 0 || (pid = fork()) < 0)
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fatal("cannot open the template");
+	return fd;
+}
+
+void template_make(const struct options *options, int *template, int *userns)
+{
+	struct clone_args args = {.flags = CLONE_NEWNS | CLONE_NEWPID, .exit_signal = SIGCHLD};
+	int done[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe2(done, O_CLOEXEC) < 0 || (pid = sys_clone3(&args)) < 0)
 		fatal("cannot fork");
-	if (pid == 0)
-		build(options, done[1], master);
+	if (pid == 0) {
+		close(done[0]);
+		build(options, done[1]);
+	}
 	close(done[1]);
 	if (read(done[0], &byte, 1) != 1)
 		fatal("cannot make the template");
 	close(done[0]);
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
-	namespace = open(path, O_RDONLY | O_CLOEXEC);
-	if (namespace < 0)
-		fatal("cannot open the template");
+	*template = open_namespace(pid, "mnt");
+	*userns = open_namespace(pid, "user");
+	if (userns_map(pid, options) < 0)
+		fatal("cannot map the ids of the user namespace of jails");
 	if (kill(pid, SIGKILL) < 0 || waitpid(pid, NULL, 0) != pid)
 		fatal("cannot end the maker of the template");
-	return namespace;
 }

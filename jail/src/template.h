@@ -13,14 +13,23 @@
 
 #include "options.h"
 
-/* The descriptor of the namespace; fatal on failure. */
-int template_make(const struct options *options);
+#include <stdbool.h>
 
-/* In a copy of the template: makes it the root of a jail, with /dev. -1 and errno on failure. */
-int template_enter(const struct options *options);
+/* Descriptors of the namespace, and of the user namespace that it belongs to (userns.h); fatal on failure. */
+void template_make(const struct options *options, int *template, int *userns);
+
+/*
+ * In a copy of the template: makes the root of a jail, with /dev. `devices` is the number of the slot, or DEVICES_OF_ZYGOTES.
+ * With `proc`, /proc is that of the calling process's namespace. -1 and errno on failure.
+ */
+#define DEVICES_OF_ZYGOTES SLOTS_MAX
+int template_enter(const struct options *options, unsigned devices, bool proc);
 
 /* A new, detached overlay of directories, "upper:lower"; read-only. -1 and errno on failure. */
 int overlay_make(const char *layers);
+
+/* A new, detached /proc of the calling process's namespace. -1 and errno on failure. */
+int proc_make(void);
 
 /* A new, detached tmpfs; options are "key=value" words. -1 and errno on failure. */
 int tmpfs_make(const char *const *options, unsigned attributes);

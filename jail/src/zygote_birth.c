@@ -9,11 +9,11 @@
 #include "slot.h"
 #include "sys.h"
 #include "template.h"
+#include "userns.h"
 #include "util.h"
 #include "zygote_wire.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static int enter_own_namespaces(const struct jail_config *config, const struct z
 	int tmp;
 
 	if (setns(config->template, CLONE_NEWNS) < 0 ||
-	    unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 || template_enter(config->options) < 0 ||
+	    unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 || template_enter(config->options, DEVICES_OF_ZYGOTES, false) < 0 ||
 	    sethostname(HOSTNAME, strlen(HOSTNAME)) < 0 || make_home(own) < 0)
 		return -1;
 	tmp = tmpfs_make(options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
@@ -111,14 +111,13 @@ static _Noreturn void become(const struct jail_config *config, const struct zygo
 			     unsigned count, pid_t master)
 {
 	slots_release_signals();
-	/* Before the host's /proc is out of reach. */
-	fds[ZYGOTE_PROCESSES] = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
-	if (fds[ZYGOTE_PROCESSES] < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
-		_exit(1);
 	/* Its copies are programs. */
-	if (shortage_go_first() < 0 || program_reset_signals() < 0 || enter_own_namespaces(config, own) < 0 ||
-	    (fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0 || confine_limits() < 0 || setgroups(0, NULL) < 0 ||
-	    arrange(fds, count) < 0 || keep_capabilities() < 0)
+	if (shortage_go_first() < 0 || program_reset_signals() < 0 || userns_enter(config->userns) < 0 ||
+	    enter_own_namespaces(config, own) < 0 || (fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0 ||
+	    confine_limits() < 0 || arrange(fds, count) < 0 || keep_capabilities() < 0)
+		_exit(1);
+	/* After the last change of ids, which clears it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
 		_exit(1);
 	if (!seccomp_build_for(&policy, POLICY_OF_ZYGOTES) || seccomp_load(&policy) < 0)
 		_exit(1);

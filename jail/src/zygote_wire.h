@@ -25,7 +25,7 @@ int zygote_request_send(int socket, const struct zygote_request *request, const 
 bool zygote_request_receive(int socket, struct zygote_request *request, int given[GIVEN]);
 
 /* Descriptors that a zygote is born with; from ZYGOTE_GROUPS on jaild's own control groups, one per hierarchy. */
-enum { ZYGOTE_REQUESTS = 3, ZYGOTE_LINE, ZYGOTE_PROCESSES /* its own namespace of processes */, ZYGOTE_GROUPS };
+enum { ZYGOTE_REQUESTS = 3, ZYGOTE_LINE, ZYGOTE_GROUPS };
 
 /* The first message on a zygote's line, from the master. */
 struct zygote_setup {

@@ -146,13 +146,12 @@ static long fork_into(const struct entry *entry)
 		args.flags |= CLONE_INTO_CGROUP;
 		args.cgroup = (uint64_t)group;
 	}
+	/* For the process that it makes; it makes no other. */
 	if (setns(entry->given[GIVEN_PID], 0) < 0)
 		return -1;
 	result = fork_through(&args);
 	if (result == 0)
 		return 0;
-	if (setns(ZYGOTE_PROCESSES, 0) < 0)
-		_exit(1);
 	if (args.flags & CLONE_INTO_CGROUP)
 		close((int)args.cgroup);
 	if (result < 0) {
