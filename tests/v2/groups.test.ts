@@ -53,13 +53,15 @@ describe("jaild in a group that was given to it", () => {
     expect(words(GROUP, "cgroup.procs")).toEqual([]);
     expect(words(GROUP, "cgroup.subtree_control")).toEqual(expect.arrayContaining(CONTROLLERS));
     const own = join(GROUP, jaild.group);
-    expect(subgroups(own).sort()).toEqual(["slot-0", "slot-1"]);
+    const [jails, self] = [join(own, "jails"), join(own, "jaild")];
+    expect(subgroups(own).sort()).toEqual(["jaild", "jails"]);
+    expect(subgroups(jails).sort()).toEqual(["slot-0", "slot-1"]);
     // What limits the jails does not limit jaild and its keepers.
-    expect(words(own, "memory.max")).toEqual([`${512 << 20}`]);
-    expect(words(`${own}-jaild`, "cgroup.procs")).toEqual(
+    expect(words(jails, "memory.max")).toEqual([`${512 << 20}`]);
+    expect(words(self, "cgroup.procs")).toEqual(
       expect.arrayContaining([jaild.pid, ...jaild.keepers].map(String)),
     );
-    expect(words(`${own}-jaild`, "memory.max")).toEqual(["max"]);
+    for (const group of [own, self]) expect(words(group, "memory.max")).toEqual(["max"]);
     expect((await bash(jaild, "echo inside")).out).toBe("inside\n");
     const greedy = await runJob(jaild, {
       argv: ["/usr/bin/python3", "-c", "x = bytearray(300 << 20)"],

@@ -31,11 +31,13 @@ afterAll(async () => {
 
 /** A control file of each slot's group. */
 function groupFiles(file: string): string[] {
-  return findCgroups(system.instance.cgroup).flatMap((own) =>
-    readdirSync(own)
-      .filter((name) => name.startsWith("slot-"))
-      .map((slot) => readFileSync(join(own, slot, file), "utf8")),
-  );
+  return findCgroups(system.instance.cgroup)
+    .map((own) => join(own, "jails"))
+    .flatMap((jails) =>
+      readdirSync(jails)
+        .filter((name) => name.startsWith("slot-"))
+        .map((slot) => readFileSync(join(jails, slot, file), "utf8")),
+    );
 }
 
 /** How many processes the fullest slot holds. */

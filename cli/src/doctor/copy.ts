@@ -61,10 +61,10 @@ export function userFinding({ unprivileged }: Pick<State, "unprivileged">): Find
       );
 }
 
-/** Limits of the group over all jails, as the kernel's files say them. */
+/** Limits of the group over all jails, as the kernel's files say them; of version 2 it is one below jaild's own. */
 function limitsOf(cgroup: string): { memory?: string; pids?: string } {
   const limits: { memory?: string; pids?: string } = {};
-  for (const folder of findCgroups(cgroup)) {
+  for (const folder of findCgroups(cgroup).flatMap((own) => [own, join(own, "jails")])) {
     for (const [name, kind] of [
       ["memory.max", "memory"],
       ["memory.limit_in_bytes", "memory"],

@@ -86,7 +86,7 @@ export function groupsNamed(name: string): string[] {
 /** A file of slot 0's control group, in whichever hierarchy has it. */
 export function groupFile(group: string, file: string, slot = 0): string {
   const path = groupsNamed(group)
-    .map((own) => join(own, `slot-${slot}`, file))
+    .flatMap((own) => [join(own, `slot-${slot}`, file), join(own, "jails", `slot-${slot}`, file)])
     .find((candidate) => existsSync(candidate));
   if (path === undefined) throw new Error(`no ${file} in the groups of ${group}`);
   return readFileSync(path, "utf8");
