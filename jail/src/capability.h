@@ -5,19 +5,14 @@
 #include <linux/capability.h>
 #include <stdint.h>
 
-/* What a zygote keeps: to enter the namespaces of a jail, as owner of the host's, and by their root. */
+/* What a zygote keeps, of the user namespace's: to enter the namespaces of a jail. */
 #define ZYGOTE_CAPABILITIES (1u << CAP_SYS_ADMIN | 1u << CAP_SYS_CHROOT)
 
-/* What a keeper keeps: ownership and modes of staged files, and entry into directories that a run closed. */
-#define KEEPER_CAPABILITIES (1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER)
-
 /*
- * What the master keeps, for itself and for what it makes: those two, the making of keepers and jails (maps of user ids,
- * raised limits, the removal of the bounding set, a look at namespaces) and the end of what is left in its control groups.
+ * Ownership and modes of files. A keeper keeps it for staged files and for directories that a run closed, the master for control
+ * groups and the tool directory: what it makes takes its power from the user namespace, which belongs to the master's id.
  */
-#define MASTER_CAPABILITIES                                                                                              \
-	(ZYGOTE_CAPABILITIES | KEEPER_CAPABILITIES | 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_SETPCAP |           \
-	 1u << CAP_SYS_RESOURCE | 1u << CAP_SYS_PTRACE | 1u << CAP_KILL)
+#define FILE_CAPABILITIES (1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER)
 
 /* Holds these, of those that it holds, and no others; the inheritable and ambient sets are empty. -1 on failure. */
 int capabilities_keep(uint32_t kept);

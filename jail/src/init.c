@@ -35,11 +35,6 @@ static int make_proc_read_only(void)
 	return sys_mount_setattr(AT_FDCWD, "/proc", AT_RECURSIVE, &attributes);
 }
 
-static int mount_tools(const struct jail_plan *plan)
-{
-	return plan->tools < 0 ? 0 : sys_move_mount(plan->tools, plan->config->options->tool_mount);
-}
-
 static int wait_for_map(int control, int locks)
 {
 	struct message message = {.kind = MESSAGE_USER_NS, .locks = locks};
@@ -165,7 +160,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, PARENT_DEATH, prctl(PR_SET_PDEATHSIG, SIGKILL));
 	MUST(plan->control, CGROUP_JOIN, cgroup_join(plan->cgroup));
 	MUST(plan->control, CGROUP_NS, unshare(CLONE_NEWCGROUP));
-	MUST(plan->control, ROOT, template_enter(plan->config->options, plan->config->slot, true));
+	MUST(plan->control, ROOT, template_enter(plan->config->options, plan->config->slot));
 	MUST(plan->control, SHORTAGE, shortage_go_first());
 	MUST(plan->control, PROC, bare_proc = sys_open_tree(AT_FDCWD, "/proc"));
 	MUST(plan->control, LOCKS, locks = open("/proc/locks", O_RDONLY | O_CLOEXEC));
@@ -176,7 +171,6 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, SHM, sys_move_mount(plan->shm, "/dev/shm"));
 	MUST(plan->control, WORKSPACE, sys_move_mount(plan->workspace, JOB_DIRECTORY));
 	MUST(plan->control, WORKSPACE, chdir(JOB_DIRECTORY));
-	MUST(plan->control, TOOLS, mount_tools(plan));
 	MUST(plan->control, HOSTNAME, sethostname(HOSTNAME, strlen(HOSTNAME)));
 	MUST(plan->control, HOSTNAME, setdomainname("(none)", strlen("(none)")));
 	MUST(plan->control, RLIMITS, confine_limits());

@@ -169,9 +169,6 @@ static int map_user(const struct jail *jail, int host_proc)
 static int enter_template(const struct jail_config *config, struct jail_plan *plan)
 {
 	plan->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	plan->tools = -1;
-	if (tooldir_enabled() && (plan->tools = tooldir_mount(config->slot)) < 0)
-		return -1;
 	tooldir_forget();
 	/* The last makes visible to a keeper what its init has open: until both are confined, they are alone with their id. */
 	if (plan->host_proc < 0 || userns_enter(config->userns) < 0 || setns(config->template, CLONE_NEWNS) < 0 ||
@@ -183,7 +180,7 @@ static int enter_template(const struct jail_config *config, struct jail_plan *pl
 
 static void close_plan(const struct jail_plan *plan)
 {
-	const int fds[] = {plan->host_proc, plan->control, plan->status, plan->facts, plan->tools};
+	const int fds[] = {plan->host_proc, plan->control, plan->status, plan->facts};
 
 	for (size_t i = 0; i < COUNT(fds); i++)
 		if (fds[i] >= 0)

@@ -116,7 +116,6 @@ struct jail_plan {
 	int keeper_control[2]; /* the keeper's ends: as long as init holds one, the keeper's death does not show */
 	int control, status, stream[2], stdin_data, job;
 	int workspace, tmp, shm, facts;
-	int tools; /* -1: none */
 };
 
 enum message_kind {

@@ -77,7 +77,7 @@ static int close_others(const struct jail *j, const struct jail_config *config, 
 
 static int confine(const struct seccomp_program *policy, pid_t master)
 {
-	if (bounding_set_keep(0) < 0 || secure_bits_lock() < 0 || capabilities_keep(KEEPER_CAPABILITIES) < 0 ||
+	if (bounding_set_keep(0) < 0 || secure_bits_lock() < 0 || capabilities_keep(FILE_CAPABILITIES) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -1;
 	/* Changes of credentials have cleared the tie to the master. */

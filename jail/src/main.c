@@ -5,6 +5,7 @@
 #include "capability.h"
 #include "cgroup.h"
 #include "check.h"
+#include "confine.h"
 #include "descriptors.h"
 #include "listener.h"
 #include "options.h"
@@ -64,25 +65,26 @@ int main(int argc, char **argv)
 	shortage_go_last();
 	if (!check_kernel(&options))
 		refuse();
-	/* What an exec may give to anything below: only zygotes need any. Keepers, which ask, find most of it gone. */
-	if (bounding_set_keep(ZYGOTE_CAPABILITIES) < 0)
-		fatal("cannot drop capabilities");
+	/* A ceiling for all below, who may not raise their own. */
+	if (confine_limits() < 0)
+		fatal("cannot set the resource limits");
 	if (!seccomp_build(&policy) || !seccomp_build_for(&keeper_policy, POLICY_OF_KEEPERS) ||
 	    !seccomp_build_for(&host_policy, POLICY_OF_ALL))
 		fatal("a system call policy does not fit");
-	template_make(&options, &config.template, &config.userns);
 	slots_hold_signals();
 	atexit(clean_up);
 	cgroups_make(&options);
 	if (!check_groups(&options))
 		refuse();
 	tooldir_make(&options);
+	template_make(&options, &config.template, &config.userns);
 	listener = listener_open(&options);
 	log_line(LOG_INFO, -1, 0, "listening on %s, %u slots, control groups %s", options.socket, options.slots,
 		 cgroups_version());
 	config.parked_object = parked_object_make();
 	config.doors = zygotes_open(&options);
-	if (capabilities_keep(MASTER_CAPABILITIES) < 0 || seccomp_load(&host_policy) < 0)
+	if (bounding_set_keep(0) < 0 || capabilities_keep(FILE_CAPABILITIES) < 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || seccomp_load(&host_policy) < 0)
 		fatal("cannot give up what jaild does not need");
 	slots_run(&config, listener);
 	log_line(LOG_INFO, -1, 0, "ended");

@@ -18,7 +18,6 @@
 	X(TMP, "mount /tmp")                                            \
 	X(SHM, "mount /dev/shm")                                        \
 	X(WORKSPACE, "mount the workspace")                             \
-	X(TOOLS, "mount the directory of the tools")                    \
 	X(HOSTNAME, "set the host name")                                \
 	X(RLIMITS, "set the base resource limits")                      \
 	X(GROUPS, "drop supplementary groups")                          \

@@ -2,11 +2,13 @@
 
 #include "proc.h"
 #include "sys.h"
+#include "tooldir.h"
 #include "userns.h"
 #include "util.h"
 
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +24,10 @@
 #define PROC_PATH "/proc"
 #define JAIL_PATH "/jail"
 #define DEVICES_PATH "/devices"
+#define TOOLS_PATH "/tools"
 #define RUN_SOURCE "run"
 
-static const char *const directories[] = {IMAGE_PATH, LAYER_PATH, PROC_PATH, JAIL_PATH, DEVICES_PATH};
+static const char *const directories[] = {IMAGE_PATH, LAYER_PATH, PROC_PATH, JAIL_PATH, DEVICES_PATH, TOOLS_PATH};
 static const char *const mount_points[] = {"proc", "dev", "tmp", "mnt/data", "run"};
 
 static const struct {
@@ -106,6 +109,13 @@ static int change_root(int tree, const char *at)
 	return chdir("/");
 }
 
+/* In the maker of the template: what the master has made is the master's to remove. */
+static _Noreturn void give_up(const char *what)
+{
+	log_line(LOG_FATAL, -1, errno, "%s", what);
+	_exit(1);
+}
+
 static int open_image(const char *root)
 {
 	struct mount_attr attributes = {
@@ -116,12 +126,12 @@ static int open_image(const char *root)
 	struct stat st;
 
 	if (tree < 0)
-		fatal("cannot open the image %s", root);
+		give_up("cannot open the image");
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attributes) < 0)
-		fatal("cannot make the image read-only");
+		give_up("cannot make the image read-only");
 	for (size_t i = 0; i < COUNT(mount_points); i++)
 		if (fstatat(tree, mount_points[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
-			fatal("the image has no directory /%s", mount_points[i]);
+			give_up("the image lacks a directory that jails need");
 	return tree;
 }
 
@@ -155,7 +165,7 @@ static int make_root(const struct options *options)
 	for (unsigned slot = 0; slot < options->slots; slot++)
 		if (make_devices(root, slot) < 0)
 			return -1;
-	return make_devices(root, DEVICES_OF_ZYGOTES) < 0 ? -1 : root;
+	return make_devices(root, NO_SLOT) < 0 ? -1 : root;
 }
 
 /* The mount point of the tool directory; the image needs to know nothing of it. */
@@ -178,70 +188,69 @@ static int make_layer(const struct options *options)
 	if (layer >= 0 && mkdirat(layer, "mnt", 0755) == 0 && mkdirat(layer, "mnt/data", 0755) == 0)
 		sources = openat(layer, "mnt/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (sources < 0 || make_tool_mount(sources, options) < 0 || proc_make_covers(sources) < 0)
-		fatal("cannot make what lies over the image");
+		give_up("cannot make what lies over the image");
 	close(sources);
 	return layer;
 }
 
-static int bind_source(int tree, const char *target)
+static int move_source(int tree, const char *target)
 {
-	struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC};
-	int result = -1, saved;
+	int result = tree < 0 ? -1 : sys_move_mount(tree, target), saved = errno;
 
-	if (tree < 0)
-		return -1;
-	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attributes) == 0)
-		result = sys_move_mount(tree, target);
-	saved = errno;
-	close(tree);
+	if (tree >= 0)
+		close(tree);
 	errno = saved;
 	return result;
 }
 
-/* The kernel gives a new /proc only to who sees one that is whole, so it is made before the template's is out of sight. */
-int template_enter(const struct options *options, unsigned devices_number, bool wants_proc)
+static int open_source(const char *parent, unsigned slot)
 {
-	int root = overlay_make(LAYER_PATH ":" IMAGE_PATH), proc = wants_proc ? proc_make() : -1, dev, result, saved;
 	char path[64];
 
-	snprintf(path, sizeof(path), DEVICES_PATH "/%u", devices_number);
-	dev = sys_open_tree(AT_FDCWD, path);
-	if (root < 0 || dev < 0 || (wants_proc && proc < 0))
+	snprintf(path, sizeof(path), "%s/%u", parent, slot);
+	return sys_open_tree(AT_FDCWD, path);
+}
+
+/* What has to be opened while the template's root is in sight; the kernel gives a new /proc only to who sees one that is whole. */
+int template_enter(const struct options *options, unsigned slot)
+{
+	bool is_jail = slot != NO_SLOT, has_tools = is_jail && options->tool_directory;
+	int devs = open_source(DEVICES_PATH, slot), proc = is_jail ? proc_make() : -1,
+	    tools = has_tools ? open_source(TOOLS_PATH, slot) : -1, root = overlay_make(LAYER_PATH ":" IMAGE_PATH);
+
+	if (devs < 0 || (is_jail && proc < 0) || (has_tools && tools < 0) || root < 0)
 		return -1;
-	result = change_root(root, JAIL_PATH);
-	if (result == 0 && wants_proc)
-		result = sys_move_mount(proc, PROC_PATH);
-	saved = errno;
+	if (change_root(root, JAIL_PATH) < 0 || move_source(devs, "/dev") < 0 || (is_jail && move_source(proc, "/proc") < 0))
+		return -1;
 	close(root);
-	if (proc >= 0)
-		close(proc);
-	errno = saved;
-	if (result < 0 || bind_source(dev, "/dev") < 0)
+	if (options->tool_directory && move_source(sys_open_tree(AT_FDCWD, COVERS_PATH "/" RUN_SOURCE), "/run") < 0)
 		return -1;
-	return options->tool_directory ? bind_source(sys_open_tree(AT_FDCWD, COVERS_PATH "/" RUN_SOURCE), "/run") : 0;
+	return has_tools ? move_source(tools, options->tool_mount) : 0;
 }
 
 /* It is the first process of its own process namespace, so that the template's /proc shows no process when it has gone. */
 static _Noreturn void build(const struct options *options, int done)
 {
 	struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
-	int image, layer, root, proc;
+	int image, layer, root, proc, tools;
 
 	umask(0);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		fatal("cannot make a mount namespace");
+		give_up("cannot make a mount namespace");
 	image = open_image(options->root);
 	layer = make_layer(options);
 	root = make_root(options);
 	proc = proc_make();
-	if (root < 0 || proc < 0 || change_root(root, options->root) < 0 || sys_move_mount(image, IMAGE_PATH) < 0 ||
+	tools = options->tool_directory ? tooldir_mount(options) : -1;
+	if (root < 0 || change_root(root, options->root) < 0 || sys_move_mount(image, IMAGE_PATH) < 0 ||
 	    sys_mount_setattr(layer, "", AT_EMPTY_PATH, &read_only) < 0 || sys_move_mount(layer, LAYER_PATH) < 0 ||
-	    sys_move_mount(proc, PROC_PATH) < 0 || sys_mount_setattr(AT_FDCWD, "/", 0, &read_only) < 0)
-		fatal("cannot make the template");
+	    sys_move_mount(proc, PROC_PATH) < 0 || (options->tool_directory && sys_move_mount(tools, TOOLS_PATH) < 0) ||
+	    sys_mount_setattr(AT_FDCWD, "/", 0, &read_only) < 0)
+		give_up("cannot make the template");
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-		fatal("cannot make a user namespace");
+		give_up("cannot make a user namespace");
 	if (write_all(done, "1", 1) < 0)
-		fatal("cannot report the template");
+		give_up("cannot report the template");
 	pause();
 	_exit(0);
 }

@@ -13,17 +13,15 @@
 
 #include "options.h"
 
-#include <stdbool.h>
-
 /* Descriptors of the namespace, and of the user namespace that it belongs to (userns.h); fatal on failure. */
 void template_make(const struct options *options, int *template, int *userns);
 
 /*
- * In a copy of the template: makes the root of a jail, with /dev. `devices` is the number of the slot, or DEVICES_OF_ZYGOTES.
- * With `proc`, /proc is that of the calling process's namespace. -1 and errno on failure.
+ * In a copy of the template: makes the root of a jail, with /dev, the slot's tool directory, and /proc of the calling process's
+ * namespace. With NO_SLOT it has neither of the last two. -1 and errno on failure.
  */
-#define DEVICES_OF_ZYGOTES SLOTS_MAX
-int template_enter(const struct options *options, unsigned devices, bool proc);
+#define NO_SLOT SLOTS_MAX
+int template_enter(const struct options *options, unsigned slot);
 
 /* A new, detached overlay of directories, "upper:lower"; read-only. -1 and errno on failure. */
 int overlay_make(const char *layers);

@@ -15,7 +15,7 @@
 static const struct options *settings;
 static int base = -1;
 
-bool tooldir_enabled(void)
+static bool tooldir_enabled(void)
 {
 	return base >= 0;
 }
@@ -120,17 +120,14 @@ void tooldir_remove(void)
 	tooldir_forget();
 }
 
-int tooldir_mount(unsigned slot)
+int tooldir_mount(const struct options *options)
 {
 	struct mount_attr attributes = {
 		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
 		.propagation = MS_PRIVATE,
 	};
-	char name[16];
-	int mount;
+	int mount = sys_open_tree(AT_FDCWD, options->tool_directory);
 
-	snprintf(name, sizeof(name), "%u", slot);
-	mount = sys_open_tree(base, name);
 	if (mount < 0 || sys_mount_setattr(mount, "", AT_EMPTY_PATH, &attributes) < 0)
 		return -1;
 	return mount;

@@ -17,11 +17,9 @@ void tooldir_make(const struct options *options);
 bool tooldir_clean(unsigned slot);
 void tooldir_remove(void);
 
-/* Keeper, before it leaves the host's mount namespace: a read-only mount of its slot; -1 and errno. */
-int tooldir_mount(unsigned slot);
-/* Whether there is one. */
-bool tooldir_enabled(void);
-/* Lets go of what a keeper must not inherit. */
+/* For the template: a detached, read-only mount of the base; -1 and errno. */
+int tooldir_mount(const struct options *options);
+/* Lets go of what keepers and zygotes must not inherit. */
 void tooldir_forget(void);
 
 #endif

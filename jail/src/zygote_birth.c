@@ -75,7 +75,7 @@ static int enter_own_namespaces(const struct jail_config *config, const struct z
 	int tmp;
 
 	if (setns(config->template, CLONE_NEWNS) < 0 ||
-	    unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 || template_enter(config->options, DEVICES_OF_ZYGOTES, false) < 0 ||
+	    unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 || template_enter(config->options, NO_SLOT) < 0 ||
 	    sethostname(HOSTNAME, strlen(HOSTNAME)) < 0 || make_home(own) < 0)
 		return -1;
 	tmp = tmpfs_make(options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);

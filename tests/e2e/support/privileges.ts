@@ -5,8 +5,8 @@
 import type { Unprivileged } from "@svc/cli/users";
 
 export interface Row {
-  /** `root`, a component's own user, or the one of a slot in a user namespace. */
-  user: "root" | Unprivileged | "slot";
+  /** `root`, a component's own user, jaild's own below root, or the one of a slot; the last two in user namespaces. */
+  user: "root" | Unprivileged | "jaild" | "slot";
   /** Capabilities in force and those that can be had, as in /proc/PID/status without leading zeros. */
   effective: string;
   bounding: string;
@@ -71,15 +71,15 @@ const OTHERS = {
   jaild: {
     oomScore: -500,
     user: "root",
-    effective: "12c01eb",
-    bounding: "240000",
-    noNewPrivileges: false,
+    effective: "b",
+    bounding: "0",
+    noNewPrivileges: true,
     filtered: true,
     descriptors: ["null", "log", "pipe", "socket", "namespace", "cgroup", "tools", "memfd", "signalfd"],
-    reaches: "the machine",
+    reaches: "files of root, and power over all jails",
   },
   keeper: {
-    user: "root",
+    user: "jaild",
     effective: "b",
     bounding: "0",
     noNewPrivileges: true,
@@ -100,7 +100,7 @@ const OTHERS = {
     reaches: "one run: its frames, files and output",
   },
   zygote: {
-    user: "root",
+    user: "jaild",
     effective: "240000",
     bounding: "240000",
     noNewPrivileges: true,

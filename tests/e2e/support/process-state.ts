@@ -1,9 +1,9 @@
 /** What a process may do, as the kernel tells it, in the terms of privileges.ts. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { isUnprivileged, userOf } from "@svc/cli/users";
+import { COMPONENT_IDS, isUnprivileged, userOf } from "@svc/cli/users";
 import { treeOf } from "./holdings.ts";
-import type { Kind, Row } from "./privileges.ts";
+import { type Kind, PRIVILEGES, type Row } from "./privileges.ts";
 import type { System } from "./system.ts";
 
 export interface ProcessState extends Omit<Row, "reaches" | "user" | "oomScore"> {
@@ -24,7 +24,6 @@ export function capabilitiesOfRoot(): bigint {
 }
 
 const ALL = capabilitiesOfRoot();
-const HOST_USERS = readlinkSync("/proc/self/ns/user");
 
 /** All processes of a copy. One that ends meanwhile is left out. */
 export function processStates(system: System): ProcessState[] {
@@ -45,7 +44,7 @@ function kindsOf(system: System): (pid: string) => Kind {
   return (pid) => {
     const kind = known.get(pid);
     if (kind !== undefined) return kind;
-    if (readlinkSync(`/proc/${pid}/ns/user`) !== HOST_USERS) return "jailed";
+    if (/^NSpid:\t\d+\t/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))) return "jailed";
     return readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("jaild") ? "keeper" : "zygote";
   };
 }
@@ -84,7 +83,9 @@ export function expectedIds(
     const slot = (base: number) => (id: number) => id >= base && id < base + 1024;
     return { uid: slot(instance.jobUidBase), gid: slot(instance.jobGidBase) };
   }
-  const wanted = isUnprivileged(kind as never) ? userOf(kind as never, instance) : { uid: 0, gid: 0 };
+  const below = { uid: instance.jobUidBase - COMPONENT_IDS, gid: instance.jobGidBase - COMPONENT_IDS };
+  const others = PRIVILEGES[kind].user === "jaild" ? below : { uid: 0, gid: 0 };
+  const wanted = isUnprivileged(kind as never) ? userOf(kind as never, instance) : others;
   return { uid: (uid) => uid === wanted.uid, gid: (gid) => gid === wanted.gid };
 }
 
