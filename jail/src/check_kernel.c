@@ -1,10 +1,10 @@
 /* All features beside control groups, in the order of their lines; those that need no file of their own. */
+#include "capability.h"
 #include "probe.h"
 #include "seccomp.h"
 #include "util.h"
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/kvm.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -15,18 +15,11 @@
 
 #define KVM_VERSION 12
 
-/* What a keeper keeps, and that it can let go of all else. */
+/* That the master can let go of all that it does not need. */
 static int probe_capabilities(const struct options *options)
 {
-	const unsigned kept = 1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH |
-			      1u << CAP_FOWNER | 1u << CAP_KILL;
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {{kept, kept, 0}, {0, 0, 0}};
-
 	(void)options;
-	if (prctl(PR_CAPBSET_DROP, CAP_SYS_BOOT, 0, 0, 0) < 0)
-		return errno;
-	return errno_of(syscall(SYS_capset, &header, data));
+	return errno_of(bounding_set_keep(0) < 0 ? -1 : capabilities_keep(FILE_CAPABILITIES));
 }
 
 static int probe_pidfd(const struct options *options)

@@ -51,9 +51,10 @@ static int fill(int directory)
 int probe_tmpfs(const struct options *options)
 {
 	const char *const size[] = {"size=65536", "nr_inodes=16", NULL};
-	int tmpfs = tmpfs_make(size, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	int tmpfs = -1;
 
-	(void)options;
+	if (enter_userns(options) == 0 && private_mounts() == 0)
+		tmpfs = tmpfs_make(size, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	return tmpfs < 0 ? errno : fill(tmpfs);
 }
 
@@ -86,7 +87,7 @@ int probe_pivot_root(const struct options *options)
 {
 	int tree;
 
-	if (private_mounts() < 0)
+	if (enter_userns(options) < 0 || private_mounts() < 0)
 		return errno;
 	tree = sys_open_tree(AT_FDCWD, options->root);
 	if (tree < 0 || sys_move_mount(tree, options->root) < 0 || chdir(options->root) < 0)
@@ -99,7 +100,7 @@ int probe_overlay(const struct options *options)
 	const char *const size[] = {"mode=755", "size=65536", NULL};
 	int layer, root, own, shared;
 
-	if (private_mounts() < 0 || chdir(options->root) < 0)
+	if (enter_userns(options) < 0 || private_mounts() < 0 || chdir(options->root) < 0)
 		return errno;
 	layer = tmpfs_make(size, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	if (layer < 0 || sys_move_mount(layer, "mnt/data") < 0 || (root = overlay_make("mnt/data:.")) < 0)
@@ -123,7 +124,7 @@ static int mount_own_proc(void)
 		return errno;
 	if (readlink("/proc/self", self, sizeof(self) - 1) < 0 || strcmp(self, "1") != 0)
 		return EPROTO;
-	if (must_fail(open("/proc/sys/kernel/hostname", O_WRONLY), EROFS) != 0)
+	if (must_fail(open("/proc/self/comm", O_WRONLY), EROFS) != 0)
 		return EPROTO;
 	/* Also what was found before. */
 	if (read_file_at(AT_FDCWD, "/proc/version", version, sizeof(version)) < 0 || proc_hide() < 0)
@@ -135,8 +136,9 @@ int probe_proc(const struct options *options)
 {
 	pid_t pid;
 
-	(void)options;
-	if (unshare(CLONE_NEWPID) < 0)
+	/* As in the template: whatever covers that of the machine, the jail's maker sees one that is whole. */
+	if (private_mounts() < 0 || sys_mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0 ||
+	    enter_userns(options) < 0 || unshare(CLONE_NEWPID) < 0)
 		return errno;
 	pid = fork();
 	if (pid == 0)

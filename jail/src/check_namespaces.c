@@ -1,23 +1,42 @@
-/* Namespaces, each made as jaild makes it. */
+/* Namespaces, each made as jaild makes it: all others in a user namespace such as jaild's own. */
 #include "probe.h"
+#include "userns.h"
 #include "util.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <unistd.h>
+
+/* Its ids are mapped from outside: by a child that waits until it is there. */
+int enter_userns(const struct options *options)
+{
+	pid_t mapper, self = getpid();
+	int made[2];
+	char byte;
+
+	if (pipe(made) < 0 || (mapper = fork()) < 0)
+		return -1;
+	if (mapper == 0) {
+		close(made[1]);
+		_exit(read(made[0], &byte, 1) == 1 ? errno_of(userns_map(self, options)) : EPIPE);
+	}
+	if (unshare(CLONE_NEWUSER) < 0 || write(made[1], "1", 1) != 1)
+		return -1;
+	errno = exit_of(mapper);
+	return errno != 0 || userns_become_root() < 0 ? -1 : prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
 
 int probe_mount_namespace(const struct options *options)
 {
-	(void)options;
-	return errno_of(private_mounts());
+	return errno_of(enter_userns(options) < 0 ? -1 : private_mounts());
 }
 
 int probe_pid_namespace(const struct options *options)
 {
 	pid_t pid;
 
-	(void)options;
-	if (unshare(CLONE_NEWPID) < 0)
+	if (enter_userns(options) < 0 || unshare(CLONE_NEWPID) < 0)
 		return errno;
 	pid = fork();
 	if (pid == 0)
@@ -27,26 +46,22 @@ int probe_pid_namespace(const struct options *options)
 
 int probe_net_namespace(const struct options *options)
 {
-	(void)options;
-	return errno_of(unshare(CLONE_NEWNET));
+	return errno_of(enter_userns(options) < 0 ? -1 : unshare(CLONE_NEWNET));
 }
 
 int probe_ipc_namespace(const struct options *options)
 {
-	(void)options;
-	return errno_of(unshare(CLONE_NEWIPC));
+	return errno_of(enter_userns(options) < 0 ? -1 : unshare(CLONE_NEWIPC));
 }
 
 int probe_uts_namespace(const struct options *options)
 {
-	(void)options;
-	return errno_of(unshare(CLONE_NEWUTS) < 0 ? -1 : sethostname("check", 5));
+	return errno_of(enter_userns(options) < 0 || unshare(CLONE_NEWUTS) < 0 ? -1 : sethostname("check", 5));
 }
 
 int probe_cgroup_namespace(const struct options *options)
 {
-	(void)options;
-	return errno_of(unshare(CLONE_NEWCGROUP));
+	return errno_of(enter_userns(options) < 0 ? -1 : unshare(CLONE_NEWCGROUP));
 }
 
 /* As pid 1 of a jail does it, up to the change of identity. */
@@ -85,7 +100,7 @@ int probe_user_namespace(const struct options *options)
 	pid_t pid;
 	char byte;
 
-	if (pipe(ready) < 0 || pipe(mapped) < 0)
+	if (enter_userns(options) < 0 || pipe(ready) < 0 || pipe(mapped) < 0)
 		return errno;
 	pid = fork();
 	if (pid == 0) {

@@ -36,6 +36,9 @@ static inline int private_mounts(void)
 	return unshare(CLONE_NEWNS) < 0 ? -1 : sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
+/* Becomes root of a new user namespace such as jaild's own; -1 and errno. */
+int enter_userns(const struct options *options);
+
 int probe_mount_namespace(const struct options *options);
 int probe_pid_namespace(const struct options *options);
 int probe_net_namespace(const struct options *options);

@@ -34,9 +34,12 @@ int userns_map(pid_t pid, const struct options *o)
 	return map(pid, "gid_map", userns_gid(o), o->gid_base, o->slots);
 }
 
+int userns_become_root(void)
+{
+	return setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 ? -1 : setresuid(0, 0, 0);
+}
+
 int userns_enter(int userns)
 {
-	if (setns(userns, CLONE_NEWUSER) < 0 || setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0)
-		return -1;
-	return setresuid(0, 0, 0);
+	return setns(userns, CLONE_NEWUSER) < 0 ? -1 : userns_become_root();
 }

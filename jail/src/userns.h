@@ -17,5 +17,7 @@ int userns_map(pid_t pid, const struct options *options);
 
 /* A process of one thread, made by the master: becomes root there, with all capabilities there and none elsewhere. */
 int userns_enter(int userns);
+/* The second half of that. */
+int userns_become_root(void);
 
 #endif

@@ -1,13 +1,26 @@
 /** What code can do that got into a zygote: while it imports the image's libraries, and while it waits for requests. */
-import { readdirSync, readFileSync } from "node:fs";
-import { constants } from "node:os";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { constants, tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { isAlive, until } from "../support/host.ts";
+import { descendants, isAlive, namespaces, until } from "../support/host.ts";
 import { exists, Injector, numberOf } from "../support/injection.ts";
 import { Jaild } from "../support/jaild.ts";
 import { runPython } from "../support/warm.ts";
 
-const { EPERM, ENOSYS, EINVAL } = constants.errno;
+const { EPERM, ENOSYS, EINVAL, EACCES } = constants.errno;
+/** What jaild takes when it is not told. */
+const UID_BASE = 200_000;
 const NEWNS = 0x20000;
 const NEWPID = 0x20000000;
 const AT_FDCWD = -100;
@@ -150,5 +163,79 @@ describe("a zygote that waits", () => {
       await runPython(jaild, "python", { files: { "main.py": "" } });
     }
     expect(readdirSync(`/proc/${pid}/fd`)).toEqual(before);
+  });
+});
+
+describe("the user namespace of zygotes", () => {
+  const start = async () => {
+    jaild = await Jaild.start({ slots: 2, zygotes: ["python"] });
+    await jaild.warm();
+    await jaild.full();
+  };
+  const usersOf = (pid: number) =>
+    /^Uid:\t(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]?.split("\t") ?? [];
+
+  it("is that of keepers too, and nothing below the master is root of the host", async () => {
+    await start();
+    const own = [...jaild.keepers, ...jaild.zygotes];
+    expect(own).toHaveLength(3);
+    expect(namespaces("user", own).size).toBe(1);
+    expect(namespaces("user", [process.pid, ...own]).size).toBe(2);
+    expect(new Set(own.flatMap(usersOf))).toEqual(new Set([`${UID_BASE - 16}`]));
+    for (const pid of descendants(jaild.pid))
+      expect([pid, usersOf(pid)]).not.toEqual([pid, expect.arrayContaining(["0"])]);
+    expect(readFileSync(`/proc/${own[0]}/uid_map`, "utf8").trim().split(/\s+/).map(Number)).toEqual([
+      ...[0, UID_BASE - 16, 1],
+      ...[UID_BASE, UID_BASE, 2],
+    ]);
+  });
+
+  it("gives all of its capabilities no power over a file of root, not even by a descriptor of the host", async () => {
+    await start();
+    const directory = mkdtempSync(join(tmpdir(), "svc-host-"));
+    const host = openSync(directory, "r");
+    try {
+      chmodSync(directory, 0o755);
+      writeFileSync(join(directory, "secret"), "secret", { mode: 0o600 });
+      writeFileSync(join(directory, "public"), "public", { mode: 0o644 });
+      const attempts = `
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(work):
+    try: return work() or 0
+    except OSError as error: return error.errno
+def mounted(*words): return libc.mount(*words) and ctypes.get_errno()
+held = int([line for line in open("/proc/self/status") if line.startswith("CapEff")][0].split()[1], 16)
+print(os.getuid(), held & (1 << 21) > 0 and held & 7 == 7, os.read(os.open("public", os.O_RDONLY, dir_fd=3), 9).decode(),
+  attempt(lambda: os.open("secret", os.O_RDONLY, dir_fd=3) and 0), attempt(lambda: os.open("public", os.O_WRONLY, dir_fd=3) and 0),
+  attempt(lambda: os.unlink("public", dir_fd=3)), attempt(lambda: os.chmod("secret", 0o644, dir_fd=3)),
+  attempt(lambda: os.chown("secret", 0, 0, dir_fd=3)), attempt(lambda: os.mkdir("made", dir_fd=3)), mounted(b"none", b"/tmp", b"tmpfs", 0, None))`;
+      for (const pid of [...jaild.zygotes, ...jaild.keepers]) {
+        const enter = [
+          "-U",
+          "-t",
+          `${pid}`,
+          "--setuid",
+          "0",
+          "--setgid",
+          "0",
+          "/usr/bin/python3",
+          "-c",
+          attempts,
+        ];
+        const { stdout, stderr } = spawnSync("nsenter", enter, {
+          stdio: ["ignore", "pipe", "pipe", host],
+          encoding: "utf8",
+        });
+        expect([stdout, stderr]).toEqual([
+          `0 True public ${EACCES} ${EACCES} ${EACCES} ${EPERM} ${EPERM} ${EACCES} ${EPERM}\n`,
+          "",
+        ]);
+      }
+      expect(readdirSync(directory).sort()).toEqual(["public", "secret"]);
+    } finally {
+      closeSync(host);
+      rmSync(directory, { recursive: true });
+    }
   });
 });
