@@ -204,7 +204,8 @@ static const struct policy_line policy_checked[] = {
 	}},
 	{"prctl", EINVAL, {
 		OK(0, 1 /* SET_PDEATHSIG */), OK(0, 2 /* GET_PDEATHSIG */), OK(0, 3 /* GET_DUMPABLE */),
-		OK(0, 4 /* SET_DUMPABLE */), OK(0, 7 /* GET_KEEPCAPS */), OK(0, 15 /* SET_NAME */),
+		/* What hides from its keeper could not be paused; in a jail there is nobody else to hide from. */
+		EQUAL(0, 4 /* SET_DUMPABLE */, 0), OK(0, 7 /* GET_KEEPCAPS */), OK(0, 15 /* SET_NAME */),
 		OK(0, 16 /* GET_NAME */), OK(0, 21 /* GET_SECCOMP */), OK(0, 23 /* CAPBSET_READ */),
 		OK(0, 27 /* GET_SECUREBITS */), OK(0, 29 /* SET_TIMERSLACK */),
 		OK(0, 30 /* GET_TIMERSLACK */), OK(0, 36 /* SET_CHILD_SUBREAPER */),

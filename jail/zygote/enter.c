@@ -240,9 +240,9 @@ void zygote_enter(const struct entry *entry)
 	confine_identity(control, FIRST_PROGRAM);
 	umask(022);
 	MUST(control, CLOSE, confine_descriptors(wanted));
-	MUST(FD_CONTROL, SECCOMP, seccomp_load(&policy));
 	/* As an exec leaves it: the program may look at itself. */
 	MUST(FD_CONTROL, ENTER, prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
+	MUST(FD_CONTROL, SECCOMP, seccomp_load(&policy));
 	program_settle();
 	MUST(FD_CONTROL, ENTER, await_adoption());
 }

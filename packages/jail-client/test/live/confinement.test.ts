@@ -33,7 +33,7 @@ describe("privileges", () => {
       () => jaild.keepers.every((pid) => /^NoNewPrivs:\t1$/m.test(setsOf(pid))),
       "keepers are confined",
     );
-    expect(setsOf(jaild.pid)).toMatch(/^CapBnd:\t0000000000240000$/m); // what zygotes need
+    expect(setsOf(jaild.pid)).toMatch(/^CapBnd:\t0000000000000000$/m);
     for (const keeper of jaild.keepers) {
       for (const set of ["CapPrm", "CapEff"])
         expect(setsOf(keeper)).toMatch(new RegExp(`^${set}:\t000000000000000b$`, "m"));

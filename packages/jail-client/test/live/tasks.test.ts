@@ -103,7 +103,7 @@ a.recv(1)`),
 ctypes.CDLL(None).prctl(15, b"x) R 1 2 (y"); a.recv(1)`),
     ],
     [
-      "a program that hides from debuggers",
+      "a program that would hide from debuggers",
       "blocked",
       python(`${SOCKET}import ctypes
 ctypes.CDLL(None).prctl(4, 0); a.recv(1)`),
