@@ -86,8 +86,7 @@ static void be_born(void)
 static long after(const char *name, long first, long result)
 {
 	bool is_fork = strcmp(name, "fork") == 0;
-	/* The master's own only holds a namespace until it is opened. */
-	bool is_clone = strcmp(name, "syscall") == 0 && first == SYS_clone3 && role != ROLE_MASTER;
+	bool is_clone = strcmp(name, "syscall") == 0 && first == SYS_clone3;
 
 	if (strcmp(name, "clone") == 0)
 		role--;
@@ -102,7 +101,7 @@ static long after(const char *name, long first, long result)
 
 static void before(const char *name)
 {
-	/* The program's process shares memory with the one that makes it, which stands still meanwhile. */
+	/* Such a process shares memory with the one that makes it, which stands still meanwhile. */
 	role += strcmp(name, "clone") == 0;
 	if (ticket && strcmp(name, "execve") == 0)
 		ticket->executed = 1;

@@ -18,7 +18,7 @@
 
 enum role { ROLE_NONE, ROLE_MASTER, ROLE_TEMPLATE, ROLE_KEEPER, ROLE_INIT, ROLE_PROGRAM };
 
-/* ROLE_TEMPLATE: every child of the master before its keepers, one after the other. */
+/* ROLE_TEMPLATE: every child of the master that is no keeper, one after the other. */
 struct ticket {
 	uint32_t calls;	   /* made by the process of the plan's role */
 	uint32_t fired;	   /* one of them failed */

@@ -1,7 +1,8 @@
 /*
- * Control groups: <own>/slot-<n> for every slot, on the v2 hierarchy or on the
- * v1 hierarchies of freezer, memory, pids, cpu and cpuacct. jaild touches nothing outside
- * of the groups that it made. Limits of its own group hold for all slots together; jaild and its keepers are in none of them.
+ * Control groups: <own>/slot-<n> for every slot, on the v1 hierarchies of freezer, memory, pids, cpu and
+ * cpuacct, <own>/jails/slot-<n> on the v2 hierarchy. jaild touches nothing outside
+ * of the groups that it made. Limits of the group above the slots hold for all of them together; jaild, its keepers and zygotes
+ * are in none of them. What may be written by the root of jaild's user namespace are the files by which a process enters a slot.
  *
  * The master makes, cleans and removes the groups, and holds its own ones open. A keeper holds one `struct
  * cgroup`: open control files of its slot and no directory. The first process

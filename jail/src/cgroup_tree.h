@@ -13,7 +13,7 @@ enum controller {
 
 struct cgroup_tree {
 	int version; /* 0: none, 1, 2 */
-	/* jaild's own group for each controller; on v2 all are the same. */
+	/* The group above the slots for each controller; on v2 all are the same. */
 	char own[CONTROLLERS][PATH_MAX];
 	/* The same groups, open, so that files of slots are found by short ways; -1 in a keeper that has opened its own files. */
 	int fd[CONTROLLERS];

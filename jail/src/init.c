@@ -1,5 +1,5 @@
 /*
- * pid 1 of the jail. Until USER_NS it is root on the host, in namespaces of its
+ * pid 1 of the jail. Until USER_NS it is root of jaild's user namespace, in namespaces of its
  * own; from VERIFY on it has the power of the program and no more. It trusts the
  * keeper and touches nothing that a program made.
  */

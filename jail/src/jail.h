@@ -1,25 +1,26 @@
 /*
  * Theory of operation
  *
- * Four kinds of process, each with less power than the one before:
+ * Four kinds of process, each with less power than the one before. Only the first is root of the host, and only there. All
+ * others live in a user namespace of jaild's own (userns.h), whose root is an id of the host that owns nothing.
  *
  * master   root in the host's namespaces. Parses the command line, makes the
- *          template namespace and the control groups, forks keepers, buries
+ *          user namespace, the template namespace and the control groups, forks keepers, buries
  *          them. Reads nothing from the socket or from any run, and from a keeper
  *          only lines for the log and whether it is paused (journal.h). Once it
- *          runs it has eleven capabilities and is bound to host_policy.h, and so is
- *          everything below it.
- * keeper   one per slot and run, a fresh fork of the master; root, but in the
- *          template's mount namespace and in the empty network namespace of its
+ *          runs it has three capabilities, over files, and is bound to host_policy.h, and so is
+ *          everything below it. Its id owns the user namespace, so its forks enter that without any.
+ * keeper   one per slot and run, a fresh fork of the master. It opens its control files and enters the
+ *          user namespace, as root of it, the template's mount namespace and the empty network namespace of its
  *          own jail (network.h). It prepares the whole jail before it accepts a connection,
- *          then keeps three capabilities (file ownership and modes), the system
+ *          then keeps three capabilities there (file ownership and modes), the system
  *          calls of keeper_policy.h, open control files of its slot and the jail's
  *          own /proc; it talks to the client, stages, watches, pauses, harvests,
  *          and ends. It can signal the processes of its jail, which its user id owns
- *          the user namespace of, and nothing else. Nothing of a run survives in it.
+ *          the user namespace of, and nothing of the host. Nothing of a run survives in it.
  * init     pid 1 of the jail. Born in fresh mount, pid, ipc, uts and cgroup
- *          namespaces, it makes the mounts as host root and enters a fresh user
- *          namespace last: those namespaces stay property of the host's user
+ *          namespaces, it makes the mounts and enters a fresh user
+ *          namespace last: those namespaces stay property of jaild's user
  *          namespace, and nothing inside can ever gain power over them. Then it
  *          is the job's uid without capabilities, under the system call policy.
  *          When the job is there it makes the program's process, reports its wait

@@ -1,8 +1,8 @@
 /*
  * Who holds what, in a keeper's life:
  *
- *   fork     root with everything, fresh from the master, no client yet
- *   prepare  makes the jail; the template and an empty network around it
+ *   fork     root of the host with what the master has, no client yet; opens its control files
+ *   prepare  root of jaild's user namespace; makes the jail, the template and an empty network around it
  *   confine  keeps three capabilities, the system calls of keeper_policy.h, open
  *            control files of its slot, the workspace, the ends of the streams,
  *            the listening socket, the way to the zygotes and its pipe to the

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Master. An empty namespace, -1 and errno on failure. */
+/* Master. An empty namespace that belongs to a user namespace, -1 and errno on failure. */
 int network_make(int userns);
 
 /* Keeper. Enters the slot's namespace when nobody else can be met there, and otherwise a new one; -1 and errno on failure. */

@@ -1,11 +1,12 @@
 /*
- * The template: a mount namespace that holds the image as its read-only root and
- * one layer to lie over it (devices, sources of what stands in /proc), and
- * nothing of the host. Every keeper enters it, every jail starts as a copy of it.
+ * The template: a mount namespace that holds, side by side and read-only, the image,
+ * one layer to lie over it (sources of what stands in /proc), devices for each slot, the
+ * tool directory, and a /proc without processes; nothing else of the host. It belongs to
+ * jaild's user namespace (userns.h), so every keeper can enter it, and every jail starts as a copy of it.
  *
- * A jail's root is an overlay of its own over both. Jails share the bytes of the
- * image, and its pages in memory. Each has inodes of its own: locks on files,
- * directories and devices of the root reach nobody else, and no path of the host
+ * A jail's root is an overlay of its own over image and layer. Jails share the bytes of the
+ * image, and its pages in memory. Each has inodes of its own, the devices those of its slot:
+ * locks on files and directories of the root reach nobody else, and no path of the host
  * shows.
  */
 #ifndef JAIL_TEMPLATE_H

@@ -5,8 +5,8 @@
  *
  * A zygote lives outside of all jails, in a mount namespace whose root is the image, in
  * empty network, ipc and uts namespaces, with the environment of a program, no secret and
- * no file but its own. It keeps two of root's capabilities, because its copies must
- * enter jails: they lose them before anything of a job is read (enter.c). From before its
+ * no file but its own. In jaild's user namespace (userns.h) it keeps two capabilities, because its copies must
+ * enter jails: they lose them before anything of a job is read (enter.c). On the host it has none. From before its
  * interpreter starts it is bound to a policy of its own (zygote_policy.h). It reads
  * nothing from clients or runs: requests come from keepers and hold descriptors only.
  */
