@@ -289,7 +289,8 @@ describe("descriptors", () => {
 describe("code in the master", () => {
   it("has power over files, and no other capability", () => {
     const status = readFileSync(`/proc/${jaild.pid}/status`, "utf8");
-    for (const set of ["CapPrm", "CapEff"]) expect(status).toMatch(new RegExp(`^${set}:\t000000000000000b$`, "m"));
+    for (const set of ["CapPrm", "CapEff"])
+      expect(status).toMatch(new RegExp(`^${set}:\t000000000000000b$`, "m"));
     for (const set of ["CapInh", "CapAmb", "CapBnd"])
       expect(status).toMatch(new RegExp(`^${set}:\t0000000000000000$`, "m"));
   });
