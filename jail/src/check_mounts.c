@@ -87,10 +87,11 @@ int probe_pivot_root(const struct options *options)
 {
 	int tree;
 
-	if (enter_userns(options) < 0 || private_mounts() < 0)
+	/* The folders above the image may be closed to others than root. */
+	if (chdir(options->root) < 0 || enter_userns(options) < 0 || private_mounts() < 0)
 		return errno;
-	tree = sys_open_tree(AT_FDCWD, options->root);
-	if (tree < 0 || sys_move_mount(tree, options->root) < 0 || chdir(options->root) < 0)
+	tree = sys_open_tree(AT_FDCWD, ".");
+	if (tree < 0 || sys_move_mount(tree, ".") < 0 || fchdir(tree) < 0)
 		return errno;
 	return errno_of(sys_pivot_root(".", ".") < 0 ? -1 : sys_umount(".", MNT_DETACH));
 }
@@ -100,7 +101,7 @@ int probe_overlay(const struct options *options)
 	const char *const size[] = {"mode=755", "size=65536", NULL};
 	int layer, root, own, shared;
 
-	if (enter_userns(options) < 0 || private_mounts() < 0 || chdir(options->root) < 0)
+	if (chdir(options->root) < 0 || enter_userns(options) < 0 || private_mounts() < 0)
 		return errno;
 	layer = tmpfs_make(size, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	if (layer < 0 || sys_move_mount(layer, "mnt/data") < 0 || (root = overlay_make("mnt/data:.")) < 0)
