@@ -88,23 +88,13 @@ export const jobSchema = z.object({
   resume: answeredCallsSchema.extend({ runner_url: z.string(), round: positive }).optional(),
   /** A paused program that is not needed any more: where it is. Nothing is run. */
   discard: z.object({ runner_url: z.string() }).optional(),
-  /** Redis channel of the API process that waits; absent for canaries. */
+  /** Redis channel of the API process that waits; absent when no process does. */
   reply_to: z.string().optional(),
   enqueued_at: z.number(),
 });
 export type Job = z.infer<typeof jobSchema>;
 
-export function jobIdOf(job: Pick<Job, "execution_id" | "job_id">): string {
-  return job.job_id ?? job.execution_id;
-}
-
-/** What a worker tells the waiting API process over `reply_to`. */
-export interface JobNotice {
-  job: string;
-  result: JobResult;
-}
-
-/** The end of a job: an answer for the client, or an error of the table. Also the job's return value. */
+/** The end of a job: an answer for the client, or an error of the table. */
 export type JobResult =
   | { ok: true; answer: Record<string, unknown> }
   | {
@@ -112,22 +102,10 @@ export type JobResult =
       error: { code: string; status: number; message: string; details?: { path: string; problem: string }[] };
     };
 
-/** Redis key of an answer that no process was there to take: JSON of JobResult, kept for a short while. */
-export function answerKey(jobId: string): string {
-  return `svc:answer:${jobId}`;
-}
-
-/** Redis channel on which cancellations are published: the message is the job id. */
-export const CANCEL_CHANNEL = "svc:cancel";
 /** Redis key of the installed runtimes, JSON array of RuntimeInfo, kept fresh by workers. */
 export const RUNTIMES_KEY = "svc:runtimes";
 /** Redis key of the time (ms since 1970) of the last execution that went through queue, worker and jail. */
 export const CANARY_KEY = "svc:canary:last-success";
-
-export const QUEUE_NAMES = { python: "python-queue", other: "other-queue" } as const;
-
-/** Of each process that opens a queue. Nobody reads the queue's own events, each of which holds the answer of a job. */
-export const QUEUE_OPTIONS = { streams: { events: { maxLen: 0 } } } as const;
 
 export const runtimeInfoSchema = z.object({
   language: z.string(),

@@ -1,6 +1,7 @@
 /** The public API as one Fastify app: all routes under /v1, authentication in front of them, the OpenAPI document behind. */
 import swagger from "@fastify/swagger";
 import { JSON_BOUNDS } from "@svc/contracts";
+import type { JobProducer } from "@svc/job-queue";
 import {
   Counter,
   createHttpServer,
@@ -16,7 +17,6 @@ import {
 } from "@svc/service-kit";
 import type { IdentityProvider } from "./auth/provider.ts";
 import { Idempotency } from "./exec/idempotency.ts";
-import type { Jobs } from "./exec/jobs.ts";
 import { type ExecDeps, execRoute } from "./exec/route.ts";
 import { KnownRuntimes } from "./exec/runtimes.ts";
 import { fileRoutes } from "./files/routes.ts";
@@ -31,7 +31,7 @@ import { programmaticRoutes } from "./programmatic/route.ts";
 export interface ApiDeps extends Parts {
   lifecycle: Lifecycle;
   fileServer: InnerClient;
-  jobs: Jobs;
+  jobs: JobProducer;
   identity: IdentityProvider;
 }
 

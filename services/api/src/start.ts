@@ -1,7 +1,7 @@
 /** Starts the API: its connections, its app, its port. */
+import { JobProducer } from "@svc/job-queue";
 import { type Context, createRedis, InnerClient, type Running } from "@svc/service-kit";
 import { createIdentityProvider } from "./auth/provider.ts";
-import { Jobs } from "./exec/jobs.ts";
 import { RunningPrograms } from "./programmatic/running.ts";
 import { buildApi } from "./server.ts";
 
@@ -15,7 +15,7 @@ export async function startApi(context: Context): Promise<Running> {
     internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
     unreachable: "storage_unavailable",
   });
-  const jobs = new Jobs(config, log, redis);
+  const jobs = new JobProducer(config, log, redis);
   const running = new RunningPrograms(redis);
   await Promise.all([jobs.listen(subscriber), running.listen(subscriber)]);
   const app = await buildApi({ ...context, redis, fileServer, jobs, identity, running });

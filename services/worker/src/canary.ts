@@ -3,18 +3,9 @@
  * CANARY_INTERVAL_MS, and more often while none has succeeded. The last success is kept in Redis for the readiness of
  * all components.
  */
-import {
-  CANARY_KEY,
-  findLanguage,
-  JOB_HINTS_CHANNEL,
-  type Job,
-  type JobResult,
-  jobHint,
-  newId,
-  QUEUE_NAMES,
-} from "@svc/contracts";
+import { CANARY_KEY, findLanguage, type Job, type JobResult, newId } from "@svc/contracts";
+import type { JobQueues } from "@svc/job-queue";
 import type { Config, Log, Redis } from "@svc/service-kit";
-import type { Queue } from "bullmq";
 import type { WorkerMetrics } from "./metrics.ts";
 
 /** Readiness needs a success at most this old. */
@@ -29,18 +20,18 @@ export class Canary {
   readonly #redis: Redis;
   readonly #log: Log;
   readonly #metrics: WorkerMetrics;
-  readonly #queues: ReadonlyMap<string, Queue>;
+  readonly #queues: JobQueues;
   #language = "";
   #lastSuccess = 0;
   #published = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(config: Config, redis: Redis, log: Log, metrics: WorkerMetrics, queues: readonly Queue[]) {
+  constructor(config: Config, redis: Redis, log: Log, metrics: WorkerMetrics, queues: JobQueues) {
     this.#config = config;
     this.#redis = redis;
     this.#log = log;
     this.#metrics = metrics;
-    this.#queues = new Map(queues.map((queue) => [queue.name, queue]));
+    this.#queues = queues;
   }
 
   /** Starts once the runtimes are known. */
@@ -95,10 +86,7 @@ export class Canary {
       files: [],
       enqueued_at: Date.now(),
     };
-    const kind = findLanguage(this.#language)?.queue ?? "other";
-    const options = { jobId: id, attempts: 1, removeOnComplete: true, removeOnFail: true };
-    await this.#queues.get(QUEUE_NAMES[kind])?.add("canary", job, options);
-    await this.#redis.publish(JOB_HINTS_CHANNEL, jobHint("queue", kind));
+    await this.#queues[findLanguage(this.#language)?.queue ?? "other"].add(job);
   }
 
   stop(): void {

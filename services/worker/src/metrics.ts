@@ -1,19 +1,13 @@
 /** Metrics of jobs on the worker. */
-import { JOB_BUCKETS, liveTakenKey, liveWaitingKey, QUEUE_NAMES, type QueueKind } from "@svc/contracts";
-import { Counter, Gauge, Histogram, type Redis, type Registry } from "@svc/service-kit";
-import type { Queue } from "bullmq";
-
-const STATES = ["waiting", "active", "delayed"] as const;
+import { JOB_BUCKETS } from "@svc/contracts";
+import type { JobQueues } from "@svc/job-queue";
+import { Counter, Gauge, Histogram, type Registry } from "@svc/service-kit";
 
 export interface WorkerMetrics {
   began: (language: string) => (ok: boolean) => void;
   canarySucceeded: (atMs: number) => void;
   /** Counts the queues and the consumers, at scrape. */
-  refresh: (
-    queues: readonly Queue[],
-    redis: Redis,
-    running: { python: boolean; other: boolean },
-  ) => Promise<void>;
+  refresh: (queues: JobQueues, running: { python: boolean; other: boolean }) => Promise<void>;
 }
 
 export function workerMetrics(registry: Registry): WorkerMetrics {
@@ -67,33 +61,14 @@ export function workerMetrics(registry: Registry): WorkerMetrics {
       };
     },
     canarySucceeded: (atMs) => canary.set(atMs / 1000),
-    refresh: async (queues, redis, running) => {
+    refresh: async (queues, running) => {
       worker.set({ worker_type: "python" }, running.python ? 1 : 0);
       worker.set({ worker_type: "other" }, running.other ? 1 : 0);
-      for (const queue of queues) {
-        const [queued, live] = await Promise.all([
-          queue.getJobCounts(...STATES),
-          liveCounts(redis, KINDS.get(queue.name) ?? ""),
-        ]);
-        for (const state of STATES) {
-          depth.set({ queue: queue.name, state }, (queued[state] ?? 0) + live[state]);
+      for (const queue of Object.values(queues)) {
+        for (const [state, count] of Object.entries(await queue.counts())) {
+          depth.set({ queue: queue.name, state }, count);
         }
       }
     },
   };
 }
-
-const KINDS = new Map<string, QueueKind>(
-  (Object.keys(QUEUE_NAMES) as QueueKind[]).map((kind) => [QUEUE_NAMES[kind], kind]),
-);
-
-/** Live jobs of all workers; those of dead ones do not count. */
-async function liveCounts(redis: Redis, kind: string): Promise<Record<(typeof STATES)[number], number>> {
-  const [waiting, active] = await Promise.all([
-    redis.llen(liveWaitingKey(kind)),
-    redis.zcount(liveTakenKey(kind), Date.now(), "+inf"),
-  ]);
-  return { waiting, active, delayed: 0 };
-}
-
-export const ALL_QUEUES = Object.values(QUEUE_NAMES);

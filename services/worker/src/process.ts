@@ -9,14 +9,12 @@ import {
   deadlinesFor,
   type Job,
   type JobResult,
-  jobIdOf,
   type RecordedCall,
   type RoundResponse,
   ServiceError,
 } from "@svc/contracts";
 import { type Config, DeadlineSignal, type Log, type Redis } from "@svc/service-kit";
 import { publicAnswer } from "./answer.ts";
-import type { Cancels } from "./cancels.ts";
 import { failureOf } from "./failure.ts";
 import { faultOf } from "./faults.ts";
 import type { Grants } from "./grants.ts";
@@ -30,14 +28,13 @@ export interface ProcessDeps {
   redis: Redis;
   grants: Grants;
   runner: Runner;
-  cancels: Cancels;
 }
 
-export async function processJob(job: Job, deps: ProcessDeps): Promise<JobResult> {
-  const { config, cancels, log } = deps;
+/** Aborting `cancelled` ends the job. */
+export async function processJob(job: Job, cancelled: AbortSignal, deps: ProcessDeps): Promise<JobResult> {
+  const { config, log } = deps;
   const queueMs = Math.max(0, Date.now() - job.enqueued_at);
   const deadlines = deadlinesFor(job.run_timeout, config);
-  const { signal: cancelled, done } = cancels.begin(jobIdOf(job));
   const within = new DeadlineSignal(cancelled, deadlines.worker);
   try {
     if (job.discard !== undefined) {
@@ -54,7 +51,6 @@ export async function processJob(job: Job, deps: ProcessDeps): Promise<JobResult
     return result;
   } finally {
     within.end();
-    done();
   }
 }
 

@@ -1,5 +1,6 @@
 /** The worker: consumes the queues; its HTTP server has operational routes only. */
-import { type Job, type JobResult, QUEUE_OPTIONS, ServiceError } from "@svc/contracts";
+import { ServiceError } from "@svc/contracts";
+import { Cancellations, type HandleJob, JobConsumer, openQueues } from "@svc/job-queue";
 import {
   type Context,
   createHttpServer,
@@ -9,13 +10,10 @@ import {
   type Running,
   redisAlive,
 } from "@svc/service-kit";
-import { Queue } from "bullmq";
 import { Canary } from "./canary.ts";
-import { Cancels } from "./cancels.ts";
 import { Grants } from "./grants.ts";
-import { ALL_QUEUES, workerMetrics } from "./metrics.ts";
+import { workerMetrics } from "./metrics.ts";
 import { processJob } from "./process.ts";
-import { startConsumers } from "./queues.ts";
 import { Runner } from "./runner.ts";
 import { publishRuntimes } from "./runtimes.ts";
 
@@ -31,31 +29,23 @@ export async function startWorker(context: Context): Promise<Running> {
   });
   const runner = new Runner(config);
   const metrics = workerMetrics(registry);
-  const cancels = new Cancels();
-  await cancels.listen(subscriber);
-  // Lost connections are logged by the connection itself.
-  const queues = ALL_QUEUES.map((name) =>
-    new Queue(name, { connection: redis as never, ...QUEUE_OPTIONS }).on("error", () => undefined),
-  );
+  const cancellations = new Cancellations();
+  await cancellations.listen(subscriber);
+  const queues = openQueues(redis, log);
   const canary = new Canary(config, redis, log, metrics, queues);
   const grants = new Grants(gateway, config, log);
   redis.on("close", () => grants.forgetAhead());
-  const deps = { config, log, redis, grants, runner, cancels };
-
-  const handle = async (job: Job): Promise<JobResult> => {
-    const result = await processJob(job, deps);
+  const handle: HandleJob = async (job, cancelled) => {
+    const end = metrics.began(job.language);
+    const result = await processJob(job, cancelled, { config, log, redis, grants, runner });
     if (job.discard === undefined) canary.observe(result);
+    end(result.ok);
     return result;
   };
-  const consumers = await startConsumers({
-    context,
-    redis,
-    queueRedis,
-    subscriber,
-    cancels,
-    metrics,
-    handle,
-  });
+  const shared = { redis: queueRedis, log, cancellations, handle };
+  const python = new JobConsumer({ kind: "python", concurrency: config.PYTHON_CONCURRENCY, ...shared });
+  const other = new JobConsumer({ kind: "other", concurrency: config.OTHER_CONCURRENCY, ...shared });
+  const running = () => ({ python: python.isRunning, other: other.isRunning });
   const stopRuntimes = publishRuntimes(runner, redis, log, (runtimes) =>
     canary.start(runtimes.map(({ language }) => language)),
   );
@@ -69,10 +59,10 @@ export async function startWorker(context: Context): Promise<Running> {
   metricsRoutes(app, {
     registry,
     token: config.SVC_METRICS_TOKEN,
-    refresh: () => metrics.refresh(queues, redis, consumers.running()),
+    refresh: () => metrics.refresh(queues, running()),
   });
   app.get("/health", async (_request, reply) => {
-    const workers = consumers.running();
+    const workers = running();
     const ok = workers.python && workers.other;
     return reply.code(ok ? 200 : 503).send({ status: ok ? "healthy" : "unhealthy", workers });
   });
@@ -93,13 +83,13 @@ export async function startWorker(context: Context): Promise<Running> {
       stopRuntimes();
       canary.stop();
       const grace = setTimeout(
-        () => cancels.abortAll(new ServiceError("shutting_down")),
+        () => cancellations.abortAll(new ServiceError("shutting_down")),
         config.SHUTDOWN_GRACE_MS,
       );
-      await consumers.close();
+      await Promise.all([python.close(), other.close()]);
       clearTimeout(grace);
       await Promise.all([app.close(), grants.close()]);
-      await Promise.all([gateway.close(), runner.close(), ...queues.map((queue) => queue.close())]);
+      await Promise.all([gateway.close(), runner.close(), queues.python.close(), queues.other.close()]);
       for (const connection of [subscriber, queueRedis, redis]) connection.disconnect();
     },
   };

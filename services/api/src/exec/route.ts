@@ -4,13 +4,13 @@ import {
   errorBodySchema,
   execRequestSchema,
   execResponseSchema,
-  type Job,
   type JobFile,
   namespaceOf,
   newId,
   type ObjectRecord,
   type Principal,
 } from "@svc/contracts";
+import type { JobProducer, UnsentJob } from "@svc/job-queue";
 import {
   type Config,
   type Counter,
@@ -26,7 +26,6 @@ import type { HasWaiters } from "../once/once.ts";
 import { answerOf } from "./answer.ts";
 import { clientLeft, permanentRefusal } from "./client.ts";
 import { type Idempotency, idempotencyKey } from "./idempotency.ts";
-import type { Jobs } from "./jobs.ts";
 import { authoriseRefs } from "./refs.ts";
 import { checkProfile, type ParsedExec, parseExec } from "./request.ts";
 import { execRules, startLimit } from "./rules.ts";
@@ -34,7 +33,7 @@ import type { KnownRuntimes } from "./runtimes.ts";
 
 export interface ExecDeps {
   config: Config;
-  jobs: Jobs;
+  jobs: JobProducer;
   idempotency: Idempotency;
   runtimes: KnownRuntimes;
   submitted: Counter<"language">;
@@ -117,7 +116,7 @@ function jobOf(
   principal: Principal,
   { run_memory_limit }: PlanLimits,
   requestId: string,
-): Omit<Job, "reply_to"> {
+): UnsentJob {
   return {
     ...parsed,
     ...(run_memory_limit === undefined ? {} : { run_memory_limit }),

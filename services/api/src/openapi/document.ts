@@ -1,9 +1,9 @@
 /** The OpenAPI document as text, made from the routes themselves. Connects to nothing. */
 import { randomBytes } from "node:crypto";
+import { JobProducer } from "@svc/job-queue";
 import { createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";
 import { Redis } from "ioredis";
 import { localIdentity } from "../auth/provider.ts";
-import { Jobs } from "../exec/jobs.ts";
 import { RunningPrograms } from "../programmatic/running.ts";
 import { buildApi } from "../server.ts";
 
@@ -15,7 +15,7 @@ export async function openApiDocument(): Promise<string> {
   });
   const log = createLog("api", config);
   const redis = new Redis({ lazyConnect: true });
-  const jobs = new Jobs(config, log, redis);
+  const jobs = new JobProducer(config, log, redis);
   const app = await buildApi({
     config,
     log,

@@ -2,16 +2,10 @@
  * One try of one round, as a job in the queue: the paused program goes on, or it is run from the top and fed what is
  * recorded. Says how the round ended; every fault is a ServiceError.
  */
-import {
-  type Job,
-  type JobResult,
-  type PausedResponse,
-  pausedResponseSchema,
-  ServiceError,
-} from "@svc/contracts";
+import { type JobResult, type PausedResponse, pausedResponseSchema, ServiceError } from "@svc/contracts";
+import type { JobProducer, UnsentJob } from "@svc/job-queue";
 import type { Config, Counter, Log } from "@svc/service-kit";
 import { answerOf } from "../exec/answer.ts";
-import type { Jobs } from "../exec/jobs.ts";
 import type { EndedRound } from "./answers.ts";
 import type { Program } from "./program.ts";
 import { type Answered, smallAnswers } from "./results.ts";
@@ -35,7 +29,7 @@ export interface Try {
 export interface AttemptsDeps {
   config: Config;
   log: Log;
-  jobs: Jobs;
+  jobs: JobProducer;
   sessions: ToolSessions;
   submitted: Counter<"language">;
 }
@@ -43,7 +37,7 @@ export interface AttemptsDeps {
 export class Attempts {
   readonly #config: Config;
   readonly #submitted: Counter<"language">;
-  readonly #jobs: Jobs;
+  readonly #jobs: JobProducer;
   readonly #sessions: ToolSessions;
   readonly #log: Log;
 
@@ -116,7 +110,7 @@ export class Attempts {
   /** Runs a job while something is done without which it must not succeed: a failure of that cancels the job. */
   async #runBeside(
     needed: Promise<unknown>,
-    job: Parameters<Jobs["run"]>[0],
+    job: UnsentJob,
     left: AbortSignal,
     options: { first: boolean },
   ): Promise<RoundEnd> {
@@ -141,7 +135,7 @@ export class Attempts {
     });
   }
 
-  #jobOf({ program, round, number, requestId }: Try, runTimeout: number): Omit<Job, "reply_to"> {
+  #jobOf({ program, round, number, requestId }: Try, runTimeout: number): UnsentJob {
     const { execution_id, session_id, principal, output_namespace, language, version, code, args, files } =
       program;
     return {
@@ -166,7 +160,7 @@ export class Attempts {
 }
 
 /** A paused program has been given its source, its arguments and its input. */
-function withoutSource({ stdin: _s, ...job }: Omit<Job, "reply_to">): Omit<Job, "reply_to"> {
+function withoutSource({ stdin: _s, ...job }: UnsentJob): UnsentJob {
   return { ...job, code: "", args: [] };
 }
 

@@ -1,5 +1,6 @@
 /** Several replicas of the API, each with its own connections, before one Redis, one file server and a worker of the test. */
 import { once } from "node:events";
+import { JobProducer } from "@svc/job-queue";
 import {
   type Config,
   createLog,
@@ -13,7 +14,6 @@ import {
 } from "@svc/service-kit";
 import { INTERNAL_TOKEN, startFileServer } from "../../../file-server/test/support/file-server.ts";
 import { createIdentityProvider } from "../../src/auth/provider.ts";
-import { Jobs } from "../../src/exec/jobs.ts";
 import { RunningPrograms } from "../../src/programmatic/running.ts";
 import { buildApi } from "../../src/server.ts";
 import { startJobs } from "./consumer.ts";
@@ -70,7 +70,7 @@ async function startReplica(config: Config): Promise<Replica> {
   const registry = createRegistry();
   const lifecycle: Lifecycle = { state: "running" };
   const identity = await createIdentityProvider(config, log);
-  const jobs = new Jobs(config, log, redis);
+  const jobs = new JobProducer(config, log, redis);
   if (redis.status !== "ready") await once(redis, "ready");
   await jobs.listen(subscriber);
   const app: HttpServer = await buildApi({

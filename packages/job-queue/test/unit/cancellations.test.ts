@@ -1,14 +1,15 @@
 import { EventEmitter } from "node:events";
-import { CANCEL_CHANNEL, newId, ServiceError } from "@svc/contracts";
+import { newId, ServiceError } from "@svc/contracts";
 import type { Redis } from "@svc/service-kit";
 import { describe, expect, it, vi } from "vitest";
-import { Cancels } from "../../src/cancels.ts";
+import { Cancellations } from "../../src/cancellations.ts";
+import { CANCEL_CHANNEL } from "../../src/protocol.ts";
 
 /** Cancellations and the channel that they come from. */
 async function listening() {
   const channel = new EventEmitter() as EventEmitter & { subscribe: () => Promise<void> };
   channel.subscribe = async () => {};
-  const cancels = new Cancels();
+  const cancels = new Cancellations();
   await cancels.listen(channel as unknown as Redis);
   const publish = (id: string, on = CANCEL_CHANNEL) => channel.emit("message", on, id);
   return { cancels, publish };

@@ -1,27 +1,27 @@
 /**
- * Cancellations: the API publishes the id of a job whose client left. A job that runs here is aborted; an id that arrives
+ * Cancellations of the jobs that run in this process: the API publishes the id of a job whose client left. An id that arrives
  * just before its job starts is remembered for a while, so that no cancellation is lost between the two.
  */
-import { CANCEL_CHANNEL, ServiceError } from "@svc/contracts";
+import { ServiceError } from "@svc/contracts";
 import type { Redis } from "@svc/service-kit";
+import { CANCEL_CHANNEL } from "./protocol.ts";
 
 const REMEMBERED_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
-export class Cancels {
+export class Cancellations {
   readonly #running = new Map<string, AbortController>();
   readonly #early = new Map<string, number>();
 
   async listen(subscriber: Redis): Promise<void> {
     subscriber.on("message", (channel: string, jobId: string) => {
-      if (channel === CANCEL_CHANNEL) this.cancel(jobId);
+      if (channel === CANCEL_CHANNEL) this.#cancel(jobId);
     });
     await subscriber.subscribe(CANCEL_CHANNEL);
   }
 
-  cancel(jobId: string): void {
-    const controller = this.#running.get(jobId);
-    if (controller !== undefined) controller.abort(cancelled());
+  #cancel(jobId: string): void {
+    if (this.#running.has(jobId)) this.abort(jobId, new ServiceError("execution_cancelled"));
     else this.#remember(jobId);
   }
 
@@ -37,15 +37,17 @@ export class Cancels {
   /** The signal of a starting job; `done` forgets it. */
   begin(jobId: string): { signal: AbortSignal; done: () => void } {
     const controller = new AbortController();
-    if (this.#early.delete(jobId)) controller.abort(cancelled());
+    if (this.#early.delete(jobId)) controller.abort(new ServiceError("execution_cancelled"));
     this.#running.set(jobId, controller);
     return { signal: controller.signal, done: () => this.#running.delete(jobId) };
   }
 
-  /** Aborts everything that runs here. */
-  abortAll(reason: ServiceError): void {
+  /** Aborts a job if it runs here. */
+  abort(jobId: string, reason: Error): void {
+    this.#running.get(jobId)?.abort(reason);
+  }
+
+  abortAll(reason: Error): void {
     for (const controller of this.#running.values()) controller.abort(reason);
   }
 }
-
-const cancelled = () => new ServiceError("execution_cancelled");

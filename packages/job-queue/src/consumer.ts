@@ -1,0 +1,92 @@
+/**
+ * Handles the jobs of one kind, as many at once as configured. One attempt per job. A job whose worker died is taken up once by
+ * another worker; one of a paused program fails instead. A job whose lock was lost is aborted: another worker may have it.
+ */
+import { hostname } from "node:os";
+import { type Job, type JobResult, jobSchema, type QueueKind, ServiceError } from "@svc/contracts";
+import type { Log, Redis } from "@svc/service-kit";
+import { type Job as QueuedJob, Worker } from "bullmq";
+import type { Cancellations } from "./cancellations.ts";
+import { queueConnection } from "./connection.ts";
+import { isOfPausedProgram, QUEUE_NAMES, RESULT_LIFE_MS, resultKey } from "./protocol.ts";
+
+/** A worker that does not renew the lock of a job for so long counts as dead. */
+const LOCK_MS = 5000;
+/** How often stalled jobs, those without a lock, are looked for; one is found at the second look. */
+const STALLED_CHECK_MS = 2500;
+
+/** Never rejects. The signal aborts with a ServiceError when the job is cancelled, or with LockLostError. */
+export type HandleJob = (job: Job, cancelled: AbortSignal) => Promise<JobResult>;
+
+export interface ConsumerOptions {
+  kind: QueueKind;
+  concurrency: number;
+  /** For queues: commands wait for a store that is away. */
+  redis: Redis;
+  log: Log;
+  cancellations: Cancellations;
+  handle: HandleJob;
+}
+
+class LockLostError extends Error {}
+
+export class JobConsumer {
+  readonly #options: ConsumerOptions;
+  readonly #worker: Worker<unknown, void>;
+
+  constructor(options: ConsumerOptions) {
+    const { kind, concurrency, redis, log, cancellations } = options;
+    const queue = QUEUE_NAMES[kind];
+    this.#options = options;
+    this.#worker = new Worker(queue, (job) => this.#process(job), {
+      connection: queueConnection(redis),
+      concurrency,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_CHECK_MS,
+      maxStalledCount: 1,
+      name: `${hostname()}-${process.pid}`,
+    });
+    this.#worker.on("error", (error) => log.warn({ err: error.message, queue }, "queue error"));
+    this.#worker.on("stalled", (job) => log.warn({ job, queue }, "a stalled job was returned to the queue"));
+    this.#worker.on("lockRenewalFailed", (jobs) => {
+      for (const id of jobs) cancellations.abort(id, new LockLostError("the lock of the job was lost"));
+    });
+  }
+
+  get isRunning(): boolean {
+    return this.#worker.isRunning();
+  }
+
+  /** A failure leaves the job without a result: the producer finds it failed, or its next worker makes one. */
+  async #process(queued: QueuedJob<unknown, void>): Promise<void> {
+    const id = queued.id ?? "";
+    const job = jobSchema.parse(queued.data);
+    const result =
+      queued.stalledCounter > 0 && isOfPausedProgram(job) ? notRepeated() : await this.#handle(id, job);
+    if (job.reply_to === undefined) return;
+    // Commands of one connection are done in their order.
+    const { redis } = this.#options;
+    await Promise.all([
+      redis.set(resultKey(id), JSON.stringify(result), "PX", RESULT_LIFE_MS),
+      redis.publish(job.reply_to, id),
+    ]);
+  }
+
+  async #handle(id: string, job: Job): Promise<JobResult> {
+    const { cancellations, handle } = this.#options;
+    const { signal, done } = cancellations.begin(id);
+    const result = await handle(job, signal).finally(done);
+    if (signal.reason instanceof LockLostError) throw signal.reason;
+    return result;
+  }
+
+  /** Takes no more jobs, and waits for those that run. */
+  async close(): Promise<void> {
+    await this.#worker.close();
+  }
+}
+
+function notRepeated(): JobResult {
+  const { code, status, message } = new ServiceError("sandbox_execution_failed");
+  return { ok: false, error: { code, status, message } };
+}

@@ -1,0 +1,8 @@
+/**
+ * The queue between the API and the workers. `JobProducer` (API): `run` a job to its end, `exists`. `JobConsumer` (worker):
+ * handle the jobs of one kind. New runs and rounds of paused programs are jobs of the same queue.
+ */
+export { Cancellations } from "./cancellations.ts";
+export { type ConsumerOptions, type HandleJob, JobConsumer } from "./consumer.ts";
+export { JobProducer, type RunOptions, type UnsentJob } from "./producer.ts";
+export { type JobQueues, openQueues } from "./queue.ts";

@@ -1,0 +1,160 @@
+/**
+ * Hands jobs to the workers and waits for their results. A lost announcement costs one poll, and polls find that a job has
+ * started. Deadlines: a job that does not start in JOB_QUEUE_WAIT_MS is removed and never runs; a started one is cancelled at
+ * the API's deadline; a client that leaves cancels its job at once.
+ */
+import { deadlinesFor, findLanguage, type Job, type JobResult, newId, ServiceError } from "@svc/contracts";
+import { type Config, type Log, type Redis, storeCall } from "@svc/service-kit";
+import { PendingJob } from "./pending.ts";
+import { CANCEL_CHANNEL, isOfPausedProgram, isRound, jobIdOf } from "./protocol.ts";
+import { type JobQueue, type JobQueues, openQueues } from "./queue.ts";
+
+const POLL_MS = 2000;
+/** A job that neither waits nor runs nor has a result in this many polls was lost. */
+const LOST_AFTER_POLLS = 2;
+
+/** A job as callers of `run` give it: the producer adds where its result is announced. */
+export type UnsentJob = Omit<Job, "reply_to">;
+
+export interface RunOptions {
+  /** Before the jobs that wait. */
+  first?: boolean;
+}
+
+/** A job that is waited for. */
+interface Waited {
+  job: UnsentJob;
+  id: string;
+  queue: JobQueue;
+  pending: PendingJob;
+  left: AbortSignal;
+}
+
+export class JobProducer {
+  readonly #config: Config;
+  readonly #log: Log;
+  readonly #redis: Redis;
+  readonly #queues: JobQueues;
+  readonly #channel = `svc:results:${newId()}`;
+  readonly #pending = new Map<string, PendingJob>();
+
+  constructor(config: Config, log: Log, redis: Redis) {
+    this.#config = config;
+    this.#log = log;
+    this.#redis = redis;
+    this.#queues = openQueues(redis, log);
+  }
+
+  async listen(subscriber: Redis): Promise<void> {
+    subscriber.on("message", (channel: string, id: string) => {
+      if (channel === this.#channel) this.#pending.get(id)?.announce();
+    });
+    await subscriber.subscribe(this.#channel);
+  }
+
+  /** Runs a job to its end; one whose id is in the queue already is only waited for. Aborting `left` cancels it. */
+  async run(job: UnsentJob, left: AbortSignal, options: RunOptions = {}): Promise<JobResult> {
+    left.throwIfAborted();
+    const id = jobIdOf(job);
+    const queue = this.#queueOf(job);
+    const pending = new PendingJob();
+    this.#pending.set(id, pending);
+    try {
+      await storeCall(() => queue.add({ ...job, reply_to: this.#channel }, options));
+      return await this.#wait({ job, id, queue, pending, left });
+    } finally {
+      this.#pending.delete(id);
+    }
+  }
+
+  /** Whether the job waits, runs, or is that of a round that has just ended. */
+  async exists(job: UnsentJob): Promise<boolean> {
+    return storeCall(() => this.#queueOf(job).exists(jobIdOf(job)));
+  }
+
+  #queueOf({ language }: Pick<Job, "language">): JobQueue {
+    return this.#queues[findLanguage(language)?.queue ?? "other"];
+  }
+
+  async #wait(waited: Waited): Promise<JobResult> {
+    const { job, pending, left } = waited;
+    const began = performance.now();
+    const { api: runMs } = deadlinesFor(job.run_timeout, this.#config);
+    for (let missed = 0; ; ) {
+      const limit =
+        pending.startedAt === undefined ? began + this.#config.JOB_QUEUE_WAIT_MS : pending.startedAt + runMs;
+      const event = await pending.next(Math.min(POLL_MS, Math.max(0, limit - performance.now())), left);
+      if (event === "left") {
+        await this.#cancel(waited);
+        throw new ServiceError("execution_cancelled");
+      }
+      if (event === "elapsed" && performance.now() >= limit) {
+        await this.#expire(waited);
+        continue;
+      }
+      const seen = await this.#look(waited);
+      if (seen?.state === "ended") {
+        if (!isRound(job)) void this.#forget(waited);
+        return seen.result;
+      }
+      if (seen?.state === "started") pending.start(seen.at);
+      missed = seen?.state === "gone" ? missed + 1 : 0;
+      if (missed < LOST_AFTER_POLLS) continue;
+      await this.#cancel(waited);
+      throw lost(job);
+    }
+  }
+
+  /** Undefined: the store cannot say. */
+  async #look({ id, queue }: Waited) {
+    try {
+      return await queue.look(id);
+    } catch (error) {
+      this.#log.warn({ err: (error as Error).message, job: id }, "looking up a job failed");
+      return undefined;
+    }
+  }
+
+  /** A deadline has passed. Returns when the job turns out to have started in time. */
+  async #expire(waited: Waited): Promise<void> {
+    const { id, queue, pending } = waited;
+    if (pending.startedAt !== undefined) {
+      await this.#cancel(waited);
+      throw new ServiceError("execution_timeout");
+    }
+    const startedAt = await storeCall(() => queue.withdraw(id));
+    if (startedAt === undefined) {
+      throw new ServiceError("queue_saturated", undefined, { headers: { "retry-after": "5" } });
+    }
+    pending.start(startedAt);
+  }
+
+  async #cancel({ id, queue }: Waited): Promise<void> {
+    try {
+      await this.#redis.publish(CANCEL_CHANNEL, id);
+      await queue.withdraw(id);
+    } catch (error) {
+      this.#log.warn({ err: (error as Error).message, job: id }, "cancelling a job failed");
+    }
+  }
+
+  /** No one else reads the result; one that cannot be removed expires. */
+  async #forget({ id, queue }: Waited): Promise<void> {
+    try {
+      await queue.forgetResult(id);
+    } catch (error) {
+      this.#log.debug({ err: (error as Error).message, job: id }, "removing a result failed");
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.#queues).map((queue) => queue.close()));
+  }
+}
+
+/** A run has no effect but its result, so the caller may repeat it. A paused program that is lost is replayed. */
+function lost(job: UnsentJob): ServiceError {
+  return isOfPausedProgram(job)
+    ? new ServiceError("sandbox_execution_failed", undefined, { cause: "the job is lost" })
+    : new ServiceError("store_unavailable", "The state store lost the execution; it may be repeated.");
+}

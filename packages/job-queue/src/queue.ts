@@ -1,0 +1,109 @@
+/** The jobs of one kind in the store. A job is added once under its id, and a job that has started cannot be withdrawn. */
+import type { Job, JobResult, QueueKind } from "@svc/contracts";
+import { ServiceError } from "@svc/contracts";
+import type { Log, Redis } from "@svc/service-kit";
+import { Queue } from "bullmq";
+import { queueConnection } from "./connection.ts";
+import { isRound, jobIdOf, QUEUE_NAMES, resultKey } from "./protocol.ts";
+
+/** How long the job of an ended round stays in the queue, so that no replica adds it again. */
+const ENDED_ROUND_SECONDS = 120;
+/** Jobs without a priority go first. */
+const ORDINARY_PRIORITY = 1;
+/** No one reads the events of the queue. */
+const NO_EVENTS = { streams: { events: { maxLen: 0 } } };
+
+export type JobState =
+  | { state: "gone" | "waiting" }
+  /** ms since 1970, by the clock of a worker. */
+  | { state: "started"; at: number }
+  | { state: "ended"; result: JobResult };
+
+export interface JobCounts {
+  waiting: number;
+  active: number;
+  delayed: number;
+}
+
+export class JobQueue {
+  readonly name: string;
+  readonly #redis: Redis;
+  readonly #queue: Queue<Job, void>;
+
+  constructor(kind: QueueKind, redis: Redis, log: Log) {
+    this.name = QUEUE_NAMES[kind];
+    this.#redis = redis;
+    this.#queue = new Queue(this.name, { connection: queueConnection(redis), ...NO_EVENTS });
+    this.#queue.on("error", (error) => log.debug({ err: error.message, queue: this.name }, "queue error"));
+  }
+
+  /** A job whose id is in the queue already is left as it is. `first`: before all jobs that are not. */
+  async add(job: Job, { first = false }: { first?: boolean } = {}): Promise<void> {
+    const removed = isRound(job) ? { age: ENDED_ROUND_SECONDS } : true;
+    await this.#queue.add("exec", job, {
+      jobId: jobIdOf(job),
+      attempts: 1,
+      ...(first ? {} : { priority: ORDINARY_PRIORITY }),
+      removeOnComplete: removed,
+      removeOnFail: { age: ENDED_ROUND_SECONDS },
+    });
+  }
+
+  async result(id: string): Promise<JobResult | undefined> {
+    const text = await this.#redis.get(resultKey(id));
+    return text === null ? undefined : (JSON.parse(text) as JobResult);
+  }
+
+  async forgetResult(id: string): Promise<void> {
+    await this.#redis.unlink(resultKey(id));
+  }
+
+  async look(id: string): Promise<JobState> {
+    const result = await this.result(id);
+    if (result !== undefined) return { state: "ended", result };
+    const job = await this.#queue.getJob(id);
+    if (job === undefined) return { state: "gone" };
+    if (job.finishedOn !== undefined) return { state: "ended", result: broken() };
+    return job.processedOn === undefined ? { state: "waiting" } : { state: "started", at: job.processedOn };
+  }
+
+  /** Removes a job that has not started; otherwise says when it has started, ms since 1970. */
+  async withdraw(id: string): Promise<number | undefined> {
+    const job = await this.#queue.getJob(id);
+    if (job?.processedOn !== undefined) return job.processedOn;
+    try {
+      await job?.remove();
+      return undefined;
+    } catch {
+      return Date.now();
+    }
+  }
+
+  /** Whether the job waits, runs, or is that of a round that has just ended. */
+  async exists(id: string): Promise<boolean> {
+    return (await this.#queue.getJobState(id)) !== "unknown";
+  }
+
+  async counts(): Promise<JobCounts> {
+    const counts = await this.#queue.getJobCounts("waiting", "prioritized", "active", "delayed");
+    const { waiting = 0, prioritized = 0, active = 0, delayed = 0 } = counts;
+    return { waiting: waiting + prioritized, active, delayed };
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+  }
+}
+
+export type JobQueues = Readonly<Record<QueueKind, JobQueue>>;
+
+export const openQueues = (redis: Redis, log: Log): JobQueues => ({
+  python: new JobQueue("python", redis, log),
+  other: new JobQueue("other", redis, log),
+});
+
+/** A job that failed in the queue itself has no result. */
+function broken(): JobResult {
+  const { code, status, message } = new ServiceError("sandbox_execution_failed");
+  return { ok: false, error: { code, status, message } };
+}

@@ -1,0 +1,113 @@
+/** Jobs that come too late, take too long, or whose callers leave: nothing of them starts later, nothing of them goes on. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, it } from "vitest";
+import { caller, jobOf, never, OK, resumeOf, startJobs, type TestJobs, workFor } from "../support/jobs.ts";
+
+const IDLE = { waiting: 0, active: 0, delayed: 0 };
+const LONG_MS = 30_000;
+const KINDS = [
+  ["new run", jobOf],
+  ["resume", resumeOf],
+] as const;
+
+let made: TestJobs;
+const start = async (env?: Record<string, string>) => {
+  made = await startJobs(env);
+  return made;
+};
+afterEach(() => made.stop());
+
+const errorOf = (result: Promise<unknown>) => result.catch((error: unknown) => error);
+/** A worker that comes now starts nothing but what is sent after. */
+async function expectNoneStarts(): Promise<void> {
+  const { started } = await made.consume({ work: async () => OK });
+  const next = jobOf();
+  expect(await made.jobs.run(next, never())).toEqual(OK);
+  expect(started).toEqual([next.execution_id]);
+}
+
+describe.each(KINDS)("a %s that does not start in time", (_kind, make) => {
+  it("is refused as safe to repeat, and never runs", async () => {
+    const { jobs, counts } = await start({ JOB_QUEUE_WAIT_MS: "300" });
+    const refused = await errorOf(jobs.run(make(), never()));
+    expect(refused).toMatchObject({ code: "queue_saturated", status: 503, headers: { "retry-after": "5" } });
+    expect(await counts()).toEqual(IDLE);
+    await expectNoneStarts();
+  });
+});
+
+it("a job that has started in time is waited for, whatever is announced", async () => {
+  const { jobs, consume, deafen } = await start({ JOB_QUEUE_WAIT_MS: "1500" });
+  await consume({ work: (_job, cancelled) => workFor(3000, cancelled) });
+  await deafen();
+  expect(await jobs.run(jobOf(), never())).toEqual(OK);
+});
+
+it.each(KINDS)("a %s that takes too long is cancelled at the outermost deadline", async (_kind, make) => {
+  const { jobs, consume } = await start({
+    SANDBOX_COMPILE_TIMEOUT: "1",
+    JOB_PRIME_ALLOWANCE_MS: "1",
+    JOB_POSTPROCESS_ALLOWANCE_MS: "1",
+    JOB_WAIT_GRACE_MS: "100",
+  });
+  const { started, cancelled } = await consume({ work: (_job, stop) => workFor(LONG_MS, stop) });
+  const ended = await errorOf(jobs.run(make({ run_timeout: 100 }), never()));
+  expect(ended).toMatchObject({ code: "execution_timeout", status: 504 });
+  expect(started).toHaveLength(1);
+  await expect.poll(() => cancelled).toEqual(started);
+});
+
+describe.each(KINDS)("a client that leaves a %s", (_kind, make) => {
+  it("before its start takes it out of the queue: it never runs", async () => {
+    const { jobs, counts } = await start();
+    const { signal, leave } = caller();
+    const result = errorOf(jobs.run(make(), signal));
+    await expect.poll(counts).toEqual({ ...IDLE, waiting: 1 });
+    leave();
+    expect(await result).toMatchObject({ code: "execution_cancelled", status: 409 });
+    expect(await counts()).toEqual(IDLE);
+    await expectNoneStarts();
+  });
+
+  it("after its start has it cancelled within a second", async () => {
+    const { jobs, consume, counts } = await start();
+    const { started, cancelled } = await consume({ work: (_job, stop) => workFor(LONG_MS, stop) });
+    const { signal, leave } = caller();
+    const result = errorOf(jobs.run(make(), signal));
+    await expect.poll(() => started).toHaveLength(1);
+    leave();
+    expect(await result).toMatchObject({ code: "execution_cancelled" });
+    await expect.poll(() => cancelled, { timeout: 1000 }).toEqual(started);
+    await expect.poll(counts).toEqual(IDLE);
+  });
+
+  it("before anything was queued leaves nothing behind", async () => {
+    const { jobs, counts } = await start();
+    await expect(jobs.run(make(), AbortSignal.abort(new Error("the client left")))).rejects.toThrow("left");
+    expect(await counts()).toEqual(IDLE);
+  });
+
+  it("cancels its own alone", async () => {
+    const { jobs, consume } = await start();
+    const { started } = await consume({ work: (_job, stop) => workFor(800, stop) });
+    const { signal, leave } = caller();
+    const [mine, other] = [jobs.run(make(), signal), jobs.run(make(), never())];
+    await expect.poll(() => started).toHaveLength(2);
+    leave();
+    await expect(mine).rejects.toThrow();
+    expect(await other).toEqual(OK);
+  });
+
+  it("again and again, at any moment of its start, leaves nothing that runs", async () => {
+    const { jobs, consume, counts } = await start();
+    await consume({ work: (_job, stop) => workFor(LONG_MS, stop) });
+    for (let delay = 0; delay < 20; delay++) {
+      const { signal, leave } = caller();
+      const result = errorOf(jobs.run(make(), signal));
+      await sleep(delay / 4);
+      leave();
+      expect(await result).toMatchObject({ code: "execution_cancelled" });
+    }
+    await expect.poll(counts, { timeout: 5000 }).toEqual(IDLE);
+  });
+});

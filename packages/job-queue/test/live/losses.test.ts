@@ -1,0 +1,154 @@
+/** Workers that die and a store that goes away: a new run is repeated once, a paused program never goes on twice. */
+import { afterEach, describe, expect, it } from "vitest";
+import { held, jobOf, never, OK, resumeOf, startJobs, type TestJobs, workFor } from "../support/jobs.ts";
+
+const LONG_MS = 60_000;
+/** A lock lasts five seconds, stalled jobs are looked for every two and a half, and a job is moved at the second look. */
+const FOUND_MS = 5000 + 3 * 2500 + 2500;
+const BY_PROCESS = { ok: true, answer: { by: "process" } };
+const BROKEN = { ok: false, error: { code: "sandbox_execution_failed", status: 502 } };
+const IDLE = { waiting: 0, active: 0, delayed: 0 };
+
+let made: TestJobs;
+const start = async (env?: Record<string, string>) => {
+  made = await startJobs(env);
+  return made;
+};
+afterEach(() => made.stop());
+
+const errorOf = (result: Promise<unknown>) => result.catch((error: unknown) => error);
+const longJob = () => jobOf({ run_timeout: LONG_MS });
+const longResume = () => resumeOf({ run_timeout: LONG_MS });
+
+describe("a lock", () => {
+  it("is renewed for as long as the job runs: no other worker takes it", async () => {
+    const { jobs, spawnWorker, consume } = await start();
+    const worker = await spawnWorker(14_000);
+    const result = jobs.run(longJob(), never());
+    await expect.poll(() => worker.started).toHaveLength(1);
+    const other = await consume({ work: async () => OK });
+    expect(await result).toEqual(BY_PROCESS);
+    expect(other.started).toEqual([]);
+  });
+});
+
+describe("a worker that dies", () => {
+  it("with a new run: another worker takes it up", async () => {
+    const { jobs, spawnWorker, consume } = await start();
+    const dying = await spawnWorker(LONG_MS);
+    const result = jobs.run(longJob(), never());
+    await expect.poll(() => dying.started).toHaveLength(1);
+    dying.kill("SIGKILL");
+    const other = await consume({ work: async () => OK });
+    const began = performance.now();
+    expect(await result).toEqual(OK);
+    expect(performance.now() - began).toBeLessThan(FOUND_MS);
+    expect(other.started).toEqual(dying.started);
+  });
+
+  it("with a resume: the caller knows soon, and no other worker starts it", async () => {
+    const { jobs, spawnWorker, consume, counts } = await start();
+    const dying = await spawnWorker(LONG_MS);
+    const result = jobs.run(longResume(), never());
+    await expect.poll(() => dying.started).toHaveLength(1);
+    dying.kill("SIGKILL");
+    const other = await consume({ work: async () => OK });
+    const began = performance.now();
+    expect(await result).toMatchObject(BROKEN);
+    expect(performance.now() - began).toBeLessThan(FOUND_MS);
+    expect(other.started).toEqual([]);
+    await expect.poll(counts).toEqual(IDLE);
+  });
+
+  it("twice with the same run: it is broken", async () => {
+    const { jobs, spawnWorker, consume } = await start();
+    const result = jobs.run(longJob(), never());
+    for (let death = 0; death < 2; death++) {
+      const dying = await spawnWorker(LONG_MS);
+      await expect.poll(() => dying.started, { timeout: FOUND_MS }).toHaveLength(1);
+      dying.kill("SIGKILL");
+    }
+    const other = await consume({ work: async () => OK });
+    expect(await result).toMatchObject(BROKEN);
+    expect(other.started).toEqual([]);
+  });
+});
+
+describe("a worker that is silent for a while", () => {
+  it.each([
+    ["new run", longJob, OK, 1],
+    ["resume", longResume, BROKEN, 0],
+  ] as const)("loses its %s, and its late result harms no one", async (_kind, make, expected, repeats) => {
+    const { jobs, spawnWorker, consume, counts } = await start();
+    const silent = await spawnWorker(1000);
+    const result = jobs.run(make(), never());
+    await expect.poll(() => silent.started).toHaveLength(1);
+    silent.kill("SIGSTOP");
+    const other = await consume({ work: async () => OK });
+    expect(await result).toMatchObject(expected);
+    silent.kill("SIGCONT");
+    expect(await jobs.run(jobOf(), never())).toMatchObject({ ok: true });
+    await expect.poll(counts).toEqual(IDLE);
+    expect(other.started.filter((id) => id === silent.started[0])).toHaveLength(repeats);
+  });
+
+  it("is told to stop a job whose lock another worker may have", async () => {
+    const { jobs, consume, redis } = await start();
+    const { started, cancelled } = await consume({ work: (_job, stop) => workFor(LONG_MS, stop) });
+    const resume = longResume();
+    const result = jobs.run(resume, never());
+    await expect.poll(() => started).toHaveLength(1);
+    expect(await redis.del(`bull:python-queue:${resume.job_id}:lock`)).toBe(1);
+    expect(await result).toMatchObject(BROKEN);
+    await expect.poll(() => cancelled, { timeout: FOUND_MS }).toEqual([resume.job_id]);
+    expect(started).toHaveLength(1);
+  });
+});
+
+describe("a store that goes away", () => {
+  it.each([
+    ["new run", jobOf, { code: "store_unavailable", status: 503 }],
+    ["resume", resumeOf, { code: "sandbox_execution_failed" }],
+  ] as const)("and comes back empty loses a %s that waits: the caller is told", async (_kind, make, lost) => {
+    const { jobs, server, counts } = await start();
+    const result = errorOf(jobs.run(make(), never()));
+    await expect.poll(async () => (await counts()).waiting).toBe(1);
+    await server.kill();
+    await server.start();
+    expect(await result).toMatchObject(lost);
+  });
+
+  it("while a job runs does not lose its result", async () => {
+    const { jobs, server, consume } = await start();
+    const { work, end } = held();
+    const { started } = await consume({ work });
+    const result = jobs.run(jobOf({ run_timeout: LONG_MS }), never());
+    await expect.poll(() => started).toHaveLength(1);
+    await server.kill();
+    end();
+    await server.start();
+    expect(await result).toEqual(OK);
+    expect(await jobs.run(jobOf(), never())).toEqual(OK);
+    expect(started).toHaveLength(2);
+  });
+
+  it("before a job is queued: store_unavailable, and the next job runs", async () => {
+    const { jobs, server, consume } = await start();
+    await consume({ work: async () => OK });
+    await server.kill();
+    const refused = await errorOf(jobs.run(jobOf(), never()));
+    expect(refused).toMatchObject({ code: "store_unavailable", status: 503 });
+    await server.start();
+    expect(await jobs.run(jobOf(), never())).toEqual(OK);
+  });
+
+  it("and comes back is subscribed to again, by producers and workers", async () => {
+    const { jobs, server, redis, consume } = await start();
+    await consume({ work: async () => OK });
+    await server.kill();
+    await server.start();
+    await expect.poll(() => redis.pubsub("CHANNELS", "svc:results:*"), { timeout: 5000 }).toHaveLength(1);
+    await expect.poll(() => redis.pubsub("NUMSUB", "svc:cancel")).toEqual(["svc:cancel", 1]);
+    expect(await jobs.run(jobOf(), never())).toEqual(OK);
+  });
+});

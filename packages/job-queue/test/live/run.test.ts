@@ -1,0 +1,203 @@
+/** Jobs between a producer and workers, over a real Redis: each is handled once, in order, and has its own result. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Queue } from "bullmq";
+import { afterEach, describe, expect, it } from "vitest";
+import { queueConnection } from "../../src/connection.ts";
+import { held, jobOf, never, OK, resumeOf, startJobs, type TestJobs, workFor } from "../support/jobs.ts";
+
+const FAILED = { ok: false, error: { code: "input_unavailable", status: 502, message: "Gone." } } as const;
+const BROKEN = { ok: false, error: { code: "sandbox_execution_failed", status: 502 } };
+const IDLE = { waiting: 0, active: 0, delayed: 0 };
+
+let made: TestJobs;
+const start = async (env?: Record<string, string>) => {
+  made = await startJobs(env);
+  return made;
+};
+afterEach(() => made.stop());
+
+describe("the result of a job", () => {
+  it.each([[OK], [FAILED]])("is the worker's: %j", async (result) => {
+    const { jobs, consume } = await start();
+    await consume({ work: async () => result });
+    expect(await jobs.run(jobOf(), never())).toEqual(result);
+  });
+
+  it.each([
+    ["new run", jobOf],
+    ["resume", resumeOf],
+  ] as const)("answers the %s as it was sent, among many", async (_kind, make) => {
+    const { jobs, consume } = await start();
+    await consume({ work: async ({ code, resume, execution_id }) => echo(code, resume, execution_id) });
+    const sent = Array.from({ length: 30 }, (_, at) => make({ code: `é🎉${at}\0` }));
+    const results = await Promise.all(sent.map((job) => jobs.run(job, never())));
+    expect(results).toEqual(sent.map(({ code, resume, execution_id }) => echo(code, resume, execution_id)));
+  });
+
+  it("may have megabytes", async () => {
+    const { jobs, consume } = await start();
+    const large = { ok: true, answer: { stdout: "x".repeat(8 * 2 ** 20) } } as const;
+    await consume({ work: async () => large });
+    const results = await Promise.all(Array.from({ length: 4 }, () => jobs.run(jobOf(), never())));
+    for (const result of results) expect(result).toEqual(large);
+  });
+
+  it("whose announcement is lost is found by a poll", async () => {
+    const { jobs, consume, deafen } = await start();
+    await consume({ work: async () => OK });
+    await deafen();
+    expect(await jobs.run(jobOf(), never())).toEqual(OK);
+  });
+
+  it("is a broken run when the job fails in the queue itself", async () => {
+    const { jobs, consume } = await start();
+    await consume({ work: () => Promise.reject(new Error("the worker broke")) });
+    expect(await jobs.run(jobOf(), never())).toMatchObject(BROKEN);
+  });
+
+  it("is a broken run when the job cannot be read, and the next job is handled", async () => {
+    const { jobs, consume } = await start();
+    const { started } = await consume({ work: async () => OK });
+    expect(await jobs.run({ ...jobOf(), v: 2 } as never, never())).toMatchObject(BROKEN);
+    expect(await jobs.run(jobOf(), never())).toEqual(OK);
+    expect(started).toHaveLength(1);
+  });
+});
+
+const echo = (code: string, resume: unknown, id: string) =>
+  ({ ok: true, answer: { code, resume, id } }) as const;
+
+describe("an ended job", () => {
+  it("leaves nothing of a new run in the store; a round stays for other replicas, and expires", async () => {
+    const { jobs, consume, redis } = await start();
+    await consume({ work: async () => OK });
+    const [job, round] = [jobOf({ code: "x".repeat(100_000) }), resumeOf()];
+    await Promise.all([jobs.run(job, never()), jobs.run(round, never())]);
+    await expect.poll(() => redis.keys(`*${job.execution_id}*`)).toEqual([]);
+    await expect.poll(() => made.counts()).toEqual(IDLE);
+    expect([await jobs.exists(job), await jobs.exists(round)]).toEqual([false, true]);
+    expect(await redis.pttl(`svc:result:${round.job_id}`)).toBeGreaterThan(0);
+  });
+
+  it("leaves no copy of its result among the events of the queue", async () => {
+    const { jobs, consume, redis } = await start();
+    const large = { ok: true, answer: { stdout: "x".repeat(10_000) } } as const;
+    await consume({ work: async () => large });
+    for (let run = 0; run < 30; run++) await jobs.run(jobOf(), never());
+    const events = JSON.stringify(await redis.xrange("bull:python-queue:events", "-", "+"));
+    expect(events.length).toBeLessThan(10_000);
+  });
+});
+
+describe("a round that another replica asks for too", () => {
+  it("is handled once, and both have its result, also after its end", async () => {
+    const { jobs, consume, secondProducer } = await start();
+    const { work, end } = held();
+    const { started } = await consume({ work });
+    const second = await secondProducer();
+    const round = resumeOf();
+    const first = jobs.run(round, never());
+    await expect.poll(() => started).toHaveLength(1);
+    const both = Promise.all([first, second.run(round, never())]);
+    end();
+    expect(await both).toEqual([OK, OK]);
+    expect(await second.run(round, never())).toEqual(OK);
+    expect(started).toEqual([round.job_id]);
+  });
+});
+
+describe("jobs that wait", () => {
+  it("start in the order in which they came", async () => {
+    const { jobs, consume } = await start();
+    const { started, most } = await consume({ work: (_job, stop) => workFor(20, stop), concurrency: 1 });
+    const sent = Array.from({ length: 10 }, () => jobOf());
+    const results = [];
+    for (const job of sent) {
+      results.push(jobs.run(job, never()));
+      await sleep(5);
+    }
+    expect(await Promise.all(results)).toEqual(sent.map(() => OK));
+    expect(started).toEqual(sent.map(({ execution_id }) => execution_id));
+    expect(most()).toBe(1);
+  });
+
+  it("go behind resumes, which keep their own order", async () => {
+    const { jobs, consume, counts } = await start();
+    const { work, end } = held();
+    const { started } = await consume({ work, concurrency: 1 });
+    const results = [jobs.run(jobOf(), never())];
+    await expect.poll(() => started).toHaveLength(1);
+    const runs = [jobOf(), jobOf()];
+    const resumes = [resumeOf(), resumeOf()];
+    for (const [count, job] of [...runs, ...resumes].entries()) {
+      results.push(jobs.run(job, never(), { first: job.resume !== undefined }));
+      await expect.poll(counts).toEqual({ waiting: count + 1, active: 1, delayed: 0 });
+    }
+    end();
+    expect(await Promise.all(results)).toEqual(results.map(() => OK));
+    const expected = [
+      ...resumes.map(({ job_id }) => job_id),
+      ...runs.map(({ execution_id }) => execution_id),
+    ];
+    expect(started.slice(1)).toEqual(expected);
+  });
+
+  it("while no worker lives are handled by the next one", async () => {
+    const { jobs, consume, counts } = await start();
+    const results = [jobs.run(jobOf(), never()), jobs.run(resumeOf(), never())];
+    await expect.poll(counts).toEqual({ waiting: 2, active: 0, delayed: 0 });
+    await consume({ work: async () => OK });
+    expect(await Promise.all(results)).toEqual([OK, OK]);
+  });
+});
+
+describe("the concurrency of a worker", () => {
+  it("is shared by new runs and resumes", async () => {
+    const { jobs, consume } = await start();
+    const { most } = await consume({ work: (_job, stop) => workFor(40, stop), concurrency: 2 });
+    const all = Array.from({ length: 24 }, (_, at) => jobs.run(at % 2 ? resumeOf() : jobOf(), never()));
+    expect(await Promise.all(all)).toEqual(all.map(() => OK));
+    expect(most()).toBe(2);
+  });
+
+  it.each([
+    ["new run", jobOf],
+    ["resume", resumeOf],
+  ] as const)("leaves a %s to another worker when it is used up", async (_kind, make) => {
+    const { jobs, consume } = await start();
+    const { work, end } = held();
+    const full = await consume({ work, concurrency: 1 });
+    const blocking = jobs.run(jobOf(), never());
+    await expect.poll(() => full.started).toHaveLength(1);
+    const idle = await consume({ work: async () => OK, concurrency: 1 });
+    for (let count = 0; count < 6; count++) expect(await jobs.run(make(), never())).toEqual(OK);
+    expect([full.started.length, idle.started.length]).toEqual([1, 6]);
+    end();
+    expect(await blocking).toEqual(OK);
+  });
+
+  it("is left by a worker that closes: it ends what it has and takes no more", async () => {
+    const { jobs, consume } = await start();
+    const { work, end } = held();
+    const closing = await consume({ work, concurrency: 2 });
+    const running = jobs.run(jobOf(), never());
+    await expect.poll(() => closing.started).toHaveLength(1);
+    const closed = closing.close();
+    const next = jobs.run(jobOf(), never());
+    end();
+    expect(await running).toEqual(OK);
+    await closed;
+    expect(closing.started).toHaveLength(1);
+    await consume({ work: async () => OK });
+    expect(await next).toEqual(OK);
+  });
+});
+
+it("a job that another program has added to the queue is handled", async () => {
+  const { consume, redis } = await start();
+  const { started } = await consume({ work: async () => OK });
+  const queue = new Queue("python-queue", { connection: queueConnection(redis) });
+  await queue.add("exec", jobOf(), { jobId: "added-elsewhere" });
+  await expect.poll(() => started).toHaveLength(1);
+  await queue.close();
+});
