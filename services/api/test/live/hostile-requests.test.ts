@@ -151,20 +151,11 @@ describe.each(ROUTES)("%s %s", (method, path) => {
   });
 });
 
-test("notices of jobs that cannot be read end nothing", async () => {
-  const channels = (await made.redis.call("PUBSUB", "CHANNELS", "svc:answers:*")) as string[];
+test("announcements of results that no one waits for end nothing", async () => {
+  const channels = (await made.redis.call("PUBSUB", "CHANNELS", "svc:results:*")) as string[];
   expect(channels).not.toEqual([]);
   for (const channel of channels) {
-    for (const text of [
-      "",
-      "{",
-      "null",
-      "[]",
-      "{}",
-      '{"job":"a"}',
-      '{"job":"a","result":5}',
-      "[".repeat(100_000),
-    ]) {
+    for (const text of ["", "{", "null", "__proto__", "a", "[".repeat(100_000)]) {
       expect(await made.redis.publish(channel, text)).toBe(1);
     }
   }
