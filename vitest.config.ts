@@ -5,21 +5,10 @@ import { defineConfig } from "vitest/config";
 // client: LibreChat's own client, an npm package, against the whole system.
 // escape: hostile programs against the whole system; slow: those of them that need seconds each.
 // v2: in the virtual machine of ./svc test --v2.
-// escape, slow and compat run once with warm starts and once without (./svc test): the second time without the files for
-// which it does not matter how programs start.
-const cold = process.env.SANDBOX_WARM_START === "off";
-const sameColdAndWarm = cold
-  ? [
-      "tests/escape/docs/*",
-      "tests/escape/requests/*",
-      "tests/escape/network/drip.slow.test.ts",
-      "tests/escape/outputs/swap.slow.test.ts",
-      "tests/escape/tenants/five-others.test.ts",
-      "tests/compat/compilation.test.ts",
-      "tests/compat/toolchains.test.ts",
-    ]
-  : [];
+// Which files run when, and with which settings, is in cli/src/testing/plan.ts.
 const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
+// More than two processors: these tests wait most of the time. Each file has what it needs for itself.
+const WORKERS = slowness > 1 ? 1 : 3;
 
 export default defineConfig({
   test: {
@@ -38,7 +27,7 @@ export default defineConfig({
           include: ["{packages,services,cli,runtimes}/**/test/live/**/*.test.ts"],
           testTimeout: 60_000 * slowness,
           hookTimeout: 60_000 * slowness,
-          fileParallelism: false,
+          maxWorkers: WORKERS,
         },
       },
       {
@@ -47,14 +36,13 @@ export default defineConfig({
           include: ["tests/e2e/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,
-          fileParallelism: false,
+          maxWorkers: WORKERS,
         },
       },
       {
         test: {
           name: "compat",
           include: ["tests/compat/**/*.test.ts"],
-          exclude: sameColdAndWarm,
           testTimeout: 120_000,
           hookTimeout: 480_000,
           fileParallelism: false,
@@ -64,7 +52,7 @@ export default defineConfig({
         test: {
           name: "escape",
           include: ["tests/escape/**/*.test.ts"],
-          exclude: ["**/*.slow.test.ts", ...sameColdAndWarm],
+          exclude: ["**/*.slow.test.ts"],
           globalSetup: ["tests/escape/support/setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,
@@ -75,7 +63,6 @@ export default defineConfig({
         test: {
           name: "slow",
           include: ["tests/escape/**/*.slow.test.ts"],
-          exclude: sameColdAndWarm,
           globalSetup: ["tests/escape/support/setup.ts"],
           testTimeout: 900_000,
           hookTimeout: 240_000,

@@ -10,7 +10,7 @@ import { type Instance, ROOT } from "../instance.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { settingOf } from "../settings.ts";
 import { mustRun } from "../system/run.ts";
-import type { Progress } from "../terminal.ts";
+import type { Note, Progress } from "../terminal.ts";
 import { buildBundles } from "./bundles.ts";
 import { installPackages, missingPackages, type Purpose } from "./packages.ts";
 
@@ -40,9 +40,32 @@ export async function install(
     );
   });
   await progress.step("The root image of the jails", async (note) => {
-    await mustRun(imageCommand(instance, languages), "building the root image", { onLine: note });
+    await buildImage(instance, languages, note);
   });
   await progress.step("The components (esbuild)", buildBundles);
+}
+
+/** What tests run besides jaild itself. Made before them: tests beside each other find nothing to make. */
+export async function buildJailTests(note: Note): Promise<void> {
+  const make = [
+    "make",
+    "--silent",
+    `-j${availableParallelism()}`,
+    "-C",
+    join(ROOT, "jail"),
+    "faults",
+    "build/unit",
+  ];
+  await mustRun(make, "building the tests of the jail", { onLine: note });
+}
+
+/** Makes the root image of the jails, unless it is as it shall be. */
+export async function buildImage(
+  instance: Instance,
+  languages: string | undefined,
+  note: Note,
+): Promise<void> {
+  await mustRun(imageCommand(instance, languages), "building the root image", { onLine: note });
 }
 
 /** A comma list of language names, or `all`, as names of runtime folders. */

@@ -13,21 +13,14 @@ export interface Outcome {
   seconds: number;
   /** One text per failed test: its file and name, and below that the start of what it said. */
   failures: readonly string[];
+  /** The same of each test that failed and passed when it was repeated; it counts as passed. */
+  flaky: readonly string[];
 }
 
 export const VITEST_PROJECTS = ["unit", "live", "e2e", "escape", "slow", "s3", "client", "compat"] as const;
 export type VitestProject = (typeof VITEST_PROJECTS)[number];
-/**
- * How Python programs start in the whole systems of some projects: each of these runs once in either way, or as
- * SANDBOX_WARM_START says where it is set.
- */
-const STARTS = ["warm", "cold"] as const;
-const IN_BOTH_WAYS: readonly VitestProject[] = ["escape", "slow", "compat"];
-const WARM_START = "SANDBOX_WARM_START";
 /** A project that runs in a virtual machine only (virtual-machine.ts). */
 export type GuestProject = "v2";
-/** What runs without a choice: the other projects take minutes or need packages that nothing else does. */
-export const USUAL_PROJECTS: readonly VitestProject[] = ["unit", "live", "e2e", "escape"];
 
 const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
 
@@ -46,24 +39,33 @@ const CHECKS = {
 export type CheckName = keyof typeof CHECKS;
 /** Needs packages that nothing else does. */
 export const FUZZ: CheckName = "jail (make fuzz)";
-/** What runs without a choice. */
+/** All others. */
 export const USUAL_CHECKS = (Object.keys(CHECKS) as CheckName[]).filter((name) => name !== FUZZ);
 
-export async function runCheck(name: CheckName): Promise<Outcome> {
-  const { code, seconds } = await visibly(name, CHECKS[name]);
+/** `aside`: beside other suites; what it prints appears in one piece when it has ended. */
+export async function runCheck(name: CheckName, { aside = false } = {}): Promise<Outcome> {
+  const { code, seconds } = await visibly(name, CHECKS[name], { aside });
   const failures = code === 0 ? [] : [`${name}: exit code ${code}, see its output above`];
-  return { name, passed: code === 0 ? 1 : 0, failed: failures.length, seconds, failures };
+  return { name, passed: code === 0 ? 1 : 0, failed: failures.length, seconds, failures, flaky: [] };
 }
 
-/** A run that ends badly without a failed test, or that finds no test, counts as one failure. */
+export interface VitestOptions {
+  title?: string;
+  env?: Readonly<Record<string, string>>;
+  aside?: boolean;
+  /** Whether no test at all is no failure: files were picked, and another project may have them. */
+  mayBeEmpty?: boolean;
+}
+
+/** A run that ends badly without a failed test, or that finds no test and must, counts as one failure. */
 export async function runVitest(
   project: VitestProject | GuestProject,
   args: readonly string[],
   report: string,
-  { title = project, env = {} }: { title?: string; env?: Readonly<Record<string, string>> } = {},
+  { title = project, env = {}, aside = false, mayBeEmpty = false }: VitestOptions = {},
 ): Promise<Outcome> {
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-  const filtered = args.length > 0 ? ["--passWithNoTests"] : [];
+  const filtered = mayBeEmpty ? ["--passWithNoTests"] : [];
   const command = [
     NODE,
     join(ROOT, "node_modules/vitest/vitest.mjs"),
@@ -75,23 +77,10 @@ export async function runVitest(
     ...args,
   ];
   const name = `tests (${title})`;
-  const { code, seconds } = await visibly(name, command, env);
-  const { passed, failed, failures } = readReport(report);
+  const { code, seconds } = await visibly(name, command, { env, aside });
+  const { passed, failed, failures, flaky } = readReport(report);
   if (code !== 0 && failed === 0) failures.push(`${name}: exit code ${code}, see its output above`);
-  return { name, passed, failed: Math.max(failed, failures.length), seconds, failures };
-}
-
-/** What `runVitest` gets for each time that a project runs. */
-export function timesOf(
-  project: VitestProject,
-  environment: Readonly<Record<string, string | undefined>>,
-): { title: string; env: Record<string, string> }[] {
-  if (!IN_BOTH_WAYS.includes(project) || environment[WARM_START] !== undefined)
-    return [{ title: project, env: {} }];
-  return STARTS.map((start) => ({
-    title: `${project}, ${start}`,
-    env: { [WARM_START]: start === "warm" ? "on" : "off" },
-  }));
+  return { name, passed, failed: Math.max(failed, failures.length), seconds, failures, flaky };
 }
 
 interface Report {
@@ -107,41 +96,67 @@ interface Report {
 
 const FAILURE_LINES = 12;
 
-function readReport(path: string): { passed: number; failed: number; failures: string[] } {
+export interface Results {
+  passed: number;
+  failed: number;
+  failures: string[];
+  flaky: string[];
+}
+
+/** A report that is missing or broken counts nothing. */
+export function readReport(path: string): Results {
   let report: Report;
   try {
     report = JSON.parse(readFileSync(path, "utf8")) as Report;
   } catch {
-    return { passed: 0, failed: 0, failures: [] };
+    return { passed: 0, failed: 0, failures: [], flaky: [] };
   }
-  const failures = report.testResults.flatMap((file) => {
-    const failed = file.assertionResults.filter(({ status }) => status === "failed");
+  const failures: string[] = [];
+  const flaky: string[] = [];
+  for (const { name, status, message, assertionResults } of report.testResults) {
+    const file = relative(ROOT, name);
+    const told = (test: string, messages: readonly string[]) =>
+      [`${file}${test}`, ...messages.join("\n").split("\n").slice(0, FAILURE_LINES)].join("\n  ");
+    const failed = assertionResults.filter((test) => test.status === "failed");
+    for (const test of failed) failures.push(told(` > ${test.fullName}`, test.failureMessages));
+    // A test that passed when it was repeated keeps what it said before.
+    for (const test of assertionResults)
+      if (test.status === "passed" && test.failureMessages.length > 0)
+        flaky.push(told(` > ${test.fullName}`, test.failureMessages));
     // A file that fails as a whole (its import, a hook) says so itself.
-    const whole = failed.length === 0 && file.status === "failed" ? [["", file.message]] : [];
-    const each = failed.map((test) => [` > ${test.fullName}`, test.failureMessages.join("\n")]);
-    return [...each, ...whole].map(([name, message = ""]) =>
-      [`${relative(ROOT, file.name)}${name}`, ...message.split("\n").slice(0, FAILURE_LINES)].join("\n  "),
-    );
-  });
-  return { passed: report.numPassedTests, failed: report.numFailedTests, failures };
+    if (failed.length === 0 && status === "failed") failures.push(told("", [message]));
+  }
+  return { passed: report.numPassedTests, failed: report.numFailedTests, failures, flaky };
 }
 
-async function visibly(
+/** Runs a command and shows what it prints: as it comes, or in one piece when it has ended. */
+export async function visibly(
   title: string,
   command: readonly string[],
-  env: Readonly<Record<string, string>> = {},
+  {
+    env = {},
+    aside = false,
+    timeout,
+  }: { env?: Readonly<Record<string, string>>; aside?: boolean; timeout?: number } = {},
 ): Promise<{ code: number; seconds: number }> {
-  console.log(`\n== ${title}: ${shown(command.map((word) => word.replace(`${ROOT}/`, "")))}`);
+  const heading = `\n== ${title}: ${shown(command.map((word) => word.replace(`${ROOT}/`, "")))}`;
+  console.log(aside ? `\n== ${title}: beside others, its output follows` : heading);
   const start = performance.now();
+  const printed: Buffer[] = [];
   const code = await new Promise<number>((resolve) => {
     const [file = "", ...args] = command;
+    const out = aside ? "pipe" : "inherit";
     const child = spawn(file, args, {
       cwd: ROOT,
       env: { ...process.env, ...env },
-      stdio: ["ignore", "inherit", "inherit"],
+      stdio: ["ignore", out, out],
+      timeout,
     });
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on("data", (chunk: Buffer) => void printed.push(chunk));
     child.once("error", () => resolve(127));
     child.once("close", (exit) => resolve(exit ?? 1));
   });
+  if (aside) process.stdout.write(`${heading}\n${Buffer.concat(printed)}`);
   return { code, seconds: (performance.now() - start) / 1000 };
 }

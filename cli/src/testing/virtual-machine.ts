@@ -4,8 +4,7 @@
  * disks that forget what was written (tests/v2/guest/build). What the tests print is shown as it comes; their outcomes
  * come over a serial line of their own. A machine that ends without its last outcome, or not in time, is a failure.
  */
-import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NODE } from "../components.ts";
@@ -14,7 +13,7 @@ import { type Instance, ROOT } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { mustRun, shown } from "../system/run.ts";
 import type { Note } from "../terminal.ts";
-import type { Outcome } from "./suites.ts";
+import { type Outcome, visibly } from "./suites.ts";
 
 const FOLDER = join(ROOT, ".guest");
 const SUITE = "virtual machine (cgroup v2)";
@@ -33,11 +32,9 @@ const PROCESSOR = "max,-la57,-smap,-erms";
 /** Without what costs time and shows nothing about control groups. The processor's counter is the clock above. */
 const KERNEL = "console=ttyS0 loglevel=2 panic=-1 mitigations=off init_on_alloc=0 tsc=reliable";
 
-/** Builds what the jail's tests run and the disks; each part only when it is out of date. */
+/** Builds the disks, of the built jail and its tests too; each only when it is out of date. */
 export async function buildMachine(instance: Instance, note: Note): Promise<void> {
   if (process.arch !== "x64") throw new Problem("the virtual machine of the tests needs an x86-64 machine");
-  const make = ["make", "--silent", "-C", join(ROOT, "jail"), "all", "faults", "build/unit"];
-  await mustRun(make, "building the jail and its tests", { onLine: note });
   await compile();
   const build = [join(ROOT, "tests/v2/guest/build"), FOLDER, instance.packagesDir];
   await mustRun(build, "building the virtual machine", { onLine: note });
@@ -50,19 +47,16 @@ async function compile(): Promise<void> {
 }
 
 /** The outcomes of the suites inside; the arguments pick suites and test files. */
-export async function runMachine(args: readonly string[]): Promise<Outcome[]> {
+export async function runMachine(args: readonly string[], { aside = false } = {}): Promise<Outcome[]> {
   const folder = mkdtempSync(join(tmpdir(), "svc-guest-"));
   const outcomes = join(folder, "outcomes");
-  const start = performance.now();
   try {
     const command = machineCommand(outcomes, args);
-    console.log(`\n== ${SUITE}: ${shown(command.map((word) => word.replace(`${ROOT}/`, "")))}`);
-    const code = await boot(command);
-    const seconds = (performance.now() - start) / 1000;
-    const { told, complete } = readOutcomes(readFileSync(outcomes, "utf8"));
+    const { code, seconds } = await visibly(SUITE, command, { aside, timeout: TIMEOUT_MS });
+    const { told, complete } = readOutcomes(existsSync(outcomes) ? readFileSync(outcomes, "utf8") : "");
     if (code === 0 && complete) return told;
     const failure = `${SUITE}: ended early (exit code ${code}), see its output above`;
-    return [...told, { name: SUITE, passed: 0, failed: 1, seconds, failures: [failure] }];
+    return [...told, { name: SUITE, passed: 0, failed: 1, seconds, failures: [failure], flaky: [] }];
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -102,12 +96,4 @@ function machineCommand(outcomes: string, args: readonly string[]): string[] {
     ...["-serial", "stdio", "-serial", `file:${outcomes}`],
     ...disks,
   ];
-}
-
-function boot([program = "", ...args]: readonly string[]): Promise<number> {
-  return new Promise((resolve) => {
-    const child = spawn(program, args, { stdio: ["ignore", "inherit", "inherit"], timeout: TIMEOUT_MS });
-    child.once("error", () => resolve(127));
-    child.once("close", (code) => resolve(code ?? 1));
-  });
 }

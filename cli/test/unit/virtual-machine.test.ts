@@ -7,6 +7,7 @@ const outcome = {
   failed: 1,
   seconds: 1.5,
   failures: ["limits.test.ts > time"],
+  flaky: [],
 };
 
 test("the outcomes of a virtual machine are complete only with their last line", () => {

@@ -34,6 +34,8 @@ export async function startReplicas(count: number, env: Record<string, string> =
     SVC_INTERNAL_SERVICE_TOKEN: INTERNAL_TOKEN,
     REDIS_URL: made.server.url,
     FILE_SERVER_URL: fileServer.url,
+    // No tool call server: nobody listens there, whatever runs on this machine.
+    TOOL_CALL_SERVER_URL: "http://127.0.0.1:1",
     SERVICE_PORT: "0",
     SERVICE_HOST: "127.0.0.1",
     ...env,

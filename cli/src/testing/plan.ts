@@ -1,0 +1,103 @@
+/**
+ * What `./svc test` runs, as data: the suites of each scope, which of them run side by side, and the files that only a
+ * larger scope has. Every kind of guarantee is in `ci` at least once; `all` leaves out nothing.
+ */
+import type { VitestProject } from "./suites.ts";
+
+/** `usual`: without a choice; `ci`: what .ci/run asks for; `all`: everything. */
+export type Scope = "usual" | "ci" | "all";
+export type Suite = "checks" | "fuzz" | "v2" | VitestProject;
+
+/**
+ * Stages run one after the other, the lanes of a stage side by side, the suites of a lane in turn. The last stage counts
+ * what the whole host holds, so nothing runs beside it. The virtual machine has one processor and leaves the other free.
+ */
+export const STAGES: readonly (readonly (readonly Suite[])[])[] = [
+  [["checks"], ["unit"]],
+  [
+    ["live", "e2e"],
+    ["v2", "fuzz"],
+    ["s3", "compat", "client"],
+  ],
+  [["escape", "slow"]],
+];
+
+const USUAL: readonly Suite[] = ["checks", "unit", "live", "e2e"];
+
+/** The lanes of each stage with the suites that are wanted; without those that are empty. */
+export function stagesOf(wanted: (suite: Suite) => boolean): Suite[][][] {
+  return STAGES.map((lanes) => lanes.map((lane) => lane.filter(wanted)).filter((lane) => lane.length > 0));
+}
+
+export const isIn = (scope: Scope, suite: Suite): boolean => scope !== "usual" || USUAL.includes(suite);
+
+export type Start = "warm" | "cold";
+
+/** One pass over a project. */
+export interface Pass {
+  title: string;
+  /** How Python programs start in the whole systems that it makes; undefined: as the environment says. */
+  start?: Start;
+  /** Only these files; undefined: all of the project. */
+  files?: readonly string[];
+  exclude: readonly string[];
+}
+
+/** These run once with warm starts and once without, or as SANDBOX_WARM_START says where it is set. */
+const IN_BOTH_WAYS: readonly Suite[] = ["escape", "slow", "compat"];
+
+/** Files for which it does not matter how programs start. */
+const SAME_COLD_AND_WARM = [
+  "tests/escape/docs/*",
+  "tests/escape/requests/*",
+  "tests/escape/network/drip.slow.test.ts",
+  "tests/escape/outputs/swap.slow.test.ts",
+  "tests/escape/tenants/five-others.test.ts",
+  "tests/compat/compilation.test.ts",
+  "tests/compat/toolchains.test.ts",
+];
+
+/** Without warm starts CI runs only these: where a process comes from, what it inherits and how it ends. */
+const COLD_IN_CI: readonly string[] = [
+  "tests/escape/files/descriptors.test.ts",
+  "tests/escape/files/proc.test.ts",
+  "tests/escape/life-cycle/survivors.test.ts",
+  "tests/escape/resources/memory.test.ts",
+  "tests/escape/syscalls/",
+  "tests/escape/tenants/leftovers.test.ts",
+  "tests/escape/tenants/secrets.test.ts",
+  "tests/escape/warm-start/",
+];
+
+/** In `all` only; behind each what shows its kind of guarantee in CI. */
+const ONLY_IN_ALL: readonly string[] = [];
+
+/** In `ci` and `all`; behind each what shows its kind of guarantee without a choice. */
+const NOT_USUAL: readonly string[] = [];
+
+/** All files that a scope leaves out. */
+export const LEFT_OUT: readonly string[] = [...SAME_COLD_AND_WARM, ...ONLY_IN_ALL, ...NOT_USUAL];
+
+/** What of the virtual machine's tests CI runs: limits, life cycle, pauses and confinement of the jail, and a whole system. */
+export const MACHINE_IN_CI: readonly string[] = [
+  "limits",
+  "lifecycle",
+  "pause",
+  "confinement",
+  "shortage",
+  "groups",
+  "system",
+];
+
+/** The passes over a project in a scope. */
+export function passesOf(project: VitestProject, scope: Scope, start: string | undefined): Pass[] {
+  const left = { usual: [...NOT_USUAL, ...ONLY_IN_ALL], ci: ONLY_IN_ALL, all: [] }[scope];
+  const cold = [...left, ...SAME_COLD_AND_WARM];
+  if (!IN_BOTH_WAYS.includes(project) || start !== undefined)
+    return [{ title: project, exclude: start === "off" ? cold : left }];
+  const warm: Pass = { title: `${project}, warm`, start: "warm", exclude: left };
+  const both: Pass[] = [warm, { title: `${project}, cold`, start: "cold", exclude: cold }];
+  if (scope !== "ci") return both;
+  if (project !== "escape") return [warm];
+  return [warm, { ...(both[1] as Pass), files: COLD_IN_CI }];
+}
