@@ -7,8 +7,8 @@ import { defineConfig } from "vitest/config";
 // v2: in the virtual machine of ./svc test --v2.
 // Which files run when, and with which settings, is in cli/src/testing/plan.ts.
 const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
-// More than two processors: these tests wait most of the time. Each file has what it needs for itself.
-const WORKERS = slowness > 1 ? 1 : 3;
+// Files of these projects run side by side: they wait half of the time, and each has what it needs for itself.
+const WORKERS = slowness > 1 ? 1 : 2;
 
 export default defineConfig({
   test: {
@@ -34,6 +34,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["tests/e2e/**/*.test.ts"],
+          globalSetup: ["tests/e2e/support/shared-setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,
           maxWorkers: WORKERS,

@@ -2,19 +2,12 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { sharedSystem } from "./support/shared.ts";
 import { svc } from "./support/svc.ts";
-import { type System, startSystem } from "./support/system.ts";
 
-let system: System;
+const system = sharedSystem();
 let folder: string;
-
-beforeAll(async () => {
-  system = await startSystem({ env: { MAX_REQUESTS: "1000", UPLOAD_MAX_REQUESTS: "1000" } });
-});
-afterAll(async () => {
-  expect(await system?.stop()).toEqual([]);
-});
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "svc-exec-"));
 });

@@ -1,23 +1,12 @@
 /** What a program gets and what its caller sees of it: languages, arguments, input, output, endings. */
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Api, ID, output } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { type System, startSystem } from "./support/system.ts";
+import { sharedSystem } from "./support/shared.ts";
 
 const CAP = 65_536;
 const KILL_ABOVE = 64 * CAP;
-let system: System;
-let api: Api;
-
-beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "4" } });
-  api = new Api(system.url);
-});
-
-afterAll(async () => {
-  expect(await system.stop()).toEqual([]);
-});
+const api = new Api(sharedSystem().url);
 
 const PLAIN_END = { stderr: "", code: 0, signal: null, message: null, status: null };
 

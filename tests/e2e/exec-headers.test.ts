@@ -1,22 +1,11 @@
 /** Headers of POST /v1/exec that change what happens: Idempotency-Key, profiles, workspaces, and those without effect. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse } from "@svc/contracts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Answer, Api } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { type System, startSystem } from "./support/system.ts";
+import { sharedSystem } from "./support/shared.ts";
 
-let system: System;
-let api: Api;
-
-beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "4" } });
-  api = new Api(system.url);
-});
-
-afterAll(async () => {
-  expect(await system.stop()).toEqual([]);
-});
+const api = new Api(sharedSystem().url);
 
 /** A program whose output differs from run to run. */
 const RANDOM = { lang: "bash", code: "head -c 16 /dev/urandom | base64; echo > made.txt" };

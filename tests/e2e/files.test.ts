@@ -1,21 +1,10 @@
 /** Files of a program: under which paths inputs appear, and what is said of them afterwards. */
 import type { FileRef, UploadedFile } from "@svc/contracts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Api, ID, output, refTo, type UploadAnswer } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { type System, startSystem } from "./support/system.ts";
+import { sharedSystem } from "./support/shared.ts";
 
-let system: System;
-let api: Api;
-
-beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "4" } });
-  api = new Api(system.url);
-});
-
-afterAll(async () => {
-  expect(await system.stop()).toEqual([]);
-});
+const api = new Api(sharedSystem().url);
 
 const NAMES = [
   "plain.txt",

@@ -1,21 +1,11 @@
 /** What a program finds around itself: nothing of the machine, of the service, or of other programs. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Api } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { newMarker, processesWith, until } from "./support/processes.ts";
-import { type System, startSystem } from "./support/system.ts";
+import { sharedSystem } from "./support/shared.ts";
 
-let system: System;
-let api: Api;
-
-beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "4" } });
-  api = new Api(system.url);
-});
-
-afterAll(async () => {
-  expect(await system.stop()).toEqual([]);
-});
+const system = sharedSystem();
+const api = new Api(system.url);
 
 async function python(code: string, more: object = {}): Promise<unknown> {
   const answer = await api.exec({ lang: "py", code: `import json, os, sys\n${code}`, ...more });

@@ -1,19 +1,10 @@
 /** Whoever reaches the runner's port cannot run programs: only what the worker signed is let in. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { Api } from "./support/api.ts";
-import { type System, startSystem } from "./support/system.ts";
+import { sharedSystem } from "./support/shared.ts";
 
-let system: System;
-let api: Api;
-
-beforeAll(async () => {
-  system = await startSystem();
-  api = new Api(system.url);
-});
-
-afterAll(async () => {
-  expect(await system.stop()).toEqual([]);
-});
+const system = sharedSystem();
+const api = new Api(system.url);
 
 test("requests through the API run, with inputs and outputs", async () => {
   const input = await api.stage("input.txt", "the input");

@@ -1,21 +1,10 @@
 /** What programs do in real life works in a jail as anywhere: the counterpart of everything that is refused there. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Api, output } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { NODE, PYTHON, SHELL } from "./support/ordinary-programs.ts";
-import { type System, startSystem } from "./support/system.ts";
+import { sharedSystem } from "./support/shared.ts";
 
-let system: System;
-let api: Api;
-
-beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "4" } });
-  api = new Api(system.url);
-});
-
-afterAll(async () => {
-  expect(await system.stop()).toEqual([]);
-});
+const api = new Api(sharedSystem().url);
 
 const ORDINARY_END = { stderr: "", code: 0, signal: null, message: null, status: null };
 

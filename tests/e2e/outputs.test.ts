@@ -1,21 +1,10 @@
 /** Which files of a program come back, which do not, and how that is told. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Api, output } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { type System, startSystem } from "./support/system.ts";
+import { sharedSystem } from "./support/shared.ts";
 
 const MAX_FILE = 10_000_000;
-let system: System;
-let api: Api;
-
-beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "4" } });
-  api = new Api(system.url);
-});
-
-afterAll(async () => {
-  expect(await system.stop()).toEqual([]);
-});
+const api = new Api(sharedSystem().url);
 
 const bash = (code: string, more: object = {}) => api.exec({ lang: "bash", code, ...more });
 const python = (code: string, more: object = {}) => api.exec({ lang: "py", code, ...more });

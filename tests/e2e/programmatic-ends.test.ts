@@ -1,21 +1,12 @@
 /** How programs with tools end, and what their callers are told; large and unusual values on the way. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { Api } from "./support/api.ts";
-import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
 import { declare, drive, served, type Tools, tryStart } from "./support/programmatic.ts";
-import { type System, startSystem } from "./support/system.ts";
+import { sharedSystem } from "./support/shared.ts";
 
 const ECHO = { echo: ({ value }) => value } satisfies Tools;
 
-let system: System;
-let api: Api;
-beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_PROGRAM_LIMITS } });
-  api = new Api(system.url);
-});
-afterAll(async () => {
-  expect(await system?.stop()).toEqual([]);
-});
+const api = new Api(sharedSystem().url);
 
 describe.each(["before its first call", "after a call"])("a program that ends %s", (when) => {
   const first = when === "after a call" ? 'print(await echo(value="x"), flush=True)\n' : "";

@@ -69,11 +69,38 @@ const COLD_IN_CI: readonly string[] = [
   "tests/escape/warm-start/",
 ];
 
-/** In `all` only; behind each what shows its kind of guarantee in CI. */
-const ONLY_IN_ALL: readonly string[] = [];
+/** In `all` only, and what shows a smaller piece of the same in CI. */
+const ONLY_IN_ALL: readonly string[] = [
+  // 5,000 mixed executions: 200 of them in tests/e2e/leaks.test.ts.
+  "tests/escape/resources/mixture.slow.test.ts",
+  // A minute of random system calls: seconds of them in packages/jail-client/test/live/syscalls.test.ts.
+  "tests/escape/syscalls/storm.slow.test.ts",
+];
 
-/** In `ci` and `all`; behind each what shows its kind of guarantee without a choice. */
-const NOT_USUAL: readonly string[] = [];
+/** In `ci` and `all` only, and what shows a smaller piece of the same without a choice. */
+const NOT_USUAL: readonly string[] = [
+  // Every call of jaild fails in turn: services/runner/test/live/faults.test.ts.
+  "packages/jail-client/test/live/faults.test.ts",
+  "tests/e2e/jail-faults.test.ts",
+  // Hundreds of programs, cold and warm: packages/jail-client/test/live/warm-mode.test.ts, parked.test.ts.
+  "packages/jail-client/test/live/warm-programs.test.ts",
+  "packages/jail-client/test/live/parked-programs.test.ts",
+  // Components are killed under load: tests/e2e/lifecycle.test.ts, tool-programs.test.ts.
+  "tests/e2e/chaos.test.ts",
+  "tests/e2e/programmatic-kills.test.ts",
+  // What hundreds of executions leave and hold: every file looks at what its own system has left.
+  "tests/e2e/leaks.test.ts",
+  "tests/e2e/idle-memory.test.ts",
+  "tests/e2e/transfers.test.ts",
+  // Many and generated programs with tools: tests/e2e/programmatic-python.test.ts, programmatic-bash.test.ts.
+  "tests/e2e/programmatic-generated.test.ts",
+  "tests/e2e/programmatic-many.test.ts",
+  "tests/e2e/programmatic-repeated.test.ts",
+  // Each limit to the byte: tests/e2e/limits.test.ts.
+  "tests/e2e/limits-exact.test.ts",
+  // Rights of each component's user: tests/e2e/privileges.test.ts, runner-user.test.ts.
+  "tests/e2e/component-users.test.ts",
+];
 
 /** All files that a scope leaves out. */
 export const LEFT_OUT: readonly string[] = [...SAME_COLD_AND_WARM, ...ONLY_IN_ALL, ...NOT_USUAL];
