@@ -23,11 +23,11 @@ const BUSY = shell("while :; do :; done");
 describe("a paused program", () => {
   it("uses no processor, wakes nobody, and has no time limit", async () => {
     jaild = await Jaild.start({ slots: 1 });
-    const run = await started(jaild, { argv: BUSY, limits: { wallMs: slow(600) } });
+    const run = await started(jaild, { argv: BUSY, limits: { wallMs: slow(2000) } });
     const [keeper = 0] = jaild.keepers;
     await settled(run, "running");
     const pause = await paused(run);
-    expect(pause.wallUs).toBeLessThan(slow(600_000));
+    expect(pause.wallUs).toBeLessThan(slow(2_000_000));
     const before = { cpu: groupCpuUs(jaild.group), wakeups: wakeups(keeper) };
     await pass(2000);
     expect(groupCpuUs(jaild.group) - before.cpu).toBeLessThan(1000);
@@ -35,8 +35,8 @@ describe("a paused program", () => {
     run.resume(0);
     const { end } = await run.outcome();
     expect(end.cause).toBe("wall_limit");
-    expect(end.wallUs).toBeGreaterThanOrEqual(slow(600_000));
-    expect(end.wallUs).toBeLessThan(slow(600_000) + 1_500_000);
+    expect(end.wallUs).toBeGreaterThanOrEqual(slow(2_000_000));
+    expect(end.wallUs).toBeLessThan(slow(2_000_000) + 1_500_000);
     run.close();
   });
 
@@ -74,16 +74,16 @@ describe("a paused program", () => {
 fired = []
 signal.signal(signal.SIGALRM, lambda *_: fired.append(1))
 signal.setitimer(signal.ITIMER_REAL, 0.3)
-start = time.monotonic(); time.sleep(0.8); print(time.monotonic() - start >= 0.8, len(fired))
+start = time.monotonic(); time.sleep(2.5); print(time.monotonic() - start >= 2.5, len(fired))
 asyncio.run(asyncio.sleep(0.1)); print("end")`;
     const run = await started(jaild, { argv: python(program) });
     await settled(run, "waiting");
     const pause = await paused(run);
-    await pass(1000);
+    await pass(2600);
     run.resume(0);
     const outcome = await run.outcome();
     expect(outcome.stdout.toString()).toBe("True 1\nend\n");
-    expect(outcome.end.wallUs - pause.wallUs).toBeLessThan(slow(700_000));
+    expect(outcome.end.wallUs - pause.wallUs).toBeLessThan(slow(2_000_000));
     run.close();
   });
 
