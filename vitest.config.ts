@@ -17,6 +17,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["{packages,services,cli,bench}/**/test/unit/**/*.test.ts"],
+          maxWorkers: 2,
           // A property of thousands of cases takes seconds, and more on a machine that does other work.
           testTimeout: 60_000,
         },
