@@ -19,7 +19,7 @@ export default defineConfig({
           include: ["{packages,services,cli,bench}/**/test/unit/**/*.test.ts"],
           maxWorkers: 2,
           // A property of thousands of cases takes seconds, and more on a machine that does other work.
-          testTimeout: 60_000,
+          testTimeout: 300_000,
         },
       },
       {
