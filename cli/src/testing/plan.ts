@@ -10,15 +10,11 @@ export type Suite = "checks" | "fuzz" | "v2" | VitestProject;
 
 /**
  * Stages run one after the other, the lanes of a stage side by side, the suites of a lane in turn. The last stage counts
- * what the whole host holds, so nothing runs beside it. The virtual machine has one processor and leaves the other free.
+ * what the whole host holds, so nothing runs beside it. Live and end-to-end tests wait half of their time, which others use.
  */
 export const STAGES: readonly (readonly (readonly Suite[])[])[] = [
   [["checks"], ["unit"]],
-  [
-    ["live", "e2e"],
-    ["v2", "fuzz"],
-    ["s3", "compat", "client"],
-  ],
+  [["live"], ["e2e"], ["v2", "fuzz"], ["s3", "compat", "client"]],
   [["escape", "slow"]],
 ];
 
