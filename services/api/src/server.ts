@@ -25,8 +25,8 @@ import { limits } from "./limits/hook.ts";
 import { openApiOptions } from "./openapi/options.ts";
 import { originGuard } from "./origin-guard.ts";
 import { authentication, isAuthenticated, planOf, principalOf } from "./principal.ts";
-import { assembleProgrammatic, type Parts } from "./programmatic/assemble.ts";
-import { programmaticRoutes } from "./programmatic/route.ts";
+import { programmaticRoutes } from "./programmatic/routes.ts";
+import { type Parts, programmaticDeps } from "./programmatic/wiring.ts";
 
 export interface ApiDeps extends Parts {
   lifecycle: Lifecycle;
@@ -87,6 +87,6 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     holdingSlot,
   };
   execRoute(app, exec);
-  programmaticRoutes(app, assembleProgrammatic(app, deps, exec));
+  programmaticRoutes(app, programmaticDeps(app, deps, exec));
   return app;
 }

@@ -2,7 +2,7 @@
 import { JobProducer } from "@svc/job-queue";
 import { type Context, createRedis, InnerClient, type Running } from "@svc/service-kit";
 import { createIdentityProvider } from "./auth/provider.ts";
-import { RunningPrograms } from "./programmatic/running.ts";
+import { RunningPrograms } from "./programmatic/cancel.ts";
 import { buildApi } from "./server.ts";
 
 export async function startApi(context: Context): Promise<Running> {

@@ -4,7 +4,7 @@ import { JobProducer } from "@svc/job-queue";
 import { createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";
 import { Redis } from "ioredis";
 import { localIdentity } from "../auth/provider.ts";
-import { RunningPrograms } from "../programmatic/running.ts";
+import { RunningPrograms } from "../programmatic/cancel.ts";
 import { buildApi } from "../server.ts";
 
 export async function openApiDocument(): Promise<string> {

@@ -1,18 +1,21 @@
-/** From the body of POST /v1/exec/programmatic to a start or a resume. Pure. */
+/** From the body of POST /v1/exec/programmatic to a start, with its tools, or to a resume. Pure. */
 import {
   findLanguage,
+  findToolCollision,
+  type Problem,
   type ProgrammaticStartBody,
   programmaticStartBodySchema,
   ServiceError,
   type Tool,
+  type ToolDeclaration,
   type ToolResult,
+  toolDeclarationSchema,
   toolResultSchema,
 } from "@svc/contracts";
-import { invalidRequest, parseOrRefuse } from "@svc/service-kit";
+import { fieldPath, invalidRequest, parseOrRefuse } from "@svc/service-kit";
 import { z } from "zod";
 import { parseRefs } from "../exec/refs.ts";
 import { chooseRuntime, type ExecRules, type ParsedExec } from "../exec/request.ts";
-import { parseTools } from "./tools.ts";
 
 export interface StartRules extends ExecRules {
   maxTools: number;
@@ -32,7 +35,7 @@ export interface Resume {
 const WITH_TOOLS: readonly string[] = ["python", "bash"];
 const MAX_RESULTS = 200;
 
-/** The token of a resume; undefined for a start. What is no object is a start, which is then refused as one. */
+/** The token of a resume; undefined for a start. A body that is no object counts as a start and is refused as one. */
 export function tokenOf(body: unknown): unknown {
   const token = (body as { continuation_token?: unknown } | null)?.continuation_token;
   return token === undefined || token === null || token === "" ? undefined : token;
@@ -61,9 +64,64 @@ function roundLimit(request: ProgrammaticStartBody, { defaultRunMs, maxRunMs }: 
   return Math.min(Math.ceil(request.timeout ?? request.run_timeout ?? defaultRunMs), maxRunMs);
 }
 
+/** The tools of a start: names, descriptions and schemas. No two tools may have one name in the program. */
+function parseTools(declared: readonly unknown[], language: string, maxTools: number): Tool[] {
+  if (declared.length < 1 || declared.length > maxTools) {
+    throw invalidRequest([{ path: "tools", problem: `must have 1 to ${maxTools} items` }]);
+  }
+  const problems: Problem[] = [];
+  const tools = declared.map((item, at) => parseTool(item, at, problems));
+  if (problems.length > 0) throw invalidRequest(problems);
+  const parsed = tools as Tool[];
+  const conflict = findToolCollision(
+    parsed.map(({ name }) => name),
+    language === "bash" ? "bash" : "python",
+  );
+  if (conflict !== undefined) {
+    const { first, second, identifier } = conflict;
+    throw invalidRequest(
+      [first, second].map((at) => ({
+        path: `tools[${at}].name`,
+        problem: `tools[${first}] and tools[${second}] are both called ${identifier} in the program`,
+      })),
+    );
+  }
+  return parsed;
+}
+
+function parseTool(item: unknown, at: number, problems: Problem[]): Tool | undefined {
+  const result = toolDeclarationSchema.safeParse(item);
+  if (result.success) return toolOf(result.data, at, problems);
+  for (const { path, message } of result.error.issues) {
+    problems.push({ path: fieldPath(["tools", at, ...path]), problem: message });
+  }
+  return undefined;
+}
+
+function toolOf(item: ToolDeclaration, at: number, problems: Problem[]): Tool | undefined {
+  const { name, description, parameters } = {
+    name: item.name ?? item.function?.name,
+    description: item.description ?? item.function?.description,
+    parameters: item.parameters ?? item.function?.parameters,
+  };
+  if (name == null) {
+    problems.push({ path: `tools[${at}].name`, problem: "is required" });
+    return undefined;
+  }
+  if (parameters != null && (typeof parameters !== "object" || Array.isArray(parameters))) {
+    problems.push({ path: `tools[${at}].parameters`, problem: "must be a JSON schema object" });
+    return undefined;
+  }
+  return {
+    name,
+    ...(description == null ? {} : { description }),
+    ...(parameters == null ? {} : { parameters_json: JSON.stringify(parameters) }),
+  };
+}
+
 const resultsSchema = z.array(toolResultSchema).min(1).max(MAX_RESULTS);
 
-/** The shape of a resume; whether its calls are pending is the execution's to say. */
+/** The shape of a resume. Whether its calls are pending is checked when the results are accepted. */
 export function parseResume(body: unknown): Resume {
   const { continuation_token, tool_results } = body as Record<string, unknown>;
   if (typeof continuation_token !== "string") throw new ServiceError("invalid_continuation_token");

@@ -1,8 +1,9 @@
 /**
- * The API's side of the tool call server and of callback tokens. A session stands for one attempt to run a program: a new
- * attempt opens a new one, and what an abandoned attempt still says reaches nobody.
+ * The API's client of the tool call server, and its callback tokens. A session belongs to one attempt to run a program: a
+ * new attempt opens a new one, and calls of an abandoned attempt are refused.
  */
 import {
+  type CallAnswer,
   newCallbackToken,
   newId,
   type PausedCall,
@@ -14,18 +15,17 @@ import {
   type ToolSession,
 } from "@svc/contracts";
 import { type Config, InnerClient, type Log } from "@svc/service-kit";
-import type { Program } from "./program.ts";
-import type { Answered } from "./results.ts";
+import type { Program } from "./state.ts";
 
 /** How long the calls of a paused program may take to be recorded. */
 const RECORDED_MS = 10_000;
-/** A program that lives longer loses its way to tools, and its next resume runs it again with a new token. */
+/** The calls of a program that lives longer are refused, and its next resume runs it again with a new token. */
 const MAX_TOKEN_SECONDS = 7200;
 
 type InnerRequest = Parameters<InnerClient["send"]>[0];
 
 export interface OpeningSession {
-  /** What the callback token is sealed of when the job is taken up. */
+  /** What the callback token is sealed from when a worker starts the job. */
   callback: ProgrammaticJob["callback"];
   /** The tool call server knows the session. */
   opened: Promise<unknown>;
@@ -62,7 +62,7 @@ export class ToolSessions {
     };
   }
 
-  /** A program that runs and pauses for as long as it ever may, call after call. */
+  /** A program that runs and pauses for as long as it may, call after call. */
   #longestSeconds(): number {
     const { JOB_TIMEOUT, PTC_MAX_CALLS, TOOL_CALL_REQUEST_TIMEOUT } = this.#config;
     const ms = JOB_TIMEOUT + (PTC_MAX_CALLS + 1) * TOOL_CALL_REQUEST_TIMEOUT;
@@ -97,23 +97,23 @@ export class ToolSessions {
     return pending_calls;
   }
 
-  async answer(executionId: string, answered: readonly Answered[], requestId: string): Promise<void> {
+  async answer(executionId: string, answers: readonly CallAnswer[], requestId: string): Promise<void> {
     await this.#post<ProcessedResults>(
       this.#server,
       `/sessions/${executionId}/results`,
       requestId,
       undefined,
-      resultsBody(answered),
+      resultsBody(answers),
     );
   }
 
-  /** Ends the session and its grant in the background; they lapse by themselves when that fails. */
+  /** Closes the session and revokes its grant in the background. Both expire when that fails. */
   end(executionId: string, grantId: string | undefined, requestId: string): void {
     this.#inBackground(this.#server, { method: "DELETE", path: `/sessions/${executionId}`, requestId });
     this.revoke(grantId, requestId);
   }
 
-  /** Ends the grant of a session that is no more. */
+  /** Revokes the grant of a session that is closed. */
   revoke(grantId: string | undefined, requestId: string): void {
     if (grantId === undefined) return;
     this.#inBackground(this.#gateway, {
@@ -131,7 +131,7 @@ export class ToolSessions {
       .then((response) => response.body.dump())
       .catch((error: Error) => {
         const { method, path, requestId: request_id } = request;
-        this.#log.warn({ err: error.message, method, path, request_id }, "a tool session could not be ended");
+        this.#log.warn({ err: error.message, method, path, request_id }, "closing a tool session failed");
       });
   }
 
@@ -150,9 +150,9 @@ export class ToolSessions {
   }
 }
 
-/** Results are JSON texts already. */
-function resultsBody(answered: readonly Answered[]): string {
-  const items = answered.map(({ call_id, outcome }) =>
+/** Results are JSON text already. */
+function resultsBody(answers: readonly CallAnswer[]): string {
+  const items = answers.map(({ call_id, outcome }) =>
     "result_json" in outcome
       ? `{"call_id":${JSON.stringify(call_id)},"result":${outcome.result_json}}`
       : JSON.stringify({ call_id, result: null, is_error: true, error_message: outcome.error_message }),

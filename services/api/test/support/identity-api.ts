@@ -4,7 +4,7 @@ import { createLog, createRegistry, InnerClient, loadConfig } from "@svc/service
 import { OPEN_LIMITS } from "../../../../tests/e2e/support/open-limits.ts";
 import { INTERNAL_TOKEN, startFileServer } from "../../../file-server/test/support/file-server.ts";
 import { createIdentityProvider } from "../../src/auth/provider.ts";
-import { RunningPrograms } from "../../src/programmatic/running.ts";
+import { RunningPrograms } from "../../src/programmatic/cancel.ts";
 import { buildApi } from "../../src/server.ts";
 import { OK, startJobs } from "./consumer.ts";
 import { KID, newSigner } from "./signer.ts";

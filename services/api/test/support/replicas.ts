@@ -14,7 +14,7 @@ import {
 } from "@svc/service-kit";
 import { INTERNAL_TOKEN, startFileServer } from "../../../file-server/test/support/file-server.ts";
 import { createIdentityProvider } from "../../src/auth/provider.ts";
-import { RunningPrograms } from "../../src/programmatic/running.ts";
+import { RunningPrograms } from "../../src/programmatic/cancel.ts";
 import { buildApi } from "../../src/server.ts";
 import { startJobs } from "./consumer.ts";
 

@@ -1,7 +1,7 @@
 import { newId } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import { type EndedRound, endAnswer, pauseAnswer } from "../../../src/programmatic/answers.ts";
-import { pausedProgress } from "../../../src/programmatic/ends.ts";
+import { type EndedRound, endAnswer } from "../../../src/programmatic/completion.ts";
+import { pauseAnswer, pausedRecord } from "../../../src/programmatic/pause.ts";
 
 const session = newId();
 const ended = (fields: Partial<EndedRound>): EndedRound => ({
@@ -95,7 +95,7 @@ describe("the answer of a program that ended", () => {
 
 describe("a pause", () => {
   it("shows calls in order, arguments twice", () => {
-    const calls = [{ id: "call_001", name: "a b", input: { x: 1 } }];
+    const calls = [{ call_id: "call_001", tool_name: "a b", tool_input: { x: 1 } }];
     expect(pauseAnswer(paused, session, calls, "token")).toEqual({
       status: "tool_call_required",
       session_id: session,
@@ -108,17 +108,12 @@ describe("a pause", () => {
     });
   });
 
-  it("records new calls behind the known ones, and lets unanswered ones stay where they are", () => {
-    const first = pausedProgress(
-      undefined,
-      paused,
-      [call("call_001", { b: 1, a: 2 }), call("call_002")],
-      100,
-    );
+  it("records new calls behind earlier ones, and unanswered calls keep their index", () => {
+    const first = pausedRecord(undefined, paused, [call("call_001", { b: 1, a: 2 }), call("call_002")], 100);
     expect(first.added.map(({ input_json }) => input_json)).toEqual(['{"a":2,"b":1}', "{}"]);
     expect(first.to).toMatchObject({ status: "paused", round: 1, calls: 2, run_ms: 7 });
-    const second = pausedProgress(
-      first.to,
+    const second = pausedRecord(
+      { ...first.to, status: "resuming", attempt: { results: "digest", mode: "live", number: 1 } },
       paused,
       [call("call_002"), call("call_003")],
       first.to.state_bytes,
@@ -127,12 +122,12 @@ describe("a pause", () => {
     expect(second.to).toMatchObject({
       round: 2,
       calls: 3,
-      waiting: [
+      pending: [
         { call_id: "call_002", at: 1 },
         { call_id: "call_003", at: 2 },
       ],
     });
     expect(second.to.state_bytes).toBeGreaterThan(first.to.state_bytes);
-    expect(second.to).not.toHaveProperty("taken");
+    expect(second.to).not.toHaveProperty("attempt");
   });
 });

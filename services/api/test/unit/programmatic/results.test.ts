@@ -1,12 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  checkPending,
-  digestOf,
-  historyBytes,
-  outcomesOf,
-  smallAnswers,
-} from "../../../src/programmatic/results.ts";
+import { answersOf, checkPending, digestOf, historyBytes } from "../../../src/programmatic/accept-results.ts";
+import { smallAnswers } from "../../../src/programmatic/round-jobs.ts";
 
 const refusal = (run: () => unknown) => {
   try {
@@ -20,7 +15,7 @@ const refusal = (run: () => unknown) => {
 describe("tool results", () => {
   it("become what is remembered: results as JSON, failures as their message", () => {
     expect(
-      outcomesOf([
+      answersOf([
         { call_id: "a", result: { x: [1, null] } },
         { call_id: "b" },
         { call_id: "c", result: "ignored", is_error: true, error_message: "no" },
@@ -65,13 +60,13 @@ describe("tool results", () => {
 
   it("travel with the resume while they are small together", () => {
     const ofBytes = (...sizes: number[]) =>
-      outcomesOf(sizes.map((size, at) => ({ call_id: `c${at}`, result: "é".repeat((size - 2) / 2) })));
+      answersOf(sizes.map((size, at) => ({ call_id: `c${at}`, result: "é".repeat((size - 2) / 2) })));
     const small = ofBytes(4096, 4096);
     expect(smallAnswers(small)).toEqual(small);
     expect(smallAnswers(ofBytes(4096, 4098))).toBeUndefined();
-    expect(
-      smallAnswers(outcomesOf([{ call_id: "a", is_error: true, error_message: "n".repeat(8193) }])),
-    ).toBe(undefined);
+    expect(smallAnswers(answersOf([{ call_id: "a", is_error: true, error_message: "n".repeat(8193) }]))).toBe(
+      undefined,
+    );
   });
 
   it("answer pending calls, each once", () => {

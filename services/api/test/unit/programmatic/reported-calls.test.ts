@@ -1,7 +1,7 @@
 import type { PausedCall, PausedResponse } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import { toldCalls } from "../../../src/programmatic/ends.ts";
-import type { Program } from "../../../src/programmatic/program.ts";
+import { reportedCalls } from "../../../src/programmatic/pause.ts";
+import type { Program } from "../../../src/programmatic/state.ts";
 
 const program = { tools: [{ name: "add" }, { name: "look-up" }] } as Program;
 const paused = (pending_call_ids: string[], pending_calls?: PausedCall[]) =>
@@ -12,15 +12,15 @@ const call = (call_id: string, tool_name = "add", tool_input: unknown = { a: 1 }
   tool_input,
 });
 
-describe("the calls that a pause tells", () => {
-  it("are believed as they are, with arguments of any names", () => {
+describe("the calls that a pause reports", () => {
+  it("are accepted as they are, with arguments of any names", () => {
     const input = JSON.parse('{"__proto__":{"a":1},"constructor":[]}');
     const calls = [call("call_001"), call("call_002", "look-up", input)];
-    expect(toldCalls(program, paused(["call_001", "call_002"], calls))).toBe(calls);
+    expect(reportedCalls(program, paused(["call_001", "call_002"], calls))).toBe(calls);
   });
 
   it.each([
-    ["none are told", paused(["call_001"])],
+    ["none are reported", paused(["call_001"])],
     ["one is missing", paused(["call_001", "call_002"], [call("call_001")])],
     ["one has another id", paused(["call_001"], [call("call_002")])],
     ["they are in another order", paused(["call_001", "call_002"], [call("call_002"), call("call_001")])],
@@ -28,7 +28,7 @@ describe("the calls that a pause tells", () => {
     ["arguments are null", paused(["call_001"], [call("call_001", "add", null)])],
     ["arguments are a list", paused(["call_001"], [call("call_001", "add", [1])])],
     ["arguments are a text", paused(["call_001"], [call("call_001", "add", "a")])],
-  ])("are asked for where they are recorded when %s", (_, answer) => {
-    expect(toldCalls(program, answer)).toBeUndefined();
+  ])("are read from the tool call server when %s", (_, answer) => {
+    expect(reportedCalls(program, answer)).toBeUndefined();
   });
 });

@@ -1,17 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { answerKey, EarlierAnswers, storedSecondsFor } from "../../../src/programmatic/earlier-answers.ts";
+import { AnswerRenewal, roundAnswerKey, storedSecondsFor } from "../../../src/programmatic/expiry.ts";
 
 const KEPT_SECONDS = 600;
 const LIFE_MS = storedSecondsFor(KEPT_SECONDS) * 1000;
 
 /** Makes rounds with the given pauses before them; the time at which each answer lapses, and how many renewals there were. */
-function makeRounds(pausesMs: readonly number[], answers: EarlierAnswers, lapses: Map<string, number>) {
+function makeRounds(pausesMs: readonly number[], answers: AnswerRenewal, lapses: Map<string, number>) {
   let nowMs = 0;
   for (const [at, pauseMs] of pausesMs.entries()) {
     nowMs += pauseMs;
     const round = at + 1;
-    lapses.set(answerKey("e", round), nowMs + LIFE_MS);
+    lapses.set(roundAnswerKey("e", round), nowMs + LIFE_MS);
     clock.nowMs = nowMs;
     answers.renew({ executionId: "e", round }, nowMs);
   }
@@ -26,7 +26,7 @@ function tested() {
     counted.keys += keys.length;
     for (const key of keys) lapses.set(key, clock.nowMs + LIFE_MS);
   };
-  return { lapses, counted, answers: new EarlierAnswers({ keep }, KEPT_SECONDS) };
+  return { lapses, counted, answers: new AnswerRenewal({ keep }, KEPT_SECONDS) };
 }
 
 describe("answers of earlier rounds", () => {

@@ -1,24 +1,33 @@
 /**
- * One try of one round, as a job in the queue: the paused program goes on, or it is run from the top and fed what is
- * recorded. Says how the round ended; every fault is a ServiceError.
+ * The only module here that hands jobs to the queue: one attempt of one round is one job. The job resumes the paused
+ * program, or runs it from the top with the recorded results. Returns how the round ended; every failure is a ServiceError.
  */
-import { type JobResult, type PausedResponse, pausedResponseSchema, ServiceError } from "@svc/contracts";
+import {
+  type CallAnswer,
+  type JobResult,
+  type PausedResponse,
+  pausedResponseSchema,
+  ServiceError,
+} from "@svc/contracts";
 import type { JobProducer, UnsentJob } from "@svc/job-queue";
 import type { Config, Counter, Log } from "@svc/service-kit";
 import { answerOf } from "../exec/answer.ts";
-import type { EndedRound } from "./answers.ts";
-import type { Program } from "./program.ts";
-import { type Answered, smallAnswers } from "./results.ts";
+import { outcomeBytes } from "./accept-results.ts";
+import type { EndedRound } from "./completion.ts";
+import type { Program } from "./state.ts";
 import type { ToolSessions } from "./tool-sessions.ts";
 
-/** `grantId`: of the calls, where this attempt has got a new one. */
+/** Bytes of results that travel with a resume itself, together. */
+const SMALL_BYTES = 8192;
+
+/** `grantId`: the grant of the calls, where this attempt has a new one. */
 export type RoundEnd = ({ paused: PausedResponse } | { ended: EndedRound }) & {
   grantId?: string;
 };
 
-export interface Try {
+export interface Attempt {
   program: Program;
-  /** The round that is made, counted from 1. */
+  /** Counted from 1. */
   round: number;
   /** Counted from 1 in each round. */
   number: number;
@@ -26,7 +35,7 @@ export interface Try {
   signal: AbortSignal;
 }
 
-export interface AttemptsDeps {
+export interface RoundJobsDeps {
   config: Config;
   log: Log;
   jobs: JobProducer;
@@ -34,14 +43,14 @@ export interface AttemptsDeps {
   submitted: Counter<"language">;
 }
 
-export class Attempts {
+export class RoundJobs {
   readonly #config: Config;
   readonly #submitted: Counter<"language">;
   readonly #jobs: JobProducer;
   readonly #sessions: ToolSessions;
   readonly #log: Log;
 
-  constructor({ config, log, jobs, sessions, submitted }: AttemptsDeps) {
+  constructor({ config, log, jobs, sessions, submitted }: RoundJobsDeps) {
     this.#submitted = submitted;
     this.#config = config;
     this.#log = log;
@@ -50,15 +59,15 @@ export class Attempts {
   }
 
   /** Runs the program from the top. `calls`: how many are recorded, `runMs`: what they took. */
-  async fromTop(one: Try, { calls, runMs }: { calls: number; runMs: number }): Promise<RoundEnd> {
-    const { program, round } = one;
+  async fromTop(attempt: Attempt, { calls, runMs }: { calls: number; runMs: number }): Promise<RoundEnd> {
+    const { program, round } = attempt;
     const { JOB_TIMEOUT, PTC_MAX_CALLS } = this.#config;
-    const job = this.#jobOf(one, Math.min(program.run_timeout + Math.ceil(runMs), JOB_TIMEOUT));
-    // A job that another process of ours has queued goes on with the session that it was given. A first round is nobody else's.
-    if (round > 1 && (await this.#jobs.exists(job))) return endOf(await this.#jobs.run(job, one.signal));
-    const { callback, opened } = this.#sessions.open(program, one.requestId);
-    // A first call waits for its session; it does not where there is that of an earlier attempt.
-    if (round > 1 || one.number > 1) await opened;
+    const job = this.#jobOf(attempt, Math.min(program.run_timeout + Math.ceil(runMs), JOB_TIMEOUT));
+    // A job that another replica queued keeps its session. Nobody else queues a first round.
+    if (round > 1 && (await this.#jobs.exists(job))) return endOf(await this.#jobs.run(job, attempt.signal));
+    const { callback, opened } = this.#sessions.open(program, attempt.requestId);
+    // A first call waits for its session to open, but would find the session of an earlier attempt.
+    if (round > 1 || attempt.number > 1) await opened;
     job.ptc = {
       mode: calls > 0 ? "replay" : "live",
       execution_id: program.execution_id,
@@ -71,43 +80,43 @@ export class Attempts {
     this.#submitted.inc({ language: program.language });
     const grantId = callback.grant_id;
     try {
-      return { ...(await this.#runBeside(opened, job, one.signal, { first: calls > 0 })), grantId };
+      return { ...(await this.#runBeside(opened, job, attempt.signal, { first: calls > 0 })), grantId };
     } catch (error) {
-      // Who closes the session must not be overtaken by its opening.
+      // The session must be open before anything closes it.
       await opened.catch(() => undefined);
-      // With the store away nobody knows; who asks again may find it running.
+      // While the store is away the job may still run, and the next request may find it.
       const isOver = !(error instanceof ServiceError) || error.code !== "store_unavailable";
-      if (isOver) this.#sessions.revoke(grantId, one.requestId);
+      if (isOver) this.#sessions.revoke(grantId, attempt.requestId);
       throw error;
     }
   }
 
   /**
-   * Lets the frozen program go on. Answers that are small travel with its job; others, and those after which calls still wait,
-   * are handed to the tool call server while the job is on its way. `waiting`: how many calls wait, these included.
+   * Resumes the frozen program. Small answers travel with the job. Large ones, and answers after which calls are still
+   * pending, go to the tool call server at the same time. `pending`: the number of pending calls, these included.
    */
-  async goOn(
-    one: Try,
-    from: { runnerUrl: string; runMs: number; answered: readonly Answered[]; waiting: number },
+  async resume(
+    attempt: Attempt,
+    from: { runnerUrl: string; runMs: number; answers: readonly CallAnswer[]; pending: number },
   ): Promise<RoundEnd> {
-    const { program } = one;
+    const { program } = attempt;
     const left = Math.max(1, this.#config.JOB_TIMEOUT - Math.floor(from.runMs));
-    const job = withoutSource(this.#jobOf(one, Math.min(program.run_timeout, left)));
-    const answers = smallAnswers(from.answered);
+    const job = withoutSource(this.#jobOf(attempt, Math.min(program.run_timeout, left)));
+    const answers = smallAnswers(from.answers);
     job.resume = {
       runner_url: from.runnerUrl,
-      round: one.round,
-      answered_call_ids: from.answered.map(({ call_id }) => call_id),
+      round: attempt.round,
+      answered_call_ids: from.answers.map(({ call_id }) => call_id),
       answers,
     };
     this.#submitted.inc({ language: program.language });
-    if (answers?.length === from.waiting)
-      return endOf(await this.#jobs.run(job, one.signal, { first: true }));
-    const handOver = this.#sessions.answer(program.execution_id, from.answered, one.requestId);
-    return this.#runBeside(handOver, job, one.signal, { first: true });
+    if (answers?.length === from.pending)
+      return endOf(await this.#jobs.run(job, attempt.signal, { first: true }));
+    const handOver = this.#sessions.answer(program.execution_id, from.answers, attempt.requestId);
+    return this.#runBeside(handOver, job, attempt.signal, { first: true });
   }
 
-  /** Runs a job while something is done without which it must not succeed: a failure of that cancels the job. */
+  /** Runs a job beside something that it needs: when that fails, the job is cancelled. */
   async #runBeside(
     needed: Promise<unknown>,
     job: UnsentJob,
@@ -124,18 +133,18 @@ export class Attempts {
     return endOf(result);
   }
 
-  /** Has a frozen program killed, in the background; one that is not found lapses on its runner. */
+  /** Kills a frozen program in the background. One that is not found expires on its runner. */
   discard(program: Program, runnerUrl: string, requestId: string): void {
     const signal = new AbortController().signal;
-    const one = { program, round: 0, number: 0, requestId, signal };
-    const job = withoutSource(this.#jobOf(one, program.run_timeout));
+    const attempt = { program, round: 0, number: 0, requestId, signal };
+    const job = withoutSource(this.#jobOf(attempt, program.run_timeout));
     job.discard = { runner_url: runnerUrl };
     this.#jobs.run(job, signal, { first: true }).catch((error: Error) => {
       this.#log.warn({ err: error.message, request_id: requestId }, "a frozen program could not be removed");
     });
   }
 
-  #jobOf({ program, round, number, requestId }: Try, runTimeout: number): UnsentJob {
+  #jobOf({ program, round, number, requestId }: Attempt, runTimeout: number): UnsentJob {
     const { execution_id, session_id, principal, output_namespace, language, version, code, args, files } =
       program;
     return {
@@ -159,7 +168,7 @@ export class Attempts {
   }
 }
 
-/** A paused program has been given its source, its arguments and its input. */
+/** A paused program already has its source, its arguments and its input. */
 function withoutSource({ stdin: _s, ...job }: UnsentJob): UnsentJob {
   return { ...job, code: "", args: [] };
 }
@@ -170,4 +179,10 @@ function endOf(result: JobResult): RoundEnd {
   const parsed = pausedResponseSchema.safeParse(answer);
   if (!parsed.success) throw new ServiceError("internal_error", undefined, { cause: parsed.error });
   return { paused: parsed.data };
+}
+
+/** Answers that are small enough together to travel with the resume itself; undefined: they are not. */
+export function smallAnswers(answers: readonly CallAnswer[]): CallAnswer[] | undefined {
+  const bytes = answers.reduce((sum, { outcome }) => sum + outcomeBytes(outcome), 0);
+  return bytes > SMALL_BYTES ? undefined : [...answers];
 }

@@ -1,0 +1,189 @@
+/**
+ * The transition from paused to resuming: accepts a caller's results for a pause, once. They are stored before anything is
+ * done with them, so another replica can finish the round. Where this process has the program cached, storing them and
+ * claiming the request's idempotency entry are one step; otherwise the store is read first.
+ */
+import { hash } from "node:crypto";
+import { type CallAnswer, canonicalArguments, ServiceError, type ToolResult } from "@svc/contracts";
+import type { Config } from "@svc/service-kit";
+import type { OwnEntry } from "../once/once.ts";
+import { roundLifeMs } from "./expiry.ts";
+import type { ProgrammaticMetrics } from "./metrics.ts";
+import { invalidToolResults } from "./request.ts";
+import { type Mode, nextState, type ProgramRecord } from "./state.ts";
+import type { Change, ProgramStore, Snapshot, Stored } from "./store.ts";
+import type { Continuation } from "./token.ts";
+
+export interface AcceptDeps {
+  config: Config;
+  store: ProgramStore;
+  metrics: ProgrammaticMetrics;
+}
+
+const DEFAULT_ERROR_MESSAGE = "tool execution failed";
+const OVERSIZE = { tool_result_too_large: "result", tool_history_too_large: "history" } as const;
+
+/** The results of one request for one pause. */
+export class AcceptedResults {
+  readonly answers: readonly CallAnswer[];
+  /** The same for the same results, whatever their order. */
+  readonly digest: string;
+  readonly #deps: AcceptDeps;
+  readonly #id: string;
+  readonly #round: number;
+  readonly #results: readonly ToolResult[];
+  #stored: Stored | undefined;
+
+  constructor(deps: AcceptDeps, { executionId, round }: Continuation, results: readonly ToolResult[]) {
+    this.#deps = deps;
+    this.#id = executionId;
+    this.#round = round;
+    this.#results = results;
+    this.answers = answersOf(results);
+    this.digest = digestOf(results);
+  }
+
+  /** Claims the entry and stores the results in one step. Undefined: not possible without reading the store. */
+  claim(entry: OwnEntry): Promise<boolean> | undefined {
+    const cached = this.#deps.store.takeCached(this.#id);
+    const change = cached && this.#changeFromCache(cached.snapshot);
+    return change && this.#claim(entry, cached, change);
+  }
+
+  async #claim(entry: OwnEntry, { program }: Stored, change: Change): Promise<boolean> {
+    const { isClaimed, snapshot } = await this.#deps.store.claimAndTransition(this.#id, change, entry);
+    if (snapshot !== undefined) this.#stored = { program, snapshot };
+    return isClaimed;
+  }
+
+  /** For the owner of the entry: stores the results, unless that is done. An earlier attempt's must be the same. */
+  async accept(): Promise<Stored> {
+    if (this.#stored !== undefined) return this.#stored;
+    const { store } = this.#deps;
+    const [snapshot, program] = await Promise.all([store.read(this.#id), store.program(this.#id)]);
+    if (snapshot?.record.round !== this.#round) throw new ServiceError("execution_expired");
+    const { status, attempt } = snapshot.record;
+    const isSame = attempt === undefined || attempt.results === this.digest;
+    nextState(status, isSame ? "results" : "other_results");
+    if (status === "resuming") return { program, snapshot };
+    const done = await store.transition(this.#id, this.#counted(snapshot));
+    if (done === undefined) throw new ServiceError("execution_cancelled");
+    return { program, snapshot: done };
+  }
+
+  #changeFromCache(snapshot: Snapshot): Change | undefined {
+    const { status, round } = snapshot.record;
+    if (status !== "paused" || round !== this.#round) return undefined;
+    try {
+      return this.#change(snapshot);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #counted(snapshot: Snapshot): Change {
+    try {
+      return this.#change(snapshot);
+    } catch (error) {
+      const code = (error as ServiceError).code as keyof typeof OVERSIZE;
+      if (Object.hasOwn(OVERSIZE, code)) this.#deps.metrics.oversize.inc({ kind: OVERSIZE[code] });
+      throw error;
+    }
+  }
+
+  #change(from: Snapshot): Change {
+    const { config } = this.#deps;
+    const { record } = from;
+    checkPending(
+      this.#results,
+      record.pending.map(({ call_id }) => call_id),
+    );
+    const history_bytes = historyBytes(record.history_bytes, this.answers, {
+      maxResultBytes: config.PTC_MAX_RESULT_BYTES,
+      maxHistoryBytes: config.PTC_MAX_HISTORY_BYTES,
+    });
+    const byId = new Map(this.answers.map(({ call_id, outcome }) => [call_id, outcome]));
+    const outcomes = record.pending.flatMap(({ call_id, at }) => {
+      const outcome = byId.get(call_id);
+      return outcome === undefined ? [] : [{ at, outcome }];
+    });
+    const to: ProgramRecord = {
+      ...record,
+      status: nextState(record.status, "results") as "resuming",
+      history_bytes,
+      attempt: { results: this.digest, mode: modeOf(record, config), number: 1 },
+    };
+    return { from, to, outcomes, lifeMs: roundLifeMs(config) };
+  }
+}
+
+/** How the next attempt to resume a program is made. */
+export function modeOf({ runner_url, paused_at }: ProgramRecord, config: Config): Mode {
+  const isKept = runner_url !== undefined && Date.now() - paused_at < config.TOOL_CALL_REQUEST_TIMEOUT;
+  return isKept ? "live" : "replay";
+}
+
+export function answersOf(results: readonly ToolResult[]): CallAnswer[] {
+  return results.map(({ call_id, result, is_error, error_message }) => ({
+    call_id,
+    outcome: is_error
+      ? { error_message: error_message ?? DEFAULT_ERROR_MESSAGE }
+      : { result_json: JSON.stringify(result ?? null) },
+  }));
+}
+
+/** The same for the same results, whatever their order and the order of their keys. */
+export function digestOf(results: readonly ToolResult[]): string {
+  const items = results
+    .map(({ call_id, result, is_error, error_message }) =>
+      canonicalArguments([
+        call_id,
+        result ?? null,
+        is_error === true,
+        error_message ?? DEFAULT_ERROR_MESSAGE,
+      ]),
+    )
+    .sort();
+  return hash("sha256", items.join("\n"), "base64url");
+}
+
+/** Refuses answers to calls that are not pending, and two answers to one call. */
+export function checkPending(results: readonly ToolResult[], pending: readonly string[]): void {
+  const open = new Set(pending);
+  const details = results.flatMap(({ call_id }, at) =>
+    open.delete(call_id)
+      ? []
+      : [
+          {
+            path: `tool_results[${at}].call_id`,
+            problem: pending.includes(call_id) ? "is answered twice" : "is not a pending call",
+          },
+        ],
+  );
+  if (details.length > 0) throw invalidToolResults(details);
+}
+
+export interface ResultLimits {
+  maxResultBytes: number;
+  maxHistoryBytes: number;
+}
+
+/** Bytes of all outcomes so far, these included. Refuses what is over a limit. */
+export function historyBytes(before: number, answers: readonly CallAnswer[], limits: ResultLimits): number {
+  let total = before;
+  for (const { call_id, outcome } of answers) {
+    const bytes = outcomeBytes(outcome);
+    if (bytes > limits.maxResultBytes) {
+      throw new ServiceError(
+        "tool_result_too_large",
+        `The result of ${call_id.slice(0, 64)} has ${bytes} bytes; ${limits.maxResultBytes} are allowed.`,
+      );
+    }
+    total += bytes;
+  }
+  if (total > limits.maxHistoryBytes) throw new ServiceError("tool_history_too_large");
+  return total;
+}
+
+export const outcomeBytes = (outcome: CallAnswer["outcome"]) =>
+  Buffer.byteLength("result_json" in outcome ? outcome.result_json : outcome.error_message);

@@ -1,0 +1,171 @@
+/**
+ * Resuming a paused program: accepts the results, then makes the next round. The round is live while the paused program is
+ * kept by its runner, otherwise a replay from the top; the caller sees no difference. A resume goes on without its client,
+ * and its answer is kept for the next request with the same results.
+ */
+import { type ErrorCode, type ProgrammaticResponse, ServiceError } from "@svc/contracts";
+import { type FastifyRequest, type Log, toServiceError } from "@svc/service-kit";
+import type { ExecDeps } from "../exec/route.ts";
+import type { Once, OwnEntry } from "../once/once.ts";
+import { AcceptedResults, modeOf } from "./accept-results.ts";
+import { type CancelDeps, forgetLabel, labelOf, rememberLabel } from "./cancel.ts";
+import { completeProgram } from "./completion.ts";
+import { type AnswerRenewal, roundAnswerKey, roundLifeMs } from "./expiry.ts";
+import type { ResumeOutcome } from "./metrics.ts";
+import { type PauseDeps, pauseProgram } from "./pause.ts";
+import { parseResume } from "./request.ts";
+import type { RoundEnd } from "./round-jobs.ts";
+import { MAX_FROM_TOP, withExecution } from "./start.ts";
+import { type Mode, nextState, type ProgramRecord } from "./state.ts";
+import type { Snapshot, Stored } from "./store.ts";
+
+export interface ResumeDeps extends PauseDeps, CancelDeps, Pick<ExecDeps, "principalOf" | "holdingSlot"> {
+  log: Log;
+  once: Once;
+  renewal: AnswerRenewal;
+}
+
+/** A resume whose results are accepted. Its answer is kept in its entry. */
+interface Resume extends Stored {
+  results: AcceptedResults;
+  entry: OwnEntry;
+  requestId: string;
+  cancelled: AbortSignal;
+  onMode: (mode: Mode) => void;
+}
+
+/** A resume goes on without its client. */
+const NEVER = new AbortController().signal;
+/** Failures after which the frozen program is still kept. */
+const NEVER_STARTED: ReadonlySet<ErrorCode> = new Set(["queue_saturated"]);
+/** Failures that another attempt would not repair, or must not. */
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  "execution_cancelled",
+  "execution_timeout",
+  "store_unavailable",
+  "input_unavailable",
+  "internal_error",
+  ...NEVER_STARTED,
+]);
+
+export async function resumeProgram(
+  request: FastifyRequest,
+  deps: ResumeDeps,
+): Promise<ProgrammaticResponse> {
+  let mode: Mode = deps.config.PTC_MODE;
+  const count = (outcome: ResumeOutcome) => deps.metrics.continuations.inc({ mode, outcome });
+  try {
+    const answer = await resumeOnce(request, deps, (chosen) => {
+      mode = chosen;
+    });
+    count(answer.status === "tool_call_required" ? "paused" : answer.status);
+    return answer;
+  } catch (error) {
+    const { status } = toServiceError(error);
+    count(status < 500 ? "client_error" : "retryable_error");
+    throw error;
+  }
+}
+
+/** The same token and results give the same answer; the round is made once. */
+async function resumeOnce(
+  request: FastifyRequest,
+  deps: ResumeDeps,
+  onMode: (mode: Mode) => void,
+): Promise<ProgrammaticResponse> {
+  const { running, once, renewal, tokens, redis, holdingSlot } = deps;
+  const principal = deps.principalOf(request);
+  const { token, results: given } = parseResume(request.body);
+  const continuation = tokens.open(token, principal);
+  const { executionId, round } = continuation;
+  // Clients label every request anew, and cancel by the label of the one that they gave up.
+  const label = labelOf(request.headers);
+  if (label !== undefined) await rememberLabel(redis, principal, label, executionId);
+  const results = new AcceptedResults(deps, continuation, given);
+  const asked = {
+    store: roundAnswerKey(executionId, round),
+    body: results.digest,
+    left: NEVER,
+    take: results.claim.bind(results),
+  };
+  const { answer } = await running.during(executionId, (cancelled) =>
+    once.run(asked, ({ entry }) =>
+      holdingSlot(request, async () => {
+        const stored = await results.accept();
+        return nextRound(deps, { ...stored, results, entry, requestId: request.id, cancelled, onMode });
+      }),
+    ),
+  );
+  renewal.renew(continuation, Date.now());
+  if (label !== undefined) forgetLabel(redis, principal, label, executionId);
+  return answer as ProgrammaticResponse;
+}
+
+async function nextRound(deps: ResumeDeps, resume: Resume): Promise<ProgrammaticResponse> {
+  try {
+    return await attemptRound(deps, resume);
+  } catch (error) {
+    resume.cancelled.throwIfAborted();
+    throw withExecution(error, resume.program);
+  }
+}
+
+async function attemptRound(deps: ResumeDeps, resume: Resume): Promise<ProgrammaticResponse> {
+  const { program, requestId, cancelled, entry, onMode } = resume;
+  const id = program.execution_id;
+  let { snapshot } = resume;
+  for (let fromTop = 0; ; ) {
+    const mode = attemptOf(snapshot).mode;
+    onMode(mode);
+    if (mode === "replay") fromTop++;
+    try {
+      const end = await runAttempt(deps, resume, snapshot.record);
+      const origin = { snapshot, entry };
+      return "ended" in end
+        ? await completeProgram(deps, id, origin, end, requestId)
+        : await pauseProgram(deps, program, origin, end, requestId);
+    } catch (error) {
+      cancelled.throwIfAborted();
+      const code = error instanceof ServiceError ? error.code : "internal_error";
+      if (code === "state_too_large") throw error;
+      deps.log.warn({ request_id: requestId, mode, err: error }, "attempt to resume a program failed");
+      snapshot = await nextAttempt(deps, id, snapshot, code);
+      const again = mode === "live" || (code === "sandbox_execution_failed" && fromTop < MAX_FROM_TOP);
+      if (FINAL.has(code) || !again) throw error;
+    }
+  }
+}
+
+function runAttempt(
+  { jobs }: ResumeDeps,
+  { program, results, requestId, cancelled: signal }: Resume,
+  record: ProgramRecord,
+): Promise<RoundEnd> {
+  const { runner_url: runnerUrl, run_ms: runMs, calls, round, pending, attempt } = record;
+  const one = { program, round: round + 1, number: attempt?.number ?? 1, requestId, signal };
+  return attempt?.mode === "live" && runnerUrl !== undefined
+    ? jobs.resume(one, { runnerUrl, runMs, answers: results.answers, pending: pending.length })
+    : jobs.fromTop(one, { calls, runMs });
+}
+
+/** Gives the next attempt its own number, so that it does not join the job of the one that failed. */
+export async function nextAttempt(
+  { store, config }: Pick<ResumeDeps, "store" | "config">,
+  id: string,
+  from: Snapshot,
+  code: ErrorCode,
+): Promise<Snapshot> {
+  const { status, runner_url, ...rest } = from.record;
+  const { results, number } = attemptOf(from);
+  const to: ProgramRecord = { ...rest, status: nextState(status, "retry") as "resuming" };
+  if (NEVER_STARTED.has(code) && runner_url !== undefined) to.runner_url = runner_url;
+  to.attempt = { results, mode: modeOf(to, config), number: number + 1 };
+  const done = await store.transition(id, { from, to, lifeMs: roundLifeMs(config) });
+  if (done === undefined) throw new ServiceError("execution_cancelled");
+  return done;
+}
+
+function attemptOf({ record }: Snapshot): NonNullable<ProgramRecord["attempt"]> {
+  if (record.attempt === undefined) throw new ServiceError("internal_error");
+  return record.attempt;
+}

@@ -1,0 +1,73 @@
+/** POST /v1/exec/programmatic, for starts and resumes, and its cancel route. Parsing and the work are elsewhere. */
+import {
+  brokenExecutionSchema,
+  cancelRequestSchema,
+  cancelResponseSchema,
+  errorBodySchema,
+  programmaticRequestSchema,
+  programmaticResponseSchema,
+} from "@svc/contracts";
+import {
+  type FastifyReply,
+  type FastifyRequest,
+  type HttpServer,
+  sendError,
+  toServiceError,
+} from "@svc/service-kit";
+import { permanentRefusal } from "../exec/client.ts";
+import { cancelByLabel } from "./cancel.ts";
+import { parseCancel, tokenOf } from "./request.ts";
+import { resumeProgram } from "./resume.ts";
+import { startProgram } from "./start.ts";
+import type { ProgrammaticDeps } from "./wiring.ts";
+
+export const PROGRAMMATIC_ROUTE = "/v1/exec/programmatic";
+
+const errors = Object.fromEntries(
+  [400, 401, 403, 409, 422, 429, 500, 502, 503, 504].map((status) => [
+    status,
+    status > 500 ? brokenExecutionSchema : errorBodySchema,
+  ]),
+);
+
+export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): void {
+  const common = {
+    // request.ts parses bodies: its rules go beyond their shape.
+    validatorCompiler: () => (value: unknown) => ({ value }),
+    errorHandler: async (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+      sendError(request, reply, permanentRefusal(toServiceError(error))),
+  };
+  app.post(
+    PROGRAMMATIC_ROUTE,
+    {
+      ...common,
+      config: { scopeOfBody: (body) => (tokenOf(body) === undefined ? "executions" : "resumes") },
+      schema: {
+        summary: "Run a program that calls tools, or answer its calls",
+        operationId: "execProgrammatic",
+        tags: ["execution"],
+        body: programmaticRequestSchema,
+        response: { 200: programmaticResponseSchema, ...errors },
+      },
+    },
+    (request, reply) =>
+      tokenOf(request.body) === undefined ? startProgram(request, reply, deps) : resumeProgram(request, deps),
+  );
+  app.post(
+    `${PROGRAMMATIC_ROUTE}/cancel`,
+    {
+      ...common,
+      schema: {
+        summary: "Cancel programs by the request id they were started with",
+        operationId: "cancelProgrammatic",
+        tags: ["execution"],
+        body: cancelRequestSchema,
+        response: { 200: cancelResponseSchema, ...errors },
+      },
+    },
+    async (request) => ({
+      status: "cancelled" as const,
+      cancelled: await cancelByLabel(deps, deps.principalOf(request), parseCancel(request.body), request.id),
+    }),
+  );
+}

@@ -1,0 +1,122 @@
+/**
+ * The transition from created to running: builds a program from its request and makes its first round. Nothing is stored
+ * before the first pause: the caller still waits for its start, and a start whose caller leaves is cancelled.
+ */
+import { randomInt } from "node:crypto";
+import { namespaceOf, newId, type Principal, type ProgrammaticResponse, ServiceError } from "@svc/contracts";
+import { bodyBytes, type FastifyReply, type FastifyRequest } from "@svc/service-kit";
+import { clientLeft } from "../exec/client.ts";
+import { authoriseRefs } from "../exec/refs.ts";
+import { checkProfile } from "../exec/request.ts";
+import type { ExecDeps } from "../exec/route.ts";
+import { execRules, startLimit } from "../exec/rules.ts";
+import { type CancelDeps, cancelProgram, forgetLabel, labelOf, rememberLabel } from "./cancel.ts";
+import { completeProgram } from "./completion.ts";
+import { type PauseDeps, pauseProgram, programBytes } from "./pause.ts";
+import { parseStart } from "./request.ts";
+import type { Program } from "./state.ts";
+
+export interface StartDeps
+  extends PauseDeps,
+    CancelDeps,
+    Pick<ExecDeps, "runtimes" | "principalOf" | "planLimitsOf" | "lookupRecords" | "holdingSlot"> {}
+
+const HASH_SEEDS = 2 ** 32;
+/** A broken first round is attempted once more. */
+export const MAX_FROM_TOP = 2;
+
+export async function startProgram(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: StartDeps,
+): Promise<ProgrammaticResponse> {
+  const { config, running, redis, principalOf, holdingSlot } = deps;
+  const principal = principalOf(request);
+  if (bodyBytes(request) > startLimit(config)) throw new ServiceError("request_too_large");
+  checkProfile(request.headers);
+  const program = await programOf(request, principal, deps);
+  if (programBytes(program) > config.PTC_MAX_STATE_BYTES) {
+    deps.metrics.oversize.inc({ kind: "state" });
+    throw new ServiceError("state_too_large");
+  }
+  const { execution_id, label } = program;
+  let unwanted = clientLeft(reply);
+  let paused = false;
+  try {
+    // The label is stored only when a cancellation can reach the round.
+    const answer = await running.during(execution_id, async (cancelled) => {
+      if (label !== undefined) await rememberLabel(redis, principal, label, execution_id);
+      unwanted = AbortSignal.any([unwanted, cancelled]);
+      return holdingSlot(request, () => firstRound(deps, program, request.id, unwanted));
+    });
+    paused = answer.status === "tool_call_required";
+    if (paused && unwanted.aborted) await cancelProgram(deps, execution_id, request.id);
+    unwanted.throwIfAborted();
+    return answer;
+  } finally {
+    if (label !== undefined && !paused) forgetLabel(redis, principal, label, execution_id);
+  }
+}
+
+/** Aborting the signal cancels the program. */
+async function firstRound(
+  deps: PauseDeps,
+  program: Program,
+  requestId: string,
+  signal: AbortSignal,
+): Promise<ProgrammaticResponse> {
+  const { jobs, sessions } = deps;
+  const id = program.execution_id;
+  for (let number = 1; ; number++) {
+    try {
+      const attempt = { program, round: 1, number, requestId, signal };
+      const end = await jobs.fromTop(attempt, { calls: 0, runMs: 0 });
+      return "ended" in end
+        ? await completeProgram(deps, id, {}, end, requestId)
+        : await pauseProgram(deps, program, {}, end, requestId);
+    } catch (error) {
+      const code = error instanceof ServiceError ? error.code : undefined;
+      const isBroken = code === "sandbox_execution_failed";
+      if (isBroken && number < MAX_FROM_TOP && !signal.aborted) continue;
+      sessions.end(id, undefined, requestId);
+      signal.throwIfAborted();
+      throw isBroken || code === "internal_error" ? withExecution(error, program) : error;
+    }
+  }
+}
+
+async function programOf(request: FastifyRequest, principal: Principal, deps: StartDeps): Promise<Program> {
+  const { config, runtimes } = deps;
+  const parsed = parseStart(request.body, {
+    ...execRules(config, await runtimes.get()),
+    maxTools: config.PTC_MAX_TOOLS,
+  });
+  if (parsed.files.length > 0) {
+    authoriseRefs(parsed.files, await deps.lookupRecords(parsed.files, request.id), principal);
+  }
+  const label = labelOf(request.headers);
+  const { run_memory_limit } = deps.planLimitsOf(request);
+  return {
+    v: 1,
+    execution_id: newId(),
+    session_id: newId(),
+    principal,
+    output_namespace: namespaceOf(principal, { kind: "user" }),
+    hash_seed: randomInt(HASH_SEEDS),
+    ...parsed,
+    ...(run_memory_limit === undefined ? {} : { run_memory_limit }),
+    ...(label === undefined ? {} : { label }),
+  };
+}
+
+/** A failure of the service after the program started names its execution. */
+export function withExecution(error: unknown, { session_id }: Program): unknown {
+  if (!(error instanceof ServiceError) || error.status < 500) return error;
+  return new ServiceError(error.code, error.message, {
+    status: error.status === 500 ? 502 : error.status,
+    ...(error.headers === undefined ? {} : { headers: error.headers }),
+    ...(error.details === undefined ? {} : { details: error.details }),
+    extra: { ...error.extra, status: "error", error_type: "infrastructure", session_id },
+    cause: error,
+  });
+}

@@ -1,0 +1,180 @@
+/**
+ * The states of a program that calls tools, and every transition between them, as data. The record in Redis
+ * (`svc:ptc:<execution id>`, store.ts) is the truth of a program, and its list of calls (`:history`) the truth of each call.
+ * Pure.
+ *
+ * Copies of a call exist elsewhere, and none of them decides what a caller sees:
+ * - tool call server (`svc:tool:<execution id>:*`): the calls of the current attempt, where the gateway correlates them with
+ *   the paused execution and a pause of more than a second waits for results;
+ * - egress ledger (`tool_call_ids`): which calls were charged, so that a repeated request costs nothing;
+ * - runner (CallHistory): the calls of the process in its jail. It is built from `:history` when a program is run again.
+ */
+import { type ErrorCode, type JobFile, type Principal, ServiceError, type Tool } from "@svc/contracts";
+
+export const STATES = [
+  "created",
+  "running",
+  "paused",
+  "resuming",
+  "completed",
+  "failed",
+  "cancelled",
+  "expired",
+] as const;
+export type State = (typeof STATES)[number];
+
+export const EVENTS = [
+  /** The first round is queued. */
+  "start",
+  /** The round ended with calls that need results. */
+  "pause",
+  /** The caller's results for the last pause. */
+  "results",
+  /** Results that differ from those already accepted for that pause. */
+  "other_results",
+  /** The attempt to make the round broke; the round is attempted again. */
+  "retry",
+  /** The program ended well. */
+  "complete",
+  /** The program ended with an error, or cannot go on. */
+  "fail",
+  "cancel",
+  /** The record reached the end of its life. */
+  "expire",
+] as const;
+export type Event = (typeof EVENTS)[number];
+
+export type Transition =
+  /** `by`: the module that makes it. `stored`: it is one run of lua/transition.lua. */
+  { next: State; by: string; stored: boolean } | { refused: ErrorCode };
+
+const to = (next: State, by: string): Transition => ({ next, by, stored: true });
+/** Before its first pause nothing is stored: a program has no token yet, and its caller still waits for the start. */
+const inProcess = (next: State, by: string): Transition => ({ next, by, stored: false });
+const refused = (code: ErrorCode): Transition => ({ refused: code });
+
+/** Redis removes the record with its time to live. */
+const expires = inProcess("expired", "expiry");
+/** Only a record that exists expires. */
+const stays = (state: State): Transition => inProcess(state, "expiry");
+const unknown = refused("execution_expired");
+/** The round was taken from the attempt that reports: it was cancelled, or the record was lost. */
+const overtaken = refused("execution_cancelled");
+
+/** Of a program that is over. */
+const ENDED = {
+  start: overtaken,
+  pause: overtaken,
+  results: unknown,
+  other_results: unknown,
+  retry: overtaken,
+  complete: overtaken,
+  fail: overtaken,
+} as const;
+
+export const TRANSITIONS: Readonly<Record<State, Readonly<Record<Event, Transition>>>> = {
+  created: {
+    ...ENDED,
+    start: inProcess("running", "start"),
+    fail: inProcess("failed", "start"),
+    cancel: inProcess("cancelled", "cancel"),
+    expire: stays("created"),
+  },
+  running: {
+    ...ENDED,
+    pause: to("paused", "pause"),
+    retry: inProcess("running", "start"),
+    complete: inProcess("completed", "completion"),
+    fail: inProcess("failed", "completion"),
+    cancel: inProcess("cancelled", "cancel"),
+    expire: stays("running"),
+  },
+  paused: {
+    ...ENDED,
+    results: to("resuming", "accept-results"),
+    other_results: to("resuming", "accept-results"),
+    cancel: to("cancelled", "cancel"),
+    expire: expires,
+  },
+  resuming: {
+    start: overtaken,
+    pause: to("paused", "pause"),
+    results: inProcess("resuming", "accept-results"),
+    other_results: refused("continuation_conflict"),
+    retry: to("resuming", "resume"),
+    complete: to("completed", "completion"),
+    fail: to("failed", "completion"),
+    cancel: to("cancelled", "cancel"),
+    expire: expires,
+  },
+  completed: { ...ENDED, cancel: inProcess("completed", "cancel"), expire: expires },
+  failed: { ...ENDED, cancel: inProcess("failed", "cancel"), expire: expires },
+  cancelled: { ...ENDED, cancel: inProcess("cancelled", "cancel"), expire: expires },
+  expired: { ...ENDED, cancel: inProcess("expired", "cancel"), expire: expires },
+};
+
+/** The state after an event, or the error with which the event is refused. */
+export function nextState(state: State, event: Event): State {
+  const transition = TRANSITIONS[state][event];
+  if ("refused" in transition) throw new ServiceError(transition.refused);
+  return transition.next;
+}
+
+/** States that a record may have; the others have none. */
+export type StoredState = Exclude<State, "created" | "running" | "expired">;
+
+/** What never changes of a program: enough to run it again from the top. JSON in Redis. */
+export interface Program {
+  v: 1;
+  execution_id: string;
+  session_id: string;
+  principal: Principal;
+  output_namespace: string;
+  language: string;
+  version: string;
+  code: string;
+  args: string[];
+  stdin?: string;
+  /** Limit of one round, ms. */
+  run_timeout: number;
+  /** By the caller's plan, bytes. */
+  run_memory_limit?: number;
+  files: JobFile[];
+  tools: Tool[];
+  hash_seed: number;
+  /** What the caller may cancel it by. */
+  label?: string;
+}
+
+/** A call without a result, and its index in the list of calls. */
+export interface PendingEntry {
+  call_id: string;
+  at: number;
+}
+
+/** Live: the paused program goes on. Replay: it is run again from the top and is given the recorded results. */
+export type Mode = "live" | "replay";
+
+/** What changes of a program. JSON in Redis, written by lua/transition.lua alone. */
+export interface ProgramRecord {
+  status: StoredState;
+  /** Rounds that ended with an answer; the token of the last pause holds this number. */
+  round: number;
+  pending: PendingEntry[];
+  /** Where the frozen program is; absent when there is none. */
+  runner_url?: string;
+  /** Pays for the calls of the attempt that paused last. */
+  grant_id?: string;
+  /** ms since 1970. */
+  paused_at: number;
+  /** Run time of the attempt that paused last, ms. */
+  run_ms: number;
+  /** Calls in the list. */
+  calls: number;
+  /** Bytes of all results. */
+  history_bytes: number;
+  /** Bytes of the program and its calls without results. */
+  state_bytes: number;
+  /** While it is resuming: the digest of the accepted results, and the attempt that is made, counted from 1. */
+  attempt?: { results: string; mode: Mode; number: number };
+}

@@ -1,0 +1,230 @@
+/** Random sequences of events, driven through the modules that make the transitions over a real Redis, against the table. */
+import { historyKey, newId, type PausedResponse, type RecordedCall, ServiceError } from "@svc/contracts";
+import { Counter, createLog, createRegistry } from "@svc/service-kit";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { OwnEntry } from "../../../src/once/once.ts";
+import { AcceptedResults } from "../../../src/programmatic/accept-results.ts";
+import { cancelProgram, RunningPrograms } from "../../../src/programmatic/cancel.ts";
+import { completeProgram, type EndedRound } from "../../../src/programmatic/completion.ts";
+import { programmaticMetrics } from "../../../src/programmatic/metrics.ts";
+import { pauseProgram } from "../../../src/programmatic/pause.ts";
+import { nextAttempt } from "../../../src/programmatic/resume.ts";
+import { RoundJobs } from "../../../src/programmatic/round-jobs.ts";
+import {
+  EVENTS,
+  type Event,
+  type Program,
+  type State,
+  TRANSITIONS,
+} from "../../../src/programmatic/state.ts";
+import { ProgramStore, type Snapshot } from "../../../src/programmatic/store.ts";
+import { ContinuationTokens } from "../../../src/programmatic/token.ts";
+import { ToolSessions } from "../../../src/programmatic/tool-sessions.ts";
+import { startJobs, type TestJobs } from "../../support/consumer.ts";
+
+let made: TestJobs;
+let sessions: ToolSessions;
+beforeAll(async () => {
+  // No program is kept by a runner, so none has to be removed from one.
+  made = await startJobs({ PTC_MODE: "replay" });
+  sessions = new ToolSessions(made.config, createLog("api", made.config));
+});
+afterAll(async () => {
+  await sessions.close();
+  await made.stop();
+});
+
+/** What one replica has. */
+function replica() {
+  const { config, redis, jobs } = made;
+  const registry = createRegistry();
+  const submitted = new Counter({
+    name: "submitted",
+    help: "-",
+    labelNames: ["language"] as const,
+    registers: [registry],
+  });
+  return {
+    config,
+    redis,
+    sessions,
+    store: new ProgramStore(redis),
+    running: new RunningPrograms(redis),
+    metrics: programmaticMetrics(registry),
+    tokens: new ContinuationTokens("", config.SVC_INTERNAL_SERVICE_TOKEN),
+    jobs: new RoundJobs({ config, log: createLog("api", config), jobs, sessions, submitted }),
+  };
+}
+
+type Replica = ReturnType<typeof replica>;
+
+const programOf = (id: string): Program => ({
+  v: 1,
+  execution_id: id,
+  session_id: newId(),
+  principal: { tenantId: "tenant", userId: "user" },
+  output_namespace: "tenant:user:user",
+  language: "python",
+  version: "*",
+  code: "",
+  args: [],
+  run_timeout: 1000,
+  files: [],
+  tools: [{ name: "t" }],
+  hash_seed: 1,
+});
+
+const pauseOf = (call_id: string): PausedResponse => ({
+  paused: true,
+  session_id: "s",
+  pending_call_ids: [call_id],
+  pending_calls: [{ call_id, tool_name: "t", tool_input: {} }],
+  stdout: "",
+  stderr: "",
+  execution_time: 1,
+  tool_calls_made: 1,
+  runner_url: "http://127.0.0.1:1",
+  language: "python",
+  version: "3",
+});
+
+const endOf = (code: number): EndedRound => ({
+  session_id: "s",
+  stdout: "",
+  stderr: "",
+  files: [],
+  code,
+  signal: null,
+  status: null,
+});
+
+/** One program, the request that makes its round, and what its callers have sent. */
+class Driven {
+  readonly id = newId();
+  readonly program = programOf(this.id);
+  state: State = "running";
+  /** The record that the maker of the last round holds; none in the first round. */
+  held: Snapshot | undefined;
+  rounds = 0;
+  /** Results by call. */
+  readonly accepted = new Map<string, number>();
+  #value = 0;
+
+  async send(event: Event, here: Replica, isAtOnce: boolean): Promise<unknown> {
+    const { id, program, held } = this;
+    const origin = { snapshot: held };
+    switch (event) {
+      case "pause":
+        return pauseProgram(here, program, origin, { paused: pauseOf(this.call(this.rounds + 1)) }, "r");
+      case "complete":
+        return completeProgram(here, id, origin, { ended: endOf(0) }, "r");
+      case "fail":
+        return completeProgram(here, id, origin, { ended: endOf(1) }, "r");
+      case "retry":
+        if (held !== undefined) this.held = await nextAttempt(here, id, held, "sandbox_execution_failed");
+        return;
+      case "cancel":
+        return cancelProgram(here, id, "r");
+      case "expire":
+        return made.redis.del(`svc:ptc:${id}`, `svc:ptc:${id}:program`, historyKey(id));
+      case "results":
+        return this.#results(this.#value, here, isAtOnce);
+      case "other_results":
+        return this.#results(this.#value + 1, here, isAtOnce);
+    }
+  }
+
+  call(round: number): string {
+    return `call_${String(round).padStart(3, "0")}`;
+  }
+
+  /** `isAtOnce`: first claims an entry in the same step, as a request does that is not repeated. */
+  async #results(value: number, { config, store, metrics }: Replica, isAtOnce: boolean): Promise<void> {
+    const call_id = this.call(this.rounds);
+    const continuation = { executionId: this.id, round: this.rounds };
+    const results = new AcceptedResults({ config, store, metrics }, continuation, [
+      { call_id, result: value },
+    ]);
+    const entry = new OwnEntry(`entry:${newId()}`, { body: "", owner: newId() }, 1000);
+    if (isAtOnce) await results.claim(entry);
+    this.held = (await results.accept()).snapshot;
+    this.#value = value;
+    if (!this.accepted.has(call_id)) this.accepted.set(call_id, value);
+  }
+}
+
+/** A first round has one maker, which reports once: in other states nothing of a program without a record is sent. */
+const isSent = ({ state, held }: Driven, event: Event) =>
+  event !== "start" &&
+  (held !== undefined || state === "running" || !["pause", "retry", "complete", "fail"].includes(event));
+
+const codeOf = (error: unknown) => (error instanceof ServiceError ? error.code : error);
+
+/** Sends an event and compares its outcome, and the record after it, with the table. */
+async function step(driven: Driven, event: Event, here: Replica, isAtOnce: boolean): Promise<void> {
+  const { id, state } = driven;
+  const transition = TRANSITIONS[state][event];
+  const before = await here.store.read(id);
+  const refusal = await driven.send(event, here, isAtOnce).then(() => undefined, codeOf);
+  const after = await here.store.read(id);
+  if ("refused" in transition) {
+    expect(refusal, `${state} ${event}`).toBe(transition.refused);
+    expect(after).toEqual(before);
+    return;
+  }
+  expect(refusal, `${state} ${event}`).toBeUndefined();
+  expect(after?.record.status, `${state} ${event}`).toBe(
+    transition.stored ? transition.next : transition.next === "expired" ? undefined : before?.record.status,
+  );
+  if (!transition.stored && event !== "expire") expect(after).toEqual(before);
+  if (event === "pause") driven.rounds++;
+  driven.state = transition.next;
+  if (after !== undefined) expect(await made.redis.pttl(`svc:ptc:${id}`)).toBeGreaterThan(0);
+}
+
+async function outcomesOf(id: string): Promise<[string, string][]> {
+  const texts = await made.redis.lrange(historyKey(id), 0, -1);
+  return texts.flatMap((text) => {
+    const { call_id, outcome } = JSON.parse(text) as RecordedCall;
+    return outcome !== undefined && "result_json" in outcome ? [[call_id, outcome.result_json]] : [];
+  });
+}
+
+describe("programs in the store", () => {
+  it("move as the table says, whichever replica makes a transition, and accept one result for a call", async () => {
+    const replicas = [replica(), replica()];
+    const events = fc.array(
+      fc.record({
+        // Ends are rare, so that most sequences have several rounds.
+        event: fc.oneof(
+          { weight: 4, arbitrary: fc.constantFrom<Event>("pause", "results") },
+          { weight: 1, arbitrary: fc.constantFrom<Event>(...EVENTS) },
+        ),
+        at: fc.integer({ min: 0, max: 1 }),
+        isAtOnce: fc.boolean(),
+      }),
+      { minLength: 1, maxLength: 24 },
+    );
+    const seen = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(events, async (sequence) => {
+        const driven = new Driven();
+        for (const { event, at, isAtOnce } of sequence) {
+          if (!isSent(driven, event)) continue;
+          seen.add(`${driven.state} ${event}`);
+          await step(driven, event, replicas[at] as Replica, isAtOnce);
+        }
+        if (driven.state === "paused" || driven.state === "resuming") {
+          const accepted = [...driven.accepted].map(([call, value]) => [call, String(value)]);
+          expect(await outcomesOf(driven.id)).toEqual(accepted);
+        }
+      }),
+      { numRuns: 400 },
+    );
+    for (const state of ["running", "paused", "resuming", "cancelled", "expired"]) {
+      for (const event of ["results", "other_results", "cancel"]) expect(seen).toContain(`${state} ${event}`);
+    }
+    expect(seen).toContain("resuming retry");
+  });
+});
