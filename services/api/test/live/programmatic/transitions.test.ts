@@ -191,7 +191,29 @@ async function outcomesOf(id: string): Promise<[string, string][]> {
   });
 }
 
+/** The events that lead to each state from the first round. */
+const PATHS: Partial<Record<State, Event[]>> = {
+  running: [],
+  paused: ["pause"],
+  resuming: ["pause", "results"],
+  completed: ["pause", "results", "complete"],
+  failed: ["pause", "results", "fail"],
+  cancelled: ["pause", "results", "cancel"],
+  expired: ["pause", "results", "expire"],
+};
+
 describe("programs in the store", () => {
+  it.each(Object.entries(PATHS))("that are %s treat every event as the table says", async (state, path) => {
+    for (const event of EVENTS) {
+      for (const isAtOnce of [true, false]) {
+        const [driven, here] = [new Driven(), replica()];
+        for (const earlier of path) await step(driven, earlier, here, isAtOnce);
+        expect(driven.state).toBe(state);
+        if (isSent(driven, event)) await step(driven, event, here, isAtOnce);
+      }
+    }
+  });
+
   it("move as the table says, whichever replica makes a transition, and accept one result for a call", async () => {
     const replicas = [replica(), replica()];
     const events = fc.array(
@@ -206,13 +228,11 @@ describe("programs in the store", () => {
       }),
       { minLength: 1, maxLength: 24 },
     );
-    const seen = new Set<string>();
     await fc.assert(
       fc.asyncProperty(events, async (sequence) => {
         const driven = new Driven();
         for (const { event, at, isAtOnce } of sequence) {
           if (!isSent(driven, event)) continue;
-          seen.add(`${driven.state} ${event}`);
           await step(driven, event, replicas[at] as Replica, isAtOnce);
         }
         if (driven.state === "paused" || driven.state === "resuming") {
@@ -222,9 +242,5 @@ describe("programs in the store", () => {
       }),
       { numRuns: 400 },
     );
-    for (const state of ["running", "paused", "resuming", "cancelled", "expired"]) {
-      for (const event of ["results", "other_results", "cancel"]) expect(seen).toContain(`${state} ${event}`);
-    }
-    expect(seen).toContain("resuming retry");
   });
 });
