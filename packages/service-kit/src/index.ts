@@ -1,4 +1,5 @@
 export * from "./component.ts";
+export * from "./condition.ts";
 export * from "./config/holders.ts";
 export * from "./config/load.ts";
 export * from "./config/nearest.ts";

@@ -20,10 +20,10 @@ import { Health } from "./health.ts";
 import { parseOverrides } from "./limits.ts";
 import { Doorkeeper, isManifestError, type Presented } from "./manifest.ts";
 import { runnerMetrics } from "./metrics.ts";
-import { Programs } from "./programmatic/programs.ts";
+import { ProgramRegistry } from "./programmatic/program-registry.ts";
 import { type ProgrammaticDeps, resumeProgram, startProgram } from "./programmatic/rounds.ts";
+import { ToolCallClient } from "./programmatic/tool-call-client.ts";
 import { ToolDirectories } from "./programmatic/tool-directory.ts";
-import { ToolUpstream } from "./programmatic/upstream.ts";
 import { Runtimes } from "./runtimes.ts";
 import { Slots } from "./slots.ts";
 import { WarmJails } from "./warm/jails.ts";
@@ -44,8 +44,8 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
   const metrics = runnerMetrics(registry);
   const mostCalls = config.PTC_MAX_CALLS * (config.SANDBOX_MAX_CONCURRENT_JOBS + config.SANDBOX_MAX_PAUSED);
   const inputs = inputSource(gateway, config, metrics, log);
-  const upstream = new ToolUpstream(target, mostCalls);
-  const programs: ProgrammaticDeps["programs"] = new Programs(
+  const client = new ToolCallClient(target, mostCalls);
+  const programs: ProgrammaticDeps["programs"] = new ProgramRegistry(
     {
       maxPaused: config.SANDBOX_MAX_PAUSED,
       maxPerPrincipal: config.SANDBOX_MAX_PAUSED_PER_PRINCIPAL,
@@ -66,7 +66,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
     metrics,
     jails,
     programs,
-    upstream,
+    client,
     directories: new ToolDirectories(config.SANDBOX_TOOL_DIRECTORY, config.SANDBOX_TOOL_SOCKET),
   };
   const health = new Health(config);
@@ -157,7 +157,7 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
       programs.close();
       jails.close();
       inputs.close();
-      await Promise.all([gateway.close(), upstream.close()]);
+      await Promise.all([gateway.close(), client.close()]);
     },
   };
 }

@@ -23,20 +23,20 @@ import {
   parseOrRefuse,
 } from "@svc/service-kit";
 import { parsePlainJson } from "./json.ts";
+import type { LongPolls } from "./long-poll.ts";
 import type { ToolCallMetrics } from "./metrics.ts";
 import type { MadeCall, Sessions } from "./sessions.ts";
-import type { Waiting } from "./waiting.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
 export interface RouteDeps {
   config: Config;
   sessions: Sessions;
-  waiting: Waiting;
+  polls: LongPolls;
   metrics: ToolCallMetrics;
 }
 
-export function toolCallRoutes(app: HttpServer, { config, sessions, waiting, metrics }: RouteDeps): void {
+export function toolCallRoutes(app: HttpServer, { config, sessions, polls, metrics }: RouteDeps): void {
   parsePlainJson(app);
 
   app.post(
@@ -55,7 +55,7 @@ export function toolCallRoutes(app: HttpServer, { config, sessions, waiting, met
 
   app.get("/sessions/:id/pending", async (request, reply) => {
     const { wait_ms = 0, call_ids = [] } = parseOrRefuse(pendingQuerySchema, request.query);
-    const listing = await waiting.pending(executionOf(request), call_ids, wait_ms, leaving(reply));
+    const listing = await polls.pending(executionOf(request), call_ids, wait_ms, leaving(reply));
     const status = listing.undeclared === undefined ? "active" : "unregistered_tool";
     const head = JSON.stringify({ status, unregistered_tool: listing.undeclared }).slice(0, -1);
     return reply.type(JSON_TYPE).send(`${head},"pending_calls":[${listing.calls.join(",")}]}`);
@@ -67,7 +67,7 @@ export function toolCallRoutes(app: HttpServer, { config, sessions, waiting, met
     async (request): Promise<ProcessedResults> => {
       const execution = executionOf(request);
       const { processed, all } = await sessions.answer(execution, request.body);
-      if (all !== undefined) waiting.answered(execution, all);
+      if (all !== undefined) polls.answered(execution, all);
       return { success: true, processed };
     },
   );
@@ -86,7 +86,7 @@ export function toolCallRoutes(app: HttpServer, { config, sessions, waiting, met
       const id = callIdOf(request);
       const { tool_name: tool, input } = request.body;
       const call = () => record(execution, token, [{ id, tool, input }]);
-      const text = await waiting.result({ execution, id }, call, leaving(reply)).catch((error: unknown) => {
+      const text = await polls.result({ execution, id }, call, leaving(reply)).catch((error: unknown) => {
         if (error instanceof ServiceError && error.code === "tool_call_timeout") metrics.timeouts.inc();
         throw error;
       });
@@ -105,7 +105,7 @@ export function toolCallRoutes(app: HttpServer, { config, sessions, waiting, met
         input,
       }));
       const [{ id }] = calls as [MadeCall];
-      await waiting.recorded({ execution, id }, () => record(execution, token, calls), leaving(reply));
+      await polls.recorded({ execution, id }, () => record(execution, token, calls), leaving(reply));
       return { success: true };
     },
   );

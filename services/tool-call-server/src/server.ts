@@ -11,18 +11,18 @@ import {
   redisAlive,
   requireInternalToken,
 } from "@svc/service-kit";
+import { ChangeNotifier } from "./change-notifier.ts";
+import { LongPolls } from "./long-poll.ts";
 import { toolCallMetrics } from "./metrics.ts";
-import { News } from "./news.ts";
 import { toolCallRoutes } from "./routes.ts";
 import { Sessions } from "./sessions.ts";
-import { Waiting } from "./waiting.ts";
 
 export async function startToolCallServer({ config, log, registry, lifecycle }: Context): Promise<Running> {
   const redis = createRedis(config, log, { use: "commands" });
   const subscriber = createRedis(config, log, { use: "blocking" });
   const sessions = new Sessions(redis, config);
-  const news = new News((executions) => sessions.revisions(executions), log);
-  const waiting = new Waiting(sessions, news);
+  const notifier = new ChangeNotifier((executions) => sessions.revisions(executions), log);
+  const polls = new LongPolls(sessions, notifier);
   const app = createHttpServer({
     log,
     lifecycle,
@@ -37,14 +37,14 @@ export async function startToolCallServer({ config, log, registry, lifecycle }: 
   const metrics = toolCallMetrics(registry, () => sessions.count());
   app.register(async (internal) => {
     internal.addHook("onRequest", requireInternalToken(config.SVC_INTERNAL_SERVICE_TOKEN));
-    toolCallRoutes(internal, { config, sessions, waiting, metrics });
+    toolCallRoutes(internal, { config, sessions, polls, metrics });
   });
 
-  await news.listen(subscriber);
+  await notifier.listen(subscriber);
   await app.listen({ port: config.TOOL_CALL_SERVER_PORT, host: config.TOOL_CALL_SERVER_HOST });
   return {
     stop: async () => {
-      waiting.stop();
+      polls.stop();
       await app.close();
       redis.disconnect();
       subscriber.disconnect();

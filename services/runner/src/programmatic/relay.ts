@@ -2,13 +2,13 @@
  * The tool socket of one program: a unix HTTP server that takes `POST /tool-call` and nothing else, one request per
  * connection. Everything that comes over it is hostile: connections, sizes, times and held bytes are bounded, headers of
  * the program are not believed, and one program's relay knows nothing of another's. What a call is and who answers it is
- * decided by the owner. Whatever a handler throws, the owner's included, is told to the owner and goes no further.
+ * decided by the owner. Errors of handlers, the owner's included, are passed to the owner and go no further.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
-import { Intake } from "./intake.ts";
+import { ArrivalOrder } from "./arrival-order.ts";
 import { BadToolRequest, parseToolRequest, type ToolCall } from "./tool-request.ts";
 
 const MAX_HEADER_BYTES = 4096;
@@ -33,7 +33,7 @@ export interface RelayOptions {
   onError: (error: unknown) => void;
 }
 
-/** What can be said to the program about one call; nothing happens when the program has gone from it. */
+/** Replies to one call of the program. Does nothing when the program closed the connection. */
 export interface CallReply {
   result: (callId: string, json: string) => void;
   failure: (callId: string, message: string) => void;
@@ -50,18 +50,18 @@ interface Arriving {
 export class Relay {
   readonly #options: RelayOptions;
   readonly #server: Server;
-  readonly #intake: Intake<() => void>;
+  readonly #order: ArrivalOrder<() => void>;
   readonly #arriving = new Map<Socket, Arriving>();
   readonly #sockets = new Set<Socket>();
   readonly #sweeper: NodeJS.Timeout;
   #frozen = false;
   #events = 0;
   #replies = 0;
-  readonly #telling = new Set<Socket>();
+  readonly #sending = new Set<Socket>();
 
   constructor(options: RelayOptions) {
     this.#options = options;
-    this.#intake = new Intake(this.#guarded((issue) => issue()));
+    this.#order = new ArrivalOrder(this.#guarded((issue) => issue()));
     this.#server = createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
       connectionsCheckingInterval: 2 ** 30,
@@ -107,7 +107,7 @@ export class Relay {
 
   /** A call is on its way in. */
   get arriving(): boolean {
-    return this.#intake.waiting > 0;
+    return this.#order.waiting > 0;
   }
 
   /** Counts all that comes in. */
@@ -121,14 +121,14 @@ export class Relay {
     return this.#events === since;
   }
 
-  /** Counts what the program was told. */
+  /** Counts replies to the program. */
   get replies(): number {
     return this.#replies;
   }
 
-  /** Something that the program is told, or the end of that, is not in its sockets yet: it may look blocked. */
-  get isTelling(): boolean {
-    return this.#telling.size > 0;
+  /** A reply is not completely in the sockets of the program yet: the program may look blocked. */
+  get isSending(): boolean {
+    return this.#sending.size > 0;
   }
 
   /** The program stands still: takes in all that it has sent. From here on no request of it is slow. */
@@ -139,7 +139,7 @@ export class Relay {
 
   /** Complete calls wait for earlier ones no more. */
   flush(): void {
-    this.#intake.flush();
+    this.#order.flush();
   }
 
   thaw(): void {
@@ -151,7 +151,7 @@ export class Relay {
   /** May be called again. */
   close(): void {
     clearInterval(this.#sweeper);
-    this.#intake.close();
+    this.#order.close();
     this.#server.close();
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -161,16 +161,16 @@ export class Relay {
     this.#options.onActivity();
   }
 
-  #tell(socket: Socket): void {
-    const told = () => this.#telling.delete(socket);
+  #countReply(socket: Socket): void {
+    const sent = () => this.#sending.delete(socket);
     this.#replies++;
     if (socket.writableFinished || socket.destroyed) return;
-    this.#telling.add(socket);
-    socket.once("finish", told).once("close", told);
+    this.#sending.add(socket);
+    socket.once("finish", sent).once("close", sent);
   }
 
   #accept(socket: Socket): void {
-    const place = this.#intake.accepted();
+    const place = this.#order.accepted();
     this.#sockets.add(socket);
     this.#arriving.set(socket, { socket, place, sinceMs: performance.now(), used: false });
     socket.on(
@@ -188,7 +188,7 @@ export class Relay {
     const arriving = this.#arriving.get(socket);
     if (arriving === undefined) return;
     this.#arriving.delete(socket);
-    this.#intake.gone(arriving.place);
+    this.#order.gone(arriving.place);
   }
 
   #sweep(): void {
@@ -210,7 +210,7 @@ export class Relay {
     response.shouldKeepAlive = false;
     response.on("error", () => undefined);
     request.on("error", () => undefined);
-    const reply = replyOn(response, () => this.#tell(socket));
+    const reply = replyOn(response, () => this.#countReply(socket));
     if (request.url !== "/tool-call") this.#refuse(socket, reply, 404, "no such path");
     else if (request.method !== "POST") this.#refuse(socket, reply, 405, "only POST");
     else this.#read(request, arriving, reply);
@@ -243,7 +243,7 @@ export class Relay {
       try {
         const call = parseToolRequest(request.headers, Buffer.concat(chunks), tools);
         this.#arriving.delete(socket);
-        this.#intake.complete(arriving.place, () => onCall(call, reply));
+        this.#order.complete(arriving.place, () => onCall(call, reply));
       } catch (error) {
         if (!(error instanceof BadToolRequest)) throw error;
         this.#refuse(socket, reply, error.status, error.message);

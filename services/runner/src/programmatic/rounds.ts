@@ -1,6 +1,6 @@
 /**
- * The rounds of programs with tools: each runs from a start or a resume to a pause or to the end, holds a slot while it
- * does, and has a deadline of its own. A caller that goes away kills the program; a pause outlives its caller.
+ * The rounds of programs with tools: each runs from a start or a resume to a pause or to the end, holds a slot meanwhile,
+ * and has its own deadline. The program is killed when its caller disconnects during a round; a pause needs no caller.
  */
 import {
   deadlinesFor,
@@ -25,23 +25,23 @@ import type { Admitted } from "../manifest.ts";
 import { programOf } from "../program.ts";
 import type { Runtime } from "../runtimes.ts";
 import { captured, cutAtCharacter } from "../text.ts";
-import { CallBook } from "./call-book.ts";
-import type { Programs } from "./programs.ts";
+import { CallHistory } from "./call-history.ts";
+import type { ProgramRegistry } from "./program-registry.ts";
+import type { ToolCallClient } from "./tool-call-client.ts";
 import type { ToolDirectories } from "./tool-directory.ts";
 import { ToolProgram } from "./tool-program.ts";
-import type { ToolUpstream } from "./upstream.ts";
 
-/** How long results that the tool call server has may take to get here. */
+/** How long fetching results from the tool call server may take. */
 const RESULTS_MS = 10_000;
 
 export interface ProgrammaticDeps extends ExecuteDeps {
-  programs: Programs<Paused>;
+  programs: ProgramRegistry<StartedProgram>;
   directories: ToolDirectories;
-  upstream: ToolUpstream;
+  client: ToolCallClient;
 }
 
 /** A program and what does not change between its rounds. Its hash seed is that of the process that it begins in. */
-class Paused extends ToolProgram {
+class StartedProgram extends ToolProgram {
   readonly limits: RunLimits;
   readonly runtime: Runtime;
   hashSeed: number;
@@ -59,9 +59,9 @@ class Paused extends ToolProgram {
   }
 }
 
-/** What one round is made with. */
+/** What one round works with. */
 interface Round {
-  program: Paused;
+  program: StartedProgram;
   to: Destination;
   call: Call;
 }
@@ -81,8 +81,8 @@ export async function startProgram(
     compile: limits.memoryBytes,
   });
   const tools = toolsOf(ptc);
-  const book = bookOf(ptc, tools);
-  const program = new Paused(limits, runtime, ptc.hash_seed, {
+  const history = historyOf(ptc, tools);
+  const program = new StartedProgram(limits, runtime, ptc.hash_seed, {
     executionId: ptc.execution_id,
     principal,
     round: ptc.round,
@@ -90,12 +90,12 @@ export async function startProgram(
     callbackToken: ptc.callback_token,
     tools: tools.map(({ name }) => name),
     files: filesFor(runtime.language, tools, config.EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES),
-    book,
+    history,
     maxCalls: ptc.max_calls + (ptc.history?.length ?? 0),
     maxCallBytes: config.EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES,
-    settle: { settleMs: config.PTC_SETTLE_MS, settleMaxMs: config.PTC_SETTLE_MAX_MS },
+    quiescence: { settleMs: config.PTC_SETTLE_MS, settleMaxMs: config.PTC_SETTLE_MAX_MS },
     directories: deps.directories,
-    upstream: deps.upstream,
+    client: deps.client,
     counted: deps.metrics.began(runtime.language),
   });
   deps.programs.begin(program);
@@ -137,7 +137,7 @@ export async function resumeProgram(
     }
     const release = await slots.lease(signal, { goesOn: true });
     try {
-      program.goOn(wallMs);
+      program.resume(wallMs);
       return release;
     } catch (error) {
       release();
@@ -146,9 +146,9 @@ export async function resumeProgram(
   });
 }
 
-/** `begin` leases a slot and sets the program going; the slot is given back at the end of the round. */
+/** `begin` leases a slot and lets the program run; the slot is released at the end of the round. */
 async function makeRound(
-  program: Paused,
+  program: StartedProgram,
   wallMs: number,
   request: Parameters<typeof destinationOf>[0],
   call: Call,
@@ -266,11 +266,16 @@ function filesFor(language: string, tools: readonly Tool[], maxBytes: number): R
   return toolFiles(language === "python" ? "python" : "bash", definitions, maxBytes);
 }
 
-function bookOf({ max_calls, history }: ProgrammaticRun, tools: readonly Tool[]): CallBook {
+function historyOf({ max_calls, history }: ProgrammaticRun, tools: readonly Tool[]): CallHistory {
   const names = tools.map(({ name }) => name);
   return attempt(
     "history",
-    () => new CallBook({ tools: names, maxCalls: max_calls, ...(history === undefined ? {} : { history }) }),
+    () =>
+      new CallHistory({
+        tools: names,
+        maxCalls: max_calls,
+        ...(history === undefined ? {} : { recorded: history }),
+      }),
   );
 }
 

@@ -1,22 +1,22 @@
 /**
- * One program with tools on this runner, from its start to its end: the jail, the tool socket beside it, and the calls that
- * travel between them. Runs in stretches: each ends when the program waits for its caller or has ended. Between them it is
- * frozen. Its calls go on to the gateway whatever becomes of the connection that the program made them over.
+ * One program with tools on this runner, from its start to its end: the jail, the tool socket beside it, and the calls
+ * between them. It runs in rounds: each ends when the program pauses or ends. Between rounds it is frozen. Its calls reach
+ * the gateway even when the program closes the connection that it made them over.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import type { CallAnswer, PausedCall, ProgrammaticFault, RecordedCall } from "@svc/contracts";
 import { ServiceError } from "@svc/contracts";
 import type { RunOutcome, RunPause } from "@svc/jail-client";
+import { Condition } from "@svc/service-kit";
 import type { Launched } from "../launch.ts";
 import type { CountedExecution } from "../metrics.ts";
-import { Bell } from "./bell.ts";
-import type { CallBook } from "./call-book.ts";
-import { HeldCalls } from "./held-calls.ts";
+import type { CallHistory } from "./call-history.ts";
+import { OutstandingCalls } from "./outstanding-calls.ts";
+import { batchIsComplete, nextCheckMs, type QuiescenceTimes } from "./quiescence.ts";
 import { type CallReply, Relay } from "./relay.ts";
-import { batchIsComplete, nextLookMs, type SettleTimes } from "./settle.ts";
+import type { ToolAnswer, ToolCallClient } from "./tool-call-client.ts";
 import type { ToolDirectories, ToolDirectory } from "./tool-directory.ts";
 import type { ToolCall } from "./tool-request.ts";
-import type { ToolAnswer, ToolUpstream } from "./upstream.ts";
 
 /** Connections beyond the calls that may be outstanding. */
 const SPARE_CONNECTIONS = 56;
@@ -40,12 +40,12 @@ export interface ToolProgramOptions {
   callbackToken: string;
   tools: readonly string[];
   files: Readonly<Record<string, string>>;
-  book: CallBook;
+  history: CallHistory;
   maxCalls: number;
   maxCallBytes: number;
-  settle: SettleTimes;
+  quiescence: QuiescenceTimes;
   directories: ToolDirectories;
-  upstream: ToolUpstream;
+  client: ToolCallClient;
   counted: CountedExecution;
 }
 
@@ -58,12 +58,12 @@ export class ToolProgram {
   memoryBytes = 0;
   fault: ProgrammaticFault | undefined;
   readonly counted: CountedExecution;
-  /** Told when a paused program turns out to have no way to tools any more. */
+  /** Called when the calls of a paused program are refused for good. */
   onUnanswerable: (() => void) | undefined;
   readonly #options: ToolProgramOptions;
-  readonly #book: CallBook;
+  readonly #history: CallHistory;
   readonly #relay: Relay;
-  readonly #bell = new Bell();
+  readonly #changed = new Condition();
   /** Aborted: the jail is gone. */
   readonly #life = new AbortController();
   /** Aborted: no call is sent any more. */
@@ -73,18 +73,18 @@ export class ToolProgram {
   #outcome: RunOutcome | undefined;
   #pause: RunPause | undefined;
   #failure: unknown;
-  readonly #held: HeldCalls;
+  readonly #outstanding: OutstandingCalls;
   #firstCallMs = 0;
   #activityMs = 0;
 
   constructor(options: ToolProgramOptions) {
-    const { executionId, round, requestId, counted, book, tools, maxCallBytes, maxCalls } = options;
+    const { executionId, round, requestId, counted, history, tools, maxCallBytes, maxCalls } = options;
     this.executionId = executionId;
     this.principal = options.principal;
     this.round = round;
     this.counted = counted;
     this.#options = options;
-    this.#book = book;
+    this.#history = history;
     this.#relay = new Relay({
       tools,
       maxBytes: maxCallBytes,
@@ -95,8 +95,8 @@ export class ToolProgram {
       },
       onError: (error) => this.kill(error),
     });
-    this.#held = new HeldCalls({
-      upstream: options.upstream,
+    this.#outstanding = new OutstandingCalls({
+      client: options.client,
       sender: { token: options.callbackToken, executionId, requestId },
       maxBytes: maxCallBytes,
       signal: this.#calls.signal,
@@ -123,7 +123,7 @@ export class ToolProgram {
     launched.jail.outcome().then(
       (outcome) => {
         this.#outcome = outcome;
-        this.#bell.ring();
+        this.#changed.notify();
       },
       (error: unknown) => this.kill(error),
     );
@@ -147,22 +147,22 @@ export class ToolProgram {
   }
 
   get outstanding(): string[] {
-    return this.#book.outstanding;
+    return this.#history.outstanding;
   }
 
   /** The outstanding calls themselves, unless they are large. */
   get outstandingCalls(): PausedCall[] | undefined {
-    return this.#held.told(this.#book.outstanding);
+    return this.#outstanding.reported(this.#history.outstanding);
   }
 
   get callsMade(): number {
-    return this.#book.made;
+    return this.#history.made;
   }
 
   /** Lets the program run until its caller has to answer calls, or to its end: all its calls are charged then. */
   async run(): Promise<"waits" | "ended"> {
     const how = await this.#run();
-    if (how === "ended") await this.#held.recorded(LAST_RECORDS_MS);
+    if (how === "ended") await this.#outstanding.recorded(LAST_RECORDS_MS);
     return how;
   }
 
@@ -171,27 +171,27 @@ export class ToolProgram {
       if (this.#failure !== undefined) throw this.#failure;
       if (this.fault !== undefined) return this.#end();
       if (this.#outcome !== undefined) return this.#atEnd(this.#outcome);
-      if (!this.#book.waits) await this.#bell.wait();
+      if (!this.#history.hasOutstanding) await this.#changed.wait();
       else if (await this.#stops()) return this.#waits();
-      else await this.#untilNextLook();
+      else await this.#untilNextCheck();
     }
   }
 
   /** The calls of a batch that is complete go on to the gateway. */
   #waits(): "waits" {
-    this.#held.paused();
-    if (this.#life.signal.aborted) this.#held.unpaused();
+    this.#outstanding.paused();
+    if (this.#life.signal.aborted) this.#outstanding.resumed();
     return "waits";
   }
 
   /** Hands results to the program that came with its resume. */
   answer(answers: readonly CallAnswer[]): void {
     for (const { call_id, outcome } of answers) {
-      if (!this.#book.isOutstanding(call_id)) continue;
-      const reply = this.#held.take(call_id);
+      if (!this.#history.isOutstanding(call_id)) continue;
+      const reply = this.#outstanding.remove(call_id);
       if (reply === undefined) continue;
-      tell(reply, call_id, outcome);
-      this.#book.answered(call_id);
+      sendReply(reply, call_id, outcome);
+      this.#history.answered(call_id);
     }
   }
 
@@ -202,23 +202,23 @@ export class ToolProgram {
   async haveResults(callIds: readonly string[], withinMs: number): Promise<boolean> {
     const untilMs = performance.now() + withinMs;
     // A program that has ended reads no results.
-    if (this.#outcome !== undefined) for (const id of callIds) this.#book.answered(id);
-    this.#held.expect(callIds.filter((id) => this.#book.isOutstanding(id)));
-    while (this.fault === undefined && callIds.some((id) => this.#book.isOutstanding(id))) {
+    if (this.#outcome !== undefined) for (const id of callIds) this.#history.answered(id);
+    this.#outstanding.awaitResults(callIds.filter((id) => this.#history.isOutstanding(id)));
+    while (this.fault === undefined && callIds.some((id) => this.#history.isOutstanding(id))) {
       if (this.#failure !== undefined) throw this.#failure;
       const leftMs = untilMs - performance.now();
       if (leftMs <= 0) return false;
-      await this.#bell.wait(leftMs);
+      await this.#changed.wait({ ms: leftMs });
     }
     await turn();
     return true;
   }
 
   /** Begins the next round of a paused program: it may run for `wallMs`. */
-  goOn(wallMs: number): void {
+  resume(wallMs: number): void {
     if (this.#failure !== undefined) throw this.#failure;
     this.round++;
-    this.#held.unpaused();
+    this.#outstanding.resumed();
     this.#firstCallMs = this.#activityMs = performance.now();
     if (this.#outcome === undefined) this.#thaw(wallMs);
   }
@@ -230,7 +230,7 @@ export class ToolProgram {
     this.#life.abort(reason);
     this.#launched?.jail.close();
     setTimeout(() => this.#calls.abort(), RECORDING_MS).unref();
-    this.#bell.ring();
+    this.#changed.notify();
   }
 
   /** The program has ended and its files are stored. */
@@ -242,7 +242,7 @@ export class ToolProgram {
 
   /** Takes everything out of the slot, which is another run's once the jail is gone. */
   #leave(): void {
-    this.#held.unpaused();
+    this.#outstanding.resumed();
     this.#relay.close();
     this.#directory?.release();
   }
@@ -250,8 +250,8 @@ export class ToolProgram {
   /** Looks at the program and stops it if its batch is complete. */
   async #stops(): Promise<boolean> {
     const { jail } = this.launched;
-    const { events, replies, arriving, isTelling } = this.#relay;
-    if (isTelling) return false;
+    const { events, replies, arriving, isSending } = this.#relay;
+    if (isSending) return false;
     const state = await (arriving ? jail.query() : jail.pauseIfBlocked());
     if (state === undefined) return false;
     if (typeof state === "object") return this.#staysStopped(state, replies);
@@ -263,18 +263,18 @@ export class ToolProgram {
         firstCallMs: this.#firstCallMs,
         activityMs: this.#activityMs,
         arriving: this.#relay.arriving,
-        unused: this.#book.unused,
+        unused: this.#history.unused,
       },
-      this.#options.settle,
+      this.#options.quiescence,
     );
     return isComplete && this.#freeze();
   }
 
-  async #untilNextLook(): Promise<void> {
+  async #untilNextCheck(): Promise<void> {
     const nowMs = performance.now();
     // It is about to wait for its answer: that takes less time than a timer.
     if (nowMs - this.#activityMs < AT_ONCE_MS) await turn();
-    else await this.#bell.wait(nextLookMs({ nowMs, activityMs: this.#activityMs }));
+    else await this.#changed.wait({ ms: nextCheckMs({ nowMs, activityMs: this.#activityMs }) });
   }
 
   /** A program that was blocked when it was stopped. What it was told since then, or a part of a call, moves it on. */
@@ -299,8 +299,8 @@ export class ToolProgram {
 
   #keeps(pause: RunPause): boolean {
     this.#relay.flush();
-    if (this.fault === undefined && !this.#book.waits) this.#thaw(0);
-    else if (this.#book.unused > 0) this.fault ??= { type: "replay_diverged" };
+    if (this.fault === undefined && !this.#history.hasOutstanding) this.#thaw(0);
+    else if (this.#history.unused > 0) this.fault ??= { type: "replay_diverged" };
     if (this.#pause === undefined || this.fault !== undefined) return false;
     this.memoryBytes = pause.memory;
     return true;
@@ -318,8 +318,8 @@ export class ToolProgram {
     this.#relay.flush();
     if (this.fault !== undefined) return "ended";
     if (end.cause !== "exited" && end.cause !== "signaled") return "ended";
-    if (this.#book.unused > 0) this.fault = { type: "replay_diverged" };
-    if (this.fault !== undefined || !this.#book.waits) return "ended";
+    if (this.#history.unused > 0) this.fault = { type: "replay_diverged" };
+    if (this.fault !== undefined || !this.#history.hasOutstanding) return "ended";
     // What it holds now is not more: its files.
     this.memoryBytes = end.memoryPeak;
     return this.#waits();
@@ -332,7 +332,7 @@ export class ToolProgram {
     if (this.#pause !== undefined) jail.resume(LAST_MS);
     while (this.#outcome === undefined) {
       if (this.#failure !== undefined) throw this.#failure;
-      await this.#bell.wait();
+      await this.#changed.wait();
     }
     return "ended";
   }
@@ -345,19 +345,19 @@ export class ToolProgram {
       reply.refuse(413, "the arguments are too large");
       return;
     }
-    if (this.#held.bytes + bytes > MAX_HELD_CALLS * maxCallBytes) {
+    if (this.#outstanding.bytes + bytes > MAX_HELD_CALLS * maxCallBytes) {
       reply.refuse(503, "too many large tool calls are waiting for their results");
       return;
     }
-    const isFirst = !this.#book.waits;
-    const issued = this.#book.issue(call.name, call.input);
+    const isFirst = !this.#history.hasOutstanding;
+    const issued = this.#history.issue(call.name, call.input);
     this.#activityMs = performance.now();
     // What is answered at once moves the program on: its batch begins anew.
     if (isFirst || issued.kind === "recorded") this.#firstCallMs = this.#activityMs;
     if (issued.kind === "fault") this.fault = issued.fault;
-    else if (issued.kind === "recorded") tell(reply, issued.callId, issued.outcome);
-    else this.#held.add(issued.callId, call, bytes, reply);
-    this.#bell.ring();
+    else if (issued.kind === "recorded") sendReply(reply, issued.callId, issued.outcome);
+    else this.#outstanding.add(issued.callId, call, bytes, reply);
+    this.#changed.notify();
   }
 
   /** What the gateway says of a call. */
@@ -367,10 +367,10 @@ export class ToolProgram {
     else if (answer.kind === "spent") this.fault ??= { type: "tool_limit" };
     else {
       const { kind: _, ...outcome } = answer;
-      tell(reply, callId, outcome);
-      this.#book.answered(callId);
+      sendReply(reply, callId, outcome);
+      this.#history.answered(callId);
     }
-    this.#bell.ring();
+    this.#changed.notify();
   }
 
   #unanswerable(status: number): void {
@@ -384,7 +384,7 @@ export class ToolProgram {
   }
 }
 
-function tell(reply: CallReply, callId: string, outcome: NonNullable<RecordedCall["outcome"]>): void {
+function sendReply(reply: CallReply, callId: string, outcome: NonNullable<RecordedCall["outcome"]>): void {
   if ("result_json" in outcome) reply.result(callId, outcome.result_json);
   else reply.failure(callId, outcome.error_message);
 }

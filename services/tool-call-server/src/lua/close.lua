@@ -1,7 +1,7 @@
 -- Purpose: end the session of an execution.
--- Guarantee: atomic; nothing of it stays, and who waited is told. Ending it again changes nothing.
+-- Guarantee: atomic; all its keys are removed and waiting requests are notified. A repeat changes nothing.
 -- Returns: 1
 redis.call('DEL', SESSION, CALLS, RESULTS)
 redis.call('ZREM', INDEX, EXECUTION)
-tell({ EXECUTION .. '/closed' })
+publish({ EXECUTION .. '/closed' })
 return 1

@@ -1,6 +1,6 @@
 -- Purpose: list the calls that have no result yet.
--- Guarantee: one moment's view of the session, which is renewed by it. Calls are listed without their texts while somebody
---   may still wait for more.
+-- Guarantee: one moment's view of the session, which is renewed by it. Nothing is listed while the caller may
+--   still wait for more.
 -- ARGV[3]: 1 to get what there is; 0 to get it only when it is complete
 -- ARGV[4..]: the call ids that are asked for; complete means that all are recorded. None: all calls, complete with one.
 -- Returns: {'gone'}, {'incomplete'}, or {'listed', undeclared tool as JSON or '', call id, time and text, call id, …}

@@ -29,13 +29,13 @@ local function left_ms()
   return renewed + timeout - now_ms()
 end
 
--- Tells everybody who waits: the message is a list of topics, separated by spaces.
-local function tell(topics)
-  redis.call('PUBLISH', 'svc:tool:news', table.concat(topics, ' '))
+-- Notifies the waiting requests of all servers: the message is a list of topics, separated by spaces.
+local function publish(topics)
+  redis.call('PUBLISH', 'svc:tool:changes', table.concat(topics, ' '))
 end
 
--- The revision tells who missed a message that there was one.
+-- A server that missed the message finds the change by the revision.
 local function changed(topics)
   redis.call('HINCRBY', SESSION, 'rev', 1)
-  tell(topics)
+  publish(topics)
 end

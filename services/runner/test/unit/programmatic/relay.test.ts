@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { CallBook } from "../../../src/programmatic/call-book.ts";
+import { CallHistory } from "../../../src/programmatic/call-history.ts";
 import { Relay, type RelayOptions } from "../../../src/programmatic/relay.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "svc-relay-"));
@@ -176,10 +176,10 @@ describe("large, deep and odd calls", () => {
       CALLS.map(([what, input, status]) => [what, attempt, input, status, history] as const),
     ),
   )("with %s, %s, are issued or refused with a sentence", async (_what, _attempt, input, status, history) => {
-    const book = new CallBook({ tools: ["add"], maxCalls: 10, history });
+    const calls = new CallHistory({ tools: ["add"], maxCalls: 10, recorded: history });
     const { path, errors } = await started({
       onCall: ({ name, input: given }, reply) => {
-        book.issue(name, given);
+        calls.issue(name, given);
         reply.result("call_001", "1");
       },
     });
@@ -189,6 +189,6 @@ describe("large, deep and odd calls", () => {
       if (status === 413) expect(answer).toMatch(/are too large|flatten them|make several calls/);
     }
     expect(errors).toEqual([]);
-    expect(book.made).toBe(status === 200 ? 2 : 0);
+    expect(calls.made).toBe(status === 200 ? 2 : 0);
   });
 });

@@ -1,7 +1,7 @@
 /**
- * The calls of one attempt of a program: which id each one has, which are outstanding, and which recorded calls of earlier
- * attempts they repeat. A call takes the first unused record with its name and canonical arguments, so equal calls are
- * matched in issue order. New ids go on after the highest recorded one. Pure but for its state.
+ * The calls of one attempt to run a program: the id of each, which are outstanding, and which recorded calls of earlier
+ * attempts they repeat. A call takes the first unused record with its name and canonical arguments, so equal calls match in
+ * issue order. New ids continue after the highest recorded one. Does no input or output.
  */
 import {
   callIdOf,
@@ -16,14 +16,14 @@ export type Issued =
   | { kind: "outstanding"; callId: string }
   | { kind: "fault"; fault: ProgrammaticFault };
 
-export interface CallBookOptions {
+export interface CallHistoryOptions {
   tools: Iterable<string>;
   /** Calls that may be made beyond the recorded ones. */
   maxCalls: number;
-  history?: readonly RecordedCall[];
+  recorded?: readonly RecordedCall[];
 }
 
-export class CallBook {
+export class CallHistory {
   readonly #tools: ReadonlySet<string>;
   readonly #unused = new Map<string, RecordedCall[]>();
   readonly #outstanding = new Set<string>();
@@ -32,12 +32,12 @@ export class CallBook {
   #highest: number;
   #made = 0;
 
-  constructor({ tools, maxCalls, history = [] }: CallBookOptions) {
+  constructor({ tools, maxCalls, recorded = [] }: CallHistoryOptions) {
     this.#tools = new Set(tools);
     this.#left = maxCalls;
-    this.#unusedCount = history.length;
+    this.#unusedCount = recorded.length;
     this.#highest = 0;
-    for (const record of history) {
+    for (const record of recorded) {
       this.#highest = Math.max(this.#highest, numberOf(record.call_id));
       const key = keyOf(record.name, canonicalArguments(JSON.parse(record.input_json)));
       const same = this.#unused.get(key);
@@ -50,7 +50,7 @@ export class CallBook {
     if (!this.#tools.has(name)) {
       return { kind: "fault", fault: { type: "unregistered_tool", tool: name.slice(0, MAX_ASKED_NAME) } };
     }
-    const record = this.#take(name, input);
+    const record = this.#takeRecord(name, input);
     if (record === undefined && this.#left === 0) return { kind: "fault", fault: { type: "tool_limit" } };
     this.#made++;
     if (record?.outcome !== undefined) {
@@ -61,7 +61,7 @@ export class CallBook {
     return { kind: "outstanding", callId };
   }
 
-  #take(name: string, input: object): RecordedCall | undefined {
+  #takeRecord(name: string, input: object): RecordedCall | undefined {
     if (this.#unusedCount === 0) return undefined;
     const record = this.#unused.get(keyOf(name, canonicalArguments(input)))?.shift();
     if (record !== undefined) this.#unusedCount--;
@@ -74,7 +74,7 @@ export class CallBook {
     return callIdOf(this.#highest);
   }
 
-  /** The call has its result. */
+  /** Marks a call as answered. */
   answered(callId: string): void {
     this.#outstanding.delete(callId);
   }
@@ -84,7 +84,7 @@ export class CallBook {
     return [...this.#outstanding];
   }
 
-  get waits(): boolean {
+  get hasOutstanding(): boolean {
     return this.#outstanding.size > 0;
   }
 

@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { AVAILABLE_SHARE, machineMemory, PAUSED_SHARE, victims } from "../../../src/programmatic/pressure.ts";
+import {
+  AVAILABLE_SHARE,
+  machineMemory,
+  PAUSED_SHARE,
+  selectEvictions,
+} from "../../../src/programmatic/eviction.ts";
 
 const pausedArbitrary = fc.array(
   fc.record({ principal: fc.constant("one"), pausedAtMs: fc.nat(), memoryBytes: fc.nat({ max: 1000 }) }),
@@ -12,14 +17,14 @@ const machineArbitrary = fc
   .record({ totalBytes: fc.integer({ min: 1, max: 10_000 }), part: fc.nat({ max: 100 }) })
   .map(({ totalBytes, part }) => ({ totalBytes, availableBytes: (totalBytes * part) / 100 }));
 
-describe("the paused programs of one principal that have to go", () => {
+describe("the paused programs of one principal that are evicted", () => {
   it("are the longest paused, as few as it takes", () => {
     const property = fc.property(
       pausedArbitrary,
       fc.nat({ max: 20 }),
       machineArbitrary,
       (paused, max, machine) => {
-        const chosen = victims(paused, { maxPaused: max, maxPerPrincipal: 20 }, machine);
+        const chosen = selectEvictions(paused, { maxPaused: max, maxPerPrincipal: 20 }, machine);
         const gone = new Set(chosen.map(({ program }) => program));
         const kept = paused.filter((program) => !gone.has(program));
         const youngestGone = Math.max(
@@ -50,14 +55,14 @@ describe("the paused programs of one principal that have to go", () => {
       { principal: "one", pausedAtMs: 2, memoryBytes: 60 },
     ] as const;
     const machine = { totalBytes: 100, availableBytes: 50 };
-    expect(victims([young, old], { maxPaused: 1, maxPerPrincipal: 2 }, machine)).toEqual([
+    expect(selectEvictions([young, old], { maxPaused: 1, maxPerPrincipal: 2 }, machine)).toEqual([
       { program: old, cause: "max_paused" },
       { program: young, cause: "memory" },
     ]);
-    expect(victims([old], upTo(1), { ...machine, availableBytes: 9 })).toEqual([
+    expect(selectEvictions([old], upTo(1), { ...machine, availableBytes: 9 })).toEqual([
       { program: old, cause: "memory" },
     ]);
-    expect(victims([old], upTo(1), machine)).toEqual([]);
+    expect(selectEvictions([old], upTo(1), machine)).toEqual([]);
   });
 });
 
@@ -80,7 +85,7 @@ describe("the paused programs of several principals", () => {
   it("are never more than their share, and nobody loses one while another holds more", () => {
     fc.assert(
       fc.property(many, fc.integer({ min: 1, max: 12 }), fc.nat({ max: 20 }), (paused, share, max) => {
-        const chosen = victims(paused, { maxPaused: max, maxPerPrincipal: share }, machine);
+        const chosen = selectEvictions(paused, { maxPaused: max, maxPerPrincipal: share }, machine);
         const gone = new Set(chosen.map(({ program }) => program));
         const kept = paused.filter((program) => !gone.has(program));
         const counts = countsOf(kept);
@@ -113,7 +118,7 @@ describe("the paused programs of several principals", () => {
     let paused = others;
     for (let at = 0; at < 200; at++) {
       paused = [...paused, { principal: "flood", pausedAtMs: 100 + at, memoryBytes }];
-      const gone = new Set(victims(paused, limits, machine).map(({ program }) => program));
+      const gone = new Set(selectEvictions(paused, limits, machine).map(({ program }) => program));
       expect([...gone].map(({ principal }) => principal).filter((name) => name !== "flood")).toEqual([]);
       paused = paused.filter((program) => !gone.has(program));
     }

@@ -1,12 +1,12 @@
 /**
- * Puts calls into the order in which their connections were accepted, which is the order in which the program made them.
- * A complete request waits for earlier connections, but only so long: one that is slow or says nothing holds up nobody.
+ * Issues calls in the order in which their connections were accepted, which is the order in which the program made them.
+ * A complete request waits for earlier connections, but only briefly: a slow connection delays no other.
  */
 
 /** How long a complete request waits for earlier ones. */
 const ORDER_MS = 20;
 
-export class Intake<T> {
+export class ArrivalOrder<T> {
   readonly #issue: (item: T) => void;
   /** Accepted connections whose request is not complete, and those that wait behind one. In the order of acceptance. */
   readonly #places = new Map<number, { item?: T; late: boolean }>();
@@ -17,7 +17,7 @@ export class Intake<T> {
     this.#issue = issue;
   }
 
-  /** A place in the order. */
+  /** Gives a new connection its place in the order. */
   accepted(): number {
     const place = this.#next++;
     this.#places.set(place, { late: false });
@@ -30,7 +30,7 @@ export class Intake<T> {
     this.#release();
   }
 
-  /** Nothing will come of it. */
+  /** The connection closed without a call. */
   gone(place: number): void {
     const entry = this.#places.get(place);
     if (entry === undefined || entry.item !== undefined) return;
@@ -59,7 +59,7 @@ export class Intake<T> {
     }
   }
 
-  /** Whoever is not complete by then is not waited for any more. */
+  /** Connections that are still incomplete then do not delay others any more. */
   #soon(): void {
     this.#timer ??= setTimeout(() => this.flush(), ORDER_MS);
   }

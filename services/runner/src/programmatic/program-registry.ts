@@ -1,18 +1,18 @@
 /**
- * The programs with tools that this runner has, one per execution. Paused ones are kept until they go on, for
- * TOOL_CALL_REQUEST_TIMEOUT at most, as many and as large as fit; what does not fit is killed and forgotten, that of the
- * principal with most of them first. Nobody loses a result by that: the next resume finds nothing here and the program is run again from the top.
+ * The programs with tools on this runner, one per execution. Paused programs are kept until they resume, for
+ * TOOL_CALL_REQUEST_TIMEOUT at most and within limits of number and memory; others are evicted (eviction.ts). An eviction
+ * loses no result: the next resume does not find the program, and it is run again from the top.
  */
 import { ServiceError } from "@svc/contracts";
 import type { Log } from "@svc/service-kit";
 import type { EvictionCause, RunnerMetrics } from "../metrics.ts";
-import { type Machine, machineMemory, type PauseLimits, victims } from "./pressure.ts";
+import { type Machine, machineMemory, type PauseLimits, selectEvictions } from "./eviction.ts";
 import type { ToolProgram } from "./tool-program.ts";
 
-/** How often memory is looked at while anything is paused. */
-const LOOK_MS = 2000;
+/** How often memory is checked while any program is paused. */
+const CHECK_MS = 2000;
 
-export interface ProgramsOptions extends PauseLimits {
+export interface RegistryOptions extends PauseLimits {
   longestPauseMs: number;
   memory?: () => Machine;
 }
@@ -22,15 +22,15 @@ type Kept = Pick<
   "executionId" | "principal" | "round" | "memoryBytes" | "pausedAtMs" | "kill" | "onUnanswerable" | "counted"
 >;
 
-export class Programs<P extends Kept = ToolProgram> {
-  readonly #options: ProgramsOptions;
+export class ProgramRegistry<P extends Kept = ToolProgram> {
+  readonly #options: RegistryOptions;
   readonly #metrics: Pick<RunnerMetrics, "evicted">;
   readonly #log: Log;
   readonly #all = new Map<string, P>();
   readonly #paused = new Map<P, NodeJS.Timeout>();
-  #looking: NodeJS.Timeout | undefined;
+  #checks: NodeJS.Timeout | undefined;
 
-  constructor(options: ProgramsOptions, metrics: Pick<RunnerMetrics, "evicted">, log: Log) {
+  constructor(options: RegistryOptions, metrics: Pick<RunnerMetrics, "evicted">, log: Log) {
     this.#options = options;
     this.#metrics = metrics;
     this.#log = log;
@@ -40,13 +40,13 @@ export class Programs<P extends Kept = ToolProgram> {
     return this.#paused.size;
   }
 
-  /** A program begins. An older attempt of the same execution is abandoned. */
+  /** Adds a program that starts. An older attempt of the same execution is discarded. */
   begin(program: P): void {
     this.discard(program.executionId);
     this.#all.set(program.executionId, program);
   }
 
-  /** A program has ended, however. */
+  /** Removes a program that ended. */
   end(program: P): void {
     clearTimeout(this.#paused.get(program));
     this.#paused.delete(program);
@@ -55,7 +55,7 @@ export class Programs<P extends Kept = ToolProgram> {
 
   /** Keeps a program that is paused since `pausedAtMs`. */
   keep(program: P): void {
-    // It was abandoned in its last moments.
+    // It was discarded while it paused.
     if (this.#all.get(program.executionId) !== program) {
       abandon(program);
       return;
@@ -65,10 +65,10 @@ export class Programs<P extends Kept = ToolProgram> {
     this.#paused.set(program, timer);
     program.onUnanswerable = () => this.#evict(program, "unanswerable");
     this.#makeRoom();
-    this.#looking ??= setInterval(() => this.#look(), LOOK_MS).unref();
+    this.#checks ??= setInterval(() => this.#check(), CHECK_MS).unref();
   }
 
-  /** The paused program whose next round this is, to go on or to be kept again. */
+  /** Takes out the paused program whose next round this is, to resume it or to keep it again. */
   take(executionId: string, round: number): P {
     const program = this.#all.get(executionId);
     const timer = program === undefined ? undefined : this.#paused.get(program);
@@ -81,35 +81,35 @@ export class Programs<P extends Kept = ToolProgram> {
     return program;
   }
 
-  /** Kills and forgets an execution's program, whatever it does. False: there is none. */
+  /** Kills and removes an execution's program in any state. False: there is none. */
   discard(executionId: string): boolean {
     const program = this.#all.get(executionId);
     if (program === undefined) return false;
     const isPaused = this.#paused.has(program);
     this.end(program);
-    // One that runs is counted by whoever makes its round.
+    // A running program is counted at the end of its round.
     if (isPaused) abandon(program);
     else program.kill(new ServiceError("execution_not_found"));
     return true;
   }
 
-  /** Called by a timer: what goes wrong is tried again at the next look. */
-  #look(): void {
+  /** Called by a timer; a failed check is repeated at the next one. */
+  #check(): void {
     try {
       this.#makeRoom();
     } catch (err) {
-      this.#log.warn({ err }, "memory of paused programs could not be checked");
+      this.#log.warn({ err }, "checking the memory of paused programs failed");
     }
   }
 
   #makeRoom(): void {
     if (this.#paused.size === 0) {
-      clearInterval(this.#looking);
-      this.#looking = undefined;
+      clearInterval(this.#checks);
+      this.#checks = undefined;
       return;
     }
     const memory = (this.#options.memory ?? machineMemory)();
-    for (const { program, cause } of victims(this.#paused.keys(), this.#options, memory)) {
+    for (const { program, cause } of selectEvictions(this.#paused.keys(), this.#options, memory)) {
       this.#evict(program, cause);
     }
   }
@@ -117,14 +117,14 @@ export class Programs<P extends Kept = ToolProgram> {
   #evict(program: P, cause: EvictionCause): void {
     if (!this.#paused.has(program)) return;
     this.#metrics.evicted(cause);
-    this.#log.info({ execution_id: program.executionId, cause }, "a paused program is evicted");
+    this.#log.info({ execution_id: program.executionId, cause }, "evicted a paused program");
     this.end(program);
     abandon(program);
   }
 
   /** Kills all. */
   close(): void {
-    clearInterval(this.#looking);
+    clearInterval(this.#checks);
     for (const executionId of [...this.#all.keys()]) this.discard(executionId);
   }
 }

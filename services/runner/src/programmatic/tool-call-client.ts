@@ -1,21 +1,20 @@
 /**
- * The runner's side of tool calls at the gateway: one request that records calls, and one that stays open until a call has
- * its result. While gateway or tool call server are away the same calls are sent again and again: they are known by their
- * ids. Adds the callback token, which the program never sees.
+ * The runner's client for tool calls at the gateway: one request records calls, another stays open until a call has its
+ * result. Requests are repeated while the gateway or the tool call server is away: call ids make repeats safe. Adds the
+ * callback token, which the program never sees.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { CALLBACK_TOKEN_HEADER, EXECUTION_ID_HEADER, TOOL_CALL_ID_HEADER } from "@svc/contracts";
 import { answerBytes, InnerClient } from "@svc/service-kit";
-import { rawMember } from "./raw-member.ts";
 
 const BACK_OFF_MS = { first: 50, most: 1000 } as const;
 const MAX_REFUSAL_BYTES = 16 * 1024;
 const FAILED = "tool execution failed";
 
-/** `spent`: a budget has no room. `refused`: this execution has no way to tools any more. */
+/** `spent`: a budget is used up. `refused`: this execution may not call tools any more. */
 export type ToolRefusal = { kind: "spent" } | { kind: "refused"; status: number };
 
-/** `unanswered`: nobody gave a result in time. */
+/** `unanswered`: no result came in time. */
 export type ToolAnswer =
   | { kind: "result"; result_json: string }
   | { kind: "failure"; error_message: string }
@@ -37,7 +36,7 @@ interface Sent {
 
 type Reading<T> = (status: number, text: string) => T;
 
-export class ToolUpstream {
+export class ToolCallClient {
   readonly #client: InnerClient;
 
   /** `connections`: requests that may be open at once, of all programs. */
@@ -47,17 +46,17 @@ export class ToolUpstream {
 
   /** Has all calls of a body of `POST /tool-calls` recorded, or none of them. Rejects only when the signal is aborted. */
   record(sender: Sender, body: string, signal: AbortSignal): Promise<ToolRefusal | { kind: "recorded" }> {
-    return this.#persistently(sender, { path: "/tool-calls", headers: {}, body }, signal, recordOf);
+    return this.#repeatedly(sender, { path: "/tool-calls", headers: {}, body }, signal, recordOf);
   }
 
   /** The answer, whenever it comes, of a call that may be recorded or not. Rejects only when the signal is aborted. */
   answer(sender: Sender, callId: string, body: string, signal: AbortSignal): Promise<ToolAnswer> {
     const sent = { path: "/tool-call", headers: { [TOOL_CALL_ID_HEADER]: callId }, body };
-    return this.#persistently(sender, sent, signal, answerOf);
+    return this.#repeatedly(sender, sent, signal, answerOf);
   }
 
-  /** Tries until there is an answer. */
-  async #persistently<T>(sender: Sender, sent: Sent, signal: AbortSignal, read: Reading<T>): Promise<T> {
+  /** Repeats the request until there is an answer. */
+  async #repeatedly<T>(sender: Sender, sent: Sent, signal: AbortSignal, read: Reading<T>): Promise<T> {
     for (let pause: number = BACK_OFF_MS.first; ; pause = Math.min(pause * 2, BACK_OFF_MS.most)) {
       const answer = await this.#once(sender, sent, signal, read);
       if (answer !== undefined) return answer;
@@ -65,7 +64,7 @@ export class ToolUpstream {
     }
   }
 
-  /** Undefined: something on the way is away. */
+  /** Undefined: the gateway or the tool call server is away. */
   async #once<T>(
     sender: Sender,
     { path, headers, body }: Sent,
@@ -128,4 +127,50 @@ function isSpent(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * The text of one member of a JSON object, exactly as it stands there: large numbers, order and depth survive. For texts
+ * that JSON.parse accepts. Pure.
+ */
+export function rawMember(text: string, name: string): string | undefined {
+  let at = text.indexOf("{") + 1;
+  let found: string | undefined;
+  for (;;) {
+    at = skipSpace(text, at);
+    if (at >= text.length || text[at] === "}") return found;
+    const keyEnd = endOfString(text, at);
+    const key = JSON.parse(text.slice(at, keyEnd)) as string;
+    const start = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    const end = endOfValue(text, start);
+    // Of two members with one name the last one counts, as in JSON.parse.
+    if (key === name) found = text.slice(start, end).trimEnd();
+    at = text[end] === "," ? end + 1 : end;
+  }
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && " \t\n\r".includes(text[at] as string)) at++;
+  return at;
+}
+
+/** Behind the closing quote of the string that starts at `from`. */
+function endOfString(text: string, from: number): number {
+  let at = from + 1;
+  while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+  return at + 1;
+}
+
+/** At the comma or brace behind the value that starts at `from`. */
+function endOfValue(text: string, from: number): number {
+  let depth = 0;
+  for (let at = from; at < text.length; at++) {
+    const char = text[at];
+    if (char === '"') at = endOfString(text, at) - 1;
+    else if (char === "{" || char === "[") depth++;
+    else if (depth > 0 && (char === "}" || char === "]")) depth--;
+    else if (depth === 0 && (char === "," || char === "}")) return at;
+  }
+  return text.length;
 }

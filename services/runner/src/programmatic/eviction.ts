@@ -1,14 +1,13 @@
 /**
- * Which paused programs have to go. A principal keeps its share at most: beyond it, its own longest pause goes. When all
- * together are too many or too large, or memory of the machine runs short, the principal that holds most loses its longest
- * pause; of those that hold as much, the one that paused last. So nobody loses a pause to others while holding less than
- * they do. Pure but for reading what the machine has.
+ * Selects the paused programs to evict. A principal over its share loses its own longest pause. When all paused programs are
+ * too many or too large, or the machine runs short of memory, the principal that holds most loses its longest pause; among
+ * equals, the one that paused last. So no principal loses a pause to one that holds more. Only `machineMemory` reads state.
  */
 import { readFileSync } from "node:fs";
 import type { EvictionCause } from "../metrics.ts";
 
-export interface Paused {
-  /** Whose program it is; opaque. */
+export interface EvictionCandidate {
+  /** The program's owner; opaque. */
   principal: string;
   pausedAtMs: number;
   memoryBytes: number;
@@ -28,23 +27,23 @@ export interface PauseLimits {
 export const PAUSED_SHARE = 0.5;
 export const AVAILABLE_SHARE = 0.1;
 
-/** What one principal holds: the longest pause first. */
+/** The paused programs of one principal, longest pause first. */
 interface Holder<P> {
   programs: P[];
   bytes: number;
 }
 
-interface Victim<P> {
+interface Eviction<P> {
   program: P;
   cause: EvictionCause;
 }
 
-export function victims<P extends Paused>(
+export function selectEvictions<P extends EvictionCandidate>(
   paused: Iterable<P>,
   { maxPaused, maxPerPrincipal }: PauseLimits,
   { totalBytes, availableBytes }: Machine,
-): Victim<P>[] {
-  const chosen: Victim<P>[] = [];
+): Eviction<P>[] {
+  const evictions: Eviction<P>[] = [];
   const holders = holdersOf(paused);
   let [count, heldBytes] = [0, 0];
   for (const { programs, bytes } of holders) {
@@ -55,7 +54,7 @@ export function victims<P extends Paused>(
   const choose = (holder: Holder<P> | undefined, cause: EvictionCause): void => {
     const program = holder?.programs.shift();
     if (holder === undefined || program === undefined) return;
-    chosen.push({ program, cause });
+    evictions.push({ program, cause });
     holder.bytes -= program.memoryBytes;
     heldBytes -= program.memoryBytes;
     missingBytes -= program.memoryBytes;
@@ -74,10 +73,10 @@ export function victims<P extends Paused>(
       "memory",
     );
   }
-  return chosen;
+  return evictions;
 }
 
-function holdersOf<P extends Paused>(paused: Iterable<P>): Holder<P>[] {
+function holdersOf<P extends EvictionCandidate>(paused: Iterable<P>): Holder<P>[] {
   const holders = new Map<string, Holder<P>>();
   for (const program of [...paused].sort((left, right) => left.pausedAtMs - right.pausedAtMs)) {
     const holder = holders.get(program.principal) ?? { programs: [], bytes: 0 };
@@ -88,7 +87,7 @@ function holdersOf<P extends Paused>(paused: Iterable<P>): Holder<P>[] {
   return [...holders.values()];
 }
 
-function largest<P extends Paused>(
+function largest<P extends EvictionCandidate>(
   holders: readonly Holder<P>[],
   sizeOf: (holder: Holder<P>) => number,
 ): Holder<P> | undefined {
@@ -101,7 +100,7 @@ function largest<P extends Paused>(
   return found;
 }
 
-const lastPause = ({ programs }: Holder<Paused>) => programs.at(-1)?.pausedAtMs ?? 0;
+const lastPause = ({ programs }: Holder<EvictionCandidate>) => programs.at(-1)?.pausedAtMs ?? 0;
 
 export function machineMemory(): Machine {
   const text = readFileSync("/proc/meminfo", "utf8");

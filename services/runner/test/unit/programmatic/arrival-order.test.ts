@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Intake } from "../../../src/programmatic/intake.ts";
+import { ArrivalOrder } from "../../../src/programmatic/arrival-order.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -11,8 +11,8 @@ afterEach(() => {
 
 function made() {
   const issued: number[] = [];
-  const intake = new Intake<number>((item) => issued.push(item));
-  return { issued, intake };
+  const order = new ArrivalOrder<number>((item) => issued.push(item));
+  return { issued, order };
 }
 
 describe("requests", () => {
@@ -26,53 +26,53 @@ describe("requests", () => {
             fc.shuffledSubarray([...spoken.keys()], { minLength: spoken.length }),
           ),
         ),
-      ([spoken, order]) => {
-        const { issued, intake } = made();
-        const places = spoken.map(() => intake.accepted());
-        for (const at of order) {
-          if (spoken[at]) intake.complete(places[at] as number, at);
-          else intake.gone(places[at] as number);
+      ([spoken, sequence]) => {
+        const { issued, order } = made();
+        const places = spoken.map(() => order.accepted());
+        for (const at of sequence) {
+          if (spoken[at]) order.complete(places[at] as number, at);
+          else order.gone(places[at] as number);
         }
         expect(issued).toEqual([...spoken.keys()].filter((at) => spoken[at]));
-        expect(intake.waiting).toBe(0);
+        expect(order.waiting).toBe(0);
       },
     );
     fc.assert(property);
   });
 
   it("wait for an earlier connection for a moment only, and it may still come", () => {
-    const { issued, intake } = made();
-    const [silent, spoken] = [intake.accepted(), intake.accepted()];
-    intake.complete(spoken, 2);
+    const { issued, order } = made();
+    const [silent, spoken] = [order.accepted(), order.accepted()];
+    order.complete(spoken, 2);
     vi.advanceTimersByTime(19);
     expect(issued).toEqual([]);
     vi.advanceTimersByTime(1);
     expect(issued).toEqual([2]);
-    const next = intake.accepted();
-    intake.complete(next, 3);
+    const next = order.accepted();
+    order.complete(next, 3);
     expect(issued).toEqual([2, 3]);
-    intake.complete(silent, 1);
+    order.complete(silent, 1);
     expect(issued).toEqual([2, 3, 1]);
-    expect(intake.waiting).toBe(0);
+    expect(order.waiting).toBe(0);
   });
 
   it("are all issued when nothing more can come", () => {
-    const { issued, intake } = made();
-    const [, second, third] = [intake.accepted(), intake.accepted(), intake.accepted()];
-    intake.complete(third as number, 3);
-    intake.complete(second as number, 2);
-    intake.flush();
+    const { issued, order } = made();
+    const [, second, third] = [order.accepted(), order.accepted(), order.accepted()];
+    order.complete(third as number, 3);
+    order.complete(second as number, 2);
+    order.flush();
     expect(issued).toEqual([2, 3]);
-    expect(intake.waiting).toBe(1);
+    expect(order.waiting).toBe(1);
   });
 
   it("are issued once, also when their connection is closed afterwards or while they wait", () => {
-    const { issued, intake } = made();
-    const [first, second] = [intake.accepted(), intake.accepted()];
-    intake.complete(second, 2);
-    intake.gone(second);
-    intake.complete(second, 2);
-    intake.gone(first);
+    const { issued, order } = made();
+    const [first, second] = [order.accepted(), order.accepted()];
+    order.complete(second, 2);
+    order.gone(second);
+    order.complete(second, 2);
+    order.gone(first);
     expect(issued).toEqual([2]);
   });
 });

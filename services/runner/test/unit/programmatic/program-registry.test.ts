@@ -2,7 +2,7 @@ import { newId } from "@svc/contracts";
 import type { Log } from "@svc/service-kit";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { EvictionCause } from "../../../src/metrics.ts";
-import { Programs, type ProgramsOptions } from "../../../src/programmatic/programs.ts";
+import { ProgramRegistry, type RegistryOptions } from "../../../src/programmatic/program-registry.ts";
 
 const GIB = 2 ** 30;
 const LONGEST_MS = 1000;
@@ -15,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function made(options: Partial<ProgramsOptions> = {}) {
+function made(options: Partial<RegistryOptions> = {}) {
   const evicted: EvictionCause[] = [];
   const machine = { totalBytes: 8 * GIB, availableBytes: 7 * GIB };
   const settings = {
@@ -25,7 +25,7 @@ function made(options: Partial<ProgramsOptions> = {}) {
     memory: () => machine,
     ...options,
   };
-  const programs = new Programs<ReturnType<typeof program>>(
+  const programs = new ProgramRegistry<ReturnType<typeof program>>(
     settings,
     { evicted: (cause) => evicted.push(cause) },
     log,

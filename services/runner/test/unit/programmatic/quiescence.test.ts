@@ -1,10 +1,15 @@
 import { TASK_STATES } from "@svc/jail-client";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { batchIsComplete, CATCH_UP_MS, type Moment, nextLookMs } from "../../../src/programmatic/settle.ts";
+import {
+  batchIsComplete,
+  CATCH_UP_MS,
+  nextCheckMs,
+  type Observation,
+} from "../../../src/programmatic/quiescence.ts";
 
 const TIMES = { settleMs: 15, settleMaxMs: 1000 };
-const moment = (change: Partial<Moment>): Moment => ({
+const moment = (change: Partial<Observation>): Observation => ({
   state: "running",
   nowMs: 10_000,
   firstCallMs: 9999,
@@ -13,7 +18,7 @@ const moment = (change: Partial<Moment>): Moment => ({
   unused: 0,
   ...change,
 });
-const complete = (change: Partial<Moment>) => batchIsComplete(moment(change), TIMES);
+const complete = (change: Partial<Observation>) => batchIsComplete(moment(change), TIMES);
 const momentArbitrary = fc
   .record({
     state: fc.constantFrom(...TASK_STATES),
@@ -22,7 +27,7 @@ const momentArbitrary = fc
     arriving: fc.boolean(),
     unused: fc.integer({ min: 0, max: 2 }),
   })
-  .map(({ quiet, ...rest }): Moment => ({ ...rest, nowMs: 30_000, activityMs: 30_000 - quiet }));
+  .map(({ quiet, ...rest }): Observation => ({ ...rest, nowMs: 30_000, activityMs: 30_000 - quiet }));
 
 describe("a batch", () => {
   it("is complete at once when only an answer can move the program, and no call is on its way", () => {
@@ -63,7 +68,7 @@ describe("a batch", () => {
     fc.assert(
       fc.property(fc.nat({ max: 5000 }), fc.nat({ max: 5000 }), (one, other) => {
         const [less, more] = [Math.min(one, other), Math.max(one, other)].map((quiet) =>
-          nextLookMs({ nowMs: quiet, activityMs: 0 }),
+          nextCheckMs({ nowMs: quiet, activityMs: 0 }),
         ) as [number, number];
         expect(less).toBeGreaterThanOrEqual(1);
         expect(more).toBeLessThanOrEqual(10);

@@ -1,0 +1,31 @@
+/** Lets one task wait until another has something for it. */
+
+export class Condition {
+  #isNotified = false;
+  #wake: (() => void) | undefined;
+
+  /** Ends the current wait, or the next one: a notification before the wait is not lost. */
+  notify(): void {
+    this.#isNotified = true;
+    this.#wake?.();
+  }
+
+  /**
+   * Resolves at the next notification, at once if there was one since the last wait, after `ms`, or when the signal aborts.
+   * One wait at a time.
+   */
+  async wait({ ms, signal }: { ms?: number; signal?: AbortSignal } = {}): Promise<void> {
+    if (!this.#isNotified && signal?.aborted !== true) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const wake = () => resolve();
+      this.#wake = wake;
+      const timer = ms === undefined ? undefined : setTimeout(wake, ms);
+      signal?.addEventListener("abort", wake, { once: true });
+      await promise;
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", wake);
+      this.#wake = undefined;
+    }
+    this.#isNotified = false;
+  }
+}

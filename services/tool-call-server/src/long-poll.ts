@@ -1,0 +1,132 @@
+/**
+ * Long polls: requests that wait for the result of a call or for the calls of a batch. A poll ends with its result, at its
+ * timeout, when its client disconnects, or when this server stops. The result stays in the store, so polls can be repeated.
+ */
+import { ServiceError } from "@svc/contracts";
+import type { ChangeNotifier, Subscription } from "./change-notifier.ts";
+import type { Call, CallState, Listing, Sessions, Unopened } from "./sessions.ts";
+
+/** How soon a poll reads again while the store is away. */
+const RETRY_MS = 1000;
+/** A result may come at the last moment: the store's clock decides, not this timer. */
+const MARGIN_MS = 5;
+/** A session opens while its program starts. Its first call waits for it, with pauses that double: a second in all. */
+const OPENING_MS = { first: 5, last: 640 } as const;
+
+type RecordCall = () => Promise<CallState | Unopened>;
+
+export class LongPolls {
+  readonly #sessions: Sessions;
+  readonly #notifier: ChangeNotifier;
+  readonly #open = new Set<AbortController>();
+
+  constructor(sessions: Sessions, notifier: ChangeNotifier) {
+    this.#sessions = sessions;
+    this.#notifier = notifier;
+  }
+
+  /** Ends all polls with `shutting_down`. */
+  stop(): void {
+    const reason = new ServiceError("shutting_down", undefined, { headers: { connection: "close" } });
+    for (const poll of this.#open) poll.abort(reason);
+  }
+
+  /**
+   * The text of a call's answer. `record` records the call, or finds it; it is called again when a crashed store lost the
+   * call but not its session. Aborting `poll` ends the poll.
+   */
+  result(call: Call, record: RecordCall, poll: AbortController): Promise<string> {
+    return this.#subscribed(call.execution, `${call.execution}/${call.id}`, poll, async (change) => {
+      let state = await this.#first(record, change, poll.signal);
+      for (;;) {
+        if (state.state === "answered") return state.text;
+        if (state.leftMs <= 0) throw new ServiceError("tool_call_timeout");
+        await change.changed.wait({ ms: state.leftMs + MARGIN_MS, signal: poll.signal });
+        poll.signal.throwIfAborted();
+        if (change.text !== undefined) return change.text;
+        state = await whenAvailable(
+          async () => (await this.#sessions.look(call)) ?? (await recordAgain(record)),
+        );
+      }
+    });
+  }
+
+  /** Waits only for the session of the calls that `record` records; the given call is one of them. */
+  recorded({ execution, id }: Call, record: RecordCall, poll: AbortController): Promise<void> {
+    return this.#subscribed(execution, `${execution}/${id}`, poll, async (change) => {
+      await this.#first(record, change, poll.signal);
+    });
+  }
+
+  /** The state of a call whose session may not be open yet. */
+  async #first(record: RecordCall, change: Subscription, signal: AbortSignal): Promise<CallState> {
+    for (let pauseMs: number = OPENING_MS.first; ; pauseMs *= 2) {
+      const state = await record();
+      if (state.state !== "unopened") return state;
+      if (pauseMs > OPENING_MS.last) throw new ServiceError("callback_refused");
+      await change.changed.wait({ ms: pauseMs, signal: signal });
+      signal.throwIfAborted();
+    }
+  }
+
+  /** Delivers results that the store has for these calls now, by call id. */
+  answered(execution: string, results: ReadonlyMap<string, string>): void {
+    for (const [id, text] of results) this.#notifier.publish(`${execution}/${id}`, text);
+  }
+
+  /** The open calls of a session, once they are complete or the time is over. */
+  pending(
+    execution: string,
+    ids: readonly string[],
+    waitMs: number,
+    poll: AbortController,
+  ): Promise<Listing> {
+    const until = performance.now() + waitMs;
+    return this.#subscribed(execution, execution, poll, async (change) => {
+      for (;;) {
+        const leftMs = until - performance.now();
+        const listing = await this.#sessions.pending(execution, ids, leftMs > 0);
+        if (listing !== undefined) return listing;
+        await change.changed.wait({ ms: leftMs, signal: poll.signal });
+        poll.signal.throwIfAborted();
+      }
+    });
+  }
+
+  async #subscribed<T>(
+    execution: string,
+    topic: string,
+    poll: AbortController,
+    work: (change: Subscription) => Promise<T>,
+  ): Promise<T> {
+    const change = this.#notifier.subscribe(execution, topic);
+    this.#open.add(poll);
+    try {
+      return await work(change);
+    } finally {
+      this.#open.delete(poll);
+      this.#notifier.unsubscribe(change);
+    }
+  }
+}
+
+/** A poll outlasts a store that is away: its call is recorded. */
+async function whenAvailable(look: () => Promise<CallState>): Promise<CallState> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!(error instanceof ServiceError && error.code === "store_unavailable")) throw error;
+    return { state: "waiting", leftMs: RETRY_MS };
+  }
+}
+
+/** A session that does not exist, or has another token, was closed. */
+async function recordAgain(record: RecordCall): Promise<CallState> {
+  try {
+    const state = await record();
+    if (state.state !== "unopened") return state;
+  } catch (error) {
+    if (!(error instanceof ServiceError && error.code === "callback_refused")) throw error;
+  }
+  throw new ServiceError("execution_not_found");
+}

@@ -1,0 +1,47 @@
+import { newId } from "@svc/contracts";
+import { pino } from "pino";
+import { describe, expect, it } from "vitest";
+import { ChangeNotifier, type Subscription } from "../../src/change-notifier.ts";
+
+const notifier = () =>
+  new ChangeNotifier(async (executions) => executions.map(() => null), pino({ level: "silent" }));
+
+describe("subscriptions", () => {
+  it("are bounded, and an ended one makes room", () => {
+    const made = notifier();
+    const execution = newId();
+    const subscriptions = Array.from({ length: 10_000 }, (_, index) =>
+      made.subscribe(execution, `${execution}/${index}`),
+    );
+    const more = () => made.subscribe(newId(), "another");
+    expect(more).toThrow("Too many");
+    made.unsubscribe(subscriptions.pop() as Subscription);
+    const subscription = more();
+    expect(more).toThrow("Too many");
+    for (const each of [...subscriptions, subscription]) made.unsubscribe(each);
+  });
+
+  it("are notified by a sweep when their session is gone and the message was lost", async () => {
+    const made = notifier();
+    const execution = newId();
+    const subscription = made.subscribe(execution, `${execution}/a`);
+    const began = performance.now();
+    await subscription.changed.wait({ ms: 30_000 });
+    await subscription.changed.wait({ ms: 30_000 });
+    expect(performance.now() - began).toBeLessThan(10_000);
+    made.unsubscribe(subscription);
+  });
+});
+
+describe("a result that this process has stored", () => {
+  it("comes with the notification, to subscriptions of its topic alone", async () => {
+    const made = notifier();
+    const execution = newId();
+    const [a, b] = [made.subscribe(execution, `${execution}/a`), made.subscribe(execution, `${execution}/b`)];
+    made.publish(`${execution}/a`, "first");
+    made.publish(`${execution}/a`, "second");
+    await a.changed.wait({ ms: 30_000 });
+    expect([a.text, b.text]).toEqual(["first", undefined]);
+    for (const subscription of [a, b]) made.unsubscribe(subscription);
+  });
+});
