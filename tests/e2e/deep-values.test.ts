@@ -1,9 +1,9 @@
 /** Values that are nested as deeply as a request may be reach a program whole, and come back from it. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api } from "./support/api.ts";
+import { describe, expect, test } from "vitest";
+import type { Api } from "./support/api.ts";
 import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
 import { drive } from "./support/programmatic.ts";
-import { type System, startSystem } from "./support/system.ts";
+import { useSystem } from "./support/use-system.ts";
 
 /** Of 64; the body, its list and the item that holds the value are three. */
 const LEVELS = 61;
@@ -24,14 +24,9 @@ def depth(value):
 `;
 
 describe.each(["live", "replay"])("with programs kept %s", (mode) => {
-  let system: System;
   let api: Api;
-  beforeAll(async () => {
-    system = await startSystem({ env: { ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode } });
-    api = new Api(system.url);
-  });
-  afterAll(async () => {
-    expect(await system?.stop()).toEqual([]);
+  useSystem({ ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode }, (made) => {
+    api = made.api;
   });
 
   test("a schema, arguments and a result of many levels pass", async () => {

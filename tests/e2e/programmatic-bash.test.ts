@@ -3,11 +3,11 @@
  * the top at every resume: the answers are the same, rounds, output and files included.
  */
 import type { FileRef } from "@svc/contracts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api, refTo } from "./support/api.ts";
+import { describe, expect, test } from "vitest";
+import { type Api, refTo } from "./support/api.ts";
 import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
 import { type Drive, drive, type Tools } from "./support/programmatic.ts";
-import { type System, startSystem } from "./support/system.ts";
+import { useSystem } from "./support/use-system.ts";
 
 const TOOL_LIMIT = "Execution exceeded maximum tool calls (200)";
 const ADD = { add: ({ a, b }) => a + b } satisfies Tools;
@@ -20,14 +20,9 @@ describe.each([
   ["live", 200],
   ["replay", 50],
 ] as const)("Bash, %s", (mode, many) => {
-  let system: System;
   let api: Api;
-  beforeAll(async () => {
-    system = await startSystem({ env: { ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode } });
-    api = new Api(system.url);
-  });
-  afterAll(async () => {
-    expect(await system?.stop()).toEqual([]);
+  useSystem({ ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode }, (made) => {
+    api = made.api;
   });
 
   const bash = (code: string, tools: Tools, { files = [], ...how }: More = {}) =>

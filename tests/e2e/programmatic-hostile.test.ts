@@ -1,9 +1,9 @@
 /** Programs that abuse their tools, in a whole system: they are refused, and a bystander with programs of all kinds does not notice. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ToolCallRequired } from "@svc/contracts";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { RAW_CLIENT } from "../../services/runner/test/support/programs.ts";
-import { Api } from "./support/api.ts";
+import type { Api } from "./support/api.ts";
 import { observe } from "./support/bystander.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { newMarker, processesWith, processorTicks, until } from "./support/processes.ts";
@@ -19,24 +19,19 @@ import {
   tryStart,
 } from "./support/programmatic.ts";
 import { activeExecutions } from "./support/runner-metrics.ts";
-import { type System, startSystem } from "./support/system.ts";
+import type { System } from "./support/system.ts";
+import { useSystem } from "./support/use-system.ts";
 
 /** What nobody may notice, on a machine that does other work too. */
 const WORST_MS = 20_000;
 const GONE_MS = 20_000;
 let system: System;
 let api: Api;
-beforeAll(async () => {
-  system = await startSystem({
-    env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "4", PTC_RESUME_MAX_REQUESTS: "100000" },
-  });
-  api = new Api(system.url);
+useSystem({ ...OPEN_LIMITS, PYTHON_CONCURRENCY: "4", PTC_RESUME_MAX_REQUESTS: "100000" }, (made) => {
+  ({ system, api } = made);
 });
 afterEach(async () => {
   await until(async () => (await activeExecutions(system, "paused")) === 0, GONE_MS);
-});
-afterAll(async () => {
-  expect(await system?.stop()).toEqual([]);
 });
 
 const tools = { add: ({ a, b }: Input) => a + b, get: (input: Input) => input };

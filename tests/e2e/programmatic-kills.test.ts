@@ -1,7 +1,7 @@
 /** Programs with tools while parts of the system are killed: the next resume goes on, and all comes out right. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProgrammaticResponse, ToolCallRequired } from "@svc/contracts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { killProcess } from "../../packages/jail-client/test/support/host.ts";
 import { Api } from "./support/api.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
@@ -9,7 +9,8 @@ import { until } from "./support/processes.ts";
 import { declare, driveOn, resultsOf, served, startPaused, tryResume } from "./support/programmatic.ts";
 import { activeExecutions, warmJails, warmStarts } from "./support/runner-metrics.ts";
 import { startSecondApi } from "./support/second-api.ts";
-import { type System, startSystem } from "./support/system.ts";
+import type { System } from "./support/system.ts";
+import { useSystem } from "./support/use-system.ts";
 
 const HEALED_MS = 30_000;
 const RUNNING_MS = 20_000;
@@ -30,12 +31,8 @@ type Component = Parameters<System["pid"]>[0];
 
 let system: System;
 let api: Api;
-beforeAll(async () => {
-  system = await startSystem({ env: ENV });
-  api = new Api(system.url);
-});
-afterAll(async () => {
-  expect(await system?.stop()).toEqual([]);
+useSystem(ENV, (made) => {
+  ({ system, api } = made);
 });
 
 /** Both pause twice, for three calls and for one; in between they run for a while. */

@@ -3,24 +3,19 @@
  * which keeps paused programs gives the same answers.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api } from "./support/api.ts";
+import { describe, expect, test } from "vitest";
+import type { Api } from "./support/api.ts";
 import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
 import { declare, drive, resultsOf, startPaused, type Tools, tryResume } from "./support/programmatic.ts";
-import { type System, startSystem } from "./support/system.ts";
+import { useSystem } from "./support/use-system.ts";
 
 const DIVERGED = "The program did not repeat its recorded tool calls";
 const ECHO = { echo: ({ value }) => value } satisfies Tools;
 
 describe.each(["live", "replay"] as const)("%s", (mode) => {
-  let system: System;
   let api: Api;
-  beforeAll(async () => {
-    system = await startSystem({ env: { ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode } });
-    api = new Api(system.url);
-  });
-  afterAll(async () => {
-    expect(await system?.stop()).toEqual([]);
+  useSystem({ ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode }, (made) => {
+    api = made.api;
   });
 
   test("sets of texts keep their order through all rounds", async () => {
