@@ -84,10 +84,10 @@ export interface OnceRequest {
   /** Ends the wait for another request's answer. */
   left: AbortSignal;
   /**
-   * Makes the first try to take the entry, in one step with something else; false when it is another request's. Undefined:
-   * it is taken alone.
+   * Makes the first attempt to claim the entry, in one step with something else; false when another request owns it.
+   * Undefined: the entry is claimed alone.
    */
-  take?: (entry: OwnEntry) => Promise<boolean> | undefined;
+  claim?: (entry: OwnEntry) => Promise<boolean> | undefined;
 }
 
 type WithCommands = Redis & {
@@ -105,15 +105,15 @@ export class Once {
   }
 
   async run(
-    { store, body, left, take }: OnceRequest,
+    { store, body, left, claim }: OnceRequest,
     work: (own: Own) => Promise<unknown>,
   ): Promise<Outcome> {
     const entry: Entry = { body: hash("sha256", body, "base64url"), owner: newId() };
     const own = new OwnEntry(store, entry, this.#options.storedSeconds * 1000);
     for (let pause: number = PAUSE_MS.first; ; pause = Math.min(pause * 2, PAUSE_MS.most)) {
       const isFirst = pause === PAUSE_MS.first;
-      const taken = await ((isFirst ? take?.(own) : undefined) ?? this.#take(own));
-      if (taken) return { answer: await this.#own(own, work), replayed: false };
+      const isClaimed = await ((isFirst ? claim?.(own) : undefined) ?? this.#claim(own));
+      if (isClaimed) return { answer: await this.#own(own, work), replayed: false };
       const text = await storeCall(() => this.#redis.get(store));
       if (text === null) continue;
       const found = JSON.parse(text) as Entry;
@@ -125,7 +125,7 @@ export class Once {
     }
   }
 
-  async #take({ store, lock, lockMs }: OwnEntry): Promise<boolean> {
+  async #claim({ store, lock, lockMs }: OwnEntry): Promise<boolean> {
     return (await storeCall(() => this.#redis.set(store, lock, "PX", lockMs, "NX"))) === "OK";
   }
 

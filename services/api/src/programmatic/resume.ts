@@ -48,10 +48,7 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   ...NEVER_STARTED,
 ]);
 
-export async function resumeProgram(
-  request: FastifyRequest,
-  deps: ResumeDeps,
-): Promise<ProgrammaticResponse> {
+export async function handleResume(request: FastifyRequest, deps: ResumeDeps): Promise<ProgrammaticResponse> {
   let mode: Mode = deps.config.PTC_MODE;
   const count = (outcome: ResumeOutcome) => deps.metrics.continuations.inc({ mode, outcome });
   try {
@@ -86,7 +83,7 @@ async function resumeOnce(
     store: roundAnswerKey(executionId, round),
     body: results.digest,
     left: NEVER,
-    take: results.claim.bind(results),
+    claim: results.claim.bind(results),
   };
   const { answer } = await running.during(executionId, (cancelled) =>
     once.run(asked, ({ entry }) =>

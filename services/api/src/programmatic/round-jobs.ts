@@ -100,8 +100,8 @@ export class RoundJobs {
     from: { runnerUrl: string; runMs: number; answers: readonly CallAnswer[]; pending: number },
   ): Promise<RoundEnd> {
     const { program } = attempt;
-    const left = Math.max(1, this.#config.JOB_TIMEOUT - Math.floor(from.runMs));
-    const job = withoutSource(this.#jobOf(attempt, Math.min(program.run_timeout, left)));
+    const leftMs = Math.max(1, this.#config.JOB_TIMEOUT - Math.floor(from.runMs));
+    const job = withoutSource(this.#jobOf(attempt, Math.min(program.run_timeout, leftMs)));
     const answers = smallAnswers(from.answers);
     job.resume = {
       runner_url: from.runnerUrl,
@@ -120,7 +120,7 @@ export class RoundJobs {
   async #runBeside(
     needed: Promise<unknown>,
     job: UnsentJob,
-    left: AbortSignal,
+    cancelled: AbortSignal,
     options: { first: boolean },
   ): Promise<RoundEnd> {
     const stop = new AbortController();
@@ -128,7 +128,7 @@ export class RoundJobs {
       stop.abort(error);
       throw error;
     });
-    const signal = AbortSignal.any([left, stop.signal]);
+    const signal = AbortSignal.any([cancelled, stop.signal]);
     const [result] = await Promise.all([this.#jobs.run(job, signal, options), done]);
     return endOf(result);
   }

@@ -17,8 +17,8 @@ import {
 import { permanentRefusal } from "../exec/client.ts";
 import { cancelByLabel } from "./cancel.ts";
 import { parseCancel, tokenOf } from "./request.ts";
-import { resumeProgram } from "./resume.ts";
-import { startProgram } from "./start.ts";
+import { handleResume } from "./resume.ts";
+import { handleStart } from "./start.ts";
 import type { ProgrammaticDeps } from "./wiring.ts";
 
 export const PROGRAMMATIC_ROUTE = "/v1/exec/programmatic";
@@ -51,7 +51,7 @@ export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): voi
       },
     },
     (request, reply) =>
-      tokenOf(request.body) === undefined ? startProgram(request, reply, deps) : resumeProgram(request, deps),
+      tokenOf(request.body) === undefined ? handleStart(request, reply, deps) : handleResume(request, deps),
   );
   app.post(
     `${PROGRAMMATIC_ROUTE}/cancel`,

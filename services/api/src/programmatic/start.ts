@@ -25,7 +25,7 @@ const HASH_SEEDS = 2 ** 32;
 /** A broken first round is attempted once more. */
 export const MAX_FROM_TOP = 2;
 
-export async function startProgram(
+export async function handleStart(
   request: FastifyRequest,
   reply: FastifyReply,
   deps: StartDeps,

@@ -35,7 +35,7 @@ function replica() {
       store: roundAnswerKey(id, 1),
       body: one.digest,
       left: never(),
-      take: one.claim.bind(one),
+      claim: one.claim.bind(one),
     };
     return once.run(asked, async ({ entry }) => work(await one.accept(), entry));
   };
