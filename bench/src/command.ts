@@ -45,6 +45,7 @@ const SOAK = "soak";
 
 export const bench = defineCommand({
   usage: "bench [SCENARIO…] [--n N] [--json FILE]",
+  positionals: "[SCENARIO...]",
   summary: "Measures the whole service against bare commands on this machine.",
   details: `Scenarios: ${names().join(", ")}. Without a choice: all.
 \`bench ${SOAK}\` sends a mixture of many runs instead and shows whether anything grows; exit code 1 when it does.`,

@@ -1,9 +1,12 @@
-/** The shape of a command of ./svc. Each command is one file in commands/ and one row in main.ts. */
-import { asksForHelp, type Options, optionHelp, type Parsed, parseOptions } from "./options.ts";
+/** The shape of a command of ./svc. Each command is one file in commands/ and one row in commands.ts. */
+import type { Command as Parser } from "commander";
+import { addOptions, type Options, type Parsed, strict, valuesOf } from "./options.ts";
 
 export interface CommandSpec<T extends Options> {
-  /** What follows `./svc ` in the usage line. */
+  /** What follows `./svc ` in the usage line, the command's name first. */
   usage: string;
+  /** Arguments beside the options, in commander's form: `[FILE...]`. Without it the command takes none. */
+  positionals?: string;
   summary: string;
   /** More lines of help: examples, exit codes. */
   details?: string;
@@ -13,26 +16,22 @@ export interface CommandSpec<T extends Options> {
 }
 
 export interface Command {
-  usage: string;
-  summary: string;
-  main: (argv: readonly string[]) => Promise<number>;
+  /** Adds the command to a parser; its exit code becomes the process's. `rest` is what follows `--`. */
+  addTo: (program: Parser, rest?: string[]) => void;
 }
 
 export function defineCommand<const T extends Options>(spec: CommandSpec<T>): Command {
+  const [name = "", ...usage] = spec.usage.split(" ");
   return {
-    usage: spec.usage,
-    summary: spec.summary,
-    main: async (argv) => {
-      if (asksForHelp(argv)) {
-        process.stdout.write(help(spec));
-        return 0;
-      }
-      return spec.run(parseOptions(argv, spec.options));
+    addTo: (program, rest = []) => {
+      const parser = addOptions(strict(program.command(name)), spec.options);
+      parser.description(spec.summary).usage(usage.join(" "));
+      if (spec.positionals !== undefined) parser.argument(spec.positionals);
+      if (spec.details !== undefined) parser.addHelpText("after", `\n${spec.details.trim()}`);
+      parser.action(async () => {
+        const values = valuesOf(parser, spec.options);
+        process.exitCode = await spec.run({ values, positionals: parser.args, rest });
+      });
     },
   };
-}
-
-function help(spec: CommandSpec<Options> | Omit<CommandSpec<Options>, "run">): string {
-  const details = spec.details === undefined ? "" : `\n${spec.details.trim()}\n`;
-  return `Usage: ./svc ${spec.usage}\n\n${spec.summary}\n\nOptions:\n${optionHelp(spec.options)}\n${details}`;
 }

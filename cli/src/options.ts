@@ -1,8 +1,8 @@
 /**
- * Options of a command line: described as data, parsed strictly (an unknown option is refused with the nearest known
- * one), printed as help. Pure. `--name value`, `--name=value`, `-n value`; `--` ends the options.
+ * Options of a command line: described as data, parsed strictly by commander, which also prints them as help. What is
+ * not understood is a Problem that names the nearest option. `--name value`, `--name=value`, `-n value`; `--` ends the options.
  */
-import { nearestName } from "@svc/service-kit/config/nearest";
+import { type CommanderError, Command as Parser, Option as ParserOption } from "commander";
 import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
 
 export interface Option {
@@ -31,62 +31,66 @@ export interface Parsed<T extends Options> {
   rest: string[];
 }
 
-const HELP: Option = { doc: "Show this help.", short: "h" };
-
 export function parseOptions<const T extends Options>(argv: readonly string[], options: T): Parsed<T> {
-  const values: Record<string, string | string[] | boolean | undefined> = {};
-  for (const [name, option] of Object.entries(options)) {
-    values[name] = option.value === undefined ? false : option.many ? [] : undefined;
-  }
-  const positionals: string[] = [];
-  let rest: string[] = [];
-  for (let index = 0; index < argv.length; index++) {
-    const argument = argv[index] ?? "";
-    if (argument === "--") {
-      rest = argv.slice(index + 1);
-      break;
-    }
-    if (!argument.startsWith("-") || argument === "-") {
-      positionals.push(argument);
-      continue;
-    }
-    const { name, option, inline } = find(argument, options);
-    if (option.value === undefined) {
-      if (inline !== undefined) throw usage(`--${name} takes no value`);
-      values[name] = true;
-      continue;
-    }
-    const value = inline ?? argv[++index];
-    if (value === undefined) throw usage(`--${name} needs a value: --${name} ${option.value}`);
-    if (option.many) (values[name] as string[]).push(value);
-    else values[name] = value;
-  }
-  return { values: values as Values<T>, positionals, rest };
+  const { before, rest } = splitRest(argv);
+  const parser = addOptions(strict(new Parser()), options).argument("[ARG...]");
+  parser.parse(before, { from: "user" });
+  return { values: valuesOf(parser, options), positionals: parser.args, rest };
 }
 
-/** True when help is asked for before `--`. */
-export function asksForHelp(argv: readonly string[]): boolean {
+export function splitRest(argv: readonly string[]): { before: string[]; rest: string[] } {
   const end = argv.indexOf("--");
-  return argv
-    .slice(0, end === -1 ? undefined : end)
-    .some((argument) => argument === "--help" || argument === "-h");
+  return end === -1
+    ? { before: [...argv], rest: [] }
+    : { before: argv.slice(0, end), rest: argv.slice(end + 1) };
 }
 
-function find(argument: string, options: Options): { name: string; option: Option; inline?: string } {
-  const equals = argument.indexOf("=");
-  const flag = equals === -1 ? argument : argument.slice(0, equals);
-  const inline = equals === -1 ? {} : { inline: argument.slice(equals + 1) };
-  for (const [name, option] of Object.entries(options)) {
-    if (flag === `--${name}` || (option.short !== undefined && flag === `-${option.short}`)) {
-      return { name, option, ...inline };
-    }
+export function addOptions(parser: Parser, options: Options): Parser {
+  for (const [name, { short, value, many, doc }] of Object.entries(options)) {
+    const flags = `${short ? `-${short}, ` : ""}--${name}${value ? ` <${value}>` : ""}`;
+    const option = new ParserOption(flags, doc + (many ? " May be repeated." : ""));
+    if (many) option.argParser((text, earlier: string[] = []) => [...earlier, text]);
+    parser.addOption(option);
   }
-  const known = [...Object.keys(options), "help"].map((name) => `--${name}`);
-  throw usage(`unknown option ${flag}; did you mean ${nearestName(flag, known)}?`);
+  return parser.helpOption("-h, --help", "Show this help.");
 }
 
-function usage(message: string): Problem {
-  return new Problem(message, undefined, USAGE_EXIT_CODE);
+/** Absent switches are false, absent values undefined, absent lists empty. */
+export function valuesOf<T extends Options>(parser: Parser, options: T): Values<T> {
+  const value = ([name, option]: [string, Option]) => {
+    const key = new ParserOption(`--${name}`).attributeName();
+    // A switch named --no-... is true when it is given, too.
+    if (option.value === undefined) return [name, parser.getOptionValueSource(key) === "cli"];
+    return [name, parser.getOptionValue(key) ?? (option.many ? [] : undefined)];
+  };
+  return Object.fromEntries(Object.entries(options).map(value)) as Values<T>;
+}
+
+/** Makes a parser throw Problems, and print nothing but the help that was asked for. */
+export function strict(parser: Parser): Parser {
+  return parser.configureOutput({ outputError: () => undefined }).exitOverride((error) => {
+    throw error.exitCode === 0 ? error : refused(error, parser);
+  });
+}
+
+function refused(error: CommanderError, parser: Parser): Problem {
+  if (error.code === "commander.excessArguments") {
+    const unexpected = parser.args[parser.registeredArguments.length];
+    return usage(`unexpected argument ${unexpected}`, `See: ./svc ${parser.name()} --help`);
+  }
+  // "error: unknown option '--lagn'", and in a second line "(Did you mean --lang?)".
+  const [, what = "", suggestion] = /^error: (.*?)(?:\n\(Did you mean (.*)\))?$/s.exec(error.message) ?? [];
+  const [, quoted = ""] = /'(.*)'/s.exec(what) ?? [];
+  const option = parser.options.find(({ flags, long }) => flags === quoted || quoted.startsWith(`${long}=`));
+  if (option?.required)
+    return usage(`${option.long} needs a value: ${option.flags.replace(/^-\w, |[<>]/g, "")}`);
+  if (option !== undefined) return usage(`${option.long} takes no value`);
+  const text = what.replace(`'${quoted}'`, () => quoted);
+  return usage(suggestion === undefined ? text : `${text}; did you mean ${suggestion}`);
+}
+
+function usage(message: string, advice?: string): Problem {
+  return new Problem(message, advice, USAGE_EXIT_CODE);
 }
 
 /** A whole number of an option, within its range. */
@@ -96,14 +100,4 @@ export function wholeNumber(name: string, text: string, min: number, max: number
     throw usage(`--${name} must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
   }
   return value;
-}
-
-/** One line per option, aligned. */
-export function optionHelp(options: Options): string {
-  const rows = Object.entries({ ...options, help: HELP }).map(([name, option]) => {
-    const flag = `${option.short ? `-${option.short}, ` : "    "}--${name}${option.value ? ` ${option.value}` : ""}`;
-    return [flag, option.doc + (option.many ? " May be repeated." : "")] as const;
-  });
-  const width = Math.max(...rows.map(([flag]) => flag.length));
-  return rows.map(([flag, doc]) => `  ${flag.padEnd(width)}  ${doc}`).join("\n");
 }

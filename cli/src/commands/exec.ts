@@ -32,6 +32,7 @@ const OPTIONS = {
 
 export const exec = defineCommand({
   usage: "exec [FILE|-] [--in FILE…] [--out DIR] [-- ARG…]",
+  positionals: "[FILE...]",
   summary: "Runs a program in a jail: its output becomes ours, its exit code too.",
   details: `
 Examples:

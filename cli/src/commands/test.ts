@@ -43,6 +43,7 @@ const PURPOSES: Partial<Record<Suite, Purpose>> = { s3: "test-s3", fuzz: "test-f
 export const test = defineCommand({
   usage:
     "test [--ci|--all] [--unit] [--live] [--e2e] [--escape] [--slow] [--s3] [--client] [--compat] [--v2] [--fuzz] [FILTER…] [-- VITEST-ARG…]",
+  positionals: "[FILTER...]",
   summary: "Runs the checks (types, lint, jail, shell) and tests; the last line counts them.",
   details: `
 Without a choice the checks run, and the unit, live and e2e tests without the files that need minutes.

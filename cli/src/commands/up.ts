@@ -38,9 +38,7 @@ The public API listens on http://127.0.0.1:3112 without authentication, for this
 Settings are environment variables (docs/configuration.md); they reach the components that know them.
 Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything.`,
   options: OPTIONS,
-  run: async ({ values, positionals }) => {
-    if (positionals.length > 0)
-      throw new Problem(`unexpected argument ${positionals[0]}`, "See: ./svc up --help", 2);
+  run: async ({ values }) => {
     const asRoot = await continueAsRoot(process.argv.slice(2), "the jail");
     if (asRoot !== undefined) return asRoot;
     const instance = resolveInstance(values, process.env);

@@ -1,5 +1,8 @@
+import { Command, CommanderError } from "commander";
 import { describe, expect, it } from "vitest";
-import { asksForHelp, optionHelp, parseOptions, wholeNumber } from "../../src/options.ts";
+import { defineCommand } from "../../src/command.ts";
+import { parserFor } from "../../src/commands.ts";
+import { parseOptions, strict, wholeNumber } from "../../src/options.ts";
 
 const OPTIONS = {
   detach: { short: "d", doc: "Background." },
@@ -45,18 +48,69 @@ describe("parseOptions", () => {
   });
 });
 
-describe("help", () => {
-  it("is asked for by -h and --help, but not behind --", () => {
-    expect(asksForHelp(["a", "-h"])).toBe(true);
-    expect(asksForHelp(["--help"])).toBe(true);
-    expect(asksForHelp(["--", "--help"])).toBe(false);
+/** Runs a command line; answers what it was called with, or the help that it printed. */
+async function run(argv: string[], rest: string[] = []): Promise<unknown> {
+  let result: unknown;
+  let help = "";
+  const program = strict(new Command("./svc")).configureOutput({ writeOut: (text) => (help += text) });
+  const command = defineCommand({
+    usage: "go [NAME]",
+    positionals: "[NAME]",
+    summary: "Goes.",
+    details: "Exit codes: 7.",
+    options: { ...OPTIONS, "no-example": { doc: "Without it." } },
+    run: async (parsed) => {
+      result = parsed;
+      return 0;
+    },
+  });
+  command.addTo(program, rest);
+  try {
+    await program.parseAsync(["go", ...argv], { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    expect(error.exitCode).toBe(0);
+    return help;
+  }
+  return result;
+}
+
+describe("a command", () => {
+  it("runs with its options, arguments and what follows --", async () => {
+    expect(await run(["-d", "--no-example", "x", "--in", "a"], ["--more"])).toEqual({
+      values: { detach: true, lang: undefined, in: ["a"], "no-example": true },
+      positionals: ["x"],
+      rest: ["--more"],
+    });
   });
 
-  it("names every option once, with its value", () => {
-    const lines = optionHelp(OPTIONS).split("\n");
-    expect(lines).toHaveLength(4);
-    expect(lines[1]).toMatch(/^ {2}-l, --lang LANG\s+Language\.$/);
-    expect(lines[2]).toContain("May be repeated.");
+  it("keeps nothing of an earlier command line", async () => {
+    await run(["--in", "a", "--no-example"]);
+    expect(await run([])).toMatchObject({ values: { in: [], "no-example": false } });
+  });
+
+  it.each(["-h", "--help"])("shows every option once with %s, and runs nothing", async (flag) => {
+    const help = String(await run(["x", flag]));
+    expect(help).toMatch(/^Usage: .\/svc go \[NAME\]\n\nGoes\.\n/);
+    for (const text of [/^ {2}-l, --lang <LANG> +Language\.$/gm, /May be repeated\./g, /Exit codes: 7\./g]) {
+      expect(help.match(text)).toHaveLength(1);
+    }
+  });
+
+  it("refuses an argument too many", async () => {
+    await expect(run(["x", "y"])).rejects.toMatchObject({
+      message: "unexpected argument y",
+      advice: "See: ./svc go --help",
+      exitCode: 2,
+    });
+  });
+
+  it.each([
+    ["exce", "unknown command exce; did you mean exec?"],
+    ["constructor", "unknown command constructor"],
+  ])("is not started by the wrong name %s", async (name, message) => {
+    const parser = await parserFor(name);
+    await expect(parser.parseAsync([name], { from: "user" })).rejects.toMatchObject({ message, exitCode: 2 });
   });
 });
 

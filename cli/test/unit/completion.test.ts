@@ -1,0 +1,74 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Command } from "commander";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { defineCommand } from "../../src/command.ts";
+import { parserFor } from "../../src/commands.ts";
+import { SHELLS } from "../../src/completion.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "svc-completion-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let commands: readonly Command[];
+beforeAll(async () => {
+  commands = (await parserFor(undefined)).commands;
+});
+
+/** What bash offers for the last word. */
+function offered(...words: string[]): string[] {
+  const script = join(folder, "svc.bash");
+  writeFileSync(script, SHELLS.bash?.(commands) ?? "");
+  const ask = `. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const output = execFileSync("bash", ["-euc", ask, script, "svc", ...words], {
+    encoding: "utf8",
+    cwd: folder,
+  });
+  return output.split("\n").filter((line) => line !== "");
+}
+
+describe("completion in bash", () => {
+  it("offers the commands, then the options of the command", () => {
+    expect(offered("")).toEqual(
+      expect.arrayContaining(["up", "down", "exec", "doctor", "test", "completion"]),
+    );
+    expect(offered("")).not.toContain("supervise");
+    expect(offered("ex")).toEqual(["exec"]);
+    expect(offered("exec", "a.py", "--t")).toEqual(["--timeout"]);
+    expect(offered("down", "-")).toEqual(["--data-dir", "--port-offset", "-h", "--help"]);
+  });
+
+  it("leaves files to the shell, and says nothing about an unknown command", () => {
+    expect(offered("exec", "")).toEqual([]);
+    expect(offered("exec", "--in", "a")).toEqual([]);
+    expect(offered("nothing", "--t")).toEqual([]);
+  });
+
+  it("evaluates nothing that was typed", () => {
+    expect(offered("exec", `$(touch ${join(folder, "made")})`, "-$(touch made)")).toEqual([]);
+    expect(offered("$(touch made)", "-`touch made`")).toEqual([]);
+    expect(spawnSync("test", ["-e", join(folder, "made")]).status).toBe(1);
+  });
+});
+
+describe("completion scripts", () => {
+  it.each(Object.keys(SHELLS))("of %s name every option of every command", (shell) => {
+    const script = SHELLS[shell]?.(commands) ?? "";
+    for (const command of commands) {
+      for (const option of command.options) {
+        const name = option.long?.slice(2);
+        expect(script, `${command.name()} ${name}`).toMatch(new RegExp(`(--|-l )${name}\\b`));
+      }
+    }
+  });
+
+  it.each(Object.keys(SHELLS))("of %s quote texts as one word", (shell) => {
+    const program = new Command("svc");
+    const doc = 'It\'s [a]: `b` $(c) \\ "d"';
+    defineCommand({ usage: "go", summary: doc, options: { x: { doc } }, run: async () => 0 }).addTo(program);
+    const script = SHELLS[shell]?.(program.commands) ?? "";
+    const words = spawnSync("bash", ["-n"], { input: script });
+    expect(words.stderr.toString()).toBe("");
+  });
+});
