@@ -1,5 +1,5 @@
+export { canonicalJson, NotCanonical } from "@svc/contracts";
 export * from "./callback.ts";
-export * from "./canonical.ts";
 export * from "./envelope.ts";
 export * from "./grant.ts";
 export * from "./handle-book.ts";

@@ -6,10 +6,9 @@
  * Pure but for randomness and the clock that the caller passes in. Node's own Ed25519 is synchronous and cheaper than a
  * round trip to the thread pool.
  */
-import { sign, verify } from "node:crypto";
+import { createHash, sign, verify } from "node:crypto";
 import { type ManifestScope, manifestScopeSchema, newId } from "@svc/contracts";
 import { z } from "zod";
-import { sha256 } from "./canonical.ts";
 import { CLOCK_SKEW_SECONDS } from "./envelope.ts";
 import type { SigningKey, VerifyingKey } from "./manifest-keys.ts";
 
@@ -168,4 +167,9 @@ function strictBase64url(part: string): Buffer {
   const bytes = Buffer.from(part, "base64url");
   if (!BASE64URL.test(part) || bytes.toString("base64url") !== part) throw new ManifestRefused("malformed");
   return bytes;
+}
+
+/** SHA-256 of the text's UTF-8 bytes, base64url without padding. */
+export function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("base64url");
 }

@@ -1,4 +1,4 @@
-export * from "./canonical-arguments.ts";
+export * from "./canonical-json.ts";
 export * from "./deadlines.ts";
 export * from "./errors.ts";
 export * from "./ids.ts";

@@ -4,7 +4,13 @@
  */
 import { pipeline } from "node:stream/promises";
 import type { ObjectHandle } from "@svc/capabilities";
-import { type FastifyReply, type FastifyRequest, type InnerClient, innerError } from "@svc/service-kit";
+import {
+  clientGone,
+  type FastifyReply,
+  type FastifyRequest,
+  type InnerClient,
+  innerError,
+} from "@svc/service-kit";
 
 const PASSED_HEADERS = [
   "content-type",
@@ -23,14 +29,12 @@ export async function readObject(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const left = new AbortController();
-  reply.raw.once("close", () => left.abort(new Error("the reader left")));
   const upstream = await fileServer.send({
     method: "GET",
     path: `/sessions/${object.session_id}/objects/${object.object_id}`,
     headers: conditionOf(request),
     requestId: request.id,
-    signal: left.signal,
+    signal: clientGone(reply, new Error("the client closed the connection")),
   });
   if (upstream.statusCode === 304) {
     await upstream.body.dump();

@@ -24,6 +24,7 @@ import {
 } from "@svc/contracts";
 import {
   type Config,
+  clientGone,
   type FastifyReply,
   type FastifyRequest,
   InnerClient,
@@ -153,10 +154,8 @@ export class ToolCalls {
       throw new ServiceError("upstream_unavailable", "Too many tool calls wait.", { status: 503 });
     }
     const wait = new AbortController();
-    reply.raw.once("close", () => {
-      if (!reply.raw.writableFinished) wait.abort(new ServiceError("internal_error", "The caller left."));
-    });
-    if (reply.raw.destroyed) throw new ServiceError("internal_error", "The caller left.");
+    const gone = clientGone(reply, new ServiceError("internal_error", "The caller left."));
+    gone.throwIfAborted();
     this.#waiting.add(wait);
     try {
       const upstream = await this.#server.send({
@@ -170,7 +169,7 @@ export class ToolCalls {
           ...way.headers,
         },
         body,
-        signal: wait.signal,
+        signal: AbortSignal.any([wait.signal, gone]),
         timeoutMs: 0,
       });
       if (upstream.statusCode !== 200) throw await innerError(upstream);

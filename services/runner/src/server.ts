@@ -5,6 +5,7 @@
 import { ServiceError } from "@svc/contracts";
 import {
   type Context,
+  clientGone,
   createHttpServer,
   type FastifyReply,
   type FastifyRequest,
@@ -90,11 +91,8 @@ export async function startRunner({ config, log, registry, lifecycle }: Context)
     }
   };
   const callOf = (request: FastifyRequest, reply: FastifyReply): Call => {
-    const left = new AbortController();
-    reply.raw.once("close", () => {
-      if (!reply.raw.writableFinished) left.abort(new Error("the caller left"));
-    });
-    return { requestId: request.id, signal: AbortSignal.any([left.signal, stopping.signal]), log };
+    const gone = clientGone(reply, new Error("the caller closed the connection"));
+    return { requestId: request.id, signal: AbortSignal.any([gone, stopping.signal]), log };
   };
   for (const path of ["/execute", "/api/v2/execute"]) {
     app.post(path, { onRequest: requireJson }, async (request, reply) => {

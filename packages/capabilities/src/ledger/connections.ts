@@ -2,18 +2,19 @@
  * The connections that change ledger records, and nothing else: opened when they are first needed, up to a limit. One on
  * which a command failed is closed, so that a command that is still on its way through it is not sent again.
  */
+
+import { Semaphore, type SemaphoreOptions } from "@svc/service-kit/semaphore";
 import type { Redis } from "ioredis";
-import { type LineLimits, WaitingLine } from "./waiting-line.ts";
 
 export class Connections<R extends Pick<Redis, "disconnect">> {
   readonly #open: () => R;
-  readonly #line: WaitingLine;
+  readonly #semaphore: Semaphore;
   readonly #all = new Set<R>();
   readonly #free: R[] = [];
 
-  constructor(open: () => R, limits: LineLimits) {
+  constructor(open: () => R, limits: SemaphoreOptions) {
     this.#open = open;
-    this.#line = new WaitingLine(limits);
+    this.#semaphore = new Semaphore(limits);
   }
 
   get size(): number {
@@ -21,7 +22,7 @@ export class Connections<R extends Pick<Redis, "disconnect">> {
   }
 
   use<T>(work: (connection: R) => Promise<T>): Promise<T> {
-    return this.#line.run(async () => {
+    return this.#semaphore.run(async () => {
       const connection = this.#free.pop() ?? this.#open();
       this.#all.add(connection);
       try {

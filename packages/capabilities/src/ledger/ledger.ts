@@ -62,8 +62,12 @@ export class Ledger {
 
   constructor(options: LedgerOptions) {
     this.#options = options;
-    const { connections: inside, waiting = MAX_WAITING, waitMs = MAX_WAIT_MS } = options;
-    this.#connections = new Connections(() => withSwap(options.open()), { inside, waiting, waitMs });
+    const { connections: units, waiting: length = MAX_WAITING, waitMs = MAX_WAIT_MS } = options;
+    const refusal = () => new ServiceError("ledger_conflict");
+    this.#connections = new Connections(() => withSwap(options.open()), {
+      units,
+      queue: { length, waitMs, refusal },
+    });
   }
 
   /** How many connections are open. */

@@ -1,16 +1,17 @@
 /**
  * Sends spooled content: one request up to the size of a part, a multipart upload above it, several parts at once. The SDK adds
  * a checksum to each request, which the server verifies. A multipart upload that fails is aborted. A part is in memory only
- * while it is sent, and all parts of the store share one budget.
+ * while it is sent, and all parts of the store share one budget. The SDK's lib-storage does not do here: it sets no time limit
+ * for a request, shares no budget between uploads, and aborts an upload while its other parts are still on their way.
  */
 import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
+import { Semaphore } from "@svc/service-kit/semaphore";
 import { mapLimited } from "../concurrency.ts";
 import type { Bucket } from "./bucket.ts";
-import { ByteBudget } from "./byte-budget.ts";
 import { LONG, SHORT, within } from "./client.ts";
 import { s3Call } from "./errors.ts";
 import type { Spool } from "./spool.ts";
@@ -22,7 +23,7 @@ const MEMORY_BYTES = 64 * 2 ** 20;
 
 export class Sender {
   readonly #bucket: Bucket;
-  readonly #memory = new ByteBudget(MEMORY_BYTES);
+  readonly #memory = new Semaphore({ units: MEMORY_BYTES });
 
   constructor(bucket: Bucket) {
     this.#bucket = bucket;
@@ -31,9 +32,9 @@ export class Sender {
   /** After a failure the key may hold the whole content, but never a part of it. */
   async send(key: string, spool: Spool): Promise<void> {
     if (spool.size > PART_BYTES) return this.#sendParts(key, spool);
-    await this.#memory.run(spool.size, async () => {
+    await this.#memory.run(async () => {
       await this.#bucket.put(key, await spool.read(0, spool.size));
-    });
+    }, spool.size);
   }
 
   async #sendParts(key: string, spool: Spool): Promise<void> {
@@ -60,7 +61,7 @@ export class Sender {
   }
 
   #sendPart(key: string, uploadId: string, spool: Spool, { number, position, length }: Part) {
-    return this.#memory.run(length, () =>
+    const sent = () =>
       s3Call("sending a part", async () => {
         const input = {
           ...{ Bucket: this.#bucket.name, Key: key, UploadId: uploadId },
@@ -73,8 +74,8 @@ export class Sender {
           ...(ChecksumCRC32 === undefined ? {} : { ChecksumCRC32 }),
           ...(ChecksumCRC64NVME === undefined ? {} : { ChecksumCRC64NVME }),
         };
-      }),
-    );
+      });
+    return this.#memory.run(sent, length);
   }
 }
 

@@ -1,6 +1,6 @@
 /** How clients of the exec routes read answers, and how they leave. */
 import { ServiceError } from "@svc/contracts";
-import type { FastifyReply } from "@svc/service-kit";
+import { clientGone, type FastifyReply } from "@svc/service-kit";
 
 /** Clients read 413 here as "try again": a body that is too large is a 422. */
 export function permanentRefusal(error: ServiceError): ServiceError {
@@ -11,9 +11,5 @@ export function permanentRefusal(error: ServiceError): ServiceError {
 
 /** Aborted when the connection closes before the answer is written. */
 export function clientLeft(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  reply.raw.once("close", () => {
-    if (!reply.raw.writableFinished) controller.abort(new ServiceError("execution_cancelled"));
-  });
-  return controller.signal;
+  return clientGone(reply, new ServiceError("execution_cancelled"));
 }

@@ -2,7 +2,7 @@
  * Serves a file: the file server's answer, streamed with back-pressure, with listed headers only. A fault upstream cuts the
  * connection, a client that leaves or stops reading ends the read upstream.
  */
-import { type FastifyReply, type FastifyRequest, noteSentBytes } from "@svc/service-kit";
+import { clientGone, type FastifyReply, type FastifyRequest, noteSentBytes } from "@svc/service-kit";
 import type { FileAddress, FileStorage } from "./file-storage.ts";
 
 const CONDITIONS = ["range", "if-range", "if-none-match", "if-modified-since"] as const;
@@ -29,8 +29,6 @@ export async function serveFile(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const method = request.method === "HEAD" ? "HEAD" : "GET";
-  const left = new AbortController();
-  reply.raw.once("close", () => left.abort(new Error("the client left")));
   const conditions = Object.fromEntries(
     CONDITIONS.flatMap((name) => {
       const value = request.headers[name];
@@ -39,7 +37,7 @@ export async function serveFile(
   );
   const upstream = await storage.download(method, address, namespace, conditions, {
     requestId: request.id,
-    signal: left.signal,
+    signal: clientGone(reply, new Error("the client closed the connection")),
   });
   reply.code(upstream.statusCode);
   for (const name of SHOWN_HEADERS) {

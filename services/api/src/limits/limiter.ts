@@ -3,14 +3,13 @@
  * that it is given; a store that is away lets nothing through.
  */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { newId, type Principal, type ServiceError } from "@svc/contracts";
-import { type Config, type Redis, storeCall } from "@svc/service-kit";
+import { type Config, type LuaCommand, luaCommand, type Redis, storeCall } from "@svc/service-kit";
 import { limitOf, SCOPES, type Scope } from "./scopes.ts";
 import { SLOT_LIFE_MS, type Slot, Slots } from "./slots.ts";
 import { isOver, slotsAreTaken, type Window, windowIsFull } from "./window.ts";
 
-const ENTER = readFileSync(new URL("./lua/enter.lua", import.meta.url), "utf8");
+const ENTER = new URL("./lua/enter.lua", import.meta.url);
 
 export interface Entry {
   window: Window;
@@ -20,17 +19,15 @@ export interface Entry {
 }
 
 type Reply = [count: number, leftMs: number, slotTaken: number];
-type WithCommands = Redis & { svcEnter: (keys: number, ...args: (string | number)[]) => Promise<Reply> };
 
 export class Limiter {
   readonly #config: Config;
-  readonly #redis: WithCommands;
+  readonly #enter: LuaCommand<Reply>;
   readonly #slots: Slots;
 
   constructor(config: Config, redis: Redis) {
-    redis.defineCommand("svcEnter", { lua: ENTER });
     this.#config = config;
-    this.#redis = redis as WithCommands;
+    this.#enter = luaCommand(redis, "svcEnter", ENTER);
     this.#slots = new Slots(redis);
   }
 
@@ -49,8 +46,8 @@ export class Limiter {
     const id = newId();
     const [count, leftMs, slotTaken] = await storeCall(() =>
       takesSlot
-        ? this.#redis.svcEnter(2, window, slots, limit.requests, limit.windowMs, id, most, SLOT_LIFE_MS)
-        : this.#redis.svcEnter(1, window, limit.requests, limit.windowMs),
+        ? this.#enter(2, window, slots, limit.requests, limit.windowMs, id, most, SLOT_LIFE_MS)
+        : this.#enter(1, window, limit.requests, limit.windowMs),
     ).catch((error: unknown) => {
       // A call that was given up may still reach the store.
       if (takesSlot) this.#slots.giveBack(slots, id);

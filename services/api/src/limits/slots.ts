@@ -3,12 +3,11 @@
  * renewed while held and end by themselves soon after the process has died. A slot that cannot be given back to a store
  * that is away ends the same way.
  */
-import { readFileSync } from "node:fs";
-import type { Redis } from "@svc/service-kit";
+import { type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
 
 export const SLOT_LIFE_MS = 10_000;
 const RENEW_MS = 3000;
-const RENEW = readFileSync(new URL("./lua/renew.lua", import.meta.url), "utf8");
+const RENEW = new URL("./lua/renew.lua", import.meta.url);
 
 /** A taken slot. It is given back when nobody holds it any more. */
 export class Slot {
@@ -34,16 +33,15 @@ export class Slot {
   }
 }
 
-type WithCommands = Redis & { svcRenewSlots: (...args: (string | number)[]) => Promise<unknown> };
-
 export class Slots {
-  readonly #redis: WithCommands;
+  readonly #redis: Redis;
+  readonly #renewSlots: LuaCommand<unknown>;
   readonly #held = new Map<string, Set<string>>();
   readonly #renewal: NodeJS.Timeout;
 
   constructor(redis: Redis) {
-    redis.defineCommand("svcRenewSlots", { numberOfKeys: 1, lua: RENEW });
-    this.#redis = redis as WithCommands;
+    this.#redis = redis;
+    this.#renewSlots = luaCommand(redis, "svcRenewSlots", RENEW, 1);
     this.#renewal = setInterval(() => this.#renew(), RENEW_MS).unref();
   }
 
@@ -65,7 +63,7 @@ export class Slots {
 
   #renew(): void {
     for (const [key, ids] of this.#held) {
-      this.#redis.svcRenewSlots(key, SLOT_LIFE_MS, ...ids).catch(() => undefined);
+      this.#renewSlots(key, SLOT_LIFE_MS, ...ids).catch(() => undefined);
     }
   }
 

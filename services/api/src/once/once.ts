@@ -4,16 +4,15 @@
  * lock that it renews, so that a process that dies frees the key soon.
  */
 import { hash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ErrorCode, newId, ServiceError } from "@svc/contracts";
-import { type Redis, storeCall } from "@svc/service-kit";
+import { type LuaCommand, luaCommand, type Redis, storeCall } from "@svc/service-kit";
 
 const LOCK_MS = 15_000;
 const RENEW_MS = 5000;
 const WAITER_MS = 2000;
 const PAUSE_MS = { first: 20, most: 500 } as const;
-const REPLACE = readFileSync(new URL("./lua/replace.lua", import.meta.url), "utf8");
+const REPLACE = new URL("./lua/replace.lua", import.meta.url);
 
 interface Entry {
   body: string;
@@ -90,17 +89,15 @@ export interface OnceRequest {
   claim?: (entry: OwnEntry) => Promise<boolean> | undefined;
 }
 
-type WithCommands = Redis & {
-  svcReplace: (key: string, found: string, text: string, lifeMs: number) => Promise<number>;
-};
-
 export class Once {
-  readonly #redis: WithCommands;
+  readonly #redis: Redis;
+  /** Key, text that must be there, text to store, its life in milliseconds. */
+  readonly #replace: LuaCommand<number>;
   readonly #options: OnceOptions;
 
   constructor(redis: Redis, options: OnceOptions) {
-    redis.defineCommand("svcReplace", { numberOfKeys: 1, lua: REPLACE });
-    this.#redis = redis as WithCommands;
+    this.#redis = redis;
+    this.#replace = luaCommand(redis, "svcReplace", REPLACE, 1);
     this.#options = options;
   }
 
@@ -140,18 +137,18 @@ export class Once {
   async #own(entry: OwnEntry, work: (own: Own) => Promise<unknown>): Promise<unknown> {
     const { store, lock, lockMs, lifeMs } = entry;
     const renewal = setInterval(() => {
-      this.#redis.svcReplace(store, lock, lock, lockMs).catch(() => undefined);
+      this.#replace(store, lock, lock, lockMs).catch(() => undefined);
     }, RENEW_MS);
     const hasWaiters = async () => (await this.#redis.exists(`${store}:waiter`)) === 1;
     try {
       const answer = await work({ hasWaiters, entry });
       // An answer that cannot be stored is still the answer.
       if (!entry.isKept) {
-        await this.#redis.svcReplace(store, lock, entry.with(answer), lifeMs).catch(() => undefined);
+        await this.#replace(store, lock, entry.with(answer), lifeMs).catch(() => undefined);
       }
       return answer;
     } catch (error) {
-      await this.#redis.svcReplace(store, lock, "", 0).catch(() => undefined);
+      await this.#replace(store, lock, "", 0).catch(() => undefined);
       throw error;
     } finally {
       clearInterval(renewal);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { canonicalArguments } from "../../src/canonical-arguments.ts";
+import { canonicalArguments } from "../../src/canonical-json.ts";
 
 /** The same value with its keys in another order at all levels. */
 function reordered(value: unknown): unknown {
