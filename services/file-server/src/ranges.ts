@@ -1,6 +1,7 @@
 /**
  * The Range header: one byte range is served, several at once are answered with everything, broken ones are ignored.
- * Pure; the header is the caller's text.
+ * Pure; the header is the caller's text. The package range-parser refuses a suffix longer than the content, which RFC 9110
+ * answers with everything.
  */
 import type { ByteRange } from "@svc/object-store";
 

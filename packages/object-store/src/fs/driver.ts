@@ -6,7 +6,7 @@
 import { link, open, readdir, rename, rm, rmdir, unlink } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { ObjectRecord } from "@svc/contracts";
-import { mapLimited } from "../concurrency.ts";
+import { mapLimited } from "@svc/service-kit/map-limited";
 import {
   type CommitAttributes,
   type Content,

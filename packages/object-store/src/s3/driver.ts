@@ -13,7 +13,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ObjectRecord } from "@svc/contracts";
-import { mapLimited } from "../concurrency.ts";
+import { mapLimited } from "@svc/service-kit/map-limited";
 import {
   type CommitAttributes,
   type Content,

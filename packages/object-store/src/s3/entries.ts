@@ -3,7 +3,7 @@
  * Entries of a batch are visible from the moment when the batch's marker exists.
  */
 import { isDeepStrictEqual } from "node:util";
-import { mapLimited } from "../concurrency.ts";
+import { mapLimited } from "@svc/service-kit/map-limited";
 import { type ObjectAddress, StoreError } from "../store.ts";
 import type { Bucket } from "./bucket.ts";
 import { decodeEntry, type Entry, encodeEntry } from "./entry.ts";

@@ -9,8 +9,8 @@ import {
   CreateMultipartUploadCommand,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
+import { mapLimited } from "@svc/service-kit/map-limited";
 import { Semaphore } from "@svc/service-kit/semaphore";
-import { mapLimited } from "../concurrency.ts";
 import type { Bucket } from "./bucket.ts";
 import { LONG, SHORT, within } from "./client.ts";
 import { s3Call } from "./errors.ts";

@@ -3,7 +3,7 @@
  * file server for what the cache does not know. A lost cache makes it slower, not wrong.
  */
 import { DELETED_RECORD, isId, type ObjectRecord, objectRecordKey, objectRecordSchema } from "@svc/contracts";
-import type { InnerClient, Redis } from "@svc/service-kit";
+import { type InnerClient, mapLimited, type Redis } from "@svc/service-kit";
 import { FileStorage } from "./file-storage.ts";
 
 export interface ObjectReference {
@@ -34,13 +34,10 @@ export function createRecordLookup(deps: { redis: Redis; fileServer: InnerClient
       if (record === undefined) unknown.push(index);
       else found[index] = record;
     }
-    const ask = async (): Promise<void> => {
-      for (let index = unknown.pop(); index !== undefined; index = unknown.pop()) {
-        const ref = refs[index] as ObjectReference;
-        found[index] = await storage.record({ session: ref.storage_session_id, file: ref.id }, { requestId });
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(PARALLEL_QUESTIONS, unknown.length) }, ask));
+    await mapLimited(unknown, PARALLEL_QUESTIONS, async (index) => {
+      const ref = refs[index] as ObjectReference;
+      found[index] = await storage.record({ session: ref.storage_session_id, file: ref.id }, { requestId });
+    });
     return refs.map((_ref, index) => found[index]);
   };
 }

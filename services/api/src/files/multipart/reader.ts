@@ -1,6 +1,7 @@
 /**
  * Reads multipart/form-data part by part, pulling from its source no more than the consumer asks for. Between two parts it
- * holds at most one chunk. A form that breaks the grammar or ends early is refused, not repaired.
+ * holds at most one chunk. A form that breaks the grammar or ends early is refused, not repaired. The libraries do not do that:
+ * busboy and its kin skip or repair parts that they cannot read and hide raw headers, others hold whole parts in memory.
  */
 import { noteMovedBytes } from "@svc/service-kit";
 import { invalidMultipart } from "./invalid.ts";
