@@ -1,7 +1,8 @@
 /**
- * The life of a component: configuration, log, metrics, signals. `runComponent` is the whole of a main.ts.
- * SIGTERM and SIGINT: no new work, `stop` within SHUTDOWN_GRACE_MS, then exit. A second signal exits at once.
- * An error that nobody caught ends the component as well: what is in work has FAILED_GRACE_MS to finish, nothing new is taken.
+ * The life of a process of one or more components: configuration, logs, metrics, signals. `runComponent` is the whole of a
+ * main.ts; `runComponents` starts several side by side, each with a configuration, log and metrics of its own.
+ * SIGTERM and SIGINT stop the components in the order of their list, each within its SHUTDOWN_GRACE_MS. A second signal exits
+ * at once. An uncaught error stops all of them in the same order, each within FAILED_GRACE_MS.
  */
 import type { Registry } from "prom-client";
 import { ConfigError, loadConfig, needlessSecrets, redactedConfig } from "./config/load.ts";
@@ -25,64 +26,123 @@ export interface Running {
   stop: () => Promise<void>;
 }
 
+/** One component of a process. */
+export interface Part {
+  name: Component;
+  start: (context: Context) => Promise<Running>;
+  /** Descriptor that its log lines go to; standard output by default. */
+  logDescriptor?: number;
+}
+
+interface Started {
+  context: Context;
+  /** Absent until the start is done. */
+  running?: Running;
+}
+
 const EXIT_CONFIGURATION = 78;
 const EXIT_FAILED = 70;
-/** Long enough for most runs; a component in an unknown state is not kept for the longest ones. */
+/** Long enough for most runs; a process in an unknown state is not kept for the longest ones. */
 const FAILED_GRACE_MS = 5000;
+/** `stop` gives up by itself after the grace time. */
+const STOP_MARGIN_MS = 2000;
 
-export async function runComponent(
-  name: Component,
-  start: (context: Context) => Promise<Running>,
-): Promise<void> {
-  let config: Config;
-  try {
-    config = loadConfig(name, process.env);
-  } catch (error) {
-    if (error instanceof ConfigError) refuseConfiguration(name, error);
-    throw error;
-  }
+export function runComponent(name: Component, start: Part["start"]): Promise<void> {
+  return runComponents([{ name, start }]);
+}
+
+export async function runComponents(parts: readonly Part[]): Promise<void> {
+  const contexts = refusingBadConfiguration(parts, () => createContexts(parts));
   compileWhatRequestsCall();
-  const log = createLog(name, config);
-  const lifecycle: Lifecycle = { state: "starting" };
-  log.info({ config: redactedConfig(config), node: process.version }, "starting");
-  const needless = needlessSecrets(name, process.env);
-  if (needless.length > 0) log.warn({ variables: needless }, "given secrets that it does not need");
+  const started: Started[] = contexts.map((context) => ({ context }));
+  endOnSignalsAndErrors(started);
+  await Promise.all(parts.map((part, at) => startPart(part, started[at] as Started)));
+  returnMemoryWhenQuiet();
+}
 
-  let running: Running | undefined;
-  const stop = async (exitCode: number, graceMs: number): Promise<void> => {
-    lifecycle.state = "stopping";
-    setTimeout(() => process.exit(exitCode || 1), graceMs).unref();
+/** Throws a ConfigError with the problems of all parts. */
+function createContexts(parts: readonly Part[]): Context[] {
+  const problems = new Set<string>();
+  const configs = parts.map(({ name }) => {
     try {
-      await running?.stop();
+      return loadConfig(name, process.env);
     } catch (error) {
-      log.error({ err: error }, "stopping failed");
+      if (!(error instanceof ConfigError)) throw error;
+      for (const problem of error.problems) problems.add(problem);
+      return undefined;
     }
-    log.info("stopped");
-    process.exit(exitCode);
-  };
-  const onSignal = (signal: string): void => {
-    if (lifecycle.state === "stopping") process.exit(1);
-    log.info({ signal }, "stopping");
-    void stop(0, config.SHUTDOWN_GRACE_MS + 2000);
-  };
-  const onUncaught = (error: unknown): void => {
-    log.fatal({ err: withoutMessage(error) }, "uncaught error, stopping");
-    if (lifecycle.state !== "running") process.exit(EXIT_FAILED);
-    void stop(EXIT_FAILED, Math.min(FAILED_GRACE_MS, config.SHUTDOWN_GRACE_MS));
-  };
-  for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, onSignal);
-  for (const event of ["uncaughtException", "unhandledRejection"]) process.on(event, onUncaught);
+  });
+  if (problems.size > 0) throw new ConfigError([...problems]);
+  const names = parts.map(({ name }) => name);
+  return parts.map(({ name, logDescriptor }, at) => {
+    const config = configs[at] as Config;
+    const log = createLog(name, config, logDescriptor);
+    log.info({ config: redactedConfig(config), node: process.version }, "starting");
+    const needless = needlessSecrets(names, process.env);
+    if (needless.length > 0) log.warn({ variables: needless }, "given secrets that it does not need");
+    if (isOtherTopology(names, config))
+      log.warn("SVC_TOPOLOGY is a setting of ./svc up, and has no effect here");
+    return { config, log, registry: createRegistry(), lifecycle: { state: "starting" } };
+  });
+}
 
+/** The runner is a process of its own in each topology. */
+function isOtherTopology(names: readonly Component[], { SVC_TOPOLOGY }: Config): boolean {
+  if (names.includes("runner") || !process.env.SVC_TOPOLOGY) return false;
+  return SVC_TOPOLOGY !== (names.length > 1 ? "combined" : "separate");
+}
+
+async function startPart(part: Part, started: Started): Promise<void> {
+  const { log, lifecycle } = started.context;
   try {
-    running = await start({ config, log, registry: createRegistry(), lifecycle });
+    started.running = await part.start(started.context);
   } catch (error) {
-    if (error instanceof ConfigError) refuseConfiguration(name, error);
+    if (error instanceof ConfigError) refuseConfiguration([part], error);
     log.fatal({ err: error }, "start failed");
     process.exit(1);
   }
   if (lifecycle.state === "starting") lifecycle.state = "running";
-  returnMemoryWhenQuiet();
   log.info("running");
+}
+
+function endOnSignalsAndErrors(started: readonly Started[]): void {
+  let isStopping = false;
+  const stopAll = async (exitCode: number, limitMs: (graceMs: number) => number): Promise<void> => {
+    isStopping = true;
+    let inTime = true;
+    for (const one of started) {
+      inTime = (await stopPart(one, limitMs(one.context.config.SHUTDOWN_GRACE_MS))) && inTime;
+    }
+    process.exit(inTime ? exitCode : exitCode || 1);
+  };
+  const onSignal = (signal: string): void => {
+    if (isStopping) process.exit(1);
+    for (const { context } of started) context.log.info({ signal }, "stopping");
+    void stopAll(0, (graceMs) => graceMs + STOP_MARGIN_MS);
+  };
+  const onUncaught = (error: unknown): void => {
+    for (const { context } of started)
+      context.log.fatal({ err: withoutMessage(error) }, "uncaught error, stopping");
+    if (isStopping || started.some(({ running }) => running === undefined)) process.exit(EXIT_FAILED);
+    void stopAll(EXIT_FAILED, (graceMs) => Math.min(FAILED_GRACE_MS, graceMs));
+  };
+  for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, onSignal);
+  for (const event of ["uncaughtException", "unhandledRejection"]) process.on(event, onUncaught);
+}
+
+/** Answers whether it stopped in time. One that still starts is left as it is. */
+async function stopPart({ context, running }: Started, limitMs: number): Promise<boolean> {
+  const { log, lifecycle } = context;
+  lifecycle.state = "stopping";
+  const late = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => late.resolve(false), limitMs);
+  const stopped = (running?.stop() ?? Promise.resolve())
+    .catch((error: unknown) => log.error({ err: error }, "stopping failed"))
+    .then(() => true);
+  const inTime = await Promise.race([stopped, late.promise]);
+  clearTimeout(timer);
+  if (inTime) log.info("stopped");
+  return inTime;
 }
 
 /** Where an error was thrown. Its message may quote what a caller or a program has sent. */
@@ -93,8 +153,17 @@ function withoutMessage(error: unknown): object {
   return { type: error.name, code, stack: frames.join("\n") };
 }
 
+function refusingBadConfiguration<T>(parts: readonly Part[], load: () => T): T {
+  try {
+    return load();
+  } catch (error) {
+    if (error instanceof ConfigError) refuseConfiguration(parts, error);
+    throw error;
+  }
+}
+
 /** `start` may find a configuration wrong as well, such as a key file that holds no key. */
-function refuseConfiguration(name: Component, error: ConfigError): never {
-  process.stderr.write(`${name}: ${error.message}\n`);
+function refuseConfiguration(parts: readonly Part[], error: ConfigError): never {
+  process.stderr.write(`${parts.map(({ name }) => name).join(", ")}: ${error.message}\n`);
   process.exit(EXIT_CONFIGURATION);
 }

@@ -1,4 +1,4 @@
 import { runComponent } from "@svc/service-kit";
-import { startGateway } from "./server.ts";
+import { startGateway } from "./start.ts";
 
 await runComponent("egress-gateway", startGateway);

@@ -1,4 +1,4 @@
 import { runComponent } from "@svc/service-kit";
-import { startFileServer } from "./server.ts";
+import { startFileServer } from "./start.ts";
 
 await runComponent("file-server", startFileServer);

@@ -2,52 +2,23 @@
  * The file server: the only component that touches object storage. Every object belongs to one namespace and lives in one
  * storage session. Its callers are our own components, known by the internal token; health, readiness and metrics are open.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ObjectStore } from "@svc/object-store";
 import {
   type Context,
   createHttpServer,
-  createRedis,
   type HttpServer,
   httpMetrics,
   metricsRoutes,
   type Redis,
-  type Running,
   redisAlive,
 } from "@svc/service-kit";
 import { Objects } from "./objects.ts";
-import { RecordCache } from "./record-cache.ts";
-import { startRetention } from "./retention.ts";
+import type { RecordCache } from "./record-cache.ts";
 import { objectRoutes } from "./routes.ts";
-import { createStore } from "./storage.ts";
 
 const COMMIT_BODY_BYTES = 1024 * 1024;
 
-/** How long a start waits to hear whether storage can be used; it does not depend on it. */
-const CHECK_MS = 1000;
-
-export async function startFileServer(context: Context): Promise<Running> {
-  const { config, log } = context;
-  const store = await createStore(config);
-  const redis = createRedis(config, log, { use: "commands" });
-  const cache = new RecordCache(redis, config.SESSION_CACHE_TTL, log);
-  const app = buildApp(context, store, redis, cache);
-  const checked = store
-    .check()
-    .catch((error: Error) => log.warn({ err: error }, "object storage cannot be used"));
-  await Promise.race([checked, sleep(CHECK_MS, undefined, { ref: false })]);
-  await app.listen({ port: config.FILE_SERVER_PORT, host: config.FILE_SERVER_HOST });
-  const retention = startRetention(config, log, store, cache);
-  return {
-    stop: async () => {
-      await app.close();
-      await retention.stop();
-      redis.disconnect();
-    },
-  };
-}
-
-function buildApp(
+export function buildApp(
   { config, log, registry, lifecycle }: Context,
   store: ObjectStore,
   redis: Redis,

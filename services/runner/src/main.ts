@@ -1,4 +1,4 @@
 import { runComponent } from "@svc/service-kit";
-import { startRunner } from "./server.ts";
+import { startRunner } from "./start.ts";
 
 await runComponent("runner", startRunner);

@@ -40,6 +40,15 @@ export interface RunnerMetrics {
 }
 
 export function runnerMetrics(registry: Registry): RunnerMetrics {
+  return {
+    ...executionMetrics(registry),
+    ...startMetrics(registry),
+    ...inputCopyMetrics(registry),
+    ...setupMetrics(registry),
+  };
+}
+
+function executionMetrics(registry: Registry): Pick<RunnerMetrics, "began" | "evicted"> {
   const registers = [registry];
   const labelNames = ["language", "outcome"] as const;
   const total = new Counter({
@@ -63,23 +72,79 @@ export function runnerMetrics(registry: Registry): RunnerMetrics {
   });
   active.set({ state: "running" }, 0);
   active.set({ state: "paused" }, 0);
-  const watchdog = new Counter({
-    name: "svc_sandbox_jail_setup_gate_watchdog_fires_total",
-    help: "Jails that were not ready in time; should stay 0.",
-    registers,
-  });
   const evictions = new Counter({
     name: "svc_ptc_live_evictions_total",
     help: "Paused programs that were killed, by cause.",
     labelNames: ["cause"] as const,
     registers,
   });
+  return {
+    began: (language) =>
+      countExecution(active, (outcome, seconds) => {
+        total.inc({ language, outcome });
+        duration.observe({ language, outcome }, seconds);
+      }),
+    evicted: (cause) => evictions.inc({ cause }),
+  };
+}
+
+function countExecution(
+  active: Gauge<"state">,
+  record: (outcome: ExecutionOutcome, seconds: number) => void,
+): CountedExecution {
+  let state: "running" | "paused" = "running";
+  let since = performance.now();
+  let ranMs = 0;
+  const enter = (next: typeof state) => {
+    active.dec({ state });
+    if (state === "running") ranMs += performance.now() - since;
+    state = next;
+    since = performance.now();
+    active.inc({ state });
+  };
+  active.inc({ state });
+  return {
+    paused: () => enter("paused"),
+    resumed: () => enter("running"),
+    abandoned: () => active.dec({ state }),
+    ended: (outcome) => {
+      enter(state);
+      active.dec({ state });
+      record(outcome, ranMs / 1000);
+    },
+  };
+}
+
+function startMetrics(registry: Registry): Pick<RunnerMetrics, "started" | "watchWarm"> {
   const starts = new Counter({
     name: "svc_sandbox_starts_total",
     help: "Programs that began, warm or cold.",
     labelNames: ["start"] as const,
-    registers,
+    registers: [registry],
   });
+  let readWarm = (): readonly WarmCount[] => [];
+  new Gauge({
+    name: "svc_sandbox_warm_jails",
+    help: "Jails that wait warm for a program, and how many are wanted.",
+    labelNames: ["zygote", "number"] as const,
+    registers: [registry],
+    collect() {
+      for (const { zygote, waiting, wanted } of readWarm()) {
+        this.set({ zygote, number: "waiting" }, waiting);
+        this.set({ zygote, number: "wanted" }, wanted);
+      }
+    },
+  });
+  return {
+    started: (warm) => starts.inc({ start: warm ? "warm" : "cold" }),
+    watchWarm: (read) => {
+      readWarm = read;
+    },
+  };
+}
+
+function inputCopyMetrics(registry: Registry): Pick<RunnerMetrics, "askedForCopy" | "watchCopies"> {
+  const registers = [registry];
   const copies = {
     hit: new Counter({
       name: "svc_runner_input_cache_hits_total",
@@ -101,53 +166,21 @@ export function runnerMetrics(registry: Registry): RunnerMetrics {
       this.set(readCopies());
     },
   });
-  let readWarm = (): readonly WarmCount[] => [];
-  new Gauge({
-    name: "svc_sandbox_warm_jails",
-    help: "Jails that wait warm for a program, and how many are wanted.",
-    labelNames: ["zygote", "number"] as const,
-    registers,
-    collect() {
-      for (const { zygote, waiting, wanted } of readWarm()) {
-        this.set({ zygote, number: "waiting" }, waiting);
-        this.set({ zygote, number: "wanted" }, wanted);
-      }
-    },
-  });
   return {
-    began: (language) => {
-      let state: "running" | "paused" = "running";
-      let since = performance.now();
-      let ranMs = 0;
-      const enter = (next: typeof state) => {
-        active.dec({ state });
-        if (state === "running") ranMs += performance.now() - since;
-        state = next;
-        since = performance.now();
-        active.inc({ state });
-      };
-      active.inc({ state });
-      return {
-        paused: () => enter("paused"),
-        resumed: () => enter("running"),
-        abandoned: () => active.dec({ state }),
-        ended: (outcome) => {
-          enter(state);
-          active.dec({ state });
-          total.inc({ language, outcome });
-          duration.observe({ language, outcome }, ranMs / 1000);
-        },
-      };
-    },
-    started: (warm) => starts.inc({ start: warm ? "warm" : "cold" }),
-    watchWarm: (read) => {
-      readWarm = read;
-    },
     askedForCopy: (found) => copies[found ? "hit" : "miss"].inc(),
     watchCopies: (read) => {
       readCopies = read;
     },
-    evicted: (cause) => evictions.inc({ cause }),
+  };
+}
+
+function setupMetrics(registry: Registry): Pick<RunnerMetrics, "watchSetup"> {
+  const watchdog = new Counter({
+    name: "svc_sandbox_jail_setup_gate_watchdog_fires_total",
+    help: "Jails that were not ready in time; should stay 0.",
+    registers: [registry],
+  });
+  return {
     watchSetup: async (setup) => {
       const timer = setTimeout(() => watchdog.inc(), SETUP_WATCHDOG_MS);
       try {

@@ -1,4 +1,4 @@
 import { runComponent } from "@svc/service-kit";
-import { startToolCallServer } from "./server.ts";
+import { startToolCallServer } from "./start.ts";
 
 await runComponent("tool-call-server", startToolCallServer);

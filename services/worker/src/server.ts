@@ -1,24 +1,17 @@
-/** The worker: consumes the queues; its HTTP server has operational routes only. */
+/** Starts the worker, which consumes the queues: its connections, its consumers, its port. */
 import { ServiceError } from "@svc/contracts";
 import { Cancellations, type HandleJob, JobConsumer, openQueues } from "@svc/job-queue";
-import {
-  type Context,
-  createHttpServer,
-  createRedis,
-  InnerClient,
-  metricsRoutes,
-  type Running,
-  redisAlive,
-} from "@svc/service-kit";
+import { type Context, createRedis, InnerClient, type Running } from "@svc/service-kit";
 import { Canary } from "./canary.ts";
 import { Grants } from "./grants.ts";
 import { workerMetrics } from "./metrics.ts";
+import { operationalRoutes } from "./operational-routes.ts";
 import { processJob } from "./process.ts";
 import { Runner } from "./runner.ts";
 import { publishRuntimes } from "./runtimes.ts";
 
 export async function startWorker(context: Context): Promise<Running> {
-  const { config, log, registry, lifecycle } = context;
+  const { config, log, registry } = context;
   const redis = createRedis(config, log, { use: "commands" });
   const queueRedis = createRedis(config, log, { use: "blocking" });
   const subscriber = createRedis(config, log, { use: "blocking" });
@@ -50,32 +43,7 @@ export async function startWorker(context: Context): Promise<Running> {
     canary.start(runtimes.map(({ language }) => language)),
   );
 
-  const app = createHttpServer({
-    log,
-    lifecycle,
-    bodyLimit: 1024,
-    alwaysOn: ["/health", "/ready", "/metrics"],
-  });
-  metricsRoutes(app, {
-    registry,
-    token: config.SVC_METRICS_TOKEN,
-    refresh: () => metrics.refresh(queues, running()),
-  });
-  app.get("/health", async (_request, reply) => {
-    const workers = running();
-    const ok = workers.python && workers.other;
-    return reply.code(ok ? 200 : 503).send({ status: ok ? "healthy" : "unhealthy", workers });
-  });
-  app.get("/ready", async (_request, reply) => {
-    const checks = {
-      redis: await redisAlive(redis),
-      runner: await runner.healthy(),
-      canary: canary.fresh,
-      running: lifecycle.state === "running",
-    };
-    const ok = Object.values(checks).every(Boolean);
-    return reply.code(ok ? 200 : 503).send({ status: ok ? "ready" : "not_ready", checks });
-  });
+  const app = operationalRoutes({ context, redis, runner, canary, running, metrics, queues });
   await app.listen({ port: config.WORKER_HEALTH_PORT, host: config.WORKER_HOST });
 
   return {

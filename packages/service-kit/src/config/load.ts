@@ -210,12 +210,13 @@ export function parsedVariable<T>(name: VariableName, config: Config, parse: (te
   }
 }
 
-/** Confidential variables that the component was given and does not take. */
+/** Confidential variables that a process was given and none of its components takes. */
 export function needlessSecrets(
-  component: Component,
+  components: readonly Component[],
   env: Record<string, string | undefined>,
 ): VariableName[] {
-  return NAMES.filter((name) => !holds(component, name) && (env[name] ?? "").trim() !== "");
+  const isTaken = (name: VariableName) => components.some((component) => holds(component, name));
+  return NAMES.filter((name) => !isTaken(name) && (env[name] ?? "").trim() !== "");
 }
 
 /** The configuration for the log: only what differs from the defaults, secrets as their presence. */

@@ -263,6 +263,11 @@ export const VARIABLES = {
     "all installed",
   ),
   SVC_DATA_DIR: text("./data", "Local mode: objects, Redis files, generated secrets, sockets, pid files."),
+  SVC_TOPOLOGY: oneOf(
+    ["combined", "separate"],
+    "combined",
+    "How `./svc up` runs API, worker, file server, egress gateway and tool call server: as one process, or each as its own.",
+  ),
   SVC_IMAGE_STRICT: exactBool(
     false,
     "`true`: `./svc up` refuses an image of Debian packages that are not in the repository's manifest.",

@@ -244,8 +244,8 @@ describe("secrets", () => {
       expect([name, config[name] !== ""]).toEqual([name, HOLDERS[name]?.includes(component)]);
     }
     const needless = Object.entries(HOLDERS).filter(([, holders]) => !holders.includes(component));
-    expect(needlessSecrets(component, all).sort()).toEqual(needless.map(([name]) => name).sort());
-    expect(needlessSecrets(component, { REDIS_URL: " " })).toEqual([]);
+    expect(needlessSecrets([component], all).sort()).toEqual(needless.map(([name]) => name).sort());
+    expect(needlessSecrets([component], { REDIS_URL: " " })).toEqual([]);
   });
 
   it.each(COMPONENTS)("are never shown in the printed configuration of the %s", (component) => {

@@ -1,0 +1,104 @@
+/** Grants and callback tokens: made, restored from and ended by the worker and the API, who show the internal token. */
+import {
+  type EndedGrant,
+  endGrantsSchema,
+  grantEndSchema,
+  mintCallbackSchema,
+  registerAheadSchema,
+  registerGrantSchema,
+} from "@svc/contracts";
+import { type FastifyRequest, type HttpServer, requireInternalToken } from "@svc/service-kit";
+import { z } from "zod";
+import { mintCallback, mintNamed } from "./callback-token.ts";
+import type { GatewayDeps } from "./deps.ts";
+import { outcomeOf, type RestoreResult, restoreResultSchema, unmasked } from "./restore-result.ts";
+
+const revokeSchema = z.object({ reason: grantEndSchema.nullish() }).nullish();
+
+export function grantRoutes(app: HttpServer, deps: GatewayDeps): void {
+  const internal = { onRequest: requireInternalToken(deps.config.SVC_INTERNAL_SERVICE_TOKEN) };
+  registrationRoutes(app, deps, internal);
+  resultRoutes(app, deps, internal);
+}
+
+interface Internal {
+  onRequest: ReturnType<typeof requireInternalToken>;
+}
+
+/** Grants from their registration to their end. */
+function registrationRoutes(
+  app: HttpServer,
+  { config, keys, ledger, authority }: GatewayDeps,
+  internal: Internal,
+): void {
+  /** One that cannot be ended lapses by itself. */
+  const endInBackground = (ends: readonly EndedGrant[], { log: requestLog }: FastifyRequest) => {
+    authority
+      .revokeAll(ends)
+      .catch((err: Error) => requestLog.warn({ err }, "grants of an ended round could not be ended"));
+  };
+  app.post(
+    "/internal/egress-grants",
+    { ...internal, schema: { body: registerGrantSchema } },
+    async (request, reply) => {
+      const { payload, claims, ends = [], callback } = request.body;
+      const registered = authority.register(payload, claims);
+      const minted = callback && mintNamed(keys, ledger, config, callback, claims);
+      endInBackground(ends, request);
+      const [grant, callback_token] = await Promise.all([registered, minted]);
+      return reply.code(201).send({ ...grant, callback_token });
+    },
+  );
+  app.post(
+    "/internal/egress-grants/ahead",
+    { ...internal, schema: { body: registerAheadSchema } },
+    async (request, reply) => {
+      const grants = authority.registerAhead(request.body);
+      endInBackground(request.body.ends ?? [], request);
+      return reply.code(201).send({ grants: await grants });
+    },
+  );
+  app.post(
+    "/internal/egress-grants/ends",
+    { ...internal, schema: { body: endGrantsSchema } },
+    async (request, reply) => {
+      await authority.revokeAll(request.body.ends);
+      return reply.code(204).send();
+    },
+  );
+  app.post<{ Params: { grantId: string } }>(
+    "/internal/egress-grants/:grantId/revoke",
+    { ...internal, schema: { body: revokeSchema } },
+    async (request, reply) => {
+      const body = request.body as z.infer<typeof revokeSchema>;
+      await authority.revoke(request.params.grantId, body?.reason ?? "completed");
+      return reply.code(204).send();
+    },
+  );
+}
+
+function resultRoutes(
+  app: HttpServer,
+  { config, keys, ledger, authority }: GatewayDeps,
+  internal: Internal,
+): void {
+  app.post<{ Params: { grantId: string } }>(
+    "/internal/egress-grants/:grantId/restore-result",
+    { ...internal, schema: { body: restoreResultSchema } },
+    async (request) => {
+      const { grantId } = request.params;
+      const body = request.body as RestoreResult;
+      const answer = body.result === undefined ? {} : { result: unmasked(keys, grantId, body) };
+      const outcome = outcomeOf(body);
+      if (outcome === undefined) return answer;
+      await authority.recordRestore(grantId, outcome);
+      return { ...answer, grant_id: grantId, restored: outcome.restored, recorded: true };
+    },
+  );
+
+  app.post(
+    "/internal/ptc-callback-token",
+    { ...internal, schema: { body: mintCallbackSchema } },
+    async (request, reply) => reply.code(201).send(await mintCallback(keys, ledger, config, request.body)),
+  );
+}

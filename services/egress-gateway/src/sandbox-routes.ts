@@ -1,0 +1,58 @@
+/** Objects and tool calls of a run. Every call shows a grant, which is checked anew. */
+import { ServiceError } from "@svc/contracts";
+import type { HttpServer } from "@svc/service-kit";
+import type { GatewayDeps } from "./deps.ts";
+import { listObjects } from "./list.ts";
+import { readObject } from "./read.ts";
+import { writeObject, writeRequest } from "./write.ts";
+
+export function sandboxRoutes(app: HttpServer, deps: GatewayDeps): void {
+  const { config, fileServer, authority, admission, toolCalls } = deps;
+  app.get<{ Params: { sessionHandle: string } }>("/sessions/:sessionHandle/objects", async (request) => {
+    const detail = (request.query as { detail?: unknown }).detail ?? "normalized";
+    if (detail !== "normalized") {
+      throw new ServiceError("invalid_request", "detail: only `normalized` is offered here.", {
+        details: [{ path: "detail", problem: "must be normalized" }],
+      });
+    }
+    const { sessionHandle } = request.params;
+    const { grant, subject } = await admission.admit(
+      request.headers,
+      (held) => authority.session(held, sessionHandle, "read"),
+      () => ({ kind: "read" }),
+    );
+    return listObjects(authority, fileServer, grant, subject, sessionHandle, request.id);
+  });
+  app.get<{ Params: { sessionHandle: string; objectHandle: string } }>(
+    "/sessions/:sessionHandle/objects/:objectHandle",
+    { exposeHeadRoute: false },
+    async (request, reply) => {
+      const { sessionHandle, objectHandle } = request.params;
+      const { subject } = await admission.admit(
+        request.headers,
+        (held) => authority.object(held, authority.session(held, sessionHandle, "read"), objectHandle),
+        () => ({ kind: "read" }),
+      );
+      return readObject(fileServer, subject, request, reply);
+    },
+  );
+  app.register(async (raw) => {
+    // An output file may have any type, JSON too, and is passed on as it comes; so are tool calls.
+    raw.removeAllContentTypeParsers();
+    raw.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+    raw.post("/tool-call", (request, reply) => toolCalls.answer(request, reply));
+    raw.post("/tool-calls", (request, reply) => toolCalls.record(request, reply));
+    raw.put<{ Params: { sessionHandle: string; fileId: string } }>(
+      "/sessions/:sessionHandle/objects/:fileId",
+      async (request) => {
+        const { sessionHandle } = request.params;
+        const { grant, subject } = await admission.admit(
+          request.headers,
+          (held) => writeRequest(config, held, authority.session(held, sessionHandle, "write"), request),
+          (write) => ({ kind: "write", ...write }),
+        );
+        return writeObject(admission, fileServer, grant, subject, request);
+      },
+    );
+  });
+}

@@ -1,0 +1,84 @@
+/** Starts the runner: its slots, its jails, its connections, its port. */
+import { ServiceError } from "@svc/contracts";
+import type { Context, Running } from "@svc/service-kit";
+import { inputSource } from "./copies/source.ts";
+import { GatewayClient } from "./gateway.ts";
+import { Health } from "./health.ts";
+import { parseOverrides } from "./limits.ts";
+import { Doorkeeper } from "./manifest.ts";
+import { runnerMetrics } from "./metrics.ts";
+import { ProgramRegistry } from "./programmatic/program-registry.ts";
+import type { ProgrammaticDeps } from "./programmatic/rounds.ts";
+import { ToolCallClient } from "./programmatic/tool-call-client.ts";
+import { ToolDirectories } from "./programmatic/tool-directory.ts";
+import { Runtimes } from "./runtimes.ts";
+import { buildRunner } from "./server.ts";
+import { Slots } from "./slots.ts";
+import { WarmJails } from "./warm/jails.ts";
+
+/** The calls of a paused program end first, in time and as timeouts; its pause ends by itself when nobody tells of that. */
+const CALLS_END_MS = 500;
+
+export async function startRunner(context: Context): Promise<Running> {
+  const { config } = context;
+  const deps = await createDeps(context);
+  const doorkeeper = new Doorkeeper(config, context.log);
+  const health = new Health(config);
+  const stopping = new AbortController();
+  const app = buildRunner({ ...context, deps, doorkeeper, health, stopping: stopping.signal });
+  await health.prove();
+  deps.metrics.watchWarm(() => deps.jails.counts());
+  deps.jails.start();
+  await doorkeeper.opens();
+  await app.listen({ port: config.PORT, host: config.RUNNER_HOST });
+  return {
+    stop: async () => {
+      deps.slots.close();
+      const closed = app.close();
+      const grace = setTimeout(
+        () => stopping.abort(new ServiceError("shutting_down")),
+        config.SHUTDOWN_GRACE_MS,
+      );
+      await closed;
+      clearTimeout(grace);
+      deps.programs.close();
+      deps.jails.close();
+      deps.inputs.close();
+      await Promise.all([deps.gateway.close(), deps.client.close()]);
+    },
+  };
+}
+
+async function createDeps({ config, log, registry }: Context): Promise<ProgrammaticDeps> {
+  const runtimes = await Runtimes.load(config);
+  const target = `http://${config.SANDBOX_FORWARD_TARGET}`;
+  const gateway = new GatewayClient(target);
+  const metrics = runnerMetrics(registry);
+  const mostCalls = config.PTC_MAX_CALLS * (config.SANDBOX_MAX_CONCURRENT_JOBS + config.SANDBOX_MAX_PAUSED);
+  const overrides = parseOverrides(config.SANDBOX_LIMIT_OVERRIDES);
+  return {
+    config,
+    overrides,
+    runtimes,
+    slots: new Slots({
+      total: config.SANDBOX_MAX_CONCURRENT_JOBS,
+      queueLimit: config.SANDBOX_QUEUE_LIMIT,
+      queueWaitMs: config.SANDBOX_QUEUE_WAIT_MS,
+    }),
+    gateway,
+    inputs: inputSource(gateway, config, metrics, log),
+    metrics,
+    jails: new WarmJails(config, runtimes, overrides, log),
+    programs: new ProgramRegistry(
+      {
+        maxPaused: config.SANDBOX_MAX_PAUSED,
+        maxPerPrincipal: config.SANDBOX_MAX_PAUSED_PER_PRINCIPAL,
+        longestPauseMs: config.TOOL_CALL_REQUEST_TIMEOUT + CALLS_END_MS,
+      },
+      metrics,
+      log,
+    ),
+    client: new ToolCallClient(target, mostCalls),
+    directories: new ToolDirectories(config.SANDBOX_TOOL_DIRECTORY, config.SANDBOX_TOOL_SOCKET),
+  };
+}
