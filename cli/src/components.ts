@@ -8,16 +8,21 @@ import { VARIABLES } from "@svc/service-kit/config/variables";
 import { memoryOfJails, processesOfJails } from "./capacity.ts";
 import { componentEnvironment, hasOwnRedis } from "./environment.ts";
 import { redisProgram } from "./install/packages.ts";
-import { type Instance, ROOT, SERVICES, type Service } from "./instance.ts";
+import { type Instance, ROOT, type Service } from "./instance.ts";
 import { httpAnswers, redisAnswers, socketExists } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import type { Secrets } from "./secrets.ts";
 import type { View } from "./supervisor/view.ts";
 import { totalMemory } from "./system/memory.ts";
+import {
+  type ComponentName,
+  componentsIn,
+  logsOf,
+  type ServiceProcess,
+  serviceProcesses,
+} from "./topology.ts";
 import { confined, isUnprivileged, userOf } from "./users.ts";
 import { zygotesOf } from "./zygotes.ts";
-
-export type ComponentName = Service | "redis" | "jaild";
 
 export interface Component {
   name: ComponentName;
@@ -27,7 +32,6 @@ export interface Component {
   probe: () => Promise<string | undefined>;
   /** These must answer before this one is started for the first time. */
   after: readonly ComponentName[];
-  port?: number;
   /** When memory runs short processes of a higher score are ended first. Jails have the highest. */
   oomScore: number;
 }
@@ -38,7 +42,7 @@ const BEFORE_THEM = 0;
 
 /** Ends first to last; what is on one line ends together. A component outlives those that need it. */
 export const STOP_ORDER: readonly (readonly ComponentName[])[] = [
-  ["api"],
+  ["api", "combined"],
   ["worker"],
   ["runner"],
   ["egress-gateway", "tool-call-server", "file-server"],
@@ -69,13 +73,13 @@ export interface Setting {
 }
 
 export function componentsOf(setting: Setting): Component[] {
-  const services = SERVICES.map((name) => service(name, setting));
+  const services = serviceProcesses(setting.caller).map((name) => serviceProcess(name, setting));
   const redis = hasOwnRedis(setting.caller) ? [] : [redisServer(setting)];
   return [...redis, jaild(setting), ...services];
 }
 
-/** What a component is started from; ./install/bundles.ts makes it. */
-export function bundleOf(name: Service): string {
+/** What a process is started from; ./install/bundles.ts makes it. */
+export function bundleOf(name: ServiceProcess): string {
   return join(BUNDLES, `${name}.mjs`);
 }
 
@@ -85,18 +89,28 @@ function as(name: ComponentName, signal: "KILL" | "TERM", { instance, view }: Se
   return [...view.enter, ...confined(signal, userOf(name, instance))];
 }
 
-function service(name: Service, setting: Setting): Component {
+/** Where the log lines of each component go in a process of several: descriptors as Child opens them, after the first three. */
+function logArguments(name: ServiceProcess): string[] {
+  const [, ...logs] = logsOf(name);
+  return logs.map((component, at) => `${component}=${3 + at}`);
+}
+
+function serviceProcess(name: ServiceProcess, setting: Setting): Component {
   const { instance, secrets, caller } = setting;
-  const port = instance.ports[name];
+  const healthOf = (service: Service) => `http://127.0.0.1:${instance.ports[service]}${HEALTH[service]}`;
   const needs: ComponentName[] = name === "runner" ? ["jaild"] : hasOwnRedis(caller) ? [] : ["redis"];
   return {
     name,
-    command: [...as(name, "KILL", setting), NODE, bundleOf(name)],
+    command: [...as(name, "KILL", setting), NODE, bundleOf(name), ...logArguments(name)],
     env: componentEnvironment(name, instance, secrets, caller),
-    probe: () => httpAnswers(`http://127.0.0.1:${port}${HEALTH[name]}`),
+    probe: async () => {
+      const answers = await Promise.all(
+        componentsIn(name).map((service) => httpAnswers(healthOf(service))),
+      );
+      return answers.find((answer) => answer !== undefined);
+    },
     after: needs,
     oomScore: BEFORE_THEM,
-    port,
   };
 }
 

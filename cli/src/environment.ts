@@ -1,12 +1,13 @@
 /**
- * The environment of each component: the documented variables that the caller set, the addresses of this copy, and only
- * the secrets that the component needs. Nothing else of the caller's environment reaches a component. Pure.
+ * The environment of each process: the documented variables that the caller set, the addresses of this copy, and only
+ * the secrets that its components need. Nothing else of the caller's environment reaches a component. Pure.
  */
 import { join } from "node:path";
 import { holds } from "@svc/service-kit/config/holders";
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import { type Instance, ROOT, type Service } from "./instance.ts";
 import type { Secrets } from "./secrets.ts";
+import { componentsIn, type ServiceProcess } from "./topology.ts";
 
 /** Halves the start of a component. It lies beside the code and is writable for those who may write the code. */
 export const COMPILE_CACHE = join(ROOT, "node_modules/.cache/compile");
@@ -36,7 +37,7 @@ export function hasOwnRedis(caller: Environment): boolean {
 }
 
 export function componentEnvironment(
-  service: Service,
+  process: ServiceProcess,
   instance: Instance,
   secrets: Secrets,
   caller: Environment,
@@ -78,8 +79,10 @@ export function componentEnvironment(
     NODE_COMPILE_CACHE: lentCompileCache(instance),
     ...MALLOC,
   };
+  const isHeld = (name: string) =>
+    componentsIn(process).some((component) => holds(component, name as VariableName));
   for (const [name, value] of Object.entries(values)) {
-    if (value !== undefined && holds(service, name as VariableName)) environment[name] = value;
+    if (value !== undefined && isHeld(name)) environment[name] = value;
   }
   return environment;
 }

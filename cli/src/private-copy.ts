@@ -7,17 +7,17 @@ import { chmodSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ComponentName } from "./components.ts";
 import { type Instance, PORTS, ROOT, resolveInstance, SERVICES } from "./instance.ts";
 import { Problem } from "./problem.ts";
 import { readState, type State } from "./supervisor/state.ts";
+import { type ComponentName, runsIn } from "./topology.ts";
 
 export interface PrivateCopy {
   instance: Instance;
   /** Address of the public API, with /v1. */
   url: string;
   state: () => State;
-  /** Pid of a component; throws while it waits for its next start. */
+  /** Pid of the process that runs a component; throws while it waits for its next start. */
   pid: (name: ComponentName) => number;
   supervisorPid: number;
   /** The variables that tell ./svc which copy is meant. */
@@ -80,7 +80,7 @@ export async function startPrivateCopy({
     url: `${instance.url}/v1`,
     state,
     pid: (name) => {
-      const component = state().components.find((candidate) => candidate.name === name);
+      const component = state().components.find((candidate) => runsIn(candidate.name, name));
       if (component?.process === undefined) throw new Problem(`${name} does not run`);
       return component.process.pid;
     },

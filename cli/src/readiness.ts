@@ -3,7 +3,6 @@
  * Otherwise says which component is not there, shows the end of its log, and what to do.
  */
 import { join } from "node:path";
-import type { ComponentName } from "./components.ts";
 import type { Instance } from "./instance.ts";
 import { httpAnswers } from "./probes.ts";
 import { Problem } from "./problem.ts";
@@ -11,12 +10,14 @@ import { logPath, tailOf } from "./supervisor/logs.ts";
 import { type ComponentState, readState } from "./supervisor/state.ts";
 import { sleep } from "./system/process.ts";
 import { type Note, printable } from "./terminal.ts";
+import { type ComponentName, componentsIn, logsOf } from "./topology.ts";
 
 const READY_TIMEOUT_S = 60;
 const POLL_MS = 40;
 const NOTE_AFTER_MS = 1000;
 const TAIL_LINES = 8;
 const MAX_LINE = 300;
+const WARN = 40;
 /** A component that came this often to nothing will not come. */
 const HOPELESS_RESTARTS = 4;
 /** The exit code of a component whose configuration is not valid. */
@@ -69,37 +70,54 @@ const HEALTH: Partial<Record<ComponentName, string>> = {
 /** One line per component: undefined when it is well, else what is wrong. */
 export async function componentHealth(
   instance: Instance,
-  components: readonly ComponentState[],
+  processes: readonly ComponentState[],
 ): Promise<[ComponentName, string | undefined][]> {
+  const healthOf = async (process: ComponentState, name: ComponentName) => {
+    if (process.process === undefined) return `is not running${endOf(process)}`;
+    const path = HEALTH[name];
+    if (path === undefined) return undefined;
+    return httpAnswers(`http://127.0.0.1:${instance.ports[name as keyof Instance["ports"]]}${path}`);
+  };
   return Promise.all(
-    components.map(async (component): Promise<[ComponentName, string | undefined]> => {
-      const { name } = component;
-      if (component.process === undefined) {
-        const ended = component.lastExit === undefined ? "" : `: it ended with ${component.lastExit}`;
-        return [name, `is not running${ended}`];
-      }
-      const path = HEALTH[name];
-      if (path === undefined) return [name, undefined];
-      return [
-        name,
-        await httpAnswers(`http://127.0.0.1:${instance.ports[name as keyof Instance["ports"]]}${path}`),
-      ];
-    }),
+    processes.flatMap((process) =>
+      componentsIn(process.name).map(
+        async (name): Promise<[ComponentName, string | undefined]> => [name, await healthOf(process, name)],
+      ),
+    ),
   );
 }
 
-/** With a culprit only that one is shown: the others merely wait for it. */
+function endOf({ lastExit }: ComponentState): string {
+  return lastExit === undefined ? "" : `: it ended with ${lastExit}`;
+}
+
+/** With a culprit only that process is shown: the others merely wait for it. */
 async function diagnose(instance: Instance, message: string, culprit?: ComponentName): Promise<Problem> {
-  const components = readState(instance.runDir)?.components ?? [];
-  const health = await componentHealth(instance, components);
+  const processes = readState(instance.runDir)?.components ?? [];
+  const shown = processes.filter(({ name }) => culprit === undefined || culprit === name);
   const lines: string[] = [];
-  for (const [name, reason] of health) {
-    if (reason === undefined || (culprit !== undefined && culprit !== name)) continue;
-    lines.push(`${name} ${reason}`);
-    for (const line of tailOf(logPath(instance.logsDir, name), TAIL_LINES)) {
-      lines.push(`    ${printable(line.slice(0, MAX_LINE))}`);
-    }
-  }
+  for (const process of shown) lines.push(...(await diagnosisOf(instance, process)));
   lines.push("", `Logs: ${join(instance.logsDir, "*.log")}. ./svc doctor checks this machine.`);
   return new Problem(message, lines.join("\n"));
+}
+
+/** What is wrong with the components of a process, each with the end of its log. Empty when all are well. */
+async function diagnosisOf(instance: Instance, process: ComponentState): Promise<string[]> {
+  if (process.process === undefined) {
+    const [own, ...shared] = logsOf(process.name);
+    return [
+      `${process.name} is not running${endOf(process)}`,
+      ...tailIn(instance, own ?? process.name),
+      ...shared.flatMap((name) => tailIn(instance, name, WARN)),
+    ];
+  }
+  const health = await componentHealth(instance, [process]);
+  return health.flatMap(([name, reason]) =>
+    reason === undefined ? [] : [`${name} ${reason}`, ...tailIn(instance, name)],
+  );
+}
+
+function tailIn(instance: Instance, name: ComponentName, leastLevel = 0): string[] {
+  const lines = tailOf(logPath(instance.logsDir, name), TAIL_LINES, leastLevel);
+  return lines.map((line) => `    ${printable(line.slice(0, MAX_LINE))}`);
 }

@@ -1,9 +1,9 @@
 /**
- * The users of the components: one id each, below the ids of the slots. Only jaild and the supervisor are root. Those who
+ * The users of the processes: one id each, below the ids of the slots. Only jaild and the supervisor are root. Those who
  * use Redis share its group, which alone may reach its socket; nobody is in a further group. Pure.
  */
-import type { ComponentName } from "./components.ts";
 import type { Instance } from "./instance.ts";
+import type { ComponentName } from "./topology.ts";
 
 export interface User {
   uid: number;
@@ -20,7 +20,10 @@ const ORDER = [
   "egress-gateway",
   "tool-call-server",
 ] as const satisfies readonly ComponentName[];
-export type Unprivileged = (typeof ORDER)[number];
+export type Unprivileged = (typeof ORDER)[number] | "combined";
+
+/** Objects keep their owner in each topology: the process of several components has the file server's user. */
+const OWNER_OF_OBJECTS = "file-server";
 
 /** The group of Redis comes after the components' own ids. */
 const REDIS_GROUP = ORDER.length + 1;
@@ -28,11 +31,11 @@ const REDIS_GROUP = ORDER.length + 1;
 export const COMPONENT_IDS = 16;
 
 export function isUnprivileged(name: ComponentName): name is Unprivileged {
-  return (ORDER as readonly ComponentName[]).includes(name);
+  return name === "combined" || (ORDER as readonly ComponentName[]).includes(name);
 }
 
 export function userOf(name: Unprivileged, { jobUidBase, jobGidBase }: Instance): User {
-  const below = ORDER.indexOf(name) + 1;
+  const below = ORDER.indexOf(name === "combined" ? OWNER_OF_OBJECTS : name) + 1;
   return { uid: jobUidBase - below, gid: jobGidBase - (name === "runner" ? below : REDIS_GROUP) };
 }
 

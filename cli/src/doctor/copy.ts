@@ -11,6 +11,7 @@ import { readState, type State } from "../supervisor/state.ts";
 import { findCgroups } from "../system/cgroups.ts";
 import { entriesOfProc } from "../system/process.ts";
 import { isRoot } from "../system/root.ts";
+import { runsIn } from "../topology.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
 const AGAIN = "./svc down, then ./svc up";
@@ -21,7 +22,7 @@ export async function running(instance: Instance): Promise<Finding[]> {
   const health = await componentHealth({ ...instance, ports: state.ports }, state.components);
   return [
     ...health.map(([name, reason]) => {
-      const restarts = state.components.find((component) => component.name === name)?.restarts ?? 0;
+      const restarts = state.components.find((process) => runsIn(process.name, name))?.restarts ?? 0;
       const note = restarts > 0 ? `healthy, started again ${restarts} times` : "healthy";
       return reason === undefined
         ? ok(name, note)

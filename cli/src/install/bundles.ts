@@ -18,9 +18,10 @@ import { getCompileCacheDir } from "node:module";
 import { dirname, join, relative } from "node:path";
 import type { Plugin } from "esbuild";
 import { BUNDLES, bundleOf, NODE } from "../components.ts";
-import { ROOT, SERVICES, type Service } from "../instance.ts";
+import { ROOT } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { run } from "../system/run.ts";
+import { SERVICE_PROCESSES, type ServiceProcess } from "../topology.ts";
 
 const SOURCES = ["services", "packages"];
 const COMPLETE = join(BUNDLES, "complete");
@@ -39,7 +40,7 @@ async function bundle(): Promise<void> {
   const making = mkdtempSync(`${BUNDLES}.`);
   try {
     await build({
-      entryPoints: SERVICES.map((name) => ({ in: sourceOf(name), out: name })),
+      entryPoints: SERVICE_PROCESSES.map((name) => ({ in: sourceOf(name), out: name })),
       outdir: making,
       outExtension: { ".js": ".mjs" },
       bundle: true,
@@ -85,7 +86,7 @@ const placesOfSources: Plugin = {
  */
 async function compile(cache: string): Promise<void> {
   const env = { PATH: "/usr/bin:/bin", NODE_COMPILE_CACHE: dirname(cache) };
-  await Promise.all(SERVICES.map((name) => run([NODE, bundleOf(name)], { env })));
+  await Promise.all(SERVICE_PROCESSES.map((name) => run([NODE, bundleOf(name)], { env })));
   for (const name of readdirSync(cache)) makeReadable(join(cache, name));
   writeFileSync(join(cache, "complete"), "");
 }
@@ -99,8 +100,8 @@ function makeReadable(file: string): void {
   }
 }
 
-function sourceOf(service: Service): string {
-  return join(ROOT, "services", service, "src/main.ts");
+function sourceOf(process: ServiceProcess): string {
+  return join(ROOT, "services", process, "src/main.ts");
 }
 
 /** When the code of the components, or the way in which it is bundled, was last changed, in milliseconds. */

@@ -1,12 +1,13 @@
 /**
- * One component as a process: started, started again when it dies, ended on request. Its output goes straight to its log
- * file. It runs in a session of its own, so that Ctrl-C in a terminal reaches the supervisor only.
+ * One process of the copy: started, started again when it dies, ended on request. Its output goes straight to its log file;
+ * the logs of several components that share it are descriptors 3 and up, in the order of their list. It runs in a session of its own, so that Ctrl-C in a terminal reaches the supervisor only.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Component } from "../components.ts";
 import { identify, type ProcessIdentity } from "../system/process.ts";
+import { logsOf } from "../topology.ts";
 import { Backoff } from "./backoff.ts";
 import { logPath } from "./logs.ts";
 import type { ComponentState } from "./state.ts";
@@ -61,14 +62,16 @@ export class Child {
   start(): void {
     if (this.#stopping || this.#process !== undefined) return;
     const { command, env, name } = this.component;
-    const log = openSync(logPath(this.#dirs.logsDir, name), "a", 0o600);
+    const [log = -1, ...further] = logsOf(name).map((log) =>
+      openSync(logPath(this.#dirs.logsDir, log), "a", 0o600),
+    );
     const child = spawn(command[0] ?? "", command.slice(1), {
       cwd: "/",
       env,
       detached: true,
-      stdio: ["ignore", log, log],
+      stdio: ["ignore", log, log, ...further],
     });
-    closeSync(log);
+    for (const descriptor of [log, ...further]) closeSync(descriptor);
     this.#process = child;
     this.#startedAt = Date.now();
     if (child.pid !== undefined) {

@@ -9,6 +9,7 @@ import { BUNDLES, bundleOf, NODE } from "../components.ts";
 import { type Instance, ROOT, SERVICES } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { type Environment, settingOf } from "../settings.ts";
+import { SERVICE_PROCESSES } from "../topology.ts";
 import { confined, userOf } from "../users.ts";
 import { giveFolders, storageOf } from "./ownership.ts";
 import { openView, type View } from "./view.ts";
@@ -72,7 +73,7 @@ test ! -e "$RUN" || cd "$RUN" 2>&1
 
 function demandReadable(instance: Instance, caller: Environment, { enter }: View): void {
   const chosen = caller.REDIS_TLS_CA ? [caller.REDIS_TLS_CA] : [];
-  const files = [NODE, ...SERVICES.map(bundleOf), join(instance.packagesDir, "runtimes.json"), ...chosen];
+  const files = [NODE, ...SERVICE_PROCESSES.map(bundleOf), join(instance.packagesDir, "runtimes.json"), ...chosen];
   const user = userOf("api", instance);
   const [program = "", ...words] = [
     ...enter,

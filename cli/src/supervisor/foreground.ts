@@ -5,6 +5,7 @@
 import type { Instance } from "../instance.ts";
 import { waitReady } from "../readiness.ts";
 import { type Note, paint, printable } from "../terminal.ts";
+import { logsOf } from "../topology.ts";
 import { fileSize, logPath, readFrom, readLine } from "./logs.ts";
 import { Supervisor } from "./supervisor.ts";
 
@@ -49,7 +50,7 @@ export async function runInForeground(
 /** Prints what the components log as a warning or worse, from now on. */
 function followWarnings(instance: Instance, supervisor: Supervisor): NodeJS.Timeout {
   const offsets = new Map<string, number>();
-  const names = [...supervisor.state.components.map(({ name }) => name), "supervisor"];
+  const names = [...supervisor.state.components.flatMap(({ name }) => logsOf(name)), "supervisor"];
   const read = (name: string): string => {
     const path = logPath(instance.logsDir, name);
     const seen = offsets.get(name) ?? 0;

@@ -25,10 +25,13 @@ export function rotateLog(path: string, limit = ROTATE_BYTES): boolean {
 
 const TAIL_BYTES = 64 * 1024;
 
-/** The last lines of a log, formatted for a person; empty when there is none. */
-export function tailOf(path: string, lines: number): string[] {
-  const text = readFrom(path, -TAIL_BYTES);
-  return text.split("\n").filter(Boolean).slice(-lines).map(formatLine);
+/** Those of the last lines of a log that have at least this level, formatted for a person; empty when there is none. */
+export function tailOf(path: string, lines: number, leastLevel = 0): string[] {
+  const last = readFrom(path, -TAIL_BYTES).split("\n").filter(Boolean).slice(-lines);
+  return last
+    .map(readLine)
+    .filter(({ level }) => level >= leastLevel)
+    .map(({ text }) => text);
 }
 
 /** Text of a file from an offset on; a negative offset counts from the end. Empty when there is no such file. */
@@ -89,8 +92,4 @@ export function readLine(line: string): LogLine {
   } catch {
     return plain;
   }
-}
-
-export function formatLine(line: string): string {
-  return readLine(line).text;
 }

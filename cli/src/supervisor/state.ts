@@ -4,9 +4,9 @@
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ComponentName } from "../components.ts";
 import type { Service } from "../instance.ts";
 import { isAlive, type ProcessIdentity } from "../system/process.ts";
+import type { ComponentName } from "../topology.ts";
 
 export interface ComponentState {
   name: ComponentName;

@@ -7,7 +7,7 @@ import { appendFileSync, existsSync, readdirSync, rmdirSync, rmSync } from "node
 import type { Server } from "node:net";
 import { dirname, join } from "node:path";
 import { capacityOf, fitted, languagesOf } from "../capacity.ts";
-import { type Component, type ComponentName, componentsOf, STOP_ORDER } from "../components.ts";
+import { type Component, componentsOf, STOP_ORDER } from "../components.ts";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { loadSecrets } from "../secrets.ts";
@@ -15,6 +15,7 @@ import { removeCgroups } from "../system/cgroups.ts";
 import { closeInherited } from "../system/descriptors.ts";
 import { totalMemory } from "../system/memory.ts";
 import { entriesOfProc, identify, sleep } from "../system/process.ts";
+import { type ComponentName, componentsIn, logsOf } from "../topology.ts";
 import { Child, setOomScore } from "./child.ts";
 import { confine } from "./confinement.ts";
 import { demandFreePorts, makeFolders } from "./ground.ts";
@@ -156,7 +157,9 @@ export class Supervisor {
     for (const group of STOP_ORDER) {
       await Promise.all(
         group.map(async (name) => {
-          const graceful = (await this.#children.get(name)?.stop(this.#graceMs)) ?? true;
+          // Components of one process stop one after the other.
+          const graceMs = this.#graceMs * componentsIn(name).length;
+          const graceful = (await this.#children.get(name)?.stop(graceMs)) ?? true;
           if (!graceful) this.#log(WARN, `${name} did not end in time and was killed`);
         }),
       );
@@ -177,7 +180,7 @@ export class Supervisor {
   }
 
   #rotate(): void {
-    for (const name of [...this.#children.keys(), "supervisor"])
+    for (const name of [...[...this.#children.keys()].flatMap(logsOf), "supervisor"])
       rotateLog(logPath(this.#instance.logsDir, name));
   }
 

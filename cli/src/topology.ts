@@ -1,0 +1,40 @@
+/** How the services are spread over processes: SVC_TOPOLOGY. Pure. */
+import { SERVICES, type Service } from "./instance.ts";
+import { type Environment, settingOf } from "./settings.ts";
+
+/** What share the process `combined`, in the order in which they stop (services/combined). */
+export const COMBINED = [
+  "api",
+  "worker",
+  "egress-gateway",
+  "tool-call-server",
+  "file-server",
+] as const satisfies readonly Service[];
+
+/** A process that runs one service, or several. */
+export type ServiceProcess = Service | "combined";
+export type ComponentName = ServiceProcess | "redis" | "jaild";
+
+/** Of both topologies: they are built together, and either can be started. */
+export const SERVICE_PROCESSES: readonly ServiceProcess[] = [...SERVICES, "combined"];
+
+export function serviceProcesses(caller: Environment): readonly ServiceProcess[] {
+  return settingOf("SVC_TOPOLOGY", caller) === "combined" ? ["runner", "combined"] : SERVICES;
+}
+
+/** The components that run in a process. */
+export function componentsIn<Name extends ComponentName>(
+  process: Name,
+): readonly (Exclude<Name, "combined"> | (typeof COMBINED)[number])[] {
+  return process === "combined" ? COMBINED : [process as Exclude<Name, "combined">];
+}
+
+/** Whether the component runs in the process. The process itself counts. */
+export function runsIn(process: ComponentName, component: ComponentName): boolean {
+  return process === component || (componentsIn(process) as readonly ComponentName[]).includes(component);
+}
+
+/** Names of the logs of a process: its own output first, then those of its components where they differ. */
+export function logsOf(process: ComponentName): readonly ComponentName[] {
+  return process === "combined" ? [process, ...COMBINED] : [process];
+}
