@@ -1,6 +1,7 @@
 import { defineConfig } from "vitest/config";
 
-// unit: pure, no service needed. live: needs root, the built image and jaild or redis-server. e2e: starts the whole system.
+// unit: pure, no service needed. live: needs root, the built image and jaild or redis-server. e2e: starts the whole system. separate: some of
+// these with a process for each component.
 // compat: the same with an image of all languages. s3: against a real S3 server, Ceph's, which the project starts.
 // client: LibreChat's own client, an npm package, against the whole system.
 // escape: hostile programs against the whole system; slow: those of them that need seconds each.

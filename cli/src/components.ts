@@ -104,9 +104,7 @@ function serviceProcess(name: ServiceProcess, setting: Setting): Component {
     command: [...as(name, "KILL", setting), NODE, bundleOf(name), ...logArguments(name)],
     env: componentEnvironment(name, instance, secrets, caller),
     probe: async () => {
-      const answers = await Promise.all(
-        componentsIn(name).map((service) => httpAnswers(healthOf(service))),
-      );
+      const answers = await Promise.all(componentsIn(name).map((service) => httpAnswers(healthOf(service))));
       return answers.find((answer) => answer !== undefined);
     },
     after: needs,

@@ -5,6 +5,7 @@ import { ERRORS } from "@svc/contracts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { killProcess } from "../../packages/jail-client/test/support/host.ts";
 import { type Answer, Api, type ErrorBody, output } from "./support/api.ts";
+import { ONE_BY_ONE } from "./support/one-by-one.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { until } from "./support/processes.ts";
 import { type System, startSystem } from "./support/system.ts";
@@ -39,7 +40,7 @@ let input: FileRef;
 beforeAll(async () => {
   const deadlines = Object.entries(DEADLINES).map(([name, value]) => [name, String(value)]);
   system = await startSystem({
-    env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "8", ...Object.fromEntries(deadlines) },
+    env: { ...OPEN_LIMITS, ...ONE_BY_ONE, PYTHON_CONCURRENCY: "8", ...Object.fromEntries(deadlines) },
   });
   api = new Api(system.url);
   input = await api.stage("input.txt", "the input");

@@ -126,9 +126,7 @@ describe("./svc doctor", () => {
           "worker",
         ].sort(),
       );
-      expect(found.find(({ subject }) => subject === "users")?.note).toBe(
-        "every component has one of its own",
-      );
+      expect(found.find(({ subject }) => subject === "users")?.note).toBe("every process has one of its own");
       expect(found.find(({ subject }) => subject === "limits")?.note).toMatch(
         /^all jails together: \d+ bytes, \d+ processes$/,
       );

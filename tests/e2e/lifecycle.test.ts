@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { identify, isAlive, signalProcess, sleep, waitGone } from "@svc/cli/system/process";
+import { serviceProcesses } from "@svc/cli/topology";
 import { userOf } from "@svc/cli/users";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { holdNamespaces, leftovers, takeBaseline } from "./support/leftovers.ts";
@@ -93,28 +94,22 @@ describe("./svc up in the foreground", () => {
     }
   });
 
-  it.each([
-    "redis",
-    "jaild",
-    "runner",
-    "worker",
-    "api",
-    "file-server",
-    "egress-gateway",
-    "tool-call-server",
-  ] as const)("starts %s again when it is killed, and the next request works", async (name) => {
-    const old = identify(system.pid(name));
-    if (old === undefined) throw new Error(`${name} does not run`);
-    const current = () => system.state().components.find((component) => component.name === name);
-    signalProcess(old, "SIGKILL");
-    const started = { restarts: 1, lastExit: "signal SIGKILL", process: { pid: expect.any(Number) } };
-    await expect.poll(current, { timeout: 10_000 }).toMatchObject(started);
-    expect(current()?.process?.pid).not.toBe(old.pid);
-    const answer = () => answerOf(system, hello).catch(() => undefined);
-    await expect
-      .poll(answer, { timeout: 20_000, interval: 200 })
-      .toMatchObject({ status: 200, stdout: "42\n" });
-  });
+  it.each(["redis", "jaild", ...serviceProcesses(process.env)] as const)(
+    "starts %s again when it is killed, and the next request works",
+    async (name) => {
+      const old = identify(system.pid(name));
+      if (old === undefined) throw new Error(`${name} does not run`);
+      const current = () => system.state().components.find((component) => component.name === name);
+      signalProcess(old, "SIGKILL");
+      const started = { restarts: 1, lastExit: "signal SIGKILL", process: { pid: expect.any(Number) } };
+      await expect.poll(current, { timeout: 10_000 }).toMatchObject(started);
+      expect(current()?.process?.pid).not.toBe(old.pid);
+      const answer = () => answerOf(system, hello).catch(() => undefined);
+      await expect
+        .poll(answer, { timeout: 20_000, interval: 200 })
+        .toMatchObject({ status: 200, stdout: "42\n" });
+    },
+  );
 
   it("ends on SIGTERM and leaves nothing", async () => {
     expect(await system.stop()).toEqual([]);

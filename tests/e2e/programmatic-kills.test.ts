@@ -4,6 +4,7 @@ import type { ProgrammaticResponse, ToolCallRequired } from "@svc/contracts";
 import { describe, expect, test } from "vitest";
 import { killProcess } from "../../packages/jail-client/test/support/host.ts";
 import { Api } from "./support/api.ts";
+import { ONE_BY_ONE } from "./support/one-by-one.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { until } from "./support/processes.ts";
 import { declare, driveOn, resultsOf, served, startPaused, tryResume } from "./support/programmatic.ts";
@@ -16,7 +17,7 @@ const HEALED_MS = 30_000;
 const RUNNING_MS = 20_000;
 /** Well into the time for which the programs run. */
 const INTO_RUN_MS = 300;
-const ENV = { ...OPEN_LIMITS, PTC_RESUME_MAX_REQUESTS: "100000" };
+const ENV = { ...OPEN_LIMITS, ...ONE_BY_ONE, PTC_RESUME_MAX_REQUESTS: "100000" };
 const EVERYTHING = [
   "redis",
   "api",

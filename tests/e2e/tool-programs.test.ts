@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { killProcess } from "../../packages/jail-client/test/support/host.ts";
+import { ONE_BY_ONE } from "./support/one-by-one.ts";
 import { OPEN_LIMITS } from "./support/open-limits.ts";
 import { until } from "./support/processes.ts";
 import { type System, startSystem } from "./support/system.ts";
@@ -23,7 +24,7 @@ interface Answer {
 
 let system: System;
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS } });
+  system = await startSystem({ env: { ...OPEN_LIMITS, ...ONE_BY_ONE } });
 });
 afterAll(async () => {
   expect(await system?.stop()).toEqual([]);

@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { Agent, get, type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { uploadForm } from "../../bench/src/load-client.ts";
 import { killProcess } from "../../packages/jail-client/test/support/host.ts";
 import { Api, downloadPath, type StoredFile, type UploadAnswer } from "./support/api.ts";
@@ -25,16 +25,13 @@ let api: Api;
 let stored: StoredFile;
 const agent = new Agent({ maxSockets: Number.POSITIVE_INFINITY });
 
-beforeAll(async () => {
-  system = await startSystem({ env: OPEN_LIMITS });
+async function start(topology: string): Promise<void> {
+  system = await startSystem({ env: { ...OPEN_LIMITS, SVC_TOPOLOGY: topology } });
   api = new Api(system.url);
   stored = ((await upload()).answer as UploadAnswer).files[0] as StoredFile;
-});
+}
 
-afterAll(async () => {
-  agent.destroy();
-  expect(await system.stop()).toEqual([]);
-});
+afterAll(() => agent.destroy());
 
 interface Uploaded {
   status: number;
@@ -81,34 +78,6 @@ const times = <T>(count: number, work: () => Promise<T>): Promise<T[]> =>
  */
 const BOUND_MIB = 300;
 
-test(
-  "50 uploads, 50 downloads and 50 downloads that nobody reads at once: all succeed, memory stays flat",
-  async () => {
-    const peaks = (["api", "file-server", "egress-gateway"] as const).map(
-      (name) => [name, watchPeak(system.pid(name))] as const,
-    );
-    const unread = await times(AT_ONCE, () => open(stored));
-    const [uploads, downloads] = await Promise.all([
-      times(AT_ONCE, upload),
-      times(AT_ONCE, async () => hashOf(await open(stored))),
-    ]);
-    const grown = Object.fromEntries(peaks.map(([name, peak]) => [name, Math.round(peak())]));
-    console.log("peak growth in MiB:", grown);
-    expect(uploads.map(({ status }) => status)).toEqual(new Array(AT_ONCE).fill(200));
-    expect(new Set(uploads.map(({ answer }) => (answer as UploadAnswer).files[0]?.etag))).toEqual(
-      new Set([ETAG]),
-    );
-    expect(new Set(downloads)).toEqual(new Set([ETAG]));
-    expect(unread.map(({ statusCode }) => statusCode)).toEqual(new Array(AT_ONCE).fill(200));
-    for (const growth of Object.values(grown)) expect(growth).toBeLessThan(BOUND_MIB);
-    // Those that nobody read are as good as ever.
-    const [first, ...others] = unread;
-    for (const response of others) response.destroy();
-    expect(await hashOf(first as IncomingMessage)).toBe(ETAG);
-  },
-  TRANSFERS_MS,
-);
-
 /** Paths of visible objects below the store, whoever owns them. */
 function visibleObjects(): string[] {
   const sessions = join(system.instance.dataDir, "objects/sessions");
@@ -117,37 +86,70 @@ function visibleObjects(): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-test(
-  "kill -9 of the file server under 30 uploads: each is stored whole or refused, nothing in between is visible",
-  async () => {
-    const before = new Set(visibleObjects());
-    const running = Array.from({ length: 30 }, async (_, at) => {
-      await sleep(at * 20);
-      return upload();
-    });
-    await until(() => visibleObjects().length >= before.size + 3, 20_000);
-    const pid = system.pid("file-server");
-    killProcess(pid);
-    const ended = await Promise.all(running);
-    await until(async () => (await upload()).status === 200, 20_000);
+describe.each(["combined", "separate"])("in the topology %s", (topology) => {
+  beforeAll(() => start(topology));
+  afterAll(async () => expect(await system.stop()).toEqual([]));
 
-    const good = ended.filter(({ status }) => status === 200);
-    const refused = ended.filter(({ status }) => status !== 200);
-    console.log(`${good.length} stored, ${refused.length} refused`);
-    expect(refused.length).toBeGreaterThan(0);
-    for (const { status, answer } of refused) {
-      expect([status, (answer as { error: string }).error]).toEqual([503, "storage_unavailable"]);
-    }
-    for (const { answer } of good) {
-      const [file] = (answer as UploadAnswer).files;
-      expect(await hashOf(await open(file as StoredFile))).toBe(ETAG);
-    }
-    // A commit that was done when its answer was lost may have left a whole file that nobody knows of, never half of one.
-    for (const path of visibleObjects().filter((found) => !before.has(found))) {
-      const [session = "", id = ""] = path.split("/").slice(-2);
-      expect(await hashOf(await open({ storage_session_id: session, id }))).toBe(ETAG);
-    }
-    expect((await api.download(stored)).status).toBe(200);
-  },
-  TRANSFERS_MS,
-);
+  test(
+    "50 uploads, 50 downloads and 50 downloads that nobody reads at once: all succeed, memory stays flat",
+    async () => {
+      const peaks = (["api", "file-server", "egress-gateway"] as const).map(
+        (name) => [name, watchPeak(system.pid(name))] as const,
+      );
+      const unread = await times(AT_ONCE, () => open(stored));
+      const [uploads, downloads] = await Promise.all([
+        times(AT_ONCE, upload),
+        times(AT_ONCE, async () => hashOf(await open(stored))),
+      ]);
+      const grown = Object.fromEntries(peaks.map(([name, peak]) => [name, Math.round(peak())]));
+      console.log("peak growth in MiB:", grown);
+      expect(uploads.map(({ status }) => status)).toEqual(new Array(AT_ONCE).fill(200));
+      expect(new Set(uploads.map(({ answer }) => (answer as UploadAnswer).files[0]?.etag))).toEqual(
+        new Set([ETAG]),
+      );
+      expect(new Set(downloads)).toEqual(new Set([ETAG]));
+      expect(unread.map(({ statusCode }) => statusCode)).toEqual(new Array(AT_ONCE).fill(200));
+      for (const growth of Object.values(grown)) expect(growth).toBeLessThan(BOUND_MIB);
+      // Those that nobody read are as good as ever.
+      const [first, ...others] = unread;
+      for (const response of others) response.destroy();
+      expect(await hashOf(first as IncomingMessage)).toBe(ETAG);
+    },
+    TRANSFERS_MS,
+  );
+
+  test.runIf(topology === "separate")(
+    "kill -9 of the file server under 30 uploads: each is stored whole or refused, nothing in between is visible",
+    async () => {
+      const before = new Set(visibleObjects());
+      const running = Array.from({ length: 30 }, async (_, at) => {
+        await sleep(at * 20);
+        return upload();
+      });
+      await until(() => visibleObjects().length >= before.size + 3, 20_000);
+      const pid = system.pid("file-server");
+      killProcess(pid);
+      const ended = await Promise.all(running);
+      await until(async () => (await upload()).status === 200, 20_000);
+
+      const good = ended.filter(({ status }) => status === 200);
+      const refused = ended.filter(({ status }) => status !== 200);
+      console.log(`${good.length} stored, ${refused.length} refused`);
+      expect(refused.length).toBeGreaterThan(0);
+      for (const { status, answer } of refused) {
+        expect([status, (answer as { error: string }).error]).toEqual([503, "storage_unavailable"]);
+      }
+      for (const { answer } of good) {
+        const [file] = (answer as UploadAnswer).files;
+        expect(await hashOf(await open(file as StoredFile))).toBe(ETAG);
+      }
+      // A commit that was done when its answer was lost may have left a whole file that nobody knows of, never half of one.
+      for (const path of visibleObjects().filter((found) => !before.has(found))) {
+        const [session = "", id = ""] = path.split("/").slice(-2);
+        expect(await hashOf(await open({ storage_session_id: session, id }))).toBe(ETAG);
+      }
+      expect((await api.download(stored)).status).toBe(200);
+    },
+    TRANSFERS_MS,
+  );
+});

@@ -42,7 +42,7 @@ export async function users(instance: Instance): Promise<Finding[]> {
   const stage = mkdtempSync(join(tmpdir(), "svc-doctor-"));
   try {
     await tryConfinement(instance, process.env, join(stage, "view"));
-    return [ok("users", "every component can have one of its own")];
+    return [ok("users", "every process can have one of its own")];
   } catch (error) {
     const { message, advice } = error as Error & { advice?: string };
     const grade = settingOf("SVC_ALLOW_PRIVILEGED_COMPONENTS", process.env) ? warn : fail;
@@ -54,7 +54,7 @@ export async function users(instance: Instance): Promise<Finding[]> {
 
 export function userFinding({ unprivileged }: Pick<State, "unprivileged">): Finding {
   return unprivileged
-    ? ok("users", "every component has one of its own")
+    ? ok("users", "every process has one of its own")
     : warn(
         "users",
         "the components run as root (SVC_ALLOW_PRIVILEGED_COMPONENTS)",

@@ -73,7 +73,12 @@ test ! -e "$RUN" || cd "$RUN" 2>&1
 
 function demandReadable(instance: Instance, caller: Environment, { enter }: View): void {
   const chosen = caller.REDIS_TLS_CA ? [caller.REDIS_TLS_CA] : [];
-  const files = [NODE, ...SERVICE_PROCESSES.map(bundleOf), join(instance.packagesDir, "runtimes.json"), ...chosen];
+  const files = [
+    NODE,
+    ...SERVICE_PROCESSES.map(bundleOf),
+    join(instance.packagesDir, "runtimes.json"),
+    ...chosen,
+  ];
   const user = userOf("api", instance);
   const [program = "", ...words] = [
     ...enter,

@@ -27,13 +27,11 @@ export function stagesOf(wanted: (suite: Suite) => boolean): Suite[][][] {
 
 export const isIn = (scope: Scope, suite: Suite): boolean => scope !== "usual" || USUAL.includes(suite);
 
-export type Start = "warm" | "cold";
-
 /** One pass over a project. */
 export interface Pass {
   title: string;
-  /** How Python programs start in the whole systems that it makes; undefined: as the environment says. */
-  start?: Start;
+  /** Settings of the whole systems that it starts, over those of the environment. */
+  env: Readonly<Record<string, string>>;
   /** Only these files; undefined: all of the project. */
   files?: readonly string[];
   exclude: readonly string[];
@@ -112,15 +110,41 @@ export const MACHINE_IN_CI: readonly string[] = [
   "system",
 ];
 
+/** End-to-end tests run with five components in one process; these with a process for each, too. */
+const IN_BOTH_TOPOLOGIES: readonly string[] = [
+  "exec-contract",
+  "lifecycle",
+  "programmatic-python",
+  "secrets",
+  "uploads",
+].map((name) => `tests/e2e/${name}.test.ts`);
+
+/** What decides how often a project runs, where the environment of `./svc test` says it. */
+export interface Chosen {
+  SANDBOX_WARM_START?: string | undefined;
+  SVC_TOPOLOGY?: string | undefined;
+}
+
 /** The passes over a project in a scope. */
-export function passesOf(project: VitestProject, scope: Scope, start: string | undefined): Pass[] {
-  const left = { usual: [...NOT_USUAL, ...ONLY_IN_ALL], ci: ONLY_IN_ALL, all: [] }[scope];
-  const cold = [...left, ...SAME_COLD_AND_WARM];
-  if (!IN_BOTH_WAYS.includes(project) || start !== undefined)
-    return [{ title: project, exclude: start === "off" ? cold : left }];
-  const warm: Pass = { title: `${project}, warm`, start: "warm", exclude: left };
-  const both: Pass[] = [warm, { title: `${project}, cold`, start: "cold", exclude: cold }];
-  if (scope !== "ci") return both;
-  if (project !== "escape") return [warm];
-  return [warm, { ...(both[1] as Pass), files: COLD_IN_CI }];
+export function passesOf(project: VitestProject, scope: Scope, chosen: Chosen): Pass[] {
+  const exclude = { usual: [...NOT_USUAL, ...ONLY_IN_ALL], ci: ONLY_IN_ALL, all: [] }[scope];
+  if (IN_BOTH_WAYS.includes(project)) return bothWays(project, scope, [...exclude], chosen.SANDBOX_WARM_START);
+  const once: Pass = { title: project, env: {}, exclude };
+  if (project !== "e2e" || scope === "usual" || chosen.SVC_TOPOLOGY !== undefined) return [once];
+  const env = { SVC_TOPOLOGY: "separate" };
+  return [once, { title: "e2e, a process for each component", env, exclude, files: IN_BOTH_TOPOLOGIES }];
+}
+
+function bothWays(project: VitestProject, scope: Scope, exclude: string[], start: string | undefined): Pass[] {
+  const excludeCold = [...exclude, ...SAME_COLD_AND_WARM];
+  if (start !== undefined)
+    return [{ title: project, env: {}, exclude: start === "off" ? excludeCold : exclude }];
+  const warm: Pass = { title: `${project}, warm`, env: { SANDBOX_WARM_START: "on" }, exclude };
+  const cold: Pass = {
+    title: `${project}, cold`,
+    env: { SANDBOX_WARM_START: "off" },
+    exclude: excludeCold,
+  };
+  if (scope !== "ci") return [warm, cold];
+  return project === "escape" ? [warm, { ...cold, files: COLD_IN_CI }] : [warm];
 }

@@ -92,12 +92,9 @@ async function runPasses(
   own: Readonly<Record<string, string>> = {},
 ): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  for (const { title, start, files = [], exclude } of passesOf(
-    project,
-    scope,
-    process.env.SANDBOX_WARM_START,
-  )) {
-    const env = start === undefined ? own : { ...own, SANDBOX_WARM_START: start === "warm" ? "on" : "off" };
+  for (const { title, env, files = [], exclude } of passesOf(project, scope, process.env)) {
+    // A filter picks from a whole project.
+    if (filters.length > 0 && files.length > 0) continue;
     const args = [
       ...(retry ? ["--retry=1"] : []),
       ...exclude.map((file) => `--exclude=${file}`),
@@ -105,7 +102,7 @@ async function runPasses(
       ...vitestArguments,
     ];
     const mayBeEmpty = filters.length + vitestArguments.length > 0;
-    const options = { title, env, aside, mayBeEmpty };
+    const options = { title, env: { ...own, ...env }, aside, mayBeEmpty };
     outcomes.push(await runVitest(project, args, join(reports, `${title}.json`), options));
   }
   return outcomes;

@@ -28,10 +28,11 @@ describe("the plan of the tests", () => {
 
   it("leaves nothing out of a pass over everything but what is the same cold and warm", () => {
     for (const project of VITEST_PROJECTS) {
-      const [first, ...others] = passesOf(project, "all", undefined);
+      const [first, ...others] = passesOf(project, "all", {});
       expect(first?.exclude).toEqual([]);
       expect(first?.files).toBeUndefined();
-      for (const pass of others) expect(pass.start).toBe("cold");
+      for (const pass of others)
+        expect([{ SANDBOX_WARM_START: "off" }, { SVC_TOPOLOGY: "separate" }]).toContainEqual(pass.env);
     }
   });
 });
@@ -39,18 +40,27 @@ describe("the plan of the tests", () => {
 describe("how often a suite runs", () => {
   it("twice, with warm starts and without, where hostile or compatible programs start", () => {
     for (const suite of ["escape", "slow", "compat"] as const)
-      expect(titles(suite, "all", undefined)).toEqual([`${suite}, warm`, `${suite}, cold`]);
+      expect(titles(suite, "all", {})).toEqual([`${suite}, warm`, `${suite}, cold`]);
   });
 
   it("in CI twice only with hostile programs, the second time with chosen files", () => {
-    expect(titles("slow", "ci", undefined)).toEqual(["slow, warm"]);
-    const [warm, cold] = passesOf("escape", "ci", undefined);
-    expect([warm?.files, warm?.start, cold?.start]).toEqual([undefined, "warm", "cold"]);
+    expect(titles("slow", "ci", {})).toEqual(["slow, warm"]);
+    const [warm, cold] = passesOf("escape", "ci", {});
+    expect(warm?.files).toBeUndefined();
+    expect([warm, cold].map((pass) => pass?.env.SANDBOX_WARM_START)).toEqual(["on", "off"]);
     for (const file of cold?.files ?? []) expect(globSync(`${file}*`, { cwd: ROOT }), file).not.toEqual([]);
   });
 
+  it("end to end once more in CI for chosen files, with a process for each component", () => {
+    expect(titles("e2e", "usual", {})).toEqual(["e2e"]);
+    const [, separate] = passesOf("e2e", "ci", {});
+    expect(separate?.env).toEqual({ SVC_TOPOLOGY: "separate" });
+    for (const file of separate?.files ?? []) expect(globSync(file, { cwd: ROOT }), file).not.toEqual([]);
+    expect(titles("e2e", "ci", { SVC_TOPOLOGY: "combined" })).toEqual(["e2e"]);
+  });
+
   it("once as the environment says, and once where it makes no difference", () => {
-    expect(titles("escape", "all", "off")).toEqual(["escape"]);
-    expect(titles("unit", "all", undefined)).toEqual(["unit"]);
+    expect(titles("escape", "all", { SANDBOX_WARM_START: "off" })).toEqual(["escape"]);
+    expect(titles("unit", "all", {})).toEqual(["unit"]);
   });
 });

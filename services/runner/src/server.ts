@@ -27,6 +27,8 @@ export interface RunnerApp extends Context {
   stopping: AbortSignal;
 }
 
+export function buildRunner(runner: RunnerApp): HttpServer {
+  const { config, log, registry, lifecycle } = runner;
   const app = createHttpServer({
     log,
     lifecycle,

@@ -2,10 +2,12 @@
  * What every process of a running copy may do, as data: one row for each kind of process. privileges.test.ts compares it
  * with /proc; docs/threat-model.md shows it. A process of no row, or with more than its row says, fails the test.
  */
+
+import { serviceProcesses } from "@svc/cli/topology";
 import type { Unprivileged } from "@svc/cli/users";
 
 export interface Row {
-  /** `root`, a component's own user, jaild's own below root, or the one of a slot; the last two in user namespaces. */
+  /** `root`, a process's own user, jaild's own below root, or the one of a slot; the last two in user namespaces. */
   user: "root" | Unprivileged | "jaild" | "slot";
   /** Capabilities in force and those that can be had, as in /proc/PID/status without leading zeros. */
   effective: string;
@@ -35,7 +37,7 @@ function component(user: Unprivileged, reaches: string, more: readonly string[] 
   };
 }
 
-/** Components, by name. */
+/** Components, by name; `combined` is the process of all but two of them. */
 const COMPONENTS: Record<Unprivileged, Row> = {
   api: component(
     "api",
@@ -52,6 +54,11 @@ const COMPONENTS: Record<Unprivileged, Row> = {
     "runner",
     "jaild's socket: programs, their files and outputs of this machine; no secret, no Redis",
     ["input"],
+  ),
+  combined: component(
+    "combined",
+    "all that the API, worker, file server, egress gateway and tool call server reach, with the secrets of all five",
+    ["object"],
   ),
   redis: component("redis", "the queue and all shared state", ["redis"]),
 };
@@ -121,3 +128,9 @@ const OTHERS = {
 export type Kind = Unprivileged | keyof typeof OTHERS;
 
 export const PRIVILEGES: Record<Kind, Row> = { ...COMPONENTS, ...OTHERS };
+
+/** The rows of a copy of one topology. */
+export function kindsOf(topology: "combined" | "separate"): Kind[] {
+  const processes = serviceProcesses({ SVC_TOPOLOGY: topology });
+  return ["redis", ...processes, ...(Object.keys(OTHERS) as (keyof typeof OTHERS)[])];
+}

@@ -1,6 +1,7 @@
 /** What a process may do, as the kernel tells it, in the terms of privileges.ts. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
+import { type ComponentName, logsOf } from "@svc/cli/topology";
 import { COMPONENT_IDS, isUnprivileged, userOf } from "@svc/cli/users";
 import { treeOf } from "./holdings.ts";
 import { type Kind, PRIVILEGES, type Row } from "./privileges.ts";
@@ -98,15 +99,16 @@ function descriptorsOf(pid: string, kind: Kind, system: System): string[] {
 }
 
 function kindOf(target: string, kind: Kind, { instance }: System): string {
-  const own = kind === "keeper" ? "jaild" : kind;
   const { dataDir, logsDir, toolDirectory } = instance;
+  const own = kind === "keeper" ? "jaild" : kind;
+  const ownLogs = logsOf(own as ComponentName).map((name) => join(logsDir, `${name}.log`));
   const anonymous = /^anon_inode:\[?(\w+)\]?$/.exec(target)?.[1];
   if (anonymous !== undefined) return anonymous;
   const special = /^(pipe|socket|mnt|net|pid|user|ipc|uts|cgroup|time):/.exec(target)?.[1];
   if (special === "pipe" || special === "socket") return special;
   if (special !== undefined) return "namespace";
   if (target === "/dev/null") return "null";
-  if (target === join(logsDir, `${own}.log`)) return "log";
+  if (ownLogs.includes(target)) return "log";
   if (target.startsWith("/memfd:")) return "memfd";
   if (target.startsWith("/sys/fs/cgroup/")) return "cgroup";
   if (target === toolDirectory) return "tools";

@@ -15,6 +15,7 @@ import {
   settledHoldings,
   untilHeldAsBefore,
 } from "../../e2e/support/holdings.ts";
+import { ONE_BY_ONE } from "../../e2e/support/one-by-one.ts";
 import { OPEN_LIMITS } from "../../e2e/support/open-limits.ts";
 import { newMarker, processesWith, until } from "../../e2e/support/processes.ts";
 import { type System, startSystem } from "../../e2e/support/system.ts";
@@ -70,7 +71,7 @@ let api: Api;
 let idle: Holdings;
 beforeAll(async () => {
   system = await startSystem({
-    env: { ...OPEN_LIMITS, ...STEADY_POOL, PYTHON_CONCURRENCY: "8", ...DEADLINES },
+    env: { ...OPEN_LIMITS, ...ONE_BY_ONE, ...STEADY_POOL, PYTHON_CONCURRENCY: "8", ...DEADLINES },
   });
   api = new Api(system.url);
   await Promise.all([...LOAD, ...LOAD].map(([program]) => api.exec(program)));

@@ -41,6 +41,7 @@ const HEADERS_TIMEOUT_MS = 15_000;
 /** Of a component that does not say how long a body may take. */
 const BODY_TIMEOUT_MS = 30_000;
 const CLIENT_LEFT = 499;
+const IDLE_LOOK_MS = 50;
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { log, lifecycle, metrics } = options;
@@ -89,7 +90,17 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return sendError(request, reply, error);
   });
   if (metrics !== undefined) observeRequests(app, metrics);
+  app.addHook("preClose", (done) => {
+    closeWhenIdle(app);
+    done();
+  });
   return app;
+}
+
+/** While the server closes: a kept-alive connection whose request was still in work ends after its answer. */
+function closeWhenIdle({ server }: HttpServer): void {
+  const timer = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS);
+  server.once("close", () => clearInterval(timer));
 }
 
 /** Answers are written as they are: the schemas describe them, tests hold them, no copy is made on the hot path. */
