@@ -26,7 +26,7 @@ frame = pd.DataFrame({"k": list("abcd"), "v": range(4)})
 print(frame.v.sum(), flush=True)
 time.sleep(8)`;
 
-/** Components give back what their start took when nobody asks for anything; what work took, after two minutes. */
+/** Pauses after which the numbers are taken, so that they compare with earlier results. */
 const QUIET_MS = { start: 15_000, work: 135_000 };
 
 export async function idleMemory(

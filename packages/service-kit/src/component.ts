@@ -10,9 +10,7 @@ import type { Component } from "./config/types.ts";
 import type { Config } from "./config/variables.ts";
 import type { Lifecycle } from "./http/server.ts";
 import { createLog, type Log } from "./log.ts";
-import { returnMemoryWhenQuiet } from "./memory/quiet.ts";
 import { createRegistry } from "./metrics.ts";
-import { compileWhatRequestsCall } from "./tiering.ts";
 
 export interface Context {
   config: Config;
@@ -53,11 +51,9 @@ export function runComponent(name: Component, start: Part["start"]): Promise<voi
 
 export async function runComponents(parts: readonly Part[]): Promise<void> {
   const contexts = refusingBadConfiguration(parts, () => createContexts(parts));
-  compileWhatRequestsCall();
   const started: Started[] = contexts.map((context) => ({ context }));
   endOnSignalsAndErrors(started);
   await Promise.all(parts.map((part, at) => startPart(part, started[at] as Started)));
-  returnMemoryWhenQuiet();
 }
 
 /** Throws a ConfigError with the problems of all parts. */

@@ -20,7 +20,6 @@ export * from "./http/server.ts";
 export type * from "./http/types.ts";
 export * from "./log.ts";
 export * from "./map-limited.ts";
-export * from "./memory/young-garbage.ts";
 export * from "./metrics.ts";
 export * from "./redis/client.ts";
 export * from "./redis/lua-command.ts";

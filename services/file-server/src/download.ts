@@ -1,7 +1,7 @@
 /** Answers GET and HEAD of an object: headers, conditions, ranges, then the bytes with back-pressure. A fault cuts the connection. */
 import { type ObjectRecord, ORIGINAL_FILENAME_HEADER, READ_ONLY_HEADER, ServiceError } from "@svc/contracts";
 import type { OpenObject } from "@svc/object-store";
-import { type FastifyReply, type FastifyRequest, noteSentBytes } from "@svc/service-kit";
+import type { FastifyReply, FastifyRequest } from "@svc/service-kit";
 import { answerFor, quoted } from "./conditions.ts";
 import { attachment } from "./content-disposition.ts";
 
@@ -28,7 +28,6 @@ export async function sendObject(
     const { first, last } = answer.range;
     reply.header("content-range", `bytes ${first}-${last}/${record.size}`);
     reply.header("content-length", last - first + 1);
-    noteSentBytes(reply.raw);
     return reply.send(object.read(answer.range));
   }
   reply.header("content-length", record.size);
@@ -36,7 +35,6 @@ export async function sendObject(
     await object.close();
     return reply.send();
   }
-  noteSentBytes(reply.raw);
   return reply.send(object.read());
 }
 

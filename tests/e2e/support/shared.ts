@@ -4,6 +4,7 @@
  */
 import { type Instance, resolveInstance } from "@svc/cli/instance";
 import { readState } from "@svc/cli/supervisor/state";
+import { runsIn } from "@svc/cli/topology";
 import { inject } from "vitest";
 import type {} from "./shared-setup.ts";
 import type { System } from "./system.ts";
@@ -23,7 +24,7 @@ export function attach(instance: Instance, supervisorPid: number): AttachedSyste
     url: `${instance.url}/v1`,
     state,
     pid: (name) => {
-      const component = state().components.find((candidate) => candidate.name === name);
+      const component = state().components.find((candidate) => runsIn(candidate.name, name));
       if (component?.process === undefined) throw new Error(`${name} does not run`);
       return component.process.pid;
     },

@@ -2,7 +2,7 @@
  * Serves a file: the file server's answer, streamed with back-pressure, with listed headers only. A fault upstream cuts the
  * connection, a client that leaves or stops reading ends the read upstream.
  */
-import { clientGone, type FastifyReply, type FastifyRequest, noteSentBytes } from "@svc/service-kit";
+import { clientGone, type FastifyReply, type FastifyRequest } from "@svc/service-kit";
 import type { FileAddress, FileStorage } from "./file-storage.ts";
 
 const CONDITIONS = ["range", "if-range", "if-none-match", "if-modified-since"] as const;
@@ -48,7 +48,6 @@ export async function serveFile(
     await upstream.body.dump();
     return reply.send();
   }
-  noteSentBytes(reply.raw);
   upstream.body.once("error", (error: Error) => reply.raw.destroy(error));
   reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
   return reply.send(upstream.body);

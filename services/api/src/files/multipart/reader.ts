@@ -3,7 +3,6 @@
  * holds at most one chunk. A form that breaks the grammar or ends early is refused, not repaired. The libraries do not do that:
  * busboy and its kin skip or repair parts that they cannot read and hide raw headers, others hold whole parts in memory.
  */
-import { noteMovedBytes } from "@svc/service-kit";
 import { invalidMultipart } from "./invalid.ts";
 import { type PartHeaders, parsePartHeaders } from "./part-headers.ts";
 
@@ -123,7 +122,6 @@ export class MultipartReader {
   async #fill(): Promise<void> {
     const chunk = await this.#source.next();
     if (chunk === undefined) throw invalidMultipart("it ends before its last boundary");
-    noteMovedBytes(chunk.length);
     this.#buffer = this.#buffer.length === 0 ? chunk : Buffer.concat([this.#buffer, chunk]);
   }
 }
