@@ -177,8 +177,10 @@ describe("a tool call through the gateway", () => {
     );
     const ids = callIds(64);
     const answers = ids.map((id) => refusal(made.call(execution, id)));
-    await expect.poll(async () => (await made.server.pending(execution)).pending_calls.length).toBe(10);
-    await expect.poll(async () => (await recordOf(execution)).tool_call_count).toBe(10);
+    const pending = async () => (await made.server.pending(execution)).pending_calls.length;
+    await expect.poll(pending, { timeout: 30_000 }).toBe(10);
+    const counted = async () => (await recordOf(execution)).tool_call_count;
+    await expect.poll(counted, { timeout: 30_000 }).toBe(10);
     await made.server.close(execution);
     const counts = Object.groupBy(await Promise.all(answers), (outcome) => outcome);
     expect(counts["403 tool_call_budget"]).toHaveLength(54);
