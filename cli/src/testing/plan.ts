@@ -128,14 +128,20 @@ export interface Chosen {
 /** The passes over a project in a scope. */
 export function passesOf(project: VitestProject, scope: Scope, chosen: Chosen): Pass[] {
   const exclude = { usual: [...NOT_USUAL, ...ONLY_IN_ALL], ci: ONLY_IN_ALL, all: [] }[scope];
-  if (IN_BOTH_WAYS.includes(project)) return bothWays(project, scope, [...exclude], chosen.SANDBOX_WARM_START);
+  if (IN_BOTH_WAYS.includes(project))
+    return bothWays(project, scope, [...exclude], chosen.SANDBOX_WARM_START);
   const once: Pass = { title: project, env: {}, exclude };
   if (project !== "e2e" || scope === "usual" || chosen.SVC_TOPOLOGY !== undefined) return [once];
   const env = { SVC_TOPOLOGY: "separate" };
   return [once, { title: "e2e, a process for each component", env, exclude, files: IN_BOTH_TOPOLOGIES }];
 }
 
-function bothWays(project: VitestProject, scope: Scope, exclude: string[], start: string | undefined): Pass[] {
+function bothWays(
+  project: VitestProject,
+  scope: Scope,
+  exclude: string[],
+  start: string | undefined,
+): Pass[] {
   const excludeCold = [...exclude, ...SAME_COLD_AND_WARM];
   if (start !== undefined)
     return [{ title: project, env: {}, exclude: start === "off" ? excludeCold : exclude }];
