@@ -7,22 +7,29 @@ import type { VitestProject } from "./suites.ts";
 /** `usual`: without a choice; `ci`: what .ci/run asks for; `all`: everything. */
 export type Scope = "usual" | "ci" | "all";
 export type Suite = "checks" | "fuzz" | "v2" | VitestProject;
+/** What only one suite needs is built before: builds mount things, and tests look at the host's mounts. */
+export const BUILDS = { "v2 build": "v2", "compat build": "compat", "client build": "client" } as const;
+export type Build = keyof typeof BUILDS;
+export type Part = Suite | Build;
 
 /**
- * Stages run one after the other, the lanes of a stage side by side, the suites of a lane in turn. The last stage counts
+ * Stages run one after the other, the lanes of a stage side by side, the parts of a lane in turn. The last stage counts
  * what the whole host holds, so nothing runs beside it. Live and end-to-end tests wait half of their time, which others use.
  */
-export const STAGES: readonly (readonly (readonly Suite[])[])[] = [
-  [["checks"], ["unit"]],
+export const STAGES: readonly (readonly (readonly Part[])[])[] = [
+  [["checks"], ["unit"], ["v2 build", "compat build", "client build"]],
   [["live"], ["e2e"], ["v2", "fuzz"], ["s3", "compat", "client"]],
   [["escape", "slow"]],
 ];
 
 const USUAL: readonly Suite[] = ["checks", "unit", "live", "e2e"];
 
-/** The lanes of each stage with the suites that are wanted; without those that are empty. */
-export function stagesOf(wanted: (suite: Suite) => boolean): Suite[][][] {
-  return STAGES.map((lanes) => lanes.map((lane) => lane.filter(wanted)).filter((lane) => lane.length > 0));
+const isBuild = (part: Part): part is Build => part in BUILDS;
+
+/** The lanes of each stage with the suites that are wanted and their builds; without those that are empty. */
+export function stagesOf(wanted: (suite: Suite) => boolean): Part[][][] {
+  const isWanted = (part: Part) => wanted(isBuild(part) ? BUILDS[part] : part);
+  return STAGES.map((lanes) => lanes.map((lane) => lane.filter(isWanted)).filter((lane) => lane.length > 0));
 }
 
 export const isIn = (scope: Scope, suite: Suite): boolean => scope !== "usual" || USUAL.includes(suite);

@@ -1,6 +1,6 @@
 /**
- * Runs suites in the order of the plan: stage by stage, the lanes of a stage side by side. What only one suite needs is
- * built in its lane, just before it; a build that fails is a failure of its suite, and the others go on.
+ * Runs suites in the order of the plan: stage by stage, the lanes of a stage side by side. A suite or build that fails
+ * is told of as such, and the others go on.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { installTestClient } from "../install/client.ts";
 import { buildImage } from "../install/install.ts";
 import { type Instance, ROOT, resolveInstance } from "../instance.ts";
-import { MACHINE_IN_CI, passesOf, type Scope, type Suite, stagesOf } from "./plan.ts";
+import { MACHINE_IN_CI, type Part, passesOf, type Scope, type Suite, stagesOf } from "./plan.ts";
 import { FUZZ, type Outcome, runCheck, runVitest, USUAL_CHECKS, type VitestProject } from "./suites.ts";
 import { buildMachine, runMachine } from "./virtual-machine.ts";
 
@@ -35,7 +35,7 @@ export async function runSuites(
       const aside = lanes.length > 1;
       const each = lanes.map(async (lane) => {
         const told: Outcome[] = [];
-        for (const suite of lane) told.push(...(await runSuite(suite, { ...options, reports, aside })));
+        for (const part of lane) told.push(...(await runPart(part, { ...options, reports, aside })));
         return told;
       });
       outcomes.push(...(await Promise.all(each)).flat());
@@ -51,20 +51,20 @@ interface Context extends SuiteOptions {
   aside: boolean;
 }
 
-async function runSuite(suite: Suite, context: Context): Promise<Outcome[]> {
+async function runPart(part: Part, context: Context): Promise<Outcome[]> {
   const begun = performance.now();
   try {
-    return await outcomesOf(suite, context);
+    return await outcomesOf(part, context);
   } catch (error) {
     const { message, advice = "" } = error as Error & { advice?: string };
     const seconds = (performance.now() - begun) / 1000;
-    return [{ name: suite, passed: 0, failed: 1, seconds, failures: [`${message}\n${advice}`], flaky: [] }];
+    return [{ name: part, passed: 0, failed: 1, seconds, failures: [`${message}\n${advice}`], flaky: [] }];
   }
 }
 
-async function outcomesOf(suite: Suite, context: Context): Promise<Outcome[]> {
+async function outcomesOf(part: Part, context: Context): Promise<Outcome[]> {
   const { aside, scope, filters, instance } = context;
-  switch (suite) {
+  switch (part) {
     case "checks": {
       const outcomes: Outcome[] = [];
       for (const name of USUAL_CHECKS) outcomes.push(await runCheck(name, { aside }));
@@ -72,17 +72,18 @@ async function outcomesOf(suite: Suite, context: Context): Promise<Outcome[]> {
     }
     case "fuzz":
       return [await runCheck(FUZZ, { aside })];
-    case "v2": {
-      await built("the virtual machine", () => buildMachine(instance, unseen));
+    case "v2 build":
+      return built(part, () => buildMachine(instance, unseen));
+    case "compat build":
+      return built(part, () => buildImage(allLanguages(context).instance, "all", unseen));
+    case "client build":
+      return built(part, () => installTestClient(unseen));
+    case "v2":
       return runMachine(scope === "ci" && filters.length === 0 ? MACHINE_IN_CI : filters, { aside });
-    }
     case "compat":
-      return runPasses(suite, context, await imageOfAllLanguages(context.packagesDir));
-    case "client":
-      await built("LibreChat's client (npm ci in tests/client)", () => installTestClient(unseen));
-      return runPasses(suite, context);
+      return runPasses(part, context, allLanguages(context).env);
     default:
-      return runPasses(suite, context);
+      return runPasses(part, context);
   }
 }
 
@@ -108,18 +109,19 @@ async function runPasses(
   return outcomes;
 }
 
-/** An image apart from the one that is in use; answers the variables that name it. */
-async function imageOfAllLanguages(packagesDir = join(ROOT, ".pkgs-all")): Promise<Record<string, string>> {
+/** The image of all languages lies apart from the one that is in use. */
+function allLanguages({ packagesDir = join(ROOT, ".pkgs-all") }: Context) {
   const env = { SANDBOX_PACKAGES_DIRECTORY: packagesDir };
-  const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env);
-  await built("the image of all languages", () => buildImage(instance, "all", unseen));
-  return env;
+  return { env, instance: resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env) };
 }
 
 const unseen = () => undefined;
 
-async function built(what: string, build: () => Promise<void>): Promise<void> {
+/** A build counts as no test; one that throws is a failure. */
+async function built(part: Part, build: () => Promise<void>): Promise<Outcome[]> {
   const begun = performance.now();
+  console.log(`\n== ${part}`);
   await build();
-  console.log(`\n== ${what}: there after ${((performance.now() - begun) / 1000).toFixed(1)} s`);
+  console.log(`\n== ${part}: done (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
+  return [];
 }

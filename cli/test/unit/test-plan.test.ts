@@ -1,22 +1,22 @@
 import { globSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { ROOT } from "../../src/instance.ts";
-import { isIn, LEFT_OUT, passesOf, STAGES, stagesOf } from "../../src/testing/plan.ts";
+import { BUILDS, isIn, LEFT_OUT, passesOf, STAGES, stagesOf } from "../../src/testing/plan.ts";
 import { VITEST_PROJECTS } from "../../src/testing/suites.ts";
 
 const titles = (...args: Parameters<typeof passesOf>) => passesOf(...args).map(({ title }) => title);
 
 describe("the plan of the tests", () => {
   it("has every suite once, in CI too", () => {
-    const suites = STAGES.flat(2);
-    expect(suites.toSorted()).toEqual([...VITEST_PROJECTS, "checks", "fuzz", "v2"].toSorted());
+    const suites = [...VITEST_PROJECTS, "checks", "fuzz", "v2"] as const;
+    expect(STAGES.flat(2).toSorted()).toEqual([...suites, ...Object.keys(BUILDS)].toSorted());
     expect(suites.every((suite) => isIn("ci", suite) && isIn("all", suite))).toBe(true);
   });
 
-  it("keeps the order of stages and lanes for the suites that are wanted", () => {
+  it("keeps the order of stages and lanes for the suites that are wanted, and builds what they need before", () => {
     const wanted = ["slow", "live", "compat", "client"];
     expect(stagesOf((suite) => wanted.includes(suite))).toEqual([
-      [],
+      [["compat build", "client build"]],
       [["live"], ["compat", "client"]],
       [["slow"]],
     ]);
