@@ -17,7 +17,7 @@ import {
 import { getCompileCacheDir } from "node:module";
 import { dirname, join, relative } from "node:path";
 import type { Plugin } from "esbuild";
-import { BUNDLES, bundleOf, NODE } from "../components.ts";
+import { BUNDLES, bundleOf, NODE, NODE_OPTIONS } from "../components.ts";
 import { ROOT } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { run } from "../system/run.ts";
@@ -86,7 +86,7 @@ const placesOfSources: Plugin = {
  */
 async function compile(cache: string): Promise<void> {
   const env = { PATH: "/usr/bin:/bin", NODE_COMPILE_CACHE: dirname(cache) };
-  await Promise.all(SERVICE_PROCESSES.map((name) => run([NODE, bundleOf(name)], { env })));
+  await Promise.all(SERVICE_PROCESSES.map((name) => run([NODE, ...NODE_OPTIONS, bundleOf(name)], { env })));
   for (const name of readdirSync(cache)) makeReadable(join(cache, name));
   writeFileSync(join(cache, "complete"), "");
 }

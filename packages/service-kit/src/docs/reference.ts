@@ -79,7 +79,8 @@ openssl genpkey -algorithm ed25519 -out manifest.key             # SVC_EXECUTION
 openssl pkey -in manifest.key -pubout -out manifest.pub          # SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY
 \`\`\`
 
-\`./svc up\` makes them at its first start in \`data/secrets.env\` (mode 0600) and gives each component its own.
+\`./svc up\` makes them at its first start in \`data/secrets.env\` (mode 0600) and gives each process those of its components. With
+\`SVC_TOPOLOGY=combined\` one process holds the secrets of all but the runner; each component in it takes its own.
 `;
 }
 
