@@ -129,7 +129,8 @@ const struct feature kernel_features[] = {
 	{"uts-namespace", probe_uts_namespace, ROOT_FIX, NEEDED},
 	{"cgroup-namespace", probe_cgroup_namespace, ROOT_FIX, NEEDED},
 	{"user-namespace", probe_user_namespace,
-	 "sysctl user.max_user_namespaces > 0; no AppArmor profile or restriction that denies userns to jaild or below it; a "
+	 "sysctl user.max_user_namespaces > 0; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0 or a profile that allows "
+	 "userns to jaild; a "
 	 "container must not map users and must leave /proc/sys writable", NEEDED},
 	{"tmpfs", probe_tmpfs, "Linux 5.2 or newer; no seccomp profile around jaild that blocks mounts", NEEDED},
 	{"devices", probe_devices, "jaild needs CAP_MKNOD, and device nodes must work (not in a user namespace)", NEEDED},
