@@ -75,7 +75,7 @@ export class Sessions {
 
   /**
    * Records calls of different ids, or finds the same calls again: all of them, or none when one is refused. Gives how the
-   * first of them stands; `fresh` of them were not known.
+   * first of them stands; `fresh` of them are new.
    */
   async record(
     execution: string,
@@ -89,7 +89,7 @@ export class Sessions {
       return this.#run("record", execution, hash(token), PTC_MAX_CALLS, PTC_MAX_HISTORY_BYTES, ...flat);
     };
     let reply = await attempt(texts);
-    if (reply[0] === "other") reply = await attempt(spelledAsKnown(texts, reply.slice(1) as string[]));
+    if (reply[0] === "other") reply = await attempt(withRecordedText(texts, reply.slice(1) as string[]));
     const [kind] = reply;
     switch (kind) {
       case "unopened":
@@ -187,11 +187,11 @@ function callText({ id, tool, input }: MadeCall): CallText {
   return { id, name, text: `"tool_name":${name},"tool_input":${jsonText(input, "input")}` };
 }
 
-/** Calls that are known with the same values in another text (`known`: id, text, id, …) get that text. */
-function spelledAsKnown(calls: readonly CallText[], known: readonly string[]): CallText[] {
+/** Calls that are recorded with equal values in another text (`recorded`: id, text, id, …) get that text. */
+function withRecordedText(calls: readonly CallText[], recorded: readonly string[]): CallText[] {
   return calls.map((call) => {
-    const at = known.findIndex((id, index) => index % 2 === 0 && id === call.id);
-    const text = at === -1 ? call.text : (known[at + 1] as string);
+    const at = recorded.findIndex((id, index) => index % 2 === 0 && id === call.id);
+    const text = at === -1 ? call.text : (recorded[at + 1] as string);
     return sameJson(`{${text}}`, `{${call.text}}`) ? { ...call, text } : call;
   });
 }

@@ -20,20 +20,20 @@ import type { ToolCall } from "./tool-request.ts";
 
 /** Connections beyond the calls that may be outstanding. */
 const SPARE_CONNECTIONS = 56;
-/** Arguments that one program may have outstanding, in largest calls. */
-const MAX_HELD_CALLS = 16;
-/** How long calls of a program that is gone may still take to be recorded. */
+/** Arguments that one program may have outstanding, in calls of the largest size. */
+const MAX_OUTSTANDING = 16;
+/** How long recording the calls of a killed program may still take. */
 const RECORDING_MS = 15_000;
-/** How long the answer of a program that has ended waits for calls to be recorded whose results came sooner. */
+/** How long the answer of a program that ended waits until its last calls are recorded. */
 const LAST_RECORDS_MS = 2000;
-/** So long after a call, a program that runs is looked at again at once. */
+/** For this time after a call, a running program is checked again at once. */
 const AT_ONCE_MS = 1;
-/** Enough for a frozen program that is to be ended. */
+/** Run time of a frozen program that must end. */
 const LAST_MS = 1;
 
 export interface ToolProgramOptions {
   executionId: string;
-  /** Whose program it is; opaque. */
+  /** The program's owner; opaque. */
   principal: string;
   round: number;
   requestId: string;
@@ -172,7 +172,7 @@ export class ToolProgram {
       if (this.fault !== undefined) return this.#end();
       if (this.#outcome !== undefined) return this.#atEnd(this.#outcome);
       if (!this.#history.hasOutstanding) await this.#changed.wait();
-      else if (await this.#stops()) return this.#waits();
+      else if (await this.#pauseIfComplete()) return this.#waits();
       else await this.#untilNextCheck();
     }
   }
@@ -223,10 +223,10 @@ export class ToolProgram {
     if (this.#outcome === undefined) this.#thaw(wallMs);
   }
 
-  /** Ends everything that is left of it, and never throws. Calls that are not recorded yet may still be. */
+  /** Ends the program and its calls; never throws. Calls on their way may still be recorded. */
   kill(reason: unknown): void {
     this.#failure ??= reason;
-    this.#leave();
+    this.#releaseSlot();
     this.#life.abort(reason);
     this.#launched?.jail.close();
     setTimeout(() => this.#calls.abort(), RECORDING_MS).unref();
@@ -235,20 +235,20 @@ export class ToolProgram {
 
   /** The program has ended and its files are stored. */
   close(): void {
-    this.#leave();
+    this.#releaseSlot();
     this.#launched?.jail.close();
     this.#calls.abort();
   }
 
-  /** Takes everything out of the slot, which is another run's once the jail is gone. */
-  #leave(): void {
+  /** Empties the slot, which belongs to another run as soon as the jail is gone. */
+  #releaseSlot(): void {
     this.#outstanding.resumed();
     this.#relay.close();
     this.#directory?.release();
   }
 
-  /** Looks at the program and stops it if its batch is complete. */
-  async #stops(): Promise<boolean> {
+  /** Checks the program and stops it if its batch is complete. */
+  async #pauseIfComplete(): Promise<boolean> {
     const { jail } = this.launched;
     const { events, replies, arriving, isSending } = this.#relay;
     if (isSending) return false;
@@ -272,12 +272,12 @@ export class ToolProgram {
 
   async #untilNextCheck(): Promise<void> {
     const nowMs = performance.now();
-    // It is about to wait for its answer: that takes less time than a timer.
+    // The program is about to wait for its answer, which takes less time than a timer.
     if (nowMs - this.#activityMs < AT_ONCE_MS) await turn();
     else await this.#changed.wait({ ms: nextCheckMs({ nowMs, activityMs: this.#activityMs }) });
   }
 
-  /** A program that was blocked when it was stopped. What it was told since then, or a part of a call, moves it on. */
+  /** For a program that was blocked when it was stopped: a reply since then, or a part of a call, lets it run again. */
   async #staysStopped(pause: RunPause, replies: number): Promise<boolean> {
     this.#pause = pause;
     await this.#relay.freeze();
@@ -345,7 +345,7 @@ export class ToolProgram {
       reply.refuse(413, "the arguments are too large");
       return;
     }
-    if (this.#outstanding.bytes + bytes > MAX_HELD_CALLS * maxCallBytes) {
+    if (this.#outstanding.bytes + bytes > MAX_OUTSTANDING * maxCallBytes) {
       reply.refuse(503, "too many large tool calls are waiting for their results");
       return;
     }

@@ -1,11 +1,11 @@
 -- Purpose: record tool calls, or find them again.
--- Guarantee: atomic; all are recorded, or none when one of them is refused. A call is known by execution and call id and is
+-- Guarantee: atomic; all are recorded, or none when one of them is refused. Execution and call id identify a call, which is
 --   recorded once; nothing is recorded for a wrong token or an undeclared tool; the first undeclared tool is remembered.
 -- ARGV[3]: hash of the callback token (hashes are compared: where two differ tells nothing about the token)
 -- ARGV[4]: most calls of a session   ARGV[5]: most bytes of their texts together
 -- ARGV[6..]: for each call its id, the name of its tool as JSON, its text; no id twice
--- Returns: {'unopened'} without a session, {'refused'}, {'undeclared'}, {'full'}, {'large'}, {'other', id, text of the known call, id, …}; or how the
---   first call stands: {'answered', text of the result, new}, {'waiting', ms left, new}; `new`: how many calls were not known
+-- Returns: {'unopened'} without a session, {'refused'}, {'undeclared'}, {'full'}, {'large'}, {'other', id, text of the recorded call, id, …}; or how the
+--   first call stands: {'answered', text of the result, new}, {'waiting', ms left, new}; `new`: how many calls were new
 local token = redis.call('HGET', SESSION, 'token')
 if not token then
   return { 'unopened' }
@@ -22,15 +22,15 @@ for index = 6, #ARGV, 3 do
     changed({ EXECUTION })
     return { 'undeclared' }
   end
-  local known = redis.call('HGET', CALLS, id)
-  if not known then
+  local recorded = redis.call('HGET', CALLS, id)
+  if not recorded then
     fresh[#fresh + 1] = index
     bytes = bytes + #text
   else
-    known = string.sub(known, string.find(known, ' ', 1, true) + 1)
-    if known ~= text then
+    recorded = string.sub(recorded, string.find(recorded, ' ', 1, true) + 1)
+    if recorded ~= text then
       other[#other + 1] = id
-      other[#other + 1] = known
+      other[#other + 1] = recorded
     end
   end
 end
