@@ -1,8 +1,7 @@
 /**
  * Drives one job: grant, run, answer. Infrastructure faults are repeated inside the worker's own deadline: a runner or
- * gateway that is away for a moment is waited for, and a run that broke is made once more. A run has no effect outside
- * its outputs, so nobody notices. A program with tools has: what it asked for is recorded. Once it may have run, only who
- * keeps the record may run it again.
+ * gateway that is away for a moment is waited for, and a run that broke is repeated once, since it has no effect but its
+ * outputs. A program with tools has others: once it may have run, only the API, which keeps its calls, repeats it.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -19,7 +18,7 @@ import { failureOf } from "./failure.ts";
 import { faultOf } from "./faults.ts";
 import type { Grants } from "./grants.ts";
 import { historyOf } from "./history.ts";
-import { Patience } from "./patience.ts";
+import { RetryPolicy } from "./retry-policy.ts";
 import type { Runner } from "./runner.ts";
 
 export interface ProcessDeps {
@@ -42,7 +41,7 @@ export async function processJob(job: Job, cancelled: AbortSignal, deps: Process
       await deps.runner.discard(job, job.discard.runner_url);
       return { ok: true, answer: {} };
     }
-    const { job: granted, response } = await runPatiently(job, deadlines, within.signal, deps);
+    const { job: granted, response } = await runWithRetries(job, deadlines, within.signal, deps);
     return { ok: true, answer: publicAnswer(granted, response, queueMs) };
   } catch (error) {
     const result = failureOf(error, cancelled, within.isLate);
@@ -60,13 +59,13 @@ interface Round {
   response: RoundResponse;
 }
 
-async function runPatiently(
+async function runWithRetries(
   job: Job,
   deadlines: ReturnType<typeof deadlinesFor>,
   signal: AbortSignal,
   deps: ProcessDeps,
 ): Promise<Round> {
-  const patience = new Patience();
+  const policy = new RetryPolicy();
   const hasTools = job.ptc !== undefined || job.resume !== undefined;
   const history = job.ptc?.mode === "replay" ? await historyOf(deps.redis, job.execution_id) : undefined;
   for (;;) {
@@ -76,7 +75,7 @@ async function runPatiently(
       signal.throwIfAborted();
       const fault = faultOf(error);
       if (hasTools && fault === "broken") throw error;
-      const pause = patience.after(fault, performance.now());
+      const pause = policy.pauseAfter(fault, performance.now());
       if (pause === undefined) throw error;
       deps.log.warn({ request_id: job.request_id, fault, err: error }, "a run is repeated");
       await sleep(pause, undefined, { signal });

@@ -1,6 +1,6 @@
 /**
- * How long to go on after a fault. What is away is waited for, counted from the moment when it was first missed; a run
- * that broke is made once more. Pure: the caller brings the clock.
+ * How often a run is repeated after a fault, and after which pause. A component that is away is retried for a while, counted
+ * from the first fault; a run that broke is repeated once. Pure: the caller brings the clock.
  */
 import type { Fault } from "./faults.ts";
 
@@ -8,13 +8,13 @@ const AWAY_MS = 15_000;
 const MAX_REPEATS = 1;
 const PAUSE_MS = { first: 100, most: 1000 } as const;
 
-export class Patience {
+export class RetryPolicy {
   #repeats = 0;
   #awaySince: number | undefined;
   #pause: number = PAUSE_MS.first;
 
-  /** The pause before the next try, or undefined when the fault is final. */
-  after(fault: Fault, nowMs: number): number | undefined {
+  /** The pause before the next attempt in ms, or undefined when the fault is final. */
+  pauseAfter(fault: Fault, nowMs: number): number | undefined {
     if (fault === "final") return undefined;
     if (fault === "broken") {
       this.#awaySince = undefined;

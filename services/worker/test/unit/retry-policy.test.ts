@@ -1,23 +1,27 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Fault } from "../../src/faults.ts";
-import { Patience } from "../../src/patience.ts";
+import { RetryPolicy } from "../../src/retry-policy.ts";
 
 it("a final fault ends at once", () => {
-  expect(new Patience().after("final", 0)).toBeUndefined();
+  expect(new RetryPolicy().pauseAfter("final", 0)).toBeUndefined();
 });
 
 it("a broken run is made once more, however late it broke", () => {
-  const patience = new Patience();
-  expect(patience.after("broken", 250_000)).toBe(100);
-  expect(patience.after("broken", 250_200)).toBeUndefined();
+  const policy = new RetryPolicy();
+  expect(policy.pauseAfter("broken", 250_000)).toBe(100);
+  expect(policy.pauseAfter("broken", 250_200)).toBeUndefined();
 });
 
 it("what is away is asked for less and less often, for 15 seconds", () => {
-  const patience = new Patience();
+  const policy = new RetryPolicy();
   const pauses: number[] = [];
   let now = 1000;
-  for (let pause = patience.after("away", now); pause !== undefined; pause = patience.after("away", now)) {
+  for (
+    let pause = policy.pauseAfter("away", now);
+    pause !== undefined;
+    pause = policy.pauseAfter("away", now)
+  ) {
     pauses.push(pause);
     now += pause;
   }
@@ -27,22 +31,22 @@ it("what is away is asked for less and less often, for 15 seconds", () => {
 });
 
 it("after a long run that broke, what is away is waited for from then on", () => {
-  const patience = new Patience();
-  expect(patience.after("away", 0)).toBe(100);
-  expect(patience.after("broken", 60_000)).toBe(100);
-  expect(patience.after("away", 60_100)).toBe(100);
-  expect(patience.after("away", 75_099)).toBe(200);
-  expect(patience.after("away", 75_100)).toBeUndefined();
+  const policy = new RetryPolicy();
+  expect(policy.pauseAfter("away", 0)).toBe(100);
+  expect(policy.pauseAfter("broken", 60_000)).toBe(100);
+  expect(policy.pauseAfter("away", 60_100)).toBe(100);
+  expect(policy.pauseAfter("away", 75_099)).toBe(200);
+  expect(policy.pauseAfter("away", 75_100)).toBeUndefined();
 });
 
 it("every series of faults comes to an end", () => {
   const faults = fc.infiniteStream(fc.constantFrom<Fault>("away", "broken", "final"));
   fc.assert(
     fc.property(faults, (series) => {
-      const patience = new Patience();
+      const policy = new RetryPolicy();
       let now = 0;
       for (const fault of series) {
-        const pause = patience.after(fault, now);
+        const pause = policy.pauseAfter(fault, now);
         if (pause === undefined) break;
         now += pause;
       }

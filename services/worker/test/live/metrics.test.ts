@@ -1,0 +1,44 @@
+/** What the worker's metrics say of the queues, over a real Redis. */
+
+import { openQueues } from "@svc/job-queue";
+import { createLog, createRegistry } from "@svc/service-kit";
+import { afterEach, expect, it } from "vitest";
+import {
+  held,
+  jobOf,
+  never,
+  OK,
+  resumeOf,
+  startJobs,
+  type TestJobs,
+} from "../../../../packages/job-queue/test/support/jobs.ts";
+import { workerMetrics } from "../../src/metrics.ts";
+
+let made: TestJobs;
+afterEach(() => made.stop());
+
+it("svc_queue_jobs counts new runs and resumes that wait or run; an ended job counts no more", async () => {
+  made = await startJobs();
+  const { jobs, consume, redis, config } = made;
+  const registry = createRegistry();
+  const metrics = workerMetrics(registry);
+  const queues = openQueues(redis, createLog("worker", config));
+  const shown = async () => {
+    await metrics.refresh(queues, { python: true, other: false });
+    const text = await registry.metrics();
+    const value = (state: string) =>
+      text.match(`svc_queue_jobs{queue="python-queue",state="${state}"} (\\d+)`)?.[1];
+    return [value("waiting"), value("active"), value("delayed")];
+  };
+  const { work, end } = held();
+  const { started } = await consume({ work, concurrency: 1 });
+  const results = [jobs.run(jobOf(), never())];
+  await expect.poll(() => started).toHaveLength(1);
+  results.push(jobs.run(jobOf(), never()), jobs.run(resumeOf(), never(), { first: true }));
+  await expect.poll(shown).toEqual(["2", "1", "0"]);
+  expect(await registry.metrics()).toContain('svc_worker_running{worker_type="other"} 0');
+  end();
+  expect(await Promise.all(results)).toEqual([OK, OK, OK]);
+  await expect.poll(shown).toEqual(["0", "0", "0"]);
+  await Promise.all([queues.python.close(), queues.other.close()]);
+});
