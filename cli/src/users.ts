@@ -27,7 +27,7 @@ const OWNER_OF_OBJECTS = "file-server";
 
 /** The group of Redis comes after the components' own ids. */
 const REDIS_GROUP = ORDER.length + 1;
-/** Ids that are kept for components; the first is that of jaild's keepers and zygotes (IDS_BELOW_BASE in jail/src/options.h). */
+/** Ids that are kept for components; the first is that of jaild's keepers and zygotes (IDS_BELOW_BASE in jail/src/master/options.h). */
 export const COMPONENT_IDS = 16;
 
 export function isUnprivileged(name: ComponentName): name is Unprivileged {

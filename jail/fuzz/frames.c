@@ -1,6 +1,6 @@
 /* The frames of the socket protocol: any bytes are decoded by every decoder. */
-#include "frame.h"
 #include "fuzz.h"
+#include "keeper/frame.h"
 
 #include <string.h>
 

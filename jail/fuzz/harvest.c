@@ -2,10 +2,10 @@
  * The harvest: the bytes say what a program made of its workspace. Nothing from outside may be
  * listed or read, and what is listed is what is there.
  */
-#include "harvest.h"
+#include "files/harvest.h"
 
 #include "fuzz.h"
-#include "sys.h"
+#include "lib/sys.h"
 
 #include <errno.h>
 #include <limits.h>

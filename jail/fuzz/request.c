@@ -1,8 +1,8 @@
 /* A job as a keeper receives it: any bytes on the socket, a real workspace behind it. */
-#include "request.h"
+#include "keeper/request.h"
 
 #include "fuzz.h"
-#include "sys.h"
+#include "lib/sys.h"
 
 #include <string.h>
 #include <sys/mman.h>

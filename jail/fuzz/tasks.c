@@ -1,7 +1,7 @@
 /* What is read of a program's tasks: the kernel writes it, with a name that the program chose. */
+#include "cgroup/tasks.h"
 #include "fuzz.h"
-#include "tasks.h"
-#include "util.h"
+#include "lib/util.h"
 
 #include <string.h>
 

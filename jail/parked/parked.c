@@ -1,6 +1,6 @@
 #include "parked.h"
 
-#include "../src/sys.h"
+#include "lib/sys.h"
 
 #include <sys/socket.h>
 

@@ -6,8 +6,8 @@
 #ifndef PARKED_PARKED_H
 #define PARKED_PARKED_H
 
-#include "../src/confine.h"
-#include "../src/program.h"
+#include "init/confine.h"
+#include "init/program.h"
 
 /* Says that it is ready, sleeps until there is a job, takes its standard input and limits. Before, no byte of a job is read. */
 void parked_wait(struct job *job);

@@ -1,6 +1,6 @@
 /* What a process said before it ended is heard, whatever it left unread. */
-#include "channel.h"
-#include "step.h"
+#include "lib/channel.h"
+#include "lib/step.h"
 #include "test.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* What the host check concludes from texts of the kernel. */
-#include "check.h"
+#include "check/check.h"
 #include "test.h"
 
 void test_check(void)

@@ -1,5 +1,5 @@
 /* The time of a run: pauses take none of it. */
-#include "clock.h"
+#include "lib/clock.h"
 #include "test.h"
 
 void test_clock(void)

@@ -1,5 +1,5 @@
 /* Frames that are taken without waiting, and given back. */
-#include "conn.h"
+#include "keeper/conn.h"
 #include "test.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The frame codec: every boundary, and random bytes under the sanitizers. */
-#include "frame.h"
+#include "keeper/frame.h"
 #include "test.h"
 
 #include <string.h>

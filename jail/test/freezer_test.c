@@ -1,5 +1,5 @@
 /* Which files stop a group on which version, and what they say. */
-#include "freezer.h"
+#include "cgroup/freezer.h"
 #include "test.h"
 
 #include <errno.h>

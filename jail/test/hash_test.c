@@ -1,5 +1,5 @@
 /* The content hash: independent of how data is cut, sensitive to every bit, length and key. */
-#include "hash.h"
+#include "files/hash.h"
 #include "test.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The list of inputs: order, lookup, the question whether a directory holds one. Staging beside somebody who swaps files. */
-#include "stage.h"
+#include "keeper/stage.h"
 #include "test.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* The listing: order of bytes, bounds, numbers of files, and the bytes on the wire. */
-#include "listing.h"
+#include "files/listing.h"
 #include "test.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The list of locks, as the kernel writes it. */
-#include "locks.h"
+#include "files/locks.h"
 #include "test.h"
 
 #include <string.h>

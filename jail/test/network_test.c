@@ -2,7 +2,7 @@
  * Which statistics of a network namespace say that it is empty: nothing but a plain zero does. Which entries of its /proc/net
  * programs may read, also when one comes later; a directory stands for it.
  */
-#include "network.h"
+#include "init/network.h"
 #include "test.h"
 
 #include <fcntl.h>

@@ -2,13 +2,13 @@
  * The compiled policy, run by a small simulator of the packet filter machine: every line of the
  * table, unknown numbers, x32 numbers, foreign architectures, and garbage in the high halves.
  */
-#include "host_policy.h"
-#include "keeper_policy.h"
-#include "policy.h"
-#include "seccomp.h"
+#include "lib/util.h"
+#include "seccomp/host_policy.h"
+#include "seccomp/keeper_policy.h"
+#include "seccomp/policy.h"
+#include "seccomp/seccomp.h"
+#include "seccomp/zygote_policy.h"
 #include "test.h"
-#include "util.h"
-#include "zygote_policy.h"
 
 #include <linux/audit.h>
 #include <linux/seccomp.h>

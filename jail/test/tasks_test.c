@@ -1,5 +1,5 @@
 /* What a task's own files say: its state letter, and whether its wait has a time limit. */
-#include "tasks.h"
+#include "cgroup/tasks.h"
 #include "test.h"
 
 #include <fcntl.h>

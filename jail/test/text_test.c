@@ -1,6 +1,6 @@
 /* Kernel statistics and numbers of the command line. */
+#include "lib/util.h"
 #include "test.h"
-#include "util.h"
 
 void test_text(void)
 {

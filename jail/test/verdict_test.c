@@ -1,5 +1,5 @@
 /* The verdicts of a run: memory arithmetic, wait statuses, output floods. */
-#include "run.h"
+#include "keeper/run.h"
 #include "test.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* A request for a copy arrives whole or not at all, and what is malformed leaves no descriptor behind. */
-#include "zygote_wire.h"
+#include "warm/zygote_wire.h"
 
 #include "test.h"
 

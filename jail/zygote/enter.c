@@ -1,8 +1,8 @@
 #include "enter.h"
 
-#include "../src/seccomp.h"
-#include "../src/sys.h"
-#include "../src/util.h"
+#include "lib/sys.h"
+#include "lib/util.h"
+#include "seccomp/seccomp.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -6,9 +6,9 @@
 #ifndef ZYGOTE_ENTER_H
 #define ZYGOTE_ENTER_H
 
-#include "../src/confine.h"
-#include "../src/program.h"
-#include "../src/zygote_wire.h"
+#include "init/confine.h"
+#include "init/program.h"
+#include "warm/zygote_wire.h"
 
 #include <stdbool.h>
 

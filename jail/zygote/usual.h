@@ -6,8 +6,8 @@
 #ifndef ZYGOTE_USUAL_H
 #define ZYGOTE_USUAL_H
 
-#include "../src/confine.h"
-#include "../src/program.h"
+#include "init/confine.h"
+#include "init/program.h"
 
 #include <stdio.h>
 

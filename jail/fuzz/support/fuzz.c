@@ -1,6 +1,6 @@
 #include "fuzz.h"
 
-#include "util.h"
+#include "lib/util.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -45,7 +45,7 @@ export function buildFaulty(): void {
 
 /** What jaild says of each step of step.h when it fails. */
 export const STEPS = new Map(
-  [...readFileSync(join(JAIL, "src/step.h"), "utf8").matchAll(/X\((\w+), "(.*)"\)/g)].map(
+  [...readFileSync(join(JAIL, "src/lib/step.h"), "utf8").matchAll(/X\((\w+), "(.*)"\)/g)].map(
     ([, name = "", text = ""]) => [name, text],
   ),
 );

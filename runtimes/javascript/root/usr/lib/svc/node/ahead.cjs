@@ -4,7 +4,7 @@
 
 const { statSync } = require("node:fs");
 
-// FD_OBJECT, from FD_BASE_PARKED on, of jail/src/confine.h. A program cannot have it by chance: the test is for this very file.
+// FD_OBJECT, from FD_BASE_PARKED on, of jail/src/init/confine.h. A program cannot have it by chance: the test is for this very file.
 const OBJECT = "/proc/self/fd/506";
 const SHARED = "/memfd:parked (deleted)";
 

@@ -1,0 +1,351 @@
+/* The master's side of control groups: making and removing them. */
+#include "cgroup/cgroup_tree.h"
+
+#include "cgroup/cgroup.h"
+#include "cgroup/freezer.h"
+#include "init/userns.h"
+#include "lib/util.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FROZEN_GROUP "frozen"
+#define PERIOD_US 100000
+
+struct cgroup_tree cgroup_tree = {.fd = {-1, -1, -1, -1, -1}};
+
+static const struct options *settings;
+static bool owned; /* the groups are this master's */
+/*
+ * v2: base is the group that jaild was started in, and top the one that it makes there. In top are JAILS, whose limits hold for
+ * all slots, and SELF, where jaild, its keepers and zygotes are: who makes a process in a slot must be let into the group that
+ * is above both.
+ */
+#define JAILS "jails"
+#define SELF "jaild"
+static char v2_base[PATH_MAX], v2_top[PATH_MAX];
+static char v2_added[64]; /* controllers that jaild enabled below v2_base */
+static bool v2_moved;	  /* jaild is in SELF */
+
+enum controller cgroup_hierarchy(enum controller controller)
+{
+	for (unsigned i = 0; i < controller; i++)
+		if (strcmp(cgroup_tree.own[i], cgroup_tree.own[controller]) == 0)
+			return (enum controller)i;
+	return controller;
+}
+
+static int write_control(const char *group, const char *file, const char *text)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", group, file);
+	return write_file_at(AT_FDCWD, path, text);
+}
+
+static void must_write(const char *group, const char *file, const char *text)
+{
+	if (write_control(group, file, text) < 0)
+		fatal("cannot write %s of the control group %s", file, group);
+}
+
+/* Removes all groups below jaild's own in one hierarchy. */
+static bool remove_children(enum controller hierarchy)
+{
+	DIR *directory = opendir(cgroup_tree.own[hierarchy]);
+	struct dirent *entry;
+	bool done = directory || errno == ENOENT;
+
+	while (errno = 0, directory && (entry = readdir(directory))) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		done = cgroup_remove(hierarchy, entry->d_name) && done;
+	}
+	done = done && errno == 0;
+	if (directory)
+		closedir(directory);
+	return done;
+}
+
+static void make_group(const char *path)
+{
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		fatal("cannot make the control group %s", path);
+}
+
+static void slot_group(char *path, size_t size, enum controller controller, unsigned slot)
+{
+	if ((size_t)snprintf(path, size, "%s/slot-%u", cgroup_tree.own[controller], slot) >= size)
+		fatal("the path of a control group is too long");
+}
+
+/* Keepers and zygotes make processes in groups; nobody else of their id does, and they can move no process of others. */
+static void let_enter(const char *group)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", group, cgroup_tree.version == 2 ? "cgroup.procs" : "tasks");
+	if (chown(path, userns_uid(settings), userns_gid(settings)) < 0)
+		fatal("cannot give away %s", path);
+}
+
+void cgroup_make_slot(unsigned slot)
+{
+	char path[PATH_MAX], text[64];
+
+	for (unsigned c = 0; c < CONTROLLERS; c++) {
+		if (cgroup_hierarchy((enum controller)c) != c)
+			continue;
+		slot_group(path, sizeof(path), (enum controller)c, slot);
+		make_group(path);
+		let_enter(path);
+	}
+	slot_group(path, sizeof(path), CONTROLLER_MEMORY, slot);
+	if (cgroup_tree.version == 2) {
+		must_write(path, "memory.oom.group", "1");
+		if (write_control(path, "memory.swap.max", "0") < 0 && errno != ENOENT)
+			fatal("cannot forbid swap in %s", path);
+	} else {
+		must_write(path, "memory.swappiness", "0");
+	}
+	if (settings->cpu_percent == 0)
+		return;
+	slot_group(path, sizeof(path), CONTROLLER_CPU, slot);
+	if (cgroup_tree.version == 2) {
+		snprintf(text, sizeof(text), "%u %u", settings->cpu_percent * (PERIOD_US / 100), PERIOD_US);
+		must_write(path, "cpu.max", text);
+	} else {
+		snprintf(text, sizeof(text), "%u", settings->cpu_percent * (PERIOD_US / 100));
+		must_write(path, "cpu.cfs_quota_us", text);
+	}
+}
+
+/*
+ * v1: an empty group that is always frozen. With the first frozen group of the machine the kernel changes its own code, and with
+ * the last one back again, both while every processor waits: no pause of a run is the first one.
+ */
+static void keep_one_frozen(void)
+{
+	char path[PATH_MAX + 16];
+
+	snprintf(path, sizeof(path), "%s/" FROZEN_GROUP, cgroup_tree.own[CONTROLLER_FREEZER]);
+	make_group(path);
+	must_write(path, freezer_control_file(1), "FROZEN");
+}
+
+/* Two masters must not share a group: the second would kill the runs of the first. */
+static void open_own_groups(void)
+{
+	for (unsigned c = 0; c < CONTROLLERS; c++) {
+		enum controller first = cgroup_hierarchy((enum controller)c);
+
+		cgroup_tree.fd[c] = first != c ? cgroup_tree.fd[first]
+					       : open(cgroup_tree.own[c], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (cgroup_tree.fd[c] < 0)
+			fatal("cannot open the control group %s", cgroup_tree.own[c]);
+	}
+	for (int i = 0; i < 200; i++) {
+		if (flock(cgroup_tree.fd[CONTROLLER_MEMORY], LOCK_EX | LOCK_NB) == 0) {
+			owned = true;
+			return;
+		}
+		sleep_ms(10);
+	}
+	fatal("another jaild uses the control group name %s", settings->cgroup);
+}
+
+void cgroups_forget(void)
+{
+	for (unsigned c = 0; c < CONTROLLERS; c++)
+		if (cgroup_tree.fd[c] >= 0 && cgroup_hierarchy((enum controller)c) == c)
+			close(cgroup_tree.fd[c]);
+	for (unsigned c = 0; c < CONTROLLERS; c++)
+		cgroup_tree.fd[c] = -1;
+}
+
+/* Lets the groups below `group` have the controllers; EBUSY when processes are in the way. */
+static int enable_controllers(const char *group, char *added, size_t size)
+{
+	static const char *const names[] = {"memory", "pids", "cpu"};
+	char path[PATH_MAX + 64], present[512], text[16];
+
+	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", group);
+	if (read_file_at(AT_FDCWD, path, present, sizeof(present)) < 0)
+		return -1;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		const char *at = strstr(present, names[i]);
+		size_t length = strlen(names[i]);
+
+		if (at && (at[length] == ' ' || at[length] == '\n' || at[length] == '\0'))
+			continue;
+		snprintf(text, sizeof(text), "+%s", names[i]);
+		if (write_file_at(AT_FDCWD, path, text) < 0)
+			return -1;
+		if (added)
+			snprintf(added + strlen(added), size - strlen(added), "-%s ", names[i]);
+	}
+	return 0;
+}
+
+static void move_self(const char *group)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	must_write(group, "cgroup.procs", pid);
+}
+
+static void make_v2(void)
+{
+	char self[PATH_MAX];
+
+	snprintf(self, sizeof(self), "%.3900s/" SELF, v2_top);
+	make_group(self);
+	move_self(self);
+	v2_moved = true;
+	if (enable_controllers(v2_base, v2_added, sizeof(v2_added)) < 0) {
+		if (errno != EBUSY)
+			fatal("cannot enable memory, pids and cpu below %s", v2_base);
+		fatal("the control group %s holds other processes; start jaild in a group of its own (systemd: Delegate=yes and "
+		      "DelegateSubgroup=)", v2_base);
+	}
+	if (enable_controllers(v2_top, NULL, 0) < 0 || enable_controllers(cgroup_tree.own[CONTROLLER_MEMORY], NULL, 0) < 0)
+		fatal("cannot enable memory, pids and cpu below %s", v2_top);
+	let_enter(v2_top);
+}
+
+/* In the reverse order, as far as it was done. */
+static void unmake_v2(void)
+{
+	char self[PATH_MAX];
+
+	snprintf(self, sizeof(self), "%.3900s/" SELF, v2_top);
+	(void)write_control(cgroup_tree.own[CONTROLLER_MEMORY], "cgroup.subtree_control", "-memory -pids -cpu");
+	(void)rmdir(cgroup_tree.own[CONTROLLER_MEMORY]);
+	(void)write_control(v2_top, "cgroup.subtree_control", "-memory -pids -cpu");
+	(void)write_control(v2_base, "cgroup.subtree_control", v2_added);
+	if (v2_moved)
+		move_self(v2_base);
+	if ((rmdir(self) < 0 && errno != ENOENT) || rmdir(v2_top) < 0)
+		log_line(LOG_ERROR, -1, errno, "the control group cannot be removed");
+}
+
+static void write_limit(enum controller controller, const char *file, const char *none, uint64_t limit)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, limit);
+	must_write(cgroup_tree.own[controller], file, limit == 0 ? none : text);
+}
+
+/* What all slots may use together. Also where there is no limit: an earlier life may have left one. */
+static void limit_all(void)
+{
+	const char *own = cgroup_tree.own[CONTROLLER_MEMORY];
+	bool counts_swap;
+
+	write_limit(CONTROLLER_PIDS, "pids.max", "max", settings->pids);
+	if (cgroup_tree.version == 2) {
+		write_limit(CONTROLLER_MEMORY, "memory.max", "max", settings->memory_bytes);
+		return;
+	}
+	/* Kernels before 5.11 can count groups apart. */
+	if (settings->memory_bytes > 0 && write_control(own, "memory.use_hierarchy", "1") < 0 && errno != ENOENT)
+		fatal("cannot count the memory of all jails together in %s", own);
+	counts_swap = write_control(own, "memory.memsw.limit_in_bytes", "-1") == 0;
+	write_limit(CONTROLLER_MEMORY, "memory.limit_in_bytes", "-1", settings->memory_bytes);
+	if (counts_swap)
+		write_limit(CONTROLLER_MEMORY, "memory.memsw.limit_in_bytes", "-1", settings->memory_bytes);
+}
+
+static bool find_tree(void)
+{
+	char base[PATH_MAX];
+
+	if (cgroup_find_v2(v2_base, sizeof(v2_base))) {
+		cgroup_tree.version = 2;
+		snprintf(v2_top, PATH_MAX, "%.3900s/%s", v2_base, settings->cgroup);
+		for (unsigned c = 0; c < CONTROLLERS; c++)
+			snprintf(cgroup_tree.own[c], PATH_MAX, "%.4000s/" JAILS, v2_top);
+		return true;
+	}
+	for (unsigned c = 0; c < CONTROLLERS; c++) {
+		if (!cgroup_find_v1((enum controller)c, base, sizeof(base)))
+			return false;
+		snprintf(cgroup_tree.own[c], PATH_MAX, "%.3900s/%s", base, settings->cgroup);
+	}
+	cgroup_tree.version = 1;
+	return true;
+}
+
+void cgroups_make(const struct options *options)
+{
+	settings = options;
+	if (options->no_cgroups) {
+		log_line(LOG_WARN, -1, 0, "no control groups: memory, process and CPU limits are not enforced");
+		return;
+	}
+	errno = 0;
+	if (!find_tree())
+		fatal("no control groups with freezer, memory, pids and cpu: mount cgroup2, or start with --no-cgroups");
+	if (cgroup_tree.version == 2)
+		make_group(v2_top);
+	for (unsigned c = 0; c < CONTROLLERS; c++)
+		if (cgroup_hierarchy((enum controller)c) == c)
+			make_group(cgroup_tree.own[c]);
+	open_own_groups();
+	for (unsigned c = 0; c < CONTROLLERS; c++)
+		if (cgroup_hierarchy((enum controller)c) == c && !remove_children((enum controller)c))
+			fatal("cannot remove old control groups below %s", cgroup_tree.own[c]);
+	if (cgroup_tree.version == 2)
+		make_v2();
+	limit_all();
+	for (unsigned slot = 0; slot < options->slots; slot++)
+		cgroup_make_slot(slot);
+	if (cgroup_tree.version == 1)
+		keep_one_frozen();
+}
+
+void cgroups_remove(void)
+{
+	char text[PATH_MAX + 16];
+
+	if (!owned) {
+		/* Those of another jaild are not empty. */
+		for (unsigned c = 0; c < CONTROLLERS && cgroup_tree.version != 0; c++)
+			(void)rmdir(cgroup_tree.own[c]);
+		(void)(cgroup_tree.version == 2 && rmdir(v2_top) == 0);
+		return;
+	}
+	owned = false;
+	for (unsigned c = 0; c < CONTROLLERS; c++)
+		if (cgroup_hierarchy((enum controller)c) == c)
+			for (unsigned slot = 0; slot < settings->slots; slot++) {
+				snprintf(text, sizeof(text), "slot-%u", slot);
+				if (!cgroup_remove((enum controller)c, text))
+					log_line(LOG_ERROR, (int)slot, errno, "a control group cannot be removed");
+			}
+	if (cgroup_tree.version == 1 && !cgroup_remove(CONTROLLER_FREEZER, FROZEN_GROUP))
+		log_line(LOG_ERROR, -1, 0, "a control group cannot be removed");
+	if (cgroup_tree.version == 2) {
+		unmake_v2();
+		return;
+	}
+	for (unsigned c = 0; c < CONTROLLERS; c++)
+		if (rmdir(cgroup_tree.own[c]) < 0 && errno != ENOENT)
+			log_line(LOG_ERROR, -1, errno, "the control group cannot be removed");
+}
+
+const char *cgroups_version(void)
+{
+	static const char *const names[] = {"none", "v1", "v2"};
+
+	return names[cgroup_tree.version];
+}

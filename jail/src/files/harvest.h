@@ -1,0 +1,18 @@
+/*
+ * Looks at the workspace of a run that is dead. The tree was made by an attacker:
+ * every step is relative to an open directory, stays beneath the workspace, follows
+ * no link of any kind, never blocks, and the whole has an end in entries and time.
+ */
+#ifndef JAIL_HARVEST_H
+#define JAIL_HARVEST_H
+
+#include "files/listing.h"
+#include "keeper/conn.h"
+#include "keeper/stage.h"
+
+void harvest(int workspace, const struct inputs *inputs, struct listing *listing);
+
+/* Answers a 'G' frame: the bytes of a listed file, or that it cannot be read. */
+void harvest_send_file(int workspace, const struct listing *listing, uint32_t number, struct conn *conn);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * The listing of a workspace: collected in any order, sent in the order of path
+ * bytes, bounded in entries and in memory. Pure: knows nothing of file systems.
+ */
+#ifndef JAIL_LISTING_H
+#define JAIL_LISTING_H
+
+#include "keeper/conn.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define LISTED_MAX 10000  /* entries that the run made */
+#define NUMBERED_MAX 10600 /* files: those, and every input */
+#define LISTING_TRUNCATED 1u
+#define LISTING_TIMED_OUT 2u
+
+enum file_state { FILE_NEW, FILE_CHANGED, FILE_UNCHANGED };
+enum omission { OMITTED_TYPE = 1, OMITTED_NAME };
+
+struct entry {
+	size_t path; /* position in the text of the listing */
+	uint16_t path_size;
+	uint8_t tag;	/* of the frame: 'f', 'd', 'k', 'm', 'o' */
+	uint8_t detail; /* file_state or omission */
+	uint32_t input;
+	uint64_t size;
+	ino_t inode;
+};
+
+struct listing {
+	struct entry *entries;
+	char *text;
+	size_t count, capacity, text_size, text_capacity;
+	size_t made; /* entries that are no inputs */
+	uint64_t unlisted;
+	uint32_t flags;
+	uint32_t file_count;
+	uint32_t files[NUMBERED_MAX]; /* file number -> entry; unset behind the last one */
+};
+
+/* Copies the path; an entry that finds no room is counted and flagged. */
+void listing_add(struct listing *listing, struct entry entry, const char *path, size_t path_size);
+/* Sorts; keeps all inputs and the first LISTED_MAX other entries. */
+void listing_finish(struct listing *listing);
+void listing_send(const struct listing *listing, struct conn *conn);
+const char *listing_path(const struct listing *listing, const struct entry *entry);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * Puts the inputs of a run into its workspace and remembers them for the listing.
+ * Paths have passed path_is_valid; every step is relative to a descriptor and follows
+ * no link. A process that was started ahead of its job may be there already and change
+ * the workspace: it is never given a file that is read-only, not even for a moment.
+ */
+#ifndef JAIL_STAGE_H
+#define JAIL_STAGE_H
+
+#include "files/hash.h"
+#include "keeper/frame.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define INPUTS_MAX 600
+
+struct input {
+	uint32_t index; /* the client's own number */
+	bool directory;
+	char *path;
+	uint64_t size;
+	struct hash_value hash;
+};
+
+struct inputs {
+	struct hash_key key;
+	size_t count;
+	struct input item[INPUTS_MAX];
+};
+
+/* The owner of what is staged and where it goes. */
+struct stage {
+	int workspace;
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Both return -1 and errno; ENOSPC: the workspace is full. A file is opened for writing. */
+int stage_directory(const struct stage *stage, const struct directory_header *directory);
+int stage_file(const struct stage *stage, const struct file_header *file);
+
+/* Adds to the list; NULL and E2BIG when it is full, NULL and another errno when memory is short. */
+struct input *inputs_add(struct inputs *inputs, uint32_t index, bool directory, const char *path,
+			 size_t path_size, uint64_t size);
+/* Sorts by path; false when two inputs have one path. */
+bool inputs_sort(struct inputs *inputs);
+/* After sorting: the input of exactly this path, or NULL. */
+const struct input *inputs_find(const struct inputs *inputs, const char *path);
+/* After sorting: whether the directory is an input or holds one. */
+bool inputs_below(const struct inputs *inputs, const char *directory);
+
+#endif

@@ -1,0 +1,12 @@
+/* The socket that clients connect to. */
+#ifndef JAIL_LISTENER_H
+#define JAIL_LISTENER_H
+
+#include "master/options.h"
+
+/* Binds and listens; takes the place of a dead socket, never of a live one; fatal on failure. */
+int listener_open(const struct options *options);
+/* Removes the socket if it is still the one that was made. */
+void listener_remove(const struct options *options);
+
+#endif

@@ -1,0 +1,256 @@
+#include "master/slot.h"
+
+#include "files/tooldir.h"
+#include "init/network.h"
+#include "keeper/journal.h"
+#include "keeper/keeper.h"
+#include "lib/util.h"
+#include "warm/zygote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RETRY_MS 2	  /* between looks at a slot that is not empty yet */
+#define UNPREPARED_MS 500 /* after a keeper could not make its jail */
+#define STUCK_US 10000000
+
+struct slot {
+	pid_t keeper;	    /* 0: none */
+	int network;	    /* namespace; -1: none */
+	uint64_t not_before; /* earliest time of the next look */
+	uint64_t dead_since;
+	struct journal journal;
+	bool clean; /* nothing of an earlier run is left */
+	bool stuck; /* reported once */
+};
+
+static sigset_t blocked;
+
+/* None is kept of a run whose end its keeper has not seen. */
+static void lose_network(struct slot *slot)
+{
+	if (slot->network >= 0)
+		close(slot->network);
+	slot->network = -1;
+}
+
+/* In a keeper, which holds nothing of other slots'. */
+static void forget_others(const struct slot *slots, unsigned count, unsigned own)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (i != own && slots[i].network >= 0)
+			close(slots[i].network);
+		if (slots[i].journal.fd >= 0)
+			close(slots[i].journal.fd);
+	}
+}
+
+static void fork_keeper(struct slot *slots, const struct jail_config *shared, unsigned number, int listener,
+			int signals)
+{
+	struct jail_config config = *shared;
+	struct slot *slot = &slots[number];
+	pid_t master = getpid();
+
+	if (slot->network < 0)
+		slot->network = network_make(shared->userns);
+	config.slot = number;
+	config.network = slot->network;
+	config.journal = journal_open(&slot->journal);
+	slot->clean = false;
+	slot->keeper = config.journal < 0 ? -1 : fork();
+	if (slot->keeper == 0) {
+		close(signals);
+		slots_release_signals();
+		zygotes_forget();
+		forget_others(slots, config.options->slots, number);
+		keeper_main(&config, listener, master);
+	}
+	if (slot->keeper < 0) {
+		log_line(LOG_ERROR, (int)number, errno, "cannot fork a keeper");
+		journal_close(&slot->journal, (int)number);
+		slot->keeper = 0;
+		slot->not_before = monotonic_us() + UNPREPARED_MS * 1000;
+	}
+	if (config.journal >= 0)
+		close(config.journal);
+}
+
+static void bury(struct slot *slots, unsigned count)
+{
+	uint64_t now = monotonic_us();
+	int status;
+	pid_t pid;
+
+	/* The master also adopts the first process of a jail whose keeper was killed. */
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (unsigned i = 0, slot_count = zygotes_bury(pid) ? 0 : count; i < slot_count; i++) {
+			if (slots[i].keeper != pid)
+				continue;
+			if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+				lose_network(&slots[i]);
+			journal_close(&slots[i].journal, (int)i);
+			slots[i] = (struct slot){.dead_since = now, .not_before = now, .network = slots[i].network, .journal.fd = -1};
+			if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_UNPREPARED)
+				slots[i].not_before += UNPREPARED_MS * 1000;
+			if (WIFSIGNALED(status))
+				log_line(LOG_WARN, (int)i, 0, "keeper killed by signal %d", WTERMSIG(status));
+		}
+}
+
+/* Keepers that are ready or running. */
+static unsigned count_active(const struct slot *slots, unsigned count)
+{
+	unsigned active = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		active += slots[i].keeper > 0 && !slots[i].journal.paused;
+	return active;
+}
+
+/* Takes away what the last run of a slot left; false when it must be looked at again. */
+static bool clean(struct slot *slot, unsigned number, uint64_t now)
+{
+	if (slot->clean)
+		return true;
+	slot->clean = cgroups_clean(number) && tooldir_clean(number);
+	if (slot->clean)
+		return true;
+	slot->not_before = now + (slot->stuck ? UNPREPARED_MS : RETRY_MS) * 1000;
+	if (!slot->stuck && now - slot->dead_since > STUCK_US) {
+		log_line(LOG_ERROR, (int)number, 0, "what a run left does not go: the slot is out of use");
+		slot->stuck = true;
+	}
+	return false;
+}
+
+/* Cleans every slot that is due and refills as many as are wanted; the time until the next look, -1 for none. */
+static int refill(struct slot *slots, const struct jail_config *shared, int listener, int signals)
+{
+	unsigned active = count_active(slots, shared->options->slots);
+	uint64_t now = monotonic_us();
+	int next_ms = -1;
+
+	for (unsigned i = 0; i < shared->options->slots; i++) {
+		struct slot *slot = &slots[i];
+		int left_ms;
+
+		if (slot->keeper > 0 || (slot->clean && active >= shared->options->ready))
+			continue;
+		if (slot->not_before <= now && clean(slot, i, now)) {
+			if (active >= shared->options->ready)
+				continue;
+			fork_keeper(slots, shared, i, listener, signals);
+			if (slot->keeper > 0) {
+				active++;
+				continue;
+			}
+		}
+		left_ms = slot->not_before > now ? (int)((slot->not_before - now) / 1000) + 1 : 1;
+		if (next_ms < 0 || left_ms < next_ms)
+			next_ms = left_ms;
+	}
+	return next_ms;
+}
+
+static void end_all(struct slot *slots, unsigned count)
+{
+	uint64_t deadline = monotonic_us() + STUCK_US;
+	pid_t pid;
+
+	for (unsigned i = 0; i < count; i++)
+		if (slots[i].keeper > 0)
+			kill(slots[i].keeper, SIGKILL);
+	/* Keepers, then the first processes of their jails, which the master adopted. */
+	while (monotonic_us() < deadline) {
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			;
+		if (pid < 0 && errno == ECHILD)
+			return;
+		for (unsigned i = 0; i < count; i++)
+			(void)cgroups_clean(i);
+		sleep_ms(RETRY_MS);
+	}
+	log_line(LOG_ERROR, -1, 0, "some processes of runs do not die");
+}
+
+void slots_hold_signals(void)
+{
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGCHLD);
+	sigaddset(&blocked, SIGTERM);
+	sigaddset(&blocked, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0)
+		fatal("cannot hold signals back");
+}
+
+void slots_release_signals(void)
+{
+	sigprocmask(SIG_UNBLOCK, &blocked, NULL);
+}
+
+static int sooner(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+/* One wait for all that the master listens to; true when a signal says that it must end. */
+static bool wait_for_word(struct slot *slots, unsigned count, struct pollfd *wait, int signals, int next_ms)
+{
+	struct signalfd_siginfo info;
+	bool ending = false;
+	unsigned zygotes;
+
+	wait[0] = (struct pollfd){signals, POLLIN, 0};
+	for (unsigned i = 0; i < count; i++)
+		wait[1 + i] = (struct pollfd){slots[i].journal.ended ? -1 : slots[i].journal.fd, POLLIN, 0};
+	zygotes = zygotes_watch(wait + 1 + count);
+	if (poll(wait, 1 + count + zygotes, next_ms) > 0) {
+		for (unsigned i = 0; i < count; i++)
+			if (wait[1 + i].revents & POLLIN)
+				journal_hear(&slots[i].journal, (int)i);
+			else if (wait[1 + i].revents != 0)
+				slots[i].journal.ended = true; /* a keeper closes its files some time before it can be reaped */
+		zygotes_hear(wait + 1 + count, zygotes);
+	}
+	while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		ending = ending || info.ssi_signo != SIGCHLD;
+	return ending;
+}
+
+void slots_run(const struct jail_config *config, int listener)
+{
+	unsigned count = config->options->slots;
+	struct slot *slots = calloc(count, sizeof(*slots));
+	struct pollfd *wait = calloc(1 + count + ZYGOTE_POLLS(ZYGOTES_MAX), sizeof(*wait));
+	bool ending = false;
+	int signals;
+
+	signals = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (!slots || !wait || signals < 0)
+		fatal("cannot start");
+	for (unsigned i = 0; i < count; i++)
+		slots[i].network = slots[i].journal.fd = -1;
+	while (!ending) {
+		int next_ms;
+
+		bury(slots, count);
+		next_ms = sooner(refill(slots, config, listener, signals), zygotes_manage(config));
+		ending = wait_for_word(slots, count, wait, signals, next_ms);
+	}
+	zygotes_end();
+	end_all(slots, count);
+	for (unsigned i = 0; i < count; i++) {
+		lose_network(&slots[i]);
+		journal_close(&slots[i].journal, (int)i);
+	}
+	close(signals);
+	free(wait);
+	free(slots);
+}

@@ -1,0 +1,20 @@
+/*
+ * The master's loop: a clean slot before every keeper, and as many keepers as jails
+ * may be ready or running. A keeper whose run is paused is beyond that number: when
+ * a keeper says so, another slot gets one, as long as there are slots.
+ * Returns when a signal asked for the end and nothing of any run is left.
+ */
+#ifndef JAIL_SLOT_H
+#define JAIL_SLOT_H
+
+#include "keeper/jail.h"
+
+/* From here on the end waits for slots_run; called before anything is made that must be taken away. */
+void slots_hold_signals(void);
+
+/* In a child of the master. */
+void slots_release_signals(void);
+
+void slots_run(const struct jail_config *shared, int listener);
+
+#endif

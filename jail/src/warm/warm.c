@@ -1,0 +1,104 @@
+#include "warm/warm.h"
+
+#include "keeper/run.h"
+#include "lib/channel.h"
+#include "lib/step.h"
+#include "lib/util.h"
+#include "warm/zygote.h"
+#include "warm/zygote_wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BIRTH_MS 10000
+
+static const struct zygote_door *find_door(const struct jail_config *config, const struct frame *name)
+{
+	const struct options *options = config->options;
+
+	for (unsigned i = 0; i < options->zygotes; i++)
+		if (strlen(options->zygote[i].name) == name->size &&
+		    memcmp(options->zygote[i].name, name->payload, name->size) == 0)
+			return &config->doors[i];
+	return NULL;
+}
+
+static int ask(const struct jail *jail, const struct zygote_door *door)
+{
+	const struct zygote_request request = {.slot = jail->slot};
+	int given[GIVEN] = {[GIVEN_CONTROL] = jail->ends[END_CONTROL], jail->ends[END_OUT], jail->ends[END_ERR],
+			    jail->ends[END_STDIN], jail->job};
+
+	memcpy(given, jail->namespaces, sizeof(jail->namespaces));
+	return zygote_request_send(door->requests, &request, given);
+}
+
+/* The new process says that it is confined, or which step of it failed. */
+static bool is_born(struct jail *jail, int control)
+{
+	struct pollfd wait[] = {{control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};
+	struct message message = {0};
+
+	if (poll(wait, COUNT(wait), BIRTH_MS) < 1 || channel_read(control, &message) != (ssize_t)sizeof(message)) {
+		log_line(LOG_WARN, (int)jail->slot, 0, "the process that was to wait for a job was lost");
+		return false;
+	}
+	if (message.kind == MESSAGE_READY) {
+		jail->warm_word = message.word;
+		return true;
+	}
+	log_line(LOG_ERROR, (int)jail->slot, message.error, "cannot %s", step_text(message.step));
+	return false;
+}
+
+enum warm_status warm_begin(struct jail *jail, const struct jail_config *config, const struct frame *name)
+{
+	const struct message adopt = {.kind = MESSAGE_ADOPT};
+	const struct zygote_door *door = find_door(config, name);
+
+	if (!door || !zygote_is_ready(door))
+		return WARM_NONE;
+	/* What the copy itself takes is memory of its program. */
+	if (cgroup_count_memory(&jail->cgroup) < 0)
+		return WARM_FAILED;
+	if (ask(jail, door) < 0)
+		return WARM_NONE;
+	jail_close_ends(jail);
+	if (!is_born(jail, jail->warm_control) || send(jail->control, &adopt, sizeof(adopt), MSG_NOSIGNAL) < 0)
+		return WARM_FAILED;
+	close(jail->control);
+	jail->control = jail->warm_control;
+	jail->has_program = true;
+	return WARM_BORN;
+}
+
+enum warm_status warm_start(struct jail *jail, const struct request *request, const struct options *options)
+{
+	const struct message park = {
+		.kind = MESSAGE_PARK, .argc = request->argc, .envc = request->envc, .job_size = request->job_size};
+
+	if (run_set_limits(jail, &request->limits, options) < 0)
+		return WARM_FAILED;
+	jail_close_ends(jail);
+	if (send(jail->control, &park, sizeof(park), MSG_NOSIGNAL) < 0 || !is_born(jail, jail->control))
+		return WARM_FAILED;
+	/* The command has been executed: its place is the job's. */
+	if (ftruncate(jail->job, 0) < 0 || lseek(jail->job, 0, SEEK_SET) < 0)
+		return WARM_FAILED;
+	jail->has_program = true;
+	return WARM_BORN;
+}
+
+bool warm_park(const struct jail *jail, const struct conn *conn)
+{
+	struct pollfd wait[] = {
+		{conn->fd, POLLIN | POLLRDHUP, 0}, {jail->control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};
+
+	while (poll(wait, COUNT(wait), -1) < 0)
+		if (errno != EINTR)
+			return false;
+	return wait[1].revents == 0 && wait[2].revents == 0 && wait[0].revents == POLLIN;
+}

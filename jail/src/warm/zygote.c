@@ -1,0 +1,280 @@
+#include "warm/zygote.h"
+
+#include "lib/util.h"
+#include "warm/zygote_birth.h"
+#include "warm/zygote_wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define GENERATIONS 2 /* of one template, besides those that are about to go */
+#define START_US 120000000
+#define RETRY_US 1000000
+#define RETRY_MAX_US 60000000
+#define SAID 400
+
+enum state { STARTING, READY };
+
+struct generation {
+	pid_t pid; /* 0: none */
+	enum state state;
+	int line, output;
+	uint64_t born;
+	bool old;
+	char said[SAID];
+	size_t said_size;
+};
+
+struct template {
+	struct generation generation[GENERATIONS];
+	int requests[2]; /* the keepers' end and the zygotes' end */
+	int *ready;
+	unsigned failures;
+	uint64_t not_before;
+};
+
+static const struct options *options;
+static struct template *templates;
+static struct zygote_door *doors;
+
+bool zygote_is_ready(const struct zygote_door *door)
+{
+	return __atomic_load_n(door->ready, __ATOMIC_RELAXED) > 0;
+}
+
+const struct zygote_door *zygotes_open(const struct options *given)
+{
+	size_t size = given->zygotes * sizeof(int);
+	int *board;
+
+	options = given;
+	if (given->zygotes == 0)
+		return NULL;
+	templates = calloc(given->zygotes, sizeof(*templates));
+	doors = calloc(given->zygotes, sizeof(*doors));
+	board = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!templates || !doors || board == MAP_FAILED)
+		fatal("cannot start zygotes");
+	for (unsigned i = 0; i < given->zygotes; i++) {
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, templates[i].requests) < 0)
+			fatal("cannot start zygotes");
+		templates[i].ready = &board[i];
+		doors[i] = (struct zygote_door){templates[i].requests[0], &board[i]};
+	}
+	return doors;
+}
+
+static void count_ready(struct template *template)
+{
+	int count = 0;
+
+	for (unsigned i = 0; i < GENERATIONS; i++)
+		count += template->generation[i].pid > 0 && template->generation[i].state == READY;
+	__atomic_store_n(template->ready, count, __ATOMIC_RELAXED);
+}
+
+void zygotes_forget(void)
+{
+	for (unsigned i = 0; i < options->zygotes; i++) {
+		close(templates[i].requests[1]);
+		for (unsigned j = 0; j < GENERATIONS; j++)
+			if (templates[i].generation[j].pid > 0) {
+				close(templates[i].generation[j].line);
+				close(templates[i].generation[j].output);
+			}
+	}
+}
+
+/* Its line ends, and with that the process, when it has done what it is doing. */
+static void let_go(struct generation *generation)
+{
+	close(generation->line);
+	close(generation->output);
+	*generation = (struct generation){0};
+}
+
+static void start(struct template *template, struct generation *generation, const struct jail_config *config,
+		  const struct zygote_options *own)
+{
+	int line[2] = {-1, -1}, output[2] = {-1, -1};
+	pid_t pid = -1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, line) == 0 &&
+	    pipe2(output, O_CLOEXEC) == 0 && fcntl(output[0], F_SETFL, O_NONBLOCK) == 0)
+		pid = zygote_birth(config, own, line, output[1], template->requests[1]);
+	if (pid < 0)
+		log_line(LOG_ERROR, -1, errno, "cannot start the zygote %s", own->name);
+	close(line[1]);
+	close(output[1]);
+	template->not_before = monotonic_us() + RETRY_US;
+	if (pid < 0) {
+		close(line[0]);
+		close(output[0]);
+		return;
+	}
+	*generation = (struct generation){.pid = pid, .line = line[0], .output = output[0], .born = monotonic_us()};
+}
+
+static void take_over(struct template *template, struct generation *next, const char *name)
+{
+	next->state = READY;
+	template->failures = 0;
+	for (unsigned i = 0; i < GENERATIONS; i++) {
+		struct generation *other = &template->generation[i];
+
+		if (other != next && other->pid > 0 && other->state == READY)
+			let_go(other);
+	}
+	count_ready(template);
+	log_line(LOG_INFO, -1, 0, "the zygote %s is ready after %u ms", name,
+		 (unsigned)((monotonic_us() - next->born) / 1000));
+}
+
+/* Whether a template has a zygote that is young enough, or one on its way; `when` it is not any more. */
+static bool is_served(const struct template *template, uint64_t now, uint64_t *when)
+{
+	uint64_t age = options->zygote_age_ms * 1000;
+
+	*when = 0;
+	for (unsigned i = 0; i < GENERATIONS; i++) {
+		const struct generation *g = &template->generation[i];
+		uint64_t end = g->born + (g->state == STARTING ? START_US : age);
+
+		if (g->pid == 0 || (g->state == READY && (g->old || now >= end)))
+			continue;
+		*when = *when == 0 || end < *when ? end : *when;
+	}
+	return *when > 0;
+}
+
+static struct generation *free_place(struct template *template)
+{
+	for (unsigned i = 0; i < GENERATIONS; i++)
+		if (template->generation[i].pid == 0)
+			return &template->generation[i];
+	return NULL;
+}
+
+static void end_late(struct template *template, uint64_t now)
+{
+	for (unsigned i = 0; i < GENERATIONS; i++)
+		if (template->generation[i].pid > 0 && template->generation[i].state == STARTING &&
+		    now >= template->generation[i].born + START_US)
+			(void)kill(template->generation[i].pid, SIGKILL);
+}
+
+/* The time of the next look at a template, 0 for none. */
+static uint64_t manage(struct template *template, const struct jail_config *config, const struct zygote_options *own)
+{
+	struct generation *place = free_place(template);
+	uint64_t now = monotonic_us(), when;
+
+	end_late(template, now);
+	if (is_served(template, now, &when))
+		return when;
+	if (template->not_before > now || !place)
+		return template->not_before;
+	start(template, place, config, own);
+	return is_served(template, now, &when) ? when : template->not_before;
+}
+
+int zygotes_manage(const struct jail_config *config)
+{
+	uint64_t now = monotonic_us(), next = UINT64_MAX;
+
+	for (unsigned i = 0; i < options->zygotes; i++) {
+		uint64_t when = manage(&templates[i], config, &options->zygote[i]);
+
+		if (when < next)
+			next = when;
+	}
+	if (next == UINT64_MAX)
+		return -1;
+	return next > now ? (int)((next - now) / 1000) + 1 : 1;
+}
+
+unsigned zygotes_watch(struct pollfd *polls)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < options->zygotes; i++)
+		for (unsigned j = 0; j < GENERATIONS; j++) {
+			const struct generation *g = &templates[i].generation[j];
+
+			polls[count++] = (struct pollfd){g->pid > 0 ? g->line : -1, POLLIN, 0};
+			polls[count++] = (struct pollfd){g->pid > 0 ? g->output : -1, POLLIN, 0};
+		}
+	return count;
+}
+
+/* Keeps the last that it said, for the log. */
+static void listen_to(struct generation *generation)
+{
+	char text[SAID];
+	ssize_t n = read(generation->output, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return;
+	if (generation->said_size + (size_t)n >= SAID)
+		generation->said_size = 0;
+	memcpy(generation->said + generation->said_size, text, (size_t)n);
+	generation->said_size += (size_t)n;
+	generation->said[generation->said_size] = '\0';
+}
+
+void zygotes_hear(const struct pollfd *polls, unsigned count)
+{
+	for (unsigned at = 0; at + 1 < count; at += 2) {
+		unsigned i = at / 2 / GENERATIONS;
+		struct generation *generation = &templates[i].generation[at / 2 % GENERATIONS];
+		char what;
+
+		if (generation->pid == 0)
+			continue;
+		if (polls[at + 1].revents & POLLIN)
+			listen_to(generation);
+		if (polls[at].revents == 0 || recv(generation->line, &what, 1, MSG_DONTWAIT) != 1)
+			continue;
+		if (what == ZYGOTE_READY)
+			take_over(&templates[i], generation, options->zygote[i].name);
+		else if (what == ZYGOTE_OLD)
+			generation->old = true;
+	}
+}
+
+bool zygotes_bury(pid_t pid)
+{
+	for (unsigned i = 0; i < options->zygotes; i++)
+		for (unsigned j = 0; j < GENERATIONS; j++) {
+			struct template *template = &templates[i];
+			struct generation *g = &template->generation[j];
+			uint64_t pause = RETRY_US << (template->failures < 6 ? template->failures : 6);
+
+			if (g->pid != pid)
+				continue;
+			listen_to(g);
+			log_line(LOG_WARN, -1, 0, "the zygote %s died: %s", options->zygote[i].name, g->said);
+			template->not_before = g->state == READY ? 0 : monotonic_us() + (pause < RETRY_MAX_US ? pause : RETRY_MAX_US);
+			template->failures += g->state != READY;
+			let_go(g);
+			count_ready(template);
+			return true;
+		}
+	return false;
+}
+
+void zygotes_end(void)
+{
+	for (unsigned i = 0; i < options->zygotes; i++)
+		for (unsigned j = 0; j < GENERATIONS; j++)
+			if (templates[i].generation[j].pid > 0) {
+				(void)kill(templates[i].generation[j].pid, SIGKILL);
+				let_go(&templates[i].generation[j]);
+			}
+}
