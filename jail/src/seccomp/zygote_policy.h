@@ -2,8 +2,8 @@
  * What a zygote may call beyond the policy of programs, as data: its copies become programs, so it is bound to all that these
  * are, and to host_policy.h. It has what a copy needs to enter a jail and to confine itself there.
  *
- * A zygote has capabilities while it imports the image's libraries. So it cannot mount, and setns takes namespaces only
- * that it was given a descriptor of: a flag would let it in by any process of the host.
+ * A zygote has capabilities, in jaild's user namespace, while it imports the image's libraries. So it cannot mount, and setns
+ * takes namespaces only that it was given a descriptor of: a flag would let it in by any process of that namespace.
  *
  * Only seccomp.c and the tests include this file.
  */
