@@ -10,7 +10,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   doctor: async () => (await import("./commands/doctor.ts")).doctor,
   test: async () => (await import("./commands/test.ts")).test,
   bench: async () => (await import("@svc/bench/command")).bench,
-  completion: async () => (await import("./commands/completion.ts")).completion,
+  completion: async () => (await import("./commands/completion.ts")).completionOf(() => parserFor(undefined)),
 };
 
 /** Started by `up -d` only. */

@@ -10,9 +10,11 @@ import { fileURLToPath } from "node:url";
 import type { Options, Values } from "./options.ts";
 import { wholeNumber } from "./options.ts";
 import { Problem } from "./problem.ts";
-import { COMPONENT_IDS } from "./users.ts";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
+
+/** Ids that are kept for components; the first is that of jaild's keepers and zygotes (IDS_BELOW_BASE in jail/src/master/options.h). */
+export const COMPONENT_IDS = 16;
 
 export const SERVICES = [
   "api",

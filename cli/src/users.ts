@@ -27,8 +27,6 @@ const OWNER_OF_OBJECTS = "file-server";
 
 /** The group of Redis comes after the components' own ids. */
 const REDIS_GROUP = ORDER.length + 1;
-/** Ids that are kept for components; the first is that of jaild's keepers and zygotes (IDS_BELOW_BASE in jail/src/master/options.h). */
-export const COMPONENT_IDS = 16;
 
 export function isUnprivileged(name: ComponentName): name is Unprivileged {
   return name === "combined" || (ORDER as readonly ComponentName[]).includes(name);

@@ -2,8 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { resolveInstance } from "../../src/instance.ts";
-import { COMPONENT_IDS } from "../../src/users.ts";
+import { COMPONENT_IDS, resolveInstance } from "../../src/instance.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "svc-instance-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -21,7 +21,7 @@ import {
   innerError,
 } from "@svc/service-kit";
 import { z } from "zod";
-import type { Reference } from "./program.ts";
+import type { Reference } from "./execution/program.ts";
 
 const PAUSES_MS = [100, 400, 1000, 1500];
 

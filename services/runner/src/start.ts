@@ -1,19 +1,19 @@
 /** Starts the runner: its slots, its jails, its connections, its port. */
 import { ServiceError } from "@svc/contracts";
 import type { Context, Running } from "@svc/service-kit";
-import { inputSource } from "./copies/source.ts";
+import { parseOverrides } from "./admission/limits.ts";
+import { Doorkeeper } from "./admission/manifest.ts";
+import { Slots } from "./admission/slots.ts";
+import { Runtimes } from "./execution/runtimes.ts";
 import { GatewayClient } from "./gateway.ts";
 import { Health } from "./health.ts";
-import { parseOverrides } from "./limits.ts";
-import { Doorkeeper } from "./manifest.ts";
+import { inputSource } from "./inputs/source.ts";
 import { runnerMetrics } from "./metrics.ts";
 import { ProgramRegistry } from "./programmatic/program-registry.ts";
 import type { ProgrammaticDeps } from "./programmatic/rounds.ts";
 import { ToolCallClient } from "./programmatic/tool-call-client.ts";
 import { ToolDirectories } from "./programmatic/tool-directory.ts";
-import { Runtimes } from "./runtimes.ts";
-import { buildRunner } from "./server.ts";
-import { Slots } from "./slots.ts";
+import { buildRunner } from "./routes.ts";
 import { WarmJails } from "./warm/jails.ts";
 
 /** The calls of a paused program end first, in time and as timeouts; its pause ends by itself when nobody tells of that. */

@@ -1,4 +1,4 @@
 import { runComponent } from "@svc/service-kit";
-import { startWorker } from "./server.ts";
+import { startWorker } from "./start.ts";
 
 await runComponent("worker", startWorker);

@@ -1,9 +1,8 @@
 /** What a copy of the system may leave on a machine: processes, mounts, cgroups, namespaces, sockets. */
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { type Instance, ROOT } from "@svc/cli/instance";
+import { COMPONENT_IDS, type Instance, ROOT } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
 import { identify } from "@svc/cli/system/process";
-import { COMPONENT_IDS } from "@svc/cli/users";
 
 const NAMESPACES = ["net", "mnt", "pid", "user", "ipc", "uts", "cgroup"] as const;
 const SLOT_IDS = 1024;

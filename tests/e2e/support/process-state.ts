@@ -1,8 +1,9 @@
 /** What a process may do, as the kernel tells it, in the terms of privileges.ts. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
+import { COMPONENT_IDS } from "@svc/cli/instance";
 import { type ComponentName, logsOf } from "@svc/cli/topology";
-import { COMPONENT_IDS, isUnprivileged, userOf } from "@svc/cli/users";
+import { isUnprivileged, userOf } from "@svc/cli/users";
 import { treeOf } from "./holdings.ts";
 import { type Kind, PRIVILEGES, type Row } from "./privileges.ts";
 import type { System } from "./system.ts";

@@ -8,7 +8,7 @@ import type { CallAnswer, PausedCall, ProgrammaticFault, RecordedCall } from "@s
 import { ServiceError } from "@svc/contracts";
 import type { RunOutcome, RunPause } from "@svc/jail-client";
 import { Condition } from "@svc/service-kit";
-import type { Launched } from "../launch.ts";
+import type { Launched } from "../execution/launch.ts";
 import type { CountedExecution } from "../metrics.ts";
 import type { CallHistory } from "./call-history.ts";
 import { OutstandingCalls } from "./outstanding-calls.ts";

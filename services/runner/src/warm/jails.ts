@@ -6,9 +6,9 @@
 import { parkedPoolSize, warmPoolSize } from "@svc/contracts";
 import { JailRun } from "@svc/jail-client";
 import type { Config, Log } from "@svc/service-kit";
-import type { LimitOverrides } from "../limits.ts";
-import type { Program } from "../program.ts";
-import type { Runtimes } from "../runtimes.ts";
+import type { LimitOverrides } from "../admission/limits.ts";
+import type { Program } from "../execution/program.ts";
+import type { Runtimes } from "../execution/runtimes.ts";
 import { type Kind, kindFor, kindsOf } from "./kinds.ts";
 import { WarmPool } from "./pool.ts";
 

@@ -4,10 +4,9 @@
  */
 import type { JailRun } from "@svc/jail-client";
 import type { Config } from "@svc/service-kit";
-import { jailLimits } from "../launch.ts";
-import { type LimitOverrides, limitsFor } from "../limits.ts";
-import type { Program } from "../program.ts";
-import type { Parked, Runtimes } from "../runtimes.ts";
+import { jailLimits, type LimitOverrides, limitsFor } from "../admission/limits.ts";
+import type { Program } from "../execution/program.ts";
+import type { Parked, Runtimes } from "../execution/runtimes.ts";
 
 export interface Kind {
   name: string;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { hostileName, namesOfBytes } from "../../../../packages/contracts/test/support/names.ts";
 import { Jaild } from "../../../../packages/jail-client/test/support/jaild.ts";
 import { bash, runJob } from "../../../../packages/jail-client/test/support/run.ts";
-import { decodeListing } from "../../src/listing.ts";
+import { decodeListing } from "../../src/outputs/listing.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

@@ -5,8 +5,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { killProcess, until } from "../../../../packages/jail-client/test/support/host.ts";
 import { IMAGE, Jaild } from "../../../../packages/jail-client/test/support/jaild.ts";
 import { describePython, finishPython } from "../../../../packages/jail-client/test/support/warm.ts";
-import type { Program } from "../../src/program.ts";
-import { Runtimes } from "../../src/runtimes.ts";
+import type { Program } from "../../src/execution/program.ts";
+import { Runtimes } from "../../src/execution/runtimes.ts";
 import { WarmJails } from "../../src/warm/jails.ts";
 
 /** One jail for each kind of the image that is kept. */

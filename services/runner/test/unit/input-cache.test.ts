@@ -3,8 +3,8 @@ import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 
 import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { InputCache } from "../../src/copies/cache.ts";
-import { NotGenuine } from "../../src/copies/sealed-file.ts";
+import { InputCache } from "../../src/inputs/cache.ts";
+import { NotGenuine } from "../../src/inputs/sealed-file.ts";
 import { copiesOf } from "../support/own-copies.ts";
 
 const MIB = 2 ** 20;

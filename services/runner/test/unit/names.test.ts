@@ -4,10 +4,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { hostileName, namesOfBytes } from "../../../../packages/contracts/test/support/names.ts";
 import { parseRefs } from "../../../api/src/exec/refs.ts";
-import { decodeListing } from "../../src/listing.ts";
-import { planOutputs } from "../../src/outputs.ts";
-import { programOf } from "../../src/program.ts";
-import type { Runtime } from "../../src/runtimes.ts";
+import { programOf } from "../../src/execution/program.ts";
+import type { Runtime } from "../../src/execution/runtimes.ts";
+import { decodeListing } from "../../src/outputs/listing.ts";
+import { planOutputs } from "../../src/outputs/outputs.ts";
 
 const names = { maxLength: 256, maxDepth: 10 };
 const limits = { maxFiles: 50, maxFileBytes: 100, maxTotalBytes: 1000, names };

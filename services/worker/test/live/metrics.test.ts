@@ -12,7 +12,7 @@ import {
   startJobs,
   type TestJobs,
 } from "../../../../packages/job-queue/test/support/jobs.ts";
-import { workerMetrics } from "../../src/metrics.ts";
+import { workerMetrics } from "../../src/health/metrics.ts";
 
 let made: TestJobs;
 afterEach(() => made.stop());

@@ -7,8 +7,8 @@ import { type ErrorCode, type Job, newId, type RegisteredGrant, ServiceError } f
 import { loadConfig } from "@svc/service-kit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
-import { faultOf } from "../../src/faults.ts";
-import { Runner } from "../../src/runner.ts";
+import { faultOf } from "../../src/round/error-classification.ts";
+import { Runner } from "../../src/runner/client.ts";
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => void;
 

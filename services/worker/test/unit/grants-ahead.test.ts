@@ -1,7 +1,7 @@
 import { MAX_GRANTS_AHEAD } from "@svc/contracts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { GrantsAhead, UNUSED_MS } from "../../src/grants-ahead.ts";
+import { GrantsAhead, UNUSED_MS } from "../../src/grants/prefetch.ts";
 
 const FAR = Number.MAX_SAFE_INTEGER;
 

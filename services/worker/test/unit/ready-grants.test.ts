@@ -1,6 +1,6 @@
 import { newId } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import { ReadyGrants } from "../../src/ready-grants.ts";
+import { ReadyGrants } from "../../src/grants/next-round.ts";
 
 function make() {
   const givenUp: string[] = [];

@@ -1,7 +1,7 @@
 /** Keeps the list of installed runtimes in Redis fresh, for the API's validation. */
 import { RUNTIMES_KEY, type RuntimeInfo } from "@svc/contracts";
 import type { Log, Redis } from "@svc/service-kit";
-import type { Runner } from "./runner.ts";
+import type { Runner } from "./client.ts";
 
 const REFRESH_MS = 30_000;
 const RETRY_MS = 250;

@@ -2,7 +2,7 @@
  * How often a run is repeated after a fault, and after which pause. A component that is away is retried for a while, counted
  * from the first fault; a run that broke is repeated once. Pure: the caller brings the clock.
  */
-import type { Fault } from "./faults.ts";
+import type { Fault } from "./error-classification.ts";
 
 const AWAY_MS = 15_000;
 const MAX_REPEATS = 1;

@@ -6,9 +6,9 @@
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import type { Config, Log } from "@svc/service-kit";
+import type { Reference } from "../execution/program.ts";
 import { type FetchedInput, type GatewayClient, inputUnavailable, type RunGateway } from "../gateway.ts";
 import type { RunnerMetrics } from "../metrics.ts";
-import type { Reference } from "../program.ts";
 import { type HeldCopy, InputCache, type Recording } from "./cache.ts";
 
 /**

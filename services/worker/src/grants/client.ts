@@ -10,7 +10,7 @@ import {
 } from "@svc/contracts";
 import type { Config, InnerClient, Log } from "@svc/service-kit";
 import { claimsOf, sharedClaimsOf } from "./claims.ts";
-import { type Ended, EndedGrants } from "./ended-grants.ts";
+import { type Ended, EndedGrants } from "./revocation-batch.ts";
 
 export class Registrar {
   readonly #gateway: InnerClient;

@@ -8,9 +8,9 @@ import {
   type Redis,
   redisAlive,
 } from "@svc/service-kit";
+import type { Runner } from "../runner/client.ts";
 import type { Canary } from "./canary.ts";
 import type { WorkerMetrics } from "./metrics.ts";
-import type { Runner } from "./runner.ts";
 
 const BODY_BYTES = 1024;
 

@@ -1,12 +1,12 @@
 /** The beginning of every execution: a jail is opened, the program described, its files staged, and started. */
 import type { JailRun } from "@svc/jail-client";
-import { despiteSpoiledCopies } from "./copies/source.ts";
-import type { ExecuteDeps } from "./execute.ts";
-import type { RunGateway } from "./gateway.ts";
-import { stageAll } from "./inputs.ts";
-import type { RunLimits } from "./limits.ts";
-import type { StagedInput } from "./outputs.ts";
+import { jailLimits, type RunLimits } from "../admission/limits.ts";
+import type { RunGateway } from "../gateway.ts";
+import { stageAll } from "../inputs/inputs.ts";
+import { despiteSpoiledCopies } from "../inputs/source.ts";
+import type { StagedInput } from "../outputs/outputs.ts";
 import type { Program } from "./program.ts";
+import type { ExecuteDeps } from "./types.ts";
 
 export interface Launched {
   jail: JailRun;
@@ -56,18 +56,4 @@ async function attempt(
     jail.close();
     throw error;
   }
-}
-
-export function jailLimits(limits: RunLimits) {
-  return {
-    wallMs: limits.wallMs,
-    cpuMs: limits.cpuMs,
-    memoryBytes: limits.memoryBytes,
-    processes: limits.processes,
-    openFiles: limits.openFiles,
-    fileBytes: limits.fileBytes,
-    stdoutCap: limits.outputCap,
-    stderrCap: limits.outputCap,
-    killFactor: limits.outputKillFactor,
-  };
 }

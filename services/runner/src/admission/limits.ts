@@ -83,3 +83,17 @@ export function compileLimitsFor(
     memoryBytes: own.compile_memory_limit ?? config.SANDBOX_COMPILE_MEMORY_LIMIT,
   };
 }
+
+export function jailLimits(limits: RunLimits) {
+  return {
+    wallMs: limits.wallMs,
+    cpuMs: limits.cpuMs,
+    memoryBytes: limits.memoryBytes,
+    processes: limits.processes,
+    openFiles: limits.openFiles,
+    fileBytes: limits.fileBytes,
+    stdoutCap: limits.outputCap,
+    stderrCap: limits.outputCap,
+    killFactor: limits.outputKillFactor,
+  };
+}

@@ -14,9 +14,10 @@ import {
   metricsRoutes,
 } from "@svc/service-kit";
 import type { onRequestHookHandler } from "fastify";
-import { type Call, execute } from "./execute.ts";
+import { type Doorkeeper, isManifestError, type Presented } from "./admission/manifest.ts";
+import { execute } from "./execution/execute.ts";
+import type { Call } from "./execution/types.ts";
 import type { Health } from "./health.ts";
-import { type Doorkeeper, isManifestError, type Presented } from "./manifest.ts";
 import { type ProgrammaticDeps, resumeProgram, startProgram } from "./programmatic/rounds.ts";
 
 export interface RunnerApp extends Context {

@@ -4,7 +4,7 @@
  */
 import type { ReachedLimit } from "@svc/contracts";
 import type { RunOutcome } from "@svc/jail-client";
-import type { RunLimits } from "./limits.ts";
+import type { RunLimits } from "../admission/limits.ts";
 
 export function reachedLimits(
   { end, listing }: Pick<RunOutcome, "end" | "listing">,

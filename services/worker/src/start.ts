@@ -2,13 +2,13 @@
 import { ServiceError } from "@svc/contracts";
 import { Cancellations, type HandleJob, JobConsumer, openQueues } from "@svc/job-queue";
 import { type Context, createRedis, InnerClient, type Running } from "@svc/service-kit";
-import { Canary } from "./canary.ts";
-import { Grants } from "./grants.ts";
-import { workerMetrics } from "./metrics.ts";
-import { operationalRoutes } from "./operational-routes.ts";
-import { processJob } from "./process.ts";
-import { Runner } from "./runner.ts";
-import { publishRuntimes } from "./runtimes.ts";
+import { Grants } from "./grants/grants.ts";
+import { Canary } from "./health/canary.ts";
+import { workerMetrics } from "./health/metrics.ts";
+import { operationalRoutes } from "./health/routes.ts";
+import { processJob } from "./round/process.ts";
+import { Runner } from "./runner/client.ts";
+import { publishRuntimes } from "./runner/runtimes.ts";
 
 export async function startWorker(context: Context): Promise<Running> {
   const { config, log, registry } = context;

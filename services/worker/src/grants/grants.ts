@@ -5,9 +5,9 @@
 import { type Deadlines, type GrantEnd, type Job, newId, type RegisteredGrant } from "@svc/contracts";
 import type { Config, InnerClient, Log } from "@svc/service-kit";
 import { furtherRound, hasOnlyAnOwner, lifeSeconds, ownerOf } from "./claims.ts";
-import { GrantsAhead, UNUSED_MS } from "./grants-ahead.ts";
-import { ReadyGrants } from "./ready-grants.ts";
-import { Registrar } from "./registrar.ts";
+import { Registrar } from "./client.ts";
+import { ReadyGrants } from "./next-round.ts";
+import { GrantsAhead, UNUSED_MS } from "./prefetch.ts";
 
 /** A grant, and the job as the grant knows it. */
 export interface Granted {

@@ -7,7 +7,7 @@ import { buffer } from "node:stream/consumers";
 import { newId, type RunnerFile } from "@svc/contracts";
 import type { JailRun } from "@svc/jail-client";
 import { lookup } from "mime-types";
-import type { GatewayClient, RunGateway } from "./gateway.ts";
+import type { GatewayClient, RunGateway } from "../gateway.ts";
 import type { OmittedFile, PlannedUpload } from "./outputs.ts";
 
 /** Files up to this size are read whole, so that the next one can be fetched while they travel. */

@@ -5,36 +5,13 @@
  */
 import { deadlinesFor, type ExecuteRequest, type ExecuteResponse, newId, ServiceError } from "@svc/contracts";
 import { type Config, DeadlineSignal, type Log } from "@svc/service-kit";
+import { compileLimitsFor, limitsFor, type RunLimits } from "../admission/limits.ts";
 import { compile } from "./compile.ts";
-import type { InputSource } from "./copies/source.ts";
-import { type Ending, endingOf } from "./ending.ts";
-import { asServiceError, type Destination, finish, refuseUnexecutable } from "./finish.ts";
-import type { GatewayClient } from "./gateway.ts";
+import { type Ending, endingOf } from "./exit-status.ts";
+import { asServiceError, finish, refuseUnexecutable } from "./finish.ts";
 import { launch } from "./launch.ts";
-import { compileLimitsFor, type LimitOverrides, limitsFor, type RunLimits } from "./limits.ts";
-import type { RunnerMetrics } from "./metrics.ts";
 import { type Program, programOf } from "./program.ts";
-import type { Runtimes } from "./runtimes.ts";
-import type { Slots } from "./slots.ts";
-import type { WarmJails } from "./warm/jails.ts";
-
-export interface ExecuteDeps {
-  config: Config;
-  overrides: LimitOverrides;
-  runtimes: Runtimes;
-  slots: Slots;
-  gateway: GatewayClient;
-  inputs: InputSource;
-  metrics: RunnerMetrics;
-  jails: WarmJails;
-}
-
-export interface Call {
-  requestId: string;
-  /** Aborted when the caller goes away or the runner stops. */
-  signal: AbortSignal;
-  log: Log;
-}
+import type { Call, Destination, ExecuteDeps } from "./types.ts";
 
 export async function execute(
   request: ExecuteRequest,

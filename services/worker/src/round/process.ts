@@ -13,13 +13,13 @@ import {
   ServiceError,
 } from "@svc/contracts";
 import { type Config, DeadlineSignal, type Log, type Redis } from "@svc/service-kit";
+import type { Grants } from "../grants/grants.ts";
+import type { Runner } from "../runner/client.ts";
 import { publicAnswer } from "./answer.ts";
-import { failureOf } from "./failure.ts";
-import { faultOf } from "./faults.ts";
-import type { Grants } from "./grants.ts";
+import { faultOf } from "./error-classification.ts";
 import { historyOf } from "./history.ts";
+import { failureOf } from "./public-error.ts";
 import { RetryPolicy } from "./retry-policy.ts";
-import type { Runner } from "./runner.ts";
 
 export interface ProcessDeps {
   config: Config;

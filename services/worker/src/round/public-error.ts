@@ -3,7 +3,7 @@
  * caller; what they say of files is kept, in the caller's own words and indices. Pure.
  */
 import { type ErrorCode, errorBody, type JobResult, type Problem, ServiceError } from "@svc/contracts";
-import { isOwnFailure } from "./faults.ts";
+import { isOwnFailure } from "./error-classification.ts";
 
 type Failure = Extract<JobResult, { ok: false }>;
 

@@ -4,10 +4,10 @@
  */
 import { directoriesOf, dirkeepDirectory, fileNameProblem, isDirkeep } from "@svc/contracts";
 import type { JailRun } from "@svc/jail-client";
-import type { InputSource, OpenInput } from "./copies/source.ts";
-import type { GatewayClient, RunGateway } from "./gateway.ts";
-import type { StagedInput } from "./outputs.ts";
-import type { Program, Reference } from "./program.ts";
+import type { Program, Reference } from "../execution/program.ts";
+import type { GatewayClient, RunGateway } from "../gateway.ts";
+import type { StagedInput } from "../outputs/outputs.ts";
+import type { InputSource, OpenInput } from "./source.ts";
 
 export interface StagingDeps {
   gateway: GatewayClient;

@@ -3,24 +3,16 @@ import { constants } from "node:os";
 import { type ExecuteResponse, ServiceError } from "@svc/contracts";
 import { JailError, type RunOutcome } from "@svc/jail-client";
 import { invalidRequest, type Log } from "@svc/service-kit";
-import type { Ending } from "./ending.ts";
-import type { ExecuteDeps } from "./execute.ts";
-import type { RunGateway } from "./gateway.ts";
+import type { RunLimits } from "../admission/limits.ts";
+import { decodeListing, withoutDirectory } from "../outputs/listing.ts";
+import { omittedFields, omittedNotes } from "../outputs/omitted.ts";
+import { planOutputs } from "../outputs/outputs.ts";
+import { storeOutputs } from "../outputs/uploads.ts";
+import { captured, withNotes } from "./decode-output.ts";
+import type { Ending } from "./exit-status.ts";
 import type { Launched } from "./launch.ts";
-import type { RunLimits } from "./limits.ts";
-import { decodeListing, withoutDirectory } from "./listing.ts";
-import { omittedFields, omittedNotes } from "./omitted.ts";
-import { planOutputs } from "./outputs.ts";
-import { reachedLimits, reachedNotes } from "./reached.ts";
-import { captured, withNotes } from "./text.ts";
-import { storeOutputs } from "./uploads.ts";
-
-/** Where the outputs of an execution go, and by whose leave. */
-export interface Destination {
-  sessionId: string;
-  outputSession: string;
-  run: RunGateway;
-}
+import { reachedLimits, reachedNotes } from "./soft-limits.ts";
+import type { Destination, ExecuteDeps } from "./types.ts";
 
 export interface Finish {
   launched: Launched;

@@ -6,16 +6,14 @@
 import { buffer } from "node:stream/consumers";
 import { type ExecuteResponse, ServiceError } from "@svc/contracts";
 import { JailError, JailRun, type RunOutcome } from "@svc/jail-client";
-import { despiteSpoiledCopies } from "./copies/source.ts";
-import { compileEndingOf, compileFailure, type Ending } from "./ending.ts";
-import type { ExecuteDeps } from "./execute.ts";
-import type { Destination } from "./finish.ts";
-import { refOf, stageAll } from "./inputs.ts";
-import { jailLimits } from "./launch.ts";
-import type { RunLimits } from "./limits.ts";
-import { decodeListing } from "./listing.ts";
+import { jailLimits, type RunLimits } from "../admission/limits.ts";
+import { refOf, stageAll } from "../inputs/inputs.ts";
+import { despiteSpoiledCopies } from "../inputs/source.ts";
+import { decodeListing } from "../outputs/listing.ts";
+import { captured, withNotes } from "./decode-output.ts";
+import { compileEndingOf, compileFailure, type Ending } from "./exit-status.ts";
 import type { Compilation, Program } from "./program.ts";
-import { captured, withNotes } from "./text.ts";
+import type { Destination, ExecuteDeps } from "./types.ts";
 
 /** Compiled programs lie in the runner's memory between the two jails. */
 const MAX_PROGRAM_BYTES = 64 << 20;

@@ -1,0 +1,34 @@
+/** What the steps of an execution share. */
+import type { Config, Log } from "@svc/service-kit";
+import type { LimitOverrides } from "../admission/limits.ts";
+import type { Slots } from "../admission/slots.ts";
+import type { GatewayClient, RunGateway } from "../gateway.ts";
+import type { InputSource } from "../inputs/source.ts";
+import type { RunnerMetrics } from "../metrics.ts";
+import type { WarmJails } from "../warm/jails.ts";
+import type { Runtimes } from "./runtimes.ts";
+
+export interface ExecuteDeps {
+  config: Config;
+  overrides: LimitOverrides;
+  runtimes: Runtimes;
+  slots: Slots;
+  gateway: GatewayClient;
+  inputs: InputSource;
+  metrics: RunnerMetrics;
+  jails: WarmJails;
+}
+
+export interface Call {
+  requestId: string;
+  /** Aborted when the caller goes away or the runner stops. */
+  signal: AbortSignal;
+  log: Log;
+}
+
+/** Where the outputs of an execution go, and by whose leave. */
+export interface Destination {
+  sessionId: string;
+  outputSession: string;
+  run: RunGateway;
+}
