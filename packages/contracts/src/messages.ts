@@ -224,13 +224,13 @@ export const registerGrantSchema = z.object({
 });
 export type RegisterGrant = z.infer<typeof registerGrantSchema>;
 
-export const MAX_GRANTS_AHEAD = 16;
+export const MAX_PREFETCHED_GRANTS = 16;
 
 /**
  * Grants for runs without inputs that may come: each is of an execution and an output session of its own, with the same claims
  * otherwise. All are registered or none is given out. `ends` as above.
  */
-export const registerAheadSchema = z.object({
+export const prefetchRequestSchema = z.object({
   claims: grantClaimsSchema.omit({
     exec_id: true,
     input_files: true,
@@ -241,10 +241,10 @@ export const registerAheadSchema = z.object({
   runs: z
     .array(grantClaimsSchema.pick({ exec_id: true, output_session_id: true }))
     .min(1)
-    .max(MAX_GRANTS_AHEAD),
+    .max(MAX_PREFETCHED_GRANTS),
   ends: endsSchema.optional(),
 });
-export type RegisterAhead = z.infer<typeof registerAheadSchema>;
+export type PrefetchRequest = z.infer<typeof prefetchRequestSchema>;
 
 /**
  * The claims of a grant as an execution manifest states them: ids of files and sessions are the handles of the masked
@@ -276,7 +276,7 @@ export const registeredGrantSchema = z.object({
 export type RegisteredGrant = z.infer<typeof registeredGrantSchema>;
 
 /** In the order of `runs`. */
-export const registeredAheadSchema = z.object({ grants: z.array(registeredGrantSchema) });
+export const prefetchedGrantsSchema = z.object({ grants: z.array(registeredGrantSchema) });
 
 /** An entry of the gateway's listing: ids are handles. */
 export const listedObjectSchema = z.object({

@@ -22,7 +22,7 @@ import {
   type GrantClaims,
   type MaskablePayload,
   newId,
-  type RegisterAhead,
+  type PrefetchRequest,
   type RegisteredGrant,
 } from "@svc/contracts";
 import { invalidRequest, storeCall } from "@svc/service-kit";
@@ -58,7 +58,7 @@ export class Authority {
   }
 
   /** Makes and records the grants of runs without inputs. None is given out before all are recorded. */
-  async registerAhead({ claims, runs }: Pick<RegisterAhead, "claims" | "runs">): Promise<RegisteredGrant[]> {
+  async prefetch({ claims, runs }: Pick<PrefetchRequest, "claims" | "runs">): Promise<RegisteredGrant[]> {
     const now = nowSeconds();
     const grants = runs.map((run) =>
       issueGrant({ ...claims, ...run, input_files: [], read_sessions: [] }, now, this.#maxLifetime),

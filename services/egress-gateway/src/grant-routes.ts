@@ -4,7 +4,7 @@ import {
   endGrantsSchema,
   grantEndSchema,
   mintCallbackSchema,
-  registerAheadSchema,
+  prefetchRequestSchema,
   registerGrantSchema,
 } from "@svc/contracts";
 import { type FastifyRequest, type HttpServer, requireInternalToken } from "@svc/service-kit";
@@ -50,10 +50,10 @@ function registrationRoutes(
     },
   );
   app.post(
-    "/internal/egress-grants/ahead",
-    { ...internal, schema: { body: registerAheadSchema } },
+    "/internal/egress-grants/prefetch",
+    { ...internal, schema: { body: prefetchRequestSchema } },
     async (request, reply) => {
-      const grants = authority.registerAhead(request.body);
+      const grants = authority.prefetch(request.body);
       endInBackground(request.body.ends ?? [], request);
       return reply.code(201).send({ grants: await grants });
     },

@@ -14,7 +14,7 @@ import {
   metricsRoutes,
 } from "@svc/service-kit";
 import type { onRequestHookHandler } from "fastify";
-import { type Doorkeeper, isManifestError, type Presented } from "./admission/manifest.ts";
+import { isManifestError, type ManifestVerifier, type Presented } from "./admission/manifest.ts";
 import { execute } from "./execution/execute.ts";
 import type { Call } from "./execution/types.ts";
 import type { Health } from "./health.ts";
@@ -22,7 +22,7 @@ import { type ProgrammaticDeps, resumeProgram, startProgram } from "./programmat
 
 export interface RunnerApp extends Context {
   deps: ProgrammaticDeps;
-  doorkeeper: Doorkeeper;
+  verifier: ManifestVerifier;
   health: Health;
   /** Ends what runs. */
   stopping: AbortSignal;
@@ -64,7 +64,7 @@ function operationalRoutes(app: HttpServer, { deps, health, log }: RunnerApp): v
   app.get("/api/v2/runtimes", async () => deps.runtimes.list());
 }
 
-function executionRoutes(app: HttpServer, { deps, doorkeeper, log, stopping }: RunnerApp): void {
+function executionRoutes(app: HttpServer, { deps, verifier, log, stopping }: RunnerApp): void {
   const admitted = <T>({ headers, body, id }: FastifyRequest, admit: (presented: Presented) => T): T => {
     try {
       return admit({ headers, body, requestId: id });
@@ -80,7 +80,7 @@ function executionRoutes(app: HttpServer, { deps, doorkeeper, log, stopping }: R
   };
   for (const path of ["/execute", "/api/v2/execute"]) {
     app.post(path, { onRequest: requireJson }, async (request, reply) => {
-      const execution = admitted(request, (presented) => doorkeeper.admit(presented));
+      const execution = admitted(request, (presented) => verifier.admit(presented));
       const call = callOf(request, reply);
       const { ptc } = execution.request;
       return ptc == null ? execute(execution.request, call, deps) : startProgram(execution, ptc, call, deps);
@@ -91,13 +91,13 @@ function executionRoutes(app: HttpServer, { deps, doorkeeper, log, stopping }: R
     { onRequest: requireJson },
     async (request, reply) => {
       const { id } = request.params;
-      const resume = admitted(request, (presented) => doorkeeper.admitResume(presented, id));
+      const resume = admitted(request, (presented) => verifier.admitResume(presented, id));
       return resumeProgram(resume, callOf(request, reply), deps);
     },
   );
   app.delete<OfExecution>("/api/v2/executions/:id", async (request, reply) => {
     const { id } = request.params;
-    admitted(request, (presented) => doorkeeper.admitDiscard(presented, id));
+    admitted(request, (presented) => verifier.admitDiscard(presented, id));
     if (!deps.programs.discard(id)) throw new ServiceError("execution_not_found");
     return reply.code(204).send();
   });

@@ -2,7 +2,7 @@
 import { ServiceError } from "@svc/contracts";
 import type { Context, Running } from "@svc/service-kit";
 import { parseOverrides } from "./admission/limits.ts";
-import { Doorkeeper } from "./admission/manifest.ts";
+import { ManifestVerifier } from "./admission/manifest.ts";
 import { Slots } from "./admission/slots.ts";
 import { Runtimes } from "./execution/runtimes.ts";
 import { GatewayClient } from "./gateway.ts";
@@ -22,14 +22,14 @@ const CALLS_END_MS = 500;
 export async function startRunner(context: Context): Promise<Running> {
   const { config } = context;
   const deps = await createDeps(context);
-  const doorkeeper = new Doorkeeper(config, context.log);
+  const verifier = new ManifestVerifier(config, context.log);
   const health = new Health(config);
   const stopping = new AbortController();
-  const app = buildRunner({ ...context, deps, doorkeeper, health, stopping: stopping.signal });
+  const app = buildRunner({ ...context, deps, verifier, health, stopping: stopping.signal });
   await health.prove();
   deps.metrics.watchWarm(() => deps.jails.counts());
   deps.jails.start();
-  await doorkeeper.opens();
+  await verifier.opens();
   await app.listen({ port: config.PORT, host: config.RUNNER_HOST });
   return {
     stop: async () => {

@@ -27,7 +27,7 @@ export async function startWorker(context: Context): Promise<Running> {
   const queues = openQueues(redis, log);
   const canary = new Canary(config, redis, log, metrics, queues);
   const grants = new Grants(gateway, config, log);
-  redis.on("close", () => grants.forgetAhead());
+  redis.on("close", () => grants.forgetPrefetched());
   const handle: HandleJob = async (job, cancelled) => {
     const end = metrics.began(job.language);
     const result = await processJob(job, cancelled, { config, log, redis, grants, runner });

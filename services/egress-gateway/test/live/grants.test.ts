@@ -104,7 +104,7 @@ describe("registering a grant", () => {
   it.each([[undefined], [""], ["wrong"], [`${INTERNAL_TOKEN}x`]])(
     "with the token %j is refused",
     async (token) => {
-      for (const path of ["", "/ahead", "/ends", `/${newId()}/revoke`]) {
+      for (const path of ["", "/prefetch", "/ends", `/${newId()}/revoke`]) {
         const answer = await made.call({
           method: "POST",
           path: `/internal/egress-grants${path}`,

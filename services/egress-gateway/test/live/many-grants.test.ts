@@ -31,7 +31,7 @@ describe("registering grants ahead", () => {
 
   it("gives a grant without inputs for each run, recorded before the answer", async () => {
     const sent = ahead(16);
-    const answer = await made.postJson("/internal/egress-grants/ahead", sent);
+    const answer = await made.postJson("/internal/egress-grants/prefetch", sent);
     expect(answer.status).toBe(201);
     const { grants } = answer.json() as { grants: Awaited<ReturnType<Gateway["register"]>>[] };
     expect(grants).toHaveLength(16);
@@ -55,7 +55,7 @@ describe("registering grants ahead", () => {
   });
 
   it("each is good for its own session, and for no other's", async () => {
-    const answer = await made.postJson("/internal/egress-grants/ahead", ahead(2));
+    const answer = await made.postJson("/internal/egress-grants/prefetch", ahead(2));
     const [a, b] = answer.json().grants as Awaited<ReturnType<Gateway["register"]>>[];
     if (a === undefined || b === undefined) throw new Error("two grants are missing");
     expect((await made.call(asRunner(a).write("x"))).status).toBe(200);
@@ -68,7 +68,7 @@ describe("registering grants ahead", () => {
 
   it("lets none live longer than allowed", async () => {
     const sent = { ...ahead(1), claims: { ...claims, lifetime_seconds: 100_000 } };
-    const answer = await made.postJson("/internal/egress-grants/ahead", sent);
+    const answer = await made.postJson("/internal/egress-grants/prefetch", sent);
     const [grant] = answer.json().grants as { egressGrantToken: string }[];
     const { exp, iat } = openGrant(keys, grant?.egressGrantToken, now());
     expect(exp - iat).toBe(900);
@@ -76,7 +76,7 @@ describe("registering grants ahead", () => {
 
   it("ends the grants of earlier rounds", async () => {
     const { grant_id } = await made.register([]);
-    await made.postJson("/internal/egress-grants/ahead", {
+    await made.postJson("/internal/egress-grants/prefetch", {
       ...ahead(1),
       ends: [{ grant_id, reason: "failed" }],
     });
@@ -94,7 +94,7 @@ describe("registering grants ahead", () => {
     [{ claims, runs: [{ exec_id: newId() }] }, "runs[0].output_session_id"],
     [{ ...ahead(1), ends: [{ grant_id: newId(), reason: "tired" }] }, "ends[0].reason"],
   ])("that breaks the schema is refused: %#", async (body, path) => {
-    const answer = await made.postJson("/internal/egress-grants/ahead", body);
+    const answer = await made.postJson("/internal/egress-grants/prefetch", body);
     expect(answer.status).toBe(400);
     expect((answer.json().details as { path: string }[]).map((detail) => detail.path)).toContain(path);
   });
@@ -105,7 +105,7 @@ describe("registering grants ahead", () => {
       ...ahead(1),
       claims: { ...claims, input_files: [input], read_sessions: [input.session_id] },
     };
-    const answer = await made.postJson("/internal/egress-grants/ahead", sent);
+    const answer = await made.postJson("/internal/egress-grants/prefetch", sent);
     const [grant] = answer.json().grants as { egressGrantToken: string }[];
     expect(openGrant(keys, grant?.egressGrantToken, now())).toMatchObject({
       input_files: [],

@@ -50,7 +50,7 @@ export interface Admitted {
   principal: string;
 }
 
-export class Doorkeeper {
+export class ManifestVerifier {
   readonly #keys: readonly VerifyingKey[];
   readonly #required: boolean;
   readonly #log: Log;

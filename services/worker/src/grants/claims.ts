@@ -1,5 +1,5 @@
 /** What a grant is for, as the worker states it to the gateway. Pure. */
-import type { Deadlines, GrantClaims, Job, RegisterAhead } from "@svc/contracts";
+import type { Deadlines, GrantClaims, Job, PrefetchRequest } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 
 const GRANT_MARGIN_SECONDS = 60;
@@ -27,7 +27,7 @@ export function claimsOf(job: Job, deadlines: Deadlines, config: Config): GrantC
 }
 
 /** The claims that all runs of a principal have in common. */
-export function sharedClaimsOf(job: Job, deadlines: Deadlines, config: Config): RegisterAhead["claims"] {
+export function sharedClaimsOf(job: Job, deadlines: Deadlines, config: Config): PrefetchRequest["claims"] {
   return {
     tenant_id: job.principal.tenantId,
     user_id: job.principal.userId,

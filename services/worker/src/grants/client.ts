@@ -1,22 +1,22 @@
-/** The worker's calls to the gateway: grants are registered, one or several, and ended. */
+/** The worker's calls to the gateway: registers grants, one or several, and revokes them. */
 import {
   type Deadlines,
   type Job,
   type MaskablePayload,
-  type RegisterAhead,
+  type PrefetchRequest,
+  prefetchedGrantsSchema,
   type RegisteredGrant,
-  registeredAheadSchema,
   registeredGrantSchema,
 } from "@svc/contracts";
 import type { Config, InnerClient, Log } from "@svc/service-kit";
 import { claimsOf, sharedClaimsOf } from "./claims.ts";
-import { type Ended, EndedGrants } from "./revocation-batch.ts";
+import { type Ended, RevocationBatch } from "./revocation-batch.ts";
 
-export class Registrar {
+export class GrantClient {
   readonly #gateway: InnerClient;
   readonly #config: Config;
   readonly #log: Log;
-  readonly #ended = new EndedGrants((ended) => this.#end(ended));
+  readonly #ended = new RevocationBatch((ended) => this.#end(ended));
 
   constructor(gateway: InnerClient, config: Config, log: Log) {
     this.#gateway = gateway;
@@ -35,22 +35,19 @@ export class Registrar {
     return registeredGrantSchema.parse(await this.#post("", request, job.request_id, signal));
   }
 
-  /** Grants of further runs of the job's owner. */
-  async registerAhead(
-    job: Job,
-    deadlines: Deadlines,
-    runs: RegisterAhead["runs"],
-  ): Promise<RegisteredGrant[]> {
+  /** Grants for later runs of the job's owner. */
+  async prefetch(job: Job, deadlines: Deadlines, runs: PrefetchRequest["runs"]): Promise<RegisteredGrant[]> {
     const claims = sharedClaimsOf(job, deadlines, this.#config);
-    return registeredAheadSchema.parse(await this.#post("/ahead", { claims, runs }, job.request_id)).grants;
+    return prefetchedGrantsSchema.parse(await this.#post("/prefetch", { claims, runs }, job.request_id))
+      .grants;
   }
 
-  /** Ends a grant in the background: the answer does not wait for it, and the grant lapses by itself when it fails. */
+  /** Revokes a grant in the background. When that fails, the grant expires by itself. */
   end(ended: Ended): void {
     this.#ended.add(ended);
   }
 
-  /** A registration takes the ends along that wait. */
+  /** Every registration carries the revocations that wait. */
   async #post(path: string, request: object, requestId: string, signal?: AbortSignal): Promise<unknown> {
     const ended = this.#ended.take();
     try {
@@ -83,11 +80,11 @@ export class Registrar {
       await response.body.dump();
       if (response.statusCode >= 300) throw new Error(`the gateway answered ${response.statusCode}`);
     } catch (error) {
-      this.#log.warn({ err: (error as Error).message, request_id: requestId }, "grants could not be ended");
+      this.#log.warn({ err: (error as Error).message, request_id: requestId }, "revoking grants failed");
     }
   }
 
-  /** Sends the ends that are left. */
+  /** Flushes revocations. */
   async close(): Promise<void> {
     await this.#ended.flush();
   }

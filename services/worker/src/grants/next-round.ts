@@ -1,28 +1,28 @@
 /**
- * Grants for the next rounds of programs that paused, one for each, made while the caller looks for his answers. One that
- * would not last for the whole round is given up. Pure but for its state.
+ * Grants for the next rounds of paused programs, one each, requested while the caller computes results. A grant that would
+ * expire within the round is released. Holds state and does no I/O.
  */
 import type { RegisteredGrant } from "@svc/contracts";
 
 const MAX_READY = 1024;
 
-export interface ReadyGrant {
-  /** Undefined: it could not be made. */
+export interface NextRoundGrant {
+  /** Undefined: the request failed. */
   grant: Promise<RegisteredGrant | undefined>;
   endsMs: number;
   /** Of the round that ended with the pause. */
   requestId: string;
 }
 
-export class ReadyGrants {
-  readonly #ready = new Map<string, ReadyGrant>();
-  readonly #giveUp: (ready: ReadyGrant) => void;
+export class NextRoundGrants {
+  readonly #ready = new Map<string, NextRoundGrant>();
+  readonly #release: (ready: NextRoundGrant) => void;
 
-  constructor(giveUp: (ready: ReadyGrant) => void) {
-    this.#giveUp = giveUp;
+  constructor(release: (ready: NextRoundGrant) => void) {
+    this.#release = release;
   }
 
-  put(executionId: string, ready: ReadyGrant, nowMs: number): void {
+  put(executionId: string, ready: NextRoundGrant, nowMs: number): void {
     this.drop(executionId);
     for (const [id, { endsMs }] of this.#ready) {
       if (endsMs > nowMs && this.#ready.size < MAX_READY) break;
@@ -31,8 +31,8 @@ export class ReadyGrants {
     this.#ready.set(executionId, ready);
   }
 
-  /** The grant for the next round of an execution, if it is good until then. */
-  take(executionId: string, untilMs: number): ReadyGrant | undefined {
+  /** The grant for the next round of an execution, if it is valid until then. */
+  take(executionId: string, untilMs: number): NextRoundGrant | undefined {
     const ready = this.#ready.get(executionId);
     if (ready === undefined || ready.endsMs < untilMs) {
       this.drop(executionId);
@@ -46,6 +46,6 @@ export class ReadyGrants {
     const ready = this.#ready.get(executionId);
     if (ready === undefined) return;
     this.#ready.delete(executionId);
-    this.#giveUp(ready);
+    this.#release(ready);
   }
 }

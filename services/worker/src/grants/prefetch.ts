@@ -1,9 +1,8 @@
 /**
- * Grants for runs that will probably come. Who has programs run one after the other finds the grant of each made before: as
- * many are kept for him as he used within the last second. Who comes once has none made, and what is not used for some
- * seconds is given up. Pure but for its state; times are in milliseconds on any one clock.
+ * Prefetches grants for owners with recent traffic: one per run of the last second. A first run gets none; unused grants are
+ * released after some seconds. Holds state and does no I/O; times are in milliseconds of one monotonic clock.
  */
-import { MAX_GRANTS_AHEAD } from "@svc/contracts";
+import { MAX_PREFETCHED_GRANTS } from "@svc/contracts";
 
 const RECENT_MS = 1000;
 export const UNUSED_MS = 5000;
@@ -15,58 +14,58 @@ interface Ready<T> {
 }
 
 interface Owner<T> {
-  /** Times of his latest runs. */
+  /** Times of the latest runs. */
   runs: number[];
   ready: Ready<T>[];
-  /** How many are being made. */
-  making: number;
+  /** How many were requested and have not come. */
+  requested: number;
 }
 
-export class GrantsAhead<T> {
-  /** The one whose latest run is longest ago comes first. */
+export class GrantPrefetch<T> {
+  /** In the order of their latest runs, the oldest first. */
   readonly #owners = new Map<string, Owner<T>>();
-  readonly #giveUp: (grant: T) => void;
+  readonly #release: (grant: T) => void;
 
-  constructor(giveUp: (grant: T) => void) {
-    this.#giveUp = giveUp;
+  constructor(release: (grant: T) => void) {
+    this.#release = release;
   }
 
-  /** Counts a run of an owner and gives it a grant that is good until then, if one is ready. */
+  /** Counts a run of an owner, and returns a prefetched grant that is valid until then, if there is one. */
   take(owner: string, untilMs: number, nowMs: number): T | undefined {
     const { runs, ready } = this.#touch(owner);
     runs.push(nowMs);
-    if (runs.length > MAX_GRANTS_AHEAD + 1) runs.shift();
+    if (runs.length > MAX_PREFETCHED_GRANTS + 1) runs.shift();
     for (let first = ready.shift(); first !== undefined; first = ready.shift()) {
       if (first.endsMs >= untilMs) return first.grant;
-      this.#giveUp(first.grant);
+      this.#release(first.grant);
     }
     return undefined;
   }
 
-  /** How many grants are to be made for an owner now; none while half of what he needs is there. Then `made` is to be called. */
+  /** How many grants to request for an owner now: none while half of the number wanted is there. `made` must follow. */
   begin(owner: string, nowMs: number): number {
-    const known = this.#owners.get(owner);
-    if (known === undefined) return 0;
-    const others = known.runs.filter((time) => nowMs - time < RECENT_MS).length - 1;
-    const held = known.ready.length + known.making;
+    const entry = this.#owners.get(owner);
+    if (entry === undefined) return 0;
+    const others = entry.runs.filter((time) => nowMs - time < RECENT_MS).length - 1;
+    const held = entry.ready.length + entry.requested;
     if (others <= 0 || held * 2 > others) return 0;
     const missing = others - held;
-    known.making += missing;
+    entry.requested += missing;
     return missing;
   }
 
-  /** So many were to be made, and these were. */
+  /** The grants that came, of as many as `begin` said. */
   made(owner: string, begun: number, grants: readonly T[], endsMs: number): void {
-    const known = this.#owners.get(owner);
-    if (known === undefined) {
-      grants.forEach(this.#giveUp);
+    const entry = this.#owners.get(owner);
+    if (entry === undefined) {
+      grants.forEach(this.#release);
       return;
     }
-    known.making = Math.max(0, known.making - begun);
-    for (const grant of grants) known.ready.push({ grant, endsMs });
+    entry.requested = Math.max(0, entry.requested - begun);
+    for (const grant of grants) entry.ready.push({ grant, endsMs });
   }
 
-  /** Gives up what has not been used for long. */
+  /** Releases the grants of owners without a run for UNUSED_MS. */
   expire(nowMs: number): void {
     for (const [owner, { runs }] of this.#owners) {
       if (nowMs - (runs.at(-1) ?? 0) < UNUSED_MS) return;
@@ -74,7 +73,7 @@ export class GrantsAhead<T> {
     }
   }
 
-  /** Gives up all. */
+  /** Releases all. */
   clear(): void {
     for (const owner of this.#owners.keys()) this.#drop(owner);
   }
@@ -84,17 +83,17 @@ export class GrantsAhead<T> {
   }
 
   #touch(owner: string): Owner<T> {
-    const known = this.#owners.get(owner) ?? { runs: [], ready: [], making: 0 };
+    const entry = this.#owners.get(owner) ?? { runs: [], ready: [], requested: 0 };
     this.#owners.delete(owner);
     const [oldest] = this.#owners.keys();
     if (this.#owners.size >= MAX_OWNERS && oldest !== undefined) this.#drop(oldest);
-    this.#owners.set(owner, known);
-    return known;
+    this.#owners.set(owner, entry);
+    return entry;
   }
 
   #drop(owner: string): void {
     const ready = this.#owners.get(owner)?.ready ?? [];
     this.#owners.delete(owner);
-    for (const { grant } of ready) this.#giveUp(grant);
+    for (const { grant } of ready) this.#release(grant);
   }
 }

@@ -1,5 +1,6 @@
 /**
- * Grants whose rounds are over. Their ends ride with the next registration; when none comes soon they are sent together.
+ * Collects the grants to revoke. They travel with the next registration; when none follows within WAIT_MS they are sent
+ * together.
  */
 import { type EndedGrant, MAX_ENDED_GRANTS } from "@svc/contracts";
 
@@ -10,10 +11,10 @@ export interface Ended extends EndedGrant {
   requestId: string;
 }
 
-export class EndedGrants {
+export class RevocationBatch {
   readonly #send: (ended: readonly Ended[]) => Promise<void>;
   readonly #waitMs: number;
-  #waiting: Ended[] = [];
+  #pending: Ended[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   /** `send` never rejects. */
@@ -23,23 +24,23 @@ export class EndedGrants {
   }
 
   add(ended: Ended): void {
-    this.#waiting.push(ended);
-    if (this.#waiting.length >= MAX_ENDED_GRANTS) void this.flush();
+    this.#pending.push(ended);
+    if (this.#pending.length >= MAX_ENDED_GRANTS) void this.flush();
     else this.#timer ??= setTimeout(() => void this.flush(), this.#waitMs);
   }
 
-  /** Those that wait, for a request that is sent now. */
+  /** Removes and returns the collected ones, for a request that is sent now. */
   take(): Ended[] {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const taken = this.#waiting;
-    this.#waiting = [];
-    return taken;
+    const collected = this.#pending;
+    this.#pending = [];
+    return collected;
   }
 
-  /** Sends those that wait. */
+  /** Sends the collected ones. */
   async flush(): Promise<void> {
-    const taken = this.take();
-    if (taken.length > 0) await this.#send(taken);
+    const collected = this.take();
+    if (collected.length > 0) await this.#send(collected);
   }
 }

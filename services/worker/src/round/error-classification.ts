@@ -1,7 +1,7 @@
 /**
- * Which faults of a run are worth another try. `away`: the program did not start, because something was away or could not
- * prepare it; it may be tried again and again. `broken`: the program may have run; it is made once more. Every other
- * fault is an answer, an internal error that a component tells of itself too: the same input would meet it again. Pure.
+ * Classifies the faults of a run for the retry policy. `away`: the program did not start, because a component was unreachable
+ * or could not prepare it; it is repeated for a while. `broken`: the program may have run; it is repeated once. Every other
+ * fault is final, also an internal error that a component reports of itself: the same input would cause it again. Pure.
  */
 import { ERRORS, type ErrorCode, ServiceError } from "@svc/contracts";
 

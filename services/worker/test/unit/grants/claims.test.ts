@@ -2,8 +2,8 @@ import { deadlinesFor, grantClaimsSchema, type Job, type JobFile, newId } from "
 import { loadConfig } from "@svc/service-kit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
-import { claimsOf } from "../../src/grants/claims.ts";
+import { newSecret } from "../../../../../packages/service-kit/test/support/secrets.ts";
+import { claimsOf } from "../../../src/grants/claims.ts";
 
 const config = loadConfig("worker", {
   SVC_INTERNAL_SERVICE_TOKEN: newSecret(),

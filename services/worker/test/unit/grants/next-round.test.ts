@@ -1,10 +1,10 @@
 import { newId } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import { ReadyGrants } from "../../src/grants/next-round.ts";
+import { NextRoundGrants } from "../../../src/grants/next-round.ts";
 
 function make() {
   const givenUp: string[] = [];
-  const ready = new ReadyGrants(({ requestId }) => givenUp.push(requestId));
+  const ready = new NextRoundGrants(({ requestId }) => givenUp.push(requestId));
   const put = (executionId: string, endsMs: number, nowMs = 0) => {
     const requestId = newId();
     ready.put(executionId, { grant: Promise.resolve(undefined), endsMs, requestId }, nowMs);

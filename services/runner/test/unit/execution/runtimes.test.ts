@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ServiceError } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import { describe, expect, it } from "vitest";
-import { type Runtime, Runtimes } from "../../src/execution/runtimes.ts";
+import { type Runtime, Runtimes } from "../../../src/execution/runtimes.ts";
 
 const runtime = (language: string, version: string): Runtime => ({
   language,

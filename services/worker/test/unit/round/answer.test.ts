@@ -1,6 +1,6 @@
 import { type ExecuteResponse, type Job, type JobFile, newId, type RunnerFile } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import { publicAnswer, publicFiles } from "../../src/round/answer.ts";
+import { publicAnswer, publicFiles } from "../../../src/round/answer.ts";
 
 const fileOf = (name: string, change: Partial<JobFile> = {}): JobFile => ({
   id: newId(),

@@ -6,7 +6,7 @@ import {
   faultEnding,
   type ObservedEnd,
   signalName,
-} from "../../src/execution/exit-status.ts";
+} from "../../../src/execution/exit-status.ts";
 
 const CAP = 65_536;
 const exited = (exitCode = 0): ObservedEnd => ({

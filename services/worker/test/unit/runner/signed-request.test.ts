@@ -8,8 +8,8 @@ import {
 } from "@svc/capabilities";
 import { newId, type RegisteredGrant } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import { discardManifest } from "../../src/runner/discard-request.ts";
-import { requestSigner } from "../../src/runner/signed-request.ts";
+import { discardManifest } from "../../../src/runner/discard-request.ts";
+import { requestSigner } from "../../../src/runner/signed-request.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ed25519", {
   privateKeyEncoding: { type: "pkcs8", format: "pem" },

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { MAX_ENDED_GRANTS } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import { EndedGrants } from "../../src/grants/revocation-batch.ts";
+import { RevocationBatch } from "../../../src/grants/revocation-batch.ts";
 
 const WAIT_MS = 20;
 
 function make() {
   const sent: string[][] = [];
-  const ended = new EndedGrants(async (grants) => {
+  const ended = new RevocationBatch(async (grants) => {
     sent.push(grants.map(({ grant_id }) => grant_id));
   }, WAIT_MS);
   const add = (grant_id: string) => ended.add({ grant_id, reason: "completed", requestId: "r" });

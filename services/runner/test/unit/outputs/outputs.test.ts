@@ -7,7 +7,7 @@ import {
   type OutputLimits,
   planOutputs,
   type StagedInput,
-} from "../../src/outputs/outputs.ts";
+} from "../../../src/outputs/outputs.ts";
 
 const LIMITS: OutputLimits = {
   maxFiles: 50,

@@ -3,9 +3,9 @@ import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 
 import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { InputCache } from "../../src/inputs/cache.ts";
-import { NotGenuine } from "../../src/inputs/sealed-file.ts";
-import { copiesOf } from "../support/own-copies.ts";
+import { InputCache } from "../../../src/inputs/cache.ts";
+import { NotGenuine } from "../../../src/inputs/sealed-file.ts";
+import { copiesOf } from "../../support/own-copies.ts";
 
 const MIB = 2 ** 20;
 const newKey = () => randomBytes(32).toString("base64url");

@@ -1,13 +1,13 @@
-import { MAX_GRANTS_AHEAD } from "@svc/contracts";
+import { MAX_PREFETCHED_GRANTS } from "@svc/contracts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { GrantsAhead, UNUSED_MS } from "../../src/grants/prefetch.ts";
+import { GrantPrefetch, UNUSED_MS } from "../../../src/grants/prefetch.ts";
 
 const FAR = Number.MAX_SAFE_INTEGER;
 
 function make() {
   const givenUp: string[] = [];
-  const ahead = new GrantsAhead<string>((grant) => givenUp.push(grant));
+  const ahead = new GrantPrefetch<string>((grant) => givenUp.push(grant));
   /** So many runs of an owner at a time; what they found ready. */
   const run = (owner: string, times: number, nowMs: number, untilMs = nowMs) =>
     Array.from({ length: times }, () => ahead.take(owner, untilMs, nowMs));
@@ -39,7 +39,7 @@ describe("grants for runs that may come", () => {
     run("b", 1, 1000);
     expect(refill("b", 1000)).toEqual([]);
     run("c", 100, 0);
-    expect(refill("c", 0)).toHaveLength(MAX_GRANTS_AHEAD);
+    expect(refill("c", 0)).toHaveLength(MAX_PREFETCHED_GRANTS);
   });
 
   it("are given to their owner alone, each once, in the order in which they were made", () => {
@@ -52,15 +52,15 @@ describe("grants for runs that may come", () => {
 
   it("are made anew when half of them are used, and not twice", () => {
     const { ahead, run, refill } = make();
-    run("a", MAX_GRANTS_AHEAD + 1, 0);
+    run("a", MAX_PREFETCHED_GRANTS + 1, 0);
     refill("a", 0);
-    run("a", MAX_GRANTS_AHEAD / 2 - 1, 0);
+    run("a", MAX_PREFETCHED_GRANTS / 2 - 1, 0);
     expect(ahead.begin("a", 0)).toBe(0);
     run("a", 1, 0);
-    expect(ahead.begin("a", 0)).toBe(MAX_GRANTS_AHEAD / 2);
+    expect(ahead.begin("a", 0)).toBe(MAX_PREFETCHED_GRANTS / 2);
     expect(ahead.begin("a", 0)).toBe(0);
-    ahead.made("a", MAX_GRANTS_AHEAD / 2, [], FAR);
-    expect(ahead.begin("a", 0)).toBe(MAX_GRANTS_AHEAD / 2);
+    ahead.made("a", MAX_PREFETCHED_GRANTS / 2, [], FAR);
+    expect(ahead.begin("a", 0)).toBe(MAX_PREFETCHED_GRANTS / 2);
   });
 
   it("that would end before the run could are given up", () => {

@@ -7,8 +7,8 @@ import {
 } from "@svc/contracts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { freeEntryName, programOf } from "../../src/execution/program.ts";
-import type { Runtime } from "../../src/execution/runtimes.ts";
+import { freeEntryName, programOf } from "../../../src/execution/program.ts";
+import type { Runtime } from "../../../src/execution/runtimes.ts";
 
 const NAMES = { maxLength: 256, maxDepth: 10 };
 const PYTHON: Runtime = {
