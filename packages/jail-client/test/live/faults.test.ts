@@ -99,7 +99,7 @@ const stepsIn = (file: string) => {
 };
 
 /** An init that cannot hear of a job dies before anybody asks it. */
-const INIT_STEPS = [...stepsIn("init.c"), ...stepsIn("confine.c")].filter(
+const INIT_STEPS = [...stepsIn("init/init.c"), ...stepsIn("init/confine.c")].filter(
   (text) => text !== STEPS.get("JOB"),
 );
 
@@ -138,8 +138,8 @@ describe("a call that fails", () => {
     ["keeper", "EIO", []],
     ["init", "EPERM", INIT_STEPS],
     ["init", "ENOMEM", INIT_STEPS],
-    ["program", "EPERM", stepsIn("program.c")],
-    ["program", "EIO", stepsIn("program.c")],
+    ["program", "EPERM", stepsIn("init/program.c")],
+    ["program", "EIO", stepsIn("init/program.c")],
   ] as const)(
     "in the %s with %s: no run, or a confined one",
     async (role, error, steps) => {
@@ -237,7 +237,7 @@ describe("fault injection", () => {
       .map((line) => line.trim().split(" ").at(-1) ?? "")
       .filter((name) => name !== "");
   /** What jaild is linked from: it holds the C library too. */
-  const objects = readdirSync(join(JAIL, "src"))
+  const objects = readdirSync(join(JAIL, "src"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".c"))
     .map((name) => join(JAIL, "build", name.replace(/c$/, "o")));
 

@@ -10,9 +10,10 @@ const MIB = 1 << 20;
 let jaild: Jaild;
 afterEach(() => jaild.stop());
 
-/** A control file of the group over all slots, in whichever hierarchy has it. */
+/** A control file of the group over all slots, in whichever hierarchy has it; of version 2 it is one below jaild's own. */
 function ownFile(...names: string[]): string | undefined {
   const path = groupsNamed(jaild.group)
+    .flatMap((group) => [join(group, "jails"), group])
     .flatMap((group) => names.map((name) => join(group, name)))
     .find((candidate) => existsSync(candidate));
   return path === undefined ? undefined : readFileSync(path, "utf8").trim();

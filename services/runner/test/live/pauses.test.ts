@@ -105,7 +105,8 @@ describe("a paused program", () => {
   });
 
   it("goes when its own user pauses more than a share, and stays whatever another user pauses", async () => {
-    const s = await started({ slots: 6, env: { SANDBOX_MAX_PAUSED: "4", SANDBOX_MAX_CONCURRENT_JOBS: "1" } });
+    // Four that pause and one that runs; one for health, and one each for JavaScript and Bash that waits.
+    const s = await started({ slots: 8, env: { SANDBOX_MAX_PAUSED: "4", SANDBOX_MAX_CONCURRENT_JOBS: "1" } });
     const [own, flood] = [{ user_id: "one" }, { user_id: "flood" }];
     const mine = [await s.execution(), await s.execution()];
     for (const one of mine) pausedOf(await s.start(one, ONE_CALL, { claims: own }));
