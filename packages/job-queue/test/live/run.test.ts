@@ -177,12 +177,16 @@ describe("the concurrency of a worker", () => {
   });
 
   it("is left by a worker that closes: it ends what it has and takes no more", async () => {
-    const { jobs, consume } = await start();
+    const { jobs, consume, redis } = await start();
     const { work, end } = held();
     const closing = await consume({ work, concurrency: 2 });
     const running = jobs.run(jobOf(), never());
     await expect.poll(() => closing.started).toHaveLength(1);
+    const waits = async () => /cmd=bzpopmin/.test(String(await redis.client("LIST")));
+    await expect.poll(waits).toBe(true);
     const closed = closing.close();
+    // A job that the store hands out at this very moment would still be done.
+    await expect.poll(waits).toBe(false);
     const next = jobs.run(jobOf(), never());
     end();
     expect(await running).toEqual(OK);

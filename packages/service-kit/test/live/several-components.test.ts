@@ -55,11 +55,13 @@ it("each is given its own secrets only, and SIGTERM stops them in the order of t
   const { code, lines } = await run([], {}, (pid) => process.kill(pid, "SIGTERM"));
   expect(code).toBe(0);
   const given = lines.filter(({ msg }) => msg === "given");
-  expect(given.map(({ name, signing, continuation }) => [name, signing, continuation])).toEqual([
-    ["api", false, true],
-    ["worker", true, false],
-    ["tool-call-server", false, false],
-  ]);
+  // They start side by side.
+  const own = given.map(({ name, signing, continuation }) => [name, { signing, continuation }]);
+  expect(Object.fromEntries(own)).toEqual({
+    api: { signing: false, continuation: true },
+    worker: { signing: true, continuation: false },
+    "tool-call-server": { signing: false, continuation: false },
+  });
   expect(new Set(given.map(({ metrics }) => metrics)).size).toBe(1);
   const ends = lines.filter(({ msg }) => ["stop began", "stopped"].includes(msg));
   expect(ends.map(({ name, msg }) => `${name} ${msg}`)).toEqual(
