@@ -75,7 +75,8 @@ function namesIn(path: string): string[] {
   }
 }
 
-const SCRIPT = `ln -s /etc e; ln -s /etc e2; ln -s /etc/passwd l; mkfifo p; mkdir n n/deep
+/** A keeper has the image at /image. */
+const SCRIPT = `ln -s /image/etc e; ln -s /image/etc e2; ln -s /image/etc/passwd l; mkfifo p; mkdir n n/deep
 for name in passwd group hosts deep/f; do echo inside > n/$name; done 2> /dev/null; echo inside > g`;
 const PAIRS = ["d", "e", "f", "l", "n", "e2", "g", "p", "g", "l", "n/passwd", "l", "d/passwd", "f"];
 
