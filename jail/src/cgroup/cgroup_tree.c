@@ -25,8 +25,8 @@ static const struct options *settings;
 static bool owned; /* the groups are this master's */
 /*
  * v2: base is the group that jaild was started in, and top the one that it makes there. In top are JAILS, whose limits hold for
- * all slots, and SELF, where jaild, its keepers and zygotes are: who makes a process in a slot must be let into the group that
- * is above both.
+ * all slots, and SELF, where jaild, its keepers and zygotes are: making a process in a slot needs write access
+ * to the group above both.
  */
 #define JAILS "jails"
 #define SELF "jaild"

@@ -15,7 +15,7 @@
 
 #define KVM_VERSION 12
 
-/* That the master can let go of all that it does not need. */
+/* The master can drop every capability that it does not need. */
 static int probe_capabilities(const struct options *options)
 {
 	(void)options;

@@ -137,7 +137,7 @@ int probe_proc(const struct options *options)
 {
 	pid_t pid;
 
-	/* As in the template: whatever covers that of the machine, the jail's maker sees one that is whole. */
+	/* As in the template: the host's /proc may be partly covered, so the jail's maker gets an uncovered one. */
 	if (private_mounts() < 0 || sys_mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0 ||
 	    enter_userns(options) < 0 || unshare(CLONE_NEWPID) < 0)
 		return errno;

@@ -211,7 +211,7 @@ static int open_source(const char *parent, unsigned slot)
 	return sys_open_tree(AT_FDCWD, path);
 }
 
-/* What has to be opened while the template's root is in sight; the kernel gives a new /proc only to who sees one that is whole. */
+/* What has to be opened while the template's root is in sight; the kernel mounts a new /proc only where an uncovered one is in sight. */
 int template_enter(const struct options *options, unsigned slot)
 {
 	bool is_jail = slot != NO_SLOT, has_tools = is_jail && options->tool_directory;

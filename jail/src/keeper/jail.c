@@ -171,8 +171,8 @@ static int enter_template(const struct jail_config *config, struct jail_plan *pl
 	plan->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	tooldir_forget();
 	/*
-	 * The change of ids has cleared the tie to the master. And it has hidden the process, and so its init, from others of the
-	 * id, so that a keeper could not open what its init has: whoever else has the id may trace nobody, and sees no /proc of theirs.
+	 * The change of ids cleared the tie to the master, and made the process and its init undumpable: a keeper could not open
+	 * its init's files. Dumpable is safe: other processes of this id may not trace, and see no /proc of the host.
 	 */
 	if (plan->host_proc < 0 || userns_enter(config->userns) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
 	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || setns(config->template, CLONE_NEWNS) < 0 ||

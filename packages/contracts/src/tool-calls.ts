@@ -129,13 +129,6 @@ export interface RecordedToolCalls {
   success: true;
 }
 
-export interface ToolCallAnswer {
-  success: true;
-  result: unknown;
-  is_error: boolean;
-  error_message?: string;
-}
-
 /** Body of POST /internal/ptc-callback-token. Without `grantId` the token gets a record of its own, without uploads. */
 export const mintCallbackSchema = z.object({
   executionId: idSchema,
