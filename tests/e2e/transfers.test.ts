@@ -18,7 +18,9 @@ const AT_ONCE = 50;
 const CONTENT = randomBytes(20 * MIB);
 const ETAG = createHash("sha256").update(CONTENT).digest("hex");
 const FORM = uploadForm([{ name: "data.bin", content: CONTENT }]);
-const TRANSFERS_MS = 110_000;
+const TRANSFERS_MS = 400_000;
+/** One process sends and reads all transfers, so how fast each of them comes says nothing. */
+const PATIENCE = { BODY_TIMEOUT_MS: "300000", UPLOAD_PART_TIMEOUT_MS: "300000" };
 
 let system: System;
 let api: Api;
@@ -26,7 +28,7 @@ let stored: StoredFile;
 const agent = new Agent({ maxSockets: Number.POSITIVE_INFINITY });
 
 async function start(topology: string): Promise<void> {
-  system = await startSystem({ env: { ...OPEN_LIMITS, SVC_TOPOLOGY: topology } });
+  system = await startSystem({ env: { ...OPEN_LIMITS, ...PATIENCE, SVC_TOPOLOGY: topology } });
   api = new Api(system.url);
   stored = ((await upload()).answer as UploadAnswer).files[0] as StoredFile;
 }
