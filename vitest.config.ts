@@ -36,7 +36,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["tests/e2e/**/*.test.ts"],
-          globalSetup: ["tests/e2e/support/shared-setup.ts"],
+          globalSetup: ["packages/test-kit/src/system/shared-setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,
           maxWorkers: WORKERS,
@@ -76,7 +76,7 @@ export default defineConfig({
         test: {
           name: "s3",
           include: ["{packages,services}/*/test/s3/**/*.test.ts", "tests/s3/**/*.test.ts"],
-          globalSetup: ["packages/object-store/test/support/s3/setup.ts"],
+          globalSetup: ["packages/test-kit/src/storage/s3/setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,
           fileParallelism: false,

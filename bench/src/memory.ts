@@ -1,7 +1,7 @@
 /** Memory of a copy: idle, after all else, and with pandas programs that run at the same time. Proportional set sizes. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PrivateCopy } from "@svc/cli/private-copy";
-import { settledHoldings } from "../../tests/e2e/support/holdings.ts";
+import { settledHoldings } from "@svc/test-kit/system/holdings";
 import { pssByComponent } from "./accounting.ts";
 import type { LoadClient } from "./load-client.ts";
 import { round, sum } from "./statistics.ts";

@@ -1,8 +1,9 @@
 /** What the model reads of programs that LibreChat's code tool and bash tool ran. */
+
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { OPEN_LIMITS } from "../e2e/support/open-limits.ts";
-import { newMarker, processesWith, until } from "../e2e/support/processes.ts";
-import { type System, startSystem } from "../e2e/support/system.ts";
 import { Conversation, type ConversationOptions } from "./support/conversation.ts";
 
 let system: System;

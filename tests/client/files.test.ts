@@ -1,9 +1,9 @@
 /** Files as LibreChat handles them: attached, carried from call to call, changed, removed, looked up, downloaded. */
 import { fetchSessionFiles } from "@librechat/agents";
+import { Api, metadataPath } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Api, metadataPath } from "../e2e/support/api.ts";
-import { OPEN_LIMITS } from "../e2e/support/open-limits.ts";
-import { type System, startSystem } from "../e2e/support/system.ts";
 import { Conversation } from "./support/conversation.ts";
 
 let system: System;

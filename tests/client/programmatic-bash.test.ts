@@ -1,7 +1,8 @@
 /** Bash programs of the model that call the host's tools through LibreChat's client. */
+
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { OPEN_LIMITS } from "../e2e/support/open-limits.ts";
-import { type System, startSystem } from "../e2e/support/system.ts";
 import { Conversation } from "./support/conversation.ts";
 import { type HostTool, hostTool } from "./support/host-tool.ts";
 

@@ -1,8 +1,8 @@
 /** Programs with tools that do not end by themselves: limits, a user who stops, refusals, and what is left after them. */
 import { randomUUID } from "node:crypto";
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { newMarker, processesWith, until } from "../e2e/support/processes.ts";
-import { type System, startSystem } from "../e2e/support/system.ts";
 import { Conversation, type Reply } from "./support/conversation.ts";
 import { hostTool } from "./support/host-tool.ts";
 import { startTokenApi, type TokenApi } from "./support/token-api.ts";

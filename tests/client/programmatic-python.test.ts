@@ -1,8 +1,9 @@
 /** Python programs of the model that call the host's tools through LibreChat's client. */
+
+import { Api } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api } from "../e2e/support/api.ts";
-import { OPEN_LIMITS } from "../e2e/support/open-limits.ts";
-import { type System, startSystem } from "../e2e/support/system.ts";
 import { Conversation } from "./support/conversation.ts";
 import { type HostTool, hostTool } from "./support/host-tool.ts";
 

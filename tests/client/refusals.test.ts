@@ -1,8 +1,8 @@
 /** Callers with access tokens, and what the model reads when the service says no. */
 import { randomUUID } from "node:crypto";
+import { Api } from "@svc/test-kit/system/api";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api } from "../e2e/support/api.ts";
-import { type System, startSystem } from "../e2e/support/system.ts";
 import { Conversation } from "./support/conversation.ts";
 import { startTokenApi, type TokenApi } from "./support/token-api.ts";
 

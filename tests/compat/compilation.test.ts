@@ -1,8 +1,9 @@
 /** Compilers run user code too: each in a jail of its own, with limits of its own, and nothing of it is an output. */
+
+import { Api } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api } from "../e2e/support/api.ts";
-import { OPEN_LIMITS } from "../e2e/support/open-limits.ts";
-import { type System, startSystem } from "../e2e/support/system.ts";
 
 let system: System;
 let api: Api;

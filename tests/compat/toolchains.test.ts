@@ -1,8 +1,9 @@
 /** Compilers inside of a run: programs that write sources into the workspace, build them there and run what they built. */
+
+import { Api } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Api } from "../e2e/support/api.ts";
-import { OPEN_LIMITS } from "../e2e/support/open-limits.ts";
-import { type System, startSystem } from "../e2e/support/system.ts";
 
 let system: System;
 let api: Api;

@@ -2,13 +2,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse, FileRef } from "@svc/contracts";
 import { ERRORS } from "@svc/contracts";
+import { killProcess } from "@svc/test-kit/jail/host";
+import { type Answer, Api, type ErrorBody, output } from "@svc/test-kit/system/api";
+import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { until } from "@svc/test-kit/system/processes";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { killProcess } from "../../packages/jail-client/test/support/host.ts";
-import { type Answer, Api, type ErrorBody, output } from "./support/api.ts";
-import { ONE_BY_ONE } from "./support/one-by-one.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { until } from "./support/processes.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const REQUESTS = 20;
 const KILL_AFTER_MS = 1200;

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { identify, signalProcess } from "@svc/cli/system/process";
 import { COMBINED } from "@svc/cli/topology";
 import type { ExecResponse } from "@svc/contracts";
+import { Api, output } from "@svc/test-kit/system/api";
+import { until } from "@svc/test-kit/system/processes";
+import { declare, driveOn, startPaused } from "@svc/test-kit/system/programmatic";
+import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api, output } from "./support/api.ts";
-import { until } from "./support/processes.ts";
-import { declare, driveOn, startPaused } from "./support/programmatic.ts";
-import { activeExecutions } from "./support/runner-metrics.ts";
 import { privateFolder, svc } from "./support/svc.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const HEALED_MS = 30_000;
 /** Metrics, with the components that have them. */

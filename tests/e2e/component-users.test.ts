@@ -14,8 +14,8 @@ import {
 import { join } from "node:path";
 import { readState } from "@svc/cli/supervisor/state";
 import { userOf } from "@svc/cli/users";
+import { Api } from "@svc/test-kit/system/api";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Api } from "./support/api.ts";
 import { type PrivateFolder, privateFolder, svc } from "./support/svc.ts";
 
 let folder: PrivateFolder;

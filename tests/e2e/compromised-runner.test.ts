@@ -13,10 +13,10 @@ import {
   ORIGINAL_FILENAME_HEADER,
   type RegisteredGrant,
 } from "@svc/contracts";
+import type { Answer } from "@svc/test-kit/system/api";
+import { type Run, SandboxSide, type Stored, underGrant } from "@svc/test-kit/system/sandbox-side";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Answer } from "./support/api.ts";
-import { type Run, SandboxSide, type Stored, underGrant } from "./support/sandbox-side.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 let system: System;
 let side: SandboxSide;

@@ -1,8 +1,9 @@
 /** Values that are nested as deeply as a request may be reach a program whole, and come back from it. */
+
+import type { Api } from "@svc/test-kit/system/api";
+import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
+import { drive } from "@svc/test-kit/system/programmatic";
 import { describe, expect, test } from "vitest";
-import type { Api } from "./support/api.ts";
-import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
-import { drive } from "./support/programmatic.ts";
 import { useSystem } from "./support/use-system.ts";
 
 /** Of 64; the body, its list and the item that holds the value are three. */

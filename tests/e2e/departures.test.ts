@@ -2,11 +2,11 @@
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse } from "@svc/contracts";
+import { Api, type ExecInput } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api, type ExecInput } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { newMarker, processesWith, until } from "./support/processes.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const GONE_MS = 1000;
 /** Long enough for a program to appear on a busy machine. */

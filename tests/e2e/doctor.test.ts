@@ -3,11 +3,11 @@ import { execFile } from "node:child_process";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import type { Finding } from "@svc/cli/doctor/finding";
 import { ROOT } from "@svc/cli/instance";
+import { startSystem } from "@svc/test-kit/system/system";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Finding } from "../../cli/src/doctor/finding.ts";
 import { privateFolder, svc } from "./support/svc.ts";
-import { startSystem } from "./support/system.ts";
 
 const { environment, instance, remove } = await privateFolder();
 afterAll(remove);

@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sharedSystem } from "@svc/test-kit/system/shared";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { sharedSystem } from "./support/shared.ts";
 import { svc } from "./support/svc.ts";
 
 const system = sharedSystem();

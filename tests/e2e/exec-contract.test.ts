@@ -1,8 +1,8 @@
 /** What a program gets and what its caller sees of it: languages, arguments, input, output, endings. */
 import { createHash } from "node:crypto";
+import { Api, ID, output } from "@svc/test-kit/system/api";
+import { sharedSystem } from "@svc/test-kit/system/shared";
 import { describe, expect, test } from "vitest";
-import { Api, ID, output } from "./support/api.ts";
-import { sharedSystem } from "./support/shared.ts";
 
 const CAP = 65_536;
 const KILL_ABOVE = 64 * CAP;

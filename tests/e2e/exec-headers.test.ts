@@ -1,9 +1,9 @@
 /** Headers of POST /v1/exec that change what happens: Idempotency-Key, profiles, workspaces, and those without effect. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse } from "@svc/contracts";
+import { type Answer, Api } from "@svc/test-kit/system/api";
+import { sharedSystem } from "@svc/test-kit/system/shared";
 import { describe, expect, test } from "vitest";
-import { type Answer, Api } from "./support/api.ts";
-import { sharedSystem } from "./support/shared.ts";
 
 const api = new Api(sharedSystem().url);
 

@@ -1,8 +1,9 @@
 /** Requests that are refused: which code, which status, which place is named. Nothing of them runs. */
+
+import { Api } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const BODY_LIMIT = 2 * 1024 * 1024;
 let system: System;

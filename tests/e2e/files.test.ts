@@ -1,8 +1,8 @@
 /** Files of a program: under which paths inputs appear, and what is said of them afterwards. */
 import type { FileRef, UploadedFile } from "@svc/contracts";
+import { Api, ID, output, refTo, type UploadAnswer } from "@svc/test-kit/system/api";
+import { sharedSystem } from "@svc/test-kit/system/shared";
 import { describe, expect, test } from "vitest";
-import { Api, ID, output, refTo, type UploadAnswer } from "./support/api.ts";
-import { sharedSystem } from "./support/shared.ts";
 
 const api = new Api(sharedSystem().url);
 

@@ -1,12 +1,12 @@
 /** What the whole system holds in memory: while nobody asks, after work, and for each program that runs. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { Api } from "@svc/test-kit/system/api";
+import { memoryMiB, nameOf } from "@svc/test-kit/system/consumption";
+import { treeOf } from "@svc/test-kit/system/holdings";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { until } from "@svc/test-kit/system/processes";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Api } from "./support/api.ts";
-import { memoryMiB, nameOf } from "./support/consumption.ts";
-import { treeOf } from "./support/holdings.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { until } from "./support/processes.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 /** Of all components, zygotes and waiting jails together. */
 const MOST_IDLE_MIB = 350;

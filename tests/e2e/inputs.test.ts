@@ -3,12 +3,12 @@ import { createHash } from "node:crypto";
 import { closeSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { FileRef } from "@svc/contracts";
+import { copiesOf } from "@svc/test-kit/components/input-copies";
+import { Api, deletePath, output, refTo } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { inputsFromCopies } from "@svc/test-kit/system/runner-metrics";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { copiesOf } from "../../services/runner/test/support/own-copies.ts";
-import { Api, deletePath, output, refTo } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { inputsFromCopies } from "./support/runner-metrics.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 let system: System;
 let api: Api;

@@ -1,8 +1,9 @@
 /** What a program finds around itself: nothing of the machine, of the service, or of other programs. */
+
+import { Api } from "@svc/test-kit/system/api";
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
+import { sharedSystem } from "@svc/test-kit/system/shared";
 import { describe, expect, test } from "vitest";
-import { Api } from "./support/api.ts";
-import { newMarker, processesWith, until } from "./support/processes.ts";
-import { sharedSystem } from "./support/shared.ts";
 
 const system = sharedSystem();
 const api = new Api(system.url);

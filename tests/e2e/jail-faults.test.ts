@@ -1,12 +1,12 @@
 /** A jail that cannot be made, as callers of the public API see it. */
 import { chmodSync, lchownSync, renameSync, statSync, symlinkSync } from "node:fs";
 import { dirname } from "node:path";
+import { buildFaulty, Faults } from "@svc/test-kit/jail/faults";
+import { IMAGE, type Jaild } from "@svc/test-kit/jail/jaild";
+import { type Answer, Api } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildFaulty, Faults } from "../../packages/jail-client/test/support/faults.ts";
-import { IMAGE, type Jaild } from "../../packages/jail-client/test/support/jaild.ts";
-import { type Answer, Api } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 let system: System;
 let faults: Faults;

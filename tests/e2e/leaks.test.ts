@@ -1,10 +1,10 @@
 /** A few hundred executions of all kinds leave nothing: the system holds afterwards what it held before. */
 import type { FileRef } from "@svc/contracts";
+import { Api, output } from "@svc/test-kit/system/api";
+import { STEADY_POOL, settledHoldings, untilHeldAsBefore } from "@svc/test-kit/system/holdings";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Api, output } from "./support/api.ts";
-import { STEADY_POOL, settledHoldings, untilHeldAsBefore } from "./support/holdings.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const EXECUTIONS = 200;
 const CONCURRENCY = 8;

@@ -7,10 +7,10 @@ import { promisify } from "node:util";
 import { identify, isAlive, signalProcess, sleep, waitGone } from "@svc/cli/system/process";
 import { serviceProcesses } from "@svc/cli/topology";
 import { userOf } from "@svc/cli/users";
+import { holdNamespaces, leftovers, takeBaseline } from "@svc/test-kit/system/leftovers";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { holdNamespaces, leftovers, takeBaseline } from "./support/leftovers.ts";
 import { privateFolder, svc } from "./support/svc.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const shell = promisify(execFile);
 const hello = { lang: "py", code: "print(6*7)" };

@@ -3,10 +3,10 @@
  * the answer says which limit it was. The limits are the operator's, for one language each; requests only lower them.
  */
 import type { ExecResponse } from "@svc/contracts";
+import { Api } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const MIB = 2 ** 20;
 const PAGE = 4096;

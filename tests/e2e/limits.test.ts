@@ -1,10 +1,11 @@
 /** Programs that take all they can get: each ends as its own cause, and the others do not notice. */
+
+import { Api, type ExecInput } from "@svc/test-kit/system/api";
+import { observe } from "@svc/test-kit/system/bystander";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api, type ExecInput } from "./support/api.ts";
-import { observe } from "./support/bystander.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { newMarker, processesWith, until } from "./support/processes.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 /** A bystander's request is answered within this, whatever somebody else's program does. */
 const BYSTANDER_MS = 5000;

@@ -1,7 +1,8 @@
 /** Whoever reaches the runner's port cannot run programs: only what the worker signed is let in. */
+
+import { Api } from "@svc/test-kit/system/api";
+import { sharedSystem } from "@svc/test-kit/system/shared";
 import { expect, test } from "vitest";
-import { Api } from "./support/api.ts";
-import { sharedSystem } from "./support/shared.ts";
 
 const system = sharedSystem();
 const api = new Api(system.url);

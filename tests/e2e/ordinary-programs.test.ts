@@ -1,8 +1,9 @@
 /** What programs do in real life works in a jail as anywhere: the counterpart of everything that is refused there. */
+
+import { Api, output } from "@svc/test-kit/system/api";
+import { sharedSystem } from "@svc/test-kit/system/shared";
 import { describe, expect, test } from "vitest";
-import { Api, output } from "./support/api.ts";
 import { NODE, PYTHON, SHELL } from "./support/ordinary-programs.ts";
-import { sharedSystem } from "./support/shared.ts";
 
 const api = new Api(sharedSystem().url);
 

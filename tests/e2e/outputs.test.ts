@@ -1,7 +1,8 @@
 /** Which files of a program come back, which do not, and how that is told. */
+
+import { Api, output } from "@svc/test-kit/system/api";
+import { sharedSystem } from "@svc/test-kit/system/shared";
 import { describe, expect, test } from "vitest";
-import { Api, output } from "./support/api.ts";
-import { sharedSystem } from "./support/shared.ts";
 
 const MAX_FILE = 10_000_000;
 const api = new Api(sharedSystem().url);

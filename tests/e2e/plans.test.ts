@@ -6,12 +6,12 @@ import { componentEnvironment } from "@svc/cli/environment";
 import { ROOT } from "@svc/cli/instance";
 import { loadSecrets } from "@svc/cli/secrets";
 import type { ExecResponse } from "@svc/contracts";
+import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { Api } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type SecondApi, startSecondApi } from "@svc/test-kit/system/second-api";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { KID, newSigner } from "../../services/api/test/support/signer.ts";
-import { Api } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { type SecondApi, startSecondApi } from "./support/second-api.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const PLANS = {
   small: { run_memory_limit: "64mb" },

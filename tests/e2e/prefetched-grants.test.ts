@@ -1,12 +1,12 @@
 /** Runs that follow each other have grants that were made before they came: nobody notices, and none stays behind. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "@svc/service-kit";
+import { Api, downloadPath, output } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { until } from "@svc/test-kit/system/processes";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Api, downloadPath, output } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { until } from "./support/processes.ts";
 import { openStore } from "./support/store.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const RUNS = 40;
 const ENDED_MS = 20_000;

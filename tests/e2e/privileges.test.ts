@@ -6,8 +6,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, realpath
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
+import { Api } from "@svc/test-kit/system/api";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api } from "./support/api.ts";
 import { kindsOf, PRIVILEGES } from "./support/privileges.ts";
 import {
   capabilitiesOfRoot,
@@ -15,7 +16,6 @@ import {
   type ProcessState,
   processStates,
 } from "./support/process-state.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 /** Root may lower the score of a process only with CAP_SYS_RESOURCE, which containers often lack. */
 const MAY_LOWER = ((capabilitiesOfRoot() >> 24n) & 1n) === 1n;

@@ -3,10 +3,10 @@
  * the top at every resume: the answers are the same, rounds, output and files included.
  */
 import type { FileRef } from "@svc/contracts";
+import { type Api, refTo } from "@svc/test-kit/system/api";
+import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type Drive, drive, type Tools } from "@svc/test-kit/system/programmatic";
 import { describe, expect, test } from "vitest";
-import { type Api, refTo } from "./support/api.ts";
-import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
-import { type Drive, drive, type Tools } from "./support/programmatic.ts";
 import { useSystem } from "./support/use-system.ts";
 
 const TOOL_LIMIT = "Execution exceeded maximum tool calls (200)";

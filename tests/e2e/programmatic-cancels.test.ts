@@ -1,10 +1,9 @@
 /** Programs with tools that nobody wants any more, or cannot be gone on with now: cancelled, left, and refused for a moment. */
 import type { ProgrammaticResponse, ToolCallRequired } from "@svc/contracts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { KID, newSigner } from "../../services/api/test/support/signer.ts";
-import { type Answer, Api } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { newMarker, processesWith, until } from "./support/processes.ts";
+import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { type Answer, Api } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import {
   declare,
   driveOn,
@@ -13,10 +12,11 @@ import {
   startPaused,
   tryResume,
   tryStart,
-} from "./support/programmatic.ts";
-import { activeExecutions } from "./support/runner-metrics.ts";
-import { type SecondApi, startSecondApi } from "./support/second-api.ts";
-import { type System, startSystem } from "./support/system.ts";
+} from "@svc/test-kit/system/programmatic";
+import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
+import { type SecondApi, startSecondApi } from "@svc/test-kit/system/second-api";
+import { type System, startSystem } from "@svc/test-kit/system/system";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const APPEAR_MS = 20_000;
 /** A killed program is gone within a second; the rest is for a busy machine. */

@@ -1,8 +1,9 @@
 /** How programs with tools end, and what their callers are told; large and unusual values on the way. */
+
+import { Api } from "@svc/test-kit/system/api";
+import { declare, drive, served, type Tools, tryStart } from "@svc/test-kit/system/programmatic";
+import { sharedSystem } from "@svc/test-kit/system/shared";
 import { describe, expect, test } from "vitest";
-import { Api } from "./support/api.ts";
-import { declare, drive, served, type Tools, tryStart } from "./support/programmatic.ts";
-import { sharedSystem } from "./support/shared.ts";
 
 const ECHO = { echo: ({ value }) => value } satisfies Tools;
 

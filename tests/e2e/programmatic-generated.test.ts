@@ -1,11 +1,12 @@
 /** Generated programs with tools give one and the same answer: live and by replay, in Python and in Bash. */
+
+import { Api } from "@svc/test-kit/system/api";
+import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
+import { drive } from "@svc/test-kit/system/programmatic";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Api } from "./support/api.ts";
 import { EVERY_KIND, expected, inBash, inPython, program, TOOLS } from "./support/generated-programs.ts";
-import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
-import { drive } from "./support/programmatic.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const PROGRAMS = 12;
 const WITHIN_MS = 240_000;

@@ -1,12 +1,11 @@
 /** Programs that abuse their tools, in a whole system: they are refused, and a bystander with programs of all kinds does not notice. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ToolCallRequired } from "@svc/contracts";
-import { afterEach, describe, expect, test } from "vitest";
-import { RAW_CLIENT } from "../../services/runner/test/support/programs.ts";
-import type { Api } from "./support/api.ts";
-import { observe } from "./support/bystander.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { newMarker, processesWith, processorTicks, until } from "./support/processes.ts";
+import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
+import type { Api } from "@svc/test-kit/system/api";
+import { observe } from "@svc/test-kit/system/bystander";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { newMarker, processesWith, processorTicks, until } from "@svc/test-kit/system/processes";
 import {
   declare,
   drive,
@@ -17,9 +16,10 @@ import {
   startPaused,
   tryResume,
   tryStart,
-} from "./support/programmatic.ts";
-import { activeExecutions } from "./support/runner-metrics.ts";
-import type { System } from "./support/system.ts";
+} from "@svc/test-kit/system/programmatic";
+import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
+import type { System } from "@svc/test-kit/system/system";
+import { afterEach, describe, expect, test } from "vitest";
 import { useSystem } from "./support/use-system.ts";
 
 /** What nobody may notice, on a machine that does other work too. */

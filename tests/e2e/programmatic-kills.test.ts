@@ -1,16 +1,23 @@
 /** Programs with tools while parts of the system are killed: the next resume goes on, and all comes out right. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProgrammaticResponse, ToolCallRequired } from "@svc/contracts";
+import { killProcess } from "@svc/test-kit/jail/host";
+import { Api } from "@svc/test-kit/system/api";
+import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { until } from "@svc/test-kit/system/processes";
+import {
+  declare,
+  driveOn,
+  resultsOf,
+  served,
+  startPaused,
+  tryResume,
+} from "@svc/test-kit/system/programmatic";
+import { activeExecutions, warmJails, warmStarts } from "@svc/test-kit/system/runner-metrics";
+import { startSecondApi } from "@svc/test-kit/system/second-api";
+import type { System } from "@svc/test-kit/system/system";
 import { describe, expect, test } from "vitest";
-import { killProcess } from "../../packages/jail-client/test/support/host.ts";
-import { Api } from "./support/api.ts";
-import { ONE_BY_ONE } from "./support/one-by-one.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { until } from "./support/processes.ts";
-import { declare, driveOn, resultsOf, served, startPaused, tryResume } from "./support/programmatic.ts";
-import { activeExecutions, warmJails, warmStarts } from "./support/runner-metrics.ts";
-import { startSecondApi } from "./support/second-api.ts";
-import type { System } from "./support/system.ts";
 import { useSystem } from "./support/use-system.ts";
 
 const HEALED_MS = 30_000;

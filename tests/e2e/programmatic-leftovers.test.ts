@@ -1,15 +1,22 @@
 /** Programs with tools that ended in every way leave nothing: no process, no group, no socket, no key but those that are documented. */
 import type { Redis } from "@svc/service-kit";
+import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
+import { Api } from "@svc/test-kit/system/api";
+import { STEADY_POOL, settledHoldings, untilHeldAsBefore } from "@svc/test-kit/system/holdings";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
+import {
+  declare,
+  drive,
+  driveOn,
+  type Input,
+  startPaused,
+  tryStart,
+} from "@svc/test-kit/system/programmatic";
+import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { RAW_CLIENT } from "../../services/runner/test/support/programs.ts";
-import { Api } from "./support/api.ts";
-import { STEADY_POOL, settledHoldings, untilHeldAsBefore } from "./support/holdings.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { newMarker, processesWith, until } from "./support/processes.ts";
-import { declare, drive, driveOn, type Input, startPaused, tryStart } from "./support/programmatic.ts";
-import { activeExecutions } from "./support/runner-metrics.ts";
 import { openStore } from "./support/store.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const MAX_PAUSED = 3;
 const EXPIRY_SECONDS = 400;

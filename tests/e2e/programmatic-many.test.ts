@@ -4,11 +4,10 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProgrammaticResponse, ToolCallRequired } from "@svc/contracts";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { Api } from "./support/api.ts";
-import { cpuMs, median, memoryMiB, nameOf } from "./support/consumption.ts";
-import { treeOf } from "./support/holdings.ts";
-import { until } from "./support/processes.ts";
+import { Api } from "@svc/test-kit/system/api";
+import { cpuMs, median, memoryMiB, nameOf } from "@svc/test-kit/system/consumption";
+import { treeOf } from "@svc/test-kit/system/holdings";
+import { until } from "@svc/test-kit/system/processes";
 import {
   declare,
   driveOn,
@@ -18,8 +17,9 @@ import {
   startPaused,
   type Tools,
   tryResume,
-} from "./support/programmatic.ts";
-import { type System, startSystem } from "./support/system.ts";
+} from "@svc/test-kit/system/programmatic";
+import { type System, startSystem } from "@svc/test-kit/system/system";
+import { afterAll, beforeAll, expect, test } from "vitest";
 
 const PROGRAMS = 100;
 const KEPT = 32;

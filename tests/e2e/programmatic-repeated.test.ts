@@ -3,10 +3,17 @@
  * which keeps paused programs gives the same answers.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Api } from "@svc/test-kit/system/api";
+import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
+import {
+  declare,
+  drive,
+  resultsOf,
+  startPaused,
+  type Tools,
+  tryResume,
+} from "@svc/test-kit/system/programmatic";
 import { describe, expect, test } from "vitest";
-import type { Api } from "./support/api.ts";
-import { OPEN_PROGRAM_LIMITS } from "./support/open-limits.ts";
-import { declare, drive, resultsOf, startPaused, type Tools, tryResume } from "./support/programmatic.ts";
 import { useSystem } from "./support/use-system.ts";
 
 const DIVERGED = "The program did not repeat its recorded tool calls";

@@ -1,8 +1,8 @@
 /** The limits per caller as a client sees them: the default number of requests, a short window and few slots. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Answer, Api } from "@svc/test-kit/system/api";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Answer, Api } from "./support/api.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const SLOTS = 2;
 const ALLOWED = 20;

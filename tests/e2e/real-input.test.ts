@@ -1,9 +1,9 @@
 /** The main use: a real data file in, a table and a plot out, a change of the data, everything kept byte for byte. */
 import type { ExecResponse, UploadedFile } from "@svc/contracts";
+import { Api, deletePath, downloadPath, ID, metadataPath, output, refTo } from "@svc/test-kit/system/api";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Api, deletePath, downloadPath, ID, metadataPath, output, refTo } from "./support/api.ts";
 import { salesTable } from "./support/sales-table.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const ROWS = 80_000;
 const table = salesTable(ROWS);

@@ -7,10 +7,10 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { userOf } from "@svc/cli/users";
+import { SandboxSide } from "@svc/test-kit/system/sandbox-side";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Try } from "./support/intruder.ts";
-import { SandboxSide } from "./support/sandbox-side.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 let system: System;
 

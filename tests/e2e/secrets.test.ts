@@ -9,11 +9,11 @@ import { SECRET_NAMES } from "@svc/cli/secrets";
 import { type ComponentName, componentsIn, serviceProcesses } from "@svc/cli/topology";
 import { HOLDERS } from "@svc/service-kit/config/holders";
 import type { VariableName } from "@svc/service-kit/config/variables";
+import { Api } from "@svc/test-kit/system/api";
+import { treeOf } from "@svc/test-kit/system/holdings";
+import { newMarker, until } from "@svc/test-kit/system/processes";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api } from "./support/api.ts";
-import { treeOf } from "./support/holdings.ts";
-import { newMarker, until } from "./support/processes.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const random = () => randomBytes(32).toString("base64url");
 const publicKey = () => generateKeyPairSync("ed25519").publicKey;

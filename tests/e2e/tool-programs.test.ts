@@ -1,11 +1,11 @@
 /** Programs with tools through the whole system: paused, resumed, lost in every way, and finished all the same. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { killProcess } from "@svc/test-kit/jail/host";
+import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { until } from "@svc/test-kit/system/processes";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { killProcess } from "../../packages/jail-client/test/support/host.ts";
-import { ONE_BY_ONE } from "./support/one-by-one.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { until } from "./support/processes.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const HEALED_MS = 30_000;
 

@@ -3,11 +3,18 @@ import { type Dirent, readdirSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import type { UploadedFile } from "@svc/contracts";
+import {
+  Api,
+  type BatchAnswer,
+  type FormPart,
+  ID,
+  metadataPath,
+  type UploadAnswer,
+} from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { until } from "@svc/test-kit/system/processes";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Api, type BatchAnswer, type FormPart, ID, metadataPath, type UploadAnswer } from "./support/api.ts";
-import { OPEN_LIMITS } from "./support/open-limits.ts";
-import { until } from "./support/processes.ts";
-import { type System, startSystem } from "./support/system.ts";
 
 const MAX_FILE = 25 * 1024 * 1024;
 let system: System;

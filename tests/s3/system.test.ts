@@ -1,11 +1,11 @@
 /** The whole system with its objects in S3: what a user does with files. */
 import { randomBytes } from "node:crypto";
+import { createBucket, type TestBucket } from "@svc/test-kit/storage/s3/bucket";
+import { environmentFor } from "@svc/test-kit/storage/s3/environment";
+import { Api, deletePath, metadataPath, output, refTo } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { createBucket, type TestBucket } from "../../packages/object-store/test/support/s3/bucket.ts";
-import { environmentFor } from "../../packages/object-store/test/support/s3/environment.ts";
-import { Api, deletePath, metadataPath, output, refTo } from "../e2e/support/api.ts";
-import { OPEN_LIMITS } from "../e2e/support/open-limits.ts";
-import { type System, startSystem } from "../e2e/support/system.ts";
 
 let bucket: TestBucket;
 let system: System;

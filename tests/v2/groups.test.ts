@@ -13,10 +13,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { killProcess } from "@svc/test-kit/jail/host";
+import { BINARY, Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, runJob } from "@svc/test-kit/jail/run";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { killProcess } from "../../packages/jail-client/test/support/host.ts";
-import { BINARY, Jaild } from "../../packages/jail-client/test/support/jaild.ts";
-import { bash, runJob } from "../../packages/jail-client/test/support/run.ts";
 
 const TOP = "/sys/fs/cgroup";
 const GROUP = join(TOP, "delegated");

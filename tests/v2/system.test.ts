@@ -2,13 +2,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findCgroups } from "@svc/cli/system/cgroups";
+import { until } from "@svc/test-kit/jail/host";
+import { slow } from "@svc/test-kit/jail/slowness";
+import { Api } from "@svc/test-kit/system/api";
+import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
+import { drive } from "@svc/test-kit/system/programmatic";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { until } from "../../packages/jail-client/test/support/host.ts";
-import { slow } from "../../packages/jail-client/test/support/slowness.ts";
-import { Api } from "../e2e/support/api.ts";
-import { OPEN_PROGRAM_LIMITS } from "../e2e/support/open-limits.ts";
-import { drive } from "../e2e/support/programmatic.ts";
-import { type System, startSystem } from "../e2e/support/system.ts";
 
 const SMALL = {
   SANDBOX_MAX_CONCURRENT_JOBS: "2",

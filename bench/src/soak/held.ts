@@ -1,8 +1,8 @@
 /** What a copy holds while nothing runs: memory after its garbage is collected, and everything that could leak. */
 import { readdirSync, readlinkSync } from "node:fs";
 import type { PrivateCopy } from "@svc/cli/private-copy";
-import { type Holdings, holdingsOf, settledHoldings, treeOf } from "../../../tests/e2e/support/holdings.ts";
-import { collectGarbage } from "../../../tests/escape/support/garbage.ts";
+import { collectGarbage } from "@svc/test-kit/system/garbage";
+import { type Holdings, holdingsOf, settledHoldings, treeOf } from "@svc/test-kit/system/holdings";
 import { pssByComponent } from "../accounting.ts";
 import { round, sum } from "../statistics.ts";
 import { heldByRedis, type RedisHeld } from "./redis.ts";

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { LANGUAGES } from "@svc/contracts/languages";
 import { describe, expect, it } from "vitest";
-import { LANGUAGES } from "../../../packages/contracts/src/languages.ts";
 import { image, rootfs, run, runtimes } from "./support/program.ts";
 
 /** Paths below the image's root that match. */

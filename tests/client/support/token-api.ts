@@ -9,9 +9,9 @@ import { componentEnvironment } from "@svc/cli/environment";
 import { ROOT } from "@svc/cli/instance";
 import { freePorts } from "@svc/cli/private-copy";
 import { loadSecrets } from "@svc/cli/secrets";
-import { KID, newSigner } from "../../../services/api/test/support/signer.ts";
-import { until } from "../../e2e/support/processes.ts";
-import type { System } from "../../e2e/support/system.ts";
+import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { until } from "@svc/test-kit/system/processes";
+import type { System } from "@svc/test-kit/system/system";
 
 export interface TokenApi {
   /** Address of the API, with /v1. */

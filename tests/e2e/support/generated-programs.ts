@@ -2,8 +2,9 @@
  * Generated deterministic programs with tools: sequences of calls, calls made together, failures, branches and loops on
  * results, prints, files. Each can be written in Python and in Bash, and `expected` says what must come out. Pure.
  */
+
+import type { Tools } from "@svc/test-kit/system/programmatic";
 import fc from "fast-check";
-import type { Tools } from "./programmatic.ts";
 
 const MODULUS = 1009;
 const MOST_CALLS = 16;

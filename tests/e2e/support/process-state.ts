@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { COMPONENT_IDS } from "@svc/cli/instance";
 import { type ComponentName, logsOf } from "@svc/cli/topology";
 import { isUnprivileged, userOf } from "@svc/cli/users";
-import { treeOf } from "./holdings.ts";
+import { treeOf } from "@svc/test-kit/system/holdings";
+import type { System } from "@svc/test-kit/system/system";
 import { type Kind, PRIVILEGES, type Row } from "./privileges.ts";
-import type { System } from "./system.ts";
 
 export interface ProcessState extends Omit<Row, "reaches" | "user" | "oomScore"> {
   kind: Kind;

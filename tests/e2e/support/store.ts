@@ -1,7 +1,7 @@
 /** The Redis of a running system. */
 import { createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
-import { newSecret } from "../../../packages/service-kit/test/support/secrets.ts";
-import type { System } from "./system.ts";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
+import type { System } from "@svc/test-kit/system/system";
 
 /** To be disconnected at the end. */
 export function openStore({ instance }: Pick<System, "instance">): Redis {

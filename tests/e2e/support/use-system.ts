@@ -1,7 +1,8 @@
 /** One system for the tests of a block. It must stop without leftovers. */
+
+import { Api } from "@svc/test-kit/system/api";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect } from "vitest";
-import { Api } from "./api.ts";
-import { type System, startSystem } from "./system.ts";
 
 /** `onStart` is called before the first test, with the system and a client of it. */
 export function useSystem(

@@ -1,6 +1,7 @@
 /** Programs that fill their file systems: by bytes, files, holes, reservations, large folders. Each meets an ordinary error. */
+
+import { output } from "@svc/test-kit/system/api";
 import { describe, expect, test } from "vitest";
-import { output } from "../../e2e/support/api.ts";
 import { evidence, hostile } from "../support/hostile.ts";
 import { bystander } from "../support/running.ts";
 

@@ -1,6 +1,7 @@
 /** The workspace's own root, removed, replaced, closed and moved: what lies in it comes back, or nothing does. */
+
+import { output } from "@svc/test-kit/system/api";
 import { describe, expect, test } from "vitest";
-import { output } from "../../e2e/support/api.ts";
 import { evidence, hostile } from "../support/hostile.ts";
 import { attacker } from "../support/running.ts";
 

@@ -4,8 +4,8 @@ import { createConnection, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCgroups } from "@svc/cli/system/cgroups";
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { expect, test } from "vitest";
-import { newMarker, processesWith, until } from "../../e2e/support/processes.ts";
 import { evidence, hostile, POOLED, untilIdle } from "../support/hostile.ts";
 import { attacker, running } from "../support/running.ts";
 

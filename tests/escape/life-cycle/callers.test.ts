@@ -2,9 +2,9 @@
 import { createConnection, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse } from "@svc/contracts";
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
+import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
 import { describe, expect, test } from "vitest";
-import { newMarker, processesWith, until } from "../../e2e/support/processes.ts";
-import { activeExecutions } from "../../e2e/support/runner-metrics.ts";
 import { besiege } from "../support/hostile.ts";
 import { attacker, running, system } from "../support/running.ts";
 

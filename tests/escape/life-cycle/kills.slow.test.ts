@@ -6,19 +6,19 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { identify, signalProcess } from "@svc/cli/system/process";
 import { ERRORS, type ExecResponse } from "@svc/contracts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { childrenOf, descendants, killProcess } from "../../../packages/jail-client/test/support/host.ts";
-import { type Answer, Api, type ExecInput } from "../../e2e/support/api.ts";
+import { childrenOf, descendants, killProcess } from "@svc/test-kit/jail/host";
+import { type Answer, Api, type ExecInput } from "@svc/test-kit/system/api";
 import {
   type Holdings,
   STEADY_POOL,
   settledHoldings,
   untilHeldAsBefore,
-} from "../../e2e/support/holdings.ts";
-import { ONE_BY_ONE } from "../../e2e/support/one-by-one.ts";
-import { OPEN_LIMITS } from "../../e2e/support/open-limits.ts";
-import { newMarker, processesWith, until } from "../../e2e/support/processes.ts";
-import { type System, startSystem } from "../../e2e/support/system.ts";
+} from "@svc/test-kit/system/holdings";
+import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
+import { type System, startSystem } from "@svc/test-kit/system/system";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const BACK_MS = 30_000;
 const ANSWER_MS = 110_000;

@@ -1,6 +1,7 @@
 /** Processes that try to outlive their program, or to harm the first process of their jail. */
+
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { describe, expect, test } from "vitest";
-import { newMarker, processesWith, until } from "../../e2e/support/processes.ts";
 import { evidence, hostile } from "../support/hostile.ts";
 import { bystander } from "../support/running.ts";
 

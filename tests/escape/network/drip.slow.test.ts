@@ -1,7 +1,8 @@
 /** Requests to the tool socket that never end: each is cut off after its time, and the slot is free again. */
+
+import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
+import { drive, type Input } from "@svc/test-kit/system/programmatic";
 import { expect, test } from "vitest";
-import { RAW_CLIENT } from "../../../services/runner/test/support/programs.ts";
-import { drive, type Input } from "../../e2e/support/programmatic.ts";
 import { besiege } from "../support/hostile.ts";
 import { attacker } from "../support/running.ts";
 

@@ -3,9 +3,9 @@
  * behind others, pipelines, drips, floods, sizes, passed descriptors. Nothing but a declared tool is ever called.
  */
 import { readdirSync } from "node:fs";
+import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
+import { drive, type Ended, type Input, type Start, type Tools } from "@svc/test-kit/system/programmatic";
 import { expect, test } from "vitest";
-import { RAW_CLIENT } from "../../../services/runner/test/support/programs.ts";
-import { drive, type Ended, type Input, type Start, type Tools } from "../../e2e/support/programmatic.ts";
 import { besiege, PYTHON } from "../support/hostile.ts";
 import { attacker, running, system } from "../support/running.ts";
 

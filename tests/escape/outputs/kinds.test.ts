@@ -1,6 +1,7 @@
 /** Outputs that are no files: links, fifos, sockets, devices, folders with the names of files, holes, and what they point to. */
+
+import { output } from "@svc/test-kit/system/api";
 import { expect, test } from "vitest";
-import { output } from "../../e2e/support/api.ts";
 import { hostile } from "../support/hostile.ts";
 import { attacker } from "../support/running.ts";
 

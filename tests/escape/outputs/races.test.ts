@@ -1,7 +1,7 @@
 /** Files that are swapped, changed and removed while the program ends: only bytes of the workspace come back, whole. */
 import type { ExecResponse } from "@svc/contracts";
+import type { ExecInput } from "@svc/test-kit/system/api";
 import { expect, test } from "vitest";
-import type { ExecInput } from "../../e2e/support/api.ts";
 import { besiege } from "../support/hostile.ts";
 import { attacker } from "../support/running.ts";
 

@@ -1,7 +1,7 @@
 /** Numbers and sizes of outputs: at the limit and one beside it, thousands of files, holes, and what a browser would run. */
 import { createHash } from "node:crypto";
+import { output } from "@svc/test-kit/system/api";
 import { expect, test } from "vitest";
-import { output } from "../../e2e/support/api.ts";
 import { hostile } from "../support/hostile.ts";
 import { attacker } from "../support/running.ts";
 

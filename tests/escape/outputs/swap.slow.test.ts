@@ -9,10 +9,10 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JailRun } from "@svc/jail-client";
+import { killProcess, until } from "@svc/test-kit/jail/host";
+import { IMAGE, Jaild } from "@svc/test-kit/jail/jaild";
+import { bytesOf, stage } from "@svc/test-kit/jail/run";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { killProcess, until } from "../../../packages/jail-client/test/support/host.ts";
-import { IMAGE, Jaild } from "../../../packages/jail-client/test/support/jaild.ts";
-import { bytesOf, stage } from "../../../packages/jail-client/test/support/run.ts";
 
 const ROUNDS = 1000;
 const DELAY_US = 300;

@@ -1,7 +1,7 @@
 /** Bodies that no client would send: every JSON type in every field, depth, size, numbers, names and keys beyond all sense. */
 import { ERRORS, type ExecResponse } from "@svc/contracts";
+import type { Answer } from "@svc/test-kit/system/api";
 import { describe, expect, test } from "vitest";
-import type { Answer } from "../../e2e/support/api.ts";
 import { besiege } from "../support/hostile.ts";
 import { attacker, bystander } from "../support/running.ts";
 

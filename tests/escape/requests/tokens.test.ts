@@ -2,16 +2,10 @@
 
 import { createPrivateKey } from "node:crypto";
 import { GRANT_HEADER, newId, ORIGINAL_FILENAME_HEADER, type RegisteredGrant } from "@svc/contracts";
+import { inputOf, mintHmac, newSigner, rightClaims, signerOf } from "@svc/test-kit/credentials/signer";
+import { type Answer, Api, downloadPath, metadataPath } from "@svc/test-kit/system/api";
+import { type Run, SandboxSide, type Stored } from "@svc/test-kit/system/sandbox-side";
 import { beforeAll, describe, expect, test } from "vitest";
-import {
-  inputOf,
-  mintHmac,
-  newSigner,
-  rightClaims,
-  signerOf,
-} from "../../../services/api/test/support/signer.ts";
-import { type Answer, Api, downloadPath, metadataPath } from "../../e2e/support/api.ts";
-import { type Run, SandboxSide, type Stored } from "../../e2e/support/sandbox-side.ts";
 import { besiege } from "../support/hostile.ts";
 import { attacker, bystander, principal, running, system } from "../support/running.ts";
 

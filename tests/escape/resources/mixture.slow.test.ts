@@ -2,12 +2,13 @@
  * Five thousand executions, good and hostile, one mixture: all end as they must, and afterwards nothing is held that was
  * not held before, and the memory of our processes is what it was after the first thousand.
  */
+
+import { memoryMiB } from "@svc/test-kit/system/consumption";
+import { collectGarbage } from "@svc/test-kit/system/garbage";
+import { settledHoldings, untilHeldAsBefore } from "@svc/test-kit/system/holdings";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { memoryMiB } from "../../e2e/support/consumption.ts";
-import { settledHoldings, untilHeldAsBefore } from "../../e2e/support/holdings.ts";
 import { componentPids } from "../support/component-pids.ts";
-import { collectGarbage } from "../support/garbage.ts";
 import { mixture, pick, randomFrom } from "../support/mixture.ts";
 import { attacker, running, system } from "../support/running.ts";
 

@@ -1,4 +1,4 @@
-import type { System } from "../../e2e/support/system.ts";
+import type { System } from "@svc/test-kit/system/system";
 
 /** Our long-lived processes; neither the jails nor Redis, which keeps ended jobs for two minutes, are among them. */
 export function componentPids(system: Pick<System, "state">, tokenApiPid: number): string[] {

@@ -3,16 +3,16 @@
  * another tenant does not notice it, and afterwards the system holds what it held when it was idle.
  */
 import type { ExecResponse } from "@svc/contracts";
+import { PROBE } from "@svc/test-kit/programs/probe";
+import type { ExecInput } from "@svc/test-kit/system/api";
+import { observe } from "@svc/test-kit/system/bystander";
+import { median, memoryMiB } from "@svc/test-kit/system/consumption";
+import { collectGarbage } from "@svc/test-kit/system/garbage";
+import { untilHeldAsBefore } from "@svc/test-kit/system/holdings";
+import { until } from "@svc/test-kit/system/processes";
+import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
 import { expect } from "vitest";
-import { PROBE } from "../../../packages/jail-client/test/support/probe.ts";
-import type { ExecInput } from "../../e2e/support/api.ts";
-import { observe } from "../../e2e/support/bystander.ts";
-import { median, memoryMiB } from "../../e2e/support/consumption.ts";
-import { untilHeldAsBefore } from "../../e2e/support/holdings.ts";
-import { until } from "../../e2e/support/processes.ts";
-import { activeExecutions } from "../../e2e/support/runner-metrics.ts";
 import { componentPids } from "./component-pids.ts";
-import { collectGarbage } from "./garbage.ts";
 import { attacker, bystander, running, system } from "./running.ts";
 
 const RUN_TIMEOUT_MS = 20_000;

@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse, FileRef } from "@svc/contracts";
+import { type Api, type ExecInput, output } from "@svc/test-kit/system/api";
 import { expect } from "vitest";
-import { type Api, type ExecInput, output } from "../../e2e/support/api.ts";
 
 export interface Kind {
   name: string;

@@ -1,7 +1,7 @@
 /** Callers of the system who prove who they are with a token of their own on every request. */
 import { createPrivateKey } from "node:crypto";
-import { signerOf } from "../../../services/api/test/support/signer.ts";
-import { type Answer, Api, type SendOptions } from "../../e2e/support/api.ts";
+import { signerOf } from "@svc/test-kit/credentials/signer";
+import { type Answer, Api, type SendOptions } from "@svc/test-kit/system/api";
 
 export interface Identity {
   sub: string;

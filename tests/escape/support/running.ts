@@ -1,6 +1,7 @@
 /** The system that all tests of this project share, and its callers. */
+
+import { attach } from "@svc/test-kit/system/shared";
 import { inject } from "vitest";
-import { attach } from "../../e2e/support/shared.ts";
 import { ATTACKER, BYSTANDER, type Identity, NEIGHBOUR, PrincipalApi } from "./principals.ts";
 import type {} from "./setup.ts";
 

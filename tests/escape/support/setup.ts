@@ -5,15 +5,15 @@
  */
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
+import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import type { Api } from "@svc/test-kit/system/api";
+import { observe } from "@svc/test-kit/system/bystander";
+import { median, memoryMiB } from "@svc/test-kit/system/consumption";
+import { type Holdings, STEADY_POOL, settledHoldings } from "@svc/test-kit/system/holdings";
+import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
+import { startSecondApi } from "@svc/test-kit/system/second-api";
+import { type System, startSystem } from "@svc/test-kit/system/system";
 import type { TestProject } from "vitest/node";
-import { KID, newSigner } from "../../../services/api/test/support/signer.ts";
-import type { Api } from "../../e2e/support/api.ts";
-import { observe } from "../../e2e/support/bystander.ts";
-import { median, memoryMiB } from "../../e2e/support/consumption.ts";
-import { type Holdings, STEADY_POOL, settledHoldings } from "../../e2e/support/holdings.ts";
-import { OPEN_PROGRAM_LIMITS } from "../../e2e/support/open-limits.ts";
-import { startSecondApi } from "../../e2e/support/second-api.ts";
-import { type System, startSystem } from "../../e2e/support/system.ts";
 import { componentPids } from "./component-pids.ts";
 import { ATTACKER, BYSTANDER, PrincipalApi } from "./principals.ts";
 

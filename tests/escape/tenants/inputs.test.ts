@@ -3,8 +3,8 @@
  * inputs, caches and package folders that a next program might believe.
  */
 import type { FileRef } from "@svc/contracts";
+import { deletePath, downloadPath, metadataPath, output } from "@svc/test-kit/system/api";
 import { expect, test } from "vitest";
-import { deletePath, downloadPath, metadataPath, output } from "../../e2e/support/api.ts";
 import { besiege, hostile } from "../support/hostile.ts";
 import { attacker, bystander, neighbour } from "../support/running.ts";
 

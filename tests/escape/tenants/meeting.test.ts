@@ -2,8 +2,9 @@
  * Two programs of two tenants that run at the same time and try to meet: by files, shared memory, System V objects,
  * queues, sockets, user ids, locks, and what can be told or left about the files that both can read.
  */
+
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { expect, test } from "vitest";
-import { newMarker, processesWith, until } from "../../e2e/support/processes.ts";
 import { besiege, evidenceOf, PYTHON } from "../support/hostile.ts";
 import { attacker, bystander } from "../support/running.ts";
 

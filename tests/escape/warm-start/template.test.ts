@@ -2,9 +2,10 @@
  * Copies of one interpreter: what a program changed in it is not there for the next, the interpreter that they were
  * copied from cannot be found, reached or hurt, and nobody can foretell another's random numbers, keys and names.
  */
+
+import { childrenOf, isZygote, killProcess } from "@svc/test-kit/jail/host";
+import { until } from "@svc/test-kit/system/processes";
 import { describe, expect, test } from "vitest";
-import { childrenOf, isZygote, killProcess } from "../../../packages/jail-client/test/support/host.ts";
-import { until } from "../../e2e/support/processes.ts";
 import { besiege, evidence, hostile, PYTHON } from "../support/hostile.ts";
 import { attacker, bystander, running, system } from "../support/running.ts";
 

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { newId, ServiceError } from "@svc/contracts";
+import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
+import { grantWith } from "@svc/test-kit/credentials/grants";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type PrivateRedis, startRedis } from "../../../service-kit/test/support/redis.ts";
 import {
   type Charge,
   charge,
@@ -14,7 +15,6 @@ import {
   refund,
   revoke,
 } from "../../src/index.ts";
-import { grantWith } from "../support/grants.ts";
 import { startLossyProxy } from "../support/lossy-proxy.ts";
 
 const NOW = Math.floor(Date.now() / 1000);

@@ -1,8 +1,8 @@
 import { newId } from "@svc/contracts";
+import { grantWith } from "@svc/test-kit/credentials/grants";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { describe, expect, it } from "vitest";
-import { newSecret } from "../../../service-kit/test/support/secrets.ts";
 import { openCallback, sealCallback, sealGrant, sealKeys, type TokenRefused } from "../../src/index.ts";
-import { grantWith } from "../support/grants.ts";
 
 const NOW = 1_800_000_000;
 const keys = sealKeys(newSecret());

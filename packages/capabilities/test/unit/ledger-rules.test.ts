@@ -1,4 +1,5 @@
 import { newId } from "@svc/contracts";
+import { grantWith } from "@svc/test-kit/credentials/grants";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -12,7 +13,6 @@ import {
   settle,
   type Upload,
 } from "../../src/index.ts";
-import { grantWith } from "../support/grants.ts";
 
 const NOW = 1_800_000_000;
 const grant = grantWith({ input_files: [{ id: newId(), session_id: newId(), name: "a" }] }, NOW);

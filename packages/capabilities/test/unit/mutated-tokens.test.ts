@@ -1,7 +1,8 @@
 /** No token that is not exactly one that was made opens anything: 90,000 changed ones, each refused with a public reason. */
+
+import { generator, mutate, newSeed } from "@svc/test-kit/credentials/mutations";
+import { refusalOf, TOKEN_KINDS, type TokenKind } from "@svc/test-kit/credentials/token-kinds";
 import { describe, expect, it } from "vitest";
-import { generator, mutate, newSeed } from "../support/mutations.ts";
-import { refusalOf, TOKEN_KINDS, type TokenKind } from "../support/token-kinds.ts";
 
 const MUTANTS = 18_000;
 const ORIGINALS = 6;

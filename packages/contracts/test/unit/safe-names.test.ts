@@ -1,9 +1,9 @@
 /** What passes the name rules is safe wherever a name goes: file systems, headers, addresses, JSON. */
 import { posix } from "node:path";
+import { hostileName } from "@svc/test-kit/storage/hostile-names";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { directoriesOf, fileNameProblem, findPathConflict } from "../../src/index.ts";
-import { hostileName } from "../support/names.ts";
 
 const RUNS = { numRuns: 5000 };
 const passing = hostileName.filter((name) => fileNameProblem(name) === undefined);

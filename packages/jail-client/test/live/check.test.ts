@@ -6,9 +6,9 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { until } from "@svc/test-kit/jail/host";
+import { BINARY, IMAGE } from "@svc/test-kit/jail/jaild";
 import { afterAll, describe, expect, it } from "vitest";
-import { until } from "../support/host.ts";
-import { BINARY, IMAGE } from "../support/jaild.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "svc-check-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { until } from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, python, runOpen, stage } from "@svc/test-kit/jail/run";
+import { PROBE } from "@svc/test-kit/programs/probe";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { until } from "../support/host.ts";
-import { Jaild } from "../support/jaild.ts";
-import { PROBE } from "../support/probe.ts";
-import { bash, python, runOpen, stage } from "../support/run.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

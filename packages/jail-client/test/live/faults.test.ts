@@ -5,13 +5,13 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
+import { buildFaulty, FAULTY, Faults, JAIL, STEPS } from "@svc/test-kit/jail/faults";
+import { groupFile, until } from "@svc/test-kit/jail/host";
+import { BINARY, IMAGE, Jaild } from "@svc/test-kit/jail/jaild";
+import { bytesOf, stageIn } from "@svc/test-kit/jail/run";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { JailError, JailRun, type RunOutcome } from "../../src/index.ts";
 import { confinedJob, confinementIn } from "../support/confinement.ts";
-import { buildFaulty, FAULTY, Faults, JAIL, STEPS } from "../support/faults.ts";
-import { groupFile, until } from "../support/host.ts";
-import { BINARY, IMAGE, Jaild } from "../support/jaild.ts";
-import { bytesOf, stageIn } from "../support/run.ts";
 
 const MEMORY_MIB = 128;
 

@@ -1,6 +1,4 @@
 import { readFileSync } from "node:fs";
-import { afterEach, describe, expect, it } from "vitest";
-import { JailError, JailRun } from "../../src/index.ts";
 import {
   childrenOf,
   descendants,
@@ -9,10 +7,12 @@ import {
   killProcess,
   namespaces,
   until,
-} from "../support/host.ts";
-import { Jaild } from "../support/jaild.ts";
-import { bash, runOpen, stage } from "../support/run.ts";
-import { slow, times } from "../support/slowness.ts";
+} from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, runOpen, stage } from "@svc/test-kit/jail/run";
+import { slow, times } from "@svc/test-kit/jail/slowness";
+import { afterEach, describe, expect, it } from "vitest";
+import { JailError, JailRun } from "../../src/index.ts";
 
 let jaild: Jaild;
 afterEach(() => jaild.stop());

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { availableParallelism } from "node:os";
+import { descendants } from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, runJob } from "@svc/test-kit/jail/run";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { descendants } from "../support/host.ts";
-import { Jaild } from "../support/jaild.ts";
-import { bash, runJob } from "../support/run.ts";
-import { slow } from "../support/slowness.ts";
 
 const MIB = 1 << 20;
 let jaild: Jaild;

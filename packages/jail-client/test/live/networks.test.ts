@@ -1,10 +1,10 @@
 import { chmodSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { python } from "@svc/test-kit/jail/run";
+import { PROBE } from "@svc/test-kit/programs/probe";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Jaild } from "../support/jaild.ts";
-import { PROBE } from "../support/probe.ts";
-import { python } from "../support/run.ts";
 
 let jaild: Jaild;
 let server: Server | undefined;

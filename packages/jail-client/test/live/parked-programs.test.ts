@@ -1,8 +1,8 @@
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import type { Way } from "@svc/test-kit/jail/warm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Jaild } from "../support/jaild.ts";
 import { COLD, MODULES, SCRIPTS, TYPED } from "../support/node-programs.ts";
 import { compareParked } from "../support/parked.ts";
-import type { Way } from "../support/warm.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

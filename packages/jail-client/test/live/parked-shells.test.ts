@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
+import { descendants, until } from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { COLD_SHELLS, SHELLS } from "../support/bash-programs.ts";
-import { descendants, until } from "../support/host.ts";
-import { Jaild } from "../support/jaild.ts";
 import { compareParked, openParked, runParked } from "../support/parked.ts";
 
 let jaild: Jaild;

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { childrenOf, descendants, isAlive, killProcess, until } from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, LIMITS } from "@svc/test-kit/jail/run";
+import { finishPython as finish } from "@svc/test-kit/jail/warm";
 import { afterEach, describe, expect, it } from "vitest";
 import { seenByHost } from "../support/confinement.ts";
-import { childrenOf, descendants, isAlive, killProcess, until } from "../support/host.ts";
-import { Jaild } from "../support/jaild.ts";
 import { describeParked, openParked, runParked } from "../support/parked.ts";
-import { bash, LIMITS } from "../support/run.ts";
-import { finishPython as finish } from "../support/warm.ts";
 
 let jaild: Jaild;
 afterEach(() => jaild.stop());

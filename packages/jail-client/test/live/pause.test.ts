@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from "vitest";
 import {
   descendants,
   groupCpuUs,
@@ -7,10 +6,11 @@ import {
   killProcess,
   until,
   wakeups,
-} from "../support/host.ts";
-import { Jaild } from "../support/jaild.ts";
-import { bash, paused, settled, started } from "../support/run.ts";
-import { slow, times } from "../support/slowness.ts";
+} from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, paused, settled, started } from "@svc/test-kit/jail/run";
+import { slow, times } from "@svc/test-kit/jail/slowness";
+import { afterEach, describe, expect, it } from "vitest";
 
 let jaild: Jaild;
 afterEach(() => jaild.stop());

@@ -1,6 +1,6 @@
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, runJob } from "@svc/test-kit/jail/run";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Jaild } from "../support/jaild.ts";
-import { bash, runJob } from "../support/run.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

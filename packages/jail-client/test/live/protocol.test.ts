@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { isAlive, until } from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, LIMITS, stage } from "@svc/test-kit/jail/run";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { u32, u64 } from "../../src/frames.ts";
 import { FrameDecoder, frame, JailRun, ProtocolError } from "../../src/index.ts";
-import { isAlive, until } from "../support/host.ts";
-import { Jaild } from "../support/jaild.ts";
-import { bash, LIMITS, stage } from "../support/run.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

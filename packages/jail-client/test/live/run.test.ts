@@ -1,6 +1,6 @@
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, bytesOf, python, runJob, runOpen } from "@svc/test-kit/jail/run";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Jaild } from "../support/jaild.ts";
-import { bash, bytesOf, python, runJob, runOpen } from "../support/run.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

@@ -2,10 +2,11 @@
  * Calls that would act on what all runs share, or tell of it: the image's pages in memory, the host's disk, inodes, numbers
  * that the kernel counts for all; and calls that no ordinary program needs. Each beside the use that programs make of it.
  */
+
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, python } from "@svc/test-kit/jail/run";
+import { PROBE } from "@svc/test-kit/programs/probe";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Jaild } from "../support/jaild.ts";
-import { PROBE } from "../support/probe.ts";
-import { bash, python } from "../support/run.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

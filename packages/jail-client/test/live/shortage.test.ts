@@ -1,10 +1,10 @@
 /** What all jails may use together, and who goes when memory is short. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { descendants, groupsNamed, isAlive } from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, python, runJob, stage } from "@svc/test-kit/jail/run";
 import { afterEach, expect, it } from "vitest";
-import { descendants, groupsNamed, isAlive } from "../support/host.ts";
-import { Jaild } from "../support/jaild.ts";
-import { bash, python, runJob, stage } from "../support/run.ts";
 
 const MIB = 1 << 20;
 let jaild: Jaild;

@@ -1,7 +1,7 @@
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, python, runJob } from "@svc/test-kit/jail/run";
+import { PROBE } from "@svc/test-kit/programs/probe";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Jaild } from "../support/jaild.ts";
-import { PROBE } from "../support/probe.ts";
-import { bash, python, runJob } from "../support/run.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

@@ -12,11 +12,11 @@ import {
 } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
+import { descendants, isFiltered, until } from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash } from "@svc/test-kit/jail/run";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { descendants, isFiltered, until } from "../support/host.ts";
 import { exists, Injector, KILLED } from "../support/injection.ts";
-import { Jaild } from "../support/jaild.ts";
-import { bash } from "../support/run.ts";
 
 const AT_FDCWD = -100;
 const { EPERM, EACCES, ENOENT, ENOTDIR, EROFS, EBADF } = constants.errno;

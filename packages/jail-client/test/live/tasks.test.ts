@@ -1,7 +1,7 @@
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { paused, settled, started } from "@svc/test-kit/jail/run";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TaskState } from "../../src/index.ts";
-import { Jaild } from "../support/jaild.ts";
-import { paused, settled, started } from "../support/run.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

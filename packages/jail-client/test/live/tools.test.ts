@@ -10,11 +10,11 @@ import {
 } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
+import { until } from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, python, runJob, stage } from "@svc/test-kit/jail/run";
+import { PROBE } from "@svc/test-kit/programs/probe";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { until } from "../support/host.ts";
-import { Jaild } from "../support/jaild.ts";
-import { PROBE } from "../support/probe.ts";
-import { bash, python, runJob, stage } from "../support/run.ts";
 
 const OWNER = 4_242_424;
 let jaild: Jaild;

@@ -5,11 +5,11 @@
 import { chmodSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, python, started } from "@svc/test-kit/jail/run";
+import { PROBE } from "@svc/test-kit/programs/probe";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { JailRun } from "../../src/index.ts";
-import { Jaild } from "../support/jaild.ts";
-import { PROBE } from "../support/probe.ts";
-import { bash, python, started } from "../support/run.ts";
 
 const SLOTS = 2;
 

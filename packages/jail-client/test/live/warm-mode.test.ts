@@ -1,5 +1,5 @@
 /** The tests of the jail once more, with Python programs in copies of a zygote. */
-import { mode } from "../support/mode.ts";
+import { mode } from "@svc/test-kit/jail/mode";
 
 mode.warm = true;
 await import("./confinement.test.ts");

@@ -1,8 +1,8 @@
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { compare } from "@svc/test-kit/jail/warm";
+import { NAMES } from "@svc/test-kit/jail/zygotes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Jaild } from "../support/jaild.ts";
 import { COLD, PROGRAMS, SHADOWING } from "../support/python-programs.ts";
-import { compare } from "../support/warm.ts";
-import { NAMES } from "../support/zygotes.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

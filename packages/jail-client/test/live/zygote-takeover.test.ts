@@ -12,11 +12,11 @@ import {
 } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
+import { descendants, isAlive, namespaces, until } from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { runPython } from "@svc/test-kit/jail/warm";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { descendants, isAlive, namespaces, until } from "../support/host.ts";
 import { exists, Injector, numberOf } from "../support/injection.ts";
-import { Jaild } from "../support/jaild.ts";
-import { runPython } from "../support/warm.ts";
 
 const { EPERM, ENOSYS, EINVAL, EACCES } = constants.errno;
 /** What jaild takes when it is not told. */

@@ -1,16 +1,16 @@
 import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { buildFaulty, Faults } from "@svc/test-kit/jail/faults";
+import { childrenOf, descendants, descriptors, isAlive, killProcess, until } from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, LIMITS } from "@svc/test-kit/jail/run";
+import { SLOWNESS, times } from "@svc/test-kit/jail/slowness";
+import { describePython, finishPython, openPython, runPython } from "@svc/test-kit/jail/warm";
+import { NAMES } from "@svc/test-kit/jail/zygotes";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { JailError, JailRun } from "../../src/index.ts";
 import { seenByHost } from "../support/confinement.ts";
-import { buildFaulty, Faults } from "../support/faults.ts";
-import { childrenOf, descendants, descriptors, isAlive, killProcess, until } from "../support/host.ts";
-import { Jaild } from "../support/jaild.ts";
-import { bash, LIMITS } from "../support/run.ts";
-import { SLOWNESS, times } from "../support/slowness.ts";
-import { describePython, finishPython, openPython, runPython } from "../support/warm.ts";
-import { NAMES } from "../support/zygotes.ts";
 
 let jaild: Jaild;
 afterEach(() => jaild.stop());

@@ -1,6 +1,6 @@
 /** A program that says how it is confined, and what of that must be the same in every jail. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import type { Job } from "./run.ts";
+import type { Job } from "@svc/test-kit/jail/run";
 
 const KINDS = ["mnt", "pid", "net", "ipc", "uts", "user", "cgroup"] as const;
 

@@ -1,11 +1,11 @@
 /** Programs of Node and Bash, run in the two ways in which they can start: in a new process, and in one that was started ahead. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { IMAGE, type Jaild } from "@svc/test-kit/jail/jaild";
+import { LIMITS } from "@svc/test-kit/jail/run";
+import { finishPython as finish, type PythonJob, type Way } from "@svc/test-kit/jail/warm";
+import { variables } from "@svc/test-kit/jail/zygotes";
 import { JailRun } from "../../src/index.ts";
-import { IMAGE, type Jaild } from "./jaild.ts";
-import { LIMITS } from "./run.ts";
-import { finishPython as finish, type PythonJob, type Way } from "./warm.ts";
-import { variables } from "./zygotes.ts";
 
 /** `argv`: after those of the command, instead of the entry file. */
 export interface ParkedJob extends PythonJob {

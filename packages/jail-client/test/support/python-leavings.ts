@@ -1,5 +1,5 @@
 /** Programs that differ in what they leave when they end, and in what of it speaks once more then. */
-import type { PythonJob } from "./warm.ts";
+import type { PythonJob } from "@svc/test-kit/jail/warm";
 
 /** A program of one file. */
 export const one = (source: string, job: Omit<PythonJob, "files"> = {}): PythonJob => ({

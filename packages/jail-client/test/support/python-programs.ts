@@ -1,7 +1,8 @@
 /** Programs whose behaviour must not depend on how they started. What they print must be the same every time. */
+
+import type { PythonJob } from "@svc/test-kit/jail/warm";
 import { ENDS } from "./python-ends.ts";
 import { LEAVINGS, one } from "./python-leavings.ts";
-import type { PythonJob } from "./warm.ts";
 
 export const PROGRAMS: Record<string, PythonJob> = {
   "its module": one(`

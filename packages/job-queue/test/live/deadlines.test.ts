@@ -1,7 +1,16 @@
 /** Jobs that come too late, take too long, or whose callers leave: nothing of them starts later, nothing of them goes on. */
 import { setTimeout as sleep } from "node:timers/promises";
+import {
+  caller,
+  jobOf,
+  never,
+  OK,
+  resumeOf,
+  startJobs,
+  type TestJobs,
+  workFor,
+} from "@svc/test-kit/components/job-queue";
 import { afterEach, describe, expect, it } from "vitest";
-import { caller, jobOf, never, OK, resumeOf, startJobs, type TestJobs, workFor } from "../support/jobs.ts";
 
 const IDLE = { waiting: 0, active: 0, delayed: 0 };
 const LONG_MS = 30_000;

@@ -1,6 +1,16 @@
 /** Workers that die and a store that goes away: a new run is repeated once, a paused program never goes on twice. */
+
+import {
+  held,
+  jobOf,
+  never,
+  OK,
+  resumeOf,
+  startJobs,
+  type TestJobs,
+  workFor,
+} from "@svc/test-kit/components/job-queue";
 import { afterEach, describe, expect, it } from "vitest";
-import { held, jobOf, never, OK, resumeOf, startJobs, type TestJobs, workFor } from "../support/jobs.ts";
 
 const LONG_MS = 60_000;
 /** A lock lasts five seconds, stalled jobs are looked for every two and a half, and a job is moved at the second look. */

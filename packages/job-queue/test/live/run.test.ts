@@ -1,9 +1,18 @@
 /** Jobs between a producer and workers, over a real Redis: each is handled once, in order, and has its own result. */
 import { setTimeout as sleep } from "node:timers/promises";
+import {
+  held,
+  jobOf,
+  never,
+  OK,
+  resumeOf,
+  startJobs,
+  type TestJobs,
+  workFor,
+} from "@svc/test-kit/components/job-queue";
 import { Queue } from "bullmq";
 import { afterEach, describe, expect, it } from "vitest";
 import { queueConnection } from "../../src/connection.ts";
-import { held, jobOf, never, OK, resumeOf, startJobs, type TestJobs, workFor } from "../support/jobs.ts";
 
 const FAILED = { ok: false, error: { code: "input_unavailable", status: 502, message: "Gone." } } as const;
 const BROKEN = { ok: false, error: { code: "sandbox_execution_failed", status: 502 } };

@@ -4,11 +4,11 @@ import dns from "node:dns";
 import { buffer } from "node:stream/consumers";
 import { CreateMultipartUploadCommand } from "@aws-sdk/client-s3";
 import { newId } from "@svc/contracts";
+import { createBucket, type TestBucket } from "@svc/test-kit/storage/s3/bucket";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import type { ObjectAddress } from "../../src/index.ts";
 import { S3ObjectStore } from "../../src/s3/driver.ts";
 import { chunks, collect, failure } from "../support/content.ts";
-import { createBucket, type TestBucket } from "../support/s3/bucket.ts";
 
 const OWN = { namespace: "t:user:u", filename: "a.txt", contentType: "text/plain", readOnly: false };
 const LIMIT = { maxBytes: 100_000_000 };

@@ -1,7 +1,7 @@
+import { countObjects, createBucket } from "@svc/test-kit/storage/s3/bucket";
 import { inject } from "vitest";
 import { S3ObjectStore } from "../../src/s3/driver.ts";
 import { objectStoreConformance } from "../support/conformance.ts";
-import { countObjects, createBucket } from "../support/s3/bucket.ts";
 
 objectStoreConformance("the S3 driver", async () => {
   const { options, keys, destroy } = await createBucket(inject("s3Endpoint"));

@@ -4,14 +4,14 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { newId } from "@svc/contracts";
+import { createBucket, optionsFor, type TestBucket } from "@svc/test-kit/storage/s3/bucket";
+import { freePort } from "@svc/test-kit/storage/s3/cluster";
+import { type Gateway, startGateway } from "@svc/test-kit/storage/s3/gateway";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { type ObjectAddress, StoreError } from "../../src/index.ts";
 import { S3ObjectStore } from "../../src/s3/driver.ts";
 import { chunks, collect, failure } from "../support/content.ts";
-import { createBucket, optionsFor, type TestBucket } from "../support/s3/bucket.ts";
-import { freePort } from "../support/s3/cluster.ts";
 import { startForgetfulProxy } from "../support/s3/forgetful-proxy.ts";
-import { type Gateway, startGateway } from "../support/s3/gateway.ts";
 
 const OWN = { namespace: "t:user:u", filename: "a.txt", contentType: "text/plain", readOnly: false };
 const PENDING = { filename: "a.txt", contentType: "text/plain" };

@@ -5,8 +5,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { expect, it } from "vitest";
-import { newSecret } from "../support/secrets.ts";
 import { NAMES } from "../support/several-components.ts";
 
 const MAIN = join(import.meta.dirname, "../support/several-components.ts");

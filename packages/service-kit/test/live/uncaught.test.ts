@@ -3,9 +3,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { describe, expect, it } from "vitest";
 import { QUOTED } from "../support/failing-component.ts";
-import { newSecret } from "../support/secrets.ts";
 
 const MAIN = join(import.meta.dirname, "../support/failing-component.ts");
 

@@ -1,6 +1,6 @@
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import { newSecret } from "../support/secrets.ts";
 
 const env = { SVC_INTERNAL_SERVICE_TOKEN: newSecret() };
 

@@ -1,3 +1,4 @@
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { describe, expect, it } from "vitest";
 import {
   type Component,
@@ -10,7 +11,6 @@ import {
   VARIABLES,
   type VariableName,
 } from "../../src/index.ts";
-import { newSecret } from "../support/secrets.ts";
 
 const SECRET = newSecret();
 const COMPONENTS = ["api", "worker", "runner", "file-server", "tool-call-server", "egress-gateway"] as const;

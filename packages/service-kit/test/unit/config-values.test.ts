@@ -1,6 +1,6 @@
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { describe, expect, it } from "vitest";
 import { ConfigError, loadConfig, VARIABLES, type VariableName } from "../../src/index.ts";
-import { newSecret } from "../support/secrets.ts";
 
 const TOKEN = newSecret();
 const NEEDED = { SVC_INTERNAL_SERVICE_TOKEN: TOKEN };

@@ -1,4 +1,5 @@
 import { INTERNAL_TOKEN_HEADER, ServiceError } from "@svc/contracts";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   createRegistry,
@@ -9,7 +10,6 @@ import {
   requireInternalToken,
 } from "../../src/index.ts";
 import { type TestApp, testApp } from "../support/app.ts";
-import { newSecret } from "../support/secrets.ts";
 
 const TOKEN = newSecret();
 const apps: HttpServer[] = [];

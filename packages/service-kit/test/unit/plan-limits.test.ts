@@ -1,6 +1,6 @@
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { describe, expect, test } from "vitest";
 import { limitsOfPlan, loadConfig } from "../../src/index.ts";
-import { newSecret } from "../support/secrets.ts";
 
 const load = (plans: string) =>
   loadConfig("api", { SVC_INTERNAL_SERVICE_TOKEN: newSecret(), SVC_PLAN_LIMITS: plans }).SVC_PLAN_LIMITS;

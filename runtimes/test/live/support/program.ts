@@ -7,10 +7,10 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { buffer } from "node:stream/consumers";
+import type { EndCause } from "@svc/jail-client";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { runOpen } from "@svc/test-kit/jail/run";
 import { afterAll } from "vitest";
-import type { EndCause } from "../../../../packages/jail-client/src/index.ts";
-import { Jaild } from "../../../../packages/jail-client/test/support/jaild.ts";
-import { runOpen } from "../../../../packages/jail-client/test/support/run.ts";
 
 export interface Runtime {
   language: string;

@@ -10,7 +10,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { type ToolDefinition, toolFiles } from "../../../../packages/contracts/src/index.ts";
+import { type ToolDefinition, toolFiles } from "@svc/contracts";
 import { type Runtime, rootfs, runtimeOf } from "./program.ts";
 
 export type Answer = { result: unknown } | { error: string } | { raw: string };

@@ -8,8 +8,8 @@ import {
   toolDeclarationSchema,
   toolResultSchema,
 } from "@svc/contracts";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OPEN_LIMITS } from "../../../../tests/e2e/support/open-limits.ts";
 import { OK } from "../support/consumer.ts";
 import { type Replicas, startReplicas } from "../support/replicas.ts";
 

@@ -1,8 +1,8 @@
 /** Bodies that would keep the process busy, or busy waiting: they cost little, end in time, and disturb nobody else. */
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OPEN_LIMITS } from "../../../../tests/e2e/support/open-limits.ts";
 import { OK } from "../support/consumer.ts";
 import { FORM_TYPE } from "../support/file-api.ts";
 import { type Replicas, startReplicas } from "../support/replicas.ts";

@@ -5,8 +5,8 @@
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { CANARY_KEY } from "@svc/contracts";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OPEN_LIMITS } from "../../../../tests/e2e/support/open-limits.ts";
 import { OK } from "../support/consumer.ts";
 import { type Replicas, startReplicas } from "../support/replicas.ts";
 

@@ -1,7 +1,7 @@
 /** Where nobody has to prove who they are, a web page that reaches the API through its visitor's browser is refused. */
 import { request } from "node:http";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OPEN_LIMITS } from "../../../../tests/e2e/support/open-limits.ts";
 import { OK } from "../support/consumer.ts";
 import { FORM_TYPE, formBytes } from "../support/file-api.ts";
 import { type IdentityApi, startIdentityApi } from "../support/identity-api.ts";

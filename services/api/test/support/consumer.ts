@@ -1,8 +1,8 @@
 /** The queue of the API with a worker of the test, and the Idempotency-Keys of the same Redis. */
-import { startJobs as startQueue } from "../../../../packages/job-queue/test/support/jobs.ts";
+import { startJobs as startQueue } from "@svc/test-kit/components/job-queue";
 import { Idempotency } from "../../src/exec/idempotency.ts";
 
-export { jobOf, never, OK, workFor } from "../../../../packages/job-queue/test/support/jobs.ts";
+export { jobOf, never, OK, workFor } from "@svc/test-kit/components/job-queue";
 
 export async function startJobs(env: Record<string, string> = {}) {
   const made = await startQueue(env);

@@ -9,12 +9,12 @@ import {
   loadConfig,
   type Registry,
 } from "@svc/service-kit";
-import { type PrivateRedis, startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
 import {
   INTERNAL_TOKEN,
   type PrivateFileServer,
   startFileServer,
-} from "../../../file-server/test/support/file-server.ts";
+} from "@svc/test-kit/components/file-server";
+import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
 import type { RecordLookup } from "../../src/files/lookup.ts";
 import { fileRoutes } from "../../src/files/routes.ts";
 

@@ -1,13 +1,13 @@
 /** The whole API in front of a real Redis, a real file server and a small consumer of jobs; callers hold tokens. */
 import { RUNTIMES_KEY } from "@svc/contracts";
 import { createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";
-import { OPEN_LIMITS } from "../../../../tests/e2e/support/open-limits.ts";
-import { INTERNAL_TOKEN, startFileServer } from "../../../file-server/test/support/file-server.ts";
+import { INTERNAL_TOKEN, startFileServer } from "@svc/test-kit/components/file-server";
+import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { createIdentityProvider } from "../../src/auth/provider.ts";
 import { RunningPrograms } from "../../src/programmatic/cancel.ts";
 import { buildApi } from "../../src/server.ts";
 import { OK, startJobs } from "./consumer.ts";
-import { KID, newSigner } from "./signer.ts";
 
 export async function startIdentityApi(env: Record<string, string> = {}) {
   const signer = newSigner();

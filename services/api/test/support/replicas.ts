@@ -12,7 +12,7 @@ import {
   loadConfig,
   type Registry,
 } from "@svc/service-kit";
-import { INTERNAL_TOKEN, startFileServer } from "../../../file-server/test/support/file-server.ts";
+import { INTERNAL_TOKEN, startFileServer } from "@svc/test-kit/components/file-server";
 import { createIdentityProvider } from "../../src/auth/provider.ts";
 import { RunningPrograms } from "../../src/programmatic/cancel.ts";
 import { buildApi } from "../../src/server.ts";

@@ -11,12 +11,12 @@ import {
   findToolCollision,
   toolIdentifier,
 } from "@svc/contracts";
+import { answerFor } from "@svc/file-server/conditions";
+import { attachment } from "@svc/file-server/content-disposition";
+import { pendingAttributesIn } from "@svc/file-server/inner-headers";
+import { parseRange } from "@svc/file-server/ranges";
 import Fastify from "fastify";
 import { describe, expect, test } from "vitest";
-import { answerFor } from "../../../file-server/src/conditions.ts";
-import { attachment } from "../../../file-server/src/content-disposition.ts";
-import { pendingAttributesIn } from "../../../file-server/src/inner-headers.ts";
-import { parseRange } from "../../../file-server/src/ranges.ts";
 import { bearerToken } from "../../src/auth/bearer.ts";
 import { idempotencyKey } from "../../src/exec/idempotency.ts";
 import { parseRefs } from "../../src/exec/refs.ts";

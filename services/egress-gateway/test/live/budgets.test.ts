@@ -2,9 +2,9 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type LedgerRecord, ledgerKey, openGrant, sealGrant } from "@svc/capabilities";
 import { newId, type RegisteredGrant } from "@svc/contracts";
+import { asRunner, type Call, type Gateway, keys, startGateway } from "@svc/test-kit/components/gateway";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { asRunner, type Call, type Gateway, keys, startGateway } from "../support/gateway.ts";
 
 const now = () => Math.floor(Date.now() / 1000);
 let made: Gateway;

@@ -1,7 +1,5 @@
 import { issueGrant, ledgerKey, openGrant, openObject, openSession, sealGrant } from "@svc/capabilities";
 import { GRANT_HEADER, newId } from "@svc/contracts";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   asRunner,
   type Gateway,
@@ -10,7 +8,9 @@ import {
   keys,
   registration,
   startGateway,
-} from "../support/gateway.ts";
+} from "@svc/test-kit/components/gateway";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const NAMES_256 = `${"🎉".repeat(63)}/`.repeat(4).slice(0, -1);
 const now = () => Math.floor(Date.now() / 1000);

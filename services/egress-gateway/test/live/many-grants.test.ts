@@ -1,8 +1,8 @@
 import { ledgerKey, openGrant, openSession } from "@svc/capabilities";
 import { newId } from "@svc/contracts";
+import { asRunner, type Gateway, keys, registration, startGateway } from "@svc/test-kit/components/gateway";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { asRunner, type Gateway, keys, registration, startGateway } from "../support/gateway.ts";
 
 const now = () => Math.floor(Date.now() / 1000);
 let made: Gateway;

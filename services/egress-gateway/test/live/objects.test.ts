@@ -4,7 +4,6 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openGrant, openSession, sealObject, sealSession } from "@svc/capabilities";
 import { INTERNAL_TOKEN_HEADER, newId, ORIGINAL_FILENAME_HEADER, type RegisteredGrant } from "@svc/contracts";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   asRunner,
   type Gateway,
@@ -13,7 +12,8 @@ import {
   keys,
   NAMESPACE,
   startGateway,
-} from "../support/gateway.ts";
+} from "@svc/test-kit/components/gateway";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const MAX_FILE = 2_000_000;
 const now = () => Math.floor(Date.now() / 1000);

@@ -1,11 +1,15 @@
 /** Tool calls that are recorded and charged together, all or none, by one request that waits for no result. */
 import { type LedgerRecord, ledgerKey } from "@svc/capabilities";
 import { GRANT_HEADER, newId, type RecordToolCalls, type RegisteredGrant } from "@svc/contracts";
+import { registration } from "@svc/test-kit/components/gateway";
+import {
+  type Execution,
+  startToolGateway,
+  type ToolGateway,
+} from "@svc/test-kit/components/gateway-tool-calls";
+import { callIds, toRecord } from "@svc/test-kit/components/tool-call-server";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { callIds, toRecord } from "../../../tool-call-server/test/support/tool-calls.ts";
-import { registration } from "../support/gateway.ts";
-import { type Execution, startToolGateway, type ToolGateway } from "../support/tool-calls.ts";
 
 let made: ToolGateway;
 let store: Redis;

@@ -2,12 +2,16 @@ import { readdirSync } from "node:fs";
 import { Readable } from "node:stream";
 import { type LedgerRecord, ledgerKey, openCallback, sealCallback, sealSession } from "@svc/capabilities";
 import { GRANT_HEADER, newId, type RegisteredGrant } from "@svc/contracts";
+import { keys, registration } from "@svc/test-kit/components/gateway";
+import {
+  type Execution,
+  startToolGateway,
+  type ToolGateway,
+} from "@svc/test-kit/components/gateway-tool-calls";
+import { callIds } from "@svc/test-kit/components/tool-call-server";
+import { grantWith } from "@svc/test-kit/credentials/grants";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { grantWith } from "../../../../packages/capabilities/test/support/grants.ts";
-import { callIds } from "../../../tool-call-server/test/support/tool-calls.ts";
-import { keys, registration } from "../support/gateway.ts";
-import { type Execution, startToolGateway, type ToolGateway } from "../support/tool-calls.ts";
 
 const now = () => Math.floor(Date.now() / 1000);
 let made: ToolGateway;

@@ -3,10 +3,14 @@ import { open, readFile, utimes } from "node:fs/promises";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { newId, objectRecordKey } from "@svc/contracts";
+import {
+  INTERNAL_TOKEN,
+  type PrivateFileServer,
+  startFileServer,
+} from "@svc/test-kit/components/file-server";
+import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type PrivateRedis, startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
-import { INTERNAL_TOKEN, type PrivateFileServer, startFileServer } from "../support/file-server.ts";
 
 const TOKEN = { "x-svc-internal-token": INTERNAL_TOKEN };
 const PUT_HEADERS = {

@@ -1,10 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
 import { truncate } from "node:fs/promises";
 import { DELETED_RECORD, newId, objectRecordKey } from "@svc/contracts";
+import {
+  INTERNAL_TOKEN,
+  type PrivateFileServer,
+  startFileServer,
+} from "@svc/test-kit/components/file-server";
+import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type PrivateRedis, startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
-import { INTERNAL_TOKEN, type PrivateFileServer, startFileServer } from "../support/file-server.ts";
 
 const OWN = "acme:user:u1";
 const TOKEN = { "x-svc-internal-token": INTERNAL_TOKEN };

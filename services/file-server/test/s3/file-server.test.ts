@@ -6,12 +6,16 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { newId } from "@svc/contracts";
+import {
+  INTERNAL_TOKEN,
+  type PrivateFileServer,
+  startFileServer,
+} from "@svc/test-kit/components/file-server";
+import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
+import { createBucket, type TestBucket } from "@svc/test-kit/storage/s3/bucket";
+import { environmentFor } from "@svc/test-kit/storage/s3/environment";
+import { startGateway } from "@svc/test-kit/storage/s3/gateway";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
-import { createBucket, type TestBucket } from "../../../../packages/object-store/test/support/s3/bucket.ts";
-import { environmentFor } from "../../../../packages/object-store/test/support/s3/environment.ts";
-import { startGateway } from "../../../../packages/object-store/test/support/s3/gateway.ts";
-import { type PrivateRedis, startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
-import { INTERNAL_TOKEN, type PrivateFileServer, startFileServer } from "../support/file-server.ts";
 
 const TOKEN = { "x-svc-internal-token": INTERNAL_TOKEN };
 const PUT_HEADERS = {

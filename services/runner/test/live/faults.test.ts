@@ -1,10 +1,10 @@
 /** A jail that cannot be made, as callers of the runner see it: a safe refusal, no run, and the next one works. */
 import { type ExecuteResponse, newId } from "@svc/contracts";
+import type { Answer, Call } from "@svc/test-kit/components/gateway";
+import { buildFaulty, type FaultPlan, Faults } from "@svc/test-kit/jail/faults";
+import { until } from "@svc/test-kit/jail/host";
+import { IMAGE } from "@svc/test-kit/jail/jaild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildFaulty, type FaultPlan, Faults } from "../../../../packages/jail-client/test/support/faults.ts";
-import { until } from "../../../../packages/jail-client/test/support/host.ts";
-import { IMAGE } from "../../../../packages/jail-client/test/support/jaild.ts";
-import type { Answer, Call } from "../../../egress-gateway/test/support/gateway.ts";
 import { requestOf, startSystemOfRunner } from "../support/runner.ts";
 
 /** A request that meets no jail is given up after about this time. */

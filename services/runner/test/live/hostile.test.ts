@@ -1,4 +1,5 @@
 /** Programs that abuse their tool socket: whatever they send, they get no more than their own tools, and nobody else notices. */
+import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   endedOf,
@@ -6,7 +7,6 @@ import {
   okOf,
   type ProgramSystem,
   pausedOf,
-  RAW_CLIENT,
   startProgramSystem,
 } from "../support/programs.ts";
 

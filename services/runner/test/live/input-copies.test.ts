@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { canonicalJson, signManifest } from "@svc/capabilities";
 import { INTERNAL_TOKEN_HEADER, NAMESPACE_HEADER, newId, type RegisteredGrant } from "@svc/contracts";
+import { INTERNAL_TOKEN, type Input, NAMESPACE } from "@svc/test-kit/components/gateway";
+import { copiesOf } from "@svc/test-kit/components/input-copies";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { INTERNAL_TOKEN, type Input, NAMESPACE } from "../../../egress-gateway/test/support/gateway.ts";
-import { copiesOf } from "../support/own-copies.ts";
 import { type Runner, requestOf, startSystemOfRunner } from "../support/runner.ts";
 
 const LARGE = 1_500_000;

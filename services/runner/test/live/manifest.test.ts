@@ -1,8 +1,8 @@
 /** The runner lets in what a worker vouched for, once, and nothing else: real runner, jail, gateway and storage. */
 import { canonicalJson, type SigningKey, signManifest } from "@svc/capabilities";
 import type { ExecuteResponse, ManifestScope, RegisteredGrant } from "@svc/contracts";
+import type { Answer, Call } from "@svc/test-kit/components/gateway";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Answer, Call } from "../../../egress-gateway/test/support/gateway.ts";
 import { newKeys, requestOf, startSystemOfRunner } from "../support/runner.ts";
 
 type SystemOfRunner = Awaited<ReturnType<typeof startSystemOfRunner>>;

@@ -1,10 +1,10 @@
 /** Names that pass the rules in a real jail: staged, seen by the program and listed as the same bytes. */
 import { fileNameProblem, findPathConflict } from "@svc/contracts";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash, runJob } from "@svc/test-kit/jail/run";
+import { hostileName, namesOfBytes } from "@svc/test-kit/storage/hostile-names";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { hostileName, namesOfBytes } from "../../../../packages/contracts/test/support/names.ts";
-import { Jaild } from "../../../../packages/jail-client/test/support/jaild.ts";
-import { bash, runJob } from "../../../../packages/jail-client/test/support/run.ts";
 import { decodeListing } from "../../src/outputs/listing.ts";
 
 let jaild: Jaild;

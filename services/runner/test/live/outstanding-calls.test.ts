@@ -1,12 +1,12 @@
 /** Outstanding calls of a program, recorded at a real gateway. */
 import { type LedgerRecord, ledgerKey } from "@svc/capabilities";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type Execution,
   startToolGateway,
   type ToolGateway,
-} from "../../../egress-gateway/test/support/tool-calls.ts";
+} from "@svc/test-kit/components/gateway-tool-calls";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OutstandingCalls } from "../../src/programmatic/outstanding-calls.ts";
 import { type ToolAnswer, ToolCallClient } from "../../src/programmatic/tool-call-client.ts";
 

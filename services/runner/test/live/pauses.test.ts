@@ -1,15 +1,16 @@
 /** What becomes of paused programs: kept, evicted, lost, killed; and what else runs beside them. */
+
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import { descendants, until } from "@svc/test-kit/jail/host";
+import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
 import { afterEach, describe, expect, it } from "vitest";
-import { descendants, until } from "../../../../packages/jail-client/test/support/host.ts";
 import {
   endedOf,
   eventually,
   okOf,
   type ProgramSystem,
   pausedOf,
-  RAW_CLIENT,
   type SystemOptions,
   startProgramSystem,
 } from "../support/programs.ts";

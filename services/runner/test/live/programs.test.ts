@@ -1,6 +1,8 @@
 /** Programs with tools on a real runner: every call travels through jail, relay, gateway, tool call server and back. */
+
 import { ledgerKey } from "@svc/capabilities";
 import { type ExecuteResponse, newId } from "@svc/contracts";
+import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -9,7 +11,6 @@ import {
   okOf,
   type ProgramSystem,
   pausedOf,
-  RAW_CLIENT,
   startProgramSystem,
 } from "../support/programs.ts";
 

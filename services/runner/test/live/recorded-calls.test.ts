@@ -1,5 +1,7 @@
 /** How the calls of a pause are recorded and charged: together when all of them may be made, each on its own when not. */
+
 import { type LedgerRecord, ledgerKey } from "@svc/capabilities";
+import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -7,7 +9,6 @@ import {
   eventually,
   type ProgramSystem,
   pausedOf,
-  RAW_CLIENT,
   RECORDED_MS,
   startProgramSystem,
   TOOLS,

@@ -1,5 +1,7 @@
 /** A lost program is run from the top and fed what is recorded: real runner, jail, gateway and tool call server. */
+
 import { callIdOf, type PendingCall, type RecordedCall } from "@svc/contracts";
+import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -7,7 +9,6 @@ import {
   fail,
   type ProgramSystem,
   pausedOf,
-  RAW_CLIENT,
   RECORDED_MS,
   type Result,
   type Round,

@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { IMAGE } from "@svc/test-kit/jail/jaild";
 import { afterAll, describe, expect, it } from "vitest";
-import { IMAGE } from "../../../../packages/jail-client/test/support/jaild.ts";
 import { newKeys } from "../support/runner.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");

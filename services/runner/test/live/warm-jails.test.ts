@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { loadConfig } from "@svc/service-kit";
+import { killProcess, until } from "@svc/test-kit/jail/host";
+import { IMAGE, Jaild } from "@svc/test-kit/jail/jaild";
+import { describePython, finishPython } from "@svc/test-kit/jail/warm";
 import pino from "pino";
 import { afterEach, describe, expect, it } from "vitest";
-import { killProcess, until } from "../../../../packages/jail-client/test/support/host.ts";
-import { IMAGE, Jaild } from "../../../../packages/jail-client/test/support/jaild.ts";
-import { describePython, finishPython } from "../../../../packages/jail-client/test/support/warm.ts";
 import type { Program } from "../../src/execution/program.ts";
 import { Runtimes } from "../../src/execution/runtimes.ts";
 import { WarmJails } from "../../src/warm/jails.ts";

@@ -1,13 +1,8 @@
+import { descendants, isAlive, killProcess, until } from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { bash } from "@svc/test-kit/jail/run";
+import { describePython, finishPython } from "@svc/test-kit/jail/warm";
 import { afterEach, describe, expect, it } from "vitest";
-import {
-  descendants,
-  isAlive,
-  killProcess,
-  until,
-} from "../../../../packages/jail-client/test/support/host.ts";
-import { Jaild } from "../../../../packages/jail-client/test/support/jaild.ts";
-import { bash } from "../../../../packages/jail-client/test/support/run.ts";
-import { describePython, finishPython } from "../../../../packages/jail-client/test/support/warm.ts";
 import { WarmPool, type WarmPoolOptions } from "../../src/warm/pool.ts";
 
 let jaild: Jaild;

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { parseSigningKey } from "@svc/capabilities";
 import type { RegisteredGrant } from "@svc/contracts";
 import { InnerClient } from "@svc/service-kit";
-import { IMAGE, Jaild, type JaildOptions } from "../../../../packages/jail-client/test/support/jaild.ts";
-import { startComponent } from "../../../../packages/service-kit/test/support/component.ts";
-import { type Answer, type Call, startGateway } from "../../../egress-gateway/test/support/gateway.ts";
+import { startComponent } from "@svc/test-kit/components/component";
+import { type Answer, type Call, startGateway } from "@svc/test-kit/components/gateway";
+import { IMAGE, Jaild, type JaildOptions } from "@svc/test-kit/jail/jaild";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 

@@ -1,9 +1,10 @@
 /** API, runner and what comes back from a jail mean the same by a good name. */
+
+import { parseRefs } from "@svc/api/exec/refs";
 import { type ExecuteRequest, fileNameProblem, findPathConflict, newId, ServiceError } from "@svc/contracts";
+import { hostileName, namesOfBytes } from "@svc/test-kit/storage/hostile-names";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hostileName, namesOfBytes } from "../../../../packages/contracts/test/support/names.ts";
-import { parseRefs } from "../../../api/src/exec/refs.ts";
 import { programOf } from "../../src/execution/program.ts";
 import type { Runtime } from "../../src/execution/runtimes.ts";
 import { decodeListing } from "../../src/outputs/listing.ts";

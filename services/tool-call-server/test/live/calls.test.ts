@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { newCallbackToken, newId } from "@svc/contracts";
+import {
+  callIds,
+  type Session,
+  startServers,
+  type ToolCallServer,
+} from "@svc/test-kit/components/tool-call-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { callIds, type Session, startServers, type ToolCallServer } from "../support/tool-calls.ts";
 
 let started: Awaited<ReturnType<typeof startServers>>;
 let server: ToolCallServer;

@@ -1,9 +1,14 @@
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { connect } from "node:net";
+import {
+  callIds,
+  startServer,
+  startServers,
+  type ToolCallServer,
+} from "@svc/test-kit/components/tool-call-server";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { callIds, startServer, startServers, type ToolCallServer } from "../support/tool-calls.ts";
 
 describe("two servers on one store", () => {
   let started: Awaited<ReturnType<typeof startServers>>;

@@ -1,11 +1,8 @@
 import { join } from "node:path";
+import { type RunningComponent, startComponent } from "@svc/test-kit/components/component";
+import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  type RunningComponent,
-  startComponent,
-} from "../../../../packages/service-kit/test/support/component.ts";
-import { type PrivateRedis, startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
-import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
 
 const METRICS_TOKEN = newSecret();
 let redis: PrivateRedis;

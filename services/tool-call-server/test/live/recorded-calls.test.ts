@@ -1,7 +1,13 @@
 /** Calls that are recorded together, by one request that waits for no result. */
 import { MAX_RECORDED_CALLS, newCallbackToken, newId } from "@svc/contracts";
+import {
+  callIds,
+  type Session,
+  startServers,
+  type ToolCallServer,
+  toRecord,
+} from "@svc/test-kit/components/tool-call-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { callIds, type Session, startServers, type ToolCallServer, toRecord } from "../support/tool-calls.ts";
 
 let started: Awaited<ReturnType<typeof startServers>>;
 let server: ToolCallServer;

@@ -2,7 +2,6 @@
 
 import { openQueues } from "@svc/job-queue";
 import { createLog, createRegistry } from "@svc/service-kit";
-import { afterEach, expect, it } from "vitest";
 import {
   held,
   jobOf,
@@ -11,7 +10,8 @@ import {
   resumeOf,
   startJobs,
   type TestJobs,
-} from "../../../../packages/job-queue/test/support/jobs.ts";
+} from "@svc/test-kit/components/job-queue";
+import { afterEach, expect, it } from "vitest";
 import { workerMetrics } from "../../src/health/metrics.ts";
 
 let made: TestJobs;

@@ -5,8 +5,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { type ErrorCode, type Job, newId, type RegisteredGrant, ServiceError } from "@svc/contracts";
 import { loadConfig } from "@svc/service-kit";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
 import { faultOf } from "../../src/round/error-classification.ts";
 import { Runner } from "../../src/runner/client.ts";
 

@@ -1,7 +1,7 @@
 import { request } from "node:http";
+import { mintHmac, newSigner, seconds } from "@svc/test-kit/credentials/signer";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type IdentityApi, startIdentityApi } from "../../support/identity-api.ts";
-import { mintHmac, newSigner, seconds } from "../../support/signer.ts";
 
 let api: IdentityApi;
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 /** The API as a process: what it says when it cannot know its callers. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
+import { newSigner } from "@svc/test-kit/credentials/signer";
 import { expect, test } from "vitest";
-import { newSecret } from "../../../../../packages/service-kit/test/support/secrets.ts";
-import { newSigner } from "../../support/signer.ts";
 
 const MAIN = join(import.meta.dirname, "../../../src/main.ts");
 const PRIVATE = newSigner().privateKey.export({ type: "pkcs8", format: "pem" }) as string;

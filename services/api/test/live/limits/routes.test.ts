@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { newId } from "@svc/contracts";
+import { startComponent } from "@svc/test-kit/components/component";
+import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startComponent } from "../../../../../packages/service-kit/test/support/component.ts";
 import { OK, workFor } from "../../support/consumer.ts";
 import { limitHeaders, type Replicas, startReplicas } from "../../support/replicas.ts";
-import { KID, newSigner } from "../../support/signer.ts";
 
 const CLIENTS = 64;
 const MAIN = new URL("../../../src/main.ts", import.meta.url).pathname;

@@ -3,11 +3,11 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Config, ConfigError, createLog, loadConfig } from "@svc/service-kit";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
+import { newSigner } from "@svc/test-kit/credentials/signer";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newSecret } from "../../../../../packages/service-kit/test/support/secrets.ts";
 import { KeyRing } from "../../../src/auth/key-ring.ts";
 import { parseKeyText } from "../../../src/auth/key-text.ts";
-import { newSigner } from "../../support/signer.ts";
 
 const [one, two, rsa] = [newSigner(), newSigner(), newSigner("rsa")];
 const jwkOf = ({ publicKey }: { publicKey: typeof one.publicKey }) => publicKey.export({ format: "jwk" });

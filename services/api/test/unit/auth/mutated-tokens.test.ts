@@ -1,13 +1,21 @@
 /** No access token that is not exactly one that was signed names a principal: 15,000 changed ones, and all other kinds. */
 import { generateKeyPairSync, sign } from "node:crypto";
+import { generator, mutate, newSeed } from "@svc/test-kit/credentials/mutations";
+import {
+  inputOf,
+  KID,
+  mintHmac,
+  newSigner,
+  part,
+  rightClaims,
+  seconds,
+} from "@svc/test-kit/credentials/signer";
+import { TOKEN_KINDS } from "@svc/test-kit/credentials/token-kinds";
 import { describe, expect, it } from "vitest";
-import { generator, mutate, newSeed } from "../../../../../packages/capabilities/test/support/mutations.ts";
-import { TOKEN_KINDS } from "../../../../../packages/capabilities/test/support/token-kinds.ts";
 import { bearerToken } from "../../../src/auth/bearer.ts";
 import type { VerificationKey } from "../../../src/auth/key-text.ts";
 import { TokenRefused } from "../../../src/auth/refused.ts";
 import { verifyToken } from "../../../src/auth/verifier.ts";
-import { inputOf, KID, mintHmac, newSigner, part, rightClaims, seconds } from "../../support/signer.ts";
 
 const MUTANTS = 15_000;
 const ORIGINALS = 6;

@@ -1,4 +1,13 @@
 import { createPublicKey, sign } from "node:crypto";
+import {
+  inputOf,
+  KID,
+  mintHmac,
+  newSigner,
+  part,
+  rightClaims,
+  seconds,
+} from "@svc/test-kit/credentials/signer";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bearerToken, MAX_TOKEN_CHARS } from "../../../src/auth/bearer.ts";
@@ -6,7 +15,6 @@ import type { ClaimRules } from "../../../src/auth/claims.ts";
 import type { VerificationKey } from "../../../src/auth/key-text.ts";
 import { TokenRefused } from "../../../src/auth/refused.ts";
 import { verifyToken } from "../../../src/auth/verifier.ts";
-import { inputOf, KID, mintHmac, newSigner, part, rightClaims, seconds } from "../../support/signer.ts";
 
 const signer = newSigner();
 const other = newSigner();

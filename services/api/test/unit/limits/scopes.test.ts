@@ -1,6 +1,6 @@
 import { loadConfig } from "@svc/service-kit";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { describe, expect, it } from "vitest";
-import { newSecret } from "../../../../../packages/service-kit/test/support/secrets.ts";
 import { limitOf, SCOPE_NAMES, SCOPES, scopeOf } from "../../../src/limits/scopes.ts";
 import { openApiDocument } from "../../../src/openapi/document.ts";
 

@@ -1,7 +1,7 @@
 import { newId } from "@svc/contracts";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { newSecret } from "../../../../../packages/service-kit/test/support/secrets.ts";
 import { ContinuationTokens } from "../../../src/programmatic/token.ts";
 
 const SECRET = newSecret();

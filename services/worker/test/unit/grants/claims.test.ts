@@ -1,8 +1,8 @@
 import { deadlinesFor, grantClaimsSchema, type Job, type JobFile, newId } from "@svc/contracts";
 import { loadConfig } from "@svc/service-kit";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { newSecret } from "../../../../../packages/service-kit/test/support/secrets.ts";
 import { claimsOf } from "../../../src/grants/claims.ts";
 
 const config = loadConfig("worker", {

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { redisProgram } from "../../../../cli/src/install/packages.ts";
+import { redisProgram } from "@svc/cli/install/packages";
 import { pidOf } from "./component.ts";
 
 export interface PrivateRedis {

@@ -1,5 +1,6 @@
 /** Real tool call servers on a Redis of their own, and what the API and the gateway do with them. */
 import { join } from "node:path";
+import { ROOT } from "@svc/cli/instance";
 import {
   CALLBACK_TOKEN_HEADER,
   EXECUTION_ID_HEADER,
@@ -10,15 +11,12 @@ import {
   TOOL_CALL_ID_HEADER,
 } from "@svc/contracts";
 import { InnerClient } from "@svc/service-kit";
-import {
-  type RunningComponent,
-  startComponent,
-} from "../../../../packages/service-kit/test/support/component.ts";
-import { type PrivateRedis, startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
-import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
+import { newSecret } from "../credentials/secrets.ts";
+import { type RunningComponent, startComponent } from "./component.ts";
+import { type PrivateRedis, startRedis } from "./redis.ts";
 
 export const INTERNAL_TOKEN = newSecret();
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const MAIN = join(ROOT, "services/tool-call-server/src/main.ts");
 
 export interface Answer {
   status: number;

@@ -1,6 +1,7 @@
 /** A real gateway in front of a real file server and a Redis of its own, and what a worker and a runner do with it. */
 import { join } from "node:path";
 import { sealKeys } from "@svc/capabilities";
+import { ROOT } from "@svc/cli/instance";
 import {
   GRANT_HEADER,
   type GrantClaims,
@@ -11,21 +12,17 @@ import {
   type RegisteredGrant,
 } from "@svc/contracts";
 import { InnerClient } from "@svc/service-kit";
-import { startComponent } from "../../../../packages/service-kit/test/support/component.ts";
-import { type PrivateRedis, startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
-import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
-import {
-  INTERNAL_TOKEN,
-  type PrivateFileServer,
-  startFileServer,
-} from "../../../file-server/test/support/file-server.ts";
+import { newSecret } from "../credentials/secrets.ts";
+import { startComponent } from "./component.ts";
+import { INTERNAL_TOKEN, type PrivateFileServer, startFileServer } from "./file-server.ts";
+import { type PrivateRedis, startRedis } from "./redis.ts";
 
 export const SECRET = newSecret();
 export const keys = sealKeys(SECRET);
 export const NAMESPACE = "tenant:user:user-1";
 export { INTERNAL_TOKEN };
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const MAIN = join(ROOT, "services/egress-gateway/src/main.ts");
 
 export interface Answer {
   status: number;

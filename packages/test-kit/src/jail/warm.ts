@@ -1,6 +1,6 @@
 /** Python programs, run in the three ways in which they can start: in a new interpreter and in copies of each zygote. */
-import type { EndCause, JailLimits } from "../../src/index.ts";
-import { JailRun } from "../../src/index.ts";
+import type { EndCause, JailLimits } from "@svc/jail-client";
+import { JailRun } from "@svc/jail-client";
 import type { Jaild } from "./jaild.ts";
 import { LIMITS } from "./run.ts";
 import { NAMES, variables, ZYGOTES } from "./zygotes.ts";

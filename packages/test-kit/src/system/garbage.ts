@@ -5,7 +5,7 @@
 import { readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import { identify, signalProcess } from "@svc/cli/system/process";
-import { until } from "../../e2e/support/processes.ts";
+import { until } from "./processes.ts";
 
 const INSPECTOR = "http://127.0.0.1:9229/json";
 const ANSWER_MS = 20_000;

@@ -3,10 +3,10 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Job, type JobResult, newId } from "@svc/contracts";
+import { Cancellations, JobConsumer, JobProducer, openQueues } from "@svc/job-queue";
 import { type Config, createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
-import { type PrivateRedis, startRedis } from "../../../service-kit/test/support/redis.ts";
-import { newSecret } from "../../../service-kit/test/support/secrets.ts";
-import { Cancellations, JobConsumer, JobProducer, openQueues } from "../../src/index.ts";
+import { newSecret } from "../credentials/secrets.ts";
+import { type PrivateRedis, startRedis } from "./redis.ts";
 
 export const never = () => new AbortController().signal;
 export const OK: JobResult = { ok: true, answer: { stdout: "1\n" } };
@@ -124,7 +124,7 @@ export async function startWorker(
 }
 
 async function spawnWorker(url: string, workMs: number) {
-  const program = new URL("./worker-process.ts", import.meta.url);
+  const program = new URL("./job-worker-process.ts", import.meta.url);
   const child = fork(program, [String(workMs)], { env: { ...process.env, REDIS_URL: url } });
   const started: string[] = [];
   child.on("message", (id) => started.push(id as string));

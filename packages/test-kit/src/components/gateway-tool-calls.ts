@@ -1,5 +1,6 @@
 /** A real gateway in front of a real tool call server, and what the API and a runner's relay do with them. */
 import { join } from "node:path";
+import { ROOT } from "@svc/cli/instance";
 import {
   CALLBACK_TOKEN_HEADER,
   EXECUTION_ID_HEADER,
@@ -11,20 +12,12 @@ import {
   TOOL_CALL_ID_HEADER,
 } from "@svc/contracts";
 import { InnerClient } from "@svc/service-kit";
-import {
-  type RunningComponent,
-  startComponent,
-} from "../../../../packages/service-kit/test/support/component.ts";
-import { startRedis } from "../../../../packages/service-kit/test/support/redis.ts";
-import {
-  type Answer,
-  INTERNAL_TOKEN,
-  type Session,
-  startServer,
-} from "../../../tool-call-server/test/support/tool-calls.ts";
+import { type RunningComponent, startComponent } from "./component.ts";
 import { type Call, SECRET } from "./gateway.ts";
+import { startRedis } from "./redis.ts";
+import { type Answer, INTERNAL_TOKEN, type Session, startServer } from "./tool-call-server.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const MAIN = join(ROOT, "services/egress-gateway/src/main.ts");
 
 /** An execution whose session is open and whose token is sealed. */
 export interface Execution extends Session {

@@ -1,8 +1,8 @@
 /** Buckets of the test cluster: an empty one for each test, and what lies in it. */
 import { randomBytes } from "node:crypto";
 import { CreateBucketCommand, DeleteBucketCommand } from "@aws-sdk/client-s3";
-import { Bucket } from "../../../src/s3/bucket.ts";
-import type { S3ObjectStoreOptions } from "../../../src/s3/driver.ts";
+import { Bucket } from "@svc/object-store/s3/bucket";
+import type { S3ObjectStoreOptions } from "@svc/object-store/s3/driver";
 import { ACCESS_KEY, SECRET_KEY } from "./cluster.ts";
 
 export interface TestBucket {

@@ -1,8 +1,8 @@
 /** A worker as a process of its own, so that a test can kill or stop it. Says that it is ready, then the id of each job. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadConfig } from "@svc/service-kit";
-import { newSecret } from "../../../service-kit/test/support/secrets.ts";
-import { startWorker } from "./jobs.ts";
+import { newSecret } from "../credentials/secrets.ts";
+import { startWorker } from "./job-queue.ts";
 
 const workMs = Number(process.argv[2]);
 const config = loadConfig("api", {

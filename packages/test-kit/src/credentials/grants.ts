@@ -1,6 +1,7 @@
 /** Grants for tests of the ledger. */
+
+import { type Grant, issueGrant } from "@svc/capabilities";
 import { type GrantClaims, newId } from "@svc/contracts";
-import { type Grant, issueGrant } from "../../src/index.ts";
 
 export function grantWith(change: Partial<GrantClaims> = {}, now = Math.floor(Date.now() / 1000)): Grant {
   const claims: GrantClaims = {

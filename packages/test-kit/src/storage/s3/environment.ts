@@ -1,5 +1,5 @@
 /** The variables that bring a component to a bucket of the test cluster. */
-import type { S3ObjectStoreOptions } from "../../../src/s3/driver.ts";
+import type { S3ObjectStoreOptions } from "@svc/object-store/s3/driver";
 import { ACCESS_KEY, SECRET_KEY } from "./cluster.ts";
 
 export function environmentFor({ endpoint, bucket }: S3ObjectStoreOptions): Record<string, string> {

@@ -1,5 +1,5 @@
 /** One run in a test's jail, from staging to the listing, in one call. */
-import { type JailLimits, JailRun, type RunOutcome, type RunPause, type TaskState } from "../../src/index.ts";
+import { type JailLimits, JailRun, type RunOutcome, type RunPause, type TaskState } from "@svc/jail-client";
 import type { Jaild } from "./jaild.ts";
 import { mode } from "./mode.ts";
 import { slow } from "./slowness.ts";

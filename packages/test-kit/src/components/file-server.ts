@@ -6,8 +6,9 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { pidOf } from "../../../../packages/service-kit/test/support/component.ts";
-import { newSecret } from "../../../../packages/service-kit/test/support/secrets.ts";
+import { ROOT } from "@svc/cli/instance";
+import { newSecret } from "../credentials/secrets.ts";
+import { pidOf } from "./component.ts";
 
 export const INTERNAL_TOKEN = newSecret();
 
@@ -24,7 +25,7 @@ export interface PrivateFileServer {
   stop: () => Promise<void>;
 }
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const MAIN = join(ROOT, "services/file-server/src/main.ts");
 
 export async function startFileServer(
   redisUrl: string,

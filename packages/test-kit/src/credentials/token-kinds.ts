@@ -4,7 +4,6 @@
  * for its kind and not for its key. A new kind is one more entry.
  */
 import { generateKeyPairSync, sign } from "node:crypto";
-import { type GrantClaims, newId } from "@svc/contracts";
 import {
   type Callback,
   type Grant,
@@ -24,7 +23,8 @@ import {
   sealKeys,
   signManifest,
   TokenRefused,
-} from "../../src/index.ts";
+} from "@svc/capabilities";
+import { type GrantClaims, newId } from "@svc/contracts";
 
 export const NOW = 1_800_000_000;
 const LIFE = { v: 1, iat: NOW, exp: NOW + 300 } as const;
