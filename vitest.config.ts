@@ -6,7 +6,7 @@ import { defineConfig } from "vitest/config";
 // client: LibreChat's own client, an npm package, against the whole system.
 // escape: hostile programs against the whole system; slow: those of them that need seconds each.
 // v2: in the virtual machine of ./svc test --v2.
-// Which files run when, and with which settings, is in cli/src/testing/plan.ts.
+// Which files run when, and with which settings, is in tools/src/testing/plan.ts.
 const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
 // Files of these projects run side by side: they wait half of the time, and each has what it needs for itself.
 const WORKERS = slowness > 1 ? 1 : 2;
@@ -17,7 +17,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["{packages,services,cli,bench}/**/test/unit/**/*.test.ts"],
+          include: ["{packages,services,cli,tools}/**/test/unit/**/*.test.ts"],
           maxWorkers: 2,
           // A property of thousands of cases takes seconds, and more on a machine that does other work.
           testTimeout: 300_000,

@@ -4,12 +4,12 @@ import { readdirSync } from "node:fs";
 import { Agent, get, type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { uploadForm } from "@svc/bench/load-client";
 import { killProcess } from "@svc/test-kit/jail/host";
 import { Api, downloadPath, type StoredFile, type UploadAnswer } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import { type System, startSystem } from "@svc/test-kit/system/system";
+import { uploadForm } from "@svc/tools/bench/load-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { watchPeak } from "./support/memory.ts";
 

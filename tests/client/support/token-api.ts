@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { NODE } from "@svc/cli/components";
 import { componentEnvironment } from "@svc/cli/environment";
 import { ROOT } from "@svc/cli/instance";
-import { freePorts } from "@svc/cli/private-copy";
 import { loadSecrets } from "@svc/cli/secrets";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { freePorts } from "@svc/test-kit/system/private-copy";
 import { until } from "@svc/test-kit/system/processes";
 import type { System } from "@svc/test-kit/system/system";
 

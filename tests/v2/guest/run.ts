@@ -7,8 +7,8 @@
 import { appendFileSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Outcome, runCheck, runVitest } from "@svc/cli/testing/suites";
-import { LAST_LINE } from "@svc/cli/testing/virtual-machine";
+import { type Outcome, runCheck, runVitest } from "@svc/tools/testing/suites";
+import { LAST_LINE } from "@svc/tools/testing/virtual-machine";
 
 const LINE = "/dev/ttyS1";
 const LIVE = [

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { componentEnvironment } from "@svc/cli/environment";
 import { ROOT } from "@svc/cli/instance";
-import { freePorts } from "@svc/cli/private-copy";
 import { loadSecrets } from "@svc/cli/secrets";
+import { freePorts } from "./private-copy.ts";
 import { until } from "./processes.ts";
 import type { System } from "./system.ts";
 

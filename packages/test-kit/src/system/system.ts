@@ -2,8 +2,9 @@
  * The system as a user starts it, for tests: `./svc up` on free ports with a data folder of its own. `stop` ends it and
  * answers what it left on the machine: an empty list when all is well.
  */
-import { type PrivateCopy, type PrivateCopyOptions, startPrivateCopy } from "@svc/cli/private-copy";
+
 import { holdNamespaces, leftovers, takeBaseline } from "./leftovers.ts";
+import { type PrivateCopy, type PrivateCopyOptions, startPrivateCopy } from "./private-copy.ts";
 
 export interface System extends Omit<PrivateCopy, "stop"> {
   stop: () => Promise<string[]>;

@@ -1,17 +1,17 @@
-/** Packages use each other by name alone, and what runs for an operator uses nothing that is for tests. */
+/** Packages use each other by name alone, and what operators run uses nothing of the tests and tools. */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
 import { describe, expect, test } from "vitest";
 
-const FOLDERS = "{packages,services,cli,runtimes,tests,bench}";
+const FOLDERS = "{packages,services,cli,runtimes,tests,tools}";
 const find = (pattern: string) =>
   globSync(`${FOLDERS}/**/${pattern}`, { cwd: ROOT, exclude: ["**/node_modules"] });
 
 const PACKAGES = find("package.json").map(dirname);
 const FILES = find("*.ts");
 const PRODUCTION = /^(packages\/(?!test-kit\/)[^/]+|services\/[^/]+|cli)\/src\/|^runtimes\/(?!test\/)/;
-const FOR_TESTS = /^@svc\/(test-kit|tests)(\/|$)/;
+const FOR_TESTS = /^@svc\/(test-kit|tests|tools)(\/|$)/;
 
 /** The innermost package that a file lies in; none outside of all. */
 function packageOf(path: string): string | undefined {
@@ -40,7 +40,7 @@ describe("imports", () => {
       "./c.ts",
     ]);
     expect(leavesItsPackage("cli/src/main.ts", "./commands.ts")).toBe(false);
-    expect(leavesItsPackage("cli/src/main.ts", "../../bench/src/command.ts")).toBe(true);
+    expect(leavesItsPackage("cli/src/main.ts", "../../tools/src/bench/command.ts")).toBe(true);
     expect(leavesItsPackage("tests/client/exec.test.ts", "../e2e/support/svc.ts")).toBe(true);
   });
 
@@ -48,7 +48,7 @@ describe("imports", () => {
     expect(imports.filter(({ file, name }) => leavesItsPackage(file, name))).toEqual([]);
   });
 
-  test("of what operators run name nothing for tests", () => {
+  test("of what operators run name no tests and tools", () => {
     expect(imports.filter(({ file, name }) => PRODUCTION.test(file) && FOR_TESTS.test(name))).toEqual([]);
   });
 });

@@ -1,8 +1,0 @@
-/** Writes docs/openapi.json. Run by `npm run openapi`. */
-import { writeFile } from "node:fs/promises";
-import { openApiDocument } from "./document.ts";
-
-const target = new URL("../../../../docs/openapi.json", import.meta.url);
-await writeFile(target, await openApiDocument());
-process.stdout.write("wrote docs/openapi.json\n");
-process.exit(0);

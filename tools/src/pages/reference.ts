@@ -1,0 +1,104 @@
+/** Reference pages made from the tables that the code runs on: configuration, secrets and error codes. */
+import { ERRORS } from "@svc/contracts";
+import { HOLDERS } from "@svc/service-kit/config/holders";
+import { VARIABLES } from "@svc/service-kit/config/variables";
+
+const cell = (text: string) => text.replaceAll("|", "\\|");
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [head, head.map(() => "---"), ...rows].map((row) => `| ${row.map(cell).join(" | ")} |`).join("\n");
+}
+
+function shownDefault(fallback: unknown, note: string | undefined): string {
+  if (note !== undefined) return note;
+  if (Array.isArray(fallback)) return fallback.length > 0 ? `\`${fallback.join(",")}\`` : "-";
+  if (typeof fallback === "object") return "`{}`";
+  return fallback === "" ? "-" : `\`${String(fallback)}\``;
+}
+
+export function configurationPage(): string {
+  const rows = Object.entries(VARIABLES).map(([name, { fallback, doc, secret, ...variable }]) => {
+    const note = "note" in variable ? (variable.note as string | undefined) : undefined;
+    return [`\`${name}\``, shownDefault(fallback, note), secret ? `${doc} (secret)` : doc];
+  });
+  return `# Configuration
+
+Made by \`npm run docs\` from \`packages/service-kit/src/config/variables.ts\`.
+
+Every component is configured by environment variables only. All components know all names, so one file of variables
+serves them all. Plain numbers are milliseconds or bytes unless the name says seconds. Sizes take \`k\`, \`m\`, \`g\`
+(powers of 1024). A value that does not parse or is out of range stops the process, and so does an unknown \`SVC_\` name;
+the message names the nearest known one. At start each component logs what differs from the defaults, secrets only as
+\`[set]\`. \`./svc up\` sets what one machine needs.
+
+${table(["variable", "default", "meaning"], rows)}
+`;
+}
+
+/** As the columns of the table name them. */
+const COMPONENTS = ["api", "worker", "runner", "egress-gateway", "file-server", "tool-call-server"] as const;
+const WITHOUT = ["jaild", "redis", "program"];
+
+export function secretsPage(): string {
+  const rows = Object.entries(HOLDERS).map(([name, holders]) => [
+    `\`${name}\``,
+    ...COMPONENTS.map((component) => (holders.includes(component) ? "holds" : "-")),
+    ...WITHOUT.map(() => "-"),
+  ]);
+  return `# Secrets
+
+Made by \`npm run docs\` from \`packages/service-kit/src/config/holders.ts\`.
+
+Who holds which confidential variable. \`-\`: must not hold it; a component that is given it all the same, as from one file
+of variables for all, does not take it and says so in its log. Better give each component its own file: what stands in the
+environment of a process can be read by whoever takes over that process. \`program\` is the untrusted program in its jail.
+
+${table(["variable", ...COMPONENTS, ...WITHOUT], rows)}
+
+Public keys stand here too: whoever can change one can let himself in. \`SVC_JWT_PUBLIC_KEYS_DIR\` names a directory that
+the API alone must read. The runner's capabilities come with each run: a manifest and a grant, which end with it.
+
+## What is refused
+
+There are no built-in secrets. A component does not start without its own, and none starts with a value that protects
+nothing; the message names the variable and never shows the value.
+
+| variable | must be |
+| --- | --- |
+| \`SVC_INTERNAL_SERVICE_TOKEN\`, \`SVC_EGRESS_GRANT_SECRET\`, \`SVC_EGRESS_GRANT_SECRET_PREVIOUS\`, \`SVC_CONTINUATION_SECRET\`, \`SVC_METRICS_TOKEN\` | 32 bytes or more, 8 or more different characters; no piece again and again, no sequence such as \`abcdef\` or \`987654\`, none of the words password, secret, change-me, example, placeholder |
+| \`SVC_EXECUTION_MANIFEST_PRIVATE_KEY\`, \`SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY\`, \`SVC_JWT_PUBLIC_KEY\`, \`SVC_JWT_JWKS_JSON\`, files of \`SVC_JWT_PUBLIC_KEYS_DIR\` | keys of one's own, in none of their forms the test keys of RFC 8032 and RFC 8037 |
+
+Examples, tests and documents of this repository show no value that passes: tests make theirs at random, and a test reads
+every file for texts and keys that would be taken. Passwords of Redis and keys of object stores are judged by those.
+
+## How to make them
+
+\`\`\`sh
+openssl rand -hex 32                                             # a shared secret
+openssl genpkey -algorithm ed25519 -out manifest.key             # SVC_EXECUTION_MANIFEST_PRIVATE_KEY
+openssl pkey -in manifest.key -pubout -out manifest.pub          # SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY
+\`\`\`
+
+\`./svc up\` makes them at its first start in \`data/secrets.env\` (mode 0600) and gives each process those of its components. With
+\`SVC_TOPOLOGY=combined\` one process holds the secrets of all but the runner; each component in it takes its own.
+`;
+}
+
+export function errorsPage(): string {
+  const rows = Object.entries(ERRORS).map(([code, { status, message }]) => [
+    `\`${code}\``,
+    String(status),
+    message,
+  ]);
+  return `# Error codes
+
+Made by \`npm run docs\` from \`packages/contracts/src/errors.ts\`.
+
+An error answer is \`{error, message, request_id, details?}\`: \`error\` is one of these codes and never changes its meaning,
+\`message\` is a sentence for a person, \`details\` names the wrong places as \`{path, problem}\`. The status of a failed
+*program* is 200: these codes speak of the service. Statuses are the usual ones; on \`/v1/exec\` a body that is too large
+is a 422, because clients read 413 there as "try again".
+
+${table(["code", "status", "meaning"], rows)}
+`;
+}

@@ -1,0 +1,91 @@
+/** `./svc test`: installs and builds what the tests need, then runs every check and every test. */
+import { defineCommand } from "@svc/cli/command";
+import { buildJailTests, INSTALL_STEPS, install } from "@svc/cli/install/install";
+import type { Purpose } from "@svc/cli/install/packages";
+import { resolveInstance } from "@svc/cli/instance";
+import { Problem, USAGE_EXIT_CODE } from "@svc/cli/problem";
+import { continueAsRoot } from "@svc/cli/system/root";
+import { Progress } from "@svc/cli/terminal";
+import { isIn, type Scope, type Suite } from "./plan.ts";
+import { runSuites } from "./suite-runner.ts";
+import { VITEST_PROJECTS } from "./suites.ts";
+import { summary } from "./summary.ts";
+
+const OPTIONS = {
+  unit: { doc: "Only the unit tests." },
+  live: { doc: "Only the tests with a real jail, Redis and files." },
+  e2e: { doc: "Only the tests that start the whole system." },
+  escape: { doc: "Only the tests of hostile programs, in the whole system." },
+  slow: { doc: "Only the tests of hostile programs that need seconds each." },
+  s3: { doc: "Only the tests against a real S3 server, Ceph's, which is installed from Debian." },
+  client: { doc: "Only the tests with LibreChat's own client, an npm package of 550 MB." },
+  compat: { doc: "Only the tests of all languages, in an image of their own (.pkgs-all)." },
+  v2: { doc: "Only the tests in a virtual machine that has cgroup v2; it is made of Debian packages." },
+  fuzz: { doc: "Only the fuzz targets of the jail, half a minute; clang is installed from Debian, 600 MB." },
+  ci: {
+    doc: "What CI runs: every suite, without the files that only --all has. Failed tests run once more.",
+  },
+  all: { doc: "Everything. Like --ci it installs the packages of every suite." },
+  "packages-dir": {
+    value: "DIR",
+    doc: "Root image and runtimes (SANDBOX_PACKAGES_DIRECTORY; default: .pkgs).",
+  },
+} as const;
+
+/** The other suites look at an image of what is always installed; some need that a language is missing. */
+const USUAL_LANGUAGES = "py";
+
+/** The suites that have an option of their own. */
+const CHOICES = [...VITEST_PROJECTS, "v2", "fuzz"] as const;
+/** Suites that need Debian packages that nothing else does. */
+const PURPOSES: Partial<Record<Suite, Purpose>> = { s3: "test-s3", fuzz: "test-fuzz", v2: "test-v2" };
+
+export const test = defineCommand({
+  usage:
+    "test [--ci|--all] [--unit] [--live] [--e2e] [--escape] [--slow] [--s3] [--client] [--compat] [--v2] [--fuzz] [FILTER…] [-- VITEST-ARG…]",
+  positionals: "[FILTER...]",
+  summary: "Runs the checks (types, lint, jail, shell) and tests; the last line counts them.",
+  details: `
+Without a choice the checks run, and the unit, live and e2e tests without the files that need minutes.
+A suite that is chosen runs as a whole. FILTER picks test files by a part of their path.
+With --ci a test that failed runs once more. When it passes then it counts as passed and as flaky, and is told of before the last line.
+The root image (.pkgs) then holds the languages that are always installed, and no others.
+Exit codes: 0 when all passed, else 1.`,
+  options: OPTIONS,
+  run: async ({ values, positionals, rest }) => {
+    if (values.ci && values.all)
+      throw new Problem("--ci and --all exclude each other", undefined, USAGE_EXIT_CODE);
+    const asRoot = await continueAsRoot(process.argv.slice(2), "testing the jail");
+    if (asRoot !== undefined) return asRoot;
+    const env =
+      values["packages-dir"] === undefined
+        ? process.env
+        : { ...process.env, SANDBOX_PACKAGES_DIRECTORY: values["packages-dir"] };
+    const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env);
+    const isFiltered = positionals.length + rest.length > 0;
+    const chosen = CHOICES.filter((suite) => values[suite]);
+    const scope: Scope = values.ci ? "ci" : values.all || chosen.length > 0 || isFiltered ? "all" : "usual";
+    const wanted = (suite: Suite): boolean => {
+      // Checks and fuzz targets are no files to pick from.
+      if (isFiltered && (suite === "checks" || suite === "fuzz")) return false;
+      if (values.ci || values.all) return true;
+      return chosen.length > 0 ? (chosen as readonly Suite[]).includes(suite) : isIn("usual", suite);
+    };
+    const purposes = Object.entries(PURPOSES).filter(([suite]) => wanted(suite as Suite));
+    const needed: Purpose[] = ["test", ...purposes.map(([, purpose]) => purpose)];
+    const progress = new Progress(INSTALL_STEPS + 1);
+    await install(needed, instance, progress, USUAL_LANGUAGES);
+    await progress.step("The tests of the jail (make -C jail faults build/unit)", buildJailTests);
+    const packagesDir = values["packages-dir"];
+    const chosenFiles = { filters: positionals, vitestArguments: rest };
+    const outcomes = await runSuites(wanted, {
+      scope,
+      ...chosenFiles,
+      instance,
+      retry: values.ci,
+      packagesDir,
+    });
+    console.log(summary(outcomes));
+    return outcomes.every(({ failed }) => failed === 0) ? 0 : 1;
+  },
+});

@@ -1,0 +1,33 @@
+/** The end of what `./svc test` prints: failed and flaky tests, a line for each suite, and the counts of all. */
+import { paint } from "@svc/cli/terminal";
+import type { Outcome } from "./suites.ts";
+
+export function summary(outcomes: readonly Outcome[]): string {
+  const failures = outcomes.flatMap((outcome) => outcome.failures);
+  const flaky = outcomes.flatMap((outcome) => outcome.flaky);
+  const sum = (pick: (outcome: Outcome) => number) =>
+    outcomes.reduce((total, outcome) => total + pick(outcome), 0);
+  const counts = [
+    `${sum(({ passed }) => passed)} passed`,
+    `${sum(({ failed }) => failed)} failed`,
+    ...(flaky.length > 0 ? [`${flaky.length} flaky`] : []),
+  ];
+  return [
+    ...listed("Failed:", failures),
+    ...listed("Flaky (failed, and passed when repeated):", flaky),
+    "",
+    ...outcomes.map(line),
+    "",
+    counts.join(", "),
+  ].join("\n");
+}
+
+const listed = (title: string, texts: readonly string[]) =>
+  texts.length === 0 ? [] : ["", title, "", texts.join("\n\n")];
+
+function line({ name, passed, failed, flaky, seconds }: Outcome): string {
+  const mark = failed === 0 ? paint(process.stdout, "green", "ok  ") : paint(process.stdout, "red", "FAIL");
+  const counts = `${String(passed).padStart(5)} passed ${String(failed).padStart(4)} failed`;
+  const repeated = flaky.length > 0 ? `${String(flaky.length).padStart(3)} flaky` : "";
+  return `${mark}  ${name.padEnd(24)} ${counts} ${repeated.padEnd(9)} ${seconds.toFixed(1)} s`;
+}
