@@ -15,7 +15,7 @@
  * that is parked keeps them out of the way of its own: what is loaded into it is built with another base.
  */
 #define FD_BASE_USUAL 3
-#define FD_BASE_PARKED 500
+#define FD_BASE_PRESTARTED 500
 #ifndef FD_BASE
 #define FD_BASE FD_BASE_USUAL
 #endif

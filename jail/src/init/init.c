@@ -100,7 +100,7 @@ static int arrange_descriptors(const struct jail_plan *plan)
 {
 	const int wanted[CONFINED_FDS] = {plan->status, plan->control, plan->stream[STREAM_OUT],
 					  plan->stream[STREAM_ERR], plan->stdin_data, plan->job,
-					  plan->config->parked_object};
+					  plan->config->prestarted_object};
 
 	return confine_descriptors(wanted);
 }
@@ -113,7 +113,7 @@ static int receive_word(struct message *message)
 	if (n >= 0)
 		errno = EPROTO;
 	return n == (ssize_t)sizeof(*message) && (message->kind == MESSAGE_GO || message->kind == MESSAGE_ADOPT ||
-						  message->kind == MESSAGE_PARK)
+						  message->kind == MESSAGE_PRESTART)
 		       ? 0
 		       : -1;
 }
@@ -122,8 +122,8 @@ static int become_program(void *word)
 {
 	const struct message *message = word;
 
-	if (message->kind == MESSAGE_PARK)
-		program_park(message);
+	if (message->kind == MESSAGE_PRESTART)
+		program_prestart(message);
 	program_main(message);
 }
 

@@ -138,7 +138,7 @@ _Noreturn void program_main(const struct message *go)
 	program_execute(&job);
 }
 
-_Noreturn void program_park(const struct message *park)
+_Noreturn void program_prestart(const struct message *park)
 {
 	struct job job;
 
@@ -146,8 +146,8 @@ _Noreturn void program_park(const struct message *park)
 	MUST(FD_CONTROL, JOB, read_job(park, &job));
 	for (int fd = FD_CONTROL; fd < FD_FIRST_UNUSED; fd++)
 		if (fd != FD_OUT && fd != FD_ERR)
-			MUST(FD_CONTROL, CLOSE, dup2(fd, FD_BASE_PARKED + fd - FD_STATUS));
+			MUST(FD_CONTROL, CLOSE, dup2(fd, FD_BASE_PRESTARTED + fd - FD_STATUS));
 	MUST(FD_CONTROL, SIGNALS, program_reset_signals());
-	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_BASE_USUAL, FD_BASE_PARKED - 1, CLOSE_RANGE_CLOEXEC));
+	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_BASE_USUAL, FD_BASE_PRESTARTED - 1, CLOSE_RANGE_CLOEXEC));
 	execute(&job);
 }

@@ -33,10 +33,10 @@ _Noreturn void program_execute(const struct job *job);
 int program_reset_signals(void);
 
 /*
- * Starts an interpreter ahead of its job. It finds the descriptors of a confined process from FD_BASE_PARKED on,
+ * Starts an interpreter ahead of its job. It finds the descriptors of a confined process from FD_BASE_PRESTARTED on,
  * among them the object that speaks for it (parked/parked.c), and standard input empty.
  */
-_Noreturn void program_park(const struct message *park);
+_Noreturn void program_prestart(const struct message *park);
 
 /* The whole way of a cold start. */
 _Noreturn void program_main(const struct message *go);

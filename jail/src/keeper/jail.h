@@ -76,7 +76,7 @@ struct jail_config {
 	int userns; /* see userns.h */
 	int network; /* the slot's network namespace; -1: none */
 	int journal; /* to the master, see journal.h */
-	int parked_object; /* what is loaded into parked interpreters, see parked.h */
+	int prestarted_object; /* what is loaded into parked interpreters, see parked.h */
 	const struct zygote_door *doors; /* one for each template of the options */
 };
 
@@ -122,7 +122,7 @@ struct jail_plan {
 enum message_kind {
 	MESSAGE_FAILED, MESSAGE_USER_NS, MESSAGE_MAPPED, MESSAGE_READY,
 	MESSAGE_GO,	     /* a job: to init, or to a program's process that was born warm */
-	MESSAGE_PARK,	     /* to init: a command to start ahead of its job */
+	MESSAGE_PRESTART,	     /* to init: a command to start ahead of its job */
 	MESSAGE_ADOPT,	     /* to init: the program's process was born warm */
 	MESSAGE_WARM,	     /* the program begins without an exec */
 	MESSAGE_EXEC_FAILED,

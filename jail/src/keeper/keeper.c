@@ -157,12 +157,12 @@ static bool prepare_start(struct jail *jail, struct conn *conn, const struct jai
 			conn_return(conn, &frame);
 		return status != CONN_GONE;
 	}
-	warm = warm_begin(jail, config, &frame);
+	warm = warm_copy(jail, config, &frame);
 	if (warm == WARM_FAILED) {
 		conn_send_error(conn, ERROR_SETUP, 0, "the warm start failed");
 		return false;
 	}
-	return tell_birth(conn, jail, warm == WARM_BORN) && warm_park(jail, conn);
+	return tell_birth(conn, jail, warm == WARM_BORN) && warm_wait_for_client(jail, conn);
 }
 
 /* The job; before it there may be a command to start ahead. */
@@ -171,11 +171,11 @@ static bool receive_job(struct request *request, struct conn *conn, struct jail 
 	while (request_receive(request, conn, jail, options)) {
 		if (!request->ahead)
 			return true;
-		if (warm_start(jail, request, options) != WARM_BORN) {
+		if (warm_prestart(jail, request, options) != WARM_BORN) {
 			conn_send_error(conn, ERROR_SETUP, 0, "the start ahead failed");
 			return false;
 		}
-		if (!tell_birth(conn, jail, true) || !warm_park(jail, conn))
+		if (!tell_birth(conn, jail, true) || !warm_wait_for_client(jail, conn))
 			return false;
 	}
 	return false;

@@ -16,7 +16,7 @@
 #include "master/shortage.h"
 #include "master/slot.h"
 #include "seccomp/seccomp.h"
-#include "warm/parked.h"
+#include "warm/prestarted.h"
 #include "warm/zygote.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	listener = listener_open(&options);
 	log_line(LOG_INFO, -1, 0, "listening on %s, %u slots, control groups %s", options.socket, options.slots,
 		 cgroups_version());
-	config.parked_object = parked_object_make();
+	config.prestarted_object = prestarted_object_make();
 	config.doors = zygotes_open(&options);
 	if (bounding_set_keep(0) < 0 || capabilities_keep(FILE_CAPABILITIES) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || seccomp_load(&host_policy) < 0)

@@ -54,7 +54,7 @@ static bool is_born(struct jail *jail, int control)
 	return false;
 }
 
-enum warm_status warm_begin(struct jail *jail, const struct jail_config *config, const struct frame *name)
+enum warm_status warm_copy(struct jail *jail, const struct jail_config *config, const struct frame *name)
 {
 	const struct message adopt = {.kind = MESSAGE_ADOPT};
 	const struct zygote_door *door = find_door(config, name);
@@ -75,10 +75,10 @@ enum warm_status warm_begin(struct jail *jail, const struct jail_config *config,
 	return WARM_BORN;
 }
 
-enum warm_status warm_start(struct jail *jail, const struct request *request, const struct options *options)
+enum warm_status warm_prestart(struct jail *jail, const struct request *request, const struct options *options)
 {
 	const struct message park = {
-		.kind = MESSAGE_PARK, .argc = request->argc, .envc = request->envc, .job_size = request->job_size};
+		.kind = MESSAGE_PRESTART, .argc = request->argc, .envc = request->envc, .job_size = request->job_size};
 
 	if (run_set_limits(jail, &request->limits, options) < 0)
 		return WARM_FAILED;
@@ -92,7 +92,7 @@ enum warm_status warm_start(struct jail *jail, const struct request *request, co
 	return WARM_BORN;
 }
 
-bool warm_park(const struct jail *jail, const struct conn *conn)
+bool warm_wait_for_client(const struct jail *jail, const struct conn *conn)
 {
 	struct pollfd wait[] = {
 		{conn->fd, POLLIN | POLLRDHUP, 0}, {jail->control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};

@@ -16,12 +16,12 @@ enum warm_status {
 	WARM_FAILED /* the jail is of no use any more */
 };
 
-enum warm_status warm_begin(struct jail *jail, const struct jail_config *config, const struct frame *name);
+enum warm_status warm_copy(struct jail *jail, const struct jail_config *config, const struct frame *name);
 
 /* Starts the request's command ahead, with its limits. Never WARM_NONE. */
-enum warm_status warm_start(struct jail *jail, const struct request *request, const struct options *options);
+enum warm_status warm_prestart(struct jail *jail, const struct request *request, const struct options *options);
 
 /* Sleeps until the client speaks; false when it left, or when the jail ended. */
-bool warm_park(const struct jail *jail, const struct conn *conn);
+bool warm_wait_for_client(const struct jail *jail, const struct conn *conn);
 
 #endif

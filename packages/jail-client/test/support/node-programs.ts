@@ -200,8 +200,8 @@ fs.promises.readFile("out.txt", "utf8").then(console.log);
   },
   "names that its preload has used": {
     files: {
-      "index.js": "console.log(require('./ahead.cjs'), require('rehearsal'), require('./javascript'))",
-      "ahead.cjs": "module.exports = 'mine'",
+      "index.js": "console.log(require('./warm/wait.cjs'), require('rehearsal'), require('./javascript'))",
+      "warm/wait.cjs": "module.exports = 'mine'",
       "javascript.js": "module.exports = 'mine too'",
       "node_modules/rehearsal/index.js": "module.exports = 'a package'",
     },

@@ -2,4 +2,4 @@
 "use strict";
 
 require("./interop.cjs");
-require("./ahead.cjs").waitForProgram();
+require("./warm/wait.cjs").waitForProgram();

@@ -98,4 +98,4 @@ function load(url, context, nextLoad) {
 }
 
 registerHooks({ resolve, load });
-require("./ahead.cjs").waitForProgram();
+require("./warm/wait.cjs").waitForProgram();

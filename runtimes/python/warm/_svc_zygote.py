@@ -76,7 +76,7 @@ MADV_COLLAPSE = 25
 ONLY_FOR_THREADS = frozenset(["threading", "logging", "_svc_tools.call"])
 # Of every copy, the second process of its jail: see FIRST_PROGRAM of jaild.
 NATIVE_ID = 2
-# What lies there is each copy's own: see jail/zygote/renew.h.
+# What lies there is each copy's own: see reseed.h.
 RANDOM, CLOCK = 0, 1
 PLACE = struct.Struct("=QQQ")
 OBJECT_HEAD = 16
@@ -85,8 +85,8 @@ preloaded = frozenset()
 after_fork = []
 
 
-class StandIn:
-    """Has the names of a module, and is none: see jail/zygote/stand_ins.h."""
+class ModuleProxy:
+    """Has the names of a module, and is none: see module_proxies.h."""
 
 
 def serve(modules, use=lambda: None, tools=False):
@@ -97,7 +97,7 @@ def serve(modules, use=lambda: None, tools=False):
     register, os.register_at_fork = os.register_at_fork, note_fork_hooks
     library = ctypes.PyDLL(OBJECT)
     # The first that is registered is called last.
-    atexit.register(library.svc_zygote_take_over)
+    atexit.register(library.svc_zygote_at_exit)
     for name in modules:
         __import__(name)
     if tools:
@@ -110,11 +110,11 @@ def serve(modules, use=lambda: None, tools=False):
     places = b"".join(PLACE.pack(*place) for place in find_places(sys.modules.get))
     preloaded = frozenset(name.partition(".")[0] for name in sys.modules if name not in AT_START)
     library.svc_zygote_serve.argtypes = [ctypes.py_object] * 6
-    library.svc_zygote_take_over.restype = None
-    stand_ins = {name: stand_in(module) for name, module in sys.modules.items() if is_left_alone(name, module)}
+    library.svc_zygote_at_exit.restype = None
+    module_proxies = {name: module_proxy(module) for name, module in sys.modules.items() if is_left_alone(name, module)}
     know_common_types()
     gc.collect()
-    sys.exit(library.svc_zygote_serve(settle, renew, begin, stand_ins, USUAL, places))
+    sys.exit(library.svc_zygote_serve(settle, renew, begin, module_proxies, USUAL, places))
 
 
 def know_common_types():
@@ -132,8 +132,8 @@ def is_left_alone(name, module):
     return name not in ("__main__", "sys", "builtins") and isinstance(module, type(sys))
 
 
-def stand_in(module):
-    one = StandIn()
+def module_proxy(module):
+    one = ModuleProxy()
     one.__dict__ = vars(module)
     return one
 

@@ -1,13 +1,13 @@
-#include "stand_ins.h"
+#include "module_proxies.h"
 
 #include <stdlib.h>
 
-struct stand_in {
+struct module_proxy {
 	PyObject *name, *module, *object;
 	PyObject *names; /* a copy of the module's names, as they were */
 };
 
-static struct stand_in *all;
+static struct module_proxy *all;
 static size_t count;
 
 static PyObject *keep(PyObject *object)
@@ -16,7 +16,7 @@ static PyObject *keep(PyObject *object)
 	return object;
 }
 
-bool stand_ins_prepare(PyObject *of)
+bool module_proxies_prepare(PyObject *of)
 {
 	PyObject *modules = PyImport_GetModuleDict(), *name, *object;
 	ssize_t at = 0;
@@ -28,13 +28,13 @@ bool stand_ins_prepare(PyObject *of)
 
 		if (!names)
 			return false;
-		all[count++] = (struct stand_in){keep(name), keep(module), keep(object), names};
+		all[count++] = (struct module_proxy){keep(name), keep(module), keep(object), names};
 	}
 	return all != NULL;
 }
 
 /* Looks only: what it would count a reference to is in a page that is shared. */
-static bool is_unchanged(const struct stand_in *one)
+static bool is_unchanged(const struct module_proxy *one)
 {
 	PyObject *names = PyModule_GetDict(one->module), *name, *value, *old_name, *old_value;
 	ssize_t at = 0, old_at = 0;
@@ -47,7 +47,7 @@ static bool is_unchanged(const struct stand_in *one)
 	return true;
 }
 
-void stand_ins_take_over(void)
+void module_proxies_install(void)
 {
 	PyObject *modules = PyImport_GetModuleDict();
 

@@ -5,17 +5,17 @@
  *
  * A module whose names differ from what they were in the zygote stays in its place.
  */
-#ifndef ZYGOTE_STAND_INS_H
-#define ZYGOTE_STAND_INS_H
+#ifndef PYTHON_MODULE_PROXIES_H
+#define PYTHON_MODULE_PROXIES_H
 
 #include "python.h"
 
 #include <stdbool.h>
 
 /* In the zygote, when all is loaded. `of`: module name to stand-in. False: out of memory. */
-bool stand_ins_prepare(PyObject *of);
+bool module_proxies_prepare(PyObject *of);
 
 /* In the copy, after all functions that a program wants to be called at its end. */
-void stand_ins_take_over(void);
+void module_proxies_install(void);
 
 #endif

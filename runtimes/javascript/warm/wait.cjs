@@ -4,11 +4,11 @@
 
 const { statSync } = require("node:fs");
 
-// FD_OBJECT, from FD_BASE_PARKED on, of jail/src/init/confine.h. A program cannot have it by chance: the test is for this very file.
+// FD_OBJECT, from FD_BASE_PRESTARTED on, of jail/src/init/confine.h. A program cannot have it by chance: the test is for this very file.
 const OBJECT = "/proc/self/fd/506";
-const SHARED = "/memfd:parked (deleted)";
+const SHARED = "/memfd:prestarted (deleted)";
 
 exports.waitForProgram = () => {
   if (statSync(OBJECT, { throwIfNoEntry: false }) === undefined) return;
-  require("./parked.cjs").park(OBJECT, SHARED);
+  require("./prestarted.cjs").becomeProgram(OBJECT, SHARED);
 };

@@ -79,7 +79,7 @@ function setEnvironment(variables) {
   return true;
 }
 
-exports.park = (object, shared) => {
+exports.becomeProgram = (object, shared) => {
   if (readlinkSync(object) !== shared) return;
   const { exports: jail } = loadObject(object);
   const command = wordsOf(readFileSync("/proc/self/cmdline"));

@@ -3,8 +3,8 @@
  * fork, and in the new process the same confinement as that of a cold start, then
  * wait for the job. Nothing of a job is read before the confinement is complete.
  */
-#ifndef ZYGOTE_ENTER_H
-#define ZYGOTE_ENTER_H
+#ifndef INTERPRETER_ENTER_H
+#define INTERPRETER_ENTER_H
 
 #include "init/confine.h"
 #include "init/program.h"

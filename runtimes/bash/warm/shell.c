@@ -2,7 +2,7 @@
  * A parked shell: the dynamic linker loads this object before the shell's own code runs (LD_PRELOAD, ld.so(8)) and calls what is
  * here. The shell then starts with the environment of its program, of which it has read nothing yet.
  */
-#include "parked.h"
+#include "interpreter/prestarted.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,10 +74,10 @@ __attribute__((constructor)) static void park(int argc, char **argv, char **envp
 		return;
 	/* A program can see the memory in which its process was given its variables. */
 	memset(word, 0, strlen(word));
-	parked_wait(&job);
+	prestarted_wait(&job);
 	environment = is_command(argv, job.argv) ? copy_environment(job.envp) : NULL;
 	if (!environment)
 		program_execute(&job);
 	environ = environment;
-	parked_begin(&job);
+	prestarted_begin(&job);
 }

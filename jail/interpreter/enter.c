@@ -1,4 +1,4 @@
-#include "enter.h"
+#include "interpreter/enter.h"
 
 #include "lib/sys.h"
 #include "lib/util.h"

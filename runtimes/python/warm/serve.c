@@ -7,22 +7,22 @@
  * the script's business.
  */
 #include "early_end.h"
-#include "enter.h"
-#include "main.h"
-#include "renew.h"
-#include "stand_ins.h"
-#include "usual.h"
+#include "interpreter/enter.h"
+#include "run.h"
+#include "reseed.h"
+#include "module_proxies.h"
+#include "fast_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* `names`: of the script's functions, see runtimes/python/root/usr/lib/svc/zygote. */
+/* `names`: of the script's functions, see _svc_zygote.py. */
 __attribute__((visibility("default"))) int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin,
-							    PyObject *stand_ins, PyObject *usual, PyObject *places);
+							    PyObject *module_proxies, PyObject *usual, PyObject *places);
 
 /* For atexit. */
-__attribute__((visibility("default"))) void svc_zygote_take_over(void);
+__attribute__((visibility("default"))) void svc_zygote_at_exit(void);
 
 struct script {
 	PyObject *renew, *begin, *usual, *places;
@@ -76,7 +76,7 @@ static _Noreturn void become(const struct script *script)
 	struct job job;
 	FILE *file;
 
-	if (!renew_places(PyBytes_AsString(script->places), (size_t)PyBytes_Size(script->places)))
+	if (!reseed_places(PyBytes_AsString(script->places), (size_t)PyBytes_Size(script->places)))
 		_exit(126);
 	word = PyObject_CallFunctionObjArgs(script->renew, NULL);
 	if (!word)
@@ -85,8 +85,8 @@ static _Noreturn void become(const struct script *script)
 	zygote_await_job(&job, (uint32_t)PyLong_AsLong(word));
 	Py_DecRef(word);
 	zygote_close_rest();
-	file = usual_open(&job, PyBytes_AsString(script->usual), (size_t)PyBytes_Size(script->usual));
-	path = file ? PyBytes_FromStringAndSize(USUAL_PATH, sizeof(USUAL_PATH) - 1) : look_closer(script->begin, &job);
+	file = fast_path_open(&job, PyBytes_AsString(script->usual), (size_t)PyBytes_Size(script->usual));
+	path = file ? PyBytes_FromStringAndSize(MAIN_PATH, sizeof(MAIN_PATH) - 1) : look_closer(script->begin, &job);
 	if (!file && path)
 		file = fopen(PyBytes_AsString(path), "re");
 	/* What this copy cannot be, or is not sure of, starts anew. */
@@ -96,13 +96,13 @@ static _Noreturn void become(const struct script *script)
 	python_run(file, PyBytes_AsString(path));
 }
 
-void svc_zygote_take_over(void)
+void svc_zygote_at_exit(void)
 {
 	early_end_prepare();
-	stand_ins_take_over();
+	module_proxies_install();
 }
 
-int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObject *stand_ins, PyObject *usual,
+int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObject *module_proxies, PyObject *usual,
 		     PyObject *places)
 {
 	const struct script script = {renew, begin, usual, places};
@@ -112,7 +112,7 @@ int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObjec
 		return 1;
 	renew_thread_state();
 	python_rehearse();
-	if (!early_end_remember() || !stand_ins_prepare(stand_ins) || !PyObject_CallFunctionObjArgs(settle, NULL)) {
+	if (!early_end_remember() || !module_proxies_prepare(module_proxies) || !PyObject_CallFunctionObjArgs(settle, NULL)) {
 		PyErr_Print();
 		_exit(1);
 	}

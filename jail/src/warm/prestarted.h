@@ -1,8 +1,8 @@
 /* The shared object that is loaded into parked interpreters (../parked): part of jaild, so that both always fit. */
-#ifndef JAIL_PARKED_H
-#define JAIL_PARKED_H
+#ifndef JAIL_PRESTARTED_H
+#define JAIL_PRESTARTED_H
 
 /* In the master, once: a sealed file in memory. Fatal on failure. */
-int parked_object_make(void);
+int prestarted_object_make(void);
 
 #endif

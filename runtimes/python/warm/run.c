@@ -2,7 +2,7 @@
  * Runs a file as `python3 file` does. The interpreter itself runs it, reports what is uncaught, and ends: threads, atexit,
  * output, finalizers, modules.
  */
-#include "main.h"
+#include "run.h"
 
 #include "early_end.h"
 

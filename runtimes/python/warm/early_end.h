@@ -7,8 +7,8 @@
  * What a program made is what the collector knows and the zygote did not freeze: everything that may have a finalizer, or leads
  * to one. Without the call of early_end_prepare each program takes the interpreter's whole way.
  */
-#ifndef ZYGOTE_EARLY_END_H
-#define ZYGOTE_EARLY_END_H
+#ifndef PYTHON_EARLY_END_H
+#define PYTHON_EARLY_END_H
 
 #include "python.h"
 

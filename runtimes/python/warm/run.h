@@ -1,6 +1,6 @@
 /* How a program runs in an interpreter that is already there. */
-#ifndef ZYGOTE_MAIN_H
-#define ZYGOTE_MAIN_H
+#ifndef PYTHON_RUN_H
+#define PYTHON_RUN_H
 
 #include "python.h"
 

@@ -5,9 +5,9 @@
  *   begin()    it will be that program
  *   execute()  it cannot: the job's command is executed as in a cold start
  */
-#include "node.h"
+#include "node_api.h"
 
-#include "parked.h"
+#include "interpreter/prestarted.h"
 
 #include <fcntl.h>
 
@@ -21,7 +21,7 @@ static napi_value wait_for_job(napi_env env, napi_callback_info info)
 	napi_value items = NULL;
 
 	(void)info;
-	parked_wait(&job);
+	prestarted_wait(&job);
 	if (napi_create_buffer_copy(env, job.size, job.items, NULL, &items) != NAPI_OK)
 		program_execute(&job);
 	return items;
@@ -31,7 +31,7 @@ static napi_value begin(napi_env env, napi_callback_info info)
 {
 	(void)env;
 	(void)info;
-	parked_begin(&job);
+	prestarted_begin(&job);
 	return NULL;
 }
 

@@ -1,10 +1,10 @@
-#include "parked.h"
+#include "interpreter/prestarted.h"
 
 #include "lib/sys.h"
 
 #include <sys/socket.h>
 
-void parked_wait(struct job *job)
+void prestarted_wait(struct job *job)
 {
 	struct message message = {.kind = MESSAGE_READY};
 
@@ -13,7 +13,7 @@ void parked_wait(struct job *job)
 	program_take_job(&message, job);
 }
 
-void parked_begin(struct job *job)
+void prestarted_begin(struct job *job)
 {
 	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_OUT, FD_FIRST_UNUSED - 1, 0));
 	program_begin_warm(job);

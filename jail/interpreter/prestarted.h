@@ -3,16 +3,16 @@
  * gets the job. Node asks for it (node.c), a shell is stopped before its first instruction (shell.c). A call that fails
  * ends the process.
  */
-#ifndef PARKED_PARKED_H
-#define PARKED_PARKED_H
+#ifndef INTERPRETER_PRESTARTED_H
+#define INTERPRETER_PRESTARTED_H
 
 #include "init/confine.h"
 #include "init/program.h"
 
 /* Says that it is ready, sleeps until there is a job, takes its standard input and limits. Before, no byte of a job is read. */
-void parked_wait(struct job *job);
+void prestarted_wait(struct job *job);
 
 /* It will be that program: the keeper is told, nothing of this stays open, and the job is gone. */
-void parked_begin(struct job *job);
+void prestarted_begin(struct job *job);
 
 #endif

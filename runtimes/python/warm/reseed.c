@@ -1,11 +1,11 @@
-#include "renew.h"
+#include "reseed.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
-static bool renew_random(void *memory, size_t size)
+static bool reseed_random(void *memory, size_t size)
 {
 	char *at = memory;
 
@@ -22,7 +22,7 @@ static bool renew_random(void *memory, size_t size)
 	return true;
 }
 
-static bool renew_clock(void *at, size_t size)
+static bool reset_clock(void *at, size_t size)
 {
 	struct timespec now;
 	double seconds;
@@ -34,7 +34,7 @@ static bool renew_clock(void *at, size_t size)
 	return true;
 }
 
-bool renew_places(const char *places, size_t size)
+bool reseed_places(const char *places, size_t size)
 {
 	struct place place;
 
@@ -45,7 +45,7 @@ bool renew_places(const char *places, size_t size)
 
 		memcpy(&place, places, sizeof(place));
 		at = (void *)(uintptr_t)place.address;
-		if (!(place.kind == RENEW_RANDOM ? renew_random : renew_clock)(at, place.size))
+		if (!(place.kind == RESEED_RANDOM ? reseed_random : reset_clock)(at, place.size))
 			return false;
 	}
 	return true;

@@ -1,4 +1,4 @@
-#include "usual.h"
+#include "fast_path.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static bool is_alone(void)
 		const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
 
 		alone = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-			strcmp(entry->d_name, USUAL_NAME) == 0;
+			strcmp(entry->d_name, MAIN_NAME) == 0;
 		at += entry->d_reclen;
 	}
 	if (fd >= 0)
@@ -26,7 +26,7 @@ static bool is_alone(void)
 	return alone;
 }
 
-FILE *usual_open(const struct job *job, const char *items, size_t size)
+FILE *fast_path_open(const struct job *job, const char *items, size_t size)
 {
 	char head[2] = {0};
 	FILE *file;
@@ -34,7 +34,7 @@ FILE *usual_open(const struct job *job, const char *items, size_t size)
 
 	if (job->size != size || memcmp(job->items, items, size) != 0 || !is_alone())
 		return NULL;
-	fd = open(USUAL_PATH, O_RDONLY | O_CLOEXEC);
+	fd = open(MAIN_PATH, O_RDONLY | O_CLOEXEC);
 	/* An archive is run in another way. */
 	if (fd < 0 || pread(fd, head, sizeof(head), 0) < 0 || memcmp(head, "PK", sizeof(head)) == 0)
 		file = NULL;

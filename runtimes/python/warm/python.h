@@ -1,6 +1,6 @@
 /* The part of Python's C interface that is used: all of it public, and the same since Python 3.9. */
-#ifndef ZYGOTE_PYTHON_H
-#define ZYGOTE_PYTHON_H
+#ifndef PYTHON_PYTHON_H
+#define PYTHON_PYTHON_H
 
 #include <stdint.h>
 #include <stdio.h>

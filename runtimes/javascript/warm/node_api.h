@@ -1,6 +1,6 @@
 /* The part of Node's stable C interface (Node-API) that is used. A shell has none of it: weak. */
-#ifndef PARKED_NODE_H
-#define PARKED_NODE_H
+#ifndef NODE_API_H
+#define NODE_API_H
 
 #include <stddef.h>
 #include <stdint.h>
