@@ -101,9 +101,9 @@ static void decodes_inputs(void)
 	at = put_bytes(put_u64(put_u8(put_u32(bytes, 7), 1), 99), "a/b", 3);
 	frame = frame_of(bytes, (size_t)(at - bytes));
 	CHECK(decode_file(&frame, &file));
-	CHECK(file.input == 7 && file.read_only && !file.executable && file.size == 99 && file.path_size == 3);
+	CHECK(file.input == 7 && file.kind == FILE_READ_ONLY && file.size == 99 && file.path_size == 3);
 	bytes[4] = 2;
-	CHECK(decode_file(&frame, &file) && file.executable && !file.read_only);
+	CHECK(decode_file(&frame, &file) && file.kind == FILE_EXECUTABLE);
 	for (size_t size = 0; size < 14; size++) {
 		frame.size = size;
 		CHECK(!decode_file(&frame, &file));

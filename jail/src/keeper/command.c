@@ -1,7 +1,6 @@
 /*
- * What a client may ask of its running program: what it does (Q), to stand still (P),
- * to stand still if nothing but something else can move it (T), to go on (C). A frame
- * of another kind is left for after the run.
+ * Commands of a client to its running program: report what it does (Q), pause (P), pause if it only waits for tool
+ * results (T), continue (C). A frame of another kind is deferred until the run is over.
  */
 #include "cgroup/tasks.h"
 #include "keeper/journal.h"
@@ -26,7 +25,7 @@ static void answer_query(struct watch *w, enum tasks_state state)
 	conn_send(w->conn, 'q', &answer, 1, NULL, 0);
 	w->conn->idle_us = ANSWER_US;
 	if (!conn_flush(w->conn))
-		w->client_gone = w->over = true;
+		watch_end(w, ENDING_CLIENT_LEFT, 0);
 	w->conn->idle_us = idle_us;
 }
 
@@ -43,32 +42,31 @@ static void pause_run(struct watch *w)
 
 	clock_pause(&w->clock, monotonic_us());
 	if (jail_freeze(w->jail) < 0) {
-		w->failed_error = errno;
-		w->freeze_failed = w->over = true;
+		watch_end(w, ENDING_FREEZER, errno);
 		return;
 	}
-	w->paused = true;
+	watch_enter(w, PHASE_PAUSED);
 	for (int i = 0; i < 2; i++) {
 		capture_drain(&w->streams[i]);
 		if (capture_is_over(&w->streams[i], w->request->limits.kill_factor))
 			watch_kill(w, i == STREAM_OUT ? CAUSE_STDOUT : CAUSE_STDERR);
 	}
-	/* The end that came first is what the client hears of. */
-	if (w->over || has_ended(w->jail))
+	/* The client receives the end instead of the pause when the end came first. */
+	if (w->phase == PHASE_OVER || has_ended(w->jail))
 		return;
 	pause.wall_us = clock_wall_us(&w->clock, monotonic_us());
 	if (cgroup_cpu_us(&w->jail->cgroup, &pause.cpu_us) < 0 ||
 	    cgroup_run_memory(&w->jail->cgroup, &pause.memory) < 0) {
-		watch_lose_counters(w);
+		watch_end(w, ENDING_COUNTERS, errno);
 		return;
 	}
 	report_pause(w->conn, &pause, w->streams);
 	if (!conn_flush(w->conn))
-		w->client_gone = w->over = true;
-	journal_tell_paused(w->paused);
+		watch_end(w, ENDING_CLIENT_LEFT, 0);
+	journal_send_paused(true);
 }
 
-/* Answers with the pause, or with what the program does instead. */
+/* Pauses the run, or answers with what the program does instead of waiting. */
 static void pause_blocked_run(struct watch *w)
 {
 	enum tasks_state state = tasks_look(w->jail->proc, &w->jail->cgroup);
@@ -82,50 +80,50 @@ static void pause_blocked_run(struct watch *w)
 static void continue_run(struct watch *w, uint64_t wall_ms)
 {
 	clock_continue(&w->clock, monotonic_us(), wall_ms * 1000);
-	w->paused = false;
+	watch_enter(w, PHASE_EXECUTING);
 	w->next_tick = monotonic_us() + TICK_US;
-	if (jail_thaw(w->jail) < 0) {
-		w->failed_error = errno;
-		w->freeze_failed = w->over = true;
-	}
-	journal_tell_paused(w->paused);
+	if (jail_thaw(w->jail) < 0)
+		watch_end(w, ENDING_FREEZER, errno);
+	journal_send_paused(false);
 }
 
-/* Out of order, or not what its tag requires, is the end of the run. */
-static void take_frame(struct watch *w, const struct frame *frame)
+/* A frame that is malformed or does not fit the phase ends the run. */
+static void handle_frame(struct watch *w, const struct frame *frame)
 {
+	bool paused = w->phase == PHASE_PAUSED;
 	uint64_t wall_ms;
 
-	if (frame->tag == 'C' && w->paused && decode_u64(frame, &wall_ms) && wall_ms <= WALL_MS_MAX)
+	if (frame->tag == 'C' && paused && decode_u64(frame, &wall_ms) && wall_ms <= WALL_MS_MAX)
 		continue_run(w, wall_ms);
-	else if (frame->tag == 'Q' && !w->paused && frame->size == 0)
+	else if (frame->tag == 'Q' && !paused && frame->size == 0)
 		answer_query(w, tasks_look(w->jail->proc, &w->jail->cgroup));
-	else if (frame->tag == 'P' && !w->paused && frame->size == 0)
+	else if (frame->tag == 'P' && !paused && frame->size == 0)
 		pause_run(w);
-	else if (frame->tag == 'T' && !w->paused && frame->size == 0)
+	else if (frame->tag == 'T' && !paused && frame->size == 0)
 		pause_blocked_run(w);
 	else
-		w->client_wrong = w->over = true;
+		watch_end(w, ENDING_BAD_FRAME, 0);
 }
 
-void watch_take_frames(struct watch *w)
+void watch_receive_frames(struct watch *w)
 {
 	struct frame frame;
 
-	w->frames_left = true;
-	for (int i = 0; i < FRAMES && !w->over && w->frames_left; i++) {
+	w->input = INPUT_PENDING;
+	for (int i = 0; i < FRAMES && w->phase != PHASE_OVER && w->input == INPUT_PENDING; i++) {
 		enum conn_status status = conn_take(w->conn, &frame);
 
-		w->frames_left = status == CONN_FRAME;
-		if (status == CONN_GONE) {
-			w->client_gone = w->over = true;
-		} else if (status == CONN_INVALID || (status == CONN_FRAME && !memchr("CPQT", frame.tag, 4))) {
-			/* For after the run, with all that follows: a fetch may be sent ahead. */
+		if (status == CONN_NONE) {
+			w->input = INPUT_AWAITED;
+		} else if (status == CONN_GONE) {
+			watch_end(w, ENDING_CLIENT_LEFT, 0);
+		} else if (status == CONN_INVALID || !memchr("CPQT", frame.tag, 4)) {
+			/* Deferred with all that follows: a client may send its first fetch before the run is over. */
 			if (status == CONN_FRAME)
 				conn_return(w->conn, &frame);
-			w->listening = w->frames_left = false;
-		} else if (status == CONN_FRAME) {
-			take_frame(w, &frame);
+			w->input = INPUT_DEFERRED;
+		} else {
+			handle_frame(w, &frame);
 		}
 	}
 }

@@ -55,11 +55,10 @@ bool decode_limits(const struct frame *frame, struct limits *limits)
 
 bool decode_file(const struct frame *frame, struct file_header *file)
 {
-	if (frame->size < 14 || frame->payload[4] > 2)
+	if (frame->size < 14 || frame->payload[4] > FILE_EXECUTABLE)
 		return false;
 	file->input = get_u32(frame->payload);
-	file->read_only = frame->payload[4] == 1;
-	file->executable = frame->payload[4] == 2;
+	file->kind = (enum file_kind)frame->payload[4];
 	file->size = get_u64(frame->payload + 5);
 	file->path = (const char *)frame->payload + 13;
 	file->path_size = frame->size - 13;

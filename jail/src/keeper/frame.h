@@ -32,9 +32,12 @@ struct limits {
 	uint64_t stdout_cap, stderr_cap, kill_factor;
 };
 
+/* Numbers of the protocol. */
+enum file_kind { FILE_ORDINARY, FILE_READ_ONLY, FILE_EXECUTABLE };
+
 struct file_header {
 	uint32_t input;
-	bool read_only, executable; /* not both */
+	enum file_kind kind;
 	uint64_t size;
 	const char *path;
 	size_t path_size;

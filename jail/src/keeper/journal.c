@@ -45,7 +45,7 @@ static void log_word(struct journal *journal, int slot, const struct log_word *w
 	log_line(LOG_WARN, slot, 0, "the keeper says: %s", text);
 }
 
-void journal_hear(struct journal *journal, int slot)
+void journal_read(struct journal *journal, int slot)
 {
 	struct log_word word;
 	ssize_t size;
@@ -62,7 +62,7 @@ void journal_hear(struct journal *journal, int slot)
 
 void journal_close(struct journal *journal, int slot)
 {
-	journal_hear(journal, slot);
+	journal_read(journal, slot);
 	if (journal->fd >= 0)
 		stop(journal);
 }
@@ -76,7 +76,7 @@ int journal_begin(int end)
 	return 0;
 }
 
-void journal_tell_paused(bool paused)
+void journal_send_paused(bool paused)
 {
 	const struct log_word word = {.kind = paused ? WORD_PAUSED : WORD_CONTINUED};
 

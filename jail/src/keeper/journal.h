@@ -21,13 +21,13 @@ struct journal {
 /* Master. The keeper's end, -1 on failure. */
 int journal_open(struct journal *journal);
 /* Takes what is there, at most a few words at a time. */
-void journal_hear(struct journal *journal, int slot);
+void journal_read(struct journal *journal, int slot);
 /* Of a dead keeper: reads the rest. */
 void journal_close(struct journal *journal, int slot);
 
 /* Keeper: its standard streams are its end from here on, and so is its log. */
 int journal_begin(int end);
 /* A paused run does not count among those that use the machine: the master may prepare one more jail. */
-void journal_tell_paused(bool paused);
+void journal_send_paused(bool paused);
 
 #endif

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EXEC_US 20000000 /* longest time from the word to go to the exec */
+#define EXEC_US 20000000 /* longest time from MESSAGE_GO to the exec */
 #define LOCKS_WAIT_US 100000
 
 enum { WATCH_CLIENT, WATCH_CONTROL, WATCH_STATUS, WATCH_OUT, WATCH_ERR, WATCHED };
@@ -40,12 +40,6 @@ void result_set_status(struct result *result, int status)
 	}
 }
 
-void watch_kill(struct watch *w, enum cause cause)
-{
-	w->result->cause = cause;
-	w->over = true;
-}
-
 static uint64_t file_system_bytes(const struct jail *jail)
 {
 	const int mounts[] = {jail->workspace, jail->tmp, jail->shm};
@@ -58,15 +52,9 @@ static uint64_t file_system_bytes(const struct jail *jail)
 	return total;
 }
 
-void watch_lose_counters(struct watch *w)
-{
-	w->failed_error = errno;
-	w->counters_lost = w->over = true;
-}
-
 /*
- * Counting waits for the kernel, ten milliseconds and more, in which nobody would see that the time is
- * over. It is put off for a run that is about to end, but not for one that ends and goes on time and again.
+ * The kernel takes ten milliseconds or more to count locks, and the wall time limit cannot be enforced meanwhile. A run that is
+ * near its deadline is counted later, but not much later: its deadline may be extended again and again.
  */
 static void count_locks(struct watch *w, uint64_t cpu_us)
 {
@@ -79,12 +67,12 @@ static void count_locks(struct watch *w, uint64_t cpu_us)
 	w->locks_seen = cpu_us;
 	too_many = locks_are_too_many(w->jail->locks);
 	if (too_many < 0)
-		watch_lose_counters(w);
+		watch_end(w, ENDING_COUNTERS, errno);
 	else if (too_many > 0)
 		watch_kill(w, CAUSE_MEMORY);
 }
 
-/* Without its counters a run has no limits: it ends. */
+/* A run whose counters cannot be read has no limits, so it ends. */
 static void tick(struct watch *w)
 {
 	const struct cgroup *cgroup = &w->jail->cgroup;
@@ -98,7 +86,7 @@ static void tick(struct watch *w)
 	if (cgroup_oom_kills(cgroup, &oom_kills) < 0 || cgroup_memory(cgroup, &memory) < 0 ||
 	    (memory > limits->memory_bytes && cgroup_usage(cgroup, &usage) < 0) ||
 	    cgroup_cpu_us(cgroup, &cpu_us) < 0)
-		watch_lose_counters(w);
+		watch_end(w, ENDING_COUNTERS, errno);
 	else if (oom_kills > 0 ||
 		 (memory > limits->memory_bytes &&
 		  memory_is_over(&usage, file_system_bytes(w->jail), limits->memory_bytes)))
@@ -109,19 +97,19 @@ static void tick(struct watch *w)
 		count_locks(w, cpu_us);
 }
 
-/* The limit counts from here, so that a program never has less; the report counts from the word to go. */
-static void start_clock(struct watch *w)
+/* The time limit counts from here, so no program gets less. The reported time counts from MESSAGE_GO. */
+static void start_executing(struct watch *w)
 {
 	uint8_t warm = w->warm;
 
-	w->executing = true;
-	w->listening = w->frames_left = true; /* frames may have come with the job */
+	watch_enter(w, PHASE_EXECUTING);
+	w->input = INPUT_PENDING; /* the client may have sent frames with the job */
 	w->clock.deadline = monotonic_us() + w->request->limits.wall_ms * 1000;
 	conn_send(w->conn, 's', &warm, 1, NULL, 0);
 	conn_flush(w->conn);
 }
 
-/* The channel ends when the program begins; a message before that says that it is warm, or why there was no exec. */
+/* The program closes the channel when it begins. Before that, a message may say that the start was warm, or why there was no exec. */
 static void read_control(struct watch *w)
 {
 	struct message message;
@@ -135,33 +123,37 @@ static void read_control(struct watch *w)
 		w->result->exec_error = message.error;
 	} else if (n == (ssize_t)sizeof(message)) {
 		w->failed_step = message.step;
-		w->failed_error = message.error;
-		w->over = true;
+		watch_end(w, ENDING_SETUP, message.error);
 		return;
 	}
-	start_clock(w);
+	start_executing(w);
+}
+
+static void lose_init(struct watch *w)
+{
+	watch_end(w, w->phase == PHASE_STARTING ? ENDING_INIT_LOST_EARLY : ENDING_INIT_LOST, 0);
 }
 
 /*
- * What would have said that there was no program came over the channel before its end. The channel itself may end later:
- * the zygote of a warm start holds it a moment longer.
+ * A failure to start was sent on the channel before the wait status. The end of the channel may arrive later than both,
+ * because the zygote of a warm start holds a descriptor of it a moment longer.
  */
 static void read_status(struct watch *w)
 {
 	int status;
 
-	if (!w->executing)
+	if (w->phase == PHASE_STARTING)
 		read_control(w);
-	if (w->over)
+	if (w->phase == PHASE_OVER)
 		return;
 	if (read(w->jail->status, &status, sizeof(status)) != (ssize_t)sizeof(status)) {
-		w->init_lost = w->over = true;
+		lose_init(w);
 		return;
 	}
-	if (!w->executing)
-		start_clock(w);
+	if (w->phase == PHASE_STARTING)
+		start_executing(w);
 	result_set_status(w->result, status);
-	w->over = true;
+	watch_end(w, ENDING_PROGRAM, 0);
 }
 
 static void read_streams(struct watch *w, const struct pollfd *polled)
@@ -170,21 +162,21 @@ static void read_streams(struct watch *w, const struct pollfd *polled)
 		if (polled[WATCH_OUT + i].revents == 0)
 			continue;
 		capture_read(&w->streams[i]);
-		if (!w->over && capture_is_over(&w->streams[i], w->request->limits.kill_factor))
+		if (capture_is_over(&w->streams[i], w->request->limits.kill_factor))
 			watch_kill(w, i == STREAM_OUT ? CAUSE_STDOUT : CAUSE_STDERR);
 	}
 }
 
-/* The time until something must be looked at, whatever happens; NULL: none. */
-static const struct timespec *next_look(const struct watch *w, struct timespec *timeout)
+/* The longest time to wait for events; NULL: without limit. */
+static const struct timespec *next_timeout(const struct watch *w, struct timespec *timeout)
 {
 	uint64_t now = monotonic_us();
 	uint64_t until = w->next_tick < w->clock.deadline ? w->next_tick : w->clock.deadline;
 	uint64_t left = until > now ? until - now : 0;
 
-	if (w->frames_left)
+	if (w->input == INPUT_PENDING)
 		left = 0;
-	else if (w->paused)
+	else if (w->phase == PHASE_PAUSED)
 		return NULL;
 	timeout->tv_sec = (time_t)(left / 1000000);
 	timeout->tv_nsec = (long)(left % 1000000) * 1000;
@@ -195,44 +187,44 @@ static void wait_for_events(struct watch *w)
 {
 	struct timespec timeout;
 	struct pollfd polled[WATCHED] = {
-		[WATCH_CLIENT] = {w->conn->fd, w->listening ? POLLRDHUP | POLLIN : POLLRDHUP, 0},
-		[WATCH_CONTROL] = {w->executing ? -1 : w->jail->control, POLLIN, 0},
+		[WATCH_CLIENT] = {w->conn->fd, w->input == INPUT_DEFERRED ? POLLRDHUP : POLLRDHUP | POLLIN, 0},
+		[WATCH_CONTROL] = {w->phase == PHASE_STARTING ? w->jail->control : -1, POLLIN, 0},
 		[WATCH_STATUS] = {w->jail->status, POLLIN, 0},
 		[WATCH_OUT] = {w->streams[0].open ? w->streams[0].fd : -1, POLLIN, 0},
 		[WATCH_ERR] = {w->streams[1].open ? w->streams[1].fd : -1, POLLIN, 0},
 	};
 
-	if (ppoll(polled, WATCHED, next_look(w, &timeout), NULL) < 0)
+	if (ppoll(polled, WATCHED, next_timeout(w, &timeout), NULL) < 0)
 		return;
 	if ((polled[WATCH_CLIENT].revents & ~POLLIN) != 0) {
-		w->client_gone = w->over = true;
+		watch_end(w, ENDING_CLIENT_LEFT, 0);
 		return;
 	}
 	if (polled[WATCH_CONTROL].revents != 0)
 		read_control(w);
-	if (polled[WATCH_STATUS].revents != 0 && !w->over)
+	if (polled[WATCH_STATUS].revents != 0 && w->phase != PHASE_OVER)
 		read_status(w);
 	read_streams(w, polled);
-	if (!w->over && (polled[WATCH_CLIENT].revents != 0 || w->frames_left))
-		watch_take_frames(w);
+	if (w->phase != PHASE_OVER && (polled[WATCH_CLIENT].revents != 0 || w->input == INPUT_PENDING))
+		watch_receive_frames(w);
 }
 
 static void watch(struct watch *w)
 {
-	while (!w->over) {
+	while (w->phase != PHASE_OVER) {
 		uint64_t now;
 
 		wait_for_events(w);
-		if (w->paused)
+		if (w->phase == PHASE_PAUSED)
 			continue;
 		now = monotonic_us();
-		if (!w->over && now >= w->clock.deadline) {
-			if (!w->executing)
-				w->init_lost = w->over = true;
+		if (now >= w->clock.deadline) {
+			if (w->phase == PHASE_STARTING)
+				lose_init(w);
 			else
 				watch_kill(w, CAUSE_WALL);
 		}
-		if (!w->over && now >= w->next_tick) {
+		if (w->phase != PHASE_OVER && now >= w->next_tick) {
 			tick(w);
 			w->next_tick = now + TICK_US;
 		}
@@ -276,7 +268,7 @@ int run_set_limits(struct jail *jail, const struct limits *limits, const struct 
 {
 	if (proc_write_facts(jail->facts, limits->memory_bytes) < 0)
 		return -1;
-	/* init is one more process than the program was promised */
+	/* init is one process more than the program may have */
 	return cgroup_begin(&jail->cgroup,
 			    limits->memory_bytes + options->workspace_bytes + options->tmp_bytes + options->shm_bytes,
 			    limits->pids + 1);
@@ -289,7 +281,10 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 	const struct limits *limits = &request->limits;
 	struct watch w = {
 		.conn = conn, .jail = jail, .request = request, .streams = streams, .result = result};
+	enum error_code code;
+	const char *error;
 	uint64_t died;
+	bool lost;
 
 	*result = (struct result){0};
 	if (!capture_begin(&streams[0], jail->stream[0], limits->stdout_cap) ||
@@ -299,33 +294,30 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 	w.clock.started = monotonic_us();
 	jail_close_ends(jail);
 	if (!send_go(jail, request))
-		return fail(&w, ERROR_SETUP, errno, "the jail does not listen");
+		return fail(&w, ERROR_SETUP, errno, "the jail does not answer");
 	w.next_tick = w.clock.started + TICK_US;
 	w.clock.deadline = w.clock.started + EXEC_US;
 	watch(&w);
 	if (!jail_end(jail))
-		return fail(&w, ERROR_INTERNAL, 0, "the run does not die");
+		return fail(&w, ERROR_INTERNAL, 0, "the run cannot be killed");
 	died = monotonic_us();
 	reached_look_at_files(&result->reached, jail);
 	reached_look_at_processes(&result->reached, jail, limits);
 	/* Their memory is free at once; the workspace stays for the harvest. */
 	close(jail->tmp);
 	close(jail->shm);
-	if (w.client_gone)
+	if (w.ending == ENDING_CLIENT_LEFT)
 		return RUN_GONE;
-	if (w.failed_step != STEP_NONE)
-		return fail(&w, ERROR_SETUP, w.failed_error, step_text(w.failed_step));
-	if (w.client_wrong)
-		return fail(&w, ERROR_PROTOCOL, 0, "invalid frame");
-	if (w.freeze_failed)
-		return fail(&w, ERROR_INTERNAL, w.failed_error, "the run cannot be stopped or continued");
-	if (w.counters_lost)
-		return fail(&w, ERROR_INTERNAL, w.failed_error, "cannot read the counters of the run");
+	error = watch_error(&w, &code);
+	lost = w.ending == ENDING_INIT_LOST || w.ending == ENDING_INIT_LOST_EARLY;
+	if (error && !lost)
+		return fail(&w, code, w.failed_error, error);
 	result->wall_us = clock_wall_us(&w.clock, died);
 	if (!read_final_counters(&w))
 		return fail(&w, ERROR_INTERNAL, errno, "cannot read the counters of the run");
-	if (w.init_lost && result->oom_kills == 0)
-		return fail(&w, w.executing ? ERROR_INTERNAL : ERROR_SETUP, 0, "the jail's first process was lost");
+	/* The kernel's out-of-memory killer may have chosen init. */
+	if (lost && result->oom_kills == 0)
+		return fail(&w, code, 0, error);
 	for (int i = 0; i < 2; i++) {
 		capture_drain(&streams[i]);
 		if (streams[i].error != 0)

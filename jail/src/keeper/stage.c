@@ -64,6 +64,7 @@ int stage_directory(const struct stage *stage, const struct directory_header *di
 
 int stage_file(const struct stage *stage, const struct file_header *file)
 {
+	static const mode_t modes[] = {[FILE_ORDINARY] = 0644, [FILE_READ_ONLY] = 0444, [FILE_EXECUTABLE] = 0755};
 	char name[NAME_BYTES_MAX + 1];
 	int parent = open_parent(stage, file->path, file->path_size, name), fd, saved;
 
@@ -75,8 +76,8 @@ int stage_file(const struct stage *stage, const struct file_header *file)
 	errno = saved;
 	if (fd < 0)
 		return -1;
-	if (fchmod(fd, file->read_only ? 0444 : file->executable ? 0755 : 0644) < 0 ||
-	    (!file->read_only && fchown(fd, stage->uid, stage->gid) < 0)) {
+	if (fchmod(fd, modes[file->kind]) < 0 ||
+	    (file->kind != FILE_READ_ONLY && fchown(fd, stage->uid, stage->gid) < 0)) {
 		saved = errno;
 		close(fd);
 		errno = saved;

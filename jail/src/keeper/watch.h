@@ -1,6 +1,10 @@
 /*
- * The state of a run that is being watched, and what its client may ask of it while
- * it lasts: shared by run.c and command.c only.
+ * The state of a run while its keeper watches it, and its transitions. Shared by run.c and command.c only.
+ *
+ *   starting --> executing <--> paused
+ *       \____________|____________/
+ *                    v
+ *                  over
  */
 #ifndef JAIL_WATCH_H
 #define JAIL_WATCH_H
@@ -10,29 +14,62 @@
 
 #define TICK_US 25000 /* between two looks at the counters */
 
+enum phase {
+	PHASE_STARTING, /* until the exec */
+	PHASE_EXECUTING,
+	PHASE_PAUSED,
+	PHASE_OVER, /* `ending` says why */
+};
+
+enum ending {
+	ENDING_PROGRAM, /* it exited, or a signal killed it */
+	ENDING_LIMIT,
+	ENDING_CLIENT_LEFT,
+	/* All others are errors. */
+	ENDING_SETUP, /* a step of the set-up failed */
+	ENDING_BAD_FRAME,
+	ENDING_FREEZER,
+	ENDING_COUNTERS,
+	ENDING_INIT_LOST_EARLY, /* before the exec */
+	ENDING_INIT_LOST,
+};
+
+/* What to expect on the connection. */
+enum client_input {
+	INPUT_DEFERRED, /* frames wait until the run is over */
+	INPUT_AWAITED,
+	INPUT_PENDING, /* frames may be in the buffer already */
+};
+
 struct watch {
 	struct conn *conn;
 	struct jail *jail;
 	const struct request *request;
 	struct capture *streams;
 	struct result *result;
-	bool executing, paused, over, warm;
-	int failed_step, failed_error;
+	enum phase phase;
+	enum ending ending;
+	enum client_input input;
+	int failed_step, failed_error; /* of ENDING_SETUP; the error of any ending */
+	bool warm; /* the program began without an exec */
 	struct run_clock clock;
 	uint64_t next_tick;
 	uint64_t locks_seen; /* CPU time of the run when its locks were counted */
-	bool frames_left; /* of the client, received and not looked at */
-	bool listening;	  /* to the client */
-	bool client_gone, client_wrong, freeze_failed, counters_lost, init_lost;
 };
+
+/* Enters another phase. The keeper traps on a transition that is not in the picture above. */
+void watch_enter(struct watch *watch, enum phase phase);
+
+/* Ends the run. The first ending counts, later ones are ignored. `error` is an errno or 0. */
+void watch_end(struct watch *watch, enum ending ending, int error);
 
 /* Ends the run for a limit. */
 void watch_kill(struct watch *watch, enum cause cause);
 
-/* Ends the run because a counter, for the reason in errno, cannot be read. */
-void watch_lose_counters(struct watch *watch);
+/* The error that the client receives; NULL when the run ended without one. */
+const char *watch_error(const struct watch *watch, enum error_code *code);
 
-/* Takes frames that the client sent, a few at a time: `frames_left` tells whether there may be more. */
-void watch_take_frames(struct watch *watch);
+/* Handles frames that the client sent, a few at a time; INPUT_PENDING when there may be more. */
+void watch_receive_frames(struct watch *watch);
 
 #endif

@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 	if (!seccomp_build(&policy) || !seccomp_build_for(&keeper_policy, POLICY_OF_KEEPERS) ||
 	    !seccomp_build_for(&host_policy, POLICY_OF_ALL))
 		fatal("a system call policy does not fit");
-	slots_hold_signals();
+	slots_block_signals();
 	atexit(clean_up);
 	cgroups_make(&options);
 	if (!check_groups(&options))

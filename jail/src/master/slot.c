@@ -16,32 +16,38 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RETRY_MS 2	  /* between looks at a slot that is not empty yet */
+#define RETRY_MS 2	  /* between attempts to clean a slot */
 #define UNPREPARED_MS 500 /* after a keeper could not make its jail */
 #define STUCK_US 10000000
 
+enum slot_state {
+	SLOT_DIRTY, /* something of an earlier run may be left */
+	SLOT_STUCK, /* the same, for so long that it was logged */
+	SLOT_CLEAN,
+	SLOT_IN_USE, /* it has a keeper */
+};
+
 struct slot {
-	pid_t keeper;	    /* 0: none */
+	enum slot_state state;
+	pid_t keeper;
 	int network;	    /* namespace; -1: none */
-	uint64_t not_before; /* earliest time of the next look */
+	uint64_t not_before; /* earliest time of the next attempt */
 	uint64_t dead_since;
 	struct journal journal;
-	bool clean; /* nothing of an earlier run is left */
-	bool stuck; /* reported once */
 };
 
 static sigset_t blocked;
 
-/* None is kept of a run whose end its keeper has not seen. */
-static void lose_network(struct slot *slot)
+/* Also after a keeper that was killed: it did not see the end of its run, so the namespace is not used again. */
+static void close_network(struct slot *slot)
 {
 	if (slot->network >= 0)
 		close(slot->network);
 	slot->network = -1;
 }
 
-/* In a keeper, which holds nothing of other slots'. */
-static void forget_others(const struct slot *slots, unsigned count, unsigned own)
+/* In a keeper, which must not hold files of other slots. */
+static void close_others_files(const struct slot *slots, unsigned count, unsigned own)
 {
 	for (unsigned i = 0; i < count; i++) {
 		if (i != own && slots[i].network >= 0)
@@ -63,45 +69,53 @@ static void fork_keeper(struct slot *slots, const struct jail_config *shared, un
 	config.slot = number;
 	config.network = slot->network;
 	config.journal = journal_open(&slot->journal);
-	slot->clean = false;
+	slot->state = SLOT_IN_USE;
 	slot->keeper = config.journal < 0 ? -1 : fork();
 	if (slot->keeper == 0) {
 		close(signals);
-		slots_release_signals();
-		zygotes_forget();
-		forget_others(slots, config.options->slots, number);
+		slots_unblock_signals();
+		zygotes_close_inherited();
+		close_others_files(slots, config.options->slots, number);
 		keeper_main(&config, listener, master);
 	}
 	if (slot->keeper < 0) {
 		log_line(LOG_ERROR, (int)number, errno, "cannot fork a keeper");
 		journal_close(&slot->journal, (int)number);
-		slot->keeper = 0;
+		slot->state = SLOT_DIRTY;
 		slot->not_before = monotonic_us() + UNPREPARED_MS * 1000;
 	}
 	if (config.journal >= 0)
 		close(config.journal);
 }
 
-static void bury(struct slot *slots, unsigned count)
+static void release_slot(struct slot *slot, unsigned number, int status)
 {
 	uint64_t now = monotonic_us();
+
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		close_network(slot);
+	journal_close(&slot->journal, (int)number);
+	*slot = (struct slot){
+		.state = SLOT_DIRTY, .dead_since = now, .not_before = now, .network = slot->network, .journal.fd = -1};
+	if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_UNPREPARED)
+		slot->not_before += UNPREPARED_MS * 1000;
+	if (WIFSIGNALED(status))
+		log_line(LOG_WARN, (int)number, 0, "keeper killed by signal %d", WTERMSIG(status));
+}
+
+/* A child may also be the first process of a jail: the master adopts it when its keeper was killed. */
+static void reap_children(struct slot *slots, unsigned count)
+{
 	int status;
 	pid_t pid;
 
-	/* The master also adopts the first process of a jail whose keeper was killed. */
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		for (unsigned i = 0, slot_count = zygotes_bury(pid) ? 0 : count; i < slot_count; i++) {
-			if (slots[i].keeper != pid)
-				continue;
-			if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-				lose_network(&slots[i]);
-			journal_close(&slots[i].journal, (int)i);
-			slots[i] = (struct slot){.dead_since = now, .not_before = now, .network = slots[i].network, .journal.fd = -1};
-			if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_UNPREPARED)
-				slots[i].not_before += UNPREPARED_MS * 1000;
-			if (WIFSIGNALED(status))
-				log_line(LOG_WARN, (int)i, 0, "keeper killed by signal %d", WTERMSIG(status));
-		}
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (zygotes_on_exit(pid))
+			continue;
+		for (unsigned i = 0; i < count; i++)
+			if (slots[i].state == SLOT_IN_USE && slots[i].keeper == pid)
+				release_slot(&slots[i], i, status);
+	}
 }
 
 /* Keepers that are ready or running. */
@@ -110,27 +124,28 @@ static unsigned count_active(const struct slot *slots, unsigned count)
 	unsigned active = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		active += slots[i].keeper > 0 && !slots[i].journal.paused;
+		active += slots[i].state == SLOT_IN_USE && !slots[i].journal.paused;
 	return active;
 }
 
-/* Takes away what the last run of a slot left; false when it must be looked at again. */
+/* Removes what the last run of a slot left; false when it must be tried again. */
 static bool clean(struct slot *slot, unsigned number, uint64_t now)
 {
-	if (slot->clean)
+	if (slot->state == SLOT_CLEAN)
 		return true;
-	slot->clean = cgroups_clean(number) && tooldir_clean(number);
-	if (slot->clean)
+	if (cgroups_clean(number) && tooldir_clean(number)) {
+		slot->state = SLOT_CLEAN;
 		return true;
-	slot->not_before = now + (slot->stuck ? UNPREPARED_MS : RETRY_MS) * 1000;
-	if (!slot->stuck && now - slot->dead_since > STUCK_US) {
-		log_line(LOG_ERROR, (int)number, 0, "what a run left does not go: the slot is out of use");
-		slot->stuck = true;
+	}
+	slot->not_before = now + (slot->state == SLOT_STUCK ? UNPREPARED_MS : RETRY_MS) * 1000;
+	if (slot->state == SLOT_DIRTY && now - slot->dead_since > STUCK_US) {
+		log_line(LOG_ERROR, (int)number, 0, "cannot clean up after a run: the slot is out of use");
+		slot->state = SLOT_STUCK;
 	}
 	return false;
 }
 
-/* Cleans every slot that is due and refills as many as are wanted; the time until the next look, -1 for none. */
+/* Cleans every slot that is due and starts keepers up to the wanted number. The milliseconds until the next call; -1: none. */
 static int refill(struct slot *slots, const struct jail_config *shared, int listener, int signals)
 {
 	unsigned active = count_active(slots, shared->options->slots);
@@ -141,13 +156,13 @@ static int refill(struct slot *slots, const struct jail_config *shared, int list
 		struct slot *slot = &slots[i];
 		int left_ms;
 
-		if (slot->keeper > 0 || (slot->clean && active >= shared->options->ready))
+		if (slot->state == SLOT_IN_USE || (slot->state == SLOT_CLEAN && active >= shared->options->ready))
 			continue;
 		if (slot->not_before <= now && clean(slot, i, now)) {
 			if (active >= shared->options->ready)
 				continue;
 			fork_keeper(slots, shared, i, listener, signals);
-			if (slot->keeper > 0) {
+			if (slot->state == SLOT_IN_USE) {
 				active++;
 				continue;
 			}
@@ -165,7 +180,7 @@ static void end_all(struct slot *slots, unsigned count)
 	pid_t pid;
 
 	for (unsigned i = 0; i < count; i++)
-		if (slots[i].keeper > 0)
+		if (slots[i].state == SLOT_IN_USE)
 			kill(slots[i].keeper, SIGKILL);
 	/* Keepers, then the first processes of their jails, which the master adopted. */
 	while (monotonic_us() < deadline) {
@@ -177,20 +192,20 @@ static void end_all(struct slot *slots, unsigned count)
 			(void)cgroups_clean(i);
 		sleep_ms(RETRY_MS);
 	}
-	log_line(LOG_ERROR, -1, 0, "some processes of runs do not die");
+	log_line(LOG_ERROR, -1, 0, "some processes of runs cannot be killed");
 }
 
-void slots_hold_signals(void)
+void slots_block_signals(void)
 {
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGCHLD);
 	sigaddset(&blocked, SIGTERM);
 	sigaddset(&blocked, SIGINT);
 	if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0)
-		fatal("cannot hold signals back");
+		fatal("cannot block signals");
 }
 
-void slots_release_signals(void)
+void slots_unblock_signals(void)
 {
 	sigprocmask(SIG_UNBLOCK, &blocked, NULL);
 }
@@ -200,8 +215,8 @@ static int sooner(int a, int b)
 	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
-/* One wait for all that the master listens to; true when a signal says that it must end. */
-static bool wait_for_word(struct slot *slots, unsigned count, struct pollfd *wait, int signals, int next_ms)
+/* Waits for all events of the master; true when a signal asks it to end. */
+static bool wait_for_events(struct slot *slots, unsigned count, struct pollfd *wait, int signals, int next_ms)
 {
 	struct signalfd_siginfo info;
 	bool ending = false;
@@ -210,14 +225,14 @@ static bool wait_for_word(struct slot *slots, unsigned count, struct pollfd *wai
 	wait[0] = (struct pollfd){signals, POLLIN, 0};
 	for (unsigned i = 0; i < count; i++)
 		wait[1 + i] = (struct pollfd){slots[i].journal.ended ? -1 : slots[i].journal.fd, POLLIN, 0};
-	zygotes = zygotes_watch(wait + 1 + count);
+	zygotes = zygotes_poll(wait + 1 + count);
 	if (poll(wait, 1 + count + zygotes, next_ms) > 0) {
 		for (unsigned i = 0; i < count; i++)
 			if (wait[1 + i].revents & POLLIN)
-				journal_hear(&slots[i].journal, (int)i);
+				journal_read(&slots[i].journal, (int)i);
 			else if (wait[1 + i].revents != 0)
-				slots[i].journal.ended = true; /* a keeper closes its files some time before it can be reaped */
-		zygotes_hear(wait + 1 + count, zygotes);
+				slots[i].journal.ended = true; /* a keeper closes its files before it can be reaped */
+		zygotes_on_readable(wait + 1 + count, zygotes);
 	}
 	while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		ending = ending || info.ssi_signo != SIGCHLD;
@@ -240,14 +255,14 @@ void slots_run(const struct jail_config *config, int listener)
 	while (!ending) {
 		int next_ms;
 
-		bury(slots, count);
+		reap_children(slots, count);
 		next_ms = sooner(refill(slots, config, listener, signals), zygotes_manage(config));
-		ending = wait_for_word(slots, count, wait, signals, next_ms);
+		ending = wait_for_events(slots, count, wait, signals, next_ms);
 	}
 	zygotes_end();
 	end_all(slots, count);
 	for (unsigned i = 0; i < count; i++) {
-		lose_network(&slots[i]);
+		close_network(&slots[i]);
 		journal_close(&slots[i].journal, (int)i);
 	}
 	close(signals);

@@ -10,10 +10,10 @@
 #include "keeper/jail.h"
 
 /* From here on the end waits for slots_run; called before anything is made that must be taken away. */
-void slots_hold_signals(void);
+void slots_block_signals(void);
 
 /* In a child of the master. */
-void slots_release_signals(void);
+void slots_unblock_signals(void);
 
 void slots_run(const struct jail_config *shared, int listener);
 

@@ -13,22 +13,27 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define GENERATIONS 2 /* of one template, besides those that are about to go */
+#define GENERATIONS 2 /* of one template, besides those that were released */
 #define START_US 120000000
 #define RETRY_US 1000000
 #define RETRY_MAX_US 60000000
-#define SAID 400
+#define PRINTED 400
 
-enum state { STARTING, READY };
+/* In this order, and back to NONE from each of them. */
+enum state {
+	NONE,
+	STARTING,
+	READY, /* it serves requests */
+	OLD,   /* it serves requests until its successor is ready */
+};
 
 struct generation {
-	pid_t pid; /* 0: none */
 	enum state state;
+	pid_t pid;
 	int line, output;
 	uint64_t born;
-	bool old;
-	char said[SAID];
-	size_t said_size;
+	char printed[PRINTED];
+	size_t printed_size;
 };
 
 struct template {
@@ -70,29 +75,34 @@ const struct zygote_door *zygotes_open(const struct options *given)
 	return doors;
 }
 
+static bool serves(const struct generation *generation)
+{
+	return generation->state == READY || generation->state == OLD;
+}
+
 static void count_ready(struct template *template)
 {
 	int count = 0;
 
 	for (unsigned i = 0; i < GENERATIONS; i++)
-		count += template->generation[i].pid > 0 && template->generation[i].state == READY;
+		count += serves(&template->generation[i]);
 	__atomic_store_n(template->ready, count, __ATOMIC_RELAXED);
 }
 
-void zygotes_forget(void)
+void zygotes_close_inherited(void)
 {
 	for (unsigned i = 0; i < options->zygotes; i++) {
 		close(templates[i].requests[1]);
 		for (unsigned j = 0; j < GENERATIONS; j++)
-			if (templates[i].generation[j].pid > 0) {
+			if (templates[i].generation[j].state != NONE) {
 				close(templates[i].generation[j].line);
 				close(templates[i].generation[j].output);
 			}
 	}
 }
 
-/* Its line ends, and with that the process, when it has done what it is doing. */
-static void let_go(struct generation *generation)
+/* Closes the line of a zygote. The process ends when it has served its current request. */
+static void release(struct generation *generation)
 {
 	close(generation->line);
 	close(generation->output);
@@ -118,25 +128,26 @@ static void start(struct template *template, struct generation *generation, cons
 		close(output[0]);
 		return;
 	}
-	*generation = (struct generation){.pid = pid, .line = line[0], .output = output[0], .born = monotonic_us()};
+	*generation = (struct generation){
+		.state = STARTING, .pid = pid, .line = line[0], .output = output[0], .born = monotonic_us()};
 }
 
-static void take_over(struct template *template, struct generation *next, const char *name)
+static void promote(struct template *template, struct generation *next, const char *name)
 {
 	next->state = READY;
 	template->failures = 0;
 	for (unsigned i = 0; i < GENERATIONS; i++) {
 		struct generation *other = &template->generation[i];
 
-		if (other != next && other->pid > 0 && other->state == READY)
-			let_go(other);
+		if (other != next && serves(other))
+			release(other);
 	}
 	count_ready(template);
 	log_line(LOG_INFO, -1, 0, "the zygote %s is ready after %u ms", name,
 		 (unsigned)((monotonic_us() - next->born) / 1000));
 }
 
-/* Whether a template has a zygote that is young enough, or one on its way; `when` it is not any more. */
+/* Whether a template has a zygote that is young enough, or one that is starting. `when`: the time at which it has none any more. */
 static bool is_served(const struct template *template, uint64_t now, uint64_t *when)
 {
 	uint64_t age = options->zygote_age_ms * 1000;
@@ -146,36 +157,35 @@ static bool is_served(const struct template *template, uint64_t now, uint64_t *w
 		const struct generation *g = &template->generation[i];
 		uint64_t end = g->born + (g->state == STARTING ? START_US : age);
 
-		if (g->pid == 0 || (g->state == READY && (g->old || now >= end)))
+		if (g->state == NONE || g->state == OLD || (g->state == READY && now >= end))
 			continue;
 		*when = *when == 0 || end < *when ? end : *when;
 	}
 	return *when > 0;
 }
 
-static struct generation *free_place(struct template *template)
+static struct generation *find_free(struct template *template)
 {
 	for (unsigned i = 0; i < GENERATIONS; i++)
-		if (template->generation[i].pid == 0)
+		if (template->generation[i].state == NONE)
 			return &template->generation[i];
 	return NULL;
 }
 
-static void end_late(struct template *template, uint64_t now)
+static void kill_late(struct template *template, uint64_t now)
 {
 	for (unsigned i = 0; i < GENERATIONS; i++)
-		if (template->generation[i].pid > 0 && template->generation[i].state == STARTING &&
-		    now >= template->generation[i].born + START_US)
+		if (template->generation[i].state == STARTING && now >= template->generation[i].born + START_US)
 			(void)kill(template->generation[i].pid, SIGKILL);
 }
 
-/* The time of the next look at a template, 0 for none. */
+/* Starts and ends generations of one template. The time at which to call it again; 0: none. */
 static uint64_t manage(struct template *template, const struct jail_config *config, const struct zygote_options *own)
 {
-	struct generation *place = free_place(template);
+	struct generation *place = find_free(template);
 	uint64_t now = monotonic_us(), when;
 
-	end_late(template, now);
+	kill_late(template, now);
 	if (is_served(template, now, &when))
 		return when;
 	if (template->not_before > now || !place)
@@ -199,7 +209,7 @@ int zygotes_manage(const struct jail_config *config)
 	return next > now ? (int)((next - now) / 1000) + 1 : 1;
 }
 
-unsigned zygotes_watch(struct pollfd *polls)
+unsigned zygotes_poll(struct pollfd *polls)
 {
 	unsigned count = 0;
 
@@ -207,48 +217,48 @@ unsigned zygotes_watch(struct pollfd *polls)
 		for (unsigned j = 0; j < GENERATIONS; j++) {
 			const struct generation *g = &templates[i].generation[j];
 
-			polls[count++] = (struct pollfd){g->pid > 0 ? g->line : -1, POLLIN, 0};
-			polls[count++] = (struct pollfd){g->pid > 0 ? g->output : -1, POLLIN, 0};
+			polls[count++] = (struct pollfd){g->state != NONE ? g->line : -1, POLLIN, 0};
+			polls[count++] = (struct pollfd){g->state != NONE ? g->output : -1, POLLIN, 0};
 		}
 	return count;
 }
 
-/* Keeps the last that it said, for the log. */
-static void listen_to(struct generation *generation)
+/* Keeps the last output, for the log. */
+static void read_output(struct generation *generation)
 {
-	char text[SAID];
+	char text[PRINTED];
 	ssize_t n = read(generation->output, text, sizeof(text) - 1);
 
 	if (n <= 0)
 		return;
-	if (generation->said_size + (size_t)n >= SAID)
-		generation->said_size = 0;
-	memcpy(generation->said + generation->said_size, text, (size_t)n);
-	generation->said_size += (size_t)n;
-	generation->said[generation->said_size] = '\0';
+	if (generation->printed_size + (size_t)n >= PRINTED)
+		generation->printed_size = 0;
+	memcpy(generation->printed + generation->printed_size, text, (size_t)n);
+	generation->printed_size += (size_t)n;
+	generation->printed[generation->printed_size] = '\0';
 }
 
-void zygotes_hear(const struct pollfd *polls, unsigned count)
+void zygotes_on_readable(const struct pollfd *polls, unsigned count)
 {
 	for (unsigned at = 0; at + 1 < count; at += 2) {
 		unsigned i = at / 2 / GENERATIONS;
 		struct generation *generation = &templates[i].generation[at / 2 % GENERATIONS];
 		char what;
 
-		if (generation->pid == 0)
+		if (generation->state == NONE)
 			continue;
 		if (polls[at + 1].revents & POLLIN)
-			listen_to(generation);
+			read_output(generation);
 		if (polls[at].revents == 0 || recv(generation->line, &what, 1, MSG_DONTWAIT) != 1)
 			continue;
-		if (what == ZYGOTE_READY)
-			take_over(&templates[i], generation, options->zygote[i].name);
-		else if (what == ZYGOTE_OLD)
-			generation->old = true;
+		if (what == ZYGOTE_READY && generation->state == STARTING)
+			promote(&templates[i], generation, options->zygote[i].name);
+		else if (what == ZYGOTE_OLD && generation->state == READY)
+			generation->state = OLD;
 	}
 }
 
-bool zygotes_bury(pid_t pid)
+bool zygotes_on_exit(pid_t pid)
 {
 	for (unsigned i = 0; i < options->zygotes; i++)
 		for (unsigned j = 0; j < GENERATIONS; j++) {
@@ -256,13 +266,13 @@ bool zygotes_bury(pid_t pid)
 			struct generation *g = &template->generation[j];
 			uint64_t pause = RETRY_US << (template->failures < 6 ? template->failures : 6);
 
-			if (g->pid != pid)
+			if (g->state == NONE || g->pid != pid)
 				continue;
-			listen_to(g);
-			log_line(LOG_WARN, -1, 0, "the zygote %s died: %s", options->zygote[i].name, g->said);
-			template->not_before = g->state == READY ? 0 : monotonic_us() + (pause < RETRY_MAX_US ? pause : RETRY_MAX_US);
-			template->failures += g->state != READY;
-			let_go(g);
+			read_output(g);
+			log_line(LOG_WARN, -1, 0, "the zygote %s died: %s", options->zygote[i].name, g->printed);
+			template->not_before = serves(g) ? 0 : monotonic_us() + (pause < RETRY_MAX_US ? pause : RETRY_MAX_US);
+			template->failures += !serves(g);
+			release(g);
 			count_ready(template);
 			return true;
 		}
@@ -273,8 +283,8 @@ void zygotes_end(void)
 {
 	for (unsigned i = 0; i < options->zygotes; i++)
 		for (unsigned j = 0; j < GENERATIONS; j++)
-			if (templates[i].generation[j].pid > 0) {
+			if (templates[i].generation[j].state != NONE) {
 				(void)kill(templates[i].generation[j].pid, SIGKILL);
-				let_go(&templates[i].generation[j]);
+				release(&templates[i].generation[j]);
 			}
 }

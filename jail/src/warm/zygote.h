@@ -1,7 +1,7 @@
 /*
- * Zygotes: processes that have started an interpreter and paid its imports, and copy
- * themselves into jails. Made and buried by the master; several generations of one
- * template may live at once, and a new one takes over before an old one goes.
+ * Zygotes are fork servers: processes that have started an interpreter and done its imports, and copy
+ * themselves into jails. The master starts and reaps them. Several generations of one
+ * template may live at once; an old one ends when a new one is ready.
  *
  * A zygote lives outside of all jails, in a mount namespace whose root is the image, in
  * empty network, ipc and uts namespaces, with the environment of a program, no secret and
@@ -18,7 +18,7 @@
 #include <poll.h>
 #include <stdbool.h>
 
-/* A keeper's way to the zygotes of one template. */
+/* How a keeper reaches the zygotes of one template. */
 struct zygote_door {
 	int requests;
 	const int *ready; /* shared with the master: how many there are */
@@ -28,19 +28,19 @@ struct zygote_door {
 
 bool zygote_is_ready(const struct zygote_door *door);
 
-/* Keeper: lets go of what belongs to master and zygotes. */
-void zygotes_forget(void);
+/* Keeper: closes the descriptors that belong to master and zygotes. */
+void zygotes_close_inherited(void);
 
 /* Master. Fatal on failure; the doors live as long as the master. */
 const struct zygote_door *zygotes_open(const struct options *options);
 
-/* Starts, replaces and ends generations as it is due; the time until the next look, -1 for none. */
+/* Starts, replaces and ends generations when they are due. The milliseconds until the next call; -1: none. */
 int zygotes_manage(const struct jail_config *config);
-/* What to wait for, and what to do when it came. */
-unsigned zygotes_watch(struct pollfd *polls);
-void zygotes_hear(const struct pollfd *polls, unsigned count);
-/* True when the dead child was a zygote. */
-bool zygotes_bury(pid_t pid);
+/* The descriptors to poll, and the handler of their events. */
+unsigned zygotes_poll(struct pollfd *polls);
+void zygotes_on_readable(const struct pollfd *polls, unsigned count);
+/* A child was reaped; true when it was a zygote. */
+bool zygotes_on_exit(pid_t pid);
 void zygotes_end(void);
 
 #endif

@@ -110,7 +110,7 @@ static struct seccomp_program policy;
 static _Noreturn void become(const struct jail_config *config, const struct zygote_options *own, int fds[DESCRIPTORS],
 			     unsigned count, pid_t master)
 {
-	slots_release_signals();
+	slots_unblock_signals();
 	/* Its copies are programs. */
 	if (shortage_go_first() < 0 || program_reset_signals() < 0 || userns_enter(config->userns) < 0 ||
 	    enter_own_namespaces(config, own) < 0 || (fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0 ||

@@ -211,7 +211,7 @@ describe("a call of the start that fails", () => {
           if (at.ended) refused++;
           await jaild.kill("SIGTERM");
           // What cannot be removed, because that was the call, is said.
-          if (!/cannot be removed|do not die/.test(jaild.log)) await expectNothingLeft(jaild);
+          if (!/cannot be removed|cannot be killed/.test(jaild.log)) await expectNothingLeft(jaild);
         } catch (problem) {
           const cause = problem instanceof Error ? problem.cause : undefined;
           problems.push(`call ${count + 1}, ${faults.ticket(0).name}: ${problem} ${cause} ${jaild.log}`);
