@@ -48,14 +48,14 @@ bool zygote_begin(void)
 	return unshare(CLONE_THREAD) == 0;
 }
 
-static void tell(char what)
+static void notify_master(char what)
 {
 	(void)send(ZYGOTE_LINE, &what, 1, MSG_NOSIGNAL);
 }
 
 void zygote_is_complete(void)
 {
-	tell(ZYGOTE_READY);
+	notify_master(ZYGOTE_READY);
 }
 
 static void close_given(struct entry *entry)
@@ -77,7 +77,7 @@ bool zygote_take(struct entry *entry)
 		if (wait[1].revents == 0 || !zygote_request_receive(ZYGOTE_REQUESTS, &entry->request, entry->given))
 			continue;
 		if (++copies == setup.copies)
-			tell(ZYGOTE_OLD);
+			notify_master(ZYGOTE_OLD);
 		return true;
 	}
 }

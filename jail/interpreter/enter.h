@@ -20,7 +20,7 @@ struct entry {
 /* Once, in the zygote. False: it was not started by jaild. */
 bool zygote_begin(void);
 
-/* Waits for a request; tells the master when there were enough. False: jaild wants no more of this zygote. */
+/* Waits for a request; notifies the master when the zygote is old. False: the master has released this zygote. */
 bool zygote_take(struct entry *entry);
 
 /* True in the new process, which is in the jail's process namespace and has all of the zygote's power. */

@@ -1,7 +1,7 @@
 /*
- * What is loaded into an interpreter that was started ahead of its job, in its jail and under its complete confinement: how it
- * gets the job. Node asks for it (node.c), a shell is stopped before its first instruction (shell.c). A call that fails
- * ends the process.
+ * Loaded into a pre-started interpreter: one that is started in its jail, completely confined, before its job is there. It
+ * receives the job. Node calls it (runtimes/javascript/warm/node.c); a shell stops in it before its first own instruction
+ * (runtimes/bash/warm/shell.c). A call that fails ends the process.
  */
 #ifndef INTERPRETER_PRESTARTED_H
 #define INTERPRETER_PRESTARTED_H
@@ -12,7 +12,7 @@
 /* Says that it is ready, sleeps until there is a job, takes its standard input and limits. Before, no byte of a job is read. */
 void prestarted_wait(struct job *job);
 
-/* It will be that program: the keeper is told, nothing of this stays open, and the job is gone. */
+/* The process becomes the program: notifies the keeper, closes every descriptor of this object and unmaps the job. */
 void prestarted_begin(struct job *job);
 
 #endif

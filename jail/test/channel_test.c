@@ -14,7 +14,7 @@ static void say(int control, enum message_kind kind)
 	CHECK(send(control, &message, sizeof(message), MSG_NOSIGNAL) == (ssize_t)sizeof(message));
 }
 
-static void hear(int control, enum message_kind kind)
+static void expect_message(int control, enum message_kind kind)
 {
 	struct message message;
 
@@ -35,8 +35,8 @@ void test_channel(void)
 		say(end[1], MESSAGE_READY);
 		say(end[1], MESSAGE_FAILED);
 		close(end[1]);
-		hear(end[0], MESSAGE_READY);
-		hear(end[0], MESSAGE_FAILED);
+		expect_message(end[0], MESSAGE_READY);
+		expect_message(end[0], MESSAGE_FAILED);
 		CHECK(channel_read(end[0], &message) == 0);
 		close(end[0]);
 	}

@@ -17,7 +17,7 @@ interface RuntimeFile {
   compile?: { command: string[]; env: Record<string, string> };
   /** How a program that has tools is started; absent where there is no prelude for them. */
   programmatic?: { command: string[]; env: Record<string, string> };
-  /** Processes that have started the interpreter ahead; of those whose words a program contains the last is its own. */
+  /** Fork servers of the interpreter. A program uses the last one of those whose words it contains. */
   zygotes?: {
     name: string;
     script: string;
@@ -26,8 +26,8 @@ interface RuntimeFile {
     programmatic?: true;
   }[];
   /**
-   * Programs that have no arguments may begin in an interpreter that was started ahead, with further variables; so many wait when
-   * nothing goes on. The next is made when a request that took one should have its answer.
+   * Programs without arguments may begin in a pre-started interpreter, which gets the variables of `env`. `least` of them wait on an
+   * idle machine; one that was used is replaced after `refillMs`.
    */
   parked?: { least: number; refillMs: number; env?: Record<string, string> };
   /** Command that prints the version, somewhere. */

@@ -23,7 +23,7 @@ static void kill_member(pid_t pid)
 }
 
 /*
- * Kills every process of a group, and thaws it, also when it looks empty: whoever enters it next must not stand still.
+ * Kills every process of a group, and thaws it, also when it looks empty: the next process to enter it must not be frozen.
  * True when it is empty.
  */
 static bool end_members(enum controller hierarchy, const char *name)

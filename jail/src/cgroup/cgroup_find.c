@@ -1,5 +1,5 @@
 /*
- * Finds the mounted hierarchies. v2 is taken when it offers memory, pids and cpu;
+ * Finds the mounted hierarchies. v2 is used when it offers memory, pids and cpu;
  * jaild then works below the group that it was started in. On v1 it works below
  * the mount point of each controller.
  */

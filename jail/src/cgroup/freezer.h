@@ -1,7 +1,7 @@
 /*
  * Stops every process of one control group at once and lets them go on: the freezer
  * hierarchy of v1 or cgroup.freeze of v2. A frozen process uses no CPU and, on v1,
- * dies of a SIGKILL only when it is thawed: whoever kills a group thaws it after.
+ * dies of a SIGKILL only when it is thawed: the process that kills a group must thaw it.
  */
 #ifndef JAIL_FREEZER_H
 #define JAIL_FREEZER_H
@@ -17,7 +17,7 @@ struct freezer {
 	bool frozen; /* as far as this process knows */
 };
 
-/* The file that freezes a group, and the file that tells when all of it stands still. */
+/* The file that freezes a group, and the file that shows when all of it is frozen. */
 const char *freezer_control_file(int version);
 const char *freezer_state_file(int version);
 /* Whether the text of the state file says so. */
@@ -31,7 +31,7 @@ void freezer_close(struct freezer *freezer);
 int freezer_freeze(struct freezer *freezer, uint64_t within_us);
 /* Async-signal-safe. */
 int freezer_thaw(struct freezer *freezer);
-/* Whoever froze it; does nothing in a hierarchy of v1 that cannot. */
+/* Called by the process that froze it; does nothing in a hierarchy of v1 that cannot. */
 void freezer_thaw_group(int version, int directory, const char *group);
 
 #endif

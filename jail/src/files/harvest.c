@@ -73,11 +73,11 @@ static void look_at_input(struct walk *w, int workspace, const struct input *inp
 {
 	struct entry entry = {.tag = 'm', .input = input->index};
 	int fd = open_beneath(workspace, input->path, O_PATH), data = -1;
-	bool known = fd >= 0 || errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+	bool compared = fd >= 0 || errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
 	struct stat st;
 
 	if (fd >= 0 && fstat(fd, &st) < 0) {
-		known = false;
+		compared = false;
 	} else if (fd >= 0 && input->directory && S_ISDIR(st.st_mode)) {
 		entry.tag = 'k';
 	} else if (fd >= 0 && !input->directory && S_ISREG(st.st_mode)) {
@@ -85,13 +85,13 @@ static void look_at_input(struct walk *w, int workspace, const struct input *inp
 		entry.size = (uint64_t)st.st_size;
 		entry.inode = st.st_ino;
 		data = open_beneath(workspace, input->path, O_RDONLY);
-		known = data >= 0 && compare_input(w, data, input, &entry);
+		compared = data >= 0 && compare_input(w, data, input, &entry);
 	}
 	if (data >= 0)
 		close(data);
 	if (fd >= 0)
 		close(fd);
-	if (known)
+	if (compared)
 		listing_add(w->listing, entry, input->path, strlen(input->path));
 	else
 		lose(w);

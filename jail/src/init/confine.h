@@ -12,7 +12,7 @@
 
 /*
  * Descriptors of a confined process; 0, 1 and 2 are /dev/null until the program's are set. An interpreter
- * that is parked keeps them out of the way of its own: what is loaded into it is built with another base.
+ * that is pre-started has them at higher numbers than its own: the object that it loads is built with another base.
  */
 #define FD_BASE_USUAL 3
 #define FD_BASE_PRESTARTED 500
@@ -24,7 +24,7 @@ enum { FD_STATUS = FD_BASE, FD_CONTROL, FD_OUT, FD_ERR, FD_STDIN, FD_JOB, FD_OBJ
 #define CONFINED_FDS (FD_FIRST_UNUSED - FD_STATUS)
 #define JOB_DIRECTORY "/mnt/data"
 
-/* Does a step, or tells the keeper that it failed and dies. */
+/* Does a step; when it fails, reports it to the keeper and ends the process. */
 #define MUST(control, step, call)                                             \
 	do {                                                                  \
 		if ((call) < 0)                                               \
@@ -33,7 +33,7 @@ enum { FD_STATUS = FD_BASE, FD_CONTROL, FD_OUT, FD_ERR, FD_STDIN, FD_JOB, FD_OBJ
 
 _Noreturn void report_failure(int control, int step);
 
-/* Before the user namespace: fixed limits, whoever started jaild; no supplementary group. */
+/* Before the user namespace: fixed limits, independent of those of jaild's parent; no supplementary group. */
 int confine_limits(void);
 
 /* The uid 0 has no power of its own, whatever is executed. */

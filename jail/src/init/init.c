@@ -105,7 +105,7 @@ static int arrange_descriptors(const struct jail_plan *plan)
 	return confine_descriptors(wanted);
 }
 
-/* An end without a word of its own would be taken for the beginning of the program. */
+/* The keeper would mistake the end of the channel without a message for the start of the program. */
 static int receive_word(struct message *message)
 {
 	ssize_t n = recv(FD_CONTROL, message, sizeof(*message), 0);
@@ -135,7 +135,7 @@ static pid_t spawn_program(struct message *message)
 	return clone(become_program, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, message);
 }
 
-/* Sleeps until the keeper has a job, or a command to park, and spawns its process, or has one that was born warm, and adopts that. */
+/* Waits for the keeper's message: a job or a command to pre-start, whose process it spawns, or a copy of a zygote, which it adopts. */
 static pid_t await_program(void)
 {
 	struct message message = {.kind = MESSAGE_READY};

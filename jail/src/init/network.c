@@ -23,7 +23,7 @@ struct birth {
 static const char *const open_entries[] = {"dev", "if_inet6", "route", "tcp", "tcp6", "udp", "udp6", "unix"};
 
 /* Of the names in /proc/net when jaild made its first namespace; one that has others is looked through at each run. */
-static uint64_t known;
+static uint64_t cached_names;
 
 static bool is_open(const char *name)
 {
@@ -77,14 +77,14 @@ int network_names(int net, uint64_t *names)
 	return size < 0 ? -1 : 0;
 }
 
-/* In this order: what comes between the two is hidden, and taken for new later. */
+/* In this order: what appears between the two stays hidden, and counts as new later. */
 static int learn_and_hide(const char *path)
 {
 	int net = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (net < 0)
 		return -1;
-	if ((known == 0 && network_names(net, &known) < 0) || lseek(net, 0, SEEK_SET) < 0) {
+	if ((cached_names == 0 && network_names(net, &cached_names) < 0) || lseek(net, 0, SEEK_SET) < 0) {
 		int saved = errno;
 
 		close(net);
@@ -148,7 +148,7 @@ static int hide_new_entries(int host_proc)
 
 	if (net < 0 || network_names(net, &names) < 0)
 		return -1;
-	if (names == known)
+	if (names == cached_names)
 		return close(net);
 	return lseek(net, 0, SEEK_SET) < 0 ? -1 : network_hide(net);
 }
@@ -157,6 +157,6 @@ int network_enter(int network, int host_proc)
 {
 	if (network >= 0 && setns(network, CLONE_NEWNET) == 0 && is_empty(host_proc))
 		return hide_new_entries(host_proc);
-	known = 0;
+	cached_names = 0;
 	return unshare(CLONE_NEWNET) < 0 ? -1 : hide_new_entries(host_proc);
 }

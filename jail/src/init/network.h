@@ -24,7 +24,7 @@ int network_enter(int network, int host_proc);
  */
 int network_hide(int net);
 
-/* What tells the names in a directory from others. -1 and errno on failure. */
+/* A fingerprint of the names in a directory. -1 and errno on failure. */
 int network_names(int net, uint64_t *names);
 
 /* Whether the kernel's statistics, as they stand in /proc/net/sockstat, say that there is no socket of any kind. */

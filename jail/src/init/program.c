@@ -50,7 +50,7 @@ static int limit_run(const struct message *go)
 	return lower_limit(RLIMIT_NPROC, go->pids + 64);
 }
 
-/* An end without a word would be taken for the program's. */
+/* The keeper would mistake the end of the channel without a message for the start of the program. */
 void program_wait_for_job(struct message *go)
 {
 	ssize_t n = recv(FD_CONTROL, go, sizeof(*go), 0);

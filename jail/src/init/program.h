@@ -26,15 +26,15 @@ void program_begin_warm(const struct job *job);
 /* What does: standard input, arguments, environment, limits. */
 void program_take_job(const struct message *go, struct job *job);
 
-/* Becomes the program, with default signals and no other descriptors; tells the keeper when it cannot. */
+/* Becomes the program, with default signals and no other descriptors; notifies the keeper when it cannot. */
 _Noreturn void program_execute(const struct job *job);
 
 /* Every disposition is the default, but a file that grows too large is an ordinary EFBIG. */
 int program_reset_signals(void);
 
 /*
- * Starts an interpreter ahead of its job. It finds the descriptors of a confined process from FD_BASE_PRESTARTED on,
- * among them the object that speaks for it (parked/parked.c), and standard input empty.
+ * Starts an interpreter before its job is there. It finds the descriptors of a confined process from FD_BASE_PRESTARTED on,
+ * among them the object that speaks for it (interpreter/prestarted.c), and standard input empty.
  */
 _Noreturn void program_prestart(const struct message *park);
 

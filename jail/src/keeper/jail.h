@@ -5,7 +5,7 @@
  * others live in a user namespace of jaild's own (userns.h), whose root is an id of the host that owns nothing.
  *
  * master   root in the host's namespaces. Parses the command line, makes the
- *          user namespace, the template namespace and the control groups, forks keepers, buries
+ *          user namespace, the template namespace and the control groups, forks keepers and reaps
  *          them. Reads nothing from the socket or from any run, and from a keeper
  *          only lines for the log and whether it is paused (journal.h). Once it
  *          runs it has three capabilities, over files, and is bound to host_policy.h, and so is
@@ -28,15 +28,15 @@
  *          is left.
  * program  inherits init's confinement and becomes the program; or is a copy of a
  *          zygote (zygote.h) that went through the same confinement. An interpreter
- *          may be started ahead and wait, as the program's process, for its job.
+ *          may be pre-started and wait, as the program's process, for its job.
  *
  * Beside them stand zygotes, children of the master that never meet a run; zygote.h
- * says what they may do. A keeper whose client wishes for a warm start sends one of
- * them the descriptors of its jail, and waits for word of the copy.
+ * says what they may do. A keeper whose client requests a warm start sends one of
+ * them the descriptors of its jail, and waits for a message of the copy.
  *
  * A run can be paused: all of it but the keeper is frozen, init too, and the keeper
  * sleeps until its client speaks or leaves. What is frozen on v1 dies only when it
- * is thawed, so whoever kills it thaws it: the keeper, also when the master dies;
+ * is thawed, so the process that kills it thaws it: the keeper, also when the master dies;
  * the master when the keeper was killed; the next master when both were.
  *
  * Death runs downwards: when the master dies the kernel kills the keepers, when
@@ -76,11 +76,11 @@ struct jail_config {
 	int userns; /* see userns.h */
 	int network; /* the slot's network namespace; -1: none */
 	int journal; /* to the master, see journal.h */
-	int prestarted_object; /* what is loaded into parked interpreters, see parked.h */
+	int prestarted_object; /* what pre-started interpreters load, see prestarted.h */
 	const struct zygote_door *doors; /* one for each template of the options */
 };
 
-/* What a program's process gets, kept until it is known how the program starts. */
+/* The program's side of the channels, kept until the keeper knows how the program starts. */
 enum { END_CONTROL, END_OUT, END_ERR, END_STDIN, PROGRAM_ENDS };
 
 /* A prepared jail, as its keeper holds it. */
@@ -92,7 +92,7 @@ struct jail {
 	int control;	/* messages with init, then with the program's process; ends when the program begins */
 	int warm_control; /* the same for a program's process that is born warm */
 	bool has_program; /* it waits for its job */
-	uint32_t warm_word; /* what its zygote has the client know */
+	uint32_t warm_word; /* from its zygote, for the client */
 	int ends[PROGRAM_ENDS]; /* the program's side; -1 when they are closed */
 	int status;	/* the program's wait status */
 	int stream[2];	/* read ends of stdout and stderr */
@@ -122,7 +122,7 @@ struct jail_plan {
 enum message_kind {
 	MESSAGE_FAILED, MESSAGE_USER_NS, MESSAGE_MAPPED, MESSAGE_READY,
 	MESSAGE_GO,	     /* a job: to init, or to a program's process that was born warm */
-	MESSAGE_PRESTART,	     /* to init: a command to start ahead of its job */
+	MESSAGE_PRESTART,    /* to init: an interpreter to start before its job */
 	MESSAGE_ADOPT,	     /* to init: the program's process was born warm */
 	MESSAGE_WARM,	     /* the program begins without an exec */
 	MESSAGE_EXEC_FAILED,

@@ -31,7 +31,7 @@ static void log_word(struct journal *journal, int slot, const struct log_word *w
 	char text[sizeof(*word) + 1] = "";
 
 	if (++journal->lines > LINES_MAX) {
-		log_line(LOG_WARN, slot, 0, "the keeper says too much: nothing more of it is logged");
+		log_line(LOG_WARN, slot, 0, "the keeper logs too much: its further lines are dropped");
 		stop(journal);
 		return;
 	}
@@ -40,9 +40,9 @@ static void log_word(struct journal *journal, int slot, const struct log_word *w
 		log_line((enum log_level)word->kind, slot, word->error, "%s", text);
 		return;
 	}
-	/* What the C library says when it gives up. */
+	/* Written by the C library before it aborts. */
 	memcpy(text, word, size);
-	log_line(LOG_WARN, slot, 0, "the keeper says: %s", text);
+	log_line(LOG_WARN, slot, 0, "output of the keeper: %s", text);
 }
 
 void journal_read(struct journal *journal, int slot)

@@ -1,7 +1,7 @@
 /*
- * What a keeper tells its master: lines for the log, and whether its run is paused. Each keeper has a pipe of its own, its
- * standard error, that keeps what is written at once together: the master knows who speaks, believes nothing but that,
- * waits for nobody, and stops to listen to a keeper that says too much.
+ * Messages of a keeper to its master: lines for the log, and whether its run is paused. Each keeper has its own pipe of
+ * packets as standard error, so the master knows the sender. It trusts nothing else in a message, never waits for one, and
+ * closes the pipe of a keeper that sends too many.
  */
 #ifndef JAIL_JOURNAL_H
 #define JAIL_JOURNAL_H
@@ -13,14 +13,14 @@
 
 struct journal {
 	int fd; /* the master's end; -1: none */
-	bool ended; /* the keeper has no end any more: nothing will come */
+	bool ended; /* the keeper has closed its end */
 	unsigned lines;
 	bool paused;
 };
 
 /* Master. The keeper's end, -1 on failure. */
 int journal_open(struct journal *journal);
-/* Takes what is there, at most a few words at a time. */
+/* Reads what is there, at most a few messages at a time. */
 void journal_read(struct journal *journal, int slot);
 /* Of a dead keeper: reads the rest. */
 void journal_close(struct journal *journal, int slot);

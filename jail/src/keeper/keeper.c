@@ -13,7 +13,7 @@
  *            harvest, answer fetches; then exit
  *
  * The client's frames are parsed after confine. While files are staged no code of
- * the run exists but a command that the client had started ahead (warm.h): an
+ * the run exists but a command that the client had pre-started (warm.h): an
  * interpreter that waits, or whatever a hostile client names. While the run's files
  * are read none exists any more.
  */
@@ -125,7 +125,7 @@ static void answer_fetches(struct conn *conn, const struct jail *jail, const str
 
 		if (status == CONN_GONE)
 			return;
-		/* A question that crossed the end of the run has its answer. */
+		/* The end of the run was the answer to a command that crossed it. */
 		if (status == CONN_FRAME && frame.size == 0 && memchr("PQT", frame.tag, 3))
 			continue;
 		if (status == CONN_INVALID || frame.tag != 'G' || !decode_u32(&frame, &number)) {
@@ -136,7 +136,7 @@ static void answer_fetches(struct conn *conn, const struct jail *jail, const str
 	}
 }
 
-static bool tell_birth(struct conn *conn, const struct jail *jail, bool is_born)
+static bool send_warm_answer(struct conn *conn, const struct jail *jail, bool is_born)
 {
 	uint8_t answer[5] = {is_born};
 
@@ -145,7 +145,7 @@ static bool tell_birth(struct conn *conn, const struct jail *jail, bool is_born)
 	return conn_flush(conn);
 }
 
-/* A client may begin with the wish for a warm start; the job comes when it likes. False when there will be none. */
+/* A client may request a copy of a zygote first, and send the job at any later time. False when no job will come. */
 static bool prepare_start(struct jail *jail, struct conn *conn, const struct jail_config *config)
 {
 	struct frame frame;
@@ -162,20 +162,20 @@ static bool prepare_start(struct jail *jail, struct conn *conn, const struct jai
 		conn_send_error(conn, ERROR_SETUP, 0, "the warm start failed");
 		return false;
 	}
-	return tell_birth(conn, jail, warm == WARM_BORN) && warm_wait_for_client(jail, conn);
+	return send_warm_answer(conn, jail, warm == WARM_BORN) && warm_wait_for_client(jail, conn);
 }
 
-/* The job; before it there may be a command to start ahead. */
+/* Receives the job. A command to pre-start may come before it. */
 static bool receive_job(struct request *request, struct conn *conn, struct jail *jail, const struct options *options)
 {
 	while (request_receive(request, conn, jail, options)) {
-		if (!request->ahead)
+		if (!request->is_prestart)
 			return true;
 		if (warm_prestart(jail, request, options) != WARM_BORN) {
-			conn_send_error(conn, ERROR_SETUP, 0, "the start ahead failed");
+			conn_send_error(conn, ERROR_SETUP, 0, "the pre-start failed");
 			return false;
 		}
-		if (!tell_birth(conn, jail, true) || !warm_wait_for_client(jail, conn))
+		if (!send_warm_answer(conn, jail, true) || !warm_wait_for_client(jail, conn))
 			return false;
 	}
 	return false;

@@ -1,7 +1,7 @@
 /*
  * Limits that a program met without being ended by them: it saw an ordinary error.
  * Seen from outside, by the counters of the control group and the state of the
- * three file systems; what a program emptied between two looks is not known.
+ * three file systems; what a program emptied between two looks is not noticed.
  */
 #ifndef JAIL_REACHED_H
 #define JAIL_REACHED_H

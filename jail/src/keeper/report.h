@@ -1,4 +1,4 @@
-/* What a client is told of its run: output as it was kept, a pause, the end. */
+/* Frames to a client about its run: captured output, a pause, the end. */
 #ifndef JAIL_REPORT_H
 #define JAIL_REPORT_H
 

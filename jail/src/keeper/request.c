@@ -176,8 +176,8 @@ static struct refusal take_start(struct receiver *r, const struct frame *frame)
 
 	if (frame->size != 0 || request->argc == 0 || !request->has_limits || request->has_stdin ||
 	    request->inputs.count > 0 || r->jail->has_program)
-		return refuse("nothing that can be started ahead");
-	request->ahead = true;
+		return refuse("this cannot be pre-started");
+	request->is_prestart = true;
 	return accept_frame();
 }
 

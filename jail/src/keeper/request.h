@@ -1,8 +1,8 @@
 /*
  * Receives a job: checks the order and bounds of the frames up to 'R', stages
  * files as their bytes arrive, and leaves arguments, environment and standard
- * input in the jail's memory files. Or, up to 'S', a command that is started
- * ahead of its job: arguments, environment and limits, and nothing else.
+ * input in the jail's memory files. Or, up to 'S', a command that is pre-started:
+ * arguments, environment and limits, and nothing else.
  */
 #ifndef JAIL_REQUEST_H
 #define JAIL_REQUEST_H
@@ -18,13 +18,13 @@
 
 struct request {
 	struct limits limits;
-	bool has_limits, has_stdin, ahead;
+	bool has_limits, has_stdin, is_prestart;
 	uint32_t argc, envc;
 	uint64_t job_size;
 	struct inputs inputs;
 };
 
-/* True when the job is complete; otherwise the client has been told, if it is still there. */
+/* True when the job is complete; otherwise an error was sent to the client, if it is still there. */
 bool request_receive(struct request *request, struct conn *conn, const struct jail *jail,
 		     const struct options *options);
 

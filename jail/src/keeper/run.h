@@ -1,5 +1,5 @@
 /*
- * One run, from the word to go to the death of its last process: limits, streams,
+ * One run, from MESSAGE_GO to the death of its last process: limits, streams,
  * pauses that the client asks for, and what was observed. Why a run ended comes
  * from wait status and control group counters only.
  */
@@ -28,10 +28,10 @@ struct result {
 enum run_status {
 	RUN_ENDED,
 	RUN_GONE,  /* the client left; the run was killed */
-	RUN_FAILED /* the client has been told */
+	RUN_FAILED /* an error was sent to the client */
 };
 
-/* What the jail may use, and what it sees of the machine. Before the job for a program that is started ahead, and for the run. */
+/* What the jail may use, and what it sees of the machine. Called for a pre-started program and again for the run. */
 int run_set_limits(struct jail *jail, const struct limits *limits, const struct options *options);
 
 /* On RUN_ENDED no process of the run exists and the streams are complete. */

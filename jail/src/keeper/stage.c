@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /*
- * Makes `name` when it is missing and opens it; closes `parent`. A program that was started ahead may put something else in
+ * Makes `name` when it is missing and opens it; closes `parent`. A pre-started program may put something else in
  * its place meanwhile: what it is given then is a directory, and never a file that it must not change.
  */
 static int enter_directory(const struct stage *stage, int parent, const char *name)

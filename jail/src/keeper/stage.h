@@ -1,7 +1,7 @@
 /*
  * Puts the inputs of a run into its workspace and remembers them for the listing.
  * Paths have passed path_is_valid; every step is relative to a descriptor and follows
- * no link. A process that was started ahead of its job may be there already and change
+ * no link. A pre-started process may be there already and change
  * the workspace: it is never given a file that is read-only, not even for a moment.
  */
 #ifndef JAIL_STAGE_H

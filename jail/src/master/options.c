@@ -37,7 +37,7 @@ static const char help[] =
 	"  --tool-mount PATH         where, one name below /run (/run/svc)\n"
 	"  --stage-timeout-ms N      time a client has to send its job (150000)\n"
 	"  --fetch-timeout-ms N      time without progress while files are fetched (120000)\n"
-	"  --zygote NAME             a process that has started an interpreter ahead; what follows is its:\n"
+	"  --zygote NAME             a fork server of an interpreter; what follows is its:\n"
 	"  --zygote-script PATH      what it runs, in the image; loads jaild's object and serves\n"
 	"  --zygote-argument WORD    its command, that of a program: /path/of/interpreter ENTRY\n"
 	"  --zygote-variable K=V     its environment, that of a program\n"
@@ -229,7 +229,7 @@ struct options options_parse(int argc, char **argv)
 		}
 	}
 	if (optind < argc || !o.root) {
-		fputs("jaild: --root is needed and nothing but options is taken (see --help)\n", stderr);
+		fputs("jaild: --root is needed and nothing but options is accepted (see --help)\n", stderr);
 		exit(2);
 	}
 	if (o.no_cgroups && (o.memory_bytes > 0 || o.pids > 0)) {

@@ -9,7 +9,7 @@
 
 #include "keeper/jail.h"
 
-/* From here on the end waits for slots_run; called before anything is made that must be taken away. */
+/* Delays signals until slots_run. Called before anything is made that must be removed. */
 void slots_block_signals(void);
 
 /* In a child of the master. */

@@ -19,6 +19,6 @@ int prestarted_object_make(void)
 
 	if (fd < 0 || write_all(fd, prestarted_object, (size_t)(prestarted_object_end - prestarted_object)) < 0 ||
 	    fchmod(fd, 0555) < 0 || fcntl(fd, F_ADD_SEALS, seals) < 0)
-		fatal("cannot store what parked interpreters load");
+		fatal("cannot store the object of pre-started interpreters");
 	return fd;
 }

@@ -26,7 +26,7 @@ static const struct zygote_door *find_door(const struct jail_config *config, con
 	return NULL;
 }
 
-static int ask(const struct jail *jail, const struct zygote_door *door)
+static int send_request(const struct jail *jail, const struct zygote_door *door)
 {
 	const struct zygote_request request = {.slot = jail->slot};
 	int given[GIVEN] = {[GIVEN_CONTROL] = jail->ends[END_CONTROL], jail->ends[END_OUT], jail->ends[END_ERR],
@@ -64,7 +64,7 @@ enum warm_status warm_copy(struct jail *jail, const struct jail_config *config, 
 	/* What the copy itself takes is memory of its program. */
 	if (cgroup_count_memory(&jail->cgroup) < 0)
 		return WARM_FAILED;
-	if (ask(jail, door) < 0)
+	if (send_request(jail, door) < 0)
 		return WARM_NONE;
 	jail_close_ends(jail);
 	if (!is_born(jail, jail->warm_control) || send(jail->control, &adopt, sizeof(adopt), MSG_NOSIGNAL) < 0)
@@ -77,13 +77,13 @@ enum warm_status warm_copy(struct jail *jail, const struct jail_config *config, 
 
 enum warm_status warm_prestart(struct jail *jail, const struct request *request, const struct options *options)
 {
-	const struct message park = {
+	const struct message prestart = {
 		.kind = MESSAGE_PRESTART, .argc = request->argc, .envc = request->envc, .job_size = request->job_size};
 
 	if (run_set_limits(jail, &request->limits, options) < 0)
 		return WARM_FAILED;
 	jail_close_ends(jail);
-	if (send(jail->control, &park, sizeof(park), MSG_NOSIGNAL) < 0 || !is_born(jail, jail->control))
+	if (send(jail->control, &prestart, sizeof(prestart), MSG_NOSIGNAL) < 0 || !is_born(jail, jail->control))
 		return WARM_FAILED;
 	/* The command has been executed: its place is the job's. */
 	if (ftruncate(jail->job, 0) < 0 || lseek(jail->job, 0, SEEK_SET) < 0)

@@ -1,7 +1,6 @@
 /*
- * In a keeper: a jail whose program's process is there before its job, as a copy of a zygote
- * or as an interpreter that was started ahead and parked. The client asks for it, and may keep
- * the jail waiting for as long as it likes.
+ * In a keeper: a warm start. The program's process is in the jail before its job is there, as a copy of a zygote or as a
+ * pre-started interpreter. The client requests it, and may send the job at any later time.
  */
 #ifndef JAIL_WARM_H
 #define JAIL_WARM_H
@@ -11,14 +10,14 @@
 #include "keeper/request.h"
 
 enum warm_status {
-	WARM_NONE,  /* there is no such zygote now: the jail is as it was */
+	WARM_NONE,  /* there is no such zygote now: the jail is unchanged */
 	WARM_BORN,  /* the process waits for its job */
-	WARM_FAILED /* the jail is of no use any more */
+	WARM_FAILED /* the jail must be ended */
 };
 
 enum warm_status warm_copy(struct jail *jail, const struct jail_config *config, const struct frame *name);
 
-/* Starts the request's command ahead, with its limits. Never WARM_NONE. */
+/* Pre-starts the request's command, with its limits. Never WARM_NONE. */
 enum warm_status warm_prestart(struct jail *jail, const struct request *request, const struct options *options);
 
 /* Sleeps until the client speaks; false when it left, or when the jail ended. */

@@ -1,5 +1,5 @@
 /*
- * What keeper, master and a zygote say to each other. A keeper's request is one message
+ * Messages between keeper, master and zygotes. A keeper's request is one message
  * on the template's pair of sockets, with its descriptors; the answer comes from the new
  * process itself, on the control channel of the jail.
  */
@@ -33,7 +33,7 @@ struct zygote_setup {
 	uint32_t copies; /* after so many it is old */
 };
 
-/* What a zygote tells the master on its line; the end of the line is its end. */
+/* Messages of a zygote to the master on its line. The zygote ends when the master closes the line. */
 enum { ZYGOTE_READY = 'r', ZYGOTE_OLD = 'o' };
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A parked shell: the dynamic linker loads this object before the shell's own code runs (LD_PRELOAD, ld.so(8)) and calls what is
+ * A pre-started shell: the dynamic linker loads this object before the shell's own code runs (LD_PRELOAD, ld.so(8)) and calls what is
  * here. The shell then starts with the environment of its program, of which it has read nothing yet.
  */
 #include "interpreter/prestarted.h"
@@ -63,7 +63,7 @@ static char **copy_environment(char **envp)
 	return copy;
 }
 
-__attribute__((constructor)) static void park(int argc, char **argv, char **envp)
+__attribute__((constructor)) static void wait_for_job(int argc, char **argv, char **envp)
 {
 	char *word = find_word(envp);
 	char **environment;

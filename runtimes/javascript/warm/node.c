@@ -1,5 +1,5 @@
 /*
- * The functions of a parked Node, each called at most once, in this order:
+ * The functions of a pre-started Node, each called at most once, in this order:
  *
  *   wait()     answers the job's arguments and environment (program.h)
  *   begin()    it will be that program

@@ -1,4 +1,4 @@
-// A Node that was started ahead of its program, in the program's own jail, with the command and the environment that most
+// A Node that was started before its program was known, in the program's own jail, with the command and the environment that most
 // programs of its language have. Guarantees that it goes on as if it had been started for the program, or is executed anew for it.
 // Runs before Node looks for the program: what that finds, and how it runs it, is Node's own affair. Nothing of a program is here
 // before wait() answers.
@@ -86,7 +86,7 @@ exports.becomeProgram = (object, shared) => {
   const memory = totalmem();
   rehearse();
   const job = readJob(jail.wait());
-  // The heap's limit was taken from the size of the memory.
+  // Node has computed the heap limit from the size of the memory.
   const canBe = job.isText && isSame(job.arguments, command) && totalmem() === memory && isWholePackage();
   if (canBe && setEnvironment(job.variables)) jail.begin();
   else jail.execute();

@@ -1,5 +1,5 @@
-// Last in every preload. A Node that was started ahead of its program finds a descriptor that no other has: it waits there until
-// it is told what it will be. All others go on.
+// Last in every preload. A pre-started Node has a descriptor that no other process has, and waits here for its program.
+// All others return.
 "use strict";
 
 const { statSync } = require("node:fs");

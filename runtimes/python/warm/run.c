@@ -44,7 +44,7 @@ void python_rehearse(void)
 	PyErr_Clear();
 }
 
-/* The signal tells whoever started the process that it was interrupted, as Python does. */
+/* Ends by the signal itself, as Python does, so that the parent process sees the interrupt. */
 static int end_by_interrupt(void)
 {
 	(void)signal(SIGINT, SIG_DFL);

@@ -83,9 +83,9 @@ const NOT_USUAL: readonly string[] = [
   // Every call of jaild fails in turn: services/runner/test/live/faults.test.ts.
   "packages/jail-client/test/live/faults.test.ts",
   "tests/e2e/jail-faults.test.ts",
-  // Hundreds of programs, cold and warm: packages/jail-client/test/live/warm-mode.test.ts, parked.test.ts.
+  // Hundreds of programs, cold and warm: packages/jail-client/test/live/warm-mode.test.ts, prestarted.test.ts.
   "packages/jail-client/test/live/warm-programs.test.ts",
-  "packages/jail-client/test/live/parked-programs.test.ts",
+  "packages/jail-client/test/live/prestarted-programs.test.ts",
   // Components are killed under load: tests/e2e/lifecycle.test.ts, tool-programs.test.ts.
   "tests/e2e/chaos.test.ts",
   "tests/e2e/programmatic-kills.test.ts",

@@ -98,7 +98,7 @@ const stepsIn = (file: string) => {
   });
 };
 
-/** An init that cannot hear of a job dies before anybody asks it. */
+/** An init that cannot receive a job dies before one is sent. */
 const INIT_STEPS = [...stepsIn("init/init.c"), ...stepsIn("init/confine.c")].filter(
   (text) => text !== STEPS.get("JOB"),
 );
@@ -166,7 +166,7 @@ describe("a call that fails", () => {
           const { fired, executed, name } = plan.ticket(number);
           const mayHaveRun = executed || (role === "init" && AFTER_FORK.includes(name));
           more = fired;
-          // A program that the kernel will not execute is the caller's to hear of, and has not run either.
+          // A program that the kernel will not execute is reported to the caller, and has not run either.
           if (done.outcome?.end.execErrno) expect(executed).toBe(false);
           else if (done.error === undefined) expectWhole(done, jaild);
           else expectRefusal(done.error, mayHaveRun);

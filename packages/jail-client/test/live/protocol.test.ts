@@ -167,7 +167,7 @@ describe("after the run", () => {
     ]);
   });
 
-  it("fetches may be sent ahead", async () => {
+  it("accepts fetches that are sent before the end of the run", async () => {
     const script = ["/bin/bash", "-c", "echo a > a; echo b > b"].map((item) => frame("A", Buffer.from(item)));
     const fetches = [1, 0, 7].map((number) => frame("G", u32(number)));
     const frames = await answer(...script, limits(), frame("R"), ...fetches, frame("?"));

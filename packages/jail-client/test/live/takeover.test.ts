@@ -232,7 +232,7 @@ describe("code in a keeper", () => {
     const forged = `{"level":60,"time":1,"name":"jaild","slot":7,"msg":"forged"}\n`;
     injector.call(pid, "write", 2, forged, forged.length);
     await until(() => lines().length === before + 1, "the line is there");
-    expect(lines().at(-1)).toMatchObject({ level: 40, slot: 0, msg: `the keeper says: ${forged}` });
+    expect(lines().at(-1)).toMatchObject({ level: 40, slot: 0, msg: `output of the keeper: ${forged}` });
     for (let i = 0; i < 100; i++) injector.call(pid, "write", 1, "x".repeat(600), 600);
     await until(() => jaild.log.includes("too much"), "it is cut off");
     expect(lines().length).toBe(before + 65);

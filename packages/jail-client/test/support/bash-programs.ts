@@ -1,7 +1,7 @@
 /** Programs of Bash whose behaviour must not depend on how they started. What they print must be the same every time. */
-import type { ParkedJob } from "./parked.ts";
+import type { PrestartedJob } from "./prestarted.ts";
 
-const script = (source: string, job: Omit<ParkedJob, "files"> = {}): ParkedJob => ({
+const script = (source: string, job: Omit<PrestartedJob, "files"> = {}): PrestartedJob => ({
   language: "bash",
   files: { "script.sh": source },
   ...job,
@@ -10,7 +10,7 @@ const script = (source: string, job: Omit<ParkedJob, "files"> = {}): ParkedJob =
 /** What differs between any two runs. */
 const VOLATILE = "RANDOM|SRANDOM|SECONDS|EPOCHSECONDS|EPOCHREALTIME|BASH_ARGV0|BASHPID|COLUMNS|LINES";
 
-export const SHELLS: Record<string, ParkedJob> = {
+export const SHELLS: Record<string, PrestartedJob> = {
   "its arguments and itself": script(
     `echo "$0" "$#" "$*" "$-" "$$" "$PPID" "$BASHPID" "$SHLVL" "$_" "$BASH" "$BASH_VERSION" "$PWD" "\${OLDPWD-none}" "\${BASH_SOURCE[0]}" "$LINENO" "$BASH_SUBSHELL"`,
   ),
@@ -125,8 +125,8 @@ wc -l </proc/$$/mountinfo; cat /proc/meminfo`),
   "time that is over": script("echo before; while :; do :; done", { limits: { wallMs: 300 } }),
 };
 
-/** What a parked shell cannot be: it executes it. */
-export const COLD_SHELLS: Record<string, ParkedJob> = {
+/** What a pre-started shell cannot be: it executes it. */
+export const COLD_SHELLS: Record<string, PrestartedJob> = {
   "an argument": { ...script(`echo "$0" "$@"`), argv: ["script.sh", "a", "b c"] },
   "an option": { ...script("echo traced"), argv: ["-x", "script.sh"] },
   "another entry": { language: "bash", files: { "other.sh": "echo $0" }, argv: ["other.sh"] },

@@ -1,12 +1,12 @@
 /** Programs of Node whose behaviour must not depend on how they started. What they print must be the same every time. */
-import type { ParkedJob } from "./parked.ts";
+import type { PrestartedJob } from "./prestarted.ts";
 
-const script = (source: string, job: Omit<ParkedJob, "files"> = {}): ParkedJob => ({
+const script = (source: string, job: Omit<PrestartedJob, "files"> = {}): PrestartedJob => ({
   files: { "index.js": source },
   ...job,
 });
 
-export const SCRIPTS: Record<string, ParkedJob> = {
+export const SCRIPTS: Record<string, PrestartedJob> = {
   "its arguments and paths": script(`
 console.log(process.argv, process.argv0, process.execArgv, process.execPath, process.title, process.cwd(), __filename, __dirname);
 console.log(require.main === module, module.id, module.filename, module.paths, module.parent, module.children, module.loaded, require.resolve("./index.js"));
@@ -233,7 +233,7 @@ WebAssembly.instantiate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])).then(({ i
 `),
 };
 
-export const MODULES: Record<string, ParkedJob> = {
+export const MODULES: Record<string, PrestartedJob> = {
   "import and import.meta": script(`
 import fs, { readFileSync } from "node:fs"; import * as self from "./index.js";
 console.log(import.meta.url, import.meta.filename, import.meta.dirname, import.meta.main, import.meta.resolve("./x.js"), typeof readFileSync, fs.constants.O_RDONLY, Object.keys(self), this);
@@ -289,13 +289,13 @@ export const a = 1;
 console.log((await import("virtual:x")).default)`),
 };
 
-const typed = (source: string, job: Omit<ParkedJob, "files"> = {}): ParkedJob => ({
+const typed = (source: string, job: Omit<PrestartedJob, "files"> = {}): PrestartedJob => ({
   files: { "main.ts": source },
   language: "typescript",
   ...job,
 });
 
-export const TYPED: Record<string, ParkedJob> = {
+export const TYPED: Record<string, PrestartedJob> = {
   "types, enums, decorators, namespaces": typed(`
 enum Colour { Red, Green } namespace N { export const x = 1 } abstract class A<T> { constructor(private readonly a: T, public b = 2) {} get(): T { return this.a } }
 class B extends A<string> {} function log(value: unknown, context: { name: string | symbol }) { console.log("decorated", context.name) }
@@ -333,8 +333,8 @@ if (isMainThread) { new Worker(new URL(import.meta.url)).on("message", (m: strin
 `),
 };
 
-/** What a parked Node cannot be. */
-export const COLD: Record<string, ParkedJob> = {
+/** What a pre-started Node cannot be. */
+export const COLD: Record<string, PrestartedJob> = {
   arguments: script("console.log(process.argv)", { argv: ["index.js", "a", "b"] }),
   "another entry": { files: { "other.js": "console.log(__filename, process.argv)" }, argv: ["other.js"] },
   "no entry file": { files: { "a.txt": "" } },

@@ -2,7 +2,7 @@
 
 import type { PythonJob } from "@svc/test-kit/jail/warm";
 import { ENDS } from "./python-ends.ts";
-import { LEAVINGS, one } from "./python-leavings.ts";
+import { FINALIZERS, one } from "./python-finalizers.ts";
 
 export const PROGRAMS: Record<string, PythonJob> = {
   "its module": one(`
@@ -180,7 +180,7 @@ kept = Noisy("global"); sys.stash = Noisy("sys"); builtins.stash = Noisy("builti
 ring = Noisy("ring"); ring.self = ring
 gc.disable()
 `),
-  ...LEAVINGS,
+  ...FINALIZERS,
   ...ENDS,
   "an error in atexit, in a thread and in a finalizer": one(`
 import atexit, threading

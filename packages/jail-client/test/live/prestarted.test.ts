@@ -5,7 +5,7 @@ import { bash, LIMITS } from "@svc/test-kit/jail/run";
 import { finishPython as finish } from "@svc/test-kit/jail/warm";
 import { afterEach, describe, expect, it } from "vitest";
 import { seenByHost } from "../support/confinement.ts";
-import { describeParked, openParked, runParked } from "../support/parked.ts";
+import { describePrestarted, openPrestarted, runPrestarted } from "../support/prestarted.ts";
 
 let jaild: Jaild;
 afterEach(() => jaild.stop());
@@ -17,18 +17,18 @@ const start = async (slots = 1) => {
 const main = (source: string) => ({ files: { "index.js": source } });
 
 /** Starts a program that sleeps; answers its process as the host numbers it. */
-async function sleeping(ahead: boolean) {
-  const run = await openParked(jaild, "javascript", ahead);
-  await describeParked(run, main("console.log('asleep'); setTimeout(() => {}, 60000)"));
+async function sleeping(prestart: boolean) {
+  const run = await openPrestarted(jaild, "javascript", prestart);
+  await describePrestarted(run, main("console.log('asleep'); setTimeout(() => {}, 60000)"));
   await run.start();
-  expect(run.startedWarm).toBe(ahead);
+  expect(run.startedWarm).toBe(prestart);
   const keeper = jaild.keepers.find((pid) => descendants(pid).length === 2);
   const [init = 0, program = 0] = descendants(keeper);
   await until(() => readdirSync(`/proc/${program}/task`).length >= 7, "Node has its threads");
   return { run, init, program };
 }
 
-describe("a program that starts in a parked Node", () => {
+describe("a program that starts in a pre-started Node", () => {
   it("is a child of the jail's pid 1, with its namespaces, groups, user and filter, as when it starts cold", async () => {
     await start();
     const cold = await sleeping(false);
@@ -57,7 +57,7 @@ describe("a program that starts in a parked Node", () => {
     cold.run.close();
     await until(() => !isAlive(cold.init), "the jail is gone");
     await jaild.full();
-    const waiting = await openParked(jaild, "javascript", true);
+    const waiting = await openPrestarted(jaild, "javascript", true);
     const [, program = 0] = descendants(jaild.keepers[0]);
     expect(lines(program)).toEqual(expected);
     waiting.close();
@@ -66,9 +66,9 @@ describe("a program that starts in a parked Node", () => {
   it("is not charged for the time before it came, and is for its memory", async () => {
     await start();
     const ends = [];
-    for (const ahead of [false, true]) {
-      const run = await openParked(jaild, "javascript", ahead);
-      await describeParked(run, main("globalThis.x = Buffer.alloc(50e6, 1)"));
+    for (const prestart of [false, true]) {
+      const run = await openPrestarted(jaild, "javascript", prestart);
+      await describePrestarted(run, main("globalThis.x = Buffer.alloc(50e6, 1)"));
       await run.start();
       ends.push((await run.outcome()).end);
       run.close();
@@ -85,22 +85,25 @@ describe("a program that starts in a parked Node", () => {
     const many = main(
       "const fs = require('fs'); for (let n = 0; ; n++) try { fs.openSync('/etc/passwd') } catch (e) { console.log(e.code, n < 64); break }",
     );
-    expect(await runParked(jaild, true, { ...many, limits: { openFiles: 64 } })).toMatchObject({
+    expect(await runPrestarted(jaild, true, { ...many, limits: { openFiles: 64 } })).toMatchObject({
       out: "EMFILE true\n",
       startedWarm: true,
     });
     const endless = main("for (;;);");
-    expect(await runParked(jaild, true, { ...endless, limits: { wallMs: 300 } })).toMatchObject({
+    expect(await runPrestarted(jaild, true, { ...endless, limits: { wallMs: 300 } })).toMatchObject({
       cause: "wall_limit",
       startedWarm: true,
     });
-    expect(await runParked(jaild, true, { ...endless, limits: { cpuMs: 200 } })).toMatchObject({
+    expect(await runPrestarted(jaild, true, { ...endless, limits: { cpuMs: 200 } })).toMatchObject({
       cause: "cpu_limit",
       startedWarm: true,
     });
     const greedy = main("const all = []; for (;;) all.push(Buffer.alloc(16e6, 1))");
-    expect(await runParked(jaild, true, greedy)).toMatchObject({ cause: "memory_limit", startedWarm: true });
-    expect(await runParked(jaild, true, main("console.log(1)"))).toMatchObject({
+    expect(await runPrestarted(jaild, true, greedy)).toMatchObject({
+      cause: "memory_limit",
+      startedWarm: true,
+    });
+    expect(await runPrestarted(jaild, true, main("console.log(1)"))).toMatchObject({
       out: "1\n",
       cause: "exited",
       startedWarm: true,
@@ -108,14 +111,14 @@ describe("a program that starts in a parked Node", () => {
   });
 });
 
-describe("a jail in which Node is parked", () => {
+describe("a jail with a pre-started Node", () => {
   it.each([
     ["its client leaves", -1],
     ["its first process dies", 0],
     ["Node dies", 1],
   ])("is gone when %s", async (_what, depth) => {
     await start();
-    const run = await openParked(jaild, "javascript", true);
+    const run = await openPrestarted(jaild, "javascript", true);
     const below = descendants(jaild.keepers[0]);
     expect(below).toHaveLength(2);
     const gone = new Promise<void>((resolve) => run.onGone(resolve));
@@ -128,15 +131,15 @@ describe("a jail in which Node is parked", () => {
 
   it("takes any job, and executes it anew when it is none of its own", async () => {
     await start();
-    const run = await openParked(jaild, "javascript", true);
+    const run = await openPrestarted(jaild, "javascript", true);
     const script = "echo $0 $$ $PPID; ls /proc/self/fd | wc -l; kill -PIPE $$";
     run.describe(["/bin/bash", "-c", script], ["PATH=/usr/bin"], LIMITS);
     expect(await finish(run)).toMatchObject({ out: "/bin/bash 2 1\n4\n", signal: 13, startedWarm: false });
   });
 
-  it("is refused a second start ahead", async () => {
+  it("is refused a second pre-start", async () => {
     await start();
-    const run = await openParked(jaild, "javascript", true);
+    const run = await openPrestarted(jaild, "javascript", true);
     await expect(run.startAhead(["/bin/true"], [], LIMITS)).rejects.toMatchObject({ kind: "protocol" });
     run.close();
     expect((await bash(jaild, "echo next")).out).toBe("next\n");
@@ -144,7 +147,7 @@ describe("a jail in which Node is parked", () => {
 
   it("is not there when the command ends before it waits", async () => {
     await start();
-    const run = await openParked(jaild, "javascript", false);
+    const run = await openPrestarted(jaild, "javascript", false);
     await expect(run.startAhead(["/bin/true"], [], LIMITS)).rejects.toMatchObject({ kind: "setup" });
     run.close();
     expect((await bash(jaild, "echo next")).out).toBe("next\n");

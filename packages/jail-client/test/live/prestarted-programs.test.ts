@@ -2,7 +2,7 @@ import { Jaild } from "@svc/test-kit/jail/jaild";
 import type { Way } from "@svc/test-kit/jail/warm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { COLD, MODULES, SCRIPTS, TYPED } from "../support/node-programs.ts";
-import { compareParked } from "../support/parked.ts";
+import { comparePrestarted } from "../support/prestarted.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {
@@ -17,17 +17,17 @@ describe.each([
   ["script", SCRIPTS],
   ["module", MODULES],
   ["TypeScript program", TYPED],
-])("a %s that starts in a parked Node behaves as in a new one", (_kind, programs) => {
+])("a %s that starts in a pre-started Node behaves as in a new one", (_kind, programs) => {
   it.each(Object.entries(programs))("%s", async (name, job) => {
-    const { cold, warm, startedWarm } = await compareParked(jaild, job);
+    const { cold, warm, startedWarm } = await comparePrestarted(jaild, job);
     expect(said(warm)).toEqual(said(cold));
     expect(startedWarm, name).toBe(true);
   });
 });
 
-describe("what a parked Node cannot be starts cold by itself", () => {
+describe("what a pre-started Node cannot be starts cold by itself", () => {
   it.each(Object.entries(COLD))("%s", async (name, job) => {
-    const { cold, warm, startedWarm } = await compareParked(jaild, job);
+    const { cold, warm, startedWarm } = await comparePrestarted(jaild, job);
     expect(warm).toEqual(cold);
     // That the entry file is missing is noticed by Node itself.
     expect(startedWarm).toBe(name === "no entry file");

@@ -1,4 +1,4 @@
-/** Programs of Node and Bash, run in the two ways in which they can start: in a new process, and in one that was started ahead. */
+/** Runs programs of Node and Bash in a new process and in a pre-started one, and compares both. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { IMAGE, type Jaild } from "@svc/test-kit/jail/jaild";
@@ -8,7 +8,7 @@ import { variables } from "@svc/test-kit/jail/zygotes";
 import { JailRun } from "../../src/index.ts";
 
 /** `argv`: after those of the command, instead of the entry file. */
-export interface ParkedJob extends PythonJob {
+export interface PrestartedJob extends PythonJob {
   language?: "javascript" | "typescript" | "bash";
 }
 
@@ -30,17 +30,17 @@ function runtimeOf(language: string): Runtime {
   return found;
 }
 
-/** A jail for a program of the language, in which its interpreter has been started ahead if that is wanted. */
-export async function openParked(jaild: Jaild, language: string, ahead: boolean): Promise<JailRun> {
+/** A jail for a program of the language, with a pre-started interpreter if wanted. */
+export async function openPrestarted(jaild: Jaild, language: string, prestart: boolean): Promise<JailRun> {
   const run = await JailRun.open(jaild.socket, new AbortController().signal);
   const { parked } = runtimeOf(language);
-  if (parked === undefined) throw new Error(`no ${language} is started ahead`);
-  if (ahead && !(await run.startAhead(parked.argv, variables(parked.env), LIMITS)))
+  if (parked === undefined) throw new Error(`no ${language} is pre-started`);
+  if (prestart && !(await run.startAhead(parked.argv, variables(parked.env), LIMITS)))
     throw new Error("nothing was started");
   return run;
 }
 
-export async function describeParked(run: JailRun, job: ParkedJob): Promise<void> {
+export async function describePrestarted(run: JailRun, job: PrestartedJob): Promise<void> {
   const { command, entry, env } = runtimeOf(job.language ?? "javascript");
   const argv = [...command.slice(0, -1), ...(job.argv ?? [entry])];
   run.describe(argv, variables({ ...job.env, ...env }), { ...LIMITS, ...job.limits });
@@ -52,19 +52,19 @@ export async function describeParked(run: JailRun, job: ParkedJob): Promise<void
   if (job.stdin !== undefined) await run.stdin(Buffer.from(job.stdin));
 }
 
-export async function runParked(jaild: Jaild, ahead: boolean, job: ParkedJob) {
-  const run = await openParked(jaild, job.language ?? "javascript", ahead);
-  await describeParked(run, job);
+export async function runPrestarted(jaild: Jaild, prestart: boolean, job: PrestartedJob) {
+  const run = await openPrestarted(jaild, job.language ?? "javascript", prestart);
+  await describePrestarted(run, job);
   return finish(run);
 }
 
-export async function compareParked(
+export async function comparePrestarted(
   jaild: Jaild,
-  job: ParkedJob,
+  job: PrestartedJob,
 ): Promise<{ cold: Way; warm: Way; startedWarm: boolean }> {
   const [{ startedWarm: _, ...cold }, { startedWarm, ...warm }] = await Promise.all([
-    runParked(jaild, false, job),
-    runParked(jaild, true, job),
+    runPrestarted(jaild, false, job),
+    runPrestarted(jaild, true, job),
   ]);
   return { cold, warm, startedWarm };
 }

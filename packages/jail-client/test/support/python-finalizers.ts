@@ -7,7 +7,7 @@ export const one = (source: string, job: Omit<PythonJob, "files"> = {}): PythonJ
   ...job,
 });
 
-export const LEAVINGS: Record<string, PythonJob> = {
+export const FINALIZERS: Record<string, PythonJob> = {
   "plain data and functions of all kinds, and nothing else": one(`
 import collections, functools, itertools, json
 def outer(n): return lambda m: (n, m)
