@@ -5,7 +5,13 @@
  * at once. An uncaught error stops all of them in the same order, each within FAILED_GRACE_MS.
  */
 import type { Registry } from "prom-client";
-import { ConfigError, loadConfig, needlessSecrets, redactedConfig } from "./config/load.ts";
+import {
+  ConfigError,
+  ineffectiveVariables,
+  loadConfig,
+  needlessSecrets,
+  redactedConfig,
+} from "./config/load.ts";
 import type { Component } from "./config/types.ts";
 import type { Config } from "./config/variables.ts";
 import type { Lifecycle } from "./http/server.ts";
@@ -76,6 +82,9 @@ function createContexts(parts: readonly Part[]): Context[] {
     log.info({ config: redactedConfig(config), node: process.version }, "starting");
     const needless = needlessSecrets(names, process.env);
     if (needless.length > 0) log.warn({ variables: needless }, "given secrets that it does not need");
+    const ineffective = ineffectiveVariables(process.env);
+    if (ineffective.length > 0)
+      log.warn({ variables: ineffective }, "variables have no effect in this version");
     if (isOtherTopology(names, config))
       log.warn("SVC_TOPOLOGY is a setting of ./svc up, and has no effect here");
     return { config, log, registry: createRegistry(), lifecycle: { state: "starting" } };

@@ -1,7 +1,8 @@
 /** Reference pages made from the tables that the code runs on: configuration, secrets and error codes. */
 import { ERRORS } from "@svc/contracts";
 import { HOLDERS } from "@svc/service-kit/config/holders";
-import { VARIABLES } from "@svc/service-kit/config/variables";
+import type { Variable } from "@svc/service-kit/config/types";
+import { VARIABLES_BY_READER } from "@svc/service-kit/config/variables";
 
 const cell = (text: string) => text.replaceAll("|", "\\|");
 
@@ -16,14 +17,26 @@ function shownDefault(fallback: unknown, note: string | undefined): string {
   return fallback === "" ? "-" : `\`${String(fallback)}\``;
 }
 
+/** What stands under a heading before its table. */
+const NOTES: Record<string, string> = {
+  "Not offered by this version": `\`SVC_PERSIST_SESSIONS\`, \`KVM_ENABLED\` and \`OTEL_TRACING_ENABLED\` stop a component that is asked for them; the others have no
+effect.`,
+};
+
+function variablesTable([reader, variables]: [string, Readonly<Record<string, Variable<unknown>>>]): string {
+  const rows = Object.entries(variables).map(([name, { fallback, note, doc, secret }]) => [
+    `\`${name}\``,
+    shownDefault(fallback, note),
+    secret ? `${doc} (secret)` : doc,
+  ]);
+  const note = NOTES[reader] === undefined ? "" : `${NOTES[reader]}\n\n`;
+  return `## ${reader}\n\n${note}${table(["variable", "default", "meaning"], rows)}`;
+}
+
 export function configurationPage(): string {
-  const rows = Object.entries(VARIABLES).map(([name, { fallback, doc, secret, ...variable }]) => {
-    const note = "note" in variable ? (variable.note as string | undefined) : undefined;
-    return [`\`${name}\``, shownDefault(fallback, note), secret ? `${doc} (secret)` : doc];
-  });
   return `# Configuration
 
-Made by \`npm run docs\` from \`packages/service-kit/src/config/variables.ts\`.
+Made by \`npm run docs\` from \`packages/service-kit/src/config/variables/\`.
 
 Every component is configured by environment variables only. All components know all names, so one file of variables
 serves them all. Plain numbers are milliseconds or bytes unless the name says seconds. Sizes take \`k\`, \`m\`, \`g\`
@@ -31,7 +44,7 @@ serves them all. Plain numbers are milliseconds or bytes unless the name says se
 the message names the nearest known one. At start each component logs what differs from the defaults, secrets only as
 \`[set]\`. \`./svc up\` sets what one machine needs.
 
-${table(["variable", "default", "meaning"], rows)}
+${Object.entries(VARIABLES_BY_READER).map(variablesTable).join("\n\n")}
 `;
 }
 

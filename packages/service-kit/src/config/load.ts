@@ -8,6 +8,7 @@ import { holds } from "./holders.ts";
 import { nearestName } from "./nearest.ts";
 import { keyProblem, secretProblem } from "./secret-quality.ts";
 import type { Component } from "./types.ts";
+import { UNAVAILABLE } from "./variables/unavailable.ts";
 import { type Config, VARIABLES, type VariableName } from "./variables.ts";
 
 export class ConfigError extends Error {
@@ -199,6 +200,11 @@ function notOffered(config: Config): string[] {
   return NOT_OFFERED.filter(([, asked]) => asked(config)).map(
     ([name]) => `${name} asks for something that this version does not offer; unset it`,
   );
+}
+
+/** Variables that are set and change nothing, because this version lacks what they are about. */
+export function ineffectiveVariables(env: Record<string, string | undefined>): string[] {
+  return Object.keys(UNAVAILABLE).filter((name) => (env[name] ?? "").trim() !== "");
 }
 
 /** What a variable's text means to its component. A text without meaning stops the process and is not shown. */

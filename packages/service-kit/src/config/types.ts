@@ -38,6 +38,12 @@ export function int(fallback: number, doc: string, range: Range = {}): Variable<
   );
 }
 
+export const port = (fallback: number, doc: string) => int(fallback, doc, { min: 0, max: 65535 });
+export const ms = (fallback: number, doc: string) => int(fallback, doc, { min: 1, max: 86_400_000 });
+export const seconds = (fallback: number, doc: string, max = 31_536_000) =>
+  int(fallback, doc, { min: 1, max });
+export const count = (fallback: number, doc: string, max = 1_000_000) => int(fallback, doc, { min: 1, max });
+
 const UNITS: Record<string, number> = { "": 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
 
 export function parseSize(text: string, range: Range = {}): number {

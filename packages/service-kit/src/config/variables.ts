@@ -1,306 +1,45 @@
 /**
- * Every environment variable of every component, with its default and meaning. All components know all names, so one
- * shared file of variables works for all of them. Plain numbers are milliseconds or bytes unless the name says seconds.
+ * Every environment variable of every component, with its default and meaning: `variables/` has a file for each reader. All
+ * components know all names, so one shared file of variables works for all of them.
  */
-import { MIN_RUN_MEMORY, planLimits } from "./plan-limits.ts";
-import {
-  bool,
-  exactBool,
-  hosts,
-  int,
-  json,
-  list,
-  oneOf,
-  redisUrl,
-  secret,
-  size,
-  text,
-  url,
-  urls,
-  type Variable,
-  withNote,
-} from "./types.ts";
+import type { Variable } from "./types.ts";
+import { API } from "./variables/api.ts";
+import { COMMON } from "./variables/common.ts";
+import { EGRESS_GATEWAY } from "./variables/egress-gateway.ts";
+import { EXECUTIONS } from "./variables/executions.ts";
+import { FILE_SERVER } from "./variables/file-server.ts";
+import { LAUNCHER } from "./variables/launcher.ts";
+import { RUNNER } from "./variables/runner.ts";
+import { TOOL_CALL_SERVER } from "./variables/tool-call-server.ts";
+import { UNAVAILABLE } from "./variables/unavailable.ts";
+import { WORKER } from "./variables/worker.ts";
 
-const port = (fallback: number, doc: string) => int(fallback, doc, { min: 0, max: 65535 });
-const ms = (fallback: number, doc: string) => int(fallback, doc, { min: 1, max: 86_400_000 });
-const seconds = (fallback: number, doc: string, max = 31_536_000) => int(fallback, doc, { min: 1, max });
-const count = (fallback: number, doc: string, max = 1_000_000) => int(fallback, doc, { min: 1, max });
+/** By reader, under the headings of docs/configuration.md. */
+export const VARIABLES_BY_READER: Readonly<Record<string, Readonly<Record<string, Variable<unknown>>>>> = {
+  "Every component": COMMON,
+  "Executions: several components": EXECUTIONS,
+  API,
+  Worker: WORKER,
+  Runner: RUNNER,
+  "Egress gateway": EGRESS_GATEWAY,
+  "File server": FILE_SERVER,
+  "Tool call server": TOOL_CALL_SERVER,
+  "`./svc up` and jaild": LAUNCHER,
+  "Not offered by this version": UNAVAILABLE,
+};
 
 export const VARIABLES = {
-  SERVICE_PORT: port(3112, "Port of the public API."),
-  SERVICE_HOST: text("127.0.0.1", "Address that the public API listens on."),
-  TRUST_PROXY: int(0, "Number of proxies in front of the API.", { max: 10 }),
-  LOCAL_MODE: exactBool(false, "`true`: no authentication; one fixed local principal."),
-  SVC_AUTH_PROVIDER: oneOf(
-    ["librechat-jwt", "none", ""],
-    "librechat-jwt",
-    "How callers prove who they are: `librechat-jwt` or `none`.",
-  ),
-  SVC_ALLOW_AUTH_PROVIDER_NONE: exactBool(
-    false,
-    "Allows an API without authentication on an address that is not loopback.",
-  ),
-  SVC_ALLOWED_HOSTS: hosts(
-    "Names and addresses, besides loopback, that requests may have in Host and Origin where authentication is off.",
-  ),
-  SVC_JWT_ISSUER: text("librechat", "Required issuer of access tokens."),
-  SVC_JWT_AUDIENCE: list(["codeapi"], "Accepted audiences of access tokens."),
-  SVC_JWT_ALLOWED_ALGS: list(["EdDSA"], "Accepted signature algorithms: EdDSA, RS256.", ["EdDSA", "RS256"]),
-  SVC_JWT_CLOCK_SKEW_SECONDS: int(30, "Tolerance for token times.", { max: 30 }),
-  SVC_JWT_MAX_TTL_SECONDS: seconds(300, "Longest accepted token life.", 300),
-  SVC_JWT_KEY_CACHE_TTL_SECONDS: seconds(30, "How often keys are read again.", 300),
-  // Public, but confidential here: somebody will paste the private key one day, and logs must not show it.
-  SVC_JWT_PUBLIC_KEY: secret(
-    "Public key of the token signer: PEM, base64 DER, base64 PEM or JWK. Not shown in logs.",
-  ),
-  SVC_JWT_KID: text("", "Key id of SVC_JWT_PUBLIC_KEY."),
-  SVC_JWT_KEY_ID: text("", "Alias of SVC_JWT_KID."),
-  SVC_JWT_JWKS_JSON: secret("Key set `{keys:[...]}` as text. Not shown in logs."),
-  SVC_JWT_PUBLIC_KEYS_DIR: text("", "Directory of key files; the file name without extension is the key id."),
-  SVC_JWT_SINGLE_TENANT_ID: text("", "Tenant of tokens that name none."),
-  SVC_TENANT_ISOLATION_STRICT: withNote(
-    bool(true, "Refuse tokens that name no tenant."),
-    "`true` unless SVC_JWT_SINGLE_TENANT_ID is set",
-  ),
-  SVC_PLAN_LIMITS: planLimits(
-    "JSON: plan id (or `default`) to `{run_memory_limit?, max_file_size?}`, sizes. What exceeds the limit of the service is lowered to it.",
-  ),
-  SVC_INTERNAL_SERVICE_TOKEN: secret("Shared token of the internal routes; at least 32 bytes."),
-  SVC_CONTINUATION_SECRET: withNote(
-    secret("Key of continuation tokens."),
-    "derived from SVC_INTERNAL_SERVICE_TOKEN",
-  ),
-  SVC_METRICS_TOKEN: secret(
-    "Bearer token that /metrics then demands. Without it the API's are closed beyond loopback and behind a proxy.",
-  ),
-  SVC_HTTP_JSON_LIMIT: size(
-    50 * 2 ** 20,
-    "Largest JSON body, as of a resume with its results. A start has 8 MiB at most.",
-    { min: 1024, max: 2 ** 30 },
-  ),
-  BODY_TIMEOUT_MS: ms(
-    30_000,
-    "How long the body of a request may take to arrive, besides 1 s for each MiB of it.",
-  ),
-  MAX_REQUESTS: count(20, "Executions per window and principal."),
-  RATE_LIMIT_WINDOW: ms(30_000, "Window of MAX_REQUESTS."),
-  PTC_RESUME_MAX_REQUESTS: count(600, "Programmatic resumes and cancels per window and principal."),
-  PTC_RESUME_WINDOW: ms(30_000, "Window of PTC_RESUME_MAX_REQUESTS."),
-  SVC_MAX_CONCURRENT_EXECUTIONS: withNote(
-    count(6, "Executions of a principal that wait or run at once."),
-    "6; 64 where authentication is off",
-  ),
-  UPLOAD_MAX_REQUESTS: count(30, "Uploads per window and principal."),
-  UPLOAD_LIMIT_WINDOW: ms(300_000, "Window of UPLOAD_MAX_REQUESTS."),
-  DOWNLOAD_MAX_REQUESTS: count(60, "Downloads per window and principal."),
-  DOWNLOAD_LIMIT_WINDOW: ms(60_000, "Window of DOWNLOAD_MAX_REQUESTS."),
-  FETCH_MAX_REQUESTS: count(120, "Metadata, list and delete requests per window and principal."),
-  FETCH_LIMIT_WINDOW: ms(60_000, "Window of FETCH_MAX_REQUESTS."),
-  MAX_FILE_SIZE: size(25 * 2 ** 20, "Largest uploaded file.", { min: 1 }),
-  UPLOAD_MAX_FILES: count(200, "Files per upload request.", 10_000),
-  UPLOAD_PART_TIMEOUT_MS: ms(30_000, "Longest silence within a part of an upload."),
-  SESSION_CACHE_TTL: seconds(86_400, "Shortest life of files and their records after upload and last use."),
-  FILE_SERVER_URL: url("http://localhost:3000", "Address of the file server."),
-  TOOL_CALL_SERVER_URL: url("http://localhost:3033", "Address of the tool call server."),
-  EGRESS_GATEWAY_URL: url("http://localhost:3190", "Address of the egress gateway."),
-  SANDBOX_ENDPOINT: url("http://localhost:2000", "Address of the runner, with or without /api/v2."),
-  SANDBOX_RUNNER_URLS: withNote(
-    urls("All addresses that runners advertise, a comma list; resumes go nowhere else."),
-    "SANDBOX_ENDPOINT",
-  ),
-  PYTHON_CONCURRENCY: count(1, "Concurrent Python jobs of a worker.", 1024),
-  OTHER_CONCURRENCY: count(8, "Concurrent jobs of other languages of a worker.", 1024),
-  JOB_TIMEOUT: ms(300_000, "Ceiling of the run time of an execution over all its rounds."),
-  MAX_RUN_TIMEOUT: withNote(ms(300_000, "Ceiling of a request's run limit."), "= JOB_TIMEOUT"),
-  SANDBOX_RUN_TIMEOUT: ms(60_000, "Run limit of requests that name none."),
-  SANDBOX_COMPILE_TIMEOUT: ms(30_000, "Time limit of the compiler."),
-  JOB_QUEUE_WAIT_MS: ms(60_000, "How long a job may wait for its start."),
-  JOB_PRIME_ALLOWANCE_MS: ms(120_000, "Allowance for staging inputs within the runner's deadline."),
-  JOB_POSTPROCESS_ALLOWANCE_MS: ms(60_000, "Allowance for storing outputs within the runner's deadline."),
-  JOB_WAIT_GRACE_MS: ms(15_000, "How much later each outer deadline ends."),
-  WORKER_HEALTH_PORT: port(3113, "Port of the worker's operational routes."),
-  WORKER_HOST: text("127.0.0.1", "Address that the worker listens on."),
-  CANARY_INTERVAL_MS: ms(30_000, "How often an idle worker proves that executions work."),
-  SHUTDOWN_GRACE_MS: ms(30_000, "How long a stopping component may finish its work."),
-  PTC_MODE: oneOf(["live", "replay"], "live", "How paused programs are kept."),
-  PTC_SETTLE_MS: ms(15, "Quiet time that closes a batch of tool calls."),
-  PTC_SETTLE_MAX_MS: ms(1000, "Latest closing of a batch of tool calls."),
-  PTC_MAX_TOOLS: count(100, "Tools per programmatic execution."),
-  PTC_MAX_CALLS: count(200, "Tool calls per programmatic execution."),
-  PTC_MAX_RESULT_BYTES: size(5_000_000, "Largest tool result."),
-  PTC_MAX_HISTORY_BYTES: size(40_000_000, "Largest sum of tool results."),
-  PTC_MAX_STATE_BYTES: size(10_000_000, "Largest stored state without results."),
-  TOOL_CALL_SERVER_PORT: port(3033, "Port of the tool call server."),
-  TOOL_CALL_SERVER_HOST: text("127.0.0.1", "Address that the tool call server listens on."),
-  TOOL_CALL_REQUEST_TIMEOUT: ms(300_000, "How long a program may be paused live."),
-  TOOL_CALL_SESSION_EXPIRY: seconds(600, "How long a program may be paused at all."),
-  EGRESS_GATEWAY_PORT: port(3190, "Port of the egress gateway."),
-  EGRESS_GATEWAY_HOST: text("127.0.0.1", "Address that the egress gateway listens on."),
-  EGRESS_GATEWAY_FILE_SERVER_URL: withNote(
-    url("", "File server as the gateway reaches it."),
-    "= FILE_SERVER_URL",
-  ),
-  EGRESS_GATEWAY_TOOL_CALL_SERVER_URL: withNote(
-    url("", "Tool call server as the gateway reaches it."),
-    "= TOOL_CALL_SERVER_URL",
-  ),
-  EGRESS_GATEWAY_MAX_FILE_BYTES: size(10_000_000, "Largest output file."),
-  EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES: size(1_048_576, "Largest tool call."),
-  EGRESS_GATEWAY_MAX_PATH_LENGTH: int(256, "Longest output name, in characters.", { min: 1, max: 4096 }),
-  EGRESS_GATEWAY_MAX_NESTING_DEPTH: int(10, "Most segments of an output name.", { min: 1, max: 64 }),
-  EGRESS_GATEWAY_REQUEST_TIMEOUT_MS: ms(30_000, "Time limit of the worker's calls to the gateway."),
-  EGRESS_GATEWAY_REVOKE_TIMEOUT_MS: ms(5000, "Time limit of the worker's revocations."),
-  SVC_EGRESS_GRANT_SECRET: secret("Secret of egress grants; at least 32 bytes."),
-  SVC_EGRESS_GRANT_SECRET_PREVIOUS: secret("Earlier grant secret that is still accepted."),
-  EGRESS_GRANT_TTL_SECONDS: seconds(900, "Longest life of a grant."),
-  SVC_EGRESS_LEDGER_REQUIRED: bool(true, "Refuse grants without a live ledger record."),
-  SVC_EGRESS_LEDGER_TTL_GRACE_SECONDS: seconds(300, "How long a record outlives its grant."),
-  SVC_EGRESS_LEDGER_MUTATION_CONNECTIONS: count(32, "Connections for ledger changes.", 1024),
-  SVC_EXECUTION_MANIFEST_PRIVATE_KEY: secret("Ed25519 key that signs manifests: PEM or base64 DER (PKCS8)."),
-  EXECUTION_MANIFEST_TTL_SECONDS: seconds(300, "Life of a manifest.", 600),
-  EXECUTION_MANIFEST_MAX_UPLOAD_BYTES: size(500_000_000, "Output bytes of one execution."),
-  EXECUTION_MANIFEST_MAX_OUTPUT_FILES: count(50, "Output files of one execution."),
-  EXECUTION_MANIFEST_MAX_REQUESTS: count(1000, "Gateway requests of one execution."),
-  EXECUTION_MANIFEST_MAX_TOOL_CALLS: count(200, "Tool calls of one execution."),
-  SVC_PERSIST_SESSIONS: bool(false, "Keep workspaces between runs."),
-  SVC_SESSION_STATE_MAX_BYTES: size(104_857_600, "Largest workspace snapshot."),
-  SVC_SESSION_STATE_TTL_SECONDS: seconds(604_800, "Life of a snapshot after its last use."),
-  SVC_SESSION_STATE_SWEEP_SECONDS: seconds(600, "How often unused snapshots are removed."),
-  FILE_SERVER_PORT: port(3000, "Port of the file server."),
-  FILE_SERVER_HOST: text("127.0.0.1", "Address that the file server listens on."),
-  STORAGE_DRIVER: oneOf(["s3", "fs"], "s3", "`s3` keeps objects in a bucket, `fs` in a directory."),
-  STORAGE_DIR: text("./data", "Directory of the `fs` driver."),
-  S3_ENDPOINT: url("", "Address of the S3 server; without it AWS in S3_REGION."),
-  S3_REGION: text("us-east-1", "Region of the bucket."),
-  S3_BUCKET: text("svc-files", "Bucket; it belongs to this service alone."),
-  S3_ACCESS_KEY: secret("Access key; without it the AWS credentials chain: web identity, instance role."),
-  S3_SECRET_KEY: secret("Secret key."),
-  S3_SESSION_TOKEN: secret("Session token of temporary keys."),
-  S3_FORCE_PATH_STYLE: bool(true, "The bucket's name is in the path; `false`: in the host name."),
-  REDIS_URL: redisUrl("Address of Redis: redis, rediss or unix form. Wins over the parts."),
-  REDIS_HOST: text("localhost", "Host of Redis."),
-  REDIS_PORT: port(6379, "Port of Redis."),
-  REDIS_USERNAME: text("", "User of Redis."),
-  REDIS_PASSWORD: secret("Password of Redis."),
-  REDIS_TLS: bool(false, "TLS to Redis, certificates verified."),
-  REDIS_TLS_CA: text("", "File of the certificate authority for Redis."),
-  PORT: port(2000, "Port of the runner."),
-  RUNNER_HOST: text("127.0.0.1", "Address that the runner listens on. Never a public one."),
-  SANDBOX_LOG_LEVEL: oneOf(["DEBUG", "INFO", "WARN", "ERROR"], "INFO", "Log verbosity of the runner."),
-  SANDBOX_EXECUTE_BODY_LIMIT: size(50 * 2 ** 20, "Largest execute request of the runner.", { min: 1024 }),
-  SANDBOX_ADVERTISED_URL: withNote(
-    text("", "Where resumes of this runner's programs go."),
-    "= SANDBOX_ENDPOINT",
-  ),
-  SANDBOX_MAX_CONCURRENT_JOBS: count(8, "Slots of a runner.", 512),
-  SANDBOX_QUEUE_LIMIT: int(16, "Requests that may wait for a slot.", { max: 100_000 }),
-  SANDBOX_QUEUE_WAIT_MS: ms(30_000, "How long a request may wait for a slot."),
-  SANDBOX_MAX_PAUSED: int(32, "Paused programs kept in memory.", { max: 500 }),
-  SANDBOX_MAX_PAUSED_PER_PRINCIPAL: withNote(
-    int(16, "Paused programs of one user kept in memory; beyond, the user's own oldest goes.", { max: 500 }),
-    "half of SANDBOX_MAX_PAUSED, rounded up",
-  ),
-  SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: port(3190, "The one port that is forwarded out of the sandbox."),
-  SANDBOX_FORWARD_TARGET: text("", "Where that port leads: `{egress_gateway_host}:3190`."),
-  SANDBOX_TOOL_SOCKET: text("/run/svc/3190.sock", "Path of the tool socket inside the jail."),
-  SANDBOX_REQUIRE_EGRESS_MANIFEST: bool(true, "Refuse unsigned execute requests."),
-  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: text(
-    "",
-    "Keys that verify manifests: PEM, base64 DER, a comma list, or a JWKS.",
-  ),
-  SANDBOX_RUN_MEMORY_LIMIT: size(512 * 2 ** 20, "Memory of one run.", { min: MIN_RUN_MEMORY }),
-  SANDBOX_COMPILE_MEMORY_LIMIT: size(1024 * 2 ** 20, "Memory of one compilation.", { min: 16 * 2 ** 20 }),
-  SANDBOX_OUTPUT_MAX_SIZE: size(65_536, "Bytes kept of each output stream.", {
-    min: 1024,
-    max: 64 * 2 ** 20,
-  }),
-  SANDBOX_OUTPUT_KILL_FACTOR: count(64, "A run ends when a stream passes its cap this many times.", 100_000),
-  SANDBOX_MAX_OUTPUT_FILES: count(50, "Output files of one run.", 10_000),
-  SANDBOX_MAX_FILE_SIZE: size(10_000_000, "Largest output file of one run."),
-  SANDBOX_MAX_INPUT_FILES: count(256, "Input files of one run.", 256),
-  SANDBOX_MAX_PATH_LENGTH: int(256, "Longest file name, in characters.", { min: 1, max: 4096 }),
-  SANDBOX_MAX_NESTING_DEPTH: int(10, "Most segments of a file name.", { min: 1, max: 64 }),
-  SANDBOX_MAX_PROCESS_COUNT: count(256, "Processes and threads of one run.", 32_768),
-  SANDBOX_MAX_OPEN_FILES: int(2048, "Open files of one process.", { min: 16, max: 1_048_576 }),
-  SANDBOX_RLIMIT_FSIZE: size(100 * 2 ** 20, "Largest file that a program may write."),
-  SANDBOX_WORKSPACE_MAX_BYTES: size(512 * 2 ** 20, "Size of a workspace."),
-  SANDBOX_WORKSPACE_MAX_FILES: int(65_536, "Files and directories of a workspace.", {
-    min: 16,
-    max: 4_194_304,
-  }),
-  SANDBOX_TMP_MAX_BYTES: size(100 * 2 ** 20, "Size of /tmp in a jail."),
-  SANDBOX_JOB_UID_BASE: int(200_000, "First user id of the slots; the 16 below are for components.", {
-    min: 1016,
-    max: 4_000_000_000,
-  }),
-  SANDBOX_JOB_GID_BASE: int(200_000, "First group id of the slots; the 16 below are for components.", {
-    min: 1016,
-    max: 4_000_000_000,
-  }),
-  SANDBOX_UPLOAD_CONCURRENCY: count(8, "Outputs stored at once.", 64),
-  SANDBOX_PRIME_CONCURRENCY: count(8, "Inputs fetched at once.", 64),
-  SANDBOX_INPUT_CACHE_BYTES: size(
-    256 * 2 ** 20,
-    "Copies of large inputs that a runner keeps on its disk, all together. 0: none.",
-    { min: 0 },
-  ),
-  SANDBOX_WARM_START: bool(
-    true,
-    "Start programs in interpreters that are already there, or in copies of them.",
-  ),
-  SANDBOX_WARM_POOL: withNote(
-    int(
-      0,
-      "Jails of each kind that wait warm for a program; of parked interpreters, all together at most, but no less than one of each that keeps one.",
-      {
-        max: 512,
-      },
-    ),
-    "automatic",
-  ),
-  SVC_LANGUAGES: withNote(
-    list([], "Languages that are offered, or `all`; `./svc up` installs them."),
-    "all installed",
-  ),
-  SVC_DATA_DIR: text("./data", "Local mode: objects, Redis files, generated secrets, sockets, pid files."),
-  SVC_TOPOLOGY: oneOf(
-    ["combined", "separate"],
-    "combined",
-    "How `./svc up` runs API, worker, file server, egress gateway and tool call server: as one process, or each as its own.",
-  ),
-  SVC_IMAGE_STRICT: exactBool(
-    false,
-    "`true`: `./svc up` refuses an image of Debian packages that are not in the repository's manifest.",
-  ),
-  SVC_ALLOW_PRIVILEGED_COMPONENTS: exactBool(
-    false,
-    "`true`: `./svc up` runs components as root where they cannot have users of their own.",
-  ),
-  SVC_READY_TIMEOUT: seconds(60, "Time that `./svc up` gives the components to get ready."),
-  SANDBOX_PACKAGES_DIRECTORY: text("/pkgs", "Root image and runtimes of the jail."),
-  SANDBOX_JAIL_SOCKET: text("/run/svc/jaild.sock", "Socket on which jaild takes runs."),
-  SANDBOX_TOOL_DIRECTORY: text(
-    "/run/svc/tools",
-    "Folder that jaild makes; a jail sees its slot's part of it.",
-  ),
-  SANDBOX_LIMIT_OVERRIDES: json(
-    {},
-    'Limits per language, `*` for all, such as `{"java": {"run_memory_limit": 268435456}}`; also `run_timeout`, `run_cpu_time`, `compile_timeout`, `compile_memory_limit`, `max_process_count`, `max_open_files`, `max_file_size`, `output_max_size`.',
-  ),
-  SANDBOX_WORKSPACE_ROOT: text("/tmp/sandbox", "Place of workspaces."),
-  SANDBOX_WORKSPACE_REAPER_MAX_AGE_SECONDS: seconds(3600, "Age at which a left-over workspace is removed."),
-  KVM_ENABLED: bool(false, "Run jails inside microVMs."),
-  LAUNCHER_RAM_MIB: count(2048, "Memory of a microVM in MiB."),
-  LAUNCHER_VCPUS: count(2, "Processors of a microVM.", 256),
-  LAUNCHER_ROOTFS: text("/sandbox-rootfs", "Root image of a microVM."),
-  LAUNCHER_LOG_LEVEL: int(3, "Log verbosity of the launcher.", { max: 5 }),
-  LOG_LEVEL: oneOf(["trace", "debug", "info", "warn", "error", "fatal"], "info", "Log verbosity."),
-  SERVICE_NAME: withNote(text("", "Name in logs and traces."), "the component"),
-  INSTANCE_ID: withNote(text("", "Id of this process in logs."), "random"),
-  OTEL_TRACING_ENABLED: bool(false, "OpenTelemetry tracing."),
-  OTEL_SERVICE_NAME: withNote(text("", "Service name of traces."), "the component"),
-  OTEL_EXPORTER_OTLP_ENDPOINT: text("", "Where traces go."),
-} satisfies Record<string, Variable<unknown>>;
+  ...COMMON,
+  ...EXECUTIONS,
+  ...API,
+  ...WORKER,
+  ...RUNNER,
+  ...EGRESS_GATEWAY,
+  ...FILE_SERVER,
+  ...TOOL_CALL_SERVER,
+  ...LAUNCHER,
+  ...UNAVAILABLE,
+};
 
 export type VariableName = keyof typeof VARIABLES;
 export type Config = Readonly<{

@@ -1,6 +1,6 @@
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { expect, test } from "vitest";
-import { loadConfig } from "../../src/config/load.ts";
+import { ineffectiveVariables, loadConfig } from "../../src/config/load.ts";
 
 const env = { SVC_INTERNAL_SERVICE_TOKEN: newSecret() };
 
@@ -14,4 +14,10 @@ test.each([
 
 test("their defaults do not", () => {
   expect(() => loadConfig("api", env)).not.toThrow();
+});
+
+test("a variable of a feature that this version lacks is named as one without effect", () => {
+  expect(
+    ineffectiveVariables({ ...env, LAUNCHER_VCPUS: "4", KVM_ENABLED: "", SANDBOX_WARM_POOL: "1" }),
+  ).toEqual(["LAUNCHER_VCPUS"]);
 });

@@ -3,7 +3,7 @@
  * but for the output of a program, which is bounded with the whole answer.
  */
 import { z } from "zod";
-import { pausedResponseSchema, programmaticResultFields } from "./programmatic.ts";
+import { pausedResponseSchema, programmaticResultFields } from "./runner-programmatic.ts";
 
 /** Handles of files and sessions, versions, and other texts that no program writes. */
 const shortText = z.string().max(16 * 1024);

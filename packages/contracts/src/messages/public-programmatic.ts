@@ -1,8 +1,8 @@
 /** Schemas of POST /v1/exec/programmatic and its cancel route. Unknown fields are ignored; null counts as absent. */
 import { z } from "zod";
-import { idSchema } from "./ids.ts";
-import { argsSchema } from "./messages.ts";
-import { errorBodySchema, fileRefSchema, outputFileSchema } from "./public.ts";
+import { argsSchema } from "../args.ts";
+import { idSchema } from "../ids.ts";
+import { errorBodySchema, fileRefSchema, outputFileSchema } from "./public-exec.ts";
 import { reportFields, runStatusSchema } from "./runner-answers.ts";
 
 const MAX_VERSION_CHARS = 256;

@@ -1,21 +1,26 @@
 /**
- * Schemas of the messages about tool calls: the tool call server's routes, the gateway's tool-call route and the minting
- * of callback tokens. The id of a session on the tool call server is the execution id.
+ * Messages that the tool call server reads and answers, and the parts of them that the gateway hands on. The id of a session there
+ * is the execution id.
  */
 import { randomBytes } from "node:crypto";
 import { z } from "zod";
-import { idSchema } from "./ids.ts";
-import { boundsAround } from "./json-bounds.ts";
+import { idSchema } from "../ids.ts";
+import { boundsAround } from "../json-bounds.ts";
 
 export const EXECUTION_ID_HEADER = "x-execution-id";
+
 export const TOOL_CALL_ID_HEADER = "x-tool-call-id";
+
 export const CALLBACK_TOKEN_HEADER = "x-callback-token";
 
 export const TOOL_CALL_ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
+
 export const toolCallIdSchema = z.string().regex(TOOL_CALL_ID_PATTERN);
 
 export const toolNameSchema = z.string().min(1).max(1024);
+
 export const toolNamesSchema = z.array(toolNameSchema).max(1000);
+
 /** Two days: longer than the pauses of all calls of an execution together. */
 export const MAX_CALLBACK_SECONDS = 172_800;
 
@@ -26,6 +31,16 @@ export function newCallbackToken(): string {
 }
 
 export const callbackTokenSchema = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
+
+/** A callback token that is to be sealed for an execution, and what it is good for. */
+export const callbackSchema = z.object({
+  /** Names the ledger record that pays for the calls. */
+  grant_id: idSchema,
+  /** Not sealed: good at the tool call server alone. */
+  token: callbackTokenSchema,
+  tools: toolNamesSchema,
+  life_seconds: z.number().int().positive().max(MAX_CALLBACK_SECONDS),
+});
 
 /** Body of POST /sessions. `timeout`: how long a call waits for its result, in ms, lowered to the configured time. */
 export const openToolSessionSchema = z.object({
@@ -127,20 +142,4 @@ export type RecordToolCalls = z.infer<typeof recordToolCallsSchema>;
 
 export interface RecordedToolCalls {
   success: true;
-}
-
-/** Body of POST /internal/ptc-callback-token. Without `grantId` the token gets a record of its own, without uploads. */
-export const mintCallbackSchema = z.object({
-  executionId: idSchema,
-  sessionId: idSchema,
-  callbackToken: z.string().min(1).max(512),
-  allowedToolNames: toolNamesSchema,
-  timeoutSeconds: z.number().int().positive().max(MAX_CALLBACK_SECONDS).optional(),
-  grantId: idSchema.optional(),
-});
-export type MintCallback = z.infer<typeof mintCallbackSchema>;
-
-export interface MintedCallback {
-  grant_id: string;
-  callbackToken: string;
 }

@@ -1,17 +1,10 @@
 /**
- * Messages of programmatic tool calling between components: what a job, the runner's execute and resume requests and
- * their answers say of it. The caller's JSON (schemas, arguments, results) travels as JSON text: it may be nested deeper
- * than a signed message, and nothing of it is lost or rewritten.
+ * What the runner is told of a program with tools, and what it answers of one. The caller's JSON (schemas, arguments, results)
+ * travels as JSON text: it may be nested deeper than a signed message, and nothing of it is lost or rewritten.
  */
 import { z } from "zod";
-import { idSchema } from "./ids.ts";
-import {
-  callbackTokenSchema,
-  MAX_CALLBACK_SECONDS,
-  toolCallIdSchema,
-  toolNameSchema,
-  toolNamesSchema,
-} from "./tool-calls.ts";
+import { idSchema } from "../ids.ts";
+import { toolCallIdSchema, toolNameSchema } from "./tool-call-server.ts";
 
 const positive = z.number().int().positive();
 
@@ -68,24 +61,6 @@ export const programmaticRunSchema = z.object({
 });
 export type ProgrammaticRun = z.infer<typeof programmaticRunSchema>;
 
-/**
- * What the queued job of a first round or a replay says. History is read from the store by the worker, and the callback token
- * is sealed for it.
- */
-export const programmaticJobSchema = programmaticRunSchema
-  .omit({ history: true, callback_token: true })
-  .extend({
-    callback: z.object({
-      /** Names the ledger record that pays for the calls. */
-      grant_id: idSchema,
-      /** Not sealed: good at the tool call server alone. */
-      token: callbackTokenSchema,
-      tools: toolNamesSchema,
-      life_seconds: z.number().int().positive().max(MAX_CALLBACK_SECONDS),
-    }),
-  });
-export type ProgrammaticJob = z.infer<typeof programmaticJobSchema>;
-
 /** Which calls of a paused program have their results when it goes on. */
 export const answeredCallsSchema = z.object({
   answered_call_ids: z.array(z.string()).min(1),
@@ -93,28 +68,18 @@ export const answeredCallsSchema = z.object({
   answers: z.array(callAnswerSchema).optional(),
 });
 
-/** Body of POST /api/v2/executions/:id/resume on the runner. Signed like an execute request, without files. */
-export const resumeRequestSchema = z.object({
-  execution_manifest: z.string().nullish(),
-  egress_grant: z.string().nullish(),
-  session_id: z.string(),
-  output_session_id: z.string(),
-  run_timeout: positive,
-  /** The answers reach the program before it goes on: those that are not here come from the tool call server. */
-  ptc: answeredCallsSchema.extend({ execution_id: idSchema, round: positive }),
-});
-export type ResumeRequest = z.infer<typeof resumeRequestSchema>;
-
 const pausedCallSchema = z.object({
   call_id: toolCallIdSchema,
   tool_name: toolNameSchema,
   tool_input: z.unknown(),
 });
+
 /** A call that a paused program waits for. */
 export type PausedCall = z.infer<typeof pausedCallSchema>;
 
 /** Far more calls than a program may make. */
 const MAX_PAUSED_CALLS = 10_000;
+
 /** Ids, addresses, names of languages. */
 const shortText = z.string().max(16 * 1024);
 

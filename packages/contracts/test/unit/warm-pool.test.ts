@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parkedPoolSize, warmPoolSize } from "../../src/warm.ts";
+import { parkedPoolSize, warmPoolSize } from "../../src/warm-pool.ts";
 
 const config = { SANDBOX_WARM_START: true, SANDBOX_WARM_POOL: 0, SANDBOX_MAX_CONCURRENT_JOBS: 8 };
 

@@ -1,0 +1,16 @@
+/** Arguments of a program, the same for callers and for the runner. */
+import { z } from "zod";
+
+const MAX_ARGS = 256;
+
+const MAX_ARG_BYTES = 100_000;
+
+/** Arguments of a program, passed as they are. */
+export const argsSchema = z
+  .array(
+    z
+      .string()
+      .refine((arg) => !arg.includes("\0"), "must not contain NUL")
+      .refine((arg) => Buffer.byteLength(arg) <= MAX_ARG_BYTES, `must have at most ${MAX_ARG_BYTES} bytes`),
+  )
+  .max(MAX_ARGS, `must have at most ${MAX_ARGS} items`);

@@ -1,0 +1,84 @@
+/** Variables that only the API reads. */
+import { planLimits } from "../plan-limits.ts";
+import {
+  bool,
+  count,
+  exactBool,
+  hosts,
+  int,
+  list,
+  ms,
+  oneOf,
+  port,
+  seconds,
+  secret,
+  size,
+  text,
+  type Variable,
+  withNote,
+} from "../types.ts";
+
+export const API = {
+  SERVICE_PORT: port(3112, "Port of the public API."),
+  SERVICE_HOST: text("127.0.0.1", "Address that the public API listens on."),
+  TRUST_PROXY: int(0, "Number of proxies in front of the API.", { max: 10 }),
+  LOCAL_MODE: exactBool(false, "`true`: no authentication; one fixed local principal."),
+  SVC_AUTH_PROVIDER: oneOf(
+    ["librechat-jwt", "none", ""],
+    "librechat-jwt",
+    "How callers prove who they are: `librechat-jwt` or `none`.",
+  ),
+  SVC_ALLOW_AUTH_PROVIDER_NONE: exactBool(
+    false,
+    "Allows an API without authentication on an address that is not loopback.",
+  ),
+  SVC_ALLOWED_HOSTS: hosts(
+    "Names and addresses, besides loopback, that requests may have in Host and Origin where authentication is off.",
+  ),
+  SVC_JWT_ISSUER: text("librechat", "Required issuer of access tokens."),
+  SVC_JWT_AUDIENCE: list(["codeapi"], "Accepted audiences of access tokens."),
+  SVC_JWT_ALLOWED_ALGS: list(["EdDSA"], "Accepted signature algorithms: EdDSA, RS256.", ["EdDSA", "RS256"]),
+  SVC_JWT_CLOCK_SKEW_SECONDS: int(30, "Tolerance for token times.", { max: 30 }),
+  SVC_JWT_MAX_TTL_SECONDS: seconds(300, "Longest accepted token life.", 300),
+  SVC_JWT_KEY_CACHE_TTL_SECONDS: seconds(30, "How often keys are read again.", 300),
+  // Public, but confidential here: somebody will paste the private key one day, and logs must not show it.
+  SVC_JWT_PUBLIC_KEY: secret(
+    "Public key of the token signer: PEM, base64 DER, base64 PEM or JWK. Not shown in logs.",
+  ),
+  SVC_JWT_KID: text("", "Key id of SVC_JWT_PUBLIC_KEY."),
+  SVC_JWT_KEY_ID: text("", "Alias of SVC_JWT_KID."),
+  SVC_JWT_JWKS_JSON: secret("Key set `{keys:[...]}` as text. Not shown in logs."),
+  SVC_JWT_PUBLIC_KEYS_DIR: text("", "Directory of key files; the file name without extension is the key id."),
+  SVC_JWT_SINGLE_TENANT_ID: text("", "Tenant of tokens that name none."),
+  SVC_TENANT_ISOLATION_STRICT: withNote(
+    bool(true, "Refuse tokens that name no tenant."),
+    "`true` unless SVC_JWT_SINGLE_TENANT_ID is set",
+  ),
+  SVC_PLAN_LIMITS: planLimits(
+    "JSON: plan id (or `default`) to `{run_memory_limit?, max_file_size?}`, sizes. What exceeds the limit of the service is lowered to it.",
+  ),
+  SVC_CONTINUATION_SECRET: withNote(
+    secret("Key of continuation tokens."),
+    "derived from SVC_INTERNAL_SERVICE_TOKEN",
+  ),
+  MAX_REQUESTS: count(20, "Executions per window and principal."),
+  RATE_LIMIT_WINDOW: ms(30_000, "Window of MAX_REQUESTS."),
+  PTC_RESUME_MAX_REQUESTS: count(600, "Programmatic resumes and cancels per window and principal."),
+  PTC_RESUME_WINDOW: ms(30_000, "Window of PTC_RESUME_MAX_REQUESTS."),
+  SVC_MAX_CONCURRENT_EXECUTIONS: withNote(
+    count(6, "Executions of a principal that wait or run at once."),
+    "6; 64 where authentication is off",
+  ),
+  UPLOAD_MAX_REQUESTS: count(30, "Uploads per window and principal."),
+  UPLOAD_LIMIT_WINDOW: ms(300_000, "Window of UPLOAD_MAX_REQUESTS."),
+  DOWNLOAD_MAX_REQUESTS: count(60, "Downloads per window and principal."),
+  DOWNLOAD_LIMIT_WINDOW: ms(60_000, "Window of DOWNLOAD_MAX_REQUESTS."),
+  FETCH_MAX_REQUESTS: count(120, "Metadata, list and delete requests per window and principal."),
+  FETCH_LIMIT_WINDOW: ms(60_000, "Window of FETCH_MAX_REQUESTS."),
+  UPLOAD_MAX_FILES: count(200, "Files per upload request.", 10_000),
+  UPLOAD_PART_TIMEOUT_MS: ms(30_000, "Longest silence within a part of an upload."),
+  PTC_MAX_TOOLS: count(100, "Tools per programmatic execution."),
+  PTC_MAX_RESULT_BYTES: size(5_000_000, "Largest tool result."),
+  PTC_MAX_STATE_BYTES: size(10_000_000, "Largest stored state without results."),
+  SANDBOX_MAX_INPUT_FILES: count(256, "Input files of one run.", 256),
+} satisfies Record<string, Variable<unknown>>;

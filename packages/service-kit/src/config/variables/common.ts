@@ -1,0 +1,44 @@
+/** Variables of every component: logs, Redis, the tokens and addresses by which components find each other. */
+import {
+  bool,
+  ms,
+  oneOf,
+  port,
+  redisUrl,
+  secret,
+  size,
+  text,
+  url,
+  type Variable,
+  withNote,
+} from "../types.ts";
+
+export const COMMON = {
+  SVC_INTERNAL_SERVICE_TOKEN: secret("Shared token of the internal routes; at least 32 bytes."),
+  SVC_METRICS_TOKEN: secret(
+    "Bearer token that /metrics then demands. Without it the API's are closed beyond loopback and behind a proxy.",
+  ),
+  SVC_HTTP_JSON_LIMIT: size(
+    50 * 2 ** 20,
+    "Largest JSON body, as of a resume with its results. A start has 8 MiB at most.",
+    { min: 1024, max: 2 ** 30 },
+  ),
+  BODY_TIMEOUT_MS: ms(
+    30_000,
+    "How long the body of a request may take to arrive, besides 1 s for each MiB of it.",
+  ),
+  FILE_SERVER_URL: url("http://localhost:3000", "Address of the file server."),
+  TOOL_CALL_SERVER_URL: url("http://localhost:3033", "Address of the tool call server."),
+  SANDBOX_ENDPOINT: url("http://localhost:2000", "Address of the runner, with or without /api/v2."),
+  SHUTDOWN_GRACE_MS: ms(30_000, "How long a stopping component may finish its work."),
+  REDIS_URL: redisUrl("Address of Redis: redis, rediss or unix form. Wins over the parts."),
+  REDIS_HOST: text("localhost", "Host of Redis."),
+  REDIS_PORT: port(6379, "Port of Redis."),
+  REDIS_USERNAME: text("", "User of Redis."),
+  REDIS_PASSWORD: secret("Password of Redis."),
+  REDIS_TLS: bool(false, "TLS to Redis, certificates verified."),
+  REDIS_TLS_CA: text("", "File of the certificate authority for Redis."),
+  LOG_LEVEL: oneOf(["trace", "debug", "info", "warn", "error", "fatal"], "info", "Log verbosity."),
+  SERVICE_NAME: withNote(text("", "Name in logs and traces."), "the component"),
+  INSTANCE_ID: withNote(text("", "Id of this process in logs."), "random"),
+} satisfies Record<string, Variable<unknown>>;

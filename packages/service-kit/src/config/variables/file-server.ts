@@ -1,0 +1,17 @@
+/** Variables that only the file server reads. */
+import { bool, oneOf, port, seconds, secret, text, url, type Variable } from "../types.ts";
+
+export const FILE_SERVER = {
+  SESSION_CACHE_TTL: seconds(86_400, "Shortest life of files and their records after upload and last use."),
+  FILE_SERVER_PORT: port(3000, "Port of the file server."),
+  FILE_SERVER_HOST: text("127.0.0.1", "Address that the file server listens on."),
+  STORAGE_DRIVER: oneOf(["s3", "fs"], "s3", "`s3` keeps objects in a bucket, `fs` in a directory."),
+  STORAGE_DIR: text("./data", "Directory of the `fs` driver."),
+  S3_ENDPOINT: url("", "Address of the S3 server; without it AWS in S3_REGION."),
+  S3_REGION: text("us-east-1", "Region of the bucket."),
+  S3_BUCKET: text("svc-files", "Bucket; it belongs to this service alone."),
+  S3_ACCESS_KEY: secret("Access key; without it the AWS credentials chain: web identity, instance role."),
+  S3_SECRET_KEY: secret("Secret key."),
+  S3_SESSION_TOKEN: secret("Session token of temporary keys."),
+  S3_FORCE_PATH_STYLE: bool(true, "The bucket's name is in the path; `false`: in the host name."),
+} satisfies Record<string, Variable<unknown>>;

@@ -1,0 +1,34 @@
+/** Variables that `./svc up` reads: for itself, and for the options of jaild. */
+import { exactBool, int, oneOf, seconds, size, text, type Variable } from "../types.ts";
+
+export const LAUNCHER = {
+  SANDBOX_WORKSPACE_MAX_BYTES: size(512 * 2 ** 20, "Size of a workspace."),
+  SANDBOX_WORKSPACE_MAX_FILES: int(65_536, "Files and directories of a workspace.", {
+    min: 16,
+    max: 4_194_304,
+  }),
+  SANDBOX_TMP_MAX_BYTES: size(100 * 2 ** 20, "Size of /tmp in a jail."),
+  SANDBOX_JOB_UID_BASE: int(200_000, "First user id of the slots; the 16 below are for components.", {
+    min: 1016,
+    max: 4_000_000_000,
+  }),
+  SANDBOX_JOB_GID_BASE: int(200_000, "First group id of the slots; the 16 below are for components.", {
+    min: 1016,
+    max: 4_000_000_000,
+  }),
+  SVC_DATA_DIR: text("./data", "Local mode: objects, Redis files, generated secrets, sockets, pid files."),
+  SVC_TOPOLOGY: oneOf(
+    ["combined", "separate"],
+    "combined",
+    "How `./svc up` runs API, worker, file server, egress gateway and tool call server: as one process, or each as its own.",
+  ),
+  SVC_IMAGE_STRICT: exactBool(
+    false,
+    "`true`: `./svc up` refuses an image of Debian packages that are not in the repository's manifest.",
+  ),
+  SVC_ALLOW_PRIVILEGED_COMPONENTS: exactBool(
+    false,
+    "`true`: `./svc up` runs components as root where they cannot have users of their own.",
+  ),
+  SVC_READY_TIMEOUT: seconds(60, "Time that `./svc up` gives the components to get ready."),
+} satisfies Record<string, Variable<unknown>>;

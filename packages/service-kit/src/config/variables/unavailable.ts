@@ -1,0 +1,19 @@
+/** Variables of features that this version does not offer. */
+import { bool, count, int, port, seconds, text, type Variable, withNote } from "../types.ts";
+
+export const UNAVAILABLE = {
+  SVC_PERSIST_SESSIONS: bool(false, "Keep workspaces between runs."),
+  SVC_SESSION_STATE_TTL_SECONDS: seconds(604_800, "Life of a snapshot after its last use."),
+  SVC_SESSION_STATE_SWEEP_SECONDS: seconds(600, "How often unused snapshots are removed."),
+  SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: port(3190, "The one port that is forwarded out of the sandbox."),
+  SANDBOX_WORKSPACE_ROOT: text("/tmp/sandbox", "Place of workspaces."),
+  SANDBOX_WORKSPACE_REAPER_MAX_AGE_SECONDS: seconds(3600, "Age at which a left-over workspace is removed."),
+  KVM_ENABLED: bool(false, "Run jails inside microVMs."),
+  LAUNCHER_RAM_MIB: count(2048, "Memory of a microVM in MiB."),
+  LAUNCHER_VCPUS: count(2, "Processors of a microVM.", 256),
+  LAUNCHER_ROOTFS: text("/sandbox-rootfs", "Root image of a microVM."),
+  LAUNCHER_LOG_LEVEL: int(3, "Log verbosity of the launcher.", { max: 5 }),
+  OTEL_TRACING_ENABLED: bool(false, "OpenTelemetry tracing."),
+  OTEL_SERVICE_NAME: withNote(text("", "Service name of traces."), "the component"),
+  OTEL_EXPORTER_OTLP_ENDPOINT: text("", "Where traces go."),
+} satisfies Record<string, Variable<unknown>>;

@@ -1,0 +1,19 @@
+/** Variables that only the worker reads. */
+import { count, ms, port, seconds, secret, text, url, urls, type Variable, withNote } from "../types.ts";
+
+export const WORKER = {
+  EGRESS_GATEWAY_URL: url("http://localhost:3190", "Address of the egress gateway."),
+  SANDBOX_RUNNER_URLS: withNote(
+    urls("All addresses that runners advertise, a comma list; resumes go nowhere else."),
+    "SANDBOX_ENDPOINT",
+  ),
+  PYTHON_CONCURRENCY: count(1, "Concurrent Python jobs of a worker.", 1024),
+  OTHER_CONCURRENCY: count(8, "Concurrent jobs of other languages of a worker.", 1024),
+  WORKER_HEALTH_PORT: port(3113, "Port of the worker's operational routes."),
+  WORKER_HOST: text("127.0.0.1", "Address that the worker listens on."),
+  CANARY_INTERVAL_MS: ms(30_000, "How often an idle worker proves that executions work."),
+  EGRESS_GATEWAY_REQUEST_TIMEOUT_MS: ms(30_000, "Time limit of the worker's calls to the gateway."),
+  EGRESS_GATEWAY_REVOKE_TIMEOUT_MS: ms(5000, "Time limit of the worker's revocations."),
+  SVC_EXECUTION_MANIFEST_PRIVATE_KEY: secret("Ed25519 key that signs manifests: PEM or base64 DER (PKCS8)."),
+  EXECUTION_MANIFEST_TTL_SECONDS: seconds(300, "Life of a manifest.", 600),
+} satisfies Record<string, Variable<unknown>>;
