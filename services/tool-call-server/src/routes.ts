@@ -36,9 +36,14 @@ export interface RouteDeps {
   metrics: ToolCallMetrics;
 }
 
-export function toolCallRoutes(app: HttpServer, { config, sessions, polls, metrics }: RouteDeps): void {
+export function toolCallRoutes(app: HttpServer, deps: RouteDeps): void {
   parsePlainJson(app);
+  sessionRoutes(app, deps);
+  callRoutes(app, deps);
+}
 
+/** The API's side: sessions, pending calls, results. */
+function sessionRoutes(app: HttpServer, { sessions, polls }: RouteDeps): void {
   app.post(
     "/sessions",
     { schema: { body: openToolSessionSchema } },
@@ -71,7 +76,10 @@ export function toolCallRoutes(app: HttpServer, { config, sessions, polls, metri
       return { success: true, processed };
     },
   );
+}
 
+/** The programs' side, through the gateway. */
+function callRoutes(app: HttpServer, { config, sessions, polls, metrics }: RouteDeps): void {
   const record = async (...made: Parameters<Sessions["record"]>) => {
     const state = await sessions.record(...made);
     metrics.calls.inc(state.fresh);

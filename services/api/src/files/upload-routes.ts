@@ -13,6 +13,10 @@ import { outcomeOf, type TransferMetrics } from "./metrics.ts";
 import { receiveUpload } from "./upload.ts";
 import { batchAnswer, type UploadOutcome } from "./upload-answer.ts";
 
+/** The form is read as a stream, so its schema only describes it. */
+const validatorCompiler = () => (value: unknown) => ({ value });
+const form = { consumes: ["multipart/form-data"], body: uploadFormSchema, tags: ["files"] };
+
 export function uploadRoutes(
   app: HttpServer,
   deps: FileRoutesDeps,
@@ -33,14 +37,6 @@ export function uploadRoutes(
       throw error;
     }
   };
-  const form = {
-    consumes: ["multipart/form-data"],
-    body: uploadFormSchema,
-    tags: ["files"],
-  };
-  /** The form is read as a stream, so its schema only describes it. */
-  const validatorCompiler = () => (value: unknown) => ({ value });
-
   app.post(
     "/v1/upload",
     {

@@ -46,77 +46,103 @@ function closing({ raw }: FastifyReply): Promise<void> {
 }
 
 /** To be called before the routes are registered, after what authenticates them. */
-export function limits(
-  app: HttpServer,
-  { config, redis, registry, principalOf, isAuthenticated }: LimitDeps,
-): HoldingSlot {
-  const limiter = new Limiter(config, redis);
-  const slots = new WeakMap<FastifyRequest, Slot>();
-  const limited = new Counter<"scope">({
-    name: "svc_rate_limited_total",
-    help: "Requests refused with 429, by what limited them.",
-    labelNames: ["scope"],
-    registers: [registry],
-  });
-  const leave = (request: FastifyRequest): void => {
-    const slot = slots.get(request);
-    slots.delete(request);
-    slot?.release();
-  };
-
-  const counted = new WeakSet<FastifyRequest>();
-  const enter = async (request: FastifyRequest, reply: FastifyReply, scope: Scope): Promise<void> => {
-    counted.add(request);
-    const closed = closing(reply);
-    const needsSlot = takesSlot(request.method, request.routeOptions.url);
-    const { window, refusal, slot } = await limiter.enter(scope, principalOf(request), needsSlot);
-    reply.headers(windowHeaders(window));
-    if (refusal !== undefined) {
-      limited.inc({ scope: refusal.by });
-      throw refusal.error;
-    }
-    if (slot === undefined) return;
-    slots.set(request, slot);
-    void closed.then(() => leave(request));
-  };
-
-  const bodies = new OpenBodies(config.SVC_MAX_CONCURRENT_EXECUTIONS);
-  const received = new WeakMap<FastifyRequest, () => void>();
-  const receive = (request: FastifyRequest, reply: FastifyReply): void => {
-    const leaveBodies = bodies.enter(callerKey(principalOf(request)));
-    if (leaveBodies === undefined) {
-      limited.inc({ scope: "concurrent_executions" });
-      throw slotsAreTaken(config.SVC_MAX_CONCURRENT_EXECUTIONS);
-    }
-    received.set(request, leaveBodies);
-    void closing(reply).then(leaveBodies);
-  };
-
+export function limits(app: HttpServer, deps: LimitDeps): HoldingSlot {
+  const { principalOf, isAuthenticated } = deps;
+  const gate = new Gate(deps);
   app.addHook("onRequest", async (request, reply) => {
     const scope = scopeOf(request.method, request.routeOptions.url);
     if (scope === undefined) return;
-    if (isScopedByBody(request)) receive(request, reply);
-    else await enter(request, reply, scope);
+    if (isScopedByBody(request)) gate.receive(request, reply);
+    else await gate.enter(request, reply, scope);
   });
   app.addHook("preHandler", async (request, reply) => {
-    received.get(request)?.();
+    gate.received(request);
     const byBody = request.routeOptions.config.scopeOfBody;
-    if (byBody !== undefined) await enter(request, reply, byBody(request.body));
+    if (byBody !== undefined) await gate.enter(request, reply, byBody(request.body));
   });
   // A body that could not be read counts for the scope of its route.
   app.addHook("onSend", async (request, reply) => {
-    if (counted.has(request) || !isScopedByBody(request) || !isAuthenticated(request)) return;
+    if (gate.hasCounted(request) || !isScopedByBody(request) || !isAuthenticated(request)) return;
     const scope = scopeOf(request.method, request.routeOptions.url);
     if (scope === undefined) return;
-    const { window } = await limiter.enter(scope, principalOf(request), false);
+    const { window } = await gate.limiter.enter(scope, principalOf(request), false);
     reply.headers(windowHeaders(window));
   });
-  // Before the answer is out: whoever has read it may come again at once.
+  // Before the answer is sent: a caller that has read it may send the next request at once.
   app.addHook("onSend", (request, _reply, _payload, done) => {
-    leave(request);
+    gate.leave(request);
     done();
   });
-  app.addHook("onClose", async () => limiter.close());
+  app.addHook("onClose", async () => gate.limiter.close());
+  return (request, work) => gate.during(request, work);
+}
 
-  return (request, work) => slots.get(request)?.during(work) ?? work();
+/** What the requests in work hold: slots of executions, and places among the bodies that are being read. */
+class Gate {
+  readonly limiter: Limiter;
+  readonly #config: Config;
+  readonly #principalOf: LimitDeps["principalOf"];
+  readonly #bodies: OpenBodies;
+  readonly #limited: Counter<"scope">;
+  readonly #slots = new WeakMap<FastifyRequest, Slot>();
+  readonly #counted = new WeakSet<FastifyRequest>();
+  readonly #leaveBodies = new WeakMap<FastifyRequest, () => void>();
+
+  constructor({ config, redis, registry, principalOf }: LimitDeps) {
+    this.limiter = new Limiter(config, redis);
+    this.#config = config;
+    this.#principalOf = principalOf;
+    this.#bodies = new OpenBodies(config.SVC_MAX_CONCURRENT_EXECUTIONS);
+    this.#limited = new Counter<"scope">({
+      name: "svc_rate_limited_total",
+      help: "Requests refused with 429, by what limited them.",
+      labelNames: ["scope"],
+      registers: [registry],
+    });
+  }
+
+  hasCounted(request: FastifyRequest): boolean {
+    return this.#counted.has(request);
+  }
+
+  /** Counts the request in its caller's window, and takes a slot where its route needs one. */
+  async enter(request: FastifyRequest, reply: FastifyReply, scope: Scope): Promise<void> {
+    this.#counted.add(request);
+    const closed = closing(reply);
+    const needsSlot = takesSlot(request.method, request.routeOptions.url);
+    const { window, refusal, slot } = await this.limiter.enter(scope, this.#principalOf(request), needsSlot);
+    reply.headers(windowHeaders(window));
+    if (refusal !== undefined) {
+      this.#limited.inc({ scope: refusal.by });
+      throw refusal.error;
+    }
+    if (slot === undefined) return;
+    this.#slots.set(request, slot);
+    void closed.then(() => this.leave(request));
+  }
+
+  leave(request: FastifyRequest): void {
+    const slot = this.#slots.get(request);
+    this.#slots.delete(request);
+    slot?.release();
+  }
+
+  during<T>(request: FastifyRequest, work: () => Promise<T>): Promise<T> {
+    return this.#slots.get(request)?.during(work) ?? work();
+  }
+
+  /** Limits the bodies that a caller sends at once, until this one has been received. */
+  receive(request: FastifyRequest, reply: FastifyReply): void {
+    const leaveBodies = this.#bodies.enter(callerKey(this.#principalOf(request)));
+    if (leaveBodies === undefined) {
+      this.#limited.inc({ scope: "concurrent_executions" });
+      throw slotsAreTaken(this.#config.SVC_MAX_CONCURRENT_EXECUTIONS);
+    }
+    this.#leaveBodies.set(request, leaveBodies);
+    void closing(reply).then(leaveBodies);
+  }
+
+  received(request: FastifyRequest): void {
+    this.#leaveBodies.get(request)?.();
+  }
 }

@@ -11,6 +11,10 @@ export interface WorkerMetrics {
 }
 
 export function workerMetrics(registry: Registry): WorkerMetrics {
+  return { began: jobMetrics(registry), ...serviceMetrics(registry) };
+}
+
+function jobMetrics(registry: Registry): WorkerMetrics["began"] {
   const registers = [registry];
   const labelNames = ["language"] as const;
   const completed = new Counter({
@@ -33,6 +37,19 @@ export function workerMetrics(registry: Registry): WorkerMetrics {
     registers,
   });
   const active = new Gauge({ name: "svc_active_jobs", help: "Jobs in work.", labelNames, registers });
+  return (language) => {
+    const start = performance.now();
+    active.inc({ language });
+    return (ok) => {
+      active.dec({ language });
+      (ok ? completed : failed).inc({ language });
+      duration.observe({ language }, (performance.now() - start) / 1000);
+    };
+  };
+}
+
+function serviceMetrics(registry: Registry): Omit<WorkerMetrics, "began"> {
+  const registers = [registry];
   const worker = new Gauge({
     name: "svc_worker_running",
     help: "1 while the consumer of a queue is running.",
@@ -51,15 +68,6 @@ export function workerMetrics(registry: Registry): WorkerMetrics {
     registers,
   });
   return {
-    began: (language) => {
-      const start = performance.now();
-      active.inc({ language });
-      return (ok) => {
-        active.dec({ language });
-        (ok ? completed : failed).inc({ language });
-        duration.observe({ language }, (performance.now() - start) / 1000);
-      };
-    },
     canarySucceeded: (atMs) => canary.set(atMs / 1000),
     refresh: async (queues, running) => {
       worker.set({ worker_type: "python" }, running.python ? 1 : 0);
