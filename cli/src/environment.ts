@@ -31,7 +31,7 @@ export function lentCompileCache({ runDir }: Pick<Instance, "runDir">): string {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** True when the caller brings a Redis of his own. */
+/** True when the environment names an external Redis. */
 export function hasOwnRedis(caller: Environment): boolean {
   return Boolean(caller.REDIS_URL || caller.REDIS_HOST);
 }

@@ -1,4 +1,4 @@
-/** The processes that start interpreters ahead, as the image describes them, in jaild's terms. */
+/** The fork servers and pre-started interpreters of the image, as options of jaild. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parkedPoolSize, warmPoolSize } from "@svc/contracts";

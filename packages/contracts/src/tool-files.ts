@@ -1,7 +1,7 @@
 /**
  * The files that tell a program's prelude its tools, by file name: tools.json for Python, tools.tsv for Bash. Pure.
  *
- * Whoever starts the program puts them beside the socket of its tool calls. Names, descriptions and schemas travel as data; the only
+ * The runner puts them beside the socket of its tool calls. Names, descriptions and schemas travel as data; the only
  * text that a shell ever defines a function by is an identifier, which holds nothing but letters, digits and underscores.
  * The tools must have passed findToolCollision.
  */

@@ -81,7 +81,8 @@ function createContexts(parts: readonly Part[]): Context[] {
     const log = createLog(name, config, logDescriptor);
     log.info({ config: redactedConfig(config), node: process.version }, "starting");
     const needless = needlessSecrets(names, process.env);
-    if (needless.length > 0) log.warn({ variables: needless }, "given secrets that it does not need");
+    if (needless.length > 0)
+      log.warn({ variables: needless }, "ignoring secrets that this component does not use");
     const ineffective = ineffectiveVariables(process.env);
     if (ineffective.length > 0)
       log.warn({ variables: ineffective }, "variables have no effect in this version");

@@ -53,7 +53,7 @@ export async function readObject(
     if (value !== undefined) reply.raw.setHeader(name, value);
   }
   await pipeline(upstream.body, reply.raw).catch((error: Error) => {
-    request.log.warn({ request_id: request.id, err: error.message }, "a read was cut");
+    request.log.warn({ request_id: request.id, err: error.message }, "read aborted");
     reply.raw.destroy();
   });
   return reply;

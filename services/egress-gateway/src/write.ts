@@ -68,13 +68,16 @@ export async function writeObject(
   let answer: InnerResponse;
   const failed = () =>
     admission.refund(grant, write).catch((failure: Error) => {
-      request.log.error({ request_id: request.id, err: failure.message }, "a failed upload stays charged");
+      request.log.error(
+        { request_id: request.id, err: failure.message },
+        "refunding a failed upload failed; it stays charged",
+      );
     });
   try {
     answer = await send(fileServer, grant, write, request);
   } catch (error) {
     if (neverArrived(error, request)) await failed();
-    else request.log.warn({ request_id: request.id }, "an upload without an answer stays charged");
+    else request.log.warn({ request_id: request.id }, "upload outcome unknown; it stays charged");
     throw error;
   }
   if (answer.statusCode !== 200) {

@@ -33,7 +33,7 @@ export class RecordCache {
       pipeline.expire(key, this.#ttlSeconds);
     }
     const written = pipeline.exec().catch((error: Error) => {
-      this.#log.warn({ err: error.message }, "a record could not be cached");
+      this.#log.warn({ err: error.message }, "caching an object record failed");
     });
     await shortly(written);
   }

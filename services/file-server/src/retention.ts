@@ -45,7 +45,7 @@ export function startRetention(config: Config, log: Log, store: ObjectStore, cac
   let sweep: Promise<void> = Promise.resolve();
   const run = (): void => {
     sweep = sweepOnce(config, log, store, cache, () => stopping)
-      .catch((error: Error) => log.warn({ err: error.message }, "a sweep of object storage failed"))
+      .catch((error: Error) => log.warn({ err: error.message }, "sweeping object storage failed"))
       .finally(() => {
         if (!stopping) timer = setTimeout(run, pause);
       });

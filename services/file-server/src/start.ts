@@ -6,7 +6,7 @@ import { startRetention } from "./retention.ts";
 import { buildApp } from "./server.ts";
 import { createStore } from "./storage.ts";
 
-/** How long a start waits to hear whether storage can be used; it does not depend on it. */
+/** How long a start waits for the check of storage. The start succeeds without it. */
 const CHECK_MS = 1000;
 
 export async function startFileServer(context: Context): Promise<Running> {
@@ -17,7 +17,7 @@ export async function startFileServer(context: Context): Promise<Running> {
   const app = buildApp(context, store, redis, cache);
   const checked = store
     .check()
-    .catch((error: Error) => log.warn({ err: error }, "object storage cannot be used"));
+    .catch((error: Error) => log.warn({ err: error }, "object storage is unavailable"));
   await Promise.race([checked, sleep(CHECK_MS, undefined, { ref: false })]);
   await app.listen({ port: config.FILE_SERVER_PORT, host: config.FILE_SERVER_HOST });
   const retention = startRetention(config, log, store, cache);

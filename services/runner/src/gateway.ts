@@ -65,7 +65,7 @@ export class GatewayClient {
     return z.array(listedObjectSchema).parse(JSON.parse((await answerBytes(response)).toString("utf8")));
   }
 
-  /** Stores an output. `open` gives the bytes anew for each try. */
+  /** Stores an output. `open` opens the bytes again for each attempt. */
   async store(
     run: RunGateway,
     session: string,

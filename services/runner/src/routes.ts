@@ -49,7 +49,7 @@ function operationalRoutes(app: HttpServer, { deps, health, log }: RunnerApp): v
     try {
       await health.check();
     } catch (error) {
-      log.error({ err: error }, "no jail can be made");
+      log.error({ err: error }, "creating a jail failed");
       return reply
         .code(503)
         .send({ status: "unhealthy", error: "sandbox_setup_failed", message: "No workspace can be made." });

@@ -64,11 +64,11 @@ Made by \`npm run docs\` from \`packages/service-kit/src/config/holders.ts\`.
 
 Who holds which confidential variable. \`-\`: must not hold it; a component that is given it all the same, as from one file
 of variables for all, does not take it and says so in its log. Better give each component its own file: what stands in the
-environment of a process can be read by whoever takes over that process. \`program\` is the untrusted program in its jail.
+environment of a process can be read by an attacker who takes over that process. \`program\` is the untrusted program in its jail.
 
 ${table(["variable", ...COMPONENTS, ...WITHOUT], rows)}
 
-Public keys stand here too: whoever can change one can let himself in. \`SVC_JWT_PUBLIC_KEYS_DIR\` names a directory that
+Public keys stand here too: an attacker who can replace one can authenticate with a key of their own. \`SVC_JWT_PUBLIC_KEYS_DIR\` names a directory that
 the API alone must read. The runner's capabilities come with each run: a manifest and a grant, which end with it.
 
 ## What is refused

@@ -14,7 +14,7 @@ export interface RestoreOutcome {
   reason?: string | undefined;
 }
 
-/** What is set aside for one file id, and its tries that are not known to have failed. Without any of them it goes. */
+/** The reservation of one file id, and its attempts that may have succeeded. Without attempts the reservation ends. */
 export interface Reserved {
   id: string;
   bytes: number;
@@ -64,7 +64,7 @@ export type LedgerRefusal =
   | "upload_bytes"
   | "file_id_reused";
 
-/** One try to store a file: its id, the bytes that are set aside before its body is read, and a name of its own. */
+/** One attempt to store a file: its id, the bytes reserved before its body is read, and the name of the attempt. */
 export interface Upload {
   fileId: string;
   bytes: number;

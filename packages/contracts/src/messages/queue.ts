@@ -33,7 +33,7 @@ export const jobSchema = z.object({
   v: z.literal(1),
   request_id: z.string(),
   execution_id: idSchema,
-  /** Name of the job in its queue; absent: the execution's id. Each try of each round of a program has its own. */
+  /** Name of the job in its queue; absent: the execution's id. Each attempt of each round of a program has its own. */
   job_id: z.string().optional(),
   session_id: idSchema,
   principal: z.object({ tenantId: z.string(), userId: z.string() }),

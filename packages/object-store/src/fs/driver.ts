@@ -81,7 +81,7 @@ export class FsObjectStore implements ObjectStore {
     if (found === undefined || !isDeepStrictEqual(found, { ...wanted, lastModified: found.lastModified })) {
       throw error;
     }
-    // Whoever stored it may not have come so far.
+    // The writer may not have got this far.
     await fsCall("storing an object", () => syncDirectory(this.#layout.session(address.session)));
     return found;
   }

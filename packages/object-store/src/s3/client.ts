@@ -17,7 +17,7 @@ export interface S3Connection {
     | undefined;
 }
 
-/** For one try, and for all tries together. */
+/** For one attempt, and for all attempts together. */
 export interface TimeLimits {
   tryMs: number;
   totalMs: number;

@@ -102,7 +102,7 @@ export class ContentStream extends Readable {
   async #open() {
     const range = { first: this.#position, last: this.#end - 1 };
     const body = await this.#bucket.stream(this.#key, range, this.#abort.signal);
-    // Whoever waits for a chunk learns of the error from there.
+    // A reader that waits for a chunk receives the error from there.
     body.on("error", () => undefined);
     if (this.destroyed) body.destroy();
     return { body, chunks: body[Symbol.asyncIterator]() as AsyncIterator<Buffer> };

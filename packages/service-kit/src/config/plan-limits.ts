@@ -1,6 +1,6 @@
 /**
  * What a caller's plan allows: SVC_PLAN_LIMITS as a kind of variable, read as strictly as all others, and the choice of one
- * plan's limits. A plan can only tighten the limits of the service: whoever uses a limit lowers it to the service's own.
+ * plan's limits. A plan can only tighten the limits of the service: each use lowers it to the limit of the service.
  */
 import { z } from "zod";
 import { parseSize, type Variable } from "./types.ts";

@@ -63,7 +63,7 @@ export function createRedis(config: Config, log: Log, { use }: RedisPurpose): Re
     reported = true;
   });
   redis.on("ready", () => {
-    if (reported) log.info("redis connection is back");
+    if (reported) log.info("redis connection restored");
     reported = false;
   });
   return redis;

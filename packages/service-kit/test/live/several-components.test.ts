@@ -104,6 +104,6 @@ it("a secret that none of them takes, and the other topology, are told in every 
   );
   // They start side by side.
   const inAny = (message: string) => namesOf(lines, message).toSorted();
-  expect(inAny("given secrets that it does not need")).toEqual(NAMES.toSorted());
+  expect(inAny("ignoring secrets that this component does not use")).toEqual(NAMES.toSorted());
   expect(inAny("SVC_TOPOLOGY is a setting of ./svc up, and has no effect here")).toEqual(NAMES.toSorted());
 });

@@ -58,17 +58,17 @@ export class KeyRing {
   async reload(): Promise<void> {
     const before = this.#keys;
     try {
-      const warn = (problem: string) => this.#log.warn({ problem }, "a key of the token signer is not used");
+      const warn = (problem: string) => this.#log.warn({ problem }, "a JWT key was rejected");
       this.#keys = this.#merge(await keysOfDirectory(this.#directory, warn));
     } catch (error) {
-      this.#log.error({ err: error }, "the keys of the token signer could not be read again; the last stay");
+      this.#log.error({ err: error }, "reloading the JWT keys failed; the last ones stay in use");
       return;
     }
     const [added, removed] = [newIn(this.#keys, before), newIn(before, this.#keys)];
     if (added.length > 0 || removed.length > 0) {
-      this.#log.info({ added, removed }, "the keys of the token signer changed");
+      this.#log.info({ added, removed }, "JWT keys changed");
     }
-    if (this.size === 0) this.#log.error("there is no key of the token signer; every token is refused");
+    if (this.size === 0) this.#log.error("no JWT key is loaded; every token is refused");
   }
 
   close(): void {

@@ -35,7 +35,7 @@ export async function createIdentityProvider(config: Config, log: Log): Promise<
   };
 }
 
-/** One fixed principal calls, whoever it is. */
+/** Every request has the same fixed principal. */
 export const localIdentity: IdentityProvider = {
   identify: async () => ({ principal: LOCAL_PRINCIPAL }),
   close: () => undefined,

@@ -91,7 +91,10 @@ async function receiveForm(
 
 async function discard(storage: FileStorage, session: string, log: Log, context: CallContext): Promise<void> {
   await storage.discard(session, context).catch((error: unknown) => {
-    log.warn({ request_id: context.requestId, err: String(error) }, "pending files are left to the sweep");
+    log.warn(
+      { request_id: context.requestId, err: String(error) },
+      "removing pending files failed; the sweep removes them",
+    );
   });
 }
 

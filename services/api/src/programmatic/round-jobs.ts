@@ -140,7 +140,7 @@ export class RoundJobs {
     const job = withoutSource(this.#jobOf(attempt, program.run_timeout));
     job.discard = { runner_url: runnerUrl };
     this.#jobs.run(job, signal, { first: true }).catch((error: Error) => {
-      this.#log.warn({ err: error.message, request_id: requestId }, "a frozen program could not be removed");
+      this.#log.warn({ err: error.message, request_id: requestId }, "discarding a paused program failed");
     });
   }
 

@@ -61,7 +61,7 @@ export class ManifestVerifier {
     this.#log = log;
     const name = "SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY";
     this.#keys = config[name] === "" ? [] : parsedVariable(name, config, parseVerifyingKeys);
-    if (!this.#required) log.warn("unsigned execute requests are let in");
+    if (!this.#required) log.warn("unsigned execute requests are accepted");
   }
 
   /** Resolves when manifests that are signed from now on are let in: within a second of the start. */
@@ -129,7 +129,7 @@ export class ManifestVerifier {
       if (iat <= STARTED_SECOND) throw this.#signedBeforeStart(presented.requestId, iat);
       if (nbf > now || exp < now) {
         const times = { request_id: presented.requestId, nbf, exp, now };
-        this.#log.warn(times, "a manifest is let in by the tolerance for clocks");
+        this.#log.warn(times, "manifest accepted within the clock tolerance");
       }
       const use = this.#used.use(jti, lastSecond, now);
       if (use === "full") throw new ServiceError("runner_busy");
@@ -142,7 +142,7 @@ export class ManifestVerifier {
   #signedBeforeStart(request_id: string, iat: number): ServiceError {
     this.#log.info(
       { request_id, iat, started: STARTED_SECOND },
-      "a manifest from before the start was refused",
+      "manifest refused: signed before this runner started",
     );
     return new ServiceError("starting_up", "The execution manifest was signed before this runner started.");
   }
@@ -153,7 +153,7 @@ export class ManifestVerifier {
     } catch (error) {
       if (!(error instanceof ManifestRefused)) throw error;
       const now = new Date().toISOString();
-      this.#log.warn({ request_id: requestId, reason: error.reason, now }, "a manifest was refused");
+      this.#log.warn({ request_id: requestId, reason: error.reason, now }, "manifest refused");
       throw refused(error.reason);
     }
   }

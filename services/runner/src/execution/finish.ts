@@ -84,7 +84,7 @@ async function collect({ launched, outcome, to, log }: Finish, { config, gateway
     jail: launched.jail,
     outputSession: to.outputSession,
     concurrency: config.SANDBOX_UPLOAD_CONCURRENCY,
-    onFailure: (error) => log.warn({ err: error, request_id: to.run.requestId }, "an output was not stored"),
+    onFailure: (error) => log.warn({ err: error, request_id: to.run.requestId }, "storing an output failed"),
   });
   return { plan, report, omitted: [...report.omitted, ...plan.omitted] };
 }

@@ -1,8 +1,8 @@
 /**
  * The runner's copies of large inputs, least recently used go first. Bounded in bytes, files and idle time. A copy is found
  * and opened only with its object's key, which comes with a grant and is not kept here: the key's hash finds the copy, and
- * the seal is derived from the key. The cache decides nothing: whoever uses a copy has asked storage whether the object is
- * there, unchanged, and his to read. Without room, rights or disk there are no copies, and nothing fails.
+ * the seal is derived from the key. The cache is advisory: before a copy is used, storage has confirmed that the object is
+ * there, unchanged, and readable by the caller. Without room, rights or disk there are no copies, and nothing fails.
  */
 import { createHash, hkdfSync } from "node:crypto";
 import { type Seal, type SealedFile, SealedFileWriter } from "./sealed-file.ts";

@@ -80,16 +80,16 @@ async function* fetchAhead(
     input.catch(() => undefined);
     return input;
   };
-  const ahead: Promise<OpenInput>[] = files.slice(0, concurrency).map(open);
+  const prefetched: Promise<OpenInput>[] = files.slice(0, concurrency).map(open);
   try {
     for (const [at, file] of files.entries()) {
-      const input = await (ahead.shift() as Promise<OpenInput>);
+      const input = await (prefetched.shift() as Promise<OpenInput>);
       const following = files[at + concurrency];
-      if (following !== undefined) ahead.push(open(following));
+      if (following !== undefined) prefetched.push(open(following));
       yield [file, input];
     }
   } finally {
-    for (const left of ahead) left.then((input) => input.close()).catch(() => undefined);
+    for (const left of prefetched) left.then((input) => input.close()).catch(() => undefined);
   }
 }
 

@@ -47,7 +47,7 @@ export function inputSource(
   log: Log,
 ): InputSource {
   if (maxBytes === 0) return new InputSource(gateway, undefined, metrics);
-  const onProblem = (error: unknown) => log.warn({ err: error }, "an input could not be copied");
+  const onProblem = (error: unknown) => log.warn({ err: error }, "copying an input to the cache failed");
   const cache = new InputCache({ maxBytes, onProblem });
   metrics.watchCopies(() => cache.bytes);
   return new InputSource(gateway, cache, metrics);

@@ -32,7 +32,7 @@ export interface UploadReport {
 export async function storeOutputs(plan: readonly PlannedUpload[], deps: UploadDeps): Promise<UploadReport> {
   const stored: (RunnerFile | undefined)[] = plan.map(() => undefined);
   const running = new Set<Promise<void>>();
-  // Never rejects: whoever waits for one upload would miss the failure of another.
+  // Never rejects: a caller that awaits one upload would miss the failure of another.
   const settle = async (at: number, upload: Promise<RunnerFile>) => {
     try {
       stored[at] = await upload;

@@ -41,7 +41,7 @@ export class WarmJails {
       mayGrow: () => parked !== undefined && this.#mayPark(size),
       refillMs: parked?.refillMs ?? COPY_AFTER_MS,
       maxAgeMs: MAX_AGE_MS,
-      onFailure: (error) => this.#log.warn({ err: error, kind: name }, "no jail can be made warm"),
+      onFailure: (error) => this.#log.warn({ err: error, kind: name }, "filling the warm pool failed"),
     });
   }
 
@@ -87,7 +87,7 @@ export class WarmJails {
     } catch (error) {
       jail.close();
       signal.throwIfAborted();
-      this.#log.warn({ err: error, kind: name }, "a warm start failed");
+      this.#log.warn({ err: error, kind: name }, "warm start failed; starting cold");
       return false;
     }
   }

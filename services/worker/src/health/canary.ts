@@ -54,7 +54,7 @@ export class Canary {
     this.#published = now;
     this.#redis.set(CANARY_KEY, String(now), "PX", CANARY_MAX_AGE_MS).catch((error: Error) => {
       this.#published = 0;
-      this.#log.warn({ err: error.message }, "the canary's success could not be shared");
+      this.#log.warn({ err: error.message }, "writing the canary's success failed");
     });
   }
 
@@ -62,7 +62,7 @@ export class Canary {
     const idle = Date.now() - this.#lastSuccess >= this.#config.CANARY_INTERVAL_MS;
     const sent = idle ? this.#send() : Promise.resolve();
     sent
-      .catch((error: Error) => this.#log.warn({ err: error.message }, "the canary could not be queued"))
+      .catch((error: Error) => this.#log.warn({ err: error.message }, "queueing the canary failed"))
       .finally(() => {
         const pause = this.fresh ? Math.max(RETRY_MS, this.#config.CANARY_INTERVAL_MS / 2) : RETRY_MS;
         this.#timer = setTimeout(() => this.#tick(), pause);

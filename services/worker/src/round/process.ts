@@ -46,7 +46,7 @@ export async function processJob(job: Job, cancelled: AbortSignal, deps: Process
   } catch (error) {
     const result = failureOf(error, cancelled, within.isLate);
     if (result.error.status >= 500)
-      log.error({ request_id: job.request_id, code: result.error.code, err: error }, "a job failed");
+      log.error({ request_id: job.request_id, code: result.error.code, err: error }, "job failed");
     return result;
   } finally {
     within.end();
@@ -77,7 +77,7 @@ async function runWithRetries(
       if (hasTools && fault === "broken") throw error;
       const pause = policy.pauseAfter(fault, performance.now());
       if (pause === undefined) throw error;
-      deps.log.warn({ request_id: job.request_id, fault, err: error }, "a run is repeated");
+      deps.log.warn({ request_id: job.request_id, fault, err: error }, "retrying the run");
       await sleep(pause, undefined, { signal });
     }
   }

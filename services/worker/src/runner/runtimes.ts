@@ -27,7 +27,7 @@ export function publishRuntimes(
         timer = setTimeout(tick, REFRESH_MS);
       },
       (error: Error) => {
-        log.debug({ err: error.message }, "the runtimes cannot be read yet");
+        log.debug({ err: error.message }, "reading the runtimes failed");
         timer = setTimeout(tick, RETRY_MS);
       },
     );
