@@ -189,22 +189,25 @@ static enum tasks_state visit_task(int directory, const char *name, unsigned *bu
 	return (*budget)-- == 0 ? TASKS_RUN : look_at_task(directory, name);
 }
 
-static enum tasks_state visit_process(int proc, const char *name, unsigned *budget)
+static enum tasks_state visit_tasks(int proc, const char *name, unsigned *budget, visit look)
 {
 	static char listing[LISTING] __attribute__((aligned(8)));
 	enum tasks_state state;
 	char path[32];
 	int tasks;
 
-	if (strcmp(name, "1") == 0)
-		return TASKS_BLOCKED;
 	snprintf(path, sizeof(path), "%.20s/task", name);
 	tasks = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (tasks < 0)
 		return errno == ENOENT || errno == ESRCH ? TASKS_BLOCKED : TASKS_RUN;
-	state = visit_numbers(tasks, listing, budget, visit_task);
+	state = visit_numbers(tasks, listing, budget, look);
 	close(tasks);
 	return state;
+}
+
+static enum tasks_state visit_process(int proc, const char *name, unsigned *budget)
+{
+	return strcmp(name, "1") == 0 ? TASKS_BLOCKED : visit_tasks(proc, name, budget, visit_task);
 }
 
 enum tasks_state tasks_look(int proc, const struct cgroup *cgroup)
@@ -221,4 +224,21 @@ enum tasks_state tasks_look(int proc, const struct cgroup *cgroup)
 	/* A task that ran after it was looked at, or woke one that was, has used CPU time. */
 	cgroup_cpu_text(cgroup, after, sizeof(after));
 	return strcmp(before, after) == 0 ? state : TASKS_RUN;
+}
+
+static enum tasks_state visit_living(int directory, const char *name, unsigned *budget)
+{
+	char text[192], letter;
+
+	(void)budget;
+	letter = read_text(directory, name, "stat", text, sizeof(text)) ? task_letter(text) : 'X';
+	return letter == 'Z' || letter == 'X' ? TASKS_BLOCKED : TASKS_RUN;
+}
+
+bool tasks_live(int proc, pid_t process)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%d", (int)process);
+	return visit_tasks(proc, name, NULL, visit_living) == TASKS_RUN;
 }

@@ -8,6 +8,9 @@
 
 #include "cgroup/cgroup.h"
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 enum tasks_state {
 	TASKS_RUN,    /* some task runs or could */
 	TASKS_WAIT,   /* all are blocked, some for a limited time or in a way that is not known */
@@ -16,6 +19,9 @@ enum tasks_state {
 
 /* `proc`: the /proc of the jail, opened for reading; its process 1 does not count. */
 enum tasks_state tasks_look(int proc, const struct cgroup *cgroup);
+
+/* Whether some task of the process has not ended; exact where everything stands still. */
+bool tasks_live(int proc, pid_t process);
 
 /* One task: the texts of its `stat` and `syscall` files. */
 char task_letter(const char *stat);

@@ -36,6 +36,16 @@ static bool has_ended(const struct jail *jail)
 	return poll(&status, 1, 0) != 0;
 }
 
+static void continue_run(struct watch *w, uint64_t wall_ms)
+{
+	clock_continue(&w->clock, monotonic_us(), wall_ms * 1000);
+	watch_enter(w, PHASE_EXECUTING);
+	w->next_tick = monotonic_us() + TICK_US;
+	if (jail_thaw(w->jail) < 0)
+		watch_end(w, ENDING_FREEZER, errno);
+	journal_send_paused(false);
+}
+
 static void pause_run(struct watch *w)
 {
 	struct pause pause = {0};
@@ -54,6 +64,11 @@ static void pause_run(struct watch *w)
 	/* The client receives the end instead of the pause when the end came first. */
 	if (w->phase == PHASE_OVER || has_ended(w->jail))
 		return;
+	/* The program has ended, and init was frozen before it could report that. */
+	if (!tasks_live(w->jail->proc, FIRST_PROGRAM)) {
+		continue_run(w, 0);
+		return;
+	}
 	pause.wall_us = clock_wall_us(&w->clock, monotonic_us());
 	if (cgroup_cpu_us(&w->jail->cgroup, &pause.cpu_us) < 0 ||
 	    cgroup_run_memory(&w->jail->cgroup, &pause.memory) < 0) {
@@ -75,16 +90,6 @@ static void pause_blocked_run(struct watch *w)
 		pause_run(w);
 	else
 		answer_query(w, state);
-}
-
-static void continue_run(struct watch *w, uint64_t wall_ms)
-{
-	clock_continue(&w->clock, monotonic_us(), wall_ms * 1000);
-	watch_enter(w, PHASE_EXECUTING);
-	w->next_tick = monotonic_us() + TICK_US;
-	if (jail_thaw(w->jail) < 0)
-		watch_end(w, ENDING_FREEZER, errno);
-	journal_send_paused(false);
 }
 
 /* A frame that is malformed or does not fit the phase ends the run. */

@@ -1,7 +1,9 @@
-import { Jaild } from "@svc/test-kit/jail/jaild";
-import { paused, settled, started } from "@svc/test-kit/jail/run";
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TaskState } from "../../src/index.ts";
+import { descendants, isAlive, killProcess, until, wakeups } from "@svc/test-kit/jail/host";
+import { Jaild } from "@svc/test-kit/jail/jaild";
+import { paused, settled, started } from "@svc/test-kit/jail/run";
 
 let jaild: Jaild;
 beforeAll(async () => {
@@ -12,6 +14,7 @@ afterAll(() => jaild.stop());
 const python = (program: string) => ["/usr/bin/python3", "-c", program];
 const bash = (script: string) => ["/bin/bash", "-c", script];
 const SOCKET = "import os, select, signal, socket, threading, time\na, b = socket.socketpair()\n";
+const stateOf = (pid: number) => /^State:\t(.)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
 
 describe("what a program does is told from its tasks", () => {
   it.each<[string, TaskState, string[]]>([
@@ -166,6 +169,30 @@ while True: a.send(b"x"); a.recv(1)`;
     expect(outcome.stdout.toString()).toBe("out\n");
     run.close();
   });
+
+  it.each(["pause", "pauseIfBlocked"] as const)(
+    "has an end as soon as its process is dead, also when the first process of its jail has not seen that: %s",
+    async (ask) => {
+      const run = await started(jaild, { argv: ["/bin/sleep", "1000"] });
+      const keeper = jaild.keepers.find((each) => descendants(each).length === 2) ?? 0;
+      const [init = 0, program = 0] = descendants(keeper);
+      process.kill(init, "SIGSTOP");
+      try {
+        await until(() => stateOf(init) === "T", "the first process stands still");
+        killProcess(program);
+        await until(() => !isAlive(program), "the program is dead");
+        const seen = wakeups(keeper);
+        const answer = run[ask]();
+        // It wakes for the question, and then to look at the counters of a run that goes on.
+        await Promise.race([answer, until(() => wakeups(keeper) > seen + 4, "its keeper was asked")]);
+        process.kill(init, "SIGCONT");
+        expect(await answer).toBeUndefined();
+        expect((await run.outcome()).end).toMatchObject({ cause: "signaled", signal: 9 });
+      } finally {
+        run.close();
+      }
+    },
+  );
 
   it("may end while it is asked: every question has an answer, and files can be fetched", async () => {
     for (let round = 0; round < 20; round++) {
