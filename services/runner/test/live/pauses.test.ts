@@ -160,7 +160,8 @@ describe("a paused program", () => {
   });
 
   it("that has ended but has calls left is kept as well, and its files with it", async () => {
-    const s = await started();
+    // Only its end completes its batch of calls, however long it takes to end.
+    const s = await started({ env: { PTC_SETTLE_MS: "60000", PTC_SETTLE_MAX_MS: "60000" } });
     const one = await s.execution();
     const text = `${RAW_CLIENT}\nopen("out.txt", "w").write("x")\nissue("add", a=1)`;
     const { pending_call_ids } = pausedOf(await s.start(one, text));
