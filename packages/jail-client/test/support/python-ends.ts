@@ -256,9 +256,11 @@ if __name__ == "__main__":
 `),
   "processes of multiprocessing that go on": one(`
 import multiprocessing as mp, time
-def work(): time.sleep(0.05); print("child", flush=True)
+def work(go): go.recv(); print("child", flush=True)
 if __name__ == "__main__":
-    mp.Process(target=work).start(); mp.Process(target=time.sleep, args=(60,), daemon=True).start(); print("parent", flush=True)
+    mine, other = mp.Pipe()
+    mp.Process(target=work, args=(other,)).start(); mp.Process(target=time.sleep, args=(60,), daemon=True).start()
+    print("parent", flush=True); mine.send("go")
 `),
   "a pool of threads that is left": one(`
 from concurrent.futures import ThreadPoolExecutor
