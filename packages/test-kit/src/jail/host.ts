@@ -129,7 +129,7 @@ export function namespaces(kind: "net" | "mnt" | "pid" | "user", pids: readonly 
 }
 
 /** Waits for a condition; throws when it does not come true in this time of an ordinary machine. */
-export async function until(condition: () => boolean, what: string, ms = 5000): Promise<void> {
+export async function until(condition: () => boolean, what: string, ms = 20_000): Promise<void> {
   const deadline = performance.now() + slow(ms);
   while (!condition()) {
     if (performance.now() > deadline) throw new Error(`not in time: ${what}`);

@@ -43,7 +43,7 @@ async function residentBytes(pid: number): Promise<number> {
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 5000; !(await condition()); await delay(20)) {
+  for (const deadline = Date.now() + 20_000; !(await condition()); await delay(20)) {
     if (Date.now() > deadline) throw new Error("did not happen in time");
   }
 }
