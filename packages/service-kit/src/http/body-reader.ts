@@ -55,12 +55,18 @@ export class BodyReader {
     await new Promise<void>((resolve, reject) => {
       const finish = (error?: ServiceError): void => {
         clearTimeout(timer);
+        clearImmediate(turn);
         for (const event of EVENTS) request.off(event, wake);
         if (error === undefined) resolve();
         else reject(error);
       };
       const wake = (): void => finish();
-      const timer = setTimeout(() => finish(late()), Math.max(0, Math.min(leftMs, silenceMs)));
+      let turn: NodeJS.Immediate | undefined;
+      // A process that was busy finds its timer due before it has read its sockets, so they are read once more.
+      const expire = (): void => {
+        turn = setImmediate(() => finish(late()));
+      };
+      const timer = setTimeout(expire, Math.max(0, Math.min(leftMs, silenceMs)));
       for (const event of EVENTS) request.on(event, wake);
     });
     this.#waitedMs += performance.now() - start;

@@ -24,7 +24,14 @@ export async function discardBody(request: IncomingMessage): Promise<void> {
       request.pause();
       resolve();
     };
-    const silence = setTimeout(done, MAX_SILENCE_MS);
+    // A process that was busy finds its timer due before it has read its sockets, so they are read once more.
+    const expire = (): void => {
+      const before = left;
+      setImmediate(() => {
+        if (left === before) done();
+      });
+    };
+    const silence = setTimeout(expire, MAX_SILENCE_MS);
     const timer = setTimeout(done, MAX_MS);
     request.on("data", count).on("end", done).on("error", done).on("close", done);
     request.resume();
