@@ -11,12 +11,16 @@ const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
 // Files of these projects run side by side: they wait half of the time, and each has what it needs for itself.
 const WORKERS = slowness > 1 ? 1 : 2;
 
+// What a test waits for comes late on a machine that does other work.
+const EXPECT = { poll: { timeout: 20_000 * slowness } };
+
 export default defineConfig({
   test: {
     projects: [
       {
         test: {
           name: "unit",
+          expect: EXPECT,
           include: ["{packages,services,cli,tools}/**/test/unit/**/*.test.ts"],
           maxWorkers: 2,
           // A property of thousands of cases takes seconds, and more on a machine that does other work.
@@ -26,6 +30,7 @@ export default defineConfig({
       {
         test: {
           name: "live",
+          expect: EXPECT,
           include: ["{packages,services,cli,runtimes}/**/test/live/**/*.test.ts"],
           testTimeout: 60_000 * slowness,
           hookTimeout: 60_000 * slowness,
@@ -35,6 +40,7 @@ export default defineConfig({
       {
         test: {
           name: "e2e",
+          expect: EXPECT,
           include: ["tests/e2e/**/*.test.ts"],
           globalSetup: ["packages/test-kit/src/system/shared-setup.ts"],
           testTimeout: 120_000,
@@ -45,6 +51,7 @@ export default defineConfig({
       {
         test: {
           name: "compat",
+          expect: EXPECT,
           include: ["tests/compat/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 480_000,
@@ -54,6 +61,7 @@ export default defineConfig({
       {
         test: {
           name: "escape",
+          expect: EXPECT,
           include: ["tests/escape/**/*.test.ts"],
           exclude: ["**/*.slow.test.ts"],
           globalSetup: ["tests/escape/support/setup.ts"],
@@ -65,6 +73,7 @@ export default defineConfig({
       {
         test: {
           name: "slow",
+          expect: EXPECT,
           include: ["tests/escape/**/*.slow.test.ts"],
           globalSetup: ["tests/escape/support/setup.ts"],
           testTimeout: 900_000,
@@ -75,6 +84,7 @@ export default defineConfig({
       {
         test: {
           name: "s3",
+          expect: EXPECT,
           include: ["{packages,services}/*/test/s3/**/*.test.ts", "tests/s3/**/*.test.ts"],
           globalSetup: ["packages/test-kit/src/storage/s3/setup.ts"],
           testTimeout: 120_000,
@@ -85,6 +95,7 @@ export default defineConfig({
       {
         test: {
           name: "client",
+          expect: EXPECT,
           include: ["tests/client/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,
@@ -94,6 +105,7 @@ export default defineConfig({
       {
         test: {
           name: "v2",
+          expect: EXPECT,
           include: ["tests/v2/**/*.test.ts"],
           testTimeout: 60_000 * slowness,
           hookTimeout: 60_000 * slowness,
