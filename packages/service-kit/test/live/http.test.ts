@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,14 +18,16 @@ let app: HttpServer;
 let url: URL;
 let logged: () => string;
 const registry = createRegistry();
+const slowCalls = new EventEmitter();
 
 beforeAll(async () => {
   ({ app, logged } = testApp({ bodyLimit: LIMIT, metrics: httpMetrics(registry, "svc_http") }));
   const guard = { onRequest: requireInternalToken("t".repeat(32)) };
   app.post("/inner", guard, async (call) => ({ id: call.id }));
   app.post("/open", async () => ({ ok: true }));
-  app.get("/slow", async () => {
-    await sleep(200);
+  app.get("/slow", async (request) => {
+    slowCalls.emit("began");
+    await once(request.raw.socket, "close");
     return { ok: true };
   });
   app.get("/hang", (_request, reply) => void reply.hijack());
@@ -136,9 +138,10 @@ describe("a client that reads only after it has sent everything", () => {
 
 describe("a client that leaves", () => {
   it("is counted as 499", async () => {
+    const began = once(slowCalls, "began");
     const socket = connect(Number(url.port), url.hostname);
     socket.write("GET /slow HTTP/1.1\r\nhost: a\r\n\r\n");
-    await sleep(50);
+    await began;
     socket.destroy();
     await expect
       .poll(() => registry.metrics())
