@@ -134,13 +134,18 @@ describe("failures", () => {
 
 describe("who waits and who left", () => {
   it("a waiter that leaves ends at once and the first goes on", async () => {
-    const first = once(answering(1, 400));
+    const end = Promise.withResolvers<void>();
+    const first = once(async () => {
+      await end.promise;
+      return answering(1)();
+    });
     await sleep(50);
     const controller = new AbortController();
     const waiter = once(answering(2), { left: controller.signal });
     await sleep(50);
     controller.abort(new ServiceError("execution_cancelled"));
     await expect(waiter).rejects.toMatchObject({ code: "execution_cancelled" });
+    end.resolve();
     expect(await first).toEqual({ answer: 1, replayed: false });
     expect(runs).toBe(1);
   });
@@ -149,7 +154,7 @@ describe("who waits and who left", () => {
     const seen: boolean[] = [];
     const first = made.idempotency.once(ME, "key", BODY, never(), async (hasWaiters) => {
       seen.push(await hasWaiters());
-      await sleep(1500);
+      await expect.poll(hasWaiters).toBe(true);
       seen.push(await hasWaiters());
       return 1;
     });

@@ -211,10 +211,12 @@ describe("a paused program", () => {
     });
     const one = await s.execution();
     pausedOf(await s.start(one, ONE_CALL));
-    const other = s.start(await s.execution(), "import time; time.sleep(3)");
+    const holder = await s.execution();
+    const other = s.start(holder, "import time; time.sleep(60)");
     await eventually("the slot is taken", async () => (await s.health()).slots.busy === 1);
     await s.answer(one, [{ call_id: "call_001", result: 1 }]);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual([503, "runner_busy"]);
+    await s.discard(holder.id);
     await other;
     expect(endedOf(await s.resume(one, 2, ["call_001"])).stdout).toBe("1\n");
   });
