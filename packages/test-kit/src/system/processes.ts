@@ -18,20 +18,23 @@ export function processorTicks(marker: string): number {
   return otherProcesses()
     .filter((pid) => commandLine(pid).includes(marker))
     .map((pid) =>
-      readFileSync(`/proc/${pid}/stat`, "latin1")
+      textOf(pid, "stat")
         .replace(/^.*\) /s, "")
         .split(" "),
     )
-    .reduce((sum, fields) => sum + Number(fields[11]) + Number(fields[12]), 0);
+    .reduce((sum, fields) => sum + Number(fields[11] ?? 0) + Number(fields[12] ?? 0), 0);
 }
 
 function otherProcesses(): string[] {
   return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
 }
 
-function commandLine(pid: string): string {
+const commandLine = (pid: string) => textOf(pid, "cmdline").replaceAll("\0", " ");
+
+/** Empty when the process has ended. */
+function textOf(pid: string, file: string): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ");
+    return readFileSync(`/proc/${pid}/${file}`, "latin1");
   } catch {
     return "";
   }
