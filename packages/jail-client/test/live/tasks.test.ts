@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { TaskState } from "../../src/index.ts";
 import { descendants, isAlive, killProcess, until, wakeups } from "@svc/test-kit/jail/host";
 import { Jaild } from "@svc/test-kit/jail/jaild";
 import { paused, settled, started } from "@svc/test-kit/jail/run";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { TaskState } from "../../src/index.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

@@ -1,6 +1,7 @@
 /** Programs that differ in how they end, and in what the interpreter has to do then. */
-import { one } from "./python-finalizers.ts";
+
 import type { PythonJob } from "@svc/test-kit/jail/warm";
+import { one } from "./python-finalizers.ts";
 
 const NOISY = `
 import os

@@ -1,9 +1,13 @@
 import { type LedgerRecord, ledgerKey, openCallback } from "@svc/capabilities";
 import { GRANT_HEADER, newId, type RegisteredGrant } from "@svc/contracts";
+import { keys, registration } from "@svc/test-kit/components/gateway";
+import {
+  type Execution,
+  startToolGateway,
+  type ToolGateway,
+} from "@svc/test-kit/components/gateway-tool-calls";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { keys, registration } from "@svc/test-kit/components/gateway";
-import { type Execution, startToolGateway, type ToolGateway } from "@svc/test-kit/components/gateway-tool-calls";
 
 const now = () => Math.floor(Date.now() / 1000);
 let made: ToolGateway;

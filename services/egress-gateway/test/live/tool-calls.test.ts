@@ -2,12 +2,16 @@ import { readdirSync } from "node:fs";
 import { Readable } from "node:stream";
 import { type LedgerRecord, ledgerKey, openCallback, sealCallback, sealSession } from "@svc/capabilities";
 import { newId } from "@svc/contracts";
+import { keys } from "@svc/test-kit/components/gateway";
+import {
+  type Execution,
+  startToolGateway,
+  type ToolGateway,
+} from "@svc/test-kit/components/gateway-tool-calls";
+import { callIds } from "@svc/test-kit/components/tool-call-server";
+import { grantWith } from "@svc/test-kit/credentials/grants";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { grantWith } from "@svc/test-kit/credentials/grants";
-import { callIds } from "@svc/test-kit/components/tool-call-server";
-import { keys } from "@svc/test-kit/components/gateway";
-import { type Execution, startToolGateway, type ToolGateway } from "@svc/test-kit/components/gateway-tool-calls";
 
 const now = () => Math.floor(Date.now() / 1000);
 let made: ToolGateway;
