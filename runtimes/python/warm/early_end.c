@@ -5,7 +5,7 @@
 /* Of sys, where it is the last name: cleared when no module of the program is left. */
 #define NAME "end_of_process"
 
-static PyObject *get_objects, *is_tracked, *loader_type, *list_type, *own_output, *own_error;
+static PyObject *get_objects, *harmless_types, *own_output, *own_error;
 static bool allowed;
 static int end_status;
 
@@ -16,15 +16,28 @@ static PyObject *attribute_of(const char *module_name, const char *name)
 	return module ? PyObject_GetAttrString(module, name) : NULL;
 }
 
+/* Containers, and what the interpreter gives to the main module. */
+static PyObject *types_without_code(void)
+{
+	static const char *const names[] = {"dict", "frozenset", "list", "set", "tuple"};
+	PyObject *types = PySet_New(NULL), *loader = attribute_of("importlib.machinery", "SourceFileLoader");
+	bool complete = types && loader && PySet_Add(types, loader) == 0;
+
+	for (size_t i = 0; complete && i < sizeof(names) / sizeof(*names); i++) {
+		PyObject *type = attribute_of("builtins", names[i]);
+
+		complete = type && PySet_Add(types, type) == 0;
+	}
+	return complete ? types : NULL;
+}
+
 bool early_end_remember(void)
 {
 	get_objects = attribute_of("gc", "get_objects");
-	is_tracked = attribute_of("gc", "is_tracked");
-	list_type = attribute_of("builtins", "list");
-	loader_type = attribute_of("importlib.machinery", "SourceFileLoader");
+	harmless_types = types_without_code();
 	own_output = PySys_GetObject("stdout");
 	own_error = PySys_GetObject("stderr");
-	return get_objects && is_tracked && loader_type && list_type && own_output && own_error;
+	return get_objects && harmless_types && own_output && own_error;
 }
 
 void early_end_allow(int status)
@@ -45,36 +58,16 @@ static bool is_flushed(PyObject *stream, PyObject *own)
 	return result != NULL;
 }
 
-/* The collector need not look into it: a number, a text. It has no finalizer of a program's, and leads nowhere. */
-static bool is_plain(PyObject *object)
-{
-	PyObject *answer = PyObject_CallFunctionObjArgs(is_tracked, object, NULL);
-	bool plain = answer && PyObject_IsTrue(answer) == 0;
-
-	if (answer)
-		Py_DecRef(answer);
-	else
-		PyErr_Clear();
-	return plain;
-}
-
-/* Libraries keep such lists for each thread. */
-static bool is_plain_list(PyObject *object, const PyObject *type)
-{
-	ssize_t size = type == list_type ? PyList_Size(object) : -1, plain = 0;
-
-	while (plain < size && is_plain(PyList_GetItem(object, plain)))
-		plain++;
-	return plain == size;
-}
-
-/* Leads nowhere; or the interpreter has given it to the main module. */
+/* Gone without a trace: a container runs no code of a program's, and what it holds is looked at by itself. */
 static bool is_harmless(PyObject *object)
 {
 	PyObject *type = PyObject_Type(object);
+	int found = PySet_Contains(harmless_types, type);
 
 	Py_DecRef(type);
-	return type == loader_type || is_plain_list(object, type);
+	if (found < 0)
+		PyErr_Clear();
+	return found == 1;
 }
 
 /* `names`: of the main module, which with them may be there; NULL: it is gone. */

@@ -4,8 +4,9 @@
  * of copied pages. Nobody can tell whether it was done, so the process ends there: after the last function of atexit, or when
  * all modules have been cleared. Where anything of the program is left, the interpreter goes on to its end.
  *
- * What a program made is what the collector knows and the zygote did not freeze: everything that may have a finalizer, or leads
- * to one. Without the call of early_end_prepare each program takes the interpreter's whole way.
+ * What a program made is what the collector knows and the zygote did not freeze. Containers that libraries keep, for example keys of
+ * their caches, are as good as gone: ending them runs no code, and what they hold is known to the collector, too. Anything else may
+ * have a finalizer. Without the call of early_end_prepare each program takes the interpreter's whole way.
  */
 #ifndef PYTHON_EARLY_END_H
 #define PYTHON_EARLY_END_H
