@@ -17,6 +17,7 @@ import type { Config } from "./config/variables.ts";
 import type { Lifecycle } from "./http/server.ts";
 import { createLog, type Log } from "./log.ts";
 import { createRegistry } from "./metrics.ts";
+import { compileWhatRequestsCall } from "./tiering.ts";
 
 export interface Context {
   config: Config;
@@ -59,6 +60,7 @@ export async function runComponents(parts: readonly Part[]): Promise<void> {
   const contexts = refusingBadConfiguration(parts, () => createContexts(parts));
   const started: Started[] = contexts.map((context) => ({ context }));
   endOnSignalsAndErrors(started);
+  compileWhatRequestsCall();
   await Promise.all(parts.map((part, at) => startPart(part, started[at] as Started)));
 }
 
