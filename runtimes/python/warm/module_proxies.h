@@ -1,6 +1,6 @@
 /*
  * Modules that a program did not change need not be taken apart when it ends. Each module of the zygote has a stand-in: an
- * object with the same names that is no module. At the end of a program the stand-ins replace the modules in sys.modules, so
+ * object with the same names that is no module. At the end of a program the proxies replace the modules in sys.modules, so
  * that the interpreter takes apart what belongs to the program, and its finalizers still find what they import.
  *
  * A module whose names differ from what they were in the zygote stays in its place.
@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* In the zygote, when all is loaded. `of`: module name to stand-in. False: out of memory. */
+/* In the zygote, when all is loaded. `of`: module name to proxy. False: out of memory. */
 bool module_proxies_prepare(PyObject *of);
 
 /* In the copy, after all functions that a program wants to be called at its end. */

@@ -208,7 +208,7 @@ import json as loaded, logging
 class Late:
     def __del__(self):
         import json, logging, bisect, uuid
-        logging.warning("gone %s %s %s", json.dumps([1]), json.dumps is loaded.dumps, type(json).__name__ in ("module", "StandIn"))
+        logging.warning("gone %s %s %s", json.dumps([1]), json.dumps is loaded.dumps, type(json).__name__ in ("module", "ModuleProxy"))
 logging.basicConfig(format="mine %(message)s")
 ring = Late(); ring.self = ring; del ring
 `),
