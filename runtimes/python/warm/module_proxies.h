@@ -1,5 +1,5 @@
 /*
- * Modules that a program did not change need not be taken apart when it ends. Each module of the zygote has a stand-in: an
+ * Modules that a program did not change need not be taken apart when it ends. Each module of the zygote has a proxy: an
  * object with the same names that is no module. At the end of a program the proxies replace the modules in sys.modules, so
  * that the interpreter takes apart what belongs to the program, and its finalizers still find what they import.
  *
