@@ -26,7 +26,7 @@ const WORST_MS = 15_000;
 const five = Array.from({ length: 5 }, (_, n) => principal({ sub: `caller-${n}`, tenant_id: `team-${n}` }));
 const tools = { ask: ({ n }: { n: number }) => n + 1 };
 const CODE = `import random
-mark = random.random()
+mark = "%.12f" % random.random()
 print(mark)
 print(await ask(n=1), mark)
 `;
