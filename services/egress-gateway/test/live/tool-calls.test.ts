@@ -1,45 +1,14 @@
 import { readdirSync } from "node:fs";
 import { Readable } from "node:stream";
-import { type LedgerRecord, ledgerKey, openCallback, sealCallback, sealSession } from "@svc/capabilities";
+import { ledgerKey, openCallback, sealCallback, sealSession } from "@svc/capabilities";
 import { newId } from "@svc/contracts";
 import { keys } from "@svc/test-kit/components/gateway";
-import {
-  type Execution,
-  startToolGateway,
-  type ToolGateway,
-} from "@svc/test-kit/components/gateway-tool-calls";
 import { callIds } from "@svc/test-kit/components/tool-call-server";
 import { grantWith } from "@svc/test-kit/credentials/grants";
-import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { answered, begin, end, made, recordOf, refusal, store } from "../support/tool-gateway.ts";
 
 const now = () => Math.floor(Date.now() / 1000);
-let made: ToolGateway;
-let store: Redis;
-
-const begin = async (env: Record<string, string> = {}) => {
-  made = await startToolGateway(env);
-  store = new Redis(made.redis.socket).on("error", () => {});
-};
-const end = async () => {
-  store.disconnect();
-  await made.stop();
-};
-
-const recordOf = async ({ grantId }: Pick<Execution, "grantId">) =>
-  JSON.parse((await store.get(ledgerKey(grantId))) ?? "null") as LedgerRecord;
-/** How a call was refused. */
-const refusal = async (answer: ReturnType<ToolGateway["call"]>): Promise<string> => {
-  const { status, body } = await answer;
-  return `${status} ${body.ledger_reason ?? body.reason ?? body.error}`;
-};
-/** Makes a call, answers it and gives what came back. */
-const answered = async (execution: Execution, id: string, result: unknown, input: unknown = {}) => {
-  const answer = made.call(execution, id, input);
-  await made.server.pending(execution, [id], 5000);
-  await made.server.results(execution, [{ call_id: id, result }]);
-  return answer;
-};
 
 describe("a tool call through the gateway", () => {
   beforeAll(() => begin());
