@@ -216,6 +216,24 @@ ring = Late(); ring.self = ring; del ring
 import json, functools
 json.kept = Noisy("in json"); functools.kept = Noisy("in functools")
 `),
+  "objects in containers that a library keeps": one(`${NOISY}
+import json
+json.kept = [(1, {"key": {Noisy("in a set")}})]
+`),
+  "a container of one's own class that a library keeps": one(`
+import json
+class Kept(list):
+    def __del__(self, print=print): print("kept is gone")
+json.kept = Kept([1])
+`),
+  "a file with output in a container that a library keeps": {
+    files: {
+      "main.py": `import json\njson.kept = ([open("left.txt", "w")],)\njson.kept[0][0].write("left")\n`,
+    },
+  },
+  "a function that the collector calls": one(
+    "import gc; gc.callbacks.append(lambda phase, info, print=print: print(phase))",
+  ),
   "a function of the library that is replaced": one(`
 import json, atexit, warnings
 json.dumps = lambda value: "mine"
