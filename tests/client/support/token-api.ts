@@ -9,7 +9,7 @@ import { componentEnvironment } from "@svc/cli/environment";
 import { ROOT } from "@svc/cli/instance";
 import { loadSecrets } from "@svc/cli/secrets";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
-import { freePorts } from "@svc/test-kit/system/private-copy";
+import { freePort } from "@svc/test-kit/system/free-ports";
 import { until } from "@svc/test-kit/system/processes";
 import type { System } from "@svc/test-kit/system/system";
 
@@ -26,7 +26,7 @@ export async function startTokenApi(
   env: Readonly<Record<string, string>> = {},
 ): Promise<TokenApi> {
   const signer = newSigner();
-  const port = (await freePorts()).SERVICE_PORT ?? "";
+  const port = String(await freePort());
   const child = spawn(NODE, [join(ROOT, "services/api/src/main.ts")], {
     env: {
       ...componentEnvironment("api", instance, loadSecrets(instance.dataDir), env),

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Instance, ROOT, resolveInstance } from "@svc/cli/instance";
-import { freePorts } from "@svc/test-kit/system/private-copy";
+import { freePorts } from "@svc/test-kit/system/free-ports";
 
 export interface CommandResult {
   code: number;

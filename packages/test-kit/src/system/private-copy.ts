@@ -4,13 +4,13 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Instance, PORTS, ROOT, resolveInstance, SERVICES } from "@svc/cli/instance";
+import { type Instance, ROOT, resolveInstance } from "@svc/cli/instance";
 import { Problem } from "@svc/cli/problem";
 import { readState, type State } from "@svc/cli/supervisor/state";
 import { type ComponentName, runsIn } from "@svc/cli/topology";
+import { freePorts } from "./free-ports.ts";
 
 export interface PrivateCopy {
   instance: Instance;
@@ -107,17 +107,4 @@ function ready(child: ChildProcess, output: () => string): Promise<void> {
     const look = () => /^Ready: /m.test(output()) && resolve();
     child.stdout?.on("data", look);
   });
-}
-
-/** One free port for each service, held together so that they differ. */
-export async function freePorts(): Promise<Record<string, string>> {
-  const servers = await Promise.all(
-    SERVICES.map(async (service) => {
-      const server = createServer();
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      return { service, server, port: (server.address() as { port: number }).port };
-    }),
-  );
-  await Promise.all(servers.map(({ server }) => new Promise((resolve) => server.close(resolve))));
-  return Object.fromEntries(servers.map(({ service, port }) => [PORTS[service][0], String(port)]));
 }

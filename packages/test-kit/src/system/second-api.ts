@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { componentEnvironment } from "@svc/cli/environment";
 import { ROOT } from "@svc/cli/instance";
 import { loadSecrets } from "@svc/cli/secrets";
-import { freePorts } from "./private-copy.ts";
+import { freePort } from "./free-ports.ts";
 import { until } from "./processes.ts";
 import type { System } from "./system.ts";
 
@@ -26,7 +26,7 @@ export async function startSecondApi(
   { instance }: Pick<System, "instance">,
   env: Readonly<Record<string, string>>,
 ): Promise<SecondApi> {
-  const { SERVICE_PORT = "" } = await freePorts();
+  const SERVICE_PORT = String(await freePort());
   const variables = componentEnvironment("api", instance, loadSecrets(instance.dataDir), env);
   const api = spawn(process.execPath, [join(ROOT, "services/api/src/main.ts")], {
     env: { ...variables, LOCAL_MODE: env.LOCAL_MODE ?? "true", SERVICE_PORT },

@@ -2,9 +2,7 @@
  * A real runner with everything that programs with tools need: jaild with tool directories, gateway, tool call server, file
  * server and Redis. Speaks to them as the API and a worker do.
  */
-import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -28,6 +26,7 @@ import { startComponent } from "@svc/test-kit/components/component";
 import { type Answer, INTERNAL_TOKEN, type Input, startGateway } from "@svc/test-kit/components/gateway";
 import { startServer } from "@svc/test-kit/components/tool-call-server";
 import { IMAGE, Jaild } from "@svc/test-kit/jail/jaild";
+import { freePort } from "@svc/test-kit/system/free-ports";
 import { newKeys } from "./runner.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
@@ -52,15 +51,6 @@ export interface SystemOptions {
   /** Programs are started as the image says, with its preludes. Else as plain ones, which speak to the socket themselves. */
   preludes?: boolean;
   env?: Record<string, string>;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 export async function startProgramSystem({ slots = 4, preludes = false, env = {} }: SystemOptions = {}) {

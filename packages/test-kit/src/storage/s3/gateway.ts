@@ -4,7 +4,8 @@ import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { end, freePort, startDaemon } from "./cluster.ts";
+import { freePort } from "../../system/free-ports.ts";
+import { end, startDaemon } from "./cluster.ts";
 
 const START_MS = 60_000;
 
