@@ -1,7 +1,7 @@
 /** The fork servers and pre-started interpreters of the image, as options of jaild. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parkedPoolSize, warmPoolSize } from "@svc/contracts";
+import { prestartedPoolSize, warmPoolSize } from "@svc/contracts";
 import { VARIABLES } from "@svc/service-kit/config/variables";
 import type { Instance } from "./instance.ts";
 
@@ -9,7 +9,7 @@ interface Manifest {
   runtimes: {
     env: Record<string, string>;
     zygotes?: { name: string; script: string; argv: string[] }[];
-    parked?: { least: number };
+    prestarted?: { least: number };
   }[];
 }
 
@@ -37,7 +37,10 @@ export function zygotesOf(
     ...argv.flatMap((word) => ["--zygote-argument", word]),
     ...Object.entries(env).flatMap(([variable, value]) => ["--zygote-variable", `${variable}=${value}`]),
   ]);
-  const parked = manifest.runtimes.flatMap((runtime) => runtime.parked ?? []);
-  const least = parked.map((kind) => kind.least);
-  return { waiting: size * zygotes.length + (parked.length > 0 ? parkedPoolSize(size, least) : 0), options };
+  const prestarted = manifest.runtimes.flatMap((runtime) => runtime.prestarted ?? []);
+  const least = prestarted.map((kind) => kind.least);
+  return {
+    waiting: size * zygotes.length + (prestarted.length > 0 ? prestartedPoolSize(size, least) : 0),
+    options,
+  };
 }

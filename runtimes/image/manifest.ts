@@ -29,7 +29,7 @@ interface RuntimeFile {
    * Programs without arguments may begin in a pre-started interpreter, which gets the variables of `env`. `least` of them wait on an
    * idle machine; one that was used is replaced after `refillMs`.
    */
-  parked?: { least: number; refillMs: number; env?: Record<string, string> };
+  prestarted?: { least: number; refillMs: number; env?: Record<string, string> };
   /** Command that prints the version, somewhere. */
   version: string[];
 }
@@ -55,7 +55,7 @@ function probeVersion(command: string[]): string {
 }
 
 const runtimes = folders.map((folder) => {
-  const { language, entry, command, env, version, compile, programmatic, zygotes, parked } =
+  const { language, entry, command, env, version, compile, programmatic, zygotes, prestarted } =
     readJson<RuntimeFile>(folder, "runtime.json");
   const argv = command.map((part) => part.replaceAll("{entry}", entry));
   return {
@@ -74,7 +74,9 @@ const runtimes = folders.map((folder) => {
         argv,
       })),
     }),
-    ...(parked && { parked: { ...parked, argv, env: { ...environment, ...env, ...parked.env } } }),
+    ...(prestarted && {
+      prestarted: { ...prestarted, argv, env: { ...environment, ...env, ...prestarted.env } },
+    }),
     ...(programmatic && {
       programmatic: { ...programmatic, env: { ...environment, ...env, ...programmatic.env } },
     }),

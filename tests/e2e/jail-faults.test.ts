@@ -15,7 +15,7 @@ let api: Api;
 
 beforeAll(async () => {
   buildFaulty();
-  // An interpreter that is started ahead is a program, too, and would wait in a jail without faults.
+  // A pre-started interpreter is a program, too, and would wait in a jail without faults.
   system = await startSystem({ env: { ...OPEN_LIMITS, SANDBOX_WARM_START: "off" } });
   api = new Api(system.url);
   faults = Faults.plan({ role: "program", only: "mmap64" });

@@ -12,8 +12,8 @@ export function warmPoolSize(config: {
   return config.SANDBOX_WARM_POOL || Math.min(config.SANDBOX_MAX_CONCURRENT_JOBS, AUTOMATIC_MOST);
 }
 
-/** Of parked interpreters, all languages together; `least`: how many of each wait when nothing goes on. */
-export function parkedPoolSize(size: number, least: readonly number[]): number {
+/** Of pre-started interpreters, all languages together; `least`: how many of each wait on an idle machine. */
+export function prestartedPoolSize(size: number, least: readonly number[]): number {
   return Math.max(
     size,
     least.reduce((sum, own) => sum + Math.min(own, size), 0),

@@ -79,10 +79,10 @@ export class JailRun {
   }
 
   /**
-   * Starts an interpreter ahead, with the command, environment and limits that most of its programs have; it waits in the jail
+   * Pre-starts an interpreter with the command, environment and limits that most of its programs have; it waits in the jail
    * for its job, which may then come at any time. Before everything else.
    */
-  async startAhead(argv: readonly string[], env: readonly string[], limits: JailLimits): Promise<boolean> {
+  async prestart(argv: readonly string[], env: readonly string[], limits: JailLimits): Promise<boolean> {
     this.describe(argv, env, limits);
     this.#post(frame("S"));
     this.#connection.release();

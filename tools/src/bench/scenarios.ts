@@ -84,7 +84,7 @@ export const SCENARIOS: readonly Scenario[] = [
     share: 1,
     coldShare: 1,
     bare: "node",
-    // A parked interpreter takes as long to make as to start one: whoever is faster than that finds none (see the loads).
+    // A pre-started interpreter takes as long as a cold start: requests that come faster find none (see the loads).
     alternates: true,
     run: run("js", HELLO.javascript, "1\n"),
   },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parkedPoolSize, warmPoolSize } from "../../src/warm-pool.ts";
+import { prestartedPoolSize, warmPoolSize } from "../../src/warm-pool.ts";
 
 const config = { SANDBOX_WARM_START: true, SANDBOX_WARM_POOL: 0, SANDBOX_MAX_CONCURRENT_JOBS: 8 };
 
@@ -14,10 +14,10 @@ describe("how many jails wait for a job", () => {
     expect(warmPoolSize({ ...config, SANDBOX_WARM_POOL: 16, SANDBOX_WARM_START: false })).toBe(0);
   });
 
-  it("is for parked interpreters the same, but never less than those that always wait", () => {
-    expect(parkedPoolSize(4, [1, 0, 1])).toBe(4);
-    expect(parkedPoolSize(1, [1, 0, 1])).toBe(2);
-    expect(parkedPoolSize(1, [3, 0])).toBe(1);
-    expect(parkedPoolSize(0, [1, 0, 1])).toBe(0);
+  it("is the same for pre-started interpreters, but never less than those that always wait", () => {
+    expect(prestartedPoolSize(4, [1, 0, 1])).toBe(4);
+    expect(prestartedPoolSize(1, [1, 0, 1])).toBe(2);
+    expect(prestartedPoolSize(1, [3, 0])).toBe(1);
+    expect(prestartedPoolSize(0, [1, 0, 1])).toBe(0);
   });
 });

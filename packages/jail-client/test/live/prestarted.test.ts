@@ -140,7 +140,7 @@ describe("a jail with a pre-started Node", () => {
   it("is refused a second pre-start", async () => {
     await start();
     const run = await openPrestarted(jaild, "javascript", true);
-    await expect(run.startAhead(["/bin/true"], [], LIMITS)).rejects.toMatchObject({ kind: "protocol" });
+    await expect(run.prestart(["/bin/true"], [], LIMITS)).rejects.toMatchObject({ kind: "protocol" });
     run.close();
     expect((await bash(jaild, "echo next")).out).toBe("next\n");
   });
@@ -148,7 +148,7 @@ describe("a jail with a pre-started Node", () => {
   it("is not there when the command ends before it waits", async () => {
     await start();
     const run = await openPrestarted(jaild, "javascript", false);
-    await expect(run.startAhead(["/bin/true"], [], LIMITS)).rejects.toMatchObject({ kind: "setup" });
+    await expect(run.prestart(["/bin/true"], [], LIMITS)).rejects.toMatchObject({ kind: "setup" });
     run.close();
     expect((await bash(jaild, "echo next")).out).toBe("next\n");
   });

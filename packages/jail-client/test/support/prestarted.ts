@@ -17,7 +17,7 @@ interface Runtime {
   entry: string;
   command: string[];
   env: Record<string, string>;
-  parked?: { argv: string[]; env: Record<string, string> };
+  prestarted?: { argv: string[]; env: Record<string, string> };
 }
 
 const { runtimes }: { runtimes: Runtime[] } = JSON.parse(
@@ -33,9 +33,9 @@ function runtimeOf(language: string): Runtime {
 /** A jail for a program of the language, with a pre-started interpreter if wanted. */
 export async function openPrestarted(jaild: Jaild, language: string, prestart: boolean): Promise<JailRun> {
   const run = await JailRun.open(jaild.socket, new AbortController().signal);
-  const { parked } = runtimeOf(language);
-  if (parked === undefined) throw new Error(`no ${language} is pre-started`);
-  if (prestart && !(await run.startAhead(parked.argv, variables(parked.env), LIMITS)))
+  const { prestarted } = runtimeOf(language);
+  if (prestarted === undefined) throw new Error(`no ${language} is pre-started`);
+  if (prestart && !(await run.prestart(prestarted.argv, variables(prestarted.env), LIMITS)))
     throw new Error("nothing was started");
   return run;
 }

@@ -30,7 +30,7 @@ export interface Holdings {
 const SETTLE_MS = 15_000;
 const UNCHANGED_MS = 1500;
 const WARM_MS = 60_000;
-/** The jails that wait warm are always as many: parked interpreters would become more with use, and less after a quiet minute. */
+/** Keeps the number of warm jails constant: a larger pool of pre-started interpreters grows with use and shrinks after a quiet minute. */
 export const STEADY_POOL = { SANDBOX_WARM_POOL: "1" };
 const NOTHING = { mounts: new Set<string>(), namespaces: new Set<string>() };
 /** Stored objects are meant to stay; logs and the append-only files of Redis grow and rotate. */

@@ -15,7 +15,7 @@ const manifestSchema = z.object({
       entry: z.string(),
       command: z.array(z.string()).min(1),
       env: z.record(z.string(), z.string()),
-      /** Processes that have started the interpreter ahead, by jaild's names. */
+      /** Fork servers of the interpreter, by jaild's names. */
       zygotes: z
         .array(
           z.object({
@@ -27,8 +27,8 @@ const manifestSchema = z.object({
           }),
         )
         .optional(),
-      /** An interpreter that is started ahead with this command and these variables. */
-      parked: z
+      /** An interpreter that is pre-started with this command and these variables. */
+      prestarted: z
         .object({
           argv: z.array(z.string()).min(1),
           env: z.record(z.string(), z.string()),
@@ -59,7 +59,7 @@ export interface Zygote {
   prelude?: readonly string[];
 }
 
-export type Parked = NonNullable<Runtime["parked"]>;
+export type Prestarted = NonNullable<Runtime["prestarted"]>;
 
 export class Runtimes {
   readonly #runtimes: readonly Runtime[];
@@ -93,9 +93,9 @@ export class Runtimes {
     });
   }
 
-  parked(): (Runtime & { parked: Parked })[] {
+  prestarted(): (Runtime & { prestarted: Prestarted })[] {
     return this.#runtimes.flatMap((runtime) =>
-      runtime.parked ? [{ ...runtime, parked: runtime.parked }] : [],
+      runtime.prestarted ? [{ ...runtime, prestarted: runtime.prestarted }] : [],
     );
   }
 

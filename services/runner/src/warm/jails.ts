@@ -1,9 +1,9 @@
 /**
  * The jail for a request: one that waits warm, or one that is made warm now, or a cold one. A request never waits for a
- * zygote that is not there or for an interpreter to start ahead, and a warm start that fails is a cold one. Jails that wait give
+ * zygote that is not there or for a pre-started interpreter, and a warm start that fails is a cold one. Jails that wait give
  * way to requests that find none.
  */
-import { parkedPoolSize, warmPoolSize } from "@svc/contracts";
+import { prestartedPoolSize, warmPoolSize } from "@svc/contracts";
 import { JailRun } from "@svc/jail-client";
 import type { Config, Log } from "@svc/service-kit";
 import type { LimitOverrides } from "../admission/limits.ts";
@@ -32,25 +32,27 @@ export class WarmJails {
     this.#pools = new Map(this.#kinds.map((kind) => [kind.name, this.#poolOf(kind)]));
   }
 
-  #poolOf({ name, parked, fill }: Kind): WarmPool {
+  #poolOf({ name, prestarted, fill }: Kind): WarmPool {
     const size = warmPoolSize(this.#config);
     return new WarmPool({
       socket: this.#config.SANDBOX_JAIL_SOCKET,
       fill,
-      least: Math.min(parked?.least ?? size, size),
-      mayGrow: () => parked !== undefined && this.#mayPark(size),
-      refillMs: parked?.refillMs ?? COPY_AFTER_MS,
+      least: Math.min(prestarted?.least ?? size, size),
+      mayGrow: () => prestarted !== undefined && this.#mayPrestart(size),
+      refillMs: prestarted?.refillMs ?? COPY_AFTER_MS,
       maxAgeMs: MAX_AGE_MS,
       onFailure: (error) => this.#log.warn({ err: error, kind: name }, "filling the warm pool failed"),
     });
   }
 
-  /** All parked interpreters together are bounded: one can be tens of megabytes. */
-  #mayPark(size: number): boolean {
-    const parked = this.#kinds.flatMap(({ name, parked }) => (parked ? [{ name, least: parked.least }] : []));
-    const wanted = parked.reduce((sum, { name }) => sum + (this.#pools.get(name)?.wanted ?? 0), 0);
-    const least = parked.map((kind) => kind.least);
-    return wanted < parkedPoolSize(size, least);
+  /** All pre-started interpreters together are bounded: one can be tens of megabytes. */
+  #mayPrestart(size: number): boolean {
+    const prestarted = this.#kinds.flatMap(({ name, prestarted }) =>
+      prestarted ? [{ name, least: prestarted.least }] : [],
+    );
+    const wanted = prestarted.reduce((sum, { name }) => sum + (this.#pools.get(name)?.wanted ?? 0), 0);
+    const least = prestarted.map((kind) => kind.least);
+    return wanted < prestartedPoolSize(size, least);
   }
 
   start(): void {
@@ -75,7 +77,7 @@ export class WarmJails {
       return waiting;
     }
     const jail = await this.#open(signal);
-    if (kind === undefined || kind.parked !== undefined) return jail;
+    if (kind === undefined || kind.prestarted !== undefined) return jail;
     return (await this.#isUsable(jail, kind, signal)) ? jail : this.#open(signal);
   }
 

@@ -1,12 +1,12 @@
 /**
  * The kinds of jail that can wait warm, and which of them a program takes: with a copy of a zygote, which is made in a moment, or
- * with an interpreter that was started ahead and parked, which takes as long as a cold start. Pure.
+ * with a pre-started interpreter, which takes as long as a cold start. Pure.
  */
 import type { JailRun } from "@svc/jail-client";
 import type { Config } from "@svc/service-kit";
 import { jailLimits, type LimitOverrides, limitsFor } from "../admission/limits.ts";
 import type { Program } from "../execution/program.ts";
-import type { Parked, Runtimes } from "../execution/runtimes.ts";
+import type { Prestarted, Runtimes } from "../execution/runtimes.ts";
 
 export interface Kind {
   name: string;
@@ -17,7 +17,7 @@ export interface Kind {
   /** A program of just this command has tools, and takes it without its words. */
   prelude?: readonly string[];
   /** Absent: copies of a zygote. */
-  parked?: Pick<Parked, "least" | "refillMs">;
+  prestarted?: Pick<Prestarted, "least" | "refillMs">;
   /** Fills a jail; false when there is no such zygote now. */
   fill: (jail: JailRun) => Promise<boolean>;
 }
@@ -29,17 +29,17 @@ export function kindsOf(runtimes: Runtimes, config: Config, overrides: LimitOver
   const zygotes = runtimes
     .zygotes()
     .map((zygote) => ({ ...zygote, fill: (jail: JailRun) => jail.warm(zygote.name) }));
-  const parked = runtimes.parked().map(({ language, parked }) => {
+  const prestarted = runtimes.prestarted().map(({ language, prestarted }) => {
     const limits = jailLimits(limitsFor(config, overrides, { language }));
-    const variables = Object.entries(parked.env).map(([name, value]) => `${name}=${value}`);
-    const fill = (jail: JailRun) => jail.startAhead(parked.argv, variables, limits);
-    return { name: language, argv: parked.argv, words: [], parked, fill };
+    const variables = Object.entries(prestarted.env).map(([name, value]) => `${name}=${value}`);
+    const fill = (jail: JailRun) => jail.prestart(prestarted.argv, variables, limits);
+    return { name: language, argv: prestarted.argv, words: [], prestarted, fill };
   });
-  return [...zygotes, ...parked];
+  return [...zygotes, ...prestarted];
 }
 
-/** The last kind that fits. A parked interpreter shows its command, so that must be the program's. */
-export function kindFor<K extends Pick<Kind, "argv" | "words" | "prelude" | "parked">>(
+/** The last kind that fits. A pre-started interpreter shows its command, so that must be the program's. */
+export function kindFor<K extends Pick<Kind, "argv" | "words" | "prelude" | "prestarted">>(
   { argv, contents }: Pick<Program, "argv" | "contents">,
   kinds: readonly K[],
 ): K | undefined {
@@ -47,7 +47,7 @@ export function kindFor<K extends Pick<Kind, "argv" | "words" | "prelude" | "par
   return kinds.findLast(
     (kind) =>
       kind.argv[0] === argv[0] &&
-      (kind.parked === undefined || isSame(kind.argv, argv)) &&
+      (kind.prestarted === undefined || isSame(kind.argv, argv)) &&
       (kind.words.length === 0 ||
         kind.words.some((word) => source.includes(word)) ||
         (kind.prelude !== undefined && isSame(kind.prelude, argv))),

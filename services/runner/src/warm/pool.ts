@@ -25,14 +25,14 @@ export interface WarmPoolOptions {
   onFailure: (error: unknown) => void;
 }
 
-interface Parked {
+interface WaitingJail {
   run: JailRun;
   since: number;
 }
 
 export class WarmPool {
   readonly #options: WarmPoolOptions;
-  readonly #parked: Parked[] = [];
+  readonly #jails: WaitingJail[] = [];
   readonly #closing = new AbortController();
   #filling = false;
   #retryMs = FIRST_RETRY_MS;
@@ -51,7 +51,7 @@ export class WarmPool {
   }
 
   get waiting(): number {
-    return this.#parked.length;
+    return this.#jails.length;
   }
 
   /** Begins to fill, and keeps full what is taken from. */
@@ -62,26 +62,26 @@ export class WarmPool {
 
   /** The one that has waited longest; it is the caller's from here on. */
   take(): JailRun | undefined {
-    const parked = this.#parked.shift();
-    if (this.#parked.length === 0 && this.#options.mayGrow()) this.#wanted++;
+    const jail = this.#jails.shift();
+    if (this.#jails.length === 0 && this.#options.mayGrow()) this.#wanted++;
     this.#quiet ??= setTimeout(() => this.#shrink(), this.#options.quietMs ?? QUIET_MS).unref();
     this.#quiet.refresh();
     if (this.#options.refillMs === 0) this.#fill();
     else this.#fillAfter(this.#options.refillMs);
-    return parked?.run;
+    return jail?.run;
   }
 
   #shrink(): void {
     this.#wanted = this.#options.least;
-    for (const { run } of this.#parked.splice(this.#wanted)) run.close();
+    for (const { run } of this.#jails.splice(this.#wanted)) run.close();
   }
 
   /** Gives one jail up, for a request that finds none. */
   giveWay(): boolean {
-    const parked = this.#parked.shift();
-    parked?.run.close();
-    if (parked !== undefined) this.#fillLater();
-    return parked !== undefined;
+    const jail = this.#jails.shift();
+    jail?.run.close();
+    if (jail !== undefined) this.#fillLater();
+    return jail !== undefined;
   }
 
   close(): void {
@@ -89,7 +89,7 @@ export class WarmPool {
     clearTimeout(this.#retry);
     clearInterval(this.#ageing);
     clearTimeout(this.#quiet);
-    for (const { run } of this.#parked.splice(0)) run.close();
+    for (const { run } of this.#jails.splice(0)) run.close();
   }
 
   #fill(): void {
@@ -111,21 +111,21 @@ export class WarmPool {
 
   /** False when there is no zygote now. */
   async #makeAll(): Promise<boolean> {
-    while (this.#parked.length < this.#wanted) {
+    while (this.#jails.length < this.#wanted) {
       const run = await openWarm(this.#options, this.#closing.signal);
       if (run === undefined) return false;
-      this.#park(run);
+      this.#add(run);
     }
     return true;
   }
 
-  #park(run: JailRun): void {
-    const parked = { run, since: performance.now() };
-    this.#parked.push(parked);
+  #add(run: JailRun): void {
+    const jail = { run, since: performance.now() };
+    this.#jails.push(jail);
     run.onGone(() => {
-      const at = this.#parked.indexOf(parked);
+      const at = this.#jails.indexOf(jail);
       if (at === -1) return;
-      this.#parked.splice(at, 1);
+      this.#jails.splice(at, 1);
       this.#fillLater();
     });
   }
@@ -144,9 +144,9 @@ export class WarmPool {
   }
 
   #dropOld(): void {
-    const oldest = this.#parked[0];
+    const oldest = this.#jails[0];
     if (oldest === undefined || performance.now() - oldest.since < this.#options.maxAgeMs) return;
-    this.#parked.shift();
+    this.#jails.shift();
     oldest.run.close();
     this.#fill();
   }

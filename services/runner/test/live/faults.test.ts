@@ -26,7 +26,7 @@ beforeAll(async () => {
   system = await startSystemOfRunner({ slots: 1, ...faults.options });
   call = await system.startRunner({
     SANDBOX_REQUIRE_EGRESS_MANIFEST: "false",
-    // An interpreter that is started ahead is a program, too.
+    // A pre-started interpreter is a program, too.
     SANDBOX_WARM_START: "off",
     ...ALLOWANCES,
   });

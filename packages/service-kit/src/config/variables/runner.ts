@@ -50,7 +50,7 @@ export const RUNNER = {
   SANDBOX_WARM_POOL: withNote(
     int(
       0,
-      "Jails of each kind that wait warm for a program; of parked interpreters, all together at most, but no less than one of each that keeps one.",
+      "Warm jails that wait for a program: so many of each zygote, and so many with pre-started interpreters of all languages together, but at least one of each language that keeps one.",
       {
         max: 512,
       },

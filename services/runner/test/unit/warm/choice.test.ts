@@ -35,9 +35,9 @@ describe("the kind of jail of a program", () => {
     expect(chosen("print(1)", ["/usr/bin/python3", "-m", "x"])).toBe("python");
   });
 
-  it("is a parked interpreter for its very command only", () => {
+  it("is a pre-started interpreter for its very command only", () => {
     const command = ["/usr/bin/node", "--require=/a.cjs", "index.js"];
-    const kinds = [{ name: "javascript", argv: command, words: [], parked: { least: 1, refillMs: 20 } }];
+    const kinds = [{ name: "javascript", argv: command, words: [], prestarted: { least: 1, refillMs: 20 } }];
     const contents: { path: string; bytes: Buffer }[] = [];
     expect(kindFor({ argv: command, contents }, kinds)?.name).toBe("javascript");
     for (const argv of [
