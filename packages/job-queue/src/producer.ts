@@ -4,8 +4,7 @@
  * the API's deadline; a client that leaves cancels its job at once.
  */
 import { deadlinesFor, findLanguage, type Job, type JobResult, newId, ServiceError } from "@svc/contracts";
-import { type Config, type Log, type Redis, storeCall } from "@svc/service-kit";
-import { PendingJob } from "./pending.ts";
+import { Condition, type Config, type Log, type Redis, storeCall } from "@svc/service-kit";
 import { CANCEL_CHANNEL, isOfPausedProgram, isRound, jobIdOf } from "./protocol.ts";
 import { type JobQueue, type JobQueues, openQueues } from "./queue.ts";
 
@@ -26,8 +25,11 @@ interface Waited {
   job: UnsentJob;
   id: string;
   queue: JobQueue;
-  pending: PendingJob;
+  /** Notified when the result is in the store. */
+  announced: Condition;
   left: AbortSignal;
+  /** By `performance.now()`; undefined until the job is known to have started. */
+  startedAt?: number;
 }
 
 export class JobProducer {
@@ -36,7 +38,7 @@ export class JobProducer {
   readonly #redis: Redis;
   readonly #queues: JobQueues;
   readonly #channel = `svc:results:${newId()}`;
-  readonly #pending = new Map<string, PendingJob>();
+  readonly #announced = new Map<string, Condition>();
 
   constructor(config: Config, log: Log, redis: Redis) {
     this.#config = config;
@@ -47,7 +49,7 @@ export class JobProducer {
 
   async listen(subscriber: Redis): Promise<void> {
     subscriber.on("message", (channel: string, id: string) => {
-      if (channel === this.#channel) this.#pending.get(id)?.announce();
+      if (channel === this.#channel) this.#announced.get(id)?.notify();
     });
     await subscriber.subscribe(this.#channel);
   }
@@ -57,13 +59,13 @@ export class JobProducer {
     left.throwIfAborted();
     const id = jobIdOf(job);
     const queue = this.#queueOf(job);
-    const pending = new PendingJob();
-    this.#pending.set(id, pending);
+    const announced = new Condition();
+    this.#announced.set(id, announced);
     try {
       await storeCall(() => queue.add({ ...job, reply_to: this.#channel }, options));
-      return await this.#wait({ job, id, queue, pending, left });
+      return await this.#wait({ job, id, queue, announced, left });
     } finally {
-      this.#pending.delete(id);
+      this.#announced.delete(id);
     }
   }
 
@@ -77,18 +79,19 @@ export class JobProducer {
   }
 
   async #wait(waited: Waited): Promise<JobResult> {
-    const { job, pending, left } = waited;
+    const { job, announced, left } = waited;
     const began = performance.now();
     const { api: runMs } = deadlinesFor(job.run_timeout, this.#config);
     for (let missed = 0; ; ) {
       const limit =
-        pending.startedAt === undefined ? began + this.#config.JOB_QUEUE_WAIT_MS : pending.startedAt + runMs;
-      const event = await pending.next(Math.min(POLL_MS, Math.max(0, limit - performance.now())), left);
-      if (event === "left") {
+        waited.startedAt === undefined ? began + this.#config.JOB_QUEUE_WAIT_MS : waited.startedAt + runMs;
+      const ms = Math.min(POLL_MS, Math.max(0, limit - performance.now()));
+      const isAnnounced = await announced.wait({ ms, signal: left });
+      if (!isAnnounced && left.aborted) {
         await this.#cancel(waited);
         throw new ServiceError("execution_cancelled");
       }
-      if (event === "elapsed" && performance.now() >= limit) {
+      if (!isAnnounced && performance.now() >= limit) {
         await this.#expire(waited);
         continue;
       }
@@ -97,7 +100,7 @@ export class JobProducer {
         if (!isRound(job)) void this.#forget(waited);
         return seen.result;
       }
-      if (seen?.state === "started") pending.start(seen.at);
+      if (seen?.state === "started") waited.startedAt ??= localStart(seen.at);
       missed = seen?.state === "gone" ? missed + 1 : 0;
       if (missed < LOST_AFTER_POLLS) continue;
       await this.#cancel(waited);
@@ -117,8 +120,8 @@ export class JobProducer {
 
   /** A deadline has passed. Returns when the job turns out to have started in time. */
   async #expire(waited: Waited): Promise<void> {
-    const { id, queue, pending } = waited;
-    if (pending.startedAt !== undefined) {
+    const { id, queue } = waited;
+    if (waited.startedAt !== undefined) {
       await this.#cancel(waited);
       throw new ServiceError("execution_timeout");
     }
@@ -126,7 +129,7 @@ export class JobProducer {
     if (startedAt === undefined) {
       throw new ServiceError("queue_saturated", undefined, { headers: { "retry-after": "5" } });
     }
-    pending.start(startedAt);
+    waited.startedAt = localStart(startedAt);
   }
 
   async #cancel({ id, queue }: Waited): Promise<void> {
@@ -150,6 +153,11 @@ export class JobProducer {
   async close(): Promise<void> {
     await Promise.all(Object.values(this.#queues).map((queue) => queue.close()));
   }
+}
+
+/** The start of a job by `performance.now()`; `at`: ms since 1970, by the clock of a worker. */
+function localStart(at: number): number {
+  return performance.now() - Math.max(0, Date.now() - at);
 }
 
 /** A run has no effect but its result, so the caller may repeat it. A paused program that is lost is replayed. */

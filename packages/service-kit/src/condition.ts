@@ -12,9 +12,9 @@ export class Condition {
 
   /**
    * Resolves at the next notification, at once if there was one since the last wait, after `ms`, or when the signal aborts.
-   * One wait at a time.
+   * True after a notification. One wait at a time.
    */
-  async wait({ ms, signal }: { ms?: number; signal?: AbortSignal } = {}): Promise<void> {
+  async wait({ ms, signal }: { ms?: number; signal?: AbortSignal } = {}): Promise<boolean> {
     if (!this.#isNotified && signal?.aborted !== true) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const wake = () => resolve();
@@ -26,6 +26,8 @@ export class Condition {
       signal?.removeEventListener("abort", wake);
       this.#wake = undefined;
     }
+    const isNotified = this.#isNotified;
     this.#isNotified = false;
+    return isNotified;
   }
 }

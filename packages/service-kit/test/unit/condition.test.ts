@@ -6,10 +6,10 @@ describe("a condition", () => {
     const condition = new Condition();
     const waiting = condition.wait();
     condition.notify();
-    await waiting;
+    expect(await waiting).toBe(true);
     condition.notify();
     condition.notify();
-    await condition.wait();
+    expect(await condition.wait()).toBe(true);
     let isAwake = false;
     const next = condition.wait().then(() => {
       isAwake = true;
@@ -22,11 +22,11 @@ describe("a condition", () => {
 
   it("ends a wait after its time, and when the signal aborts or has aborted", async () => {
     const condition = new Condition();
-    await condition.wait({ ms: 1 });
+    expect(await condition.wait({ ms: 1 })).toBe(false);
     const stop = new AbortController();
     const waiting = condition.wait({ ms: 30_000, signal: stop.signal });
     stop.abort();
-    await waiting;
-    await condition.wait({ signal: stop.signal });
+    expect(await waiting).toBe(false);
+    expect(await condition.wait({ signal: stop.signal })).toBe(false);
   });
 });
