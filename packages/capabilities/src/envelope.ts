@@ -1,7 +1,7 @@
 /**
  * The sealed envelope of grants, handles and callback tokens: `ceg1.<iv>.<ciphertext>.<tag>`, base64url without padding,
- * AES-256-GCM with a random 12-byte IV, a 16-byte tag and fixed associated data. Whoever holds a token can show it but
- * neither read nor change it. Pure but for randomness and the clock that the caller passes in.
+ * AES-256-GCM with a random 12-byte IV, a 16-byte tag and fixed associated data. The holder of a token can present it
+ * but neither read nor change it. Pure but for randomness and the clock that the caller passes in.
  */
 import {
   createCipheriv,

@@ -2,7 +2,7 @@ export { canonicalJson, NotCanonical } from "@svc/contracts";
 export * from "./callback.ts";
 export * from "./envelope.ts";
 export * from "./grant.ts";
-export * from "./handle-book.ts";
+export * from "./handle-index.ts";
 export * from "./ledger/ledger.ts";
 export * from "./ledger/rules.ts";
 export * from "./manifest.ts";

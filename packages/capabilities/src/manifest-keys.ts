@@ -1,7 +1,7 @@
 /**
- * The Ed25519 keys of execution manifests, from the text of a variable. Parsed once, at start. A key is known by its
- * JWK thumbprint (RFC 7638), which signer and verifier compute alike; a key set may name it otherwise too. Whoever
- * verifies never accepts private material. Messages hold nothing of a key. Pure.
+ * The Ed25519 keys of execution manifests, from the text of a variable. Parsed once, at start. A key is identified by
+ * its JWK thumbprint (RFC 7638), which signer and verifier both compute; a key set may also give it another name. Verifiers
+ * refuse private keys. Error messages contain no part of a key. Pure.
  */
 import { createHash, createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 

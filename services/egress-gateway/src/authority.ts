@@ -4,7 +4,7 @@
  */
 import {
   type Grant,
-  HandleBook,
+  HandleIndex,
   issueGrant,
   type Ledger,
   type ObjectHandle,
@@ -71,7 +71,7 @@ export class Authority {
   }
 
   async #masked(files: MaskablePayload["files"], grant: Grant): Promise<RegisteredGrant> {
-    const handles = new HandleBook(this.#keys, grant);
+    const handles = new HandleIndex(this.#keys, grant);
     return {
       grant_id: grant.grant_id,
       egressGrantToken: sealGrant(this.#keys, grant),

@@ -7,7 +7,7 @@ import { generateKeyPairSync, sign } from "node:crypto";
 import {
   type Callback,
   type Grant,
-  HandleBook,
+  HandleIndex,
   issueGrant,
   ManifestRefused,
   openCallback,
@@ -60,13 +60,13 @@ const grant = newGrant();
 const [input] = grant.input_files as [Grant["input_files"][number]];
 const otherGrant = newGrant();
 const [otherInput] = otherGrant.input_files as [Grant["input_files"][number]];
-const objectOf = (by: SealKeys) => new HandleBook(by, grant).object(input.session_id, input.id, input.name);
+const objectOf = (by: SealKeys) => new HandleIndex(by, grant).object(input.session_id, input.id, input.name);
 const session = () =>
-  openSession(keys, grant, new HandleBook(keys, grant).session(input.session_id), "read", NOW);
+  openSession(keys, grant, new HandleIndex(keys, grant).session(input.session_id), "read", NOW);
 
 const bound = { body: "{}", grant: sealGrant(keys, grant) };
 const manifest = (key = own.signing) =>
-  signManifest(key, new HandleBook(keys, grant).manifestScope(), bound, { now: NOW, ttl: 300 });
+  signManifest(key, new HandleIndex(keys, grant).manifestScope(), bound, { now: NOW, ttl: 300 });
 
 const json = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
 const jws = (header: object, payload: object, key = own.signing.key) => {
@@ -123,31 +123,31 @@ export const TOKEN_KINDS: readonly TokenKind[] = [
   },
   {
     name: "read handle of a session",
-    make: () => new HandleBook(keys, grant).session(input.session_id),
+    make: () => new HandleIndex(keys, grant).session(input.session_id),
     open: (token) => openSession(keys, grant, token, "read", NOW),
     forgeries: [
-      ["of another secret", new HandleBook(foreignKeys, grant).session(input.session_id), "malformed"],
-      ["of another grant", new HandleBook(keys, otherGrant).session(input.session_id), "scope_mismatch"],
+      ["of another secret", new HandleIndex(foreignKeys, grant).session(input.session_id), "malformed"],
+      ["of another grant", new HandleIndex(keys, otherGrant).session(input.session_id), "scope_mismatch"],
       [
         "of a session that the grant does not name",
-        new HandleBook(keys, grant).session(newId()),
+        new HandleIndex(keys, grant).session(newId()),
         "scope_mismatch",
       ],
-      ["that is the write handle", new HandleBook(keys, grant).output, "scope_mismatch"],
+      ["that is the write handle", new HandleIndex(keys, grant).output, "scope_mismatch"],
       ["that is a callback token", callback, "wrong_type"],
     ],
   },
   {
     name: "write handle of a session",
-    make: () => new HandleBook(keys, grant).output,
+    make: () => new HandleIndex(keys, grant).output,
     open: (token) => openSession(keys, grant, token, "write", NOW),
     forgeries: [
-      ["of another secret", new HandleBook(foreignKeys, grant).output, "malformed"],
-      ["of another grant", new HandleBook(keys, otherGrant).output, "scope_mismatch"],
-      ["that is a read handle", new HandleBook(keys, grant).session(input.session_id), "scope_mismatch"],
+      ["of another secret", new HandleIndex(foreignKeys, grant).output, "malformed"],
+      ["of another grant", new HandleIndex(keys, otherGrant).output, "scope_mismatch"],
+      ["that is a read handle", new HandleIndex(keys, grant).session(input.session_id), "scope_mismatch"],
       [
         "that is a read handle of the output session",
-        new HandleBook(keys, grant).session(grant.output_session_id),
+        new HandleIndex(keys, grant).session(grant.output_session_id),
         "scope_mismatch",
       ],
     ],
@@ -160,17 +160,17 @@ export const TOKEN_KINDS: readonly TokenKind[] = [
       ["of another secret", objectOf(foreignKeys), "malformed"],
       [
         "of another grant",
-        new HandleBook(keys, otherGrant).object(otherInput.session_id, otherInput.id, otherInput.name),
+        new HandleIndex(keys, otherGrant).object(otherInput.session_id, otherInput.id, otherInput.name),
         "scope_mismatch",
       ],
       [
         "of a file that the grant does not name",
-        new HandleBook(keys, grant).object(input.session_id, newId(), input.name),
+        new HandleIndex(keys, grant).object(input.session_id, newId(), input.name),
         "scope_mismatch",
       ],
       [
         "of another session",
-        new HandleBook(keys, grant).object(newId(), input.id, input.name),
+        new HandleIndex(keys, grant).object(newId(), input.id, input.name),
         "scope_mismatch",
       ],
       ["that is a callback token", callback, "wrong_type"],

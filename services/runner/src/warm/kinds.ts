@@ -22,7 +22,7 @@ export interface Kind {
   fill: (jail: JailRun) => Promise<boolean>;
 }
 
-/** Only the start of a program is looked at; who imports, does it there. */
+/** Only the start of a program is searched: imports stand there. */
 const LOOKED_AT = 256 * 1024;
 
 export function kindsOf(runtimes: Runtimes, config: Config, overrides: LimitOverrides): Kind[] {

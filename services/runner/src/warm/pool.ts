@@ -1,8 +1,8 @@
 /**
- * Jails of one kind that wait for their one job, each with a process that has started already. Kept at a number, made
- * one after another, off the way of requests; those that have waited too long are replaced, so that none outlives its
- * zygote for long. What cannot be made is tried again, ever more rarely. The number grows when requests find none left, as
- * far as it may, and is the least again after a quiet minute.
+ * Jails of one kind that wait for one job each, with a process that has started already. They are made one after another, outside
+ * the path of requests. Those that have waited too long are replaced, so that none outlives its zygote for long. Failures are
+ * retried with growing pauses. The pool grows within its bound when requests empty it, and shrinks to `least` after a quiet
+ * minute.
  */
 import { JailRun } from "@svc/jail-client";
 

@@ -1,14 +1,14 @@
 /**
- * The handles of one grant, one for each real id: what the masked payload and the manifest's claims name is the same text,
- * so whoever holds both can compare them without knowing what they stand for. Hashes are keyed: a holder of a manifest
- * cannot try out whether it speaks of a tenant or user whose name he guesses.
+ * The handles of one grant, one for each real id. The masked payload and the manifest's claims use the same handle, so a holder
+ * of both can compare them without learning the id. Hashes are keyed: a holder of a manifest cannot test guesses of the tenant
+ * or user that it names.
  */
 import { createHmac } from "node:crypto";
 import type { ManifestScope } from "@svc/contracts";
 import type { SealKeys } from "./envelope.ts";
 import { type Grant, sealObject, sealSession } from "./grant.ts";
 
-export class HandleBook {
+export class HandleIndex {
   /** The write handle of the output session. */
   readonly output: string;
   readonly #keys: SealKeys;
