@@ -23,4 +23,5 @@ export * from "./map-limited.ts";
 export * from "./metrics.ts";
 export * from "./redis/client.ts";
 export * from "./redis/lua-command.ts";
+export * from "./retry.ts";
 export * from "./semaphore.ts";

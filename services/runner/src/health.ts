@@ -2,10 +2,9 @@
  * Deep health: a workspace is really made and removed, by running `true` in a jail. Fresh results are shared.
  * It takes a jail beside those of the slots: a runner whose slots are all busy is healthy.
  */
-import { setTimeout as delay } from "node:timers/promises";
 import { ServiceError } from "@svc/contracts";
 import { JailRun } from "@svc/jail-client";
-import type { Config } from "@svc/service-kit";
+import { type Config, retry } from "@svc/service-kit";
 
 /** A proof this young is as good as a new one. */
 const FRESH_MS = 1000;
@@ -36,14 +35,13 @@ export class Health {
   /** At the start. Throws when no jail can be made in time: a runner without one is not to be called healthy. */
   async prove(): Promise<void> {
     const until = performance.now() + FIRST_MS;
-    for (;;) {
-      try {
-        return await this.check();
-      } catch (error) {
+    await retry(
+      () => this.check(),
+      (error) => {
         if (performance.now() > until) throw new Error("no jail can be made", { cause: error });
-        await delay(RETRY_MS);
-      }
-    }
+        return RETRY_MS;
+      },
+    );
   }
 
   async #run(): Promise<void> {

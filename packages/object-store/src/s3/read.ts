@@ -5,8 +5,8 @@
  */
 import { createHash, type Hash } from "node:crypto";
 import { Readable } from "node:stream";
-import { setTimeout as delay } from "node:timers/promises";
 import type { ObjectRecord } from "@svc/contracts";
+import { retry } from "@svc/service-kit/retry";
 import { type ByteRange, StoreError } from "../store.ts";
 import type { Bucket } from "./bucket.ts";
 import { s3Call } from "./errors.ts";
@@ -74,16 +74,14 @@ export class ContentStream extends Readable {
   }
 
   async #persistently(): Promise<Buffer> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await s3Call("reading an object", () => this.#chunk());
-      } catch (error) {
+    return retry(
+      () => s3Call("reading an object", () => this.#chunk()),
+      (error, failures) => {
         this.#dropSource();
-        const again = (error as StoreError).failure === "unavailable" && attempt < ATTEMPTS;
-        if (!again || this.destroyed) throw error;
-        await delay(FIRST_PAUSE_MS * 2 ** (attempt - 1));
-      }
-    }
+        const again = (error as StoreError).failure === "unavailable" && failures < ATTEMPTS;
+        return again && !this.destroyed ? FIRST_PAUSE_MS * 2 ** (failures - 1) : undefined;
+      },
+    );
   }
 
   async #chunk(): Promise<Buffer> {

@@ -3,7 +3,6 @@
  * gateway that is away for a moment is waited for, and a run that broke is repeated once, since it has no effect but its
  * outputs. A program with tools has others: once it may have run, only the API, which keeps its calls, repeats it.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   deadlinesFor,
   type Job,
@@ -12,7 +11,7 @@ import {
   type RoundResponse,
   ServiceError,
 } from "@svc/contracts";
-import { type Config, DeadlineSignal, type Log, type Redis } from "@svc/service-kit";
+import { type Config, DeadlineSignal, type Log, type Redis, retry } from "@svc/service-kit";
 import type { Grants } from "../grants/grants.ts";
 import type { Runner } from "../runner/client.ts";
 import { publicAnswer } from "./answer.ts";
@@ -68,19 +67,15 @@ async function runWithRetries(
   const policy = new RetryPolicy();
   const hasTools = job.ptc !== undefined || job.resume !== undefined;
   const history = job.ptc?.mode === "replay" ? await historyOf(deps.redis, job.execution_id) : undefined;
-  for (;;) {
-    try {
-      return await runOnce(job, deadlines, signal, deps, history);
-    } catch (error) {
-      signal.throwIfAborted();
-      const fault = faultOf(error);
-      if (hasTools && fault === "broken") throw error;
-      const pause = policy.pauseAfter(fault, performance.now());
-      if (pause === undefined) throw error;
+  const pauseAfter = (error: unknown) => {
+    const fault = faultOf(error);
+    if (hasTools && fault === "broken") return undefined;
+    const pause = policy.pauseAfter(fault, performance.now());
+    if (pause !== undefined)
       deps.log.warn({ request_id: job.request_id, fault, err: error }, "retrying the run");
-      await sleep(pause, undefined, { signal });
-    }
-  }
+    return pause;
+  };
+  return retry(() => runOnce(job, deadlines, signal, deps, history), pauseAfter, signal);
 }
 
 async function runOnce(

@@ -1,0 +1,23 @@
+/** Repeats a task that fails for a moment. The caller's policy says which failures are repeated, and after which pause. */
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** The pause in ms before the next attempt; undefined when the failure is final. `failures` counts from 1. */
+export type PauseAfter = (error: unknown, failures: number) => number | undefined;
+
+/** Resolves with the first success. Rejects with a final failure, or with the signal's reason once it has aborted. */
+export async function retry<T>(
+  task: () => Promise<T>,
+  pauseAfter: PauseAfter,
+  signal?: AbortSignal,
+): Promise<T> {
+  for (let failures = 1; ; failures++) {
+    try {
+      return await task();
+    } catch (error) {
+      signal?.throwIfAborted();
+      const pause = pauseAfter(error, failures);
+      if (pause === undefined) throw error;
+      if (pause > 0) await sleep(pause, undefined, { signal });
+    }
+  }
+}
