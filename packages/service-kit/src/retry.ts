@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** The pause in ms before the next attempt; undefined when the failure is final. `failures` counts from 1. */
 export type PauseAfter = (error: unknown, failures: number) => number | undefined;
 
-/** Resolves with the first success. Rejects with a final failure, or with the signal's reason once it has aborted. */
+/** Resolves with the first success. Rejects with a final failure; after an abort with the signal's reason, in a pause with an AbortError. */
 export async function retry<T>(
   task: () => Promise<T>,
   pauseAfter: PauseAfter,
