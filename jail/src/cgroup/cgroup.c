@@ -1,4 +1,4 @@
-/* The keeper's side of control groups: open control files of one slot, nothing more. */
+/* The keeper's side of control groups: it holds open the control files of one slot and nothing else. */
 #include "cgroup/cgroup.h"
 
 #include "cgroup/cgroup_tree.h"
@@ -102,7 +102,7 @@ int cgroup_join(const struct cgroup *c)
 	return 0;
 }
 
-/* Closes what only the birth of the jail needs: afterwards no directory of the tree is reachable. */
+/* Closes the descriptors that only the creation of the jail needs. Afterwards no directory of the tree is reachable. */
 void cgroup_seal(struct cgroup *c)
 {
 	for (size_t i = 0; i < CGROUP_JOIN_MAX; i++) {

@@ -1,4 +1,4 @@
-/* The master's side of control groups: ending what is left in them. Paths are short ones, below cgroup_tree.fd. */
+/* The master's side of control groups: kills the processes in them. Paths are relative to cgroup_tree.fd. */
 #include "cgroup/cgroup_tree.h"
 
 #include "cgroup/cgroup.h"
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define NAME_LENGTH 255
-#define LEFT_MAX (4u << 20) /* bytes that an ended run may leave charged to its group */
+#define RESIDUE_MAX (4u << 20) /* bytes that may stay charged to a group after its run */
 
 static void kill_member(pid_t pid)
 {
@@ -23,8 +23,8 @@ static void kill_member(pid_t pid)
 }
 
 /*
- * Kills every process of a group, and thaws it, also when it looks empty: the next process to enter it must not be frozen.
- * True when it is empty.
+ * Kills every process of a group and thaws the group, even when it looks empty: the next process in it must not be frozen.
+ * True when the group is empty.
  */
 static bool end_members(enum controller hierarchy, const char *name)
 {
@@ -66,7 +66,7 @@ bool cgroup_remove(enum controller hierarchy, const char *name)
 	return false;
 }
 
-/* Kernels before 6.12 cannot reset the peak of a group: there, a run gets a new group. */
+/* Kernels before 6.12 cannot reset the memory peak of a group, so each run gets a new group there. */
 static bool peak_needs_new_group(unsigned slot)
 {
 	char path[SLOT_PATH];
@@ -85,15 +85,14 @@ static bool is_page_cache(unsigned slot, uint64_t memory)
 	snprintf(path, sizeof(path), "slot-%u/memory.stat", slot);
 	if (read_file_at(cgroup_tree.fd[CONTROLLER_MEMORY], path, text, sizeof(text)) <= 0)
 		return false;
-	return memory <= keyed_number(text, cgroup_tree.version == 2 ? "file" : "cache") + LEFT_MAX;
+	return memory <= keyed_number(text, cgroup_tree.version == 2 ? "file" : "cache") + RESIDUE_MAX;
 }
 
 /*
- * What the kernel keeps of an ended run, like the names of files that it asked for in
- * vain, stays charged to the group that it ran in, and would count for the next run.
- * The page cache does not: a run is excused for it.
+ * Kernel memory of an ended run, such as negative dentries, stays charged to its group and would count for the next
+ * run. Page cache is exempt, because a run is not charged for it.
  */
-static bool holds_left_memory(unsigned slot)
+static bool has_residual_memory(unsigned slot)
 {
 	char path[SLOT_PATH], text[32];
 	uint64_t memory;
@@ -103,13 +102,13 @@ static bool holds_left_memory(unsigned slot)
 	if (read_file_at(cgroup_tree.fd[CONTROLLER_MEMORY], path, text, sizeof(text)) <= 0)
 		return false;
 	memory = strtoull(text, NULL, 10);
-	return memory > LEFT_MAX && !is_page_cache(slot, memory);
+	return memory > RESIDUE_MAX && !is_page_cache(slot, memory);
 }
 
 /*
- * Where a process of a slot is, it is in the slot's freezer group too, so that looking there is enough: it joins that one
- * first (cgroup_join), can leave none, its children are born into all of its groups, and it is gone from all of them at
- * once. On v2 there is but one.
+ * It is enough to look at the freezer group, because every process of a slot is in it: a process joins that group first
+ * (cgroup_join), cannot leave a group, its children start in all of its groups, and its death removes it from all at
+ * once. On v2 there is only one group.
  */
 bool cgroups_clean(unsigned slot)
 {
@@ -120,7 +119,7 @@ bool cgroups_clean(unsigned slot)
 	snprintf(name, sizeof(name), "slot-%u", slot);
 	if (!end_members(CONTROLLER_FREEZER, name))
 		return false;
-	if (!peak_needs_new_group(slot) && !holds_left_memory(slot))
+	if (!peak_needs_new_group(slot) && !has_residual_memory(slot))
 		return true;
 	if (unlinkat(cgroup_tree.fd[CONTROLLER_MEMORY], name, AT_REMOVEDIR) < 0)
 		return false;

@@ -26,7 +26,7 @@ static bool has_word(const char *text, const char *word, char separator)
 	return false;
 }
 
-/* Calls back for every cgroup mount: its root, its mount point, its type and super options. */
+/* Finds the first mount of a file system type, with this super option unless NULL: its root and its mount point. */
 static bool find_mount(const char *type, const char *option, char *root, char *point, size_t size)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");

@@ -1,4 +1,4 @@
-/* The master's side of control groups: making and removing them. */
+/* The master's side of control groups: makes and removes them. */
 #include "cgroup/cgroup_tree.h"
 
 #include "cgroup/cgroup.h"
@@ -22,11 +22,10 @@
 struct cgroup_tree cgroup_tree = {.fd = {-1, -1, -1, -1, -1}};
 
 static const struct options *settings;
-static bool owned; /* the groups are this master's */
+static bool owned; /* this master holds the lock on the groups */
 /*
- * v2: base is the group that jaild was started in, and top the one that it makes there. In top are JAILS, whose limits hold for
- * all slots, and SELF, where jaild, its keepers and zygotes are: making a process in a slot needs write access
- * to the group above both.
+ * v2: jaild starts in base and makes top below it. top contains JAILS, whose limits hold for all slots, and SELF, the
+ * group of jaild, its keepers and its zygotes: creating a process in a slot needs write access to their common parent.
  */
 #define JAILS "jails"
 #define SELF "jaild"
@@ -86,14 +85,14 @@ static void slot_group(char *path, size_t size, enum controller controller, unsi
 		fatal("the path of a control group is too long");
 }
 
-/* Keepers and zygotes make processes in groups; nobody else of their id does, and they can move no process of others. */
-static void let_enter(const char *group)
+/* Keepers and zygotes create processes in groups. No other process has their id, and they cannot move processes of other ids. */
+static void delegate_entry(const char *group)
 {
 	char path[PATH_MAX + 64];
 
 	snprintf(path, sizeof(path), "%s/%s", group, cgroup_tree.version == 2 ? "cgroup.procs" : "tasks");
 	if (chown(path, userns_uid(settings), userns_gid(settings)) < 0)
-		fatal("cannot give away %s", path);
+		fatal("cannot change the owner of %s", path);
 }
 
 void cgroup_make_slot(unsigned slot)
@@ -105,7 +104,7 @@ void cgroup_make_slot(unsigned slot)
 			continue;
 		slot_group(path, sizeof(path), (enum controller)c, slot);
 		make_group(path);
-		let_enter(path);
+		delegate_entry(path);
 	}
 	slot_group(path, sizeof(path), CONTROLLER_MEMORY, slot);
 	if (cgroup_tree.version == 2) {
@@ -128,8 +127,8 @@ void cgroup_make_slot(unsigned slot)
 }
 
 /*
- * v1: an empty group that is always frozen. With the first frozen group of the machine the kernel changes its own code, and with
- * the last one back again, both while every processor waits: no pause of a run is the first one.
+ * v1: an empty group that is always frozen. When the first group of a machine freezes and when the last one thaws, the kernel
+ * patches its own code while every processor waits. This group keeps that cost out of the pause of a run.
  */
 static void keep_one_frozen(void)
 {
@@ -170,7 +169,7 @@ void cgroups_forget(void)
 		cgroup_tree.fd[c] = -1;
 }
 
-/* Lets the groups below `group` have the controllers; EBUSY when processes are in the way. */
+/* Enables the controllers for the children of `group`; EBUSY when the group itself contains processes. */
 static int enable_controllers(const char *group, char *added, size_t size)
 {
 	static const char *const names[] = {"memory", "pids", "cpu"};
@@ -218,10 +217,10 @@ static void make_v2(void)
 	}
 	if (enable_controllers(v2_top, NULL, 0) < 0 || enable_controllers(cgroup_tree.own[CONTROLLER_MEMORY], NULL, 0) < 0)
 		fatal("cannot enable memory, pids and cpu below %s", v2_top);
-	let_enter(v2_top);
+	delegate_entry(v2_top);
 }
 
-/* In the reverse order, as far as it was done. */
+/* Undoes make_v2 in reverse order, as far as it got. */
 static void unmake_v2(void)
 {
 	char self[PATH_MAX];
@@ -245,7 +244,7 @@ static void write_limit(enum controller controller, const char *file, const char
 	must_write(cgroup_tree.own[controller], file, limit == 0 ? none : text);
 }
 
-/* What all slots may use together. Also where there is no limit: an earlier life may have left one. */
+/* Sets the limits of all slots together. "No limit" is written too, because an earlier jaild may have set one. */
 static void limit_all(void)
 {
 	const char *own = cgroup_tree.own[CONTROLLER_MEMORY];
@@ -256,7 +255,7 @@ static void limit_all(void)
 		write_limit(CONTROLLER_MEMORY, "memory.max", "max", settings->memory_bytes);
 		return;
 	}
-	/* Kernels before 5.11 can count groups apart. */
+	/* Before Linux 5.11 a parent group counts its children only with use_hierarchy. */
 	if (settings->memory_bytes > 0 && write_control(own, "memory.use_hierarchy", "1") < 0 && errno != ENOENT)
 		fatal("cannot count the memory of all jails together in %s", own);
 	counts_swap = write_control(own, "memory.memsw.limit_in_bytes", "-1") == 0;
@@ -318,7 +317,7 @@ void cgroups_remove(void)
 	char text[PATH_MAX + 16];
 
 	if (!owned) {
-		/* Those of another jaild are not empty. */
+		/* The groups of another jaild are not empty, so rmdir fails on them. */
 		for (unsigned c = 0; c < CONTROLLERS && cgroup_tree.version != 0; c++)
 			(void)rmdir(cgroup_tree.own[c]);
 		(void)(cgroup_tree.version == 2 && rmdir(v2_top) == 0);

@@ -1,4 +1,4 @@
-/* Where the groups are: shared by cgroup_tree.c and cgroup_end.c (master) and cgroup.c (keeper) only. */
+/* The paths and descriptors of the groups. Only cgroup_tree.c, cgroup_end.c (master) and cgroup.c (keeper) use them. */
 #ifndef JAIL_CGROUP_TREE_H
 #define JAIL_CGROUP_TREE_H
 
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The freezer first: what is frozen dies only there, and then it is gone from all others. */
+/* The freezer is first: cgroup_join enters the groups in this order, and cgroups_clean relies on it. */
 enum controller {
 	CONTROLLER_FREEZER, CONTROLLER_MEMORY, CONTROLLER_PIDS, CONTROLLER_CPU, CONTROLLER_CPUACCT, CONTROLLERS,
 };
@@ -15,24 +15,24 @@ struct cgroup_tree {
 	int version; /* 0: none, 1, 2 */
 	/* The group above the slots for each controller; on v2 all are the same. */
 	char own[CONTROLLERS][PATH_MAX];
-	/* The same groups, open, so that files of slots are found by short ways; -1 in a keeper that has opened its own files. */
+	/* The same groups, open, for short relative paths; -1 in a keeper after it has opened its control files. */
 	int fd[CONTROLLERS];
 };
 
 extern struct cgroup_tree cgroup_tree;
 
-/* The first controller of the hierarchy that holds this one: hierarchies may be mounted together. */
+/* The first controller of this one's hierarchy: several controllers may share one mount. */
 enum controller cgroup_hierarchy(enum controller controller);
 
 /* Room for "slot-<n>/<control file>". */
 #define SLOT_PATH 64
 
-/* Master. Makes a slot's groups, as far as they are not there; fatal on failure. */
+/* Master. Makes the missing groups of a slot; fatal on failure. */
 void cgroup_make_slot(unsigned slot);
-/* Kills every process of a group of jaild's, thaws it, and removes it when it is empty; false when it cannot be removed. */
+/* Kills every process of one of jaild's groups, thaws the group and removes it; false when it cannot be removed. */
 bool cgroup_remove(enum controller hierarchy, const char *name);
 
-/* Finds the directory below which jaild may make its own group, without making anything. */
+/* Finds the directory in which jaild may make its own group, and makes nothing. */
 bool cgroup_find_v2(char *base, size_t size);
 bool cgroup_find_v1(enum controller controller, char *base, size_t size);
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPIN_US 100	  /* looks without sleep: a few sleeping processes stand still at once */
+#define SPIN_US 100	  /* polls without sleep: a few sleeping processes freeze at once */
 #define SLEEP_NS 50000
 #define GROUP_MAX 255 /* bytes of its name */
 
@@ -26,7 +26,7 @@ const char *freezer_state_file(int version)
 
 bool freezer_text_is_frozen(int version, const char *text)
 {
-	/* v1 says FREEZING until the last process stands still. */
+	/* On v1 the state is FREEZING until the last process is frozen. */
 	return version == 2 ? keyed_number(text, "frozen") == 1 : strcmp(text, "FROZEN\n") == 0;
 }
 
@@ -99,7 +99,7 @@ int freezer_freeze(struct freezer *f, uint64_t within_us)
 			continue;
 		}
 		(void)nanosleep(&rest, NULL);
-		/* v1 asks every task once: one that began to wait for its vforked child since then must be asked again. */
+		/* v1 signals every task once. A task that has since begun to wait for its vforked child needs another signal. */
 		if (write_control(f, "FROZEN", "1") < 0)
 			goto failed;
 	}

@@ -13,16 +13,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TASKS_MAX 1024 /* more are not looked at: something of them will run */
+#define TASKS_MAX 1024 /* with more tasks, one is assumed to run */
 #define LISTING 32768
 
-/* How a system call that blocks says for how long. */
+/* How a blocking system call states its timeout. */
 enum limit { NEVER_LIMITED, POINTER, MILLISECONDS, FUTEX, LOCK };
 
 static const struct {
 	long number;
 	enum limit limit;
-	unsigned argument; /* that holds the time limit: NULL, or below 0, is none */
+	unsigned argument; /* holds the timeout; NULL or a negative number means none */
 } waits[] = {
 #ifdef SYS_poll
 	{SYS_poll, MILLISECONDS, 2},
@@ -62,7 +62,7 @@ static const struct {
 
 char task_letter(const char *stat)
 {
-	/* The name before it is the program's choice and may hold anything. */
+	/* The name before it is chosen by the program and may contain anything, ')' included. */
 	const char *end = strrchr(stat, ')');
 
 	return end && end[1] == ' ' ? end[2] : '\0';
@@ -151,7 +151,7 @@ static enum tasks_state look_at_task(int tasks, const char *tid)
 	switch (task_letter(text)) {
 	case 'Z':
 	case 'X':
-	case 'T': /* only another task can let it go on */
+	case 'T': /* only another task can continue it */
 		return TASKS_BLOCKED;
 	case 'S':
 		return read_text(tasks, tid, "syscall", text, sizeof(text)) ? task_wait(text) : TASKS_WAIT;
@@ -160,7 +160,7 @@ static enum tasks_state look_at_task(int tasks, const char *tid)
 	}
 }
 
-/* Visits every numbered entry of a directory until one says TASKS_RUN; the least of all answers. */
+/* Visits the numbered entries of a directory, up to the first TASKS_RUN, and returns the minimum of all states. */
 typedef enum tasks_state (*visit)(int directory, const char *name, unsigned *budget);
 
 static enum tasks_state visit_numbers(int directory, char *listing, unsigned *budget, visit look)
@@ -221,7 +221,7 @@ enum tasks_state tasks_look(int proc, const struct cgroup *cgroup)
 		return TASKS_RUN;
 	cgroup_cpu_text(cgroup, before, sizeof(before));
 	state = visit_numbers(proc, listing, &budget, visit_process);
-	/* A task that ran after it was looked at, or woke one that was, has used CPU time. */
+	/* A task that ran after its visit, or woke a visited one, has used CPU time. */
 	cgroup_cpu_text(cgroup, after, sizeof(after));
 	return strcmp(before, after) == 0 ? state : TASKS_RUN;
 }

@@ -1,7 +1,6 @@
 /*
- * What the processes of a run do at this moment, read from the jail's own /proc:
- * whether something runs or could, and if nothing does, whether time alone can
- * change that. Nothing that a program can write decides more than its own answer.
+ * The scheduling state of a run, read from the jail's own /proc: whether a task runs or is runnable, and if not,
+ * whether a timeout alone can wake one. What a task can write into /proc affects its own state only.
  */
 #ifndef JAIL_TASKS_H
 #define JAIL_TASKS_H
@@ -12,15 +11,15 @@
 #include <sys/types.h>
 
 enum tasks_state {
-	TASKS_RUN,    /* some task runs or could */
-	TASKS_WAIT,   /* all are blocked, some for a limited time or in a way that is not known */
-	TASKS_BLOCKED /* all are blocked until something else happens, however long that takes */
+	TASKS_RUN,    /* a task runs or is runnable */
+	TASKS_WAIT,   /* all are blocked, some with a timeout or in an unrecognised call */
+	TASKS_BLOCKED /* all are blocked without a timeout */
 };
 
 /* `proc`: the /proc of the jail, opened for reading; its process 1 does not count. */
 enum tasks_state tasks_look(int proc, const struct cgroup *cgroup);
 
-/* Whether some task of the process has not ended; exact where everything stands still. */
+/* Whether a task of the process is alive; exact while the run is frozen. */
 bool tasks_live(int proc, pid_t process);
 
 /* One task: the texts of its `stat` and `syscall` files. */

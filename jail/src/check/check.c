@@ -64,7 +64,7 @@ bool check_kernel(const struct options *options)
 	return try_features(kernel_features, kernel_feature_count, options, log_missing);
 }
 
-/* What a probe left in the groups goes, as what a run left does. */
+/* Kills processes that a probe left in the groups, with the code that cleans up after runs. */
 static bool groups_are_clean(void)
 {
 	bool clean = cgroups_clean(0);
@@ -73,7 +73,7 @@ static bool groups_are_clean(void)
 		sleep_ms(1);
 		clean = cgroups_clean(0);
 	}
-	/* Children of probes are the master's now. */
+	/* The master has adopted the orphans of probes. */
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
 	return clean;
@@ -108,7 +108,7 @@ static void print_result(const struct feature *feature, int error)
 		printf("ok %s\n", feature->name);
 	else
 		print_line(grades[feature->weight], feature, error);
-	/* Children must not print it once more. */
+	/* A forked child would print the buffer again. */
 	fflush(stdout);
 }
 
@@ -140,7 +140,7 @@ bool check_system(const struct options *given)
 	options.cgroup = name;
 	options.slots = 1;
 	options.cpu_percent = SOME_PERCENT;
-	/* Making them ends the process when it fails. */
+	/* A failure in cgroups_make ends the process. */
 	atexit(print_unmade);
 	cgroups_make(&options);
 	groups_made = true;

@@ -1,6 +1,6 @@
 /*
- * Control groups, controller by controller, through the code that runs use: what is set there must
- * be enforced and what happens there must be counted. The groups of slot 0 exist and are empty.
+ * Checks each controller through the code that runs use: limits must be enforced and usage must be counted. The groups
+ * of slot 0 must exist and be empty.
  */
 #include "check/check.h"
 
@@ -25,7 +25,7 @@ typedef int (*member_function)(void);
 
 static struct cgroup group;
 
-/* A process in the group; it dies with this one. */
+/* Starts a process in the group; it dies with this one. */
 static pid_t start_member(member_function work)
 {
 	struct clone_args args = {.exit_signal = SIGCHLD};
@@ -51,7 +51,7 @@ static int begin(uint64_t memory, uint64_t processes)
 	return 0;
 }
 
-/* 0 when it ended as `killed` says. */
+/* 0 when the process was killed, or ended by itself, as `killed` expects. */
 static int end_of(pid_t pid, bool killed)
 {
 	int status;
@@ -65,7 +65,7 @@ static int end_of(pid_t pid, bool killed)
 	return killed ? EPROTO : 0;
 }
 
-static int take_memory(void)
+static int use_memory(void)
 {
 	char *memory = mmap(NULL, TOO_MUCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -83,7 +83,7 @@ static int probe_memory(const struct options *options)
 
 	(void)options;
 	if (error == 0)
-		error = end_of(start_member(take_memory), true);
+		error = end_of(start_member(use_memory), true);
 	if (error != 0)
 		return error;
 	return cgroup_oom_kills(&group, &kills) == 0 && kills > 0 ? 0 : EPROTO;
@@ -110,7 +110,7 @@ static int make_processes(void)
 	return second < 0 && errno == EAGAIN ? 0 : EPROTO;
 }
 
-/* Two processes are allowed; the child that stays is what groups_are_clean has to kill. */
+/* Two processes are allowed. The first child stays alive for groups_are_clean to kill. */
 static int probe_processes(const struct options *options)
 {
 	int error = begin(ROOM, 2);
@@ -151,7 +151,7 @@ static int probe_cpu(const struct options *options)
 		error = end_of(start_member(be_busy), false);
 	if (error != 0)
 		return error;
-	/* Kernels round, each counter in its own way. */
+	/* Each kernel counter rounds differently. */
 	return cgroup_cpu_us(&group, &used) == 0 && used >= BUSY_US / 2 ? 0 : EPROTO;
 }
 

@@ -1,4 +1,4 @@
-/* All features beside control groups, in the order of their lines; those that need no file of their own. */
+/* The table of all features except control groups, in the order of the output, and the probes without a file of their own. */
 #include "check/probe.h"
 #include "init/capability.h"
 #include "lib/util.h"
@@ -83,7 +83,7 @@ static int probe_seccomp(const struct options *options)
 		return E2BIG;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || seccomp_load(&policy) < 0)
 		return errno;
-	/* The proof: calls that root may make are gone. */
+	/* Calls that root may make must fail now. */
 	if (must_fail(unshare(CLONE_NEWNS), ENOSYS) != 0)
 		return EPERM;
 	return must_fail(socket(AF_INET, SOCK_STREAM, 0), EPERM) == 0 ? 0 : EPERM;
@@ -91,7 +91,7 @@ static int probe_seccomp(const struct options *options)
 
 bool core_pattern_is_safe(const char *pattern)
 {
-	/* A file, or a program that the kernel starts: both heed the jail's limit of one byte. A socket does not. */
+	/* A file and a program that the kernel starts are both subject to the jail's RLIMIT_CORE of one byte. A socket is not. */
 	return pattern[0] != '@';
 }
 

@@ -1,4 +1,4 @@
-/* The image and every kind of mount, each with the property that a jail relies on. */
+/* Checks the image and every kind of mount, each for the property that jails rely on. */
 #include "check/probe.h"
 #include "init/proc.h"
 #include "init/template.h"
@@ -44,7 +44,7 @@ static int fill(int directory)
 	do
 		snprintf(name, sizeof(name), "%d", files++);
 	while (files <= SMALL_FILES && mknodat(directory, name, S_IFREG | 0600, 0) == 0);
-	/* The root is one of them. */
+	/* The root directory is one of the inodes. */
 	return files == SMALL_FILES && errno == ENOSPC ? 0 : EPROTO;
 }
 
@@ -87,7 +87,7 @@ int probe_pivot_root(const struct options *options)
 {
 	int tree;
 
-	/* The folders above the image may be closed to others than root. */
+	/* Only root may be able to search the directories above the image. */
 	if (chdir(options->root) < 0 || enter_userns(options) < 0 || private_mounts() < 0)
 		return errno;
 	tree = sys_open_tree(AT_FDCWD, ".");
@@ -110,7 +110,7 @@ int probe_overlay(const struct options *options)
 	shared = open("tmp", O_RDONLY | O_DIRECTORY);
 	if (own < 0 || shared < 0 || flock(own, LOCK_EX | LOCK_NB) < 0)
 		return errno;
-	/* The proof that it has inodes of its own. */
+	/* Succeeds only when the overlay has inodes of its own. */
 	return errno_of(flock(shared, LOCK_EX | LOCK_NB));
 }
 
@@ -127,7 +127,7 @@ static int mount_own_proc(void)
 		return EPROTO;
 	if (must_fail(open("/proc/self/comm", O_WRONLY), EROFS) != 0)
 		return EPROTO;
-	/* Also what was found before. */
+	/* The entry must vanish even after it has been looked up. */
 	if (read_file_at(AT_FDCWD, "/proc/version", version, sizeof(version)) < 0 || proc_hide() < 0)
 		return errno;
 	return must_fail(open("/proc/version", O_RDONLY), ENOENT);
@@ -137,7 +137,7 @@ int probe_proc(const struct options *options)
 {
 	pid_t pid;
 
-	/* As in the template: the host's /proc may be partly covered, so the jail's maker gets an uncovered one. */
+	/* As in the template: parts of the host's /proc may be covered, so the jail is made beside an uncovered one. */
 	if (private_mounts() < 0 || sys_mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0 ||
 	    enter_userns(options) < 0 || unshare(CLONE_NEWPID) < 0)
 		return errno;

@@ -1,4 +1,4 @@
-/* Namespaces, each made as jaild makes it: all others in a user namespace such as jaild's own. */
+/* Checks the namespaces. Each is made as jaild makes it: in a user namespace with the same id maps as jaild's. */
 #include "check/probe.h"
 #include "init/userns.h"
 #include "lib/util.h"
@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* Its ids are mapped from outside: by a child that waits until it is there. */
+/* A child outside the namespace maps its ids as soon as it exists. */
 int enter_userns(const struct options *options)
 {
 	pid_t mapper, self = getpid();
@@ -64,7 +64,7 @@ int probe_cgroup_namespace(const struct options *options)
 	return errno_of(enter_userns(options) < 0 ? -1 : unshare(CLONE_NEWCGROUP));
 }
 
-/* As pid 1 of a jail does it, up to the change of identity. */
+/* Repeats what pid 1 of a jail does, up to the change of identity. */
 static int live_in_user_namespace(int ready, int mapped)
 {
 	char byte;

@@ -1,4 +1,4 @@
-/* What the probes of check_*.c share: outcomes as errno values. Only they include it. */
+/* Helpers of the probes in check_*.c, which alone include it. Results are errno values. */
 #ifndef JAIL_PROBE_H
 #define JAIL_PROBE_H
 
@@ -14,7 +14,7 @@ static inline int errno_of(long result)
 	return result < 0 ? errno : 0;
 }
 
-/* 0 when the call failed as it should. */
+/* 0 when the call failed with the expected error. */
 static inline int must_fail(long result, int expected)
 {
 	if (result >= 0)
