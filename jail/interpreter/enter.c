@@ -254,7 +254,7 @@ void zygote_await_job(struct job *job, uint32_t word)
 	if (send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL) < 0)
 		_exit(126);
 	program_wait_for_job(&message);
-	program_take_job(&message, job);
+	program_load_job(&message, job);
 }
 
 void zygote_close_rest(void)

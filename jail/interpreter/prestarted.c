@@ -10,7 +10,7 @@ void prestarted_wait(struct job *job)
 
 	MUST(FD_CONTROL, JOB, send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL));
 	program_wait_for_job(&message);
-	program_take_job(&message, job);
+	program_load_job(&message, job);
 }
 
 void prestarted_begin(struct job *job)

@@ -9,8 +9,8 @@
 #define CAPABILITIES_MAX 64
 
 /*
- * After a call that failed for this number: whether it is the first one that the kernel does not know, which ends the list. Every
- * kernel that jails can be made with knows the numbers up to this one.
+ * Whether a call failed because the kernel has no capability of this number: the list ends there. Every supported kernel has
+ * all numbers up to CAP_CHECKPOINT_RESTORE.
  */
 static bool is_end(unsigned capability)
 {

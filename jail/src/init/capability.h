@@ -1,29 +1,33 @@
-/* The bounding set of the calling process: the capabilities that an exec may give it. */
+/* The capability sets of the calling process; the bounding set limits what an exec may add. */
 #ifndef JAIL_CAPABILITY_H
 #define JAIL_CAPABILITY_H
 
 #include <linux/capability.h>
 #include <stdint.h>
 
-/* What a zygote keeps, of the user namespace's: to enter the namespaces of a jail. */
+/* The capabilities of a zygote in jaild's user namespace: it needs them to enter the namespaces of a jail. */
 #define ZYGOTE_CAPABILITIES (1u << CAP_SYS_ADMIN | 1u << CAP_SYS_CHROOT)
 
 /*
- * Ownership and modes of files. A keeper keeps it for staged files and for directories that a run closed, the master for control
- * groups and the tool directory: what it makes takes its power from the user namespace, which belongs to the master's id.
+ * Ownership and modes of files. A keeper needs them for staged files and for directories that a run made unreadable, the
+ * master for control groups and the tool directory. Processes that the master forks get their other capabilities from the
+ * user namespace, which the master's id owns.
  */
 #define FILE_CAPABILITIES (1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER)
 
-/* Holds these, of those that it holds, and no others; the inheritable and ambient sets are empty. -1 on failure. */
+/* Drops all other capabilities and empties the inheritable and ambient sets. -1 on failure. */
 int capabilities_keep(uint32_t kept);
 
-/* Each drop makes new credentials, so a set that may be small is asked for every capability first. -1: one stays. */
+/*
+ * Drops all other capabilities from the bounding set; -1 when one cannot be dropped. Each drop allocates new credentials, so
+ * this one, for sets that may be small, drops only what is there.
+ */
 int bounding_set_keep(uint64_t kept);
 
-/* The same for a set that is full, as that of every process is that enters a user namespace. */
+/* Empties a full set, such as every process has that enters a user namespace. */
 int bounding_set_empty(void);
 
-/* 0 when the kernel says of each capability that it knows that it is not in the set. */
+/* 0 when the kernel reports every capability as dropped. */
 int bounding_set_is_empty(void);
 
 #endif

@@ -25,14 +25,14 @@ static rlim_t lower_of(rlim_t a, rlim_t b)
 	return a < b ? a : b;
 }
 
-/* jaild's own hard limits are a ceiling where root may not pass them. */
+/* A hard limit of jaild's own that cannot be raised is the ceiling. */
 int confine_limits(void)
 {
 	static const struct {
 		int resource;
 		struct rlimit limit;
 	} base[] = {
-		/* One byte: with 0 the kernel would still start a crash handler that core_pattern names. */
+		/* One byte: with 0 the kernel would still pipe dumps to the handler of core_pattern. */
 		{RLIMIT_CORE, {1, 1}},
 		{RLIMIT_AS, {RLIM_INFINITY, RLIM_INFINITY}}, {RLIMIT_CPU, {RLIM_INFINITY, RLIM_INFINITY}},
 		{RLIMIT_DATA, {RLIM_INFINITY, RLIM_INFINITY}},
@@ -69,12 +69,12 @@ int secure_bits_lock(void)
 		     0, 0, 0);
 }
 
-static int take_identity(void)
+static int set_identity(void)
 {
 	return setresgid(JOB_GID, JOB_GID, JOB_GID) < 0 ? -1 : setresuid(JOB_UID, JOB_UID, JOB_UID);
 }
 
-/* Reads back what the kernel really granted; any surplus is a failure. */
+/* Reads the identity and the capabilities back from the kernel; any surplus is a failure. */
 static int verify(pid_t pid)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -105,7 +105,7 @@ void confine_identity(int control, pid_t pid)
 {
 	MUST(control, BOUNDING_SET, bounding_set_empty());
 	MUST(control, SECURE_BITS, secure_bits_lock());
-	MUST(control, IDENTITY, take_identity());
+	MUST(control, IDENTITY, set_identity());
 	MUST(control, CAPABILITIES, capabilities_keep(0));
 	MUST(control, NO_NEW_PRIVS, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	MUST(control, VERIFY, verify(pid));

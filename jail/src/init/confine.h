@@ -1,7 +1,6 @@
 /*
- * The confinement itself: what every process goes through before it may become a
- * program, in the first process of a jail and in a copy of a zygote alike. Each
- * step reports its own failure on the control channel and ends the process.
+ * The confinement that every process passes before it becomes a program: the first process of a jail and the copy of
+ * a zygote alike. A step that fails is reported on the control channel and ends the process.
  */
 #ifndef JAIL_CONFINE_H
 #define JAIL_CONFINE_H
@@ -11,8 +10,8 @@
 #include <sys/types.h>
 
 /*
- * Descriptors of a confined process; 0, 1 and 2 are /dev/null until the program's are set. An interpreter
- * that is pre-started has them at higher numbers than its own: the object that it loads is built with another base.
+ * Descriptors of a confined process; 0, 1 and 2 are /dev/null until the program's are set. A pre-started interpreter
+ * has them above its own descriptors: the object that it loads is built with the other base.
  */
 #define FD_BASE_USUAL 3
 #define FD_BASE_PRESTARTED 500
@@ -24,7 +23,7 @@ enum { FD_STATUS = FD_BASE, FD_CONTROL, FD_OUT, FD_ERR, FD_STDIN, FD_JOB, FD_OBJ
 #define CONFINED_FDS (FD_FIRST_UNUSED - FD_STATUS)
 #define JOB_DIRECTORY "/mnt/data"
 
-/* Does a step; when it fails, reports it to the keeper and ends the process. */
+/* Runs a step. A failure is reported to the keeper and ends the process. */
 #define MUST(control, step, call)                                             \
 	do {                                                                  \
 		if ((call) < 0)                                               \
@@ -33,16 +32,16 @@ enum { FD_STATUS = FD_BASE, FD_CONTROL, FD_OUT, FD_ERR, FD_STDIN, FD_JOB, FD_OBJ
 
 _Noreturn void report_failure(int control, int step);
 
-/* Before the user namespace: fixed limits, independent of those of jaild's parent; no supplementary group. */
+/* Sets fixed resource limits, independent of jaild's parent. Called before the user namespace is entered. */
 int confine_limits(void);
 
-/* The uid 0 has no power of its own, whatever is executed. */
+/* Locks the securebits: uid 0 gives a process no capabilities, whatever it executes. */
 int secure_bits_lock(void);
 
-/* In the user namespace: from all capabilities of it to none, read back from the kernel. */
+/* In the user namespace: drops all capabilities, takes the job's ids, and verifies both with the kernel. */
 void confine_identity(int control, pid_t pid);
 
-/* Moves what is still needed to its place, in the order of the enumeration (-1: nothing), and closes all else. */
+/* Moves these descriptors to the numbers of the enumeration, in its order (-1: /dev/null), and closes all others. */
 int confine_descriptors(const int wanted[CONFINED_FDS]);
 
 #endif

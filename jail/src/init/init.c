@@ -1,7 +1,6 @@
 /*
- * pid 1 of the jail. Until USER_NS it is root of jaild's user namespace, in namespaces of its
- * own; from VERIFY on it has the power of the program and no more. It trusts the
- * keeper and touches nothing that a program made.
+ * pid 1 of the jail. Until the step USER_NS it is root of jaild's user namespace, in namespaces of its own. From VERIFY
+ * on it has the privileges of the program and no more. It trusts the keeper and uses nothing that a program made.
  */
 #include "init/confine.h"
 #include "init/program.h"
@@ -11,7 +10,7 @@
 #include "lib/sys.h"
 #include "lib/title.h"
 #include "lib/util.h"
-#include "master/shortage.h"
+#include "master/oom.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -25,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROGRAM_STACK 65536 /* of the program's process before it executes its command */
+#define PROGRAM_STACK 65536 /* for the program's process until its exec */
 
 static int make_proc_read_only(void)
 {
@@ -50,8 +49,8 @@ static int wait_for_map(int control, int locks)
 }
 
 /*
- * By the jail's own /proc, before anything lay over it: in one that is shared, every user namespace of the machine has
- * settings of these names, and the kernel compares them all by turns.
+ * Writes through the jail's own /proc, opened before it was covered. In a shared /proc every user namespace of the machine
+ * adds entries of these names, and the kernel searches them one by one.
  */
 static int forbid_namespaces(int bare_proc)
 {
@@ -71,8 +70,8 @@ static int forbid_namespaces(int bare_proc)
 }
 
 /*
- * Once more, because a uid change clears the signal. A keeper that dies in between, or before, shows as the end of the
- * control channel. Nobody may look at it any more, but for what its keeper has open.
+ * Sets the parent death signal again, because a uid change clears it. If the keeper died before, init sees the end of the
+ * control channel. Undumpable: no process can open init's /proc entries any more; the keeper's open ones stay usable.
  */
 static int tie_to_keeper(void)
 {
@@ -105,8 +104,8 @@ static int arrange_descriptors(const struct jail_plan *plan)
 	return confine_descriptors(wanted);
 }
 
-/* The keeper would mistake the end of the channel without a message for the start of the program. */
-static int receive_word(struct message *message)
+/* Fails on the end of the channel: without a report the keeper would take it for the start of the program. */
+static int receive_command(struct message *message)
 {
 	ssize_t n = recv(FD_CONTROL, message, sizeof(*message), 0);
 
@@ -118,16 +117,16 @@ static int receive_word(struct message *message)
 		       : -1;
 }
 
-static int become_program(void *word)
+static int become_program(void *command)
 {
-	const struct message *message = word;
+	const struct message *message = command;
 
 	if (message->kind == MESSAGE_PRESTART)
 		program_prestart(message);
 	program_main(message);
 }
 
-/* It shares init's memory, where it is alone until it executes its command: nothing has to be copied and thrown away. */
+/* Like vfork: the child runs in init's memory, while init waits, until its exec. No page tables are copied. */
 static pid_t spawn_program(struct message *message)
 {
 	static _Alignas(16) char stack[PROGRAM_STACK];
@@ -135,7 +134,7 @@ static pid_t spawn_program(struct message *message)
 	return clone(become_program, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, message);
 }
 
-/* Waits for the keeper's message: a job or a command to pre-start, whose process it spawns, or a copy of a zygote, which it adopts. */
+/* Waits for the keeper. For a job or a pre-start it spawns the program's process; the copy of a zygote it adopts. */
 static pid_t await_program(void)
 {
 	struct message message = {.kind = MESSAGE_READY};
@@ -143,7 +142,7 @@ static pid_t await_program(void)
 
 	if (send(FD_CONTROL, &message, sizeof(message), MSG_NOSIGNAL) < 0)
 		_exit(126);
-	MUST(FD_CONTROL, JOB, receive_word(&message));
+	MUST(FD_CONTROL, JOB, receive_command(&message));
 	if (message.kind == MESSAGE_ADOPT)
 		return FIRST_PROGRAM;
 	MUST(FD_CONTROL, FORK, program = spawn_program(&message));
@@ -161,7 +160,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, CGROUP_JOIN, cgroup_join(plan->cgroup));
 	MUST(plan->control, CGROUP_NS, unshare(CLONE_NEWCGROUP));
 	MUST(plan->control, ROOT, template_enter(plan->config->options, plan->config->slot));
-	MUST(plan->control, SHORTAGE, shortage_go_first());
+	MUST(plan->control, OOM_SCORE, oom_kill_first());
 	MUST(plan->control, PROC, bare_proc = sys_open_tree(AT_FDCWD, "/proc"));
 	MUST(plan->control, LOCKS, locks = open("/proc/locks", O_RDONLY | O_CLOEXEC));
 	MUST(plan->control, COVER, sys_move_mount(plan->facts, FACTS_PATH));
@@ -185,7 +184,7 @@ _Noreturn void init_main(const struct jail_plan *plan)
 	MUST(plan->control, CLOSE, arrange_descriptors(plan));
 	MUST(FD_CONTROL, SECCOMP, seccomp_load(plan->config->policy));
 	program = await_program();
-	/* As long as init holds its end of the channel, the keeper does not see the program begin. */
+	/* The keeper sees the program begin only when init has closed its end of the channel, too. */
 	if (sys_close_range(FD_CONTROL, ~0u, 0) < 0)
 		_exit(1);
 	wait_for_program(program);

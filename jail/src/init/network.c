@@ -12,17 +12,17 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define BIRTH_STACK 65536 /* of the process that a namespace is made with */
+#define HELPER_STACK 65536 /* for the process that makes a namespace */
 #define NO_SOCKETS "sockets: used 0\n"
 
-struct birth {
+struct creation {
 	int userns, namespace, error;
 };
 
-/* What the kernel keeps for each namespace alone, and programs look at. */
+/* Entries that programs may read: their content belongs to the namespace alone. */
 static const char *const open_entries[] = {"dev", "if_inet6", "route", "tcp", "tcp6", "udp", "udp6", "unix"};
 
-/* Of the names in /proc/net when jaild made its first namespace; one that has others is looked through at each run. */
+/* Fingerprint of the names in /proc/net of jaild's first namespace. When it differs, a run hides all entries again. */
 static uint64_t cached_names;
 
 static bool is_open(const char *name)
@@ -57,7 +57,7 @@ int network_hide(int net)
 	return result;
 }
 
-/* Looks at no entry: that would cost more than all else here. */
+/* Uses the names only: a stat of each entry would be the most expensive part of the start. */
 int network_names(int net, uint64_t *names)
 {
 	_Alignas(struct dirent64) char entries[8192];
@@ -77,8 +77,8 @@ int network_names(int net, uint64_t *names)
 	return size < 0 ? -1 : 0;
 }
 
-/* In this order: what appears between the two stays hidden, and counts as new later. */
-static int learn_and_hide(const char *path)
+/* Caches first: an entry that appears in between differs from the cached names and is hidden by the next run. */
+static int cache_and_hide(const char *path)
 {
 	int net = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -94,32 +94,32 @@ static int learn_and_hide(const char *path)
 	return network_hide(net);
 }
 
-/* It shares the master's memory and descriptors, and the master stands still until it ends. */
-static int become_first(void *argument)
+/* Runs in a helper that shares the master's memory and descriptors. The master waits until it ends. */
+static int make_namespace(void *argument)
 {
-	struct birth *birth = argument;
+	struct creation *creation = argument;
 
-	if (setns(birth->userns, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNET) < 0 ||
-	    (birth->namespace = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)) < 0 || learn_and_hide("/proc/self/net") < 0)
-		birth->error = errno;
+	if (setns(creation->userns, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNET) < 0 ||
+	    (creation->namespace = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)) < 0 || cache_and_hide("/proc/self/net") < 0)
+		creation->error = errno;
 	_exit(0);
 }
 
 int network_make(int userns)
 {
-	static _Alignas(16) char stack[BIRTH_STACK];
-	struct birth birth = {.userns = userns, .namespace = -1};
-	pid_t pid = clone(become_first, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &birth);
+	static _Alignas(16) char stack[HELPER_STACK];
+	struct creation creation = {.userns = userns, .namespace = -1};
+	pid_t pid = clone(make_namespace, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &creation);
 
 	if (pid < 0)
 		return -1;
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	if (birth.error == 0)
-		return birth.namespace;
-	if (birth.namespace >= 0)
-		close(birth.namespace);
-	errno = birth.error;
+	if (creation.error == 0)
+		return creation.namespace;
+	if (creation.namespace >= 0)
+		close(creation.namespace);
+	errno = creation.error;
 	return -1;
 }
 
@@ -129,9 +129,8 @@ bool network_text_is_empty(const char *text)
 }
 
 /*
- * The kernel counts a socket of a program from its making until its memory is free: also one without a name, one that is
- * on its way in a message that nobody will read, and the other side's end of a connection to the tools. Every process of the
- * runs before is dead, so the number only falls.
+ * The kernel counts a socket from its creation until its memory is freed: unnamed ones, ones in unread messages, and the peer
+ * of a connection to the tools included. All processes of earlier runs are dead, so the number can only fall.
  */
 static bool is_empty(int host_proc)
 {
@@ -140,7 +139,7 @@ static bool is_empty(int host_proc)
 	return read_file_at(host_proc, "self/net/sockstat", text, sizeof(text)) > 0 && network_text_is_empty(text);
 }
 
-/* A module of the kernel may have brought more since the namespace was made. The keeper ends if this fails. */
+/* A kernel module may have added entries since the namespace was made. The keeper ends if this fails. */
 static int hide_new_entries(int host_proc)
 {
 	int net = openat(host_proc, "self/net", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,10 +1,10 @@
 /*
- * The network namespaces of slots. One is made when a slot is first used and serves one run at a time: making one costs
- * more than anything else of a jail. All that a program can do there is to make AF_UNIX sockets, so nothing of it is left in a
- * namespace without sockets; a keeper enters none that the kernel does not say this of.
+ * The network namespaces of slots. A slot gets one at its first use and reuses it for one run at a time, because making a
+ * namespace is the most expensive part of a jail. A program can only make AF_UNIX sockets there, so a namespace without
+ * sockets holds no state of earlier runs. A keeper enters a namespace only when the kernel reports no sockets in it.
  *
- * Of /proc/net programs can read what the kernel keeps for each namespace alone. Other entries have no permission bits,
- * those included that a module brought after the namespace was made.
+ * In /proc/net programs can read the entries whose content belongs to the namespace alone. All others have no permission
+ * bits, including those that a kernel module adds later.
  */
 #ifndef JAIL_NETWORK_H
 #define JAIL_NETWORK_H
@@ -15,19 +15,19 @@
 /* Master. An empty namespace that belongs to a user namespace, -1 and errno on failure. */
 int network_make(int userns);
 
-/* Keeper. Enters the slot's namespace when nobody else can be met there, and otherwise a new one; -1 and errno on failure. */
+/* Keeper. Enters the slot's namespace if it has no sockets, otherwise a new one; -1 and errno on failure. */
 int network_enter(int network, int host_proc);
 
 /*
- * Takes the permissions of all entries of an open /proc/net from programs, but for those that they may read: as long as the
- * namespace lives. `net` is given up. -1 and errno on failure.
+ * Clears the permission bits of all entries of an open /proc/net that programs may not read, for the life of the namespace.
+ * Closes `net`. -1 and errno on failure.
  */
 int network_hide(int net);
 
 /* A fingerprint of the names in a directory. -1 and errno on failure. */
 int network_names(int net, uint64_t *names);
 
-/* Whether the kernel's statistics, as they stand in /proc/net/sockstat, say that there is no socket of any kind. */
+/* Whether this text of /proc/net/sockstat reports no socket of any kind. */
 bool network_text_is_empty(const char *text);
 
 #endif

@@ -15,11 +15,11 @@
 
 static const char *const fact_names[FACT_FILES] = {"meminfo", "stat"};
 
-/* Entries that proc_make_covers makes. The list of locks is empty: its keeper holds the kernel's open, so it stays. */
+/* Entries that proc_make_covers makes. The list of locks is empty; the keeper reads the kernel's own, opened before. */
 static const char *const static_names[] = {
 	"cpuinfo", "filesystems", "loadavg", "locks", "uptime", "version", "vmstat", "sys"};
 
-/* They lead to the reader's own process. */
+/* Links to the reader's own process. */
 static const struct {
 	const char *name, *target;
 } links[] = {{"mounts", "self/mounts"}, {"net", "self/net"}};
@@ -87,7 +87,7 @@ static int make_cpuinfo(int directory)
 	return make_file(directory, "cpuinfo", text);
 }
 
-/* What uname(2) tells any program. */
+/* Holds nothing that uname(2) does not return to any program. */
 static int make_versions(int directory)
 {
 	struct utsname system;
@@ -157,11 +157,11 @@ static int cover(const char *directory, const char *name)
 
 	snprintf(source, sizeof(source), "%s/%s", directory, name);
 	snprintf(target, sizeof(target), "/proc/%s", name);
-	/* What this kernel does not have does not show. */
+	/* An entry that this kernel lacks needs no cover. */
 	return sys_mount(source, target, NULL, MS_BIND, NULL) < 0 && errno != ENOENT ? -1 : 0;
 }
 
-/* A link over a link, neither of them followed. */
+/* Mounts a link over a link and follows neither. */
 static int cover_link(const char *name)
 {
 	char path[64];

@@ -46,11 +46,11 @@ static int limit_run(const struct message *go)
 	if (lower_limit(RLIMIT_NOFILE, go->open_files) < 0 ||
 	    lower_limit(RLIMIT_FSIZE, go->file_size_bytes) < 0)
 		return -1;
-	/* The control group counts exactly; this is a second fence for one that is missing. */
+	/* The control group enforces the exact limit; this is a second one for jails without control groups. */
 	return lower_limit(RLIMIT_NPROC, go->pids + 64);
 }
 
-/* The keeper would mistake the end of the channel without a message for the start of the program. */
+/* Fails on the end of the channel: without a report the keeper would take it for the start of the program. */
 void program_wait_for_job(struct message *go)
 {
 	ssize_t n = recv(FD_CONTROL, go, sizeof(*go), 0);
@@ -104,7 +104,7 @@ void program_begin_warm(const struct job *job)
 	MUST(FD_CONTROL, CLOSE, sys_close_range(FD_CONTROL, FD_CONTROL, 0));
 }
 
-void program_take_job(const struct message *go, struct job *job)
+void program_load_job(const struct message *go, struct job *job)
 {
 	if (go->has_stdin)
 		MUST(FD_CONTROL, STREAMS, dup2(FD_STDIN, 0));
@@ -134,16 +134,16 @@ _Noreturn void program_main(const struct message *go)
 	struct job job;
 
 	program_settle();
-	program_take_job(go, &job);
+	program_load_job(go, &job);
 	program_execute(&job);
 }
 
-_Noreturn void program_prestart(const struct message *park)
+_Noreturn void program_prestart(const struct message *prestart)
 {
 	struct job job;
 
 	program_settle();
-	MUST(FD_CONTROL, JOB, read_job(park, &job));
+	MUST(FD_CONTROL, JOB, read_job(prestart, &job));
 	for (int fd = FD_CONTROL; fd < FD_FIRST_UNUSED; fd++)
 		if (fd != FD_OUT && fd != FD_ERR)
 			MUST(FD_CONTROL, CLOSE, dup2(fd, FD_BASE_PRESTARTED + fd - FD_STATUS));

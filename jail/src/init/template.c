@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* In the template, whose own root is a small file system of directories to mount on. */
+/* Mount points in the root of the template, which is a small tmpfs. */
 #define IMAGE_PATH "/image"
 #define LAYER_PATH "/layer"
 #define PROC_PATH "/proc"
@@ -67,7 +67,7 @@ done:
 
 int overlay_make(const char *layers)
 {
-	/* Extended attributes of the image mean nothing here, whatever the kernel's defaults are. */
+	/* Extended attributes of the image have no effect, whatever the kernel's defaults are. */
 	const char *const words[][2] = {
 		{"source", "overlay"}, {"lowerdir", layers}, {"redirect_dir", "nofollow"}, {"metacopy", "off"}};
 	int fs = sys_fsopen("overlay"), mount = -1, saved;
@@ -100,7 +100,7 @@ int proc_make(void)
 	return mount;
 }
 
-/* `at`: a directory to mount the new root on; the old root goes. */
+/* Mounts the new root on the directory `at`, pivots to it, and detaches the old root. */
 static int change_root(int tree, const char *at)
 {
 	if (sys_move_mount(tree, at) < 0 || chdir(at) < 0 || sys_pivot_root(".", ".") < 0 ||
@@ -109,8 +109,8 @@ static int change_root(int tree, const char *at)
 	return chdir("/");
 }
 
-/* In the maker of the template: what the master has made is the master's to remove. */
-static _Noreturn void give_up(const char *what)
+/* Ends the process that builds the template without exit handlers: they belong to the master. */
+static _Noreturn void fail(const char *what)
 {
 	log_line(LOG_FATAL, -1, errno, "%s", what);
 	_exit(1);
@@ -126,16 +126,16 @@ static int open_image(const char *root)
 	struct stat st;
 
 	if (tree < 0)
-		give_up("cannot open the image");
+		fail("cannot open the image");
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &attributes) < 0)
-		give_up("cannot make the image read-only");
+		fail("cannot make the image read-only");
 	for (size_t i = 0; i < COUNT(mount_points); i++)
 		if (fstatat(tree, mount_points[i], &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
-			give_up("the image lacks a directory that jails need");
+			fail("the image lacks a directory that jails need");
 	return tree;
 }
 
-/* A jail cannot make devices, and those of an overlay of its own do not work. */
+/* A jail cannot make device nodes, and nodes on its overlay do not work. */
 static int make_devices(int root, unsigned number)
 {
 	char path[64];
@@ -168,7 +168,7 @@ static int make_root(const struct options *options)
 	return make_devices(root, NO_SLOT) < 0 ? -1 : root;
 }
 
-/* The mount point of the tool directory; the image needs to know nothing of it. */
+/* The mount point of the tool directory, so that the image needs none. */
 static int make_tool_mount(int layer, const struct options *options)
 {
 	char path[128];
@@ -179,7 +179,7 @@ static int make_tool_mount(int layer, const struct options *options)
 	return mkdirat(layer, RUN_SOURCE, 0755) < 0 ? -1 : mkdirat(layer, path, 0755);
 }
 
-/* What lies over the image in the root of each jail: all of it in the directory that the workspace hides. */
+/* The upper layer of each jail's root. Its content is in the directory that the workspace is mounted on later. */
 static int make_layer(const struct options *options)
 {
 	const char *const size[] = {"mode=755", "size=1048576", "nr_inodes=256", NULL};
@@ -188,7 +188,7 @@ static int make_layer(const struct options *options)
 	if (layer >= 0 && mkdirat(layer, "mnt", 0755) == 0 && mkdirat(layer, "mnt/data", 0755) == 0)
 		sources = openat(layer, "mnt/data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (sources < 0 || make_tool_mount(sources, options) < 0 || proc_make_covers(sources) < 0)
-		give_up("cannot make what lies over the image");
+		fail("cannot make the layer over the image");
 	close(sources);
 	return layer;
 }
@@ -211,7 +211,10 @@ static int open_source(const char *parent, unsigned slot)
 	return sys_open_tree(AT_FDCWD, path);
 }
 
-/* What has to be opened while the template's root is in sight; the kernel mounts a new /proc only where an uncovered one is in sight. */
+/*
+ * Opens all sources before the template's root is detached. The kernel mounts a new /proc only while the mount namespace has
+ * an uncovered one, such as the template's.
+ */
 int template_enter(const struct options *options, unsigned slot)
 {
 	bool is_jail = slot != NO_SLOT, has_tools = is_jail && options->tool_directory;
@@ -228,7 +231,7 @@ int template_enter(const struct options *options, unsigned slot)
 	return has_tools ? move_source(tools, options->tool_mount) : 0;
 }
 
-/* It is the first process of its own process namespace, so that the template's /proc shows no process when it has gone. */
+/* Runs as pid 1 of its own pid namespace: the template's /proc shows no process after it has ended. */
 static _Noreturn void build(const struct options *options, int done)
 {
 	struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
@@ -236,7 +239,7 @@ static _Noreturn void build(const struct options *options, int done)
 
 	umask(0);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || sys_mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		give_up("cannot make a mount namespace");
+		fail("cannot make a mount namespace");
 	image = open_image(options->root);
 	layer = make_layer(options);
 	root = make_root(options);
@@ -246,11 +249,11 @@ static _Noreturn void build(const struct options *options, int done)
 	    sys_mount_setattr(layer, "", AT_EMPTY_PATH, &read_only) < 0 || sys_move_mount(layer, LAYER_PATH) < 0 ||
 	    sys_move_mount(proc, PROC_PATH) < 0 || (options->tool_directory && sys_move_mount(tools, TOOLS_PATH) < 0) ||
 	    sys_mount_setattr(AT_FDCWD, "/", 0, &read_only) < 0)
-		give_up("cannot make the template");
+		fail("cannot make the template");
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-		give_up("cannot make a user namespace");
+		fail("cannot make a user namespace");
 	if (write_all(done, "1", 1) < 0)
-		give_up("cannot report the template");
+		fail("cannot report the template");
 	pause();
 	_exit(0);
 }
@@ -289,5 +292,5 @@ void template_make(const struct options *options, int *template, int *userns)
 	if (userns_map(pid, options) < 0)
 		fatal("cannot map the ids of the user namespace of jails");
 	if (kill(pid, SIGKILL) < 0 || waitpid(pid, NULL, 0) != pid)
-		fatal("cannot end the maker of the template");
+		fatal("cannot end the process that built the template");
 }

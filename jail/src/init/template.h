@@ -1,13 +1,11 @@
 /*
- * The template: a mount namespace that holds, side by side and read-only, the image,
- * one layer to lie over it (sources of what stands in /proc), devices for each slot, the
- * tool directory, and a /proc without processes; nothing else of the host. It belongs to
- * jaild's user namespace (userns.h), so every keeper can enter it, and every jail starts as a copy of it.
+ * The template: a mount namespace with separate read-only mounts of the image, a layer over it (the sources of the files
+ * in /proc), the devices of each slot, the tool directory, and a /proc without processes. Nothing else of the host is in
+ * it. It belongs to jaild's user namespace (userns.h), so every keeper can enter it. Every jail starts as a copy of it.
  *
- * A jail's root is an overlay of its own over image and layer. Jails share the bytes of the
- * image, and its pages in memory. Each has inodes of its own, the devices those of its slot:
- * locks on files and directories of the root reach nobody else, and no path of the host
- * shows.
+ * Each jail's root is an overlay of its own over layer and image. Jails share the bytes of the image and its page cache.
+ * Each has its own inodes, and its slot's devices: a lock on a file or directory of the root affects no other jail, and
+ * no path of the host is visible.
  */
 #ifndef JAIL_TEMPLATE_H
 #define JAIL_TEMPLATE_H
@@ -18,8 +16,8 @@
 void template_make(const struct options *options, int *template, int *userns);
 
 /*
- * In a copy of the template: makes the root of a jail, with /dev, the slot's tool directory, and /proc of the calling process's
- * namespace. With NO_SLOT it has neither of the last two. -1 and errno on failure.
+ * In a copy of the template: makes the root of a jail, with /dev, the slot's tool directory, and /proc of the caller's pid
+ * namespace. With NO_SLOT it omits the last two. -1 and errno on failure.
  */
 #define NO_SLOT SLOTS_MAX
 int template_enter(const struct options *options, unsigned slot);
@@ -27,7 +25,7 @@ int template_enter(const struct options *options, unsigned slot);
 /* A new, detached overlay of directories, "upper:lower"; read-only. -1 and errno on failure. */
 int overlay_make(const char *layers);
 
-/* A new, detached /proc of the calling process's namespace. -1 and errno on failure. */
+/* A new, detached /proc of the caller's pid namespace. -1 and errno on failure. */
 int proc_make(void);
 
 /* A new, detached tmpfs; options are "key=value" words. -1 and errno on failure. */

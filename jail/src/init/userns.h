@@ -1,7 +1,7 @@
 /*
- * The user namespace of everything below the master. Its root is an id of the host that nothing else has, and the
- * ids of slots are in it what they are on the host; no other id of the host exists in it. All namespaces of jails are
- * made in it and belong to it, so its root has power over them, and over nothing of the host.
+ * The user namespace of all processes below the master. It maps its root to an otherwise unused id of the host, and the
+ * ids of slots to themselves; no other id of the host exists in it. All namespaces of jails are made in it and belong to
+ * it, so its root has capabilities over them and over nothing of the host.
  */
 #ifndef JAIL_USERNS_H
 #define JAIL_USERNS_H
@@ -15,9 +15,9 @@ gid_t userns_gid(const struct options *options);
 /* Master, at its start: maps the ids of a process that has just made the namespace. -1 and errno on failure. */
 int userns_map(pid_t pid, const struct options *options);
 
-/* A process of one thread, made by the master: becomes root there, with all capabilities there and none elsewhere. */
+/* In a single-threaded child of the master: becomes root of the namespace, with all capabilities there and none elsewhere. */
 int userns_enter(int userns);
-/* The second half of that. */
+/* The second half of userns_enter: takes the ids of root. */
 int userns_become_root(void);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * The steps that make a jail, in order. A step that fails ends the preparation:
- * the process that failed reports the step and its errno to the keeper and the
- * program never runs.
+ * The steps that make a jail, in order. A step that fails ends the preparation: the process reports the step and its
+ * errno to the keeper, and the program never runs.
  */
 #ifndef JAIL_STEP_H
 #define JAIL_STEP_H
@@ -11,7 +10,7 @@
 	X(CGROUP_NS, "leave the view of other control groups")          \
 	X(ROOT, "make the root of the jail")                            \
 	X(PROC, "mount /proc")                                          \
-	X(SHORTAGE, "be the first to go when memory is short")            \
+	X(OOM_SCORE, "be the first to go when memory is short")           \
 	X(LOCKS, "open the list of locks")                               \
 	X(COVER, "hide the host's entries of /proc")                    \
 	X(PROC_READ_ONLY, "make /proc read-only")                       \

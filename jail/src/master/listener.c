@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static struct stat made; /* st_ino 0: nothing was made */
+static struct stat made; /* the socket; st_ino 0: none */
 
 static void remove_dead(const struct sockaddr_un *address)
 {
@@ -21,7 +21,7 @@ static void remove_dead(const struct sockaddr_un *address)
 	if (lstat(address->sun_path, &st) == 0) {
 		if (!S_ISSOCK(st.st_mode)) {
 			errno = EEXIST;
-			fatal("%s is there and is no socket", address->sun_path);
+			fatal("%s exists and is not a socket", address->sun_path);
 		}
 		if (connect(probe, (const struct sockaddr *)address, sizeof(*address)) == 0) {
 			errno = EADDRINUSE;
@@ -67,7 +67,7 @@ void listener_remove(const struct options *options)
 	if (made.st_ino == 0)
 		return;
 	if (lstat(options->socket, &st) == 0) {
-		/* Another jaild may have taken its place. */
+		/* Another jaild may have replaced it. */
 		if (st.st_ino != made.st_ino || st.st_dev != made.st_dev || unlink(options->socket) == 0)
 			return;
 	} else if (errno == ENOENT) {

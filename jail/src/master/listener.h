@@ -4,7 +4,7 @@
 
 #include "master/options.h"
 
-/* Binds and listens; takes the place of a dead socket, never of a live one; fatal on failure. */
+/* Binds and listens; replaces a dead socket, never a live one; fatal on failure. */
 int listener_open(const struct options *options);
 /* Removes the socket if it is still the one that was made. */
 void listener_remove(const struct options *options);

@@ -1,6 +1,6 @@
 /*
- * jaild: parses its options, makes everything that all runs share, and hands
- * over to the loop of the slots. See jail.h for the theory of operation.
+ * jaild: parses its options, makes what all runs share, and enters the loop of the slots. See jail.h for the theory of
+ * operation.
  */
 #include "cgroup/cgroup.h"
 #include "check/check.h"
@@ -13,7 +13,7 @@
 #include "lib/util.h"
 #include "master/listener.h"
 #include "master/options.h"
-#include "master/shortage.h"
+#include "master/oom.h"
 #include "master/slot.h"
 #include "seccomp/seccomp.h"
 #include "warm/prestarted.h"
@@ -29,7 +29,7 @@
 static struct seccomp_program policy, keeper_policy, host_policy;
 static struct options options;
 
-/* Also after a failure half-way: nothing that this master made may stay. */
+/* Runs at every exit, also after a failed start: nothing that this master made may stay. */
 static void clean_up(void)
 {
 	listener_remove(&options);
@@ -37,7 +37,7 @@ static void clean_up(void)
 	tooldir_remove();
 }
 
-/* The reasons have been logged. */
+/* check_kernel and check_groups have logged the reasons. */
 static _Noreturn void refuse(void)
 {
 	errno = 0;
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 	int listener;
 
 	if (descriptors_begin() < 0)
-		fatal("cannot close what jaild was started with");
+		fatal("cannot close inherited descriptors");
 	title_remember(argc, argv);
 	options = options_parse(argc, argv);
 	if (geteuid() != 0) {
@@ -62,10 +62,10 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		fatal("cannot set up the process");
-	shortage_go_last();
+	oom_kill_last();
 	if (!check_kernel(&options))
 		refuse();
-	/* A ceiling for all below, who may not raise their own. */
+	/* A ceiling for all processes below, which cannot raise their limits. */
 	if (confine_limits() < 0)
 		fatal("cannot set the resource limits");
 	if (!seccomp_build(&policy) || !seccomp_build_for(&keeper_policy, POLICY_OF_KEEPERS) ||
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	config.doors = zygotes_open(&options);
 	if (bounding_set_keep(0) < 0 || capabilities_keep(FILE_CAPABILITIES) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || seccomp_load(&host_policy) < 0)
-		fatal("cannot give up what jaild does not need");
+		fatal("cannot drop privileges");
 	slots_run(&config, listener);
 	log_line(LOG_INFO, -1, 0, "ended");
 	return 0;

@@ -17,7 +17,7 @@ static const char help[] =
 	"  --socket-mode MODE        octal permissions of the socket (0600)\n"
 	"  --root DIR                tree that becomes the read-only root of every jail\n"
 	"  --slots N                 jails at a time, ready, running or paused (8)\n"
-	"  --ready N                 of those, at most so many that are not paused (--slots)\n"
+	"  --ready N                 limit of jails that are not paused (--slots)\n"
 	"  --uid-base N              slot k runs as uid N+k on the host, keepers and zygotes\n"
 	"                            as N-16 (200000)\n"
 	"  --gid-base N              the same for gids (200000)\n"
@@ -31,7 +31,7 @@ static const char help[] =
 	"  --workspace-inodes N      files and directories in /mnt/data (65536)\n"
 	"  --tmp-bytes N             size of /tmp (104857600)\n"
 	"  --shm-bytes N             size of /dev/shm (67108864)\n"
-	"  --stream-bytes N          most that a client may have kept of an output stream (67108864)\n"
+	"  --stream-bytes N          ceiling of what a client may capture of a stream (67108864)\n"
 	"  --tool-directory DIR      its subdirectory <slot>, owned by the owner of the socket, is\n"
 	"                            seen read-only in the jail of that slot (none)\n"
 	"  --tool-mount PATH         where, one name below /run (/run/svc)\n"
@@ -107,7 +107,7 @@ static uint64_t number(const char *name, uint64_t min, uint64_t max)
 	return value;
 }
 
-/* Links are followed once: a rebuild of the image does not change a running jaild. */
+/* Resolves links once, so that a rebuild of the image does not change a running jaild. */
 static const char *directory(const char *name)
 {
 	const char *path = realpath(optarg, NULL);
@@ -176,9 +176,49 @@ static void check_zygotes(const struct options *o)
 			usage("zygote", "needs a script, and a command whose second word is a file name");
 }
 
-struct options options_parse(int argc, char **argv)
+static void handle_option(struct options *o, int option, const char *name)
 {
 	const uint64_t size_max = UINT64_C(1) << 40, id_max = UINT32_MAX - 2 * SLOTS_MAX;
+
+	switch (option) {
+	case SOCKET: o->socket = optarg; break;
+	case SOCKET_UID: o->socket_uid = (uid_t)number(name, 0, id_max); break;
+	case SOCKET_GID: o->socket_gid = (gid_t)number(name, 0, id_max); break;
+	case SOCKET_MODE: o->socket_mode = octal(name); break;
+	case ROOT: o->root = directory(name); break;
+	case SLOTS: o->slots = (unsigned)number(name, 1, SLOTS_MAX); break;
+	case READY: o->ready = (unsigned)number(name, 1, SLOTS_MAX); break;
+	case TOOL_DIRECTORY: o->tool_directory = optarg; break;
+	case TOOL_MOUNT: o->tool_mount = tool_mount(name); break;
+	case UID_BASE: o->uid_base = (uid_t)number(name, 1000 + IDS_BELOW_BASE, id_max); break;
+	case GID_BASE: o->gid_base = (gid_t)number(name, 1000 + IDS_BELOW_BASE, id_max); break;
+	case CGROUP: o->cgroup = control_group(name); break;
+	case NO_CGROUPS: o->no_cgroups = true; break;
+	case MEMORY_BYTES: o->memory_bytes = number(name, 0, size_max); break;
+	case PIDS: o->pids = number(name, 0, 1u << 22); break;
+	case CPU_PERCENT: o->cpu_percent = (unsigned)number(name, 0, 100000); break;
+	case WORKSPACE_BYTES: o->workspace_bytes = number(name, 65536, size_max); break;
+	case WORKSPACE_INODES: o->workspace_inodes = number(name, 16, 4u << 20); break;
+	case TMP_BYTES: o->tmp_bytes = number(name, 65536, size_max); break;
+	case SHM_BYTES: o->shm_bytes = number(name, 65536, size_max); break;
+	case STREAM_BYTES: o->stream_bytes = number(name, 1024, STREAM_BYTES_MAX); break;
+	case STAGE_TIMEOUT: o->stage_ms = number(name, 1, 3600000); break;
+	case FETCH_TIMEOUT: o->fetch_ms = number(name, 1, 3600000); break;
+	case ZYGOTE: new_zygote(o, name); break;
+	case ZYGOTE_SCRIPT: last_zygote(o, name)->script = optarg; break;
+	case ZYGOTE_ARGUMENT: add_word(last_zygote(o, name)->argv, &last_zygote(o, name)->argc, name); break;
+	case ZYGOTE_VARIABLE: add_word(last_zygote(o, name)->env, &last_zygote(o, name)->envc, name); break;
+	case ZYGOTE_AGE: o->zygote_age_ms = number(name, 1000, 86400000); break;
+	case ZYGOTE_COPIES: o->zygote_copies = (uint32_t)number(name, 1, 1u << 30); break;
+	case CHECK: o->check = true; break;
+	case HELP: fputs(help, stdout); exit(0);
+	case VERSION: puts("jaild, protocol 1"); exit(0);
+	default: fputs("jaild: see --help\n", stderr); exit(2);
+	}
+}
+
+struct options options_parse(int argc, char **argv)
+{
 	struct options o = {
 		.socket = "/run/svc/jaild.sock", .socket_mode = 0600, .slots = 8, .uid_base = 200000,
 		.gid_base = 200000, .cgroup = "svc", .workspace_bytes = 512u << 20,
@@ -189,45 +229,8 @@ struct options options_parse(int argc, char **argv)
 	};
 	int option, index = 0;
 
-	while ((option = getopt_long(argc, argv, "", names, &index)) != -1) {
-		const char *name = option == '?' ? "" : names[index].name;
-
-		switch (option) {
-		case SOCKET: o.socket = optarg; break;
-		case SOCKET_UID: o.socket_uid = (uid_t)number(name, 0, id_max); break;
-		case SOCKET_GID: o.socket_gid = (gid_t)number(name, 0, id_max); break;
-		case SOCKET_MODE: o.socket_mode = octal(name); break;
-		case ROOT: o.root = directory(name); break;
-		case SLOTS: o.slots = (unsigned)number(name, 1, SLOTS_MAX); break;
-		case READY: o.ready = (unsigned)number(name, 1, SLOTS_MAX); break;
-		case TOOL_DIRECTORY: o.tool_directory = optarg; break;
-		case TOOL_MOUNT: o.tool_mount = tool_mount(name); break;
-		case UID_BASE: o.uid_base = (uid_t)number(name, 1000 + IDS_BELOW_BASE, id_max); break;
-		case GID_BASE: o.gid_base = (gid_t)number(name, 1000 + IDS_BELOW_BASE, id_max); break;
-		case CGROUP: o.cgroup = control_group(name); break;
-		case NO_CGROUPS: o.no_cgroups = true; break;
-		case MEMORY_BYTES: o.memory_bytes = number(name, 0, size_max); break;
-		case PIDS: o.pids = number(name, 0, 1u << 22); break;
-		case CPU_PERCENT: o.cpu_percent = (unsigned)number(name, 0, 100000); break;
-		case WORKSPACE_BYTES: o.workspace_bytes = number(name, 65536, size_max); break;
-		case WORKSPACE_INODES: o.workspace_inodes = number(name, 16, 4u << 20); break;
-		case TMP_BYTES: o.tmp_bytes = number(name, 65536, size_max); break;
-		case SHM_BYTES: o.shm_bytes = number(name, 65536, size_max); break;
-		case STREAM_BYTES: o.stream_bytes = number(name, 1024, STREAM_BYTES_MAX); break;
-		case STAGE_TIMEOUT: o.stage_ms = number(name, 1, 3600000); break;
-		case FETCH_TIMEOUT: o.fetch_ms = number(name, 1, 3600000); break;
-		case ZYGOTE: new_zygote(&o, name); break;
-		case ZYGOTE_SCRIPT: last_zygote(&o, name)->script = optarg; break;
-		case ZYGOTE_ARGUMENT: add_word(last_zygote(&o, name)->argv, &last_zygote(&o, name)->argc, name); break;
-		case ZYGOTE_VARIABLE: add_word(last_zygote(&o, name)->env, &last_zygote(&o, name)->envc, name); break;
-		case ZYGOTE_AGE: o.zygote_age_ms = number(name, 1000, 86400000); break;
-		case ZYGOTE_COPIES: o.zygote_copies = (uint32_t)number(name, 1, 1u << 30); break;
-		case CHECK: o.check = true; break;
-		case HELP: fputs(help, stdout); exit(0);
-		case VERSION: puts("jaild, protocol 1"); exit(0);
-		default: fputs("jaild: see --help\n", stderr); exit(2);
-		}
-	}
+	while ((option = getopt_long(argc, argv, "", names, &index)) != -1)
+		handle_option(&o, option, option == '?' ? "" : names[index].name);
 	if (optind < argc || !o.root) {
 		fputs("jaild: --root is needed and nothing but options is accepted (see --help)\n", stderr);
 		exit(2);

@@ -21,10 +21,10 @@
 #define STUCK_US 10000000
 
 enum slot_state {
-	SLOT_DIRTY, /* something of an earlier run may be left */
-	SLOT_STUCK, /* the same, for so long that it was logged */
+	SLOT_DIRTY, /* not cleaned since its last run */
+	SLOT_STUCK, /* dirty for so long that it was logged */
 	SLOT_CLEAN,
-	SLOT_IN_USE, /* it has a keeper */
+	SLOT_IN_USE, /* has a keeper */
 };
 
 struct slot {
@@ -38,7 +38,7 @@ struct slot {
 
 static sigset_t blocked;
 
-/* Also after a keeper that was killed: it did not see the end of its run, so the namespace is not used again. */
+/* Also called when a keeper was killed: it did not see its run end, so its namespace is not reused. */
 static void close_network(struct slot *slot)
 {
 	if (slot->network >= 0)
@@ -46,7 +46,7 @@ static void close_network(struct slot *slot)
 	slot->network = -1;
 }
 
-/* In a keeper, which must not hold files of other slots. */
+/* In a new keeper: closes the inherited files of other slots. */
 static void close_others_files(const struct slot *slots, unsigned count, unsigned own)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -103,7 +103,7 @@ static void release_slot(struct slot *slot, unsigned number, int status)
 		log_line(LOG_WARN, (int)number, 0, "keeper killed by signal %d", WTERMSIG(status));
 }
 
-/* A child may also be the first process of a jail: the master adopts it when its keeper was killed. */
+/* A child may also be the init of a jail, adopted when its keeper was killed. */
 static void reap_children(struct slot *slots, unsigned count)
 {
 	int status;
@@ -118,7 +118,7 @@ static void reap_children(struct slot *slots, unsigned count)
 	}
 }
 
-/* Keepers that are ready or running. */
+/* Counts the keepers that are ready or running, not paused. */
 static unsigned count_active(const struct slot *slots, unsigned count)
 {
 	unsigned active = 0;
@@ -128,7 +128,7 @@ static unsigned count_active(const struct slot *slots, unsigned count)
 	return active;
 }
 
-/* Removes what the last run of a slot left; false when it must be tried again. */
+/* Cleans up after the last run of a slot; false when it must be retried. */
 static bool clean(struct slot *slot, unsigned number, uint64_t now)
 {
 	if (slot->state == SLOT_CLEAN)
@@ -145,7 +145,7 @@ static bool clean(struct slot *slot, unsigned number, uint64_t now)
 	return false;
 }
 
-/* Cleans every slot that is due and starts keepers up to the wanted number. The milliseconds until the next call; -1: none. */
+/* Cleans every slot that is due and starts keepers up to --ready. Returns the milliseconds until the next call; -1: none. */
 static int refill(struct slot *slots, const struct jail_config *shared, int listener, int signals)
 {
 	unsigned active = count_active(slots, shared->options->slots);
@@ -182,7 +182,7 @@ static void end_all(struct slot *slots, unsigned count)
 	for (unsigned i = 0; i < count; i++)
 		if (slots[i].state == SLOT_IN_USE)
 			kill(slots[i].keeper, SIGKILL);
-	/* Keepers, then the first processes of their jails, which the master adopted. */
+	/* Reaps keepers, then the inits of their jails, which the master adopts. */
 	while (monotonic_us() < deadline) {
 		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
 			;
@@ -215,7 +215,7 @@ static int sooner(int a, int b)
 	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
-/* Waits for all events of the master; true when a signal asks it to end. */
+/* Waits for the events of the master and handles them; true after a termination signal. */
 static bool wait_for_events(struct slot *slots, unsigned count, struct pollfd *wait, int signals, int next_ms)
 {
 	struct signalfd_siginfo info;

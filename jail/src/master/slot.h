@@ -1,15 +1,14 @@
 /*
- * The master's loop: a clean slot before every keeper, and as many keepers as jails
- * may be ready or running. A keeper whose run is paused is beyond that number: when
- * a keeper says so, another slot gets one, as long as there are slots.
- * Returns when a signal asked for the end and nothing of any run is left.
+ * The master's loop. It cleans a slot before each keeper and keeps as many keepers as jails may be ready or running. A
+ * keeper whose run is paused does not count: when one reports a pause, another slot gets a keeper, as long as there are
+ * slots. The loop returns after a termination signal, when no process of any run is left.
  */
 #ifndef JAIL_SLOT_H
 #define JAIL_SLOT_H
 
 #include "keeper/jail.h"
 
-/* Delays signals until slots_run. Called before anything is made that must be removed. */
+/* Blocks signals until slots_run. Called before jaild makes anything that it must remove. */
 void slots_block_signals(void);
 
 /* In a child of the master. */

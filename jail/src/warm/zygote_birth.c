@@ -8,7 +8,7 @@
 #include "init/userns.h"
 #include "lib/sys.h"
 #include "lib/util.h"
-#include "master/shortage.h"
+#include "master/oom.h"
 #include "master/slot.h"
 #include "seccomp/seccomp.h"
 #include "warm/zygote_wire.h"
@@ -112,7 +112,7 @@ static _Noreturn void become(const struct jail_config *config, const struct zygo
 {
 	slots_unblock_signals();
 	/* Its copies are programs. */
-	if (shortage_go_first() < 0 || program_reset_signals() < 0 || userns_enter(config->userns) < 0 ||
+	if (oom_kill_first() < 0 || program_reset_signals() < 0 || userns_enter(config->userns) < 0 ||
 	    enter_own_namespaces(config, own) < 0 || (fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0 ||
 	    confine_limits() < 0 || arrange(fds, count) < 0 || keep_capabilities() < 0)
 		_exit(1);

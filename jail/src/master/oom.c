@@ -1,4 +1,4 @@
-#include "master/shortage.h"
+#include "master/oom.h"
 
 #include "lib/util.h"
 
@@ -9,16 +9,16 @@
 #define FIRST "1000"
 #define LAST "-500"
 
-int shortage_go_first(void)
+int oom_kill_first(void)
 {
 	return write_file_at(AT_FDCWD, SCORE, FIRST);
 }
 
-void shortage_go_last(void)
+void oom_kill_last(void)
 {
 	char text[16];
 
-	/* Who started jaild may have asked for more. */
+	/* jaild may have been started with a lower score already. */
 	if (read_file_at(AT_FDCWD, SCORE, text, sizeof(text)) > 0 && strtol(text, NULL, 10) <= strtol(LAST, NULL, 10))
 		return;
 	if (write_file_at(AT_FDCWD, SCORE, LAST) < 0)
