@@ -14,7 +14,7 @@ bool capture_begin(struct capture *capture, int fd, uint64_t cap)
 	return capture->data != NULL;
 }
 
-/* False when nothing more is there now. */
+/* False when no more data is available now. */
 static bool read_some(struct capture *capture)
 {
 	static uint8_t buffer[READ_SIZE];
@@ -44,8 +44,8 @@ void capture_read(struct capture *capture)
 }
 
 /*
- * A write end may sit in a socket's queue that the kernel has not collected yet,
- * so an end of file is not waited for: no process is left that could write.
+ * Does not wait for the end of file: a write end may still be in a message that the kernel has not garbage-collected. No
+ * process is left that could write.
  */
 void capture_drain(struct capture *capture)
 {

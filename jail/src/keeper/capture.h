@@ -1,4 +1,4 @@
-/* One output stream of a run: its first bytes are kept, all of them are counted. */
+/* Captures one output stream of a run: keeps the first bytes and counts all. */
 #ifndef JAIL_CAPTURE_H
 #define JAIL_CAPTURE_H
 
@@ -9,17 +9,17 @@
 struct capture {
 	int fd; /* non-blocking */
 	bool open;
-	int error; /* not 0: something may be missing */
+	int error; /* not 0: output may be missing */
 	uint64_t cap, total;
-	size_t held, sent; /* kept; of those, already the client's */
+	size_t held, sent; /* bytes kept; bytes of those already sent to the client */
 	uint8_t *data;
 };
 
-/* False when memory is short. */
+/* False when memory allocation fails. */
 bool capture_begin(struct capture *capture, int fd, uint64_t cap);
-/* Reads what is there, up to about a mebibyte. */
+/* Reads available data, up to about a mebibyte. */
 void capture_read(struct capture *capture);
-/* After the last writer is gone: reads to the end of what was written. */
+/* After the death of the last writer: reads all remaining data. */
 void capture_drain(struct capture *capture);
 bool capture_is_over(const struct capture *capture, uint64_t kill_factor);
 

@@ -1,6 +1,6 @@
 /*
- * Commands of a client to its running program: report what it does (Q), pause (P), pause if it only waits for tool
- * results (T), continue (C). A frame of another kind is deferred until the run is over.
+ * Commands of a client during a run: query the state (Q), pause (P), pause if the program only waits for tool results (T),
+ * continue (C). Frames of other kinds are deferred until the run is over.
  */
 #include "cgroup/tasks.h"
 #include "keeper/journal.h"
@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER_US 1000000 /* longest wait for a client that asks and does not read, while its program runs */
-#define FRAMES 16	  /* of the client, between two looks at the run */
+#define ANSWER_US 1000000 /* longest wait for a client that does not read its answer while its program runs */
+#define FRAMES 16	  /* handled between two checks of the run */
 #define WALL_MS_MAX 86400000
 
 static void answer_query(struct watch *w, enum tasks_state state)
@@ -81,7 +81,7 @@ static void pause_run(struct watch *w)
 	journal_send_paused(true);
 }
 
-/* Pauses the run, or answers with what the program does instead of waiting. */
+/* Pauses a blocked run; otherwise answers with its state. */
 static void pause_blocked_run(struct watch *w)
 {
 	enum tasks_state state = tasks_look(w->jail->proc, &w->jail->cgroup);

@@ -29,18 +29,18 @@ void conn_begin(struct conn *conn, int fd, uint64_t idle_us);
 /* The next frame; its payload stays valid until the next call. `deadline` is on monotonic_us. */
 enum conn_status conn_receive(struct conn *conn, struct frame *frame, uint64_t deadline);
 
-/* The same without waiting: CONN_NONE when no whole frame is there. */
+/* The same without waiting: CONN_NONE when no complete frame has arrived. */
 enum conn_status conn_take(struct conn *conn, struct frame *frame);
 
-/* Leaves the frame that conn_take just gave for the next call. */
+/* Puts the last frame of conn_take back for the next call. */
 void conn_return(struct conn *conn, const struct frame *frame);
 
 /* Queues a frame: a head and an optional body, together the payload. */
 void conn_send(struct conn *conn, uint8_t tag, const void *head, size_t head_size, const void *body,
 	       size_t body_size);
 /*
- * The last frame of a connection. Reads on for a moment, so that a peer that is
- * still sending finds the reason instead of a reset.
+ * Sends the last frame of a connection. Keeps reading for a moment, so that a peer that still sends receives the reason
+ * instead of a reset.
  */
 void conn_send_error(struct conn *conn, enum error_code code, int error, const char *text);
 /* False when the peer is gone or stuck. */

@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #define HANDSHAKE_MS 20000
-#define END_MS 60000 /* what a run holds in the kernel goes with it, and may be much */
-#define INIT_MS 50   /* in which init usually dies, and takes the rest along */
-#define STILL_US 20000 /* longest wait for processes to stand still before they are killed one by one */
+#define END_MS 60000 /* freeing the kernel resources of a run may take long */
+#define INIT_MS 50   /* init usually dies within this time, and its pid namespace with it */
+#define STILL_US 20000 /* longest wait for the freezer before processes are killed one by one */
 #define PASS_MAX_MS 100
 #define SMALL_INODES 16384
 
@@ -69,11 +69,11 @@ static int make_stream(int *reader, int *writer, uid_t uid, gid_t gid)
 		return -1;
 	*reader = ends[0];
 	*writer = ends[1];
-	/* The program may open /dev/stdout: the pipe is its own. The writers stay blocking. */
+	/* The program owns the pipe, so it may open /dev/stdout. Writers stay blocking. */
 	return fchown(ends[1], uid, gid) < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? -1 : 0;
 }
 
-/* Before the jail's network exists: the run's view of its sockets shows only its own. */
+/* Called before the network namespace is entered: the run's list of sockets must show only its own. */
 static int make_control(struct jail *jail, struct jail_plan *plan)
 {
 	int ends[2], warm[2];
@@ -135,7 +135,7 @@ static int receive(const struct jail *jail, enum message_kind expected, struct m
 	struct pollfd wait = {.fd = jail->control, .events = POLLIN};
 
 	if (poll(&wait, 1, HANDSHAKE_MS) != 1) {
-		log_line(LOG_ERROR, slot, ETIMEDOUT, "the jail does not answer");
+		log_line(LOG_ERROR, slot, ETIMEDOUT, "the jail's first process does not answer");
 		return -1;
 	}
 	if (recv(jail->control, message, sizeof(*message), 0) != (ssize_t)sizeof(*message)) {
@@ -165,14 +165,15 @@ static int map_user(const struct jail *jail, int host_proc)
 	return write_file_at(host_proc, path, map);
 }
 
-/* Enters the template and an empty network namespace, keeping only what the set-up needs of the host. */
+/* Enters the template and an empty network namespace. Of the host it keeps only /proc, which the set-up needs. */
 static int enter_template(const struct jail_config *config, struct jail_plan *plan)
 {
 	plan->host_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	tooldir_forget();
 	/*
-	 * The change of ids cleared the tie to the master, and made the process and its init undumpable: a keeper could not open
-	 * its init's files. Dumpable is safe: other processes of this id may not trace, and see no /proc of the host.
+	 * The change of ids cleared the parent death signal, and made the process and its future init undumpable, so that a
+	 * keeper could not open init's /proc entries. Dumpable is safe: other processes of this id may not trace and see no
+	 * /proc of the host.
 	 */
 	if (plan->host_proc < 0 || userns_enter(config->userns) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
 	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || setns(config->template, CLONE_NEWNS) < 0 ||
@@ -200,7 +201,7 @@ void jail_close_ends(struct jail *jail)
 	}
 }
 
-/* In the jail a cover lies over it, so its first process opened it before. */
+/* Opens the kernel's /proc/locks through init, which opened it before it was covered. */
 static int open_locks(struct jail *jail, int host_proc, const struct message *message)
 {
 	char path[64];
@@ -210,7 +211,7 @@ static int open_locks(struct jail *jail, int host_proc, const struct message *me
 	return jail->locks;
 }
 
-/* Only this /proc shows the processes of the jail and of nothing else. */
+/* Opens the jail's own /proc, which shows exactly the processes of the jail, and its mount namespace. */
 static int open_views(struct jail *jail, int host_proc)
 {
 	char path[64];
@@ -280,21 +281,21 @@ int jail_prepare(struct jail *jail, const struct jail_config *config)
 	return 0;
 }
 
-/* What a keeper does instead of dying at once when its master dies while the jail stands still. */
-static struct jail *standing;
+/* The frozen jail, which a keeper kills and thaws before it dies with its master. */
+static struct jail *frozen;
 
-static void end_standing(int signal)
+static void end_frozen(int signal)
 {
 	(void)signal;
-	(void)sys_pidfd_send_signal(standing->pidfd, SIGKILL);
-	(void)freezer_thaw(&standing->cgroup.freezer);
+	(void)sys_pidfd_send_signal(frozen->pidfd, SIGKILL);
+	(void)freezer_thaw(&frozen->cgroup.freezer);
 	_exit(1);
 }
 
 static int freeze(struct jail *jail, uint64_t within_us)
 {
-	standing = jail;
-	if (signal(SIGTERM, end_standing) == SIG_ERR || prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
+	frozen = jail;
+	if (signal(SIGTERM, end_frozen) == SIG_ERR || prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
 		return -1;
 	return freezer_freeze(&jail->cgroup.freezer, within_us);
 }
@@ -311,7 +312,7 @@ int jail_thaw(struct jail *jail)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* Where they stand still nothing is born between the look and the kill; where they do not, most die all the same. */
+/* In a frozen jail no process can fork between the listing and the kill. If the freeze fails, most processes die all the same. */
 static void kill_members(struct jail *jail)
 {
 	(void)freeze(jail, STILL_US);
@@ -320,8 +321,8 @@ static void kill_members(struct jail *jail)
 }
 
 /*
- * Init dies with its whole pid namespace, but it needs a processor for that, which the others may keep from it: so they are
- * killed from outside, again and again. True when init is dead.
+ * The death of init kills its pid namespace, but init needs CPU time to die, and the other processes may starve it. So the
+ * keeper kills them from outside, repeatedly. True when init is dead.
  */
 static bool wait_for_init(struct jail *jail, uint64_t deadline)
 {
@@ -343,7 +344,7 @@ bool jail_end(struct jail *jail)
 		return true;
 	(void)sys_pidfd_send_signal(jail->pidfd, SIGKILL);
 	cgroup_kill(&jail->cgroup);
-	/* init is reaped by the kernel's rules only after every process of its pid namespace. */
+	/* The kernel lets init be reaped only after every process of its pid namespace. */
 	if (!wait_for_init(jail, deadline) || waitpid(jail->init, NULL, WNOHANG) != jail->init)
 		return false;
 	while (!cgroup_is_empty(&jail->cgroup)) {

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WORDS 32     /* more than a pipe of packets holds */
-#define LINES_MAX 64 /* of one keeper; one that works well logs a few */
+#define WORDS 32     /* messages per read; a pipe of packets holds fewer */
+#define LINES_MAX 64 /* per keeper; a healthy one logs a few */
 
 int journal_open(struct journal *journal)
 {
@@ -40,7 +40,7 @@ static void log_word(struct journal *journal, int slot, const struct log_word *w
 		log_line((enum log_level)word->kind, slot, word->error, "%s", text);
 		return;
 	}
-	/* Written by the C library before it aborts. */
+	/* Plain text: the C library writes it before it aborts. */
 	memcpy(text, word, size);
 	log_line(LOG_WARN, slot, 0, "output of the keeper: %s", text);
 }

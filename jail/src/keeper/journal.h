@@ -20,14 +20,14 @@ struct journal {
 
 /* Master. The keeper's end, -1 on failure. */
 int journal_open(struct journal *journal);
-/* Reads what is there, at most a few messages at a time. */
+/* Handles the pending messages, a bounded number at a time. */
 void journal_read(struct journal *journal, int slot);
-/* Of a dead keeper: reads the rest. */
+/* After the death of the keeper: handles the remaining messages and closes the pipe. */
 void journal_close(struct journal *journal, int slot);
 
-/* Keeper: its standard streams are its end from here on, and so is its log. */
+/* Keeper. Redirects its standard streams and its log to its end of the pipe. */
 int journal_begin(int end);
-/* A paused run does not count among those that use the machine: the master may prepare one more jail. */
+/* Reports a pause or its end. A paused run does not count as active, so the master may prepare one more jail. */
 void journal_send_paused(bool paused);
 
 #endif

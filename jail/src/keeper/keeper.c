@@ -1,21 +1,20 @@
 /*
- * Who holds what, in a keeper's life:
+ * Privileges and descriptors during a keeper's life:
  *
  *   fork     root of the host with what the master has, no client yet; opens its control files
  *   prepare  root of jaild's user namespace; makes the jail, the template and an empty network around it
  *   confine  keeps three capabilities, the system calls of keeper_policy.h, open
  *            control files of its slot, the workspace, the ends of the streams,
- *            the listening socket, the way to the zygotes and its pipe to the
+ *            the listening socket, the sockets of the zygotes and its pipe to the
  *            master (journal.h), and no other descriptor
  *   accept   only a keeper whose jail is complete takes a connection, so the
  *            kernel hands every connection to a ready slot
  *   serve    make the start warm if the client wants it; stage, run, pause,
  *            harvest, answer fetches; then exit
  *
- * The client's frames are parsed after confine. While files are staged no code of
- * the run exists but a command that the client had pre-started (warm.h): an
- * interpreter that waits, or whatever a hostile client names. While the run's files
- * are read none exists any more.
+ * The client's frames are parsed after confine. While files are staged, the only code of the run is a command that the
+ * client pre-started (warm.h): a waiting interpreter, or any program that a hostile client names. While the run's files
+ * are read, no process of the run exists.
  */
 #include "keeper/keeper.h"
 
@@ -51,7 +50,7 @@ static void keep(struct kept *kept, const int *fds, size_t count)
 	kept->count += count;
 }
 
-/* What stays open; what later code opens is its own. */
+/* Closes all descriptors except those that a confined keeper needs. */
 static int close_others(const struct jail *j, const struct jail_config *config, int listener)
 {
 	const struct cgroup *c = &j->cgroup;
@@ -80,13 +79,13 @@ static int confine(const struct seccomp_program *policy, pid_t master)
 	if (bounding_set_keep(0) < 0 || secure_bits_lock() < 0 || capabilities_keep(FILE_CAPABILITIES) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -1;
-	/* Changes of credentials have cleared the tie to the master. */
+	/* Changes of credentials have cleared the parent death signal. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
 		return -1;
 	return seccomp_load(policy);
 }
 
-/* Waits for a client, but not longer than the jail lives. */
+/* Waits for a client; -1 when the jail dies first. */
 static int accept_client(const struct jail *jail, int listener)
 {
 	struct epoll_event wanted = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.fd = listener}, found;
@@ -125,7 +124,7 @@ static void answer_fetches(struct conn *conn, const struct jail *jail, const str
 
 		if (status == CONN_GONE)
 			return;
-		/* The end of the run was the answer to a command that crossed it. */
+		/* The client sent this command before it received the end of the run, which answers it. */
 		if (status == CONN_FRAME && frame.size == 0 && memchr("PQT", frame.tag, 3))
 			continue;
 		if (status == CONN_INVALID || frame.tag != 'G' || !decode_u32(&frame, &number)) {
@@ -136,16 +135,16 @@ static void answer_fetches(struct conn *conn, const struct jail *jail, const str
 	}
 }
 
-static bool send_warm_answer(struct conn *conn, const struct jail *jail, bool is_born)
+static bool send_warm_answer(struct conn *conn, const struct jail *jail, bool is_warm)
 {
-	uint8_t answer[5] = {is_born};
+	uint8_t answer[5] = {is_warm};
 
 	put_u32(answer + 1, jail->warm_word);
 	conn_send(conn, 'w', answer, sizeof(answer), NULL, 0);
 	return conn_flush(conn);
 }
 
-/* A client may request a copy of a zygote first, and send the job at any later time. False when no job will come. */
+/* A client may first request a copy of a zygote and send the job at any later time. False when no job can follow. */
 static bool prepare_start(struct jail *jail, struct conn *conn, const struct jail_config *config)
 {
 	struct frame frame;
@@ -165,7 +164,7 @@ static bool prepare_start(struct jail *jail, struct conn *conn, const struct jai
 	return send_warm_answer(conn, jail, warm == WARM_BORN) && warm_wait_for_client(jail, conn);
 }
 
-/* Receives the job. A command to pre-start may come before it. */
+/* Receives the job, and before it an optional command to pre-start. */
 static bool receive_job(struct request *request, struct conn *conn, struct jail *jail, const struct options *options)
 {
 	while (request_receive(request, conn, jail, options)) {

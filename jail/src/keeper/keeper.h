@@ -4,7 +4,7 @@
 
 #include "keeper/jail.h"
 
-/* Status of a keeper that could not prepare a jail: the master waits before it tries again. */
+/* Exit status of a keeper that could not prepare a jail: the master delays its next attempt. */
 #define KEEPER_UNPREPARED 3
 
 _Noreturn void keeper_main(const struct jail_config *config, int listener, pid_t master);

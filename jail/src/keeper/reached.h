@@ -1,7 +1,7 @@
 /*
- * Limits that a program met without being ended by them: it saw an ordinary error.
- * Seen from outside, by the counters of the control group and the state of the
- * three file systems; what a program emptied between two looks is not noticed.
+ * Limits that a program reached without being killed: its calls failed with ordinary errors. Detected from outside, by
+ * the counters of the control group and by polling the three file systems: one that is full only between two polls is
+ * missed.
  */
 #ifndef JAIL_REACHED_H
 #define JAIL_REACHED_H
@@ -22,10 +22,10 @@ struct reached {
 	uint64_t limit[REACHED_KINDS];
 };
 
-/* Notes the file systems that are full now. */
+/* Records the file systems that are full now. */
 void reached_look_at_files(struct reached *reached, const struct jail *jail);
 
-/* Notes whether a process or thread was refused since the run began. */
+/* Records whether a fork was refused since the run began. */
 void reached_look_at_processes(struct reached *reached, const struct jail *jail, const struct limits *limits);
 
 #endif

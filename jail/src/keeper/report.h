@@ -6,12 +6,12 @@
 #include "keeper/conn.h"
 #include "keeper/run.h"
 
-/* The counters of a run that stands still. */
+/* The counters of a paused run. */
 struct pause {
 	uint64_t wall_us, cpu_us, memory;
 };
 
-/* Both send kept output that was not sent before: the pause after it, the end before it. */
+/* Both send the captured output that is not sent yet: before the pause, and after the end. */
 void report_pause(struct conn *conn, const struct pause *pause, struct capture streams[2]);
 void report_end(struct conn *conn, const struct result *result, struct capture streams[2]);
 

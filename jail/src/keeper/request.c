@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Where the bytes of the 'B' frames go that must come next. */
+/* The destination of the 'B' frames that must follow. */
 struct sink {
 	int fd; /* -1: none open */
 	uint64_t left;
@@ -24,7 +24,7 @@ struct receiver {
 	struct sink sink;
 };
 
-/* What is wrong with a frame: an error code and a text; NULL text: nothing. */
+/* Why a frame is refused; NULL text: it is accepted. */
 struct refusal {
 	enum error_code code;
 	int error;
@@ -41,7 +41,7 @@ static struct refusal accept_frame(void)
 	return (struct refusal){0, 0, NULL};
 }
 
-/* A failed write or creation: a full workspace is the client's, all else is ours. */
+/* For a failed write or creation: a full workspace is the client's error, anything else is internal. */
 static struct refusal storage_refusal(void)
 {
 	if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
@@ -228,7 +228,7 @@ bool request_receive(struct request *request, struct conn *conn, const struct ja
 	struct refusal refusal;
 	struct frame frame;
 
-	/* The list of inputs fills itself. */
+	/* Entries of the list of inputs are set when they are added. */
 	memset(request, 0, offsetof(struct request, inputs.item));
 	if (hash_key_make(&request->inputs.key) < 0) {
 		conn_send_error(conn, ERROR_INTERNAL, errno, "no random numbers");

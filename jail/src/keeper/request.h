@@ -1,8 +1,7 @@
 /*
- * Receives a job: checks the order and bounds of the frames up to 'R', stages
- * files as their bytes arrive, and leaves arguments, environment and standard
- * input in the jail's memory files. Or, up to 'S', a command that is pre-started:
- * arguments, environment and limits, and nothing else.
+ * Receives a job: checks the order and bounds of the frames up to 'R', stages files as their bytes arrive, and writes
+ * arguments, environment and standard input to the jail's memory files. Up to 'S' it receives a command to pre-start
+ * instead: arguments, environment and limits, and nothing else.
  */
 #ifndef JAIL_REQUEST_H
 #define JAIL_REQUEST_H
@@ -24,7 +23,7 @@ struct request {
 	struct inputs inputs;
 };
 
-/* True when the job is complete; otherwise an error was sent to the client, if it is still there. */
+/* True when the job is complete; otherwise an error was sent to the client, if it is still connected. */
 bool request_receive(struct request *request, struct conn *conn, const struct jail *jail,
 		     const struct options *options);
 

@@ -53,8 +53,8 @@ static uint64_t file_system_bytes(const struct jail *jail)
 }
 
 /*
- * The kernel takes ten milliseconds or more to count locks, and the wall time limit cannot be enforced meanwhile. A run that is
- * near its deadline is counted later, but not much later: its deadline may be extended again and again.
+ * Counting locks takes the kernel ten milliseconds or more, during which the wall time limit cannot be enforced. Near its
+ * deadline a run's count is postponed, but not for long: a client may extend the deadline again and again.
  */
 static void count_locks(struct watch *w, uint64_t cpu_us)
 {
@@ -72,7 +72,7 @@ static void count_locks(struct watch *w, uint64_t cpu_us)
 		watch_kill(w, CAUSE_MEMORY);
 }
 
-/* A run whose counters cannot be read has no limits, so it ends. */
+/* A run whose counters cannot be read is ended, because its limits cannot be enforced. */
 static void tick(struct watch *w)
 {
 	const struct cgroup *cgroup = &w->jail->cgroup;
@@ -109,7 +109,7 @@ static void start_executing(struct watch *w)
 	conn_flush(w->conn);
 }
 
-/* The program closes the channel when it begins. Before that, a message may say that the start was warm, or why there was no exec. */
+/* The program closes the channel when it begins. Before that, a message may report a warm start or a failed exec. */
 static void read_control(struct watch *w)
 {
 	struct message message;
@@ -268,7 +268,7 @@ int run_set_limits(struct jail *jail, const struct limits *limits, const struct 
 {
 	if (proc_write_facts(jail->facts, limits->memory_bytes) < 0)
 		return -1;
-	/* init is one process more than the program may have */
+	/* One more for init. */
 	return cgroup_begin(&jail->cgroup,
 			    limits->memory_bytes + options->workspace_bytes + options->tmp_bytes + options->shm_bytes,
 			    limits->pids + 1);
@@ -303,7 +303,7 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 	died = monotonic_us();
 	reached_look_at_files(&result->reached, jail);
 	reached_look_at_processes(&result->reached, jail, limits);
-	/* Their memory is free at once; the workspace stays for the harvest. */
+	/* Frees their memory at once; the harvest still needs the workspace. */
 	close(jail->tmp);
 	close(jail->shm);
 	if (w.ending == ENDING_CLIENT_LEFT)

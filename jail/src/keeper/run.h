@@ -1,7 +1,6 @@
 /*
- * One run, from MESSAGE_GO to the death of its last process: limits, streams,
- * pauses that the client asks for, and what was observed. Why a run ended comes
- * from wait status and control group counters only.
+ * One run, from MESSAGE_GO to the death of its last process: limits, streams, pauses, and the result. The cause of the
+ * end is derived from the wait status and the control group counters only.
  */
 #ifndef JAIL_RUN_H
 #define JAIL_RUN_H
@@ -31,7 +30,7 @@ enum run_status {
 	RUN_FAILED /* an error was sent to the client */
 };
 
-/* What the jail may use, and what it sees of the machine. Called for a pre-started program and again for the run. */
+/* Sets the limits of the jail and the matching files in its /proc. Called for a pre-started program and again for the run. */
 int run_set_limits(struct jail *jail, const struct limits *limits, const struct options *options);
 
 /* On RUN_ENDED no process of the run exists and the streams are complete. */
@@ -40,13 +39,12 @@ enum run_status run_program(struct conn *conn, struct jail *jail, const struct r
 			    struct result *result);
 
 /*
- * Whether the program's own memory is above its limit. Clean pages of image files
- * can be taken back at any time, and what the three file systems hold has limits
- * of its own: neither counts.
+ * Whether the program's own memory is above its limit. Page cache does not count, because the kernel can reclaim it, and
+ * neither do the three file systems, which have limits of their own.
  */
 bool memory_is_over(const struct cgroup_usage *usage, uint64_t file_system_bytes, uint64_t limit);
 
-/* What ended a run that was not killed by a limit: its wait status. */
+/* Derives the cause from the wait status of a program that no limit killed. */
 void result_set_status(struct result *result, int status);
 
 #endif

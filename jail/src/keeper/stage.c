@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 /*
- * Makes `name` when it is missing and opens it; closes `parent`. A pre-started program may put something else in
- * its place meanwhile: what it is given then is a directory, and never a file that it must not change.
+ * Makes `name` if it is missing and opens it; closes `parent`. A pre-started program may replace it in between: the open
+ * accepts only a directory, so the program can never become the owner of a read-only file.
  */
 static int enter_directory(const struct stage *stage, int parent, const char *name)
 {
@@ -29,7 +29,7 @@ static int enter_directory(const struct stage *stage, int parent, const char *na
 	return fd;
 }
 
-/* Opens the directory that holds the last component of a path, making what is missing. */
+/* Opens the parent directory of a path and makes missing directories. */
 static int open_parent(const struct stage *stage, const char *path, size_t size, char *name)
 {
 	int directory = fcntl(stage->workspace, F_DUPFD_CLOEXEC, 3);

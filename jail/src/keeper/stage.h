@@ -1,8 +1,7 @@
 /*
- * Puts the inputs of a run into its workspace and remembers them for the listing.
- * Paths have passed path_is_valid; every step is relative to a descriptor and follows
- * no link. A pre-started process may be there already and change
- * the workspace: it is never given a file that is read-only, not even for a moment.
+ * Stages the inputs of a run in its workspace and records them for the listing. Paths have passed path_is_valid; every
+ * step is relative to a descriptor and follows no link. A pre-started process may already run and change the workspace:
+ * it never owns a read-only file, not even for a moment.
  */
 #ifndef JAIL_STAGE_H
 #define JAIL_STAGE_H
@@ -31,7 +30,7 @@ struct inputs {
 	struct input item[INPUTS_MAX];
 };
 
-/* The owner of what is staged and where it goes. */
+/* The destination of staged files, and their owner. */
 struct stage {
 	int workspace;
 	uid_t uid;
@@ -42,14 +41,14 @@ struct stage {
 int stage_directory(const struct stage *stage, const struct directory_header *directory);
 int stage_file(const struct stage *stage, const struct file_header *file);
 
-/* Adds to the list; NULL and E2BIG when it is full, NULL and another errno when memory is short. */
+/* Adds to the list; NULL with E2BIG when it is full, with another errno when memory allocation fails. */
 struct input *inputs_add(struct inputs *inputs, uint32_t index, bool directory, const char *path,
 			 size_t path_size, uint64_t size);
 /* Sorts by path; false when two inputs have one path. */
 bool inputs_sort(struct inputs *inputs);
 /* After sorting: the input of exactly this path, or NULL. */
 const struct input *inputs_find(const struct inputs *inputs, const char *path);
-/* After sorting: whether the directory is an input or holds one. */
+/* After sorting: whether the directory is an input or contains one. */
 bool inputs_below(const struct inputs *inputs, const char *directory);
 
 #endif

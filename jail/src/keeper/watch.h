@@ -18,7 +18,7 @@ enum phase {
 	PHASE_STARTING, /* until the exec */
 	PHASE_EXECUTING,
 	PHASE_PAUSED,
-	PHASE_OVER, /* `ending` says why */
+	PHASE_OVER, /* `ending` is the reason */
 };
 
 enum ending {

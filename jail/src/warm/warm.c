@@ -37,7 +37,7 @@ static int send_request(const struct jail *jail, const struct zygote_door *door)
 }
 
 /* The new process says that it is confined, or which step of it failed. */
-static bool is_born(struct jail *jail, int control)
+static bool reports_ready(struct jail *jail, int control)
 {
 	struct pollfd wait[] = {{control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};
 	struct message message = {0};
@@ -67,7 +67,7 @@ enum warm_status warm_copy(struct jail *jail, const struct jail_config *config, 
 	if (send_request(jail, door) < 0)
 		return WARM_NONE;
 	jail_close_ends(jail);
-	if (!is_born(jail, jail->warm_control) || send(jail->control, &adopt, sizeof(adopt), MSG_NOSIGNAL) < 0)
+	if (!reports_ready(jail, jail->warm_control) || send(jail->control, &adopt, sizeof(adopt), MSG_NOSIGNAL) < 0)
 		return WARM_FAILED;
 	close(jail->control);
 	jail->control = jail->warm_control;
@@ -83,7 +83,7 @@ enum warm_status warm_prestart(struct jail *jail, const struct request *request,
 	if (run_set_limits(jail, &request->limits, options) < 0)
 		return WARM_FAILED;
 	jail_close_ends(jail);
-	if (send(jail->control, &prestart, sizeof(prestart), MSG_NOSIGNAL) < 0 || !is_born(jail, jail->control))
+	if (send(jail->control, &prestart, sizeof(prestart), MSG_NOSIGNAL) < 0 || !reports_ready(jail, jail->control))
 		return WARM_FAILED;
 	/* The command has been executed: its place is the job's. */
 	if (ftruncate(jail->job, 0) < 0 || lseek(jail->job, 0, SEEK_SET) < 0)
