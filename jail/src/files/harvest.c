@@ -33,7 +33,7 @@ static bool is_late(struct walk *w)
 	return (w->listing->flags & LISTING_TIMED_OUT) != 0;
 }
 
-/* Something is there that cannot be looked at; no program can bring that about. */
+/* Counts an entry that cannot be examined; no program can cause that. */
 static void lose(struct walk *w)
 {
 	w->listing->unlisted++;
@@ -47,7 +47,7 @@ static int open_beneath(int directory, const char *path, uint64_t flags)
 	return sys_openat2(directory, path, flags | O_NOFOLLOW | O_CLOEXEC, BENEATH);
 }
 
-/* Unchanged means the same bytes; what is not read in time counts as changed. False when it cannot be read. */
+/* Unchanged means the same bytes; a file not read in time counts as changed. False when it cannot be read. */
 static bool compare_input(struct walk *w, int fd, const struct input *input, struct entry *entry)
 {
 	struct hash_value value;
@@ -229,7 +229,7 @@ void harvest_send_file(int workspace, const struct listing *listing, uint32_t nu
 		ssize_t n = read(fd, buffer, left < sizeof(buffer) ? left : sizeof(buffer));
 
 		if (n <= 0)
-			conn->broken = true; /* announced bytes that do not come: only closing is honest */
+			conn->broken = true; /* fewer bytes than announced: the connection must be closed */
 		else
 			conn_send(conn, 'b', buffer, (size_t)n, NULL, 0);
 		left -= n > 0 ? (uint64_t)n : 0;

@@ -1,7 +1,6 @@
 /*
- * Looks at the workspace of a run that is dead. The tree was made by an attacker:
- * every step is relative to an open directory, stays beneath the workspace, follows
- * no link of any kind, never blocks, and the whole has an end in entries and time.
+ * Lists the workspace of a run whose processes are dead. An attacker made the tree: every step is relative to an open
+ * directory, stays beneath the workspace, follows no link and never blocks, and the walk is bounded in entries and time.
  */
 #ifndef JAIL_HARVEST_H
 #define JAIL_HARVEST_H

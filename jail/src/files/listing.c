@@ -5,7 +5,7 @@
 
 #define TEXT_MAX (64u << 20)
 #define ENTRIES_MAX (1u << 16)
-#define MADE_MAX (2 * LISTED_MAX) /* of the run, before those that will not be listed go */
+#define MADE_MAX (2 * LISTED_MAX) /* entries of the run that trigger pruning */
 
 static bool grow(void **memory, size_t *capacity, size_t needed, size_t unit, size_t max)
 {
@@ -39,7 +39,7 @@ static int compare(const void *a, const void *b, void *text)
 
 	if (order == 0)
 		order = (left->path_size > right->path_size) - (left->path_size < right->path_size);
-	/* A missing input and what stands in its place have one path. */
+	/* A missing input and the entry that replaced it have the same path. */
 	return order ? order : (left->tag > right->tag) - (left->tag < right->tag);
 }
 
@@ -73,7 +73,7 @@ static int compare_places(const void *a, const void *b)
 	return (left->path > right->path) - (left->path < right->path);
 }
 
-/* What is not among the first now will not be later: however many files a run makes, memory has a bound. */
+/* Bounds memory: an entry that is not among the first LISTED_MAX now cannot be later. */
 static void prune(struct listing *listing)
 {
 	size_t size = 0;

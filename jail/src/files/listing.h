@@ -1,6 +1,6 @@
 /*
  * The listing of a workspace: collected in any order, sent in the order of path
- * bytes, bounded in entries and in memory. Pure: knows nothing of file systems.
+ * bytes, bounded in entries and in memory. Pure: it makes no system call on files.
  */
 #ifndef JAIL_LISTING_H
 #define JAIL_LISTING_H
@@ -38,10 +38,10 @@ struct listing {
 	uint64_t unlisted;
 	uint32_t flags;
 	uint32_t file_count;
-	uint32_t files[NUMBERED_MAX]; /* file number -> entry; unset behind the last one */
+	uint32_t files[NUMBERED_MAX]; /* file number -> entry; unset beyond file_count */
 };
 
-/* Copies the path; an entry that finds no room is counted and flagged. */
+/* Copies the path; an entry that does not fit is counted and flagged. */
 void listing_add(struct listing *listing, struct entry entry, const char *path, size_t path_size);
 /* Sorts; keeps all inputs and the first LISTED_MAX other entries. */
 void listing_finish(struct listing *listing);

@@ -19,7 +19,7 @@ void locks_read(struct lock_count *count, const char *text, size_t size)
 int locks_are_too_many(int list)
 {
 	struct lock_count count = {0};
-	char text[4096]; /* the kernel makes no larger parts */
+	char text[4096]; /* the kernel returns at most a page per read */
 	ssize_t size;
 
 	if (lseek(list, 0, SEEK_SET) < 0)

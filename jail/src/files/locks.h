@@ -2,11 +2,10 @@
  * The locks on files that the processes of a jail hold. They are kernel memory that no control
  * group counts, so the keeper counts them, in the /proc/locks of the jail's process namespace.
  *
- * Complete because of the system call policy: every lock belongs to a file table or to an open
- * file, and is listed under the process that took it as long as that process lives. File tables
- * cannot outlive their process (clone), locks that are nobody's (F_OFD_SETLK, listed without an
- * owner in every namespace) and leases cannot be taken. What is left out are locks of whole files
- * (flock) whose taker has ended: one for an open file at most, and that is charged to the run.
+ * The system call policy makes the count complete. Every lock belongs to a file table or to an open file, and is listed
+ * under the process that took it while that process lives. File tables cannot outlive their process (clone). Leases and
+ * locks without an owner (F_OFD_SETLK, listed in every namespace) are denied. Only flock locks whose process has ended
+ * are missing: at most one per open file, which is charged to the run.
  */
 #ifndef JAIL_LOCKS_H
 #define JAIL_LOCKS_H
@@ -16,13 +15,13 @@
 #include <stdint.h>
 
 /*
- * Few, because every lock and every close of an open file passes by all locks on that file: a kernel that takes
- * leave of many on one file is busy for long.
+ * Low, because every lock and every close of an open file walks all locks on that file: releasing many on one file keeps
+ * the kernel busy for long.
  */
 #define LOCKS_MAX 2000
-#define LOCKS_LOOK_US 150000 /* processor time of a run between two looks, in which it can take 12 MB more */
+#define LOCKS_LOOK_US 150000 /* CPU time of a run between two counts, in which its locks can grow by 12 MB */
 
-/* What was read of a list of locks so far. */
+/* The state of reading a list of locks. */
 struct lock_count {
 	uint64_t own;
 	bool foreign; /* of the line that has begun */

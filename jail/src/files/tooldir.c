@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SLOT_MODE 0711	/* a program may reach a name that it knows, and list nothing */
+#define SLOT_MODE 0711	/* a program may open a known name but cannot list the directory */
 #define ENTRIES_MAX 256 /* removed in one call */
 
 static const struct options *settings;
@@ -62,7 +62,7 @@ void tooldir_make(const struct options *options)
 	}
 	if (st.st_uid != 0 || (st.st_mode & 022) != 0) {
 		errno = EPERM;
-		fatal("the tool directory %s may be changed by others than root", path);
+		fatal("the tool directory %s must be owned and writable by root alone", path);
 	}
 	for (unsigned slot = 0; slot < options->slots; slot++)
 		make_slot(slot);
@@ -98,7 +98,7 @@ bool tooldir_clean(unsigned slot)
 		}
 	}
 	empty = empty && errno == 0;
-	/* Its owner may have changed the mode, which would show in the jail. Setting it is a change on a disk. */
+	/* The owner may have changed the mode, which the jail would see. It is set only if it differs, to save a disk write. */
 	if (fstat(fd, &st) < 0 || ((st.st_mode & 07777) != SLOT_MODE && fchmod(fd, SLOT_MODE) < 0))
 		empty = false;
 	closedir(directory);
@@ -114,7 +114,7 @@ void tooldir_remove(void)
 		if (!tooldir_clean(slot) || unlinkat(base, name, AT_REMOVEDIR) < 0)
 			log_line(LOG_ERROR, (int)slot, errno, "a tool directory cannot be removed");
 	}
-	/* A directory that was there before may hold what is not ours. */
+	/* A directory that existed before may contain other files. */
 	if (tooldir_enabled() && rmdir(settings->tool_directory) < 0 && errno != ENOTEMPTY)
 		log_line(LOG_ERROR, -1, errno, "the tool directory cannot be removed");
 	tooldir_forget();

@@ -77,7 +77,7 @@ struct jail_config {
 	int network; /* the slot's network namespace; -1: none */
 	int journal; /* to the master, see journal.h */
 	int prestarted_object; /* what pre-started interpreters load, see prestarted.h */
-	const struct zygote_door *doors; /* one for each template of the options */
+	const struct zygote_queue *queues; /* one for each template of the options */
 };
 
 /* The program's side of the channels, kept until the keeper knows how the program starts. */

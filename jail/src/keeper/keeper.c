@@ -70,7 +70,7 @@ static int close_others(const struct jail *j, const struct jail_config *config, 
 	if (c->enabled)
 		keep(&kept, of_group, COUNT(of_group));
 	for (unsigned i = 0; i < config->options->zygotes; i++)
-		keep(&kept, &config->doors[i].requests, 1);
+		keep(&kept, &config->queues[i].requests, 1);
 	return descriptors_keep(kept.fds, kept.count);
 }
 
@@ -161,7 +161,7 @@ static bool prepare_start(struct jail *jail, struct conn *conn, const struct jai
 		conn_send_error(conn, ERROR_SETUP, 0, "the warm start failed");
 		return false;
 	}
-	return send_warm_answer(conn, jail, warm == WARM_BORN) && warm_wait_for_client(jail, conn);
+	return send_warm_answer(conn, jail, warm == WARM_READY) && warm_wait_for_client(jail, conn);
 }
 
 /* Receives the job, and before it an optional command to pre-start. */
@@ -170,7 +170,7 @@ static bool receive_job(struct request *request, struct conn *conn, struct jail 
 	while (request_receive(request, conn, jail, options)) {
 		if (!request->is_prestart)
 			return true;
-		if (warm_prestart(jail, request, options) != WARM_BORN) {
+		if (warm_prestart(jail, request, options) != WARM_READY) {
 			conn_send_error(conn, ERROR_SETUP, 0, "the pre-start failed");
 			return false;
 		}

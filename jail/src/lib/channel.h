@@ -6,8 +6,8 @@
 #include <sys/types.h>
 
 /*
- * The next message of the other end, without waiting: its size, 0 after the last one of an end that is closed, or -1 with EAGAIN.
- * An end that was closed with something unread loses no message: the kernel reports that first, and once (ECONNRESET).
+ * Reads the next message without waiting. Returns its size, 0 at the end of the channel, or -1 with EAGAIN. No message is lost
+ * when the peer closes with unread data: the kernel reports ECONNRESET once, then delivers the messages.
  */
 ssize_t channel_read(int control, struct message *message);
 

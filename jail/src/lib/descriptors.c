@@ -8,7 +8,7 @@ int descriptors_begin(void)
 {
 	int fd;
 
-	/* A stream that is closed would be the number of the next file. */
+	/* The next file that is opened would take the number of a closed stream. */
 	do
 		fd = open("/dev/null", O_RDWR);
 	while (fd >= 0 && fd <= STDERR_FILENO);

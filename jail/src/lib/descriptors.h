@@ -1,13 +1,13 @@
-/* Which descriptors a process holds: nothing comes along that its code does not name. */
+/* Closes descriptors, so that a process has only those that its code names. */
 #ifndef JAIL_DESCRIPTORS_H
 #define JAIL_DESCRIPTORS_H
 
 #include <stddef.h>
 
-/* At the start of jaild: the three standard streams are open, and nothing else that its starter left. */
+/* At the start of jaild: opens missing standard streams and closes all other inherited descriptors. */
 int descriptors_begin(void);
 
-/* Closes all but these, in any order; -1 stands for none. The list is sorted. */
+/* Closes all but these; ignores -1. Sorts the list. */
 int descriptors_keep(int *kept, size_t count);
 
 #endif

@@ -11,7 +11,7 @@ void title_remember(int argc, char **argv)
 	if (argc < 1)
 		return;
 	area = argv[0];
-	/* The kernel puts the arguments behind each other. */
+	/* The kernel stores the arguments contiguously. */
 	area_size = (size_t)(argv[argc - 1] - area) + strlen(argv[argc - 1]) + 1;
 }
 
@@ -20,7 +20,7 @@ void title_set(const char *title)
 	if (area_size > 0) {
 		memset(area, 0, area_size);
 		strncpy(area, title, area_size - 1);
-		/* A last byte that is not NUL: the kernel shows what is before the first NUL only. */
+		/* If the last byte is not NUL, the kernel shows only the text before the first NUL. */
 		area[area_size - 1] = 1;
 	}
 	(void)prctl(PR_SET_NAME, title, 0, 0, 0);

@@ -1,6 +1,5 @@
 /*
- * The command line as other processes see it in /proc. jaild's own names folders
- * of the host and ids; inside a jail it must not be seen.
+ * The command line in /proc. jaild's own contains paths and ids of the host, which must not be visible in a jail.
  */
 #ifndef JAIL_TITLE_H
 #define JAIL_TITLE_H

@@ -18,7 +18,7 @@ enum log_level { LOG_INFO = 30, LOG_WARN = 40, LOG_ERROR = 50, LOG_FATAL = 60 };
 void log_line(enum log_level level, int slot, int error, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* The form that lines take in a keeper, one in each write; it has no end of its own, and what follows the text is not written. */
+/* A log line of a keeper, one per write. It has no terminator: only the used part of the text is written. */
 enum { WORD_PAUSED = 1, WORD_CONTINUED }; /* other kinds are levels */
 struct log_word {
 	uint32_t kind;

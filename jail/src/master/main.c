@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 	log_line(LOG_INFO, -1, 0, "listening on %s, %u slots, control groups %s", options.socket, options.slots,
 		 cgroups_version());
 	config.prestarted_object = prestarted_object_make();
-	config.doors = zygotes_open(&options);
+	config.queues = zygotes_open(&options);
 	if (bounding_set_keep(0) < 0 || capabilities_keep(FILE_CAPABILITIES) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || seccomp_load(&host_policy) < 0)
 		fatal("cannot drop privileges");

@@ -13,37 +13,37 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BIRTH_MS 10000
+#define READY_MS 10000
 
-static const struct zygote_door *find_door(const struct jail_config *config, const struct frame *name)
+static const struct zygote_queue *find_queue(const struct jail_config *config, const struct frame *name)
 {
 	const struct options *options = config->options;
 
 	for (unsigned i = 0; i < options->zygotes; i++)
 		if (strlen(options->zygote[i].name) == name->size &&
 		    memcmp(options->zygote[i].name, name->payload, name->size) == 0)
-			return &config->doors[i];
+			return &config->queues[i];
 	return NULL;
 }
 
-static int send_request(const struct jail *jail, const struct zygote_door *door)
+static int send_request(const struct jail *jail, const struct zygote_queue *queue)
 {
 	const struct zygote_request request = {.slot = jail->slot};
 	int given[GIVEN] = {[GIVEN_CONTROL] = jail->ends[END_CONTROL], jail->ends[END_OUT], jail->ends[END_ERR],
 			    jail->ends[END_STDIN], jail->job};
 
 	memcpy(given, jail->namespaces, sizeof(jail->namespaces));
-	return zygote_request_send(door->requests, &request, given);
+	return zygote_request_send(queue->requests, &request, given);
 }
 
-/* The new process says that it is confined, or which step of it failed. */
+/* Waits for the new process to report that it is confined, or the step that failed. */
 static bool reports_ready(struct jail *jail, int control)
 {
 	struct pollfd wait[] = {{control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};
 	struct message message = {0};
 
-	if (poll(wait, COUNT(wait), BIRTH_MS) < 1 || channel_read(control, &message) != (ssize_t)sizeof(message)) {
-		log_line(LOG_WARN, (int)jail->slot, 0, "the process that was to wait for a job was lost");
+	if (poll(wait, COUNT(wait), READY_MS) < 1 || channel_read(control, &message) != (ssize_t)sizeof(message)) {
+		log_line(LOG_WARN, (int)jail->slot, 0, "the warm process was lost before it was ready");
 		return false;
 	}
 	if (message.kind == MESSAGE_READY) {
@@ -57,14 +57,14 @@ static bool reports_ready(struct jail *jail, int control)
 enum warm_status warm_copy(struct jail *jail, const struct jail_config *config, const struct frame *name)
 {
 	const struct message adopt = {.kind = MESSAGE_ADOPT};
-	const struct zygote_door *door = find_door(config, name);
+	const struct zygote_queue *queue = find_queue(config, name);
 
-	if (!door || !zygote_is_ready(door))
+	if (!queue || !zygote_is_ready(queue))
 		return WARM_NONE;
-	/* What the copy itself takes is memory of its program. */
+	/* Memory of the copy is charged to the run. */
 	if (cgroup_count_memory(&jail->cgroup) < 0)
 		return WARM_FAILED;
-	if (send_request(jail, door) < 0)
+	if (send_request(jail, queue) < 0)
 		return WARM_NONE;
 	jail_close_ends(jail);
 	if (!reports_ready(jail, jail->warm_control) || send(jail->control, &adopt, sizeof(adopt), MSG_NOSIGNAL) < 0)
@@ -72,7 +72,7 @@ enum warm_status warm_copy(struct jail *jail, const struct jail_config *config, 
 	close(jail->control);
 	jail->control = jail->warm_control;
 	jail->has_program = true;
-	return WARM_BORN;
+	return WARM_READY;
 }
 
 enum warm_status warm_prestart(struct jail *jail, const struct request *request, const struct options *options)
@@ -85,11 +85,11 @@ enum warm_status warm_prestart(struct jail *jail, const struct request *request,
 	jail_close_ends(jail);
 	if (send(jail->control, &prestart, sizeof(prestart), MSG_NOSIGNAL) < 0 || !reports_ready(jail, jail->control))
 		return WARM_FAILED;
-	/* The command has been executed: its place is the job's. */
+	/* The command has been executed, so its memory file is reused for the job. */
 	if (ftruncate(jail->job, 0) < 0 || lseek(jail->job, 0, SEEK_SET) < 0)
 		return WARM_FAILED;
 	jail->has_program = true;
-	return WARM_BORN;
+	return WARM_READY;
 }
 
 bool warm_wait_for_client(const struct jail *jail, const struct conn *conn)

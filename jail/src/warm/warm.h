@@ -1,6 +1,6 @@
 /*
- * In a keeper: a warm start. The program's process is in the jail before its job is there, as a copy of a zygote or as a
- * pre-started interpreter. The client requests it, and may send the job at any later time.
+ * In a keeper: a warm start. The program's process is in the jail before the job arrives, as the copy of a zygote or as a
+ * pre-started interpreter. The client requests it and may send the job at any later time.
  */
 #ifndef JAIL_WARM_H
 #define JAIL_WARM_H
@@ -10,8 +10,8 @@
 #include "keeper/request.h"
 
 enum warm_status {
-	WARM_NONE,  /* there is no such zygote now: the jail is unchanged */
-	WARM_BORN,  /* the process waits for its job */
+	WARM_NONE,  /* no such zygote is ready: the jail is unchanged */
+	WARM_READY,  /* the process waits for its job */
 	WARM_FAILED /* the jail must be ended */
 };
 
@@ -20,7 +20,7 @@ enum warm_status warm_copy(struct jail *jail, const struct jail_config *config, 
 /* Pre-starts the request's command, with its limits. Never WARM_NONE. */
 enum warm_status warm_prestart(struct jail *jail, const struct request *request, const struct options *options);
 
-/* Sleeps until the client speaks; false when it left, or when the jail ended. */
+/* Waits until the client sends data; false when it disconnected or the jail ended. */
 bool warm_wait_for_client(const struct jail *jail, const struct conn *conn);
 
 #endif

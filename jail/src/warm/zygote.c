@@ -1,7 +1,7 @@
 #include "warm/zygote.h"
 
 #include "lib/util.h"
-#include "warm/zygote_birth.h"
+#include "warm/zygote_start.h"
 #include "warm/zygote_wire.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define GENERATIONS 2 /* of one template, besides those that were released */
+#define GENERATIONS 2 /* of one template, without released ones */
 #define START_US 120000000
 #define RETRY_US 1000000
 #define RETRY_MAX_US 60000000
 #define PRINTED 400
 
-/* In this order, and back to NONE from each of them. */
+/* A generation passes through these in order, and can return to NONE from each. */
 enum state {
 	NONE,
 	STARTING,
@@ -46,14 +46,14 @@ struct template {
 
 static const struct options *options;
 static struct template *templates;
-static struct zygote_door *doors;
+static struct zygote_queue *queues;
 
-bool zygote_is_ready(const struct zygote_door *door)
+bool zygote_is_ready(const struct zygote_queue *queue)
 {
-	return __atomic_load_n(door->ready, __ATOMIC_RELAXED) > 0;
+	return __atomic_load_n(queue->ready, __ATOMIC_RELAXED) > 0;
 }
 
-const struct zygote_door *zygotes_open(const struct options *given)
+const struct zygote_queue *zygotes_open(const struct options *given)
 {
 	size_t size = given->zygotes * sizeof(int);
 	int *board;
@@ -62,17 +62,17 @@ const struct zygote_door *zygotes_open(const struct options *given)
 	if (given->zygotes == 0)
 		return NULL;
 	templates = calloc(given->zygotes, sizeof(*templates));
-	doors = calloc(given->zygotes, sizeof(*doors));
+	queues = calloc(given->zygotes, sizeof(*queues));
 	board = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (!templates || !doors || board == MAP_FAILED)
+	if (!templates || !queues || board == MAP_FAILED)
 		fatal("cannot start zygotes");
 	for (unsigned i = 0; i < given->zygotes; i++) {
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, templates[i].requests) < 0)
 			fatal("cannot start zygotes");
 		templates[i].ready = &board[i];
-		doors[i] = (struct zygote_door){templates[i].requests[0], &board[i]};
+		queues[i] = (struct zygote_queue){templates[i].requests[0], &board[i]};
 	}
-	return doors;
+	return queues;
 }
 
 static bool serves(const struct generation *generation)
@@ -117,7 +117,7 @@ static void start(struct template *template, struct generation *generation, cons
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, line) == 0 &&
 	    pipe2(output, O_CLOEXEC) == 0 && fcntl(output[0], F_SETFL, O_NONBLOCK) == 0)
-		pid = zygote_birth(config, own, line, output[1], template->requests[1]);
+		pid = zygote_start(config, own, line, output[1], template->requests[1]);
 	if (pid < 0)
 		log_line(LOG_ERROR, -1, errno, "cannot start the zygote %s", own->name);
 	close(line[1]);
@@ -147,7 +147,7 @@ static void promote(struct template *template, struct generation *next, const ch
 		 (unsigned)((monotonic_us() - next->born) / 1000));
 }
 
-/* Whether a template has a zygote that is young enough, or one that is starting. `when`: the time at which it has none any more. */
+/* Whether a template has a zygote below its maximum age, or one that is starting. `when`: until when this holds. */
 static bool is_served(const struct template *template, uint64_t now, uint64_t *when)
 {
 	uint64_t age = options->zygote_age_ms * 1000;
@@ -179,7 +179,7 @@ static void kill_late(struct template *template, uint64_t now)
 			(void)kill(template->generation[i].pid, SIGKILL);
 }
 
-/* Starts and ends generations of one template. The time at which to call it again; 0: none. */
+/* Starts and ends generations of one template. Returns the time of the next call; 0: none. */
 static uint64_t manage(struct template *template, const struct jail_config *config, const struct zygote_options *own)
 {
 	struct generation *place = find_free(template);

@@ -24,7 +24,7 @@ int zygote_request_send(int socket, const struct zygote_request *request, const 
 /* Zygote: false when there is none, or a malformed one, which is dropped with all its descriptors. */
 bool zygote_request_receive(int socket, struct zygote_request *request, int given[GIVEN]);
 
-/* Descriptors that a zygote is born with; from ZYGOTE_GROUPS on jaild's own control groups, one per hierarchy. */
+/* Descriptors that a zygote starts with; from ZYGOTE_GROUPS on jaild's own control groups, one per hierarchy. */
 enum { ZYGOTE_REQUESTS = 3, ZYGOTE_LINE, ZYGOTE_GROUPS };
 
 /* The first message on a zygote's line, from the master. */

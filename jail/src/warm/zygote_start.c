@@ -1,4 +1,4 @@
-#include "warm/zygote_birth.h"
+#include "warm/zygote_start.h"
 
 #include "cgroup/cgroup_tree.h"
 #include "init/capability.h"
@@ -26,7 +26,7 @@
 #define DESCRIPTORS (ZYGOTE_GROUPS + CONTROLLERS)
 #define OBJECT_NAME "zygote.so"
 
-/* The shared object that is loaded into zygotes is part of jaild: both always have one confinement. */
+/* The shared object that zygotes load is part of jaild, so that both apply the same confinement. */
 __asm__(".pushsection .rodata\n"
 	"zygote_object: .incbin \"" ZYGOTE_FILE "\"\n"
 	"zygote_object_end: .byte 0\n"
@@ -58,7 +58,7 @@ static int make_object(int directory)
 	return result;
 }
 
-/* The entry of the template's command leads to its script: the command line is that of a program. */
+/* Links the entry file of the command to the script, so that the command line equals that of a program. */
 static int make_home(const struct zygote_options *own)
 {
 	const char *const options[] = {"mode=755", "size=4194304", "nr_inodes=64", NULL};
@@ -111,12 +111,12 @@ static _Noreturn void become(const struct jail_config *config, const struct zygo
 			     unsigned count, pid_t master)
 {
 	slots_unblock_signals();
-	/* Its copies are programs. */
+	/* Copies inherit the score and the signals, and become programs. */
 	if (oom_kill_first() < 0 || program_reset_signals() < 0 || userns_enter(config->userns) < 0 ||
 	    enter_own_namespaces(config, own) < 0 || (fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0 ||
 	    confine_limits() < 0 || arrange(fds, count) < 0 || keep_capabilities() < 0)
 		_exit(1);
-	/* After the last change of ids, which clears it. */
+	/* A change of ids clears the parent death signal, so it is set after the last one. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
 		_exit(1);
 	if (!seccomp_build_for(&policy, POLICY_OF_ZYGOTES) || seccomp_load(&policy) < 0)
@@ -126,7 +126,7 @@ static _Noreturn void become(const struct jail_config *config, const struct zygo
 	_exit(1);
 }
 
-pid_t zygote_birth(const struct jail_config *config, const struct zygote_options *own, const int line[2], int output,
+pid_t zygote_start(const struct jail_config *config, const struct zygote_options *own, const int line[2], int output,
 		   int requests)
 {
 	int fds[DESCRIPTORS] = {[1] = output, [2] = output, [ZYGOTE_REQUESTS] = requests, [ZYGOTE_LINE] = line[1]};
