@@ -1,15 +1,7 @@
 /** Jobs that come too late, take too long, or whose callers leave: nothing of them starts later, nothing of them goes on. */
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  caller,
-  jobOf,
-  never,
-  OK,
-  resumeOf,
-  startJobs,
-  type TestJobs,
-  workFor,
-} from "@svc/test-kit/components/job-queue";
+import { caller, never, OK, startJobs, type TestJobs, workFor } from "@svc/test-kit/components/job-queue";
+import { jobOf, resumeOf } from "@svc/test-kit/components/messages";
 import { afterEach, describe, expect, it } from "vitest";
 
 const IDLE = { waiting: 0, active: 0, delayed: 0 };

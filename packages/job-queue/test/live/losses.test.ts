@@ -1,15 +1,7 @@
 /** Workers that die and a store that goes away: a new run is repeated once, a paused program never goes on twice. */
 
-import {
-  held,
-  jobOf,
-  never,
-  OK,
-  resumeOf,
-  startJobs,
-  type TestJobs,
-  workFor,
-} from "@svc/test-kit/components/job-queue";
+import { held, never, OK, startJobs, type TestJobs, workFor } from "@svc/test-kit/components/job-queue";
+import { jobOf, resumeOf } from "@svc/test-kit/components/messages";
 import { afterEach, describe, expect, it } from "vitest";
 
 const LONG_MS = 60_000;

@@ -1,15 +1,7 @@
 /** Jobs between a producer and workers, over a real Redis: each is handled once, in order, and has its own result. */
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  held,
-  jobOf,
-  never,
-  OK,
-  resumeOf,
-  startJobs,
-  type TestJobs,
-  workFor,
-} from "@svc/test-kit/components/job-queue";
+import { held, never, OK, startJobs, type TestJobs, workFor } from "@svc/test-kit/components/job-queue";
+import { jobOf, resumeOf } from "@svc/test-kit/components/messages";
 import { Queue } from "bullmq";
 import { afterEach, describe, expect, it } from "vitest";
 import { queueConnection } from "../../src/connection.ts";

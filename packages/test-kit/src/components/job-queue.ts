@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Job, type JobResult, newId } from "@svc/contracts";
+import type { Job, JobResult } from "@svc/contracts";
 import { Cancellations, JobConsumer, JobProducer, openQueues } from "@svc/job-queue";
 import { type Config, createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
 import { newSecret } from "../credentials/secrets.ts";
@@ -131,31 +131,6 @@ async function spawnWorker(url: string, workMs: number) {
   await once(child, "message");
   started.pop();
   return { started, kill: (signal: NodeJS.Signals) => child.kill(signal) };
-}
-
-export function jobOf(change: Partial<Job> = {}): Job {
-  return {
-    v: 1,
-    request_id: "request",
-    execution_id: newId(),
-    session_id: newId(),
-    principal: { tenantId: "tenant", userId: "user" },
-    output_namespace: "tenant:user:user",
-    language: "python",
-    version: "*",
-    code: "",
-    args: [],
-    run_timeout: 1000,
-    files: [],
-    enqueued_at: Date.now(),
-    ...change,
-  };
-}
-
-/** The next round of a paused program. */
-export function resumeOf(change: Partial<Job> = {}): Job & { job_id: string } {
-  const resume = { runner_url: "http://127.0.0.1:1", round: 2, answered_call_ids: ["call_001"] };
-  return { ...jobOf({ resume, ...change }), job_id: `${newId()}.2.1` };
 }
 
 /** Ends as cancelled when it is cancelled, else after the given time. */

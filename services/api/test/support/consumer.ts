@@ -2,7 +2,8 @@
 import { startJobs as startQueue } from "@svc/test-kit/components/job-queue";
 import { Idempotency } from "../../src/exec/idempotency.ts";
 
-export { jobOf, never, OK, workFor } from "@svc/test-kit/components/job-queue";
+export { never, OK, workFor } from "@svc/test-kit/components/job-queue";
+export { jobOf } from "@svc/test-kit/components/messages";
 
 export async function startJobs(env: Record<string, string> = {}) {
   const made = await startQueue(env);

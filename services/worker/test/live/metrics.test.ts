@@ -2,15 +2,8 @@
 
 import { openQueues } from "@svc/job-queue";
 import { createLog, createRegistry } from "@svc/service-kit";
-import {
-  held,
-  jobOf,
-  never,
-  OK,
-  resumeOf,
-  startJobs,
-  type TestJobs,
-} from "@svc/test-kit/components/job-queue";
+import { held, never, OK, startJobs, type TestJobs } from "@svc/test-kit/components/job-queue";
+import { jobOf, resumeOf } from "@svc/test-kit/components/messages";
 import { afterEach, expect, it } from "vitest";
 import { workerMetrics } from "../../src/health/metrics.ts";
 

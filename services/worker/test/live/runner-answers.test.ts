@@ -3,8 +3,9 @@ import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type ErrorCode, type Job, newId, type RegisteredGrant, ServiceError } from "@svc/contracts";
+import { type ErrorCode, newId, ServiceError } from "@svc/contracts";
 import { loadConfig } from "@svc/service-kit";
+import { jobOf, unsealedGrantOf } from "@svc/test-kit/components/messages";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { faultOf } from "../../src/round/error-classification.ts";
@@ -45,39 +46,8 @@ afterAll(async () => {
   server.close();
 });
 
-const job: Job = {
-  v: 1,
-  request_id: "request",
-  execution_id: newId(),
-  session_id: newId(),
-  principal: { tenantId: "tenant", userId: "user" },
-  output_namespace: "tenant:user:user",
-  language: "python",
-  version: "*",
-  code: "",
-  args: [],
-  run_timeout: 1000,
-  files: [],
-  enqueued_at: 0,
-};
-const grant: RegisteredGrant = {
-  grant_id: newId(),
-  egressGrantToken: "ceg1.x.y.z",
-  payload: { session_id: "label", output_session_id: "write", files: [] },
-  executionManifestClaims: {
-    exec_id: job.execution_id,
-    tenant_id: "t",
-    user_id: "u",
-    session_key: "k",
-    input_files: [],
-    read_sessions: [],
-    output_session_id: "write",
-    max_upload_bytes: 1,
-    max_output_files: 1,
-    max_requests: 1,
-    max_tool_calls: 1,
-  },
-};
+const job = jobOf();
+const grant = unsealedGrantOf(job.execution_id);
 const pause = () => ({
   paused: true,
   session_id: "label",

@@ -1,5 +1,6 @@
 import { deadlinesFor, grantClaimsSchema, type Job, type JobFile, newId } from "@svc/contracts";
 import { loadConfig } from "@svc/service-kit";
+import { jobOf } from "@svc/test-kit/components/messages";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -9,31 +10,16 @@ const config = loadConfig("worker", {
   SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
   SVC_EXECUTION_MANIFEST_PRIVATE_KEY: "key",
 });
-const jobOf = (files: JobFile[]): Job => ({
-  v: 1,
-  request_id: "request",
-  execution_id: newId(),
-  session_id: newId(),
-  principal: { tenantId: "tenant", userId: "user" },
-  output_namespace: "tenant:user:user",
-  language: "python",
-  version: "*",
-  code: "",
-  args: [],
-  run_timeout: 60_000,
-  files,
-  enqueued_at: 0,
-});
 const claims = (job: Job) => claimsOf(job, deadlinesFor(job.run_timeout, config), config);
 
 describe("claimsOf", () => {
   it("states the execution, its principal, its one writable session and the default budgets", () => {
-    const job = jobOf([]);
+    const job = jobOf({ run_timeout: 60_000 });
     expect(claims(job)).toEqual({
       exec_id: job.execution_id,
       tenant_id: "tenant",
-      user_id: "user",
-      session_key: "tenant:user:user",
+      user_id: "alice",
+      session_key: "tenant:user:alice",
       input_files: [],
       read_sessions: [],
       output_session_id: job.session_id,
@@ -57,7 +43,7 @@ describe("claimsOf", () => {
       `${claim.session_id} ${claim.id} ${claim.name}`;
     fc.assert(
       fc.property(fc.array(file, { maxLength: 20 }), (files) => {
-        const { input_files, read_sessions } = claims(jobOf(files));
+        const { input_files, read_sessions } = claims(jobOf({ files }));
         const keys = input_files.map(key);
         expect(keys).toEqual([...keys].sort());
         expect(keys.toSorted()).toEqual(
@@ -74,6 +60,6 @@ describe("claimsOf", () => {
     const files = Array.from({ length: 256 }, (_, at): JobFile => {
       return { id: newId(), storage_session_id: newId(), name: `f${at}`, kind: "user" };
     });
-    expect(grantClaimsSchema.safeParse(claims(jobOf(files))).success).toBe(true);
+    expect(grantClaimsSchema.safeParse(claims(jobOf({ files }))).success).toBe(true);
   });
 });

@@ -1,4 +1,5 @@
-import { type ExecuteResponse, type Job, type JobFile, newId, type RunnerFile } from "@svc/contracts";
+import { type ExecuteResponse, type JobFile, newId, type RunnerFile } from "@svc/contracts";
+import { jobOf } from "@svc/test-kit/components/messages";
 import { describe, expect, it } from "vitest";
 import { publicAnswer, publicFiles } from "../../../src/round/answer.ts";
 
@@ -8,21 +9,6 @@ const fileOf = (name: string, change: Partial<JobFile> = {}): JobFile => ({
   name,
   kind: "user",
   ...change,
-});
-const jobOf = (files: JobFile[] = []): Job => ({
-  v: 1,
-  request_id: "request",
-  execution_id: newId(),
-  session_id: newId(),
-  principal: { tenantId: "tenant", userId: "user-7" },
-  output_namespace: "tenant:user:user-7",
-  language: "python",
-  version: "*",
-  code: "",
-  args: [],
-  run_timeout: 1000,
-  files,
-  enqueued_at: 0,
 });
 const stated = (name: string, change: Partial<RunnerFile> = {}): RunnerFile => ({
   id: newId(),
@@ -41,7 +27,7 @@ describe("publicFiles", () => {
         name: "out.png",
         storage_session_id: job.session_id,
         kind: "user",
-        resource_id: "user-7",
+        resource_id: "alice",
       },
     ]);
   });
@@ -63,12 +49,14 @@ describe("publicFiles", () => {
   it("an inherited file is what the caller sent, whatever the runner says of it", () => {
     const skill = fileOf("tool.py", { kind: "skill", resource_id: "s1", version: 3, entity_id: "e" });
     const lies = { id: newId(), storage_session_id: newId(), inherited: true, entity_id: "forged" };
-    expect(publicFiles(jobOf([skill]), [stated("tool.py", lies)])).toEqual([{ ...skill, inherited: true }]);
+    expect(publicFiles(jobOf({ files: [skill] }), [stated("tool.py", lies)])).toEqual([
+      { ...skill, inherited: true },
+    ]);
   });
 
   it("nothing is made up for an inherited file", () => {
     const plain = fileOf("a");
-    const [shown] = publicFiles(jobOf([plain]), [stated("a", { inherited: true })]);
+    const [shown] = publicFiles(jobOf({ files: [plain] }), [stated("a", { inherited: true })]);
     expect(shown).not.toHaveProperty("resource_id");
     expect(shown).not.toHaveProperty("version");
     expect(shown).not.toHaveProperty("entity_id");
@@ -76,7 +64,7 @@ describe("publicFiles", () => {
 
   it("a changed file says which of the caller's files it was, not what the runner says", () => {
     const agent = fileOf("data.csv", { kind: "agent", resource_id: "a1" });
-    const job = jobOf([agent]);
+    const job = jobOf({ files: [agent] });
     const changed = stated("data.csv", { modified_from: { id: newId(), storage_session_id: "forged" } });
     expect(publicFiles(job, [changed])).toEqual([
       {
@@ -84,7 +72,7 @@ describe("publicFiles", () => {
         name: "data.csv",
         storage_session_id: job.session_id,
         kind: "user",
-        resource_id: "user-7",
+        resource_id: "alice",
         modified_from: { id: agent.id, storage_session_id: agent.storage_session_id },
       },
     ]);
@@ -95,14 +83,14 @@ describe("publicFiles", () => {
       stated("foreign", { inherited: true }),
       stated("other", { modified_from: { id: newId(), storage_session_id: newId() } }),
     ];
-    const shown = publicFiles(jobOf([fileOf("mine")]), forged);
+    const shown = publicFiles(jobOf({ files: [fileOf("mine")] }), forged);
     expect(shown).toHaveLength(1);
     expect(shown[0]).toMatchObject({ name: "other" });
     expect(shown[0]).not.toHaveProperty("modified_from");
   });
 
   it("new files come first in the runner's order, then inherited ones in the request's", () => {
-    const job = jobOf([fileOf("z"), fileOf("a"), fileOf("m")]);
+    const job = jobOf({ files: [fileOf("z"), fileOf("a"), fileOf("m")] });
     const listed = [
       stated("b"),
       stated("c"),
@@ -114,7 +102,7 @@ describe("publicFiles", () => {
   });
 
   it("a file that is stated twice as inherited is shown once", () => {
-    const job = jobOf([fileOf("a")]);
+    const job = jobOf({ files: [fileOf("a")] });
     expect(
       publicFiles(job, [stated("a", { inherited: true }), stated("a", { inherited: true })]),
     ).toHaveLength(1);

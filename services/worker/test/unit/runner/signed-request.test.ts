@@ -6,7 +6,8 @@ import {
   parseSigningKey,
   parseVerifyingKeys,
 } from "@svc/capabilities";
-import { newId, type RegisteredGrant } from "@svc/contracts";
+import { newId } from "@svc/contracts";
+import { unsealedGrantOf } from "@svc/test-kit/components/messages";
 import { describe, expect, it } from "vitest";
 import { discardManifest } from "../../../src/runner/discard-request.ts";
 import { requestSigner } from "../../../src/runner/signed-request.ts";
@@ -16,24 +17,7 @@ const { privateKey, publicKey } = generateKeyPairSync("ed25519", {
   publicKeyEncoding: { type: "spki", format: "pem" },
 });
 const sign = requestSigner(parseSigningKey(privateKey), 300);
-const grant: RegisteredGrant = {
-  grant_id: newId(),
-  egressGrantToken: "ceg1.x.y.z",
-  payload: { session_id: "label", output_session_id: "write", files: [] },
-  executionManifestClaims: {
-    exec_id: newId(),
-    tenant_id: "t",
-    user_id: "u",
-    session_key: "k",
-    input_files: [],
-    read_sessions: [],
-    output_session_id: "write",
-    max_upload_bytes: 1,
-    max_output_files: 1,
-    max_requests: 1,
-    max_tool_calls: 1,
-  },
-};
+const grant = unsealedGrantOf(newId());
 const request = {
   language: "python",
   stdin: undefined,
