@@ -2,19 +2,19 @@
  * Bash programs with tools, each the same text on a system that keeps paused programs and on one that runs them again from
  * the top at every resume: the answers are the same, rounds, output and files included.
  */
-import type { FileRef } from "@svc/contracts";
 import { type Api, refTo } from "@svc/test-kit/system/api";
 import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
-import { type Drive, drive, type Tools } from "@svc/test-kit/system/programmatic";
+import type { Tools } from "@svc/test-kit/system/programmatic";
 import { describe, expect, test } from "vitest";
+import {
+  ADD,
+  JSON_VALUES,
+  LOOK_UP,
+  TOOL_LIMIT,
+  toolProgramRuns,
+  VALUES,
+} from "./support/tool-program-runs.ts";
 import { useSystem } from "./support/use-system.ts";
-
-const TOOL_LIMIT = "Execution exceeded maximum tool calls (200)";
-const ADD = { add: ({ a, b }) => a + b } satisfies Tools;
-
-interface More extends Drive {
-  files?: FileRef[];
-}
 
 describe.each([
   ["live", 200],
@@ -25,17 +25,7 @@ describe.each([
     api = made.api;
   });
 
-  const bash = (code: string, tools: Tools, { files = [], ...how }: More = {}) =>
-    drive(api, { lang: "bash", code, files, args: [String(many)] }, tools, how);
-
-  /** Runs a program that must end well, saying nothing on stderr. */
-  async function completed(code: string, tools: Tools, how: More = {}) {
-    const driven = await bash(code, tools, how);
-    const well = { status: "completed", stderr: "", code: 0, signal: null, sandbox_status: null };
-    expect(driven.answer).toMatchObject(well);
-    expect(driven.answer.tool_calls_made).toBe(driven.batches.flat().length);
-    return { ...driven, stdout: driven.answer.stdout };
-  }
+  const { run: bash, completed } = toolProgramRuns(() => api, { lang: "bash", args: [String(many)] });
 
   test("one call", async () => {
     const { stdout, pauses } = await completed(`r=$(add '{"a":1,"b":2}')\necho "$((r + 1))"`, ADD);
@@ -128,7 +118,7 @@ set -e
 get '{"key":"a"}'
 get '{"key":"last"}'
 echo never`;
-    const { answer, batches } = await bash(code, { get: lookUp });
+    const { answer, batches } = await bash(code, LOOK_UP);
     expect(answer).toMatchObject({ status: "error", error_type: "nonzero_exit", code: 1 });
     expect(answer.stdout).toBe('status 1 <> no key "missing": $& {}\nelse\nstatus 2\n"value of a"\n');
     expect(answer.stderr).toBe('no key "last": $& {}\n');
@@ -136,34 +126,12 @@ echo never`;
   });
 
   test("every JSON value is one compact line", async () => {
-    const values = [
-      ...[
-        null,
-        true,
-        false,
-        0,
-        -7,
-        1.5,
-        1e100,
-        9007199254740991,
-        "",
-        "text",
-        "é\u{1F600}\n\t\"'\\$&`",
-        "null",
-      ],
-      ...['{"a":1}', [], {}, [1, [2, [3, null]]], { a: { "b-c": [true] }, "": "ü", __proto__x: 1 }],
-    ];
     const code = `n=$(size)
 for ((i = 0; i < n; i++)); do value "{\\"at\\":$i}" > "v$i" & done; wait
 for ((i = 0; i < n; i++)); do cat "v$i"; rm "v$i"; done
 nothing`;
-    const tools: Tools = {
-      size: () => values.length,
-      value: ({ at }) => values[at],
-      nothing: () => undefined,
-    };
-    const { stdout } = await completed(code, tools);
-    expect(stdout.split("\n")).toEqual([...values.map((value) => JSON.stringify(value)), "null", ""]);
+    const { stdout } = await completed(code, VALUES);
+    expect(stdout.split("\n")).toEqual([...JSON_VALUES.map((value) => JSON.stringify(value)), "null", ""]);
   });
 
   test("files are read and written around calls, and stored once", async () => {
@@ -227,8 +195,3 @@ echo end`;
     expect(batches.flat()).toHaveLength(3);
   });
 });
-
-function lookUp({ key }: { key: string }): string {
-  if (key.length > 1) throw new Error(`no key "${key}": $& {}`);
-  return `value of ${key}`;
-}

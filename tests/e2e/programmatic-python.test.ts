@@ -2,19 +2,19 @@
  * Python programs with tools, each the same text on a system that keeps paused programs and on one that runs them again
  * from the top at every resume: the answers are the same, rounds, output and files included.
  */
-import type { FileRef } from "@svc/contracts";
 import { type Api, refTo } from "@svc/test-kit/system/api";
 import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
-import { type Drive, drive, type Tools } from "@svc/test-kit/system/programmatic";
+import type { Tools } from "@svc/test-kit/system/programmatic";
 import { describe, expect, test } from "vitest";
+import {
+  ADD,
+  JSON_VALUES,
+  LOOK_UP,
+  TOOL_LIMIT,
+  toolProgramRuns,
+  VALUES,
+} from "./support/tool-program-runs.ts";
 import { useSystem } from "./support/use-system.ts";
-
-const TOOL_LIMIT = "Execution exceeded maximum tool calls (200)";
-const ADD = { add: ({ a, b }) => a + b } satisfies Tools;
-
-interface More extends Drive {
-  files?: FileRef[];
-}
 
 describe.each(["live", "replay"] as const)("Python, %s", (mode) => {
   let api: Api;
@@ -22,17 +22,7 @@ describe.each(["live", "replay"] as const)("Python, %s", (mode) => {
     api = made.api;
   });
 
-  const python = (code: string, tools: Tools, { files = [], ...how }: More = {}) =>
-    drive(api, { code, files }, tools, how);
-
-  /** Runs a program that must end well, saying nothing on stderr. */
-  async function completed(code: string, tools: Tools, how: More = {}) {
-    const driven = await python(code, tools, how);
-    const well = { status: "completed", stderr: "", code: 0, signal: null, sandbox_status: null };
-    expect(driven.answer).toMatchObject(well);
-    expect(driven.answer.tool_calls_made).toBe(driven.batches.flat().length);
-    return { ...driven, stdout: driven.answer.stdout };
-  }
+  const { run: python, completed } = toolProgramRuns(() => api, {});
 
   test("one call", async () => {
     const { stdout, pauses } = await completed("r = await add(a=1, b=2)\nprint(r + 1)", ADD);
@@ -157,7 +147,7 @@ for key in ("missing", "b"):
         break
     except Exception as e:
         print("again", e)`;
-    const { stdout, batches } = await completed(code, { get: lookUp });
+    const { stdout, batches } = await completed(code, LOOK_UP);
     expect(stdout).toBe(
       `ToolExecutionError no key "missing": $& {} get call_001
 ['value of a', ToolExecutionError('no key "missing": $& {}')]
@@ -169,7 +159,7 @@ value of b
   });
 
   test("a failure that nobody catches is the program's own end, at its own line", async () => {
-    const { answer } = await python('print("before")\n\nawait get(key="x")\nprint("after")', { get: lookUp });
+    const { answer } = await python('print("before")\n\nawait get(key="x")\nprint("after")', LOOK_UP);
     expect(answer).toMatchObject({ status: "error", error_type: "nonzero_exit", code: 1 });
     expect(answer).toMatchObject({ stdout: "before\n", error: "Sandbox exited with code 1" });
     expect(answer.stderr).toBe(`Traceback (most recent call last):
@@ -180,36 +170,14 @@ ToolExecutionError: no key "x": $& {}
   });
 
   test("every JSON value comes as the Python value that it is", async () => {
-    const values = [
-      ...[
-        null,
-        true,
-        false,
-        0,
-        -7,
-        1.5,
-        1e100,
-        9007199254740991,
-        "",
-        "text",
-        "é\u{1F600}\n\t\"'\\$&`",
-        "null",
-      ],
-      ...['{"a":1}', [], {}, [1, [2, [3, null]]], { a: { "b-c": [true] }, "": "ü", __proto__x: 1 }],
-    ];
     const code = `vs = await asyncio.gather(*[value(at=i) for i in range(await size())])
 for v in vs:
     print(type(v).__name__, json.dumps(v, ensure_ascii=False, separators=(",", ":")))
 print(await nothing())`;
-    const tools: Tools = {
-      size: () => values.length,
-      value: ({ at }) => values[at],
-      nothing: () => undefined,
-    };
-    const { stdout } = await completed(code, tools);
+    const { stdout } = await completed(code, VALUES);
     const lines = stdout.split("\n");
-    expect(lines.splice(values.length)).toEqual(["None", ""]);
-    expect(lines.map((line) => JSON.parse(line.slice(line.indexOf(" "))))).toEqual(values);
+    expect(lines.splice(JSON_VALUES.length)).toEqual(["None", ""]);
+    expect(lines.map((line) => JSON.parse(line.slice(line.indexOf(" "))))).toEqual(JSON_VALUES);
     expect(lines.map((line) => line.split(" ")[0])).toEqual(
       "NoneType bool bool int int float float int str str str str str list dict list dict".split(" "),
     );
@@ -283,8 +251,3 @@ print("end")`;
     expect(batches.map((batch) => batch.length)).toEqual([3, 1]);
   });
 });
-
-function lookUp({ key }: { key: string }): string {
-  if (key.length > 1 || key === "x") throw new Error(`no key "${key}": $& {}`);
-  return `value of ${key}`;
-}
