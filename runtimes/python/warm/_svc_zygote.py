@@ -1,8 +1,9 @@
 """A Python that copies itself into jails and runs programs there.
 
-In the zygote: serve() imports what programs use, and hands over to jaild's shared object, which forks and confines the copies.
-In each copy, in this order: the shared object renews PLACES, renew() while it waits for its job, begin() when the job is there. What a copy cannot be exactly as
-`python3 main.py` would be, it does not become: begin() says so, and the program starts anew in the same process.
+In the zygote, serve() imports what programs use and calls jaild's shared object, which forks and confines the copies.
+In each copy, the shared object first gives random states and clocks new values; renew() runs while the copy waits for its job, and begin()
+when the job has come. A copy that cannot behave exactly as `python3 main.py` does is not used: begin() returns None, and the process
+executes the command instead.
 """
 
 import sys
@@ -26,9 +27,9 @@ SEED_NAME = b"PYTHONHASHSEED"
 BIND_NAME = b"LD_BIND_NOW"
 
 
-def start_as_wanted():
-    """The interpreter says its seed to nobody: it starts again with one that is given, and with the functions of its libraries bound, which
-    each copy would do for itself. Nothing shows these variables to programs."""
+def restart_with_seed():
+    """Executes Python again with a hash seed that is known, because the interpreter does not reveal the one that it chooses, and with all
+    library functions bound, which each copy would otherwise do itself. Removes both variables, so that programs never see them."""
     text = os.environb.get(SEED_NAME)
     if text is None:
         seed = 1 + int.from_bytes(os.urandom(4), "big") % 0xFFFFFFFF
@@ -43,40 +44,40 @@ def start_as_wanted():
     return text
 
 
-SEED = start_as_wanted()
-FITTED = (3, 11)
+SEED = restart_with_seed()
+SUPPORTED = (3, 11)
 HOME = "/mnt/data"
 OBJECT = HOME + "/zygote.so"
 TOOLS = "/usr/lib/svc/ptc"
 TOOL_MODULES = [f"_svc_tools.{name}" for name in ("alone", "call", "names", "result", "start", "tool", "values")]
-# Of a program, and of one that has tools where the zygote has what these need. The kernel shows the first one for both, and would hide
-# further arguments.
+# The commands that a copy can stand for: of a plain program and, if the zygote has the tool modules, of a program with tools. The kernel
+# shows the first one for both, and would hide further arguments.
 COMMANDS = [list(map(os.fsencode, sys.orig_argv))]
 ENVIRONMENT = list(os.environb.items())
 
-# Variables that an interpreter or a library reads while it starts, which was before this program came.
+# Variables that the interpreter or a library reads at its start. The zygote started before it knew the program's values.
 STEERING = re.compile(
     rb"(PYTHON|LD_|LC_|LANG|MPL|MATPLOTLIB|NPY_|NUMPY_|NUMEXPR_|OPENBLAS|GOTO|OMP_|MKL_|KMP_|BLIS|BLAS|LAPACK|PANDAS|SCIPY|JOBLIB"
     rb"|SKLEARN|MALLOC_|GLIBC_|GCONV|LOCPATH|NLSPATH|FONTCONFIG|FC_|OPENSSL|SSL_|XDG_|TZ$|HOME$)"
 )
-# Files of the home directory that have the same effect.
+# Files in the home directory with the same effect.
 STEERING_FILES = frozenset([".local", ".config", ".matplotlib", "matplotlibrc"])
 MODULE_SUFFIXES = (*importers.SOURCE_SUFFIXES, *importers.BYTECODE_SUFFIXES, *_imp.extension_suffixes())
 
-# The job of most copies, which jaild's object knows by itself; begin() sees all others.
+# The job of most copies. The shared object recognizes it without Python; begin() handles all others.
 USUAL = b"\0".join([*(b"A" + word for word in COMMANDS[0]), *(b"E%s=%s" % item for item in ENVIRONMENT), b""])
 LARGE = 100_000
 SEED_SIZE = 624 * 4
 PAGE = 4096
 HUGE_PAGE = 2 << 20
-FULL = 0.8  # of a large page, for it to be made: the rest is lost memory
+FULL = 0.8  # part of a large page that must be in use before it is made: the rest is wasted memory
 MADV_COLLAPSE = 25
 
-# What these want done in a new process makes anew what another thread could hold.
+# Their fork hooks only replace locks that another thread could hold; a zygote has one thread.
 ONLY_FOR_THREADS = frozenset(["threading", "logging", "_svc_tools.call"])
-# Of every copy, the second process of its jail: see FIRST_PROGRAM of jaild.
+# The thread id of every copy: the second process of its jail (FIRST_PROGRAM in jaild).
 NATIVE_ID = 2
-# What lies there is each copy's own: see reseed.h.
+# Kinds of memory that each copy sets anew (reseed.h).
 RANDOM, CLOCK = 0, 1
 PLACE = struct.Struct("=QQQ")
 OBJECT_HEAD = 16
@@ -86,17 +87,17 @@ after_fork = []
 
 
 class ModuleProxy:
-    """Has the names of a module, and is none: see module_proxies.h."""
+    """Shares the namespace of a module without being one (module_proxies.h)."""
 
 
 def serve(modules, use=lambda: None, tools=False):
-    """Never comes back in a copy. `use` calls what is slow at its first use; `tools`: copies may become programs that have tools."""
+    """Does not return. `use` calls what is slow at its first use; `tools`: copies may run programs with tools."""
     global preloaded
-    if sys.version_info[:2] != FITTED:
-        sys.exit(f"the zygote is fitted to Python {FITTED}")
+    if sys.version_info[:2] != SUPPORTED:
+        sys.exit(f"the zygote is written for Python {SUPPORTED}")
     register, os.register_at_fork = os.register_at_fork, note_fork_hooks
     library = ctypes.PyDLL(OBJECT)
-    # The first that is registered is called last.
+    # atexit calls the handler that was registered first last.
     atexit.register(library.svc_zygote_at_exit)
     for name in modules:
         __import__(name)
@@ -106,36 +107,37 @@ def serve(modules, use=lambda: None, tools=False):
         rehearse_loop(asyncio)
     use()
     os.register_at_fork = register
-    forget()
+    erase_traces()
     places = b"".join(PLACE.pack(*place) for place in find_places(sys.modules.get))
     preloaded = frozenset(name.partition(".")[0] for name in sys.modules if name not in AT_START)
     library.svc_zygote_serve.argtypes = [ctypes.py_object] * 6
     library.svc_zygote_at_exit.restype = None
-    module_proxies = {name: module_proxy(module) for name, module in sys.modules.items() if is_left_alone(name, module)}
-    know_common_types()
+    module_proxies = {name: module_proxy(module) for name, module in sys.modules.items() if is_shared(name, module)}
+    register_common_types()
     gc.collect()
     sys.exit(library.svc_zygote_serve(settle, renew, begin, module_proxies, USUAL, places))
 
 
-def know_common_types():
-    """An abstract class remembers each class that it was asked about, in objects that would be left of a program that asks first."""
+def register_common_types():
+    """An abstract class caches each class that it is asked about. Filled here, the caches need no new objects in programs, which would
+    prevent their early end (early_end.h)."""
     common = (bool, bytearray, bytes, complex, dict, float, frozenset, int, list, memoryview, object, range, set, slice, str, tuple, type)
-    made = (type(None), type(gc.collect), type(serve), type(item for item in ()), type({}.keys()), type({}.values()), type({}.items()))
+    unnamed = (type(None), type(gc.collect), type(serve), type(item for item in ()), type({}.keys()), type({}.values()), type({}.items()))
     for abstract in vars(sys.modules["_collections_abc"]).values():
         if isinstance(abstract, type) and hasattr(abstract, "__abstractmethods__"):
-            for kind in (*common, *made):
+            for kind in (*common, *unnamed):
                 issubclass(kind, abstract)
 
 
-def is_left_alone(name, module):
-    """What every program changes, and what is no module, is the interpreter's."""
+def is_shared(name, module):
+    """False for the modules that every program changes and for what is not a module: the interpreter finalizes these itself."""
     return name not in ("__main__", "sys", "builtins") and isinstance(module, type(sys))
 
 
 def module_proxy(module):
-    one = ModuleProxy()
-    one.__dict__ = vars(module)
-    return one
+    proxy = ModuleProxy()
+    proxy.__dict__ = vars(module)
+    return proxy
 
 
 def load_tools():
@@ -153,8 +155,8 @@ def note_fork_hooks(register=os.register_at_fork, **hooks):
         after_fork.append(hook)
 
 
-def forget():
-    """What the zygote did leaves no trace but loaded modules."""
+def erase_traces():
+    """Leaves no trace of the zygote's work but loaded modules."""
     del sys.modules[__name__]
     del sys.path[0]
     if uuid := sys.modules.get("uuid"):
@@ -166,12 +168,12 @@ def forget():
     linecache.clearcache()
     warnings.onceregistry.clear()
     warnings._filters_mutated()
-    # The interpreter's own warnings go by the filters that it saw last, which may be those of a catch_warnings.
+    # The interpreter's own warnings use the filters that it saw last, which may be those of a catch_warnings block.
     warnings.warn_explicit("ignored by default", ImportWarning, "", 1)
 
 
 def settle():
-    """The last that a zygote does: it is the program that most copies become, up to its first line."""
+    """The last step of a zygote: it is now in the state in which `python3 main.py` is before the first line of the program."""
     threading._main_thread._set_tstate_lock()
     threading._main_thread._native_id = NATIVE_ID
     tidy_memory()
@@ -180,18 +182,18 @@ def settle():
     main.__annotations__ = {}
     main.__builtins__ = builtins
     sys.path.insert(0, HOME)
-    become(COMMANDS[0], os.path.join(HOME, os.fsdecode(COMMANDS[0][1])))
+    set_command(COMMANDS[0], os.path.join(HOME, os.fsdecode(COMMANDS[0][1])))
 
 
-def become(arguments, path):
-    """All but what the interpreter sets when it runs a file."""
+def set_command(arguments, path):
+    """Everything but what the interpreter sets when it runs a file."""
     sys.orig_argv[:] = map(os.fsdecode, arguments)
     sys.argv[:] = sys.orig_argv[1:]
     sys.path[0] = os.path.dirname(path)
 
 
 def tidy_memory():
-    """What every copy would do to the memory that it shares is done once, here."""
+    """Does once what every copy would otherwise do to memory that it shares."""
     library = ctypes.CDLL(None)
     library.malloc.restype = ctypes.c_void_p
     library.free.argtypes = [ctypes.c_void_p]
@@ -199,7 +201,7 @@ def tidy_memory():
     # The C library's allocator sorts what was freed only when it is asked for more.
     library.malloc_trim(0)
     library.free(library.malloc(LARGE))
-    # Large pages are one entry of the tables that each copy gets. An old kernel refuses, and is let be.
+    # Large pages are one entry of the tables that each copy gets. A kernel that refuses is ignored.
     present = ctypes.create_string_buffer(HUGE_PAGE // PAGE)
     for address in {id(item) // HUGE_PAGE * HUGE_PAGE for item in gc.get_objects()}:
         if library.mincore(address, HUGE_PAGE, present) == 0 and present.raw.count(1) >= FULL * len(present):
@@ -207,7 +209,7 @@ def tidy_memory():
 
 
 def renew():
-    """What must not be shared by two programs, and what a new process has anew. Answers what jaild's client is told: the hash seed."""
+    """Replaces what two programs must not share and what a new process has anew. Returns the hash seed, which jaild tells its client."""
     for hook in after_fork:
         hook()
     if process := sys.modules.get("multiprocessing.process"):
@@ -216,7 +218,7 @@ def renew():
 
 
 def rehearse_loop(asyncio):
-    """What is slow in the first event loop of a process. asyncio counts tasks without a name: here they have one."""
+    """Runs what is slow in the first event loop of a process. asyncio numbers tasks without a name, so these have one."""
 
     def named(loop, coroutine, context=None):
         return asyncio.Task(coroutine, loop=loop, name="rehearsal", context=context)
@@ -244,7 +246,7 @@ def rehearse_loop(asyncio):
 
 
 def find_places(module):
-    """Where the generators of random and numpy (both MT19937) keep their words, and logging the time of its start."""
+    """Yields (kind, address, bytes): the states of the generators of random and numpy (both MT19937), and the start time of logging."""
     if random := module("random"):
         after_fork.remove(random.seed)
         address = id(random._inst) + OBJECT_HEAD + struct.calcsize("i")
@@ -261,7 +263,7 @@ def find_places(module):
 
 
 def words_at(address, seed, words):
-    """The address, when it is that of a generator's words."""
+    """Returns the address if the generator's state is there, else ends the zygote."""
     seed()
     known = bytes(range(208)) * (SEED_SIZE // 208)
     ctypes.memmove(address, known, SEED_SIZE)
@@ -271,7 +273,7 @@ def words_at(address, seed, words):
 
 
 def begin(items):
-    """The path of the program that this process now is, or None: for all jobs but the usual one."""
+    """For all jobs but the usual one: the path of the program that this process now runs, or None if it cannot."""
     words = items.split(b"\0")
     arguments = [word[1:] for word in words if word[:1] == b"A"]
     variables = [tuple(word[1:].split(b"=", 1)) for word in words if word[:1] == b"E"]
@@ -283,12 +285,12 @@ def begin(items):
     if variables != ENVIRONMENT and not set_environment(variables):
         return None
     if arguments != COMMANDS[0]:
-        become(arguments, path)
+        set_command(arguments, path)
     return os.fsencode(path)
 
 
 def is_source(path):
-    """Not a directory or an archive, which Python runs as well."""
+    """False for directories and archives, which Python runs as well."""
     try:
         with open(path, "rb", 0) as file:
             return file.read(2) != b"PK"
@@ -297,7 +299,7 @@ def is_source(path):
 
 
 def is_steered():
-    """Whether a file beside the program would be imported, or read at the start, in place of what is loaded already."""
+    """True if a file beside the program would have been imported or read at the start instead of what is already loaded."""
     for name in os.listdir(HOME):
         if name in STEERING_FILES:
             return True
@@ -308,7 +310,7 @@ def is_steered():
 
 
 def set_environment(variables):
-    """False when a variable is missing or has come too late."""
+    """False when a variable is missing, or is one that was read before the program came."""
     own = set(ENVIRONMENT)
     extra = [item for item in variables if item not in own]
     if len(extra) + len(own) != len(variables) or any(map(is_too_late, extra)):
