@@ -166,7 +166,7 @@ print(json.dumps([ask("/run/svc/3190.sock")] + [attempt(lambda: ask(p)) for p in
     mkdirSync(base);
     chmodSync(base, 0o777);
     await expect(Jaild.start({ slots: 1, args: ["--tool-directory", base] })).rejects.toThrow(
-      /may be changed by others/,
+      /must be owned and writable by root alone/,
     );
     symlinkSync("/tmp", join(jaild.tools, "..", "link"));
     const link = join(jaild.tools, "..", "link");
