@@ -22,6 +22,7 @@ import re  # noqa: E402
 import struct  # noqa: E402
 import threading  # noqa: E402
 import warnings  # noqa: E402
+import weakref  # noqa: E402
 
 SEED_NAME = b"PYTHONHASHSEED"
 BIND_NAME = b"LD_BIND_NOW"
@@ -110,12 +111,12 @@ def serve(modules, use=lambda: None, tools=False):
     erase_traces()
     places = b"".join(PLACE.pack(*place) for place in find_places(sys.modules.get))
     preloaded = frozenset(name.partition(".")[0] for name in sys.modules if name not in AT_START)
-    library.svc_zygote_serve.argtypes = [ctypes.py_object] * 6
+    library.svc_zygote_serve.argtypes = [ctypes.py_object] * 7
     library.svc_zygote_at_exit.restype = None
     module_proxies = {name: module_proxy(module) for name, module in sys.modules.items() if is_shared(name, module)}
     register_common_types()
     gc.collect()
-    sys.exit(library.svc_zygote_serve(settle, renew, begin, module_proxies, USUAL, places))
+    sys.exit(library.svc_zygote_serve(settle, renew, begin, module_proxies, harmless_types(), USUAL, places))
 
 
 def register_common_types():
@@ -127,6 +128,23 @@ def register_common_types():
         if isinstance(abstract, type) and hasattr(abstract, "__abstractmethods__"):
             for kind in (*common, *unnamed):
                 issubclass(kind, abstract)
+
+
+def harmless_types():
+    """Types whose objects can go with the process: nothing happens at their end, and nothing can call them (early_end.h)."""
+    found = {object}
+    waiting = [object]
+    while waiting:
+        new = set(type.__subclasses__(waiting.pop())) - found
+        found |= new
+        waiting += new
+    effects = ("__call__", "__del__")
+    noticed = (type, type(sys), weakref.ReferenceType)
+    return [
+        kind
+        for kind in found
+        if not issubclass(kind, noticed) and not any(name in vars(base) for base in kind.__mro__ for name in effects)
+    ]
 
 
 def is_shared(name, module):

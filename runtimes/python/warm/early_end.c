@@ -5,7 +5,10 @@
 /* Of sys, where it is the last name: cleared when no module of the program is left. */
 #define NAME "end_of_process"
 
-static PyObject *get_objects, *harmless_types, *own_output, *own_error;
+static PyObject *get_objects, *collector_callbacks, *weak_reference, *none, *own_output, *own_error;
+/* Sorted addresses: a set would ask each type for its hash, which a metaclass of the program may compute. */
+static PyObject **harmless_types;
+static size_t harmless_count;
 static bool allowed;
 static int end_status;
 
@@ -16,28 +19,39 @@ static PyObject *attribute_of(const char *module_name, const char *name)
 	return module ? PyObject_GetAttrString(module, name) : NULL;
 }
 
-/* Containers, and what the interpreter gives to the main module. */
-static PyObject *types_without_code(void)
+static int compare_addresses(const void *left, const void *right)
 {
-	static const char *const names[] = {"dict", "frozenset", "list", "set", "tuple"};
-	PyObject *types = PySet_New(NULL), *loader = attribute_of("importlib.machinery", "SourceFileLoader");
-	bool complete = types && loader && PySet_Add(types, loader) == 0;
+	uintptr_t a = (uintptr_t)*(PyObject *const *)left, b = (uintptr_t)*(PyObject *const *)right;
 
-	for (size_t i = 0; complete && i < sizeof(names) / sizeof(*names); i++) {
-		PyObject *type = attribute_of("builtins", names[i]);
-
-		complete = type && PySet_Add(types, type) == 0;
-	}
-	return complete ? types : NULL;
+	return (a > b) - (a < b);
 }
 
-bool early_end_remember(void)
+static bool remember_types(PyObject *types)
+{
+	ssize_t count = PyList_Size(types);
+
+	harmless_types = count > 0 ? calloc((size_t)count, sizeof(*harmless_types)) : NULL;
+	if (!harmless_types)
+		return false;
+	for (ssize_t i = 0; i < count; i++) {
+		harmless_types[i] = PyList_GetItem(types, i);
+		Py_IncRef(harmless_types[i]);
+	}
+	harmless_count = (size_t)count;
+	qsort(harmless_types, harmless_count, sizeof(*harmless_types), compare_addresses);
+	return true;
+}
+
+bool early_end_remember(PyObject *types)
 {
 	get_objects = attribute_of("gc", "get_objects");
-	harmless_types = types_without_code();
+	collector_callbacks = attribute_of("gc", "callbacks");
+	weak_reference = attribute_of("weakref", "ReferenceType");
+	none = attribute_of("builtins", "None");
 	own_output = PySys_GetObject("stdout");
 	own_error = PySys_GetObject("stderr");
-	return get_objects && harmless_types && own_output && own_error;
+	return get_objects && collector_callbacks && weak_reference && none && own_output && own_error &&
+	       remember_types(types);
 }
 
 void early_end_allow(int status)
@@ -58,16 +72,27 @@ static bool is_flushed(PyObject *stream, PyObject *own)
 	return result != NULL;
 }
 
-/* Gone without a trace: a container runs no code of a program's, and what it holds is looked at by itself. */
+static bool has_no_callback(PyObject *reference)
+{
+	PyObject *callback = PyObject_GetAttrString(reference, "__callback__");
+
+	if (callback)
+		Py_DecRef(callback);
+	else
+		PyErr_Clear();
+	return callback == none;
+}
+
+/* A finalizer that the program gave to a type of the zygote counts, too. */
 static bool is_harmless(PyObject *object)
 {
 	PyObject *type = PyObject_Type(object);
-	int found = PySet_Contains(harmless_types, type);
+	bool harmless = bsearch(&type, harmless_types, harmless_count, sizeof(type), compare_addresses)
+			    ? !PyObject_HasAttrString(type, "__del__")
+			    : type == weak_reference && has_no_callback(object);
 
 	Py_DecRef(type);
-	if (found < 0)
-		PyErr_Clear();
-	return found == 1;
+	return harmless;
 }
 
 /* `names`: of the main module, which with them may be there; NULL: it is gone. */
@@ -85,7 +110,8 @@ static bool is_anything_left(PyObject *module, PyObject *names)
 		Py_DecRef(objects);
 	else
 		PyErr_Clear();
-	return count != known;
+	/* The interpreter collects once more; a callback can be one of its own functions, which the collector does not list. */
+	return count != known || PyList_Size(collector_callbacks) != 0;
 }
 
 static void modules_are_gone(PyObject *capsule)

@@ -19,7 +19,8 @@
 
 /* `names`: of the script's functions, see _svc_zygote.py. */
 __attribute__((visibility("default"))) int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin,
-							    PyObject *module_proxies, PyObject *usual, PyObject *places);
+							    PyObject *module_proxies, PyObject *harmless_types, PyObject *usual,
+							    PyObject *places);
 
 /* For atexit. */
 __attribute__((visibility("default"))) void svc_zygote_at_exit(void);
@@ -102,8 +103,8 @@ void svc_zygote_at_exit(void)
 	module_proxies_install();
 }
 
-int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObject *module_proxies, PyObject *usual,
-		     PyObject *places)
+int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObject *module_proxies,
+		     PyObject *harmless_types, PyObject *usual, PyObject *places)
 {
 	const struct script script = {renew, begin, usual, places};
 	struct entry entry;
@@ -112,7 +113,8 @@ int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObjec
 		return 1;
 	renew_thread_state();
 	python_rehearse();
-	if (!early_end_remember() || !module_proxies_prepare(module_proxies) || !PyObject_CallFunctionObjArgs(settle, NULL)) {
+	if (!early_end_remember(harmless_types) || !module_proxies_prepare(module_proxies) ||
+	    !PyObject_CallFunctionObjArgs(settle, NULL)) {
 		PyErr_Print();
 		_exit(1);
 	}

@@ -231,6 +231,46 @@ json.kept = Kept([1])
       "main.py": `import json\njson.kept = ([open("left.txt", "w")],)\njson.kept[0][0].write("left")\n`,
     },
   },
+  "an object of a library with a value of one's own in it": one(`${NOISY}
+import decimal, fractions, types
+left = types.SimpleNamespace(a=fractions.Fraction(1, 2), b=decimal.Context(), kept=Noisy("in a namespace"))
+`),
+  "an object of a library with a file that has output": {
+    files: {
+      "main.py": `import types
+left = types.SimpleNamespace(file=open("left.txt", "w"))
+left.file.write("left")
+`,
+    },
+  },
+  "a class of the library that gets a finalizer of the library": one(
+    "import fractions\nleft = fractions.Fraction(1, 2)\nfractions.Fraction.__del__ = print",
+  ),
+  "an object of a class that is derived from a library's": one(
+    "import fractions\nclass Mine(fractions.Fraction):\n    def __del__(self, print=print): print('gone')\nleft = Mine(1, 2)",
+  ),
+  "a class whose metaclass has a hash": one(`
+class Meta(type):
+    def __hash__(self, print=print): print("hashed"); return 1
+class Left(metaclass=Meta): pass
+left = Left()
+`),
+  "a weak reference that calls a function of the library": one(
+    "import weakref\nleft = {1}\nwatch = weakref.ref(left, print)",
+  ),
+  "a weak reference to an object of the library": one(
+    "import collections, weakref\nleft = collections.OrderedDict(); watch = weakref.ref(left)",
+  ),
+  "a weak reference that calls an object of the library": one(
+    "import functools, weakref\nleft = {1}\nwatch = weakref.ref(left, functools.partial(print, 'gone'))",
+  ),
+  "a function of the library that the collector calls": one("import gc; gc.callbacks.append(print)"),
+  "a generator that is not at its end": one(
+    "def rest(print=print):\n    try: yield 1\n    finally: print('closed')\nleft = rest(); next(left)",
+  ),
+  "a generator of the library's, with a file": one(
+    "import contextlib\n@contextlib.contextmanager\ndef opened():\n    yield 1\nleft = opened(); left.__enter__()",
+  ),
   "a function that the collector calls": one(
     "import gc; gc.callbacks.append(lambda phase, info, print=print: print(phase))",
   ),
