@@ -200,7 +200,7 @@ export class JailRun {
     return this.#talk().ask("p", () => this.#post(frame("P")));
   }
 
-  /** Stops a program that only something from outside can move; of another one, says what it does. Undefined when it has ended. */
+  /** Stops a program that only something from outside can move; otherwise says what it does. Undefined when it has ended. */
   pauseIfBlocked(): Promise<RunPause | TaskState | undefined> {
     return this.#talk().ask("qp", () => this.#post(frame("T")));
   }

@@ -94,7 +94,7 @@ export interface ObjectStore {
   /** Objects that were neither stored nor used since then. */
   unusedSince: (time: Date) => AsyncIterable<ObjectAddress>;
 
-  /** Removes what broken-off writes and abandoned sessions left behind; younger things than that are left alone. */
+  /** Removes what broken-off writes and abandoned sessions left behind before this time; keeps anything younger. */
   removeLeftovers: (olderThan: Date) => Promise<number>;
 
   /** Throws unless the store can be written right now. */

@@ -1,8 +1,7 @@
 """A Python that copies itself into jails and runs programs there.
 
 In the zygote, serve() imports what programs use and calls jaild's shared object, which forks and confines the copies.
-In each copy, the shared object first gives random states and clocks new values; renew() runs while the copy waits for its job, and begin()
-when the job has come. A copy that cannot behave exactly as `python3 main.py` does is not used: begin() returns None, and the process
+In each copy, renew() runs while the copy waits for its job, and begin() when the job has come. A copy that cannot behave exactly as `python3 main.py` does is not used: begin() returns None, and the process
 executes the command instead.
 """
 
@@ -19,8 +18,8 @@ import gc  # noqa: E402
 import linecache  # noqa: E402
 import os  # noqa: E402
 import re  # noqa: E402
-import struct  # noqa: E402
 import threading  # noqa: E402
+import time  # noqa: E402
 import warnings  # noqa: E402
 import weakref  # noqa: E402
 
@@ -68,7 +67,8 @@ MODULE_SUFFIXES = (*importers.SOURCE_SUFFIXES, *importers.BYTECODE_SUFFIXES, *_i
 # The job of most copies. The shared object recognizes it without Python; begin() handles all others.
 USUAL = b"\0".join([*(b"A" + word for word in COMMANDS[0]), *(b"E%s=%s" % item for item in ENVIRONMENT), b""])
 LARGE = 100_000
-SEED_SIZE = 624 * 4
+MT19937_WORDS = 624
+MT19937_BYTES = 4 * MT19937_WORDS
 PAGE = 4096
 HUGE_PAGE = 2 << 20
 FULL = 0.8  # part of a large page that must be in use before it is made: the rest is wasted memory
@@ -78,10 +78,6 @@ MADV_COLLAPSE = 25
 ONLY_FOR_THREADS = frozenset(["threading", "logging", "_svc_tools.call"])
 # The thread id of every copy: the second process of its jail (FIRST_PROGRAM in jaild).
 NATIVE_ID = 2
-# Kinds of memory that each copy sets anew (reseed.h).
-RANDOM, CLOCK = 0, 1
-PLACE = struct.Struct("=QQQ")
-OBJECT_HEAD = 16
 
 preloaded = frozenset()
 after_fork = []
@@ -109,14 +105,15 @@ def serve(modules, use=lambda: None, tools=False):
     use()
     os.register_at_fork = register
     erase_traces()
-    places = b"".join(PLACE.pack(*place) for place in find_places(sys.modules.get))
     preloaded = frozenset(name.partition(".")[0] for name in sys.modules if name not in AT_START)
-    library.svc_zygote_serve.argtypes = [ctypes.py_object] * 7
+    library.svc_zygote_serve.argtypes = [ctypes.py_object] * 6
     library.svc_zygote_at_exit.restype = None
     module_proxies = {name: module_proxy(module) for name, module in sys.modules.items() if is_shared(name, module)}
+    if numpy := sys.modules.get("numpy"):
+        reseed_numpy(numpy)
     register_common_types()
     gc.collect()
-    sys.exit(library.svc_zygote_serve(settle, renew, begin, module_proxies, harmless_types(), USUAL, places))
+    sys.exit(library.svc_zygote_serve(settle, renew, begin, module_proxies, harmless_types(), USUAL))
 
 
 def register_common_types():
@@ -230,9 +227,18 @@ def renew():
     """Replaces what two programs must not share and what a new process has anew. Returns the hash seed, which jaild tells its client."""
     for hook in after_fork:
         hook()
+    if numpy := sys.modules.get("numpy"):
+        reseed_numpy(numpy)
+    if logging := sys.modules.get("logging"):
+        logging._startTime = time.time()
     if process := sys.modules.get("multiprocessing.process"):
         process.current_process()._config["authkey"] = process.AuthenticationString(os.urandom(32))
     return int(SEED)
+
+
+def reseed_numpy(numpy):
+    """Gives numpy.random a state that nobody knows. Its seed() does the same and writes to 150 more pages. random has a hook for forks."""
+    numpy.random.set_state(("MT19937", numpy.frombuffer(os.urandom(MT19937_BYTES), numpy.uint32), MT19937_WORDS))
 
 
 def rehearse_loop(asyncio):
@@ -261,33 +267,6 @@ def rehearse_loop(asyncio):
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(main())
-
-
-def find_places(module):
-    """Yields (kind, address, bytes): the states of the generators of random and numpy (both MT19937), and the start time of logging."""
-    if random := module("random"):
-        after_fork.remove(random.seed)
-        address = id(random._inst) + OBJECT_HEAD + struct.calcsize("i")
-        yield RANDOM, words_at(address, random.seed, lambda: random.getstate()[1][:-1]), SEED_SIZE
-    if random := module("numpy.random"):
-        address = random.mtrand._rand._bit_generator.ctypes.state_address
-        yield RANDOM, words_at(address, random.seed, lambda: random.get_state()[1]), SEED_SIZE
-    if logging := module("logging"):
-        logging._startTime = float("0.5")
-        address = id(logging._startTime) + OBJECT_HEAD
-        if ctypes.c_double.from_address(address).value != logging._startTime:
-            sys.exit("the zygote does not know where numbers are kept")
-        yield CLOCK, address, ctypes.sizeof(ctypes.c_double)
-
-
-def words_at(address, seed, words):
-    """Returns the address if the generator's state is there, else ends the zygote."""
-    seed()
-    known = bytes(range(208)) * (SEED_SIZE // 208)
-    ctypes.memmove(address, known, SEED_SIZE)
-    if struct.pack("=624I", *words()) != known:
-        sys.exit("the zygote does not know where random state is kept")
-    return address
 
 
 def begin(items):

@@ -9,7 +9,6 @@
 #include "early_end.h"
 #include "interpreter/enter.h"
 #include "run.h"
-#include "reseed.h"
 #include "module_proxies.h"
 #include "fast_path.h"
 
@@ -19,14 +18,13 @@
 
 /* `names`: of the script's functions, see _svc_zygote.py. */
 __attribute__((visibility("default"))) int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin,
-							    PyObject *module_proxies, PyObject *harmless_types, PyObject *usual,
-							    PyObject *places);
+							    PyObject *module_proxies, PyObject *harmless_types, PyObject *usual);
 
 /* For atexit. */
 __attribute__((visibility("default"))) void svc_zygote_at_exit(void);
 
 struct script {
-	PyObject *renew, *begin, *usual, *places;
+	PyObject *renew, *begin, *usual;
 };
 
 static void keep_memory(void *context, void *memory, size_t size)
@@ -77,8 +75,6 @@ static _Noreturn void become(const struct script *script)
 	struct job job;
 	FILE *file;
 
-	if (!reseed_places(PyBytes_AsString(script->places), (size_t)PyBytes_Size(script->places)))
-		_exit(126);
 	word = PyObject_CallFunctionObjArgs(script->renew, NULL);
 	if (!word)
 		_exit(126);
@@ -104,9 +100,9 @@ void svc_zygote_at_exit(void)
 }
 
 int svc_zygote_serve(PyObject *settle, PyObject *renew, PyObject *begin, PyObject *module_proxies,
-		     PyObject *harmless_types, PyObject *usual, PyObject *places)
+		     PyObject *harmless_types, PyObject *usual)
 {
-	const struct script script = {renew, begin, usual, places};
+	const struct script script = {renew, begin, usual};
 	struct entry entry;
 
 	if (!zygote_begin())

@@ -5,7 +5,7 @@
 
 /** Names of real files hold no slash, and quotes, percent signs and backslashes are read differently by different clients. */
 const UNSAFE_IN_ASCII = /[^\x20-\x7e]|["%/\\]/gu;
-/** Left alone by encodeURIComponent, but not safe in this place. */
+/** encodeURIComponent keeps these, but they are not safe in this place. */
 const NOT_ENCODED = /[!'()*]/g;
 
 export function attachment(filename: string): string {

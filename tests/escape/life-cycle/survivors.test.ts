@@ -7,13 +7,17 @@ import { bystander } from "../support/running.ts";
 
 /** The time in which what a run left behind must be gone, on a machine that does other work. */
 const GONE_MS = 5000;
-/** Goes before each program; `others` is how many of its processes there are beside the first. */
+/** Goes before each program; `others` is how many of its processes there are beside the first, by any of their threads. */
 const BEGIN = `import ctypes, os, signal, sys, threading, time
 libc = ctypes.CDLL(None)
+def shown(pid):
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        if sys.argv[1].encode() in open(f"/proc/{pid}/task/{thread}/cmdline", "rb").read(): return True
+    return False
 def others():
     count = -1
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        try: count += sys.argv[1].encode() in open(f"/proc/{pid}/cmdline", "rb").read()
+        try: count += shown(pid)
         except OSError: pass
     return count
 `;

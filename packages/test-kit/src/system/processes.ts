@@ -29,7 +29,15 @@ function otherProcesses(): string[] {
   return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
 }
 
-const commandLine = (pid: string) => textOf(pid, "cmdline").replaceAll("\0", " ");
+/** A process whose first thread has ended shows it by its other threads alone. */
+function commandLine(pid: string): string {
+  const text =
+    textOf(pid, "cmdline") ||
+    threadsOf(pid)
+      .map((thread) => textOf(pid, `task/${thread}/cmdline`))
+      .join("");
+  return text.replaceAll("\0", " ");
+}
 
 /** Empty when the process has ended. */
 function textOf(pid: string, file: string): string {
@@ -37,6 +45,14 @@ function textOf(pid: string, file: string): string {
     return readFileSync(`/proc/${pid}/${file}`, "latin1");
   } catch {
     return "";
+  }
+}
+
+function threadsOf(pid: string): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
   }
 }
 

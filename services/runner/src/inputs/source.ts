@@ -125,7 +125,7 @@ export class InputSource {
   }
 }
 
-/** What is left of a body is not wanted. Its stream says so by an error, which would end the process if nobody listened. */
+/** Discards the rest of a body. Its stream reports that as an error, which would end the process without a listener. */
 function leave(body: Readable): void {
   body.once("error", () => undefined).destroy();
 }

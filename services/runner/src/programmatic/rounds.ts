@@ -41,7 +41,7 @@ export interface ProgrammaticDeps extends ExecuteDeps {
   client: ToolCallClient;
 }
 
-/** A program and what does not change between its rounds. Its hash seed is that of the process that it begins in. */
+/** A program and what does not change between its rounds. It keeps the hash seed of its first process. */
 class StartedProgram extends ToolProgram {
   readonly limits: RunLimits;
   readonly runtime: Runtime;

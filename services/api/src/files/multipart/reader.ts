@@ -11,7 +11,7 @@ export interface ChunkSource {
 }
 
 export interface Part extends PartHeaders {
-  /** The bytes, once, until the next part is asked for. What is left of them is skipped then. */
+  /** The bytes, once, until the next part is asked for. Unread bytes are skipped then. */
   body: AsyncIterable<Buffer>;
 }
 
