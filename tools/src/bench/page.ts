@@ -1,5 +1,6 @@
 /** docs/numbers.md: generated from committed results, so that every number has its conditions. Pure. */
 import { type Drawing, drawingsOf, drawingsOfSoak } from "./charts.ts";
+import { headlineTable } from "./headline.ts";
 import { BUSY, isBusy, type Origin, type Result } from "./result.ts";
 import { MODE_MEANING, MODES, type Mode } from "./settings.ts";
 import type { SoakResult } from "./soak/run.ts";
@@ -33,6 +34,8 @@ export function numbersPage({ bench, soak }: Sources): string {
   return `<!-- Generated from ${paths} by ./svc bench --page ${paths}; do not edit. -->
 # Numbers
 
+${opening(result)}## How this was measured
+
 Measured by \`./svc bench\`, which starts copies of its own and runs the service and the bare commands that it is compared with in
 short turns (hello-javascript and bare Node one by one), in a random order, after a warm-up: first each kind of request by itself, in
 two blocks at different times, then with warm starts all kinds in turn, which has a table of its own. Absolute times belong to the machine
@@ -42,7 +45,15 @@ ${factsOf(result)}
 - Command: \`${result.command}\` (n = ${result.n}, ${result.seconds} s in all)
 ${modes.map((mode) => `- ${modeFact(mode, result.settings[mode])}`).join("\n")}
 
-${[...(targets === undefined ? [] : [asMarkdown(targets)]), gallery(drawingsOf(result)), ...tables.map(asMarkdown)].join("\n")}${soak === undefined ? "" : soakPart(soak.result)}`;
+${[...(targets === undefined ? [] : [asMarkdown(targets)]), gallery(drawingsOf(result).slice(result.modes.warm === undefined ? 0 : 1)), ...tables.map(asMarkdown)].join("\n")}${soak === undefined ? "" : soakPart(soak.result)}`;
+}
+
+/** The numbers and the one chart that most readers came for. */
+function opening(result: Result): string {
+  const measured = result.modes.warm;
+  if (measured === undefined) return "";
+  const [chart] = drawingsOf(result);
+  return `${asMarkdown(headlineTable(measured))}\n${chart === undefined ? "" : `${image(chart)}\n\n`}`;
 }
 
 function soakPart(result: SoakResult): string {
@@ -72,9 +83,11 @@ function modeFact(mode: Mode, settings: Readonly<Record<string, string>> = {}): 
   return `Mode "${mode}": local (\`./svc up\`), a new jail for each run, ${MODE_MEANING[mode]}; ${variables.join(", ")}; all else by default`;
 }
 
+const image = ({ name, title }: Drawing) => `![${title}](${CHARTS}/${name}.svg)`;
+
 /** Two charts in a row. */
 function gallery(all: readonly Drawing[]): string {
-  const cells = all.map(({ name, title }) => `![${title}](${CHARTS}/${name}.svg)`);
+  const cells = all.map(image);
   const rows = cells.flatMap((cell, index) =>
     index % 2 === 0 ? [`| ${cell} | ${cells[index + 1] ?? ""} |`] : [],
   );

@@ -11,8 +11,11 @@ export interface RedisHeld {
 }
 
 const PIPELINE = 1000;
-/** A job of a queue, at rest an ended one; those of programs with tools are numbered within their program. */
-const ENDED_JOB = /^bull:[a-z-]+:[\w-]{21,}(\.\d+\.\d+)?$/;
+/**
+ * A job of a queue, at rest an ended one (those of programs with tools are numbered within their program), or one of the two
+ * keys that BullMQ makes and removes while it looks for jobs.
+ */
+const PASSES = /^bull:[a-z-]+:([\w-]{21,}(\.\d+\.\d+)?|marker|stalled)$/;
 
 export async function heldByRedis(socket: string): Promise<RedisHeld> {
   const redis = new Redis(socket);
@@ -39,7 +42,7 @@ async function describe(
   for (const key of keys) asked.pttl(key).memory("USAGE", key);
   const answers = (await asked.exec()) ?? [];
   return keys.map((key, index) => ({
-    passes: ENDED_JOB.test(key) || Number(answers[2 * index]?.[1]) >= 0,
+    passes: PASSES.test(key) || Number(answers[2 * index]?.[1]) >= 0,
     bytes: Number(answers[2 * index + 1]?.[1] ?? 0),
   }));
 }

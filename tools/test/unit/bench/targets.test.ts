@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { BARE } from "../../../src/bench/bare.ts";
-import { TOOL_SCENARIOS } from "../../../src/bench/programmatic/scenarios.ts";
 import type { Measured } from "../../../src/bench/result.ts";
 import { SCENARIOS } from "../../../src/bench/scenarios.ts";
 import { TARGETS, targetTable } from "../../../src/bench/targets.ts";
@@ -23,17 +22,14 @@ function measuredAt(share: number): Measured {
     ...NOTHING,
     bare,
     scenarios: {
-      "hello-python": spread(80 * share),
+      "hello-python": spread(100 * share),
       pandas: around(10 * share),
-      plot: around(25 * share),
-      "hello-javascript": around(60 * share),
-      "hello-bash": around(100 + 6 * share),
-      "calls-1": around(2.5 * 80 * share ** 2),
-      "calls-5": around(5 * 80 * share ** 2),
-      "gather-5": around(3 * 80 * share ** 2),
+      plot: around(15 * share),
+      "hello-javascript": around(50 * share),
+      "hello-bash": around(100 + 7 * share),
     },
-    cpu: [{ name: "hello-python", requests: 100, components: {}, total: 12 * share, parts: [] }],
-    loads: [load("hello-python", 140), load("pandas", 80)],
+    cpu: [{ name: "hello-python", requests: 100, components: {}, total: 12.5 * share, parts: [] }],
+    loads: [load("hello-python", 150), load("pandas", 80)],
     burst: {
       requests: 100,
       last: around(1000),
@@ -43,7 +39,7 @@ function measuredAt(share: number): Measured {
       errors: share > 1 ? 1 : 0,
     },
     memory: {
-      idleMib: { api: 400 * share, redis: 50 * share },
+      idleMib: { api: 300 * share, redis: 50 * share },
       afterLoadMib: {},
       running: [],
       perProgramMib: 25 * share,
@@ -54,7 +50,7 @@ function measuredAt(share: number): Measured {
 describe("targets", () => {
   it("are all measured by what is measured without a choice", () => {
     expect(targetTable(measuredAt(0.9)).rows.length).toBe(TARGETS.length);
-    const scenarios = new Set([...SCENARIOS, ...TOOL_SCENARIOS].map(({ name }) => name));
+    const scenarios = new Set(SCENARIOS.map(({ name }) => name));
     for (const name of Object.keys(measuredAt(1).scenarios)) expect(scenarios).toContain(name);
   });
 
@@ -66,14 +62,14 @@ describe("targets", () => {
 
   it("say the ratio and its bound", () => {
     expect(targetTable(measuredAt(0.5)).rows[0]).toEqual([
-      ...["hello-python, p50 against bare python", "0.40 x", "", "at most 0.80 x", "yes"],
+      ...["hello-python, p50 against bare python", "0.50 x", "", "at most 1.00 x", "yes"],
     ]);
   });
 
   it("show what is reached in between all others, and are not judged by it", () => {
     const { bare, scenarios } = measuredAt(2);
     const rows = targetTable({ ...measuredAt(0.5), mixed: { bare, scenarios } }).rows;
-    expect(rows[0]?.slice(1)).toEqual(["0.40 x", "1.60 x", "at most 0.80 x", "yes"]);
+    expect(rows[0]?.slice(1)).toEqual(["0.50 x", "2.00 x", "at most 1.00 x", "yes"]);
     expect(rows.filter((row) => row[2] !== "").map(([what]) => what)).toEqual([
       "hello-python, p50 against bare python",
       "hello-python, p99 against its p50",
@@ -81,23 +77,6 @@ describe("targets", () => {
       "plot, p50 against bare plot",
       "hello-javascript, p50 against bare node",
       "hello-bash, p50 above bare bash",
-      "one tool call, p50 against hello-python",
-      "five tool calls, p50 against hello-python",
-      "gather of five, p50 against hello-python",
-    ]);
-  });
-
-  it("compare tool calls with the hello-python that took turns with them", () => {
-    const scenarios = { "hello-python": around(10), "calls-1": around(20) };
-    const [row] = targetTable({
-      ...NOTHING,
-      scenarios: { "calls-1": around(20) },
-      helloBesideTools: around(8),
-    }).rows;
-    expect(row?.[1]).toBe("2.50 x");
-    const both = { ...NOTHING, scenarios, helloBesideTools: around(8), mixed: { bare: {}, scenarios } };
-    expect(targetTable(both).rows.find(([what]) => what?.startsWith("one tool call"))).toEqual([
-      ...["one tool call, p50 against hello-python", "2.50 x", "2.00 x", "at most 2.50 x", "yes"],
     ]);
   });
 
