@@ -161,7 +161,8 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || path === "/") throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT" || path === "/") throw new Problem(`${path} cannot be used as a folder (${code})`);
     return join(realPath(dirname(path)), basename(path));
   }
 }

@@ -25,13 +25,13 @@ export interface Layers {
 export function effectiveSettings(layers: Layers): Effective[] {
   const config = effectiveConfig(layers.given);
   return (Object.keys(VARIABLES) as VariableName[]).map((name) => {
-    const { secret, note, fallback } = VARIABLES[name];
+    const { secret, note = "", fallback } = VARIABLES[name];
     const value = textOf(config[name]);
     return {
       name,
       value: secret && value !== "" ? "[set]" : value,
       source: sourceOf(name, layers),
-      default: note ?? textOf(fallback),
+      default: textOf(fallback) || note.replaceAll("`", ""),
     };
   });
 }
