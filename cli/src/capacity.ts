@@ -3,7 +3,7 @@
  * how many are active at once. All jails together get no more than the machine has but for a reserve, so that a shortage is
  * theirs. Pure but for the manifest of the image.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Instance } from "./instance.ts";
 import { Problem } from "./problem.ts";
@@ -64,10 +64,22 @@ export function slotBytes(caller: Environment, languages: readonly Language[]): 
   return Math.max(run, ...limits.filter(Number.isFinite)) + files;
 }
 
+export interface Machine {
+  cores: number;
+  /** That this process and its children may use. */
+  memoryBytes: number;
+}
+
+/** Two for each processor: programs wait for their files and tools, too. A small machine still runs several. */
+const JOBS_PER_CORE = 2;
+const LEAST_JOBS = 4;
+/** Of the variable. */
+const MOST_JOBS = 512;
+
 export interface Capacity {
   /** Programs that may run at once. */
   jobs: number;
-  /** As asked for, or by default; more than `jobs` when that does not fit. */
+  /** As asked for, or by the processors; more than `jobs` when that does not fit. */
   wanted: number;
   isSet: boolean;
   slotBytes: number;
@@ -76,25 +88,30 @@ export interface Capacity {
 }
 
 export function capacityOf(
-  totalBytes: number,
+  { cores, memoryBytes }: Machine,
   caller: Environment,
   languages: readonly Language[],
 ): Capacity {
-  const wanted = settingOf("SANDBOX_MAX_CONCURRENT_JOBS", caller);
+  const isSet = Boolean(caller.SANDBOX_MAX_CONCURRENT_JOBS);
+  const byCores = Math.min(Math.max(LEAST_JOBS, JOBS_PER_CORE * cores), MOST_JOBS);
+  const wanted = isSet ? settingOf("SANDBOX_MAX_CONCURRENT_JOBS", caller) : byCores;
   const slot = slotBytes(caller, languages);
-  const jailsBytes = memoryOfJails(totalBytes);
+  const jailsBytes = memoryOfJails(memoryBytes);
   return {
     jobs: Math.min(wanted, Math.floor(jailsBytes / slot)),
     wanted,
-    isSet: Boolean(caller.SANDBOX_MAX_CONCURRENT_JOBS),
+    isSet,
     slotBytes: slot,
     jailsBytes,
-    totalBytes,
+    totalBytes: memoryBytes,
   };
 }
 
+/** Of the image; none where it is not built yet. */
 export function languagesOf({ packagesDir }: Pick<Instance, "packagesDir">): Language[] {
-  const text = readFileSync(join(packagesDir, "runtimes.json"), "utf8");
+  const manifest = join(packagesDir, "runtimes.json");
+  if (!existsSync(manifest)) return [];
+  const text = readFileSync(manifest, "utf8");
   return (JSON.parse(text) as { runtimes: Language[] }).runtimes;
 }
 
@@ -113,15 +130,13 @@ export function shortageOf(capacity: Capacity): { message: string; advice: strin
 }
 
 /**
- * The caller's settings with as many slots as fit, and a line that says so when they are fewer than by default. What
- * somebody set and does not fit is a Problem, and so is a single slot that does not.
+ * As many slots as fit, and a line that says so when they are fewer than the processors would allow. What somebody set and
+ * does not fit is a Problem, and so is a single slot that does not.
  */
-export function fitted(capacity: Capacity, caller: Environment): { caller: Environment; notice?: string } {
+export function fitted(capacity: Capacity): { jobs: number; notice?: string } {
+  const { jobs, wanted, isSet } = capacity;
   const shortage = shortageOf(capacity);
-  if (shortage === undefined) return { caller };
-  if (capacity.isSet || capacity.jobs === 0) throw new Problem(shortage.message, shortage.advice);
-  return {
-    caller: { ...caller, SANDBOX_MAX_CONCURRENT_JOBS: String(capacity.jobs) },
-    notice: `SANDBOX_MAX_CONCURRENT_JOBS is ${capacity.jobs}, not ${capacity.wanted}: ${shortage.message}`,
-  };
+  if (shortage === undefined) return { jobs };
+  if (isSet || jobs === 0) throw new Problem(shortage.message, shortage.advice);
+  return { jobs, notice: `SANDBOX_MAX_CONCURRENT_JOBS is ${jobs}, not ${wanted}: ${shortage.message}` };
 }

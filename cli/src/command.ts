@@ -1,6 +1,13 @@
 /** The shape of a command of ./svc. Each command is one file in commands/ and one row in commands.ts. */
 import type { Command as Parser } from "commander";
 import { addOptions, type Options, type Parsed, strict, valuesOf } from "./options.ts";
+import {
+  adoptSettings,
+  mergeSettings,
+  readSettings,
+  type Settings,
+  type SettingsFlags,
+} from "./settings/sources.ts";
 
 export interface CommandSpec<T extends Options> {
   /** What follows `./svc ` in the usage line, the command's name first. */
@@ -11,8 +18,8 @@ export interface CommandSpec<T extends Options> {
   /** More lines of help: examples, exit codes. */
   details?: string;
   options: T;
-  /** Answers the exit code. */
-  run: (parsed: Parsed<T>) => Promise<number>;
+  /** Answers the exit code. With the options of an instance, `process.env` holds the settings file's values, too. */
+  run: (parsed: Parsed<T>, settings: Settings) => Promise<number>;
 }
 
 export interface Command {
@@ -30,8 +37,17 @@ export function defineCommand<const T extends Options>(spec: CommandSpec<T>): Co
       if (spec.details !== undefined) parser.addHelpText("after", `\n${spec.details.trim()}`);
       parser.action(async () => {
         const values = valuesOf(parser, spec.options);
-        process.exitCode = await spec.run({ values, positionals: parser.args, rest });
+        const settings = settingsFor(spec.options, values);
+        process.exitCode = await spec.run({ values, positionals: parser.args, rest }, settings);
       });
     },
   };
+}
+
+/** A command that is about no copy reads no settings file. */
+function settingsFor(options: Options, values: SettingsFlags): Settings {
+  if (!Object.hasOwn(options, "settings")) return mergeSettings(new Map(), undefined, process.env);
+  const settings = readSettings(values, process.env);
+  adoptSettings(settings);
+  return settings;
 }

@@ -8,7 +8,7 @@ import { VARIABLES } from "@svc/service-kit/config/variables";
 import { memoryOfJails, processesOfJails } from "./capacity.ts";
 import { componentEnvironment, hasOwnRedis } from "./environment.ts";
 import { redisProgram } from "./install/packages.ts";
-import { type Instance, ROOT, type Service } from "./instance.ts";
+import { addressOf, type Instance, ROOT, type Service } from "./instance.ts";
 import { httpAnswers, redisAnswers, socketExists } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import type { Secrets } from "./secrets.ts";
@@ -102,7 +102,7 @@ function logArguments(name: ServiceProcess): string[] {
 
 function serviceProcess(name: ServiceProcess, setting: Setting): Component {
   const { instance, secrets, caller } = setting;
-  const healthOf = (service: Service) => `http://127.0.0.1:${instance.ports[service]}${HEALTH[service]}`;
+  const healthOf = (service: Service) => `${addressOf(service, instance)}${HEALTH[service]}`;
   const needs: ComponentName[] = name === "runner" ? ["jaild"] : hasOwnRedis(caller) ? [] : ["redis"];
   return {
     name,

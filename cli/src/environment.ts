@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { holds } from "@svc/service-kit/config/holders";
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import { type Instance, ROOT, type Service } from "./instance.ts";
+import { modeOf } from "./mode.ts";
 import type { Secrets } from "./secrets.ts";
 import { componentsIn, type ServiceProcess } from "./topology.ts";
 
@@ -36,22 +37,15 @@ export function hasOwnRedis(caller: Environment): boolean {
   return Boolean(caller.REDIS_URL || caller.REDIS_HOST);
 }
 
-export function componentEnvironment(
-  process: ServiceProcess,
-  instance: Instance,
-  secrets: Secrets,
-  caller: Environment,
-): Record<string, string> {
+/**
+ * What ./svc sets whatever the caller says: where the parts of this copy are. Ports and folders are those that the caller
+ * chose, the addresses of other machines are not.
+ */
+function places(instance: Instance, caller: Environment): Record<string, string> {
   const { ports } = instance;
   const local = (name: Service) => `http://127.0.0.1:${ports[name]}`;
-  const values: Environment = {
-    SERVICE_HOST: "127.0.0.1",
-    FILE_SERVER_HOST: "127.0.0.1",
-    STORAGE_DRIVER: "fs",
-    ...secrets,
-    ...(hasOwnRedis(caller) ? {} : { REDIS_URL: `unix://${encodeURI(instance.redisSocket)}` }),
-    ...pick(caller),
-    LOCAL_MODE: "true",
+  return {
+    LOCAL_MODE: String(modeOf(caller).isLocal),
     STORAGE_DIR: caller.STORAGE_DIR || `${instance.dataDir}/objects`,
     SVC_DATA_DIR: instance.dataDir,
     SANDBOX_PACKAGES_DIRECTORY: instance.packagesDir,
@@ -71,6 +65,36 @@ export function componentEnvironment(
     SANDBOX_ENDPOINT: local("runner"),
     SANDBOX_FORWARD_TARGET: `127.0.0.1:${ports["egress-gateway"]}`,
   };
+}
+
+/** Every variable that the components of this copy are given, secrets included. */
+export function systemVariables(instance: Instance, secrets: Secrets, caller: Environment): Environment {
+  return {
+    SERVICE_HOST: "127.0.0.1",
+    FILE_SERVER_HOST: "127.0.0.1",
+    STORAGE_DRIVER: "fs",
+    ...secrets,
+    ...(hasOwnRedis(caller) ? {} : { REDIS_URL: `unix://${encodeURI(instance.redisSocket)}` }),
+    ...pick(caller),
+    ...places(instance, caller),
+  };
+}
+
+/** Addresses that the caller set and ./svc sets otherwise. */
+export function overriddenSettings(instance: Instance, caller: Environment): string[] {
+  const isAddress = (name: string) =>
+    /_URL$|_ENDPOINT$|_TARGET$|_SOCKET$|^SANDBOX_TOOL_DIRECTORY$/.test(name);
+  return Object.entries(places(instance, caller))
+    .filter(([name, value]) => isAddress(name) && Boolean(caller[name]) && caller[name] !== value)
+    .map(([name]) => name);
+}
+
+export function componentEnvironment(
+  process: ServiceProcess,
+  instance: Instance,
+  secrets: Secrets,
+  caller: Environment,
+): Record<string, string> {
   const environment: Record<string, string> = {
     PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
     LANG: "C.UTF-8",
@@ -81,7 +105,7 @@ export function componentEnvironment(
   };
   const isHeld = (name: string) =>
     componentsIn(process).some((component) => holds(component, name as VariableName));
-  for (const [name, value] of Object.entries(values)) {
+  for (const [name, value] of Object.entries(systemVariables(instance, secrets, caller))) {
     if (value !== undefined && isHeld(name)) environment[name] = value;
   }
   return environment;

@@ -67,8 +67,9 @@ function curlCommands(
 }
 
 /** The one request that the README shows. */
-export function helloCommand(url: string): string {
-  return `curl -s ${url}/v1/exec -H 'Content-Type: application/json' -d '{"lang":"py","code":"print(6*7)"}'`;
+export function helloCommand(url: string, isAuthenticated = false): string {
+  const token = isAuthenticated ? `-H "Authorization: Bearer $TOKEN" ` : "";
+  return `curl -s ${url}/v1/exec ${token}-H 'Content-Type: application/json' -d '{"lang":"py","code":"print(6*7)"}'`;
 }
 
 /** Relative when that is shorter to read and typed from the same folder. */

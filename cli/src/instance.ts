@@ -42,6 +42,10 @@ export const INSTANCE_OPTIONS = {
     doc: "Folder of objects, logs, secrets and sockets (SVC_DATA_DIR; default: data).",
   },
   "port-offset": { value: "N", doc: "Added to every port, so that two copies run side by side." },
+  settings: {
+    value: "FILE",
+    doc: "File of settings (SVC_SETTINGS_FILE; default: svc.env in the data folder, where there is one).",
+  },
 } as const satisfies Options;
 
 export interface Instance {
@@ -50,7 +54,7 @@ export interface Instance {
   logsDir: string;
   packagesDir: string;
   ports: Record<Service, number>;
-  /** Address of the public API as seen from this machine. */
+  /** Address of the public API as seen from this machine, without /v1. */
   url: string;
   /** Name of the cgroup under which all jails of this copy live. */
   cgroup: string;
@@ -63,11 +67,17 @@ export interface Instance {
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
+type InstanceValues = Partial<Values<typeof INSTANCE_OPTIONS>>;
 
-export function resolveInstance(values: Values<typeof INSTANCE_OPTIONS>, env: Environment): Instance {
+/** As the option or the environment names it. */
+export function dataFolder(values: Pick<InstanceValues, "data-dir">, env: Environment): string {
+  return resolve(values["data-dir"] ?? (env.SVC_DATA_DIR || join(ROOT, "data")));
+}
+
+export function resolveInstance(values: InstanceValues, env: Environment): Instance {
   const offset =
     values["port-offset"] === undefined ? 0 : wholeNumber("port-offset", values["port-offset"], 0, 60_000);
-  const dataDir = realPath(resolve(values["data-dir"] ?? (env.SVC_DATA_DIR || join(ROOT, "data"))));
+  const dataDir = realPath(dataFolder(values, env));
   const digest = createHash("sha256").update(dataDir).digest();
   const uidBase = UID_AREA + digest.readUInt16BE(4) * UIDS_PER_COPY + COMPONENT_IDS;
   const runDir = join(dataDir, "run");
@@ -78,7 +88,7 @@ export function resolveInstance(values: Values<typeof INSTANCE_OPTIONS>, env: En
     logsDir: join(dataDir, "logs"),
     packagesDir: realPath(resolve(env.SANDBOX_PACKAGES_DIRECTORY || join(ROOT, ".pkgs"))),
     ports,
-    url: `http://127.0.0.1:${ports.api}`,
+    url: `http://${reachableHost(env.SERVICE_HOST || "127.0.0.1")}:${ports.api}`,
     cgroup: `svc-${digest.toString("hex").slice(0, 8)}`,
     jobUidBase: idFrom(env, "SANDBOX_JOB_UID_BASE", uidBase),
     jobGidBase: idFrom(env, "SANDBOX_JOB_GID_BASE", uidBase),
@@ -86,6 +96,17 @@ export function resolveInstance(values: Values<typeof INSTANCE_OPTIONS>, env: En
     jailSocket: socketPath(runDir, "jaild.sock"),
     toolDirectory: dirname(dirname(socketPath(runDir, "tools/1023/3190.sock"))),
   };
+}
+
+/** What listens on all addresses is reached on loopback, too. */
+function reachableHost(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+}
+
+/** Where a component answers. All but the API are reached on loopback. */
+export function addressOf(service: Service, { url, ports }: Pick<Instance, "url" | "ports">): string {
+  return service === "api" ? url : `http://127.0.0.1:${ports[service]}`;
 }
 
 /** Far above the ids of users, of their sub-ids and of container hosts' first ranges. */
@@ -140,7 +161,8 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || path === "/") throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT" || path === "/") throw new Problem(`${path} cannot be used as a folder (${code})`);
     return join(realPath(dirname(path)), basename(path));
   }
 }

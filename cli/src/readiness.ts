@@ -3,7 +3,7 @@
  * Otherwise says which component is not there, shows the end of its log, and what to do.
  */
 import { join } from "node:path";
-import type { Instance } from "./instance.ts";
+import { addressOf, type Instance, type Service } from "./instance.ts";
 import { httpAnswers } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import { logPath, tailOf } from "./supervisor/logs.ts";
@@ -76,7 +76,7 @@ export async function componentHealth(
     if (process.process === undefined) return `is not running${endOf(process)}`;
     const path = HEALTH[name];
     if (path === undefined) return undefined;
-    return httpAnswers(`http://127.0.0.1:${instance.ports[name as keyof Instance["ports"]]}${path}`);
+    return httpAnswers(`${addressOf(name as Service, instance)}${path}`);
   };
   return Promise.all(
     processes.flatMap((process) =>

@@ -1,6 +1,6 @@
 /**
  * Secrets of a local copy: made once, kept in <data>/secrets.env with mode 0600, read back ever after. Only the
- * supervisor calls this, under its lock. A value that the caller's environment sets wins over the file.
+ * supervisor makes them, under its lock. A value that the caller's environment sets wins over the file.
  */
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { chmodSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
@@ -18,11 +18,26 @@ export type Secrets = Record<SecretName, string>;
 const SECRET_BYTES = 32;
 
 export function loadSecrets(dataDir: string): Secrets {
-  const path = join(dataDir, "secrets.env");
-  const stored = existsSync(path) ? parse(path) : {};
-  const secrets = { ...fresh(stored), ...stored };
+  const { path, stored, secrets } = read(dataDir);
   if (SECRET_NAMES.some((name) => stored[name] === undefined)) store(path, secrets);
   return secrets;
+}
+
+/** Those of the file, and for what it lacks others of the same kind: for checks before anything is made. */
+export function secretsToCheck(dataDir: string): Secrets {
+  try {
+    return read(dataDir).secrets;
+  } catch (error) {
+    // They are root's.
+    if ((error as NodeJS.ErrnoException).code === "EACCES") return fresh({});
+    throw error;
+  }
+}
+
+function read(dataDir: string): { path: string; stored: Partial<Secrets>; secrets: Secrets } {
+  const path = join(dataDir, "secrets.env");
+  const stored = existsSync(path) ? parse(path) : {};
+  return { path, stored, secrets: { ...fresh(stored), ...stored } };
 }
 
 function parse(path: string): Partial<Secrets> {

@@ -2,20 +2,22 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
-import { capacityOf, fitted, languagesOf } from "../capacity.ts";
+import { languagesOf } from "../capacity.ts";
 import { defineCommand } from "../command.ts";
 import { helloCommand, runExample } from "../example.ts";
 import { INSTALL_STEPS, install } from "../install/install.ts";
-import { INSTANCE_OPTIONS, type Instance, ROOT, resolveInstance } from "../instance.ts";
-import { parseOptions } from "../options.ts";
+import { INSTANCE_OPTIONS, type Instance, ROOT } from "../instance.ts";
+import { countKeys, describeMode, type Mode, modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
 import { waitReady } from "../readiness.ts";
+import { demandGoodSettings, resolveChecked, settingsWarnings } from "../settings/check.ts";
+import { sized } from "../sizing.ts";
 import { stopBackground } from "../supervisor/background.ts";
 import { runInForeground } from "../supervisor/foreground.ts";
 import { demandFreePorts, makeFolders } from "../supervisor/ground.ts";
 import { fileSize, logPath, readFrom } from "../supervisor/logs.ts";
 import { readState, type State } from "../supervisor/state.ts";
-import { totalMemory } from "../system/memory.ts";
+import { thisMachine } from "../system/memory.ts";
 import { sleep } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { type Note, Progress, paint } from "../terminal.ts";
@@ -34,30 +36,38 @@ export const up = defineCommand({
   usage: "up [-d] [--no-example] [--languages LIST]",
   summary: "Starts everything on this machine; installs and builds what is missing first.",
   details: `
-The public API listens on http://127.0.0.1:3112 without authentication, for this machine only.
-Settings are environment variables (docs/configuration.md); they reach the components that know them.
+The public API listens on http://127.0.0.1:3112 without authentication, for this machine only, unless a setting turns
+authentication on: LOCAL_MODE=false, SVC_AUTH_PROVIDER=librechat-jwt, a source of SVC_JWT_* keys, or SVC_API_KEYS_FILE.
+Settings are environment variables, and KEY=value lines of svc.env in the data folder (docs/configuration.md); all are
+checked before anything is installed. ./svc config shows them.
 Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything.`,
   options: OPTIONS,
-  run: async ({ values }) => {
+  run: async ({ values }, settings) => {
     const asRoot = await continueAsRoot(process.argv.slice(2), "the jail");
     if (asRoot !== undefined) return asRoot;
-    const instance = resolveInstance(values, process.env);
+    const instance = resolveChecked(values, process.env);
     const running = readState(instance.runDir);
     if (running !== undefined && values.languages !== undefined) throw languagesWhileRunning(running);
     if (running !== undefined) return await sayRunning(running, instance);
-    const example = !values["no-example"];
+    for (const warning of settingsWarnings(settings, process.env, instance))
+      console.error(`warning: ${warning}`);
+    demandGoodSettings(instance, settings.values);
+    await demandFreePorts(instance, settings.values);
+    makeFolders(instance);
+    const mode = modeOf(settings.values);
+    const example = !values["no-example"] && !mode.isAuthenticated;
     const progress = new Progress(INSTALL_STEPS + (example ? 2 : 1));
     await install(["run"], instance, progress, values.languages ?? (process.env.SVC_LANGUAGES || undefined));
     const showReady = async (step: (note: Note) => Promise<void>) => {
-      const { notice } = fitted(capacityOf(totalMemory(), process.env, languagesOf(instance)), process.env);
+      const { notice } = sized(settings.values, thisMachine(), languagesOf(instance));
       if (notice !== undefined) console.log(notice);
       await progress.step("Starting, until a canary run has passed", step);
       if (example) await showExample(instance, progress);
-      else console.log(`Try: ${helloCommand(instance.url)}`);
-      showAddress(instance, values.detach);
+      else showHello(instance, mode);
+      showAddress(instance, mode, values.detach);
     };
     if (!values.detach) return await runInForeground(instance, showReady);
-    await showReady((note) => startInBackground(instance, note));
+    await showReady((note) => startInBackground(values, instance, note));
     return 0;
   },
 });
@@ -75,20 +85,22 @@ async function sayRunning(state: State, instance: Instance): Promise<number> {
     { ...instance, url: state.url, ports: state.ports },
     { note: (line) => console.error(line) },
   );
-  console.log(`Already running: ${state.url} (pid ${state.supervisor.pid}, data in ${state.dataDir}).`);
+  const mode = state.mode === undefined ? "" : ` (${modeText(state.mode)})`;
+  console.log(`Already running: ${state.url}${mode}, pid ${state.supervisor.pid}, data in ${state.dataDir}.`);
   console.log("./svc down ends it.");
   return 0;
 }
 
 /** The supervisor as a process of its own. When it does not get ready, it is ended again. */
-async function startInBackground(instance: Instance, note: Note): Promise<void> {
-  makeFolders(instance);
-  await demandFreePorts(instance, process.env);
+async function startInBackground(
+  values: { "port-offset"?: string | undefined },
+  instance: Instance,
+  note: Note,
+): Promise<void> {
   const logFile = logPath(instance.logsDir, "supervisor");
   const log = openSync(logFile, "a", 0o600);
   const offset = fileSize(logFile);
-  const options = instanceOptions(process.argv.slice(3));
-  const args = [join(ROOT, "cli/src/main.ts"), "supervise", ...options];
+  const args = [join(ROOT, "cli/src/main.ts"), "supervise", ...superviseOptions(values, instance)];
   const child = spawn(process.execPath, args, { cwd: "/", detached: true, stdio: ["ignore", log, log] });
   closeSync(log);
   child.unref();
@@ -115,11 +127,18 @@ async function startInBackground(instance: Instance, note: Note): Promise<void> 
   }
 }
 
-/** What the supervisor is told of this command line. */
-function instanceOptions(argv: readonly string[]): string[] {
-  const { values } = parseOptions(argv, OPTIONS);
-  const names = Object.keys(INSTANCE_OPTIONS) as (keyof typeof INSTANCE_OPTIONS)[];
-  return names.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, values[name]]));
+/** The supervisor has the settings in its environment, and another working directory. */
+function superviseOptions(
+  { "port-offset": offset }: { "port-offset"?: string | undefined },
+  { dataDir }: Instance,
+) {
+  return ["--data-dir", dataDir, ...(offset === undefined ? [] : ["--port-offset", offset])];
+}
+
+/** The example calls the API as somebody without credentials. */
+function showHello({ url }: Instance, { isAuthenticated }: Mode): void {
+  if (isAuthenticated) console.log("The example is left out: it calls the API without credentials.");
+  console.log(`Try: ${helloCommand(url, isAuthenticated)}`);
 }
 
 async function showExample(instance: Instance, progress: Progress): Promise<void> {
@@ -134,9 +153,12 @@ async function showExample(instance: Instance, progress: Progress): Promise<void
   }
 }
 
-function showAddress(instance: Instance, background: boolean): void {
-  console.log(
-    `\nReady: ${paint(process.stdout, "green", `${instance.url}/v1`)}  (data and logs in ${instance.dataDir})`,
-  );
+function showAddress(instance: Instance, mode: Mode, background: boolean): void {
+  const address = paint(process.stdout, "green", `${instance.url}/v1`);
+  console.log(`\nReady: ${address} (${modeText(mode)})\nData and logs: ${instance.dataDir}`);
   console.log(background ? "./svc down ends it." : "Ctrl-C ends it.");
+}
+
+function modeText(mode: Mode): string {
+  return describeMode(mode, countKeys(mode));
 }

@@ -20,8 +20,9 @@ import { SPARE_JAILS } from "../components.ts";
 import { installCommands, missingPackages, redisProgram, systemName } from "../install/packages.ts";
 import { type Instance, SERVICES } from "../instance.ts";
 import { settingOf } from "../settings.ts";
+import { sizedAnyway } from "../sizing.ts";
 import { readState } from "../supervisor/state.ts";
-import { totalMemory } from "../system/memory.ts";
+import { thisMachine } from "../system/memory.ts";
 import { listenerOf, portIsFree } from "../system/ports.ts";
 import { findProgram, isRoot } from "../system/root.ts";
 import { shown } from "../system/run.ts";
@@ -129,8 +130,9 @@ function redis(): Finding[] {
   ];
 }
 
-function hostSettings(): Finding[] {
-  const active = settingOf("SANDBOX_MAX_CONCURRENT_JOBS", process.env) + SPARE_JAILS;
+function hostSettings(instance: Instance): Finding[] {
+  const { settings } = sizedAnyway(process.env, thisMachine(), languagesOf(instance));
+  const active = settingOf("SANDBOX_MAX_CONCURRENT_JOBS", settings) + SPARE_JAILS;
   return [
     host.namespaceCounts(textOf, active + settingOf("SANDBOX_MAX_PAUSED", process.env)),
     host.appArmor(
@@ -168,7 +170,7 @@ function vulnerabilities(): Record<string, string> {
 /** Whether the memory of all slots fits. */
 function capacity(instance: Instance): Finding[] {
   if (!existsSync(join(instance.packagesDir, "runtimes.json"))) return [];
-  const found = capacityOf(totalMemory(), process.env, languagesOf(instance));
+  const found = capacityOf(thisMachine(), process.env, languagesOf(instance));
   const shortage = shortageOf(found);
   const each = `${found.wanted} programs at once, ${gib(found.slotBytes)} each at most`;
   if (shortage === undefined) return [ok("capacity", `${each}, ${gib(found.jailsBytes)} for jails`)];

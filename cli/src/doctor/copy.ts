@@ -19,7 +19,7 @@ const AGAIN = "./svc down, then ./svc up";
 export async function running(instance: Instance): Promise<Finding[]> {
   const state = readState(instance.runDir);
   if (state === undefined) return [ok("service", "not running (./svc up starts it)")];
-  const health = await componentHealth({ ...instance, ports: state.ports }, state.components);
+  const health = await componentHealth({ ...instance, url: state.url, ports: state.ports }, state.components);
   return [
     ...health.map(([name, reason]) => {
       const restarts = state.components.find((process) => runsIn(process.name, name))?.restarts ?? 0;

@@ -7,6 +7,7 @@ import { lstat, mkdir, open, realpath } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { fileNameProblem } from "@svc/contracts/names";
 import { Problem } from "../problem.ts";
+import { makeFolder } from "../system/folders.ts";
 
 export async function saveOutput(
   folder: string,
@@ -16,7 +17,7 @@ export async function saveOutput(
 ): Promise<string> {
   const problem = fileNameProblem(name);
   if (problem !== undefined) throw new Problem(`the output name ${JSON.stringify(name)} ${problem}`);
-  await mkdir(folder, { recursive: true });
+  makeFolder(folder);
   const base = await realpath(folder);
   const path = join(base, name);
   const parent = await makeParents(base, name);

@@ -3,10 +3,11 @@
  * reaches its folders. Refuses the start otherwise, unless the operator insists on components that are root.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { BUNDLES, bundleOf, NODE } from "../components.ts";
 import { type Instance, ROOT, SERVICES } from "../instance.ts";
+import { keyFilesIn } from "../mode.ts";
 import { Problem } from "../problem.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { SERVICE_PROCESSES } from "../topology.ts";
@@ -18,7 +19,8 @@ import { openView, type View } from "./view.ts";
 function neededFolders(instance: Instance, caller: Environment): string[] {
   const code = ["node_modules", "packages", "services"].map((name) => join(ROOT, name));
   const data = [instance.runDir, join(instance.dataDir, "redis"), storageOf(instance, caller).path];
-  return [...code, instance.packagesDir, ...data].filter((path) => existsSync(path));
+  const keys = caller.SVC_JWT_PUBLIC_KEYS_DIR ? [realpathSync(caller.SVC_JWT_PUBLIC_KEYS_DIR)] : [];
+  return [...code, instance.packagesDir, ...data, ...keys].filter((path) => existsSync(path));
 }
 
 /** Throws a Problem where components could not have users of their own. Changes nothing. `stage`: a path that is free. */
@@ -72,7 +74,11 @@ test ! -e "$RUN" || cd "$RUN" 2>&1
 `;
 
 function demandReadable(instance: Instance, caller: Environment, { enter }: View): void {
-  const chosen = caller.REDIS_TLS_CA ? [caller.REDIS_TLS_CA] : [];
+  const keys = caller.SVC_JWT_PUBLIC_KEYS_DIR || "";
+  const chosen = [
+    ...(caller.REDIS_TLS_CA ? [caller.REDIS_TLS_CA] : []),
+    ...(keys === "" ? [] : [keys, ...keyFilesIn(keys).map((name) => join(keys, name))]),
+  ];
   const files = [
     NODE,
     ...SERVICE_PROCESSES.map(bundleOf),

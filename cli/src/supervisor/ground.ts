@@ -1,32 +1,46 @@
 /** What a copy stands on before anything is started: its folders and its ports. */
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import { type Instance, PORTS, SERVICES } from "../instance.ts";
 import { Problem } from "../problem.ts";
-import { listenerOf, portIsFree } from "../system/ports.ts";
+import type { Environment } from "../settings.ts";
+import { demandWritable, makeFolder } from "../system/folders.ts";
+import { listenerOf, listenProblem } from "../system/ports.ts";
 
 /** The components' users pass through the data folder to the sockets; everything else in it is closed to others. */
 export function makeFolders(instance: Instance): void {
   const { dataDir, runDir, logsDir } = instance;
-  if (mkdirSync(dataDir, { recursive: true }) !== undefined) chmodSync(dataDir, 0o711);
+  if (makeFolder(dataDir)) chmodSync(dataDir, 0o711);
+  demandWritable(dataDir);
   for (const [folder, mode] of [
     [runDir, 0o711],
     [logsDir, 0o700],
   ] as const) {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     chmodSync(folder, mode);
   }
 }
 
-/** Throws a Problem that names who holds a port of this copy. */
-export async function demandFreePorts(instance: Instance, caller: NodeJS.ProcessEnv): Promise<void> {
+/** Throws a Problem that names each port of this copy that cannot be had, and who holds it. */
+export async function demandFreePorts(instance: Instance, caller: Environment): Promise<void> {
+  const problems: string[] = [];
   for (const service of SERVICES) {
     const port = instance.ports[service];
     const host = (service === "api" && caller.SERVICE_HOST) || "127.0.0.1";
-    if (await portIsFree(host, port)) continue;
+    const problem = await listenProblem(host, port);
+    if (problem === undefined) continue;
+    if (problem !== "EADDRINUSE")
+      throw new Problem(
+        `the ${service} cannot listen on ${host} (${problem})`,
+        "Is it an address of this machine? SERVICE_HOST names it.",
+      );
     const owner = listenerOf(port);
-    throw new Problem(
-      `port ${port} of the ${service} is taken${owner === undefined ? "" : ` by ${owner}`}`,
-      `Free it, or choose others: --port-offset N, or ${PORTS[service][0]}=PORT.`,
+    problems.push(
+      `port ${port} of the ${service} is taken${owner === undefined ? "" : ` by ${owner}`} (${PORTS[service][0]})`,
     );
   }
+  if (problems.length === 0) return;
+  throw new Problem(
+    problems.join("\n"),
+    "Free what is taken, or choose other ports: --port-offset N, or the variables in brackets.",
+  );
 }

@@ -3,10 +3,11 @@
  * it, is taken over with all that is in it: no link is followed, and only what belongs to that owner changes hands.
  */
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
+import { makeFolder } from "../system/folders.ts";
 import { shown } from "../system/run.ts";
 import { type User, userOf } from "../users.ts";
 
@@ -23,7 +24,7 @@ const ROOT_USER: User = { uid: 0, gid: 0 };
 export function giveFolders(instance: Instance, caller: NodeJS.ProcessEnv, unprivileged: boolean): void {
   const redis = unprivileged ? userOf("redis", instance) : ROOT_USER;
   const socketFolder = join(instance.redisSocket, "..");
-  mkdirSync(socketFolder, { recursive: true });
+  makeFolder(socketFolder);
   chownSync(socketFolder, redis.uid, redis.gid);
   chmodSync(socketFolder, 0o710);
   give(join(instance.dataDir, "redis"), redis);
@@ -42,7 +43,7 @@ function usesFolder(caller: NodeJS.ProcessEnv): boolean {
 
 /** The folder itself changes hands last: an interrupted change is begun again. */
 function give(folder: string, user: User): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   const { uid } = statSync(folder);
   if (uid !== user.uid) {
     const { status, stderr } = spawnSync("/usr/bin/chown", takeOver(folder, uid, user), { encoding: "utf8" });
@@ -57,7 +58,7 @@ function takeOver(folder: string, from: number, { uid, gid }: User): string[] {
 
 /** What lies in a folder that somebody chose may not be ours: then he is told what to do. */
 function giveChosen(folder: string, user: User): void {
-  if (!existsSync(folder)) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (!existsSync(folder)) makeFolder(folder, 0o700);
   const { uid } = statSync(folder);
   if (uid === user.uid) return;
   if (readdirSync(folder).length > 0) {

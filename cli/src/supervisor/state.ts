@@ -5,6 +5,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Service } from "../instance.ts";
+import type { Mode } from "../mode.ts";
 import { isAlive, type ProcessIdentity } from "../system/process.ts";
 import type { ComponentName } from "../topology.ts";
 
@@ -27,6 +28,8 @@ export interface State {
   dataDir: string;
   ports: Record<Service, number>;
   cgroup: string;
+  /** Whether callers must show credentials, and by which keys. Absent while a supervisor of an earlier version runs. */
+  mode?: Mode;
   /** Whether every component but jaild runs as a user of its own. */
   unprivileged: boolean;
   /** What /proc had besides processes when everything was started. */

@@ -6,14 +6,17 @@
 import { appendFileSync, existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import type { Server } from "node:net";
 import { dirname, join } from "node:path";
-import { capacityOf, fitted, languagesOf } from "../capacity.ts";
+import { languagesOf } from "../capacity.ts";
 import { type Component, componentsOf, STOP_ORDER } from "../components.ts";
 import type { Instance } from "../instance.ts";
+import { modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
 import { loadSecrets } from "../secrets.ts";
+import type { Environment } from "../settings.ts";
+import { sized } from "../sizing.ts";
 import { removeCgroups } from "../system/cgroups.ts";
 import { closeInherited } from "../system/descriptors.ts";
-import { totalMemory } from "../system/memory.ts";
+import { thisMachine } from "../system/memory.ts";
 import { entriesOfProc, identify, sleep } from "../system/process.ts";
 import { type ComponentName, componentsIn, logsOf } from "../topology.ts";
 import { Child, setOomScore } from "./child.ts";
@@ -61,12 +64,11 @@ export class Supervisor {
     await demandFreePorts(instance, caller);
     removeLeftovers(instance);
     try {
-      const capacity = capacityOf(totalMemory(), caller, languagesOf(instance));
-      const fitting = fitted(capacity, caller);
+      const { settings, notice } = sized(caller, thisMachine(), languagesOf(instance));
       const view = await confine(instance, caller);
       lendCompileCache(instance);
-      const supervisor = new Supervisor(instance, fitting.caller, background, lock, view);
-      if (fitting.notice !== undefined) supervisor.#log(WARN, fitting.notice);
+      const supervisor = new Supervisor(instance, settings, background, lock, view);
+      if (notice !== undefined) supervisor.#log(WARN, notice);
       return supervisor;
     } catch (error) {
       removeLeftovers(instance);
@@ -76,7 +78,7 @@ export class Supervisor {
 
   private constructor(
     instance: Instance,
-    caller: NodeJS.ProcessEnv,
+    caller: Environment,
     background: boolean,
     lock: Server,
     view: View | undefined,
@@ -98,6 +100,7 @@ export class Supervisor {
       dataDir: instance.dataDir,
       ports: instance.ports,
       cgroup: instance.cgroup,
+      mode: modeOf(caller),
       unprivileged: view !== undefined,
       procEntries: entriesOfProc(),
       components: [],

@@ -1,11 +1,17 @@
 /** Memory that this process and its children may use: the machine's, or less where a control group limits it. */
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { type CgroupMount, cgroupMounts } from "./cgroups.ts";
 
 export function totalMemory(): number {
   const machine = Number(/^MemTotal:\s+(\d+) kB/m.exec(readFileSync("/proc/meminfo", "utf8"))?.[1]) * 1024;
   return Math.min(machine, ...groupLimits(cgroupMounts(), readFileSync("/proc/self/cgroup", "utf8")));
+}
+
+/** What sizes follow. */
+export function thisMachine(): { cores: number; memoryBytes: number } {
+  return { cores: availableParallelism(), memoryBytes: totalMemory() };
 }
 
 /** The limits of the own group and of those above it. `own`: a file like /proc/self/cgroup. */

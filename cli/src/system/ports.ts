@@ -1,19 +1,25 @@
 /** Who holds a TCP port, for messages that help. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { createServer } from "node:net";
+import { printable } from "../terminal.ts";
 
 /** True when the address can be listened on. */
-export function portIsFree(host: string, port: number): Promise<boolean> {
+export async function portIsFree(host: string, port: number): Promise<boolean> {
+  return (await listenProblem(host, port)) === undefined;
+}
+
+/** The error's code when an address cannot be listened on, such as EADDRINUSE. */
+export function listenProblem(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(true)));
+    server.once("error", ({ code, message }: NodeJS.ErrnoException) => resolve(code ?? message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
   });
 }
 
 const LISTENING = "0A";
 
-/** `pid 812 (nginx)` of the process that listens on a port, or undefined when that cannot be seen. */
+/** `pid 812 (/usr/sbin/nginx -g daemon off;)` of the process that listens on a port, or undefined when that cannot be seen. */
 export function listenerOf(port: number): string | undefined {
   const hexPort = port.toString(16).toUpperCase().padStart(4, "0");
   const inodes = new Set<string>();
@@ -25,7 +31,16 @@ export function listenerOf(port: number): string | undefined {
   }
   if (inodes.size === 0) return undefined;
   const pid = readdirSync("/proc").find((entry) => /^\d+$/.test(entry) && holds(entry, inodes));
-  return pid === undefined ? undefined : `pid ${pid} (${read(`/proc/${pid}/comm`).trim()})`;
+  return pid === undefined ? undefined : `pid ${pid} (${commandLine(pid)})`;
+}
+
+const MOST_SHOWN = 120;
+
+/** As it was started: the name alone is `MainThread` for every Node. A process may write anything there. */
+function commandLine(pid: string): string {
+  const words = read(`/proc/${pid}/cmdline`).replaceAll("\0", " ").trim();
+  const shown = printable((words || read(`/proc/${pid}/comm`).trim()).replaceAll("\n", " "));
+  return shown.length > MOST_SHOWN ? `${shown.slice(0, MOST_SHOWN)}…` : shown;
 }
 
 function holds(pid: string, inodes: ReadonlySet<string>): boolean {

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { ROOT } from "../instance.ts";
 import { Problem } from "../problem.ts";
+import { isSetting } from "../settings/sources.ts";
 import { shown } from "./run.ts";
 
 export function isRoot(): boolean {
@@ -20,8 +21,7 @@ export function findProgram(name: string): string | undefined {
 }
 
 /** Variables that mean something to us and survive the change to root. */
-const KEPT =
-  /^(SVC_|SANDBOX_|EGRESS_|EXECUTION_|PTC_|TOOL_CALL_|FILE_SERVER_|S3_|REDIS_|.*_(PORT|HOST|CONCURRENCY|REQUESTS|WINDOW|TIMEOUT|MS)$|PORT$|LOG_LEVEL$|NO_COLOR$|CI$)/;
+const isKept = (name: string) => isSetting(name) || ["NO_COLOR", "CI"].includes(name);
 
 /**
  * Answers undefined as root. Otherwise runs the same command line again through sudo and answers its exit code;
@@ -36,7 +36,7 @@ export async function continueAsRoot(argv: readonly string[], why: string): Prom
       `As root, run: ${shown(command)}`,
     );
   }
-  const kept = Object.keys(process.env).filter((name) => KEPT.test(name));
+  const kept = Object.keys(process.env).filter(isKept);
   process.stderr.write(`${why} needs root rights: continuing with sudo\n`);
   const sudo = ["sudo", ...(kept.length > 0 ? [`--preserve-env=${kept.join(",")}`] : []), "--", ...command];
   return new Promise((resolve) => {

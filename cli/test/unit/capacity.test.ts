@@ -49,9 +49,9 @@ describe("what a slot takes at worst", () => {
 });
 
 describe("slots", () => {
-  const at = (gib: number, caller: Record<string, string> = {}) => {
-    const { notice, caller: settings } = fitted(capacityOf(gib * GIB, caller, interpreted), caller);
-    return { notice, jobs: settings.SANDBOX_MAX_CONCURRENT_JOBS };
+  const at = (gib: number, caller: Record<string, string> = {}, cores = 4) => {
+    const { notice, jobs } = fitted(capacityOf({ cores, memoryBytes: gib * GIB }, caller, interpreted));
+    return { notice, jobs };
   };
   const problemAt = (gib: number, caller: Record<string, string> = {}) => {
     try {
@@ -62,15 +62,25 @@ describe("slots", () => {
     throw new Error("it fits");
   };
 
-  it("are as many as by default where they fit, and nothing is said", () => {
-    expect(at(24)).toEqual({ notice: undefined, jobs: undefined });
-    expect(at(10.5)).toEqual({ notice: undefined, jobs: undefined });
+  it("are two for each processor where they fit, and nothing is said", () => {
+    expect(at(24)).toEqual({ notice: undefined, jobs: 8 });
+    expect(at(10.5)).toEqual({ notice: undefined, jobs: 8 });
   });
 
   it.each([
-    [8, "6"],
-    [4, "2"],
-    [2, "1"],
+    [1, 4],
+    [2, 4],
+    [3, 6],
+    [16, 32],
+    [400, 512],
+  ])("of a machine with %i processors and enough memory are %i", (cores, jobs) => {
+    expect(at(2000, {}, cores).jobs).toBe(jobs);
+  });
+
+  it.each([
+    [8, 6],
+    [4, 2],
+    [2, 1],
   ])("are fewer on a machine with %d GiB, and a line says why", (gib, jobs) => {
     const found = at(gib);
     expect(found.jobs).toBe(jobs);
@@ -85,7 +95,7 @@ describe("slots", () => {
       "7 programs at once may take 8.1 GiB (1.2 GiB each with its files), and jails get 7.0 GiB of 8.0 GiB",
     );
     expect(problem.advice).toContain("SANDBOX_MAX_CONCURRENT_JOBS=6");
-    expect(at(8, { SANDBOX_MAX_CONCURRENT_JOBS: "6" }).jobs).toBe("6");
+    expect(at(8, { SANDBOX_MAX_CONCURRENT_JOBS: "6" }).jobs).toBe(6);
   });
 
   it("are refused when not even one fits, whether set or by default", () => {

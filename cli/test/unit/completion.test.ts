@@ -34,7 +34,7 @@ describe("completion in bash", () => {
     expect(offered("")).not.toContain("supervise");
     expect(offered("ex")).toEqual(["exec"]);
     expect(offered("exec", "a.py", "--t")).toEqual(["--timeout"]);
-    expect(offered("down", "-")).toEqual(["--data-dir", "--port-offset", "-h", "--help"]);
+    expect(offered("down", "-")).toEqual(["--data-dir", "--port-offset", "--settings", "-h", "--help"]);
   });
 
   it("leaves files to the shell, and says nothing about an unknown command", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { componentEnvironment } from "../../src/environment.ts";
+import { componentEnvironment, overriddenSettings } from "../../src/environment.ts";
 import { resolveInstance, SERVICES, type Service } from "../../src/instance.ts";
 import type { Secrets } from "../../src/secrets.ts";
 
@@ -56,12 +56,17 @@ describe("componentEnvironment", () => {
     expect(environmentOf("api", { SVC_PERSIST_SESSION: "true" }).SVC_PERSIST_SESSION).toBe("true");
   });
 
-  it("binds to loopback and stays in local mode, whatever LOCAL_MODE says outside", () => {
-    const env = environmentOf("api", { LOCAL_MODE: "false" });
-    expect(env).toMatchObject({
-      LOCAL_MODE: "true",
-      SERVICE_HOST: "127.0.0.1",
-      FILE_SERVER_HOST: "127.0.0.1",
-    });
+  it("binds to loopback by default, in local mode unless a setting turns authentication on", () => {
+    const loopback = { SERVICE_HOST: "127.0.0.1", FILE_SERVER_HOST: "127.0.0.1" };
+    expect(environmentOf("api")).toMatchObject({ LOCAL_MODE: "true", ...loopback });
+    for (const caller of [{ LOCAL_MODE: "false" }, { SVC_JWT_PUBLIC_KEYS_DIR: "/keys" }] as const) {
+      expect(environmentOf("api", caller)).toMatchObject({ LOCAL_MODE: "false", ...loopback, ...caller });
+    }
+  });
+
+  it("says which addresses of the caller have no effect", () => {
+    const caller = { FILE_SERVER_URL: "http://files:3000", SANDBOX_ENDPOINT: "", SERVICE_PORT: "3112" };
+    expect(overriddenSettings(instance, caller)).toEqual(["FILE_SERVER_URL"]);
+    expect(environmentOf("api", caller).FILE_SERVER_URL).toBe("http://127.0.0.1:3000");
   });
 });

@@ -9,6 +9,7 @@ import {
   ConfigError,
   ineffectiveVariables,
   loadConfig,
+  misspeltVariables,
   needlessSecrets,
   redactedConfig,
 } from "./config/load.ts";
@@ -88,6 +89,8 @@ function createContexts(parts: readonly Part[]): Context[] {
     const ineffective = ineffectiveVariables(process.env);
     if (ineffective.length > 0)
       log.warn({ variables: ineffective }, "variables have no effect in this version");
+    for (const { name, meant } of misspeltVariables(process.env))
+      log.warn({ variable: name }, `a variable is not known and has no effect; did you mean ${meant}?`);
     if (isOtherTopology(names, config))
       log.warn("SVC_TOPOLOGY is a setting of ./svc up, and has no effect here");
     return { config, log, registry: createRegistry(), lifecycle: { state: "starting" } };

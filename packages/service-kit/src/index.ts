@@ -2,6 +2,7 @@ export * from "./component.ts";
 export * from "./condition.ts";
 export * from "./config/holders.ts";
 export * from "./config/load.ts";
+export * from "./config/mode.ts";
 export * from "./config/nearest.ts";
 export { limitsOfPlan, type PlanLimits } from "./config/plan-limits.ts";
 export * from "./config/secret-quality.ts";

@@ -39,10 +39,33 @@ export function configurationPage(): string {
 Made by \`npm run docs\` from \`packages/service-kit/src/config/variables/\`.
 
 Every component is configured by environment variables only. All components know all names, so one file of variables
-serves them all. Plain numbers are milliseconds or bytes unless the name says seconds. Sizes take \`k\`, \`m\`, \`g\`
-(powers of 1024). A value that does not parse or is out of range stops the process, and so does an unknown \`SVC_\` name;
-the message names the nearest known one. At start each component logs what differs from the defaults, secrets only as
-\`[set]\`. \`./svc up\` sets what one machine needs.
+serves them all. Sizes take \`k\`, \`m\`, \`g\` (powers of 1024). A value that does not parse or is out of range stops the
+process, and so does an unknown \`SVC_\` name; the message names the nearest known one. Any other name within two letters of a
+known one is warned of. At start each component logs what differs from the defaults, secrets only as \`[set]\`.
+
+## Where settings come from
+
+A component that is started by hand knows defaults and environment. Every \`./svc\` command reads, later wins:
+
+1. the defaults below, and what \`./svc up\` sets where nothing is set: it is named beside the default;
+2. the settings file: that of \`--settings FILE\`, else of \`SVC_SETTINGS_FILE\`, else \`svc.env\` in the data folder when it is there;
+3. the environment; an empty value counts as not set;
+4. flags: \`--data-dir\`, \`--port-offset\`, \`--languages\`.
+
+\`./svc config\` shows each value that counts, where it comes from, and its default; \`./svc config --json\` for programs.
+
+The settings file has \`KEY=value\` lines, and comments that begin with \`#\` or \`;\`. Quotes and backslashes are those of
+systemd's \`EnvironmentFile=\` (\`man systemd.exec\`): between single quotes everything stands for itself; between double quotes
+a backslash keeps a double quote, a backslash, a backtick and a dollar sign; quoted values may have several lines. Without
+quotes the value is the rest of the line, and a backslash keeps the next character or, at the end of a line, joins the next
+one. Other lines, text behind a closing quote and names that are set twice are refused, with file and line. Paths are seen from the folder of the file. Keep a file with secrets at
+mode 0600.
+
+\`./svc up\` checks all settings of all components, ports and data folder before it installs or builds anything, and tells all
+problems at once. It always sets the addresses by which its components find each other. It makes the secrets
+between components in every mode ([secrets.md](secrets.md)). It starts in local mode unless \`LOCAL_MODE=false\`,
+\`SVC_AUTH_PROVIDER=librechat-jwt\`, a source of \`SVC_JWT_*\` keys or \`SVC_API_KEYS_FILE\` turns authentication on
+([authentication.md](authentication.md)); \`LOCAL_MODE=true\` beside one of these is refused.
 
 ${Object.entries(VARIABLES_BY_READER).map(variablesTable).join("\n\n")}
 `;

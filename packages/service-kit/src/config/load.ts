@@ -5,7 +5,8 @@
  */
 import { deadlinesFor } from "@svc/contracts";
 import { holds } from "./holders.ts";
-import { nearestName } from "./nearest.ts";
+import { modeContradictions } from "./mode.ts";
+import { misspelt, nearestName } from "./nearest.ts";
 import { keyProblem, secretProblem } from "./secret-quality.ts";
 import type { Component } from "./types.ts";
 import { UNAVAILABLE } from "./variables/unavailable.ts";
@@ -46,24 +47,7 @@ const JUDGES: Partial<Record<VariableName, (text: string) => string | undefined>
 };
 
 export function loadConfig(component: Component, env: Record<string, string | undefined>): Config {
-  const problems: string[] = [];
-  const values: Record<string, unknown> = {};
-  for (const name of NAMES) {
-    const raw = env[name];
-    const variable = VARIABLES[name];
-    if (raw === undefined || raw === "") {
-      values[name] = variable.fallback;
-      continue;
-    }
-    try {
-      values[name] = variable.parse(raw.trim());
-    } catch (error) {
-      problems.push(
-        `${name} ${(error as Error).message}${variable.secret ? "" : `, not ${JSON.stringify(raw)}`}`,
-      );
-      values[name] = variable.fallback;
-    }
-  }
+  const { values, problems } = parseValues(env);
   for (const name of Object.keys(env)) {
     if (name.startsWith("SVC_") && !Object.hasOwn(VARIABLES, name)) {
       problems.push(`${name} is not known; did you mean ${nearestName(name, NAMES)}?`);
@@ -75,10 +59,43 @@ export function loadConfig(component: Component, env: Record<string, string | un
     ...missing(component, config),
     ...unfit(env),
     ...relations(component, config),
+    ...(component === "api" ? modeContradictions(env) : []),
     ...notOffered(config),
   );
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
+}
+
+/** Every value as it counts, defaults that follow other variables included; the default where one is not right. */
+export function effectiveConfig(env: Record<string, string | undefined>): Config {
+  return derive(parseValues(env).values as Config, env);
+}
+
+/** What is wrong with values by themselves. */
+export function valueProblems(env: Record<string, string | undefined>): string[] {
+  return parseValues(env).problems;
+}
+
+function parseValues(env: Record<string, string | undefined>): {
+  values: Record<string, unknown>;
+  problems: string[];
+} {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const name of NAMES) {
+    const raw = env[name];
+    const variable = VARIABLES[name];
+    values[name] = variable.fallback;
+    if (raw === undefined || raw === "") continue;
+    try {
+      values[name] = variable.parse(raw.trim());
+    } catch (error) {
+      problems.push(
+        `${name} ${(error as Error).message}${variable.secret ? "" : `, not ${JSON.stringify(raw)}`}`,
+      );
+    }
+  }
+  return { values, problems };
 }
 
 /** Whether the API serves everybody who reaches it as one principal. */
@@ -86,18 +103,10 @@ export function isUnauthenticated(config: Pick<Config, "LOCAL_MODE" | "SVC_AUTH_
   return config.LOCAL_MODE || config.SVC_AUTH_PROVIDER === "none";
 }
 
-/** Without authentication one principal stands for everybody: there is nobody to protect from it. */
-const CONCURRENT_EXECUTIONS_OF_EVERYBODY = 64;
-
 /** Fills in defaults that follow other variables. */
 function derive(config: Config, env: Record<string, string | undefined>): Config {
-  const isOpen = isUnauthenticated(config);
   return {
     ...config,
-    SVC_MAX_CONCURRENT_EXECUTIONS:
-      isOpen && !env.SVC_MAX_CONCURRENT_EXECUTIONS
-        ? CONCURRENT_EXECUTIONS_OF_EVERYBODY
-        : config.SVC_MAX_CONCURRENT_EXECUTIONS,
     SVC_TENANT_ISOLATION_STRICT: env.SVC_TENANT_ISOLATION_STRICT
       ? config.SVC_TENANT_ISOLATION_STRICT
       : config.SVC_JWT_SINGLE_TENANT_ID === "",
@@ -171,7 +180,7 @@ function relations(component: Component, config: Config): string[] {
     !config.SVC_ALLOW_AUTH_PROVIDER_NONE
   ) {
     problems.push(
-      `SERVICE_HOST=${config.SERVICE_HOST} would let everybody who reaches it run programs and read files: ${config.LOCAL_MODE ? "LOCAL_MODE=true" : "SVC_AUTH_PROVIDER=none"} needs a loopback SERVICE_HOST, or SVC_ALLOW_AUTH_PROVIDER_NONE=true on a closed network (docs/authentication.md)`,
+      `SERVICE_HOST=${config.SERVICE_HOST} without authentication lets everybody who reaches this address run programs and read files: ${config.LOCAL_MODE ? "LOCAL_MODE=true" : "SVC_AUTH_PROVIDER=none"} needs a loopback SERVICE_HOST. Turn authentication on with SVC_JWT_PUBLIC_KEYS_DIR or SVC_API_KEYS_FILE, or set SVC_ALLOW_AUTH_PROVIDER_NONE=true on a closed network (docs/deploy.md)`,
     );
   }
   return problems;
@@ -205,6 +214,14 @@ function notOffered(config: Config): string[] {
 /** Variables that are set and change nothing, because this version lacks what they are about. */
 export function ineffectiveVariables(env: Record<string, string | undefined>): string[] {
   return Object.keys(UNAVAILABLE).filter((name) => (env[name] ?? "").trim() !== "");
+}
+
+/** Names that are probably misspelt: what they set has no effect. Unknown `SVC_` names are refused instead. */
+export function misspeltVariables(
+  env: Record<string, string | undefined>,
+): { name: string; meant: string }[] {
+  const given = Object.keys(env).filter((name) => !name.startsWith("SVC_") && (env[name] ?? "") !== "");
+  return misspelt(given, NAMES);
 }
 
 /** What a variable's text means to its component. A text without meaning stops the process and is not shown. */

@@ -11,6 +11,24 @@ export function nearestName(name: string, names: readonly string[]): string {
   return best;
 }
 
+/** Names so close to a known one that they are probably meant to be it. */
+export function misspelt(
+  given: readonly string[],
+  names: readonly string[],
+): { name: string; meant: string }[] {
+  const known = new Set(names);
+  return given
+    .filter((name) => !known.has(name))
+    .flatMap((name) => {
+      const near = names.filter((candidate) => Math.abs(candidate.length - name.length) <= NEAR);
+      const meant = nearestName(name, near);
+      return near.length > 0 && editDistance(name, meant) <= NEAR ? [{ name, meant }] : [];
+    });
+}
+
+/** Two letters swapped are two edits. */
+const NEAR = 2;
+
 function editDistance(left: string, right: string): number {
   let row = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let i = 1; i <= left.length; i++) {

@@ -39,9 +39,10 @@ export function int(fallback: number, doc: string, range: Range = {}): Variable<
 }
 
 export const port = (fallback: number, doc: string) => int(fallback, doc, { min: 0, max: 65535 });
-export const ms = (fallback: number, doc: string) => int(fallback, doc, { min: 1, max: 86_400_000 });
+export const ms = (fallback: number, doc: string) =>
+  int(fallback, `${doc} In milliseconds.`, { min: 1, max: 86_400_000 });
 export const seconds = (fallback: number, doc: string, max = 31_536_000) =>
-  int(fallback, doc, { min: 1, max });
+  int(fallback, `${doc} In seconds.`, { min: 1, max });
 export const count = (fallback: number, doc: string, max = 1_000_000) => int(fallback, doc, { min: 1, max });
 
 const UNITS: Record<string, number> = { "": 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
@@ -54,7 +55,7 @@ export function parseSize(text: string, range: Range = {}): number {
 }
 
 export function size(fallback: number, doc: string, range: Range = {}): Variable<number> {
-  return variable((text) => parseSize(text, range), fallback, doc);
+  return variable((text) => parseSize(text, range), fallback, `${doc} In bytes.`);
 }
 
 export function bool(fallback: boolean, doc: string): Variable<boolean> {

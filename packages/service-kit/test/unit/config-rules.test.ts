@@ -118,13 +118,36 @@ describe("relations between values", () => {
     expect(loadConfig("worker", both).MAX_RUN_TIMEOUT).toBe(80_000);
   });
 
+  const KEYS = { SVC_JWT_PUBLIC_KEYS_DIR: "/keys", SVC_API_KEYS_FILE: "/api-keys" };
   it.each([
-    [{}, 6],
-    [{ LOCAL_MODE: "true" }, 64],
-    [{ SVC_AUTH_PROVIDER: "none" }, 64],
-    [{ LOCAL_MODE: "true", SVC_MAX_CONCURRENT_EXECUTIONS: "6" }, 6],
-  ])("with %j a principal may have %i executions at once", (env, most) => {
-    expect(loadConfig("worker", { ...COMPLETE, ...env }).SVC_MAX_CONCURRENT_EXECUTIONS).toBe(most);
+    [
+      { LOCAL_MODE: "true", SVC_AUTH_PROVIDER: "librechat-jwt" },
+      ["LOCAL_MODE=true", "SVC_AUTH_PROVIDER=librechat-jwt"],
+    ],
+    [{ LOCAL_MODE: "true", SVC_JWT_JWKS_JSON: '{"keys":[]}' }, ["LOCAL_MODE=true", "SVC_JWT_JWKS_JSON"]],
+    [
+      { SVC_AUTH_PROVIDER: "None", SVC_API_KEYS_FILE: "/api-keys" },
+      ["SVC_AUTH_PROVIDER=none", "SVC_API_KEYS_FILE"],
+    ],
+  ])("the api refuses %j and names both", (env, [off = "", on]) => {
+    expect(problemsOf("api", { ...COMPLETE, ...env })).toEqual([
+      `${off} turns authentication off and ${on} turns it on: unset one of them`,
+    ]);
+  });
+
+  it("the api names each setting that contradicts local mode, and no other component looks at them", () => {
+    const env = { ...COMPLETE, ...KEYS, LOCAL_MODE: "true" };
+    expect(problemsOf("api", env)).toHaveLength(2);
+    expect(problemsOf("worker", env)).toEqual([]);
+  });
+
+  it.each([
+    { ...KEYS },
+    { ...KEYS, LOCAL_MODE: "false", SVC_AUTH_PROVIDER: "librechat-jwt" },
+    { LOCAL_MODE: "true", SVC_AUTH_PROVIDER: "none" },
+    { LOCAL_MODE: "false", SVC_AUTH_PROVIDER: "none" },
+  ])("%j does not contradict itself", (env) => {
+    expect(problemsOf("api", { ...COMPLETE, ...env })).toEqual([]);
   });
 
   it.each([

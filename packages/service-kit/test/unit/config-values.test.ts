@@ -1,6 +1,6 @@
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { describe, expect, it } from "vitest";
-import { ConfigError, loadConfig, VARIABLES, type VariableName } from "../../src/index.ts";
+import { ConfigError, loadConfig, misspeltVariables, VARIABLES, type VariableName } from "../../src/index.ts";
 
 const TOKEN = newSecret();
 const NEEDED = { SVC_INTERNAL_SERVICE_TOKEN: TOKEN };
@@ -48,7 +48,7 @@ describe("the documented defaults", () => {
     ["SVC_HTTP_JSON_LIMIT", 52_428_800],
     ["MAX_REQUESTS", 20],
     ["RATE_LIMIT_WINDOW", 30_000],
-    ["SVC_MAX_CONCURRENT_EXECUTIONS", 6],
+    ["SVC_MAX_CONCURRENT_EXECUTIONS", 20],
     ["MAX_FILE_SIZE", 26_214_400],
     ["UPLOAD_MAX_FILES", 200],
     ["SESSION_CACHE_TTL", 86_400],
@@ -98,6 +98,7 @@ describe("values", () => {
     ["SVC_HTTP_JSON_LIMIT", "1g", 1_073_741_824],
     ["SVC_HTTP_JSON_LIMIT", " 1gb ", 1_073_741_824],
     ["SANDBOX_QUEUE_LIMIT", "0", 0],
+    ["SVC_MAX_CONCURRENT_EXECUTIONS", "0", 0],
     ["SANDBOX_WARM_START", "off", false],
     ["SANDBOX_WARM_START", "ON", true],
     ["LOCAL_MODE", "true", true],
@@ -188,6 +189,23 @@ describe("unknown names", () => {
 
   it("names of built-in methods are unknown too", () => {
     expect(problemsOf({ SVC___proto__: "x" })).toHaveLength(1);
+  });
+
+  it.each([
+    ["MAX_REQEUSTS", "MAX_REQUESTS"],
+    ["LOCALMODE", "LOCAL_MODE"],
+    ["LOG_LEVELS", "LOG_LEVEL"],
+    ["max_requests", undefined],
+    ["MAX_REQUESTS", undefined],
+    ["HOME", undefined],
+    ["PATH", undefined],
+    ["KUBERNETES_SERVICE_PORT", undefined],
+    ["SVC_JWT_KIDS", undefined],
+    ["constructor", undefined],
+    ["X".repeat(100_000), undefined],
+  ])("%.40s is probably meant to be %s", (name, meant) => {
+    expect(misspeltVariables({ [name]: "x" })).toEqual(meant === undefined ? [] : [{ name, meant }]);
+    expect(misspeltVariables({ [name]: "" })).toEqual([]);
   });
 
   it("names of other programs are not looked at", () => {

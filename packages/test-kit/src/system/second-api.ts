@@ -29,7 +29,7 @@ export async function startSecondApi(
   const SERVICE_PORT = String(await freePort());
   const variables = componentEnvironment("api", instance, loadSecrets(instance.dataDir), env);
   const api = spawn(process.execPath, [join(ROOT, "services/api/src/main.ts")], {
-    env: { ...variables, LOCAL_MODE: env.LOCAL_MODE ?? "true", SERVICE_PORT },
+    env: { ...variables, SERVICE_PORT },
     stdio: ["ignore", "ignore", "inherit"],
   });
   const exited = once(api, "exit");

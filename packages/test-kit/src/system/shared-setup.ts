@@ -10,7 +10,7 @@ declare module "vitest" {
 }
 
 /** Slots for the programs of several files at once. */
-const ENV = { ...OPEN_PROGRAM_LIMITS, PYTHON_CONCURRENCY: "8", OTHER_CONCURRENCY: "8" };
+const ENV = { ...OPEN_PROGRAM_LIMITS, SANDBOX_MAX_CONCURRENT_JOBS: "8" };
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const { environment, supervisorPid, stop } = await startSystem({ env: ENV });

@@ -92,7 +92,7 @@ class Gate {
     this.limiter = new Limiter(config, redis);
     this.#config = config;
     this.#principalOf = principalOf;
-    this.#bodies = new OpenBodies(config.SVC_MAX_CONCURRENT_EXECUTIONS);
+    this.#bodies = new OpenBodies(config.SVC_MAX_CONCURRENT_EXECUTIONS || Number.POSITIVE_INFINITY);
     this.#limited = new Counter<"scope">({
       name: "svc_rate_limited_total",
       help: "Requests refused with 429, by what limited them.",

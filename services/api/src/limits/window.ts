@@ -38,7 +38,7 @@ export function windowIsFull(what: string, window: Window): ServiceError {
 }
 
 /** When a slot becomes free is not known: programs end when they end. */
-const SLOT_RETRY_SECONDS = 2;
+const SLOT_RETRY_SECONDS = 1;
 
 export function slotsAreTaken(most: number): ServiceError {
   return rateLimited(

@@ -18,11 +18,23 @@ import {
   withNote,
 } from "../types.ts";
 
+/** Where one principal stands for everybody, `./svc up` allows this many times as much. */
+export const LOCAL_MODE_FACTOR = 50;
+
+const perWindow = (requests: number, doc: string) =>
+  withNote(
+    count(requests, doc),
+    `\`${requests}\`; \`./svc up\` in local mode: \`${requests * LOCAL_MODE_FACTOR}\``,
+  );
+
 export const API = {
   SERVICE_PORT: port(3112, "Port of the public API."),
   SERVICE_HOST: text("127.0.0.1", "Address that the public API listens on."),
   TRUST_PROXY: int(0, "Number of proxies in front of the API.", { max: 10 }),
-  LOCAL_MODE: exactBool(false, "`true`: no authentication; one fixed local principal."),
+  LOCAL_MODE: withNote(
+    exactBool(false, "`true`: no authentication; one fixed local principal."),
+    "`false`; `./svc up`: `true` unless a setting turns authentication on",
+  ),
   SVC_AUTH_PROVIDER: oneOf(
     ["librechat-jwt", "none", ""],
     "librechat-jwt",
@@ -49,6 +61,7 @@ export const API = {
   SVC_JWT_KEY_ID: text("", "Alias of SVC_JWT_KID."),
   SVC_JWT_JWKS_JSON: secret("Key set `{keys:[...]}` as text. Not shown in logs."),
   SVC_JWT_PUBLIC_KEYS_DIR: text("", "Directory of key files; the file name without extension is the key id."),
+  SVC_API_KEYS_FILE: text("", "File of API keys."),
   SVC_JWT_SINGLE_TENANT_ID: text("", "Tenant of tokens that name none."),
   SVC_TENANT_ISOLATION_STRICT: withNote(
     bool(true, "Refuse tokens that name no tenant."),
@@ -61,19 +74,18 @@ export const API = {
     secret("Key of continuation tokens."),
     "derived from SVC_INTERNAL_SERVICE_TOKEN",
   ),
-  MAX_REQUESTS: count(20, "Executions per window and principal."),
+  MAX_REQUESTS: perWindow(20, "Executions per window and principal."),
   RATE_LIMIT_WINDOW: ms(30_000, "Window of MAX_REQUESTS."),
-  PTC_RESUME_MAX_REQUESTS: count(600, "Programmatic resumes and cancels per window and principal."),
+  PTC_RESUME_MAX_REQUESTS: perWindow(600, "Programmatic resumes and cancels per window and principal."),
   PTC_RESUME_WINDOW: ms(30_000, "Window of PTC_RESUME_MAX_REQUESTS."),
-  SVC_MAX_CONCURRENT_EXECUTIONS: withNote(
-    count(6, "Executions of a principal that wait or run at once."),
-    "6; 64 where authentication is off",
-  ),
-  UPLOAD_MAX_REQUESTS: count(30, "Uploads per window and principal."),
+  SVC_MAX_CONCURRENT_EXECUTIONS: int(20, "Executions of a principal that wait or run at once. 0: no limit.", {
+    max: 1_000_000,
+  }),
+  UPLOAD_MAX_REQUESTS: perWindow(30, "Uploads per window and principal."),
   UPLOAD_LIMIT_WINDOW: ms(300_000, "Window of UPLOAD_MAX_REQUESTS."),
-  DOWNLOAD_MAX_REQUESTS: count(60, "Downloads per window and principal."),
+  DOWNLOAD_MAX_REQUESTS: perWindow(60, "Downloads per window and principal."),
   DOWNLOAD_LIMIT_WINDOW: ms(60_000, "Window of DOWNLOAD_MAX_REQUESTS."),
-  FETCH_MAX_REQUESTS: count(120, "Metadata, list and delete requests per window and principal."),
+  FETCH_MAX_REQUESTS: perWindow(120, "Metadata, list and delete requests per window and principal."),
   FETCH_LIMIT_WINDOW: ms(60_000, "Window of FETCH_MAX_REQUESTS."),
   UPLOAD_MAX_FILES: count(200, "Files per upload request.", 10_000),
   UPLOAD_PART_TIMEOUT_MS: ms(30_000, "Longest silence within a part of an upload."),

@@ -1,5 +1,5 @@
 /** Variables that `./svc up` reads: for itself, and for the options of jaild. */
-import { exactBool, int, oneOf, seconds, size, text, type Variable } from "../types.ts";
+import { exactBool, int, oneOf, seconds, size, text, type Variable, withNote } from "../types.ts";
 
 export const LAUNCHER = {
   SANDBOX_WORKSPACE_MAX_BYTES: size(512 * 2 ** 20, "Size of a workspace."),
@@ -17,10 +17,17 @@ export const LAUNCHER = {
     max: 4_000_000_000,
   }),
   SVC_DATA_DIR: text("./data", "Local mode: objects, Redis files, generated secrets, sockets, pid files."),
-  SVC_TOPOLOGY: oneOf(
-    ["combined", "separate"],
-    "combined",
-    "How `./svc up` runs API, worker, file server, egress gateway and tool call server: as one process, or each as its own.",
+  SVC_SETTINGS_FILE: withNote(
+    text("", "File of settings for every `./svc` command; also `--settings FILE`."),
+    "`svc.env` in the data folder, where there is one",
+  ),
+  SVC_TOPOLOGY: withNote(
+    oneOf(
+      ["combined", "separate"],
+      "combined",
+      "How `./svc up` runs API, worker, file server, egress gateway and tool call server: as one process, or each as its own.",
+    ),
+    "`combined` in local mode, `separate` with authentication",
   ),
   SVC_IMAGE_STRICT: exactBool(
     false,

@@ -13,7 +13,10 @@ export const RUNNER = {
     text("", "Where resumes of this runner's programs go."),
     "= SANDBOX_ENDPOINT",
   ),
-  SANDBOX_MAX_CONCURRENT_JOBS: count(8, "Slots of a runner.", 512),
+  SANDBOX_MAX_CONCURRENT_JOBS: withNote(
+    count(8, "Slots of a runner: programs that run at once.", 512),
+    "`8`; `./svc up`: two for each processor, at least 4, as many as fit into the memory",
+  ),
   SANDBOX_QUEUE_LIMIT: int(16, "Requests that may wait for a slot.", { max: 100_000 }),
   SANDBOX_QUEUE_WAIT_MS: ms(30_000, "How long a request may wait for a slot."),
   SANDBOX_MAX_PAUSED: int(32, "Paused programs kept in memory.", { max: 500 }),

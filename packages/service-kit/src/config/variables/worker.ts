@@ -7,8 +7,14 @@ export const WORKER = {
     urls("All addresses that runners advertise, a comma list; resumes go nowhere else."),
     "SANDBOX_ENDPOINT",
   ),
-  PYTHON_CONCURRENCY: count(1, "Concurrent Python jobs of a worker.", 1024),
-  OTHER_CONCURRENCY: count(8, "Concurrent jobs of other languages of a worker.", 1024),
+  PYTHON_CONCURRENCY: withNote(
+    count(1, "Concurrent Python jobs of a worker.", 1024),
+    "`1`; `./svc up`: SANDBOX_MAX_CONCURRENT_JOBS",
+  ),
+  OTHER_CONCURRENCY: withNote(
+    count(8, "Concurrent jobs of other languages of a worker.", 1024),
+    "`8`; `./svc up`: SANDBOX_MAX_CONCURRENT_JOBS",
+  ),
   WORKER_HEALTH_PORT: port(3113, "Port of the worker's operational routes."),
   WORKER_HOST: text("127.0.0.1", "Address that the worker listens on."),
   CANARY_INTERVAL_MS: ms(30_000, "How often an idle worker proves that executions work."),

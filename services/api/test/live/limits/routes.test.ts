@@ -187,7 +187,7 @@ describe("two replicas", () => {
     expect(limitHeaders(one)).toEqual({
       ...told(1000, 30, 0),
       "ratelimit-remaining": expect.stringMatching(/^9\d\d$/),
-      "retry-after": "2",
+      "retry-after": "1",
     });
     expect(await one.json()).toMatchObject({
       error: "rate_limited",

@@ -1,0 +1,49 @@
+/** Every variable with the value that counts for this copy, its source and its default. Secrets as `[set]`. Pure. */
+import { effectiveConfig } from "@svc/service-kit/config/load";
+import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
+import type { Environment } from "../settings.ts";
+
+export type Source = "default" | "file" | "environment" | "flag" | "./svc";
+
+export interface Effective {
+  name: VariableName;
+  value: string;
+  source: Source;
+  default: string;
+}
+
+export interface Layers {
+  /** What the components of the copy are given. */
+  given: Environment;
+  /** What the operator set, by whatever way. */
+  set: Environment;
+  fromFile: ReadonlySet<string>;
+  /** Names whose value an option of the command line decided. */
+  fromFlags: ReadonlySet<string>;
+}
+
+export function effectiveSettings(layers: Layers): Effective[] {
+  const config = effectiveConfig(layers.given);
+  return (Object.keys(VARIABLES) as VariableName[]).map((name) => {
+    const { secret, note = "", fallback } = VARIABLES[name];
+    const value = textOf(config[name]);
+    return {
+      name,
+      value: secret && value !== "" ? "[set]" : value,
+      source: sourceOf(name, layers),
+      default: textOf(fallback) || note.replaceAll("`", ""),
+    };
+  });
+}
+
+function sourceOf(name: string, { given, set, fromFile, fromFlags }: Layers): Source {
+  if (fromFlags.has(name)) return "flag";
+  if (!given[name]) return "default";
+  if (!set[name] || set[name] !== given[name]) return "./svc";
+  return fromFile.has(name) ? "file" : "environment";
+}
+
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.join(",");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,33 @@
+/** Makes folders one by one: mkdir's recursive form never returns where the kernel answers ENOENT for a new one, as in /proc. */
+import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { Problem } from "../problem.ts";
+
+/** With all folders above it. Answers whether it is new. `mode` is that of this folder alone. */
+export function makeFolder(path: string, mode?: number): boolean {
+  if (existsSync(path)) {
+    if (statSync(path).isDirectory()) return false;
+    throw new Problem(`${path} exists and is no folder`);
+  }
+  const parent = dirname(path);
+  if (parent !== path) makeFolder(parent);
+  try {
+    mkdirSync(path, mode);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST" && statSync(path, { throwIfNoEntry: false })?.isDirectory()) return false;
+    throw new Problem(`the folder ${path} cannot be made (${code})`, "Choose another place.");
+  }
+  return true;
+}
+
+export function demandWritable(path: string): void {
+  try {
+    accessSync(path, constants.W_OK);
+  } catch (error) {
+    throw new Problem(
+      `the folder ${path} cannot be written to (${(error as NodeJS.ErrnoException).code})`,
+      "Choose another one: --data-dir DIR or SVC_DATA_DIR.",
+    );
+  }
+}

@@ -1,0 +1,246 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { Language } from "../../src/capacity.ts";
+import { resolveInstance } from "../../src/instance.ts";
+import { settingsProblems, settingsWarnings } from "../../src/settings/check.ts";
+import { effectiveSettings } from "../../src/settings/effective.ts";
+import { mergeSettings, readSettings } from "../../src/settings/sources.ts";
+import { sized, sizedAnyway } from "../../src/sizing.ts";
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-settings-")));
+afterAll(() => rmSync(folder, { recursive: true }));
+const dataDir = join(folder, "data");
+mkdirSync(dataDir);
+
+function file(text: string, name = "other.env"): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+describe("settings", () => {
+  it("of the environment win over those of the file, and an empty one is none", () => {
+    const settings = file("MAX_REQUESTS=1\nMAX_FILE_SIZE=2\nLOG_LEVEL=debug\nPTC_MODE=");
+    const env = { MAX_REQUESTS: "3", LOG_LEVEL: "", PATH: "/bin", SVC_DATA_DIR: dataDir };
+    const { values, fromFile } = readSettings({ settings }, env);
+    expect(values).toEqual({
+      MAX_REQUESTS: "3",
+      MAX_FILE_SIZE: "2",
+      LOG_LEVEL: "debug",
+      SVC_DATA_DIR: dataDir,
+    });
+    expect([...fromFile]).toEqual(["MAX_FILE_SIZE", "LOG_LEVEL"]);
+  });
+
+  it("come from the file of the option, else of the variable, else from svc.env of the data folder", () => {
+    const [option, variable] = [file("MAX_REQUESTS=1", "option.env"), file("MAX_REQUESTS=2", "variable.env")];
+    const own = file("MAX_REQUESTS=3", "data/svc.env");
+    const env = { SVC_DATA_DIR: dataDir, SVC_SETTINGS_FILE: variable };
+    expect(readSettings({ settings: option }, env)).toMatchObject({
+      file: option,
+      values: { MAX_REQUESTS: "1" },
+    });
+    expect(readSettings({}, env)).toMatchObject({ file: variable, values: { MAX_REQUESTS: "2" } });
+    expect(readSettings({}, { SVC_DATA_DIR: dataDir })).toMatchObject({
+      file: own,
+      values: { MAX_REQUESTS: "3" },
+    });
+    expect(readSettings({ "data-dir": dataDir }, {})).toMatchObject({ file: own });
+    expect(readSettings({ "data-dir": folder }, {})).toMatchObject({ file: undefined, values: {} });
+    rmSync(own);
+  });
+
+  it("name files as seen from the settings file, and in the environment from here", () => {
+    const settings = file("SVC_JWT_PUBLIC_KEYS_DIR=keys\nSTORAGE_DIR=/objects\nREDIS_TLS_CA=../ca.pem");
+    const { values } = readSettings({ settings }, { SVC_API_KEYS_FILE: "keys.jsonl" });
+    expect(values).toEqual({
+      SVC_JWT_PUBLIC_KEYS_DIR: join(folder, "keys"),
+      STORAGE_DIR: "/objects",
+      REDIS_TLS_CA: join(folder, "../ca.pem"),
+      SVC_API_KEYS_FILE: join(process.cwd(), "keys.jsonl"),
+    });
+  });
+
+  it("take from the file only names that are ours", () => {
+    const { values, foreign } = readSettings({ settings: file("PATH=/evil\nSVC_NEW=1\nMAX_REQEUSTS=2") }, {});
+    expect(values).toEqual({ SVC_NEW: "1" });
+    expect(foreign).toEqual([
+      { name: "PATH", line: 1 },
+      { name: "MAX_REQEUSTS", line: 3 },
+    ]);
+  });
+
+  it.each([
+    ["no such file", join(folder, "missing.env"), /missing\.env cannot be read: there is no such file/],
+    ["a folder", folder, /is no regular file/],
+    ["a device", "/dev/zero", /is no regular file/],
+    ["too much", file("#".repeat(2 ** 20 + 1), "large.env"), /has more than 1048576 bytes/],
+    [
+      "another file in it",
+      file("A=1\nSVC_SETTINGS_FILE=x", "chain.env"),
+      /chain\.env:2: SVC_SETTINGS_FILE cannot be set/,
+    ],
+    ["a line that is none", file("A=1\nB", "line.env"), /line\.env:2: KEY=value is expected/],
+  ])("are refused with %s", (_what, settings, message) => {
+    expect(() => readSettings({ settings }, {})).toThrow(message);
+  });
+
+  it("are refused where they are not UTF-8", () => {
+    const path = join(folder, "latin1.env");
+    writeFileSync(path, Buffer.from("LOG_LEVEL=\xe4", "latin1"));
+    expect(() => readSettings({ settings: path }, {})).toThrow("is not UTF-8");
+  });
+
+  it("in a data folder cannot name another data folder", () => {
+    const own = file("SVC_DATA_DIR=/elsewhere", "data/svc.env");
+    expect(() => readSettings({ "data-dir": dataDir }, {})).toThrow("svc.env:1: SVC_DATA_DIR names another");
+    file("SVC_DATA_DIR=.", "data/svc.env");
+    expect(readSettings({ "data-dir": dataDir }, {}).values).toEqual({ SVC_DATA_DIR: dataDir });
+    rmSync(own);
+  });
+});
+
+const GIB = 2 ** 30;
+const languages: Language[] = [{ language: "python" }];
+const machine = { cores: 4, memoryBytes: 64 * GIB };
+const SIZES = { SANDBOX_MAX_CONCURRENT_JOBS: "8", PYTHON_CONCURRENCY: "8", OTHER_CONCURRENCY: "8" };
+const WINDOWS = {
+  MAX_REQUESTS: "1000",
+  PTC_RESUME_MAX_REQUESTS: "30000",
+  UPLOAD_MAX_REQUESTS: "1500",
+  DOWNLOAD_MAX_REQUESTS: "3000",
+  FETCH_MAX_REQUESTS: "6000",
+};
+
+describe("what ./svc sets where nothing is set", () => {
+  it("is local mode, one process, sizes of the machine and wide windows", () => {
+    const all = { LOCAL_MODE: "true", SVC_TOPOLOGY: "combined", ...SIZES, ...WINDOWS };
+    expect(sized({}, machine, languages)).toEqual({ chosen: all, settings: all });
+  });
+
+  it("is separate processes and the documented windows with authentication", () => {
+    const { chosen } = sized({ SVC_JWT_PUBLIC_KEYS_DIR: "/keys" }, machine, languages);
+    expect(chosen).toEqual({ LOCAL_MODE: "false", SVC_TOPOLOGY: "separate", ...SIZES });
+  });
+
+  it("leaves what the operator set, and follows it", () => {
+    const caller = {
+      SANDBOX_MAX_CONCURRENT_JOBS: "3",
+      OTHER_CONCURRENCY: "1",
+      MAX_REQUESTS: "5",
+      SVC_TOPOLOGY: "separate",
+    };
+    const { settings } = sized(caller, machine, languages);
+    expect(settings).toMatchObject({ ...caller, PYTHON_CONCURRENCY: "3", UPLOAD_MAX_REQUESTS: "1500" });
+  });
+
+  it("is fewer slots where the memory is short, with a line that says so", () => {
+    const { settings, notice } = sized({}, { cores: 4, memoryBytes: 4 * GIB }, languages);
+    expect(settings).toMatchObject({ SANDBOX_MAX_CONCURRENT_JOBS: "2", PYTHON_CONCURRENCY: "2" });
+    expect(notice).toContain("SANDBOX_MAX_CONCURRENT_JOBS is 2, not 8");
+  });
+
+  it("is the same again when it is applied to its own result", () => {
+    for (const caller of [{}, { SVC_API_KEYS_FILE: "/keys" }, { SVC_AUTH_PROVIDER: "none" }]) {
+      const { settings } = sized(caller, machine, languages);
+      expect(sized(settings, machine, languages).settings).toEqual(settings);
+    }
+  });
+
+  it("is told without a refusal to commands that start nothing", () => {
+    const tooMany = { SANDBOX_MAX_CONCURRENT_JOBS: "500" };
+    expect(() => sized(tooMany, machine, languages)).toThrow("500 programs at once");
+    expect(sizedAnyway(tooMany, machine, languages).settings.PYTHON_CONCURRENCY).toBe("500");
+  });
+});
+
+describe("the check of all settings", () => {
+  const instance = resolveInstance({ "data-dir": dataDir }, {});
+
+  it("finds nothing wrong with none", () => expect(settingsProblems(instance, {})).toEqual([]));
+
+  it("tells the problems of all components at once, each once", () => {
+    const problems = settingsProblems(instance, {
+      MAX_REQUESTS: "many",
+      S3_ACCESS_KEY: "a",
+      SVC_PERSIST_SESSION: "true",
+      SANDBOX_RUN_TIMEOUT: "999999",
+      SANDBOX_WORKSPACE_MAX_BYTES: "9000gb",
+      SVC_EGRESS_GRANT_SECRET: "short",
+    });
+    expect(problems).toEqual([
+      'MAX_REQUESTS must be a whole number, not "many"',
+      "SVC_PERSIST_SESSION is not known; did you mean SVC_PERSIST_SESSIONS?",
+      "SANDBOX_RUN_TIMEOUT must be at most MAX_RUN_TIMEOUT",
+      "S3_ACCESS_KEY and S3_SECRET_KEY belong together",
+      "SVC_EGRESS_GRANT_SECRET must have at least 32 bytes",
+      expect.stringMatching(/^\d+ programs at once may take /),
+    ]);
+  });
+
+  it.each([
+    [{ LOCAL_MODE: "false" }, /^authentication is on and there are no keys/],
+    [{ SVC_JWT_PUBLIC_KEYS_DIR: "/nonexistent" }, /^SVC_JWT_PUBLIC_KEYS_DIR=\/nonexistent is no folder/],
+    [{ SVC_JWT_PUBLIC_KEYS_DIR: dataDir }, /holds no keys$/],
+    [{ LOCAL_MODE: "true", SVC_API_KEYS_FILE: "/k" }, /^LOCAL_MODE=true turns .* SVC_API_KEYS_FILE/],
+    [{ SERVICE_HOST: "0.0.0.0" }, /^SERVICE_HOST=0\.0\.0\.0 without authentication .*docs\/deploy\.md/],
+    [{ LOCAL_MODE: "yes", SVC_API_KEYS_FILE: "/k" }, /^LOCAL_MODE must be exactly true or false/],
+  ])("refuses %j", (caller, problem) => {
+    expect(settingsProblems(instance, caller)).toEqual([expect.stringMatching(problem)]);
+  });
+
+  it.each([
+    { SVC_API_KEYS_FILE: "/k" },
+    { SERVICE_HOST: "0.0.0.0", SVC_API_KEYS_FILE: "/k" },
+    { SERVICE_HOST: "0.0.0.0", SVC_ALLOW_AUTH_PROVIDER_NONE: "true" },
+  ])("accepts %j", (caller) => expect(settingsProblems(instance, caller)).toEqual([]));
+
+  it("warns of names that have no effect, with their place", () => {
+    const settings = readSettings({ settings: file("A=1\nMAX_REQEUSTS=2\nEDITOR=x") }, { LOGLEVEL: "debug" });
+    expect(settingsWarnings(settings, { LOGLEVEL: "debug", HOME: "/root" }, instance)).toEqual([
+      "LOGLEVEL is not known and has no effect; did you mean LOG_LEVEL?",
+      `${settings.file}:2: MAX_REQEUSTS is not known and has no effect; did you mean MAX_REQUESTS?`,
+      `${settings.file}:1: A is not known and has no effect`,
+      `${settings.file}:3: EDITOR is not known and has no effect`,
+    ]);
+  });
+});
+
+describe("the effective settings", () => {
+  it("tell value, source and default, and no secret", () => {
+    const set = {
+      MAX_REQUESTS: "5",
+      LOG_LEVEL: "debug",
+      SERVICE_PORT: "1",
+      S3_SECRET_KEY: "hunter2",
+      JOB_TIMEOUT: "90000",
+    };
+    const list = effectiveSettings({
+      given: { ...set, SERVICE_PORT: "11", PYTHON_CONCURRENCY: "4", SVC_INTERNAL_SERVICE_TOKEN: "hunter2" },
+      set,
+      fromFile: new Set(["LOG_LEVEL"]),
+      fromFlags: new Set(["SERVICE_PORT"]),
+    });
+    const of = (name: string) => list.find((each) => each.name === name);
+    expect(of("MAX_REQUESTS")).toMatchObject({ value: "5", source: "environment" });
+    expect(of("LOG_LEVEL")).toEqual({ name: "LOG_LEVEL", value: "debug", source: "file", default: "info" });
+    expect(of("SERVICE_PORT")).toMatchObject({ value: "11", source: "flag", default: "3112" });
+    expect(of("PYTHON_CONCURRENCY")).toMatchObject({ value: "4", source: "./svc" });
+    expect(of("SVC_INTERNAL_SERVICE_TOKEN")).toMatchObject({ value: "[set]", source: "./svc" });
+    expect(of("S3_SECRET_KEY")).toMatchObject({ value: "[set]", source: "environment" });
+    expect(of("MAX_RUN_TIMEOUT")).toMatchObject({ value: "90000", source: "default" });
+    expect(of("REDIS_PASSWORD")).toMatchObject({ value: "", source: "default" });
+    expect(JSON.stringify(list)).not.toContain("hunter2");
+  });
+
+  it("follow a merge of file and environment", () => {
+    const { values, fromFile } = mergeSettings(
+      new Map([["MAX_REQUESTS", { value: "7", line: 1 }]]),
+      "/f",
+      {},
+    );
+    expect([values, [...fromFile]]).toEqual([{ MAX_REQUESTS: "7" }, ["MAX_REQUESTS"]]);
+  });
+});
