@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Service } from "../instance.ts";
 import { isAlive, type ProcessIdentity } from "../system/process.ts";
 import type { ComponentName } from "../topology.ts";
+import type { Version } from "../version.ts";
 
 export interface ComponentState {
   name: ComponentName;
@@ -31,6 +32,14 @@ export interface State {
   unprivileged: boolean;
   /** What /proc had besides processes when everything was started. */
   procEntries: string[];
+  /** How long each log was then. */
+  logStarts: Record<string, number>;
+  /** Who may call, in words. */
+  mode: string;
+  /** Programs that may run at once. */
+  slots: number;
+  /** What the components were started from. */
+  build: Version;
   components: ComponentState[];
 }
 

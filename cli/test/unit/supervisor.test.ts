@@ -92,6 +92,10 @@ describe("state", () => {
     cgroup: "svc-00000000",
     unprivileged: true,
     procEntries: ["cpuinfo"],
+    logStarts: { api: 17 },
+    mode: "no authentication, this machine only",
+    slots: 4,
+    build: { version: "0.1.0" },
     components: [],
   };
 
