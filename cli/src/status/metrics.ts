@@ -30,7 +30,8 @@ export interface Queue {
 export function queuesOf(scrape: string): Record<string, Queue> {
   const queues: Record<string, Queue> = {};
   for (const { labels, value } of samplesOf(scrape, "svc_queue_jobs")) {
-    const { queue = "", state = "" } = labels;
+    const { state = "" } = labels;
+    const queue = (labels.queue ?? "").replace(/-queue$/, "");
     const counts = queues[queue] ?? { waiting: 0, active: 0, delayed: 0 };
     queues[queue] = { ...counts, [state]: value };
   }
