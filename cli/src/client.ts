@@ -1,9 +1,11 @@
 /** What the command line needs of the public API. Every failure becomes a Problem that says what to do. */
-import { type IncomingMessage, request } from "node:http";
+import { type IncomingMessage, request as overHttp } from "node:http";
+import { request as overHttps } from "node:https";
 import { Readable } from "node:stream";
 import { buffer, json, text } from "node:stream/consumers";
 import type { ReadableStream } from "node:stream/web";
-import { Problem } from "./problem.ts";
+import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
+import { serviceAddress } from "./service-address.ts";
 
 export interface UploadedFile {
   id: string;
@@ -40,10 +42,14 @@ export interface ExecRequest {
 
 export class Client {
   readonly #base: string;
+  readonly #credentials: { authorization?: string };
 
-  /** `base`: address with or without /v1. */
-  constructor(base: string) {
-    this.#base = `${base.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`;
+  /** `address`: with or without scheme and /v1. `token`: a JWT or an API key. */
+  constructor(address: string, token?: string) {
+    this.#base = `${serviceAddress(address)}/v1`;
+    if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+      throw new Problem("the token holds characters that no token has", undefined, USAGE_EXIT_CODE);
+    this.#credentials = token === undefined ? {} : { authorization: `Bearer ${token}` };
   }
 
   async exec(request: ExecRequest): Promise<ExecResult> {
@@ -69,11 +75,12 @@ export class Client {
   /** node:http and not fetch: no time limit of its own (the service's deadlines decide), and no refused ports. */
   #request(method: string, path: string, body?: Response): Promise<IncomingMessage> {
     const type = body?.headers.get("content-type");
-    const headers = type ? { "content-type": type } : {};
+    const headers = { ...this.#credentials, ...(type ? { "content-type": type } : {}) };
+    const request = this.#base.startsWith("https:") ? overHttps : overHttp;
     return new Promise((resolve, reject) => {
       const sent = request(`${this.#base}${path}`, { method, headers, agent: false }, (response) => {
         if (response.statusCode === 200) resolve(response);
-        else refusal(response).then(reject, reject);
+        else this.#refusal(response).then(reject, reject);
       });
       sent.once("error", (error) => reject(this.#unreachable(error)));
       if (body?.body) Readable.fromWeb(body.body as ReadableStream<Uint8Array>).pipe(sent);
@@ -81,11 +88,21 @@ export class Client {
     });
   }
 
+  async #refusal(response: IncomingMessage): Promise<Problem> {
+    const problem = await refusal(response);
+    if (response.statusCode !== 401) return problem;
+    return new Problem(problem.message, this.#credentials.authorization ? NO_SUCH_TOKEN : NEEDS_TOKEN);
+  }
+
   #unreachable(cause: NodeJS.ErrnoException): Problem {
     const reason = cause.code ?? cause.message;
     return new Problem(`no service answers at ${this.#base} (${reason})`, "Start one with: ./svc up -d");
   }
 }
+
+const NEEDS_TOKEN = "Pass --token TOKEN or set SVC_TOKEN: a JWT or an API key (docs/authentication.md).";
+const NO_SUCH_TOKEN =
+  "The token was not accepted: it may be wrong, expired, or for another service. The log of the API says which.";
 
 async function refusal(response: IncomingMessage): Promise<Problem> {
   const status = response.statusCode ?? 0;

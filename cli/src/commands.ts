@@ -2,11 +2,14 @@
 import { Command as Parser } from "commander";
 import type { Command } from "./command.ts";
 import { addOptions, strict } from "./options.ts";
+import { versionOf, versionText } from "./version.ts";
 
 export type Commands = Readonly<Record<string, () => Promise<Command>>>;
 
 const COMMANDS: Commands = {
   up: async () => (await import("./commands/up.ts")).up,
+  status: async () => (await import("./commands/status.ts")).status,
+  restart: async () => (await import("./commands/restart.ts")).restart,
   down: async () => (await import("./commands/down.ts")).down,
   exec: async () => (await import("./commands/exec.ts")).exec,
   config: async () => (await import("./commands/config.ts")).config,
@@ -18,7 +21,9 @@ const HIDDEN: Commands = {
   supervise: async () => (await import("./commands/supervise.ts")).supervise,
 };
 
-/** A parser that has the named command; for any other name it has all, to list or suggest them. */
+const FOR_DEVELOPERS = "For developers:";
+
+/** A parser that has the named command; for any other name it has all, to list or suggest them. `more`: for developers. */
 export async function parserFor(
   name: string | undefined,
   rest: string[] = [],
@@ -27,15 +32,19 @@ export async function parserFor(
   const all = () => parserFor(undefined, [], more);
   const commands: Commands = {
     ...COMMANDS,
-    ...more,
     completion: async () => (await import("./commands/completion.ts")).completionOf(all),
+    ...more,
   };
   const program = addOptions(strict(new Parser("./svc")), {})
     .description("Runs untrusted code in single-use jails and returns output and files.")
+    .usage("COMMAND [OPTION…]")
+    .version(versionText(versionOf()), "-V, --version", "Show version and commit.")
     .helpCommand("help [COMMAND]", "Shows the help of a command.")
+    .configureHelp({ subcommandTerm: (command) => command.name() })
     .addHelpText("after", "\n./svc COMMAND --help says more.");
   const one = name === undefined ? undefined : new Map(Object.entries({ ...commands, ...HIDDEN })).get(name);
   const load = one === undefined ? Object.values(commands) : [one];
   for (const command of await Promise.all(load.map((each) => each()))) command.addTo(program, rest);
+  for (const command of program.commands) if (command.name() in more) command.helpGroup(FOR_DEVELOPERS);
   return program;
 }

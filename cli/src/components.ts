@@ -18,6 +18,7 @@ import {
   type ComponentName,
   componentsIn,
   logsOf,
+  runsIn,
   type ServiceProcess,
   serviceProcesses,
 } from "./topology.ts";
@@ -75,6 +76,8 @@ export interface Setting {
   caller: Readonly<Record<string, string | undefined>>;
   /** What components see that have users of their own; undefined: they run as the supervisor does. */
   view: View | undefined;
+  /** Whether the process of the API inherits a socket that is bound to its address, after its logs. */
+  isApiHeld?: boolean;
 }
 
 export function componentsOf(setting: Setting): Component[] {
@@ -100,13 +103,23 @@ function logArguments(name: ServiceProcess): string[] {
   return logs.map((component, at) => `${component}=${3 + at}`);
 }
 
+/** The descriptor of the API's address, which it listens on instead of opening its own. */
+function listenArgument(name: ServiceProcess, { isApiHeld = false }: Setting): string[] {
+  return isApiHeld && runsIn(name, "api") ? [`listen=${2 + logsOf(name).length}`] : [];
+}
+
 function serviceProcess(name: ServiceProcess, setting: Setting): Component {
   const { instance, secrets, caller } = setting;
   const healthOf = (service: Service) => `${addressOf(service, instance)}${HEALTH[service]}`;
   const needs: ComponentName[] = name === "runner" ? ["jaild"] : hasOwnRedis(caller) ? [] : ["redis"];
   return {
     name,
-    command: [...as(name, "KILL", setting), NODE, ...NODE_OPTIONS, bundleOf(name), ...logArguments(name)],
+    command: [
+      ...as(name, "KILL", setting),
+      ...[NODE, ...NODE_OPTIONS, bundleOf(name)],
+      ...logArguments(name),
+      ...listenArgument(name, setting),
+    ],
     env: componentEnvironment(name, instance, secrets, caller),
     probe: async () => {
       const answers = await Promise.all(componentsIn(name).map((service) => httpAnswers(healthOf(service))));

@@ -4,6 +4,7 @@
  */
 import { type CommanderError, Command as Parser, Option as ParserOption } from "commander";
 import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
+import { suggestion } from "./suggestion.ts";
 
 export interface Option {
   doc: string;
@@ -68,9 +69,12 @@ export function valuesOf<T extends Options>(parser: Parser, options: T): Values<
 
 /** Makes a parser throw Problems, and print nothing but the help that was asked for. */
 export function strict(parser: Parser): Parser {
-  return parser.configureOutput({ outputError: () => undefined }).exitOverride((error) => {
-    throw error.exitCode === 0 ? error : refused(error, parser);
-  });
+  return parser
+    .showSuggestionAfterError(false)
+    .configureOutput({ outputError: () => undefined })
+    .exitOverride((error) => {
+      throw error.exitCode === 0 ? error : refused(error, parser);
+    });
 }
 
 function refused(error: CommanderError, parser: Parser): Problem {
@@ -78,15 +82,32 @@ function refused(error: CommanderError, parser: Parser): Problem {
     const unexpected = parser.args[parser.registeredArguments.length];
     return usage(`unexpected argument ${unexpected}`, `See: ./svc ${parser.name()} --help`);
   }
-  // "error: unknown option '--lagn'", and in a second line "(Did you mean --lang?)".
-  const [, what = "", suggestion] = /^error: (.*?)(?:\n\(Did you mean (.*)\))?$/s.exec(error.message) ?? [];
+  // "error: unknown option '--lagn'"
+  const [, what = error.message] = /^error: (.*)$/s.exec(error.message) ?? [];
   const [, quoted = ""] = /'(.*)'/s.exec(what) ?? [];
   const option = parser.options.find(({ flags, long }) => flags === quoted || quoted.startsWith(`${long}=`));
   if (option?.required)
     return usage(`${option.long} needs a value: ${option.flags.replace(/^-\w, |[<>]/g, "")}`);
   if (option !== undefined) return usage(`${option.long} takes no value`);
   const text = what.replace(`'${quoted}'`, () => quoted);
-  return usage(suggestion === undefined ? text : `${text}; did you mean ${suggestion}`);
+  const near =
+    error.code === "commander.unknownCommand" ? nearCommand(quoted, parser) : nearOption(quoted, parser);
+  return near === undefined ? usage(text, adviceFor(error, parser)) : usage(`${text}; did you mean ${near}?`);
+}
+
+function adviceFor({ code }: CommanderError, parser: Parser): string {
+  if (code === "commander.unknownCommand") return `Commands: ${commandNames(parser).join(", ")}`;
+  return parser.parent === null ? "See: ./svc --help" : `See: ./svc ${parser.name()} --help`;
+}
+
+const commandNames = ({ commands }: Parser) => commands.map((command) => command.name());
+const nearCommand = (name: string, parser: Parser) => suggestion(name, commandNames(parser));
+
+function nearOption(typed: string, { options }: Parser): string | undefined {
+  const [, name] = /^--([^=]+)/.exec(typed) ?? [];
+  if (name === undefined) return undefined;
+  const near = suggestion(name, [...options.map(({ long }) => long?.slice(2) ?? ""), "help"]);
+  return near === undefined ? undefined : `--${near}`;
 }
 
 function usage(message: string, advice?: string): Problem {

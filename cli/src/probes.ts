@@ -6,23 +6,38 @@ import { text } from "node:stream/consumers";
 
 const TIMEOUT_MS = 2000;
 
-/** node:http and not fetch, which refuses some ports. */
-export function httpAnswers(url: string): Promise<string | undefined> {
+export interface HttpAnswer {
+  status: number;
+  body: string;
+}
+
+/** Without an answer: a short reason. node:http and not fetch, which refuses some ports. */
+export function httpGet(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<HttpAnswer | { reason: string }> {
   return new Promise((resolve) => {
-    const sent = request(url, { agent: false, timeout: TIMEOUT_MS }, (response) => {
-      const { statusCode } = response;
+    const sent = request(url, { agent: false, timeout: TIMEOUT_MS, headers }, (response) => {
       text(response).then(
-        (body) => resolve(statusCode === 200 ? undefined : `answers ${statusCode}: ${body.slice(0, 300)}`),
-        () => resolve("breaks off its answer"),
+        (body) => resolve({ status: response.statusCode ?? 0, body }),
+        () => resolve({ reason: "breaks off its answer" }),
       );
     });
     sent.once("timeout", () => sent.destroy(new Error("timeout")));
     sent.once("error", (error: NodeJS.ErrnoException) => {
       const reason = error.code ?? error.message;
-      resolve(reason === "ECONNREFUSED" ? "does not listen yet" : `does not answer (${reason})`);
+      resolve({
+        reason: reason === "ECONNREFUSED" ? "does not listen yet" : `does not answer (${reason})`,
+      });
     });
     sent.end();
   });
+}
+
+export async function httpAnswers(url: string): Promise<string | undefined> {
+  const answer = await httpGet(url);
+  if ("reason" in answer) return answer.reason;
+  return answer.status === 200 ? undefined : `answers ${answer.status}: ${answer.body.slice(0, 300)}`;
 }
 
 export function redisAnswers(path: string): Promise<string | undefined> {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { addressOf, type Instance, type Service } from "./instance.ts";
 import { httpAnswers } from "./probes.ts";
 import { Problem } from "./problem.ts";
-import { logPath, tailOf } from "./supervisor/logs.ts";
+import { fileSize, logPath, readFrom, readLine } from "./supervisor/logs.ts";
 import { type ComponentState, readState } from "./supervisor/state.ts";
 import { sleep } from "./system/process.ts";
 import { type Note, printable } from "./terminal.ts";
@@ -16,6 +16,7 @@ const READY_TIMEOUT_S = 60;
 const POLL_MS = 40;
 const NOTE_AFTER_MS = 1000;
 const TAIL_LINES = 8;
+const TAIL_BYTES = 64 * 1024;
 const MAX_LINE = 300;
 const WARN = 40;
 /** A component that came this often to nothing will not come. */
@@ -54,7 +55,7 @@ export async function waitReady(instance: Instance, { note, signal }: ReadyOptio
   }
 }
 
-function isHopeless(component: ComponentState): boolean {
+export function isHopeless(component: ComponentState): boolean {
   return component.lastExit === CONFIGURATION_EXIT || component.restarts >= HOPELESS_RESTARTS;
 }
 
@@ -93,31 +94,49 @@ function endOf({ lastExit }: ComponentState): string {
 
 /** With a culprit only that process is shown: the others merely wait for it. */
 async function diagnose(instance: Instance, message: string, culprit?: ComponentName): Promise<Problem> {
-  const processes = readState(instance.runDir)?.components ?? [];
-  const shown = processes.filter(({ name }) => culprit === undefined || culprit === name);
+  const state = readState(instance.runDir);
+  const shown = (state?.components ?? []).filter(({ name }) => culprit === undefined || culprit === name);
   const lines: string[] = [];
-  for (const process of shown) lines.push(...(await diagnosisOf(instance, process)));
+  for (const process of shown) lines.push(...(await diagnosisOf(instance, process, state?.logStarts ?? {})));
   lines.push("", `Logs: ${join(instance.logsDir, "*.log")}. ./svc doctor checks this machine.`);
   return new Problem(message, lines.join("\n"));
 }
 
+/** Where in each log this start began: what stands before is of earlier ones. */
+type LogStarts = Readonly<Record<string, number>>;
+
 /** What is wrong with the components of a process, each with the end of its log. Empty when all are well. */
-async function diagnosisOf(instance: Instance, process: ComponentState): Promise<string[]> {
+async function diagnosisOf(
+  instance: Instance,
+  process: ComponentState,
+  starts: LogStarts,
+): Promise<string[]> {
+  const tailIn = (name: ComponentName, leastLevel?: number) =>
+    tailSince(logPath(instance.logsDir, name), starts[name] ?? 0, leastLevel);
   if (process.process === undefined) {
     const [own, ...shared] = logsOf(process.name);
     return [
       `${process.name} is not running${endOf(process)}`,
-      ...tailIn(instance, own ?? process.name),
-      ...shared.flatMap((name) => tailIn(instance, name, WARN)),
+      ...tailIn(own ?? process.name),
+      ...shared.flatMap((name) => tailIn(name, WARN)),
     ];
   }
   const health = await componentHealth(instance, [process]);
   return health.flatMap(([name, reason]) =>
-    reason === undefined ? [] : [`${name} ${reason}`, ...tailIn(instance, name)],
+    reason === undefined ? [] : [`${name} ${reason}`, ...tailIn(name)],
   );
 }
 
-function tailIn(instance: Instance, name: ComponentName, leastLevel = 0): string[] {
-  const lines = tailOf(logPath(instance.logsDir, name), TAIL_LINES, leastLevel);
-  return lines.map((line) => `    ${printable(line.slice(0, MAX_LINE))}`);
+/** The last lines of a log that were written after `start` and have at least this level. */
+export function tailSince(path: string, start: number, leastLevel = 0): string[] {
+  const size = fileSize(path);
+  // A log that is shorter than it was has been rotated.
+  const text = readFrom(path, Math.max(start > size ? 0 : start, size - TAIL_BYTES));
+  return text
+    .split("\n")
+    .filter(Boolean)
+    .slice(-TAIL_LINES)
+    .map(readLine)
+    .filter(({ level }) => level >= leastLevel)
+    .map(({ text }) => `    ${printable(text.slice(0, MAX_LINE))}`);
 }

@@ -2,8 +2,10 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { type SecondApi, startSecondApi } from "@svc/test-kit/system/second-api";
 import { sharedSystem } from "@svc/test-kit/system/shared";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { svc } from "./support/svc.ts";
 
 const system = sharedSystem();
@@ -26,6 +28,18 @@ describe("./svc exec", () => {
   it("runs a program from standard input when no file is named", async () => {
     expect(await exec(["--lang", "bash"], "echo $((6*7))")).toMatchObject({ code: 0, stdout: "42\n" });
     expect(await exec(["-", "-l", "js"], "console.log(6*7)")).toMatchObject({ code: 0, stdout: "42\n" });
+  });
+
+  it("runs code of the command line; what comes without a file is Python unless told otherwise", async () => {
+    const code = "import sys; print(sys.argv[1:]); sys.exit(3)";
+    expect(await exec(["-c", code, "--", "-c"])).toMatchObject({ code: 3, stdout: "['-c']\n" });
+    expect(await exec([], "print(6*7)")).toMatchObject({ code: 0, stdout: "42\n" });
+    expect(await exec(["-l", "bash", "-c", "cat", "--stdin", "-"], "in")).toMatchObject({ stdout: "in" });
+  });
+
+  it("takes an address without a scheme", async () => {
+    const { host } = new URL(system.url);
+    expect(await exec(["-c", "print(1)", "--url", host])).toMatchObject({ code: 0, stdout: "1\n" });
   });
 
   it("passes arguments and standard input byte for byte", async () => {
@@ -102,6 +116,19 @@ describe("./svc exec", () => {
     [["--timeuot", "5", "a.py"], 2, /unknown option --timeuot; did you mean --timeout\?/],
     [["a.py", "--timeout", "soon"], 2, /--timeout must be a whole number/],
     [["a.py", "--in", "sub"], 2, /is a folder/],
+    [["a.py", "--in", "sub:x"], 2, /is a folder/],
+    [["a.py", "--in", "nope.csv"], 1, /^error: cannot read nope.csv: there is no such file\n$/],
+    [["a.py", "--in", "a.py/x"], 1, /^error: cannot read a.py\/x: a part of a.py\/x is a file/],
+    [["sub"], 2, /which language\?/],
+    [["sub", "--lang", "py"], 1, /^error: cannot read sub: .* is a folder/],
+    [["a.py", "--token", "a b"], 2, /the token holds characters that no token has/],
+    [
+      ["a.py", "--port-offset", "1"],
+      2,
+      /--port-offset 1 is not that of the copy in .*, which listens on http/,
+    ],
+    [["a.py", "--url", "a:b:c"], 2, /--url is not the address of a service: a:b:c/],
+    [["a.py", "--data-dir", "a.py"], 1, /no service answers at/],
     [["a.py", "--lang", "cobol"], 1, /400 unsupported_language/],
     [["a.py", "--url", "http://127.0.0.1:1"], 1, /no service answers at .*\n.*\.\/svc up/],
   ])("refuses %j with exit code %i", async (args, code, message) => {
@@ -111,5 +138,36 @@ describe("./svc exec", () => {
     expect(result.code).toBe(code);
     expect(result.stderr).toMatch(message);
     expect(result.stdout).toBe("");
+  });
+});
+
+describe("./svc exec before an API that wants a token", () => {
+  const signer = newSigner();
+  let api: SecondApi;
+  beforeAll(async () => {
+    const env = { LOCAL_MODE: "false", SVC_JWT_PUBLIC_KEY: signer.pem, SVC_JWT_KID: KID };
+    api = await startSecondApi(system, env);
+  });
+  afterAll(async () => {
+    expect(await api.stop()).toBe(0);
+  });
+  const run = (args: readonly string[] = [], env = {}) =>
+    svc(["exec", "-c", "print(1)", "--url", api.url, ...args], env, { cwd: folder });
+
+  it("sends that of --token or SVC_TOKEN, with files too", async () => {
+    put("a.txt", "a");
+    expect(await run(["--in", "a.txt", "--token", signer.mint()])).toMatchObject({ code: 0, stdout: "1\n" });
+    expect(await run([], { SVC_TOKEN: signer.mint() })).toMatchObject({ code: 0, stdout: "1\n" });
+    expect(await run(["--token", signer.mint()], { SVC_TOKEN: "wrong" })).toMatchObject({ code: 0 });
+  });
+
+  it("says how to give one, and does not show a wrong one", async () => {
+    const none = await run();
+    expect(none).toMatchObject({ code: 1, stdout: "" });
+    expect(none.stderr).toMatch(/^error: .*\(401 unauthorized\)\nPass --token TOKEN or set SVC_TOKEN: /);
+    const wrong = await run(["--token", "wrong-token"]);
+    expect(wrong).toMatchObject({ code: 1, stdout: "" });
+    expect(wrong.stderr).toMatch(/\(401 unauthorized\)\nThe token was not accepted/);
+    expect(wrong.stderr).not.toContain("wrong-token");
   });
 });

@@ -1,8 +1,9 @@
 /** `./svc doctor`: one line per check, with the fix. Changes nothing. */
 import { defineCommand } from "../command.ts";
 import { CHECKS } from "../doctor/checks.ts";
-import type { Finding } from "../doctor/finding.ts";
-import { INSTANCE_OPTIONS, resolveInstance } from "../instance.ts";
+import { type Finding, verdict } from "../doctor/finding.ts";
+import { INSTANCE_OPTIONS } from "../instance.ts";
+import { findCopy } from "../running-copy.ts";
 import { paint, printable } from "../terminal.ts";
 
 const COLOURS = { ok: "green", warn: "yellow", fail: "red" } as const;
@@ -13,17 +14,16 @@ export const doctor = defineCommand({
   details: "Exit codes: 0 fit; 1 when something would make the service unsafe or unable to run.",
   options: { json: { doc: "Print the findings as JSON." }, ...INSTANCE_OPTIONS },
   run: async ({ values }) => {
-    const instance = resolveInstance(values, process.env);
+    const { instance } = findCopy(values);
     const findings: Finding[] = [];
     for (const check of CHECKS) {
       const found = await check(instance);
       findings.push(...found);
       if (!values.json) for (const finding of found) printFinding(finding);
     }
-    const failed = findings.filter(({ grade }) => grade === "fail").length;
     if (values.json) console.log(JSON.stringify(findings, undefined, 2));
-    else console.log(failed === 0 ? "\nFit to run." : `\n${failed} problem${failed === 1 ? "" : "s"}.`);
-    return failed === 0 ? 0 : 1;
+    else console.log(`\n${verdict(findings)}`);
+    return findings.some(({ grade }) => grade === "fail") ? 1 : 0;
   },
 });
 

@@ -1,6 +1,7 @@
 /** `./svc down`: ends the background copy of a data folder. */
 import { defineCommand } from "../command.ts";
-import { INSTANCE_OPTIONS, resolveInstance } from "../instance.ts";
+import { INSTANCE_OPTIONS } from "../instance.ts";
+import { findCopy } from "../running-copy.ts";
 import { stopBackground } from "../supervisor/background.ts";
 import { readStoredState } from "../supervisor/state.ts";
 import { continueAsRoot, isRoot } from "../system/root.ts";
@@ -11,7 +12,7 @@ export const down = defineCommand({
   summary: "Ends what ./svc up -d started, and leaves nothing behind. Files and logs stay.",
   options: INSTANCE_OPTIONS,
   run: async ({ values }) => {
-    const instance = resolveInstance(values, process.env);
+    const { instance } = findCopy(values);
     if (readStoredState(instance.runDir) !== undefined && !isRoot()) {
       const asRoot = await continueAsRoot(process.argv.slice(2), "ending the jail");
       if (asRoot !== undefined) return asRoot;

@@ -1,19 +1,22 @@
 /** `./svc exec`: one program through the public API, with files in and out. Starts nothing. */
-import { openAsBlob } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
-import { basename } from "node:path";
-import { text } from "node:stream/consumers";
 import { Client, type ExecRequest, type ExecResult } from "../client.ts";
 import { defineCommand } from "../command.ts";
+import { openInput, readText } from "../exec/files.ts";
 import { languageOf } from "../exec/language.ts";
+import { type Program, programOf } from "../exec/program.ts";
 import { saveOutput } from "../exec/save.ts";
-import { INSTANCE_OPTIONS, resolveInstance } from "../instance.ts";
-import { wholeNumber } from "../options.ts";
+import { INSTANCE_OPTIONS } from "../instance.ts";
+import { type Values, wholeNumber } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
-import { readState } from "../supervisor/state.ts";
+import { findCopy } from "../running-copy.ts";
 
 const OPTIONS = {
-  lang: { short: "l", value: "LANG", doc: "Language; default: by the extension of FILE." },
+  code: { short: "c", value: "CODE", doc: "The program itself, in place of FILE." },
+  lang: {
+    short: "l",
+    value: "LANG",
+    doc: "Language; default: by the extension of FILE, Python for CODE and standard input.",
+  },
   in: {
     short: "i",
     value: "FILE",
@@ -26,46 +29,33 @@ const OPTIONS = {
   arg: { short: "a", value: "ARG", many: true, doc: "Argument of the program (also: everything after --)." },
   stdin: { value: "FILE", doc: "Standard input of the program; - is ours." },
   url: { value: "URL", doc: "Address of the service; default: the copy on this machine." },
+  token: {
+    value: "TOKEN",
+    doc: "JWT or API key for a service that wants one (SVC_TOKEN, which others cannot see).",
+  },
   json: { doc: "Print the service's answer as JSON instead of the program's output." },
   ...INSTANCE_OPTIONS,
 } as const;
 
 export const exec = defineCommand({
-  usage: "exec [FILE|-] [--in FILE…] [--out DIR] [-- ARG…]",
+  usage: "exec [FILE|-|-c CODE] [--in FILE…] [--out DIR] [-- ARG…]",
   positionals: "[FILE...]",
   summary: "Runs a program in a jail: its output becomes ours, its exit code too.",
   details: `
 Examples:
   ./svc exec plot.py --in data.csv --out .
+  ./svc exec -c 'print(6*7)'
   echo 'echo "$USER on $(hostname)"' | ./svc exec --lang bash
   ./svc exec job.py --timeout 5000 -- first second
+  SVC_TOKEN=… ./svc exec job.py --url https://code.example.com
 
 Exit codes: the program's own; 128 + n when a signal ended it (137 also for a limit of time, memory or output);
 1 when the service refused or cannot be reached; 2 when the command line is wrong.`,
   options: OPTIONS,
   run: async ({ values, positionals, rest }) => {
-    if (positionals.length > 1)
-      throw new Problem(
-        `unexpected argument ${positionals[1]}`,
-        "Arguments of the program follow after --.",
-        USAGE_EXIT_CODE,
-      );
-    const file = programFile(positionals[0]);
-    if (file === "-" && values.stdin === "-")
-      throw new Problem("both program and input cannot come from standard input", undefined, USAGE_EXIT_CODE);
-    const lang = values.lang ?? languageOf(file);
-    if (lang === undefined)
-      throw new Problem("which language?", "Give --lang py, bash, js, ts, …", USAGE_EXIT_CODE);
-    const timeout =
-      values.timeout === undefined ? undefined : wholeNumber("timeout", values.timeout, 1, 86_400_000);
-    const request: ExecRequest = {
-      lang,
-      code: await readText(file),
-      args: [...values.arg, ...rest],
-      ...(values.stdin === undefined ? {} : { stdin: await readText(values.stdin) }),
-      ...(timeout === undefined ? {} : { run_timeout: timeout }),
-    };
-    const client = new Client(values.url ?? localUrl(values));
+    const program = programOf(values, positionals, process.stdin.isTTY);
+    const client = new Client(addressOf(values), values.token ?? (process.env.SVC_TOKEN || undefined));
+    const request = await requestOf(program, values, rest);
     const inputs = await Promise.all(values.in.map(openInput));
     if (inputs.length > 0) request.files = await client.upload(inputs);
     const result = await client.exec(request);
@@ -76,49 +66,34 @@ Exit codes: the program's own; 128 + n when a signal ended it (137 also for a li
   },
 });
 
-function programFile(argument: string | undefined): string {
-  if (argument !== undefined) return argument;
-  if (process.stdin.isTTY) throw new Problem("no program given", "See: ./svc exec --help", USAGE_EXIT_CODE);
-  return "-";
-}
-
 /** The running copy of the data folder knows its own address. */
-function localUrl(values: { "data-dir": string | undefined; "port-offset": string | undefined }): string {
-  const instance = resolveInstance(values, process.env);
-  return readState(instance.runDir)?.url ?? instance.url;
-}
-
-async function readText(path: string): Promise<string> {
-  if (path === "-") return text(process.stdin);
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    throw unreadable(path, error);
+function addressOf(values: Values<typeof OPTIONS>): string {
+  if (values.url === undefined) {
+    const { instance, state } = findCopy(values);
+    return state?.url ?? instance.url;
   }
+  const other = (["data-dir", "port-offset"] as const).find((name) => values[name] !== undefined);
+  if (other === undefined) return values.url;
+  throw new Problem(`--url and --${other} exclude each other`, undefined, USAGE_EXIT_CODE);
 }
 
-async function openInput(argument: string): Promise<{ name: string; content: Blob }> {
-  const { path, name } = await splitInput(argument);
-  try {
-    return { name, content: await openAsBlob(path) };
-  } catch (error) {
-    throw unreadable(path, error);
-  }
-}
-
-/** `data/a.csv` is `a.csv` inside; `data/a.csv:in/b.csv` is `in/b.csv`. A file whose own name has a colon wins. */
-async function splitInput(argument: string): Promise<{ path: string; name: string }> {
-  const colon = argument.lastIndexOf(":");
-  const whole = await stat(argument).catch(() => undefined);
-  if (whole?.isDirectory())
-    throw new Problem(`${argument} is a folder; --in takes files`, undefined, USAGE_EXIT_CODE);
-  if (whole !== undefined || colon < 1) return { path: argument, name: basename(argument) };
-  return { path: argument.slice(0, colon), name: argument.slice(colon + 1) };
-}
-
-function unreadable(path: string, error: unknown): Problem {
-  const { code } = error as NodeJS.ErrnoException;
-  return new Problem(`cannot read ${path}${code === "ENOENT" ? ": there is no such file" : ` (${code})`}`);
+async function requestOf(
+  program: Program,
+  values: Values<typeof OPTIONS>,
+  rest: readonly string[],
+): Promise<ExecRequest> {
+  const lang = values.lang ?? languageOf(program);
+  if (lang === undefined)
+    throw new Problem("which language?", "Give --lang py, bash, js, ts, …", USAGE_EXIT_CODE);
+  const timeout =
+    values.timeout === undefined ? undefined : wholeNumber("timeout", values.timeout, 1, 86_400_000);
+  return {
+    lang,
+    code: "code" in program ? program.code : await readText(program.path),
+    args: [...values.arg, ...rest],
+    ...(values.stdin === undefined ? {} : { stdin: await readText(values.stdin) }),
+    ...(timeout === undefined ? {} : { run_timeout: timeout }),
+  };
 }
 
 async function show(result: ExecResult): Promise<void> {

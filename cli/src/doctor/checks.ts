@@ -1,12 +1,11 @@
 /** What ./svc doctor looks at, as data: one function per subject, each answers findings. Nothing is changed. */
 import { spawnSync } from "node:child_process";
 import {
-  accessSync,
-  constants,
   existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statfsSync,
   statSync,
@@ -35,10 +34,7 @@ import { jail } from "./jail.ts";
 type Check = (instance: Instance) => Finding[] | Promise<Finding[]>;
 
 const GIB = 2 ** 30;
-const MIN_DISK = 3 * GIB;
-const MIN_MEMORY = 1.5 * GIB;
 const MIN_KERNEL = [5, 12] as const;
-const MIN_INODES = 100_000;
 /** Of each service, with room for many connections. */
 const SERVICE_FILES = 1024;
 const CLOCK_MS = 20;
@@ -84,7 +80,7 @@ function rights(): Finding[] {
 }
 
 async function clock(instance: Instance): Promise<Finding[]> {
-  const folder = mkdtempSync(join(writableFolder(instance), ".svc-doctor-"));
+  const folder = temporaryFolder(instance);
   try {
     const [beforeMs, started] = [Date.now(), performance.now()];
     const file = join(folder, "now");
@@ -210,52 +206,47 @@ async function ports(instance: Instance): Promise<Finding[]> {
     : [ok("ports", SERVICES.map((service) => instance.ports[service]).join(", "))];
 }
 
+/** Tried, not asked: some file systems (/proc, /sys) permit what they then refuse. */
 function dataFolder(instance: Instance): Finding[] {
   const folder = existingParent(instance.dataDir);
   try {
-    accessSync(folder, constants.W_OK);
+    rmdirSync(mkdtempSync(join(folder, PREFIX)));
     return [ok("data folder", instance.dataDir)];
-  } catch {
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
     return [
-      fail("data folder", `${folder} is not writable`, "Choose another one: --data-dir DIR or SVC_DATA_DIR."),
+      fail(
+        "data folder",
+        `nothing can be written in ${folder} (${code ?? message})`,
+        "Choose another one: --data-dir DIR or SVC_DATA_DIR.",
+      ),
     ];
   }
 }
 
 function resources(instance: Instance): Finding[] {
   const { bavail, bsize, files, ffree } = statfsSync(existingParent(instance.dataDir));
-  const disk = bavail * bsize;
-  const memory = availableMemory();
+  const isBuilt = existsSync(join(instance.packagesDir, "runtimes.json"));
   return [
-    disk < MIN_DISK
-      ? warn("disk", `${gib(disk)} free`, `The root image and files want ${gib(MIN_DISK)}.`)
-      : ok("disk", `${gib(disk)} free`),
-    // Some file systems have no fixed number and say 0 of 0.
-    files > 0 && ffree < MIN_INODES
-      ? warn("inodes", `${ffree} free`, `The root image and files want ${MIN_INODES}.`)
-      : ok("inodes", files > 0 ? `${ffree} free` : "not limited"),
-    memory < MIN_MEMORY
-      ? warn(
-          "memory",
-          `${gib(memory)} available`,
-          "One run may use 512 MiB: lower SANDBOX_MAX_CONCURRENT_JOBS.",
-        )
-      : ok("memory", `${gib(memory)} available`),
+    host.disk(bavail * bsize, isBuilt),
+    host.inodes({ total: files, free: ffree }, isBuilt),
+    host.memory(availableMemory()),
   ];
 }
 
+/** The first folder on the way up that exists. Of a file it is the file: what is to be said of it is found by using it. */
 function existingParent(path: string): string {
   return existsSync(path) ? path : existingParent(dirname(path));
 }
 
-/** The data folder, or the first one above it that exists; the temporary folder when that is not ours. */
-function writableFolder(instance: Instance): string {
-  const folder = existingParent(instance.dataDir);
+const PREFIX = ".svc-doctor-";
+
+/** Where the data will lie; elsewhere when nothing can be made there. */
+function temporaryFolder(instance: Instance): string {
   try {
-    accessSync(folder, constants.W_OK);
-    return folder;
+    return mkdtempSync(join(existingParent(instance.dataDir), PREFIX));
   } catch {
-    return tmpdir();
+    return mkdtempSync(join(tmpdir(), PREFIX));
   }
 }
 

@@ -4,6 +4,8 @@ export interface Finding {
   subject: string;
   note: string;
   fix?: string;
+  /** It could not be tried: what has to be done before. */
+  untried?: string;
 }
 
 export const ok = (subject: string, note: string): Finding => ({ grade: "ok", subject, note });
@@ -19,3 +21,17 @@ export const warn = (subject: string, note: string, fix: string): Finding => ({
   note,
   fix,
 });
+
+/** What decides whether the machine is fit, and cannot be tried yet. */
+export const untried = (subject: string, note: string, fix: string, first: string): Finding => ({
+  ...warn(subject, note, fix),
+  untried: first,
+});
+
+/** The last line. Nobody is told that a machine is fit on which no jail was tried. */
+export function verdict(findings: readonly Finding[]): string {
+  const failed = findings.filter(({ grade }) => grade === "fail").length;
+  if (failed > 0) return `${failed} problem${failed === 1 ? "" : "s"}.`;
+  const first = findings.find((finding) => finding.untried !== undefined)?.untried;
+  return first === undefined ? "Fit to run." : `Probably fit to run: the jail can be tried ${first}.`;
+}

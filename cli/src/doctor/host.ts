@@ -162,3 +162,41 @@ export function speculation(smt: Text, vulnerabilities: Readonly<Record<string, 
     ...(fix === "" ? {} : { fix: `between tenants that must not share: ${fix}` }),
   };
 }
+
+const GIB = 2 ** 30;
+/** What the root image and files want; what a copy needs at least, and what the build of an image needs. */
+const ENOUGH_DISK = 3 * GIB;
+const LEAST_DISK = { built: 0.25 * GIB, unbuilt: 1 * GIB };
+const ENOUGH_INODES = 100_000;
+const LEAST_INODES = { built: 1000, unbuilt: 30_000 };
+const ENOUGH_MEMORY = 1.5 * GIB;
+/** Of the components themselves, without any program. */
+const LEAST_MEMORY = 0.25 * GIB;
+
+/** `isBuilt`: whether the root image is there. */
+export function disk(free: number, isBuilt: boolean): Finding {
+  const note = `${gib(free)} free`;
+  const fix = `Free some space: the root image and files want ${gib(ENOUGH_DISK)}.`;
+  if (free < (isBuilt ? LEAST_DISK.built : LEAST_DISK.unbuilt)) return fail("disk", note, fix);
+  return free < ENOUGH_DISK ? warn("disk", note, fix) : ok("disk", note);
+}
+
+export function inodes({ total, free }: { total: number; free: number }, isBuilt: boolean): Finding {
+  // Some file systems have no fixed number and say 0 of 0.
+  if (total === 0) return ok("inodes", "not limited");
+  const note = `${free} free`;
+  const fix = `Remove files: the root image and files want ${ENOUGH_INODES} inodes.`;
+  if (free < (isBuilt ? LEAST_INODES.built : LEAST_INODES.unbuilt)) return fail("inodes", note, fix);
+  return free < ENOUGH_INODES ? warn("inodes", note, fix) : ok("inodes", note);
+}
+
+export function memory(available: number): Finding {
+  const note = `${gib(available)} available`;
+  const fix = "One run may use 512 MiB: lower SANDBOX_MAX_CONCURRENT_JOBS, or end other programs.";
+  if (available < LEAST_MEMORY) return fail("memory", note, fix);
+  return available < ENOUGH_MEMORY ? warn("memory", note, fix) : ok("memory", note);
+}
+
+function gib(bytes: number): string {
+  return `${(bytes / GIB).toFixed(1)} GiB`;
+}

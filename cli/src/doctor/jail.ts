@@ -5,11 +5,14 @@ import { join } from "node:path";
 import { JAILD, rootImage } from "../components.ts";
 import type { Instance } from "../instance.ts";
 import { isRoot } from "../system/root.ts";
-import { type Finding, fail, ok, warn } from "./finding.ts";
+import { type Finding, fail, ok, untried, warn } from "./finding.ts";
 
 export function jail(instance: Instance): Finding[] {
-  if (!existsSync(JAILD)) return [warn("jail", "not built yet", "./svc up builds it.")];
-  if (!isRoot()) return [warn("jail", "its features can only be tried by root", "Run: sudo ./svc doctor")];
+  if (!existsSync(JAILD)) return [untried("jail", "not built yet", "./svc up builds it.", "after ./svc up")];
+  if (!isRoot()) {
+    const note = "its features can only be tried by root";
+    return [untried("jail", note, "Run: sudo ./svc doctor", "by root: sudo ./svc doctor")];
+  }
   const built = existsSync(join(instance.packagesDir, "rootfs"));
   const args = [
     "--check",

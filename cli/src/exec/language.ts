@@ -1,5 +1,8 @@
-/** The language of a program by the extension of its file. Pure. */
+/** The language of a program that does not name it. Pure. */
 import { extname } from "node:path";
+import { type Program, STANDARD_INPUT } from "./program.ts";
+
+const DEFAULT = "py";
 
 const BY_EXTENSION: Readonly<Record<string, string>> = {
   ".py": "py",
@@ -23,6 +26,8 @@ const BY_EXTENSION: Readonly<Record<string, string>> = {
   ".r": "r",
 };
 
-export function languageOf(path: string): string | undefined {
-  return BY_EXTENSION[extname(path).toLowerCase()];
+/** By the extension of its file; code without a file is Python. */
+export function languageOf(program: Program): string | undefined {
+  if ("code" in program || program.path === STANDARD_INPUT) return DEFAULT;
+  return BY_EXTENSION[extname(program.path).toLowerCase()];
 }

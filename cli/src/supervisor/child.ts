@@ -33,6 +33,7 @@ export class Child {
   readonly component: Component;
   readonly #dirs: { runDir: string; logsDir: string };
   readonly #events: ChildEvents;
+  readonly #inherited: readonly number[];
   readonly #backoff = new Backoff();
   #process: ChildProcess | undefined;
   #identity: ProcessIdentity | undefined;
@@ -42,10 +43,17 @@ export class Child {
   #lastExit: string | undefined;
   #stopping = false;
 
-  constructor(component: Component, dirs: { runDir: string; logsDir: string }, events: ChildEvents) {
+  /** `inherited`: descriptors that each process gets, after those of its logs. They stay open here. */
+  constructor(
+    component: Component,
+    dirs: { runDir: string; logsDir: string },
+    events: ChildEvents,
+    inherited: readonly number[] = [],
+  ) {
     this.component = component;
     this.#dirs = dirs;
     this.#events = events;
+    this.#inherited = inherited;
   }
 
   get state(): ComponentState {
@@ -69,7 +77,7 @@ export class Child {
       cwd: "/",
       env,
       detached: true,
-      stdio: ["ignore", log, log, ...further],
+      stdio: ["ignore", log, log, ...further, ...this.#inherited],
     });
     for (const descriptor of [log, ...further]) closeSync(descriptor);
     this.#process = child;
@@ -119,6 +127,12 @@ export class Child {
       });
       child.kill("SIGTERM");
     });
+  }
+
+  /** After `stop`. */
+  startAgain(): void {
+    this.#stopping = false;
+    this.start();
   }
 
   kill(): void {

@@ -8,6 +8,7 @@ import type { Service } from "../instance.ts";
 import type { Mode } from "../mode.ts";
 import { isAlive, type ProcessIdentity } from "../system/process.ts";
 import type { ComponentName } from "../topology.ts";
+import type { Version } from "../version.ts";
 
 export interface ComponentState {
   name: ComponentName;
@@ -34,6 +35,12 @@ export interface State {
   unprivileged: boolean;
   /** What /proc had besides processes when everything was started. */
   procEntries: string[];
+  /** How long each log was then. */
+  logStarts: Record<string, number>;
+  /** Programs that may run at once. */
+  slots: number;
+  /** What the components were started from. */
+  build: Version;
   components: ComponentState[];
 }
 

@@ -12,19 +12,23 @@ import type { Instance } from "../instance.ts";
 import { modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
 import { loadSecrets } from "../secrets.ts";
-import type { Environment } from "../settings.ts";
+import { type Environment, settingOf } from "../settings.ts";
 import { sized } from "../sizing.ts";
 import { removeCgroups } from "../system/cgroups.ts";
 import { closeInherited } from "../system/descriptors.ts";
 import { thisMachine } from "../system/memory.ts";
 import { entriesOfProc, identify, sleep } from "../system/process.ts";
-import { type ComponentName, componentsIn, logsOf } from "../topology.ts";
+import { type ComponentName, componentsIn, logsOf, runsIn } from "../topology.ts";
+import { versionOf } from "../version.ts";
 import { Child, setOomScore } from "./child.ts";
 import { confine } from "./confinement.ts";
+import { controlSocket, type RestartEvent, serveControl } from "./control.ts";
 import { demandFreePorts, makeFolders } from "./ground.ts";
+import { type HeldSocket, holdSocket } from "./held-socket.ts";
 import { lendCompileCache } from "./lent-cache.ts";
 import { takeLock } from "./lock.ts";
-import { logPath, rotateLog } from "./logs.ts";
+import { fileSize, logPath, rotateLog } from "./logs.ts";
+import { restartAll, restartPlan } from "./rolling.ts";
 import { removeState, type State, writeState } from "./state.ts";
 import type { View } from "./view.ts";
 
@@ -33,7 +37,9 @@ const FIRST_PROBE_MS = 15;
 const LAST_PROBE_MS = 1000;
 const ROTATE_EVERY_MS = 5000;
 const STOP_MARGIN_MS = 5000;
+const INFO = 30;
 const WARN = 40;
+const ERROR = 50;
 /** With the supervisor all components end. */
 const SUPERVISOR_OOM_SCORE = -500;
 const DEFAULT_GRACE_MS = 30_000;
@@ -48,6 +54,10 @@ export class Supervisor {
   readonly #state: State;
   readonly #graceMs: number;
   readonly #rotation: NodeJS.Timeout;
+  readonly #held: HeldSocket | undefined;
+  readonly #control: Server;
+  readonly #readyMs: number;
+  #isRestarting = false;
   #stopped: Promise<void> | undefined;
 
   /** Takes the lock and starts everything. Does not wait until the components are ready. */
@@ -87,7 +97,11 @@ export class Supervisor {
     this.#lock = lock;
     this.#view = view;
     this.#graceMs = Number(caller.SHUTDOWN_GRACE_MS || DEFAULT_GRACE_MS) + STOP_MARGIN_MS;
-    const components = componentsOf({ instance, secrets: loadSecrets(instance.dataDir), caller, view });
+    this.#readyMs = settingOf("SVC_READY_TIMEOUT", caller) * 1000;
+    this.#held = holdSocket(caller.SERVICE_HOST || "127.0.0.1", instance.ports.api);
+    const isApiHeld = this.#held !== undefined;
+    const secrets = loadSecrets(instance.dataDir);
+    const components = componentsOf({ instance, secrets, caller, view, isApiHeld });
     const supervisor = identify(process.pid);
     if (supervisor === undefined) throw new Problem("/proc is not there");
     this.#state = {
@@ -103,6 +117,9 @@ export class Supervisor {
       mode: modeOf(caller),
       unprivileged: view !== undefined,
       procEntries: entriesOfProc(),
+      logStarts: this.#logSizes(components),
+      slots: settingOf("SANDBOX_MAX_CONCURRENT_JOBS", caller),
+      build: versionOf(),
       components: [],
     };
     if (view === undefined) {
@@ -111,10 +128,15 @@ export class Supervisor {
     const events = {
       changed: () => this.#publish(),
       died: (name: string, how: string, delay: number) =>
-        this.#log(50, `${name} ended (${how}); it is started again in ${delay / 1000} s`),
+        this.#log(ERROR, `${name} ended (${how}); it is started again in ${delay / 1000} s`),
     };
-    this.#children = new Map(components.map((one) => [one.name, new Child(one, instance, events)]));
+    const inherited = (name: ComponentName) =>
+      this.#held !== undefined && runsIn(name, "api") ? [this.#held.descriptor] : [];
+    this.#children = new Map(
+      components.map((one) => [one.name, new Child(one, instance, events, inherited(one.name))]),
+    );
     this.#rotation = setInterval(() => this.#rotate(), ROTATE_EVERY_MS);
+    this.#control = serveControl(controlSocket(instance), (component, tell) => this.restart(component, tell));
     this.#startAll(components);
   }
 
@@ -147,6 +169,41 @@ export class Supervisor {
     }
   }
 
+  /** One process after the other, or the one that runs the component. Throws a Problem when one does not get ready. */
+  async restart(component: string | undefined, tell: (event: RestartEvent) => void): Promise<void> {
+    if (this.#isRestarting) throw new Problem("a restart is under way", "./svc status shows the components.");
+    if (this.#state.phase !== "running")
+      throw new Problem(`the copy is ${this.#state.phase}`, "Wait until ./svc status says ready.");
+    const plan = restartPlan([...this.#children.keys()], component);
+    this.#isRestarting = true;
+    this.#log(INFO, `restarting ${plan.join(", ")}`);
+    try {
+      await restartAll(
+        plan.map((name) => this.#children.get(name) as Child),
+        {
+          instance: this.#instance,
+          graceMs: this.#graceMs,
+          readyMs: this.#readyMs,
+          isStopping: () => this.#stopped !== undefined,
+          tell,
+        },
+      );
+      if (component === undefined) this.#state.build = versionOf();
+      this.#publish();
+      this.#log(INFO, "restarted");
+    } catch (error) {
+      this.#log(ERROR, `restart failed: ${(error as Error).message}`);
+      throw error;
+    } finally {
+      this.#isRestarting = false;
+    }
+  }
+
+  #logSizes(components: readonly Component[]): Record<string, number> {
+    const names = components.flatMap(({ name }) => logsOf(name));
+    return Object.fromEntries(names.map((name) => [name, fileSize(logPath(this.#instance.logsDir, name))]));
+  }
+
   /** Ends all components in order and removes what a run leaves; safe to call twice. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stopAll();
@@ -155,6 +212,9 @@ export class Supervisor {
 
   async #stopAll(): Promise<void> {
     clearInterval(this.#rotation);
+    this.#control.close();
+    // Who waits for the API is not kept waiting.
+    this.#held?.close();
     this.#state.phase = "stopping";
     this.#publish();
     for (const group of STOP_ORDER) {

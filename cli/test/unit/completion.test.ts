@@ -33,7 +33,10 @@ describe("completion in bash", () => {
     expect(offered("")).toEqual(expect.arrayContaining(["up", "down", "exec", "doctor", "completion"]));
     expect(offered("")).not.toContain("supervise");
     expect(offered("ex")).toEqual(["exec"]);
-    expect(offered("exec", "a.py", "--t")).toEqual(["--timeout"]);
+    expect(offered("exec", "a.py", "--ti")).toEqual(["--timeout"]);
+    expect(offered("exec", "--t")).toEqual(["--timeout", "--token"]);
+    expect(offered("re")).toEqual(["restart"]);
+    expect(offered("status", "--j")).toEqual(["--json"]);
     expect(offered("down", "-")).toEqual(["--data-dir", "--port-offset", "--settings", "-h", "--help"]);
   });
 

@@ -1,14 +1,62 @@
 import { describe, expect, it } from "vitest";
+import { fail, ok, untried, verdict, warn } from "../../src/doctor/finding.ts";
 import {
   appArmor,
   type ClockReading,
   clock,
+  disk,
+  inodes,
+  memory,
   namespaceCounts,
   openFiles,
   processNumbers,
   procMount,
 } from "../../src/doctor/host.ts";
 import { jailFinding } from "../../src/doctor/jail.ts";
+
+describe("the verdict", () => {
+  const fine = ok("system", "Debian");
+  it.each([
+    [[fine, warn("memory", "little", "more")], "Fit to run."],
+    [[fine, fail("disk", "0.0 GiB free", "more")], "1 problem."],
+    [[fail("disk", "a", "b"), fail("ports", "a", "b")], "2 problems."],
+    [
+      [untried("jail", "a", "b", "after ./svc up")],
+      "Probably fit to run: the jail can be tried after ./svc up.",
+    ],
+    [[untried("jail", "a", "b", "later"), fail("disk", "a", "b")], "1 problem."],
+  ])("of %j is %j", (findings, text) => expect(verdict(findings)).toBe(text));
+});
+
+describe("room", () => {
+  const GIB = 2 ** 30;
+  it.each([
+    [0, true, "fail"],
+    [0.2 * GIB, true, "fail"],
+    [0.3 * GIB, true, "warn"],
+    [0.9 * GIB, false, "fail"],
+    [2 * GIB, false, "warn"],
+    [3 * GIB, false, "ok"],
+  ])("of %i bytes on the disk, image built: %s, is %s", (bytes, isBuilt, grade) =>
+    expect(disk(bytes, isBuilt).grade).toBe(grade),
+  );
+
+  it.each([
+    [{ total: 0, free: 0 }, true, "ok"],
+    [{ total: 10, free: 0 }, true, "fail"],
+    [{ total: 1e6, free: 20_000 }, true, "warn"],
+    [{ total: 1e6, free: 20_000 }, false, "fail"],
+    [{ total: 1e6, free: 100_000 }, false, "ok"],
+  ])("of inodes %j, image built: %s, is %s", (counts, isBuilt, grade) =>
+    expect(inodes(counts, isBuilt).grade).toBe(grade),
+  );
+
+  it.each([
+    [0, "fail"],
+    [GIB, "warn"],
+    [2 * GIB, "ok"],
+  ])("of %i bytes of memory is %s", (bytes, grade) => expect(memory(bytes).grade).toBe(grade));
+});
 
 describe("namespaces", () => {
   const maxima = (own: Record<string, string>) => (file: string) =>

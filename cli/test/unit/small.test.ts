@@ -27,10 +27,14 @@ describe("languageOf", () => {
     ["index.mjs", "js"],
     ["main.ts", "ts"],
     ["main.R", "r"],
-  ])("%s is %s", (path, lang) => expect(languageOf(path)).toBe(lang));
+  ])("%s is %s", (path, lang) => expect(languageOf({ path })).toBe(lang));
 
   it("knows no language of other files", () => {
-    for (const path of ["-", "Makefile", "a.txt", ".py", "py"]) expect(languageOf(path)).toBeUndefined();
+    for (const path of ["Makefile", "a.txt", ".py", "py"]) expect(languageOf({ path })).toBeUndefined();
+  });
+
+  it("takes code without a file for Python", () => {
+    expect([languageOf({ code: "" }), languageOf({ path: "-" })]).toEqual(["py", "py"]);
   });
 
   it("names only languages of the interface", () => {
@@ -49,7 +53,7 @@ describe("languageOf", () => {
       "a.f90",
       "a.r",
     ]) {
-      expect(findLanguage(languageOf(path) ?? "none")?.lang).toBe(languageOf(path));
+      expect(findLanguage(languageOf({ path }) ?? "none")?.lang).toBe(languageOf({ path }));
     }
   });
 });

@@ -7,10 +7,14 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Problem } from "../../src/problem.ts";
+import { tailSince } from "../../src/readiness.ts";
 import { Backoff } from "../../src/supervisor/backoff.ts";
+import { componentIn, requestRestart, serveControl } from "../../src/supervisor/control.ts";
 import { takeLock } from "../../src/supervisor/lock.ts";
 import { fileSize, readFrom, readLine, rotateLog, tailOf } from "../../src/supervisor/logs.ts";
 import { readState, readStoredState, type State, writeState } from "../../src/supervisor/state.ts";
@@ -92,6 +96,10 @@ describe("state", () => {
     cgroup: "svc-00000000",
     unprivileged: true,
     procEntries: ["cpuinfo"],
+    logStarts: { api: 17 },
+    mode: "no authentication, this machine only",
+    slots: 4,
+    build: { version: "0.1.0" },
     components: [],
   };
 
@@ -115,6 +123,71 @@ describe("state", () => {
     writeFileSync(join(folder, "state.json"), '{"version":2}');
     expect(readStoredState(folder)).toBeUndefined();
   });
+});
+
+describe("tailSince", () => {
+  it("shows what was written after this start, and nothing of earlier ones", () => {
+    const path = join(folder, "api.log");
+    writeFileSync(path, "an error of the start before\n");
+    const start = fileSize(path);
+    expect(tailSince(path, start)).toEqual([]);
+    appendFileSync(path, "an error of this start\n");
+    expect(tailSince(path, start)).toEqual(["    an error of this start"]);
+  });
+
+  it("shows all of a log that was rotated meanwhile, and nothing of one that is missing", () => {
+    const path = join(folder, "api.log");
+    writeFileSync(path, "new\n");
+    expect(tailSince(path, 1000)).toEqual(["    new"]);
+    expect(tailSince(join(folder, "none.log"), 0)).toEqual([]);
+  });
+
+  it("shows the last lines of a long log, those of a level when asked", () => {
+    const path = join(folder, "api.log");
+    const lines = Array.from({ length: 5000 }, (_, at) =>
+      JSON.stringify({ level: at % 2 ? 50 : 30, msg: `m${at}` }),
+    );
+    writeFileSync(path, `${lines.join("\n")}\n`);
+    expect(tailSince(path, 10)).toHaveLength(8);
+    expect(tailSince(path, 10, 40).at(-1)).toContain("error m4999");
+    expect(tailSince(path, 10, 40)).toHaveLength(4);
+  });
+});
+
+describe("the control socket", () => {
+  const path = () => join(folder, "control.sock");
+
+  it("tells each event, and how it ended; only its own user can open it", async () => {
+    const server = serveControl(path(), async (component, tell) => {
+      tell({ process: component ?? "all", phase: "ready" });
+      if (component === "bad") throw new Problem("no", "do this");
+    });
+    expect(statSync(path()).mode & 0o777).toBe(0o600);
+    const events: unknown[] = [];
+    await requestRestart(path(), "api", (event) => events.push(event));
+    await requestRestart(path(), undefined, (event) => events.push(event));
+    expect(events).toEqual([
+      { process: "api", phase: "ready" },
+      { process: "all", phase: "ready" },
+    ]);
+    const refused = requestRestart(path(), "bad", () => undefined);
+    await expect(refused).rejects.toMatchObject({ message: "no", advice: "do this" });
+    server.close();
+  });
+
+  it("is told of as missing, or as gone in the middle", async () => {
+    await expect(requestRestart(path(), undefined, () => undefined)).rejects.toThrow(
+      "the supervisor does not answer (ENOENT)",
+    );
+    const server = createServer((socket) => socket.destroy()).listen(path());
+    await expect(requestRestart(path(), undefined, () => undefined)).rejects.toThrow(/^the supervisor /);
+    server.close();
+  });
+
+  it.each(["", "{", "null", "[]", '{"command":"stop"}', '{"command":"restart","component":7}', '"restart"'])(
+    "refuses the request %j",
+    (line) => expect(() => componentIn(line)).toThrow("does not understand"),
+  );
 });
 
 describe("takeLock", () => {

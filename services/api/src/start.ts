@@ -19,7 +19,11 @@ export async function startApi(context: Context): Promise<Running> {
   const running = new RunningPrograms(redis);
   await Promise.all([jobs.listen(subscriber), running.listen(subscriber)]);
   const app = await buildApi({ ...context, redis, fileServer, jobs, identity, running });
-  await app.listen({ port: config.SERVICE_PORT, host: config.SERVICE_HOST });
+  await app.listen({
+    port: config.SERVICE_PORT,
+    host: config.SERVICE_HOST,
+    ...inheritedSocket(process.argv),
+  });
   return {
     stop: async () => {
       await app.close();
@@ -30,4 +34,13 @@ export async function startApi(context: Context): Promise<Running> {
       redis.disconnect();
     },
   };
+}
+
+/**
+ * `listen=DESCRIPTOR` among the arguments: a socket bound to the API's address. Its owner keeps it open when this process
+ * ends, so that connections wait for the next process instead of being refused.
+ */
+function inheritedSocket(argv: readonly string[]): { fd?: number } {
+  const [, descriptor] = argv.map((word) => /^listen=(\d{1,3})$/.exec(word)).find(Boolean) ?? [];
+  return descriptor === undefined ? {} : { fd: Number(descriptor) };
 }

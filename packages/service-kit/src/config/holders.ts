@@ -23,6 +23,7 @@ export const HOLDERS: Partial<Record<VariableName, readonly Component[]>> = {
   SVC_EXECUTION_MANIFEST_PRIVATE_KEY: ["worker"],
   SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: ["runner"],
   SVC_METRICS_TOKEN: ["api", "worker", "runner", "egress-gateway", "file-server", "tool-call-server"],
+  SVC_TOKEN: [],
   S3_ACCESS_KEY: ["file-server"],
   S3_SECRET_KEY: ["file-server"],
   S3_SESSION_TOKEN: ["file-server"],

@@ -29,7 +29,8 @@ export function misspelt(
 /** Two letters swapped are two edits. */
 const NEAR = 2;
 
-function editDistance(left: string, right: string): number {
+/** Characters to insert, remove or replace. */
+export function editDistance(left: string, right: string): number {
   let row = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let i = 1; i <= left.length; i++) {
     const next = [i];

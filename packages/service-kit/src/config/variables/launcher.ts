@@ -1,5 +1,5 @@
 /** Variables that `./svc up` reads: for itself, and for the options of jaild. */
-import { exactBool, int, oneOf, seconds, size, text, type Variable, withNote } from "../types.ts";
+import { exactBool, int, oneOf, seconds, secret, size, text, type Variable, withNote } from "../types.ts";
 
 export const LAUNCHER = {
   SANDBOX_WORKSPACE_MAX_BYTES: size(512 * 2 ** 20, "Size of a workspace."),
@@ -38,4 +38,5 @@ export const LAUNCHER = {
     "`true`: `./svc up` runs components as root where they cannot have users of their own.",
   ),
   SVC_READY_TIMEOUT: seconds(60, "Time that `./svc up` gives the components to get ready."),
+  SVC_TOKEN: secret("JWT or API key that `./svc exec` sends. No component reads it."),
 } satisfies Record<string, Variable<unknown>>;

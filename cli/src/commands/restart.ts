@@ -1,0 +1,53 @@
+/** `./svc restart`: the running copy's supervisor restarts its components, one after the other. */
+import { defineCommand } from "../command.ts";
+import { buildBundles } from "../install/bundles.ts";
+import { INSTANCE_OPTIONS } from "../instance.ts";
+import { Problem } from "../problem.ts";
+import { findCopy } from "../running-copy.ts";
+import { controlSocket, type RestartEvent, requestRestart } from "../supervisor/control.ts";
+import { continueAsRoot } from "../system/root.ts";
+import { type Note, Progress } from "../terminal.ts";
+
+const NOTES = {
+  stopping: "finishes what it has accepted",
+  starting: "starts",
+  ready: "is ready",
+} as const;
+
+export const restart = defineCommand({
+  usage: "restart [COMPONENT]",
+  positionals: "[COMPONENT]",
+  summary: "Restarts the components one after the other, or one of them; no accepted request is lost.",
+  details: `
+Each component finishes what it has accepted, and is ready again before the next one is ended. A request that
+takes longer than SHUTDOWN_GRACE_MS (30 s by default) is broken off. While the API restarts, new connections
+wait for it and are not refused; they are where SERVICE_HOST is a name. Settings stay those of ./svc up.
+
+Changed code of the components is taken up. The supervisor, jaild and Redis keep running: they, new settings and
+a new root image need ./svc down and ./svc up.
+
+Exit codes: 0 all are ready again; 1 one of them is not; 3 nothing is running.`,
+  options: INSTANCE_OPTIONS,
+  run: async ({ values, positionals: [component] }) => {
+    const { instance, state } = findCopy(values);
+    if (state === undefined) {
+      throw new Problem(`nothing is running on ${instance.dataDir}`, "./svc up -d starts it.", NOT_RUNNING);
+    }
+    const asRoot = await continueAsRoot(process.argv.slice(2), "restarting components");
+    if (asRoot !== undefined) return asRoot;
+    const progress = new Progress(2);
+    await progress.step("The components (esbuild)", buildBundles);
+    await progress.step("Restarting, one after the other", (note) =>
+      requestRestart(controlSocket(instance), component, shownBy(note)),
+    );
+    console.log(`Restarted: ${state.url}/v1`);
+    return 0;
+  },
+});
+
+const NOT_RUNNING = 3;
+
+const shownBy =
+  (note: Note) =>
+  ({ process, phase }: RestartEvent): void =>
+    note(`${process} ${NOTES[phase]}`);

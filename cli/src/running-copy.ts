@@ -1,0 +1,25 @@
+/** The copy that a command line means: where it lives, and its state when it runs. */
+import { type INSTANCE_OPTIONS, type Instance, resolveInstance } from "./instance.ts";
+import type { Values } from "./options.ts";
+import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
+import { readState, type State } from "./supervisor/state.ts";
+
+export interface Copy {
+  instance: Instance;
+  state: State | undefined;
+}
+
+/** The data folder decides which copy is meant. An offset that is not that copy's is refused, not ignored. */
+export function findCopy(values: Values<typeof INSTANCE_OPTIONS>): Copy {
+  const instance = resolveInstance(values, process.env);
+  const state = readState(instance.runDir);
+  const offset = values["port-offset"];
+  if (state !== undefined && offset !== undefined && state.ports.api !== instance.ports.api) {
+    throw new Problem(
+      `--port-offset ${offset} is not that of the copy in ${instance.dataDir}, which listens on ${state.url}`,
+      "Name the folder of the other copy: --data-dir DIR. Or leave the offset out.",
+      USAGE_EXIT_CODE,
+    );
+  }
+  return { instance, state };
+}

@@ -1,0 +1,20 @@
+/** The address of a service as a person gives it. Pure. */
+import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
+
+/** With or without scheme, with or without /v1; answers it without a slash at the end, and without /v1. */
+export function serviceAddress(text: string): string {
+  const full = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
+  const url = URL.canParse(full) ? new URL(full) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw refused(`--url is not the address of a service: ${text}`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw refused("--url holds a user or a password", "Pass a token with --token or SVC_TOKEN.");
+  }
+  if (url.search !== "" || url.hash !== "") throw refused(`--url ends with its path: ${text}`);
+  return `${url.origin}${url.pathname.replace(/\/+$/, "").replace(/\/v1$/, "")}`;
+}
+
+function refused(message: string, advice = "Examples: 127.0.0.1:3112, https://code.example.com"): Problem {
+  return new Problem(message, advice, USAGE_EXIT_CODE);
+}

@@ -1,0 +1,106 @@
+/** The state of a copy, asked of its supervisor's file and of its components. Changes nothing. */
+import { countKeys, describeMode } from "../mode.ts";
+import { httpAnswers, httpGet } from "../probes.ts";
+import { componentHealth } from "../readiness.ts";
+import type { Copy } from "../running-copy.ts";
+import type { State } from "../supervisor/state.ts";
+import { runsIn } from "../topology.ts";
+import { type Version, versionOf } from "../version.ts";
+import { programsOf, type Queue, queuesOf } from "./metrics.ts";
+
+export interface ComponentStatus {
+  name: string;
+  /** The process that it runs in. */
+  process: string;
+  pid?: number;
+  /** `ready`, or what is wrong. */
+  state: string;
+  started_at?: string;
+  /** How often it was started again after it died. */
+  restarts: number;
+}
+
+export interface Running {
+  status: "ready" | "not_ready";
+  phase: State["phase"];
+  /** With /v1. */
+  url: string;
+  mode: string;
+  started_at: string;
+  uptime_s: number;
+  pid: number;
+  background: boolean;
+  data_dir: string;
+  version: Version;
+  components: ComponentStatus[];
+  /** Absent where the metrics could not be read. */
+  slots?: { total: number; running: number; paused: number };
+  queues?: Record<string, Queue>;
+  /** Why numbers are missing. */
+  metrics_problem?: string;
+}
+
+export type Status = { installed: Version } & (Running | { status: "not_running"; data_dir: string });
+
+export async function statusOf({ instance, state }: Copy, metricsToken: string): Promise<Status> {
+  const installed = versionOf();
+  if (state === undefined) return { status: "not_running", data_dir: instance.dataDir, installed };
+  const [components, ready, numbers] = await Promise.all([
+    componentsOf({ instance, state }),
+    httpAnswers(`${state.url}/v1/ready`),
+    numbersOf(state, metricsToken),
+  ]);
+  const isReady = ready === undefined && components.every((component) => component.state === "ready");
+  return {
+    status: isReady ? "ready" : "not_ready",
+    phase: state.phase,
+    url: `${state.url}/v1`,
+    mode: state.mode === undefined ? "unknown" : describeMode(state.mode, countKeys(state.mode)),
+    started_at: state.startedAt,
+    uptime_s: Math.round((Date.now() - Date.parse(state.startedAt)) / 1000),
+    pid: state.supervisor.pid,
+    background: state.background,
+    data_dir: state.dataDir,
+    version: state.build,
+    installed,
+    components,
+    ...numbers,
+  };
+}
+
+async function componentsOf({ instance, state }: Required<Copy>): Promise<ComponentStatus[]> {
+  const { components, ports } = state as State;
+  const health = await componentHealth({ ...instance, ports }, components);
+  return health.map(([name, reason]) => {
+    const process = components.find((candidate) => runsIn(candidate.name, name));
+    return {
+      name,
+      process: process?.name ?? name,
+      ...(process?.process === undefined ? {} : { pid: process.process.pid }),
+      state: reason ?? "ready",
+      ...(process?.startedAt === undefined ? {} : { started_at: process.startedAt }),
+      restarts: process?.restarts ?? 0,
+    };
+  });
+}
+
+async function numbersOf(
+  { ports, slots: total }: State,
+  token: string,
+): Promise<Pick<Running, "slots" | "queues" | "metrics_problem">> {
+  const headers: Record<string, string> = token === "" ? {} : { authorization: `Bearer ${token}` };
+  const [worker, runner] = await Promise.all([
+    httpGet(`http://127.0.0.1:${ports.worker}/metrics`, headers),
+    httpGet(`http://127.0.0.1:${ports.runner}/metrics`, headers),
+  ]);
+  const closed = [worker, runner].some((answer) => "status" in answer && answer.status === 401);
+  if (closed) return { metrics_problem: "SVC_METRICS_TOKEN is set there, and another one or none here" };
+  const bodyOf = (answer: typeof worker) =>
+    "status" in answer && answer.status === 200 ? answer.body : undefined;
+  const programs = programsOf(bodyOf(runner) ?? "");
+  const jobs = bodyOf(worker);
+  return {
+    ...(programs === undefined ? {} : { slots: { total, ...programs } }),
+    ...(jobs === undefined ? {} : { queues: queuesOf(jobs) }),
+  };
+}

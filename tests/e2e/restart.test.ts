@@ -1,0 +1,186 @@
+/** `./svc status` and `./svc restart`: what an operator sees, and that callers notice nothing. */
+import { readFileSync } from "node:fs";
+import { request } from "node:http";
+import { createConnection } from "node:net";
+import { json } from "node:stream/consumers";
+import type { Status } from "@svc/cli/status/status";
+import { versionOf } from "@svc/cli/version";
+import type { ExecResponse } from "@svc/contracts";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
+import { type System, startSystem } from "@svc/test-kit/system/system";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { privateFolder, svc } from "./support/svc.ts";
+
+const CALLERS = 4;
+let system: System;
+beforeAll(async () => {
+  system = await startSystem({ env: OPEN_LIMITS });
+});
+afterAll(async () => {
+  expect(await system.stop()).toEqual([]);
+});
+
+const command = (...args: string[]) => svc(args, system.environment);
+const pids = () =>
+  Object.fromEntries(system.state().components.map(({ name, process }) => [name, process?.pid]));
+
+interface Answer {
+  status: number;
+  body: ExecResponse;
+}
+
+/** On a connection of its own. Rejects when it is refused or broken off. */
+function execute(code: string, args: string[] = []): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const headers = { "content-type": "application/json" };
+    const sent = request(`${system.url}/exec`, { method: "POST", agent: false, headers }, (response) => {
+      json(response).then(
+        (body) => resolve({ status: response.statusCode ?? 0, body: body as ExecResponse }),
+        reject,
+      );
+    });
+    sent.once("error", reject);
+    sent.end(JSON.stringify({ lang: "bash", code, args }));
+  });
+}
+
+/** A call whose program has begun and takes some time. */
+async function holding(): Promise<{ answer: Promise<Answer> }> {
+  const marker = newMarker();
+  const answer = execute('python3 -c "import time; time.sleep(3)" $1; echo end', [marker]);
+  answer.catch(() => undefined);
+  await until(() => processesWith(marker).length > 0, 20_000);
+  return { answer };
+}
+
+/** Calls one after the other until the work is done; answers what was not as it should be. */
+async function callingDuring<T>(
+  work: Promise<T>,
+): Promise<{ result: T; calls: number; failures: unknown[] }> {
+  let isDone = false;
+  const ended = work.finally(() => {
+    isDone = true;
+  });
+  const failures: unknown[] = [];
+  let calls = 0;
+  const caller = async (): Promise<void> => {
+    while (!isDone) {
+      const at = String(calls++);
+      await execute("sleep 0.2; echo $1", [at]).then(
+        ({ status, body }) => {
+          if (status !== 200 || body.stdout !== `${at}\n`) failures.push({ status, body });
+        },
+        (error) => failures.push(error),
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: CALLERS }, caller));
+  return { result: await ended, calls, failures };
+}
+
+describe("./svc status", () => {
+  it("says what runs, where, and how it does; exit code 0 when it is ready", async () => {
+    const { code, stdout } = await command("status", "--json");
+    expect(code).toBe(0);
+    const status = JSON.parse(stdout) as Status;
+    expect(status).toMatchObject({
+      status: "ready",
+      url: system.url,
+      mode: expect.stringContaining("no authentication"),
+      pid: system.supervisorPid,
+      background: false,
+      version: versionOf(),
+      installed: versionOf(),
+      slots: { running: expect.any(Number), paused: 0, total: system.state().slots },
+      queues: { python: { waiting: 0 }, other: { waiting: 0 } },
+    });
+    if (status.status === "not_running") throw new Error("it runs");
+    expect(status.components.map(({ name, state }) => [name, state]).sort()).toEqual(
+      ["api", "egress-gateway", "file-server", "jaild", "redis", "runner", "tool-call-server", "worker"].map(
+        (name) => [name, "ready"],
+      ),
+    );
+    for (const { name, pid } of status.components) expect(pid).toBe(system.pid(name as "api"));
+    const text = (await command("status")).stdout;
+    for (const part of [/^status +ready$/m, /^address .*\(no authentication/m, /^runner +\d+ {2}ready$/m])
+      expect(text).toMatch(part);
+  });
+
+  it("exits with 3 where nothing runs, and refuses an offset that is not the copy's", async () => {
+    const { environment, remove } = await privateFolder();
+    const none = await svc(["status"], environment);
+    expect(none).toMatchObject({ code: 3, stdout: expect.stringMatching(/^Not running on /) });
+    expect(await svc(["restart"], environment)).toMatchObject({ code: 3, stdout: "" });
+    remove();
+    for (const name of ["status", "restart", "down"]) {
+      const { code, stderr } = await command(name, "--port-offset", "1");
+      expect([name, code]).toEqual([name, 2]);
+      expect(stderr).toContain("--port-offset 1 is not that of the copy in");
+    }
+    expect((await command("status")).code).toBe(0);
+  });
+});
+
+describe("./svc restart", () => {
+  it("replaces every process but Redis and jaild, and every call meanwhile is answered", async () => {
+    const before = pids();
+    const { result, calls, failures } = await callingDuring(command("restart"));
+    expect(failures).toEqual([]);
+    expect(calls).toBeGreaterThan(CALLERS);
+    expect(result.code, result.stderr).toBe(0);
+    expect(result.stdout).toBe(`Restarted: ${system.url}\n`);
+    expect(result.stderr).toMatch(/runner finishes[\s\S]+runner is ready[\s\S]+finishes/);
+    const kept = Object.entries(pids()).filter(([name, pid]) => before[name] === pid);
+    expect(kept.map(([name]) => name).sort()).toEqual(["jaild", "redis"]);
+    expect(JSON.parse((await command("status", "--json")).stdout)).toMatchObject({ status: "ready" });
+    for (const { restarts } of system.state().components) expect(restarts).toBe(0);
+  });
+
+  it("waits for what was accepted, while new connections wait for the next process", async () => {
+    const accepted = await holding();
+    const { result, failures } = await callingDuring(command("restart", "api"));
+    expect(result.code, result.stderr).toBe(0);
+    expect(failures).toEqual([]);
+    expect(await accepted.answer).toMatchObject({ status: 200, body: { stdout: "end\n", code: 0 } });
+  });
+
+  it("takes one component by its name, and no other", async () => {
+    const before = pids();
+    expect((await command("restart", "runner")).code).toBe(0);
+    const { runner: _, ...others } = before;
+    expect(pids()).toMatchObject(others);
+    expect(pids().runner).not.toBe(before.runner);
+    for (const [name, code, message] of [
+      ["jaild", 1, /jaild is not restarted alone/],
+      ["wroker", 1, /no component wroker is running; did you mean worker\?/],
+    ] as const) {
+      const refused = await command("restart", name);
+      expect(refused.code).toBe(code);
+      expect(refused.stderr).toMatch(message);
+    }
+    expect(pids()).toMatchObject(others);
+  });
+
+  it("is done one at a time", async () => {
+    const { answer } = await holding();
+    const [first, second] = await Promise.all([command("restart"), command("restart")]);
+    expect((await answer).status).toBe(200);
+    const codes = [first.code, second.code].sort();
+    expect(codes).toEqual([0, 1]);
+    expect(first.stderr + second.stderr).toContain("a restart is under way");
+  });
+
+  it("is nothing for other users, and nothing that is not understood has an effect", async () => {
+    const before = pids();
+    const socket = createConnection({ path: `${system.instance.runDir}/control.sock` });
+    socket.write('{"command":"stop"}\n');
+    expect(await json(socket)).toEqual({
+      problem: "the supervisor does not understand the request",
+      advice: "Use ./svc of the same version.",
+    });
+    expect(pids()).toEqual(before);
+    const log = readFileSync(`${system.instance.logsDir}/supervisor.log`, "utf8");
+    expect(log).toContain("restarting runner");
+  });
+});
