@@ -9,6 +9,9 @@ const COMMANDS: Commands = {
   up: async () => (await import("./commands/up.ts")).up,
   down: async () => (await import("./commands/down.ts")).down,
   exec: async () => (await import("./commands/exec.ts")).exec,
+  key: async () => (await import("./commands/key.ts")).key,
+  token: async () => (await import("./commands/token.ts")).token,
+  librechat: async () => (await import("./commands/librechat.ts")).librechat,
   doctor: async () => (await import("./commands/doctor.ts")).doctor,
 };
 

@@ -8,6 +8,7 @@ import type { Server } from "node:net";
 import { dirname, join } from "node:path";
 import { capacityOf, fitted, languagesOf } from "../capacity.ts";
 import { type Component, componentsOf, STOP_ORDER } from "../components.ts";
+import { lendApiKeys } from "../credentials/lend.ts";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { loadSecrets } from "../secrets.ts";
@@ -41,6 +42,7 @@ export class Supervisor {
   readonly #instance: Instance;
   readonly #lock: Server;
   readonly #view: View | undefined;
+  readonly #apiKeys: { close: () => void };
   readonly #children: Map<ComponentName, Child>;
   readonly #state: State;
   readonly #graceMs: number;
@@ -85,7 +87,10 @@ export class Supervisor {
     this.#lock = lock;
     this.#view = view;
     this.#graceMs = Number(caller.SHUTDOWN_GRACE_MS || DEFAULT_GRACE_MS) + STOP_MARGIN_MS;
-    const components = componentsOf({ instance, secrets: loadSecrets(instance.dataDir), caller, view });
+    const lent = lendApiKeys(instance, caller, view !== undefined, (problem) => this.#log(50, problem));
+    this.#apiKeys = lent;
+    const secrets = loadSecrets(instance.dataDir);
+    const components = componentsOf({ instance, secrets, caller: lent.caller, view });
     const supervisor = identify(process.pid);
     if (supervisor === undefined) throw new Problem("/proc is not there");
     this.#state = {
@@ -152,6 +157,7 @@ export class Supervisor {
 
   async #stopAll(): Promise<void> {
     clearInterval(this.#rotation);
+    this.#apiKeys.close();
     this.#state.phase = "stopping";
     this.#publish();
     for (const group of STOP_ORDER) {
@@ -194,7 +200,7 @@ export class Supervisor {
 function removeLeftovers(instance: Instance): void {
   removeState(instance.runDir);
   for (const name of readdirSync(instance.runDir)) {
-    if (/\.(pid|sock|new)$|^(redis-server|compile-cache)$/.test(name)) {
+    if (/\.(pid|sock|new)$|^(redis-server|compile-cache|api-keys\.jsonl)$/.test(name)) {
       rmSync(join(instance.runDir, name), { recursive: true, force: true });
     }
   }
