@@ -1,47 +1,30 @@
 /** The file of API keys as the API reads it, at the start and when it changes. */
-import { randomBytes } from "node:crypto";
-import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type ApiKeyRecord, apiKeyDigest, formatApiKeys } from "@svc/contracts";
+import { formatApiKeys } from "@svc/contracts";
 import { ConfigError, type Log } from "@svc/service-kit";
+import { type ApiKeysFile, apiKeyRecord, apiKeysFile, newApiKey } from "@svc/test-kit/credentials/api-keys";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ApiKeys } from "../../../src/auth/api-keys.ts";
 import { TokenRefused } from "../../../src/auth/refused.ts";
 
-const newKey = () => `svc_${randomBytes(32).toString("base64url")}`;
-const recordOf = (key: string, change: Partial<ApiKeyRecord> = {}): ApiKeyRecord => ({
-  id: `id-${apiKeyDigest(key).slice(0, 8)}`,
-  name: "n",
-  sha256: apiKeyDigest(key),
-  tenant: "t1",
-  user: "alice",
-  created_at: "2026-11-24T10:00:00Z",
-  ...change,
-});
-
-let folder: string;
+let file: ApiKeysFile;
 let path: string;
 let logged: string[];
 const opened: ApiKeys[] = [];
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "svc-test-api-keys-"));
-  path = join(folder, "api-keys.jsonl");
+beforeEach(() => {
+  file = apiKeysFile();
+  path = file.path;
   logged = [];
 });
-afterEach(async () => {
+afterEach(() => {
   for (const keys of opened.splice(0)) keys.close();
-  await rm(folder, { recursive: true });
+  file.remove();
 });
 
 const line = (level: string) => (fields: unknown, text: string) =>
   void logged.push(`${level} ${text} ${JSON.stringify(fields)}`);
 const log = { info: line("info"), warn: line("warn"), error: line("error") } as unknown as Log;
-
-async function put(records: readonly ApiKeyRecord[]): Promise<void> {
-  await writeFile(`${path}.new`, formatApiKeys(records), { mode: 0o600 });
-  await rename(`${path}.new`, path);
-}
 
 async function open(): Promise<ApiKeys> {
   const keys = await ApiKeys.open(path, log);
@@ -67,7 +50,7 @@ function reasonOf(keys: ApiKeys, key: string): string {
 
 describe("at the start", () => {
   it.each([0o640, 0o604, 0o660, 0o644])("a file of mode %o is refused with the fix", async (mode) => {
-    await put([]);
+    file.put([]);
     await chmod(path, mode);
     expect(await problemOf()).toBe(`SVC_API_KEYS_FILE ${path} can be read by others; run: chmod 600 ${path}`);
   });
@@ -77,8 +60,8 @@ describe("at the start", () => {
   });
 
   it("a broken file is refused with its line, and nothing of it is shown", async () => {
-    const key = newKey();
-    await writeFile(path, `${formatApiKeys([recordOf(newKey())])}${key}\n`, { mode: 0o600 });
+    const key = newApiKey();
+    await writeFile(path, `${formatApiKeys([apiKeyRecord(newApiKey())])}${key}\n`, { mode: 0o600 });
     const problem = await problemOf();
     expect(problem).toContain("line 2 is not JSON");
     expect(problem).not.toContain(key);
@@ -94,14 +77,14 @@ describe("at the start", () => {
   });
 
   it("an empty file holds no key, and the log says so", async () => {
-    await put([]);
-    expect(reasonOf(await open(), newKey())).toBe("unknown_api_key");
+    file.put([]);
+    expect(reasonOf(await open(), newApiKey())).toBe("unknown_api_key");
     expect(logged.join()).toContain("no API key is loaded");
   });
 
   it("a link to the file is followed, as for mounted secrets", async () => {
-    const key = newKey();
-    await writeFile(join(folder, "real"), formatApiKeys([recordOf(key)]), { mode: 0o600 });
+    const key = newApiKey();
+    await writeFile(join(file.folder, "real"), formatApiKeys([apiKeyRecord(key)]), { mode: 0o600 });
     await symlink("real", path);
     expect(reasonOf(await open(), key)).toBe("accepted");
   });
@@ -109,13 +92,13 @@ describe("at the start", () => {
 
 describe("a change of the file", () => {
   it("adds, revokes and removes keys without a restart", async () => {
-    const [one, two] = [newKey(), newKey()];
-    await put([recordOf(one)]);
+    const [one, two] = [newApiKey(), newApiKey()];
+    file.put([apiKeyRecord(one)]);
     const keys = await open();
     expect([reasonOf(keys, one), reasonOf(keys, two)]).toEqual(["accepted", "unknown_api_key"]);
-    await put([recordOf(one, { revoked_at: "2026-11-24T10:00:00Z" }), recordOf(two)]);
+    file.put([apiKeyRecord(one, { revoked_at: "2026-11-24T10:00:00Z" }), apiKeyRecord(two)]);
     await expect.poll(() => [reasonOf(keys, one), reasonOf(keys, two)]).toEqual(["revoked", "accepted"]);
-    await put([recordOf(one)]);
+    file.put([apiKeyRecord(one)]);
     await expect
       .poll(() => [reasonOf(keys, one), reasonOf(keys, two)])
       .toEqual(["accepted", "unknown_api_key"]);
@@ -129,8 +112,8 @@ describe("a change of the file", () => {
   ])(
     "to one that is %s keeps the old keys, says so once, and a right one counts again",
     async (_what, change) => {
-      const [one, two] = [newKey(), newKey()];
-      await put([recordOf(one)]);
+      const [one, two] = [newApiKey(), newApiKey()];
+      file.put([apiKeyRecord(one)]);
       const keys = await open();
       await change();
       for (let times = 0; times < 3; times++) await keys.reload();
@@ -139,21 +122,21 @@ describe("a change of the file", () => {
       expect(errors).toHaveLength(1);
       expect(errors[0]).toContain("the last ones stay in use");
       await rm(path, { recursive: true });
-      await put([recordOf(two)]);
+      file.put([apiKeyRecord(two)]);
       await keys.reload();
       expect([reasonOf(keys, one), reasonOf(keys, two)]).toEqual(["unknown_api_key", "accepted"]);
     },
   );
 
   it("that removes it leaves no key in force", async () => {
-    const key = newKey();
-    await put([recordOf(key)]);
+    const key = newApiKey();
+    file.put([apiKeyRecord(key)]);
     const keys = await open();
     await rm(path);
     await keys.reload();
     expect(reasonOf(keys, key)).toBe("unknown_api_key");
     expect(logged.join()).toContain("error no API key is loaded");
-    await put([recordOf(key)]);
+    file.put([apiKeyRecord(key)]);
     await keys.reload();
     expect(reasonOf(keys, key)).toBe("accepted");
   });

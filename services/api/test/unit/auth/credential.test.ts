@@ -1,6 +1,6 @@
 /** Which credential a request carries, and what becomes of an API key that is not exactly one of the file. */
-import { randomBytes } from "node:crypto";
-import { type ApiKeyRecord, apiKeyDigest } from "@svc/contracts";
+import { apiKeyDigest } from "@svc/contracts";
+import { apiKeyRecord, newApiKey } from "@svc/test-kit/credentials/api-keys";
 import { generator, mutate, newSeed } from "@svc/test-kit/credentials/mutations";
 import { newSigner } from "@svc/test-kit/credentials/signer";
 import { describe, expect, it } from "vitest";
@@ -9,19 +9,8 @@ import { type CredentialHeaders, credentialOf } from "../../../src/auth/credenti
 import { TokenRefused } from "../../../src/auth/refused.ts";
 
 const NOW = Date.parse("2026-11-25T00:00:00Z");
-const newKey = () => `svc_${randomBytes(32).toString("base64url")}`;
-const [key, other] = [newKey(), newKey()];
+const [key, other] = [newApiKey(), newApiKey()];
 const token = newSigner().mint();
-
-const recordOf = (text: string, change: Partial<ApiKeyRecord> = {}): ApiKeyRecord => ({
-  id: `id-${apiKeyDigest(text).slice(0, 8)}`,
-  name: "n",
-  sha256: apiKeyDigest(text),
-  tenant: "t1",
-  user: "alice",
-  created_at: "2026-11-24T10:00:00Z",
-  ...change,
-});
 
 function refusalOf(work: () => unknown): TokenRefused {
   try {
@@ -74,12 +63,12 @@ describe("a request", () => {
 });
 
 describe("an API key", () => {
-  const [old, gone] = [newKey(), newKey()];
+  const [old, gone] = [newApiKey(), newApiKey()];
   const index = new ApiKeyIndex([
-    recordOf(key, { plan: "pro" }),
-    recordOf(other, { tenant: "t2", user: "bob" }),
-    recordOf(old, { expires_at: "2026-11-24T23:59:59Z" }),
-    recordOf(gone, { revoked_at: "2026-11-24T11:00:00Z" }),
+    apiKeyRecord(key, { user: "alice", plan: "pro" }),
+    apiKeyRecord(other, { tenant: "t2", user: "bob" }),
+    apiKeyRecord(old, { expires_at: "2026-11-24T23:59:59Z" }),
+    apiKeyRecord(gone, { revoked_at: "2026-11-24T11:00:00Z" }),
   ]);
 
   it("names the principal and the plan of its record", () => {
@@ -94,7 +83,7 @@ describe("an API key", () => {
   });
 
   it.each([
-    ["is not in the file", newKey(), "unknown_api_key"],
+    ["is not in the file", newApiKey(), "unknown_api_key"],
     ["has expired", old, "expired"],
     ["was revoked", gone, "revoked"],
   ])("that %s is refused, and the cause does not show it", (_what, shown, reason) => {
@@ -104,7 +93,7 @@ describe("an API key", () => {
   });
 
   it("is no digest of the file", () => {
-    for (const { sha256 } of [recordOf(key), recordOf(other)]) {
+    for (const sha256 of [apiKeyDigest(key), apiKeyDigest(other)]) {
       expect(reasonOf({ "x-api-key": [sha256] })).toBe("malformed");
       const wrapped = `svc_${Buffer.from(sha256, "hex").toString("base64url")}`;
       expect(refusalOf(() => index.callerOf(wrapped, NOW)).reason).toBe("unknown_api_key");
