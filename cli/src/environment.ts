@@ -51,7 +51,7 @@ export function componentEnvironment(
     ...secrets,
     ...(hasOwnRedis(caller) ? {} : { REDIS_URL: `unix://${encodeURI(instance.redisSocket)}` }),
     ...pick(caller),
-    LOCAL_MODE: "true",
+    LOCAL_MODE: String(!caller.SVC_API_KEYS_FILE && !caller.SVC_JWT_PUBLIC_KEYS_DIR),
     STORAGE_DIR: caller.STORAGE_DIR || `${instance.dataDir}/objects`,
     SVC_DATA_DIR: instance.dataDir,
     SANDBOX_PACKAGES_DIRECTORY: instance.packagesDir,
