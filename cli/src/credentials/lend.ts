@@ -3,7 +3,17 @@
  * keeps a copy in the run folder, mode 0600, which belongs to that user and follows the file within half a second. The
  * folder stays the supervisor's own, so that no component can put a link in the way of a new copy.
  */
-import { readFileSync, rmSync, statSync } from "node:fs";
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 import { MAX_API_KEYS_FILE_BYTES } from "@svc/contracts";
 import type { Instance } from "../instance.ts";
@@ -39,12 +49,14 @@ export function lendApiKeys<E extends Environment>(
   let warned: string | undefined;
   const look = () => {
     try {
-      if (versionOf(path) !== lent) lent = lend(path, copy, owner);
+      const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+      if (found === undefined) rmSync(copy, { force: true });
+      if (found === undefined || versionOf(found) !== lent) lent = lend(path, copy, owner);
       warned = undefined;
     } catch (error) {
       const { message } = error as Error;
-      if (statSync(path, { throwIfNoEntry: false }) === undefined) rmSync(copy, { force: true });
-      if (message !== warned) warn(message);
+      if (message !== warned)
+        warn(`${message}; ${existsSync(copy) ? "the last API keys stay" : "no API key is"} in use`);
       warned = message;
     }
   };
@@ -60,23 +72,35 @@ function ownerOf(instance: Instance, caller: Environment): User {
 
 /** Answers the version of the file that was copied. */
 function lend(path: string, copy: string, owner: User | undefined): string {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined)
-    throw new Problem(`SVC_API_KEYS_FILE ${path} does not exist`, "Make it: ./svc key add NAME");
-  if (!found.isFile() || found.size > MAX_API_KEYS_FILE_BYTES) {
-    throw new Problem(
-      `SVC_API_KEYS_FILE ${path} is no regular file of at most ${MAX_API_KEYS_FILE_BYTES} bytes`,
-    );
+  const file = openedKeys(path);
+  try {
+    const found = fstatSync(file, { bigint: true });
+    if (!found.isFile() || found.size > MAX_API_KEYS_FILE_BYTES) {
+      throw new Problem(
+        `SVC_API_KEYS_FILE ${path} is no regular file of at most ${MAX_API_KEYS_FILE_BYTES} bytes`,
+      );
+    }
+    if ((Number(found.mode) & OTHERS) !== 0) {
+      throw new Problem(`SVC_API_KEYS_FILE ${path} can be read by others`, `Run: chmod 600 ${path}`);
+    }
+    replaceFile(copy, readFileSync(file), { mode: 0o600, ...owner });
+    return versionOf(found);
+  } finally {
+    closeSync(file);
   }
-  if ((found.mode & OTHERS) !== 0) {
-    throw new Problem(`SVC_API_KEYS_FILE ${path} can be read by others`, `Run: chmod 600 ${path}`);
-  }
-  const version = versionOf(path);
-  replaceFile(copy, readFileSync(path), { mode: 0o600, ...owner });
-  return version;
 }
 
-function versionOf(path: string): string {
-  const found = statSync(path, { bigint: true });
+/** A pipe in its place does not hold the supervisor. */
+function openedKeys(path: string): number {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT") throw new Problem(`SVC_API_KEYS_FILE ${path} cannot be read (${code})`);
+    throw new Problem(`SVC_API_KEYS_FILE ${path} does not exist`, "Make it: ./svc key add NAME");
+  }
+}
+
+function versionOf(found: BigIntStats): string {
   return [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(":");
 }
