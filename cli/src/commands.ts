@@ -13,6 +13,9 @@ const COMMANDS: Commands = {
   down: async () => (await import("./commands/down.ts")).down,
   exec: async () => (await import("./commands/exec.ts")).exec,
   config: async () => (await import("./commands/config.ts")).config,
+  key: async () => (await import("./commands/key.ts")).key,
+  token: async () => (await import("./commands/token.ts")).token,
+  librechat: async () => (await import("./commands/librechat.ts")).librechat,
   doctor: async () => (await import("./commands/doctor.ts")).doctor,
 };
 

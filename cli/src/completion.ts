@@ -71,8 +71,10 @@ function fish(commands: readonly Command[]): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** Of the command and of the commands below it. */
 function options(command: Command): readonly Option[] {
-  return command.createHelp().visibleOptions(command);
+  const all = [command, ...command.commands].flatMap((each) => each.createHelp().visibleOptions(each));
+  return [...new Map(all.map((option) => [option.flags, option])).values()];
 }
 
 /** Quotes a text as one word, in a form that all three shells read alike. */

@@ -8,6 +8,7 @@ import type { Server } from "node:net";
 import { dirname, join } from "node:path";
 import { languagesOf } from "../capacity.ts";
 import { type Component, componentsOf, STOP_ORDER } from "../components.ts";
+import { lendApiKeys } from "../credentials/lend.ts";
 import type { Instance } from "../instance.ts";
 import { modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
@@ -50,6 +51,7 @@ export class Supervisor {
   readonly #instance: Instance;
   readonly #lock: Server;
   readonly #view: View | undefined;
+  readonly #apiKeys: { close: () => void };
   readonly #children: Map<ComponentName, Child>;
   readonly #state: State;
   readonly #graceMs: number;
@@ -99,9 +101,11 @@ export class Supervisor {
     this.#graceMs = Number(caller.SHUTDOWN_GRACE_MS || DEFAULT_GRACE_MS) + STOP_MARGIN_MS;
     this.#readyMs = settingOf("SVC_READY_TIMEOUT", caller) * 1000;
     this.#held = holdSocket(caller.SERVICE_HOST || "127.0.0.1", instance.ports.api);
+    const lent = lendApiKeys(instance, caller, view !== undefined, (problem) => this.#log(ERROR, problem));
+    this.#apiKeys = lent;
     const isApiHeld = this.#held !== undefined;
     const secrets = loadSecrets(instance.dataDir);
-    const components = componentsOf({ instance, secrets, caller, view, isApiHeld });
+    const components = componentsOf({ instance, secrets, caller: lent.caller, view, isApiHeld });
     const supervisor = identify(process.pid);
     if (supervisor === undefined) throw new Problem("/proc is not there");
     this.#state = {
@@ -215,6 +219,7 @@ export class Supervisor {
     this.#control.close();
     // Who waits for the API is not kept waiting.
     this.#held?.close();
+    this.#apiKeys.close();
     this.#state.phase = "stopping";
     this.#publish();
     for (const group of STOP_ORDER) {
@@ -257,7 +262,7 @@ export class Supervisor {
 function removeLeftovers(instance: Instance): void {
   removeState(instance.runDir);
   for (const name of readdirSync(instance.runDir)) {
-    if (/\.(pid|sock|new)$|^(redis-server|compile-cache)$/.test(name)) {
+    if (/\.(pid|sock|new)$|^(redis-server|compile-cache|api-keys\.jsonl)$/.test(name)) {
       rmSync(join(instance.runDir, name), { recursive: true, force: true });
     }
   }

@@ -11,6 +11,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { modeOf } from "../../src/mode.ts";
 import { Problem } from "../../src/problem.ts";
 import { tailSince } from "../../src/readiness.ts";
 import { Backoff } from "../../src/supervisor/backoff.ts";
@@ -97,7 +98,7 @@ describe("state", () => {
     unprivileged: true,
     procEntries: ["cpuinfo"],
     logStarts: { api: 17 },
-    mode: "no authentication, this machine only",
+    mode: modeOf({}),
     slots: 4,
     build: { version: "0.1.0" },
     components: [],

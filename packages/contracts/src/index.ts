@@ -1,3 +1,4 @@
+export * from "./api-keys.ts";
 export * from "./args.ts";
 export * from "./canonical-json.ts";
 export * from "./deadlines.ts";

@@ -2,6 +2,16 @@
  * Storage namespaces: derived by the server from the authenticated identity, never chosen by the caller.
  * Parts are percent-encoded before joining, so that no id can forge a separator.
  */
+import { z } from "zod";
+
+export const MAX_PRINCIPAL_ID_CHARS = 256;
+/** A tenant or a user. Half of a surrogate pair has no UTF-8 form, so it can be part of no namespace. */
+export const principalId = z
+  .string()
+  .min(1)
+  .max(MAX_PRINCIPAL_ID_CHARS)
+  .refine((text) => text.isWellFormed());
+
 export interface Principal {
   tenantId: string;
   userId: string;

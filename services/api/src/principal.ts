@@ -11,6 +11,9 @@ import { REFUSALS, type Refusal, TokenRefused } from "./auth/refused.ts";
 /** Routes that answer without authentication. */
 const OPEN_ROUTES: ReadonlySet<string> = new Set(["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"]);
 
+/** Says what to send and where to read, and nothing of what was wrong. */
+const UNAUTHORIZED = "Send a valid access token: Authorization: Bearer <token>, see docs/authentication.md";
+
 const callers = new WeakMap<FastifyRequest, Identity>();
 
 export function authentication(app: HttpServer, provider: IdentityProvider, registry: Registry): void {
@@ -35,7 +38,7 @@ export function authentication(app: HttpServer, provider: IdentityProvider, regi
     } catch (error) {
       if (!(error instanceof TokenRefused)) throw error;
       note(request, error.reason, error.message);
-      throw new ServiceError("unauthorized", undefined, { headers: { "www-authenticate": "Bearer" } });
+      throw unauthorized();
     }
   });
 }
@@ -45,15 +48,19 @@ export function principalOf(request: FastifyRequest): Principal {
   return callerOf(request).principal;
 }
 
-/** The plan that an authenticated request's token names. */
+/** The plan that an authenticated request's credential names. */
 export function planOf(request: FastifyRequest): string | undefined {
   return callerOf(request).planId;
 }
 
 function callerOf(request: FastifyRequest): Identity {
   const caller = callers.get(request);
-  if (caller === undefined) throw new ServiceError("unauthorized");
+  if (caller === undefined) throw unauthorized();
   return caller;
+}
+
+function unauthorized(): ServiceError {
+  return new ServiceError("unauthorized", UNAUTHORIZED, { headers: { "www-authenticate": "Bearer" } });
 }
 
 export function isAuthenticated(request: FastifyRequest): boolean {

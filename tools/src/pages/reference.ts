@@ -92,7 +92,7 @@ environment of a process can be read by an attacker who takes over that process.
 ${table(["variable", ...COMPONENTS, ...WITHOUT], rows)}
 
 Public keys stand here too: an attacker who can replace one can authenticate with a key of their own. \`SVC_JWT_PUBLIC_KEYS_DIR\` names a directory that
-the API alone must read. The runner's capabilities come with each run: a manifest and a grant, which end with it.
+the API alone must read, \`SVC_API_KEYS_FILE\` a file of mode 0600 with the digests of API keys. The runner's capabilities come with each run: a manifest and a grant, which end with it.
 
 ## What is refused
 

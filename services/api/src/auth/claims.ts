@@ -2,7 +2,7 @@
  * What an access token must say. Pure. The claims are signed by the token signer, which is trusted to name its users, and
  * checked here as if it were not: ids become parts of storage namespaces and of inner headers.
  */
-import type { Principal } from "@svc/contracts";
+import { principalId as id, MAX_PRINCIPAL_ID_CHARS as MAX_ID_CHARS, type Principal } from "@svc/contracts";
 import { z } from "zod";
 import { TokenRefused } from "./refused.ts";
 
@@ -20,16 +20,8 @@ export interface Caller {
   /** The plan that decides the caller's limits; no part of whose files it may touch. */
   planId?: string | undefined;
   /** For logs only; no part of any decision. */
-  evidence: { jti: string; principal_source: string; auth_context_hash: string };
+  evidence: Readonly<Record<string, string>>;
 }
-
-const MAX_ID_CHARS = 256;
-/** Half of a surrogate pair has no UTF-8 form, so it can be part of no namespace. */
-const id = z
-  .string()
-  .min(1)
-  .max(MAX_ID_CHARS)
-  .refine((text) => text.isWellFormed());
 
 const claimsSchema = z.object({
   iss: z.string(),

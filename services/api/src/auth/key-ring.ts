@@ -1,13 +1,13 @@
 /**
- * The keys that are in force. Made at start, which fails without a usable key or with a source that is not right. The
- * directory is read again every SVC_JWT_KEY_CACHE_TTL_SECONDS in the background; requests use the last keys meanwhile and
+ * The keys that are in force. Made at start, which fails with a source that is not right, and without a usable key unless
+ * callers may have API keys instead. The directory is read again every SVC_JWT_KEY_CACHE_TTL_SECONDS in the background; requests use the last keys meanwhile and
  * never wait. A key whose file is gone or broken is no longer in force after that; while files cannot be read at all
  * (no descriptors, no permission, disk error) the last keys stay, and the log says so.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Config, ConfigError, type Log } from "@svc/service-kit";
 import { type KeySet, keysOfDirectory, keysOfVariables } from "./key-sources.ts";
 import type { VerificationKey } from "./key-text.ts";
+import { refreshEvery } from "./refresh.ts";
 
 export class KeyRing {
   readonly #log: Log;
@@ -36,13 +36,14 @@ export class KeyRing {
       return new Map();
     });
     const ring = new KeyRing(config, log, fixed, fromFiles);
-    if (problems.length === 0 && ring.size === 0) {
+    if (problems.length === 0 && ring.size === 0 && config.SVC_API_KEYS_FILE === "") {
       note(
-        `no key that verifies access tokens (${config.SVC_JWT_ALLOWED_ALGS.join(", ")}): set SVC_JWT_PUBLIC_KEY with SVC_JWT_KID, SVC_JWT_JWKS_JSON or SVC_JWT_PUBLIC_KEYS_DIR`,
+        `no key that verifies access tokens (${config.SVC_JWT_ALLOWED_ALGS.join(", ")}): set SVC_JWT_PUBLIC_KEY with SVC_JWT_KID, SVC_JWT_JWKS_JSON, SVC_JWT_PUBLIC_KEYS_DIR, or SVC_API_KEYS_FILE`,
       );
     }
     if (problems.length > 0) throw new ConfigError(problems);
-    if (directory !== "") void ring.#keepFresh(config.SVC_JWT_KEY_CACHE_TTL_SECONDS * 1000);
+    const everyMs = config.SVC_JWT_KEY_CACHE_TTL_SECONDS * 1000;
+    if (directory !== "") refreshEvery(everyMs, ring.#closing.signal, () => ring.reload());
     return ring;
   }
 
@@ -80,14 +81,6 @@ export class KeyRing {
       this.#allowed.includes(algorithm),
     );
     return new Map(usable);
-  }
-
-  async #keepFresh(everyMs: number): Promise<void> {
-    const { signal } = this.#closing;
-    while (!signal.aborted) {
-      const isOver = await sleep(everyMs, false, { signal, ref: false }).catch(() => true);
-      if (!isOver) await this.reload();
-    }
   }
 }
 

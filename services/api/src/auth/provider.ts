@@ -1,13 +1,16 @@
 /**
  * How callers are recognised, by mode. LOCAL_MODE, then SVC_AUTH_PROVIDER=none: one fixed principal, whatever the request
- * says. Else an access token is required. In no mode does any other header, path, query or body field name the caller.
+ * says, and the headers of credentials mean nothing. Else an access token or an API key is required. In no mode does any
+ * other header, path, query or body field name the caller.
  */
 import type { IncomingMessage } from "node:http";
 import { LOCAL_PRINCIPAL, type Principal } from "@svc/contracts";
 import { type Config, isUnauthenticated, type Log } from "@svc/service-kit";
-import { bearerToken } from "./bearer.ts";
+import { ApiKeys } from "./api-keys.ts";
 import type { Caller, ClaimRules } from "./claims.ts";
+import { credentialOf } from "./credential.ts";
 import { KeyRing } from "./key-ring.ts";
+import { TokenRefused } from "./refused.ts";
 import { verifyToken } from "./verifier.ts";
 
 export interface Identity {
@@ -22,16 +25,25 @@ export interface IdentityProvider {
   close: () => void;
 }
 
-/** Throws ConfigError when tokens are required and no key can verify them. */
+/** Throws ConfigError when credentials are required and nothing can verify them. */
 export async function createIdentityProvider(config: Config, log: Log): Promise<IdentityProvider> {
   if (isUnauthenticated(config)) return localIdentity;
   const keys = await KeyRing.open(config, log);
+  const file = config.SVC_API_KEYS_FILE;
+  const apiKeys = file === "" ? undefined : await ApiKeys.open(file, log);
   const rules = claimRules(config);
   const now = () => Date.now() / 1000;
   return {
-    identify: async (request) =>
-      verifyToken(bearerToken(request.headersDistinct.authorization), { keys, rules, now }),
-    close: () => keys.close(),
+    identify: async (request) => {
+      const credential = credentialOf(request.headersDistinct);
+      if (credential.kind === "token") return verifyToken(credential.token, { keys, rules, now });
+      if (apiKeys === undefined) throw new TokenRefused("unknown_api_key", "SVC_API_KEYS_FILE is not set");
+      return apiKeys.callerOf(credential.key);
+    },
+    close: () => {
+      keys.close();
+      apiKeys?.close();
+    },
   };
 }
 

@@ -1,13 +1,16 @@
-/** Why a caller is not who he says: for the log and the metrics alone. Every cause gives the caller the same answer. */
+/** Why a caller's credentials were refused: for the log and the metrics alone. Every cause gives the caller the same answer. */
 
 export const REFUSALS = [
   "missing",
   "malformed",
+  "two_credentials",
   "unknown_key",
+  "unknown_api_key",
   "wrong_algorithm",
   "bad_signature",
   "bad_claims",
   "expired",
+  "revoked",
   "no_tenant",
 ] as const;
 export type Refusal = (typeof REFUSALS)[number];

@@ -13,9 +13,12 @@ export const openApiOptions: SwaggerOptions = {
     },
     servers: [{ url: "http://localhost:3112" }],
     components: {
-      securitySchemes: { bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", description: "An access token (JWT) or an API key." },
+        apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "An API key." },
+      },
     },
-    security: [{ bearer: [] }],
+    security: [{ bearer: [] }, { apiKey: [] }],
     tags: [
       { name: "execution", description: "Programs" },
       { name: "files", description: "Files in and out" },

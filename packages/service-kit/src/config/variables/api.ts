@@ -61,7 +61,10 @@ export const API = {
   SVC_JWT_KEY_ID: text("", "Alias of SVC_JWT_KID."),
   SVC_JWT_JWKS_JSON: secret("Key set `{keys:[...]}` as text. Not shown in logs."),
   SVC_JWT_PUBLIC_KEYS_DIR: text("", "Directory of key files; the file name without extension is the key id."),
-  SVC_API_KEYS_FILE: text("", "File of API keys."),
+  SVC_API_KEYS_FILE: text(
+    "",
+    "File of API keys, one JSON object per line, mode 0600 (`./svc key add NAME` writes it). Read again when it changes.",
+  ),
   SVC_JWT_SINGLE_TENANT_ID: text("", "Tenant of tokens that name none."),
   SVC_TENANT_ISOLATION_STRICT: withNote(
     bool(true, "Refuse tokens that name no tenant."),

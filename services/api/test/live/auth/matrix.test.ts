@@ -1,16 +1,21 @@
 /** Who may use whose files: every caller against every owner, on every route that names a file. */
 import { newId } from "@svc/contracts";
+import { apiKeyRecord, apiKeysFile, newApiKey } from "@svc/test-kit/credentials/api-keys";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FORM_TYPE, formBytes } from "../../support/file-api.ts";
 import { type IdentityApi, startIdentityApi } from "../../support/identity-api.ts";
 
+/** By token where nothing else is said. */
 const CALLERS = {
   alice: { tenant_id: "t1", sub: "alice" },
   bob: { tenant_id: "t1", sub: "bob" },
   namesake: { tenant_id: "t2", sub: "alice" },
   forger: { tenant_id: "t1:user:alice", sub: "x" },
+  "alice by API key": { tenant_id: "t1", sub: "alice" },
 } as const;
 type CallerName = keyof typeof CALLERS;
+const API_KEYS: Partial<Record<CallerName, string>> = { "alice by API key": newApiKey() };
+const ALICE = ["alice", "alice by API key"] as const;
 
 interface Owner {
   kind: "user" | "agent" | "skill";
@@ -18,14 +23,18 @@ interface Owner {
   version?: number;
 }
 const OWNERS: Record<string, { owner: Owner; by: CallerName; allowed: readonly CallerName[] }> = {
-  "alice's own": { owner: { kind: "user" }, by: "alice", allowed: ["alice"] },
+  "alice's own": { owner: { kind: "user" }, by: "alice", allowed: ALICE },
   "the namesake's own": { owner: { kind: "user" }, by: "namesake", allowed: ["namesake"] },
-  "an agent's of t1": { owner: { kind: "agent", id: "a1" }, by: "alice", allowed: ["alice", "bob"] },
+  "an agent's of t1": {
+    owner: { kind: "agent", id: "a1" },
+    by: "alice by API key",
+    allowed: [...ALICE, "bob"],
+  },
   "an agent's of t2": { owner: { kind: "agent", id: "a1" }, by: "namesake", allowed: ["namesake"] },
   "a skill's of t1": {
     owner: { kind: "skill", id: "s1", version: 2 },
     by: "bob",
-    allowed: ["alice", "bob"],
+    allowed: [...ALICE, "bob"],
   },
 };
 /** What a caller may name besides the right owner of a file. */
@@ -41,13 +50,24 @@ const CLAIMS: readonly Owner[] = [
 ];
 
 let api: IdentityApi;
+const keysFile = apiKeysFile();
 beforeAll(async () => {
-  api = await startIdentityApi();
+  const records = Object.entries(API_KEYS).map(([name, key]) => {
+    const { tenant_id, sub } = CALLERS[name as CallerName];
+    return apiKeyRecord(key, { tenant: tenant_id, user: sub });
+  });
+  keysFile.put(records);
+  api = await startIdentityApi({ SVC_API_KEYS_FILE: keysFile.path });
 });
-afterAll(() => api?.stop());
+afterAll(async () => {
+  await api?.stop();
+  keysFile.remove();
+});
 
 const tokens = new Map<CallerName, string>();
 function as(caller: CallerName): Record<string, string> {
+  const key = API_KEYS[caller];
+  if (key !== undefined) return { "x-api-key": key };
   const token = tokens.get(caller) ?? api.signer.mint({ claims: CALLERS[caller] });
   tokens.set(caller, token);
   return { authorization: `Bearer ${token}` };
@@ -134,6 +154,9 @@ async function visible(answer: Response) {
   return { status: answer.status, headers, body };
 }
 
+const isSame = (one: CallerName, other: CallerName) =>
+  CALLERS[one].tenant_id === CALLERS[other].tenant_id && CALLERS[one].sub === CALLERS[other].sub;
+
 const sameOwner = (a: Owner, b: Owner) =>
   a.kind === b.kind && (a.kind === "user" || (a.id === b.id && a.version === b.version));
 
@@ -159,6 +182,14 @@ describe.each(Object.keys(ROUTES))("%s", (name) => {
   });
 });
 
+test("a second credential is no way to be two callers: the request is refused", async () => {
+  api.ran.length = 0;
+  for (const more of [{ "x-api-key": API_KEYS["alice by API key"] ?? "" }, { "x-api-key": "bob" }]) {
+    expect((await reference("alice", [], more)).status).toBe(401);
+  }
+  expect(api.ran).toEqual([]);
+});
+
 test("an execution runs for its caller, whatever its body and headers say", async () => {
   api.ran.length = 0;
   const answer = await fetch(`${api.url}/v1/exec?user_id=bob`, {
@@ -167,7 +198,6 @@ test("an execution runs for its caller, whatever its body and headers say", asyn
       "content-type": "application/json",
       "user-id": "bob",
       "x-user-id": "bob",
-      "x-api-key": "bob",
       "x-tenant-id": "t2",
       ...as("alice"),
     },
@@ -200,7 +230,7 @@ describe.each(["upload", "upload/batch"] as const)("%s", (path) => {
       const file = await upload(caller, { kind: "user", id: "bob" }, path, said);
       for (const reader of Object.keys(CALLERS) as CallerName[]) {
         const answer = await ROUTES.download?.(reader, file, { kind: "user" });
-        expect([reader, answer?.status]).toEqual([reader, reader === caller ? 200 : 404]);
+        expect([reader, answer?.status]).toEqual([reader, isSame(reader, caller) ? 200 : 404]);
       }
       expect(file.session).not.toBe(said.storage_session_id);
     },
@@ -262,12 +292,14 @@ test("one file of somebody else's among one's own refuses the whole request, and
 test("a key of repetition is its caller's own: nobody gets another's answer by it", async () => {
   const key = { "idempotency-key": newId() };
   api.ran.length = 0;
-  for (const caller of Object.keys(CALLERS) as CallerName[]) {
+  const others = Object.keys(CALLERS).filter((name) => !Object.hasOwn(API_KEYS, name)) as CallerName[];
+  for (const caller of others) {
     const answer = await reference(caller, [], key);
     expect([caller, answer.status, answer.headers.get("idempotency-replayed")]).toEqual([caller, 200, null]);
   }
-  expect(new Set(api.ran.map(({ output_namespace }) => output_namespace)).size).toBe(
-    Object.keys(CALLERS).length,
-  );
-  expect((await reference("alice", [], key)).headers.get("idempotency-replayed")).toBe("true");
+  expect(new Set(api.ran.map(({ output_namespace }) => output_namespace)).size).toBe(others.length);
+  // A caller is the same one whatever it proves that with.
+  for (const caller of ALICE) {
+    expect((await reference(caller, [], key)).headers.get("idempotency-replayed")).toBe("true");
+  }
 });

@@ -1,13 +1,26 @@
+import { writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { apiKeyRecord, apiKeysFile, newApiKey } from "@svc/test-kit/credentials/api-keys";
 import { mintHmac, newSigner, seconds } from "@svc/test-kit/credentials/signer";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type IdentityApi, startIdentityApi } from "../../support/identity-api.ts";
 
 let api: IdentityApi;
+const [key, ended, revoked] = [newApiKey(), newApiKey(), newApiKey()];
+const keysFile = apiKeysFile();
+const RECORDS = [
+  apiKeyRecord(key, { user: "keyed", plan: "pro" }),
+  apiKeyRecord(ended, { expires_at: "2026-01-01T00:00:00Z" }),
+  apiKeyRecord(revoked, { revoked_at: "2026-01-01T00:00:00Z" }),
+];
 beforeAll(async () => {
-  api = await startIdentityApi();
+  keysFile.put(RECORDS);
+  api = await startIdentityApi({ SVC_API_KEYS_FILE: keysFile.path });
 });
-afterAll(() => api?.stop());
+afterAll(async () => {
+  await api?.stop();
+  keysFile.remove();
+});
 
 const ROUTES = [
   ["POST", "/v1/exec"],
@@ -64,20 +77,61 @@ test("every cause has the same answer on every route, and the log has the cause"
       ["authorization", `Bearer ${api.signer.mint({ claims: { iat: old, nbf: old, exp: old + 300 } })}`],
     ],
     ["no tenant", ["authorization", `Bearer ${api.signer.mint({ claims: { tenant_id: undefined } })}`]],
+    ["unknown API key", ["authorization", `Bearer ${newApiKey()}`]],
+    ["unknown API key", ["x-api-key", newApiKey()]],
+    ["is expired", ["x-api-key", ended]],
+    ["is revoked", ["authorization", `Bearer ${revoked}`]],
+    ["no API key", ["x-api-key", "k"]],
+    ["an API key that is too long", ["x-api-key", `svc_${"a".repeat(9000)}`]],
+    ["an API key that is too long", ["authorization", `Bearer ${key}a`]],
+    ["more than one X-API-Key header", ["x-api-key", key, "X-API-Key", key]],
+    ["different credentials", ["authorization", `Bearer ${right}`, "x-api-key", key]],
   ];
   const seen = new Set<string>();
   for (const [cause, lines] of tokens) {
     for (const [method, path] of ROUTES) {
       api.logged.length = 0;
-      const answer = await send(method, path, [...lines, "x-api-key", "k", "user-id", "u"], "{");
+      const answer = await send(method, path, [...lines, "user-id", "u"], "{");
       expect([cause, path, answer.status]).toEqual([cause, path, 401]);
       expect(answer.headers["www-authenticate"]).toBe("Bearer");
       seen.add(JSON.stringify(answer));
       expect(api.logged.join()).toContain(cause);
       expect(api.logged.join()).not.toContain(right.split(".")[2]);
+      for (const secret of [key, ended, revoked])
+        expect(api.logged.join()).not.toContain(secret.slice(4, 30));
     }
   }
   expect([...seen]).toHaveLength(1);
+  expect(seen.values().next().value).toContain(
+    "Send a valid access token: Authorization: Bearer <token>, see docs/authentication.md",
+  );
+});
+
+test("an API key is changed, revoked and added without a restart; a broken file changes nothing", async () => {
+  const added = newApiKey();
+  const run = async (headers: Record<string, string>) =>
+    fetch(`${api.url}/v1/exec`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: '{"lang":"py","code":"1"}',
+    });
+  const status = async (shown: string) => (await run({ "x-api-key": shown })).status;
+  api.ran.length = 0;
+  expect((await run({ authorization: `Bearer ${key}`, "x-api-key": key })).status).toBe(200);
+  expect(api.ran.map(({ principal }) => principal)).toEqual([{ tenantId: "t1", userId: "keyed" }]);
+  keysFile.put([apiKeyRecord(key, { revoked_at: "2026-11-24T00:00:00Z" }), apiKeyRecord(added)]);
+  await expect.poll(() => status(added)).toBe(200);
+  expect(await status(key)).toBe(401);
+  api.logged.length = 0;
+  writeFileSync(keysFile.path, `${added}\n`, { mode: 0o600 });
+  await expect
+    .poll(() => api.logged.join())
+    .toContain("reloading the API keys failed; the last ones stay in use");
+  expect(api.logged.join()).not.toContain(added);
+  expect([await status(added), await status(key)]).toEqual([200, 401]);
+  keysFile.put(RECORDS);
+  await expect.poll(() => status(key)).toBe(200);
+  expect(await status(added)).toBe(401);
 });
 
 test("credentials are judged before the body, and after route and method", async () => {
@@ -112,6 +166,9 @@ test("failures are counted by cause, however many, and nobody is locked out", as
     bad_claims: ["authorization", `Bearer ${api.signer.mint({ claims: { iss: "x" } })}`],
     expired: ["authorization", `Bearer ${api.signer.mint({ claims: { iat: 1, nbf: 1, exp: 300 } })}`],
     no_tenant: ["authorization", `Bearer ${api.signer.mint({ claims: { tenant_id: undefined } })}`],
+    unknown_api_key: ["x-api-key", newApiKey()],
+    revoked: ["x-api-key", revoked],
+    two_credentials: ["authorization", `Bearer ${newApiKey()}`, "x-api-key", key],
   };
   const times = 20;
   for (const lines of Object.values(bad)) {

@@ -1,12 +1,19 @@
 /** The API as a process: what it says when it cannot know its callers. */
 import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { newSigner } from "@svc/test-kit/credentials/signer";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 
 const MAIN = join(import.meta.dirname, "../../../src/main.ts");
 const PRIVATE = newSigner().privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+
+const folder = mkdtempSync(join(tmpdir(), "svc-test-start-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const OPEN_FILE = join(folder, "open.jsonl");
+writeFileSync(OPEN_FILE, "", { mode: 0o644 });
 
 function start(env: Record<string, string>): Promise<{ code: number | null; output: string }> {
   const settings = { SVC_INTERNAL_SERVICE_TOKEN: newSecret(), REDIS_URL: "unix:/nonexistent", ...env };
@@ -23,6 +30,8 @@ test.each([
   [{ SVC_AUTH_PROVIDER: "password" }, "SVC_AUTH_PROVIDER must be one of librechat-jwt, none"],
   [{ SVC_AUTH_PROVIDER: "none", SERVICE_HOST: "0.0.0.0" }, "needs a loopback SERVICE_HOST"],
   [{ SVC_JWT_PUBLIC_KEY: PRIVATE, SVC_JWT_KID: "k" }, "SVC_JWT_PUBLIC_KEY is a private key"],
+  [{ SVC_API_KEYS_FILE: OPEN_FILE }, `SVC_API_KEYS_FILE ${OPEN_FILE} can be read by others; run: chmod 600`],
+  [{ SVC_API_KEYS_FILE: "/nonexistent/keys" }, "does not exist; ./svc key add NAME makes it"],
 ])("%j stops it as a wrong configuration", async (env, problem) => {
   const { code, output } = await start(env);
   expect(code).toBe(78);

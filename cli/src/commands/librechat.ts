@@ -1,0 +1,133 @@
+/** `./svc librechat`: the settings of both sides, and a request as LibreChat sends it. Changes no settings itself. */
+import { join } from "node:path";
+import { defineCommand } from "../command.ts";
+import { accessToken, partiesOf } from "../credentials/access-token.ts";
+import { adviceFor, type Situation } from "../credentials/advice.ts";
+import { changeApiKeys } from "../credentials/api-keys-file.ts";
+import { keyPairOf } from "../credentials/key-pair.ts";
+import { sharedSettings, shownSettings, signedSettings } from "../credentials/librechat-settings.ts";
+import { newApiKey } from "../credentials/new-api-key.ts";
+import { apiKeysPath, defaultTenant, ownerRights, publicKeysFolder } from "../credentials/place.ts";
+import { asApiKey, asBearer, ask, type Headers, tryCredential } from "../credentials/trial.ts";
+import { INSTANCE_OPTIONS, type Instance, resolveInstance } from "../instance.ts";
+import { Problem } from "../problem.ts";
+import { type Environment, settingOf } from "../settings.ts";
+import { makeFolders } from "../supervisor/ground.ts";
+import { readState } from "../supervisor/state.ts";
+
+/** An API reads API keys within this time; for public keys it adds SVC_JWT_KEY_CACHE_TTL_SECONDS. */
+const RELOAD_MS = 3000;
+const USER = "svc-librechat-check";
+
+/** One way in which LibreChat proves who calls. */
+interface Way extends Pick<Situation, "variable" | "value" | "configured" | "publicKey"> {
+  settings: { libreChat: string[]; svc: string[] };
+  /** Made anew for each request, as LibreChat does. */
+  headers: () => Headers;
+  reloadMs: number;
+  /** How to try it again later. */
+  again: string;
+}
+
+export const librechat = defineCommand({
+  usage: "librechat [--base-url URL] [--tenant T] [--shared-key]",
+  summary: "Prints the settings that connect LibreChat, and shows that a request with them is accepted.",
+  details: `
+Makes a key pair on first use: LibreChat signs a token for each of its users, and this service verifies it.
+With --shared-key: one API key for all users, for a LibreChat that sends LIBRECHAT_CODE_API_KEY.
+docs/librechat.md says more. Exit codes: 0 the request was accepted; 1 not yet, with what to do first.`,
+  options: {
+    "base-url": {
+      value: "URL",
+      doc: "Address at which LibreChat reaches the API (default: the copy on this machine).",
+    },
+    url: { value: "URL", doc: "Address at which this command tries the API (default: the running copy)." },
+    tenant: { value: "T", doc: "Tenant of all users (default: SVC_JWT_SINGLE_TENANT_ID, else main)." },
+    "shared-key": { doc: "One API key for all users instead of a token for each." },
+    ...INSTANCE_OPTIONS,
+  },
+  run: async ({ values }) => {
+    const instance = resolveInstance(values, process.env);
+    const asRoot = await ownerRights(instance);
+    if (asRoot !== undefined) return asRoot;
+    makeFolders(instance);
+    const url = values.url ?? readState(instance.runDir)?.url;
+    const baseUrl = withV1(values["base-url"] ?? values.url ?? url ?? instance.url);
+    const tenant = values.tenant ?? defaultTenant(process.env);
+    const way = await (values["shared-key"] ? sharedKey : signedTokens)(
+      instance,
+      process.env,
+      baseUrl,
+      tenant,
+    );
+    console.log(shownSettings(way.settings, join(instance.dataDir, "svc.env")));
+    return await verify(instance, url, way);
+  },
+});
+
+function withV1(url: string): string {
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
+    throw new Problem(`${url} is no address such as http://host:3112`);
+  return `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`;
+}
+
+async function signedTokens(
+  instance: Instance,
+  env: Environment,
+  baseUrl: string,
+  tenant: string,
+): Promise<Way> {
+  const { kid, privateKey, publicPath } = await keyPairOf(instance, "librechat");
+  const publicKeys = publicKeysFolder(instance);
+  const ttlSeconds = settingOf("SVC_JWT_MAX_TTL_SECONDS", env);
+  return {
+    settings: signedSettings({ baseUrl, kid, privateKey, ...partiesOf(env), tenant, publicKeys }),
+    headers: () => asBearer(accessToken({ kid, privateKey, tenant, user: USER, ttlSeconds }, env)),
+    variable: "SVC_JWT_PUBLIC_KEYS_DIR",
+    value: publicKeys,
+    configured: env.SVC_JWT_PUBLIC_KEYS_DIR,
+    publicKey: publicPath,
+    again: "Then run this command again: it sends a request as LibreChat does.",
+    reloadMs:
+      RELOAD_MS + (env.SVC_JWT_PUBLIC_KEYS_DIR ? settingOf("SVC_JWT_KEY_CACHE_TTL_SECONDS", env) * 1000 : 0),
+  };
+}
+
+async function sharedKey(
+  instance: Instance,
+  env: Environment,
+  baseUrl: string,
+  tenant: string,
+): Promise<Way> {
+  const { key, record } = newApiKey({ name: "librechat", tenant, user: "librechat" }, new Date());
+  const file = apiKeysPath(instance, env);
+  await changeApiKeys(file, (records) => [...records, record]);
+  return {
+    settings: sharedSettings({ baseUrl, key, file }),
+    headers: () => asApiKey(key),
+    variable: "SVC_API_KEYS_FILE",
+    value: file,
+    configured: env.SVC_API_KEYS_FILE,
+    again: `Then try it, 404 means accepted: curl -s -o /dev/null -w '%{http_code}' -H 'X-API-Key: ${key}' ${baseUrl}/files/aaaaaaaaaaaaaaaaaaaaa`,
+    reloadMs: RELOAD_MS,
+  };
+}
+
+/** Runs a program as a user of LibreChat would. Answers the exit code. */
+async function verify(instance: Instance, url: string | undefined, way: Way): Promise<number> {
+  const verdict = url === undefined ? undefined : await tryCredential(url, way.headers, way.reloadMs);
+  console.error(adviceFor({ ...way, instance, url, verdict }));
+  if (url === undefined || verdict !== "accepted") {
+    console.error(way.again);
+    return 1;
+  }
+  const program = JSON.stringify({ lang: "bash", code: "echo the program ran" });
+  const { status, body } = await ask(url, "POST", "/exec", way.headers(), program);
+  const ran = status === 200 && body.includes("the program ran\\n");
+  console.error(
+    ran
+      ? "A program ran for a user of LibreChat."
+      : `A program did not run (${status}): ${body.slice(0, 300)}`,
+  );
+  return ran ? 0 : 1;
+}

@@ -1,0 +1,41 @@
+/** What to do so that the running copy, or the next one, accepts a new credential. Pure. */
+import { join, resolve } from "node:path";
+import type { Instance } from "../instance.ts";
+import { shown } from "../system/run.ts";
+import type { Verdict } from "./trial.ts";
+
+export interface Situation {
+  instance: Pick<Instance, "dataDir">;
+  /** Where the API was asked; undefined where no copy of this data folder runs. */
+  url: string | undefined;
+  verdict: Verdict | undefined;
+  /** The variable that makes an API accept the credential, its value, and the value that the settings have now. */
+  variable: "SVC_API_KEYS_FILE" | "SVC_JWT_PUBLIC_KEYS_DIR";
+  value: string;
+  configured: string | undefined;
+  /** File of the public key, where the credential is a token. */
+  publicKey?: string;
+}
+
+export function adviceFor(situation: Situation): string {
+  const { instance, url, verdict, variable, value, configured, publicKey } = situation;
+  if (url !== undefined && verdict === "accepted") return `The API at ${url} accepts it.`;
+  const state = stateOf(url, verdict);
+  if (!configured) {
+    const file = join(instance.dataDir, "svc.env");
+    return `${state}\nFor the next start, set this in the environment or as a line of ${file}:\n  ${variable}=${value}`;
+  }
+  if (resolve(configured) !== resolve(value) && publicKey !== undefined) {
+    const copy = shown(["cp", publicKey, configured]);
+    return `${state}\n${variable} is ${configured}: give it this public key, which counts within half a minute:\n  ${copy}`;
+  }
+  if (url === undefined) return `${state}\nStart it: ./svc up -d`;
+  return `${state}\nIf it was started with other settings, start it again: ./svc down, then ./svc up -d`;
+}
+
+function stateOf(url: string | undefined, verdict: Verdict | undefined): string {
+  if (url === undefined) return "No copy of this data folder runs.";
+  if (verdict === "open") return `The API at ${url} asks nobody for a credential.`;
+  if (verdict === "unreachable") return `No API answers at ${url}.`;
+  return `The API at ${url} does not accept it.`;
+}

@@ -1,0 +1,23 @@
+/** Lets one command at a time change a file of credentials. The lock is gone with its process, however that ends. */
+import { Problem } from "../problem.ts";
+import { takeLock } from "../supervisor/lock.ts";
+import { sleep } from "../system/process.ts";
+
+const WAIT_MS = 30_000;
+const LOOK_EVERY_MS = 15;
+
+export async function underLock<T>(path: string, work: () => T): Promise<T> {
+  const end = performance.now() + WAIT_MS;
+  for (;;) {
+    const lock = await takeLock(`credentials ${path}`);
+    if (lock !== undefined) {
+      try {
+        return work();
+      } finally {
+        await new Promise((resolve) => lock.close(resolve));
+      }
+    }
+    if (performance.now() > end) throw new Problem(`another command is changing ${path}`);
+    await sleep(LOOK_EVERY_MS);
+  }
+}

@@ -1,0 +1,58 @@
+/** Shows a credential to a running API, to tell a person whether it is accepted. */
+import { request } from "node:http";
+import { request as secureRequest } from "node:https";
+import { text } from "node:stream/consumers";
+import { sleep } from "../system/process.ts";
+
+/** `open`: the API asks nobody for a credential. */
+export type Verdict = "accepted" | "refused" | "open" | "unreachable";
+export type Headers = Readonly<Record<string, string>>;
+
+const TIMEOUT_MS = 70_000;
+const RETRY_MS = 250;
+/** A file that nobody has: the answer tells of the credential alone. */
+const NO_FILE = "/files/aaaaaaaaaaaaaaaaaaaaa";
+
+export const asBearer = (token: string): Headers => ({ authorization: `Bearer ${token}` });
+export const asApiKey = (key: string): Headers => ({ "x-api-key": key });
+
+/** `base`: address of the API with or without /v1. Refused credentials are shown again until `patienceMs` is over. */
+export async function tryCredential(base: string, headers: () => Headers, patienceMs = 0): Promise<Verdict> {
+  const end = performance.now() + patienceMs;
+  try {
+    while ((await ask(base, "GET", NO_FILE, headers())).status === 401) {
+      if (performance.now() >= end) return "refused";
+      await sleep(RETRY_MS);
+    }
+    return (await ask(base, "GET", NO_FILE, {})).status === 401 ? "accepted" : "open";
+  } catch {
+    return "unreachable";
+  }
+}
+
+export interface Answer {
+  status: number;
+  body: string;
+}
+
+/** Rejects where no API answers. */
+export function ask(
+  base: string,
+  method: string,
+  path: string,
+  headers: Headers,
+  body = "",
+): Promise<Answer> {
+  const url = new URL(`${base.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1${path}`);
+  const send = url.protocol === "https:" ? secureRequest : request;
+  const type: Headers = body === "" ? {} : { "content-type": "application/json" };
+  return new Promise((resolve, reject) => {
+    const options = { method, headers: { ...headers, ...type }, agent: false, timeout: TIMEOUT_MS };
+    const call = send(url, options, (answer) => {
+      text(answer).then((read) => resolve({ status: answer.statusCode ?? 0, body: read }), reject);
+    });
+    call.once("timeout", () => call.destroy(new Error("no answer in time")));
+    call.once("error", reject);
+    call.end(body);
+  });
+}

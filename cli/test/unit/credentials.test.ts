@@ -1,0 +1,205 @@
+/** Credentials as ./svc makes and stores them. */
+import { createPublicKey, verify } from "node:crypto";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ApiKeyRecord, apiKeyDigest, isApiKey, parseApiKeys } from "@svc/contracts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { accessToken } from "../../src/credentials/access-token.ts";
+import { adviceFor, type Situation } from "../../src/credentials/advice.ts";
+import { changeApiKeys, readApiKeys } from "../../src/credentials/api-keys-file.ts";
+import { keyPairOf } from "../../src/credentials/key-pair.ts";
+import { signedSettings } from "../../src/credentials/librechat-settings.ts";
+import { lifeOf, newApiKey } from "../../src/credentials/new-api-key.ts";
+import { apiKeysPath } from "../../src/credentials/place.ts";
+import { tableOf } from "../../src/credentials/table.ts";
+import { Problem } from "../../src/problem.ts";
+
+let dataDir: string;
+let path: string;
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), "svc-test-credentials-"));
+  path = join(dataDir, "api-keys.jsonl");
+});
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+const make = (name: string, more: object = {}) =>
+  newApiKey({ name, tenant: "t1", user: "u1", ...more }, new Date("2026-11-25T00:00:00Z"));
+const add = (name: string) => changeApiKeys(path, (records) => [...records, make(name).record]);
+
+describe("a new API key", () => {
+  it("has the right form, and its record has the digest alone", () => {
+    const { key, record } = make("laptop", { plan: "pro", expires: "90d" });
+    expect(isApiKey(key)).toBe(true);
+    expect(record).toMatchObject({
+      name: "laptop",
+      sha256: apiKeyDigest(key),
+      plan: "pro",
+      expires_at: "2027-02-23T00:00:00.000Z",
+    });
+    expect(JSON.stringify(record)).not.toContain(key.slice(4));
+    expect(make("laptop").key).not.toBe(key);
+  });
+
+  it.each(["", "0d", "90", "-1d", "1y", "1.5d", "1d ", "3661d", "99999999d"])(
+    "cannot live for %j",
+    (text) => {
+      expect(() => lifeOf(text)).toThrow(Problem);
+    },
+  );
+
+  it.each([
+    ["NAME", { name: "" }],
+    ["NAME", { name: "a\nb" }],
+    ["--tenant", { tenant: "" }],
+    ["--user", { user: "u".repeat(257) }],
+    ["--plan", { plan: "" }],
+  ])("with a wrong %s is refused", (what, change) => {
+    expect(() => make("n", change)).toThrow(`${what} must have`);
+  });
+});
+
+describe("the file of API keys", () => {
+  it("is made for its owner alone, and concurrent commands lose nothing", async () => {
+    const names = Array.from({ length: 30 }, (_, at) => `k${at}`);
+    await Promise.all(names.map(add));
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const { records, problems } = parseApiKeys(readFileSync(path, "utf8"));
+    expect(problems).toEqual([]);
+    expect(records.map(({ name }) => name).sort()).toEqual(names.sort());
+    expect(readdirSync(dataDir)).toEqual(["api-keys.jsonl"]);
+  });
+
+  it("that is broken or open to others is not touched", async () => {
+    writeFileSync(path, "{\n", { mode: 0o600 });
+    await expect(add("a")).rejects.toThrow("is broken");
+    expect(readFileSync(path, "utf8")).toBe("{\n");
+    writeFileSync(path, "");
+    chmodSync(path, 0o644);
+    await expect(add("a")).rejects.toThrow("can be read by others");
+    expect(readFileSync(path, "utf8")).toBe("");
+  });
+
+  it("stays as it is when the change fails", async () => {
+    await add("a");
+    const before = readFileSync(path, "utf8");
+    const failing = changeApiKeys(path, () => {
+      throw new Problem("no");
+    });
+    await expect(failing).rejects.toThrow("no");
+    expect(readFileSync(path, "utf8")).toBe(before);
+    await add("b");
+    expect(readApiKeys(path)).toHaveLength(2);
+  });
+
+  it("lies in the data folder, or where SVC_API_KEYS_FILE says by a whole path", () => {
+    expect(apiKeysPath({ dataDir }, {})).toBe(path);
+    expect(apiKeysPath({ dataDir }, { SVC_API_KEYS_FILE: "/etc/svc/keys" })).toBe("/etc/svc/keys");
+    expect(() => apiKeysPath({ dataDir }, { SVC_API_KEYS_FILE: "keys" })).toThrow("absolute path");
+  });
+});
+
+describe("the table of API keys", () => {
+  it("says what each key is, and no text acts on the terminal", () => {
+    const now = Date.parse("2026-11-25T12:00:00Z");
+    const records: ApiKeyRecord[] = [
+      make("one", { plan: "pro" }).record,
+      make("two", { expires: "1h", user: "a\n\u001b[2Jb\u202ec" }).record,
+      { ...make("three").record, revoked_at: "2026-11-25T00:00:00Z" },
+    ];
+    const lines = tableOf(records, now).split("\n");
+    expect(lines).toHaveLength(4);
+    expect(lines[0]).toMatch(/^ID +NAME +TENANT +USER +PLAN +CREATED +EXPIRES +STATE$/);
+    expect(lines[1]).toMatch(/^[0-9a-f]{12} +one +t1 +u1 +pro +2026-11-25 +never +active$/);
+    expect(lines[2]).toMatch(/ +two +t1 +a\?\?\[2Jb\?c +- +2026-11-25 +2026-11-25 +expired$/);
+    expect(lines[3]).toMatch(/ +three .* revoked$/);
+  });
+});
+
+describe("a key pair of the copy", () => {
+  it("is made once, also by concurrent commands; only its public key can be read by others", async () => {
+    const pairs = await Promise.all([1, 2, 3].map(() => keyPairOf({ dataDir }, "token")));
+    expect(new Set(pairs.map(({ kid }) => kid)).size).toBe(1);
+    const [{ kid, publicPath, privateKey }] = pairs as [(typeof pairs)[0]];
+    expect(publicPath).toBe(join(dataDir, "jwt-keys", `${kid}.pem`));
+    expect(statSync(join(dataDir, "token-key.pem")).mode & 0o777).toBe(0o600);
+    expect(statSync(publicPath).mode & 0o777).toBe(0o644);
+    expect(statSync(join(dataDir, "jwt-keys")).mode & 0o777).toBe(0o755);
+    expect(createPublicKey(readFileSync(publicPath)).equals(createPublicKey(privateKey))).toBe(true);
+    const other = await keyPairOf({ dataDir }, "librechat");
+    expect(other.kid).not.toBe(kid);
+    rmSync(publicPath);
+    expect((await keyPairOf({ dataDir }, "token")).publicPath).toBe(publicPath);
+    expect(statSync(publicPath).isFile()).toBe(true);
+  });
+
+  it("that is damaged or open to others is refused with what to do", async () => {
+    await keyPairOf({ dataDir }, "token");
+    const file = join(dataDir, "token-key.pem");
+    chmodSync(file, 0o644);
+    await expect(keyPairOf({ dataDir }, "token")).rejects.toThrow("can be read by others");
+    chmodSync(file, 0o600);
+    writeFileSync(file, "x");
+    await expect(keyPairOf({ dataDir }, "token")).rejects.toThrow("holds no private key");
+  });
+});
+
+describe("an access token", () => {
+  it("names user, tenant, and the parties of the settings", async () => {
+    const { kid, privateKey } = await keyPairOf({ dataDir }, "token");
+    const env = { SVC_JWT_ISSUER: "me", SVC_JWT_AUDIENCE: "it, other" };
+    const token = accessToken({ kid, privateKey, tenant: "t1", user: "u1", ttlSeconds: 60 }, env);
+    const [header = "", claims = "", signature = ""] = token.split(".");
+    const read = (text: string) => JSON.parse(Buffer.from(text, "base64url").toString());
+    expect(read(header)).toEqual({ alg: "EdDSA", typ: "JWT", kid });
+    const { iat, exp, ...said } = read(claims);
+    expect(said).toMatchObject({ iss: "me", aud: "it", sub: "u1", tenant_id: "t1" });
+    expect(exp - iat).toBe(60);
+    const input = Buffer.from(`${header}.${claims}`);
+    expect(verify(null, input, createPublicKey(privateKey), Buffer.from(signature, "base64url"))).toBe(true);
+  });
+
+  it("is signed by LibreChat with the key as its settings hold it", async () => {
+    const { kid, privateKey } = await keyPairOf({ dataDir }, "librechat");
+    const parties = { issuer: "librechat", audience: "codeapi" };
+    const { libreChat } = signedSettings({
+      baseUrl: "http://h/v1",
+      kid,
+      privateKey,
+      ...parties,
+      tenant: "t1",
+      publicKeys: "/k",
+    });
+    const line = libreChat.find((text) => text.startsWith("CODEAPI_JWT_PRIVATE_KEY="));
+    expect(line).not.toContain("\n");
+    const [, value = ""] = /="(.*)"$/.exec(line ?? "") ?? [];
+    const pem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+    expect(value.replaceAll("\\n", "\n")).toBe(pem.trim());
+  });
+});
+
+describe("the advice after a new credential", () => {
+  const situation: Situation = {
+    instance: { dataDir: "/data" },
+    url: "http://127.0.0.1:3112",
+    verdict: "refused",
+    variable: "SVC_JWT_PUBLIC_KEYS_DIR",
+    value: "/data/jwt-keys",
+    configured: undefined,
+    publicKey: "/data/jwt-keys/token-1.pem",
+  };
+  const advice = (change: Partial<Situation>) => adviceFor({ ...situation, ...change });
+
+  it.each<[string, Partial<Situation>, string]>([
+    ["is accepted", { verdict: "accepted" }, "accepts it"],
+    ["is refused", {}, "SVC_JWT_PUBLIC_KEYS_DIR=/data/jwt-keys"],
+    ["is not asked for", { verdict: "open" }, "asks nobody for a credential"],
+    ["cannot be tried", { verdict: "unreachable" }, "No API answers"],
+    ["is for no running copy", { url: undefined }, "/data/svc.env"],
+    ["is for a copy yet to start", { url: undefined, configured: "/data/jwt-keys/" }, "./svc up -d"],
+    ["belongs in another folder", { configured: "/etc/keys" }, "cp /data/jwt-keys/token-1.pem /etc/keys"],
+    ["needs a restart", { configured: "/data/jwt-keys" }, "./svc down"],
+  ])("that %s says what to do", (_what, change, text) => {
+    expect(advice(change)).toContain(text);
+  });
+});

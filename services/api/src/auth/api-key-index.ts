@@ -1,0 +1,45 @@
+/**
+ * Finds the record of an API key. Digests are looked up under a keyed hash that is new in each process, and compared in
+ * constant time, so that no duration tells anything of a stored digest. One look-up costs the same for any number of keys.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { type ApiKeyRecord, apiKeyDigest, apiKeyState } from "@svc/contracts";
+import type { Caller } from "./claims.ts";
+import { TokenRefused } from "./refused.ts";
+
+const secret = randomBytes(32);
+const slotOf = (digest: Buffer) => createHmac("sha256", secret).update(digest).digest("base64");
+/** Compared with where nothing was found. */
+const NONE = randomBytes(32);
+
+export class ApiKeyIndex {
+  readonly #bySlot = new Map<string, { digest: Buffer; record: ApiKeyRecord }>();
+
+  constructor(records: readonly ApiKeyRecord[]) {
+    for (const record of records) {
+      const digest = Buffer.from(record.sha256, "hex");
+      this.#bySlot.set(slotOf(digest), { digest, record });
+    }
+  }
+
+  get size(): number {
+    return this.#bySlot.size;
+  }
+
+  ids(): Set<string> {
+    return new Set([...this.#bySlot.values()].map(({ record }) => record.id));
+  }
+
+  /** `key` has the form of an API key. Throws TokenRefused. */
+  callerOf(key: string, nowMs: number): Caller {
+    const digest = Buffer.from(apiKeyDigest(key), "hex");
+    const found = this.#bySlot.get(slotOf(digest));
+    if (!timingSafeEqual(found?.digest ?? NONE, digest) || found === undefined) {
+      throw new TokenRefused("unknown_api_key", "unknown API key");
+    }
+    const { id, tenant, user, plan } = found.record;
+    const state = apiKeyState(found.record, nowMs);
+    if (state !== "active") throw new TokenRefused(state, `the API key ${id} is ${state}`);
+    return { principal: { tenantId: tenant, userId: user }, planId: plan, evidence: { api_key: id } };
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Reads SVC_API_KEYS_FILE. Trusts its owner and nobody else: a file that the group or others can read is refused, because
+ * who may read it may soon write it, and a file that is not right is refused whole. Problems never show what is in it.
+ */
+import { constants } from "node:fs";
+import { type FileHandle, open, stat } from "node:fs/promises";
+import { isAbsolute } from "node:path";
+import { type ApiKeyRecord, MAX_API_KEYS_FILE_BYTES, parseApiKeys } from "@svc/contracts";
+
+/** Why the file is not used: a sentence about it that says what to do. */
+export class ApiKeysProblem extends Error {
+  readonly isMissing: boolean;
+
+  constructor(problem: string, isMissing = false) {
+    super(problem);
+    this.name = "ApiKeysProblem";
+    this.isMissing = isMissing;
+  }
+}
+
+export interface ApiKeysFile {
+  records: ApiKeyRecord[];
+  /** Differs when the file was changed or replaced. */
+  version: string;
+}
+
+const OTHERS = 0o077;
+
+export async function readApiKeysFile(path: string): Promise<ApiKeysFile> {
+  if (!isAbsolute(path)) throw new ApiKeysProblem("must be an absolute path");
+  // Without O_NONBLOCK a pipe in its place would hold the start.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
+    throw unreadable(path, error as NodeJS.ErrnoException);
+  });
+  try {
+    const { text, version } = await contentOf(path, file);
+    const { records, problems } = parseApiKeys(text);
+    if (problems.length > 0) throw new ApiKeysProblem(`${path} is broken: ${problems.join("; ")}`);
+    return { records, version };
+  } finally {
+    await file.close();
+  }
+}
+
+async function contentOf(path: string, file: FileHandle): Promise<{ text: string; version: string }> {
+  const found = await file.stat({ bigint: true });
+  if (!found.isFile()) throw new ApiKeysProblem(`${path} is no regular file`);
+  if ((Number(found.mode) & OTHERS) !== 0) {
+    throw new ApiKeysProblem(`${path} can be read by others; run: chmod 600 ${path}`);
+  }
+  if (found.size > MAX_API_KEYS_FILE_BYTES) {
+    throw new ApiKeysProblem(`${path} is larger than ${MAX_API_KEYS_FILE_BYTES} bytes`);
+  }
+  return { text: await file.readFile("utf8"), version: versionOf(found) };
+}
+
+/** The version that lies there now; undefined where nothing can be looked at. */
+export async function versionOfFile(path: string): Promise<string | undefined> {
+  return stat(path, { bigint: true }).then(versionOf, () => undefined);
+}
+
+function versionOf(found: { dev: bigint; ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint }) {
+  return [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(":");
+}
+
+function unreadable(path: string, { code }: NodeJS.ErrnoException): ApiKeysProblem {
+  if (code === "ENOENT")
+    return new ApiKeysProblem(`${path} does not exist; ./svc key add NAME makes it`, true);
+  if (code === "EACCES")
+    return new ApiKeysProblem(`${path} cannot be read by user ${process.getuid?.()}, who must own it`);
+  return new ApiKeysProblem(`${path} cannot be read (${code})`);
+}
