@@ -9,6 +9,7 @@ const COMMANDS: Commands = {
   up: async () => (await import("./commands/up.ts")).up,
   down: async () => (await import("./commands/down.ts")).down,
   exec: async () => (await import("./commands/exec.ts")).exec,
+  logs: async () => (await import("./commands/logs.ts")).logs,
   doctor: async () => (await import("./commands/doctor.ts")).doctor,
 };
 

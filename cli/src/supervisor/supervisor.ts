@@ -21,14 +21,15 @@ import { confine } from "./confinement.ts";
 import { demandFreePorts, makeFolders } from "./ground.ts";
 import { lendCompileCache } from "./lent-cache.ts";
 import { takeLock } from "./lock.ts";
-import { logPath, rotateLog } from "./logs.ts";
+import { logPath } from "./logs.ts";
+import { type RotationRules, rotateLog, rotationRules } from "./rotation.ts";
 import { removeState, type State, writeState } from "./state.ts";
 import type { View } from "./view.ts";
 
 /** Pauses between two looks at a starting component: short at first, for a quick start. */
 const FIRST_PROBE_MS = 15;
 const LAST_PROBE_MS = 1000;
-const ROTATE_EVERY_MS = 5000;
+const ROTATE_EVERY_MS = 2000;
 const STOP_MARGIN_MS = 5000;
 const WARN = 40;
 /** With the supervisor all components end. */
@@ -111,7 +112,8 @@ export class Supervisor {
         this.#log(50, `${name} ended (${how}); it is started again in ${delay / 1000} s`),
     };
     this.#children = new Map(components.map((one) => [one.name, new Child(one, instance, events)]));
-    this.#rotation = setInterval(() => this.#rotate(), ROTATE_EVERY_MS);
+    const rules = rotationRules(caller);
+    this.#rotation = setInterval(() => this.#rotate(rules), ROTATE_EVERY_MS);
     this.#startAll(components);
   }
 
@@ -179,9 +181,15 @@ export class Supervisor {
     writeState(this.#instance.runDir, this.#state);
   }
 
-  #rotate(): void {
-    for (const name of [...[...this.#children.keys()].flatMap(logsOf), "supervisor"])
-      rotateLog(logPath(this.#instance.logsDir, name));
+  /** A full disk is no reason to end. */
+  #rotate(rules: RotationRules): void {
+    for (const name of [...[...this.#children.keys()].flatMap(logsOf), "supervisor"]) {
+      try {
+        rotateLog(logPath(this.#instance.logsDir, name), rules);
+      } catch (error) {
+        this.#log(WARN, `rotating the log of ${name} failed: ${(error as Error).message}`);
+      }
+    }
   }
 
   #log(level: number, msg: string): void {

@@ -21,7 +21,7 @@ export function findProgram(name: string): string | undefined {
 
 /** Variables that mean something to us and survive the change to root. */
 const KEPT =
-  /^(SVC_|SANDBOX_|EGRESS_|EXECUTION_|PTC_|TOOL_CALL_|FILE_SERVER_|S3_|REDIS_|.*_(PORT|HOST|CONCURRENCY|REQUESTS|WINDOW|TIMEOUT|MS)$|PORT$|LOG_LEVEL$|NO_COLOR$|CI$)/;
+  /^(SVC_|SANDBOX_|EGRESS_|EXECUTION_|PTC_|TOOL_CALL_|FILE_SERVER_|S3_|REDIS_|.*_(PORT|HOST|CONCURRENCY|REQUESTS|WINDOW|TIMEOUT|MS)$|PORT$|LOG_(LEVEL$|ROTATE_)|NO_COLOR$|CI$)/;
 
 /**
  * Answers undefined as root. Otherwise runs the same command line again through sudo and answers its exit code;

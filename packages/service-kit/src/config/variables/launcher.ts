@@ -17,6 +17,11 @@ export const LAUNCHER = {
     max: 4_000_000_000,
   }),
   SVC_DATA_DIR: text("./data", "Local mode: objects, Redis files, generated secrets, sockets, pid files."),
+  LOG_ROTATE_BYTES: size(
+    50 * 2 ** 20,
+    "Log files that `./svc` writes are rotated beyond this size; `0`: never. See docs/logs.md.",
+  ),
+  LOG_ROTATE_KEEP: int(5, "How many rotated files of each log are kept.", { min: 1, max: 100 }),
   SVC_TOPOLOGY: oneOf(
     ["combined", "separate"],
     "combined",
