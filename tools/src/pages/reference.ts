@@ -42,7 +42,7 @@ Every component is configured by environment variables only. All components know
 serves them all. Plain numbers are milliseconds or bytes unless the name says seconds. Sizes take \`k\`, \`m\`, \`g\`
 (powers of 1024). A value that does not parse or is out of range stops the process, and so does an unknown \`SVC_\` name;
 the message names the nearest known one. At start each component logs what differs from the defaults, secrets only as
-\`[set]\`. \`./svc up\` sets what one machine needs.
+\`[set]\`: [logs.md](logs.md). \`./svc up\` sets what one machine needs.
 
 ${Object.entries(VARIABLES_BY_READER).map(variablesTable).join("\n\n")}
 `;
