@@ -16,6 +16,7 @@ const COMMANDS: Commands = {
   key: async () => (await import("./commands/key.ts")).key,
   token: async () => (await import("./commands/token.ts")).token,
   librechat: async () => (await import("./commands/librechat.ts")).librechat,
+  logs: async () => (await import("./commands/logs.ts")).logs,
   doctor: async () => (await import("./commands/doctor.ts")).doctor,
 };
 

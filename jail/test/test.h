@@ -20,6 +20,7 @@ void test_listing(void);
 void test_policy(void);
 void test_verdict(void);
 void test_text(void);
+void test_timestamp(void);
 void test_tasks(void);
 void test_freezer(void);
 void test_clock(void);

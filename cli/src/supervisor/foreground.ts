@@ -3,10 +3,11 @@
  * order, the second at once.
  */
 import type { Instance } from "../instance.ts";
+import { LogFollower } from "../logs/follower.ts";
 import { waitReady } from "../readiness.ts";
 import { type Note, paint, printable } from "../terminal.ts";
 import { logsOf } from "../topology.ts";
-import { fileSize, logPath, readFrom, readLine } from "./logs.ts";
+import { logPath, readLine } from "./logs.ts";
 import { Supervisor } from "./supervisor.ts";
 
 const FOLLOW_EVERY_MS = 250;
@@ -49,18 +50,8 @@ export async function runInForeground(
 
 /** Prints what the components log as a warning or worse, from now on. */
 function followWarnings(instance: Instance, supervisor: Supervisor): NodeJS.Timeout {
-  const offsets = new Map<string, number>();
   const names = [...supervisor.state.components.flatMap(({ name }) => logsOf(name)), "supervisor"];
-  const read = (name: string): string => {
-    const path = logPath(instance.logsDir, name);
-    const seen = offsets.get(name) ?? 0;
-    const offset = seen > fileSize(path) ? 0 : seen;
-    const text = readFrom(path, offset);
-    const complete = text.slice(0, text.lastIndexOf("\n") + 1);
-    offsets.set(name, offset + Buffer.byteLength(complete));
-    return complete;
-  };
-  for (const name of names) read(name);
+  const followed = names.map((name) => ({ name, log: new LogFollower(logPath(instance.logsDir, name)) }));
   const lastShown = new Map<string, number>();
   const isNews = (key: string): boolean => {
     const now = performance.now();
@@ -70,8 +61,8 @@ function followWarnings(instance: Instance, supervisor: Supervisor): NodeJS.Time
     return true;
   };
   return setInterval(() => {
-    for (const name of names) {
-      for (const line of read(name).split("\n")) {
+    for (const { name, log } of followed) {
+      for (const line of log.read()) {
         const { level, message, text } = readLine(line);
         if (level < WARN || !isNews(`${name} ${message}`)) continue;
         const label = paint(process.stderr, level > WARN ? "red" : "yellow", name);

@@ -1,11 +1,9 @@
 /**
  * Log files of the components. Each process appends to its own file directly, so the supervisor costs nothing per line.
- * A file over 20 MB is copied to <name>.log.1 and emptied: a line written in that moment may be lost.
+ * rotation.ts keeps them short.
  */
-import { closeSync, copyFileSync, fstatSync, openSync, readSync, statSync, truncateSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
-
-const ROTATE_BYTES = 20 * 2 ** 20;
 
 export function logPath(logsDir: string, name: string): string {
   return join(logsDir, `${name}.log`);
@@ -14,13 +12,6 @@ export function logPath(logsDir: string, name: string): string {
 /** Bytes in a file; 0 when there is none. */
 export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-export function rotateLog(path: string, limit = ROTATE_BYTES): boolean {
-  if (fileSize(path) <= limit) return false;
-  copyFileSync(path, `${path}.1`);
-  truncateSync(path, 0);
-  return true;
 }
 
 const TAIL_BYTES = 64 * 1024;

@@ -28,15 +28,16 @@ import { demandFreePorts, makeFolders } from "./ground.ts";
 import { type HeldSocket, holdSocket } from "./held-socket.ts";
 import { lendCompileCache } from "./lent-cache.ts";
 import { takeLock } from "./lock.ts";
-import { fileSize, logPath, rotateLog } from "./logs.ts";
+import { fileSize, logPath } from "./logs.ts";
 import { restartAll, restartPlan } from "./rolling.ts";
+import { type RotationRules, rotateLog, rotationRules } from "./rotation.ts";
 import { removeState, type State, writeState } from "./state.ts";
 import type { View } from "./view.ts";
 
 /** Pauses between two looks at a starting component: short at first, for a quick start. */
 const FIRST_PROBE_MS = 15;
 const LAST_PROBE_MS = 1000;
-const ROTATE_EVERY_MS = 5000;
+const ROTATE_EVERY_MS = 2000;
 const STOP_MARGIN_MS = 5000;
 const INFO = 30;
 const WARN = 40;
@@ -139,7 +140,8 @@ export class Supervisor {
     this.#children = new Map(
       components.map((one) => [one.name, new Child(one, instance, events, inherited(one.name))]),
     );
-    this.#rotation = setInterval(() => this.#rotate(), ROTATE_EVERY_MS);
+    const rules = rotationRules(caller);
+    this.#rotation = setInterval(() => this.#rotate(rules), ROTATE_EVERY_MS);
     this.#control = serveControl(controlSocket(instance), (component, tell) => this.restart(component, tell));
     this.#startAll(components);
   }
@@ -247,9 +249,15 @@ export class Supervisor {
     writeState(this.#instance.runDir, this.#state);
   }
 
-  #rotate(): void {
-    for (const name of [...[...this.#children.keys()].flatMap(logsOf), "supervisor"])
-      rotateLog(logPath(this.#instance.logsDir, name));
+  /** A full disk is no reason to end. */
+  #rotate(rules: RotationRules): void {
+    for (const name of [...[...this.#children.keys()].flatMap(logsOf), "supervisor"]) {
+      try {
+        rotateLog(logPath(this.#instance.logsDir, name), rules);
+      } catch (error) {
+        this.#log(WARN, `rotating the log of ${name} failed: ${(error as Error).message}`);
+      }
+    }
   }
 
   #log(level: number, msg: string): void {

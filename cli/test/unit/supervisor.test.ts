@@ -1,12 +1,4 @@
-import {
-  appendFileSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +9,7 @@ import { tailSince } from "../../src/readiness.ts";
 import { Backoff } from "../../src/supervisor/backoff.ts";
 import { componentIn, requestRestart, serveControl } from "../../src/supervisor/control.ts";
 import { takeLock } from "../../src/supervisor/lock.ts";
-import { fileSize, readFrom, readLine, rotateLog, tailOf } from "../../src/supervisor/logs.ts";
+import { fileSize, readFrom, readLine, tailOf } from "../../src/supervisor/logs.ts";
 import { readState, readStoredState, type State, writeState } from "../../src/supervisor/state.ts";
 import { identify } from "../../src/system/process.ts";
 
@@ -45,25 +37,6 @@ describe("Backoff", () => {
 });
 
 describe("logs", () => {
-  it("moves a log over its limit aside and keeps one generation", () => {
-    const path = join(folder, "api.log");
-    writeFileSync(path, "first\n");
-    expect(rotateLog(path, 100)).toBe(false);
-    appendFileSync(path, "x".repeat(200));
-    expect(rotateLog(path, 100)).toBe(true);
-    expect(fileSize(path)).toBe(0);
-    expect(readFileSync(`${path}.1`, "utf8")).toMatch(/^first\nx+$/);
-    expect(rotateLog(join(folder, "none.log"))).toBe(false);
-  });
-
-  it("goes on at the end of the emptied file", () => {
-    const path = join(folder, "api.log");
-    writeFileSync(path, "x".repeat(200), { flag: "a" });
-    rotateLog(path, 100);
-    appendFileSync(path, "after\n");
-    expect(readFileSync(path, "utf8")).toBe("after\n");
-  });
-
   it("shows JSON lines for a person and other lines as they are", () => {
     const line =
       '{"level":40,"time":"2026-01-31T10:00:00.000Z","name":"api","instance":"x","msg":"slow","ms":7}';

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/timestamp.h"
+
 static bool in_words;
 
 void log_in_words(void)
@@ -50,7 +52,7 @@ static size_t json_escape(char *out, size_t size, const char *text)
 __attribute__((format(printf, 4, 0)))
 static void log_text(enum log_level level, int slot, int error, const char *format, va_list args)
 {
-	char text[512], escaped[1024], line[2048];
+	char text[512], escaped[1024], line[2048], moment[TIMESTAMP_SIZE];
 	struct timespec now;
 	int n;
 
@@ -61,8 +63,8 @@ static void log_text(enum log_level level, int slot, int error, const char *form
 	vsnprintf(text, sizeof(text), format, args);
 	json_escape(escaped, sizeof(escaped), text);
 	clock_gettime(CLOCK_REALTIME, &now);
-	n = snprintf(line, sizeof(line), "{\"level\":%d,\"time\":%" PRId64 ",\"name\":\"jaild\"", level,
-		     (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+	timestamp_text(moment, now.tv_sec, now.tv_nsec);
+	n = snprintf(line, sizeof(line), "{\"level\":%d,\"time\":\"%s\",\"name\":\"jaild\"", level, moment);
 	if (slot >= 0)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, ",\"slot\":%d", slot);
 	if (error != 0)

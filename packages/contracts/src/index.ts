@@ -20,6 +20,7 @@ export * from "./messages/tool-call-server.ts";
 export * from "./metrics.ts";
 export * from "./names.ts";
 export * from "./namespaces.ts";
+export * from "./run-facts.ts";
 export * from "./tool-files.ts";
 export * from "./tool-identifiers.ts";
 export * from "./warm-pool.ts";

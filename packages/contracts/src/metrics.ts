@@ -10,6 +10,7 @@ export type ExecutionOutcome =
   | "memory_limit"
   | "output_limit"
   | "compile_error"
+  | "cancelled"
   | "bad_request"
   | "manifest_error"
   | "execution_error";

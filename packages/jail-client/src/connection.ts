@@ -21,6 +21,8 @@ export class Connection {
   #queued = 0;
   #reader: Reader | undefined;
   #failure: unknown;
+  /** Pending while no more may be sent. */
+  #room: Promise<void> | undefined;
 
   constructor(socketPath: string) {
     this.#socket = connect(socketPath);
@@ -80,8 +82,15 @@ export class Connection {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#socket.write(bytes)) return undefined;
     this.release();
+    this.#room ??= this.#untilDrained();
+    return this.#room;
+  }
+
+  /** All senders wait for the same moment. */
+  #untilDrained(): Promise<void> {
     return new Promise((resolve, reject) => {
       const settle = () => {
+        this.#room = undefined;
         this.#socket.off("drain", settle);
         this.#socket.off("close", settle);
         if (this.#failure === undefined) resolve();

@@ -42,9 +42,11 @@ export class Cancellations {
     return { signal: controller.signal, done: () => this.#running.delete(jobId) };
   }
 
-  /** Aborts a job if it runs here. */
-  abort(jobId: string, reason: Error): void {
-    this.#running.get(jobId)?.abort(reason);
+  /** Aborts a job if it runs here; says whether it does. */
+  abort(jobId: string, reason: Error): boolean {
+    const running = this.#running.get(jobId);
+    running?.abort(reason);
+    return running !== undefined;
   }
 
   abortAll(reason: Error): void {

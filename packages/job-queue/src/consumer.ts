@@ -14,6 +14,8 @@ import { isOfPausedProgram, QUEUE_NAMES, RESULT_LIFE_MS, resultKey } from "./pro
 const LOCK_MS = 5000;
 /** How often stalled jobs, those without a lock, are looked for; one is found at the second look. */
 const STALLED_CHECK_MS = 2500;
+/** How BullMQ words each lock that could not be renewed. */
+const LOCK_NOT_RENEWED = "could not renew lock for job";
 
 /** Never rejects. The signal aborts with a ServiceError when the job is cancelled, or with LockLostError. */
 export type HandleJob = (job: Job, cancelled: AbortSignal) => Promise<JobResult>;
@@ -46,10 +48,18 @@ export class JobConsumer {
       maxStalledCount: 1,
       name: `${hostname()}-${process.pid}`,
     });
-    this.#worker.on("error", (error) => log.warn({ err: error.message, queue }, "queue error"));
+    this.#worker.on("error", (error) => {
+      // `lockRenewalFailed` has told of these.
+      if (error.message.startsWith(LOCK_NOT_RENEWED)) return;
+      log.warn({ err: error.message, queue }, "queue error");
+    });
     this.#worker.on("stalled", (job) => log.warn({ job, queue }, "a stalled job was returned to the queue"));
     this.#worker.on("lockRenewalFailed", (jobs) => {
-      for (const id of jobs) cancellations.abort(id, new LockLostError("the lock of the job was lost"));
+      for (const job of jobs) {
+        // The lock of a job that ended meanwhile is gone, as it should be.
+        if (!cancellations.abort(job, new LockLostError("the lock of the job was lost"))) continue;
+        log.warn({ job, queue }, "lock renewal failed; the job was aborted");
+      }
     });
   }
 

@@ -16,7 +16,7 @@ import {
 import type { Component } from "./config/types.ts";
 import type { Config } from "./config/variables.ts";
 import type { Lifecycle } from "./http/server.ts";
-import { createLog, type Log } from "./log.ts";
+import { createLog, type Log, logWarnings } from "./log.ts";
 import { createRegistry } from "./metrics.ts";
 import { compileWhatRequestsCall } from "./tiering.ts";
 
@@ -59,6 +59,7 @@ export function runComponent(name: Component, start: Part["start"]): Promise<voi
 
 export async function runComponents(parts: readonly Part[]): Promise<void> {
   const contexts = refusingBadConfiguration(parts, () => createContexts(parts));
+  if (contexts[0] !== undefined) logWarnings(contexts[0].log);
   const started: Started[] = contexts.map((context) => ({ context }));
   endOnSignalsAndErrors(started);
   compileWhatRequestsCall();

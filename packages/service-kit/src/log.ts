@@ -1,4 +1,7 @@
-/** Logging: JSON lines on standard output, or on a descriptor. Never code, file contents, tokens or tool arguments. */
+/**
+ * Logging: JSON lines on standard output, or on a descriptor. Never code, file contents, names of files, tokens or tool
+ * arguments. A line is written before the call returns. A full disk costs lines, and never ends a process.
+ */
 import { randomUUID } from "node:crypto";
 import { type Logger, pino } from "pino";
 import type { Config } from "./config/variables.ts";
@@ -6,6 +9,8 @@ import type { Config } from "./config/variables.ts";
 export type Log = Logger;
 
 const SANDBOX_LEVELS = { DEBUG: "debug", INFO: "info", WARN: "warn", ERROR: "error" } as const;
+/** Kept for the next attempt when writing fails; further lines are dropped. */
+const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 export function createLog(component: string, config: Config, descriptor = 1): Log {
   const options = {
@@ -17,5 +22,19 @@ export function createLog(component: string, config: Config, descriptor = 1): Lo
     },
     timestamp: pino.stdTimeFunctions.isoTime,
   };
-  return pino(options, pino.destination(descriptor));
+  const destination = pino.destination({ dest: descriptor, sync: true, maxLength: MAX_UNWRITTEN_BYTES });
+  destination.on("error", () => undefined);
+  return pino(options, destination);
+}
+
+/**
+ * Warnings of Node.js and of libraries become lines of the log, where Node would print text. The stack says who caused one;
+ * no warning quotes what a caller has sent.
+ */
+export function logWarnings(log: Log): void {
+  process.removeAllListeners("warning");
+  process.on("warning", ({ name, message, stack, code }: Error & { code?: string }) => {
+    const frames = (stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
+    log.warn({ warning: name, code, stack: frames.join("\n") }, message);
+  });
 }

@@ -27,6 +27,7 @@ import { originGuard } from "./origin-guard.ts";
 import { authentication, isAuthenticated, planOf, principalOf } from "./principal.ts";
 import { programmaticRoutes } from "./programmatic/routes.ts";
 import { type Parts, programmaticDeps } from "./programmatic/wiring.ts";
+import { requestFields } from "./request-log.ts";
 
 export interface ApiDeps extends Parts {
   lifecycle: Lifecycle;
@@ -47,6 +48,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     },
     trustProxy: config.TRUST_PROXY,
     metrics: httpMetrics(registry, "svc_http"),
+    requestFields: requestFields(config, { principalOf, isAuthenticated }),
     alwaysOn: ["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"],
   });
   await app.register(swagger, openApiOptions);

@@ -4,6 +4,7 @@
  */
 import { pipeline } from "node:stream/promises";
 import type { ObjectHandle } from "@svc/capabilities";
+import { ServiceError } from "@svc/contracts";
 import {
   clientGone,
   type FastifyReply,
@@ -34,7 +35,7 @@ export async function readObject(
     path: `/sessions/${object.session_id}/objects/${object.object_id}`,
     headers: conditionOf(request),
     requestId: request.id,
-    signal: clientGone(reply, new Error("the client closed the connection")),
+    signal: clientGone(reply, new ServiceError("execution_cancelled")),
   });
   if (upstream.statusCode === 304) {
     await upstream.body.dump();
@@ -53,10 +54,17 @@ export async function readObject(
     if (value !== undefined) reply.raw.setHeader(name, value);
   }
   await pipeline(upstream.body, reply.raw).catch((error: Error) => {
-    request.log.warn({ request_id: request.id, err: error.message }, "read aborted");
+    const line = { request_id: request.id, err: error.message };
+    if (isDeparture(error)) request.log.info(line, "the reader left");
+    else request.log.warn(line, "read aborted");
     reply.raw.destroy();
   });
   return reply;
+}
+
+/** The reader closed the connection; any other error is one of the file server or of its connection. */
+function isDeparture(error: Error & { code?: unknown }): boolean {
+  return error.code === "execution_cancelled" || error.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
 function conditionOf({ headers }: FastifyRequest): Record<string, string> {

@@ -154,7 +154,7 @@ export class ToolCalls {
       throw new ServiceError("upstream_unavailable", "Too many tool calls wait.", { status: 503 });
     }
     const wait = new AbortController();
-    const gone = clientGone(reply, new ServiceError("internal_error", "The caller left."));
+    const gone = clientGone(reply, new ServiceError("execution_cancelled"));
     gone.throwIfAborted();
     this.#waiting.add(wait);
     try {

@@ -19,6 +19,7 @@ import { execute } from "./execution/execute.ts";
 import type { Call } from "./execution/types.ts";
 import type { Health } from "./health.ts";
 import { type ProgrammaticDeps, resumeProgram, startProgram } from "./programmatic/rounds.ts";
+import { withRunLine } from "./run-line.ts";
 
 export interface RunnerApp extends Context {
   deps: ProgrammaticDeps;
@@ -74,16 +75,19 @@ function executionRoutes(app: HttpServer, { deps, verifier, log, stopping }: Run
       throw error;
     }
   };
-  const callOf = (request: FastifyRequest, reply: FastifyReply): Call => {
-    const gone = clientGone(reply, new Error("the caller closed the connection"));
-    return { requestId: request.id, signal: AbortSignal.any([gone, stopping]), log };
+  const callOf = (request: FastifyRequest, reply: FastifyReply, execId: string | null | undefined): Call => {
+    const gone = clientGone(reply, new ServiceError("execution_cancelled"));
+    const signal = AbortSignal.any([gone, stopping]);
+    return { requestId: request.id, execId: execId ?? undefined, signal, log };
   };
   for (const path of ["/execute", "/api/v2/execute"]) {
     app.post(path, { onRequest: requireJson }, async (request, reply) => {
       const execution = admitted(request, (presented) => verifier.admit(presented));
-      const call = callOf(request, reply);
-      const { ptc } = execution.request;
-      return ptc == null ? execute(execution.request, call, deps) : startProgram(execution, ptc, call, deps);
+      const { ptc, exec_id, language } = execution.request;
+      const call = callOf(request, reply, ptc?.execution_id ?? exec_id);
+      return withRunLine(call, language, () =>
+        ptc == null ? execute(execution.request, call, deps) : startProgram(execution, ptc, call, deps),
+      );
     });
   }
   app.post<OfExecution>(
@@ -92,7 +96,8 @@ function executionRoutes(app: HttpServer, { deps, verifier, log, stopping }: Run
     async (request, reply) => {
       const { id } = request.params;
       const resume = admitted(request, (presented) => verifier.admitResume(presented, id));
-      return resumeProgram(resume, callOf(request, reply), deps);
+      const call = callOf(request, reply, id);
+      return withRunLine(call, undefined, () => resumeProgram(resume, call, deps));
     },
   );
   app.delete<OfExecution>("/api/v2/executions/:id", async (request, reply) => {

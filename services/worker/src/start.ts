@@ -7,6 +7,7 @@ import { Canary } from "./health/canary.ts";
 import { workerMetrics } from "./health/metrics.ts";
 import { operationalRoutes } from "./health/routes.ts";
 import { processJob } from "./round/process.ts";
+import { endOf, runLine } from "./round/run-line.ts";
 import { Runner } from "./runner/client.ts";
 import { publishRuntimes } from "./runner/runtimes.ts";
 
@@ -30,9 +31,11 @@ export async function startWorker(context: Context): Promise<Running> {
   redis.on("close", () => grants.forgetPrefetched());
   const handle: HandleJob = async (job, cancelled) => {
     const end = metrics.began(job.language);
+    const write = runLine(log, job);
     const result = await processJob(job, cancelled, { config, log, redis, grants, runner });
     if (job.discard === undefined) canary.observe(result);
-    end(result.ok);
+    end(endOf(result));
+    write(result);
     return result;
   };
   const shared = { redis: queueRedis, log, cancellations, handle };

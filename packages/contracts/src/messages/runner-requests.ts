@@ -36,6 +36,8 @@ export const executeRequestSchema = z.object({
   run_timeout: positive.nullish(),
   compile_timeout: positive.nullish(),
   run_memory_limit: positive.nullish(),
+  /** Name of the execution in the log; it grants nothing. */
+  exec_id: idSchema.nullish(),
   ptc: programmaticRunSchema.nullish(),
 });
 export type ExecuteRequest = z.infer<typeof executeRequestSchema>;

@@ -34,6 +34,16 @@ describe("cancellations", () => {
     expect(cancels.begin(id).signal.aborted).toBe(false);
   });
 
+  it("of a lost lock say whether the job runs here: one that has ended needs no warning", async () => {
+    const { cancels } = await listening();
+    const id = newId();
+    const { signal, done } = cancels.begin(id);
+    expect(cancels.abort(id, new Error("lost"))).toBe(true);
+    expect(signal.aborted).toBe(true);
+    done();
+    expect(cancels.abort(id, new Error("lost"))).toBe(false);
+  });
+
   it("on another channel mean nothing", async () => {
     const { cancels, publish } = await listening();
     const id = newId();

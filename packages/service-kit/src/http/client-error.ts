@@ -17,14 +17,21 @@ const REASONS: Record<string, { status: number; line: string; message: string }>
 };
 const OTHER = { status: 400, line: "Bad Request", message: "The request is not valid HTTP." };
 
-export function refuseBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+/** `note` is told what was answered. */
+export function refuseBrokenRequest(
+  error: Error & { code?: string },
+  socket: Socket,
+  note?: (requestId: string, refusal: ServiceError) => void,
+): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy(error);
     return;
   }
   const { status, line, message } = REASONS[error.code ?? ""] ?? OTHER;
   const id = randomUUID();
-  const body = JSON.stringify(errorBody(new ServiceError("invalid_request", message, { status }), id));
+  const refusal = new ServiceError("invalid_request", message, { status });
+  note?.(id, refusal);
+  const body = JSON.stringify(errorBody(refusal, id));
   const head = [
     `HTTP/1.1 ${status} ${line}`,
     "content-type: application/json; charset=utf-8",

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import type { z } from "zod";
 import { discardBody } from "./discard.ts";
+import { noteFailure } from "./request-log.ts";
 
 const REQUEST_TIMEOUT = 408;
 
@@ -71,6 +72,7 @@ export async function sendError(
   reply: FastifyReply,
   error: ServiceError,
 ): Promise<void> {
+  noteFailure(request, error);
   const line = {
     request_id: request.id,
     code: error.code,

@@ -11,6 +11,7 @@ import type { HttpMetrics } from "../metrics.ts";
 import { refuseBrokenRequest } from "./client-error.ts";
 import { sendError, toServiceError } from "./errors.ts";
 import { type JsonBodyRules, readJsonBodies } from "./json-body.ts";
+import { CLIENT_LEFT, RequestLog, type RequestLogOptions, routeOf } from "./request-log.ts";
 import { routeTable } from "./route-table.ts";
 import type { HttpServer } from "./types.ts";
 
@@ -28,6 +29,8 @@ export interface HttpServerOptions {
   /** Largest head of a request in bytes. */
   maxHeaderBytes?: number;
   metrics?: HttpMetrics;
+  /** Has a line written for each request, with these fields too. */
+  requestFields?: RequestLogOptions["fields"];
   trustProxy?: number;
   /** Routes that answer in any state: health, readiness, metrics. */
   alwaysOn: readonly string[];
@@ -40,13 +43,15 @@ const DEFAULT_HEADER_BYTES = 16 * 1024;
 const HEADERS_TIMEOUT_MS = 15_000;
 /** Of a component that does not say how long a body may take. */
 const BODY_TIMEOUT_MS = 30_000;
-const CLIENT_LEFT = 499;
 const IDLE_LOOK_MS = 50;
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { log, lifecycle, metrics } = options;
+  const { log, lifecycle, alwaysOn, requestFields: fields } = options;
+  const lines = fields && new RequestLog({ log, quiet: alwaysOn, fields });
   const app = Fastify({
     loggerInstance: log,
+    // Lines name their request themselves, so a logger for each request would only cost time.
+    childLoggerFactory: (logger) => logger,
     logController: new Fastify.LogController({ disableRequestLogging: true }),
     bodyLimit: options.bodyLimit,
     trustProxy: (_address, hop) => hop < (options.trustProxy ?? 0),
@@ -54,9 +59,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     forceCloseConnections: "idle",
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
-    frameworkErrors: (error, request, reply) =>
-      void sendError(request, reply, toServiceError(error)).catch(() => reply.raw.destroy()),
-    clientErrorHandler: refuseBrokenRequest,
+    frameworkErrors: (error, request, reply) => {
+      reply.raw.once("close", () => lines?.ended(request, reply, !reply.raw.writableFinished));
+      void sendError(request, reply, toServiceError(error)).catch(() => reply.raw.destroy());
+    },
+    clientErrorHandler: (error, socket) =>
+      refuseBrokenRequest(error, socket, (id, refusal) => lines?.broken(id, refusal)),
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
       maxHeaderSize: options.maxHeaderBytes ?? DEFAULT_HEADER_BYTES,
@@ -77,7 +85,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   // After the onRequest hooks, which know routes and credentials, and before the body is read.
   app.addHook("preParsing", (request, _reply, _payload, done) => {
     if (lifecycle.state === "running" || request.is404) return done();
-    if (options.alwaysOn.includes(request.routeOptions.url ?? "")) return done();
+    if (alwaysOn.includes(request.routeOptions.url ?? "")) return done();
     done(new ServiceError(lifecycle.state === "starting" ? "starting_up" : "shutting_down"));
   });
   app.setErrorHandler((error, request, reply) => sendError(request, reply, toServiceError(error)));
@@ -89,7 +97,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         : new ServiceError("not_found");
     return sendError(request, reply, error);
   });
-  if (metrics !== undefined) observeRequests(app, metrics);
+  observeRequests(app, options.metrics, lines);
   app.addHook("preClose", (done) => {
     closeWhenIdle(app);
     done();
@@ -111,10 +119,16 @@ function requestId(request: { headers: Record<string, string | string[] | undefi
   return typeof given === "string" && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-function observeRequests(app: HttpServer, metrics: HttpMetrics): void {
+function observeRequests(
+  app: HttpServer,
+  metrics: HttpMetrics | undefined,
+  lines: RequestLog | undefined,
+): void {
+  if (metrics === undefined && lines === undefined) return;
   const observe = (request: FastifyRequest, reply: FastifyReply, left: boolean): void => {
-    const route = request.routeOptions.url ?? "unmatched";
-    metrics.observe(request.method, route, left ? CLIENT_LEFT : reply.statusCode, reply.elapsedTime / 1000);
+    const status = left ? CLIENT_LEFT : reply.statusCode;
+    metrics?.observe(request.method, routeOf(request), status, reply.elapsedTime / 1000);
+    lines?.ended(request, reply, left);
   };
   app.addHook("onRequest", (request, reply, done) => {
     reply.raw.once("close", () => observe(request, reply, !reply.raw.writableFinished));

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { describe, expect, it } from "vitest";
 import { QUOTED } from "../support/failing-component.ts";
@@ -12,8 +13,9 @@ const MAIN = join(import.meta.dirname, "../support/failing-component.ts");
 async function started() {
   const child = spawn(process.execPath, [MAIN], {
     env: { PATH: process.env.PATH ?? "", SVC_INTERNAL_SERVICE_TOKEN: newSecret() },
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
+  const stderr = text(child.stderr);
   const lines: Record<string, unknown>[] = [];
   const url = Promise.withResolvers<string>();
   createInterface({ input: child.stdout }).on("line", (line) => {
@@ -21,7 +23,8 @@ async function started() {
     const found = /^Server listening at (\S+)/.exec(String(lines.at(-1)?.msg))?.[1];
     if (found !== undefined) url.resolve(found);
   });
-  return { url: await url.promise, lines, ended: once(child, "close") };
+  const stop = () => child.kill();
+  return { url: await url.promise, lines, stderr, stop, ended: once(child, "close") };
 }
 
 describe("an error that nobody caught", () => {
@@ -41,4 +44,16 @@ describe("an error that nobody caught", () => {
       expect(JSON.stringify(lines)).not.toContain(QUOTED);
     },
   );
+});
+
+it("a warning of Node.js is a line of the log that says where it comes from, and no text beside it", async () => {
+  const { url, lines, stderr, stop, ended } = await started();
+  expect(await (await fetch(`${url}/warning`)).text()).toBe("answered");
+  stop();
+  expect((await ended)[0]).toBe(0);
+  expect(lines.filter(({ level }) => level === 40)).toMatchObject([
+    { warning: "MaxListenersExceededWarning", msg: expect.stringContaining("11 example listeners") },
+  ]);
+  expect(String(lines.find(({ level }) => level === 40)?.stack)).toContain("failing-component");
+  expect(await stderr).toBe("");
 });

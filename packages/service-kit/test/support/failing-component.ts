@@ -1,4 +1,5 @@
 /** A component that throws what it was told to, where it was told to: `failing-component.ts PLACE`. */
+import { EventEmitter } from "node:events";
 import { createServer } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { runComponent } from "../../src/component.ts";
@@ -9,6 +10,11 @@ export const QUOTED = "quoted from a program";
 const places: Record<string, () => void> = {
   timer: () => void setTimeout(throwing, 0),
   rejection: () => void Promise.resolve().then(throwing),
+  // No error: the component goes on.
+  warning: () => {
+    const emitter = new EventEmitter();
+    for (let n = 0; n <= EventEmitter.defaultMaxListeners; n++) emitter.on("example", () => undefined);
+  },
   abort: () => {
     const one = new AbortController();
     one.signal.addEventListener("abort", throwing);

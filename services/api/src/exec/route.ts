@@ -4,6 +4,7 @@ import {
   errorBodySchema,
   execRequestSchema,
   execResponseSchema,
+  factsOfAnswer,
   type JobFile,
   namespaceOf,
   newId,
@@ -23,6 +24,7 @@ import {
 } from "@svc/service-kit";
 import type { HoldingSlot } from "../limits/hook.ts";
 import type { HasWaiters } from "../once/once.ts";
+import { noteRun } from "../request-log.ts";
 import { answerOf } from "./answer.ts";
 import { clientLeft, permanentRefusal } from "./client.ts";
 import { type Idempotency, idempotencyKey } from "./idempotency.ts";
@@ -74,11 +76,15 @@ async function handle(request: FastifyRequest, reply: FastifyReply, deps: ExecDe
   const key = idempotencyKey(request.headers);
   const left = clientLeft(reply);
   const parsed = parseExec(request.body, execRules(deps.config, await deps.runtimes.get()));
+  noteRun(request, { language: parsed.language });
   if (key === undefined) return execute(request, parsed, principal, left, deps);
   const outcome = await deps.idempotency.once(principal, key, request.body, left, (hasWaiters) =>
     execute(request, parsed, principal, leftAlone(left, hasWaiters), deps),
   );
-  if (outcome.replayed) reply.header("idempotency-replayed", "true");
+  if (outcome.replayed) {
+    reply.header("idempotency-replayed", "true");
+    noteRun(request, { replayed: true, outcome: factsOfAnswer(Object(outcome.answer)).outcome });
+  }
   return outcome.answer;
 }
 
@@ -108,7 +114,10 @@ async function execute(
   }
   deps.submitted.inc({ language: parsed.language });
   const job = jobOf(parsed, principal, deps.planLimitsOf(request), request.id);
-  return answerOf(await deps.holdingSlot(request, () => deps.jobs.run(job, left)));
+  noteRun(request, { exec_id: job.execution_id });
+  const answer = answerOf(await deps.holdingSlot(request, () => deps.jobs.run(job, left)));
+  noteRun(request, factsOfAnswer(answer));
+  return answer;
 }
 
 function jobOf(

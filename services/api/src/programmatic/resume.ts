@@ -7,6 +7,7 @@ import { type ErrorCode, type ProgrammaticResponse, ServiceError } from "@svc/co
 import { type FastifyRequest, type Log, toServiceError } from "@svc/service-kit";
 import type { ExecDeps } from "../exec/route.ts";
 import type { Once, OwnEntry } from "../once/once.ts";
+import { noteOutliving, noteRun } from "../request-log.ts";
 import { AcceptedResults, modeOf } from "./accept-results.ts";
 import { type CancelDeps, forgetLabel, labelOf, rememberLabel } from "./cancel.ts";
 import { completeProgram } from "./completion.ts";
@@ -14,7 +15,7 @@ import { type AnswerRenewal, roundAnswerKey, roundLifeMs } from "./expiry.ts";
 import type { ResumeOutcome } from "./metrics.ts";
 import { type PauseDeps, pauseProgram } from "./pause.ts";
 import { parseResume } from "./request.ts";
-import type { RoundEnd } from "./round-jobs.ts";
+import { factsOfEnd, type RoundEnd } from "./round-jobs.ts";
 import { MAX_FROM_TOP, withExecution } from "./start.ts";
 import { type Mode, nextState, type ProgramRecord } from "./state.ts";
 import type { Snapshot, Stored } from "./store.ts";
@@ -32,6 +33,7 @@ interface Resume extends Stored {
   requestId: string;
   cancelled: AbortSignal;
   onMode: (mode: Mode) => void;
+  onEnd: (end: RoundEnd) => void;
 }
 
 /** A resume goes on without its client. */
@@ -75,6 +77,9 @@ async function resumeOnce(
   const { token, results: given } = parseResume(request.body);
   const continuation = tokens.open(token, principal);
   const { executionId, round } = continuation;
+  noteOutliving(request);
+  noteRun(request, { exec_id: executionId });
+  const onEnd = (end: RoundEnd) => noteRun(request, factsOfEnd(end));
   // Clients label every request anew, and cancel by the label of the one that they gave up.
   const label = labelOf(request.headers);
   if (label !== undefined) await rememberLabel(redis, principal, label, executionId);
@@ -89,7 +94,16 @@ async function resumeOnce(
     once.run(asked, ({ entry }) =>
       holdingSlot(request, async () => {
         const stored = await results.accept();
-        return nextRound(deps, { ...stored, results, entry, requestId: request.id, cancelled, onMode });
+        noteRun(request, { language: stored.program.language });
+        return nextRound(deps, {
+          ...stored,
+          results,
+          entry,
+          requestId: request.id,
+          cancelled,
+          onMode,
+          onEnd,
+        });
       }),
     ),
   );
@@ -108,7 +122,7 @@ async function nextRound(deps: ResumeDeps, resume: Resume): Promise<Programmatic
 }
 
 async function attemptRound(deps: ResumeDeps, resume: Resume): Promise<ProgrammaticResponse> {
-  const { program, requestId, cancelled, entry, onMode } = resume;
+  const { program, requestId, cancelled, entry, onMode, onEnd } = resume;
   const id = program.execution_id;
   let { snapshot } = resume;
   for (let fromTop = 0; ; ) {
@@ -117,6 +131,7 @@ async function attemptRound(deps: ResumeDeps, resume: Resume): Promise<Programma
     if (mode === "replay") fromTop++;
     try {
       const end = await runAttempt(deps, resume, snapshot.record);
+      onEnd(end);
       const origin = { snapshot, entry };
       return "ended" in end
         ? await completeProgram(deps, id, origin, end, requestId)

@@ -4,9 +4,11 @@
  */
 import {
   type CallAnswer,
+  factsOfAnswer,
   type JobResult,
   type PausedResponse,
   pausedResponseSchema,
+  type RunFacts,
   ServiceError,
 } from "@svc/contracts";
 import type { JobProducer, UnsentJob } from "@svc/job-queue";
@@ -179,6 +181,11 @@ function endOf(result: JobResult): RoundEnd {
   const parsed = pausedResponseSchema.safeParse(answer);
   if (!parsed.success) throw new ServiceError("internal_error", undefined, { cause: parsed.error });
   return { paused: parsed.data };
+}
+
+/** What the log says of the end of a round. */
+export function factsOfEnd(end: RoundEnd): RunFacts {
+  return factsOfAnswer("paused" in end ? end.paused : end.ended);
 }
 
 /** Answers that are small enough together to travel with the resume itself; undefined: they are not. */

@@ -10,10 +10,12 @@ import { authoriseRefs } from "../exec/refs.ts";
 import { checkProfile } from "../exec/request.ts";
 import type { ExecDeps } from "../exec/route.ts";
 import { execRules, startLimit } from "../exec/rules.ts";
+import { noteRun } from "../request-log.ts";
 import { type CancelDeps, cancelProgram, forgetLabel, labelOf, rememberLabel } from "./cancel.ts";
 import { completeProgram } from "./completion.ts";
 import { type PauseDeps, pauseProgram, programBytes } from "./pause.ts";
 import { parseStart } from "./request.ts";
+import { factsOfEnd, type RoundEnd } from "./round-jobs.ts";
 import type { Program } from "./state.ts";
 
 export interface StartDeps
@@ -39,7 +41,8 @@ export async function handleStart(
     deps.metrics.oversize.inc({ kind: "state" });
     throw new ServiceError("state_too_large");
   }
-  const { execution_id, label } = program;
+  const { execution_id, label, language } = program;
+  noteRun(request, { language, exec_id: execution_id });
   let unwanted = clientLeft(reply);
   let paused = false;
   try {
@@ -47,7 +50,8 @@ export async function handleStart(
     const answer = await running.during(execution_id, async (cancelled) => {
       if (label !== undefined) await rememberLabel(redis, principal, label, execution_id);
       unwanted = AbortSignal.any([unwanted, cancelled]);
-      return holdingSlot(request, () => firstRound(deps, program, request.id, unwanted));
+      const onEnd = (end: RoundEnd) => noteRun(request, factsOfEnd(end));
+      return holdingSlot(request, () => firstRound(deps, program, request.id, unwanted, onEnd));
     });
     paused = answer.status === "tool_call_required";
     if (paused && unwanted.aborted) await cancelProgram(deps, execution_id, request.id);
@@ -64,6 +68,7 @@ async function firstRound(
   program: Program,
   requestId: string,
   signal: AbortSignal,
+  onEnd: (end: RoundEnd) => void,
 ): Promise<ProgrammaticResponse> {
   const { jobs, sessions } = deps;
   const id = program.execution_id;
@@ -71,6 +76,7 @@ async function firstRound(
     try {
       const attempt = { program, round: 1, number, requestId, signal };
       const end = await jobs.fromTop(attempt, { calls: 0, runMs: 0 });
+      onEnd(end);
       return "ended" in end
         ? await completeProgram(deps, id, {}, end, requestId)
         : await pauseProgram(deps, program, {}, end, requestId);

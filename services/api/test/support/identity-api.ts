@@ -1,5 +1,5 @@
 /** The whole API in front of a real Redis, a real file server and a small consumer of jobs; callers hold tokens. */
-import { RUNTIMES_KEY } from "@svc/contracts";
+import { type JobResult, RUNTIMES_KEY } from "@svc/contracts";
 import { createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";
 import { INTERNAL_TOKEN, startFileServer } from "@svc/test-kit/components/file-server";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
@@ -8,6 +8,17 @@ import { createIdentityProvider } from "../../src/auth/provider.ts";
 import { RunningPrograms } from "../../src/programmatic/cancel.ts";
 import { buildApi } from "../../src/server.ts";
 import { OK, startJobs } from "./consumer.ts";
+
+const RAN: JobResult = {
+  ok: true,
+  answer: {
+    ...(OK.ok ? OK.answer : {}),
+    code: 0,
+    status: null,
+    timings: { queue_ms: 1, setup_ms: 2, run_ms: 3, collect_ms: 4 },
+    limits_reached: [{ limit: "processes", value: 64 }],
+  },
+};
 
 export async function startIdentityApi(env: Record<string, string> = {}) {
   const signer = newSigner();
@@ -55,7 +66,7 @@ export async function startIdentityApi(env: Record<string, string> = {}) {
         output_namespace,
         ...(run_memory_limit === undefined ? {} : { run_memory_limit }),
       });
-      return OK;
+      return RAN;
     },
   });
   const url = await app.listen({ port: 0, host: "127.0.0.1" });

@@ -6,6 +6,7 @@
 import { deadlinesFor, type ExecuteRequest, type ExecuteResponse, newId, ServiceError } from "@svc/contracts";
 import { type Config, DeadlineSignal, type Log } from "@svc/service-kit";
 import { compileLimitsFor, limitsFor, type RunLimits } from "../admission/limits.ts";
+import { isCancelled, outcomeOfFault } from "../run-line.ts";
 import { compile } from "./compile.ts";
 import { type Ending, endingOf } from "./exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "./finish.ts";
@@ -44,8 +45,9 @@ export async function execute(
       release();
     }
   } catch (error) {
-    counted.ended(outcomeOfFault(error));
+    counted.ended(outcomeOfFault(error, call.signal));
     if (within.isLate) throw new ServiceError("deadline_exceeded", undefined, { cause: error });
+    if (isCancelled(call.signal)) throw call.signal.reason;
     throw asServiceError(error);
   } finally {
     within.end();
@@ -93,9 +95,4 @@ export function destinationOf(
     outputSession: request.output_session_id ?? request.session_id ?? "",
     run: { grant: request.egress_grant ?? "", requestId, signal },
   };
-}
-
-/** How an execution counts that ended with an error of ours. */
-export function outcomeOfFault(error: unknown): "bad_request" | "execution_error" {
-  return error instanceof ServiceError && error.status < 500 ? "bad_request" : "execution_error";
 }

@@ -21,6 +21,8 @@ export interface ExecuteDeps {
 
 export interface Call {
   requestId: string;
+  /** Name of the execution in the log; absent for a caller that gives none. */
+  execId: string | undefined;
   /** Aborted when the caller goes away or the runner stops. */
   signal: AbortSignal;
   log: Log;

@@ -19,13 +19,14 @@ import { z } from "zod";
 import { limitsFor, type RunLimits } from "../admission/limits.ts";
 import type { Admitted } from "../admission/manifest.ts";
 import { captured, cutAtCharacter } from "../execution/decode-output.ts";
-import { destinationOf, nameLimits, outcomeOfFault } from "../execution/execute.ts";
+import { destinationOf, nameLimits } from "../execution/execute.ts";
 import { endingOf, faultEnding } from "../execution/exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "../execution/finish.ts";
 import { launch } from "../execution/launch.ts";
 import { programOf } from "../execution/program.ts";
 import type { Runtime } from "../execution/runtimes.ts";
 import type { Call, Destination, ExecuteDeps } from "../execution/types.ts";
+import { isCancelled, outcomeOfFault } from "../run-line.ts";
 import { CallHistory } from "./call-history.ts";
 import type { ProgramRegistry } from "./program-registry.ts";
 import type { ToolCallClient } from "./tool-call-client.ts";
@@ -178,8 +179,9 @@ async function makeRound(
     program.kill(error);
     deps.programs.end(program);
     if (isGone(error)) program.counted.abandoned();
-    else program.counted.ended(outcomeOfFault(error));
+    else program.counted.ended(outcomeOfFault(error, call.signal));
     if (within.isLate) throw new ServiceError("deadline_exceeded", undefined, { cause: error });
+    if (isCancelled(call.signal)) throw call.signal.reason;
     throw asServiceError(error);
   } finally {
     within.end();

@@ -2,9 +2,10 @@
 import { JOB_BUCKETS } from "@svc/contracts";
 import type { JobQueues } from "@svc/job-queue";
 import { Counter, Gauge, Histogram, type Registry } from "@svc/service-kit";
+import type { JobEnd } from "../round/run-line.ts";
 
 export interface WorkerMetrics {
-  began: (language: string) => (ok: boolean) => void;
+  began: (language: string) => (end: JobEnd) => void;
   canarySucceeded: (atMs: number) => void;
   /** Counts the queues and the consumers, at scrape. */
   refresh: (queues: JobQueues, running: { python: boolean; other: boolean }) => Promise<void>;
@@ -29,6 +30,13 @@ function jobMetrics(registry: Registry): WorkerMetrics["began"] {
     labelNames,
     registers,
   });
+  const cancelled = new Counter({
+    name: "svc_jobs_cancelled_total",
+    help: "Jobs that were cancelled, as when their client left.",
+    labelNames,
+    registers,
+  });
+  const counters: Record<JobEnd, Counter<"language">> = { completed, failed, cancelled };
   const duration = new Histogram({
     name: "svc_job_processing_duration_seconds",
     help: "Time from a job's start to its end in seconds.",
@@ -40,9 +48,9 @@ function jobMetrics(registry: Registry): WorkerMetrics["began"] {
   return (language) => {
     const start = performance.now();
     active.inc({ language });
-    return (ok) => {
+    return (end) => {
       active.dec({ language });
-      (ok ? completed : failed).inc({ language });
+      counters[end].inc({ language });
       duration.observe({ language }, (performance.now() - start) / 1000);
     };
   };

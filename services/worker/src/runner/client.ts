@@ -80,6 +80,7 @@ export class Runner {
       stdin: job.stdin,
       run_timeout: job.run_timeout,
       run_memory_limit: job.run_memory_limit,
+      exec_id: job.execution_id,
       ptc: job.ptc && ptcOf(job.ptc, grant, history),
     };
     const body = this.#sign(request, grant, { toolSocket: job.ptc !== undefined });

@@ -21,6 +21,11 @@ export const LAUNCHER = {
     text("", "File of settings for every `./svc` command; also `--settings FILE`."),
     "`svc.env` in the data folder, where there is one",
   ),
+  LOG_ROTATE_BYTES: size(
+    50 * 2 ** 20,
+    "Log files that `./svc` writes are rotated beyond this size; `0`: never. See docs/logs.md.",
+  ),
+  LOG_ROTATE_KEEP: int(5, "How many rotated files of each log are kept.", { min: 1, max: 100 }),
   SVC_TOPOLOGY: withNote(
     oneOf(
       ["combined", "separate"],

@@ -1,0 +1,152 @@
+/** `./svc logs`: the lines of all components in the order of time. Reads files alone, so it also works on a stopped copy. */
+
+import { once } from "node:events";
+import { accessSync, constants, existsSync } from "node:fs";
+import { defineCommand } from "../command.ts";
+import { INSTANCE_OPTIONS, type Instance, resolveInstance, SERVICES } from "../instance.ts";
+import { mergedRecords, type Source } from "../logs/files.ts";
+import { LogFollower } from "../logs/follower.ts";
+import { jsonOf, type LogRecord, recordOf, textOf } from "../logs/record.ts";
+import { RequestFilter } from "../logs/request.ts";
+import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
+import { logPath } from "../supervisor/logs.ts";
+import { sleep } from "../system/process.ts";
+import { continueAsRoot } from "../system/root.ts";
+import { paint } from "../terminal.ts";
+
+/** In the order in which a request passes through them. */
+const LOGS: readonly string[] = [...SERVICES, "combined", "jaild", "redis", "supervisor"];
+const FOLLOW_EVERY_MS = 250;
+/** What is shown of the past before new lines are followed. */
+const PAST_LINES = 20;
+const FLUSH_CHARS = 64 * 1024;
+
+const OPTIONS = {
+  follow: { short: "f", doc: "Show the last lines, then new ones as they come." },
+  request: { value: "ID", doc: "Only the lines of this request, in every component (X-Request-Id)." },
+  json: { doc: "Print the lines as they are in the files: JSON, one object each." },
+  ...INSTANCE_OPTIONS,
+} as const;
+
+export const logs = defineCommand({
+  usage: "logs [-f] [--request ID] [COMPONENT...]",
+  positionals: "[COMPONENT...]",
+  summary: "Shows what the components log, also when nothing runs.",
+  details: `
+Components: ${LOGS.join(", ")}; default: all of them.
+Examples:
+  ./svc logs -f worker runner
+  ./svc logs --request 2f6c1c1e-…     what became of a request, by the request_id of its answer
+  ./svc logs --json api | jq 'select(.status >= 500)'
+
+Exit codes: 0; 1 when no line of the request is there.`,
+  options: OPTIONS,
+  run: async ({ values, positionals }) => {
+    const components = chosen(positionals);
+    const filter = values.request === undefined ? undefined : filterOf(values.request);
+    const instance = resolveInstance(values, process.env);
+    const asRoot = await readable(instance);
+    if (asRoot !== undefined) return asRoot;
+    const output = new Output(values.json ? jsonOf : text);
+    const { logsDir } = instance;
+    const followed = components.map((name) => ({ name, log: new LogFollower(logPath(logsDir, name)) }));
+    const sources = followed.map(({ name, log }) => ({ component: name, limit: log.offset }));
+    const found = await showPast(logsDir, sources, filter, values.follow, output);
+    if (values.follow) await follow(followed, filter, output);
+    if (found || filter === undefined) return 0;
+    console.error(`No line of the request ${values.request} in ${logsDir}.`);
+    return 1;
+  },
+});
+
+function chosen(names: readonly string[]): readonly string[] {
+  const unknown = names.find((name) => !LOGS.includes(name));
+  if (unknown === undefined) return names.length === 0 ? LOGS : names;
+  const advice = `Components: ${LOGS.join(", ")}.`;
+  throw new Problem(`there is no component ${JSON.stringify(unknown)}`, advice, USAGE_EXIT_CODE);
+}
+
+function filterOf(id: string): RequestFilter {
+  if (/^[A-Za-z0-9._:-]{1,128}$/.test(id)) return new RequestFilter(id);
+  throw new Problem(
+    `${JSON.stringify(id)} cannot be the id of a request`,
+    "It is the request_id of an error, or the X-Request-Id of any answer.",
+    USAGE_EXIT_CODE,
+  );
+}
+
+/** The folder is root's. Answers the exit code of the command as root, where it had to become root. */
+async function readable({ logsDir, dataDir }: Instance): Promise<number | undefined> {
+  if (existsSync(dataDir) && !existsSync(logsDir)) throw new Problem(`there are no logs in ${dataDir}`);
+  try {
+    accessSync(logsDir, constants.R_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EACCES") {
+      return continueAsRoot(process.argv.slice(2), "reading the logs");
+    }
+    throw new Problem(`there are no logs in ${dataDir}`, "./svc up writes them.");
+  }
+}
+
+/** Answers whether there was a line. Before following only the last lines are shown, unless they are of one request. */
+async function showPast(
+  logsDir: string,
+  sources: readonly Source[],
+  filter: RequestFilter | undefined,
+  follows: boolean,
+  output: Output,
+): Promise<boolean> {
+  const all = () => mergedRecords(logsDir, sources, filter && ((line) => filter.mayConcern(line)));
+  if (filter !== undefined) for (const record of all()) filter.learn(record);
+  const last: LogRecord[] = [];
+  let found = false;
+  for (const record of all()) {
+    if (filter?.isMeant(record) === false) continue;
+    found = true;
+    if (!follows || filter !== undefined) await output.show(record);
+    else if (last.push(record) > PAST_LINES) last.shift();
+  }
+  for (const record of last) await output.show(record);
+  await output.flush();
+  return found;
+}
+
+async function follow(
+  followed: readonly { name: string; log: LogFollower }[],
+  filter: RequestFilter | undefined,
+  output: Output,
+): Promise<never> {
+  for (;;) {
+    await sleep(FOLLOW_EVERY_MS);
+    const now = Date.now();
+    const records = followed.flatMap(({ name, log }) => log.read().map((line) => recordOf(name, line, now)));
+    records.sort((one, other) => one.time - other.time);
+    for (const record of records) filter?.learn(record);
+    for (const record of records) if (filter?.isMeant(record) !== false) await output.show(record);
+    await output.flush();
+  }
+}
+
+const text = (record: LogRecord) => textOf(record, (colour, part) => paint(process.stdout, colour, part));
+
+/** Standard output in larger pieces, no faster than its reader. */
+class Output {
+  readonly #write: (record: LogRecord) => string;
+  #waiting = "";
+
+  constructor(write: (record: LogRecord) => string) {
+    this.#write = write;
+  }
+
+  async show(record: LogRecord): Promise<void> {
+    this.#waiting += `${this.#write(record)}\n`;
+    if (this.#waiting.length > FLUSH_CHARS) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    const piece = this.#waiting;
+    this.#waiting = "";
+    if (piece !== "" && !process.stdout.write(piece)) await once(process.stdout, "drain");
+  }
+}

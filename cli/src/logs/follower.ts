@@ -1,0 +1,76 @@
+/**
+ * Reads what is appended to a log file, line by line and across rotations: what was written between the last look and a
+ * rotation is read from the rotated file.
+ */
+import { statSync } from "node:fs";
+import { fileSize, readFrom } from "../supervisor/logs.ts";
+import { rotatedPath } from "../supervisor/rotation.ts";
+
+const MAX_ATTEMPTS = 3;
+
+export class LogFollower {
+  readonly #path: string;
+  #offset: number;
+  /** The newest rotated file at the last look. */
+  #rotated: string | undefined;
+  #wasShort = false;
+
+  /** Follows from the present end of the file on. */
+  constructor(path: string) {
+    this.#path = path;
+    this.#offset = fileSize(path);
+    this.#rotated = this.#identityOf(1);
+  }
+
+  /** Where the next look begins. */
+  get offset(): number {
+    return this.#offset;
+  }
+
+  /** The whole lines that have come since the last look. */
+  read(): string[] {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const rotated = this.#identityOf(1);
+      const missed = this.#missedFiles(rotated);
+      if (missed === undefined) return [];
+      const offset = missed.length > 0 ? 0 : this.#offset;
+      if (missed.length === 0 && this.#isShort()) return [];
+      const earlier = missed.map((path, at) => readFrom(path, at === 0 ? this.#offset : 0));
+      const text = readFrom(this.#path, this.#wasShort ? 0 : offset);
+      // Rotated just now: what was read may be of either file.
+      if (this.#identityOf(1) !== rotated) continue;
+      const whole = text.slice(0, text.lastIndexOf("\n") + 1);
+      this.#offset = (this.#wasShort ? 0 : offset) + Buffer.byteLength(whole);
+      this.#wasShort = false;
+      this.#rotated = rotated;
+      return [...earlier, whole].join("").split("\n").filter(Boolean);
+    }
+    return [];
+  }
+
+  /** Oldest first; undefined in the middle of a rotation. */
+  #missedFiles(rotated: string | undefined): string[] | undefined {
+    if (rotated === this.#rotated) return [];
+    if (rotated === undefined) return undefined;
+    const missed: string[] = [];
+    for (let n = 1; ; n++) {
+      const identity = this.#identityOf(n);
+      if (identity === undefined || identity === this.#rotated) return missed;
+      missed.unshift(rotatedPath(this.#path, n));
+    }
+  }
+
+  /** Emptied: by a rotation that is about to show, or else, at the second look, by somebody's hand. */
+  #isShort(): boolean {
+    const isShort = fileSize(this.#path) < this.#offset;
+    const isNew = isShort && !this.#wasShort;
+    this.#wasShort = isShort;
+    return isNew;
+  }
+
+  /** Stays the same when the file is renamed. */
+  #identityOf(n: number): string | undefined {
+    const stat = statSync(rotatedPath(this.#path, n), { throwIfNoEntry: false });
+    return stat && `${stat.ino} ${stat.mtimeMs} ${stat.size}`;
+  }
+}

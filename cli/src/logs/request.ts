@@ -1,0 +1,30 @@
+/** Which lines belong to a request: those that name it, and those of the executions that these name. */
+import type { LogRecord } from "./record.ts";
+
+export class RequestFilter {
+  readonly #requestId: string;
+  readonly #executions = new Set<string>();
+
+  constructor(requestId: string) {
+    this.#requestId = requestId;
+  }
+
+  /** Whether a line may be meant, by its text alone: most are not, and need not be read as JSON. */
+  mayConcern(line: string): boolean {
+    if (line.includes(this.#requestId)) return true;
+    for (const id of this.#executions) if (line.includes(id)) return true;
+    return false;
+  }
+
+  /** Notes the execution of a line that names the request. To be called for all lines before they are chosen. */
+  learn({ fields }: LogRecord): void {
+    if (fields?.request_id === this.#requestId && typeof fields.exec_id === "string") {
+      this.#executions.add(fields.exec_id);
+    }
+  }
+
+  isMeant({ fields }: LogRecord): boolean {
+    if (fields === undefined) return false;
+    return fields.request_id === this.#requestId || this.#executions.has(String(fields.exec_id));
+  }
+}

@@ -1,0 +1,46 @@
+/** One log line for each run or round on a runner, and what a caller that left means for its outcome. */
+import {
+  type ExecutionOutcome,
+  factsOfAnswer,
+  outcomeOfError,
+  type RoundResponse,
+  ServiceError,
+  shownMs,
+} from "@svc/contracts";
+import { toServiceError } from "@svc/service-kit";
+import type { Call } from "./execution/types.ts";
+
+const MAX_LANGUAGE_CHARS = 64;
+
+/** Runs a round and writes its line. `language`: as the request asks for it, for a round without an answer. */
+export async function withRunLine(
+  { log, requestId, execId, signal }: Call,
+  language: string | undefined,
+  run: () => Promise<RoundResponse>,
+): Promise<RoundResponse> {
+  const began = performance.now();
+  const write = (facts: object): void => {
+    const ms = shownMs(performance.now() - began);
+    log.info({ request_id: requestId, exec_id: execId, ms, ...facts }, "run");
+  };
+  try {
+    const answer = await run();
+    write({ language: answer.language, ...factsOfAnswer(answer) });
+    return answer;
+  } catch (error) {
+    const { code } = toServiceError(error);
+    const asked = language === undefined ? {} : { language: language.slice(0, MAX_LANGUAGE_CHARS) };
+    write({ ...asked, outcome: outcomeOfFault(error, signal), error: code });
+    throw error;
+  }
+}
+
+/** The caller closed its connection: the run was cancelled, whatever broke because of it. */
+export function isCancelled({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof ServiceError && reason.code === "execution_cancelled";
+}
+
+/** How an execution counts that ended with an error. `caller`: the signal of its call. */
+export function outcomeOfFault(error: unknown, caller: AbortSignal): ExecutionOutcome {
+  return isCancelled(caller) ? "cancelled" : outcomeOfError(toServiceError(error));
+}

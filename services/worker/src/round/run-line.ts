@@ -1,0 +1,27 @@
+/** One log line for each run or round that a worker drove, with the request and the execution that it was for. */
+import { factsOfAnswer, type Job, type JobResult, outcomeOfError, shownMs } from "@svc/contracts";
+import type { Log } from "@svc/service-kit";
+
+/** How a job ended, for the metrics: a cancelled one did not fail. */
+export type JobEnd = "completed" | "failed" | "cancelled";
+
+export function endOf(result: JobResult): JobEnd {
+  if (result.ok) return "completed";
+  return outcomeOfError(result.error) === "cancelled" ? "cancelled" : "failed";
+}
+
+/** To be called when the job starts; what it returns, when it has ended. */
+export function runLine(log: Log, job: Job): (result: JobResult) => void {
+  const queueMs = Math.max(0, Date.now() - job.enqueued_at);
+  const began = performance.now();
+  return (result) => {
+    // Nothing was run.
+    if (job.discard !== undefined) return;
+    const { request_id, execution_id: exec_id, language } = job;
+    const facts = result.ok
+      ? factsOfAnswer(result.answer)
+      : { outcome: outcomeOfError(result.error), error: result.error.code };
+    const ms = shownMs(performance.now() - began);
+    log.info({ request_id, exec_id, language, ms, queue_ms: queueMs, ...facts }, "run");
+  };
+}
