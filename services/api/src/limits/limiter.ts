@@ -31,15 +31,16 @@ export class Limiter {
     this.#slots = new Slots(redis);
   }
 
-  /** Counts a request; one that lets a program run also takes a slot. */
+  /** Counts a request; one of an execution also takes a slot, unless the number of slots is 0, without limit. */
   async enter(
     scope: Scope,
     principal: Principal,
-    takesSlot: boolean = scope === "executions",
+    isExecution: boolean = scope === "executions",
   ): Promise<Entry> {
     const { what } = SCOPES[scope];
     const limit = limitOf(scope, this.#config);
     const most = this.#config.SVC_MAX_CONCURRENT_EXECUTIONS;
+    const takesSlot = isExecution && most > 0;
     const caller = callerKey(principal);
     const window = `svc:limit:${scope}:${caller}`;
     const slots = `svc:slots:${caller}`;

@@ -187,12 +187,12 @@ describe("two replicas", () => {
     expect(limitHeaders(one)).toEqual({
       ...told(1000, 30, 0),
       "ratelimit-remaining": expect.stringMatching(/^9\d\d$/),
-      "retry-after": "2",
+      "retry-after": "1",
     });
     expect(await one.json()).toMatchObject({
       error: "rate_limited",
-      retry_after_seconds: 2,
-      retry_after: 2,
+      retry_after_seconds: 1,
+      retry_after: 1,
       message: expect.stringContaining("5 may wait or run"),
     });
     const again = await Promise.all(Array.from({ length: 5 }, (_, at) => exec(at % 2)));
@@ -251,6 +251,29 @@ describe("a slot", () => {
     }
     expect((await exec()).status).toBe(200);
     expect((await exec()).status).toBe(200);
+  });
+
+  it("is not needed to go on with a program or to cancel one", async () => {
+    const { started, cancelled } = await made.consume({ work: (_job, stop) => workFor(30_000, stop) });
+    const client = new AbortController();
+    const running = exec(0, { signal: client.signal }).catch((error: unknown) => error);
+    await expect.poll(() => started.length).toBe(1);
+    const send = (path: string, body: unknown) =>
+      call("POST", path, {
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    const resume = { continuation_token: "forged", tool_results: [{ call_id: "call_001" }] };
+    const [resumed, removed, begun] = await Promise.all([
+      send("/exec/programmatic", resume),
+      send("/exec/programmatic/cancel", { request_id: "nothing" }),
+      send("/exec/programmatic", { code: "1", tools: [] }),
+    ]);
+    expect(statuses([resumed, removed, begun])).toEqual([400, 200, 429]);
+    expect(await resumed.json()).toMatchObject({ error: "invalid_continuation_token" });
+    client.abort();
+    await running;
+    await expect.poll(() => cancelled.length).toBe(1);
   });
 
   it("is free when its client has left and the run is cancelled", async () => {
