@@ -16,9 +16,9 @@ import {
 } from "@svc/service-kit";
 import { callerKey, Limiter } from "./limiter.ts";
 import { OpenBodies } from "./open-bodies.ts";
-import { type Scope, scopeOf } from "./scopes.ts";
+import { limitOf, type Scope, scopeOf } from "./scopes.ts";
 import type { Slot } from "./slots.ts";
-import { bodiesAreOpen, windowHeaders } from "./window.ts";
+import { bodiesAreOpen, limitHeaders, windowHeaders } from "./window.ts";
 
 export interface LimitDeps {
   config: Config;
@@ -68,8 +68,9 @@ export function limits(app: HttpServer, deps: LimitDeps): HoldingSlot {
     if (gate.hasCounted(request) || !isScopedByBody(request) || !isAuthenticated(request)) return;
     const scope = scopeOf(request.method, request.routeOptions.url);
     if (scope === undefined) return;
-    const { window } = await gate.limiter.enter(scope, principalOf(request), false);
-    reply.headers(windowHeaders(window));
+    reply.headers(limitHeaders(limitOf(scope, deps.config)));
+    const entry = await gate.limiter.enter(scope, principalOf(request), false).catch(() => undefined);
+    if (entry !== undefined) reply.headers(windowHeaders(entry.window));
   });
   // Before the answer is sent: a caller that has read it may send the next request at once.
   app.addHook("onSend", (request, _reply, _payload, done) => {
@@ -83,6 +84,7 @@ export function limits(app: HttpServer, deps: LimitDeps): HoldingSlot {
 /** What the requests in work hold: slots of executions, and places among the bodies that are being read. */
 class Gate {
   readonly limiter: Limiter;
+  readonly #config: Config;
   readonly #principalOf: LimitDeps["principalOf"];
   readonly #bodies: OpenBodies;
   readonly #limited: Counter<"scope">;
@@ -92,6 +94,7 @@ class Gate {
 
   constructor({ config, redis, registry, principalOf }: LimitDeps) {
     this.limiter = new Limiter(config, redis);
+    this.#config = config;
     this.#principalOf = principalOf;
     this.#bodies = new OpenBodies({
       atOnce: BODIES_AT_ONCE,
@@ -117,6 +120,7 @@ class Gate {
   async enter(request: FastifyRequest, reply: FastifyReply, scope: Scope): Promise<void> {
     this.#counted.add(request);
     const closed = closing(reply);
+    reply.headers(limitHeaders(limitOf(scope, this.#config)));
     const { window, refusal, slot } = await this.limiter.enter(scope, this.#principalOf(request));
     reply.headers(windowHeaders(window));
     if (refusal !== undefined) {

@@ -19,11 +19,18 @@ export const secondsLeft = ({ leftMs }: Window) => wholeSeconds(leftMs);
 
 /** The headers of every answer of a limited route. */
 export function windowHeaders(window: Window): Record<string, string> {
-  const { requests, windowMs, count } = window;
+  const { requests, count } = window;
   return {
-    "ratelimit-limit": String(requests),
+    ...limitHeaders(window),
     "ratelimit-remaining": String(Math.max(0, requests - count)),
     "ratelimit-reset": String(secondsLeft(window)),
+  };
+}
+
+/** Those that are known without the store. */
+export function limitHeaders({ requests, windowMs }: Limit): Record<string, string> {
+  return {
+    "ratelimit-limit": String(requests),
     "ratelimit-policy": `${requests};w=${wholeSeconds(windowMs)}`,
   };
 }

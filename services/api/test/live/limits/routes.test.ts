@@ -150,7 +150,7 @@ describe("the order of checks", () => {
     const [replica] = made.replicas;
     if (replica !== undefined) replica.lifecycle.state = "stopping";
     const first = await call("GET", `/files/${newId()}`);
-    expect([first.status, limitHeaders(first)]).toEqual([503, told(1, 60, 0)]);
+    expect([first.status, limitHeaders(first)]).toEqual([503, { ...told(1, 60, 0), "retry-after": "2" }]);
     await expectRefused(await call("GET", `/files/${newId()}`), 1, 60);
   });
 
@@ -290,7 +290,7 @@ describe("a slot", () => {
 
   it("is free when its client left while the store was slow, and nothing runs", async () => {
     const { started } = await made.consume({ work: async () => OK });
-    await made.redis.call("CLIENT", "PAUSE", "3000", "WRITE");
+    await made.redis.call("CLIENT", "PAUSE", "1500", "WRITE");
     const client = new AbortController();
     const left = exec(0, { signal: client.signal }).catch((error: unknown) => error);
     await sleep(200);
@@ -332,6 +332,15 @@ describe("a store that is away", () => {
     ]);
     expect(statuses(answers)).toEqual([503, 503, 503, 503]);
     for (const answer of answers) expect(await answer.json()).toMatchObject({ error: "store_unavailable" });
+    expect(answers.map(limitHeaders)).toEqual(
+      ["20;w=30", "30;w=300", "60;w=60", "120;w=60"].map((policy) => ({
+        "ratelimit-limit": policy.split(";")[0],
+        "ratelimit-policy": policy,
+        "retry-after": "2",
+      })),
+    );
+    // Away for longer than a command may wait: nobody waits any more.
+    expect(await Promise.race([exec().then(({ status }) => status), sleep(1000, "waiting")])).toBe(503);
     expect((await call("GET", "/health")).status).toBe(200);
     await made.server.start();
     await expect.poll(async () => (await call("GET", `/files/${newId()}`)).status).toBe(404);
