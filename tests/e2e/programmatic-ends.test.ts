@@ -158,3 +158,12 @@ read -r line; echo "$line"`;
   const bash = await drive(api, { ...start, lang: "sh", code: script, tools: declare(["echo"]) }, ECHO);
   expect(bash.answer).toMatchObject({ status: "completed", stdout: '2 a b $& one\n"$&"\ntwo\n', stderr: "" });
 });
+
+test.each([
+  ["python", "print(1 + 1)\nprint('search' in globals())", "2\nFalse\n"],
+  ["bash", "echo $((1 + 1)); type search 2>/dev/null || echo none", "2\nnone\n"],
+])("a %s program without tools runs and completes", async (lang, code, stdout) => {
+  const { answer, pauses } = await drive(api, { lang, code, tools: [] }, {});
+  expect(answer).toMatchObject({ status: "completed", stdout, stderr: "", tool_calls_made: 0 });
+  expect(pauses).toEqual([]);
+});

@@ -1,6 +1,6 @@
 /**
  * The error table: every stable error code, its HTTP status, and the sentence used when the thrower gives none.
- * A code without a row does not compile. Statuses that depend on the route are set by the thrower.
+ * A code without a row does not compile; what to do about each is said by error-advice.ts. Statuses that depend on the route are set by the thrower.
  * On the exec routes permanent refusals are 400, 403 or 422: clients read 404, 409, 413 and 5xx there as "try again".
  */
 export const ERRORS = {
@@ -58,8 +58,6 @@ export const ERRORS = {
     message: "The sandbox could not be prepared; the program did not start.",
   },
   permission_denied: { status: 503, message: "The sandbox lacks a permission; the program did not start." },
-  workspace_missing: { status: 503, message: "The workspace is gone; the program did not start." },
-  mount_failed: { status: 503, message: "The workspace could not be mounted; the program did not start." },
   sandbox_execution_failed: { status: 502, message: "The sandbox broke while the program was running." },
   execution_timeout: { status: 504, message: "The execution took too long and was stopped." },
   deadline_exceeded: { status: 504, message: "The runner's deadline passed and the run was stopped." },
@@ -76,7 +74,6 @@ export const ERRORS = {
   tool_call_too_large: { status: 413, message: "The tool call is larger than allowed." },
   tool_call_timeout: { status: 408, message: "The tool call got no result in time." },
   length_required: { status: 411, message: "A Content-Length is required." },
-  length_mismatch: { status: 400, message: "The body does not have the announced length." },
   missing_headers: { status: 400, message: "A required header is absent." },
   upstream_unavailable: { status: 502, message: "An inner service failed." },
   upstream_timeout: { status: 504, message: "An inner service did not answer in time." },

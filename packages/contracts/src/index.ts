@@ -2,6 +2,7 @@ export * from "./api-keys.ts";
 export * from "./args.ts";
 export * from "./canonical-json.ts";
 export * from "./deadlines.ts";
+export * from "./error-advice.ts";
 export * from "./errors.ts";
 export * from "./headers.ts";
 export * from "./ids.ts";

@@ -10,7 +10,8 @@ export function refuseError(received: Frame, started: boolean): Frame {
   const fields = new Fields(received.payload);
   const kind = errorKind(fields.u8());
   const errno = fields.u32();
-  throw new JailError(kind, started, `${fields.rest().toString("utf8").slice(0, MAX_TEXT)} (errno ${errno})`);
+  const text = fields.rest().toString("utf8").slice(0, MAX_TEXT);
+  throw new JailError(kind, started, `${text} (errno ${errno})`, errno);
 }
 
 export function expectTag(received: Frame, tag: string, started: boolean): Frame {
@@ -20,7 +21,7 @@ export function expectTag(received: Frame, tag: string, started: boolean): Frame
 
 /** Aborts travel as they are; everything else becomes a JailError. */
 export function asJailError(error: unknown, started: boolean): unknown {
-  if (error instanceof JailError) return new JailError(error.kind, started, error.message);
+  if (error instanceof JailError) return new JailError(error.kind, started, error.message, error.errno);
   if (error instanceof ProtocolError) return new JailError("protocol", started, error.message);
   const { syscall, code } = (error ?? {}) as NodeJS.ErrnoException;
   if (syscall === undefined) return error;

@@ -102,16 +102,21 @@ export interface RunPause {
 const ERROR_KINDS = ["protocol", "setup", "inputs_do_not_fit", "internal"] as const;
 export type JailErrorKind = (typeof ERROR_KINDS)[number] | "gone";
 
-/** The jail failed. `started`: whether the program may have run. `gone`: the connection broke. */
+/**
+ * The jail failed. `started`: whether the program may have run. `gone`: the connection broke. `errno`: of the call that failed,
+ * where jaild tells one.
+ */
 export class JailError extends Error {
   readonly kind: JailErrorKind;
   readonly started: boolean;
+  readonly errno: number | undefined;
 
-  constructor(kind: JailErrorKind, started: boolean, message: string) {
+  constructor(kind: JailErrorKind, started: boolean, message: string, errno?: number) {
     super(message);
     this.name = "JailError";
     this.kind = kind;
     this.started = started;
+    this.errno = errno;
   }
 }
 

@@ -25,6 +25,7 @@ import { limits } from "./limits/hook.ts";
 import { openApiOptions } from "./openapi/options.ts";
 import { originGuard } from "./origin-guard.ts";
 import { authentication, isAuthenticated, planOf, principalOf } from "./principal.ts";
+import { profiles } from "./profiles.ts";
 import { programmaticRoutes } from "./programmatic/routes.ts";
 import { type Parts, programmaticDeps } from "./programmatic/wiring.ts";
 import { requestFields } from "./request-log.ts";
@@ -55,6 +56,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   if (isUnauthenticated(config)) originGuard(app, config);
   authentication(app, deps.identity, registry);
   const holdingSlot = limits(app, { config, redis, registry, principalOf, isAuthenticated });
+  profiles(app, isAuthenticated);
   metricsRoutes(app, {
     registry,
     token: config.SVC_METRICS_TOKEN,

@@ -13,6 +13,8 @@ export async function startGateway(context: Context): Promise<Running> {
     baseUrl: config.EGRESS_GATEWAY_FILE_SERVER_URL,
     internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
     unreachable: "storage_unavailable",
+    late: "upstream_timeout",
+    timeoutMs: config.EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS,
   });
   const keys = sealKeys(config.SVC_EGRESS_GRANT_SECRET, config.SVC_EGRESS_GRANT_SECRET_PREVIOUS);
   const ledger = new Ledger({

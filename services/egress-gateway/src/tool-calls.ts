@@ -1,8 +1,8 @@
 /**
  * Passes the tool calls of a paused program on to the tool call server and its answers back. The callback token says which
  * execution calls and which tools were declared; shown alone it is the grant as well. `POST /tool-call` waits for the result
- * of one call, as long as the tool call server lets it (there is no other timer); `POST /tool-calls` has several recorded and
- * charged, all or none, and waits for nothing. When the caller goes, its request to the tool call server ends; what was
+ * of one call, as long as the tool call server lets it, and a little longer before that one counts as hung; `POST /tool-calls`
+ * has several recorded and charged, all or none, and waits for nothing. When the caller goes, its request to the tool call server ends; what was
  * recorded stays recorded there, and a repeat of it is charged only once.
  */
 import { type Callback, openCallback, openGrant, type SealKeys } from "@svc/capabilities";
@@ -47,6 +47,8 @@ interface Way {
   /** Of the body: as much around each call's arguments as it has. */
   bounds: JsonBounds;
   headers: Record<string, string>;
+  /** How long a call may rightly wait before it is answered. */
+  waitMs: number;
   callsIn: (body: unknown) => RecordToolCalls["calls"];
 }
 
@@ -54,6 +56,8 @@ export class ToolCalls {
   readonly #keys: SealKeys;
   readonly #admission: Admission;
   readonly #maxBytes: number;
+  readonly #longestMs: number;
+  readonly #upstreamMs: number;
   readonly #server: InnerClient;
   readonly #waiting = new Set<AbortController>();
 
@@ -61,10 +65,13 @@ export class ToolCalls {
     this.#keys = keys;
     this.#admission = admission;
     this.#maxBytes = config.EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES;
+    this.#longestMs = config.TOOL_CALL_REQUEST_TIMEOUT;
+    this.#upstreamMs = config.EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS;
     this.#server = new InnerClient({
       baseUrl: config.EGRESS_GATEWAY_TOOL_CALL_SERVER_URL,
       internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
       unreachable: "upstream_unavailable",
+      late: "upstream_timeout",
       connections: MAX_CALLS,
     });
   }
@@ -76,6 +83,7 @@ export class ToolCalls {
       path: "/tool-call",
       bounds: TOOL_CALL_BOUNDS,
       headers: { [TOOL_CALL_ID_HEADER]: call_id },
+      waitMs: this.#longestMs,
       callsIn: (body) => [{ call_id, call: parseOrRefuse(toolCallSchema, body) }],
     });
   }
@@ -86,6 +94,7 @@ export class ToolCalls {
       path: "/tool-calls",
       bounds: TOOL_CALLS_BOUNDS,
       headers: {},
+      waitMs: 0,
       callsIn: (body) => parseOrRefuse(recordToolCallsSchema, body).calls,
     });
   }
@@ -170,7 +179,7 @@ export class ToolCalls {
         },
         body,
         signal: AbortSignal.any([wait.signal, gone]),
-        timeoutMs: 0,
+        timeoutMs: way.waitMs + this.#upstreamMs,
       });
       if (upstream.statusCode !== 200) throw await innerError(upstream);
       const length = upstream.headers["content-length"];

@@ -1,5 +1,5 @@
 /** Reference pages made from the tables that the code runs on: configuration, secrets and error codes. */
-import { ERRORS } from "@svc/contracts";
+import { ADVICE, ERRORS, type ErrorCode } from "@svc/contracts";
 import { HOLDERS } from "@svc/service-kit/config/holders";
 import type { Variable } from "@svc/service-kit/config/types";
 import { VARIABLES_BY_READER } from "@svc/service-kit/config/variables";
@@ -120,21 +120,27 @@ openssl pkey -in manifest.key -pubout -out manifest.pub          # SANDBOX_EXECU
 `;
 }
 
+const BY_WHOM = { caller: "caller", operator: "operator", component: "inner" } as const;
+
 export function errorsPage(): string {
-  const rows = Object.entries(ERRORS).map(([code, { status, message }]) => [
-    `\`${code}\``,
-    String(status),
-    message,
-  ]);
+  const rows = (Object.keys(ERRORS) as ErrorCode[]).map((code) => {
+    const { status, message } = ERRORS[code];
+    const { who, fix, repeat } = ADVICE[code];
+    return [`\`${code}\``, String(status), message, BY_WHOM[who], `${fix}.`, repeat];
+  });
   return `# Error codes
 
-Made by \`npm run docs\` from \`packages/contracts/src/errors.ts\`.
+Made by \`npm run docs\` from \`packages/contracts/src/errors.ts\` and \`error-advice.ts\`.
 
 An error answer is \`{error, message, request_id, details?}\`: \`error\` is one of these codes and never changes its meaning,
 \`message\` is a sentence for a person, \`details\` names the wrong places as \`{path, problem}\`. The status of a failed
 *program* is 200: these codes speak of the service. Statuses are the usual ones; on \`/v1/exec\` a body that is too large
-is a 422, because clients read 413 there as "try again".
+is a 422, because clients read 413 there as "try again". A 503 has \`Retry-After\`.
 
-${table(["code", "status", "meaning"], rows)}
+*Who* can remove the cause: the caller, or the operator. An inner code is told between components; callers read another one.
+*Repeat*: \`no\`, the same request fails again; \`yes\`, it may succeed later, and whether the first one had an effect is not promised;
+\`same\`, the identical request may be sent again, and nothing happens twice.
+
+${table(["code", "status", "meaning", "who", "what to do", "repeat"], rows)}
 `;
 }

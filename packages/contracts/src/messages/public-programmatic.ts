@@ -29,7 +29,9 @@ const roundLimitMs = z
 export const programmaticStartSchema = z
   .object({
     code: z.string().min(1, "must not be empty").meta({ description: "The program." }),
-    tools: z.array(toolDeclarationSchema).meta({ description: "1 to 100 tools that the program may call." }),
+    tools: z
+      .array(toolDeclarationSchema)
+      .meta({ description: "Up to 100 tools that the program may call, maybe none." }),
     lang: z.string().nullish(),
     language: z.string().nullish().meta({ description: "`python` (default) or `bash`; wins over `lang`." }),
     version: z.string().max(MAX_VERSION_CHARS).nullish(),
@@ -39,6 +41,7 @@ export const programmaticStartSchema = z
     stdin: z.string().nullish(),
     files: z.array(fileRefSchema).nullish(),
     user_id: z.string().nullish(),
+    workspace_instance_id: z.unknown().optional(),
   })
   .meta({ id: "ProgrammaticStart" });
 

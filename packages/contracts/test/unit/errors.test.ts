@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ERRORS, errorBody, isErrorCode, ServiceError } from "../../src/index.ts";
+import { ADVICE, ERRORS, errorBody, isErrorCode, ServiceError } from "../../src/index.ts";
 
 const KIB = 1024;
 const anyText = fc.oneof(
@@ -47,6 +47,19 @@ describe("the error table", () => {
     ["execution_timeout", 504],
   ] as const)("gives %s the status %i", (code, status) => {
     expect(new ServiceError(code).status).toBe(status);
+  });
+
+  it("says of every code what to do, and only of few that the identical request is safe", () => {
+    expect(Object.keys(ADVICE).sort()).toEqual(Object.keys(ERRORS).sort());
+    for (const { fix } of Object.values(ADVICE)) expect(fix).toMatch(/^[A-Z`].*[^.]$/);
+    const same = Object.entries(ADVICE).filter(([, { repeat }]) => repeat === "same");
+    expect(same.map(([code]) => code).sort()).toEqual([
+      "ledger_conflict",
+      "permission_denied",
+      "queue_saturated",
+      "sandbox_setup_failed",
+    ]);
+    for (const [code] of same) expect(ERRORS[code as keyof typeof ERRORS].status).toBe(503);
   });
 
   it("knows its codes and nothing else", () => {

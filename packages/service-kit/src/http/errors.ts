@@ -7,6 +7,9 @@ import { discardBody } from "./discard.ts";
 import { noteFailure } from "./request-log.ts";
 
 const REQUEST_TIMEOUT = 408;
+const UNAVAILABLE = 503;
+/** Where the thrower of a 503 knows nothing better. */
+const RETRY_AFTER_SECONDS = "2";
 
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
@@ -86,6 +89,7 @@ export async function sendError(
     return;
   }
   reply.header("x-request-id", request.id);
+  if (error.status === UNAVAILABLE) reply.header("retry-after", RETRY_AFTER_SECONDS);
   for (const [name, value] of Object.entries(error.headers ?? {})) reply.header(name, value);
   if (!request.raw.complete) {
     // A client that was too slow is not waited for again.

@@ -19,6 +19,10 @@ export interface InnerClientOptions {
   internalToken?: string;
   /** Code and status when the component cannot be reached. */
   unreachable: ErrorCode;
+  /** Code and status when the head of the answer does not come in time; as unreachable when it is absent. */
+  late?: ErrorCode;
+  /** Longest wait for the head of an answer, where a call says nothing else. */
+  timeoutMs?: number;
   connections?: number;
 }
 
@@ -42,6 +46,8 @@ export interface JsonRequest extends InnerRequest {
 
 export type InnerResponse = Dispatcher.ResponseData;
 
+const HEAD_TIMEOUT_MS = 30_000;
+const HEAD_IS_LATE = "UND_ERR_HEADERS_TIMEOUT";
 /** More than the largest message of ours has. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
@@ -64,7 +70,7 @@ export class InnerClient {
 
   /** Sends a request and returns the answer, whatever its status. Throws only when there is none. */
   async send(call: InnerRequest): Promise<InnerResponse> {
-    const { internalToken, unreachable } = this.#options;
+    const { internalToken, unreachable, late = unreachable, timeoutMs = HEAD_TIMEOUT_MS } = this.#options;
     try {
       return await this.#pool.request({
         method: call.method,
@@ -76,11 +82,12 @@ export class InnerClient {
         },
         body: call.body ?? null,
         signal: call.signal ?? null,
-        headersTimeout: call.timeoutMs ?? 30_000,
+        headersTimeout: call.timeoutMs ?? timeoutMs,
       });
     } catch (error) {
       if (call.signal?.aborted) throw call.signal.reason;
-      throw new ServiceError(unreachable, undefined, { cause: error });
+      const isLate = (error as { code?: unknown }).code === HEAD_IS_LATE;
+      throw new ServiceError(isLate ? late : unreachable, undefined, { cause: error });
     }
   }
 

@@ -32,9 +32,6 @@ export interface ParsedExec {
   files: JobFile[];
 }
 
-const WORKSPACE_HEADER = "x-librechat-code-workspace-id";
-const PROFILE_HEADER = "x-codeapi-expected-profile";
-
 export function parseExec(body: unknown, rules: ExecRules): ParsedExec {
   const request = parseOrRefuse(execBodySchema, body);
   if (request.workspace_instance_id != null) throw new ServiceError("stateful_workspace_unsupported");
@@ -48,12 +45,6 @@ export function parseExec(body: unknown, rules: ExecRules): ParsedExec {
     run_timeout: Math.min(request.run_timeout ?? request.timeout ?? rules.defaultRunMs, rules.maxRunMs),
     files: parseRefs(request.files, rules),
   };
-}
-
-/** Refuses what a caller expects and this service does not offer. */
-export function checkProfile(headers: Record<string, unknown>): void {
-  if (headers[WORKSPACE_HEADER] !== undefined) throw new ServiceError("stateful_workspace_unsupported");
-  if (headers[PROFILE_HEADER] === "stateful") throw new ServiceError("execution_profile_mismatch");
 }
 
 export function chooseRuntime(

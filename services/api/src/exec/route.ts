@@ -29,7 +29,7 @@ import { answerOf } from "./answer.ts";
 import { clientLeft, permanentRefusal } from "./client.ts";
 import { type Idempotency, idempotencyKey } from "./idempotency.ts";
 import { authoriseRefs } from "./refs.ts";
-import { checkProfile, type ParsedExec, parseExec } from "./request.ts";
+import { type ParsedExec, parseExec } from "./request.ts";
 import { execRules, startLimit } from "./rules.ts";
 import type { KnownRuntimes } from "./runtimes.ts";
 
@@ -72,7 +72,6 @@ export function execRoute(app: HttpServer, deps: ExecDeps): void {
 
 async function handle(request: FastifyRequest, reply: FastifyReply, deps: ExecDeps): Promise<unknown> {
   const principal = deps.principalOf(request);
-  checkProfile(request.headers);
   const key = idempotencyKey(request.headers);
   const left = clientLeft(reply);
   const parsed = parseExec(request.body, execRules(deps.config, await deps.runtimes.get()));

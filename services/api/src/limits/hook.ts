@@ -1,8 +1,8 @@
 /**
  * The limits in front of the routes: after authentication, before the state of the service and the body are looked at.
- * Where only the body tells what a request is, the bodies that a caller sends at once are limited instead until it is read.
- * Every answer of a limited route tells the caller's window. An execution holds its slot until it has an answer or its client
- * has left, and in any case until its run is over.
+ * Where only the body tells what a request is, few bodies of a caller are read at once instead, and the others wait.
+ * Every answer of a limited route tells the caller's window, as far as the store can be asked. An execution holds its slot
+ * until it has an answer or its client has left, and in any case until its run is over; what goes on with a program needs none.
  */
 import type { Principal } from "@svc/contracts";
 import {
@@ -16,9 +16,9 @@ import {
 } from "@svc/service-kit";
 import { callerKey, Limiter } from "./limiter.ts";
 import { OpenBodies } from "./open-bodies.ts";
-import { type Scope, scopeOf, takesSlot } from "./scopes.ts";
+import { limitOf, type Scope, scopeOf } from "./scopes.ts";
 import type { Slot } from "./slots.ts";
-import { slotsAreTaken, windowHeaders } from "./window.ts";
+import { bodiesAreOpen, limitHeaders, windowHeaders } from "./window.ts";
 
 export interface LimitDeps {
   config: Config;
@@ -34,6 +34,9 @@ declare module "fastify" {
     scopeOfBody?: (body: unknown) => Scope;
   }
 }
+
+/** Bodies of a caller that are read at once before they are known; each may have SVC_HTTP_JSON_LIMIT. */
+const BODIES_AT_ONCE = 8;
 
 const isScopedByBody = (request: FastifyRequest) => request.routeOptions.config.scopeOfBody !== undefined;
 
@@ -52,7 +55,7 @@ export function limits(app: HttpServer, deps: LimitDeps): HoldingSlot {
   app.addHook("onRequest", async (request, reply) => {
     const scope = scopeOf(request.method, request.routeOptions.url);
     if (scope === undefined) return;
-    if (isScopedByBody(request)) gate.receive(request, reply);
+    if (isScopedByBody(request)) await gate.receive(request, reply);
     else await gate.enter(request, reply, scope);
   });
   app.addHook("preHandler", async (request, reply) => {
@@ -65,8 +68,9 @@ export function limits(app: HttpServer, deps: LimitDeps): HoldingSlot {
     if (gate.hasCounted(request) || !isScopedByBody(request) || !isAuthenticated(request)) return;
     const scope = scopeOf(request.method, request.routeOptions.url);
     if (scope === undefined) return;
-    const { window } = await gate.limiter.enter(scope, principalOf(request), false);
-    reply.headers(windowHeaders(window));
+    reply.headers(limitHeaders(limitOf(scope, deps.config)));
+    const entry = await gate.limiter.enter(scope, principalOf(request), false).catch(() => undefined);
+    if (entry !== undefined) reply.headers(windowHeaders(entry.window));
   });
   // Before the answer is sent: a caller that has read it may send the next request at once.
   app.addHook("onSend", (request, _reply, _payload, done) => {
@@ -92,7 +96,14 @@ class Gate {
     this.limiter = new Limiter(config, redis);
     this.#config = config;
     this.#principalOf = principalOf;
-    this.#bodies = new OpenBodies(config.SVC_MAX_CONCURRENT_EXECUTIONS || Number.POSITIVE_INFINITY);
+    this.#bodies = new OpenBodies({
+      atOnce: BODIES_AT_ONCE,
+      waiting: {
+        length: config.PTC_RESUME_MAX_REQUESTS,
+        waitMs: config.BODY_TIMEOUT_MS,
+        refusal: bodiesAreOpen,
+      },
+    });
     this.#limited = new Counter<"scope">({
       name: "svc_rate_limited_total",
       help: "Requests refused with 429, by what limited them.",
@@ -105,12 +116,12 @@ class Gate {
     return this.#counted.has(request);
   }
 
-  /** Counts the request in its caller's window, and takes a slot where its route needs one. */
+  /** Counts the request in its caller's window, and takes a slot for an execution. */
   async enter(request: FastifyRequest, reply: FastifyReply, scope: Scope): Promise<void> {
     this.#counted.add(request);
     const closed = closing(reply);
-    const needsSlot = takesSlot(request.method, request.routeOptions.url);
-    const { window, refusal, slot } = await this.limiter.enter(scope, this.#principalOf(request), needsSlot);
+    reply.headers(limitHeaders(limitOf(scope, this.#config)));
+    const { window, refusal, slot } = await this.limiter.enter(scope, this.#principalOf(request));
     reply.headers(windowHeaders(window));
     if (refusal !== undefined) {
       this.#limited.inc({ scope: refusal.by });
@@ -131,15 +142,12 @@ class Gate {
     return this.#slots.get(request)?.during(work) ?? work();
   }
 
-  /** Limits the bodies that a caller sends at once, until this one has been received. */
-  receive(request: FastifyRequest, reply: FastifyReply): void {
-    const leaveBodies = this.#bodies.enter(callerKey(this.#principalOf(request)));
-    if (leaveBodies === undefined) {
-      this.#limited.inc({ scope: "concurrent_executions" });
-      throw slotsAreTaken(this.#config.SVC_MAX_CONCURRENT_EXECUTIONS);
-    }
-    this.#leaveBodies.set(request, leaveBodies);
-    void closing(reply).then(leaveBodies);
+  /** Waits until the body of the request may be read. */
+  async receive(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const closed = closing(reply);
+    const entered = this.#bodies.enter(callerKey(this.#principalOf(request)), closed);
+    entered.catch(() => this.#limited.inc({ scope: "open_bodies" }));
+    this.#leaveBodies.set(request, await entered);
   }
 
   received(request: FastifyRequest): void {

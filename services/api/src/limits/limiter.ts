@@ -31,34 +31,34 @@ export class Limiter {
     this.#slots = new Slots(redis);
   }
 
-  /** Counts a request; one that lets a program run also takes a slot, unless their number is not limited. */
+  /** Counts a request; one of an execution also takes a slot, unless the number of slots is 0, without limit. */
   async enter(
     scope: Scope,
     principal: Principal,
-    takesSlot: boolean = scope === "executions",
+    isExecution: boolean = scope === "executions",
   ): Promise<Entry> {
     const { what } = SCOPES[scope];
     const limit = limitOf(scope, this.#config);
     const most = this.#config.SVC_MAX_CONCURRENT_EXECUTIONS;
-    const needsSlot = takesSlot && most > 0;
+    const takesSlot = isExecution && most > 0;
     const caller = callerKey(principal);
     const window = `svc:limit:${scope}:${caller}`;
     const slots = `svc:slots:${caller}`;
     const id = newId();
     const [count, leftMs, slotTaken] = await storeCall(() =>
-      needsSlot
+      takesSlot
         ? this.#enter(2, window, slots, limit.requests, limit.windowMs, id, most, SLOT_LIFE_MS)
         : this.#enter(1, window, limit.requests, limit.windowMs),
     ).catch((error: unknown) => {
       // A call that was given up may still reach the store.
-      if (needsSlot) this.#slots.giveBack(slots, id);
+      if (takesSlot) this.#slots.giveBack(slots, id);
       throw error;
     });
     const entry: Entry = { window: { ...limit, count, leftMs } };
     if (isOver(entry.window)) {
       return { ...entry, refusal: { by: scope, error: windowIsFull(what, entry.window) } };
     }
-    if (!needsSlot) return entry;
+    if (!takesSlot) return entry;
     if (slotTaken === 1) return { ...entry, slot: this.#slots.hold(slots, id) };
     return { ...entry, refusal: { by: "concurrent_executions", error: slotsAreTaken(most) } };
   }

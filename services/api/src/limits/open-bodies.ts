@@ -1,31 +1,51 @@
 /**
- * Counts the bodies that a principal is sending to this process, where only the body tells what a request is: until then
- * it takes no slot, and must not hold memory and connections without bound meanwhile.
+ * Bounds the bodies of a principal that this process reads at once, where only the body tells what a request is: until then
+ * it takes no slot, and must not hold memory without bound meanwhile. Further bodies wait unread; only a principal whose
+ * bodies do not end, or with very many requests, is refused.
  */
+import type { ServiceError } from "@svc/contracts";
+import { Semaphore } from "@svc/service-kit";
+
+export interface OpenBodiesOptions {
+  /** Bodies of one principal that are read at the same time. */
+  atOnce: number;
+  waiting: { length: number; waitMs: number; refusal: () => ServiceError };
+}
+
+interface Line {
+  semaphore: Semaphore;
+  requests: number;
+}
+
 export class OpenBodies {
-  readonly #most: number;
-  readonly #open = new Map<string, number>();
+  readonly #options: OpenBodiesOptions;
+  readonly #lines = new Map<string, Line>();
 
-  /** `most`: of one principal at the same time. */
-  constructor(most: number) {
-    this.#most = most;
+  constructor(options: OpenBodiesOptions) {
+    this.#options = options;
   }
 
-  /** To be called once the body is there or given up; undefined when there are too many. */
-  enter(caller: string): (() => void) | undefined {
-    const open = this.#open.get(caller) ?? 0;
-    if (open >= this.#most) return undefined;
-    this.#open.set(caller, open + 1);
-    let isOpen = true;
-    return () => {
-      if (isOpen) this.#leave(caller);
-      isOpen = false;
+  /** Waits until the body may be read. Returns what is called once it has been; `closed` stands for that, too. */
+  enter(caller: string, closed: Promise<void>): Promise<() => void> {
+    const { atOnce, waiting } = this.#options;
+    const line = this.#lines.get(caller) ?? {
+      semaphore: new Semaphore({ units: atOnce, queue: waiting }),
+      requests: 0,
     };
-  }
-
-  #leave(caller: string): void {
-    const open = (this.#open.get(caller) ?? 0) - 1;
-    if (open > 0) this.#open.set(caller, open);
-    else this.#open.delete(caller);
+    this.#lines.set(caller, line);
+    line.requests++;
+    return new Promise((resolve, reject) => {
+      const read = () =>
+        new Promise<void>((leave) => {
+          void closed.then(leave);
+          resolve(leave);
+        });
+      line.semaphore
+        .run(read)
+        .catch(reject)
+        .finally(() => {
+          if (--line.requests === 0) this.#lines.delete(caller);
+        });
+    });
   }
 }

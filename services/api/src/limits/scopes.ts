@@ -53,13 +53,6 @@ export const SCOPES = {
 export type Scope = keyof typeof SCOPES;
 export const SCOPE_NAMES = Object.keys(SCOPES) as Scope[];
 
-/** Requests that let a program run also need one of the principal's slots. */
-const RUNS_PROGRAMS: ReadonlySet<string> = new Set(["POST /v1/exec", "POST /v1/exec/programmatic"]);
-
-export function takesSlot(method: string, pattern: string | undefined): boolean {
-  return RUNS_PROGRAMS.has(`${method} ${pattern}`);
-}
-
 const SCOPE_OF_ROUTE: ReadonlyMap<string, Scope> = new Map(
   SCOPE_NAMES.flatMap((scope) => SCOPES[scope].routes.map((route) => [route, scope] as const)),
 );

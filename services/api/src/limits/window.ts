@@ -19,11 +19,18 @@ export const secondsLeft = ({ leftMs }: Window) => wholeSeconds(leftMs);
 
 /** The headers of every answer of a limited route. */
 export function windowHeaders(window: Window): Record<string, string> {
-  const { requests, windowMs, count } = window;
+  const { requests, count } = window;
   return {
-    "ratelimit-limit": String(requests),
+    ...limitHeaders(window),
     "ratelimit-remaining": String(Math.max(0, requests - count)),
     "ratelimit-reset": String(secondsLeft(window)),
+  };
+}
+
+/** Those that are known without the store. */
+export function limitHeaders({ requests, windowMs }: Limit): Record<string, string> {
+  return {
+    "ratelimit-limit": String(requests),
     "ratelimit-policy": `${requests};w=${wholeSeconds(windowMs)}`,
   };
 }
@@ -45,6 +52,11 @@ export function slotsAreTaken(most: number): ServiceError {
     `Too many executions at once: ${most} may wait or run at the same time.`,
     SLOT_RETRY_SECONDS,
   );
+}
+
+/** Bodies of the caller are being read, and this one has waited for too long. */
+export function bodiesAreOpen(): ServiceError {
+  return rateLimited("Too many request bodies at once; send them completely, or fewer.", SLOT_RETRY_SECONDS);
 }
 
 function rateLimited(message: string, seconds: number): ServiceError {

@@ -43,6 +43,7 @@ export function tokenOf(body: unknown): unknown {
 
 export function parseStart(body: unknown, rules: StartRules): Start {
   const request = parseOrRefuse(programmaticStartBodySchema, body);
+  if (request.workspace_instance_id != null) throw new ServiceError("stateful_workspace_unsupported");
   const named = request.language || request.lang || "python";
   if (!WITH_TOOLS.includes(findLanguage(named)?.runner ?? "")) {
     throw new ServiceError("unsupported_language", "Programs with tools may be written in Python or Bash.");
@@ -64,10 +65,10 @@ function roundLimit(request: ProgrammaticStartBody, { defaultRunMs, maxRunMs }: 
   return Math.min(Math.ceil(request.timeout ?? request.run_timeout ?? defaultRunMs), maxRunMs);
 }
 
-/** The tools of a start: names, descriptions and schemas. No two tools may have one name in the program. */
+/** The tools of a start, maybe none: names, descriptions and schemas. No two tools may have one name in the program. */
 function parseTools(declared: readonly unknown[], language: string, maxTools: number): Tool[] {
-  if (declared.length < 1 || declared.length > maxTools) {
-    throw invalidRequest([{ path: "tools", problem: `must have 1 to ${maxTools} items` }]);
+  if (declared.length > maxTools) {
+    throw invalidRequest([{ path: "tools", problem: `must have at most ${maxTools} items` }]);
   }
   const problems: Problem[] = [];
   const tools = declared.map((item, at) => parseTool(item, at, problems));
@@ -129,10 +130,7 @@ export function parseResume(body: unknown): Resume {
   if (!parsed.success) {
     throw invalidToolResults(
       parsed.error.issues.map(({ path, message }) => ({
-        path: ["tool_results", ...path].reduce<string>(
-          (text, part) => (typeof part === "number" ? `${text}[${part}]` : text && `${text}.${String(part)}`),
-          "tool_results",
-        ),
+        path: fieldPath(["tool_results", ...path]),
         problem: message,
       })),
     );

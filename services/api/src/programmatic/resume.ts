@@ -20,7 +20,7 @@ import { MAX_FROM_TOP, withExecution } from "./start.ts";
 import { type Mode, nextState, type ProgramRecord } from "./state.ts";
 import type { Snapshot, Stored } from "./store.ts";
 
-export interface ResumeDeps extends PauseDeps, CancelDeps, Pick<ExecDeps, "principalOf" | "holdingSlot"> {
+export interface ResumeDeps extends PauseDeps, CancelDeps, Pick<ExecDeps, "principalOf"> {
   log: Log;
   once: Once;
   renewal: AnswerRenewal;
@@ -72,7 +72,7 @@ async function resumeOnce(
   deps: ResumeDeps,
   onMode: (mode: Mode) => void,
 ): Promise<ProgrammaticResponse> {
-  const { running, once, renewal, tokens, redis, holdingSlot } = deps;
+  const { running, once, renewal, tokens, redis } = deps;
   const principal = deps.principalOf(request);
   const { token, results: given } = parseResume(request.body);
   const continuation = tokens.open(token, principal);
@@ -91,21 +91,11 @@ async function resumeOnce(
     claim: results.claim.bind(results),
   };
   const { answer } = await running.during(executionId, (cancelled) =>
-    once.run(asked, ({ entry }) =>
-      holdingSlot(request, async () => {
-        const stored = await results.accept();
-        noteRun(request, { language: stored.program.language });
-        return nextRound(deps, {
-          ...stored,
-          results,
-          entry,
-          requestId: request.id,
-          cancelled,
-          onMode,
-          onEnd,
-        });
-      }),
-    ),
+    once.run(asked, async ({ entry }) => {
+      const stored = await results.accept();
+      noteRun(request, { language: stored.program.language });
+      return nextRound(deps, { ...stored, results, entry, requestId: request.id, cancelled, onMode, onEnd });
+    }),
   );
   renewal.renew(continuation, Date.now());
   if (label !== undefined) forgetLabel(redis, principal, label, executionId);

@@ -7,7 +7,6 @@ import { namespaceOf, newId, type Principal, type ProgrammaticResponse, ServiceE
 import { bodyBytes, type FastifyReply, type FastifyRequest } from "@svc/service-kit";
 import { clientLeft } from "../exec/client.ts";
 import { authoriseRefs } from "../exec/refs.ts";
-import { checkProfile } from "../exec/request.ts";
 import type { ExecDeps } from "../exec/route.ts";
 import { execRules, startLimit } from "../exec/rules.ts";
 import { noteRun } from "../request-log.ts";
@@ -35,7 +34,6 @@ export async function handleStart(
   const { config, running, redis, principalOf, holdingSlot } = deps;
   const principal = principalOf(request);
   if (bodyBytes(request) > startLimit(config)) throw new ServiceError("request_too_large");
-  checkProfile(request.headers);
   const program = await programOf(request, principal, deps);
   if (programBytes(program) > config.PTC_MAX_STATE_BYTES) {
     deps.metrics.oversize.inc({ kind: "state" });

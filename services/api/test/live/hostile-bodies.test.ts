@@ -96,8 +96,11 @@ describe("a body of a start", () => {
   });
 
   test("has eight MiB at most on /exec/programmatic, a resume may have more", async () => {
-    const tools = ',"tools":[]';
-    expect((await post("/exec/programmatic", program(8 * MIB, tools))).status).toBe(400);
+    const tools = ',"tools":[{}]';
+    expect(await refusalOf(await post("/exec/programmatic", program(8 * MIB, tools)))).toEqual([
+      400,
+      "invalid_request",
+    ]);
     const tooLarge = await post("/exec/programmatic", program(8 * MIB + 1, tools));
     expect(await refusalOf(tooLarge)).toEqual([422, "request_too_large"]);
     const results = [{ call_id: "call_001", result: "r".repeat(9 * MIB) }];
@@ -114,13 +117,13 @@ interface Sending {
   answered: Promise<string>;
 }
 
-/** A request whose body is sent by hand. */
-function send(path: string, type: string, first: string): Sending {
+/** A request whose body is sent by hand. With `expect: 100-continue` the first answer says that it is in work. */
+function send(path: string, type: string, first: string, headers = ""): Sending {
   const { port, pathname } = new URL(made.urls[0] ?? "");
   const socket = connect(Number(port), "127.0.0.1");
   socket.on("error", () => undefined);
   socket.write(
-    `POST ${pathname}${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: ${type}\r\ncontent-length: 8000000\r\n\r\n${first}`,
+    `POST ${pathname}${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: ${type}\r\ncontent-length: 8000000\r\n${headers}\r\n${first}`,
   );
   const answered = new Promise<string>((resolve) => {
     socket.once("data", (bytes) => resolve(String(bytes)));
@@ -170,29 +173,30 @@ describe("bodies that do not end", () => {
   beforeAll(() => start({}));
   afterAll(() => made.stop());
 
-  test.each(["/exec", "/exec/programmatic"])(
-    "take the slots of their caller on %s, until they do",
-    async (path) => {
-      const open = Array.from({ length: SLOTS }, () => send(path, "application/json", '{"code":"'));
-      await expect
-        .poll(async () => (await post(path, "{}")).status, { interval: 20, timeout: 10_000 })
-        .toBe(429);
-      for (const { socket } of open) socket.destroy();
-      await expect
-        .poll(async () => (await post(path, "{}")).status, { interval: 20, timeout: 10_000 })
-        .toBe(400);
-    },
-  );
-
-  test("hinder no other route", async () => {
-    const open = Array.from({ length: SLOTS }, () =>
-      send("/exec/programmatic", "application/json", '{"code":"'),
-    );
+  test("take the slots of their caller on /exec, until they do", async () => {
+    const open = Array.from({ length: SLOTS }, () => send("/exec", "application/json", '{"code":"'));
     await expect
-      .poll(async () => (await post("/exec/programmatic", "{}")).status, { interval: 20, timeout: 10_000 })
+      .poll(async () => (await post("/exec", "{}")).status, { interval: 20, timeout: 10_000 })
       .toBe(429);
+    for (const { socket } of open) socket.destroy();
+    await expect
+      .poll(async () => (await post("/exec", "{}")).status, { interval: 20, timeout: 10_000 })
+      .toBe(400);
+  });
+
+  test("let further ones of their caller wait on /exec/programmatic, and hinder no other route", async () => {
+    const open = Array.from({ length: 8 }, () =>
+      send("/exec/programmatic", "application/json", '{"code":"', "expect: 100-continue\r\n"),
+    );
+    for (const { answered } of open) expect(await answered).toContain(" 100 ");
+    let isAnswered = false;
+    const waiting = post("/exec/programmatic", "{}").finally(() => {
+      isAnswered = true;
+    });
     expect((await post("/exec", '{"lang":"py","code":"1"}')).status).toBe(200);
     expect((await post("/exec/programmatic/cancel", '{"request_id":"r"}')).status).toBe(200);
+    expect(isAnswered).toBe(false);
     for (const { socket } of open) socket.destroy();
+    expect((await waiting).status).toBe(400);
   });
 });

@@ -1,6 +1,6 @@
 import { newId, type RuntimeInfo, ServiceError } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import { checkProfile, type ExecRules, parseExec } from "../../src/exec/request.ts";
+import { type ExecRules, parseExec } from "../../src/exec/request.ts";
 
 const INSTALLED: RuntimeInfo[] = [
   { language: "python", version: "3.11.2", aliases: [] },
@@ -224,20 +224,11 @@ describe("the version", () => {
 });
 
 describe("what is not offered", () => {
-  it("an attached workspace, by field or by header, is 422", () => {
+  it("an attached workspace is 422", () => {
     expect(refused({ workspace_instance_id: "w" })).toMatchObject({
       code: "stateful_workspace_unsupported",
       status: 422,
     });
-    const header = () => checkProfile({ "x-librechat-code-workspace-id": "w" });
-    expect(refusal(header)).toMatchObject({ code: "stateful_workspace_unsupported", status: 422 });
-  });
-
-  it("the stateful profile is 422; the default and others are fine", () => {
-    const expecting = (profile: string) => () => checkProfile({ "x-codeapi-expected-profile": profile });
-    expect(refusal(expecting("stateful"))).toMatchObject({ code: "execution_profile_mismatch", status: 422 });
-    for (const profile of ["default", "Stateful", "anything", ""]) expect(expecting(profile)).not.toThrow();
-    expect(() => checkProfile({})).not.toThrow();
   });
 });
 

@@ -99,6 +99,17 @@ function delivery({ attempted, failed }: { attempted: number; failed: number }) 
   };
 }
 
+const NOT_PERMITTED: ReadonlySet<number | undefined> = new Set([
+  constants.errno.EPERM,
+  constants.errno.EACCES,
+]);
+
+/** A missing permission is a matter of the installation and stays; other failures pass. */
+function setupFailure(error: JailError): ServiceError {
+  const code = NOT_PERMITTED.has(error.errno) ? "permission_denied" : "sandbox_setup_failed";
+  return new ServiceError(code, undefined, { cause: error });
+}
+
 /** What went wrong with a jail, as errors of ours. */
 export function asServiceError(error: unknown): unknown {
   if (!(error instanceof JailError)) return error;
@@ -108,6 +119,6 @@ export function asServiceError(error: unknown): unknown {
       cause: error,
     });
   }
-  if (!error.started) return new ServiceError("sandbox_setup_failed", undefined, { cause: error });
+  if (!error.started) return setupFailure(error);
   return new ServiceError("sandbox_execution_failed", undefined, { status: 500, cause: error });
 }

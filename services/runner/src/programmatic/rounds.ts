@@ -254,8 +254,7 @@ async function end({ program, to, call }: Round, deps: ProgrammaticDeps): Promis
 }
 
 function toolsOf(ptc: ProgrammaticRun): Tool[] {
-  const tools = attempt("tools_json", () => z.array(toolSchema).min(1).parse(JSON.parse(ptc.tools_json)));
-  return tools;
+  return attempt("tools_json", () => z.array(toolSchema).parse(JSON.parse(ptc.tools_json)));
 }
 
 function filesFor(language: string, tools: readonly Tool[], maxBytes: number): Record<string, string> {

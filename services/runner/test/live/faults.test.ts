@@ -77,16 +77,17 @@ async function expectWorking(): Promise<void> {
 
 describe("a jail that cannot be made", () => {
   it.each<[string, FaultPlan]>([
-    ["the streams cannot be arranged", { role: "program", only: "dup2", first: 2 }],
-    ["the job cannot be read", { role: "program", only: "mmap64" }],
-    ["the limits of the run cannot be set", { role: "program", only: "setrlimit64" }],
-    ["the control groups take no limits", { role: "keeper", only: "pwrite64" }],
-    ["arguments cannot be stored", { role: "keeper", only: "writev" }],
-    ["there are no random numbers", { role: "keeper", only: "getrandom" }],
+    ["the streams cannot be arranged", { role: "program", only: "dup2", first: 2, error: "EBUSY" }],
+    ["the job cannot be read", { role: "program", only: "mmap64", error: "ENOMEM" }],
+    ["the limits of the run may not be set", { role: "program", only: "setrlimit64", error: "EPERM" }],
+    ["the control groups may not be written", { role: "keeper", only: "pwrite64", error: "EACCES" }],
+    ["arguments cannot be stored", { role: "keeper", only: "writev", error: "ENOSPC" }],
+    ["there are no random numbers", { role: "keeper", only: "getrandom", error: "ENOSYS" }],
   ])("is a refusal that callers may repeat, because %s", async (_why, fault) => {
     await expectWorking();
     await plan(fault);
-    await expectRefused(503, "sandbox_setup_failed");
+    const isForbidden = fault.error === "EPERM" || fault.error === "EACCES";
+    await expectRefused(503, isForbidden ? "permission_denied" : "sandbox_setup_failed");
     await until(() => faults.ticket(faults.taken - 2).fired, "the call has failed");
     await recover();
     await expectWorking();

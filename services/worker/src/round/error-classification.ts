@@ -18,8 +18,6 @@ const AWAY: ReadonlySet<ErrorCode> = new Set([
   "ledger_conflict",
   "sandbox_setup_failed",
   "permission_denied",
-  "workspace_missing",
-  "mount_failed",
 ]);
 const BROKEN: ReadonlySet<ErrorCode> = new Set(["sandbox_execution_failed", "internal_error"]);
 /** Other statuses are those of something between us and the component, whose answers have no code of ours. */

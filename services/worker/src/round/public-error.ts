@@ -21,8 +21,6 @@ const SHOWN: ReadonlySet<ErrorCode> = new Set([
   "store_unavailable",
   "sandbox_setup_failed",
   "permission_denied",
-  "workspace_missing",
-  "mount_failed",
 ]);
 
 /** Other codes speak of our components; those without a meaning here are a broken run. */

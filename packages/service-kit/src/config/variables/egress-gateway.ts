@@ -1,5 +1,5 @@
 /** Variables that only the egress gateway reads. */
-import { bool, count, port, seconds, secret, text, url, type Variable, withNote } from "../types.ts";
+import { bool, count, ms, port, seconds, secret, text, url, type Variable, withNote } from "../types.ts";
 
 export const EGRESS_GATEWAY = {
   EGRESS_GATEWAY_PORT: port(3190, "Port of the egress gateway."),
@@ -11,6 +11,10 @@ export const EGRESS_GATEWAY = {
   EGRESS_GATEWAY_TOOL_CALL_SERVER_URL: withNote(
     url("", "Tool call server as the gateway reaches it."),
     "= TOOL_CALL_SERVER_URL",
+  ),
+  EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS: ms(
+    25_000,
+    "How long the file server and the tool call server may take to answer the gateway; a call that waits for its result has TOOL_CALL_REQUEST_TIMEOUT besides.",
   ),
   SVC_EGRESS_GRANT_SECRET: secret("Secret of egress grants; at least 32 bytes."),
   SVC_EGRESS_GRANT_SECRET_PREVIOUS: secret("Earlier grant secret that is still accepted."),

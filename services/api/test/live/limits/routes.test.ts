@@ -150,7 +150,7 @@ describe("the order of checks", () => {
     const [replica] = made.replicas;
     if (replica !== undefined) replica.lifecycle.state = "stopping";
     const first = await call("GET", `/files/${newId()}`);
-    expect([first.status, limitHeaders(first)]).toEqual([503, told(1, 60, 0)]);
+    expect([first.status, limitHeaders(first)]).toEqual([503, { ...told(1, 60, 0), "retry-after": "2" }]);
     await expectRefused(await call("GET", `/files/${newId()}`), 1, 60);
   });
 
@@ -191,8 +191,8 @@ describe("two replicas", () => {
     });
     expect(await one.json()).toMatchObject({
       error: "rate_limited",
-      retry_after_seconds: 2,
-      retry_after: 2,
+      retry_after_seconds: 1,
+      retry_after: 1,
       message: expect.stringContaining("5 may wait or run"),
     });
     const again = await Promise.all(Array.from({ length: 5 }, (_, at) => exec(at % 2)));
@@ -253,6 +253,29 @@ describe("a slot", () => {
     expect((await exec()).status).toBe(200);
   });
 
+  it("is not needed to go on with a program or to cancel one", async () => {
+    const { started, cancelled } = await made.consume({ work: (_job, stop) => workFor(30_000, stop) });
+    const client = new AbortController();
+    const running = exec(0, { signal: client.signal }).catch((error: unknown) => error);
+    await expect.poll(() => started.length).toBe(1);
+    const send = (path: string, body: unknown) =>
+      call("POST", path, {
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    const resume = { continuation_token: "forged", tool_results: [{ call_id: "call_001" }] };
+    const [resumed, removed, begun] = await Promise.all([
+      send("/exec/programmatic", resume),
+      send("/exec/programmatic/cancel", { request_id: "nothing" }),
+      send("/exec/programmatic", { code: "1", tools: [] }),
+    ]);
+    expect(statuses([resumed, removed, begun])).toEqual([400, 200, 429]);
+    expect(await resumed.json()).toMatchObject({ error: "invalid_continuation_token" });
+    client.abort();
+    await running;
+    await expect.poll(() => cancelled.length).toBe(1);
+  });
+
   it("is free when its client has left and the run is cancelled", async () => {
     const { started, cancelled } = await made.consume({ work: (_job, stop) => workFor(30_000, stop) });
     const client = new AbortController();
@@ -267,7 +290,7 @@ describe("a slot", () => {
 
   it("is free when its client left while the store was slow, and nothing runs", async () => {
     const { started } = await made.consume({ work: async () => OK });
-    await made.redis.call("CLIENT", "PAUSE", "3000", "WRITE");
+    await made.redis.call("CLIENT", "PAUSE", "1500", "WRITE");
     const client = new AbortController();
     const left = exec(0, { signal: client.signal }).catch((error: unknown) => error);
     await sleep(200);
@@ -309,6 +332,15 @@ describe("a store that is away", () => {
     ]);
     expect(statuses(answers)).toEqual([503, 503, 503, 503]);
     for (const answer of answers) expect(await answer.json()).toMatchObject({ error: "store_unavailable" });
+    expect(answers.map(limitHeaders)).toEqual(
+      ["20;w=30", "30;w=300", "60;w=60", "120;w=60"].map((policy) => ({
+        "ratelimit-limit": policy.split(";")[0],
+        "ratelimit-policy": policy,
+        "retry-after": "2",
+      })),
+    );
+    // Away for longer than a command may wait: nobody waits any more.
+    expect(await Promise.race([exec().then(({ status }) => status), sleep(1000, "waiting")])).toBe(503);
     expect((await call("GET", "/health")).status).toBe(200);
     await made.server.start();
     await expect.poll(async () => (await call("GET", `/files/${newId()}`)).status).toBe(404);

@@ -79,7 +79,6 @@ describe("a start", () => {
     [{ timeout: 0 }, "timeout"],
     [{ timeout: "1" }, "timeout"],
     [{ tools: undefined }, "tools"],
-    [{ tools: [] }, "tools"],
     [{ tools: Array.from({ length: 101 }, (_, at) => ({ name: `t${at}` })) }, "tools"],
     [{ tools: [{}] }, "tools[0].name"],
     [{ tools: [{ name: "" }] }, "tools[0].name"],
@@ -90,6 +89,10 @@ describe("a start", () => {
     [{ tools: [{ name: "é" }, { name: "ü" }] }, "tools[0].name tools[1].name"],
   ])("refuses %j and says where", (body, where) => {
     expect(refusal(() => start(body))).toBe(`invalid_request ${where}`);
+  });
+
+  it("may declare no tool", () => {
+    expect(start({ tools: [] }).tools).toEqual([]);
   });
 
   it("takes tools in the shape of function calling, and ignores what else they hold", () => {
@@ -108,18 +111,18 @@ describe("a resume", () => {
     refusal(() => parseResume({ continuation_token: "t", tool_results }));
 
   it.each([
-    undefined,
-    null,
-    {},
-    [],
-    [1],
-    [{}],
-    [{ call_id: 1 }],
-    [{ call_id: "a", is_error: "yes" }],
-    [{ call_id: "a", error_message: 1 }],
-    Array.from({ length: 201 }, (_, at) => ({ call_id: `c${at}` })),
-  ])("refuses results of another shape: %j", (results) => {
-    expect(resume(results)).toMatch(/^invalid_tool_results tool_results/);
+    [undefined, ""],
+    [null, ""],
+    [{}, ""],
+    [[], ""],
+    [[1], "[0]"],
+    [[{}], "[0].call_id"],
+    [[{ call_id: "a" }, { call_id: 1 }], "[1].call_id"],
+    [[{ call_id: "a", is_error: "yes" }], "[0].is_error"],
+    [[{ call_id: "a", error_message: 1 }], "[0].error_message"],
+    [Array.from({ length: 201 }, (_, at) => ({ call_id: `c${at}` })), ""],
+  ])("refuses results of another shape and says where: %j", (results, where) => {
+    expect(resume(results)).toBe(`invalid_tool_results tool_results${where}`);
   });
 
   it("keeps any JSON of a result", () => {

@@ -6,7 +6,7 @@ const fault = (code: ErrorCode, cause?: unknown) => faultOf(new ServiceError(cod
 const withCode = (code: string) => Object.assign(new Error("x"), { code });
 
 describe("which faults are tried again", () => {
-  it.each(["runner_busy", "sandbox_setup_failed", "mount_failed", "storage_unavailable"] as const)(
+  it.each(["runner_busy", "sandbox_setup_failed", "permission_denied", "storage_unavailable"] as const)(
     "%s: the program did not start",
     (code) => {
       expect(fault(code)).toBe("away");

@@ -1,0 +1,57 @@
+import { ServiceError } from "@svc/contracts";
+import { describe, expect, it } from "vitest";
+import { OpenBodies } from "../../../src/limits/open-bodies.ts";
+
+const refusal = () => new ServiceError("rate_limited");
+const bodies = (length = 10, waitMs = 60_000) =>
+  new OpenBodies({ atOnce: 2, waiting: { length, waitMs, refusal } });
+const never = new Promise<void>(() => {});
+
+describe("open bodies", () => {
+  it("of one caller are read two at once, the others in their order", async () => {
+    const made = bodies();
+    const read: number[] = [];
+    const enter = async (at: number) => {
+      const leave = await made.enter("a", never);
+      read.push(at);
+      return leave;
+    };
+    const leaves = [0, 1, 2, 3].map(enter);
+    const first = await leaves[0];
+    await leaves[1];
+    expect(read).toEqual([0, 1]);
+    first?.();
+    const third = await leaves[2];
+    expect(read).toEqual([0, 1, 2]);
+    third?.();
+    await leaves[3];
+    expect(read).toEqual([0, 1, 2, 3]);
+  });
+
+  it("of one caller do not hold up another's", async () => {
+    const made = bodies();
+    await made.enter("a", never);
+    await made.enter("a", never);
+    expect(await made.enter("b", never)).toBeInstanceOf(Function);
+  });
+
+  it("make room when their connection closes", async () => {
+    const made = bodies();
+    let close = () => {};
+    await made.enter("a", new Promise<void>((resolve) => (close = resolve)));
+    await made.enter("a", never);
+    const next = made.enter("a", never);
+    close();
+    expect(await next).toBeInstanceOf(Function);
+  });
+
+  it("are refused when too many wait, or one waits too long", async () => {
+    const crowded = bodies(1);
+    for (let at = 0; at < 3; at++) void crowded.enter("a", never);
+    await expect(crowded.enter("a", never)).rejects.toMatchObject({ code: "rate_limited" });
+    const late = bodies(10, 1);
+    await late.enter("a", never);
+    await late.enter("a", never);
+    await expect(late.enter("a", never)).rejects.toMatchObject({ code: "rate_limited" });
+  });
+});
