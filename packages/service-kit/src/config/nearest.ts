@@ -11,7 +11,7 @@ export function nearestName(name: string, names: readonly string[]): string {
   return best;
 }
 
-function editDistance(left: string, right: string): number {
+export function editDistance(left: string, right: string): number {
   let row = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let i = 1; i <= left.length; i++) {
     const next = [i];
