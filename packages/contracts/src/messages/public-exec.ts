@@ -117,9 +117,7 @@ export const outputFileSchema = z
     inherited: z.literal(true).optional(),
     entity_id: z.string().optional(),
     size: z.number().int().meta({ description: "Bytes.", example: 1024 }),
-    content_type: z
-      .string()
-      .meta({ description: "Media type, by the name of the file.", example: "text/csv" }),
+    content_type: z.string().meta({ description: "Media type, as it is stored.", example: "text/csv" }),
   })
   .meta({ id: "OutputFile" });
 export type OutputFile = z.infer<typeof outputFileSchema>;
