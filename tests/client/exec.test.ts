@@ -53,17 +53,19 @@ test("a failing program is an answer with its traceback", async () => {
 
 test("the model is told that a program ran out of time, and keeps what it printed", async () => {
   const reply = await talk().python("print('before', flush=True)\nwhile True: pass");
-  expect(reply.text).toBe("stdout:\nbefore\n\nstderr:\n[sandbox] Time limit exceeded");
+  expect(reply.text).toMatch(/^stdout:\nbefore\n\nstderr:\n\[sandbox\] Time limit exceeded \([\d.]+ s\)$/);
 });
 
 test("the model is told that a program ran out of memory", async () => {
   const reply = await talk().python("held = []\nwhile True: held.append(bytearray(10_000_000))");
-  expect(reply.text).toMatch(/^stdout: Empty\.[\s\S]*stderr:\n\[sandbox\] Out of memory$/);
+  expect(reply.text).toMatch(/^stdout: Empty\.[\s\S]*stderr:\n\[sandbox\] Out of memory \(limit 512 MiB\)$/);
 });
 
 test("the model is told that its output was cut", async () => {
   const reply = await talk().python("print('x' * 70_000)");
-  expect(reply.text).toMatch(/^stdout:\nx{65536}\nstderr:\n\[sandbox\] stdout length exceeded$/);
+  expect(reply.text).toMatch(
+    /^stdout:\nx{65536}\nstderr:\n\[sandbox\] stdout length exceeded \(64 KiB kept of 70,001 bytes; write large results to a file\)$/,
+  );
 });
 
 test("a plot that is only shown is delivered as an image", async () => {

@@ -94,7 +94,11 @@ describe("./svc exec", () => {
     put("loop.py", "print('before', flush=True)\nwhile True: pass\n");
     const start = performance.now();
     const result = await exec(["loop.py", "--timeout", "1500"]);
-    expect(result).toEqual({ code: 137, stdout: "before\n", stderr: "[sandbox] Time limit exceeded\n" });
+    expect(result).toEqual({
+      code: 137,
+      stdout: "before\n",
+      stderr: "[sandbox] Time limit exceeded (1.5 s)\n",
+    });
     expect(performance.now() - start).toBeLessThan(5000);
   });
 

@@ -6,6 +6,8 @@ import { describe, expect, test } from "vitest";
 
 const CAP = 65_536;
 const KILL_ABOVE = 64 * CAP;
+const cutNote = (stream: string, total: number) =>
+  `[sandbox] ${stream} length exceeded (64 KiB kept of ${total.toLocaleString("en-US")} bytes; write large results to a file)\n`;
 const api = new Api(sharedSystem().url);
 
 const PLAIN_END = { stderr: "", code: 0, signal: null, message: null, status: null };
@@ -22,6 +24,7 @@ describe("the answer", () => {
       cpu_time: expect.any(Number),
       memory: expect.any(Number),
       language: "python",
+      limits: { run_timeout_ms: 60_000, memory_bytes: 512 << 20 },
       version: expect.stringMatching(/^3\.\d+\.\d+$/),
       timings: {
         queue_ms: expect.any(Number),
@@ -184,7 +187,7 @@ describe("output", () => {
     const answer = await api.exec({ lang: "py", code: `import sys\nsys.stdout.write("x" * ${bytes})` });
     expect(answer).toMatchObject({ status, code: 0, signal: null });
     expect(answer.stdout).toHaveLength(CAP);
-    expect(answer.stderr).toBe(status === null ? "" : "[sandbox] stdout length exceeded\n");
+    expect(answer.stderr).toBe(status === null ? "" : cutNote("stdout", bytes));
     expect(answer.message).toBe(status === null ? null : "stdout length exceeded");
   });
 
@@ -200,7 +203,7 @@ describe("output", () => {
     const code = `import sys\nsys.stderr.write("e" * 100000)\nprint("still here")\nsys.exit(3)`;
     const answer = await api.exec({ lang: "py", code });
     expect(answer).toMatchObject({ status: "EL", code: 3, signal: null, message: "stderr length exceeded" });
-    expect(answer.stderr).toBe(`${"e".repeat(CAP)}\n[sandbox] stderr length exceeded\n`);
+    expect(answer.stderr).toBe(`${"e".repeat(CAP)}\n${cutNote("stderr", 100_000)}`);
     expect(answer.stdout).toBe("still here\n");
   });
 
@@ -208,9 +211,7 @@ describe("output", () => {
     const code = `import sys\nsys.stdout.write("o" * 70000)\nsys.stderr.write("e" * 70000)`;
     const answer = await api.exec({ lang: "py", code });
     expect(answer).toMatchObject({ status: "OL", code: 0 });
-    expect(answer.stderr.slice(CAP)).toBe(
-      "\n[sandbox] stdout length exceeded\n[sandbox] stderr length exceeded\n",
-    );
+    expect(answer.stderr.slice(CAP)).toBe(`\n${cutNote("stdout", 70_000)}${cutNote("stderr", 70_000)}`);
   });
 
   test("a stream that is closed, or held by a child, does not matter", async () => {
@@ -271,7 +272,7 @@ describe("endings", () => {
     const answer = await api.exec({ lang: "bash", code: "echo started; sleep 30", ...limit });
     expect(answer).toMatchObject({
       stdout: "started\n",
-      stderr: "[sandbox] Time limit exceeded\n",
+      stderr: "[sandbox] Time limit exceeded (700 ms)\n",
       status: "TO",
       code: 137,
       signal: "SIGKILL",

@@ -50,6 +50,7 @@ afterAll(async () => {
   expect(await system?.stop()).toEqual([]);
 });
 
+const commas = (count: number) => count.toLocaleString("en-US");
 const KILLED = { code: 137, signal: "SIGKILL" };
 const UNLIMITED = { status: null, code: 0, signal: null, message: null, stderr: "" };
 const python = (code: string, more: object = {}) => api.exec({ lang: "py", code, ...more });
@@ -65,7 +66,12 @@ describe("limits that end a run", () => {
     unlimited(await python("import time; time.sleep(0.5); print('done')", { run_timeout: 20_000 }), "done\n");
     const answer = await python("import time; time.sleep(60)", { run_timeout: 1000 });
     const message = "Time limit exceeded";
-    expect(answer).toMatchObject({ ...KILLED, status: "TO", message, stderr: `[sandbox] ${message}\n` });
+    expect(answer).toMatchObject({
+      ...KILLED,
+      status: "TO",
+      message,
+      stderr: `[sandbox] ${message} (1 s)\n`,
+    });
     expect(answer.wall_time).toBeGreaterThanOrEqual(1000);
     expect(answer.wall_time).toBeLessThan(20_000);
     expect(answer.cpu_time).toBeLessThan(CPU_MS);
@@ -94,7 +100,8 @@ print("done")`;
     unlimited(await python(burn(0.2)), "done\n");
     const answer = await python(burn(60));
     const message = "CPU time limit exceeded";
-    expect(answer).toMatchObject({ ...KILLED, status: "TO", message, stderr: `[sandbox] ${message}\n` });
+    const stderr = `[sandbox] ${message} (${CPU_MS / 1000} s)\n`;
+    expect(answer).toMatchObject({ ...KILLED, status: "TO", message, stderr });
     expect(answer.cpu_time).toBeGreaterThanOrEqual(CPU_MS);
     expect(answer.cpu_time).toBeLessThan(CPU_MS + 2000);
     expect((await bash("while :; do :; done")).message).toBe(message);
@@ -108,7 +115,8 @@ print("done")`;
     expect(within.memory).toBeLessThan(MEMORY);
     const answer = await python(`${take(140)}; time.sleep(60)`);
     const message = "Out of memory";
-    expect(answer).toMatchObject({ ...KILLED, status: "ML", message, stderr: `[sandbox] ${message}\n` });
+    const stderr = `[sandbox] ${message} (limit ${MEMORY / MIB} MiB)\n`;
+    expect(answer).toMatchObject({ ...KILLED, status: "ML", message, stderr });
     expect(answer.memory).toBeGreaterThan(MEMORY);
   });
 
@@ -120,14 +128,16 @@ print("done")`;
     async (fd, status, name) => {
       const write = (bytes: number, end = "") =>
         python(`import os, time\nos.write(${fd}, b"x" * ${bytes})\n${end}`);
-      const kept = "x".repeat(OUTPUT);
+      const prefix = "x".repeat(OUTPUT);
       const message = `${name} length exceeded`;
-      expect(await write(OUTPUT)).toMatchObject({ status: null, code: 0, message: null, [name]: kept });
+      expect(await write(OUTPUT)).toMatchObject({ status: null, code: 0, message: null, [name]: prefix });
       for (const bytes of [OUTPUT + 1, OUTPUT * KILL_FACTOR]) {
         const answer = await write(bytes, "time.sleep(0.2); exit(3)");
         expect(answer).toMatchObject({ status, code: 3, signal: null, message });
-        expect(answer[name].startsWith(kept)).toBe(true);
-        expect(answer.stderr.endsWith(`[sandbox] ${message}\n`)).toBe(true);
+        expect(answer[name].startsWith(prefix)).toBe(true);
+        const kept = `${commas(OUTPUT)} bytes kept of ${commas(bytes)} bytes`;
+        const note = `[sandbox] ${message} (${kept}; write large results to a file)\n`;
+        expect(answer.stderr.endsWith(note)).toBe(true);
       }
       const killed = await write(OUTPUT * KILL_FACTOR + 1, "time.sleep(60)");
       expect(killed).toMatchObject({ ...KILLED, status, message });
@@ -177,7 +187,7 @@ print(os.path.getsize("f"))`;
     unlimited(await python(write(FILE_BYTES - 1)), `${FILE_BYTES - 1}\n`);
     const answer = await python(write(FILE_BYTES + 1));
     expect(answer).toMatchObject({ code: 0, stdout: `EFBIG\n${FILE_BYTES}\n` });
-    met(answer, "file_size", FILE_BYTES, `File size limit reached (${FILE_BYTES} bytes)`);
+    met(answer, "file_size", FILE_BYTES, `File size limit reached (${commas(FILE_BYTES)} bytes)`);
   });
 
   test("bytes of the workspace", async () => {
@@ -186,7 +196,7 @@ print(os.path.getsize("f"))`;
     unlimited(await bash(fill(WORKSPACE - 2 * PAGE)));
     const answer = await bash(fill(WORKSPACE));
     expect(answer).toMatchObject({ code: 7, stderr: expect.stringContaining("No space left on device") });
-    met(answer, "workspace_bytes", WORKSPACE, `Workspace full (${WORKSPACE} bytes)`);
+    met(answer, "workspace_bytes", WORKSPACE, `Workspace full (${WORKSPACE / MIB} MiB)`);
   });
 
   test("files of the workspace", async () => {
@@ -205,7 +215,7 @@ print(os.path.getsize("f"))`;
       status: "TO",
       limits_reached: [{ limit: "workspace_bytes", value: WORKSPACE }],
     });
-    const notes = [`Workspace full (${WORKSPACE} bytes)`, "CPU time limit exceeded"];
+    const notes = [`Workspace full (${WORKSPACE / MIB} MiB)`, `CPU time limit exceeded (${CPU_MS / 1000} s)`];
     expect(answer.stderr).toBe(notes.map((note) => `[sandbox] ${note}\n`).join(""));
   });
 });

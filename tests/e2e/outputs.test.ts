@@ -23,7 +23,9 @@ describe("limits", () => {
       return;
     }
     expect(answer).toMatchObject({ files_omitted: omitted, files_omitted_count: omitted.length, code: 0 });
-    const lines = omitted.slice(0, 5).map(({ name }) => note(name, "count"));
+    const lines = omitted
+      .slice(0, 5)
+      .map(({ name }) => note(name, "count: at most 50 files are returned, an archive counts as one"));
     const more = omitted.length > 5 ? `[sandbox] and ${omitted.length - 5} more\n` : "";
     expect(answer.stderr).toBe(lines.join("") + more);
   });
@@ -67,7 +69,8 @@ print(hashlib.sha256(data).hexdigest())`;
       { name: "larger.bin", reason: "size" },
       { name: "sparse.bin", reason: "size" },
     ]);
-    expect(answer.stderr).toBe(note("larger.bin", "size") + note("sparse.bin", "size"));
+    const why = "size: 10,000,001 bytes, at most 10,000,000 bytes";
+    expect(answer.stderr).toBe(note("larger.bin", why) + note("sparse.bin", why));
     const { createHash } = await import("node:crypto");
     const bytes = await api.bytes(output(answer, "largest.bin"));
     expect(createHash("sha256").update(bytes).digest("hex")).toBe(answer.stdout.trim());

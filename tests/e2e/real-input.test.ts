@@ -73,6 +73,8 @@ figure.savefig("totals.png")
       storage_session_id: first.session_id,
       kind: "user",
       resource_id: expect.any(String),
+      size: expect.any(Number),
+      content_type: "image/png",
     },
     {
       id: uploaded.id,
@@ -80,6 +82,8 @@ figure.savefig("totals.png")
       storage_session_id: uploaded.storage_session_id,
       kind: "user",
       inherited: true,
+      size: expect.any(Number),
+      content_type: expect.stringContaining("text/csv"),
     },
   ]);
 });

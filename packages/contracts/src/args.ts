@@ -12,5 +12,6 @@ export const argsSchema = z
       .string()
       .refine((arg) => !arg.includes("\0"), "must not contain NUL")
       .refine((arg) => Buffer.byteLength(arg) <= MAX_ARG_BYTES, `must have at most ${MAX_ARG_BYTES} bytes`),
+    "must be a list of strings",
   )
   .max(MAX_ARGS, `must have at most ${MAX_ARGS} items`);

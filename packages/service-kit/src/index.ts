@@ -11,6 +11,7 @@ export { type Config, VARIABLES, type VariableName } from "./config/variables.ts
 export * from "./deadline-signal.ts";
 export * from "./http/body-reader.ts";
 export * from "./http/client-gone.ts";
+export * from "./http/content-type.ts";
 export * from "./http/discard.ts";
 export * from "./http/errors.ts";
 export * from "./http/inner-client.ts";

@@ -36,7 +36,7 @@ time.sleep(60)`);
 export async function expectOutOfMemory(program: ReturnType<typeof bomb>): Promise<void> {
   const answer = await hostile(program);
   expect(answer).toMatchObject(OUT_OF_MEMORY);
-  expect(answer.stderr).toMatch(/(^|\n)\[sandbox\] Out of memory\n$/);
+  expect(answer.stderr).toMatch(/(^|\n)\[sandbox\] Out of memory \(limit 512 MiB\)\n$/);
   expect(answer.memory).toBeGreaterThan(500 * MIB);
   expect(answer.memory).toBeLessThanOrEqual(CEILING);
 }

@@ -4,8 +4,10 @@
  */
 import { z } from "zod";
 import { argsSchema } from "../args.ts";
+import { ENV_LIMITS } from "../environment.ts";
 import { ID_PATTERN } from "../ids.ts";
-import { reportFields, runStatusSchema } from "./runner-answers.ts";
+import { INLINE_ENCODINGS } from "../inline-files.ts";
+import { reportFields, runStatusSchema, usedLimitsSchema } from "./runner-answers.ts";
 
 export const FILE_KINDS = ["user", "agent", "skill"] as const;
 
@@ -32,6 +34,37 @@ export const fileRefSchema = z
   .meta({ id: "FileRef" });
 export type FileRef = z.infer<typeof fileRefSchema>;
 
+/** A file whose content comes with the request. The API checks its name and size afterwards. */
+export const inlineFileSchema = z
+  .object({
+    name: z.string().meta({ description: "Path under /mnt/data.", example: "data/points.csv" }),
+    content: z.string().meta({
+      description: "At most 1 MiB; 4 MiB for all inline files of a request.",
+      example: "x,y\n1,2\n",
+    }),
+    encoding: z
+      .enum(INLINE_ENCODINGS)
+      .nullish()
+      .meta({ description: "How `content` is written; default `utf8`.", example: "utf8" }),
+  })
+  .meta({
+    id: "InlineFile",
+    description: "A file that the program may change. It is in the answer only when it is new or changed.",
+  });
+
+/** The entries of `files`, as they are documented. */
+export const requestFilesSchema = z
+  .array(z.union([fileRefSchema, inlineFileSchema]))
+  .meta({ description: "Up to 256 stored or inline files, each to its own path." });
+
+/** The variables of a program, as they are documented; environment.ts has their rules. */
+export const requestEnvSchema = z.record(z.string(), z.string()).meta({
+  description:
+    `Environment variables of the program: at most ${ENV_LIMITS.variables}, values to 8 KiB, 64 KiB together. ` +
+    "Names that begin with SVC_ or SANDBOX_ are refused. The program may start more slowly.",
+  example: { API_MODE: "test" },
+});
+
 /** A limit in ms: any whole number from 1; what is too large is lowered, so it need not be a safe integer. */
 const limitMs = z
   .number()
@@ -54,10 +87,8 @@ export const execRequestSchema = z
       .meta({ description: "`*` or a semver range; the newest installed match is used." }),
     args: argsSchema.nullish(),
     stdin: z.string().nullish(),
-    files: z
-      .array(fileRefSchema)
-      .nullish()
-      .meta({ description: "Up to 256 references, each to its own path." }),
+    files: requestFilesSchema.nullish(),
+    env: requestEnvSchema.nullish(),
     run_timeout: limitMs.nullish().meta({ description: "Wall time limit of the run in ms." }),
     timeout: limitMs.nullish().meta({ description: "Alias of `run_timeout`, which wins." }),
     user_id: z.string().nullish().meta({ description: "For logs. Never an identity." }),
@@ -67,8 +98,11 @@ export const execRequestSchema = z
   })
   .meta({ id: "ExecRequest" });
 
-/** The body as it is parsed: references are checked one by one afterwards, with an error code of their own. */
-export const execBodySchema = execRequestSchema.extend({ files: z.array(z.unknown()).nullish() });
+/** The body as it is parsed: files and variables are checked one by one afterwards, files with an error code of their own. */
+export const execBodySchema = execRequestSchema.extend({
+  files: z.array(z.unknown()).nullish(),
+  env: z.unknown().optional(),
+});
 export type ExecBody = z.infer<typeof execBodySchema>;
 
 export const outputFileSchema = z
@@ -82,6 +116,8 @@ export const outputFileSchema = z
     modified_from: z.object({ id: publicId, storage_session_id: publicId }).optional(),
     inherited: z.literal(true).optional(),
     entity_id: z.string().optional(),
+    size: z.number().int().meta({ description: "Bytes.", example: 1024 }),
+    content_type: z.string().meta({ description: "Media type, as it is stored.", example: "text/csv" }),
   })
   .meta({ id: "OutputFile" });
 export type OutputFile = z.infer<typeof outputFileSchema>;
@@ -101,6 +137,7 @@ export const execResponseSchema = z
     memory: z.number().int().meta({ description: "Peak memory in bytes." }),
     language: z.string(),
     version: z.string(),
+    limits: usedLimitsSchema,
     timings: z.object({
       queue_ms: z.number(),
       setup_ms: z.number(),

@@ -2,8 +2,8 @@
 import { z } from "zod";
 import { argsSchema } from "../args.ts";
 import { idSchema } from "../ids.ts";
-import { errorBodySchema, fileRefSchema, outputFileSchema } from "./public-exec.ts";
-import { reportFields, runStatusSchema } from "./runner-answers.ts";
+import { errorBodySchema, outputFileSchema, requestEnvSchema, requestFilesSchema } from "./public-exec.ts";
+import { reportFields, runStatusSchema, usedLimitsSchema } from "./runner-answers.ts";
 
 const MAX_VERSION_CHARS = 256;
 const MAX_TOOL_NAME_CHARS = 256;
@@ -39,16 +39,18 @@ export const programmaticStartSchema = z
     run_timeout: roundLimitMs.nullish().meta({ description: "Alias of `timeout`." }),
     args: argsSchema.nullish(),
     stdin: z.string().nullish(),
-    files: z.array(fileRefSchema).nullish(),
+    files: requestFilesSchema.nullish(),
+    env: requestEnvSchema.nullish(),
     user_id: z.string().nullish(),
     workspace_instance_id: z.unknown().optional(),
   })
   .meta({ id: "ProgrammaticStart" });
 
-/** The body as it is parsed: references and tools are counted first, and checked one by one afterwards. */
+/** The body as it is parsed: files, variables and tools are counted first, and checked one by one afterwards. */
 export const programmaticStartBodySchema = programmaticStartSchema.extend({
   tools: z.array(z.unknown()),
   files: z.array(z.unknown()).nullish(),
+  env: z.unknown().optional(),
 });
 export type ProgrammaticStartBody = z.infer<typeof programmaticStartBodySchema>;
 
@@ -129,6 +131,7 @@ const endedFields = {
   stdout: z.string(),
   stderr: z.string(),
   files: z.array(outputFileSchema),
+  limits: usedLimitsSchema,
   ...reportFields,
   code: z.number().int(),
   signal: z.string().nullable(),

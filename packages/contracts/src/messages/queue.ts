@@ -1,6 +1,8 @@
 /** Messages on Redis between the API and the workers: the queued job, its result, what workers say of the runner. */
 import { z } from "zod";
+import { environmentSchema } from "../environment.ts";
 import { idSchema } from "../ids.ts";
+import { inlineJobFileSchema } from "../inline-files.ts";
 import { FILE_KINDS } from "./public-exec.ts";
 import { answeredCallsSchema, programmaticRunSchema } from "./runner-programmatic.ts";
 import { callbackSchema } from "./tool-call-server.ts";
@@ -16,6 +18,9 @@ export const jobFileSchema = z.object({
   resource_id: z.string().optional(),
   version: z.number().optional(),
   entity_id: z.string().optional(),
+  /** As storage recorded them. */
+  size: z.number().int().nonnegative().optional(),
+  content_type: z.string().optional(),
 });
 export type JobFile = z.infer<typeof jobFileSchema>;
 
@@ -47,6 +52,9 @@ export const jobSchema = z.object({
   /** Bytes, when the caller's plan sets them. */
   run_memory_limit: z.number().int().positive().optional(),
   files: z.array(jobFileSchema),
+  inline: z.array(inlineJobFileSchema).optional(),
+  /** `NAME=value`, of the caller. */
+  env: environmentSchema.optional(),
   /** A program with tools: a first round or a replay. */
   ptc: programmaticJobSchema.optional(),
   /** A paused program that goes on: where it is, the round that begins, and which calls have their results. */

@@ -19,6 +19,9 @@ export const runnerFileSchema = z.object({
   modified_from: z.object({ id: shortText, storage_session_id: shortText }).optional(),
   inherited: z.boolean().optional(),
   entity_id: shortText.optional(),
+  /** Of a stored output. */
+  size: z.number().int().nonnegative().optional(),
+  content_type: z.string().max(255).optional(),
 });
 export type RunnerFile = z.infer<typeof runnerFileSchema>;
 
@@ -43,6 +46,21 @@ export const reachedLimitSchema = z.object({
   value: z.number().int(),
 });
 export type ReachedLimit = z.infer<typeof reachedLimitSchema>;
+
+/** The limits that a run had, after the request's were lowered to the service's. */
+export const usedLimitsSchema = z
+  .object({
+    run_timeout_ms: z.number().int().meta({ description: "Wall time of the run in ms.", example: 60_000 }),
+    memory_bytes: z
+      .number()
+      .int()
+      .meta({ description: "Memory of all its processes in bytes.", example: 536_870_912 }),
+  })
+  .meta({
+    id: "UsedLimits",
+    description: "The limits that were used: a request's are lowered to the service's.",
+  });
+export type UsedLimits = z.infer<typeof usedLimitsSchema>;
 
 /** What an answer says of limits that were met and of files that are not in `files`; each only when there is something to say. */
 export const reportFields = {
@@ -79,6 +97,7 @@ export const executeResponseSchema = z.object({
   memory: z.number().int(),
   language: shortText,
   version: shortText,
+  limits: usedLimitsSchema,
   timings: z.object({ setup_ms: z.number(), run_ms: z.number(), collect_ms: z.number() }),
   session_state_persisted: z.boolean(),
   session_state_restore_failed: z.boolean(),

@@ -1,6 +1,7 @@
 /** Requests that the runner reads: POST /execute and the resume of a paused program. */
 import { z } from "zod";
 import { argsSchema } from "../args.ts";
+import { environmentSchema } from "../environment.ts";
 import { idSchema } from "../ids.ts";
 import { copyKeySchema } from "./gateway.ts";
 import { answeredCallsSchema, programmaticRunSchema } from "./runner-programmatic.ts";
@@ -32,6 +33,8 @@ export const executeRequestSchema = z.object({
   output_session_id: z.string().nullish(),
   args: argsSchema.nullish(),
   stdin: z.string().nullish(),
+  /** Of the caller's program alone, whatever the names; `env_vars` are filtered. */
+  env: environmentSchema.nullish(),
   env_vars: z.record(z.string(), z.string()).nullish(),
   run_timeout: positive.nullish(),
   compile_timeout: positive.nullish(),

@@ -1,8 +1,9 @@
 /** Turns whatever a route throws into an answer of the error table, and logs what the client must not see. */
-import { errorBody, type Problem, ServiceError } from "@svc/contracts";
+import { errorBody, fieldPath, type Problem, problemsOf, ServiceError } from "@svc/contracts";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import type { z } from "zod";
+import { wrongContentType } from "./content-type.ts";
 import { discardBody } from "./discard.ts";
 import { noteFailure } from "./request-log.ts";
 
@@ -11,7 +12,8 @@ const UNAVAILABLE = 503;
 /** Where the thrower of a 503 knows nothing better. */
 const RETRY_AFTER_SECONDS = "2";
 
-export function toServiceError(error: unknown): ServiceError {
+/** `request`: with it, a refused media type is named. */
+export function toServiceError(error: unknown, request?: FastifyRequest): ServiceError {
   if (error instanceof ServiceError) return error;
   if (hasZodFastifySchemaValidationErrors(error)) {
     const details = error.validation.map((issue) => {
@@ -25,7 +27,9 @@ export function toServiceError(error: unknown): ServiceError {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
       return new ServiceError("request_too_large");
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return new ServiceError("invalid_content_type");
+      return request === undefined
+        ? new ServiceError("invalid_content_type")
+        : wrongContentType("application/json", request.headers["content-type"]);
     case "FST_ERR_CTP_EMPTY_JSON_BODY":
     case "FST_ERR_CTP_INVALID_JSON_BODY":
       return new ServiceError("invalid_json");
@@ -55,19 +59,7 @@ export function invalidRequest(details: Problem[]): ServiceError {
 export function parseOrRefuse<T extends z.ZodType>(schema: T, value: unknown): z.infer<T> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  throw invalidRequest(
-    result.error.issues.map((issue) => ({ path: fieldPath(issue.path), problem: issue.message })),
-  );
-}
-
-/** Field paths as callers read them: `files[2].name`. */
-export function fieldPath(path: readonly PropertyKey[]): string {
-  let text = "";
-  for (const key of path) {
-    if (/^\d+$/.test(String(key))) text += `[${String(key)}]`;
-    else text += text === "" ? String(key) : `.${String(key)}`;
-  }
-  return text;
+  throw invalidRequest(problemsOf(result.error));
 }
 
 export async function sendError(

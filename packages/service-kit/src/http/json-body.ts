@@ -6,7 +6,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { JSON_BOUNDS, type JsonBounds, JsonScanner, ServiceError } from "@svc/contracts";
+import { JSON_BOUNDS, type JsonBounds, JsonScanner, jsonErrorIndex, ServiceError } from "@svc/contracts";
 import { BodyReader } from "./body-reader.ts";
 import type { FastifyRequest, HttpServer } from "./types.ts";
 
@@ -59,11 +59,21 @@ const TOO_LARGE: Record<keyof JsonBounds, string> = {
 
 function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw new ServiceError("invalid_json", "The request body is not valid UTF-8.");
+  const text = body.toString("utf8");
   try {
-    return JSON.parse(body.toString("utf8"));
+    return JSON.parse(text);
   } catch {
-    throw new ServiceError("invalid_json");
+    throw new ServiceError("invalid_json", brokenText(text));
   }
+}
+
+/** Characters are counted from 1, as editors do. */
+function brokenText(text: string): string {
+  if (text === "") return "The request body is empty; send a JSON object.";
+  const at = jsonErrorIndex(text);
+  const what = at < text.length ? String.fromCodePoint(text.codePointAt(at) ?? 0) : undefined;
+  const unexpected = what === undefined ? "unexpected end" : `unexpected ${JSON.stringify(what)}`;
+  return `The request body is not valid JSON: ${unexpected} at character ${at + 1}.`;
 }
 
 function late(): ServiceError {

@@ -7,8 +7,16 @@ interface Entry {
   methods: Set<string>;
 }
 
+/** A route as it was registered, with its parameters. */
+export interface Route {
+  url: string;
+  methods: string[];
+}
+
 export interface RouteTable {
   methodsOf: (url: string) => string[];
+  /** The route that the path has below a prefix. */
+  findBelow: (prefix: string, url: string) => Route | undefined;
 }
 
 export function routeTable(app: HttpServer): RouteTable {
@@ -26,6 +34,11 @@ export function routeTable(app: HttpServer): RouteTable {
         if (pattern.test(path)) for (const method of own) methods.add(method);
       }
       return [...methods].sort();
+    },
+    findBelow: (prefix, url) => {
+      const path = prefix + (url.split("?", 1)[0] ?? "");
+      const found = [...entries].find(([, { pattern }]) => pattern.test(path));
+      return found && { url: found[0], methods: [...found[1].methods].sort() };
     },
   };
 }

@@ -12,7 +12,7 @@ import { refuseBrokenRequest } from "./client-error.ts";
 import { sendError, toServiceError } from "./errors.ts";
 import { type JsonBodyRules, readJsonBodies } from "./json-body.ts";
 import { CLIENT_LEFT, RequestLog, type RequestLogOptions, routeOf } from "./request-log.ts";
-import { routeTable } from "./route-table.ts";
+import { type Route, routeTable } from "./route-table.ts";
 import type { HttpServer } from "./types.ts";
 
 /** Life of the component as its routes see it. */
@@ -88,13 +88,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     if (alwaysOn.includes(request.routeOptions.url ?? "")) return done();
     done(new ServiceError(lifecycle.state === "starting" ? "starting_up" : "shutting_down"));
   });
-  app.setErrorHandler((error, request, reply) => sendError(request, reply, toServiceError(error)));
+  app.setErrorHandler((error, request, reply) => sendError(request, reply, toServiceError(error, request)));
   app.setNotFoundHandler((request, reply) => {
     const allowed = routes.methodsOf(request.url);
     const error =
       allowed.length > 0
         ? new ServiceError("method_not_allowed", undefined, { headers: { allow: allowed.join(", ") } })
-        : new ServiceError("not_found");
+        : notFound(routes.findBelow("/v1", request.url));
     return sendError(request, reply, error);
   });
   observeRequests(app, options.metrics, lines);
@@ -103,6 +103,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     done();
   });
   return app;
+}
+
+/** The commonest slip: a path without its prefix. */
+function notFound(meant: Route | undefined): ServiceError {
+  if (meant === undefined) return new ServiceError("not_found");
+  const methods = meant.methods.filter((method) => method !== "HEAD").join(" or ");
+  return new ServiceError("not_found", `There is no such route; did you mean ${methods} ${meant.url}?`);
 }
 
 /** While the server closes: a kept-alive connection whose request was still in work ends after its answer. */

@@ -5,7 +5,10 @@ import { clientGone, type FastifyReply } from "@svc/service-kit";
 /** Clients read 413 here as "try again": a body that is too large is a 422. */
 export function permanentRefusal(error: ServiceError): ServiceError {
   return error.code === "request_too_large"
-    ? new ServiceError(error.code, error.message, { status: 422 })
+    ? new ServiceError(error.code, error.message, {
+        status: 422,
+        ...(error.details === undefined ? {} : { details: error.details }),
+      })
     : error;
 }
 

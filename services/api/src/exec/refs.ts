@@ -1,5 +1,6 @@
 /**
- * File references of an execution: their rules (pure), and the question whether the caller's namespace owns them.
+ * The files of an execution: the rules of all of them and of references (pure), and the question whether the caller's namespace
+ * owns what is referenced.
  * Foreign, unknown and expired files look alike: 403 with the index.
  */
 import {
@@ -8,33 +9,48 @@ import {
   fileNameProblem,
   fileRefSchema,
   findPathConflict,
+  type InlineJobFile,
+  inRequestOrder,
   type JobFile,
   type NameLimits,
   namespaceOf,
   type ObjectRecord,
   type Principal,
   type Problem,
+  problemsOf,
   RESOURCE_ID_PATTERN,
   ServiceError,
 } from "@svc/contracts";
-import { fieldPath } from "@svc/service-kit";
+import { checkInlineSizes, isInline, parseInline } from "./inline-files.ts";
 
 export interface RefRules {
   maxFiles: number;
   names: NameLimits;
 }
 
+export interface ParsedFiles {
+  files: JobFile[];
+  /** Absent when there is none. */
+  inline?: InlineJobFile[];
+}
+
 /** Checks the `files` of a request. Every problem is named; conflicts name both indices. */
-export function parseRefs(files: readonly unknown[] | null | undefined, rules: RefRules): JobFile[] {
+export function parseFiles(files: readonly unknown[] | null | undefined, rules: RefRules): ParsedFiles {
   const items = files ?? [];
   if (items.length > rules.maxFiles) {
     throw new ServiceError("too_many_files", `files: at most ${rules.maxFiles} are allowed.`);
   }
   const problems: Problem[] = [];
-  const refs = items.map((item, index) => parseRef(item, index, rules.names, problems));
+  const refs: (JobFile | undefined)[] = [];
+  const contents: (InlineJobFile | undefined)[] = [];
+  for (const [index, item] of items.entries()) {
+    if (isInline(item)) contents.push(parseInline(item, index, rules.names, problems));
+    else refs.push(parseRef(item, index, rules.names, problems));
+  }
   if (problems.length > 0) throw refused(problems);
   const parsed = refs as JobFile[];
-  const conflict = findPathConflict(parsed.map(({ name }) => name));
+  const inline = contents as InlineJobFile[];
+  const conflict = findPathConflict(inRequestOrder(parsed, inline).map(({ name }) => name));
   if (conflict !== undefined) {
     throw refused(
       [conflict.first, conflict.second].map((at) => ({
@@ -43,7 +59,8 @@ export function parseRefs(files: readonly unknown[] | null | undefined, rules: R
       })),
     );
   }
-  return parsed;
+  checkInlineSizes(inline);
+  return { files: parsed, ...(inline.length > 0 ? { inline } : {}) };
 }
 
 function refused(details: Problem[]): ServiceError {
@@ -52,11 +69,14 @@ function refused(details: Problem[]): ServiceError {
 }
 
 function parseRef(item: unknown, index: number, names: NameLimits, problems: Problem[]): JobFile | undefined {
+  if (isNeither(item)) {
+    const problem = "needs content, or id and storage_session_id of a stored file (POST /v1/upload)";
+    problems.push({ path: `files[${index}]`, problem });
+    return undefined;
+  }
   const result = fileRefSchema.safeParse(item);
   if (!result.success) {
-    for (const issue of result.error.issues) {
-      problems.push({ path: fieldPath(["files", index, ...issue.path]), problem: issue.message });
-    }
+    problems.push(...problemsOf(result.error, ["files", index]));
     return undefined;
   }
   const ref = result.data;
@@ -66,6 +86,13 @@ function parseRef(item: unknown, index: number, names: NameLimits, problems: Pro
   }));
   problems.push(...own);
   return own.length > 0 ? undefined : jobFile(ref);
+}
+
+/** An object that names neither content nor a stored file. */
+function isNeither(item: unknown): boolean {
+  if (typeof item !== "object" || item === null || Array.isArray(item)) return false;
+  const { id, storage_session_id } = item as { id?: unknown; storage_session_id?: unknown };
+  return id == null && storage_session_id == null;
 }
 
 function refProblems(ref: FileRef, names: NameLimits): Problem[] {
@@ -110,17 +137,24 @@ function ownerOf(file: JobFile): FileOwner {
   }
 }
 
-/** Refuses the request at the first file that the caller's namespaces do not own. */
+/**
+ * Refuses the request at the first file that the caller's namespaces do not own. The result says of each file what storage
+ * recorded.
+ */
 export function authoriseRefs(
-  files: readonly JobFile[],
+  { files, inline }: ParsedFiles,
   records: readonly (ObjectRecord | undefined)[],
   principal: Principal,
-): void {
+): JobFile[] {
   const denied = files.findIndex(
     (file, at) => records[at]?.namespace !== namespaceOf(principal, ownerOf(file)),
   );
-  if (denied === -1) return;
-  throw new ServiceError("file_reference_denied", `files[${denied}] is not available to the caller.`, {
-    details: [{ path: `files[${denied}]`, problem: "is unknown, expired, or belongs to somebody else" }],
+  if (denied === -1) return files.map((file, at) => ({ ...file, ...recorded(records[at]) }));
+  const at = inRequestOrder<JobFile, InlineJobFile>(files, inline).indexOf(files[denied] as JobFile);
+  throw new ServiceError("file_reference_denied", `files[${at}] is not available to the caller.`, {
+    details: [{ path: `files[${at}]`, problem: "is unknown, expired, or belongs to somebody else" }],
   });
 }
+
+const recorded = (record: ObjectRecord | undefined) =>
+  record && { size: record.size, content_type: record.contentType };

@@ -4,14 +4,15 @@ import {
   execBodySchema,
   findLanguage,
   installHint,
-  type JobFile,
   type NameLimits,
+  parseEnvironment,
   type RuntimeInfo,
   ServiceError,
 } from "@svc/contracts";
 import { invalidRequest, parseOrRefuse } from "@svc/service-kit";
 import semver from "semver";
-import { parseRefs } from "./refs.ts";
+import { nearestLanguage } from "./nearest-language.ts";
+import { type ParsedFiles, parseFiles } from "./refs.ts";
 
 export interface ExecRules {
   defaultRunMs: number;
@@ -22,14 +23,15 @@ export interface ExecRules {
   runtimes: readonly RuntimeInfo[] | undefined;
 }
 
-export interface ParsedExec {
+export interface ParsedExec extends ParsedFiles {
   language: string;
   version: string;
   code: string;
   args: string[];
   stdin?: string;
   run_timeout: number;
-  files: JobFile[];
+  /** Absent when the request has none. */
+  env?: string[];
 }
 
 export function parseExec(body: unknown, rules: ExecRules): ParsedExec {
@@ -43,8 +45,20 @@ export function parseExec(body: unknown, rules: ExecRules): ParsedExec {
     args: request.args ?? [],
     ...(request.stdin == null ? {} : { stdin: request.stdin }),
     run_timeout: Math.min(request.run_timeout ?? request.timeout ?? rules.defaultRunMs, rules.maxRunMs),
-    files: parseRefs(request.files, rules),
+    ...parseEnv(request.env),
+    ...parseFiles(request.files, rules),
   };
+}
+
+/** The variables of a program; reserved names and wrong values are refused by name. */
+export function parseEnv(env: unknown): Pick<ParsedExec, "env"> {
+  if (env === undefined || env === null) return {};
+  if (typeof env !== "object" || Array.isArray(env)) {
+    throw invalidRequest([{ path: "env", problem: "must be an object of strings" }]);
+  }
+  const { variables, problems } = parseEnvironment(env as Record<string, unknown>);
+  if (problems.length > 0) throw invalidRequest(problems);
+  return variables.length > 0 ? { env: variables } : {};
 }
 
 export function chooseRuntime(
@@ -56,9 +70,15 @@ export function chooseRuntime(
   const language = findLanguage(name);
   const installed = runtimes?.filter((runtime) => runtime.language === language?.runner);
   if (language === undefined || installed?.length === 0) {
+    const meant = language === undefined ? nearestLanguage(name, runtimes) : undefined;
     throw new ServiceError(
       "unsupported_language",
-      ["The language is not supported.", installedText(runtimes), hintText(name, runtimes)]
+      [
+        "The language is not supported.",
+        meant && `Did you mean ${meant}?`,
+        installedText(runtimes),
+        hintText(name, runtimes),
+      ]
         .filter(Boolean)
         .join(" "),
     );

@@ -28,6 +28,7 @@ import { noteRun } from "../request-log.ts";
 import { answerOf } from "./answer.ts";
 import { clientLeft, permanentRefusal } from "./client.ts";
 import { type Idempotency, idempotencyKey } from "./idempotency.ts";
+import { tellIgnoredFields } from "./ignored-fields.ts";
 import { authoriseRefs } from "./refs.ts";
 import { type ParsedExec, parseExec } from "./request.ts";
 import { execRules, startLimit } from "./rules.ts";
@@ -44,6 +45,8 @@ export interface ExecDeps {
   lookupRecords: (files: readonly JobFile[], requestId: string) => Promise<(ObjectRecord | undefined)[]>;
   holdingSlot: HoldingSlot;
 }
+
+const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(execRequestSchema.shape));
 
 const errors = Object.fromEntries(
   [400, 401, 403, 422, 429, 500, 502, 503, 504].map((status) => [status, errorBodySchema]),
@@ -64,7 +67,7 @@ export function execRoute(app: HttpServer, deps: ExecDeps): void {
       // Parsed by parseExec, which knows the rules that go beyond the shape.
       validatorCompiler: () => (value) => ({ value }),
       errorHandler: (error, request, reply) =>
-        sendError(request, reply, permanentRefusal(toServiceError(error))),
+        sendError(request, reply, permanentRefusal(toServiceError(error, request))),
     },
     (request, reply) => handle(request, reply, deps) as Promise<ExecResponse>,
   );
@@ -72,6 +75,7 @@ export function execRoute(app: HttpServer, deps: ExecDeps): void {
 
 async function handle(request: FastifyRequest, reply: FastifyReply, deps: ExecDeps): Promise<unknown> {
   const principal = deps.principalOf(request);
+  tellIgnoredFields(reply, request.body, KNOWN_FIELDS);
   const key = idempotencyKey(request.headers);
   const left = clientLeft(reply);
   const parsed = parseExec(request.body, execRules(deps.config, await deps.runtimes.get()));
@@ -108,11 +112,12 @@ async function execute(
   left: AbortSignal,
   deps: ExecDeps,
 ): Promise<Record<string, unknown>> {
-  if (parsed.files.length > 0) {
-    authoriseRefs(parsed.files, await deps.lookupRecords(parsed.files, request.id), principal);
-  }
+  const files =
+    parsed.files.length > 0
+      ? authoriseRefs(parsed, await deps.lookupRecords(parsed.files, request.id), principal)
+      : [];
   deps.submitted.inc({ language: parsed.language });
-  const job = jobOf(parsed, principal, deps.planLimitsOf(request), request.id);
+  const job = jobOf({ ...parsed, files }, principal, deps.planLimitsOf(request), request.id);
   noteRun(request, { exec_id: job.execution_id });
   const answer = answerOf(await deps.holdingSlot(request, () => deps.jobs.run(job, left)));
   noteRun(request, factsOfAnswer(answer));

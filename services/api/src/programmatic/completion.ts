@@ -10,6 +10,7 @@ import {
   type ProgrammaticResponse,
   type RunStatus,
   ServiceError,
+  type UsedLimits,
 } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import type { OwnEntry } from "../once/once.ts";
@@ -43,6 +44,7 @@ export interface EndedRound {
   execution_time?: number;
   tool_calls_made?: number;
   programmatic_fault?: ProgrammaticFault;
+  limits?: UsedLimits;
   [field: string]: unknown;
 }
 

@@ -4,6 +4,7 @@ import {
   findToolCollision,
   type Problem,
   type ProgrammaticStartBody,
+  problemsOf,
   programmaticStartBodySchema,
   ServiceError,
   type Tool,
@@ -12,10 +13,10 @@ import {
   toolDeclarationSchema,
   toolResultSchema,
 } from "@svc/contracts";
-import { fieldPath, invalidRequest, parseOrRefuse } from "@svc/service-kit";
+import { invalidRequest, parseOrRefuse } from "@svc/service-kit";
 import { z } from "zod";
-import { parseRefs } from "../exec/refs.ts";
-import { chooseRuntime, type ExecRules, type ParsedExec } from "../exec/request.ts";
+import { parseFiles } from "../exec/refs.ts";
+import { chooseRuntime, type ExecRules, type ParsedExec, parseEnv } from "../exec/request.ts";
 
 export interface StartRules extends ExecRules {
   maxTools: number;
@@ -56,9 +57,23 @@ export function parseStart(body: unknown, rules: StartRules): Start {
     args: request.args ?? [],
     ...(request.stdin == null ? {} : { stdin: request.stdin }),
     run_timeout: roundLimit(request, rules),
-    files: parseRefs(request.files, rules),
+    ...parseToolEnv(request.env),
+    ...parseFiles(request.files, rules),
     tools: parseTools(request.tools, language, rules.maxTools),
   };
+}
+
+/** What makes tools callable, and repeats the order of sets. */
+const TOOL_VARIABLES: readonly string[] = ["BASH_ENV", "PYTHONHASHSEED"];
+
+function parseToolEnv(env: unknown): Pick<ParsedExec, "env"> {
+  const parsed = parseEnv(env);
+  const problems = TOOL_VARIABLES.filter((name) => Object.hasOwn(Object(env), name)).map((name) => ({
+    path: `env.${name}`,
+    problem: "is set by the service for programs with tools",
+  }));
+  if (problems.length > 0) throw invalidRequest(problems);
+  return parsed;
 }
 
 function roundLimit(request: ProgrammaticStartBody, { defaultRunMs, maxRunMs }: ExecRules): number {
@@ -93,9 +108,7 @@ function parseTools(declared: readonly unknown[], language: string, maxTools: nu
 function parseTool(item: unknown, at: number, problems: Problem[]): Tool | undefined {
   const result = toolDeclarationSchema.safeParse(item);
   if (result.success) return toolOf(result.data, at, problems);
-  for (const { path, message } of result.error.issues) {
-    problems.push({ path: fieldPath(["tools", at, ...path]), problem: message });
-  }
+  problems.push(...problemsOf(result.error, ["tools", at]));
   return undefined;
 }
 
@@ -128,12 +141,7 @@ export function parseResume(body: unknown): Resume {
   if (typeof continuation_token !== "string") throw new ServiceError("invalid_continuation_token");
   const parsed = resultsSchema.safeParse(tool_results);
   if (!parsed.success) {
-    throw invalidToolResults(
-      parsed.error.issues.map(({ path, message }) => ({
-        path: fieldPath(["tool_results", ...path]),
-        problem: message,
-      })),
-    );
+    throw invalidToolResults(problemsOf(parsed.error, ["tool_results"]));
   }
   return { token: continuation_token, results: parsed.data };
 }

@@ -66,7 +66,8 @@ export class RoundJobs {
     const { JOB_TIMEOUT, PTC_MAX_CALLS } = this.#config;
     const job = this.#jobOf(attempt, Math.min(program.run_timeout + Math.ceil(runMs), JOB_TIMEOUT));
     // A job that another replica queued keeps its session. Nobody else queues a first round.
-    if (round > 1 && (await this.#jobs.exists(job))) return endOf(await this.#jobs.run(job, attempt.signal));
+    if (round > 1 && (await this.#jobs.exists(job)))
+      return endOf(await this.#jobs.run(job, attempt.signal), program);
     const { callback, opened } = this.#sessions.open(program, attempt.requestId);
     // A first call waits for its session to open, but would find the session of an earlier attempt.
     if (round > 1 || attempt.number > 1) await opened;
@@ -82,7 +83,7 @@ export class RoundJobs {
     this.#submitted.inc({ language: program.language });
     const grantId = callback.grant_id;
     try {
-      return { ...(await this.#runBeside(opened, job, attempt.signal, { first: calls > 0 })), grantId };
+      return { ...(await this.#runBeside(opened, job, attempt, { first: calls > 0 })), grantId };
     } catch (error) {
       // The session must be open before anything closes it.
       await opened.catch(() => undefined);
@@ -113,16 +114,16 @@ export class RoundJobs {
     };
     this.#submitted.inc({ language: program.language });
     if (answers?.length === from.pending)
-      return endOf(await this.#jobs.run(job, attempt.signal, { first: true }));
+      return endOf(await this.#jobs.run(job, attempt.signal, { first: true }), program);
     const handOver = this.#sessions.answer(program.execution_id, from.answers, attempt.requestId);
-    return this.#runBeside(handOver, job, attempt.signal, { first: true });
+    return this.#runBeside(handOver, job, attempt, { first: true });
   }
 
   /** Runs a job beside something that it needs: when that fails, the job is cancelled. */
   async #runBeside(
     needed: Promise<unknown>,
     job: UnsentJob,
-    cancelled: AbortSignal,
+    { program, signal: cancelled }: Attempt,
     options: { first: boolean },
   ): Promise<RoundEnd> {
     const stop = new AbortController();
@@ -132,7 +133,7 @@ export class RoundJobs {
     });
     const signal = AbortSignal.any([cancelled, stop.signal]);
     const [result] = await Promise.all([this.#jobs.run(job, signal, options), done]);
-    return endOf(result);
+    return endOf(result, program);
   }
 
   /** Kills a frozen program in the background. One that is not found expires on its runner. */
@@ -147,8 +148,8 @@ export class RoundJobs {
   }
 
   #jobOf({ program, round, number, requestId }: Attempt, runTimeout: number): UnsentJob {
-    const { execution_id, session_id, principal, output_namespace, language, version, code, args, files } =
-      program;
+    const { execution_id, session_id, principal, output_namespace, language, version } = program;
+    const { code, args, files, inline, env } = program;
     return {
       v: 1,
       request_id: requestId,
@@ -164,20 +165,22 @@ export class RoundJobs {
       ...(program.stdin === undefined ? {} : { stdin: program.stdin }),
       ...(program.run_memory_limit === undefined ? {} : { run_memory_limit: program.run_memory_limit }),
       files,
+      ...(inline === undefined ? {} : { inline }),
+      ...(env === undefined ? {} : { env }),
       run_timeout: runTimeout,
       enqueued_at: Date.now(),
     };
   }
 }
 
-/** A paused program already has its source, its arguments and its input. */
-function withoutSource({ stdin: _s, ...job }: UnsentJob): UnsentJob {
+/** A paused program already has its source, its arguments, its input and its own files. */
+function withoutSource({ stdin: _s, inline: _i, env: _e, ...job }: UnsentJob): UnsentJob {
   return { ...job, code: "", args: [] };
 }
 
-function endOf(result: JobResult): RoundEnd {
+function endOf(result: JobResult, { run_timeout }: Program): RoundEnd {
   const answer = answerOf(result);
-  if (answer.paused !== true) return { ended: answer as EndedRound };
+  if (answer.paused !== true) return { ended: withRoundLimit(answer as EndedRound, run_timeout) };
   const parsed = pausedResponseSchema.safeParse(answer);
   if (!parsed.success) throw new ServiceError("internal_error", undefined, { cause: parsed.error });
   return { paused: parsed.data };
@@ -186,6 +189,12 @@ function endOf(result: JobResult): RoundEnd {
 /** What the log says of the end of a round. */
 export function factsOfEnd(end: RoundEnd): RunFacts {
   return factsOfAnswer("paused" in end ? end.paused : end.ended);
+}
+
+/** A program that repeats itself is given the time of all its rounds; a caller is told that of one. */
+function withRoundLimit({ limits, ...ended }: EndedRound, roundMs: number): EndedRound {
+  if (limits === undefined) return ended;
+  return { ...ended, limits: { ...limits, run_timeout_ms: Math.min(limits.run_timeout_ms, roundMs) } };
 }
 
 /** Answers that are small enough together to travel with the resume itself; undefined: they are not. */

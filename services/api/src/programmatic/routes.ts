@@ -6,6 +6,8 @@ import {
   errorBodySchema,
   programmaticRequestSchema,
   programmaticResponseSchema,
+  programmaticResumeSchema,
+  programmaticStartSchema,
 } from "@svc/contracts";
 import {
   type FastifyReply,
@@ -15,6 +17,7 @@ import {
   toServiceError,
 } from "@svc/service-kit";
 import { permanentRefusal } from "../exec/client.ts";
+import { tellIgnoredFields } from "../exec/ignored-fields.ts";
 import { cancelByLabel } from "./cancel.ts";
 import { parseCancel, tokenOf } from "./request.ts";
 import { handleResume } from "./resume.ts";
@@ -22,6 +25,13 @@ import { handleStart } from "./start.ts";
 import type { ProgrammaticDeps } from "./wiring.ts";
 
 export const PROGRAMMATIC_ROUTE = "/v1/exec/programmatic";
+
+/** An empty token makes no resume. */
+const START_FIELDS: ReadonlySet<string> = new Set([
+  ...Object.keys(programmaticStartSchema.shape),
+  "continuation_token",
+]);
+const RESUME_FIELDS: ReadonlySet<string> = new Set(Object.keys(programmaticResumeSchema.shape));
 
 const errors = Object.fromEntries(
   [400, 401, 403, 409, 422, 429, 500, 502, 503, 504].map((status) => [
@@ -35,7 +45,7 @@ export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): voi
     // request.ts parses bodies: its rules go beyond their shape.
     validatorCompiler: () => (value: unknown) => ({ value }),
     errorHandler: async (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
-      sendError(request, reply, permanentRefusal(toServiceError(error))),
+      sendError(request, reply, permanentRefusal(toServiceError(error, request))),
   };
   app.post(
     PROGRAMMATIC_ROUTE,
@@ -50,8 +60,11 @@ export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): voi
         response: { 200: programmaticResponseSchema, ...errors },
       },
     },
-    (request, reply) =>
-      tokenOf(request.body) === undefined ? handleStart(request, reply, deps) : handleResume(request, deps),
+    (request, reply) => {
+      const isStart = tokenOf(request.body) === undefined;
+      tellIgnoredFields(reply, request.body, isStart ? START_FIELDS : RESUME_FIELDS);
+      return isStart ? handleStart(request, reply, deps) : handleResume(request, deps);
+    },
   );
   app.post(
     `${PROGRAMMATIC_ROUTE}/cancel`,

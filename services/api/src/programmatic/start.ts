@@ -95,9 +95,10 @@ async function programOf(request: FastifyRequest, principal: Principal, deps: St
     ...execRules(config, await runtimes.get()),
     maxTools: config.PTC_MAX_TOOLS,
   });
-  if (parsed.files.length > 0) {
-    authoriseRefs(parsed.files, await deps.lookupRecords(parsed.files, request.id), principal);
-  }
+  const files =
+    parsed.files.length > 0
+      ? authoriseRefs(parsed, await deps.lookupRecords(parsed.files, request.id), principal)
+      : [];
   const label = labelOf(request.headers);
   const { run_memory_limit } = deps.planLimitsOf(request);
   return {
@@ -108,6 +109,7 @@ async function programOf(request: FastifyRequest, principal: Principal, deps: St
     output_namespace: namespaceOf(principal, { kind: "user" }),
     hash_seed: randomInt(HASH_SEEDS),
     ...parsed,
+    files,
     ...(run_memory_limit === undefined ? {} : { run_memory_limit }),
     ...(label === undefined ? {} : { label }),
   };

@@ -9,7 +9,14 @@
  * - egress ledger (`tool_call_ids`): which calls were charged, so that a repeated request costs nothing;
  * - runner (CallHistory): the calls of the process in its jail. It is built from `:history` when a program is run again.
  */
-import { type ErrorCode, type JobFile, type Principal, ServiceError, type Tool } from "@svc/contracts";
+import {
+  type ErrorCode,
+  type InlineJobFile,
+  type JobFile,
+  type Principal,
+  ServiceError,
+  type Tool,
+} from "@svc/contracts";
 
 export const STATES = [
   "created",
@@ -140,6 +147,9 @@ export interface Program {
   /** By the caller's plan, bytes. */
   run_memory_limit?: number;
   files: JobFile[];
+  inline?: InlineJobFile[];
+  /** `NAME=value`. */
+  env?: string[];
   tools: Tool[];
   hash_seed: number;
   /** What the caller may cancel it by. */

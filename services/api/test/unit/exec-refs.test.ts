@@ -1,11 +1,11 @@
 import { type JobFile, newId, type ObjectRecord, ServiceError } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import { authoriseRefs, parseRefs } from "../../src/exec/refs.ts";
+import { authoriseRefs, parseFiles } from "../../src/exec/refs.ts";
 
 const RULES = { maxFiles: 256, names: { maxLength: 256, maxDepth: 10 } };
 const REF = { id: newId(), storage_session_id: newId(), name: "data.csv" };
 const ref = (change: object = {}) => ({ ...REF, ...change });
-const parse = (...files: unknown[]) => parseRefs(files, RULES);
+const parse = (...files: unknown[]) => parseFiles(files, RULES).files;
 
 function refusal(run: () => unknown): ServiceError {
   try {
@@ -135,7 +135,7 @@ describe("several references", () => {
   });
 
   it.each([[null], [undefined], [[]]])("%j is no file", (files) => {
-    expect(parseRefs(files, RULES)).toEqual([]);
+    expect(parseFiles(files, RULES)).toEqual({ files: [] });
   });
 });
 
@@ -155,7 +155,7 @@ describe("authorisation", () => {
   });
   const authorise = (...pairs: [JobFile, ObjectRecord | undefined][]) =>
     authoriseRefs(
-      pairs.map(([each]) => each),
+      { files: pairs.map(([each]) => each) },
       pairs.map(([, each]) => each),
       caller,
     );
@@ -166,7 +166,7 @@ describe("authorisation", () => {
     [file({ kind: "agent", resource_id: "a1" }), "t1:agent:a1"],
     [file({ kind: "skill", resource_id: "s1", version: 2 }), "t1:skill:s1:v:2"],
   ])("the caller's own file passes: %j", (own, namespace) => {
-    expect(() => authorise([own, record(namespace)])).not.toThrow();
+    expect(authorise([own, record(namespace)])).toEqual([{ ...own, size: 1, content_type: "text/csv" }]);
   });
 
   it.each([

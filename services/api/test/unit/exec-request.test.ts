@@ -178,7 +178,7 @@ describe("the language", () => {
   const HINT = " The operator's command ./svc up --languages rs adds rust.";
 
   it.each([
-    ...["ruby", "py ", "../py", "__proto__", "🐍"].map((lang) => [lang, ""] as const),
+    ...["ruby", "../py", "__proto__", "🐍", "cobol", "x".repeat(100_000)].map((lang) => [lang, ""] as const),
     ["rs", HINT],
     ["rust", HINT],
   ] as const)(
@@ -191,6 +191,20 @@ describe("the language", () => {
       );
     },
   );
+
+  it.each([
+    ["pyhton", "python"],
+    ["PYTHON4", "python"],
+    ["py ", "py"],
+    ["pyton3", "python3"],
+    ["bas", "bash"],
+  ])("%j is near to %s", (lang, meant) => {
+    expect(refused({ lang }).message).toContain(`Did you mean ${meant}? Installed`);
+  });
+
+  it.each(["rist", "golnag", "pascal", "b", ""])("nothing that is installed is near to %j", (lang) => {
+    expect(refused({ lang }).message).not.toContain("mean");
+  });
 
   it("while nobody knows what is installed, every known language is passed on and others are refused", () => {
     expect(parse({ lang: "rs", version: "9" }, { runtimes: undefined })).toMatchObject({

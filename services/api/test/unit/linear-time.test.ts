@@ -19,7 +19,7 @@ import Fastify from "fastify";
 import { describe, expect, test } from "vitest";
 import { bearerToken } from "../../src/auth/bearer.ts";
 import { idempotencyKey } from "../../src/exec/idempotency.ts";
-import { parseRefs } from "../../src/exec/refs.ts";
+import { parseFiles } from "../../src/exec/refs.ts";
 import { chooseRuntime } from "../../src/exec/request.ts";
 import { boundaryOf, parsePartHeaders } from "../../src/files/multipart/part-headers.ts";
 import { MultipartReader } from "../../src/files/multipart/reader.ts";
@@ -110,7 +110,7 @@ const ROWS: Row[] = [
   [
     "a file reference",
     around("", "a/", "a"),
-    (name) => attempt(() => parseRefs([{ id: "x", name }], { maxFiles: 1, names })),
+    (name) => attempt(() => parseFiles([{ id: "x", name }], { maxFiles: 1, names })),
   ],
   [
     "tool names",

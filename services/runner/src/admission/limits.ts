@@ -1,5 +1,5 @@
 /** The limits of one run: the configuration's, the operator's overrides for the language, lowered by the request. Pure. */
-import { type ExecuteRequest, LANGUAGES } from "@svc/contracts";
+import { type ExecuteRequest, LANGUAGES, type UsedLimits } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import { z } from "zod";
 
@@ -82,6 +82,10 @@ export function compileLimitsFor(
     wallMs: Math.min(...times.filter((time) => time != null)),
     memoryBytes: own.compile_memory_limit ?? config.SANDBOX_COMPILE_MEMORY_LIMIT,
   };
+}
+
+export function usedLimits({ wallMs, memoryBytes }: RunLimits): UsedLimits {
+  return { run_timeout_ms: wallMs, memory_bytes: memoryBytes };
 }
 
 export function jailLimits(limits: RunLimits) {

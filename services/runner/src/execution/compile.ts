@@ -4,7 +4,7 @@
  * compiler is no more trusted than a program: user code steers it.
  */
 import { buffer } from "node:stream/consumers";
-import { type ExecuteResponse, ServiceError } from "@svc/contracts";
+import { ServiceError } from "@svc/contracts";
 import { JailError, JailRun, type RunOutcome } from "@svc/jail-client";
 import { jailLimits, type RunLimits } from "../admission/limits.ts";
 import { refOf, stageAll } from "../inputs/inputs.ts";
@@ -13,13 +13,13 @@ import { decodeListing } from "../outputs/listing.ts";
 import { captured, withNotes } from "./decode-output.ts";
 import { compileEndingOf, compileFailure, type Ending } from "./exit-status.ts";
 import type { Compilation, Program } from "./program.ts";
-import type { Destination, ExecuteDeps } from "./types.ts";
+import type { Destination, ExecuteDeps, RunAnswer } from "./types.ts";
 
 /** Compiled programs lie in the runner's memory between the two jails. */
 const MAX_PROGRAM_BYTES = 64 << 20;
 
 export interface Failed {
-  answer: Omit<ExecuteResponse, "language" | "version">;
+  answer: RunAnswer;
   ending: Ending;
 }
 
@@ -71,7 +71,7 @@ async function runCompiler(
     jail.directory(staged.length, build);
     await jail.start();
     const outcome = await jail.outcome();
-    const ending = compileEndingOf(outcome.end, limits.outputCap);
+    const ending = compileEndingOf(outcome.end, limits);
     if (ending !== undefined) return { outcome, made: [], ending };
     return { outcome, ...(await harvest(jail, outcome, build)) };
   } finally {

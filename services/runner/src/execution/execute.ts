@@ -5,14 +5,14 @@
  */
 import { deadlinesFor, type ExecuteRequest, type ExecuteResponse, newId, ServiceError } from "@svc/contracts";
 import { type Config, DeadlineSignal, type Log } from "@svc/service-kit";
-import { compileLimitsFor, limitsFor, type RunLimits } from "../admission/limits.ts";
+import { compileLimitsFor, limitsFor, type RunLimits, usedLimits } from "../admission/limits.ts";
 import { isCancelled, outcomeOfFault } from "../run-line.ts";
 import { compile } from "./compile.ts";
 import { type Ending, endingOf } from "./exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "./finish.ts";
 import { launch } from "./launch.ts";
 import { type Program, programOf } from "./program.ts";
-import type { Call, Destination, ExecuteDeps } from "./types.ts";
+import type { Call, Destination, ExecuteDeps, RunAnswer } from "./types.ts";
 
 export async function execute(
   request: ExecuteRequest,
@@ -40,7 +40,8 @@ export async function execute(
         deps,
       );
       counted.ended(ending.outcome);
-      return { ...answer, language: runtime.language, version: runtime.version };
+      const { language, version } = runtime;
+      return { ...answer, language, version, limits: usedLimits(limits) };
     } finally {
       release();
     }
@@ -60,7 +61,7 @@ async function runLeased(
   to: Destination,
   log: Log,
   deps: ExecuteDeps,
-): Promise<{ answer: Omit<ExecuteResponse, "language" | "version">; ending: Ending }> {
+): Promise<{ answer: RunAnswer; ending: Ending }> {
   const { run } = to;
   const beganMs = performance.now();
   const compiled = await compile(program, compileLimits, to, deps);
@@ -72,7 +73,7 @@ async function runLeased(
     // The notice of the start can arrive late; the jail's own clock cannot.
     const runMs = Math.max(endedMs - launched.startedMs, outcome.end.wallUs / 1000);
     refuseUnexecutable(outcome);
-    const ending = endingOf(outcome.end, limits.outputCap);
+    const ending = endingOf(outcome.end, limits);
     const setupMs = endedMs - beganMs - runMs;
     const one = { launched, outcome, ending, runMs, endedMs, setupMs, limits, to, log };
     return { answer: await finish(one, deps), ending };

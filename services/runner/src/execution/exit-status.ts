@@ -1,9 +1,11 @@
 /**
  * How a run ended, as the interface words it: status, code, signal, message and note lines, from what the jail observed.
- * Nothing is guessed from text or from exit codes. Pure.
+ * Nothing is guessed from text or from exit codes. Clients match messages word by word; notes also name the limit. Pure.
  */
 import { constants } from "node:os";
 import type { ExecutionOutcome, RunStatus } from "@svc/contracts";
+import type { RunLimits } from "../admission/limits.ts";
+import { byteSize, duration, grouped } from "./quantities.ts";
 
 export type EndCause =
   | "exited"
@@ -21,6 +23,9 @@ export interface ObservedEnd {
   stdoutTotal: number;
   stderrTotal: number;
 }
+
+/** The limits that notes name. */
+export type NotedLimits = Pick<RunLimits, "wallMs" | "cpuMs" | "memoryBytes" | "outputCap">;
 
 export interface Ending {
   status: RunStatus | null;
@@ -67,9 +72,27 @@ export function signalName(number: number): string {
   return number >= 34 && number <= 64 ? `SIGRTMIN+${number - 34}` : `SIG${number}`;
 }
 
+/** A message with its limit and, where there is one, the way out. */
+function noteOf(status: keyof typeof MESSAGES, { cause, ...end }: ObservedEnd, limits: NotedLimits): string {
+  switch (status) {
+    case "TO":
+      return cause === "cpu_limit"
+        ? `${CPU_TIME} (${duration(limits.cpuMs)})`
+        : `${MESSAGES.TO} (${duration(limits.wallMs)})`;
+    case "ML":
+      return `${MESSAGES.ML} (limit ${byteSize(limits.memoryBytes)})`;
+    default: {
+      const total = status === "OL" ? end.stdoutTotal : end.stderrTotal;
+      const kept = `${byteSize(limits.outputCap)} kept of ${grouped(total)} bytes`;
+      return `${MESSAGES[status]} (${kept}; write large results to a file)`;
+    }
+  }
+}
+
 const KILLED = { code: 137, signal: "SIGKILL" } as const;
 
-export function endingOf(end: ObservedEnd, cap: number): Ending {
+export function endingOf(end: ObservedEnd, limits: NotedLimits): Ending {
+  const cap = limits.outputCap;
   const overflows = (["OL", "EL"] as const).filter((status) =>
     status === "OL" ? end.stdoutTotal > cap : end.stderrTotal > cap,
   );
@@ -80,13 +103,14 @@ export function endingOf(end: ObservedEnd, cap: number): Ending {
       ...KILLED,
       status: killed,
       message,
-      notes: [...new Set([...overflows.map((event) => MESSAGES[event]), message])],
+      notes: [...new Set([...overflows, killed])].map((status) => noteOf(status, end, limits)),
       outcome: OUTCOMES[killed],
     };
   }
   const signal = end.cause === "signaled" ? signalName(end.signal) : null;
   const crash = signal === null ? null : `Killed by signal ${signal}`;
-  const notes = [...overflows.map((event) => MESSAGES[event] as string), ...(crash === null ? [] : [crash])];
+  const notes = overflows.map((status) => noteOf(status, end, limits));
+  if (crash !== null) notes.push(crash);
   const first = overflows[0];
   if (first !== undefined) {
     return {
@@ -112,9 +136,9 @@ export function endingOf(end: ObservedEnd, cap: number): Ending {
 }
 
 /** How a compilation failed; undefined: it did not. */
-export function compileEndingOf(end: ObservedEnd, cap: number): Ending | undefined {
+export function compileEndingOf(end: ObservedEnd, limits: NotedLimits): Ending | undefined {
   if (end.cause === "exited" && end.exitCode === 0) return undefined;
-  const base = endingOf(end, cap);
+  const base = endingOf(end, limits);
   if (base.status === "TO" || base.status === "ML") {
     return { ...base, notes: [...base.notes, "The compiler did not finish"] };
   }
@@ -135,9 +159,9 @@ export function compileFailure(code: number, notes: readonly string[]): Ending {
 }
 
 /** The service itself ended the program, or found at its end that it cannot count: `text` says why. */
-export function faultEnding(end: ObservedEnd, cap: number, text: string): Ending {
+export function faultEnding(end: ObservedEnd, limits: NotedLimits, text: string): Ending {
   const byItself = end.cause === "exited" || end.cause === "signaled";
-  const base = endingOf(byItself ? end : { ...end, cause: "exited", exitCode: KILLED.code }, cap);
+  const base = endingOf(byItself ? end : { ...end, cause: "exited", exitCode: KILLED.code }, limits);
   return {
     ...base,
     ...(byItself ? {} : KILLED),

@@ -1,6 +1,6 @@
 /** The end of every execution: outputs are stored, once, and what happened becomes the answer. */
 import { constants } from "node:os";
-import { type ExecuteResponse, ServiceError } from "@svc/contracts";
+import { ServiceError } from "@svc/contracts";
 import { JailError, type RunOutcome } from "@svc/jail-client";
 import { invalidRequest, type Log } from "@svc/service-kit";
 import type { RunLimits } from "../admission/limits.ts";
@@ -12,7 +12,7 @@ import { captured, withNotes } from "./decode-output.ts";
 import type { Ending } from "./exit-status.ts";
 import type { Launched } from "./launch.ts";
 import { reachedLimits, reachedNotes } from "./soft-limits.ts";
-import type { Destination, ExecuteDeps } from "./types.ts";
+import type { Destination, ExecuteDeps, RunAnswer } from "./types.ts";
 
 export interface Finish {
   launched: Launched;
@@ -35,15 +35,16 @@ export function refuseUnexecutable({ end }: RunOutcome): void {
   throw invalidRequest([{ path: "args", problem: "are too long for a program, all together" }]);
 }
 
-export async function finish(
-  one: Finish,
-  deps: ExecuteDeps,
-): Promise<Omit<ExecuteResponse, "language" | "version">> {
+export async function finish(one: Finish, deps: ExecuteDeps): Promise<RunAnswer> {
   const { outcome, ending, limits, to } = one;
   const { end, stdout, stderr } = outcome;
-  const { plan, report, omitted } = await collect(one, deps);
+  const { plan, report, omitted, outputLimits } = await collect(one, deps);
   const reached = reachedLimits(outcome, limits);
-  const notes = [...omittedNotes(omitted, plan.unlisted), ...reachedNotes(reached), ...ending.notes];
+  const notes = [
+    ...omittedNotes(omitted, plan.unlisted, outputLimits),
+    ...reachedNotes(reached),
+    ...ending.notes,
+  ];
   return {
     session_id: to.sessionId,
     stdout: captured(stdout, end.stdoutTotal, limits.outputCap),
@@ -72,12 +73,13 @@ export async function finish(
 
 async function collect({ launched, outcome, to, log }: Finish, { config, gateway }: ExecuteDeps) {
   const listing = withoutDirectory(decodeListing(outcome.listing), launched.build);
-  const plan = planOutputs(listing, launched.staged, {
+  const outputLimits = {
     maxFiles: config.SANDBOX_MAX_OUTPUT_FILES,
     maxFileBytes: Math.min(config.SANDBOX_MAX_FILE_SIZE, config.EGRESS_GATEWAY_MAX_FILE_BYTES),
     maxTotalBytes: config.EXECUTION_MANIFEST_MAX_UPLOAD_BYTES,
     names: { maxLength: config.SANDBOX_MAX_PATH_LENGTH, maxDepth: config.SANDBOX_MAX_NESTING_DEPTH },
-  });
+  };
+  const plan = planOutputs(listing, launched.staged, outputLimits);
   const report = await storeOutputs(plan.uploads, {
     gateway,
     run: to.run,
@@ -86,7 +88,7 @@ async function collect({ launched, outcome, to, log }: Finish, { config, gateway
     concurrency: config.SANDBOX_UPLOAD_CONCURRENCY,
     onFailure: (error) => log.warn({ err: error, request_id: to.run.requestId }, "storing an output failed"),
   });
-  return { plan, report, omitted: [...report.omitted, ...plan.omitted] };
+  return { plan, report, omitted: [...report.omitted, ...plan.omitted], outputLimits };
 }
 
 function delivery({ attempted, failed }: { attempted: number; failed: number }) {

@@ -5,7 +5,7 @@ import type { RunGateway } from "../gateway.ts";
 import { stageAll } from "../inputs/inputs.ts";
 import { despiteSpoiledCopies } from "../inputs/source.ts";
 import type { StagedInput } from "../outputs/outputs.ts";
-import type { Program } from "./program.ts";
+import { type Program, replaced } from "./program.ts";
 import type { ExecuteDeps } from "./types.ts";
 
 export interface Launched {
@@ -43,7 +43,7 @@ async function attempt(
 ): Promise<Launched> {
   const jail = await metrics.watchSetup(() => jails.open(program, life));
   try {
-    jail.describe(program.argv, [...program.env, ...(environment?.(jail) ?? [])], jailLimits(limits));
+    jail.describe(program.argv, replaced(program.env, environment?.(jail) ?? []), jailLimits(limits));
     if (program.stdin !== undefined) await jail.stdin(program.stdin);
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
     const staged = await stageAll(program, { gateway, inputs, withCopies, run, jail, concurrency });

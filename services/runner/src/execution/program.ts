@@ -5,6 +5,7 @@
 import {
   type ContentFile,
   directoriesOf,
+  dirkeepDirectory,
   type ExecuteRequest,
   fileNameProblem,
   findPathConflict,
@@ -49,6 +50,10 @@ export interface Program {
   references: Reference[];
   /** References that stand for directories. */
   directories: Reference[];
+  /** Directories that inline `.dirkeep` files ask for. */
+  plainDirectories: string[];
+  /** Its environment is a caller's, which no process has that is warm already. */
+  hasOwnEnvironment: boolean;
 }
 
 const MAX_ENV_BYTES = 1_000_000;
@@ -77,8 +82,10 @@ export function programOf(
   checkConflicts(paths);
   const contents: Program["contents"] = [];
   const references: Reference[] = [];
+  const plainDirectories: string[] = [];
   for (const [at, file] of request.files.entries()) {
     if (!hasContent(file)) references.push({ ...file, at });
+    else if (at !== entryAt && isDirkeep(file.name)) plainDirectories.push(dirkeepDirectory(file.name));
     else contents.push({ path: paths[at] as string, bytes: decode(file, at) });
   }
   const build = freeEntryName(
@@ -89,7 +96,7 @@ export function programOf(
   const { compile } = runtime;
   return {
     argv: [...runtime.command.map(run), ...(request.args ?? [])],
-    env: environment(request, runtime.env, run),
+    env: replaced(environment(request, runtime.env, run), request.env ?? []),
     ...(compile && {
       compile: compilation(request, compile, build, fillerFor(entry, build, memory.compile)),
     }),
@@ -98,6 +105,8 @@ export function programOf(
     contents,
     references: references.filter(({ name }) => !isDirkeep(name)),
     directories: references.filter(({ name }) => isDirkeep(name)),
+    plainDirectories: plainDirectories.filter((directory) => directory !== ""),
+    hasOwnEnvironment: (request.env ?? []).length > 0,
   };
 }
 
@@ -165,6 +174,14 @@ function compilation(
   fill: Filler,
 ): Compilation {
   return { argv: command.map(fill), env: environment(request, env, fill), build };
+}
+
+const nameOf = (variable: string) => variable.slice(0, variable.indexOf("="));
+
+/** Variables, each name once: the later ones win. */
+export function replaced(variables: readonly string[], later: readonly string[]): string[] {
+  const names = new Set(later.map(nameOf));
+  return [...variables.filter((variable) => !names.has(nameOf(variable))), ...later];
 }
 
 function environment(request: ExecuteRequest, own: Record<string, string>, fill: Filler): string[] {

@@ -5,6 +5,7 @@
 import type { ReachedLimit } from "@svc/contracts";
 import type { RunOutcome } from "@svc/jail-client";
 import type { RunLimits } from "../admission/limits.ts";
+import { byteSize, grouped } from "./quantities.ts";
 
 export function reachedLimits(
   { end, listing }: Pick<RunOutcome, "end" | "listing">,
@@ -16,14 +17,14 @@ export function reachedLimits(
 }
 
 const NOTES: Record<ReachedLimit["limit"], (value: number) => string> = {
-  processes: (value) => `Process limit reached (${value} processes and threads)`,
-  file_size: (value) => `File size limit reached (${value} bytes)`,
-  workspace_bytes: (value) => `Workspace full (${value} bytes)`,
-  workspace_files: (value) => `Workspace full (${value} files)`,
-  tmp_bytes: (value) => `/tmp full (${value} bytes)`,
-  tmp_files: (value) => `/tmp full (${value} files)`,
-  shm_bytes: (value) => `/dev/shm full (${value} bytes)`,
-  shm_files: (value) => `/dev/shm full (${value} files)`,
+  processes: (value) => `Process limit reached (${grouped(value)} processes and threads)`,
+  file_size: (value) => `File size limit reached (${byteSize(value)})`,
+  workspace_bytes: (value) => `Workspace full (${byteSize(value)})`,
+  workspace_files: (value) => `Workspace full (${grouped(value)} files)`,
+  tmp_bytes: (value) => `/tmp full (${byteSize(value)})`,
+  tmp_files: (value) => `/tmp full (${grouped(value)} files)`,
+  shm_bytes: (value) => `/dev/shm full (${byteSize(value)})`,
+  shm_files: (value) => `/dev/shm full (${grouped(value)} files)`,
 };
 
 export function reachedNotes(reached: readonly ReachedLimit[]): string[] {

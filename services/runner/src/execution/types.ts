@@ -1,4 +1,5 @@
 /** What the steps of an execution share. */
+import type { ExecuteResponse } from "@svc/contracts";
 import type { Config, Log } from "@svc/service-kit";
 import type { LimitOverrides } from "../admission/limits.ts";
 import type { Slots } from "../admission/slots.ts";
@@ -18,6 +19,9 @@ export interface ExecuteDeps {
   metrics: RunnerMetrics;
   jails: WarmJails;
 }
+
+/** An answer without what is known before the run. */
+export type RunAnswer = Omit<ExecuteResponse, "language" | "version" | "limits">;
 
 export interface Call {
   requestId: string;

@@ -55,7 +55,7 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
     }
   }
   const present = new Set(program.directories.map(({ name }) => dirkeepDirectory(name)));
-  for (const directory of await extraDirectories) {
+  for (const directory of [...program.plainDirectories, ...(await extraDirectories)]) {
     if (present.has(directory)) continue;
     present.add(directory);
     const index = nextIndex();

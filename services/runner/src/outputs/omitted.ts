@@ -1,5 +1,6 @@
 /** What callers are told of omitted files: the fields of the answer and the note lines. Pure. */
-import type { OmittedFile } from "./outputs.ts";
+import { byteSize, grouped } from "../execution/quantities.ts";
+import type { OmittedFile, OutputLimits } from "./outputs.ts";
 
 const MAX_LISTED = 100;
 const MAX_NOTES = 5;
@@ -23,12 +24,32 @@ export function omittedFields(omitted: readonly OmittedFile[], unlisted: number)
   return { files_omitted, files_omitted_count: count };
 }
 
+type NotedLimits = Pick<OutputLimits, "maxFiles" | "maxFileBytes" | "maxTotalBytes">;
+
+/** The reason with its limit and, where there is one, the way out. */
+function reasonText({ reason, size }: OmittedFile, limits: NotedLimits): string {
+  switch (reason) {
+    case "size":
+      return `${reason}: ${grouped(size ?? 0)} bytes, at most ${byteSize(limits.maxFileBytes)}`;
+    case "count":
+      return `${reason}: at most ${grouped(limits.maxFiles)} files are returned, an archive counts as one`;
+    case "total_size":
+      return `${reason}: at most ${byteSize(limits.maxTotalBytes)} together`;
+    default:
+      return reason;
+  }
+}
+
 /** Note lines for omitted files. Files that are no regular files are not worth a line. */
-export function omittedNotes(omitted: readonly OmittedFile[], unlisted: number): string[] {
+export function omittedNotes(
+  omitted: readonly OmittedFile[],
+  unlisted: number,
+  limits: NotedLimits,
+): string[] {
   const worth = omitted.filter(({ reason }) => reason !== "type");
   const notes = worth
     .slice(0, MAX_NOTES)
-    .map(({ name, reason }) => `Output file omitted: ${shown(name)} (${reason})`);
+    .map((file) => `Output file omitted: ${shown(file.name)} (${reasonText(file, limits)})`);
   const more = worth.length + unlisted - notes.length;
   return more > 0 ? [...notes, `and ${more} more`] : notes;
 }

@@ -57,6 +57,8 @@ export interface PlannedUpload {
 export interface OmittedFile {
   name: string;
   reason: OmittedReason;
+  /** Of one that is too large, in bytes. */
+  size?: number;
 }
 
 export interface OutputPlan {
@@ -163,7 +165,7 @@ function applyLimits(
     else if (uploads.length >= limits.maxFiles) reason = "count";
     else if (total + file.size > limits.maxTotalBytes) reason = "total_size";
     if (reason !== undefined) {
-      omitted.push({ name: file.name, reason });
+      omitted.push({ name: file.name, reason, ...(reason === "size" ? { size: file.size } : {}) });
       continue;
     }
     uploads.push(file);

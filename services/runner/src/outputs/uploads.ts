@@ -85,6 +85,8 @@ async function store(file: PlannedUpload, bytes: Buffer | undefined, deps: Uploa
     ...(from === undefined
       ? {}
       : { modified_from: { id: from.id, storage_session_id: from.storage_session_id } }),
+    size: head.size,
+    content_type: contentType,
   };
 }
 

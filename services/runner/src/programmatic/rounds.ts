@@ -16,7 +16,7 @@ import {
 } from "@svc/contracts";
 import { DeadlineSignal, invalidRequest } from "@svc/service-kit";
 import { z } from "zod";
-import { limitsFor, type RunLimits } from "../admission/limits.ts";
+import { limitsFor, type RunLimits, usedLimits } from "../admission/limits.ts";
 import type { Admitted } from "../admission/manifest.ts";
 import { captured, cutAtCharacter } from "../execution/decode-output.ts";
 import { destinationOf, nameLimits } from "../execution/execute.ts";
@@ -44,7 +44,8 @@ export interface ProgrammaticDeps extends ExecuteDeps {
 
 /** A program and what does not change between its rounds. It keeps the hash seed of its first process. */
 class StartedProgram extends ToolProgram {
-  readonly limits: RunLimits;
+  /** Those of its round. */
+  limits: RunLimits;
   readonly runtime: Runtime;
   hashSeed: number;
 
@@ -140,6 +141,7 @@ export async function resumeProgram(
     const release = await slots.lease(signal, { goesOn: true });
     try {
       program.resume(wallMs);
+      program.limits = { ...program.limits, wallMs };
       return release;
     } catch (error) {
       release();
@@ -229,11 +231,10 @@ async function end({ program, to, call }: Round, deps: ProgrammaticDeps): Promis
   if (outcome === undefined) throw new Error("the program has not ended");
   const endedMs = performance.now();
   refuseUnexecutable(outcome);
-  const { outputCap } = limits;
   const ending =
     fault === undefined
-      ? endingOf(outcome.end, outputCap)
-      : faultEnding(outcome.end, outputCap, faultText(fault, deps.config.PTC_MAX_CALLS));
+      ? endingOf(outcome.end, limits)
+      : faultEnding(outcome.end, limits, faultText(fault, deps.config.PTC_MAX_CALLS));
   const runMs = outcome.end.wallUs / 1000;
   const setupMs = launched.startedMs - launched.beganMs;
   const answer = await finish(
@@ -247,6 +248,7 @@ async function end({ program, to, call }: Round, deps: ProgrammaticDeps): Promis
     ...answer,
     language: runtime.language,
     version: runtime.version,
+    limits: usedLimits(limits),
     execution_time: runMs,
     tool_calls_made: program.callsMade,
     ...(fault === undefined ? {} : { programmatic_fault: fault }),

@@ -70,7 +70,7 @@ export class WarmJails {
   /** A jail for the program; the signal's abort is its end. */
   async open(program: Program, signal: AbortSignal): Promise<JailRun> {
     signal.throwIfAborted();
-    const kind = kindFor(program, this.#kinds);
+    const kind = program.hasOwnEnvironment ? undefined : kindFor(program, this.#kinds);
     const waiting = kind && this.#pools.get(kind.name)?.take();
     if (waiting !== undefined) {
       waiting.tie(signal);

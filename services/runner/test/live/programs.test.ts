@@ -294,7 +294,11 @@ time.sleep(30)`);
     expect(second.execution_time - first.execution_time).toBeLessThan(5500);
     await system.answer(one, [{ call_id: "call_002" }]);
     const result = endedOf(await system.resume(one, 3, ["call_002"], { runTimeout: 500 }));
-    expect(result).toMatchObject({ status: "TO", stderr: "[sandbox] Time limit exceeded\n", code: 137 });
+    expect(result).toMatchObject({
+      status: "TO",
+      stderr: "[sandbox] Time limit exceeded (500 ms)\n",
+      code: 137,
+    });
     expect(names(result)).toEqual(["left.txt"]);
     expect(result.execution_time).toBeGreaterThan(second.execution_time + 490);
     expect(result.execution_time).toBeLessThan(second.execution_time + 10_000);

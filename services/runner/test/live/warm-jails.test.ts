@@ -48,6 +48,8 @@ const programOf = (source: string, argv = PYTHON): Program => ({
   contents: [{ path: "main.py", bytes: Buffer.from(source) }],
   references: [],
   directories: [],
+  plainDirectories: [],
+  hasOwnEnvironment: false,
 });
 
 async function run(source: string) {

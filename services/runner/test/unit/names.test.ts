@@ -1,6 +1,6 @@
 /** API, runner and what comes back from a jail mean the same by a good name. */
 
-import { parseRefs } from "@svc/api/exec/refs";
+import { parseFiles } from "@svc/api/exec/refs";
 import { type ExecuteRequest, fileNameProblem, findPathConflict, newId, ServiceError } from "@svc/contracts";
 import { hostileName, namesOfBytes } from "@svc/test-kit/storage/hostile-names";
 import fc from "fast-check";
@@ -35,7 +35,7 @@ function refusalOf(action: () => unknown): string | undefined {
 
 const atApi = (all: readonly string[]) =>
   refusalOf(() =>
-    parseRefs(
+    parseFiles(
       all.map((name) => ({ ...refTo(name), kind: "user" })),
       { maxFiles: 256, names },
     ),

@@ -33,7 +33,9 @@ export function publicFiles(job: Job, files: readonly RunnerFile[]): OutputFile[
   const produced = files
     .filter((file) => !file.inherited)
     .map((file): OutputFile => {
-      if (!isId(file.id) || fileNameProblem(file.name, NAMES) !== undefined) {
+      const { size, content_type } = file;
+      const isWhole = size !== undefined && content_type !== undefined;
+      if (!isId(file.id) || fileNameProblem(file.name, NAMES) !== undefined || !isWhole) {
         throw new ServiceError("sandbox_execution_failed", undefined, {
           cause: "the runner states an output that cannot be",
         });
@@ -48,10 +50,12 @@ export function publicFiles(job: Job, files: readonly RunnerFile[]): OutputFile[
         ...(input === undefined
           ? {}
           : { modified_from: { id: input.id, storage_session_id: input.storage_session_id } }),
+        size,
+        content_type,
       };
     });
   const unchanged = job.files
     .filter(({ name }) => inherited.has(name))
-    .map((file): OutputFile => ({ ...file, inherited: true }));
+    .map((file) => ({ ...file, inherited: true }) as OutputFile);
   return [...produced, ...unchanged];
 }

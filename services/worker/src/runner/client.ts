@@ -6,6 +6,7 @@
 import { parseSigningKey } from "@svc/capabilities";
 import {
   boundsAround,
+  inRequestOrder,
   type Job,
   LANGUAGES,
   MANIFEST_HEADER,
@@ -72,11 +73,15 @@ export class Runner {
       version: job.version,
       files: [
         { name: entry, content: job.code },
-        ...grant.payload.files.map((file, at) => withEntity(file, job, at)),
+        ...inRequestOrder(
+          grant.payload.files.map((file, at) => withEntity(file, job, at)),
+          job.inline?.map(({ at, ...file }) => ({ at, file })),
+        ).map((entry) => ("file" in entry ? entry.file : entry)),
       ],
       session_id: grant.payload.session_id,
       output_session_id: grant.payload.output_session_id,
       args: job.args,
+      env: job.env,
       stdin: job.stdin,
       run_timeout: job.run_timeout,
       run_memory_limit: job.run_memory_limit,

@@ -2,7 +2,7 @@
  * The headers of one part of a multipart/form-data body, and the boundary in the request's own header. Texts are UTF-8.
  * Pure; everything here is the client's text: what is not understood is `invalid_multipart`, never guessed.
  */
-import { ServiceError } from "@svc/contracts";
+import { wrongContentType } from "@svc/service-kit";
 import { invalidMultipart } from "./invalid.ts";
 import { isToken, parseParameters, trimBlanks } from "./parameters.ts";
 
@@ -24,7 +24,7 @@ const LINE_NOISE = /[\r\n\u0000]/;
 export function boundaryOf(contentType: string | undefined): string {
   const [type, parameters] = cutAt(contentType ?? "", ";");
   if (trimBlanks(type).toLowerCase() !== "multipart/form-data") {
-    throw new ServiceError("invalid_content_type", "The body must be multipart/form-data.");
+    throw wrongContentType("multipart/form-data", contentType);
   }
   const boundary = parseParameters(parameters).get("boundary") ?? "";
   if (boundary === "" || boundary.length > MAX_BOUNDARY) throw invalidMultipart("no usable boundary");

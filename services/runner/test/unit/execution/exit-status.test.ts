@@ -9,6 +9,7 @@ import {
 } from "../../../src/execution/exit-status.ts";
 
 const CAP = 65_536;
+const LIMITS = { wallMs: 60_000, cpuMs: 1500, memoryBytes: 512 << 20, outputCap: CAP };
 const exited = (exitCode = 0): ObservedEnd => ({
   cause: "exited",
   exitCode,
@@ -24,6 +25,22 @@ const OL = "stdout length exceeded";
 const EL = "stderr length exceeded";
 const SEGV = "Killed by signal SIGSEGV";
 const over = CAP + 1;
+const cut = (total: number) =>
+  `(64 KiB kept of ${total.toLocaleString("en-US")} bytes; write large results to a file)`;
+
+/** Messages as notes, with the limits that they name. */
+const noted = (messages: readonly string[], end: ObservedEnd): string[] =>
+  messages.map((message) => {
+    if (message === OL) return `${OL} ${cut(end.stdoutTotal)}`;
+    if (message === EL) return `${EL} ${cut(end.stderrTotal)}`;
+    return (
+      { [TO]: `${TO} (60 s)`, [CPU]: `${CPU} (1.5 s)`, [ML]: `${ML} (limit 512 MiB)` }[message] ?? message
+    );
+  });
+const withNotes = ({ notes, ...expected }: Partial<Ending>, end: ObservedEnd): Partial<Ending> => ({
+  ...expected,
+  ...(notes === undefined ? {} : { notes: noted(notes, end) }),
+});
 
 const killed = (status: "TO" | "ML" | "OL" | "EL", message: string, notes: string[]): Partial<Ending> => ({
   status,
@@ -123,28 +140,31 @@ const TABLE: [string, ObservedEnd, Partial<Ending>][] = [
 
 describe("endingOf", () => {
   it.each(TABLE)("%s", (_what, end, expected) => {
-    expect(endingOf(end, CAP)).toMatchObject(expected);
+    expect(endingOf(end, LIMITS)).toMatchObject(withNotes(expected, end));
   });
 
   it("takes an exit code of any size for what it is", () => {
     for (let code = 0; code <= 255; code++) {
-      const ending = endingOf(exited(code), CAP);
+      const ending = endingOf(exited(code), LIMITS);
       expect(ending).toMatchObject({ status: null, code, signal: null, message: null, notes: [] });
     }
   });
 
   it("gives every signal 128 and its number", () => {
     for (let signal = 1; signal <= 64; signal++) {
-      const ending = endingOf(ended({ cause: "signaled", signal }), CAP);
+      const ending = endingOf(ended({ cause: "signaled", signal }), LIMITS);
       expect(ending).toMatchObject({ status: "SG", code: 128 + signal, signal: signalName(signal) });
     }
   });
 
   it("reports a stream over its cap whatever ended the run", () => {
     for (const [, end] of TABLE) {
-      const { notes } = endingOf(end, CAP);
-      expect(notes.includes(OL)).toBe(end.stdoutTotal > CAP);
-      expect(notes.includes(EL)).toBe(end.stderrTotal > CAP);
+      const { notes } = endingOf(end, LIMITS);
+      for (const [message, total] of [
+        [OL, end.stdoutTotal],
+        [EL, end.stderrTotal],
+      ] as const)
+        expect(notes.some((note) => note.startsWith(message))).toBe(total > CAP);
       expect(new Set(notes).size).toBe(notes.length);
     }
   });
@@ -172,7 +192,7 @@ describe("the ending of a program at fault", () => {
   const text = "The program did not repeat its recorded tool calls";
 
   it("is that of a killed program when the service ended it, whatever it took to do so", () => {
-    expect(faultEnding(ended({ cause: "wall_limit" }), CAP, text)).toEqual({
+    expect(faultEnding(ended({ cause: "wall_limit" }), LIMITS, text)).toEqual({
       status: null,
       code: 137,
       signal: "SIGKILL",
@@ -183,19 +203,23 @@ describe("the ending of a program at fault", () => {
   });
 
   it("keeps its own exit code when it had ended by itself", () => {
-    expect(faultEnding(exited(0), CAP, text)).toMatchObject({
+    expect(faultEnding(exited(0), LIMITS, text)).toMatchObject({
       code: 0,
       signal: null,
       message: text,
       notes: [text],
     });
     const crash = ended({ cause: "signaled", signal: 11 });
-    expect(faultEnding(crash, CAP, text)).toMatchObject({ code: 139, status: "SG", notes: [SEGV, text] });
+    expect(faultEnding(crash, LIMITS, text)).toMatchObject({ code: 139, status: "SG", notes: [SEGV, text] });
   });
 
   it("still tells of cut output first", () => {
-    const cut = ended({ cause: "wall_limit", stdoutTotal: over });
-    expect(faultEnding(cut, CAP, text)).toMatchObject({ status: "OL", message: OL, notes: [OL, text] });
+    const flood = ended({ cause: "wall_limit", stdoutTotal: over });
+    expect(faultEnding(flood, LIMITS, text)).toMatchObject({
+      status: "OL",
+      message: OL,
+      notes: noted([OL, text], flood),
+    });
   });
 });
 
@@ -215,10 +239,11 @@ describe("compileEndingOf", () => {
     ["its memory", { cause: "memory_limit" }, killed("ML", ML, [ML, UNFINISHED])],
     ["far too much to say", { cause: "stderr_limit", stderrTotal: over }, killed("EL", EL, [EL])],
   ])("a compiler that ends by %s failed", (_how, change, expected) => {
-    expect(compileEndingOf(ended(change), CAP)).toMatchObject(expected);
+    const end = ended(change);
+    expect(compileEndingOf(end, LIMITS)).toMatchObject(withNotes(expected, end));
   });
 
   it("one that ends with 0 did not, whatever it said", () => {
-    expect(compileEndingOf(ended({ stderrTotal: over }), CAP)).toBeUndefined();
+    expect(compileEndingOf(ended({ stderrTotal: over }), LIMITS)).toBeUndefined();
   });
 });

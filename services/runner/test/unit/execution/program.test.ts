@@ -87,7 +87,32 @@ describe("what is executed", () => {
   });
 });
 
+describe("the caller's own environment", () => {
+  it("comes last and replaces what the runtime sets, whatever its names", () => {
+    const own = ["PATH=/mnt/data", "LD_PRELOAD=x=y", "EMPTY="];
+    const before = program().env;
+    const made = program({ env: own });
+    expect(made.env.slice(-3)).toEqual(own);
+    expect(made.env.slice(0, -3)).toEqual(before.filter((variable) => !variable.startsWith("PATH=")));
+    expect([program().hasOwnEnvironment, made.hasOwnEnvironment]).toEqual([false, true]);
+  });
+
+  it.each([[["=x"]], [["A"]], [["A=\0"]], [["1A=x"]], [Array.from({ length: 65 }, (_, at) => `A${at}=`)]])(
+    "what no worker sends is refused: %j",
+    (env) => {
+      expect(() => program({ env })).toThrow();
+    },
+  );
+});
+
 describe("which files are staged", () => {
+  it("an inline .dirkeep makes its directory, and that of the workspace is there", () => {
+    const kept = ["a/b/.dirkeep", ".dirkeep"].map((name) => ({ name, content: "x" }));
+    const made = program({ files: [{ name: "main.py", content: "" }, ...kept] });
+    expect(made.contents.map(({ path }) => path)).toEqual(["main.py"]);
+    expect(made.plainDirectories).toEqual(["a/b"]);
+  });
+
   it("the first one with content is the entry; the others are staged or fetched under their names", () => {
     const files = [
       ref("data.csv"),

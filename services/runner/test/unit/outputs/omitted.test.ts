@@ -6,30 +6,43 @@ import type { OmittedFile } from "../../../src/outputs/outputs.ts";
 const many = (count: number, reason: OmittedFile["reason"] = "count"): OmittedFile[] =>
   Array.from({ length: count }, (_, at) => ({ name: `f${at}`, reason }));
 
+const LIMITS = { maxFiles: 50, maxFileBytes: 10_000_000, maxTotalBytes: 100 << 20 };
+const COUNT = "count: at most 50 files are returned, an archive counts as one";
+
 describe("omittedNotes", () => {
+  it.each<[Omit<OmittedFile, "name">, string]>([
+    [{ reason: "size", size: 20_000_000 }, "size: 20,000,000 bytes, at most 10,000,000 bytes"],
+    [{ reason: "count" }, COUNT],
+    [{ reason: "total_size" }, "total_size: at most 100 MiB together"],
+    [{ reason: "name" }, "name"],
+    [{ reason: "upload_failed" }, "upload_failed"],
+  ])("a file that is omitted for %j is told with the limit", (why, text) => {
+    expect(omittedNotes([{ name: "f", ...why }], 0, LIMITS)).toEqual([`Output file omitted: f (${text})`]);
+  });
+
   it.each([
     [0, 0, []],
-    [1, 0, ["Output file omitted: f0 (count)"]],
-    [5, 0, [0, 1, 2, 3, 4].map((at) => `Output file omitted: f${at} (count)`)],
+    [1, 0, [`Output file omitted: f0 (${COUNT})`]],
+    [5, 0, [0, 1, 2, 3, 4].map((at) => `Output file omitted: f${at} (${COUNT})`)],
   ])("%i files and %i unlisted ones", (count, unlisted, notes) => {
-    expect(omittedNotes(many(count), unlisted)).toEqual(notes);
+    expect(omittedNotes(many(count), unlisted, LIMITS)).toEqual(notes);
   });
 
   it("names the first five and counts the rest, unlisted ones too", () => {
-    expect(omittedNotes(many(7), 0)).toHaveLength(6);
-    expect(omittedNotes(many(7), 0).at(-1)).toBe("and 2 more");
-    expect(omittedNotes(many(7), 10).at(-1)).toBe("and 12 more");
-    expect(omittedNotes([], 3)).toEqual(["and 3 more"]);
+    expect(omittedNotes(many(7), 0, LIMITS)).toHaveLength(6);
+    expect(omittedNotes(many(7), 0, LIMITS).at(-1)).toBe("and 2 more");
+    expect(omittedNotes(many(7), 10, LIMITS).at(-1)).toBe("and 12 more");
+    expect(omittedNotes([], 3, LIMITS)).toEqual(["and 3 more"]);
   });
 
   it("says nothing of what is no regular file", () => {
-    expect(omittedNotes(many(9, "type"), 0)).toEqual([]);
+    expect(omittedNotes(many(9, "type"), 0, LIMITS)).toEqual([]);
   });
 
   it("no name can begin a line of its own or hide behind control characters", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (name) => {
-        const [note = ""] = omittedNotes([{ name, reason: "name" }], 0);
+        const [note = ""] = omittedNotes([{ name, reason: "name" }], 0, LIMITS);
         expect(note).not.toMatch(/\p{Cc}/u);
         expect(note.isWellFormed()).toBe(true);
         expect(note.length).toBeLessThan(350);

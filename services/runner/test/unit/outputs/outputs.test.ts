@@ -170,7 +170,7 @@ describe("limits", () => {
       files: [file("a", 10_000_000), file("b", 10_000_001), file("c", 0)],
     });
     expect(namesOf(uploads)).toEqual(["a", "c"]);
-    expect(omitted).toEqual([{ name: "b", reason: "size" }]);
+    expect(omitted).toEqual([{ name: "b", reason: "size", size: 10_000_001 }]);
   });
 
   it("omitted files take no place and no bytes from the others", () => {

@@ -14,6 +14,8 @@ const stated = (name: string, change: Partial<RunnerFile> = {}): RunnerFile => (
   id: newId(),
   storage_session_id: "sealed-handle",
   name,
+  size: 7,
+  content_type: "image/png",
   ...change,
 });
 
@@ -28,6 +30,8 @@ describe("publicFiles", () => {
         storage_session_id: job.session_id,
         kind: "user",
         resource_id: "alice",
+        size: 7,
+        content_type: "image/png",
       },
     ]);
   });
@@ -46,8 +50,19 @@ describe("publicFiles", () => {
     expect(check).toThrow(expect.objectContaining({ code: "sandbox_execution_failed" }));
   });
 
+  it("a new file without its size or media type is none: the run failed", () => {
+    const { size: _s, ...sizeless } = stated("a");
+    const { content_type: _c, ...typeless } = stated("a");
+    for (const file of [sizeless, typeless]) {
+      expect(() => publicFiles(jobOf(), [file])).toThrow(
+        expect.objectContaining({ code: "sandbox_execution_failed" }),
+      );
+    }
+  });
+
   it("an inherited file is what the caller sent, whatever the runner says of it", () => {
-    const skill = fileOf("tool.py", { kind: "skill", resource_id: "s1", version: 3, entity_id: "e" });
+    const own = { resource_id: "s1", version: 3, entity_id: "e", size: 3, content_type: "text/x-python" };
+    const skill = fileOf("tool.py", { kind: "skill", ...own });
     const lies = { id: newId(), storage_session_id: newId(), inherited: true, entity_id: "forged" };
     expect(publicFiles(jobOf({ files: [skill] }), [stated("tool.py", lies)])).toEqual([
       { ...skill, inherited: true },
@@ -74,6 +89,8 @@ describe("publicFiles", () => {
         kind: "user",
         resource_id: "alice",
         modified_from: { id: agent.id, storage_session_id: agent.storage_session_id },
+        size: 7,
+        content_type: "image/png",
       },
     ]);
   });
@@ -124,6 +141,7 @@ describe("publicAnswer", () => {
     memory: 1000,
     language: "python",
     version: "3.11.2",
+    limits: { run_timeout_ms: 1000, memory_bytes: 512 },
     timings: { setup_ms: 1, run_ms: 2, collect_ms: 3 },
     session_state_persisted: false,
     session_state_restore_failed: false,
@@ -145,6 +163,7 @@ describe("publicAnswer", () => {
       memory: 1000,
       language: "python",
       version: "3.11.2",
+      limits: { run_timeout_ms: 1000, memory_bytes: 512 },
       timings: { queue_ms: 4.568, setup_ms: 1, run_ms: 2, collect_ms: 3 },
     });
   });

@@ -1,0 +1,12 @@
+/** The refusal of a media type: what came, shown harmlessly, and what is wanted. */
+import { ServiceError } from "@svc/contracts";
+
+const MAX_SHOWN_CHARS = 64;
+
+export function wrongContentType(wanted: string, came: unknown): ServiceError {
+  const shown =
+    typeof came === "string" && came !== ""
+      ? came.slice(0, MAX_SHOWN_CHARS).replace(/[^\x20-\x7e]/g, "?")
+      : "none";
+  return new ServiceError("invalid_content_type", `Send Content-Type: ${wanted} (got ${shown}).`);
+}
