@@ -191,8 +191,8 @@ describe("two replicas", () => {
     });
     expect(await one.json()).toMatchObject({
       error: "rate_limited",
-      retry_after_seconds: 2,
-      retry_after: 2,
+      retry_after_seconds: 1,
+      retry_after: 1,
       message: expect.stringContaining("5 may wait or run"),
     });
     const again = await Promise.all(Array.from({ length: 5 }, (_, at) => exec(at % 2)));

@@ -80,7 +80,7 @@ describe("a window", () => {
 describe("a refusal", () => {
   it.each([
     [windowIsFull("uploads", window({ count: 21, leftMs: 4200 })), 5, /uploads: 20 .* 30 s.* 5 s/],
-    [slotsAreTaken(6), 2, /at once: 6 /],
+    [slotsAreTaken(6), 1, /at once: 6 /],
   ])("says when to come back, three times the same: %s", (error, seconds, message) => {
     expect(error).toMatchObject({
       code: "rate_limited",
