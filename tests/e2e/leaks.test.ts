@@ -14,7 +14,7 @@ let system: System;
 let api: Api;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, ...STEADY_POOL, PYTHON_CONCURRENCY: "8" } });
+  system = await startSystem({ env: { ...OPEN_LIMITS, ...STEADY_POOL, SANDBOX_MAX_CONCURRENT_JOBS: "8" } });
   api = new Api(system.url);
 });
 

@@ -15,7 +15,7 @@ let system: System;
 let api: Api;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "8" } });
+  system = await startSystem({ env: { ...OPEN_LIMITS, SANDBOX_MAX_CONCURRENT_JOBS: "8" } });
   api = new Api(system.url);
 });
 

@@ -1,4 +1,4 @@
-/** The limits per caller as a client sees them: the default number of requests, a short window and few slots. */
+/** The limits per caller as a client sees them: a short window and few slots. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, Api } from "@svc/test-kit/system/api";
 import { type System, startSystem } from "@svc/test-kit/system/system";
@@ -11,7 +11,11 @@ let api: Api;
 
 beforeAll(async () => {
   system = await startSystem({
-    env: { SVC_MAX_CONCURRENT_EXECUTIONS: String(SLOTS), RATE_LIMIT_WINDOW: "20000" },
+    env: {
+      SVC_MAX_CONCURRENT_EXECUTIONS: String(SLOTS),
+      MAX_REQUESTS: String(ALLOWED),
+      RATE_LIMIT_WINDOW: "20000",
+    },
   });
   api = new Api(system.url);
 });

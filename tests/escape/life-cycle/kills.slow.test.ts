@@ -71,7 +71,7 @@ let api: Api;
 let idle: Holdings;
 beforeAll(async () => {
   system = await startSystem({
-    env: { ...OPEN_LIMITS, ...ONE_BY_ONE, ...STEADY_POOL, PYTHON_CONCURRENCY: "8", ...DEADLINES },
+    env: { ...OPEN_LIMITS, ...ONE_BY_ONE, ...STEADY_POOL, SANDBOX_MAX_CONCURRENT_JOBS: "8", ...DEADLINES },
   });
   api = new Api(system.url);
   await Promise.all([...LOAD, ...LOAD].map(([program]) => api.exec(program)));

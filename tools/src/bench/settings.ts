@@ -3,7 +3,7 @@
 export type Mode = "warm" | "cold";
 export const MODES: readonly Mode[] = ["warm", "cold"];
 
-/** All of these are limits per caller, but for the last: as many Python programs at once as a runner has slots. */
+/** Limits per caller, and last the slots: as many on every machine, so that results can be compared. */
 const RAISED = {
   MAX_REQUESTS: "1000000",
   PTC_RESUME_MAX_REQUESTS: "1000000",
@@ -12,7 +12,7 @@ const RAISED = {
   FETCH_MAX_REQUESTS: "1000000",
   SVC_MAX_CONCURRENT_EXECUTIONS: "1000",
   SANDBOX_MAX_PAUSED_PER_PRINCIPAL: "32",
-  PYTHON_CONCURRENCY: "8",
+  SANDBOX_MAX_CONCURRENT_JOBS: "8",
 } as const;
 
 export function settingsOf(mode: Mode): Record<string, string> {

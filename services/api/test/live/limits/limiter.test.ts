@@ -137,6 +137,14 @@ describe("slots", () => {
     }
   });
 
+  it("are without limit where their number is 0, and 20 where none is set", async () => {
+    const unlimited = await Promise.all(times(100, () => enter(capped(0))));
+    expect(passed(unlimited)).toBe(100);
+    expect(unlimited.every((entry) => !("slot" in entry))).toBe(true);
+    const byDefault = await Promise.all(times(25, () => enter(limiter(OPEN))));
+    expect(passed(byDefault)).toBe(20);
+  });
+
   it("are each principal's own, and only executions need one", async () => {
     const made = capped(1);
     expect((await enter(made)).slot).toBeDefined();
