@@ -28,6 +28,9 @@ import { authentication, isAuthenticated, planOf, principalOf } from "./principa
 import { programmaticRoutes } from "./programmatic/routes.ts";
 import { type Parts, programmaticDeps } from "./programmatic/wiring.ts";
 
+/** A connection that was accepted before the end began has brought its request by then. */
+const LATE_REQUESTS_MS = 500;
+
 export interface ApiDeps extends Parts {
   lifecycle: Lifecycle;
   fileServer: InnerClient;
@@ -47,6 +50,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     },
     trustProxy: config.TRUST_PROXY,
     metrics: httpMetrics(registry, "svc_http"),
+    lateRequestsMs: LATE_REQUESTS_MS,
     alwaysOn: ["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"],
   });
   await app.register(swagger, openApiOptions);
