@@ -132,7 +132,6 @@ describe("./svc exec", () => {
       /--port-offset 1 is not that of the copy in .*, which listens on http/,
     ],
     [["a.py", "--url", "a:b:c"], 2, /--url is not the address of a service: a:b:c/],
-    [["a.py", "--data-dir", "a.py"], 1, /no service answers at/],
     [["a.py", "--lang", "cobol"], 1, /400 unsupported_language/],
     [["a.py", "--url", "http://127.0.0.1:1"], 1, /no service answers at .*\n.*\.\/svc up/],
   ])("refuses %j with exit code %i", async (args, code, message) => {

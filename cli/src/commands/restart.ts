@@ -17,11 +17,13 @@ const NOTES = {
 export const restart = defineCommand({
   usage: "restart [COMPONENT]",
   positionals: "[COMPONENT]",
-  summary: "Restarts the components one after the other, or one of them; no accepted request is lost.",
+  summary: "Restarts the components one after the other, or one of them; each finishes its requests first.",
   details: `
 Each component finishes what it has accepted, and is ready again before the next one is ended. A request that
 takes longer than SHUTDOWN_GRACE_MS (30 s by default) is broken off. While the API restarts, new connections
-wait for it and are not refused; they are where SERVICE_HOST is a name. Settings stay those of ./svc up.
+wait for it (where SERVICE_HOST is a name and no address they are refused). A kept-alive connection may be
+closed, or its next request answered with 503 shutting_down: neither was accepted, both may be repeated.
+Paused programs with tools are run again up to their pause. Settings stay those of ./svc up.
 
 Changed code of the components is taken up. The supervisor, jaild and Redis keep running: they, new settings and
 a new root image need ./svc down and ./svc up.

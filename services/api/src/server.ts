@@ -30,6 +30,9 @@ import { programmaticRoutes } from "./programmatic/routes.ts";
 import { type Parts, programmaticDeps } from "./programmatic/wiring.ts";
 import { requestFields } from "./request-log.ts";
 
+/** A connection that was accepted before the end began has brought its request by then. */
+const LATE_REQUESTS_MS = 500;
+
 export interface ApiDeps extends Parts {
   lifecycle: Lifecycle;
   fileServer: InnerClient;
@@ -50,6 +53,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     trustProxy: config.TRUST_PROXY,
     metrics: httpMetrics(registry, "svc_http"),
     requestFields: requestFields(config, { principalOf, isAuthenticated }),
+    lateRequestsMs: LATE_REQUESTS_MS,
     alwaysOn: ["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"],
   });
   await app.register(swagger, openApiOptions);

@@ -122,6 +122,7 @@ const IN_BOTH_TOPOLOGIES: readonly string[] = [
   "exec-contract",
   "lifecycle",
   "programmatic-python",
+  "restart",
   "secrets",
   "uploads",
 ].map((name) => `tests/e2e/${name}.test.ts`);

@@ -32,6 +32,11 @@ export interface HttpServerOptions {
   /** Has a line written for each request, with these fields too. */
   requestFields?: RequestLogOptions["fields"];
   trustProxy?: number;
+  /**
+   * How long after the end began requests are still served: they come on connections that had been accepted before, and
+   * `close` waits for them. 0 by default.
+   */
+  lateRequestsMs?: number;
   /** Routes that answer in any state: health, readiness, metrics. */
   alwaysOn: readonly string[];
 }
@@ -78,13 +83,14 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   app.setSerializerCompiler(plainJson);
 
   const routes = routeTable(app);
+  const isLateButServed = lateRequests(lifecycle, options.lateRequestsMs ?? 0);
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     done();
   });
   // After the onRequest hooks, which know routes and credentials, and before the body is read.
   app.addHook("preParsing", (request, _reply, _payload, done) => {
-    if (lifecycle.state === "running" || request.is404) return done();
+    if (lifecycle.state === "running" || request.is404 || isLateButServed()) return done();
     if (alwaysOn.includes(request.routeOptions.url ?? "")) return done();
     done(new ServiceError(lifecycle.state === "starting" ? "starting_up" : "shutting_down"));
   });
@@ -110,6 +116,16 @@ function notFound(meant: Route | undefined): ServiceError {
   if (meant === undefined) return new ServiceError("not_found");
   const methods = meant.methods.filter((method) => method !== "HEAD").join(" or ");
   return new ServiceError("not_found", `There is no such route; did you mean ${methods} ${meant.url}?`);
+}
+
+/** Answers whether the component is stopping, and has begun to only just now. */
+function lateRequests(lifecycle: Lifecycle, servedMs: number): () => boolean {
+  let since: number | undefined;
+  return () => {
+    if (lifecycle.state !== "stopping" || servedMs === 0) return false;
+    since ??= performance.now();
+    return performance.now() - since < servedMs;
+  };
 }
 
 /** While the server closes: a kept-alive connection whose request was still in work ends after its answer. */
