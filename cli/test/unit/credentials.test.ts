@@ -211,6 +211,11 @@ describe("the advice after a new credential", () => {
     ["is for a copy yet to start", { url: undefined, configured: "/data/jwt-keys/" }, "./svc up -d"],
     ["belongs in another folder", { configured: "/etc/keys" }, "cp /data/jwt-keys/token-1.pem /etc/keys"],
     ["needs a restart", { configured: "/data/jwt-keys" }, "./svc down"],
+    [
+      "needs half a minute",
+      { configured: "/data/jwt-keys" },
+      "A new public key counts within half a minute.",
+    ],
   ])("that %s says what to do", (_what, change, text) => {
     expect(advice(change)).toContain(text);
   });
