@@ -19,8 +19,8 @@ import { readState } from "../supervisor/state.ts";
 const RELOAD_MS = 3000;
 const USER = "svc-librechat-check";
 
-/** One way in which LibreChat proves who calls. */
-interface Way extends Pick<Situation, "variable" | "value" | "configured" | "publicKey"> {
+/** How LibreChat proves who calls, and what its settings are then. */
+interface Connection extends Pick<Situation, "variable" | "value" | "configured" | "publicKey"> {
   settings: { libreChat: string[]; svc: string[] };
   /** Made anew for each request, as LibreChat does. */
   headers: () => Headers;
@@ -54,14 +54,14 @@ docs/librechat.md says more. Exit codes: 0 the request was accepted; 1 not yet, 
     const url = values.url ?? readState(instance.runDir)?.url;
     const baseUrl = withV1(values["base-url"] ?? values.url ?? url ?? instance.url);
     const tenant = values.tenant ?? defaultTenant(process.env);
-    const way = await (values["shared-key"] ? sharedKey : signedTokens)(
+    const connection = await (values["shared-key"] ? sharedKey : signedTokens)(
       instance,
       process.env,
       baseUrl,
       tenant,
     );
-    console.log(shownSettings(way.settings, join(instance.dataDir, "svc.env")));
-    return await verify(instance, url, way);
+    console.log(shownSettings(connection.settings, join(instance.dataDir, "svc.env")));
+    return await verify(instance, url, connection);
   },
 });
 
@@ -76,7 +76,7 @@ async function signedTokens(
   env: Environment,
   baseUrl: string,
   tenant: string,
-): Promise<Way> {
+): Promise<Connection> {
   const { kid, privateKey, publicPath } = await keyPairOf(instance, "librechat");
   const publicKeys = publicKeysFolder(instance);
   const ttlSeconds = settingOf("SVC_JWT_MAX_TTL_SECONDS", env);
@@ -98,7 +98,7 @@ async function sharedKey(
   env: Environment,
   baseUrl: string,
   tenant: string,
-): Promise<Way> {
+): Promise<Connection> {
   const { key, record } = newApiKey({ name: "librechat", tenant, user: "librechat" }, new Date());
   const file = apiKeysPath(instance, env);
   await changeApiKeys(file, (records) => [...records, record]);
@@ -114,15 +114,16 @@ async function sharedKey(
 }
 
 /** Runs a program as a user of LibreChat would. Answers the exit code. */
-async function verify(instance: Instance, url: string | undefined, way: Way): Promise<number> {
-  const verdict = url === undefined ? undefined : await tryCredential(url, way.headers, way.reloadMs);
-  console.error(adviceFor({ ...way, instance, url, verdict }));
+async function verify(instance: Instance, url: string | undefined, connection: Connection): Promise<number> {
+  const verdict =
+    url === undefined ? undefined : await tryCredential(url, connection.headers, connection.reloadMs);
+  console.error(adviceFor({ ...connection, instance, url, verdict }));
   if (url === undefined || verdict !== "accepted") {
-    console.error(way.again);
+    console.error(connection.again);
     return 1;
   }
   const program = JSON.stringify({ lang: "bash", code: "echo the program ran" });
-  const { status, body } = await ask(url, "POST", "/exec", way.headers(), program);
+  const { status, body } = await ask(url, "POST", "/exec", connection.headers(), program);
   const ran = status === 200 && body.includes("the program ran\\n");
   console.error(
     ran

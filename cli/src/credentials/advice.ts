@@ -30,7 +30,8 @@ export function adviceFor(situation: Situation): string {
     return `${state}\n${variable} is ${configured}: give it this public key, which counts within half a minute:\n  ${copy}`;
   }
   if (url === undefined) return `${state}\nStart it: ./svc up -d`;
-  return `${state}\nIf it was started with other settings, start it again: ./svc down, then ./svc up -d`;
+  const soon = publicKey === undefined ? "" : "A new public key counts within half a minute. ";
+  return `${state}\n${soon}If it was started with other settings, start it again: ./svc down, then ./svc up -d`;
 }
 
 function stateOf(url: string | undefined, verdict: Verdict | undefined): string {

@@ -15,7 +15,7 @@ import { confined, userOf } from "../users.ts";
 import { giveFolders, storageOf } from "./ownership.ts";
 import { openView, type View } from "./view.ts";
 
-/** Folders of the code, the image, the data and the public keys that components use. */
+/** Folders of the code, the image and the data that components use. */
 function neededFolders(instance: Instance, caller: Environment): string[] {
   const code = ["node_modules", "packages", "services"].map((name) => join(ROOT, name));
   const data = [instance.runDir, join(instance.dataDir, "redis"), storageOf(instance, caller).path];

@@ -1,6 +1,16 @@
 /** Credentials as ./svc makes and stores them. */
 import { createPublicKey, verify } from "node:crypto";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ApiKeyRecord, apiKeyDigest, isApiKey, parseApiKeys } from "@svc/contracts";
@@ -9,10 +19,12 @@ import { accessToken } from "../../src/credentials/access-token.ts";
 import { adviceFor, type Situation } from "../../src/credentials/advice.ts";
 import { changeApiKeys, readApiKeys } from "../../src/credentials/api-keys-file.ts";
 import { keyPairOf } from "../../src/credentials/key-pair.ts";
+import { lendApiKeys } from "../../src/credentials/lend.ts";
 import { signedSettings } from "../../src/credentials/librechat-settings.ts";
 import { lifeOf, newApiKey } from "../../src/credentials/new-api-key.ts";
 import { apiKeysPath } from "../../src/credentials/place.ts";
 import { tableOf } from "../../src/credentials/table.ts";
+import { resolveInstance } from "../../src/instance.ts";
 import { Problem } from "../../src/problem.ts";
 
 let dataDir: string;
@@ -74,8 +86,8 @@ describe("the file of API keys", () => {
     writeFileSync(path, "{\n", { mode: 0o600 });
     await expect(add("a")).rejects.toThrow("is broken");
     expect(readFileSync(path, "utf8")).toBe("{\n");
-    writeFileSync(path, "");
     chmodSync(path, 0o644);
+    writeFileSync(path, "");
     await expect(add("a")).rejects.toThrow("can be read by others");
     expect(readFileSync(path, "utf8")).toBe("");
   });
@@ -199,7 +211,81 @@ describe("the advice after a new credential", () => {
     ["is for a copy yet to start", { url: undefined, configured: "/data/jwt-keys/" }, "./svc up -d"],
     ["belongs in another folder", { configured: "/etc/keys" }, "cp /data/jwt-keys/token-1.pem /etc/keys"],
     ["needs a restart", { configured: "/data/jwt-keys" }, "./svc down"],
+    [
+      "needs half a minute",
+      { configured: "/data/jwt-keys" },
+      "A new public key counts within half a minute.",
+    ],
   ])("that %s says what to do", (_what, change, text) => {
     expect(advice(change)).toContain(text);
+  });
+});
+
+describe("the copy of the API keys that the API's process reads", () => {
+  const instanceOf = (runDir: string) => ({ ...resolveInstance(NONE, {}), dataDir, runDir });
+  const NONE = { "data-dir": undefined, "port-offset": undefined };
+  const warned: string[] = [];
+  const closers: (() => void)[] = [];
+  afterEach(() => {
+    for (const close of closers.splice(0)) close();
+    warned.splice(0);
+  });
+
+  function lend(): string {
+    const caller = { SVC_API_KEYS_FILE: path, LOG_LEVEL: "warn" };
+    const lent = lendApiKeys(instanceOf(dataDir), caller, false, (problem) => warned.push(problem));
+    closers.push(lent.close);
+    expect(lent.caller.LOG_LEVEL).toBe("warn");
+    return lent.caller.SVC_API_KEYS_FILE;
+  }
+
+  // The copy lies in the run folder; here that is another one than the folder of the file.
+  beforeEach(() => {
+    path = join(mkdtempSync(join(dataDir, "own-")), "keys.jsonl");
+  });
+
+  it("follows the file, and is for its reader alone", async () => {
+    await add("a");
+    const copy = lend();
+    expect(readFileSync(copy, "utf8")).toBe(readFileSync(path, "utf8"));
+    expect(statSync(copy).mode & 0o777).toBe(0o600);
+    await add("b");
+    await expect.poll(() => readFileSync(copy, "utf8")).toBe(readFileSync(path, "utf8"));
+    rmSync(path);
+    await expect.poll(() => existsSync(copy)).toBe(false);
+    await expect.poll(() => warned.join()).toContain("no API key is in use");
+    await add("c");
+    await expect.poll(() => existsSync(copy)).toBe(true);
+  });
+
+  it("stays when the file is opened to others, and one warning says so", async () => {
+    await add("a");
+    const copy = lend();
+    const before = readFileSync(copy, "utf8");
+    chmodSync(path, 0o644);
+    writeFileSync(path, "");
+    await expect.poll(() => warned.join()).toContain("can be read by others; the last API keys stay in use");
+    chmodSync(path, 0o600);
+    await expect.poll(() => readFileSync(copy, "utf8")).toBe("");
+    expect(before).not.toBe("");
+    expect(warned).toHaveLength(1);
+  });
+
+  it("is not made of a file that is missing or open to others, and never written through a link", async () => {
+    expect(lend).toThrow("does not exist");
+    await add("a");
+    chmodSync(path, 0o640);
+    expect(lend).toThrow("can be read by others");
+    chmodSync(path, 0o600);
+    const victim = join(dataDir, "victim");
+    writeFileSync(victim, "mine");
+    for (const name of ["api-keys.jsonl", ".api-keys.jsonl.new"]) symlinkSync(victim, join(dataDir, name));
+    lend();
+    expect(readFileSync(victim, "utf8")).toBe("mine");
+  });
+
+  it("is none where no file is named", () => {
+    const caller = { LOG_LEVEL: "warn" };
+    expect(lendApiKeys(instanceOf(dataDir), caller, true, () => undefined).caller).toBe(caller);
   });
 });

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { LOCAL_PRINCIPAL, type Principal } from "@svc/contracts";
-import { type Config, isUnauthenticated, type Log } from "@svc/service-kit";
+import { type Config, ConfigError, isUnauthenticated, type Log } from "@svc/service-kit";
 import { ApiKeys } from "./api-keys.ts";
 import type { Caller, ClaimRules } from "./claims.ts";
 import { credentialOf } from "./credential.ts";
@@ -25,12 +25,14 @@ export interface IdentityProvider {
   close: () => void;
 }
 
-/** Throws ConfigError when credentials are required and nothing can verify them. */
+/** Throws ConfigError, with everything that is wrong, when credentials are required and cannot be verified. */
 export async function createIdentityProvider(config: Config, log: Log): Promise<IdentityProvider> {
   if (isUnauthenticated(config)) return localIdentity;
-  const keys = await KeyRing.open(config, log);
   const file = config.SVC_API_KEYS_FILE;
-  const apiKeys = file === "" ? undefined : await ApiKeys.open(file, log);
+  const [keys, apiKeys] = await bothOf(
+    KeyRing.open(config, log),
+    file === "" ? Promise.resolve(undefined) : ApiKeys.open(file, log),
+  );
   const rules = claimRules(config);
   const now = () => Date.now() / 1000;
   return {
@@ -45,6 +47,18 @@ export async function createIdentityProvider(config: Config, log: Log): Promise<
       apiKeys?.close();
     },
   };
+}
+
+/** Both, or one ConfigError with the problems of both. */
+async function bothOf<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
+  const outcomes = await Promise.allSettled([one, other]);
+  const reasons = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
+  const problems = reasons.flatMap((reason) => {
+    if (!(reason instanceof ConfigError)) throw reason;
+    return reason.problems;
+  });
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Promise.all([one, other]);
 }
 
 /** Every request has the same fixed principal. */

@@ -38,3 +38,13 @@ test.each([
   expect(output).toContain(problem);
   expect(output).not.toContain(PRIVATE.split("\n")[1]);
 });
+
+test("what is wrong with tokens and with API keys is told together", async () => {
+  const { code, output } = await start({
+    SVC_JWT_PUBLIC_KEY: PRIVATE,
+    SVC_JWT_KID: "k",
+    SVC_API_KEYS_FILE: "/nonexistent/keys",
+  });
+  expect([code, output]).toEqual([78, expect.stringContaining("SVC_JWT_PUBLIC_KEY is a private key")]);
+  expect(output).toContain("/nonexistent/keys does not exist");
+});

@@ -1,5 +1,6 @@
 /** Callers of different plans at one API: each meets the limits of the plan that its token names, and no others. */
 import { randomBytes } from "node:crypto";
+import { apiKeyRecord, apiKeysFile, newApiKey } from "@svc/test-kit/credentials/api-keys";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FORM_TYPE, formBytes } from "../../support/file-api.ts";
 import { type IdentityApi, startIdentityApi } from "../../support/identity-api.ts";
@@ -15,10 +16,20 @@ const PLANS = {
 };
 
 let api: IdentityApi;
+const keysFile = apiKeysFile();
+const [smallKey, plainKey] = [newApiKey(), newApiKey()];
 beforeAll(async () => {
-  api = await startIdentityApi({ MAX_FILE_SIZE: String(CEILING), SVC_PLAN_LIMITS: JSON.stringify(PLANS) });
+  keysFile.put([apiKeyRecord(smallKey, { plan: "small" }), apiKeyRecord(plainKey)]);
+  api = await startIdentityApi({
+    MAX_FILE_SIZE: String(CEILING),
+    SVC_PLAN_LIMITS: JSON.stringify(PLANS),
+    SVC_API_KEYS_FILE: keysFile.path,
+  });
 });
-afterAll(() => api?.stop());
+afterAll(async () => {
+  await api?.stop();
+  keysFile.remove();
+});
 
 const as = (plan: unknown) => ({
   authorization: `Bearer ${api.signer.mint({ claims: { plan_id: plan } })}`,
@@ -81,6 +92,30 @@ describe("the memory of a run", () => {
     expect(answer.status).toBe(200);
     expect(api.ran.map(({ run_memory_limit }) => run_memory_limit)).toEqual([expected]);
   });
+});
+
+test("an API key has the limits of its plan, or of default", async () => {
+  api.ran.length = 0;
+  const sizeLimits: string[] = [];
+  for (const key of [smallKey, plainKey]) {
+    const headers = { "x-api-key": key };
+    await fetch(`${api.url}/v1/exec`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify({ lang: "py", code: "" }),
+    });
+    const refused = await fetch(`${api.url}/v1/upload`, {
+      method: "POST",
+      headers: { "content-type": FORM_TYPE, ...headers },
+      body: formBytes([{ filename: "f", body: randomBytes(SMALL + 1) }]),
+    });
+    sizeLimits.push(((await refused.json()) as { message: string }).message);
+  }
+  expect(api.ran.map(({ run_memory_limit }) => run_memory_limit)).toEqual([MEMORY, undefined]);
+  expect(sizeLimits).toEqual([
+    expect.stringContaining(`${SMALL} bytes`),
+    expect.stringContaining("100 bytes"),
+  ]);
 });
 
 test("a plan that is no text is no valid token", async () => {
