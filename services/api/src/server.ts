@@ -48,7 +48,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     },
     trustProxy: config.TRUST_PROXY,
     metrics: httpMetrics(registry, "svc_http"),
-    alwaysOn: ["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"],
+    alwaysOn: ["/v1/health", "/v1/health/detailed", "/v1/ready", "/metrics", "/v1/metrics"],
   });
   await app.register(swagger, openApiOptions);
   if (isUnauthenticated(config)) originGuard(app, config);

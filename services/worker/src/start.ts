@@ -31,7 +31,7 @@ export async function startWorker(context: Context): Promise<Running> {
   const handle: HandleJob = async (job, cancelled) => {
     const end = metrics.began(job.language);
     const result = await processJob(job, cancelled, { config, log, redis, grants, runner });
-    if (job.discard === undefined) canary.observe(result);
+    if (job.discard === undefined) canary.observe(job.language, result);
     end(result.ok);
     return result;
   };
