@@ -48,6 +48,11 @@ export function findLanguage(name: string): Language | undefined {
   return BY_NAME.get(name.toLowerCase());
 }
 
+/** The queues that programs in these languages (runner names) go through. */
+export function queueKindsOf(languages: readonly string[]): QueueKind[] {
+  return [...new Set(languages.flatMap((name) => findLanguage(name)?.queue ?? []))];
+}
+
 const ALWAYS_INSTALLED = new Set(["python", "bash", "javascript", "typescript", "node"]);
 
 /** For a language that is not installed here, but could be: how, beside what is installed (runner names). */

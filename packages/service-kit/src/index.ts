@@ -28,3 +28,4 @@ export * from "./redis/client.ts";
 export * from "./redis/lua-command.ts";
 export * from "./retry.ts";
 export * from "./semaphore.ts";
+export * from "./version.ts";

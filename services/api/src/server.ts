@@ -54,7 +54,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     metrics: httpMetrics(registry, "svc_http"),
     requestFields: requestFields(config, { principalOf, isAuthenticated }),
     lateRequestsMs: LATE_REQUESTS_MS,
-    alwaysOn: ["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"],
+    alwaysOn: ["/v1/health", "/v1/health/detailed", "/v1/ready", "/metrics", "/v1/metrics"],
   });
   await app.register(swagger, openApiOptions);
   if (isUnauthenticated(config)) originGuard(app, config);

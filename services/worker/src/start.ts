@@ -33,7 +33,7 @@ export async function startWorker(context: Context): Promise<Running> {
     const end = metrics.began(job.language);
     const write = runLine(log, job);
     const result = await processJob(job, cancelled, { config, log, redis, grants, runner });
-    if (job.discard === undefined) canary.observe(result);
+    if (job.discard === undefined) canary.observe(job.language, result);
     end(endOf(result));
     write(result);
     return result;

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { environmentSchema } from "../environment.ts";
 import { idSchema } from "../ids.ts";
 import { inlineJobFileSchema } from "../inline-files.ts";
+import type { QueueKind } from "../languages.ts";
 import { FILE_KINDS } from "./public-exec.ts";
 import { answeredCallsSchema, programmaticRunSchema } from "./runner-programmatic.ts";
 import { callbackSchema } from "./tool-call-server.ts";
@@ -78,8 +79,11 @@ export type JobResult =
 /** Redis key of the installed runtimes, JSON array of RuntimeInfo, kept fresh by workers. */
 export const RUNTIMES_KEY = "svc:runtimes";
 
-/** Redis key of the time (ms since 1970) of the last execution that went through queue, worker and jail. */
-export const CANARY_KEY = "svc:canary:last-success";
+/** Readiness needs an execution through each queue that is at most this old. */
+export const CANARY_MAX_AGE_MS = 60_000;
+
+/** Redis key of the time (ms since 1970) of the last execution that went through this queue, a worker and a jail. */
+export const canaryKey = (kind: QueueKind): string => `svc:canary:last-success:${kind}`;
 
 export const runtimeInfoSchema = z.object({
   language: z.string(),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findLanguage, installHint, LANGUAGES } from "../../src/index.ts";
+import { findLanguage, installHint, LANGUAGES, queueKindsOf } from "../../src/index.ts";
 
 /** lang, aliases, runner name, entry, compiled, queue: the table of the public interface. */
 const TABLE = [
@@ -44,6 +44,12 @@ describe("languages", () => {
       expect(findLanguage(name)).toBeUndefined();
     },
   );
+});
+
+it("languages need the queues that their programs go through", () => {
+  expect(queueKindsOf(["python"])).toEqual(["python"]);
+  expect(queueKindsOf(["bash", "rust", "python", "node"]).sort()).toEqual(["other", "python"]);
+  expect(queueKindsOf(["cobol"])).toEqual([]);
 });
 
 describe("the command that adds a language", () => {

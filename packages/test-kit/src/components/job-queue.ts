@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Job, JobResult } from "@svc/contracts";
+import type { Job, JobResult, QueueKind } from "@svc/contracts";
 import { Cancellations, JobConsumer, JobProducer, openQueues } from "@svc/job-queue";
 import { type Config, createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
 import { newSecret } from "../credentials/secrets.ts";
@@ -26,6 +26,8 @@ export interface WorkOptions {
   /** What a job does; the signal says that it was cancelled. */
   work: (job: Job, cancelled: AbortSignal) => Promise<JobResult>;
   concurrency?: number;
+  /** Queues that jobs are taken from; both when it is absent. */
+  kinds?: readonly QueueKind[];
 }
 
 export async function startJobs(env: Record<string, string> = {}) {
@@ -91,7 +93,7 @@ export type TestJobs = Awaited<ReturnType<typeof startJobs>>;
 
 export async function startWorker(
   config: Config,
-  { work, concurrency = 8 }: WorkOptions,
+  { work, concurrency = 8, kinds = ["python", "other"] }: WorkOptions,
 ): Promise<TestWorker> {
   const log = createLog("worker", config);
   const redis = createRedis(config, log, { use: "blocking" });
@@ -110,7 +112,7 @@ export async function startWorker(
     return work(job, signal).finally(() => running--);
   };
   const shared = { redis, log, cancellations, handle, concurrency };
-  const consumers = (["python", "other"] as const).map((kind) => new JobConsumer({ kind, ...shared }));
+  const consumers = kinds.map((kind) => new JobConsumer({ kind, ...shared }));
   return {
     started,
     cancelled,

@@ -39,13 +39,14 @@ export const SCOPES = {
     routes: ["GET /v1/download/:session_id/:fileId"],
   },
   fetches: {
-    what: "metadata, list and delete requests",
+    what: "metadata, list, delete and health requests",
     requests: "FETCH_MAX_REQUESTS",
     windowMs: "FETCH_LIMIT_WINDOW",
     routes: [
       "GET /v1/sessions/:session_id/objects/:fileId",
       "GET /v1/files/:session_id",
       "DELETE /v1/files/:session_id/:fileId",
+      "GET /v1/health/detailed",
     ],
   },
 } as const satisfies Record<string, ScopeRow>;

@@ -22,6 +22,7 @@ export const openApiOptions: SwaggerOptions = {
     tags: [
       { name: "execution", description: "Programs" },
       { name: "files", description: "Files in and out" },
+      { name: "service", description: "State of the service" },
       { name: "operations", description: "Health" },
     ],
   },

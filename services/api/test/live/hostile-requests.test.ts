@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
-import { CANARY_KEY } from "@svc/contracts";
+import { canaryKey, RUNTIMES_KEY } from "@svc/contracts";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OK } from "../support/consumer.ts";
@@ -23,7 +23,8 @@ const note = (error: unknown) => void escaped.push(error);
 beforeAll(async () => {
   process.on("uncaughtExceptionMonitor", note).on("unhandledRejection", note);
   made = await startReplicas(1, { ...OPEN_LIMITS, TRUST_PROXY: "1", BODY_TIMEOUT_MS: "500" });
-  await made.redis.set(CANARY_KEY, "1");
+  await made.redis.set(RUNTIMES_KEY, '[{"language":"python","version":"3.11.2","aliases":[]}]');
+  await made.redis.set(canaryKey("python"), "1");
   await made.consume({ work: async () => OK });
 });
 afterAll(async () => {

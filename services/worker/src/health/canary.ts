@@ -1,19 +1,34 @@
 /**
- * The canary: a real execution through queue, worker and jail. Real traffic counts; an idle worker sends one every
- * CANARY_INTERVAL_MS, and more often while none has succeeded. The last success is kept in Redis for the readiness of
- * all components.
+ * The canary: a real execution through queue, worker and jail, for each queue that has a language. Real traffic counts; where
+ * there is none, one is sent every CANARY_INTERVAL_MS, and more often while none has succeeded. The last success of each
+ * queue is kept in Redis for the readiness of all components.
  */
-import { CANARY_KEY, findLanguage, type Job, type JobResult, newId } from "@svc/contracts";
+import {
+  CANARY_MAX_AGE_MS,
+  canaryKey,
+  findLanguage,
+  type Job,
+  type JobResult,
+  newId,
+  type QueueKind,
+  queueKindsOf,
+} from "@svc/contracts";
 import type { JobQueues } from "@svc/job-queue";
 import type { Config, Log, Redis } from "@svc/service-kit";
 import type { WorkerMetrics } from "./metrics.ts";
 
-/** Readiness needs a success at most this old. */
-export const CANARY_MAX_AGE_MS = 60_000;
 /** The shared time is written at most this often. */
 const PUBLISH_MS = 5000;
 const RETRY_MS = 1000;
 const CANARY_RUN_MS = 10_000;
+/** Those that start fastest. */
+const PREFERRED: readonly string[] = ["python", "bash", "javascript", "node"];
+
+interface Watched {
+  language: string;
+  lastSuccess: number;
+  published: number;
+}
 
 export class Canary {
   readonly #config: Config;
@@ -21,9 +36,7 @@ export class Canary {
   readonly #log: Log;
   readonly #metrics: WorkerMetrics;
   readonly #queues: JobQueues;
-  #language = "";
-  #lastSuccess = 0;
-  #published = 0;
+  readonly #watched = new Map<QueueKind, Watched>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(config: Config, redis: Redis, log: Log, metrics: WorkerMetrics, queues: JobQueues) {
@@ -36,32 +49,45 @@ export class Canary {
 
   /** Starts once the runtimes are known. */
   start(languages: readonly string[]): void {
-    this.#language = languages.includes("python") ? "python" : (languages[0] ?? "bash");
+    for (const kind of queueKindsOf(languages)) {
+      const own = languages.filter((language) => findLanguage(language)?.queue === kind);
+      const language = PREFERRED.find((name) => own.includes(name)) ?? (own[0] as string);
+      this.#watched.set(kind, { language, lastSuccess: 0, published: 0 });
+    }
     if (this.#timer === undefined) this.#tick();
   }
 
+  /** Whether every queue had a success lately. */
   get fresh(): boolean {
-    return Date.now() - this.#lastSuccess <= CANARY_MAX_AGE_MS;
+    return this.#watched.size > 0 && Date.now() - this.#oldestSuccess() <= CANARY_MAX_AGE_MS;
+  }
+
+  #oldestSuccess(): number {
+    return Math.min(...[...this.#watched.values()].map(({ lastSuccess }) => lastSuccess));
   }
 
   /** Notes the outcome of any execution on this worker. */
-  observe(result: JobResult): void {
-    if (!result.ok) return;
+  observe(language: string, result: JobResult): void {
+    const kind = findLanguage(language)?.queue;
+    if (!result.ok || kind === undefined) return;
+    const watched = this.#watched.get(kind);
+    if (watched === undefined) return;
     const now = Date.now();
-    this.#lastSuccess = now;
-    this.#metrics.canarySucceeded(now);
-    if (now - this.#published < PUBLISH_MS) return;
-    this.#published = now;
-    this.#redis.set(CANARY_KEY, String(now), "PX", CANARY_MAX_AGE_MS).catch((error: Error) => {
-      this.#published = 0;
+    watched.lastSuccess = now;
+    const oldest = this.#oldestSuccess();
+    if (oldest > 0) this.#metrics.canarySucceeded(oldest);
+    if (now - watched.published < PUBLISH_MS) return;
+    watched.published = now;
+    this.#redis.set(canaryKey(kind), String(now), "PX", CANARY_MAX_AGE_MS).catch((error: Error) => {
+      watched.published = 0;
       this.#log.warn({ err: error.message }, "writing the canary's success failed");
     });
   }
 
   #tick(): void {
-    const idle = Date.now() - this.#lastSuccess >= this.#config.CANARY_INTERVAL_MS;
-    const sent = idle ? this.#send() : Promise.resolve();
-    sent
+    const idleSince = Date.now() - this.#config.CANARY_INTERVAL_MS;
+    const idle = [...this.#watched].filter(([, { lastSuccess }]) => lastSuccess <= idleSince);
+    Promise.all(idle.map(([kind, { language }]) => this.#send(kind, language)))
       .catch((error: Error) => this.#log.warn({ err: error.message }, "queueing the canary failed"))
       .finally(() => {
         const pause = this.fresh ? Math.max(RETRY_MS, this.#config.CANARY_INTERVAL_MS / 2) : RETRY_MS;
@@ -69,7 +95,9 @@ export class Canary {
       });
   }
 
-  async #send(): Promise<void> {
+  /** A job that waits already proves as much. */
+  async #send(kind: QueueKind, language: string): Promise<void> {
+    if ((await this.#queues[kind].counts()).waiting > 0) return;
     const id = newId();
     const job: Job = {
       v: 1,
@@ -78,7 +106,7 @@ export class Canary {
       session_id: newId(),
       principal: { tenantId: "svc", userId: "canary" },
       output_namespace: "svc:user:canary",
-      language: this.#language,
+      language,
       version: "*",
       code: "",
       args: [],
@@ -86,7 +114,7 @@ export class Canary {
       files: [],
       enqueued_at: Date.now(),
     };
-    await this.#queues[findLanguage(this.#language)?.queue ?? "other"].add(job);
+    await this.#queues[kind].add(job);
   }
 
   stop(): void {

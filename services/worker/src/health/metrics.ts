@@ -72,7 +72,7 @@ function serviceMetrics(registry: Registry): Omit<WorkerMetrics, "began"> {
   });
   const canary = new Gauge({
     name: "svc_canary_last_success_timestamp_seconds",
-    help: "Time of the last execution that went through queue, worker and jail.",
+    help: "Time of the last execution that went through queue, worker and jail; of two queues the older one.",
     registers,
   });
   return {

@@ -1,0 +1,69 @@
+import { canaryKey, RUNTIMES_KEY } from "@svc/contracts";
+import { VERSION } from "@svc/service-kit";
+import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { afterEach, describe, expect, it } from "vitest";
+import { type Replicas, startReplicas } from "../support/replicas.ts";
+
+let made: Replicas;
+afterEach(() => made.stop());
+
+const ask = async (path: string, headers: Record<string, string> = {}) => {
+  const answer = await fetch(`${made.urls[0]}${path}`, { headers });
+  // biome-ignore lint/suspicious/noExplicitAny: the tests look at single fields
+  return { status: answer.status, body: (await answer.json()) as any };
+};
+const install = (...languages: string[]) =>
+  made.redis.set(RUNTIMES_KEY, JSON.stringify(languages.map((language) => ({ language }))));
+const AT = Date.UTC(2026, 0, 31, 10);
+
+describe("readiness", () => {
+  it("needs an execution through each queue that an installed language needs", async () => {
+    made = await startReplicas(1);
+    const canary = async () => {
+      const { status, body } = await ask("/ready");
+      return [status, body.checks.canary];
+    };
+    expect(await canary()).toEqual([503, false]);
+    await made.redis.set(canaryKey("python"), String(AT));
+    expect(await canary(), "no runtime is known").toEqual([503, false]);
+    await install("python");
+    expect(await canary()).toEqual([200, true]);
+    await install("python", "bash");
+    expect(await canary(), "the other queue is dead").toEqual([503, false]);
+    await made.redis.set(canaryKey("other"), String(AT));
+    expect(await canary()).toEqual([200, true]);
+  });
+});
+
+describe("health", () => {
+  it("tells the version", async () => {
+    made = await startReplicas(1);
+    expect(await ask("/health")).toEqual({ status: 200, body: { status: "ok", version: VERSION } });
+  });
+
+  it("in detail tells callers with a token the checks and their times", async () => {
+    const signer = newSigner();
+    const keys = { LOCAL_MODE: "false", SVC_JWT_PUBLIC_KEY: signer.pem, SVC_JWT_KID: KID };
+    made = await startReplicas(1, keys);
+    await install("python", "bash");
+    await made.redis.set(canaryKey("python"), String(AT));
+    const authorization = `Bearer ${signer.mint()}`;
+    expect((await ask("/health/detailed")).status).toBe(401);
+    const { status, body } = await ask("/health/detailed", { authorization });
+    expect(status).toBe(503);
+    const check = { ok: true, ms: expect.any(Number) };
+    expect(body).toEqual({
+      status: "not_ready",
+      version: VERSION,
+      time: expect.stringMatching(/^\d{4}-.*Z$/),
+      checks: {
+        redis: check,
+        file_server: check,
+        canary: { ...check, ok: false, last_success: { python: "2026-01-31T10:00:00.000Z", other: null } },
+        running: { ok: true },
+      },
+    });
+    await made.redis.set(canaryKey("other"), String(AT));
+    expect((await ask("/health/detailed", { authorization })).status).toBe(200);
+  });
+});
