@@ -80,11 +80,3 @@ export const RUNTIMES_KEY = "svc:runtimes";
 
 /** Redis key of the time (ms since 1970) of the last execution that went through queue, worker and jail. */
 export const CANARY_KEY = "svc:canary:last-success";
-
-export const runtimeInfoSchema = z.object({
-  language: z.string(),
-  version: z.string(),
-  aliases: z.array(z.string()),
-  runtime: z.string().optional(),
-});
-export type RuntimeInfo = z.infer<typeof runtimeInfoSchema>;

@@ -46,6 +46,8 @@ export const SCOPES = {
       "GET /v1/sessions/:session_id/objects/:fileId",
       "GET /v1/files/:session_id",
       "DELETE /v1/files/:session_id/:fileId",
+      "GET /v1/languages",
+      "GET /v1/openapi.json",
     ],
   },
 } as const satisfies Record<string, ScopeRow>;

@@ -19,6 +19,7 @@ export const openApiOptions: SwaggerOptions = {
     tags: [
       { name: "execution", description: "Programs" },
       { name: "files", description: "Files in and out" },
+      { name: "reference", description: "What this service offers" },
       { name: "operations", description: "Health" },
     ],
   },
