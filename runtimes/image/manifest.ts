@@ -5,7 +5,7 @@
  * Run as root by the build; trusts the runtime folders. Programs of the image run without rights (lib/inside).
  */
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 interface RuntimeFile {
@@ -54,6 +54,18 @@ function probeVersion(command: string[]): string {
   return [...found[0].split("."), "0"].slice(0, 3).join(".");
 }
 
+/** Lines of a list that the setup scripts left in the image; a runtime without one has none. */
+function installed(list: string): string[] {
+  const file = join(root as string, "usr/lib/svc/installed", list);
+  return existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean) : [];
+}
+
+const packagesOf = (language: string) =>
+  installed(language).map((line) => {
+    const [name, version] = line.split(" ");
+    return { name, version };
+  });
+
 const runtimes = folders.map((folder) => {
   const { language, entry, command, env, version, compile, programmatic, zygotes, prestarted } =
     readJson<RuntimeFile>(folder, "runtime.json");
@@ -64,6 +76,7 @@ const runtimes = folders.map((folder) => {
     env: { ...environment, ...env },
     version: probeVersion(version),
     entry,
+    packages: packagesOf(language),
     ...(compile && { compile: { ...compile, env: { ...environment, ...compile.env } } }),
     ...(zygotes && {
       zygotes: zygotes.map(({ name, script, words = [], ...rest }) => ({
@@ -83,4 +96,4 @@ const runtimes = folders.map((folder) => {
   };
 });
 
-console.log(JSON.stringify({ image, runtimes }, null, 2));
+console.log(JSON.stringify({ image, commands: installed("commands"), runtimes }, null, 2));

@@ -1,5 +1,7 @@
 /** What requests may also say, and answers also tell: variables, inline files, limits, sizes, fields without effect. */
 import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { LanguageInfo } from "@svc/contracts";
 import { Api, output, refTo } from "@svc/test-kit/system/api";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { describe, expect, test } from "vitest";
@@ -190,5 +192,40 @@ describe("what is told", () => {
     expect(await refusal({ lang: "py", code: "", args: "a b" })).toBe("args: must be a list of strings.");
     const lost = await new Api(api.url.replace(/\/v1$/, "")).post("/exec", {});
     expect(lost.refusal.message).toBe("There is no such route; did you mean POST /v1/exec?");
+  });
+});
+
+describe("what can be asked", () => {
+  test("the languages, with packages, commands and limits, also as a text", async () => {
+    const { languages } = (await api.send("GET", "/languages")).ok<{ languages: LanguageInfo[] }>();
+    const python = languages.find(({ name }) => name === "python");
+    expect(python).toMatchObject({
+      version: expect.stringMatching(/^3\./),
+      file_extension: "py",
+      status: "ready",
+      network: false,
+      limits: {
+        run_timeout_ms: 60_000,
+        memory_bytes: 512 << 20,
+        output_bytes: 65_536,
+        files: 50,
+        file_bytes: 10_000_000,
+        processes: 256,
+      },
+    });
+    expect(python?.packages).toContainEqual({ name: "pandas", version: expect.any(String) });
+    expect(python?.commands).toContain("jq");
+    const text = await api.send("GET", "/languages?format=text");
+    expect(text.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    expect(text.text).toMatch(/Languages: python 3[\s\S]*Packages of python: .*pandas[\s\S]*Commands: .*jq/);
+    expect(text.bytes.length).toBeLessThan(4096);
+    const wrong = await api.send("GET", "/languages?format=xml");
+    expect([wrong.status, wrong.refusal.message]).toEqual([400, 'format: must be one of "json", "text".']);
+  });
+
+  test("the document of the interface, which is the committed one", async () => {
+    const answer = await api.send("GET", "/openapi.json");
+    expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    expect(answer.text).toBe(await readFile(new URL("../../docs/openapi.json", import.meta.url), "utf8"));
   });
 });

@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { LANGUAGES } from "@svc/contracts/languages";
 import { describe, expect, it } from "vitest";
-import { image, rootfs, run, runtimes } from "./support/program.ts";
+import { commands, image, rootfs, run, runtimes } from "./support/program.ts";
 
 /** Paths below the image's root that match. */
 const find = (...tests: string[]): string[] =>
@@ -24,7 +24,23 @@ describe("the image", () => {
     ],
     ["no file of anybody but root", ["(", "!", "-uid", "0", "-o", "!", "-gid", "0", ")"]],
     ["no path file that slows Python's start", ["-name", "*.pth"]],
-    ["nothing of a package manager", ["(", "-name", "apt*", "-o", "-name", "dpkg*", ")", "-path", "*bin/*"]],
+    [
+      "nothing of a package manager but a stand-in",
+      [
+        "(",
+        "-name",
+        "apt*",
+        "-o",
+        "-name",
+        "dpkg*",
+        ")",
+        "-path",
+        "*bin/*",
+        "!",
+        "-lname",
+        "../lib/svc/absent",
+      ],
+    ],
     [
       "no log, cache or list of packages",
       ["-path", "./var/*", "-type", "f", "!", "-path", "./var/cache/fontconfig/*"],
@@ -102,7 +118,54 @@ describe("the image", () => {
   });
 });
 
+describe("commands that the image lacks", () => {
+  it.each([
+    [
+      "pip",
+      "install requests",
+      /no network in this sandbox[\s\S]*Installed for Python: .*\bnumpy \d[\s\S]*\bpandas \d.*\.\n$/,
+    ],
+    ["pip3", "install x", /^pip3: there is no network/],
+    ["npm", "i x", /no network[\s\S]*own modules/],
+    [
+      "curl",
+      "https://example.org",
+      /^curl: there is no network in this sandbox\. Files come with the request/,
+    ],
+    ["wget", "x", /^wget: there is no network/],
+    ["apt-get", "install -y jq", /^apt-get: [\s\S]*Installed commands: awk, bash, .*\bjq\b.*, zstd\.\n$/],
+    ["sudo", "ls", /^sudo: programs in this sandbox have no other rights/],
+  ])("%s says why, names what there is, and fails", async (name, args, text) => {
+    const { stdout, stderr, exitCode } = await run("bash", { code: `${name} ${args}` });
+    expect([stdout, exitCode]).toEqual(["", 1]);
+    expect(stderr).toMatch(text);
+  });
+
+  it("a stand-in does what it does under a hostile name or environment", async () => {
+    const code = `ln -s /usr/bin/pip './$(id)'; PATH=.:$PATH; cd /mnt/data; './$(id)'; IFS=x lists=/etc /usr/bin/pip`;
+    const { stdout, stderr } = await run("bash", { code });
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(/^\$\(id\): there is no network[\s\S]*Installed for Python: /);
+  });
+
+  it("only names without a command of their own have one", () => {
+    const standIns = find("-path", "./usr/bin/*", "-lname", "../lib/svc/absent").map((path) =>
+      path.slice(10),
+    );
+    expect(standIns.sort()).toEqual(["apt", "apt-get", "curl", "npm", "npx", "pip", "pip3", "sudo", "wget"]);
+  });
+});
+
 describe("runtimes.json", () => {
+  it("tells of packages with their versions and of commands that are there", () => {
+    const { packages = [] } = runtimes.find(({ language }) => language === "python") ?? {};
+    for (const name of ["numpy", "pandas", "matplotlib", "scipy", "openpyxl", "requests"]) {
+      expect(packages).toContainEqual({ name, version: expect.stringMatching(/^\d+\.\d/) });
+    }
+    expect(commands).toEqual(expect.arrayContaining(["git", "jq", "python3", "sqlite3", "zip"]));
+    for (const name of ["pip", "curl", "gcc"]) expect(commands).not.toContain(name);
+  });
+
   it("has languages of the interface, with the interface's entry files", () => {
     expect(runtimes.map(({ language }) => language)).toEqual([
       "bash",

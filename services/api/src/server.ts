@@ -21,8 +21,10 @@ import { type ExecDeps, execRoute } from "./exec/route.ts";
 import { KnownRuntimes } from "./exec/runtimes.ts";
 import { fileRoutes } from "./files/routes.ts";
 import { healthRoutes } from "./health.ts";
+import { languageRoutes } from "./languages/routes.ts";
 import { limits } from "./limits/hook.ts";
 import { openApiOptions } from "./openapi/options.ts";
+import { openApiRoute } from "./openapi/routes.ts";
 import { originGuard } from "./origin-guard.ts";
 import { authentication, isAuthenticated, planOf, principalOf } from "./principal.ts";
 import { profiles } from "./profiles.ts";
@@ -78,11 +80,12 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     principalOf,
     planLimitsOf,
   });
+  const runtimes = new KnownRuntimes(redis);
   const exec: ExecDeps = {
     config,
     jobs: deps.jobs,
     idempotency: new Idempotency(redis),
-    runtimes: new KnownRuntimes(redis),
+    runtimes,
     submitted: new Counter({
       name: "svc_jobs_submitted_total",
       help: "Executions handed to the queues.",
@@ -95,6 +98,8 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     holdingSlot,
   };
   execRoute(app, exec);
+  languageRoutes(app, runtimes);
+  openApiRoute(app);
   programmaticRoutes(app, programmaticDeps(app, deps, exec));
   return app;
 }

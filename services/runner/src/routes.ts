@@ -14,10 +14,12 @@ import {
   metricsRoutes,
 } from "@svc/service-kit";
 import type { onRequestHookHandler } from "fastify";
+import { limitsFor, toldLimits } from "./admission/limits.ts";
 import { isManifestError, type ManifestVerifier, type Presented } from "./admission/manifest.ts";
 import { execute } from "./execution/execute.ts";
 import type { Call } from "./execution/types.ts";
 import type { Health } from "./health.ts";
+import { outputLimits } from "./outputs/limits.ts";
 import { type ProgrammaticDeps, resumeProgram, startProgram } from "./programmatic/rounds.ts";
 import { withRunLine } from "./run-line.ts";
 
@@ -62,7 +64,9 @@ function operationalRoutes(app: HttpServer, { deps, health, log }: RunnerApp): v
       time: new Date().toISOString(),
     };
   });
-  app.get("/api/v2/runtimes", async () => deps.runtimes.list());
+  const limitsOf = (language: string) =>
+    toldLimits(limitsFor(deps.config, deps.overrides, { language }), outputLimits(deps.config));
+  app.get("/api/v2/runtimes", async () => deps.runtimes.list(limitsOf));
 }
 
 function executionRoutes(app: HttpServer, { deps, verifier, log, stopping }: RunnerApp): void {

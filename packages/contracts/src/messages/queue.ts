@@ -79,6 +79,7 @@ export type JobResult =
 /** Redis key of the installed runtimes, JSON array of RuntimeInfo, kept fresh by workers. */
 export const RUNTIMES_KEY = "svc:runtimes";
 
+<<<<<<< HEAD
 /** Readiness needs an execution through each queue that is at most this old. */
 export const CANARY_MAX_AGE_MS = 60_000;
 
@@ -92,3 +93,7 @@ export const runtimeInfoSchema = z.object({
   runtime: z.string().optional(),
 });
 export type RuntimeInfo = z.infer<typeof runtimeInfoSchema>;
+=======
+/** Redis key of the time (ms since 1970) of the last execution that went through queue, worker and jail. */
+export const CANARY_KEY = "svc:canary:last-success";
+>>>>>>> 9c1f6681c25db62d45a22ac89e0e6d7c7f3606d7

@@ -18,6 +18,7 @@ export interface Runtime {
   env: Record<string, string>;
   version: string;
   entry: string;
+  packages: { name: string; version: string }[];
 }
 
 export interface Program {
@@ -43,10 +44,10 @@ const repository = resolve(import.meta.dirname, "../../../..");
 export const packagesDirectory = process.env.SANDBOX_PACKAGES_DIRECTORY ?? join(repository, ".pkgs");
 export const rootfs = join(packagesDirectory, "rootfs");
 
-const manifest: { image: string; runtimes: Runtime[] } = JSON.parse(
+const manifest: { image: string; commands: string[]; runtimes: Runtime[] } = JSON.parse(
   readFileSync(join(packagesDirectory, "runtimes.json"), "utf8"),
 );
-export const { image, runtimes } = manifest;
+export const { commands, image, runtimes } = manifest;
 
 let jaild: Promise<Jaild> | undefined;
 afterAll(async () => (await jaild)?.stop());

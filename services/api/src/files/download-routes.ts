@@ -28,6 +28,7 @@ export function downloadRoutes(
       schema: {
         tags: ["files"],
         summary: method === "GET" ? "Download a file" : "Headers of a download",
+        operationId: method === "GET" ? "download" : "downloadHeaders",
         params: fileParamsSchema,
         querystring: fileOwnerQuerySchema,
         response:

@@ -25,6 +25,7 @@ export function sessionRoutes(app: HttpServer, deps: FileRoutesDeps, storage: Fi
       schema: {
         tags: ["files"],
         summary: "Metadata of a file",
+        operationId: "fileMetadata",
         params: fileParamsSchema,
         querystring: query,
         response: { 200: fileMetadataSchema, ...errors },
@@ -41,6 +42,7 @@ export function sessionRoutes(app: HttpServer, deps: FileRoutesDeps, storage: Fi
       schema: {
         tags: ["files"],
         summary: "List the files of a storage session",
+        operationId: "listFiles",
         params: sessionParamsSchema,
         querystring: query.extend({ detail: fileDetailSchema.default("simple") }),
         response: { 200: fileListSchema, ...errors },
@@ -60,6 +62,7 @@ export function sessionRoutes(app: HttpServer, deps: FileRoutesDeps, storage: Fi
       schema: {
         tags: ["files"],
         summary: "Delete a file",
+        operationId: "deleteFile",
         params: fileParamsSchema,
         querystring: query,
         response: { 200: deletedFileSchema, ...errors },

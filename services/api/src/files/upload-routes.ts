@@ -43,6 +43,7 @@ export function uploadRoutes(
       schema: {
         ...form,
         summary: "Upload files",
+        operationId: "upload",
         response: { 200: uploadResponseSchema, "4xx": errorBodySchema, "5xx": errorBodySchema },
       },
       validatorCompiler,
@@ -58,6 +59,7 @@ export function uploadRoutes(
       schema: {
         ...form,
         summary: "Upload files, keeping those that can be stored",
+        operationId: "uploadBatch",
         response: {
           200: batchUploadResponseSchema,
           "4xx": z.union([errorBodySchema, batchUploadResponseSchema]),

@@ -6,6 +6,7 @@ import { Redis } from "ioredis";
 import { localIdentity } from "../auth/provider.ts";
 import { RunningPrograms } from "../programmatic/cancel.ts";
 import { buildApi } from "../server.ts";
+import { documentOf } from "./generate.ts";
 
 export async function openApiDocument(): Promise<string> {
   const config = loadConfig("api", {
@@ -28,23 +29,8 @@ export async function openApiDocument(): Promise<string> {
     identity: localIdentity,
   });
   await app.ready();
-  const document = withoutUnused(app.swagger() as Document);
+  const document = documentOf(app);
   await jobs.close();
   redis.disconnect();
-  return `${JSON.stringify(document, null, 2)}\n`;
-}
-
-interface Document {
-  components?: { schemas?: Record<string, unknown> };
-}
-
-/** Each schema exists in a form for requests and one for answers: only those that a route refers to are kept. */
-function withoutUnused(document: Document): Document {
-  const schemas = document.components?.schemas ?? {};
-  for (;;) {
-    const text = JSON.stringify(document);
-    const unused = Object.keys(schemas).filter((name) => !text.includes(`"#/components/schemas/${name}"`));
-    if (unused.length === 0) return document;
-    for (const name of unused) delete schemas[name];
-  }
+  return document;
 }

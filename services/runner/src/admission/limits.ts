@@ -1,7 +1,8 @@
 /** The limits of one run: the configuration's, the operator's overrides for the language, lowered by the request. Pure. */
-import { type ExecuteRequest, LANGUAGES, type UsedLimits } from "@svc/contracts";
+import { type ExecuteRequest, LANGUAGES, type LanguageLimits, type UsedLimits } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import { z } from "zod";
+import type { OutputLimits } from "../outputs/outputs.ts";
 
 const positive = z.number().int().positive();
 
@@ -86,6 +87,17 @@ export function compileLimitsFor(
 
 export function usedLimits({ wallMs, memoryBytes }: RunLimits): UsedLimits {
   return { run_timeout_ms: wallMs, memory_bytes: memoryBytes };
+}
+
+/** What callers are told before a run. A file that may not be written is not returned either. */
+export function toldLimits(limits: RunLimits, { maxFiles, maxFileBytes }: OutputLimits): LanguageLimits {
+  return {
+    ...usedLimits(limits),
+    output_bytes: limits.outputCap,
+    files: maxFiles,
+    file_bytes: Math.min(maxFileBytes, limits.fileBytes),
+    processes: limits.processes,
+  };
 }
 
 export function jailLimits(limits: RunLimits) {

@@ -4,6 +4,7 @@ import { ServiceError } from "@svc/contracts";
 import { JailError, type RunOutcome } from "@svc/jail-client";
 import { invalidRequest, type Log } from "@svc/service-kit";
 import type { RunLimits } from "../admission/limits.ts";
+import { outputLimits } from "../outputs/limits.ts";
 import { decodeListing, withoutDirectory } from "../outputs/listing.ts";
 import { omittedFields, omittedNotes } from "../outputs/omitted.ts";
 import { planOutputs } from "../outputs/outputs.ts";
@@ -38,13 +39,9 @@ export function refuseUnexecutable({ end }: RunOutcome): void {
 export async function finish(one: Finish, deps: ExecuteDeps): Promise<RunAnswer> {
   const { outcome, ending, limits, to } = one;
   const { end, stdout, stderr } = outcome;
-  const { plan, report, omitted, outputLimits } = await collect(one, deps);
+  const { plan, report, omitted, allowed } = await collect(one, deps);
   const reached = reachedLimits(outcome, limits);
-  const notes = [
-    ...omittedNotes(omitted, plan.unlisted, outputLimits),
-    ...reachedNotes(reached),
-    ...ending.notes,
-  ];
+  const notes = [...omittedNotes(omitted, plan.unlisted, allowed), ...reachedNotes(reached), ...ending.notes];
   return {
     session_id: to.sessionId,
     stdout: captured(stdout, end.stdoutTotal, limits.outputCap),
@@ -73,13 +70,8 @@ export async function finish(one: Finish, deps: ExecuteDeps): Promise<RunAnswer>
 
 async function collect({ launched, outcome, to, log }: Finish, { config, gateway }: ExecuteDeps) {
   const listing = withoutDirectory(decodeListing(outcome.listing), launched.build);
-  const outputLimits = {
-    maxFiles: config.SANDBOX_MAX_OUTPUT_FILES,
-    maxFileBytes: Math.min(config.SANDBOX_MAX_FILE_SIZE, config.EGRESS_GATEWAY_MAX_FILE_BYTES),
-    maxTotalBytes: config.EXECUTION_MANIFEST_MAX_UPLOAD_BYTES,
-    names: { maxLength: config.SANDBOX_MAX_PATH_LENGTH, maxDepth: config.SANDBOX_MAX_NESTING_DEPTH },
-  };
-  const plan = planOutputs(listing, launched.staged, outputLimits);
+  const allowed = outputLimits(config);
+  const plan = planOutputs(listing, launched.staged, allowed);
   const report = await storeOutputs(plan.uploads, {
     gateway,
     run: to.run,
@@ -88,7 +80,7 @@ async function collect({ launched, outcome, to, log }: Finish, { config, gateway
     concurrency: config.SANDBOX_UPLOAD_CONCURRENCY,
     onFailure: (error) => log.warn({ err: error, request_id: to.run.requestId }, "storing an output failed"),
   });
-  return { plan, report, omitted: [...report.omitted, ...plan.omitted], outputLimits };
+  return { plan, report, omitted: [...report.omitted, ...plan.omitted], allowed };
 }
 
 function delivery({ attempted, failed }: { attempted: number; failed: number }) {

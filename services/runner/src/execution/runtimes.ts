@@ -1,13 +1,23 @@
 /** The installed runtimes, as the image's manifest lists them. Read once at start; a broken manifest stops the runner. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findLanguage, installHint, LANGUAGES, type RuntimeInfo, ServiceError } from "@svc/contracts";
+import {
+  findLanguage,
+  installedPackageSchema,
+  installHint,
+  LANGUAGES,
+  type LanguageLimits,
+  type RuntimeInfo,
+  ServiceError,
+} from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import semver from "semver";
 import { z } from "zod";
 
 const manifestSchema = z.object({
   image: z.string(),
+  /** Commands of the image that are worth telling of. */
+  commands: z.array(z.string()).optional(),
   runtimes: z.array(
     z.object({
       language: z.string(),
@@ -15,6 +25,8 @@ const manifestSchema = z.object({
       entry: z.string(),
       command: z.array(z.string()).min(1),
       env: z.record(z.string(), z.string()),
+      /** Libraries beside those of the language. */
+      packages: z.array(installedPackageSchema).optional(),
       /** Fork servers of the interpreter, by jaild's names. */
       zygotes: z
         .array(
@@ -63,9 +75,11 @@ export type Prestarted = NonNullable<Runtime["prestarted"]>;
 
 export class Runtimes {
   readonly #runtimes: readonly Runtime[];
+  readonly #commands: readonly string[];
 
-  constructor(runtimes: readonly Runtime[]) {
+  constructor(runtimes: readonly Runtime[], commands: readonly string[] = []) {
     this.#runtimes = runtimes;
+    this.#commands = commands;
   }
 
   static async load(config: Config): Promise<Runtimes> {
@@ -80,7 +94,7 @@ export class Runtimes {
     }
     const runtimes = manifest.runtimes.filter(({ language }) => offered?.has(language) ?? true);
     if (runtimes.length === 0) throw new Error(`${file} lists no runtime`);
-    return new Runtimes(runtimes);
+    return new Runtimes(runtimes, manifest.commands);
   }
 
   zygotes(): Zygote[] {
@@ -99,11 +113,12 @@ export class Runtimes {
     );
   }
 
-  list(): RuntimeInfo[] {
-    return this.#runtimes.map(({ language, version }) => {
+  list(limitsOf: (language: string) => LanguageLimits): RuntimeInfo[] {
+    return this.#runtimes.map(({ language, version, packages = [] }) => {
       const entry = LANGUAGES.find(({ runner }) => runner === language);
       const aliases = entry === undefined ? [] : [...new Set([entry.lang, ...entry.aliases])];
-      return { language, version, aliases };
+      const commands = [...this.#commands];
+      return { language, version, aliases, packages, commands, limits: limitsOf(language) };
     });
   }
 

@@ -74,6 +74,7 @@ const result = () => ({
   memory: 1,
   language: "python",
   version: "3.11",
+  limits: { run_timeout_ms: 1, memory_bytes: 1 },
   timings: { setup_ms: 1, run_ms: 1, collect_ms: 1 },
   session_state_persisted: false,
   session_state_restore_failed: false,

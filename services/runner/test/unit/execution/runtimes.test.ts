@@ -92,6 +92,15 @@ describe("zygotes", () => {
   });
 });
 
+const LIMITS = {
+  run_timeout_ms: 1,
+  memory_bytes: 2,
+  output_bytes: 3,
+  files: 4,
+  file_bytes: 5,
+  processes: 6,
+};
+
 describe("the languages that are offered", () => {
   const load = async (...names: string[]) => {
     const directory = await mkdtemp(join(tmpdir(), "svc-runtimes-"));
@@ -99,7 +108,9 @@ describe("the languages that are offered", () => {
     await writeFile(join(directory, "runtimes.json"), JSON.stringify(manifest));
     const config = { SANDBOX_PACKAGES_DIRECTORY: directory, SVC_LANGUAGES: names };
     try {
-      return (await Runtimes.load(config as unknown as Config)).list().map(({ language }) => language);
+      return (await Runtimes.load(config as unknown as Config))
+        .list(() => LIMITS)
+        .map(({ language }) => language);
     } finally {
       await rm(directory, { recursive: true });
     }
@@ -128,11 +139,14 @@ describe("the languages that are offered", () => {
 
 describe("list", () => {
   it("names every runtime with its version and all names of its language", () => {
-    expect(runtimes.list().at(-1)).toEqual({
+    expect(runtimes.list(() => LIMITS).at(-1)).toEqual({
       language: "bash",
       version: "5.2.15",
       aliases: ["bash", "sh", "shell"],
+      packages: [],
+      commands: [],
+      limits: LIMITS,
     });
-    expect(runtimes.list()).toHaveLength(5);
+    expect(runtimes.list(() => LIMITS)).toHaveLength(5);
   });
 });

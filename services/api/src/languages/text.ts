@@ -1,0 +1,75 @@
+/** The installed languages as a plain text for a model: bounded, so that it fits into the definition of a tool. Pure. */
+import type { LanguageInfo } from "@svc/contracts";
+
+const MAX_BYTES = 4000;
+const MAX_PACKAGES_BYTES = 2200;
+const MAX_COMMANDS_BYTES = 600;
+
+export function languagesText(languages: readonly LanguageInfo[]): string {
+  const ready = languages.filter(({ status }) => status === "ready");
+  const lines = [
+    "Programs run in a sandbox. The working directory is /mnt/data: input files are there, and files written there are returned.",
+    "There is no network, and nothing can be installed. Print what you want to see.",
+    "",
+    `Languages: ${ready.map(({ name, version }) => `${name} ${version}`).join(", ")}.`,
+    ...ready.filter(({ packages }) => packages.length > 0).map(packagesLine),
+    ...commandsLine(ready),
+    ...limitsLines(ready),
+  ];
+  return `${cut(lines.join("\n"), MAX_BYTES)}\n`;
+}
+
+function packagesLine({ name, packages }: LanguageInfo): string {
+  const shown = listed(
+    packages.map((one) => `${one.name} ${one.version}`),
+    MAX_PACKAGES_BYTES,
+  );
+  return `Packages of ${name}: ${shown}.`;
+}
+
+function commandsLine(ready: readonly LanguageInfo[]): string[] {
+  const commands = [...new Set(ready.flatMap((language) => language.commands))].sort();
+  return commands.length === 0 ? [] : [`Commands: ${listed(commands, MAX_COMMANDS_BYTES)}.`];
+}
+
+/** One line for all languages that have the same limits. */
+function limitsLines(ready: readonly LanguageInfo[]): string[] {
+  const byText = new Map<string, string[]>();
+  for (const { name, limits } of ready) {
+    if (limits === undefined) continue;
+    const mebibytes = Math.floor(limits.memory_bytes / 2 ** 20);
+    const text = [
+      `${limits.run_timeout_ms / 1000} s`,
+      `${mebibytes} MiB of memory`,
+      `${limits.output_bytes} bytes of each output stream`,
+      `${limits.files} returned files of ${limits.file_bytes} bytes at most`,
+      `${limits.processes} processes`,
+    ].join(", ");
+    byText.set(text, [...(byText.get(text) ?? []), name]);
+  }
+  return [...byText].map(([text, names]) =>
+    byText.size === 1 ? `Limits of a run: ${text}.` : `Limits of a run (${names.join(", ")}): ${text}.`,
+  );
+}
+
+function listed(names: readonly string[], maxBytes: number): string {
+  const shown: string[] = [];
+  let bytes = 0;
+  for (const name of names) {
+    bytes += Buffer.byteLength(name) + 2;
+    if (bytes > maxBytes) return `${shown.join(", ")} and ${names.length - shown.length} more`;
+    shown.push(name);
+  }
+  return shown.join(", ");
+}
+
+/** Whole characters of at most so many bytes. */
+function cut(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text);
+  return bytes.length <= maxBytes
+    ? text
+    : bytes
+        .subarray(0, maxBytes)
+        .toString("utf8")
+        .replace(/\ufffd+$/, "");
+}
