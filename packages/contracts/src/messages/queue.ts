@@ -79,21 +79,8 @@ export type JobResult =
 /** Redis key of the installed runtimes, JSON array of RuntimeInfo, kept fresh by workers. */
 export const RUNTIMES_KEY = "svc:runtimes";
 
-<<<<<<< HEAD
 /** Readiness needs an execution through each queue that is at most this old. */
 export const CANARY_MAX_AGE_MS = 60_000;
 
 /** Redis key of the time (ms since 1970) of the last execution that went through this queue, a worker and a jail. */
 export const canaryKey = (kind: QueueKind): string => `svc:canary:last-success:${kind}`;
-
-export const runtimeInfoSchema = z.object({
-  language: z.string(),
-  version: z.string(),
-  aliases: z.array(z.string()),
-  runtime: z.string().optional(),
-});
-export type RuntimeInfo = z.infer<typeof runtimeInfoSchema>;
-=======
-/** Redis key of the time (ms since 1970) of the last execution that went through queue, worker and jail. */
-export const CANARY_KEY = "svc:canary:last-success";
->>>>>>> 9c1f6681c25db62d45a22ac89e0e6d7c7f3606d7

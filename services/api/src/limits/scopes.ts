@@ -46,12 +46,9 @@ export const SCOPES = {
       "GET /v1/sessions/:session_id/objects/:fileId",
       "GET /v1/files/:session_id",
       "DELETE /v1/files/:session_id/:fileId",
-<<<<<<< HEAD
       "GET /v1/health/detailed",
-=======
       "GET /v1/languages",
       "GET /v1/openapi.json",
->>>>>>> 9c1f6681c25db62d45a22ac89e0e6d7c7f3606d7
     ],
   },
 } as const satisfies Record<string, ScopeRow>;

@@ -22,11 +22,8 @@ export const openApiOptions: SwaggerOptions = {
     tags: [
       { name: "execution", description: "Programs" },
       { name: "files", description: "Files in and out" },
-<<<<<<< HEAD
       { name: "service", description: "State of the service" },
-=======
       { name: "reference", description: "What this service offers" },
->>>>>>> 9c1f6681c25db62d45a22ac89e0e6d7c7f3606d7
       { name: "operations", description: "Health" },
     ],
   },
