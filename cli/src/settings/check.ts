@@ -4,6 +4,7 @@
  */
 import { statSync } from "node:fs";
 import { ConfigError, loadConfig, misspeltVariables, valueProblems } from "@svc/service-kit/config/load";
+import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import { capacityOf, languagesOf, shortageOf } from "../capacity.ts";
 import { componentEnvironment, overriddenSettings } from "../environment.ts";
 import { type Instance, resolveInstance, SERVICES } from "../instance.ts";
@@ -86,9 +87,11 @@ function keyProblems(caller: Environment): string[] {
   ];
 }
 
+const isSecret = (name: string) => VARIABLES[name as VariableName]?.secret === true;
+
 /** What an operator set and what has no effect, one line for each. */
 export function settingsWarnings(
-  { values, file, foreign, unreadable }: Settings,
+  { values, file, fromFile, foreign, isOpen = false, unreadable }: Settings,
   env: Environment,
   instance: Instance,
 ): string[] {
@@ -104,6 +107,9 @@ export function settingsWarnings(
     ...(unreadable === undefined
       ? []
       : [`${unreadable} can be read by its owner alone: its settings are not known here`]),
+    ...(isOpen && [...fromFile].some(isSecret)
+      ? [`${file} holds secrets and can be read by others: chmod 600 ${file}`]
+      : []),
     ...misspelt.map(
       ({ name, meant }) => `${shown(name)} is not known and has no effect; did you mean ${meant}?`,
     ),

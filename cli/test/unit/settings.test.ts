@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -205,6 +205,20 @@ describe("the check of all settings", () => {
       `${settings.file}:1: A is not known and has no effect`,
       `${settings.file}:3: EDITOR is not known and has no effect`,
     ]);
+  });
+});
+
+describe("a settings file that others may read", () => {
+  const instance = resolveInstance({ "data-dir": dataDir }, {});
+  it.each([
+    ["S3_SECRET_KEY=x", 0o644, 1],
+    ["S3_SECRET_KEY=x", 0o600, 0],
+    ["MAX_REQUESTS=1", 0o644, 0],
+  ])("with %s and mode %i gives %i warnings", (text, mode, count) => {
+    const settings = file(text, "mode.env");
+    chmodSync(settings, mode);
+    const warnings = settingsWarnings(readSettings({ settings }, {}), {}, instance);
+    expect(warnings).toEqual(Array(count).fill(expect.stringContaining("can be read by others: chmod 600")));
   });
 });
 
