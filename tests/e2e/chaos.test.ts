@@ -40,7 +40,12 @@ let input: FileRef;
 beforeAll(async () => {
   const deadlines = Object.entries(DEADLINES).map(([name, value]) => [name, String(value)]);
   system = await startSystem({
-    env: { ...OPEN_LIMITS, ...ONE_BY_ONE, SANDBOX_MAX_CONCURRENT_JOBS: "8", ...Object.fromEntries(deadlines) },
+    env: {
+      ...OPEN_LIMITS,
+      ...ONE_BY_ONE,
+      SANDBOX_MAX_CONCURRENT_JOBS: "8",
+      ...Object.fromEntries(deadlines),
+    },
   });
   api = new Api(system.url);
   input = await api.stage("input.txt", "the input");

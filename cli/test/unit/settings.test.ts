@@ -232,7 +232,13 @@ describe("the effective settings", () => {
       JOB_TIMEOUT: "90000",
     };
     const list = effectiveSettings({
-      given: { ...set, SERVICE_PORT: "11", PYTHON_CONCURRENCY: "4", SVC_INTERNAL_SERVICE_TOKEN: "hunter2" },
+      given: {
+        ...set,
+        SERVICE_PORT: "11",
+        PORT: "2000",
+        PYTHON_CONCURRENCY: "4",
+        SVC_INTERNAL_SERVICE_TOKEN: "hunter2",
+      },
       set,
       fromFile: new Set(["LOG_LEVEL"]),
       fromFlags: new Set(["SERVICE_PORT"]),
@@ -245,6 +251,7 @@ describe("the effective settings", () => {
     expect(of("SVC_INTERNAL_SERVICE_TOKEN")).toMatchObject({ value: "[set]", source: "./svc" });
     expect(of("S3_SECRET_KEY")).toMatchObject({ value: "[set]", source: "environment" });
     expect(of("MAX_RUN_TIMEOUT")).toMatchObject({ value: "90000", source: "default" });
+    expect(of("PORT")).toMatchObject({ value: "2000", source: "default" });
     expect(of("REDIS_PASSWORD")).toMatchObject({ value: "", source: "default" });
     expect(JSON.stringify(list)).not.toContain("hunter2");
   });
