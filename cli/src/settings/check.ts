@@ -42,18 +42,22 @@ function invalid(problems: readonly string[]): Problem {
 }
 
 export function settingsProblems(instance: Instance, caller: Environment): string[] {
-  const machine = thisMachine();
-  const languages = languagesOf(instance);
-  const { settings } = sizedAnyway(caller, machine, languages);
-  const capacity = capacityOf(machine, caller, languages);
+  const capacity = capacityOf(thisMachine(), caller, languagesOf(instance));
   const shortage = shortageOf(capacity);
+  const isRefused = shortage !== undefined && (capacity.isSet || capacity.jobs === 0);
+  return [
+    ...refusedSettings(instance, caller),
+    ...(isRefused ? [`${shortage.message}. ${shortage.advice}`] : []),
+  ];
+}
+
+/** Whatever the memory of this machine is. */
+export function refusedSettings(instance: Instance, caller: Environment): string[] {
+  const { settings } = sizedAnyway(caller, thisMachine(), languagesOf(instance));
   const problems = [
     ...valueProblems(caller),
     ...componentProblems(instance, secretsToCheck(instance.dataDir), settings),
     ...keyProblems(caller),
-    ...(shortage === undefined || (!capacity.isSet && capacity.jobs > 0)
-      ? []
-      : [`${shortage.message}. ${shortage.advice}`]),
   ];
   return [...new Set(problems)];
 }
