@@ -102,6 +102,19 @@ describe("./svc doctor", () => {
     }
   });
 
+  it("tells the mode, and which settings ./svc up would refuse", async () => {
+    const { code, found } = await findings({ ...environment, LOCAL_MODE: "true", SVC_JWT_KID: "k" });
+    expect(code).toBe(0);
+    const noAuthentication = { grade: "ok", note: "no authentication, this machine only" };
+    expect(found.find(({ subject }) => subject === "settings")).toMatchObject(noAuthentication);
+    const refused = await findings({ ...environment, SERVICE_HOST: "0.0.0.0", S3_ACCESS_KEY: "x" });
+    const failed = refused.found.filter(({ grade }) => grade === "fail");
+    expect(failed.map(({ subject, note }) => [subject, note.split(" ", 1)[0]])).toEqual([
+      ["settings", "SERVICE_HOST=0.0.0.0"],
+      ["settings", "S3_ACCESS_KEY"],
+    ]);
+  });
+
   it("is not needed to be kept from an unsafe start: ./svc up ends and says why", async () => {
     const { code, stderr, stdout } = await within(READ_ONLY_SETTINGS, ["up", "--no-example"]);
     expect(code).not.toBe(0);

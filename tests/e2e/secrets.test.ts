@@ -9,6 +9,7 @@ import { SECRET_NAMES } from "@svc/cli/secrets";
 import { type ComponentName, componentsIn, serviceProcesses } from "@svc/cli/topology";
 import { HOLDERS } from "@svc/service-kit/config/holders";
 import type { VariableName } from "@svc/service-kit/config/variables";
+import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { Api } from "@svc/test-kit/system/api";
 import { treeOf } from "@svc/test-kit/system/holdings";
 import { newMarker, until } from "@svc/test-kit/system/processes";
@@ -17,11 +18,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const random = () => randomBytes(32).toString("base64url");
 const publicKey = () => generateKeyPairSync("ed25519").publicKey;
+const signer = newSigner();
+const topology = { SVC_TOPOLOGY: process.env.SVC_TOPOLOGY || "combined" };
 /** What the operator brings besides what the start makes by itself. */
 const BROUGHT = {
   SVC_EGRESS_GRANT_SECRET_PREVIOUS: random(),
   SVC_METRICS_TOKEN: random(),
-  SVC_JWT_PUBLIC_KEY: publicKey().export({ type: "spki", format: "der" }).toString("base64"),
+  SVC_JWT_PUBLIC_KEY: signer.publicKey.export({ type: "spki", format: "der" }).toString("base64"),
   SVC_JWT_JWKS_JSON: JSON.stringify({ keys: [publicKey().export({ format: "jwk" })] }),
   S3_ACCESS_KEY: random(),
   S3_SECRET_KEY: random(),
@@ -37,7 +40,7 @@ let api: Api;
 let values: Map<VariableName, string>;
 
 beforeAll(async () => {
-  system = await startSystem({ env: BROUGHT });
+  system = await startSystem({ env: { ...BROUGHT, ...topology, SVC_JWT_KID: KID } });
   api = new Api(system.url);
   const made = readFileSync(join(system.instance.dataDir, "secrets.env"), "utf8").trim().split("\n");
   values = new Map([
@@ -53,6 +56,7 @@ afterAll(async () => {
   expect(await system.stop()).toEqual([]);
 });
 
+const withToken = () => ({ headers: { authorization: `Bearer ${signer.mint()}` } });
 const environmentOf = (pid: string | number) => readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
 /** Empty for a process that has ended meanwhile: jails come and go. */
 function environmentOfLiving(pid: string): string[] {
@@ -79,7 +83,7 @@ test("every confidential variable has a value in this copy", () => {
 });
 
 describe("the table of docs/secrets.md is what the processes hold", () => {
-  const processes: ComponentName[] = [...serviceProcesses(process.env), "redis", "jaild"];
+  const processes: ComponentName[] = [...serviceProcesses(topology), "redis", "jaild"];
   test("all processes run", () => {
     expect(
       system
@@ -112,7 +116,9 @@ describe("the table of docs/secrets.md is what the processes hold", () => {
     const marker = newMarker();
     const leave = new AbortController();
     const code = `cat /proc/*/environ | tr '\\0' '\\n'; env; exec -a ${marker} sleep 100`;
-    const run = api.tryExec({ lang: "bash", code }, { signal: leave.signal }).catch(() => undefined);
+    const run = api
+      .tryExec({ lang: "bash", code }, { ...withToken(), signal: leave.signal })
+      .catch(() => undefined);
     const found = () => treeOf(system.pid("jaild")).filter((pid) => readSafely(pid).startsWith(marker));
     try {
       await until(() => found().length > 0, 20_000);
@@ -121,10 +127,8 @@ describe("the table of docs/secrets.md is what the processes hold", () => {
       leave.abort();
       await run;
     }
-    const seen = await api.exec({
-      lang: "bash",
-      code: "cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'; env",
-    });
+    const look = "cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'; env";
+    const seen = await api.exec({ lang: "bash", code: look }, withToken());
     expect(seen.stdout).toContain("HOME=/mnt/data");
     expect(shownIn(seen.stdout.split("\n"))).toEqual([]);
   });

@@ -30,6 +30,7 @@ import { type Finding, fail, ok, warn } from "./finding.ts";
 import * as host from "./host.ts";
 import { image } from "./image.ts";
 import { jail } from "./jail.ts";
+import { settings } from "./settings.ts";
 
 type Check = (instance: Instance) => Finding[] | Promise<Finding[]>;
 
@@ -49,6 +50,7 @@ export const CHECKS: readonly Check[] = [
   jail,
   hostSettings,
   image,
+  settings,
   ports,
   dataFolder,
   resources,

@@ -4,6 +4,7 @@
  */
 import { statSync } from "node:fs";
 import { ConfigError, loadConfig, misspeltVariables, valueProblems } from "@svc/service-kit/config/load";
+import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import { capacityOf, languagesOf, shortageOf } from "../capacity.ts";
 import { componentEnvironment, overriddenSettings } from "../environment.ts";
 import { type Instance, resolveInstance, SERVICES } from "../instance.ts";
@@ -41,18 +42,22 @@ function invalid(problems: readonly string[]): Problem {
 }
 
 export function settingsProblems(instance: Instance, caller: Environment): string[] {
-  const machine = thisMachine();
-  const languages = languagesOf(instance);
-  const { settings } = sizedAnyway(caller, machine, languages);
-  const capacity = capacityOf(machine, caller, languages);
+  const capacity = capacityOf(thisMachine(), caller, languagesOf(instance));
   const shortage = shortageOf(capacity);
+  const isRefused = shortage !== undefined && (capacity.isSet || capacity.jobs === 0);
+  return [
+    ...refusedSettings(instance, caller),
+    ...(isRefused ? [`${shortage.message}. ${shortage.advice}`] : []),
+  ];
+}
+
+/** Whatever the memory of this machine is. */
+export function refusedSettings(instance: Instance, caller: Environment): string[] {
+  const { settings } = sizedAnyway(caller, thisMachine(), languagesOf(instance));
   const problems = [
     ...valueProblems(caller),
     ...componentProblems(instance, secretsToCheck(instance.dataDir), settings),
     ...keyProblems(caller),
-    ...(shortage === undefined || (!capacity.isSet && capacity.jobs > 0)
-      ? []
-      : [`${shortage.message}. ${shortage.advice}`]),
   ];
   return [...new Set(problems)];
 }
@@ -86,9 +91,11 @@ function keyProblems(caller: Environment): string[] {
   ];
 }
 
+const isSecret = (name: string) => VARIABLES[name as VariableName]?.secret === true;
+
 /** What an operator set and what has no effect, one line for each. */
 export function settingsWarnings(
-  { values, file, foreign, unreadable }: Settings,
+  { values, file, fromFile, foreign, isOpen = false, unreadable }: Settings,
   env: Environment,
   instance: Instance,
 ): string[] {
@@ -104,6 +111,9 @@ export function settingsWarnings(
     ...(unreadable === undefined
       ? []
       : [`${unreadable} can be read by its owner alone: its settings are not known here`]),
+    ...(isOpen && [...fromFile].some(isSecret)
+      ? [`${file} holds secrets and can be read by others: chmod 600 ${file}`]
+      : []),
     ...misspelt.map(
       ({ name, meant }) => `${shown(name)} is not known and has no effect; did you mean ${meant}?`,
     ),

@@ -30,10 +30,15 @@ export function effectiveSettings(layers: Layers): Effective[] {
     return {
       name,
       value: secret && value !== "" ? "[set]" : value,
-      source: sourceOf(name, layers),
+      source: isUnchanged(name, layers) ? "default" : sourceOf(name, layers),
       default: textOf(fallback) || note.replaceAll("`", ""),
     };
   });
+}
+
+/** ./svc gives the components some values that are the defaults. */
+function isUnchanged(name: VariableName, { given, set, fromFlags }: Layers): boolean {
+  return !set[name] && !fromFlags.has(name) && given[name] === textOf(VARIABLES[name].fallback);
 }
 
 function sourceOf(name: string, { given, set, fromFile, fromFlags }: Layers): Source {

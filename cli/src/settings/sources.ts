@@ -19,6 +19,8 @@ export interface Settings {
   fromFile: ReadonlySet<string>;
   /** Names in the file that are not of ours. */
   foreign: readonly { name: string; line: number }[];
+  /** Whether others may read the file. */
+  isOpen?: boolean;
   /** A file that is there and cannot be read by this user. */
   unreadable?: string;
 }
@@ -56,7 +58,7 @@ export function readSettings(flags: SettingsFlags, env: Environment): Settings {
   const given = parseSettings(text, file);
   const settings = mergeSettings(given, file, env);
   demandOwnFolder(given, settings, chosen === undefined);
-  return settings;
+  return { ...settings, isOpen: (statSync(file).mode & 0o077) !== 0 };
 }
 
 /** Makes the settings those of this process and of what it starts. */

@@ -55,6 +55,16 @@ describe("resolveInstance", () => {
     expect(() => resolveInstance(none, env)).toThrow(message);
   });
 
+  it.each([
+    [undefined, "http://127.0.0.1:3112"],
+    ["0.0.0.0", "http://127.0.0.1:3112"],
+    ["::", "http://127.0.0.1:3112"],
+    ["::1", "http://[::1]:3112"],
+    ["10.0.0.7", "http://10.0.0.7:3112"],
+  ])("reaches an API that listens on %s at %s", (SERVICE_HOST, url) => {
+    expect(resolveInstance(none, { SERVICE_HOST }).url).toBe(url);
+  });
+
   it("refuses a data folder whose sockets the kernel could not bind", () => {
     expect(() => resolveInstance({ ...none, "data-dir": `/tmp/${"x".repeat(120)}` }, {})).toThrow(/too long/);
   });

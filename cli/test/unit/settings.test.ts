@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -208,6 +208,20 @@ describe("the check of all settings", () => {
   });
 });
 
+describe("a settings file that others may read", () => {
+  const instance = resolveInstance({ "data-dir": dataDir }, {});
+  it.each([
+    ["S3_SECRET_KEY=x", 0o644, 1],
+    ["S3_SECRET_KEY=x", 0o600, 0],
+    ["MAX_REQUESTS=1", 0o644, 0],
+  ])("with %s and mode %i gives %i warnings", (text, mode, count) => {
+    const settings = file(text, "mode.env");
+    chmodSync(settings, mode);
+    const warnings = settingsWarnings(readSettings({ settings }, {}), {}, instance);
+    expect(warnings).toEqual(Array(count).fill(expect.stringContaining("can be read by others: chmod 600")));
+  });
+});
+
 describe("the effective settings", () => {
   it("tell value, source and default, and no secret", () => {
     const set = {
@@ -218,7 +232,13 @@ describe("the effective settings", () => {
       JOB_TIMEOUT: "90000",
     };
     const list = effectiveSettings({
-      given: { ...set, SERVICE_PORT: "11", PYTHON_CONCURRENCY: "4", SVC_INTERNAL_SERVICE_TOKEN: "hunter2" },
+      given: {
+        ...set,
+        SERVICE_PORT: "11",
+        PORT: "2000",
+        PYTHON_CONCURRENCY: "4",
+        SVC_INTERNAL_SERVICE_TOKEN: "hunter2",
+      },
       set,
       fromFile: new Set(["LOG_LEVEL"]),
       fromFlags: new Set(["SERVICE_PORT"]),
@@ -231,6 +251,7 @@ describe("the effective settings", () => {
     expect(of("SVC_INTERNAL_SERVICE_TOKEN")).toMatchObject({ value: "[set]", source: "./svc" });
     expect(of("S3_SECRET_KEY")).toMatchObject({ value: "[set]", source: "environment" });
     expect(of("MAX_RUN_TIMEOUT")).toMatchObject({ value: "90000", source: "default" });
+    expect(of("PORT")).toMatchObject({ value: "2000", source: "default" });
     expect(of("REDIS_PASSWORD")).toMatchObject({ value: "", source: "default" });
     expect(JSON.stringify(list)).not.toContain("hunter2");
   });

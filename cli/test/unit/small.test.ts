@@ -1,8 +1,12 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { findLanguage } from "@svc/contracts/languages";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { languageOf } from "../../src/exec/language.ts";
 import { runtimeNames } from "../../src/install/install.ts";
-import { listenerOf } from "../../src/system/ports.ts";
+import { makeFolder } from "../../src/system/folders.ts";
+import { listenerOf, listenProblem } from "../../src/system/ports.ts";
 import { identify, isAlive, signalProcess } from "../../src/system/process.ts";
 import { run, shown } from "../../src/system/run.ts";
 import { printable } from "../../src/terminal.ts";
@@ -97,13 +101,35 @@ describe("processes", () => {
 });
 
 describe("listenerOf", () => {
-  it("names the process that holds a port", async () => {
+  it("names the process that holds a port by its command line", async () => {
     const { createServer } = await import("node:net");
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as { port: number };
-    expect(listenerOf(port)).toMatch(new RegExp(`^pid ${process.pid} `));
+    const [program = ""] = readFileSync("/proc/self/cmdline", "latin1").split("\0");
+    expect(listenerOf(port)).toMatch(new RegExp(`^pid ${process.pid} \\(`));
+    expect(listenerOf(port)).toContain(printable(program).slice(0, 100));
+    expect(await listenProblem("127.0.0.1", port)).toBe("EADDRINUSE");
     await new Promise((resolve) => server.close(resolve));
     expect(listenerOf(port)).toBeUndefined();
+  });
+});
+
+describe("makeFolder", () => {
+  const base = mkdtempSync(join(tmpdir(), "svc-folders-"));
+  afterAll(() => rmSync(base, { recursive: true }));
+
+  it("makes a folder with those above it, and says whether it is new", () => {
+    expect(makeFolder(join(base, "a/b/c"), 0o700)).toBe(true);
+    expect(statSync(join(base, "a/b/c")).mode & 0o777).toBe(0o700);
+    expect(makeFolder(join(base, "a/b/c"))).toBe(false);
+    expect(makeFolder(join(base, "a/b"))).toBe(false);
+  });
+
+  it("refuses what cannot be a folder, and always ends", () => {
+    writeFileSync(join(base, "file"), "");
+    expect(() => makeFolder(join(base, "file"))).toThrow("exists and is no folder");
+    expect(() => makeFolder(join(base, "file/below"))).toThrow("exists and is no folder");
+    expect(() => makeFolder("/proc/svc/data")).toThrow("the folder /proc/svc cannot be made (ENOENT)");
   });
 });

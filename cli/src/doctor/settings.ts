@@ -1,0 +1,12 @@
+/** The settings that the next ./svc up would use: the mode, and what would be refused. */
+import type { Instance } from "../instance.ts";
+import { countKeys, describeMode, modeOf } from "../mode.ts";
+import { refusedSettings } from "../settings/check.ts";
+import { type Finding, fail, ok } from "./finding.ts";
+
+export function settings(instance: Instance): Finding[] {
+  const problems = refusedSettings(instance, process.env);
+  const mode = modeOf(process.env);
+  if (problems.length === 0) return [ok("settings", describeMode(mode, countKeys(mode)))];
+  return problems.map((problem) => fail("settings", problem, "See ./svc config and docs/configuration.md."));
+}
