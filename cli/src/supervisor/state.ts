@@ -34,8 +34,6 @@ export interface State {
   procEntries: string[];
   /** How long each log was then. */
   logStarts: Record<string, number>;
-  /** Who may call, in words. */
-  mode: string;
   /** Programs that may run at once. */
   slots: number;
   /** What the components were started from. */

@@ -11,7 +11,7 @@ import { type Component, componentsOf, STOP_ORDER } from "../components.ts";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { loadSecrets } from "../secrets.ts";
-import { type Environment, settingOf } from "../settings.ts";
+import { settingOf } from "../settings.ts";
 import { removeCgroups } from "../system/cgroups.ts";
 import { closeInherited } from "../system/descriptors.ts";
 import { totalMemory } from "../system/memory.ts";
@@ -116,7 +116,6 @@ export class Supervisor {
       unprivileged: view !== undefined,
       procEntries: entriesOfProc(),
       logStarts: this.#logSizes(components),
-      mode: modeOf(caller),
       slots: settingOf("SANDBOX_MAX_CONCURRENT_JOBS", caller),
       build: versionOf(),
       components: [],
@@ -250,11 +249,6 @@ export class Supervisor {
     const line = JSON.stringify({ level, time: new Date().toISOString(), name: "supervisor", msg });
     appendFileSync(logPath(this.#instance.logsDir, "supervisor"), `${line}\n`, { mode: 0o600 });
   }
-}
-
-/** Until the settings decide it: `./svc up` starts local mode. */
-function modeOf(_caller: Environment): string {
-  return "no authentication, this machine only";
 }
 
 /** Sockets, pid files, links and cgroups of a copy that does not run. */

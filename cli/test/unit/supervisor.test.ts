@@ -97,7 +97,6 @@ describe("state", () => {
     unprivileged: true,
     procEntries: ["cpuinfo"],
     logStarts: { api: 17 },
-    mode: "no authentication, this machine only",
     slots: 4,
     build: { version: "0.1.0" },
     components: [],
