@@ -1,6 +1,7 @@
 /** The state of a copy, asked of its supervisor's file and of its components. Changes nothing. */
 import { countKeys, describeMode } from "../mode.ts";
 import { httpAnswers, httpGet } from "../probes.ts";
+import { Problem } from "../problem.ts";
 import { componentHealth } from "../readiness.ts";
 import type { Copy } from "../running-copy.ts";
 import type { State } from "../supervisor/state.ts";
@@ -45,6 +46,8 @@ export type Status = { installed: Version } & (Running | { status: "not_running"
 export async function statusOf({ instance, state }: Copy, metricsToken: string): Promise<Status> {
   const installed = versionOf();
   if (state === undefined) return { status: "not_running", data_dir: instance.dataDir, installed };
+  if (state.build === undefined)
+    throw new Problem("the running copy was started by an older ./svc", "./svc down, then ./svc up");
   const [components, ready, numbers] = await Promise.all([
     componentsOf({ instance, state }),
     httpAnswers(`${state.url}/v1/ready`),
@@ -69,8 +72,8 @@ export async function statusOf({ instance, state }: Copy, metricsToken: string):
 }
 
 async function componentsOf({ instance, state }: Required<Copy>): Promise<ComponentStatus[]> {
-  const { components, ports } = state as State;
-  const health = await componentHealth({ ...instance, ports }, components);
+  const { components, ports, url } = state as State;
+  const health = await componentHealth({ ...instance, url, ports }, components);
   return health.map(([name, reason]) => {
     const process = components.find((candidate) => runsIn(candidate.name, name));
     return {

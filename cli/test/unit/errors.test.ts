@@ -1,4 +1,5 @@
 /** What an operator reads when something is wrong: one text for each class of errors. */
+import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -6,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { parserFor } from "../../src/commands.ts";
 import { programOf } from "../../src/exec/program.ts";
-import { resolveInstance } from "../../src/instance.ts";
+import { ROOT, resolveInstance } from "../../src/instance.ts";
 import { Problem } from "../../src/problem.ts";
 import { serviceAddress } from "../../src/service-address.ts";
 import { suggestion } from "../../src/suggestion.ts";
@@ -136,6 +137,19 @@ describe("a system call that failed", () => {
     );
     first.close();
     expect(text).toBe(`[1] 127.0.0.1:${port} is in use | Free it, or choose other ports: --port-offset N.`);
+  });
+});
+
+it("./svc shows a failed system call as a sentence, without a stack trace", () => {
+  const { stderr, stdout, status } = spawnSync(join(ROOT, "svc"), ["status", "--data-dir", "/etc/passwd/x"], {
+    encoding: "utf8",
+  });
+  expect({ stderr, stdout, status }).toEqual({
+    stdout: "",
+    status: 1,
+    stderr: `error: a part of /etc/passwd/x is a file, and a folder is needed
+Check the path. Or choose another data folder with --data-dir DIR or SVC_DATA_DIR.
+`,
   });
 });
 
