@@ -9,7 +9,16 @@ const namesIn = async (more: typeof COMMANDS) =>
 describe("the commands of a working copy", () => {
   test("are those of an operator and the project's own", async () => {
     expect(await namesIn({})).toEqual(["up", "down", "exec", "logs", "doctor", "completion"]);
-    expect(await namesIn(COMMANDS)).toEqual(["up", "down", "exec", "logs", "doctor", "test", "bench", "completion"]);
+    expect(await namesIn(COMMANDS)).toEqual([
+      "up",
+      "down",
+      "exec",
+      "logs",
+      "doctor",
+      "test",
+      "bench",
+      "completion",
+    ]);
   });
 
   test("are loaded one by one, and unknown ones are told of", async () => {

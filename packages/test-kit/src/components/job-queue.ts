@@ -26,6 +26,8 @@ export interface WorkOptions {
   /** What a job does; the signal says that it was cancelled. */
   work: (job: Job, cancelled: AbortSignal) => Promise<JobResult>;
   concurrency?: number;
+  /** Is told what the worker warns of. */
+  onWarning?: (message: string) => void;
 }
 
 export async function startJobs(env: Record<string, string> = {}) {
@@ -91,9 +93,10 @@ export type TestJobs = Awaited<ReturnType<typeof startJobs>>;
 
 export async function startWorker(
   config: Config,
-  { work, concurrency = 8 }: WorkOptions,
+  { work, concurrency = 8, onWarning }: WorkOptions,
 ): Promise<TestWorker> {
   const log = createLog("worker", config);
+  if (onWarning !== undefined) log.warn = (_fields: unknown, message?: string) => onWarning(message ?? "");
   const redis = createRedis(config, log, { use: "blocking" });
   const subscriber = createRedis(config, log, { use: "blocking" });
   const cancellations = new Cancellations();
