@@ -1,10 +1,10 @@
 /** `./svc logs`: the lines of all components in the order of time. Reads files alone, so it also works on a stopped copy. */
 
 import { once } from "node:events";
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { defineCommand } from "../command.ts";
 import { INSTANCE_OPTIONS, type Instance, resolveInstance, SERVICES } from "../instance.ts";
-import { mergedRecords, type Source } from "../logs/files.ts";
+import { lastRecords, mergedRecords, type Source } from "../logs/files.ts";
 import { LogFollower } from "../logs/follower.ts";
 import { jsonOf, type LogRecord, recordOf, textOf } from "../logs/record.ts";
 import { RequestFilter } from "../logs/request.ts";
@@ -77,7 +77,6 @@ function filterOf(id: string): RequestFilter {
 
 /** The folder is root's. Answers the exit code of the command as root, where it had to become root. */
 async function readable({ logsDir, dataDir }: Instance): Promise<number | undefined> {
-  if (existsSync(dataDir) && !existsSync(logsDir)) throw new Problem(`there are no logs in ${dataDir}`);
   try {
     accessSync(logsDir, constants.R_OK | constants.X_OK);
     return undefined;
@@ -97,17 +96,15 @@ async function showPast(
   follows: boolean,
   output: Output,
 ): Promise<boolean> {
-  const all = () => mergedRecords(logsDir, sources, filter && ((line) => filter.mayConcern(line)));
-  if (filter !== undefined) for (const record of all()) filter.learn(record);
-  const last: LogRecord[] = [];
+  const chosen = () => mergedRecords(logsDir, sources, filter && ((line) => filter.mayConcern(line)));
+  if (filter !== undefined) for (const record of chosen()) filter.learn(record);
+  const isTail = follows && filter === undefined;
   let found = false;
-  for (const record of all()) {
+  for (const record of isTail ? lastRecords(logsDir, sources, PAST_LINES) : chosen()) {
     if (filter?.isMeant(record) === false) continue;
     found = true;
-    if (!follows || filter !== undefined) await output.show(record);
-    else if (last.push(record) > PAST_LINES) last.shift();
+    await output.show(record);
   }
-  for (const record of last) await output.show(record);
   await output.flush();
   return found;
 }

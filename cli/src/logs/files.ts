@@ -1,10 +1,12 @@
 /** Reads the logs of several components as one, ordered by time. Of each file a piece is in memory at a time. */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { fileSize, logPath } from "../supervisor/logs.ts";
+import { fileSize, logPath, readFrom } from "../supervisor/logs.ts";
 import { rotatedPath } from "../supervisor/rotation.ts";
 import { type LogRecord, recordOf } from "./record.ts";
 
 const PIECE_BYTES = 256 * 1024;
+/** Near the end of a file. */
+const TAIL_BYTES = 64 * 1024;
 /** A longer line is cut in pieces. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
 const NEWLINE = 10;
@@ -31,6 +33,24 @@ export function* mergedRecords(
   wants?: WantsLine,
 ): Generator<LogRecord> {
   yield* mergeByTime(sources.map((source) => recordsOf(source, logPath(logsDir, source.component), wants)));
+}
+
+/** The last records of all components together, as far as they are near the ends of the newest files. */
+export function lastRecords(logsDir: string, sources: readonly Source[], count: number): LogRecord[] {
+  const ends = sources.map(({ component, limit }) => {
+    const path = logPath(logsDir, component);
+    const end = Math.min(limit ?? Number.POSITIVE_INFINITY, fileSize(path));
+    const start = Math.max(0, end - TAIL_BYTES);
+    const text = Buffer.from(readFrom(path, start)).toString("utf8", 0, end - start);
+    const lines = text.split("\n").slice(start > 0 ? 1 : 0);
+    let time = 0;
+    return lines.filter(Boolean).map((line) => {
+      const record = recordOf(component, line, time);
+      time = record.time;
+      return record;
+    });
+  });
+  return [...mergeByTime(ends.map((records) => records.values()))].slice(-count);
 }
 
 /** Merges what is ordered already. Of records of one time those of the first source come first. */

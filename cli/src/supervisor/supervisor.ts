@@ -262,7 +262,11 @@ export class Supervisor {
 
   #log(level: number, msg: string): void {
     const line = JSON.stringify({ level, time: new Date().toISOString(), name: "supervisor", msg });
-    appendFileSync(logPath(this.#instance.logsDir, "supervisor"), `${line}\n`, { mode: 0o600 });
+    try {
+      appendFileSync(logPath(this.#instance.logsDir, "supervisor"), `${line}\n`, { mode: 0o600 });
+    } catch {
+      // A full disk costs the line, not the system.
+    }
   }
 }
 

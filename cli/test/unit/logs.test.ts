@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { mergedRecords } from "../../src/logs/files.ts";
+import { lastRecords, mergedRecords } from "../../src/logs/files.ts";
 import { LogFollower } from "../../src/logs/follower.ts";
 import { jsonOf, recordOf, textOf } from "../../src/logs/record.ts";
 import { RequestFilter } from "../../src/logs/request.ts";
@@ -113,6 +113,19 @@ describe("merging", () => {
     const sources = ["api", "worker", "none"].map((component) => ({ component }));
     const merged = [...mergedRecords(folder, sources)].map(({ fields, line }) => fields?.msg ?? line);
     expect(merged).toEqual(["a", "w2", "w3", "d", "    at somewhere", "w5", "f", "w7"]);
+  });
+
+  it("of the last lines reads the ends of files alone, whole lines, and none behind the limit", () => {
+    const all = Array.from({ length: 3000 }, (_, n) => line(1, { msg: `line number ${n}` }));
+    writeFileSync(path, `${all.join("\n")}\n`);
+    writeFileSync(join(folder, "worker.log"), `${line(2, { msg: "w" })}\n${line(3, { msg: "later" })}\n`);
+    const limit = Buffer.byteLength(`${line(2, { msg: "w" })}\n`);
+    const sources = [{ component: "api" }, { component: "worker", limit }, { component: "none" }];
+    const last = (count: number) => lastRecords(folder, sources, count).map((record) => record.line);
+    expect(last(3)).toEqual([...all.slice(-2), line(2, { msg: "w" })]);
+    const most = last(5000);
+    expect(most.length).toBeLessThan(2000);
+    expect(most).toEqual([...all.slice(1 - most.length), line(2, { msg: "w" })]);
   });
 
   it("reads files of many pieces, and ends where it was told to", () => {

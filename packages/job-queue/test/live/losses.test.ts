@@ -1,6 +1,14 @@
 /** Workers that die and a store that goes away: a new run is repeated once, a paused program never goes on twice. */
 
-import { held, never, OK, startJobs, type TestJobs, workFor } from "@svc/test-kit/components/job-queue";
+import {
+  caller,
+  held,
+  never,
+  OK,
+  startJobs,
+  type TestJobs,
+  workFor,
+} from "@svc/test-kit/components/job-queue";
 import { jobOf, resumeOf } from "@svc/test-kit/components/messages";
 import { afterEach, describe, expect, it } from "vitest";
 
@@ -31,6 +39,24 @@ describe("a lock", () => {
     const other = await consume({ work: async () => OK });
     expect(await result).toEqual(BY_PROCESS);
     expect(other.started).toEqual([]);
+  });
+});
+
+describe("a lock that is lost", () => {
+  it("aborts its job, and one warning says so", async () => {
+    const { jobs, consume, redis } = await start();
+    const warnings: string[] = [];
+    const { started, cancelled } = await consume({
+      work: (_, signal) => workFor(LONG_MS, signal),
+      onWarning: (message) => warnings.push(message),
+    });
+    const left = caller();
+    jobs.run(longJob(), left.signal).catch(() => undefined);
+    await expect.poll(() => started).toHaveLength(1);
+    expect(await redis.del(`bull:python-queue:${started[0]}:lock`)).toBe(1);
+    await expect.poll(() => cancelled).toEqual(started);
+    left.leave();
+    expect(warnings.filter((message) => message.startsWith("lock renewal failed"))).toHaveLength(1);
   });
 });
 

@@ -28,6 +28,8 @@ export interface WorkOptions {
   concurrency?: number;
   /** Queues that jobs are taken from; both when it is absent. */
   kinds?: readonly QueueKind[];
+  /** Is told what the worker warns of. */
+  onWarning?: (message: string) => void;
 }
 
 export async function startJobs(env: Record<string, string> = {}) {
@@ -93,9 +95,10 @@ export type TestJobs = Awaited<ReturnType<typeof startJobs>>;
 
 export async function startWorker(
   config: Config,
-  { work, concurrency = 8, kinds = ["python", "other"] }: WorkOptions,
+  { work, concurrency = 8, kinds = ["python", "other"], onWarning }: WorkOptions,
 ): Promise<TestWorker> {
   const log = createLog("worker", config);
+  if (onWarning !== undefined) log.warn = (_fields: unknown, message?: string) => onWarning(message ?? "");
   const redis = createRedis(config, log, { use: "blocking" });
   const subscriber = createRedis(config, log, { use: "blocking" });
   const cancellations = new Cancellations();
