@@ -70,6 +70,7 @@ export function componentEnvironment(
     EGRESS_GATEWAY_URL: local("egress-gateway"),
     SANDBOX_ENDPOINT: local("runner"),
     SANDBOX_FORWARD_TARGET: `127.0.0.1:${ports["egress-gateway"]}`,
+    SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: String(ports["egress-gateway"]),
   };
   const environment: Record<string, string> = {
     PATH: "/usr/sbin:/usr/bin:/sbin:/bin",

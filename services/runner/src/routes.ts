@@ -16,6 +16,7 @@ import {
 import type { onRequestHookHandler } from "fastify";
 import { isManifestError, type ManifestVerifier, type Presented } from "./admission/manifest.ts";
 import { execute } from "./execution/execute.ts";
+import { WORKSPACE } from "./execution/program.ts";
 import type { Call } from "./execution/types.ts";
 import type { Health } from "./health.ts";
 import { type ProgrammaticDeps, resumeProgram, startProgram } from "./programmatic/rounds.ts";
@@ -56,8 +57,8 @@ function operationalRoutes(app: HttpServer, { deps, health, log }: RunnerApp): v
     }
     return {
       status: "healthy",
-      workspace_root: "/mnt/data",
-      slots: { ...deps.slots.counts, paused: deps.programs.paused },
+      workspace_root: WORKSPACE,
+      slots: { ...deps.slots.counts, paused: deps.programs.paused, retained: deps.jails.waiting },
       time: new Date().toISOString(),
     };
   });
