@@ -64,6 +64,7 @@ function places(instance: Instance, caller: Environment): Record<string, string>
     EGRESS_GATEWAY_URL: local("egress-gateway"),
     SANDBOX_ENDPOINT: local("runner"),
     SANDBOX_FORWARD_TARGET: `127.0.0.1:${ports["egress-gateway"]}`,
+    SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: String(ports["egress-gateway"]),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Headers of POST /v1/exec that change what happens: Idempotency-Key, profiles, workspaces, and those without effect. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse } from "@svc/contracts";
+import { VERSION } from "@svc/service-kit";
 import { type Answer, Api } from "@svc/test-kit/system/api";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { describe, expect, test } from "vitest";
@@ -122,7 +123,10 @@ describe("profiles and workspaces", () => {
 
 describe("health", () => {
   test("liveness and readiness of a running system", async () => {
-    expect((await api.send("GET", "/health")).ok()).toEqual({ status: "ok" });
+    expect((await api.send("GET", "/health")).ok()).toEqual({ status: "ok", version: VERSION });
+    expect((await api.send("GET", "/health/detailed")).ok()).toMatchObject({
+      checks: { canary: { last_success: { python: expect.any(String), other: expect.any(String) } } },
+    });
     expect((await api.send("GET", "/ready")).ok()).toMatchObject({ status: "ready" });
   });
 

@@ -36,7 +36,7 @@ struct cgroup_usage {
 	uint64_t shared;     /* tmpfs, memfd, shared anonymous pages */
 };
 
-/* Since cgroup_begin. */
+/* Since cgroup_begin. The peak is at least what the kernel charges at once: less cannot be told from nothing. */
 struct cgroup_totals {
 	uint64_t memory_peak, cpu_us, oom_kills;
 };

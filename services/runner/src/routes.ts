@@ -17,6 +17,7 @@ import type { onRequestHookHandler } from "fastify";
 import { limitsFor, toldLimits } from "./admission/limits.ts";
 import { isManifestError, type ManifestVerifier, type Presented } from "./admission/manifest.ts";
 import { execute } from "./execution/execute.ts";
+import { WORKSPACE } from "./execution/program.ts";
 import type { Call } from "./execution/types.ts";
 import type { Health } from "./health.ts";
 import { outputLimits } from "./outputs/limits.ts";
@@ -59,8 +60,8 @@ function operationalRoutes(app: HttpServer, { deps, health, log }: RunnerApp): v
     }
     return {
       status: "healthy",
-      workspace_root: "/mnt/data",
-      slots: { ...deps.slots.counts, paused: deps.programs.paused },
+      workspace_root: WORKSPACE,
+      slots: { ...deps.slots.counts, paused: deps.programs.paused, retained: deps.jails.waiting },
       time: new Date().toISOString(),
     };
   });

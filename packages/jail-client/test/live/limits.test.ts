@@ -173,6 +173,15 @@ for n in range(200_000): libc.access(b"%s%d" % (prefix, n), 0)`;
     }
   });
 
+  it("reports at least what the kernel charges at once for a run that takes next to nothing", async () => {
+    const single = await Jaild.start({ slots: 1 });
+    for (let run = 0; run < 10; run++) {
+      const { end } = await bash(single, "true");
+      expect(end.memoryPeak).toBeGreaterThanOrEqual(256 * 1024);
+    }
+    await single.stop();
+  });
+
   it("reports the peak of this run, not of an earlier one on the slot", async () => {
     const single = await Jaild.start({ slots: 1 });
     const large = await runJob(single, { argv: ["/usr/bin/python3", "-c", "x = b'1' * (200 << 20)"] });

@@ -4,6 +4,7 @@
  * All problems are reported together.
  */
 import { deadlinesFor } from "@svc/contracts";
+import { forwardProblems } from "./forward-target.ts";
 import { holds } from "./holders.ts";
 import { modeContradictions } from "./mode.ts";
 import { misspelt, nearestName } from "./nearest.ts";
@@ -173,6 +174,10 @@ function relations(component: Component, config: Config): string[] {
     );
   }
   if (component === "file-server") problems.push(...s3Problems(config));
+  if (component === "runner") {
+    const { SANDBOX_FORWARD_TARGET: target, SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: port } = config;
+    problems.push(...forwardProblems(target, port));
+  }
   if (
     component === "api" &&
     isUnauthenticated(config) &&

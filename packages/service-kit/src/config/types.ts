@@ -2,6 +2,8 @@
  * Kinds of configuration values. Each kind parses one text, or throws a RangeError that says what would be right.
  * Sizes: bytes, or a number with k, kb, m, mb, g, gb (powers of 1024).
  */
+import { portOfTarget } from "./forward-target.ts";
+
 export type Component = "api" | "worker" | "runner" | "file-server" | "tool-call-server" | "egress-gateway";
 
 export interface Variable<T> {
@@ -137,6 +139,19 @@ export function hosts(doc: string): Variable<readonly string[]> {
       return names;
     },
   };
+}
+
+/** `host:port`. */
+export function target(fallback: string, doc: string): Variable<string> {
+  return variable(
+    (value) => {
+      if (value !== "" && portOfTarget(value) === undefined)
+        throw new RangeError("must be host:port, such as gateway:3190");
+      return value;
+    },
+    fallback,
+    doc,
+  );
 }
 
 export function url(fallback: string, doc: string): Variable<string> {

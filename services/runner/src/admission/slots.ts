@@ -26,8 +26,8 @@ export class Slots {
     this.#options = options;
   }
 
-  get counts(): { total: number; busy: number; paused: number; retained: number } {
-    return { total: this.#options.total, busy: this.#busy, paused: 0, retained: 0 };
+  get counts(): { total: number; busy: number } {
+    return { total: this.#options.total, busy: this.#busy };
   }
 
   /** Waits for a slot; the returned function gives it back and may be called once. */

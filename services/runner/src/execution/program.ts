@@ -152,7 +152,7 @@ function decode({ content, encoding }: ContentFile, at: number): Buffer {
   return Buffer.from(content, encoding ?? "utf8");
 }
 
-const WORKSPACE = "/mnt/data";
+export const WORKSPACE = "/mnt/data";
 /** A hidden directory: what lies in it is never an output. */
 const BUILD_DIRECTORY = ".build";
 

@@ -63,6 +63,11 @@ export class WarmJails {
     return [...this.#pools].map(([zygote, { waiting, wanted }]) => ({ zygote, waiting, wanted }));
   }
 
+  /** Jails that are kept for a program to come, of all kinds. */
+  get waiting(): number {
+    return this.counts().reduce((sum, { waiting }) => sum + waiting, 0);
+  }
+
   close(): void {
     for (const pool of this.#pools.values()) pool.close();
   }

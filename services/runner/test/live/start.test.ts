@@ -19,6 +19,7 @@ async function start(socket: string): Promise<{ code: number; log: string }> {
     PATH: process.env.PATH ?? "",
     PORT: "0",
     SANDBOX_FORWARD_TARGET: "127.0.0.1:1",
+    SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: "1",
     SANDBOX_JAIL_SOCKET: socket,
     SANDBOX_PACKAGES_DIRECTORY: join(IMAGE, ".."),
     SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: newKeys().publicKey,

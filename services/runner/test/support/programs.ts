@@ -68,6 +68,7 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
   const runner = await startComponent(MAIN, {
     PORT: "0",
     SANDBOX_FORWARD_TARGET: new URL(gateway.gateway.url).host,
+    SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: new URL(gateway.gateway.url).port,
     SANDBOX_JAIL_SOCKET: jaild.socket,
     SANDBOX_PACKAGES_DIRECTORY: preludes ? join(IMAGE, "..") : packagesIn(directory),
     SANDBOX_TOOL_DIRECTORY: tools,

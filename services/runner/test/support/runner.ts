@@ -32,6 +32,7 @@ export async function startSystemOfRunner(jail: JaildOptions = { slots: 2 }) {
     const runner = await startComponent(MAIN, {
       PORT: "0",
       SANDBOX_FORWARD_TARGET: new URL(gateway.gateway.url).host,
+      SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: new URL(gateway.gateway.url).port,
       SANDBOX_JAIL_SOCKET: jaild.socket,
       SANDBOX_PACKAGES_DIRECTORY: join(IMAGE, ".."),
       LOG_LEVEL: "info",

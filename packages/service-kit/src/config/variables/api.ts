@@ -30,7 +30,11 @@ const perWindow = (requests: number, doc: string) =>
 export const API = {
   SERVICE_PORT: port(3112, "Port of the public API."),
   SERVICE_HOST: text("127.0.0.1", "Address that the public API listens on."),
-  TRUST_PROXY: int(0, "Number of proxies in front of the API.", { max: 10 }),
+  TRUST_PROXY: int(
+    0,
+    "Number of proxies in front of the API. Above 0 its /metrics needs SVC_METRICS_TOKEN; limits are each principal's, whatever its address.",
+    { max: 10 },
+  ),
   LOCAL_MODE: withNote(
     exactBool(false, "`true`: no authentication; one fixed local principal."),
     "`false`; `./svc up`: `true` unless a setting turns authentication on",

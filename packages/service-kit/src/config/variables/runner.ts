@@ -1,6 +1,19 @@
 /** Variables that only the runner reads; `./svc up` reads some of them for jaild, too. */
 import { MIN_RUN_MEMORY } from "../plan-limits.ts";
-import { bool, count, int, list, ms, oneOf, port, size, text, type Variable, withNote } from "../types.ts";
+import {
+  bool,
+  count,
+  int,
+  list,
+  ms,
+  oneOf,
+  port,
+  size,
+  target,
+  text,
+  type Variable,
+  withNote,
+} from "../types.ts";
 
 export const RUNNER = {
   PTC_SETTLE_MS: ms(15, "Quiet time that closes a batch of tool calls."),
@@ -24,7 +37,11 @@ export const RUNNER = {
     int(16, "Paused programs of one user kept in memory; beyond, the user's own oldest goes.", { max: 500 }),
     "half of SANDBOX_MAX_PAUSED, rounded up",
   ),
-  SANDBOX_FORWARD_TARGET: text("", "Where that port leads: `{egress_gateway_host}:3190`."),
+  SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: port(
+    3190,
+    "The one port that leads out of the sandbox. SANDBOX_FORWARD_TARGET must have the same.",
+  ),
+  SANDBOX_FORWARD_TARGET: target("", "Where that port leads: `{egress_gateway_host}:3190`."),
   SANDBOX_TOOL_SOCKET: text("/run/svc/3190.sock", "Path of the tool socket inside the jail."),
   SANDBOX_REQUIRE_EGRESS_MANIFEST: bool(true, "Refuse unsigned execute requests."),
   SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: text(
