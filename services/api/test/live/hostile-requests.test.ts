@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
-import { CANARY_KEY } from "@svc/contracts";
+import { CANARY_KEY, RUNTIMES_KEY } from "@svc/contracts";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OK } from "../support/consumer.ts";
@@ -16,6 +16,7 @@ const ROUTES = Object.entries(paths).flatMap(([path, methods]) =>
   Object.keys(methods).map((method) => [method.toUpperCase(), path] as const),
 );
 const AN_ID = "A".repeat(21);
+const INSTALLED = ["python", "bash"].map((language) => ({ language, version: "3.1.1", aliases: [] }));
 
 let made: Replicas;
 const escaped: unknown[] = [];
@@ -24,6 +25,7 @@ beforeAll(async () => {
   process.on("uncaughtExceptionMonitor", note).on("unhandledRejection", note);
   made = await startReplicas(1, { ...OPEN_LIMITS, TRUST_PROXY: "1", BODY_TIMEOUT_MS: "500" });
   await made.redis.set(CANARY_KEY, "1");
+  await made.redis.set(RUNTIMES_KEY, JSON.stringify(INSTALLED));
   await made.consume({ work: async () => OK });
 });
 afterAll(async () => {
