@@ -16,6 +16,7 @@ const ROUTES = Object.entries(paths).flatMap(([path, methods]) =>
   Object.keys(methods).map((method) => [method.toUpperCase(), path] as const),
 );
 const AN_ID = "A".repeat(21);
+const INSTALLED = ["python", "bash"].map((language) => ({ language, version: "3.1.1", aliases: [] }));
 
 let made: Replicas;
 const escaped: unknown[] = [];
@@ -23,7 +24,7 @@ const note = (error: unknown) => void escaped.push(error);
 beforeAll(async () => {
   process.on("uncaughtExceptionMonitor", note).on("unhandledRejection", note);
   made = await startReplicas(1, { ...OPEN_LIMITS, TRUST_PROXY: "1", BODY_TIMEOUT_MS: "500" });
-  await made.redis.set(RUNTIMES_KEY, '[{"language":"python","version":"3.11.2","aliases":[]}]');
+  await made.redis.set(RUNTIMES_KEY, JSON.stringify(INSTALLED));
   await made.redis.set(canaryKey("python"), "1");
   await made.consume({ work: async () => OK });
 });
