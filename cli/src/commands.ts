@@ -10,6 +10,8 @@ const COMMANDS: Commands = {
   down: async () => (await import("./commands/down.ts")).down,
   exec: async () => (await import("./commands/exec.ts")).exec,
   doctor: async () => (await import("./commands/doctor.ts")).doctor,
+  install: async () => (await import("./commands/install.ts")).install,
+  uninstall: async () => (await import("./commands/uninstall.ts")).uninstall,
 };
 
 /** Started by `up -d` only. */

@@ -18,6 +18,7 @@ import { readState, type State } from "../supervisor/state.ts";
 import { totalMemory } from "../system/memory.ts";
 import { sleep } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
+import { notifyReady } from "../systemd/notify.ts";
 import { type Note, Progress, paint } from "../terminal.ts";
 
 const OPTIONS = {
@@ -52,6 +53,7 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
       const { notice } = fitted(capacityOf(totalMemory(), process.env, languagesOf(instance)), process.env);
       if (notice !== undefined) console.log(notice);
       await progress.step("Starting, until a canary run has passed", step);
+      await notifyReady(process.env);
       if (example) await showExample(instance, progress);
       else console.log(`Try: ${helloCommand(instance.url)}`);
       showAddress(instance, values.detach);

@@ -13,6 +13,7 @@ import { Problem } from "../problem.ts";
 import { loadSecrets } from "../secrets.ts";
 import { removeCgroups } from "../system/cgroups.ts";
 import { closeInherited } from "../system/descriptors.ts";
+import { findJailsGroup } from "../system/jails-group.ts";
 import { totalMemory } from "../system/memory.ts";
 import { entriesOfProc, identify, sleep } from "../system/process.ts";
 import { type ComponentName, componentsIn, logsOf } from "../topology.ts";
@@ -34,6 +35,12 @@ const WARN = 40;
 /** With the supervisor all components end. */
 const SUPERVISOR_OOM_SCORE = -500;
 const DEFAULT_GRACE_MS = 30_000;
+
+/** The longest time that an end in order may take, with all components and their margins. */
+export function stopSecondsOf(graceMs: number): number {
+  const steps = STOP_ORDER.flat().reduce((sum, name) => sum + componentsIn(name).length, 0);
+  return Math.ceil((steps * (graceMs + STOP_MARGIN_MS)) / 1000);
+}
 
 export class AlreadyRunning extends Problem {}
 
@@ -85,7 +92,13 @@ export class Supervisor {
     this.#lock = lock;
     this.#view = view;
     this.#graceMs = Number(caller.SHUTDOWN_GRACE_MS || DEFAULT_GRACE_MS) + STOP_MARGIN_MS;
-    const components = componentsOf({ instance, secrets: loadSecrets(instance.dataDir), caller, view });
+    const components = componentsOf({
+      instance,
+      secrets: loadSecrets(instance.dataDir),
+      caller,
+      view,
+      jailsGroup: findJailsGroup({ mayMove: true }),
+    });
     const supervisor = identify(process.pid);
     if (supervisor === undefined) throw new Problem("/proc is not there");
     this.#state = {
