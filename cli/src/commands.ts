@@ -18,6 +18,8 @@ const COMMANDS: Commands = {
   librechat: async () => (await import("./commands/librechat.ts")).librechat,
   logs: async () => (await import("./commands/logs.ts")).logs,
   doctor: async () => (await import("./commands/doctor.ts")).doctor,
+  install: async () => (await import("./commands/install.ts")).install,
+  uninstall: async () => (await import("./commands/uninstall.ts")).uninstall,
 };
 
 /** Started by `up -d` only. */

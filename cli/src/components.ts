@@ -78,6 +78,8 @@ export interface Setting {
   view: View | undefined;
   /** Whether the process of the API inherits a socket that is bound to its address, after its logs. */
   isApiHeld?: boolean;
+  /** The control group for jaild (system/jails-group.ts). */
+  jailsGroup?: string | undefined;
 }
 
 export function componentsOf(setting: Setting): Component[] {
@@ -140,7 +142,7 @@ const FETCH_MS = 120_000;
 const MAX_FETCH_MS = 3_600_000;
 
 function jaild(setting: Setting): Component {
-  const { instance, caller, view } = setting;
+  const { instance, caller, view, jailsGroup } = setting;
   const size = (
     name:
       | "SANDBOX_WORKSPACE_MAX_BYTES"
@@ -168,6 +170,7 @@ function jaild(setting: Setting): Component {
     "uid-base": String(instance.jobUidBase),
     "gid-base": String(instance.jobGidBase),
     cgroup: instance.cgroup,
+    ...(jailsGroup === undefined ? {} : { "cgroup-base": jailsGroup }),
     "memory-bytes": String(memoryOfJails(totalMemory())),
     pids: String(processesOfJails(slots, caller)),
     "workspace-bytes": String(size("SANDBOX_WORKSPACE_MAX_BYTES")),

@@ -20,6 +20,7 @@ import { readState, type State } from "../supervisor/state.ts";
 import { thisMachine } from "../system/memory.ts";
 import { sleep } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
+import { notifyReady } from "../systemd/notify.ts";
 import { type Note, Progress, paint } from "../terminal.ts";
 
 const OPTIONS = {
@@ -62,6 +63,7 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
       const { notice } = sized(settings.values, thisMachine(), languagesOf(instance));
       if (notice !== undefined) console.log(notice);
       await progress.step("Starting, until a canary run has passed", step);
+      await notifyReady(process.env);
       if (example) await showExample(instance, progress);
       else showHello(instance, mode);
       showAddress(instance, mode, values.detach);

@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { JAILD, rootImage } from "../components.ts";
 import type { Instance } from "../instance.ts";
+import { findJailsGroup } from "../system/jails-group.ts";
 import { isRoot } from "../system/root.ts";
 import { type Finding, fail, ok, untried, warn } from "./finding.ts";
 
@@ -14,12 +15,14 @@ export function jail(instance: Instance): Finding[] {
     return [untried("jail", note, "Run: sudo ./svc doctor", "by root: sudo ./svc doctor")];
   }
   const built = existsSync(join(instance.packagesDir, "rootfs"));
+  const group = findJailsGroup({ mayMove: false });
   const args = [
     "--check",
     `--root=${built ? rootImage(instance) : "/"}`,
     `--uid-base=${instance.jobUidBase}`,
     `--gid-base=${instance.jobGidBase}`,
     `--cgroup=${instance.cgroup}`,
+    ...(group === undefined ? [] : [`--cgroup-base=${group}`]),
   ];
   const { stdout, stderr, status } = spawnSync(JAILD, args, { encoding: "utf8" });
   const reason = reasonOf(stderr ?? "");

@@ -17,6 +17,7 @@ import { type Environment, settingOf } from "../settings.ts";
 import { sized } from "../sizing.ts";
 import { removeCgroups } from "../system/cgroups.ts";
 import { closeInherited } from "../system/descriptors.ts";
+import { findJailsGroup } from "../system/jails-group.ts";
 import { thisMachine } from "../system/memory.ts";
 import { entriesOfProc, identify, sleep } from "../system/process.ts";
 import { type ComponentName, componentsIn, logsOf, runsIn } from "../topology.ts";
@@ -45,6 +46,12 @@ const ERROR = 50;
 /** With the supervisor all components end. */
 const SUPERVISOR_OOM_SCORE = -500;
 const DEFAULT_GRACE_MS = 30_000;
+
+/** The longest time that an end in order may take, with all components and their margins. */
+export function stopSecondsOf(graceMs: number): number {
+  const steps = STOP_ORDER.flat().reduce((sum, name) => sum + componentsIn(name).length, 0);
+  return Math.ceil((steps * (graceMs + STOP_MARGIN_MS)) / 1000);
+}
 
 export class AlreadyRunning extends Problem {}
 
@@ -105,8 +112,14 @@ export class Supervisor {
     const lent = lendApiKeys(instance, caller, view !== undefined, (problem) => this.#log(ERROR, problem));
     this.#apiKeys = lent;
     const isApiHeld = this.#held !== undefined;
-    const secrets = loadSecrets(instance.dataDir);
-    const components = componentsOf({ instance, secrets, caller: lent.caller, view, isApiHeld });
+    const components = componentsOf({
+      instance,
+      secrets: loadSecrets(instance.dataDir),
+      caller: lent.caller,
+      view,
+      isApiHeld,
+      jailsGroup: findJailsGroup({ mayMove: true }),
+    });
     const supervisor = identify(process.pid);
     if (supervisor === undefined) throw new Problem("/proc is not there");
     this.#state = {

@@ -1,7 +1,7 @@
 /*
  * Finds the mounted hierarchies. v2 is used when it offers memory, pids and cpu;
- * jaild then works below the group that it was started in. On v1 it works below
- * the mount point of each controller.
+ * jaild then works below the group that it was given, or started in. On v1 it works
+ * below the mount point of each controller.
  */
 #include "cgroup/cgroup_tree.h"
 #include "lib/util.h"
@@ -77,9 +77,9 @@ static bool own_v2_group(char *path, size_t size)
 	return found;
 }
 
-bool cgroup_find_v2(char *base, size_t size)
+static bool find_own_group(char *base, size_t size)
 {
-	char root[PATH_MAX], point[PATH_MAX], group[PATH_MAX], controllers[1024];
+	char root[PATH_MAX], point[PATH_MAX], group[PATH_MAX];
 	const char *below = group;
 
 	if (!find_mount("cgroup2", NULL, root, point, PATH_MAX) || !own_v2_group(group, PATH_MAX))
@@ -88,10 +88,17 @@ bool cgroup_find_v2(char *base, size_t size)
 		below = group + strlen(root);
 	if (strcmp(below, "/") == 0)
 		below = "";
-	if ((size_t)snprintf(base, size, "%s%s", point, below) >= size)
+	return (size_t)snprintf(base, size, "%s%s", point, below) < size;
+}
+
+bool cgroup_find_v2(const char *given, char *base, size_t size)
+{
+	char path[PATH_MAX], controllers[1024];
+
+	if (given ? (size_t)snprintf(base, size, "%s", given) >= size : !find_own_group(base, size))
 		return false;
-	snprintf(root, sizeof(root), "%.3000s/cgroup.controllers", base);
-	if (read_file_at(AT_FDCWD, root, controllers, sizeof(controllers)) < 0)
+	snprintf(path, sizeof(path), "%.3000s/cgroup.controllers", base);
+	if (read_file_at(AT_FDCWD, path, controllers, sizeof(controllers)) < 0)
 		return false;
 	return has_word(controllers, "memory", ' ') && has_word(controllers, "pids", ' ') &&
 	       has_word(controllers, "cpu", ' ');

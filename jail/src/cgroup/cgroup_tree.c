@@ -268,7 +268,7 @@ static bool find_tree(void)
 {
 	char base[PATH_MAX];
 
-	if (cgroup_find_v2(v2_base, sizeof(v2_base))) {
+	if (cgroup_find_v2(settings->cgroup_base, v2_base, sizeof(v2_base))) {
 		cgroup_tree.version = 2;
 		snprintf(v2_top, PATH_MAX, "%.3900s/%s", v2_base, settings->cgroup);
 		for (unsigned c = 0; c < CONTROLLERS; c++)

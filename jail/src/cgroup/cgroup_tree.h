@@ -32,8 +32,8 @@ void cgroup_make_slot(unsigned slot);
 /* Kills every process of one of jaild's groups, thaws the group and removes it; false when it cannot be removed. */
 bool cgroup_remove(enum controller hierarchy, const char *name);
 
-/* Finds the directory in which jaild may make its own group, and makes nothing. */
-bool cgroup_find_v2(char *base, size_t size);
+/* Finds the directory in which jaild may make its own group, and makes nothing. `given`: that directory, or NULL. */
+bool cgroup_find_v2(const char *given, char *base, size_t size);
 bool cgroup_find_v1(enum controller controller, char *base, size_t size);
 
 #endif

@@ -22,6 +22,8 @@ static const char help[] =
 	"                            as N-16 (200000)\n"
 	"  --gid-base N              the same for gids (200000)\n"
 	"  --cgroup NAME             name of jaild's own control group (svc)\n"
+	"  --cgroup-base PATH        on cgroup v2: the group below which it lies, which\n"
+	"                            holds no processes (jaild's own)\n"
 	"  --no-cgroups              run without control groups: memory, process and CPU\n"
 	"                            limits are not enforced; for debugging only\n"
 	"  --memory-bytes N          memory of all jails together, file systems and all (0 = no limit)\n"
@@ -51,7 +53,7 @@ static const char help[] =
 	"leaves nothing behind.\n";
 
 enum {
-	SOCKET = 1, SOCKET_UID, SOCKET_GID, SOCKET_MODE, ROOT, SLOTS, READY, UID_BASE, GID_BASE, CGROUP,
+	SOCKET = 1, SOCKET_UID, SOCKET_GID, SOCKET_MODE, ROOT, SLOTS, READY, UID_BASE, GID_BASE, CGROUP, CGROUP_BASE,
 	NO_CGROUPS, TOOL_DIRECTORY, TOOL_MOUNT, MEMORY_BYTES, PIDS, CPU_PERCENT, WORKSPACE_BYTES, WORKSPACE_INODES, TMP_BYTES, SHM_BYTES, STREAM_BYTES,
 	STAGE_TIMEOUT, FETCH_TIMEOUT, ZYGOTE, ZYGOTE_SCRIPT, ZYGOTE_ARGUMENT, ZYGOTE_VARIABLE, ZYGOTE_AGE, ZYGOTE_COPIES, CHECK, HELP, VERSION,
 };
@@ -69,6 +71,7 @@ static const struct option names[] = {
 	{"uid-base", required_argument, NULL, UID_BASE},
 	{"gid-base", required_argument, NULL, GID_BASE},
 	{"cgroup", required_argument, NULL, CGROUP},
+	{"cgroup-base", required_argument, NULL, CGROUP_BASE},
 	{"no-cgroups", no_argument, NULL, NO_CGROUPS},
 	{"memory-bytes", required_argument, NULL, MEMORY_BYTES},
 	{"pids", required_argument, NULL, PIDS},
@@ -193,6 +196,7 @@ static void handle_option(struct options *o, int option, const char *name)
 	case UID_BASE: o->uid_base = (uid_t)number(name, 1000 + IDS_BELOW_BASE, id_max); break;
 	case GID_BASE: o->gid_base = (gid_t)number(name, 1000 + IDS_BELOW_BASE, id_max); break;
 	case CGROUP: o->cgroup = control_group(name); break;
+	case CGROUP_BASE: o->cgroup_base = directory(name); break;
 	case NO_CGROUPS: o->no_cgroups = true; break;
 	case MEMORY_BYTES: o->memory_bytes = number(name, 0, size_max); break;
 	case PIDS: o->pids = number(name, 0, 1u << 22); break;

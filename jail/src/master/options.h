@@ -31,6 +31,7 @@ struct options {
 	uid_t uid_base;
 	gid_t gid_base;
 	const char *cgroup;
+	const char *cgroup_base; /* NULL: the group that jaild was started in */
 	bool no_cgroups;
 	uint64_t memory_bytes, pids; /* of all jails together; 0 = no limit */
 	unsigned cpu_percent; /* of one processor, per run; 0 = no quota */

@@ -71,5 +71,5 @@ function cut(text: string, maxBytes: number): string {
     : bytes
         .subarray(0, maxBytes)
         .toString("utf8")
-        .replace(/\ufffd+$/, "");
+        .replace(/\ufffd{1,3}$/, "");
 }

@@ -1,0 +1,84 @@
+/** `./svc install`: makes this copy a service of systemd, which starts with the machine. */
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { defineCommand } from "../command.ts";
+import { INSTALL_STEPS, install as installParts } from "../install/install.ts";
+import { INSTANCE_OPTIONS, type Instance, resolveInstance } from "../instance.ts";
+import { Problem } from "../problem.ts";
+import { readState } from "../supervisor/state.ts";
+import { continueAsRoot } from "../system/root.ts";
+import { installedUnit, lostVariables, specOf, UNIT_PATH } from "../systemd/spec.ts";
+import { isSystemdRunning, mainPid, startUnit, systemctl } from "../systemd/systemctl.ts";
+import { UNIT_NAME, unitText } from "../systemd/unit.ts";
+import { Progress } from "../terminal.ts";
+
+export const install = defineCommand({
+  usage: "install [--print]",
+  summary: "Makes this copy a service of systemd: it starts with the machine, and again when it fails.",
+  details: `
+Installs and builds what is missing, writes ${UNIT_PATH}, enables and starts it.
+After an upgrade the same command builds what changed and restarts the service. Settings come from the settings file,
+not from the shell. Data stay where they are. ./svc uninstall undoes it; docs/deploy.md says more.`,
+  options: {
+    print: { doc: "Print the unit and change nothing." },
+    ...INSTANCE_OPTIONS,
+  },
+  run: async ({ values }) => {
+    const instance = resolveInstance(values, process.env);
+    const text = unitText(specOf(values, instance, process.env));
+    warnOfShell();
+    if (values.print) {
+      process.stdout.write(text);
+      return 0;
+    }
+    const asRoot = await continueAsRoot(process.argv.slice(2), "a service of systemd");
+    if (asRoot !== undefined) return asRoot;
+    demandPlace(instance);
+    const progress = new Progress(INSTALL_STEPS + 1);
+    await installParts(["run"], instance, progress, process.env.SVC_LANGUAGES || undefined);
+    writeUnit(text);
+    console.log(`Written: ${UNIT_PATH}`);
+    if (!isSystemdRunning()) {
+      console.log("systemd does not run here, so nothing is enabled or started. Where it runs:");
+      console.log(`  systemctl daemon-reload && systemctl enable --now ${UNIT_NAME}`);
+      return 0;
+    }
+    await progress.step("Starting the service, until a canary run has passed", async () => {
+      await systemctl("daemon-reload");
+      await systemctl("enable", UNIT_NAME);
+      await startUnit();
+    });
+    console.log(`Running: ${instance.url}/v1 (systemctl status ${UNIT_NAME}, journalctl -u ${UNIT_NAME})`);
+    return 0;
+  },
+});
+
+function warnOfShell(): void {
+  const lost = lostVariables(process.env);
+  if (lost.length === 0) return;
+  console.error(`warning: the service does not get what this shell sets: ${lost.join(", ")}`);
+  console.error("Put it into svc.env in the data folder (docs/deploy.md).");
+}
+
+/** Throws a Problem where the unit belongs to another copy, or this copy runs without systemd. */
+function demandPlace(instance: Instance): void {
+  if (installedUnit() === "other") {
+    throw new Problem(
+      `${UNIT_PATH} was not made by this working copy`,
+      "Run ./svc uninstall in the one that made it, or move the file away. ./svc install --print shows ours.",
+    );
+  }
+  const running = readState(instance.runDir);
+  if (running === undefined) return;
+  if (isSystemdRunning() && running.supervisor.pid === mainPid()) return;
+  throw new Problem(
+    `${instance.dataDir} is in use by a copy that systemd does not know (pid ${running.supervisor.pid})`,
+    "End it with ./svc down, or Ctrl-C where it runs, then run ./svc install again.",
+  );
+}
+
+function writeUnit(text: string): void {
+  mkdirSync(dirname(UNIT_PATH), { recursive: true });
+  writeFileSync(`${UNIT_PATH}.new`, text, { mode: 0o644 });
+  renameSync(`${UNIT_PATH}.new`, UNIT_PATH);
+}

@@ -1,0 +1,47 @@
+/** What the unit of a copy must know, from the command line and the settings of ./svc install. */
+import { existsSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { VARIABLES } from "@svc/service-kit/config/variables";
+import { INSTANCE_OPTIONS, type Instance, ROOT } from "../instance.ts";
+import type { Options, Values } from "../options.ts";
+import { type Environment, settingOf } from "../settings.ts";
+import { storageOf } from "../supervisor/ownership.ts";
+import { stopSecondsOf } from "../supervisor/supervisor.ts";
+import { markOf, UNIT_NAME, type UnitSpec } from "./unit.ts";
+
+export const UNIT_PATH = join("/etc/systemd/system", UNIT_NAME);
+
+export function specOf(
+  values: Values<typeof INSTANCE_OPTIONS>,
+  instance: Instance,
+  settings: Environment,
+): UnitSpec {
+  return {
+    root: ROOT,
+    options: copyOptions({ ...values, "data-dir": instance.dataDir }),
+    writable: [instance.dataDir, instance.packagesDir, storageOf(instance, settings).path],
+    stopSeconds: stopSecondsOf(settingOf("SHUTDOWN_GRACE_MS", settings)),
+  };
+}
+
+/** The options that say which copy is meant, with absolute paths: systemd starts them in another folder. */
+function copyOptions(values: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.entries(INSTANCE_OPTIONS as Options).flatMap(([name, option]) => {
+    const value = values[name];
+    if (value === undefined) return [];
+    return [`--${name}`, option.value === "DIR" || option.value === "FILE" ? resolve(value) : value];
+  });
+}
+
+/** Variables of the shell that would not reach the service. */
+export function lostVariables(env: Environment): string[] {
+  return Object.keys(VARIABLES)
+    .filter((name) => env[name] !== undefined && env[name] !== "" && name !== "SVC_DATA_DIR")
+    .sort();
+}
+
+/** Whose unit is installed: ours, one that was not made by this working copy, or none. */
+export function installedUnit(path = UNIT_PATH): "ours" | "other" | "none" {
+  if (!existsSync(path)) return "none";
+  return readFileSync(path, "utf8").split("\n", 1)[0] === markOf(ROOT) ? "ours" : "other";
+}

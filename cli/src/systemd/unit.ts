@@ -1,0 +1,119 @@
+/**
+ * The unit that runs a whole copy: `./svc up` in the foreground. Pure. Each directive was tried with jails running under
+ * it; those that jails do not bear are named in the unit with the reason, so that nobody adds them.
+ */
+import { Problem } from "../problem.ts";
+
+export const UNIT_NAME = "svc.service";
+
+export interface UnitSpec {
+  /** Of the working copy; ./svc lies in it. */
+  root: string;
+  /** Arguments of `./svc up` that say which copy is meant. */
+  options: readonly string[];
+  /** Folders that the service writes: absolute, existing or not. */
+  writable: readonly string[];
+  stopSeconds: number;
+}
+
+/** The first line tells ./svc uninstall whose unit it is. */
+export const markOf = (root: string) => `# Made by ./svc install in ${clean(root)}`;
+
+export function unitText(spec: UnitSpec): string {
+  const { root, options, stopSeconds } = spec;
+  const command = [pathWord(`${root}/svc`), ...["up", "--no-example", ...options].map(argumentWord)];
+  const paths = [...new Set([root, ...spec.writable])];
+  return `${markOf(root)}
+# ./svc uninstall removes it, ./svc install writes it again. Your own changes: systemctl edit ${UNIT_NAME}
+
+[Unit]
+Description=svc: runs untrusted code in single-use jails
+Wants=network-online.target
+After=network-online.target time-sync.target
+RequiresMountsFor=${paths.map(pathWord).join(" ")}
+StartLimitIntervalSec=300
+StartLimitBurst=5
+
+[Service]
+# Ready means that a canary run has passed in a jail.
+Type=notify
+NotifyAccess=main
+ExecStart=${command.join(" ")}
+Restart=on-failure
+RestartSec=5
+# A command line that is not understood does not get better.
+RestartPreventExitStatus=2
+# A first start after an upgrade may build.
+TimeoutStartSec=15min
+# ./svc up ends the components in order, each within SHUTDOWN_GRACE_MS, while accepted requests finish.
+KillMode=mixed
+TimeoutStopSec=${stopSeconds}s
+
+# jaild makes a control group for each jail below that of the unit, and bounds memory and processes of all jails together.
+Delegate=yes
+TasksMax=infinity
+LimitNPROC=infinity
+LimitNOFILE=65536:1048576
+# A program that is killed for its memory limit is an ordinary result.
+OOMPolicy=continue
+# A core file of a component would hold its secrets.
+LimitCORE=0
+
+${hardening(paths)}
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+const isBelow = (folder: string) => (path: string) => path === folder || path.startsWith(`${folder}/`);
+
+function hardening(paths: readonly string[]): string {
+  const homes = ["/home", "/root", "/run/user"].some((home) => paths.some(isBelow(home)));
+  const temporary = ["/tmp", "/var/tmp"].some((folder) => paths.some(isBelow(folder)));
+  return `# Only the supervisor and jaild are root here; the components have users of their own without capabilities.
+NoNewPrivileges=yes
+ProtectSystem=strict
+ReadWritePaths=${paths.map(pathWord).join(" ")}
+${homes ? "# ProtectHome is not set: the copy lies in a home folder." : "ProtectHome=yes"}
+${temporary ? "# PrivateTmp is not set: the copy lies in a folder for temporary files." : "PrivateTmp=yes"}
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectKernelTunables=yes
+ProtectClock=yes
+ProtectProc=invisible
+RestrictRealtime=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+SystemCallArchitectures=native
+DevicePolicy=closed
+CapabilityBoundingSet=~CAP_SYS_MODULE CAP_SYS_RAWIO CAP_SYS_TIME CAP_SYS_BOOT CAP_SYS_PACCT CAP_SYS_TTY_CONFIG CAP_SYSLOG
+CapabilityBoundingSet=~CAP_MAC_ADMIN CAP_MAC_OVERRIDE CAP_AUDIT_CONTROL CAP_AUDIT_READ CAP_AUDIT_WRITE CAP_BPF CAP_PERFMON
+CapabilityBoundingSet=~CAP_NET_RAW CAP_NET_BROADCAST CAP_LINUX_IMMUTABLE CAP_LEASE CAP_WAKE_ALARM CAP_BLOCK_SUSPEND
+# Not set, because jaild or programs in jails need what they forbid:
+#   ProtectControlGroups      a control group for each jail
+#   RestrictNamespaces        seven namespaces for each jail
+#   ProtectHostname           a host name in each jail
+#   PrivateDevices            device nodes in each jail (CAP_MKNOD)
+#   PrivateUsers              a user id for each slot
+#   ProcSubset                jaild reads settings and counters of the kernel
+#   SystemCallFilter          jaild has a list of allowed calls for each kind of process, and jails would inherit this one
+#   MemoryDenyWriteExecute    JavaScript, Java and others compile while they run
+#   RestrictSUIDSGID, LockPersonality    programs would see calls fail that are harmless in a jail
+`;
+}
+
+/** Control characters would end the line of a unit. */
+function clean(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  if (/[\u0000-\u001f\u007f]/.test(text))
+    throw new Problem(`systemd takes no control characters: ${JSON.stringify(text)}`);
+  return text;
+}
+
+/** A path as systemd reads it back: in quotes where it must be, with % as %%. */
+export function pathWord(path: string): string {
+  const text = clean(path).replaceAll("%", "%%");
+  return /^[\w@+=:,./%-]+$/.test(text) ? text : `"${text.replace(/[\\"]/g, "\\$&")}"`;
+}
+
+/** An argument of a command line, where systemd also replaces variables. */
+const argumentWord = (text: string) => pathWord(text).replaceAll("$", "$$$$");

@@ -1,0 +1,122 @@
+/** Caddy and nginx with the files of deploy/proxies, on free ports of loopback, in front of a running API. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROOT } from "@svc/cli/instance";
+import { freePort } from "@svc/test-kit/system/free-ports";
+import { until } from "@svc/test-kit/system/processes";
+import { debianProgram } from "./debian-programs.ts";
+
+export interface ReverseProxy {
+  /** Address by plain HTTP, with /v1. */
+  url: string;
+  /** Port with TLS, where the proxy has one. */
+  tlsPort?: number;
+  stop: () => Promise<void>;
+}
+
+const START_MS = 20_000;
+
+export const PROXY_FILES = {
+  caddy: join(ROOT, "deploy/proxies/Caddyfile"),
+  nginx: join(ROOT, "deploy/proxies/nginx.conf"),
+};
+
+/** The file as it is: it takes its addresses from the environment. */
+export async function startCaddy(apiPort: number): Promise<ReverseProxy> {
+  const program = await debianProgram("caddy", "usr/bin/caddy");
+  const folder = mkdtempSync(join(tmpdir(), "svc-caddy-"));
+  const port = await freePort();
+  const config = join(folder, "Caddyfile");
+  writeFileSync(config, `{\n\tadmin off\n\tauto_https off\n}\n\nimport ${PROXY_FILES.caddy}\n`);
+  const env = {
+    HOME: folder,
+    SVC_SITE: `http://127.0.0.1:${port}`,
+    SVC_API: `127.0.0.1:${apiPort}`,
+  };
+  return start([program, "run", "--adapter", "caddyfile", "--config", config], { folder, port, env });
+}
+
+/** A certificate and its key, PEM. */
+export interface Certificate {
+  cert: string | Buffer;
+  key: string | Buffer;
+}
+
+/** The file with other ports and certificate files; what listens on IPv6 with TLS listens here without TLS. */
+export async function startNginx(apiPort: number, { cert, key }: Certificate): Promise<ReverseProxy> {
+  const program = await debianProgram("nginx", "usr/sbin/nginx");
+  const folder = mkdtempSync(join(tmpdir(), "svc-nginx-"));
+  const [port, tlsPort, redirectPort] = [await freePort(), await freePort(), await freePort()];
+  writeFileSync(join(folder, "cert.pem"), cert);
+  writeFileSync(join(folder, "key.pem"), key, { mode: 0o600 });
+  const site = replaced(readFileSync(PROXY_FILES.nginx, "utf8"), {
+    "server 127.0.0.1:3112;": `server 127.0.0.1:${apiPort};`,
+    "listen 443 ssl http2;": `listen 127.0.0.1:${tlsPort} ssl http2;`,
+    "listen [::]:443 ssl http2;": `listen 127.0.0.1:${port};`,
+    "listen 80;": `listen 127.0.0.1:${redirectPort};`,
+    "listen [::]:80;": "",
+    "/etc/ssl/svc/fullchain.pem": join(folder, "cert.pem"),
+    "/etc/ssl/svc/privkey.pem": join(folder, "key.pem"),
+  });
+  writeFileSync(join(folder, "site.conf"), site);
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (kind) => `${kind}_temp_path ${folder}/${kind};`,
+  );
+  const main = [
+    `daemon off; user root; pid ${folder}/nginx.pid; worker_processes 1;`,
+    "events { worker_connections 512; }",
+    `http { access_log off; ${temporary.join(" ")} include ${folder}/site.conf; }`,
+  ];
+  writeFileSync(join(folder, "nginx.conf"), `${main.join("\n")}\n`);
+  const command = [program, "-p", folder, "-e", "stderr", "-c", join(folder, "nginx.conf")];
+  return { ...(await start(command, { folder, port })), tlsPort };
+}
+
+/** Each text must be there: a change of the file that a test does not know would otherwise go untested. */
+function replaced(text: string, by: Readonly<Record<string, string>>): string {
+  return Object.entries(by).reduce((left, [from, to]) => {
+    if (!left.includes(from)) throw new Error(`deploy/proxies/nginx.conf does not contain ${from}`);
+    return left.replace(from, () => to);
+  }, text);
+}
+
+interface Start {
+  folder: string;
+  port: number;
+  env?: Record<string, string>;
+}
+
+/** The proxy ends with this process. */
+async function start(command: readonly string[], { folder, port, env = {} }: Start): Promise<ReverseProxy> {
+  const child = spawn("/usr/bin/setpriv", ["--pdeathsig", "TERM", "--", ...command], {
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk) => {
+    said = `${said}${chunk}`.slice(-4000);
+  });
+  const gone = once(child, "close");
+  const stop = async () => {
+    child.kill("SIGTERM");
+    await gone;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const url = `http://127.0.0.1:${port}/v1`;
+  const answers = () =>
+    child.exitCode === null &&
+    fetch(`${url}/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  try {
+    await until(answers, START_MS, () => said);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url, stop };
+}
