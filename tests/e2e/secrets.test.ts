@@ -21,6 +21,7 @@ const publicKey = () => generateKeyPairSync("ed25519").publicKey;
 const BROUGHT = {
   SVC_EGRESS_GRANT_SECRET_PREVIOUS: random(),
   SVC_METRICS_TOKEN: random(),
+  SVC_TOKEN: random(),
   SVC_JWT_PUBLIC_KEY: publicKey().export({ type: "spki", format: "der" }).toString("base64"),
   SVC_JWT_JWKS_JSON: JSON.stringify({ keys: [publicKey().export({ format: "jwk" })] }),
   S3_ACCESS_KEY: random(),
