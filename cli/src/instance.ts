@@ -161,8 +161,7 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== "ENOENT" || path === "/") throw new Problem(`${path} cannot be used as a folder (${code})`);
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || path === "/") throw error;
     return join(realPath(dirname(path)), basename(path));
   }
 }

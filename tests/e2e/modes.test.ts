@@ -240,7 +240,9 @@ describe("a start is refused before anything is made", () => {
       remove();
       const { code, stderr } = await svc(["up", "--no-example", "--data-dir", path], environment);
       expect(code).toBe(1);
-      expect(stderr).toMatch(/error: .*(cannot be made \(ENOENT\)|cannot be used as a folder \(ENOTDIR\))/);
+      expect(stderr).toMatch(
+        /error: (.*cannot be made \(ENOENT\)|a part of .* is a file, and a folder is needed)/,
+      );
       expect(existsSync(path)).toBe(false);
     },
   );

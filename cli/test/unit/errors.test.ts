@@ -123,7 +123,7 @@ describe("a system call that failed", () => {
     );
     const none = { "data-dir": "/etc/passwd/x/y", "port-offset": undefined };
     expect(await shown(() => resolveInstance(none, {}))).toMatch(
-      /^\[1\] \/etc\/passwd\/x\/y cannot be used as a folder/,
+      /^\[1\] a part of \/etc\/passwd\/x is a file/,
     );
   });
 
