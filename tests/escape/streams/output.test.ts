@@ -46,7 +46,9 @@ describe("a flood ends its program:", () => {
     expect(answer).toMatchObject(OVER[status]);
     const text = status === "OL" ? answer.stdout : answer.stderr;
     expect(Buffer.byteLength(text)).toBeGreaterThanOrEqual(CAP);
-    expect(answer.stderr).toMatch(new RegExp(`\\[sandbox\\] ${OVER[status].message}\\n$`));
+    expect(answer.stderr).toMatch(
+      new RegExp(`\\[sandbox\\] ${OVER[status].message} \\(64 KiB kept of [^\\n]*\\)\\n$`),
+    );
   });
 
   test("both at once: the one that is over first is named, and both have their first bytes", async () => {

@@ -65,13 +65,33 @@ test("who one is is not for the request to say", async () => {
     tenant_id: "ordinary",
     session_id: "A".repeat(21),
     uid: 0,
-    env: { LD_PRELOAD: "/mnt/data/evil.so", X_EVIL: "1", PYTHONSTARTUP: "/etc/passwd" },
     environment: { X_EVIL: "1" },
     limits: { memory: "100gb" },
     run_memory_limit: 1e12,
     __proto__: { env: { X_EVIL: "1" } },
   });
   expect(answer.stdout).toBe("[] 1000\n");
+});
+
+test("variables of a request steer its program and nothing before it, around it or after it", async () => {
+  const env = {
+    LD_PRELOAD: "/mnt/data/evil.so",
+    LD_AUDIT: "/mnt/data/evil.so",
+    PATH: ".",
+    IFS: "/",
+    PYTHONSTARTUP: "/etc/passwd",
+  };
+  const code = `
+import os
+print(os.getuid(), sorted(os.environ) == sorted(set(os.environ)), os.environ["PATH"])
+environ = open("/proc/1/environ", "rb").read() if os.access("/proc/1/environ", os.R_OK) else b""
+print(b"evil" in environ)`;
+  const answer = await hostile({ lang: "py", code, env });
+  expect(answer).toMatchObject({ code: 0, stdout: "1000 True .\nFalse\n" });
+  const next = await hostile({ lang: "py", code: "import os; print('LD_PRELOAD' in os.environ)" });
+  expect(next.stdout).toBe("False\n");
+  const refused = await attacker.tryExec({ lang: "py", code: "", env: { SANDBOX_TOOL_SOCKET: "/x" } });
+  expect([refused.status, refused.refusal.error]).toEqual([400, "invalid_request"]);
 });
 
 test("arguments that look like options, names or code reach the program as they are", async () => {

@@ -63,13 +63,7 @@ function listed(names: readonly string[], maxBytes: number): string {
   return shown.join(", ");
 }
 
-/** Whole characters of at most so many bytes. */
+/** Whole characters of at most so many bytes: a stream's decoder keeps an unfinished one back. */
 function cut(text: string, maxBytes: number): string {
-  const bytes = Buffer.from(text);
-  return bytes.length <= maxBytes
-    ? text
-    : bytes
-        .subarray(0, maxBytes)
-        .toString("utf8")
-        .replace(/\ufffd{1,3}$/, "");
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, maxBytes), { stream: true });
 }
