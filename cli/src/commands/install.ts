@@ -1,10 +1,11 @@
 /** `./svc install`: makes this copy a service of systemd, which starts with the machine. */
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { defineCommand } from "../command.ts";
 import { INSTALL_STEPS, install as installParts } from "../install/install.ts";
 import { INSTANCE_OPTIONS, type Instance, resolveInstance } from "../instance.ts";
 import { Problem } from "../problem.ts";
+import { makeFolders } from "../supervisor/ground.ts";
 import { readState } from "../supervisor/state.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { installedUnit, lostVariables, specOf, UNIT_PATH } from "../systemd/spec.ts";
@@ -25,7 +26,8 @@ not from the shell. Data stay where they are. ./svc uninstall undoes it; docs/de
   },
   run: async ({ values }) => {
     const instance = resolveInstance(values, process.env);
-    const text = unitText(specOf(values, instance, process.env));
+    const spec = specOf(values, instance, process.env);
+    const text = unitText(spec);
     warnOfShell();
     if (values.print) {
       process.stdout.write(text);
@@ -36,6 +38,7 @@ not from the shell. Data stay where they are. ./svc uninstall undoes it; docs/de
     demandPlace(instance);
     const progress = new Progress(INSTALL_STEPS + 1);
     await installParts(["run"], instance, progress, process.env.SVC_LANGUAGES || undefined);
+    makeWritable(instance, spec.writable);
     writeUnit(text);
     console.log(`Written: ${UNIT_PATH}`);
     if (!isSystemdRunning()) {
@@ -75,6 +78,12 @@ function demandPlace(instance: Instance): void {
     `${instance.dataDir} is in use by a copy that systemd does not know (pid ${running.supervisor.pid})`,
     "End it with ./svc down, or Ctrl-C where it runs, then run ./svc install again.",
   );
+}
+
+/** systemd does not start a unit whose writable folders are missing. The components' users pass through the data folder. */
+function makeWritable(instance: Instance, folders: readonly string[]): void {
+  makeFolders(instance);
+  for (const folder of folders) if (!existsSync(folder)) mkdirSync(folder, { recursive: true, mode: 0o700 });
 }
 
 function writeUnit(text: string): void {

@@ -30,6 +30,7 @@ const RUN: readonly DebianPackage[] = [
 
 const TEST: readonly DebianPackage[] = [
   { name: "shellcheck", why: "checks the shell scripts", provides: ["shellcheck"] },
+  { name: "systemd", why: "checks the unit of ./svc install", provides: ["systemd-analyze"] },
 ];
 
 /** A real S3 server, and certificates for it. */

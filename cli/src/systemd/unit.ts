@@ -22,7 +22,7 @@ export const markOf = (root: string) => `# Made by ./svc install in ${clean(root
 export function unitText(spec: UnitSpec): string {
   const { root, options, stopSeconds } = spec;
   const command = [pathWord(`${root}/svc`), ...["up", "--no-example", ...options].map(argumentWord)];
-  const paths = [...new Set([root, ...spec.writable])];
+  const paths = topmost([root, ...spec.writable]);
   return `${markOf(root)}
 # ./svc uninstall removes it, ./svc install writes it again. Your own changes: systemctl edit ${UNIT_NAME}
 
@@ -67,13 +67,22 @@ WantedBy=multi-user.target
 
 const isBelow = (folder: string) => (path: string) => path === folder || path.startsWith(`${folder}/`);
 
+/** Without those that lie in another one. */
+export function topmost(paths: readonly string[]): string[] {
+  const all = [...new Set(paths)];
+  return all.filter((path) => !all.some((other) => other !== path && isBelow(other)(path)));
+}
+
+const TEMPORARY = ["/tmp", "/var/tmp"];
+
 function hardening(paths: readonly string[]): string {
   const homes = ["/home", "/root", "/run/user"].some((home) => paths.some(isBelow(home)));
-  const temporary = ["/tmp", "/var/tmp"].some((folder) => paths.some(isBelow(folder)));
+  const temporary = TEMPORARY.some((folder) => paths.some(isBelow(folder)));
+  const writable = topmost(temporary ? [...paths, ...TEMPORARY] : paths);
   return `# Only the supervisor and jaild are root here; the components have users of their own without capabilities.
 NoNewPrivileges=yes
 ProtectSystem=strict
-ReadWritePaths=${paths.map(pathWord).join(" ")}
+ReadWritePaths=${writable.map(pathWord).join(" ")}
 ${homes ? "# ProtectHome is not set: the copy lies in a home folder." : "ProtectHome=yes"}
 ${temporary ? "# PrivateTmp is not set: the copy lies in a folder for temporary files." : "PrivateTmp=yes"}
 ProtectKernelModules=yes
