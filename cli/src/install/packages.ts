@@ -31,6 +31,7 @@ const RUN: readonly DebianPackage[] = [
 const TEST: readonly DebianPackage[] = [
   { name: "shellcheck", why: "checks the shell scripts", provides: ["shellcheck"] },
   { name: "systemd", why: "checks the unit of ./svc install", provides: ["systemd-analyze"] },
+  { name: "jq", why: "runs the commands of the README", provides: ["jq"] },
 ];
 
 /** A real S3 server, and certificates for it. */
