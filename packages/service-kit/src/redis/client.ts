@@ -1,7 +1,7 @@
 /**
  * Connections to Redis. Commands wait a bounded time for a lost connection to come back, then fail with
- * `store_unavailable`, and once it has been lost for so long further commands fail at once; the client itself never stops
- * trying to reconnect.
+ * `store_unavailable`; once it has been lost for so long, further commands wait less. The client itself never stops trying to
+ * reconnect.
  */
 import { readFileSync } from "node:fs";
 import { ServiceError } from "@svc/contracts";
@@ -11,9 +11,11 @@ import type { Log } from "../log.ts";
 
 export type { Redis } from "ioredis";
 
-const MAX_RECONNECT_DELAY_MS = 1000;
+const MAX_RECONNECT_DELAY_MS = 500;
 /** Below the 5 s that callers wait for the least: they shall read why. */
 const COMMAND_TIMEOUT_MS = 3000;
+/** Of commands while the connection has been lost for longer than that: long enough for a reconnect. */
+const AWAY_TIMEOUT_MS = 1000;
 
 export interface RedisPurpose {
   /** `commands`: bounded waits. `blocking`: for queues and subscriptions, which wait as long as they must. */
@@ -59,7 +61,7 @@ export function createRedis(config: Config, log: Log, { use }: RedisPurpose): Re
     retryStrategy: (attempt: number) => Math.min(50 * attempt, MAX_RECONNECT_DELAY_MS),
   };
   const redis = new Redis({ ...options, replyMapping: "legacy" });
-  if (use === "commands") failAtOnceWhileAway(redis);
+  if (use === "commands") waitLessWhileAway(redis);
   let reported = false;
   redis.on("error", (error: Error) => {
     if (!reported) log.warn({ err: error.message }, "redis connection lost; reconnecting");
@@ -72,18 +74,17 @@ export function createRedis(config: Config, log: Log, { use }: RedisPurpose): Re
   return redis;
 }
 
-/** No command is queued for a connection that has been lost for longer than a command may wait. */
-function failAtOnceWhileAway(redis: Redis): void {
+function waitLessWhileAway(redis: Redis): void {
   let timer: NodeJS.Timeout | undefined;
-  const queueCommands = (isQueued: boolean): void => {
+  const waitFor = (timeoutMs: number): void => {
     clearTimeout(timer);
     timer = undefined;
-    redis.options.enableOfflineQueue = isQueued;
+    redis.options.commandTimeout = timeoutMs;
   };
   redis.on("close", () => {
-    timer ??= setTimeout(() => queueCommands(false), COMMAND_TIMEOUT_MS).unref();
+    timer ??= setTimeout(() => waitFor(AWAY_TIMEOUT_MS), COMMAND_TIMEOUT_MS).unref();
   });
-  redis.on("ready", () => queueCommands(true));
+  redis.on("ready", () => waitFor(COMMAND_TIMEOUT_MS));
 }
 
 /** Runs a store operation; any failure of the store becomes `store_unavailable`. */
