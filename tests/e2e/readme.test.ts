@@ -26,8 +26,10 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** In a folder of its own, against the system of the tests. */
 async function run(block = ""): Promise<string> {
-  const { url } = sharedSystem();
-  const script = block.replaceAll("./svc exec", `${ROOT}/svc exec --url ${url}`).replaceAll(ADDRESS, url);
+  const { origin } = new URL(sharedSystem().url);
+  const script = block
+    .replaceAll("./svc exec", `${ROOT}/svc exec --url ${origin}`)
+    .replaceAll(ADDRESS, origin);
   const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], { cwd: folder });
   return stdout;
 }
