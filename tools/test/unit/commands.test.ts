@@ -8,8 +8,18 @@ const namesIn = async (more: typeof COMMANDS) =>
 
 describe("the commands of a working copy", () => {
   test("are those of an operator and the project's own", async () => {
-    expect(await namesIn({})).toEqual(["up", "down", "exec", "doctor", "completion"]);
-    expect(await namesIn(COMMANDS)).toEqual(["up", "down", "exec", "doctor", "test", "bench", "completion"]);
+    expect(await namesIn({})).toEqual(["up", "down", "exec", "doctor", "install", "uninstall", "completion"]);
+    expect(await namesIn(COMMANDS)).toEqual([
+      "up",
+      "down",
+      "exec",
+      "doctor",
+      "install",
+      "uninstall",
+      "test",
+      "bench",
+      "completion",
+    ]);
   });
 
   test("are loaded one by one, and unknown ones are told of", async () => {
@@ -23,6 +33,8 @@ describe("the commands of a working copy", () => {
 
   test("are completed", async () => {
     const { commands } = await parserFor(undefined, [], COMMANDS);
-    expect(SHELLS.bash?.(commands)).toContain("'up down exec doctor test bench completion'");
+    expect(SHELLS.bash?.(commands)).toContain(
+      "'up down exec doctor install uninstall test bench completion'",
+    );
   });
 });
