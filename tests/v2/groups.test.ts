@@ -74,6 +74,26 @@ describe("jaild in a group that was given to it", () => {
     expect(words(GROUP, "cgroup.subtree_control")).toEqual([]);
   });
 
+  test("works below the group that it is given, beside other processes, also after it was killed", async () => {
+    const services = join(GROUP, "services");
+    mkdirSync(services);
+    const other = spawn("/bin/sleep", ["1000"], { stdio: "ignore" });
+    const exit = once(other, "exit");
+    writeFileSync(join(services, "cgroup.procs"), `${other.pid}`);
+    writeFileSync(binary, `#!/bin/bash\necho $$ > ${services}/cgroup.procs\nexec ${BINARY} "$@"\n`);
+    const jaild = await Jaild.start({ slots: 1, binary, args: ["--cgroup-base", GROUP] });
+    await jaild.kill("SIGKILL");
+    await jaild.restart();
+    expect((await bash(jaild, "echo inside")).out).toBe("inside\n");
+    expect(subgroups(GROUP).sort()).toEqual(["services", jaild.group].sort());
+    expect(words(services, "cgroup.procs")).toEqual([`${other.pid}`]);
+    await jaild.stop();
+    killProcess(other.pid);
+    await exit;
+    rmdirSync(services);
+    expect(subgroups(GROUP)).toEqual([]);
+  });
+
   test("refuses to start where other processes are in its way", async () => {
     const other = spawn("/bin/sleep", ["1000"], { stdio: "ignore" });
     writeFileSync(join(GROUP, "cgroup.procs"), `${other.pid}`);

@@ -57,7 +57,7 @@ not from the shell. Data stay where they are. ./svc uninstall undoes it; docs/de
 });
 
 function warnOfShell(): void {
-  const lost = lostVariables(process.env);
+  const lost = lostVariables();
   if (lost.length === 0) return;
   console.error(`warning: the service does not get what this shell sets: ${lost.join(", ")}`);
   console.error("Put it into svc.env in the data folder (docs/deploy.md).");

@@ -24,19 +24,26 @@ export function specOf(
   };
 }
 
+/** The shell's environment, as it was when this module was loaded: no command has added anything to it. */
+const SHELL: Environment = { ...process.env };
+
 /** The options that say which copy is meant, with absolute paths: systemd starts them in another folder. */
 function copyOptions(values: Readonly<Record<string, string | undefined>>): string[] {
+  const named: typeof values = { settings: SHELL.SVC_SETTINGS_FILE || undefined };
   return Object.entries(INSTANCE_OPTIONS as Options).flatMap(([name, option]) => {
-    const value = values[name];
+    const value = values[name] ?? named[name];
     if (value === undefined) return [];
     return [`--${name}`, option.value === "DIR" || option.value === "FILE" ? resolve(value) : value];
   });
 }
 
+/** These two become options of the unit. */
+const KEPT = ["SVC_DATA_DIR", "SVC_SETTINGS_FILE"];
+
 /** Variables of the shell that would not reach the service. */
-export function lostVariables(env: Environment): string[] {
+export function lostVariables(env: Environment = SHELL): string[] {
   return Object.keys(VARIABLES)
-    .filter((name) => env[name] !== undefined && env[name] !== "" && name !== "SVC_DATA_DIR")
+    .filter((name) => Boolean(env[name]) && !KEPT.includes(name))
     .sort();
 }
 

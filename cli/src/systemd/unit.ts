@@ -87,7 +87,6 @@ ${homes ? "# ProtectHome is not set: the copy lies in a home folder." : "Protect
 ${temporary ? "# PrivateTmp is not set: the copy lies in a folder for temporary files." : "PrivateTmp=yes"}
 ProtectKernelModules=yes
 ProtectKernelLogs=yes
-ProtectKernelTunables=yes
 ProtectClock=yes
 ProtectProc=invisible
 RestrictRealtime=yes
@@ -99,6 +98,7 @@ CapabilityBoundingSet=~CAP_MAC_ADMIN CAP_MAC_OVERRIDE CAP_AUDIT_CONTROL CAP_AUDI
 CapabilityBoundingSet=~CAP_NET_RAW CAP_NET_BROADCAST CAP_LINUX_IMMUTABLE CAP_LEASE CAP_WAKE_ALARM CAP_BLOCK_SUSPEND
 # Not set, because jaild or programs in jails need what they forbid:
 #   ProtectControlGroups      a control group for each jail
+#   ProtectKernelTunables     jaild forbids further user namespaces in each jail by a file of /proc/sys
 #   RestrictNamespaces        seven namespaces for each jail
 #   ProtectHostname           a host name in each jail
 #   PrivateDevices            device nodes in each jail (CAP_MKNOD)
