@@ -1,4 +1,4 @@
-/** Programs with tools that do not end by themselves: limits, a user who stops, refusals, and what is left after them. */
+/** Programs with tools that do not end by themselves: limits, a user who stops, refusals, and what remains after them. */
 import { randomUUID } from "node:crypto";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { type System, startSystem } from "@svc/test-kit/system/system";

@@ -20,7 +20,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 
 let system: System;
 let side: SandboxSide;
-/** Of a user whose run is in the runner, of one whose run is there too, and of one who has no run at all. */
+/** Of two users with runs in the runner, and of one without a run. */
 let mine: Stored;
 let theirs: Stored;
 let strange: Stored;

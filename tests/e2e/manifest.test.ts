@@ -1,4 +1,4 @@
-/** Whoever reaches the runner's port cannot run programs: only what the worker signed is let in. */
+/** Reaching the runner's port is not enough to run programs: only what the worker signed is let in. */
 
 import { Api } from "@svc/test-kit/system/api";
 import { sharedSystem } from "@svc/test-kit/system/shared";

@@ -20,7 +20,7 @@ const ETAG = createHash("sha256").update(CONTENT).digest("hex");
 const FORM = uploadForm([{ name: "data.bin", content: CONTENT }]);
 const TRANSFERS_MS = 400_000;
 /** One process sends and reads all transfers, so how fast each of them comes says nothing. */
-const PATIENCE = { BODY_TIMEOUT_MS: "300000", UPLOAD_PART_TIMEOUT_MS: "300000" };
+const SLOW_CLIENTS = { BODY_TIMEOUT_MS: "300000", UPLOAD_PART_TIMEOUT_MS: "300000" };
 
 let system: System;
 let api: Api;
@@ -28,7 +28,7 @@ let stored: StoredFile;
 const agent = new Agent({ maxSockets: Number.POSITIVE_INFINITY });
 
 async function start(topology: string): Promise<void> {
-  system = await startSystem({ env: { ...OPEN_LIMITS, ...PATIENCE, SVC_TOPOLOGY: topology } });
+  system = await startSystem({ env: { ...OPEN_LIMITS, ...SLOW_CLIENTS, SVC_TOPOLOGY: topology } });
   api = new Api(system.url);
   stored = ((await upload()).answer as UploadAnswer).files[0] as StoredFile;
 }
@@ -80,7 +80,7 @@ const times = <T>(count: number, work: () => Promise<T>): Promise<T[]> =>
  */
 const BOUND_MIB = 300;
 
-/** Paths of visible objects below the store, whoever owns them. */
+/** Paths of visible objects below the store, whatever their owner. */
 function visibleObjects(): string[] {
   const sessions = join(system.instance.dataDir, "objects/sessions");
   return readdirSync(sessions, { recursive: true, withFileTypes: true })

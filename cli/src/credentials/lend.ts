@@ -1,5 +1,5 @@
 /**
- * Lets the user of the API's process read the file of API keys, wherever it lies and whoever owns it: the supervisor
+ * Lets the user of the API's process read the file of API keys, wherever it lies and whatever its owner: the supervisor
  * keeps a copy in the run folder, mode 0600, which belongs to that user and follows the file within half a second. The
  * folder stays the supervisor's own, so that no component can put a link in the way of a new copy.
  */

@@ -1,11 +1,11 @@
-/** One line of a log as data, whoever wrote it, and as a person reads it. Pure. */
+/** One line of a log as data, from any writer, and as a person reads it. Pure. */
 import { type Colour, printable } from "../terminal.ts";
 
 export interface LogRecord {
   component: string;
   /** As it stands in the file. */
   line: string;
-  /** ms since 1970. A line without a time has that of the line before it. */
+  /** ms since 1970. A line without a time has the time of the line before it. */
   time: number;
   /** Of a JSON line; undefined for plain text, as of Redis. */
   fields: Readonly<Record<string, unknown>> | undefined;

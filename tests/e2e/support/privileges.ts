@@ -19,7 +19,7 @@ export interface Row {
   oomScore?: number;
   /** Kinds of open descriptors; a log is always the own one. */
   descriptors: readonly string[];
-  /** What somebody reaches who has taken over the process. */
+  /** What an attacker inside the process reaches. */
   reaches: string;
 }
 

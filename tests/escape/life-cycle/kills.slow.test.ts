@@ -140,7 +140,7 @@ describe.each(["SIGTERM", "SIGKILL"] as const)("%s", (signal) => {
     }, BACK_MS);
     await Promise.all(running);
     expect(performance.now() - began).toBeLessThan(ANSWER_MS);
-    // Only whoever spoke to the killed one itself has no answer.
+    // Only a caller of the killed one itself has no answer.
     if (name !== "api") expect(lost).toBe(0);
     await untilWell();
     await untilHeldAsBefore(system, idle, POOLED);

@@ -272,7 +272,7 @@ describe("grants, handles and manifests", () => {
     expect(said(await write(files.grant))).toEqual([403, "egress_ledger_refused", "output_files"]);
   });
 
-  test("a grant that is revoked in the middle of its use is of no use from then on, for whoever comes", async () => {
+  test("a grant that is revoked in the middle of its use is refused from then on, whatever the caller", async () => {
     const run = await register({});
     const { token, session, object } = handles(run);
     let isRevoked = false;

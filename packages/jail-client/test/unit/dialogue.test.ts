@@ -89,7 +89,7 @@ describe("a dialogue with jaild", () => {
     ["a state that is too long", [received("q", Buffer.from([1, 1]))]],
     ["a frame of the listing", [received("z", u32(0), u64(0))]],
     ["more output than the cap", [text("1", "abc"), text("1", "de")]],
-  ])("fails whoever waits on %s", async (_name, frames) => {
+  ])("fails a waiting caller on %s", async (_name, frames) => {
     const { talk, say } = dialogue();
     await expect(talk.ask("q", () => say(...frames))).rejects.toBeInstanceOf(ProtocolError);
     await expect(talk.outcome).rejects.toBeInstanceOf(ProtocolError);
@@ -104,7 +104,7 @@ describe("a dialogue with jaild", () => {
     await expect(unasked.talk.outcome).rejects.toBeInstanceOf(ProtocolError);
   });
 
-  it("tells an error of jaild's to whoever waits", async () => {
+  it("tells a waiting caller an error of jaild's", async () => {
     const { talk, say } = dialogue();
     const told = received("e", Buffer.from([4]), u32(110), Buffer.from("the run cannot be stopped"));
     await expect(talk.ask("p", () => say(told))).rejects.toMatchObject({ kind: "internal", started: true });

@@ -154,7 +154,7 @@ export function objectStoreConformance(name: string, create: () => Promise<Store
       expect(produced).toBeLessThan(5_200_000);
     });
 
-    test("an existing object is never replaced, whoever comes second", async () => {
+    test("an existing object is never replaced by a later writer", async () => {
       const at = address();
       await store.put(at, chunks(Buffer.from("first")), OWN, LIMIT);
       expect(await failure(store.put(at, chunks(Buffer.from("second")), OWN, LIMIT))).toBe("exists");

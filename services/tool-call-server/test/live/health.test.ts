@@ -38,7 +38,7 @@ describe("the tool call server", () => {
     await expect.poll(async () => (await get("/health")).status, { timeout: 10_000 }).toBe(200);
   });
 
-  it("gives its metrics to who has the token", async () => {
+  it("gives its metrics to a caller with the token", async () => {
     expect((await get("/metrics")).status).toBe(401);
     const answer = await get("/metrics", { authorization: `Bearer ${METRICS_TOKEN}` });
     expect(answer.status).toBe(200);

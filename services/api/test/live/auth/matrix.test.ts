@@ -143,7 +143,7 @@ function reference(
   });
 }
 
-/** Headers that differ in any two answers: what is left of the caller's own window is no news of a file. */
+/** Headers that differ in any two answers: the rest of the caller's own window is no news of a file. */
 const MOVING = ["date", "x-request-id", "ratelimit-remaining", "ratelimit-reset"];
 
 /** Everything of an answer that a caller can see, without what differs in any two answers. */

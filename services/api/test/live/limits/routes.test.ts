@@ -202,7 +202,7 @@ describe("two replicas", () => {
 });
 
 describe("callers with tokens", () => {
-  it("have windows and slots of their own; who has no valid token is not counted at all", async () => {
+  it("have windows and slots of their own; a caller without a valid token is not counted", async () => {
     const signer = newSigner();
     await start(1, {
       LOCAL_MODE: "false",

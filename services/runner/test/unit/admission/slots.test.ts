@@ -104,7 +104,7 @@ describe("slots", () => {
     expect(slots.counts.busy).toBe(0);
   });
 
-  it("who has left before asking takes nothing", async () => {
+  it("a caller that left before asking takes nothing", async () => {
     const slots = slotsOf(1, 1);
     await expect(slots.lease(AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
     expect(slots.counts.busy).toBe(0);
