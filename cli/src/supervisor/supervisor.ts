@@ -49,7 +49,9 @@ const DEFAULT_GRACE_MS = 30_000;
 
 /** The longest time that an end in order may take, with all components and their margins. */
 export function stopSecondsOf(graceMs: number): number {
-  const steps = STOP_ORDER.flat().reduce((sum, name) => sum + componentsIn(name).length, 0);
+  const longest = (group: readonly ComponentName[]) =>
+    Math.max(...group.map((name) => componentsIn(name).length));
+  const steps = STOP_ORDER.reduce((sum, group) => sum + longest(group), 0);
   return Math.ceil((steps * (graceMs + STOP_MARGIN_MS)) / 1000);
 }
 

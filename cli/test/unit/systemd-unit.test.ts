@@ -1,4 +1,5 @@
 /** The text of the unit: where paths and settings of a copy go, and what they decide. */
+import { stopSecondsOf } from "@svc/cli/supervisor/supervisor";
 import { pathWord, topmost, unitText } from "@svc/cli/systemd/unit";
 import { expect, test } from "vitest";
 
@@ -41,4 +42,8 @@ test("words are written as systemd reads them back", () => {
 
 test("folders in another one of the list are left out", () => {
   expect(topmost(["/a/b", "/a", "/ab", "/a/b/c", "/a"])).toEqual(["/a", "/ab"]);
+});
+
+test("systemd waits as long as an end in order may take: ten steps of the grace time and its margin", () => {
+  expect(stopSecondsOf(30_000)).toBe(350);
 });
