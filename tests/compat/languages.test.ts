@@ -103,7 +103,7 @@ test.each(LANGUAGES.filter(({ compiled }) => compiled))(
       message: "Compilation failed",
       stdout: "",
       wall_time: 0,
-      files: [{ ...input, inherited: true, size: INPUT.length }],
+      files: [{ ...input, inherited: true, size: Buffer.byteLength(INPUT) }],
     });
     expect(answer.code).toBeGreaterThan(0);
     expect(answer.stderr).toMatch(stderr);
