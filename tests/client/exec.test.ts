@@ -58,7 +58,7 @@ test("the model is told that a program ran out of time, and keeps what it printe
 
 test("the model is told that a program ran out of memory", async () => {
   const reply = await talk().python("held = []\nwhile True: held.append(bytearray(10_000_000))");
-  expect(reply.text).toMatch(/^stdout: Empty\.[\s\S]*stderr:\n\[sandbox\] Out of memory \(limit 512 MiB\)$/);
+  expect(reply.text).toMatch(/^stdout: Empty\.[\s\S]*stderr:\n\[sandbox\] Out of memory \(limit 200 MiB\)$/);
 });
 
 test("the model is told that its output was cut", async () => {
