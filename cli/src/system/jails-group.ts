@@ -46,11 +46,20 @@ export function findJailsGroup({ mayMove }: { mayMove: boolean }): string | unde
   // A process that may not move counts as another one.
   const pid = mayMove ? String(process.pid) : "";
   const { base, aside } = placeOf(groupAt(join(mount.path, path)), groupAt(mount.path), pid);
-  if (aside !== undefined) {
-    mkdirSync(aside, { recursive: true });
-    writeFileSync(join(aside, "cgroup.procs"), pid);
+  return aside === undefined || moveInto(aside, pid) ? base : undefined;
+}
+
+/** False where the hierarchy cannot be written, as in some containers: then jaild tells why it cannot work there. */
+function moveInto(group: string, pid: string): boolean {
+  try {
+    mkdirSync(group, { recursive: true });
+    writeFileSync(join(group, "cgroup.procs"), pid);
+    return true;
+  } catch (error) {
+    if (!["EROFS", "EACCES", "EPERM", "EBUSY"].includes((error as NodeJS.ErrnoException).code ?? ""))
+      throw error;
+    return false;
   }
-  return base;
 }
 
 function groupAt(path: string): Group {

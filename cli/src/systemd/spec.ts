@@ -16,9 +16,11 @@ export function specOf(
   instance: Instance,
   settings: Environment,
 ): UnitSpec {
+  const options = copyOptions({ ...values, "data-dir": instance.dataDir });
   return {
     root: ROOT,
-    options: copyOptions({ ...values, "data-dir": instance.dataDir }),
+    options,
+    readable: readablePaths(options, settings),
     writable: [instance.dataDir, instance.packagesDir, storageOf(instance, settings).path],
     stopSeconds: stopSecondsOf(settingOf("SHUTDOWN_GRACE_MS", settings)),
   };
@@ -35,6 +37,14 @@ function copyOptions(values: Readonly<Record<string, string | undefined>>): stri
     if (value === undefined) return [];
     return [`--${name}`, option.value === "DIR" || option.value === "FILE" ? resolve(value) : value];
   });
+}
+
+/** Settings whose values are files or folders that components read. */
+const FILE_SETTINGS = ["SVC_JWT_PUBLIC_KEYS_DIR", "SVC_API_KEYS_FILE", "REDIS_TLS_CA"];
+
+function readablePaths(options: readonly string[], settings: Environment): string[] {
+  const named = FILE_SETTINGS.flatMap((name) => settings[name] || []).map((path) => resolve(path));
+  return [...options.filter((word) => word.startsWith("/")), ...named];
 }
 
 /** These two become options of the unit. */

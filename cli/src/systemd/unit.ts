@@ -13,6 +13,8 @@ export interface UnitSpec {
   options: readonly string[];
   /** Folders that the service writes: absolute, existing or not. */
   writable: readonly string[];
+  /** Files and folders that settings name, and that the service only reads. */
+  readable?: readonly string[];
   stopSeconds: number;
 }
 
@@ -59,7 +61,7 @@ OOMPolicy=continue
 # A core file of a component would hold its secrets.
 LimitCORE=0
 
-${hardening(paths)}
+${hardening(paths, spec.readable ?? [])}
 [Install]
 WantedBy=multi-user.target
 `;
@@ -75,16 +77,17 @@ export function topmost(paths: readonly string[]): string[] {
 
 const TEMPORARY = ["/tmp", "/var/tmp"];
 
-function hardening(paths: readonly string[]): string {
-  const homes = ["/home", "/root", "/run/user"].some((home) => paths.some(isBelow(home)));
-  const temporary = TEMPORARY.some((folder) => paths.some(isBelow(folder)));
+function hardening(paths: readonly string[], readable: readonly string[]): string {
+  const needs = (folder: string) => [...paths, ...readable].some(isBelow(folder));
+  const homes = ["/home", "/root", "/run/user"].some(needs);
+  const temporary = TEMPORARY.some(needs);
   const writable = topmost(temporary ? [...paths, ...TEMPORARY] : paths);
   return `# Only the supervisor and jaild are root here; the components have users of their own without capabilities.
 NoNewPrivileges=yes
 ProtectSystem=strict
 ReadWritePaths=${writable.map(pathWord).join(" ")}
-${homes ? "# ProtectHome is not set: the copy lies in a home folder." : "ProtectHome=yes"}
-${temporary ? "# PrivateTmp is not set: the copy lies in a folder for temporary files." : "PrivateTmp=yes"}
+${homes ? "# ProtectHome is not set: the copy, or a file of its settings, lies in a home folder." : "ProtectHome=yes"}
+${temporary ? "# PrivateTmp is not set: the copy, or a file of its settings, lies in a folder for temporary files." : "PrivateTmp=yes"}
 ProtectKernelModules=yes
 ProtectKernelLogs=yes
 ProtectClock=yes

@@ -32,6 +32,12 @@ test("a copy in a home or temporary folder is not hidden from itself", () => {
   expect(lineOf(text, "ReadWritePaths")).toEqual(["ReadWritePaths=/home/ada/svc /tmp /var/tmp"]);
 });
 
+test("files that settings name are not hidden either", () => {
+  const text = unitText({ ...SPEC, readable: ["/home/ada/keys", "/tmp/ca.pem"] });
+  expect(lineOf(text, "ProtectHome")).toEqual([expect.stringMatching(/is not set/)]);
+  expect(lineOf(text, "PrivateTmp")).toEqual([expect.stringMatching(/is not set/)]);
+});
+
 test("words are written as systemd reads them back", () => {
   expect(pathWord("/opt/my svc/100%")).toBe('"/opt/my svc/100%%"');
   expect(pathWord('/a"b\\c')).toBe('"/a\\"b\\\\c"');

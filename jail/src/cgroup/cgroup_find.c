@@ -77,7 +77,7 @@ static bool own_v2_group(char *path, size_t size)
 	return found;
 }
 
-static bool find_own_group(char *base, size_t size)
+bool cgroup_find_own(char *base, size_t size)
 {
 	char root[PATH_MAX], point[PATH_MAX], group[PATH_MAX];
 	const char *below = group;
@@ -95,7 +95,7 @@ bool cgroup_find_v2(const char *given, char *base, size_t size)
 {
 	char path[PATH_MAX], controllers[1024];
 
-	if (given ? (size_t)snprintf(base, size, "%s", given) >= size : !find_own_group(base, size))
+	if (given ? (size_t)snprintf(base, size, "%s", given) >= size : !cgroup_find_own(base, size))
 		return false;
 	snprintf(path, sizeof(path), "%.3000s/cgroup.controllers", base);
 	if (read_file_at(AT_FDCWD, path, controllers, sizeof(controllers)) < 0)

@@ -30,6 +30,7 @@ static bool owned; /* this master holds the lock on the groups */
 #define JAILS "jails"
 #define SELF "jaild"
 static char v2_base[PATH_MAX], v2_top[PATH_MAX];
+static char v2_home[PATH_MAX]; /* where jaild was started, and goes back to before it ends */
 static char v2_added[64]; /* controllers that jaild enabled below v2_base */
 static bool v2_moved;	  /* jaild is in SELF */
 
@@ -207,6 +208,8 @@ static void make_v2(void)
 
 	snprintf(self, sizeof(self), "%.3900s/" SELF, v2_top);
 	make_group(self);
+	if (!cgroup_find_own(v2_home, sizeof(v2_home)))
+		fatal("cannot find the control group of jaild");
 	move_self(self);
 	v2_moved = true;
 	if (enable_controllers(v2_base, v2_added, sizeof(v2_added)) < 0) {
@@ -231,7 +234,7 @@ static void unmake_v2(void)
 	(void)write_control(v2_top, "cgroup.subtree_control", "-memory -pids -cpu");
 	(void)write_control(v2_base, "cgroup.subtree_control", v2_added);
 	if (v2_moved)
-		move_self(v2_base);
+		move_self(v2_home);
 	if ((rmdir(self) < 0 && errno != ENOENT) || rmdir(v2_top) < 0)
 		log_line(LOG_ERROR, -1, errno, "the control group cannot be removed");
 }

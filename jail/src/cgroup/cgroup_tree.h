@@ -34,6 +34,8 @@ bool cgroup_remove(enum controller hierarchy, const char *name);
 
 /* Finds the directory in which jaild may make its own group, and makes nothing. `given`: that directory, or NULL. */
 bool cgroup_find_v2(const char *given, char *base, size_t size);
+/* The v2 group of this process. */
+bool cgroup_find_own(char *base, size_t size);
 bool cgroup_find_v1(enum controller controller, char *base, size_t size);
 
 #endif

@@ -25,7 +25,7 @@ beforeAll(async () => {
   process.on("uncaughtExceptionMonitor", note).on("unhandledRejection", note);
   made = await startReplicas(1, { ...OPEN_LIMITS, TRUST_PROXY: "1", BODY_TIMEOUT_MS: "500" });
   await made.redis.set(RUNTIMES_KEY, JSON.stringify(INSTALLED));
-  await made.redis.set(canaryKey("python"), "1");
+  for (const kind of ["python", "other"] as const) await made.redis.set(canaryKey(kind), "1");
   await made.consume({ work: async () => OK });
 });
 afterAll(async () => {

@@ -366,8 +366,8 @@ describe("an execute request with tools", () => {
 
   it("is refused when its tools or its history are not what a worker sends", async () => {
     const wrong = [
-      { tools_json: "[]" },
       { tools_json: "{" },
+      { tools_json: "{}" },
       { history: [{ call_id: "call_001", name: "add", input_json: "{" }] },
     ];
     for (const ptc of wrong) {

@@ -145,10 +145,10 @@ describe("every scope", () => {
 });
 
 describe("the order of checks", () => {
-  it("counts requests of a component that starts or stops, and refuses before that is said", async () => {
+  it("counts requests of a component that starts, and refuses before that is said", async () => {
     await start(1, { FETCH_MAX_REQUESTS: "1" });
     const [replica] = made.replicas;
-    if (replica !== undefined) replica.lifecycle.state = "stopping";
+    if (replica !== undefined) replica.lifecycle.state = "starting";
     const first = await call("GET", `/files/${newId()}`);
     expect([first.status, limitHeaders(first)]).toEqual([503, { ...told(1, 60, 0), "retry-after": "2" }]);
     await expectRefused(await call("GET", `/files/${newId()}`), 1, 60);
