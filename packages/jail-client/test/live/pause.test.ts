@@ -145,8 +145,8 @@ asyncio.run(asyncio.sleep(0.1)); print("end")`;
 
   it("is paused and continued two hundred times without harm", async () => {
     jaild = await Jaild.start({ slots: 1 });
-    const program =
-      "import hashlib\nh = b''\nfor _ in range(300000): h = hashlib.sha256(h).digest()\nprint(h.hex())";
+    // Seconds of work, so that it outlasts the pauses on a machine that does other work.
+    const program = `import hashlib\nh = b''\nfor _ in range(${times(3_000_000)}): h = hashlib.sha256(h).digest()\nprint(h.hex())`;
     const plain = await bash(jaild, `python3 -c "${program}"`);
     const run = await started(jaild, { argv: python(program) });
     const spent: number[] = [];
