@@ -84,7 +84,7 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 console.log(new Error("here").stack);
 Error.stackTraceLimit = 50;
 function f() { console.log(new Error("deep").stack) }
-f(); setTimeout(f, 1); setImmediate(f); process.nextTick(f); Promise.resolve().then(f); queueMicrotask(f);
+f(); setImmediate(f); setImmediate(() => setTimeout(f, 1)); process.nextTick(f); Promise.resolve().then(f); queueMicrotask(f);
 process.on("exit", f);
 console.trace("trace"); console.log(require("util").getCallSites().map(({ scriptName, functionName }) => [scriptName, functionName]));
 `),
