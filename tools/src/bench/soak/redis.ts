@@ -11,6 +11,9 @@ export interface RedisHeld {
 }
 
 const PIPELINE = 1000;
+/** What PTTL answers for a key that expired after it was listed, and for one that never expires. */
+const GONE = -2;
+const NO_EXPIRY = -1;
 /** A job of a queue, at rest an ended one; those of programs with tools are numbered within their program. */
 const ENDED_JOB = /^bull:[a-z-]+:[\w-]{21,}(\.\d+\.\d+)?$/;
 /** What BullMQ keeps of a queue itself. Some of it is there only while jobs of a kind wait. */
@@ -21,9 +24,10 @@ export async function heldByRedis(socket: string): Promise<RedisHeld> {
   const held = { keys: 0, lastingKeys: 0, passingMib: 0 };
   try {
     for await (const keys of redis.scanStream({ count: PIPELINE })) {
-      for (const { key, passes, bytes } of await describe(redis, keys as string[])) {
+      for (const { key, lifeMs, bytes } of await describe(redis, keys as string[])) {
+        if (lifeMs === GONE) continue;
         held.keys++;
-        if (passes) held.passingMib += bytes / 2 ** 20;
+        if (lifeMs !== NO_EXPIRY || ENDED_JOB.test(key)) held.passingMib += bytes / 2 ** 20;
         else if (!OF_QUEUE.test(key)) held.lastingKeys++;
       }
     }
@@ -36,13 +40,13 @@ export async function heldByRedis(socket: string): Promise<RedisHeld> {
 async function describe(
   redis: Redis,
   keys: readonly string[],
-): Promise<{ key: string; passes: boolean; bytes: number }[]> {
+): Promise<{ key: string; lifeMs: number; bytes: number }[]> {
   const asked = redis.pipeline();
   for (const key of keys) asked.pttl(key).memory("USAGE", key);
   const answers = (await asked.exec()) ?? [];
   return keys.map((key, index) => ({
     key,
-    passes: ENDED_JOB.test(key) || Number(answers[2 * index]?.[1]) >= 0,
+    lifeMs: Number(answers[2 * index]?.[1]),
     bytes: Number(answers[2 * index + 1]?.[1] ?? 0),
   }));
 }
