@@ -13,7 +13,10 @@ import { type LedgerRecord, newRecord, type RecordedGrant } from "./rules.ts";
 
 const SWAP = readFileSync(new URL("./swap.lua", import.meta.url), "utf8");
 const MAX_TRIES = 32;
-const MAX_PAUSE_MS = 25;
+/** After so many lost swaps a change asks for a turn. */
+const TRIES_WITHOUT_TURN = 2;
+/** Another change has its turn for about as long as it takes to ask the store once. */
+const MAX_PAUSE_MS = 10;
 const MAX_WAITING = 1024;
 const MAX_WAIT_MS = 5000;
 /** So many other changes may come between a change whose answer was lost and its second arrival at the store. */
@@ -48,10 +51,18 @@ interface Applied {
 }
 
 type Swapper = Redis & {
-  svcSwapLedgerRecord: (key: string, head: string, text: string) => Promise<1 | string | null>;
+  svcSwapLedgerRecord: (
+    key: string,
+    turnKey: string,
+    head: string,
+    text: string,
+    change: string,
+    asksForTurn: 0 | 1,
+  ) => Promise<[1] | [-1] | [0, string, string]>;
 };
 
 export const ledgerKey = (grantId: string) => `svc:egress:grant:${grantId}`;
+const turnKey = (grantId: string) => `svc:egress:turn:${grantId}`;
 
 export class Ledger {
   readonly #options: LedgerOptions;
@@ -161,17 +172,26 @@ export class Ledger {
     let head = known === undefined ? NO_HEAD : headOf(known);
     let chars = 0;
     let current = false;
+    let othersTurn = false;
     for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
       const { record: changed, refusals } = applied(calls, record);
       if (current && changed === record) return { record: this.#remember(grantId, record, chars), refusals };
+      if (othersTurn) await sleep(Math.random() * MAX_PAUSE_MS);
       const next = changed === record || changed === undefined ? undefined : revised(changed, change);
       const text = next === undefined ? "" : JSON.stringify(next);
-      const answer = await this.#connections.use((redis) =>
-        redis.svcSwapLedgerRecord(ledgerKey(grantId), next === undefined ? NO_HEAD : head, text),
+      const [outcome, storedText = "", turn = ""] = await this.#connections.use((redis) =>
+        redis.svcSwapLedgerRecord(
+          ledgerKey(grantId),
+          turnKey(grantId),
+          next === undefined ? NO_HEAD : head,
+          text,
+          change,
+          attempt < TRIES_WITHOUT_TURN ? 0 : 1,
+        ),
       );
-      if (answer === 1) return { record: this.#remember(grantId, next, text.length), refusals };
-      const stored = answer === null ? undefined : (JSON.parse(answer) as LedgerRecord);
-      chars = answer?.length ?? 0;
+      if (outcome === 1) return { record: this.#remember(grantId, next, text.length), refusals };
+      const stored = outcome === -1 ? undefined : (JSON.parse(storedText) as LedgerRecord);
+      chars = storedText.length;
       current = true;
       // The swap was made, but its answer was lost with the connection, and it was sent again.
       if (stored?.changes.includes(change)) {
@@ -180,7 +200,7 @@ export class Ledger {
       // A store that crashed may have forgotten changes that it had confirmed: what this process saw of them still counts.
       record = stored !== undefined && known !== undefined && stored.rev < known.rev ? known : stored;
       head = stored === undefined ? NO_HEAD : headOf(stored);
-      if (attempt > 0) await sleep(Math.random() * MAX_PAUSE_MS);
+      othersTurn = turn !== "" && turn !== change;
     }
     throw new ServiceError("ledger_conflict");
   }
@@ -214,6 +234,6 @@ function revised({ rev, changes, ...rest }: LedgerRecord, change: string): Ledge
 const headOf = ({ rev, changes }: LedgerRecord) => `${JSON.stringify({ rev, changes }).slice(0, -1)},`;
 
 function withSwap(redis: Redis): Swapper {
-  redis.defineCommand("svcSwapLedgerRecord", { numberOfKeys: 1, lua: SWAP });
+  redis.defineCommand("svcSwapLedgerRecord", { numberOfKeys: 2, lua: SWAP });
   return redis as Swapper;
 }

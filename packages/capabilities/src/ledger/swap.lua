@@ -1,16 +1,30 @@
 -- Purpose: change the ledger record of a grant: the one way in which a record is ever changed.
 -- Guarantee: atomic; the record is replaced only when it still is the revision that the caller changed; its expiry is kept;
---   a record that is gone is not made anew.
+--   a record that is gone is not made anew. A change that lost twice gets a turn: until it is made, or for TURN_MS, no other
+--   change is, so that none starves behind gateways that write without a pause.
 -- KEYS[1]: svc:egress:grant:<grant id>
+-- KEYS[2]: svc:egress:turn:<grant id>, whose turn it is
 -- ARGV[1]: the head of the known record's text, which holds `rev` and `changes`; "-" matches none and so only reads.
 -- ARGV[2]: the text of the changed record.
--- Returns: 1 when the record was replaced, nil when there is none, else the text of the record as it is.
+-- ARGV[3]: the id of the change.
+-- ARGV[4]: 1 to ask for a turn, else 0.
+-- Returns: {1} when the record was replaced, {-1} when there is none, else {0, the text of the record as it is, whose turn it is or ''}.
+-- Far more than a round trip, and far less than all attempts of a change: a holder that needs its turn no longer does not give it back.
+local TURN_MS = 50
 local text = redis.call('GET', KEYS[1])
 if not text then
-  return false
+  return {-1}
 end
-if string.sub(text, 1, #ARGV[1]) ~= ARGV[1] then
-  return text
+local turn = redis.call('GET', KEYS[2])
+if string.sub(text, 1, #ARGV[1]) == ARGV[1] and (not turn or turn == ARGV[3]) then
+  redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
+  if turn then
+    redis.call('DEL', KEYS[2])
+  end
+  return {1}
 end
-redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
-return 1
+if ARGV[4] == '1' and not turn then
+  redis.call('SET', KEYS[2], ARGV[3], 'PX', TURN_MS)
+  turn = ARGV[3]
+end
+return {0, text, turn or ''}
