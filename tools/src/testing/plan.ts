@@ -86,6 +86,19 @@ const NOT_USUAL: readonly string[] = [
   // Hundreds of programs, cold and warm: packages/jail-client/test/live/warm-mode.test.ts, prestarted.test.ts.
   "packages/jail-client/test/live/warm-programs.test.ts",
   "packages/jail-client/test/live/prestarted-programs.test.ts",
+  // What becomes of a fork server and of a paused program, one system for each case: packages/jail-client/test/live/warm-mode.test.ts,
+  // services/runner/test/live/programs.test.ts, tests/e2e/programmatic-python.test.ts.
+  "packages/jail-client/test/live/zygotes.test.ts",
+  "services/runner/test/live/pauses.test.ts",
+  // Stores and servers that fail and come back: packages/job-queue/test/live/run.test.ts, tests/e2e/lifecycle.test.ts.
+  "packages/job-queue/test/live/losses.test.ts",
+  "services/api/test/live/files/faults.test.ts",
+  "services/file-server/test/live/faults.test.ts",
+  "services/tool-call-server/test/live/durability.test.ts",
+  // Each route's window, each kind of recorded call: tests/e2e/rate-limits.test.ts,
+  // services/egress-gateway/test/live/tool-calls.test.ts.
+  "services/api/test/live/limits/routes.test.ts",
+  "services/egress-gateway/test/live/recorded-calls.test.ts",
   // Components are killed under load: tests/e2e/lifecycle.test.ts, tool-programs.test.ts.
   "tests/e2e/chaos.test.ts",
   "tests/e2e/programmatic-kills.test.ts",
