@@ -31,8 +31,7 @@ export type HasWaiters = () => Promise<boolean>;
 /** The entry of a request that runs, for work that stores its answer itself, in one step with something else. */
 export class OwnEntry {
   readonly store: string;
-  /** Of a lock that is not renewed, and of an answer. */
-  readonly lockMs = LOCK_MS;
+  /** Of an answer. */
   readonly lifeMs: number;
   /** Its text while the request runs. */
   readonly lock: string;
@@ -82,11 +81,6 @@ export interface OnceRequest {
   body: string;
   /** Ends the wait for another request's answer. */
   left: AbortSignal;
-  /**
-   * Makes the first attempt to claim the entry, in one step with something else; false when another request owns it.
-   * Undefined: the entry is claimed alone.
-   */
-  claim?: (entry: OwnEntry) => Promise<boolean> | undefined;
 }
 
 export class Once {
@@ -101,29 +95,26 @@ export class Once {
     this.#options = options;
   }
 
-  async run(
-    { store, body, left, claim }: OnceRequest,
-    work: (own: Own) => Promise<unknown>,
-  ): Promise<Outcome> {
+  async run({ store, body, left }: OnceRequest, work: (own: Own) => Promise<unknown>): Promise<Outcome> {
     const entry: Entry = { body: hash("sha256", body, "base64url"), owner: newId() };
     const own = new OwnEntry(store, entry, this.#options.storedSeconds * 1000);
     for (let pause: number = PAUSE_MS.first; ; pause = Math.min(pause * 2, PAUSE_MS.most)) {
-      const isFirst = pause === PAUSE_MS.first;
-      const isClaimed = await ((isFirst ? claim?.(own) : undefined) ?? this.#claim(own));
-      if (isClaimed) return { answer: await this.#own(own, work), replayed: false };
-      const text = await storeCall(() => this.#redis.get(store));
+      const isClaimed = await this.#claim(own);
+      const text = isClaimed ? own.lock : await storeCall(() => this.#redis.get(store));
+      // A command that is sent again after its reply was lost finds its own entry.
+      if (text === own.lock) return { answer: await this.#own(own, work), replayed: false };
       if (text === null) continue;
       const found = JSON.parse(text) as Entry;
       if (found.body !== entry.body) throw new ServiceError(this.#options.conflict);
       if (found.answer !== undefined) return { answer: found.answer, replayed: true };
-      if (isFirst) this.#options.onContention?.();
+      if (pause === PAUSE_MS.first) this.#options.onContention?.();
       await storeCall(() => this.#redis.set(`${store}:waiter`, "1", "PX", WAITER_MS));
       await sleep(pause, undefined, { signal: left }).catch(() => left.throwIfAborted());
     }
   }
 
-  async #claim({ store, lock, lockMs }: OwnEntry): Promise<boolean> {
-    return (await storeCall(() => this.#redis.set(store, lock, "PX", lockMs, "NX"))) === "OK";
+  async #claim({ store, lock }: OwnEntry): Promise<boolean> {
+    return (await storeCall(() => this.#redis.set(store, lock, "PX", LOCK_MS, "NX"))) === "OK";
   }
 
   /** Stored answers of earlier requests live as long as one that is stored now. */
@@ -135,9 +126,9 @@ export class Once {
   }
 
   async #own(entry: OwnEntry, work: (own: Own) => Promise<unknown>): Promise<unknown> {
-    const { store, lock, lockMs, lifeMs } = entry;
+    const { store, lock, lifeMs } = entry;
     const renewal = setInterval(() => {
-      this.#replace(store, lock, lock, lockMs).catch(() => undefined);
+      this.#replace(store, lock, lock, LOCK_MS).catch(() => undefined);
     }, RENEW_MS);
     const hasWaiters = async () => (await this.#redis.exists(`${store}:waiter`)) === 1;
     try {

@@ -1,12 +1,10 @@
 /**
  * The transition from paused to resuming: accepts a caller's results for a pause, once. They are stored before anything is
- * done with them, so another replica can finish the round. Where this process has the program cached, storing them and
- * claiming the request's idempotency entry are one step; otherwise the store is read first.
+ * done with them, so another replica can finish the round.
  */
 import { hash } from "node:crypto";
 import { type CallAnswer, canonicalArguments, ServiceError, type ToolResult } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
-import type { OwnEntry } from "../once/once.ts";
 import { roundLifeMs } from "./expiry.ts";
 import type { ProgrammaticMetrics } from "./metrics.ts";
 import { invalidToolResults } from "./request.ts";
@@ -32,7 +30,6 @@ export class AcceptedResults {
   readonly #id: string;
   readonly #round: number;
   readonly #results: readonly ToolResult[];
-  #stored: Stored | undefined;
 
   constructor(deps: AcceptDeps, { executionId, round }: Continuation, results: readonly ToolResult[]) {
     this.#deps = deps;
@@ -43,22 +40,8 @@ export class AcceptedResults {
     this.digest = digestOf(results);
   }
 
-  /** Claims the entry and stores the results in one step. Undefined: not possible without reading the store. */
-  claim(entry: OwnEntry): Promise<boolean> | undefined {
-    const cached = this.#deps.store.takeCached(this.#id);
-    const change = cached && this.#changeFromCache(cached.snapshot);
-    return change && this.#claim(entry, cached, change);
-  }
-
-  async #claim(entry: OwnEntry, { program }: Stored, change: Change): Promise<boolean> {
-    const { isClaimed, snapshot } = await this.#deps.store.claimAndTransition(this.#id, change, entry);
-    if (snapshot !== undefined) this.#stored = { program, snapshot };
-    return isClaimed;
-  }
-
   /** For the owner of the entry: stores the results, unless that is done. An earlier attempt's must be the same. */
   async accept(): Promise<Stored> {
-    if (this.#stored !== undefined) return this.#stored;
     const { store } = this.#deps;
     const [snapshot, program] = await Promise.all([store.read(this.#id), store.program(this.#id)]);
     if (snapshot?.record.round !== this.#round) throw new ServiceError("execution_expired");
@@ -69,16 +52,6 @@ export class AcceptedResults {
     const done = await store.transition(this.#id, this.#counted(snapshot));
     if (done === undefined) throw new ServiceError("execution_cancelled");
     return { program, snapshot: done };
-  }
-
-  #changeFromCache(snapshot: Snapshot): Change | undefined {
-    const { status, round } = snapshot.record;
-    if (status !== "paused" || round !== this.#round) return undefined;
-    try {
-      return this.#change(snapshot);
-    } catch {
-      return undefined;
-    }
   }
 
   #counted(snapshot: Snapshot): Change {

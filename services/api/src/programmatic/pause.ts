@@ -58,7 +58,6 @@ export async function pauseProgram(
   const change = { from: snapshot, to, lifeMs: recordLifeMs(config), added, entry, answer };
   const done = await store.transition(id, before === undefined ? { ...change, program: stored } : change);
   if (done === undefined) throw new ServiceError("execution_cancelled");
-  store.cache(id, { program: stored, snapshot: done });
   if (before?.grant_id !== grant) sessions.revoke(before?.grant_id, requestId);
   return answer;
 }

@@ -88,7 +88,6 @@ async function resumeOnce(
     store: roundAnswerKey(executionId, round),
     body: results.digest,
     left: NEVER,
-    claim: results.claim.bind(results),
   };
   const { answer } = await running.during(executionId, (cancelled) =>
     once.run(asked, async ({ entry }) => {

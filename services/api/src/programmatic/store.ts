@@ -1,7 +1,6 @@
 /**
  * The store of paused programs in Redis, shared by all replicas. Each transition is one compare-and-swap from a record that
- * was read, so two replicas never move one program on twice. A program lost with the store is an expired execution. Also
- * caches the records that this process wrote: the cache is advisory, and a stale copy fails the compare-and-swap.
+ * was read, so two replicas never move one program on twice. A program lost with the store is an expired execution.
  */
 import { readFileSync } from "node:fs";
 import { type CallAnswer, historyKey, type RecordedCall, ServiceError } from "@svc/contracts";
@@ -10,9 +9,6 @@ import type { OwnEntry } from "../once/once.ts";
 import type { Program, ProgramRecord } from "./state.ts";
 
 const TRANSITION = readFileSync(new URL("./lua/transition.lua", import.meta.url), "utf8");
-const MAX_CACHED = 512;
-/** Larger programs are read from Redis each time. */
-const MAX_CACHED_BYTES = 32 * 1024;
 
 type Arguments = (string | number)[];
 type WithCommands = Redis & { svcTransition: (...args: Arguments) => Promise<number> };
@@ -49,7 +45,6 @@ export interface Change {
 
 export class ProgramStore {
   readonly #redis: WithCommands;
-  readonly #cache = new Map<string, Stored>();
 
   constructor(redis: Redis) {
     redis.defineCommand("svcTransition", { numberOfKeys: 4, lua: TRANSITION });
@@ -67,50 +62,16 @@ export class ProgramStore {
     return JSON.parse(text) as Program;
   }
 
-  /** Caches a program as it was just stored. At the bound the oldest copy goes. */
-  cache(id: string, stored: Stored): void {
-    this.#cache.delete(id);
-    if (stored.snapshot.record.state_bytes > MAX_CACHED_BYTES) return;
-    const [oldest] = this.#cache.keys();
-    if (this.#cache.size >= MAX_CACHED && oldest !== undefined) this.#cache.delete(oldest);
-    this.#cache.set(id, stored);
-  }
-
-  /** Removes a copy from the cache and returns it: its next transition makes it stale. */
-  takeCached(id: string): Stored | undefined {
-    const found = this.#cache.get(id);
-    this.#cache.delete(id);
-    return found;
-  }
-
   /** Makes a transition; undefined when the record is not the one that it starts from. */
   async transition(id: string, change: Change): Promise<Snapshot | undefined> {
     const { to, entry, answer } = change;
-    const keeps = entry !== undefined && answer !== undefined;
-    const { text, args } = argumentsOf(
-      id,
-      change,
-      keeps ? { entry, text: entry.with(answer), lifeMs: entry.lifeMs } : undefined,
-    );
+    const kept = answer === undefined ? undefined : entry;
+    const { text, args } = argumentsOf(id, change, kept);
     const done = await storeCall(() => this.#redis.svcTransition(...args));
     if (done < 0) throw new ServiceError("execution_expired");
     if (done !== 1) return undefined;
-    if (keeps) entry.keep();
+    kept?.keep();
     return { record: to, text };
-  }
-
-  /**
-   * Claims the idempotency entry of a request and makes a transition in the same step. Nothing happens when another request
-   * owns the entry. `snapshot` is absent when the record was not the expected one.
-   */
-  async claimAndTransition(
-    id: string,
-    change: Change,
-    entry: OwnEntry,
-  ): Promise<{ isClaimed: boolean; snapshot?: Snapshot }> {
-    const { text, args } = argumentsOf(id, change, { entry, text: "", lifeMs: entry.lockMs });
-    const done = await storeCall(() => this.#redis.svcTransition(...args));
-    return { isClaimed: done !== -2, ...(done === 1 && { snapshot: { record: change.to, text } }) };
   }
 
   /** Removes the program and its calls, in the background; the record stays and says how it ended. */
@@ -119,28 +80,22 @@ export class ProgramStore {
   }
 }
 
-interface EntryChange {
-  entry: OwnEntry;
-  /** Of the entry with its answer; empty: the entry is claimed. */
-  text: string;
-  lifeMs: number;
-}
-
-function argumentsOf(id: string, change: Change, entry?: EntryChange): { text: string; args: Arguments } {
-  const { from, to, lifeMs, program, outcomes = [], added = [] } = change;
+/** `kept`: the entry that keeps the answer. */
+function argumentsOf(id: string, change: Change, kept?: OwnEntry): { text: string; args: Arguments } {
+  const { from, to, lifeMs, program, outcomes = [], added = [], answer } = change;
   const text = JSON.stringify(to);
   const args = [
     recordKey(id),
     historyKey(id),
     programKey(id),
-    entry?.entry.store ?? recordKey(id),
+    kept?.store ?? recordKey(id),
     from?.text ?? "",
     text,
     lifeMs,
     program === undefined ? "" : JSON.stringify(program),
-    entry?.entry.lock ?? "",
-    entry?.text ?? "",
-    entry?.lifeMs ?? 0,
+    kept?.lock ?? "",
+    kept?.with(answer) ?? "",
+    kept?.lifeMs ?? 0,
     outcomes.length,
     ...outcomes.flatMap(({ at, outcome }) => [at, JSON.stringify(outcome)]),
     ...added.map((call) => JSON.stringify(call)),

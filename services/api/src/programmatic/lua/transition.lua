@@ -6,19 +6,10 @@
 -- ARGV[1]: the record that must be there, empty for none   ARGV[2]: the new record   ARGV[3]: life in ms
 -- ARGV[4]: the program, empty to leave it
 -- ARGV[5]: text of the entry while its request runs, empty for none   ARGV[6]: its text with the answer, which replaces
---   the first if that is still there; empty: the entry is claimed, and nothing changes when another request owns it
--- ARGV[7]: life of the entry in ms after the change
+--   the first if that is still there   ARGV[7]: life of the entry in ms after the change
 -- ARGV[8]: n, how many calls get their outcome   ARGV[9..8+2n]: index and outcome of each, a JSON object each
 -- ARGV[9+2n..]: calls that are added, a JSON object each
--- Returns: 1 when it was done; 0 when the record differs; -1 when a call that gets its outcome is missing; -2 when another
---   request owns the entry. After 1, 0 and -1 the entry is claimed.
-local claims = ARGV[5] ~= '' and ARGV[6] == ''
-if claims and not redis.call('SET', KEYS[4], ARGV[5], 'PX', ARGV[7], 'NX') then
-  -- A command that is sent again after its reply was lost finds its own entry.
-  if redis.call('GET', KEYS[4]) ~= ARGV[5] then
-    return -2
-  end
-end
+-- Returns: 1 when it was done; 0 when the record differs; -1 when a call that gets its outcome is missing.
 local found = redis.call('GET', KEYS[1]) or ''
 if found ~= ARGV[1] then
   return 0

@@ -1,7 +1,7 @@
 /** Accepting the results of a pause, and keeping the answer, are one step each; two replicas over a real Redis. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { historyKey, newId, ServiceError, type ToolResult } from "@svc/contracts";
-import { createRegistry } from "@svc/service-kit";
+import { createRegistry, type Redis } from "@svc/service-kit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Once, type OwnEntry } from "../../../src/once/once.ts";
 import { AcceptedResults } from "../../../src/programmatic/accept-results.ts";
@@ -35,7 +35,6 @@ function replica() {
       store: roundAnswerKey(id, 1),
       body: one.digest,
       left: never(),
-      claim: one.claim.bind(one),
     };
     return once.run(asked, async ({ entry }) => work(await one.accept(), entry));
   };
@@ -44,8 +43,9 @@ function replica() {
 
 const result = (value: unknown, call_id = "call_001"): ToolResult => ({ call_id, result: value });
 
-/** A program that paused with two calls. The given replica has it cached. */
-async function paused(store = replica().store) {
+/** A program that paused with two calls. */
+async function paused() {
+  const { store } = replica();
   const id = newId();
   const program = { v: 1, execution_id: id, code: "print(1)" } as Program;
   const to: ProgramRecord = {
@@ -62,7 +62,6 @@ async function paused(store = replica().store) {
   const added = to.pending.map(({ call_id }) => ({ call_id, name: "add", input_json: "{}" }));
   const snapshot = await store.transition(id, { from: undefined, to, lifeMs: LIFE_MS, program, added });
   if (snapshot === undefined) throw new Error("the program was there before");
-  store.cache(id, { program, snapshot });
   return { id, program, snapshot };
 }
 
@@ -70,13 +69,10 @@ const outcomesOf = async (id: string) =>
   (await made.redis.lrange(historyKey(id), 0, -1)).map((text) => JSON.parse(text).outcome);
 const entryOf = async (id: string) => JSON.parse((await made.redis.get(roundAnswerKey(id, 1))) ?? "null");
 
-describe.each([
-  ["cached here", true],
-  ["not cached here", false],
-])("results of a program that is %s", (_name, isCached) => {
+describe("results of a paused program", () => {
   it("are stored before the round is made, once for many requests at once", async () => {
     const here = replica();
-    const { id, program } = await paused(isCached ? here.store : undefined);
+    const { id, program } = await paused();
     const other = replica();
     let rounds = 0;
     const work = async ({ program: found, snapshot }: Stored) => {
@@ -94,7 +90,7 @@ describe.each([
 
   it("other than those that were stored are refused, also while their round is made", async () => {
     const here = replica();
-    const { id } = await paused(isCached ? here.store : undefined);
+    const { id } = await paused();
     const conflict = expect.objectContaining({ code: "continuation_conflict" });
     await here.resume(id, [result(1)], async () => {
       await expect(replica().resume(id, [result(2)], async () => 2)).rejects.toEqual(conflict);
@@ -106,7 +102,7 @@ describe.each([
 
   it("are refused for calls that are not pending, and nothing is stored", async () => {
     const here = replica();
-    const { id, snapshot } = await paused(isCached ? here.store : undefined);
+    const { id, snapshot } = await paused();
     const refused = here.resume(id, [result(1, "call_009")], async () => 1);
     await expect(refused).rejects.toMatchObject({ details: [{ path: "tool_results[0].call_id" }] });
     expect((await here.store.read(id))?.text).toBe(snapshot.text);
@@ -116,7 +112,7 @@ describe.each([
 
   it("are found by the replica that finishes the round of one that died", async () => {
     const here = replica();
-    const { id } = await paused(isCached ? here.store : undefined);
+    const { id } = await paused();
     const dies = here.resume(id, [result(3)], async () => {
       throw new ServiceError("store_unavailable");
     });
@@ -132,7 +128,7 @@ describe.each([
 
   it("are refused when the program was cancelled meanwhile", async () => {
     const here = replica();
-    const { id, snapshot } = await paused(isCached ? here.store : undefined);
+    const { id, snapshot } = await paused();
     const to: ProgramRecord = { ...snapshot.record, status: "cancelled", pending: [] };
     await replica().store.transition(id, { from: snapshot, to, lifeMs: LIFE_MS });
     const refused = here.resume(id, [result(1)], async () => 1);
@@ -146,7 +142,7 @@ describe("an answer that is kept with the end of its round", () => {
 
   it("is given to the next request, and was there at once", async () => {
     const here = replica();
-    const { id } = await paused(here.store);
+    const { id } = await paused();
     const work = async ({ snapshot }: Stored, entry: OwnEntry) => {
       const answer = { stdout: "1\n" };
       const change = { from: snapshot, to: ended(snapshot), lifeMs: LIFE_MS, entry, answer };
@@ -162,7 +158,7 @@ describe("an answer that is kept with the end of its round", () => {
 
   it("is not kept after another request's transition, nor in another request's entry", async () => {
     const here = replica();
-    const { id } = await paused(here.store);
+    const { id } = await paused();
     await here.resume(id, [result(1)], async ({ snapshot }, entry) => {
       const change = { to: ended(snapshot), lifeMs: LIFE_MS, entry, answer: "late" };
       const stale = { record: snapshot.record, text: "{}" };
@@ -175,31 +171,21 @@ describe("an answer that is kept with the end of its round", () => {
   });
 });
 
-describe("the programs that a replica has cached", () => {
-  const stored = (code: string, state_bytes = 100): Stored => ({
-    program: { code } as Program,
-    snapshot: { record: { state_bytes } as ProgramRecord, text: code },
-  });
-
-  it("are given away once, and the latest copy counts", () => {
-    const { store } = replica();
-    store.cache("a", stored("1"));
-    store.cache("a", stored("2"));
-    expect(store.takeCached("a")).toEqual(stored("2"));
-    expect(store.takeCached("a")).toBeUndefined();
-  });
-
-  it("do not include large ones, nor an older copy of one that became large", () => {
-    const { store } = replica();
-    store.cache("a", stored("1"));
-    store.cache("a", stored("2", 2 ** 20));
-    expect(store.takeCached("a")).toBeUndefined();
-  });
-
-  it("are bounded in number: the oldest goes first", () => {
-    const { store } = replica();
-    for (let number = 0; number < 600; number++) store.cache(String(number), stored(String(number)));
-    const kept = Array.from({ length: 600 }, (_, number) => store.takeCached(String(number))).filter(Boolean);
-    expect([kept.length, kept.at(-1)?.program.code, kept[0]?.program.code]).toEqual([512, "599", "88"]);
+describe("a request whose claim reached the store, but not the answer to it", () => {
+  it("owns its entry when the command is sent again, and does not wait for itself", async () => {
+    const { redis } = made;
+    const sentTwice = new Proxy(redis, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name);
+        if (name !== "set") return typeof value === "function" ? value.bind(target) : value;
+        return async (...args: Parameters<Redis["set"]>) => {
+          await target.set(...args);
+          return target.set(...args);
+        };
+      },
+    });
+    const once = new Once(sentTwice, { conflict: "continuation_conflict", storedSeconds: 60 });
+    const asked = { store: `once:${newId()}`, body: "b", left: AbortSignal.timeout(5_000) };
+    expect(await once.run(asked, async () => "done")).toEqual({ answer: "done", replayed: false });
   });
 });

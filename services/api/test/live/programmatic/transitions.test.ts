@@ -3,7 +3,6 @@ import { historyKey, newId, type PausedResponse, type RecordedCall, ServiceError
 import { Counter, createLog, createRegistry } from "@svc/service-kit";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { OwnEntry } from "../../../src/once/once.ts";
 import { AcceptedResults } from "../../../src/programmatic/accept-results.ts";
 import { cancelProgram, RunningPrograms } from "../../../src/programmatic/cancel.ts";
 import { completeProgram, type EndedRound } from "../../../src/programmatic/completion.ts";
@@ -111,7 +110,7 @@ class Driven {
   readonly accepted = new Map<string, number>();
   #value = 0;
 
-  async send(event: Event, here: Replica, isAtOnce: boolean): Promise<unknown> {
+  async send(event: Event, here: Replica): Promise<unknown> {
     const { id, program, held } = this;
     const origin = { snapshot: held };
     switch (event) {
@@ -129,9 +128,9 @@ class Driven {
       case "expire":
         return made.redis.del(`svc:ptc:${id}`, `svc:ptc:${id}:program`, historyKey(id));
       case "results":
-        return this.#results(this.#value, here, isAtOnce);
+        return this.#results(this.#value, here);
       case "other_results":
-        return this.#results(this.#value + 1, here, isAtOnce);
+        return this.#results(this.#value + 1, here);
     }
   }
 
@@ -139,15 +138,12 @@ class Driven {
     return `call_${String(round).padStart(3, "0")}`;
   }
 
-  /** `isAtOnce`: first claims an entry in the same step, as a request does that is not repeated. */
-  async #results(value: number, { config, store, metrics }: Replica, isAtOnce: boolean): Promise<void> {
+  async #results(value: number, { config, store, metrics }: Replica): Promise<void> {
     const call_id = this.call(this.rounds);
     const continuation = { executionId: this.id, round: this.rounds };
     const results = new AcceptedResults({ config, store, metrics }, continuation, [
       { call_id, result: value },
     ]);
-    const entry = new OwnEntry(`entry:${newId()}`, { body: "", owner: newId() }, 1000);
-    if (isAtOnce) await results.claim(entry);
     this.held = (await results.accept()).snapshot;
     this.#value = value;
     if (!this.accepted.has(call_id)) this.accepted.set(call_id, value);
@@ -162,11 +158,11 @@ const isSent = ({ state, held }: Driven, event: Event) =>
 const codeOf = (error: unknown) => (error instanceof ServiceError ? error.code : error);
 
 /** Sends an event and compares its outcome, and the record after it, with the table. */
-async function step(driven: Driven, event: Event, here: Replica, isAtOnce: boolean): Promise<void> {
+async function step(driven: Driven, event: Event, here: Replica): Promise<void> {
   const { id, state } = driven;
   const transition = TRANSITIONS[state][event];
   const before = await here.store.read(id);
-  const refusal = await driven.send(event, here, isAtOnce).then(() => undefined, codeOf);
+  const refusal = await driven.send(event, here).then(() => undefined, codeOf);
   const after = await here.store.read(id);
   if ("refused" in transition) {
     expect(refusal, `${state} ${event}`).toBe(transition.refused);
@@ -205,12 +201,10 @@ const PATHS: Partial<Record<State, Event[]>> = {
 describe("programs in the store", () => {
   it.each(Object.entries(PATHS))("that are %s treat every event as the table says", async (state, path) => {
     for (const event of EVENTS) {
-      for (const isAtOnce of [true, false]) {
-        const [driven, here] = [new Driven(), replica()];
-        for (const earlier of path) await step(driven, earlier, here, isAtOnce);
-        expect(driven.state).toBe(state);
-        if (isSent(driven, event)) await step(driven, event, here, isAtOnce);
-      }
+      const [driven, here] = [new Driven(), replica()];
+      for (const earlier of path) await step(driven, earlier, here);
+      expect(driven.state).toBe(state);
+      if (isSent(driven, event)) await step(driven, event, here);
     }
   });
 
@@ -224,16 +218,15 @@ describe("programs in the store", () => {
           { weight: 1, arbitrary: fc.constantFrom<Event>(...EVENTS) },
         ),
         at: fc.integer({ min: 0, max: 1 }),
-        isAtOnce: fc.boolean(),
       }),
       { minLength: 1, maxLength: 24 },
     );
     await fc.assert(
       fc.asyncProperty(events, async (sequence) => {
         const driven = new Driven();
-        for (const { event, at, isAtOnce } of sequence) {
+        for (const { event, at } of sequence) {
           if (!isSent(driven, event)) continue;
-          await step(driven, event, replicas[at] as Replica, isAtOnce);
+          await step(driven, event, replicas[at] as Replica);
         }
         if (driven.state === "paused" || driven.state === "resuming") {
           const accepted = [...driven.accepted].map(([call, value]) => [call, String(value)]);
