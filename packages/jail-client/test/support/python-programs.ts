@@ -1,6 +1,7 @@
 /** Programs whose behaviour must not depend on how they started. What they print must be the same every time. */
 
 import type { PythonJob } from "@svc/test-kit/jail/warm";
+import { PYTHON_SERIES } from "@svc/test-kit/jail/zygotes";
 import { ENDS } from "./python-ends.ts";
 import { FINALIZERS, one } from "./python-finalizers.ts";
 
@@ -387,7 +388,7 @@ export const COLD: Record<string, PythonJob> = {
   "modules of the user": {
     files: {
       "main.py": "import mine, sys; print(mine.x, [p for p in sys.path if 'local' in p])",
-      ".local/lib/python3.11/site-packages/mine.py": "x = 5",
+      [`.local/lib/python${PYTHON_SERIES}/site-packages/mine.py`]: "x = 5",
     },
   },
   "an entry with another suffix": { files: { "main.txt": "print(__file__)" }, argv: ["main.txt"] },
