@@ -94,7 +94,10 @@ describe("languages", () => {
   test("the version that an answer names can be asked for, and so can its series", async () => {
     const { version } = await api.exec({ lang: "py", code: "" });
     for (const asked of [version, version.replace(/\.\d+$/, "")])
-      expect(await api.exec({ lang: "py", version: asked, code: "" })).toMatchObject({ ...PLAIN_END, version });
+      expect(await api.exec({ lang: "py", version: asked, code: "" })).toMatchObject({
+        ...PLAIN_END,
+        version,
+      });
   });
 
   test.each(["js", "ts", "node"])("%s mixes import, require and top-level await", async (lang) => {
