@@ -1,5 +1,16 @@
 /** Variables that `./svc up` reads: for itself, and for the options of jaild. */
-import { exactBool, int, list, oneOf, seconds, secret, size, text, type Variable, withNote } from "../types.ts";
+import {
+  exactBool,
+  int,
+  list,
+  oneOf,
+  seconds,
+  secret,
+  size,
+  text,
+  type Variable,
+  withNote,
+} from "../types.ts";
 
 export const LAUNCHER = {
   SANDBOX_WORKSPACE_MAX_BYTES: size(512 * 2 ** 20, "Size of a workspace."),
