@@ -108,8 +108,8 @@ export function capacityOf(
 }
 
 /** Of the image; none where it is not built yet. */
-export function languagesOf({ packagesDir }: Pick<Instance, "packagesDir">): Language[] {
-  const manifest = join(packagesDir, "runtimes.json");
+export function languagesOf({ image }: Pick<Instance, "image">): Language[] {
+  const manifest = join(image, "runtimes.json");
   if (!existsSync(manifest)) return [];
   const text = readFileSync(manifest, "utf8");
   return (JSON.parse(text) as { runtimes: Language[] }).runtimes;

@@ -188,12 +188,14 @@ function jaild(setting: Setting): Component {
   };
 }
 
-/** Without links, so that a later build of the image does not change the root under a running jail. */
-export function rootImage(instance: Instance): string {
-  const path = join(instance.packagesDir, "rootfs");
-  if (!existsSync(path)) throw new Problem(`the root image ${path} is not built`, "Run: ./svc up");
-  return realpathSync(path);
+/** Without links, so that a copy that runs keeps the image that it started with. */
+export function imageFolder({ image }: Pick<Instance, "image">): string {
+  if (!existsSync(join(image, "rootfs")))
+    throw new Problem(`the root image ${image} is not built`, "Run: ./svc up");
+  return realpathSync(image);
 }
+
+export const rootImage = (instance: Pick<Instance, "image">) => join(imageFolder(instance), "rootfs");
 
 /** Called through a link of the right name, because the name decides what the program does. */
 function redisServer(setting: Setting): Component {

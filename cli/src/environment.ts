@@ -109,6 +109,8 @@ export function componentEnvironment(
   for (const [name, value] of Object.entries(systemVariables(instance, secrets, caller))) {
     if (value !== undefined && isHeld(name)) environment[name] = value;
   }
+  // The runner has the image that jaild has, not the folder of all images.
+  if (isHeld("SANDBOX_PACKAGES_DIRECTORY")) environment.SANDBOX_PACKAGES_DIRECTORY = instance.image;
   return environment;
 }
 

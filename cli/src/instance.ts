@@ -52,7 +52,10 @@ export interface Instance {
   dataDir: string;
   runDir: string;
   logsDir: string;
+  /** Where root images are built. */
   packagesDir: string;
+  /** The root image of this copy with its manifest: a link that `./svc up` moves, and its target in a supervisor. */
+  image: string;
   ports: Record<Service, number>;
   /** Address of the public API as seen from this machine, without /v1. */
   url: string;
@@ -87,6 +90,7 @@ export function resolveInstance(values: InstanceValues, env: Environment): Insta
     runDir,
     logsDir: join(dataDir, "logs"),
     packagesDir: realPath(resolve(env.SANDBOX_PACKAGES_DIRECTORY || join(ROOT, ".pkgs"))),
+    image: join(dataDir, "image"),
     ports,
     url: `http://${reachableHost(env.SERVICE_HOST || "127.0.0.1")}:${ports.api}`,
     cgroup: `svc-${digest.toString("hex").slice(0, 8)}`,

@@ -15,7 +15,7 @@ interface Manifest {
 
 /** `waiting`: how many jails the runner may keep waiting. */
 export function zygotesOf(
-  { packagesDir }: Pick<Instance, "packagesDir">,
+  { image }: Pick<Instance, "image">,
   caller: Readonly<Record<string, string | undefined>>,
 ): { waiting: number; options: string[] } {
   const given = <T>(
@@ -28,7 +28,7 @@ export function zygotesOf(
     SANDBOX_MAX_CONCURRENT_JOBS: given("SANDBOX_MAX_CONCURRENT_JOBS", VARIABLES.SANDBOX_MAX_CONCURRENT_JOBS),
   });
   if (size === 0) return { waiting: 0, options: [] };
-  const manifest: Manifest = JSON.parse(readFileSync(join(packagesDir, "runtimes.json"), "utf8"));
+  const manifest: Manifest = JSON.parse(readFileSync(join(image, "runtimes.json"), "utf8"));
   const zygotes = manifest.runtimes.flatMap(({ env, zygotes: own = [] }) =>
     own.map((zygote) => ({ ...zygote, env })),
   );

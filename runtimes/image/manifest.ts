@@ -1,5 +1,5 @@
 /**
- * Prints runtimes.json of a built image: manifest.ts ROOT IMAGE_HASH RUNTIME_FOLDER...
+ * Prints runtimes.json of a built image: manifest.ts ROOT IMAGE_HASH PACKAGES RUNTIME_FOLDER...
  *
  * Asks each runtime inside the image for its version, so a runtime that does not start is found when the image is built.
  * Run as root by the build; trusts the runtime folders. Programs of the image run without rights (lib/inside).
@@ -36,9 +36,9 @@ interface RuntimeFile {
 
 const readJson = <T>(...path: string[]): T => JSON.parse(readFileSync(join(...path), "utf8"));
 
-const [root, image, ...folders] = process.argv.slice(2);
-if (root === undefined || image === undefined)
-  throw new Error("usage: manifest.ts ROOT IMAGE_HASH RUNTIME_FOLDER...");
+const [root, image, packages, ...folders] = process.argv.slice(2);
+if (root === undefined || image === undefined || packages === undefined)
+  throw new Error("usage: manifest.ts ROOT IMAGE_HASH PACKAGES RUNTIME_FOLDER...");
 
 const environment = readJson<Record<string, string>>(import.meta.dirname, "environment.json");
 
@@ -96,4 +96,10 @@ const runtimes = folders.map((folder) => {
   };
 });
 
-console.log(JSON.stringify({ image, commands: installed("commands"), runtimes }, null, 2));
+console.log(
+  JSON.stringify(
+    { image, packages: packages.split(",").filter(Boolean), commands: installed("commands"), runtimes },
+    null,
+    2,
+  ),
+);

@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 test("the runner lists every language with the version that the image recorded", async () => {
-  const manifest = readFileSync(join(system.instance.packagesDir, "runtimes.json"), "utf8");
+  const manifest = readFileSync(join(system.instance.image, "runtimes.json"), "utf8");
   const recorded = (JSON.parse(manifest) as { runtimes: RuntimeInfo[] }).runtimes;
   const answer = await fetch(`http://127.0.0.1:${system.instance.ports.runner}/api/v2/runtimes`);
   const listed = (await answer.json()) as RuntimeInfo[];

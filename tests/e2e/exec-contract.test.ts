@@ -87,12 +87,18 @@ describe("languages", () => {
     });
   });
 
-  test.each(["", "*", "x", "3", "3.11", ">=3.9", "^3.0.0"])(
-    "version %j of Python is installed",
-    async (version) => {
-      expect(await api.exec({ lang: "py", version, code: "" })).toMatchObject(PLAIN_END);
-    },
-  );
+  test.each(["", "*", "x", "3", ">=3.9", "^3.0.0"])("version %j of Python is installed", async (version) => {
+    expect(await api.exec({ lang: "py", version, code: "" })).toMatchObject(PLAIN_END);
+  });
+
+  test("the version that an answer names can be asked for, and so can its series", async () => {
+    const { version } = await api.exec({ lang: "py", code: "" });
+    for (const asked of [version, version.replace(/\.\d+$/, "")])
+      expect(await api.exec({ lang: "py", version: asked, code: "" })).toMatchObject({
+        ...PLAIN_END,
+        version,
+      });
+  });
 
   test.each(["js", "ts", "node"])("%s mixes import, require and top-level await", async (lang) => {
     const code = `

@@ -2,7 +2,8 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { defineCommand } from "../command.ts";
-import { INSTALL_STEPS, install as installParts } from "../install/install.ts";
+import { chooseImage, readChoice } from "../install/image.ts";
+import { INSTALL_STEPS, installCopy } from "../install/install.ts";
 import { INSTANCE_OPTIONS, type Instance, resolveInstance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { makeFolders } from "../supervisor/ground.ts";
@@ -36,9 +37,10 @@ not from the shell. Data stay where they are. ./svc uninstall undoes it; docs/de
     const asRoot = await continueAsRoot(process.argv.slice(2), "a service of systemd");
     if (asRoot !== undefined) return asRoot;
     demandPlace(instance);
+    const choice = chooseImage({}, process.env, readChoice(instance.dataDir));
     const progress = new Progress(INSTALL_STEPS + 1);
-    await installParts(["run"], instance, progress, process.env.SVC_LANGUAGES || undefined);
     makeWritable(instance, spec.writable);
+    await installCopy(instance, choice, progress);
     writeUnit(text);
     console.log(`Written: ${UNIT_PATH}`);
     if (!isSystemdRunning()) {

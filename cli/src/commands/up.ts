@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { languagesOf } from "../capacity.ts";
 import { defineCommand } from "../command.ts";
 import { helloCommand, runExample } from "../example.ts";
-import { INSTALL_STEPS, install } from "../install/install.ts";
+import { type Choice, type ChoiceOptions, chooseImage, isSame, readChoice } from "../install/image.ts";
+import { INSTALL_STEPS, installCopy } from "../install/install.ts";
 import { INSTANCE_OPTIONS, type Instance, ROOT } from "../instance.ts";
 import { countKeys, describeMode, type Mode, modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
@@ -30,35 +31,44 @@ const OPTIONS = {
     value: "LIST",
     doc: "Installs more languages: all, or a list such as go,java (SVC_LANGUAGES; default: as before).",
   },
+  packages: {
+    value: "LIST",
+    doc: "Installs more packages: groups such as data,documents,media, folders of your own, all or none (SVC_PACKAGES; default: as before).",
+  },
   ...INSTANCE_OPTIONS,
 } as const;
 
 export const up = defineCommand({
-  usage: "up [-d] [--no-example] [--languages LIST]",
+  usage: "up [-d] [--no-example] [--languages LIST] [--packages LIST]",
   summary: "Starts everything on this machine; installs and builds what is missing first.",
   details: `
 The public API listens on http://127.0.0.1:3112 without authentication, for this machine only, unless a setting turns
 authentication on: LOCAL_MODE=false, SVC_AUTH_PROVIDER=librechat-jwt, a source of SVC_JWT_* keys, or SVC_API_KEYS_FILE.
 Settings are environment variables, and KEY=value lines of svc.env in the data folder (docs/configuration.md); all are
 checked before anything is installed. ./svc config shows them.
+Languages and packages that were chosen stay those of this copy until others are named (docs/packages.md).
 Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything.`,
   options: OPTIONS,
   run: async ({ values }, settings) => {
     const asRoot = await continueAsRoot(process.argv.slice(2), "the jail");
     if (asRoot !== undefined) return asRoot;
     const instance = resolveChecked(values, process.env);
+    const chosen = () => chooseImage(values, settings.values, readChoice(instance.dataDir));
     const running = readState(instance.runDir);
-    if (running !== undefined && values.languages !== undefined) throw languagesWhileRunning(running);
-    if (running !== undefined) return await sayRunning(running, instance);
+    if (running !== undefined) {
+      demandImage(running, values);
+      return await sayRunning(running, instance, chosen());
+    }
     for (const warning of settingsWarnings(settings, process.env, instance))
       console.error(`warning: ${warning}`);
     demandGoodSettings(instance, settings.values);
+    const choice = chosen();
     await demandFreePorts(instance, settings.values);
     makeFolders(instance);
     const mode = modeOf(settings.values);
     const example = !values["no-example"] && !mode.isAuthenticated;
     const progress = new Progress(INSTALL_STEPS + (example ? 2 : 1));
-    await install(["run"], instance, progress, values.languages ?? (process.env.SVC_LANGUAGES || undefined));
+    await installCopy(instance, choice, progress);
     const showReady = async (step: (note: Note) => Promise<void>) => {
       const { notice } = sized(settings.values, thisMachine(), languagesOf(instance));
       if (notice !== undefined) console.log(notice);
@@ -75,20 +85,27 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
 });
 
 /** A running copy keeps its root image. */
-function languagesWhileRunning({ url }: State): Problem {
-  return new Problem(
-    `languages cannot be changed while it is running: ${url}`,
+function demandImage({ url }: State, { languages, packages }: ChoiceOptions): void {
+  if (languages === undefined && packages === undefined) return;
+  const what = languages === undefined ? "packages" : "languages";
+  throw new Problem(
+    `${what} cannot be changed while it is running: ${url}`,
     "./svc down, then the same command again; data and files stay",
   );
 }
 
-async function sayRunning(state: State, instance: Instance): Promise<number> {
+async function sayRunning(state: State, instance: Instance, choice: Choice): Promise<number> {
   await waitReady(
     { ...instance, url: state.url, ports: state.ports },
     { note: (line) => console.error(line) },
   );
   const mode = state.mode === undefined ? "" : ` (${modeText(state.mode)})`;
   console.log(`Already running: ${state.url}${mode}, pid ${state.supervisor.pid}, data in ${state.dataDir}.`);
+  if (!isSame(choice, readChoice(instance.dataDir) ?? choice)) {
+    console.log(
+      "SVC_LANGUAGES or SVC_PACKAGES ask for other languages or packages: it has them after ./svc down and ./svc up.",
+    );
+  }
   console.log("./svc down ends it.");
   return 0;
 }

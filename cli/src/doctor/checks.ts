@@ -167,7 +167,7 @@ function vulnerabilities(): Record<string, string> {
 
 /** Whether the memory of all slots fits. */
 function capacity(instance: Instance): Finding[] {
-  if (!existsSync(join(instance.packagesDir, "runtimes.json"))) return [];
+  if (!existsSync(join(instance.image, "runtimes.json"))) return [];
   const found = capacityOf(thisMachine(), process.env, languagesOf(instance));
   const shortage = shortageOf(found);
   const each = `${found.wanted} programs at once, ${gib(found.slotBytes)} each at most`;
@@ -228,7 +228,7 @@ function dataFolder(instance: Instance): Finding[] {
 
 function resources(instance: Instance): Finding[] {
   const { bavail, bsize, files, ffree } = statfsSync(existingParent(instance.dataDir));
-  const isBuilt = existsSync(join(instance.packagesDir, "runtimes.json"));
+  const isBuilt = existsSync(join(instance.image, "runtimes.json"));
   return [
     host.disk(bavail * bsize, isBuilt),
     host.inodes({ total: files, free: ffree }, isBuilt),

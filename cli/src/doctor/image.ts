@@ -7,18 +7,16 @@ import { type Finding, ok, warn } from "./finding.ts";
 const SHOWN = 3;
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 
-export function image({ packagesDir }: Instance): Finding[] {
-  const text = read(join(packagesDir, "runtimes.json"));
+export function image({ image: folder }: Instance): Finding[] {
+  const text = read(join(folder, "runtimes.json"));
   if (text === undefined) return [warn("image", "not built yet", "./svc up builds it.")];
   const { runtimes } = JSON.parse(text) as { runtimes: { language: string; version: string }[] };
   const languages = runtimes.map(({ language, version }) => `${language} ${version}`).join(", ");
-  const release = /^VERSION_CODENAME=(\w+)$/m.exec(
-    read(join(packagesDir, "rootfs/etc/os-release")) ?? "",
-  )?.[1];
+  const release = /^VERSION_CODENAME=(\w+)$/m.exec(read(join(folder, "rootfs/etc/os-release")) ?? "")?.[1];
   const manifest = join(ROOT, `runtimes/image/debs/${release}-${ARCHITECTURES[process.arch]}`);
   return [
     ok("image", languages),
-    packagesFinding(read(join(packagesDir, "current/packages")) ?? "", read(manifest) ?? ""),
+    packagesFinding(read(join(folder, "packages")) ?? "", read(manifest) ?? ""),
   ];
 }
 

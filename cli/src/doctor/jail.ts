@@ -14,7 +14,7 @@ export function jail(instance: Instance): Finding[] {
     const note = "its features can only be tried by root";
     return [untried("jail", note, "Run: sudo ./svc doctor", "by root: sudo ./svc doctor")];
   }
-  const built = existsSync(join(instance.packagesDir, "rootfs"));
+  const built = existsSync(join(instance.image, "rootfs"));
   const group = findJailsGroup({ mayMove: false });
   const args = [
     "--check",

@@ -4,27 +4,21 @@
  */
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { findLanguage, LANGUAGES } from "@svc/contracts/languages";
-import { NODE } from "../components.ts";
 import { type Instance, ROOT } from "../instance.ts";
-import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
-import { settingOf } from "../settings.ts";
 import { mustRun } from "../system/run.ts";
 import type { Note, Progress } from "../terminal.ts";
 import { buildBundles } from "./bundles.ts";
+import { buildImage, type Choice, contentOf, imageText, rememberChoice, type WantedImage } from "./image.ts";
 import { installPackages, missingPackages, type Purpose } from "./packages.ts";
 
 /** Number of steps that `install` shows. */
 export const INSTALL_STEPS = 4;
 
-const ESBUILD = join(ROOT, `node_modules/@esbuild/${process.platform}-${process.arch}/bin/esbuild`);
-
-/** `languages`: what the image shall have besides Python, Bash, JavaScript and TypeScript; undefined: what it has now. */
 export async function install(
   purposes: readonly Purpose[],
   instance: Instance,
   progress: Progress,
-  languages?: string,
+  image: WantedImage,
 ): Promise<void> {
   await progress.step("Debian packages", async (note) => {
     const missing = missingPackages(...purposes);
@@ -40,9 +34,24 @@ export async function install(
     );
   });
   await progress.step("The root image of the jails", async (note) => {
-    await buildImage(instance, languages, note);
+    await buildImage(instance, image, note);
   });
   await progress.step("The components (esbuild)", buildBundles);
+}
+
+/** The same for a copy, whose link it moves and whose choice it remembers. Says how the copy's image changes. */
+export async function installCopy(instance: Instance, choice: Choice, progress: Progress): Promise<void> {
+  const before = contentOf(instance.image);
+  await install(["run"], instance, progress, { choice, link: instance.image });
+  rememberChoice(instance.dataDir, choice);
+  const now = contentOf(instance.image);
+  if (before === undefined || now === undefined || now.folder === before.folder) return;
+  const [old, text] = [imageText(before), imageText(now)];
+  console.log(
+    old === text
+      ? `The root image is a new one of the same: ${text}`
+      : `The root image has changed.\n  before: ${old}\n  now:    ${text}`,
+  );
 }
 
 /** What tests run besides jaild itself. Made before them: tests beside each other find nothing to make. */
@@ -57,46 +66,4 @@ export async function buildJailTests(note: Note): Promise<void> {
     "build/unit",
   ];
   await mustRun(make, "building the tests of the jail", { onLine: note });
-}
-
-/** Makes the root image of the jails, unless it is as it shall be. */
-export async function buildImage(
-  instance: Instance,
-  languages: string | undefined,
-  note: Note,
-): Promise<void> {
-  await mustRun(imageCommand(instance, languages), "building the root image", { onLine: note });
-}
-
-/** A comma list of language names, or `all`, as names of runtime folders. */
-export function runtimeNames(list: string): string {
-  const names = list.split(",").map((name) => name.trim());
-  return names
-    .filter((name) => name !== "")
-    .map((name) => {
-      if (name.toLowerCase() === "all") return "all";
-      const language = findLanguage(name);
-      if (language !== undefined) return language.runner;
-      const known = LANGUAGES.map(({ lang }) => lang).join(", ");
-      throw new Problem(`there is no language ${name}`, `Known: all, ${known}`, USAGE_EXIT_CODE);
-    })
-    .join(",");
-}
-
-function imageCommand(instance: Instance, languages: string | undefined): string[] {
-  const names = languages === undefined ? "" : runtimeNames(languages);
-  const chosen = names === "" ? [] : ["--languages", names];
-  const build = join(ROOT, "runtimes/image/build");
-  return [
-    build,
-    "--out",
-    instance.packagesDir,
-    "--node",
-    NODE,
-    "--esbuild",
-    ESBUILD,
-    "--progress",
-    ...chosen,
-    ...(settingOf("SVC_IMAGE_STRICT", process.env) ? ["--strict"] : []),
-  ];
 }

@@ -7,6 +7,7 @@ import { ConfigError, loadConfig, misspeltVariables, valueProblems } from "@svc/
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import { capacityOf, languagesOf, shortageOf } from "../capacity.ts";
 import { componentEnvironment, overriddenSettings } from "../environment.ts";
+import { chooseImage } from "../install/image.ts";
 import { type Instance, resolveInstance, SERVICES } from "../instance.ts";
 import { countKeys, modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
@@ -58,6 +59,7 @@ export function refusedSettings(instance: Instance, caller: Environment): string
     ...valueProblems(caller),
     ...componentProblems(instance, secretsToCheck(instance.dataDir), settings),
     ...keyProblems(caller),
+    ...imageProblems(caller),
   ];
   return [...new Set(problems)];
 }
@@ -73,6 +75,17 @@ function componentProblems(instance: Instance, secrets: Secrets, settings: Envir
       throw error;
     }
   });
+}
+
+/** Languages and packages that there are not. */
+function imageProblems(caller: Environment): string[] {
+  try {
+    chooseImage({}, caller);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return [`${error.message}. ${error.advice}`];
+  }
 }
 
 /** Authentication without keys would refuse everybody. */

@@ -1,4 +1,6 @@
 /** The state of a copy, asked of its supervisor's file and of its components. Changes nothing. */
+import { contentOf, type ImageContent } from "../install/image.ts";
+import type { Instance } from "../instance.ts";
 import { countKeys, describeMode } from "../mode.ts";
 import { httpAnswers, httpGet } from "../probes.ts";
 import { Problem } from "../problem.ts";
@@ -33,6 +35,10 @@ export interface Running {
   background: boolean;
   data_dir: string;
   version: Version;
+  /** What programs find. */
+  image?: ImageContent;
+  /** Of the next ./svc up, where that is another one. */
+  next_image?: ImageContent;
   components: ComponentStatus[];
   /** Absent where the metrics could not be read. */
   slots?: { total: number; running: number; paused: number };
@@ -66,8 +72,17 @@ export async function statusOf({ instance, state }: Copy, metricsToken: string):
     data_dir: state.dataDir,
     version: state.build,
     installed,
+    ...imagesOf(instance, state),
     components,
     ...numbers,
+  };
+}
+
+function imagesOf({ image: link }: Instance, { image }: State): Pick<Running, "image" | "next_image"> {
+  const next = contentOf(link);
+  return {
+    ...(image === undefined ? {} : { image }),
+    ...(next === undefined || next.folder === image?.folder ? {} : { next_image: next }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** The status of a copy for a person. Pure. */
+import { imageText } from "../install/image.ts";
 import { versionText } from "../version.ts";
 import type { ComponentStatus, Running, Status } from "./status.ts";
 
@@ -18,7 +19,18 @@ function heading(status: Running & Pick<Status, "installed">): string[] {
     row("running for", `${duration(status.uptime_s)}, ${how}, pid ${status.pid}`),
     row("version", `${versionText(version)}${other}`),
     row("data", status.data_dir),
+    ...images(status),
     ...numbers(status),
+  ];
+}
+
+function images({ image, next_image: next }: Running): string[] {
+  const [now, then] = [image, next].map((one) => (one === undefined ? undefined : imageText(one)));
+  return [
+    ...(now === undefined ? [] : [row("image", now)]),
+    ...(then === undefined
+      ? []
+      : [row("", `after ./svc down and ./svc up: ${now === then ? "a newer one of the same" : then}`)]),
   ];
 }
 

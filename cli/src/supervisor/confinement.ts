@@ -20,7 +20,8 @@ function neededFolders(instance: Instance, caller: Environment): string[] {
   const code = ["node_modules", "packages", "services"].map((name) => join(ROOT, name));
   const data = [instance.runDir, join(instance.dataDir, "redis"), storageOf(instance, caller).path];
   const keys = caller.SVC_JWT_PUBLIC_KEYS_DIR ? [realpathSync(caller.SVC_JWT_PUBLIC_KEYS_DIR)] : [];
-  return [...code, instance.packagesDir, ...data, ...keys].filter((path) => existsSync(path));
+  const image = existsSync(instance.image) ? [realpathSync(instance.image)] : [];
+  return [...code, ...image, ...data, ...keys].filter((path) => existsSync(path));
 }
 
 /** Throws a Problem where components could not have users of their own. Changes nothing. `stage`: a path that is free. */
@@ -82,7 +83,7 @@ function demandReadable(instance: Instance, caller: Environment, { enter }: View
   const files = [
     NODE,
     ...SERVICE_PROCESSES.map(bundleOf),
-    join(instance.packagesDir, "runtimes.json"),
+    ...(existsSync(instance.image) ? [join(realpathSync(instance.image), "runtimes.json")] : []),
     ...chosen,
   ];
   const user = userOf("api", instance);
@@ -102,7 +103,7 @@ function demandReadable(instance: Instance, caller: Environment, { enter }: View
     `user ${user.uid} cannot read what it needs`,
     [
       ...told.slice(0, 4),
-      `Let others read the code: cd ${ROOT} && chmod -R go+rX ${code} ${instance.packagesDir}/runtimes.json`,
+      `Let others read the code: cd ${ROOT} && chmod -R go+rX ${code} ${instance.image}/`,
     ].join("\n"),
   );
 }

@@ -4,6 +4,7 @@
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ImageContent } from "../install/image.ts";
 import type { Service } from "../instance.ts";
 import type { Mode } from "../mode.ts";
 import { isAlive, type ProcessIdentity } from "../system/process.ts";
@@ -39,6 +40,8 @@ export interface State {
   logStarts: Record<string, number>;
   /** Programs that may run at once. */
   slots: number;
+  /** That jails have until everything is ended. Absent while a supervisor of an earlier version runs. */
+  image?: ImageContent | undefined;
   /** What the components were started from. */
   build: Version;
   components: ComponentState[];

@@ -7,8 +7,9 @@ import { appendFileSync, existsSync, readdirSync, rmdirSync, rmSync } from "node
 import type { Server } from "node:net";
 import { dirname, join } from "node:path";
 import { languagesOf } from "../capacity.ts";
-import { type Component, componentsOf, STOP_ORDER } from "../components.ts";
+import { type Component, componentsOf, imageFolder, STOP_ORDER } from "../components.ts";
 import { lendApiKeys } from "../credentials/lend.ts";
+import { contentOf } from "../install/image.ts";
 import type { Instance } from "../instance.ts";
 import { modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
@@ -73,16 +74,14 @@ export class Supervisor {
   #stopped: Promise<void> | undefined;
 
   /** Takes the lock and starts everything. Does not wait until the components are ready. */
-  static async start(
-    instance: Instance,
-    caller: NodeJS.ProcessEnv,
-    background: boolean,
-  ): Promise<Supervisor> {
+  static async start(chosen: Instance, caller: NodeJS.ProcessEnv, background: boolean): Promise<Supervisor> {
     closeInherited();
     setOomScore(process.pid, SUPERVISOR_OOM_SCORE);
-    makeFolders(instance);
-    const lock = await takeLock(instance.dataDir);
-    if (lock === undefined) throw new AlreadyRunning(`already running on ${instance.dataDir}`);
+    makeFolders(chosen);
+    const lock = await takeLock(chosen.dataDir);
+    if (lock === undefined) throw new AlreadyRunning(`already running on ${chosen.dataDir}`);
+    // Every process gets the same image, at its first start and at each further one.
+    const instance = { ...chosen, image: imageFolder(chosen) };
     await demandFreePorts(instance, caller);
     removeLeftovers(instance);
     try {
@@ -139,6 +138,7 @@ export class Supervisor {
       procEntries: entriesOfProc(),
       logStarts: this.#logSizes(components),
       slots: settingOf("SANDBOX_MAX_CONCURRENT_JOBS", caller),
+      image: contentOf(instance.image),
       build: versionOf(),
       components: [],
     };

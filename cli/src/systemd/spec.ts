@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { VARIABLES } from "@svc/service-kit/config/variables";
+import { chooseImage, readChoice } from "../install/image.ts";
 import { INSTANCE_OPTIONS, type Instance, ROOT } from "../instance.ts";
 import type { Options, Values } from "../options.ts";
 import { type Environment, settingOf } from "../settings.ts";
@@ -20,7 +21,7 @@ export function specOf(
   return {
     root: ROOT,
     options,
-    readable: readablePaths(options, settings),
+    readable: [...readablePaths(options, settings), ...packageFolders(instance, settings)],
     writable: [instance.dataDir, instance.packagesDir, storageOf(instance, settings).path],
     stopSeconds: stopSecondsOf(settingOf("SHUTDOWN_GRACE_MS", settings)),
   };
@@ -45,6 +46,12 @@ const FILE_SETTINGS = ["SVC_JWT_PUBLIC_KEYS_DIR", "SVC_API_KEYS_FILE", "REDIS_TL
 function readablePaths(options: readonly string[], settings: Environment): string[] {
   const named = FILE_SETTINGS.flatMap((name) => settings[name] || []).map((path) => resolve(path));
   return [...options.filter((word) => word.startsWith("/")), ...named];
+}
+
+/** Folders of packages that the next ./svc up reads. */
+function packageFolders({ dataDir }: Instance, settings: Environment): string[] {
+  const { packages } = chooseImage({}, settings, readChoice(dataDir));
+  return packages.filter((name) => name.startsWith("/"));
 }
 
 /** These two become options of the unit. */

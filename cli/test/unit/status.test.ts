@@ -29,6 +29,17 @@ const running: Running & { installed: { version: string; commit: string } } = {
 };
 
 describe("the status of a copy in words", () => {
+  it("names the image that it has, and the one that waits for the next start", () => {
+    const image = { folder: "/one", languages: ["bash", "php"], packages: [] };
+    const lines = (next?: typeof image) =>
+      statusText({ ...running, image, ...(next === undefined ? {} : { next_image: next }) })
+        .split("\n")
+        .filter((line) => /php|newer|bash/.test(line));
+    expect(lines()).toEqual(["image          bash, php"]);
+    expect(lines({ ...image, folder: "/two" })[1]).toContain("./svc up: a newer one of the same");
+    expect(lines({ ...image, languages: ["bash"] })[1]).toContain("./svc up: bash");
+  });
+
   it("of one that is ready", () => {
     expect(statusText(running)).toMatchInlineSnapshot(`
       "status         ready

@@ -9,16 +9,14 @@ import sys
 
 AT_START = frozenset(sys.modules) - {__name__}
 
-import _frozen_importlib_external as importers  # noqa: E402
-import _imp  # noqa: E402
 import atexit  # noqa: E402
 import builtins  # noqa: E402
 import ctypes  # noqa: E402
 import gc  # noqa: E402
+import importlib.machinery  # noqa: E402
 import linecache  # noqa: E402
 import os  # noqa: E402
 import re  # noqa: E402
-import threading  # noqa: E402
 import time  # noqa: E402
 import warnings  # noqa: E402
 import weakref  # noqa: E402
@@ -45,7 +43,7 @@ def restart_with_seed():
 
 
 SEED = restart_with_seed()
-SUPPORTED = (3, 11)
+OLDEST = (3, 11)
 HOME = "/mnt/data"
 OBJECT = HOME + "/zygote.so"
 TOOLS = "/usr/lib/svc/ptc"
@@ -62,7 +60,7 @@ STEERING = re.compile(
 )
 # Files in the home directory with the same effect.
 STEERING_FILES = frozenset([".local", ".config", ".matplotlib", "matplotlibrc"])
-MODULE_SUFFIXES = (*importers.SOURCE_SUFFIXES, *importers.BYTECODE_SUFFIXES, *_imp.extension_suffixes())
+MODULE_SUFFIXES = tuple(importlib.machinery.all_suffixes())
 
 # The job of most copies. The shared object recognizes it without Python; begin() handles all others.
 USUAL = b"\0".join([*(b"A" + word for word in COMMANDS[0]), *(b"E%s=%s" % item for item in ENVIRONMENT), b""])
@@ -75,9 +73,7 @@ FULL = 0.8  # part of a large page that must be in use before it is made: the re
 MADV_COLLAPSE = 25
 
 # Their fork hooks only replace locks that another thread could hold; a zygote has one thread.
-ONLY_FOR_THREADS = frozenset(["threading", "logging", "_svc_tools.call"])
-# The thread id of every copy: the second process of its jail (FIRST_PROGRAM in jaild).
-NATIVE_ID = 2
+ONLY_FOR_THREADS = frozenset(["logging", "_svc_tools.call"])
 
 preloaded = frozenset()
 after_fork = []
@@ -90,8 +86,8 @@ class ModuleProxy:
 def serve(modules, use=lambda: None, tools=False):
     """Does not return. `use` calls what is slow at its first use; `tools`: copies may run programs with tools."""
     global preloaded
-    if sys.version_info[:2] != SUPPORTED:
-        sys.exit(f"the zygote is written for Python {SUPPORTED}")
+    if sys.implementation.name != "cpython" or sys.version_info < OLDEST:
+        sys.exit("warm starts need CPython %d.%d or later; programs start cold" % OLDEST)
     register, os.register_at_fork = os.register_at_fork, note_fork_hooks
     library = ctypes.PyDLL(OBJECT)
     # atexit calls the handler that was registered first last.
@@ -182,19 +178,22 @@ def erase_traces():
         del sys.path_importer_cache[path]
     linecache.clearcache()
     warnings.onceregistry.clear()
-    warnings._filters_mutated()
+    # What a place has shown already counts for one version of the filters: this makes another.
+    with warnings.catch_warnings():
+        pass
     # The interpreter's own warnings use the filters that it saw last, which may be those of a catch_warnings block.
     warnings.warn_explicit("ignored by default", ImportWarning, "", 1)
 
 
 def settle():
     """The last step of a zygote: it is now in the state in which `python3 main.py` is before the first line of the program."""
-    threading._main_thread._set_tstate_lock()
-    threading._main_thread._native_id = NATIVE_ID
     tidy_memory()
     gc.freeze()
+    # Later interpreters make the annotations when they are asked for.
+    has_annotations = "__annotations__" in vars(sys.modules["__main__"])
     main = sys.modules["__main__"] = type(sys)("__main__")
-    main.__annotations__ = {}
+    if has_annotations:
+        main.__annotations__ = {}
     main.__builtins__ = builtins
     sys.path.insert(0, HOME)
     set_command(COMMANDS[0], os.path.join(HOME, os.fsdecode(COMMANDS[0][1])))
@@ -230,9 +229,9 @@ def renew():
     if numpy := sys.modules.get("numpy"):
         reseed_numpy(numpy)
     if logging := sys.modules.get("logging"):
-        logging._startTime = time.time()
+        logging._startTime = time.time_ns() if isinstance(logging._startTime, int) else time.time()
     if process := sys.modules.get("multiprocessing.process"):
-        process.current_process()._config["authkey"] = process.AuthenticationString(os.urandom(32))
+        process.current_process().authkey = os.urandom(32)
     return int(SEED)
 
 
@@ -244,8 +243,8 @@ def reseed_numpy(numpy):
 def rehearse_loop(asyncio):
     """Runs what is slow in the first event loop of a process. asyncio numbers tasks without a name, so these have one."""
 
-    def named(loop, coroutine, context=None):
-        return asyncio.Task(coroutine, loop=loop, name="rehearsal", context=context)
+    def named(loop, coroutine, **options):
+        return asyncio.Task(coroutine, loop=loop, **{**options, "name": "rehearsal"})
 
     def new_loop():
         loop = asyncio.SelectorEventLoop()
@@ -312,15 +311,10 @@ def set_environment(variables):
     extra = [item for item in variables if item not in own]
     if len(extra) + len(own) != len(variables) or any(map(is_too_late, extra)):
         return False
-    names = os.environ._data
     if len(dict(variables)) != len(variables):
         return False
-    for name, _ in ENVIRONMENT:
-        os.unsetenv(name)
-    names.clear()
-    for name, value in variables:
-        os.putenv(name, value)
-        names[name] = value
+    os.environb.clear()
+    os.environb.update(variables)
     return True
 
 

@@ -99,8 +99,6 @@ describe("the build of the image", () => {
       "--progress",
       "--mirror",
       "http://127.0.0.1:9/debian",
-      "--suite",
-      "bookworm",
     ]);
     expect(status).toBe(1);
     expect(stderr).toContain("[1/7] read the package lists ...");

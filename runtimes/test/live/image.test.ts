@@ -112,9 +112,9 @@ describe("the image", () => {
     expect(stdout).toBe("0 uncompiled, 0 checked\n");
   });
 
-  it("stays below 1.5 GB", () => {
+  it("stays below 1 GB", () => {
     const megabytes = Number(execFileSync("du", ["-smx", rootfs], { encoding: "utf8" }).split("\t")[0]);
-    expect(megabytes).toBeLessThan(1500);
+    expect(megabytes).toBeLessThan(1000);
   });
 });
 

@@ -129,6 +129,21 @@ describe("the Python libraries", () => {
     expect(files.get("table.xlsx")?.subarray(0, 4).toString("latin1")).toBe("PK\u0003\u0004");
   });
 
+  it("draw what reportlab draws, as a document and as an image", async () => {
+    const { stderr, files } = await python(
+      [
+        "from reportlab.graphics import renderPDF, renderPM",
+        "from reportlab.graphics.shapes import Drawing, Rect, String",
+        "drawing = Drawing(200, 100)",
+        "drawing.add(Rect(1, 1, 50, 50)); drawing.add(String(10, 60, 'hello'))",
+        "renderPDF.drawToFile(drawing, 'a.pdf'); renderPM.drawToFile(drawing, 'a.png')",
+      ].join("\n"),
+    );
+    expect(stderr).toBe("");
+    expect(files.get("a.pdf")?.toString("latin1", 0, 5)).toBe("%PDF-");
+    expect(files.get("a.png")?.toString("latin1", 1, 4)).toBe("PNG");
+  });
+
   it("calculate in one thread", async () => {
     const { stdout } = await python(
       "import numpy as np, os\nnp.ones((600, 600)) @ np.ones((600, 600))\nprint(len(os.listdir('/proc/self/task')))",
@@ -159,4 +174,19 @@ describe("the Python libraries", () => {
       "",
     ]);
   });
+});
+
+describe("a zygote", () => {
+  it.each(["sys.version_info = (3, 10, 9)", "sys.implementation.name = 'other'"])(
+    "that would be none of the interpreter's says so and ends: %s",
+    async (change) => {
+      const code = `import sys; ${change}; sys.path.insert(0, "/usr/lib/svc/warm"); import _svc_zygote; _svc_zygote.serve([])`;
+      const { stdout } = await python(
+        `import subprocess, sys\nprint(subprocess.run([sys.executable, "-c", ${JSON.stringify(code)}], stderr=subprocess.STDOUT))`,
+      );
+      expect(stdout).toMatch(
+        /^warm starts need CPython 3\.11 or later; programs start cold\n.*returncode=1\)\n$/,
+      );
+    },
+  );
 });

@@ -37,14 +37,14 @@ function download(name: string, content: string): string {
 }
 
 function manifest(...lines: string[]): void {
-  writeFileSync(join(scratch, "debs/bookworm-amd64"), lines.map((line) => `${line}\n`).join(""));
+  writeFileSync(join(scratch, "debs/release-machine"), lines.map((line) => `${line}\n`).join(""));
 }
 
 function verify(debs: readonly string[], strict: "yes" | "no") {
   const script = `
     set -euo pipefail
     export LC_ALL=C
-    IMAGE_DIR=$1 APT_DIR=$1/apt SUITE=bookworm ARCH=amd64 STRICT=$2 PROGRESS=no
+    IMAGE_DIR=$1 APT_DIR=$1/apt SUITE=release ARCH=machine STRICT=$2 PROGRESS=no
     shift 2
     DEBS=("$@")
     source ${IMAGE}/lib/report
@@ -95,7 +95,7 @@ test("an image that is there is good enough, but not for a strict start when its
   const name = readlinkSync(join(packagesDirectory, "current"));
   const built = join(scratch, name);
   mkdirSync(built);
-  for (const file of ["languages", "packages", "runtimes.json"]) {
+  for (const file of ["packages", "runtimes.json"]) {
     cpSync(join(packagesDirectory, "current", file), join(built, file));
   }
   symlinkSync(name, join(scratch, "current"));

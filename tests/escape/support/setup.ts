@@ -79,7 +79,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       tokenUrl: tokenApi.url,
       tokenApiPid: tokenApi.pid,
       signingKey,
-      image: realpathSync(join(system.instance.packagesDir, "rootfs")),
+      image: realpathSync(join(system.instance.image, "rootfs")),
       env: ENV,
       idle: await measureIdle(system, tokenApi.pid, as(BYSTANDER)),
     });

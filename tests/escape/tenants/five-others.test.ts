@@ -145,7 +145,7 @@ const IMAGE = `
 import fcntl, time
 until = time.monotonic() + 4
 held = []
-for folder in ("/usr/lib/python3.11", "/usr/bin", "/lib/x86_64-linux-gnu", "/dev"):
+for folder in (os.path.dirname(os.__file__), "/usr/bin", "/lib/x86_64-linux-gnu", "/dev"):
     for entry in os.scandir(folder):
         try:
             if not entry.is_dir():

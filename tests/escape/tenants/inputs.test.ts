@@ -173,8 +173,9 @@ test("a changed input gets a new id, and its old one keeps the old bytes for oth
 });
 
 test("caches and package folders that one program poisons are no other's", async () => {
-  const poison = `mkdir -p ~/.local/lib/python3.11/site-packages ~/.config/matplotlib ~/node_modules/fs-extra ~/.cache /tmp/__pycache__ ~/.git
-for f in usercustomize sitecustomize json random numpy; do echo 'print("poisoned")' > ~/.local/lib/python3.11/site-packages/$f.py; echo 'print("poisoned")' > ~/$f.py; echo 'print("poisoned")' > /tmp/$f.py; done
+  const poison = `site=$(python3 -m site --user-site)
+mkdir -p $site ~/.config/matplotlib ~/node_modules/fs-extra ~/.cache /tmp/__pycache__ ~/.git
+for f in usercustomize sitecustomize json random numpy; do echo 'print("poisoned")' > $site/$f.py; echo 'print("poisoned")' > ~/$f.py; echo 'print("poisoned")' > /tmp/$f.py; done
 echo 'echo poisoned' | tee ~/.bashrc ~/.profile ~/.bash_profile ~/.bash_login /tmp/.bashrc > /dev/null
 echo 'backend: poisoned' > ~/.config/matplotlib/matplotlibrc; echo 'console.log("poisoned")' > ~/node_modules/fs-extra/index.js
 echo '[alias] x = poisoned' > ~/.gitconfig; echo 'poisoned' > ~/.npmrc; echo 'export PATH=/tmp' > ~/.bash_env

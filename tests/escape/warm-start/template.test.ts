@@ -59,7 +59,7 @@ atexit.register(lambda: os.write(1, b"changed\\n"))
 const LOOK = `
 import builtins, codecs, decimal, gc, json, linecache, locale, logging, os, random, re, signal, sys, tempfile, threading, warnings
 kinds = {type(getattr(builtins, name)).__name__ for name in ("open", "len", "__import__")}
-print(json.dumps([sorted(kinds), re.compile("a").pattern, random.__file__, [n for n in ("PLANTED", "PYTHONSTARTUP") if n in os.environ],
+print(json.dumps([sorted(kinds), re.compile("a").pattern, random.__file__ == os.path.dirname(os.__file__) + "/random.py", [n for n in ("PLANTED", "PYTHONSTARTUP") if n in os.environ],
   sorted(n for n in range(1, 32) if n not in (9, 19) and signal.getsignal(n) == signal.SIG_IGN), sorted(signal.pthread_sigmask(0, [])),
   sys.getrecursionlimit(), sys.getswitchinterval(), gc.isenabled(), decimal.getcontext().prec, os.umask(18), logging.root.handlers,
   sys.excepthook is sys.__excepthook__, tempfile.gettempdir(), "spoiled" in str(linecache.cache), [p for p in sys.path if p == "/tmp"],
@@ -68,7 +68,7 @@ print(json.dumps([sorted(kinds), re.compile("a").pattern, random.__file__, [n fo
 const UNCHANGED = [
   ["builtin_function_or_method"],
   "a",
-  "/usr/lib/python3.11/random.py",
+  true,
   [],
   [13, 25],
   [],

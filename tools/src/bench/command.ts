@@ -119,7 +119,7 @@ async function writeLanguages(): Promise<number> {
   const copy = await startPrivateCopy({ env });
   try {
     const rows = await measureLanguages(copy);
-    const conditions = readConditions(copy.instance.packagesDir, systemName(), loadBefore);
+    const conditions = readConditions(copy.instance.image, systemName(), loadBefore);
     writeFileSync(page, languagesPage(rows, conditions));
   } finally {
     await copy.stop();

@@ -84,9 +84,9 @@ export function loadOfMachine(): number {
   return Number((loadavg()[0] ?? 0).toFixed(2));
 }
 
-export function readConditions(packagesDir: string, system: string, loadBefore: number): Conditions {
+export function readConditions(image: string, system: string, loadBefore: number): Conditions {
   const processors = cpus();
-  const manifest = JSON.parse(readFileSync(join(packagesDir, "runtimes.json"), "utf8")) as {
+  const manifest = JSON.parse(readFileSync(join(image, "runtimes.json"), "utf8")) as {
     runtimes: { language: string; version: string }[];
   };
   return {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, isAbsolute, join } from "node:path";
 import { rootImage } from "@svc/cli/components";
+import { BASE } from "@svc/cli/install/image";
 import { INSTALL_STEPS, install } from "@svc/cli/install/install";
 import { systemName } from "@svc/cli/install/packages";
 import { resolveInstance } from "@svc/cli/instance";
@@ -40,7 +41,7 @@ export async function begin(steps: number): Promise<{ progress: Progress; end: (
   const date = new Date().toISOString();
   const progress = new Progress(INSTALL_STEPS + steps);
   const here = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, process.env);
-  await install(["run"], here, progress);
+  await install(["run"], here, progress, { choice: BASE });
   const end = (): Origin => ({
     date,
     // Where a result is put says nothing about it.

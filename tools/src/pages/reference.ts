@@ -50,7 +50,7 @@ A component that is started by hand knows defaults and environment. Every \`./sv
 1. the defaults below, and what \`./svc up\` sets where nothing is set: it is named beside the default;
 2. the settings file: that of \`--settings FILE\`, else of \`SVC_SETTINGS_FILE\`, else \`svc.env\` in the data folder when it is there;
 3. the environment; an empty value counts as not set;
-4. flags: \`--data-dir\`, \`--port-offset\`, \`--languages\`.
+4. flags: \`--data-dir\`, \`--port-offset\`, \`--languages\`, \`--packages\`.
 
 \`./svc config\` shows each value that counts, where it comes from, and its default; \`./svc config --json\` for programs.
 

@@ -1,5 +1,6 @@
 /** `./svc test`: installs and builds what the tests need, then runs every check and every test. */
 import { defineCommand } from "@svc/cli/command";
+import { BASE } from "@svc/cli/install/image";
 import { buildJailTests, INSTALL_STEPS, install } from "@svc/cli/install/install";
 import type { Purpose } from "@svc/cli/install/packages";
 import { resolveInstance } from "@svc/cli/instance";
@@ -32,9 +33,6 @@ const OPTIONS = {
   },
 } as const;
 
-/** The other suites look at an image of what is always installed; some need that a language is missing. */
-const USUAL_LANGUAGES = "py";
-
 /** The suites that have an option of their own. */
 const CHOICES = [...VITEST_PROJECTS, "v2", "fuzz"] as const;
 /** Suites that need Debian packages that nothing else does. */
@@ -49,7 +47,7 @@ export const test = defineCommand({
 Without a choice the checks run, and the unit, live and e2e tests without the files that need minutes.
 A suite that is chosen runs as a whole. FILTER picks test files by a part of their path.
 With --ci a test that failed runs once more. When it passes then it counts as passed and as flaky, and is told of before the last line.
-The root image (.pkgs) then holds the languages that are always installed, and no others.
+The tests have a root image of their own, which .pkgs/current names; the images of running and stopped copies stay.
 Exit codes: 0 when all passed, else 1.`,
   options: OPTIONS,
   run: async ({ values, positionals, rest }) => {
@@ -74,7 +72,8 @@ Exit codes: 0 when all passed, else 1.`,
     const purposes = Object.entries(PURPOSES).filter(([suite]) => wanted(suite as Suite));
     const needed: Purpose[] = ["test", ...purposes.map(([, purpose]) => purpose)];
     const progress = new Progress(INSTALL_STEPS + 1);
-    await install(needed, instance, progress, USUAL_LANGUAGES);
+    // Most suites look at an image of what is always installed; some need that a language is missing.
+    await install(needed, instance, progress, { choice: BASE });
     await progress.step("The tests of the jail (make -C jail faults build/unit)", buildJailTests);
     const packagesDir = values["packages-dir"];
     const chosenFiles = { filters: positionals, vitestArguments: rest };

@@ -55,6 +55,7 @@ const SAME_COLD_AND_WARM = [
   "tests/escape/outputs/swap.slow.test.ts",
   "tests/escape/tenants/five-others.test.ts",
   "tests/compat/compilation.test.ts",
+  "tests/compat/groups.test.ts",
   "tests/compat/toolchains.test.ts",
 ];
 
@@ -76,6 +77,8 @@ const ONLY_IN_ALL: readonly string[] = [
   "tests/escape/resources/mixture.slow.test.ts",
   // A minute of random system calls: seconds of them in packages/jail-client/test/live/syscalls.test.ts.
   "tests/escape/syscalls/storm.slow.test.ts",
+  // An image with all package groups, which is several gigabytes: a folder of packages in tests/e2e/packages.test.ts.
+  "tests/compat/groups.test.ts",
 ];
 
 /** In `ci` and `all` only, and what shows a smaller piece of the same without a choice. */
@@ -112,6 +115,9 @@ const NOT_USUAL: readonly string[] = [
   "tests/e2e/programmatic-repeated.test.ts",
   // Each limit to the byte: tests/e2e/limits.test.ts.
   "tests/e2e/limits-exact.test.ts",
+  // Images of their own: which image is whose in runtimes/test/live/images.test.ts.
+  "tests/e2e/image.test.ts",
+  "tests/e2e/packages.test.ts",
   // Rights of each component's user: tests/e2e/privileges.test.ts, runner-user.test.ts.
   "tests/e2e/component-users.test.ts",
 ];

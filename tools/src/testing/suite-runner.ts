@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildImage } from "@svc/cli/install/install";
+import { BASE, buildImage } from "@svc/cli/install/image";
 import { type Instance, ROOT, resolveInstance } from "@svc/cli/instance";
 import { installTestClient } from "./client.ts";
 import { MACHINE_IN_CI, type Part, passesOf, type Scope, type Suite, stagesOf } from "./plan.ts";
@@ -75,7 +75,7 @@ async function outcomesOf(part: Part, context: Context): Promise<Outcome[]> {
     case "v2 build":
       return built(part, () => buildMachine(instance, unseen));
     case "compat build":
-      return built(part, () => buildImage(allLanguages(context).instance, "all", unseen));
+      return built(part, () => buildImage(allLanguages(context).instance, { choice: ALL }, unseen));
     case "client build":
       return built(part, () => installTestClient(unseen));
     case "v2":
@@ -109,7 +109,9 @@ async function runPasses(
   return outcomes;
 }
 
-/** The image of all languages lies apart from the one that is in use. */
+const ALL = { ...BASE, languages: ["all"] };
+
+/** The image of all languages lies apart. */
 function allLanguages({ packagesDir = join(ROOT, ".pkgs-all") }: Context) {
   const env = { SANDBOX_PACKAGES_DIRECTORY: packagesDir };
   return { env, instance: resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env) };

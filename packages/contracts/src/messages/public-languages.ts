@@ -46,7 +46,7 @@ export const languageSchema = z
     name: z
       .string()
       .meta({ description: "The name in answers; a request may use it or an alias.", example: "python" }),
-    version: z.string().nullable().meta({ description: "Null when it is absent.", example: "3.11.2" }),
+    version: z.string().nullable().meta({ description: "Null when it is absent.", example: "3.13.5" }),
     aliases: z.array(z.string()).meta({ example: ["py", "python3"] }),
     file_extension: z.string().meta({ description: "Of the file that holds the program.", example: "py" }),
     status: z

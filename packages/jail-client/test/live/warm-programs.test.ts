@@ -2,7 +2,8 @@ import { Jaild } from "@svc/test-kit/jail/jaild";
 import { compare } from "@svc/test-kit/jail/warm";
 import { NAMES } from "@svc/test-kit/jail/zygotes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { COLD, PROGRAMS, SHADOWING } from "../support/python-programs.ts";
+import { COLD, SHADOWING } from "../support/python-cold.ts";
+import { PROGRAMS } from "../support/python-programs.ts";
 
 let jaild: Jaild;
 beforeAll(async () => {

@@ -118,6 +118,9 @@ error = ExceptionGroup("several", [ValueError(1), TypeError("two")])
 error.add_note("a note")
 raise error
 `),
+  "an uncaught exception in colours": one("def divide(n): return 1 / n\ndivide(0)\n", {
+    env: { FORCE_COLOR: "1" },
+  }),
   "a syntax error": one("x = 1\nif x\n    pass\n"),
   "a syntax error in an import": { files: { "main.py": "import helper\n", "helper.py": "def f(:\n" } },
   "an unknown encoding": one("# -*- coding: nonsense -*-\nprint(1)\n"),
@@ -256,6 +259,29 @@ pid = os.fork()
 if pid == 0: print("child", os.getppid() > 1); sys.exit(6)
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `),
+  "a fork beside a thread": one(`
+import os, threading, time, warnings
+warnings.simplefilter("always"); end = threading.Event()
+thread = threading.Thread(target=end.wait, name="waits"); thread.start()
+pid = os.fork()
+if pid == 0: os._exit(len(threading.enumerate()))
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), threading.enumerate() == [threading.main_thread(), thread])
+end.set(); thread.join(); main = threading.main_thread()
+print(main.is_alive(), main.native_id == threading.get_native_id() == os.getpid(), main.name, main.daemon, threading.current_thread() is main)
+`),
+  "the names of a function and of a module, and who watches": one(`
+import sys
+def f(a):
+    names = locals(); names["a"] = names["b"] = 2; exec("a = 3"); frame = sys._getframe()
+    frame.f_locals["a"] = 4
+    return a, sorted(names), sorted(locals()), type(frame.f_locals).__name__
+print(f(1), locals() is globals(), [x for x in [1]], sys.call_tracing(f, (1,)))
+watched = getattr(sys, "monitoring", None)
+print(watched and [watched.get_tool(n) for n in range(6)], sys.getrefcount(None) > 1000, getattr(sys, "_git", None))
+def g(): yield from [1]
+for event in (lines := []) or [1]: sys.settrace(lambda *a: lines.append(a[1])); list(g()); sys.settrace(None)
+print(lines)
+`),
   ...Object.fromEntries(
     ["fork", "spawn", "forkserver"].map((method) => [
       `multiprocessing by ${method}`,
@@ -353,56 +379,3 @@ print([resource.getrlimit(r) for r in range(16)])
     "import runpy, sys\nsys.argv = ['x', '-e']\nrunpy.run_module('timeit', run_name='not_main')\nrunpy.run_path('main2.py', run_name='__main__')",
   ),
 };
-
-/** What a copy cannot be is started anew. */
-export const COLD: Record<string, PythonJob> = {
-  "a module beside it that is named like one of the library": {
-    files: { "main.py": "import random\nprint(random.mine)", "random.py": "mine = 1" },
-  },
-  "a package beside it that is named like one of the library": {
-    files: { "main.py": "import json\nprint(json.mine, json.__path__)", "json/__init__.py": "mine = 1" },
-  },
-  arguments: {
-    files: { "main.py": "import sys\nprint(sys.argv, open('/proc/self/cmdline').read().split('\\0'))" },
-    argv: ["main.py", "one", "zwei ü", "", "--flag=1"],
-  },
-  "another interpreter option": { files: { "main.py": "print(__debug__)" }, argv: ["-O", "main.py"] },
-  "a program on the command line": { files: {}, argv: ["-c", "import sys; print(sys.argv, sys.path)", "x"] },
-  "a module of the library": { files: {}, argv: ["-m", "json.tool", "--help"] },
-  "a fixed hash seed": {
-    files: {
-      "main.py": "print(hash('a'), sys.flags.hash_randomization)".replace("print", "import sys; print"),
-    },
-    env: { PYTHONHASHSEED: "1" },
-  },
-  "a time zone": { files: { "main.py": "import time; print(time.tzname)" }, env: { TZ: "Asia/Tokyo" } },
-  "a program that is not there": { files: {}, argv: ["main.py"] },
-  "a directory with a main module": { files: { "main.py/__main__.py": "print(__file__, __package__)" } },
-  "its own configuration of plots": {
-    files: {
-      "main.py": "import matplotlib; print(matplotlib.rcParams['font.size'])",
-      matplotlibrc: "font.size: 33\n",
-    },
-  },
-  "modules of the user": {
-    files: {
-      "main.py": "import mine, sys; print(mine.x, [p for p in sys.path if 'local' in p])",
-      ".local/lib/python3.11/site-packages/mine.py": "x = 5",
-    },
-  },
-  "an entry with another suffix": { files: { "main.txt": "print(__file__)" }, argv: ["main.txt"] },
-  "an entry in a directory": {
-    files: { "a/main.py": "import sys; print(sys.path[0])" },
-    argv: ["a/main.py"],
-  },
-};
-
-/** Named like modules of some zygotes only. */
-export const SHADOWING: { module: string; job: PythonJob; warmIn: string[] }[] = [
-  { module: "numpy", warmIn: ["python", "python-standard"] },
-  { module: "subprocess", warmIn: ["python"] },
-].map(({ module, warmIn }) => ({
-  module,
-  job: { files: { "main.py": `import ${module}\nprint(${module}.mine)`, [`${module}.py`]: "mine = 1" } },
-  warmIn,
-}));

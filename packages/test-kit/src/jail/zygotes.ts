@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 
 interface Runtime {
   language: string;
+  version: string;
   env: Record<string, string>;
   zygotes?: { name: string; script: string; argv: string[] }[];
 }
@@ -15,6 +16,11 @@ const manifest: { runtimes: Runtime[] } = JSON.parse(readFileSync(join(packages,
 export const ZYGOTES = manifest.runtimes.flatMap(({ env, zygotes = [] }) =>
   zygotes.map((zygote) => ({ ...zygote, env })),
 );
+
+/** Like `3.13`. */
+export const PYTHON_SERIES = manifest.runtimes
+  .find(({ language }) => language === "python")
+  ?.version.replace(/\.\d+$/, "");
 
 export const NAMES = ZYGOTES.map(({ name }) => name);
 

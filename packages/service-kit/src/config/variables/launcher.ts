@@ -1,5 +1,16 @@
 /** Variables that `./svc up` reads: for itself, and for the options of jaild. */
-import { exactBool, int, oneOf, seconds, secret, size, text, type Variable, withNote } from "../types.ts";
+import {
+  exactBool,
+  int,
+  list,
+  oneOf,
+  seconds,
+  secret,
+  size,
+  text,
+  type Variable,
+  withNote,
+} from "../types.ts";
 
 export const LAUNCHER = {
   SANDBOX_WORKSPACE_MAX_BYTES: size(512 * 2 ** 20, "Size of a workspace."),
@@ -37,6 +48,10 @@ export const LAUNCHER = {
   SVC_IMAGE_STRICT: exactBool(
     false,
     "`true`: `./svc up` refuses an image of Debian packages that are not in the repository's manifest.",
+  ),
+  SVC_PACKAGES: withNote(
+    list([], "Groups of packages (`data`, `documents`, `media`) and folders of your own: docs/packages.md."),
+    "as before; none at first",
   ),
   SVC_ALLOW_PRIVILEGED_COMPONENTS: exactBool(
     false,

@@ -1,0 +1,169 @@
+/**
+ * The root image of the jails. What a copy's image has besides what every one has was chosen on the command line or in the
+ * settings, and is remembered in the data folder. The link `image` there names the image; only `./svc up` and
+ * `./svc install` of this copy move it. Images lie side by side (runtimes/image/lib/images).
+ */
+import { existsSync, readdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { isAbsolute, join, resolve } from "node:path";
+import { findLanguage, LANGUAGES } from "@svc/contracts/languages";
+import { NODE } from "../components.ts";
+import { type Instance, ROOT } from "../instance.ts";
+import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
+import { type Environment, settingOf } from "../settings.ts";
+import { suggestion } from "../suggestion.ts";
+import { mustRun } from "../system/run.ts";
+import type { Note } from "../terminal.ts";
+
+const ESBUILD = join(ROOT, `node_modules/@esbuild/${process.platform}-${process.arch}/bin/esbuild`);
+const GROUPS = join(ROOT, "runtimes/groups");
+
+export interface Choice {
+  /** Names of runtime folders, or `all`. */
+  languages: readonly string[];
+  /** Names of package groups, and absolute paths of folders of the same form. */
+  packages: readonly string[];
+}
+
+/** What every image has. */
+export const BASE: Choice = { languages: [], packages: [] };
+
+export interface ChoiceOptions {
+  languages?: string | undefined;
+  packages?: string | undefined;
+}
+
+/** Each half by the option, else by the setting, else as before. */
+export function chooseImage(options: ChoiceOptions, settings: Environment, before: Choice = BASE): Choice {
+  const languages = options.languages ?? (settings.SVC_LANGUAGES || undefined);
+  const packages = options.packages === undefined ? undefined : packageNames(options.packages, resolve);
+  const set = settings.SVC_PACKAGES ? packageNames(settings.SVC_PACKAGES) : undefined;
+  return {
+    languages: languages === undefined ? before.languages : runtimeNames(languages),
+    packages: packages ?? set ?? before.packages,
+  };
+}
+
+export function isSame(one: Choice, other: Choice): boolean {
+  const text = ({ languages, packages }: Choice) => JSON.stringify([languages, packages]);
+  return text(one) === text(other);
+}
+
+const words = (list: string) =>
+  list
+    .split(",")
+    .map((word) => word.trim())
+    .filter((word) => word !== "");
+
+const sorted = (names: readonly string[]) => [...new Set(names)].sort();
+
+/** A comma list of language names, or `all`, as names of runtime folders. */
+export function runtimeNames(list: string): string[] {
+  const names = words(list).map((name) => {
+    if (name.toLowerCase() === "all") return "all";
+    const language = findLanguage(name);
+    if (language !== undefined) return language.runner;
+    const known = LANGUAGES.map(({ lang }) => lang).join(", ");
+    throw new Problem(`there is no language ${name}`, `Known: all, ${known}`, USAGE_EXIT_CODE);
+  });
+  return names.includes("all") ? ["all"] : sorted(names);
+}
+
+/** A comma list of group names and folders, `all` for every group, or `none`. `toPath` makes a path of a relative one. */
+export function packageNames(list: string, toPath: (path: string) => string = absolute): string[] {
+  const groups = existsSync(GROUPS) ? readdirSync(GROUPS).sort() : [];
+  const known = ["all", "none", ...groups];
+  const names = words(list).flatMap((name) => {
+    if (name.includes("/")) return folderOf(toPath(name));
+    if (name === "all") return groups;
+    if (name === "none") return [];
+    if (groups.includes(name)) return name;
+    const near = suggestion(name, known);
+    throw new Problem(
+      `there is no package group ${name}${near === undefined ? "" : `; did you mean ${near}?`}`,
+      `Known: ${known.join(", ")}; a folder of your own is named by its path (docs/packages.md)`,
+      USAGE_EXIT_CODE,
+    );
+  });
+  return sorted(names);
+}
+
+function absolute(path: string): string {
+  if (isAbsolute(path)) return path;
+  throw new Problem(`SVC_PACKAGES names ${path}`, "Folders in settings are absolute paths.", USAGE_EXIT_CODE);
+}
+
+function folderOf(path: string): string {
+  const parts = ["packages", "npm", "wheels"];
+  if (parts.some((part) => existsSync(join(path, part)))) return realpathSync(path);
+  throw new Problem(
+    `${path} is no folder of packages: it has none of ${parts.join(", ")}`,
+    "docs/packages.md says what lies in it.",
+    USAGE_EXIT_CODE,
+  );
+}
+
+const choiceFile = (dataDir: string) => join(dataDir, "image.json");
+
+/** What was chosen for the copy of a data folder; undefined before its first start. */
+export function readChoice(dataDir: string): Choice | undefined {
+  const file = choiceFile(dataDir);
+  if (!existsSync(file)) return undefined;
+  const { languages, packages } = JSON.parse(readFileSync(file, "utf8")) as Choice;
+  return { languages, packages };
+}
+
+export function rememberChoice(dataDir: string, { languages, packages }: Choice): void {
+  const file = choiceFile(dataDir);
+  writeFileSync(`${file}.new`, `${JSON.stringify({ languages, packages })}\n`, { mode: 0o644 });
+  renameSync(`${file}.new`, file);
+}
+
+export interface WantedImage {
+  choice: Choice;
+  /** That shall lead to it; by default the link of tests and builds by hand, `current` in the folder of the images. */
+  link?: string;
+}
+
+/** Makes the link lead to an image of the choice; builds one where there is none. */
+export async function buildImage(
+  { packagesDir }: Pick<Instance, "packagesDir">,
+  { choice, link }: WantedImage,
+  note: Note,
+): Promise<void> {
+  const { languages, packages } = choice;
+  const command = [
+    join(ROOT, "runtimes/image/build"),
+    ...["--out", packagesDir, "--node", NODE, "--esbuild", ESBUILD, "--progress"],
+    ...(link === undefined ? [] : ["--link", link]),
+    ...(languages.length === 0 ? [] : ["--languages", languages.join(",")]),
+    ...(packages.length === 0 ? [] : ["--packages", packages.join(",")]),
+    ...(settingOf("SVC_IMAGE_STRICT", process.env) ? ["--strict"] : []),
+  ];
+  await mustRun(command, "building the root image", { onLine: note });
+}
+
+/** What an image has. */
+export interface ImageContent {
+  /** Of the image, without links. */
+  folder: string;
+  languages: string[];
+  packages: string[];
+}
+
+/** Of a folder or a link to one; undefined where there is no image. */
+export function contentOf(image: string): ImageContent | undefined {
+  const manifest = join(image, "runtimes.json");
+  if (!existsSync(manifest)) return undefined;
+  const { runtimes, packages = [] } = JSON.parse(readFileSync(manifest, "utf8")) as {
+    runtimes: { language: string }[];
+    packages?: string[];
+  };
+  return { folder: realpathSync(image), languages: runtimes.map(({ language }) => language), packages };
+}
+
+/** `bash, javascript, node, python, typescript; packages: data` */
+export function imageText({ languages, packages }: Omit<ImageContent, "folder">): string {
+  return [languages.join(", "), ...(packages.length === 0 ? [] : [`packages: ${packages.join(", ")}`])].join(
+    "; ",
+  );
+}
