@@ -45,7 +45,11 @@ export async function startOtherMachine(names: readonly string[]): Promise<Other
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    await Promise.race([once(holder.stdout, "data"), once(holder, "exit").then(() => undefined)]);
+    const early = once(holder, "exit").then(([code]) => {
+      throw new Error(`the other machine ended with exit code ${code}`);
+    });
+    await Promise.race([once(holder.stdout, "data"), early]);
+    early.catch(() => undefined);
     ip("link", "add", link, "type", "veth", "peer", "name", peer, "netns", String(holder.pid));
     ip("address", "add", `${here}/30`, "dev", link);
     ip("link", "set", link, "up");
