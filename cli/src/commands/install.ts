@@ -19,9 +19,9 @@ export const install = defineCommand({
   usage: "install [--print]",
   summary: "Makes this copy a service of systemd: it starts with the machine, and again when it fails.",
   details: `
-Checks the settings as ./svc up does, installs and builds what is missing, writes ${UNIT_PATH}, enables and starts it.
-After an upgrade the same command builds what changed and restarts the service. Settings come from the settings file,
-not from the shell. Data stay where they are. ./svc uninstall undoes it; docs/deploy.md says more.`,
+Checks the settings as ./svc up does, installs and builds what is missing, writes ${UNIT_PATH},
+enables and starts it. After an upgrade the same command builds what changed and restarts the service. Settings come from
+the settings file, not from the shell. Data stay where they are. ./svc uninstall undoes it; docs/deploy.md says more.`,
   options: {
     print: { doc: "Print the unit and change nothing." },
     ...INSTANCE_OPTIONS,
