@@ -28,8 +28,10 @@ const square = () => hostTool("square", ({ n }) => Number(n) ** 2, { properties:
 /** A conversation of a new user, each request with a token of its own. */
 function talk(...tools: ReturnType<typeof hostTool>[]): Conversation {
   const user = randomUUID();
-  const token = () => tokens.token(user, { auth_context_hash: randomUUID() });
-  return new Conversation({ url: tokens.url, token, tools });
+  const headers = () => ({
+    Authorization: `Bearer ${tokens.token(user, { auth_context_hash: randomUUID() })}`,
+  });
+  return new Conversation({ url: tokens.url, headers, tools });
 }
 
 const gone = (marker: string, withinMs: number) =>

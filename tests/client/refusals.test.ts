@@ -22,7 +22,8 @@ afterAll(async () => {
 /** A user whom no other test knows, so that the tests do not meet each other's limits. */
 const newUser = () => randomUUID();
 const talk = (user: string, claims: Readonly<Record<string, unknown>> = {}) =>
-  new Conversation({ url: tokens.url, token: () => tokens.token(user, claims) });
+  new Conversation({ url: tokens.url, headers: () => bearer(tokens.token(user, claims)) });
+const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
 const NOT_AUTHORIZED = "Code execution is not authorized. Verify access before trying again.";
 

@@ -1,9 +1,12 @@
 /** `./svc install` where systemd does not run, in a mount namespace whose folder of units is empty: nothing outside changes. */
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
+import { freePort, freePorts } from "@svc/test-kit/system/free-ports";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { svc } from "./support/svc.ts";
 
@@ -14,6 +17,9 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const UNIT = "/etc/systemd/system/svc.service";
+
+/** Makes ./svc believe that systemd runs. */
+const AS_BOOTED = "mount -t tmpfs svc /run; mkdir -p /run/systemd/system";
 
 /** Runs a script of commands with ./svc as $SVC; answers what it printed. */
 function apart(script: string): Promise<string> {
@@ -68,4 +74,58 @@ test("the unit of another copy is left as it is", async () => {
   expect(said.match(/^refused$/gm)).toHaveLength(2);
   expect(said).toContain("was not made by this working copy");
   expect(said.trimEnd()).toMatch(/# Made by .\/svc install in \/elsewhere$/);
+});
+
+/** A settings file with these lines, in a data folder of its own as $DATA of a script. */
+function settings(name: string, lines: readonly string[]): string {
+  const data = join(folder, name);
+  mkdirSync(data);
+  writeFileSync(join(data, "svc.env"), `${lines.join("\n")}\n`, { mode: 0o600 });
+  return `DATA=${data}`;
+}
+
+test("settings that ./svc up refuses are refused in the same words, before anything is built or written", async () => {
+  const data = settings("wrong", ["MAX_REQUESTS=many", "LOCAL_MODE=false", "SVC_PLAN_LIMIT={}"]);
+  const said = await apart(
+    `${data}
+    $SVC up --data-dir $DATA >/tmp/up 2>&1 && exit 1
+    $SVC install --data-dir $DATA >/tmp/install 2>&1 && exit 1
+    cmp /tmp/up /tmp/install && cat /tmp/install
+    test ! -e $UNIT && ls $DATA`.replaceAll("/tmp/", `${folder}/said-`),
+  );
+  expect(said).toMatch(/MAX_REQUESTS/);
+  expect(said).toMatch(/authentication is on and there are no keys/);
+  expect(said).toMatch(
+    /svc\.env:3: SVC_PLAN_LIMIT is not known and has no effect; did you mean SVC_PLAN_LIMITS\?/,
+  );
+  expect(said.trimEnd()).toMatch(/\nsvc\.env$/);
+});
+
+test("what the shell sets is neither judged nor used: the service does not get it", async () => {
+  const said = await apart(`
+    MAX_REQUESTS=many SERVICE_PORT=1 $SVC install --data-dir $DATA
+    $SVC uninstall --data-dir $DATA`);
+  expect(said).toContain("does not get what this shell sets: MAX_REQUESTS, SERVICE_PORT");
+  expect(said).toContain(`Written: ${UNIT}`);
+});
+
+test("a port that somebody else holds is told before anything is built or written, where systemd would start the service", async () => {
+  const server = createServer().listen(await freePort(), "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  try {
+    const ports = { ...(await freePorts()), SERVICE_PORT: String(port) };
+    const data = settings(
+      "taken",
+      Object.entries(ports).map((pair) => pair.join("=")),
+    );
+    const said = await apart(`${data}; ${AS_BOOTED}
+      $SVC install --data-dir $DATA || test ! -e $UNIT && echo refused`);
+    expect(said).toMatch(
+      new RegExp(`port ${port} of the api is taken by pid ${process.pid} .*\\(SERVICE_PORT\\)`),
+    );
+    expect(said.trimEnd()).toMatch(/\nrefused$/);
+  } finally {
+    server.close();
+  }
 });

@@ -5,16 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ROOT } from "@svc/cli/instance";
+import { readPage } from "@svc/test-kit/programs/page";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-const README = readFileSync(join(ROOT, "README.md"), "utf8");
+const { blocks } = readPage("README.md");
 const ADDRESS = "http://127.0.0.1:3112";
 const PNG = [0x89, 0x50, 0x4e, 0x47];
-const blocks = (language: string) =>
-  [...README.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
-    .filter(([, of]) => of === language)
-    .map(([, , text]) => text ?? "");
 const [install, hello, small, large, ...others] = blocks("sh");
 
 let folder: string;

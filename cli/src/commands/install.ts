@@ -4,10 +4,12 @@ import { dirname } from "node:path";
 import { defineCommand } from "../command.ts";
 import { chooseImage, readChoice } from "../install/image.ts";
 import { INSTALL_STEPS, installCopy } from "../install/install.ts";
-import { INSTANCE_OPTIONS, type Instance, resolveInstance } from "../instance.ts";
+import { dataFolder, INSTANCE_OPTIONS, type Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
-import { makeFolders } from "../supervisor/ground.ts";
-import { readState } from "../supervisor/state.ts";
+import { demandGoodSettings, resolveChecked, settingsWarnings } from "../settings/check.ts";
+import { fileSettings } from "../settings/sources.ts";
+import { demandFreePorts, makeFolders } from "../supervisor/ground.ts";
+import { readState, type State } from "../supervisor/state.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { installedUnit, lostVariables, specOf, UNIT_PATH } from "../systemd/spec.ts";
 import { isSystemdRunning, mainPid, startUnit, systemctl } from "../systemd/systemctl.ts";
@@ -18,30 +20,34 @@ export const install = defineCommand({
   usage: "install [--print]",
   summary: "Makes this copy a service of systemd: it starts with the machine, and again when it fails.",
   details: `
-Installs and builds what is missing, writes ${UNIT_PATH}, enables and starts it.
-After an upgrade the same command builds what changed and restarts the service. Settings come from the settings file,
-not from the shell. Data stay where they are. ./svc uninstall undoes it; docs/deploy.md says more.`,
+Checks the settings as ./svc up does, installs and builds what is missing, writes ${UNIT_PATH},
+enables and starts it. After an upgrade the same command builds what changed and restarts the service. Settings come from
+the settings file, not from the shell. Data stay where they are. ./svc uninstall undoes it; docs/deploy.md says more.`,
   options: {
     print: { doc: "Print the unit and change nothing." },
     ...INSTANCE_OPTIONS,
   },
-  run: async ({ values }) => {
-    const instance = resolveInstance(values, process.env);
-    const spec = specOf(values, instance, process.env);
-    const text = unitText(spec);
+  run: async ({ values }, { file }) => {
+    const copy = { ...values, "data-dir": dataFolder(values, process.env) };
+    const settings = fileSettings(file);
     warnOfShell();
     if (values.print) {
-      process.stdout.write(text);
+      process.stdout.write(unitText(specOf(copy, resolveChecked(copy, settings.values), settings.values)));
       return 0;
     }
     const asRoot = await continueAsRoot(process.argv.slice(2), "a service of systemd");
     if (asRoot !== undefined) return asRoot;
-    demandPlace(instance);
-    const choice = chooseImage({}, process.env, readChoice(instance.dataDir));
+    const instance = resolveChecked(copy, settings.values);
+    const running = demandPlace(instance);
+    for (const warning of settingsWarnings(settings, {}, instance)) console.error(`warning: ${warning}`);
+    demandGoodSettings(instance, settings.values);
+    const spec = specOf(copy, instance, settings.values);
+    if (isSystemdRunning()) await demandFreePorts(instance, settings.values, running?.ports);
+    const choice = chooseImage({}, settings.values, readChoice(instance.dataDir));
     const progress = new Progress(INSTALL_STEPS + 1);
     makeWritable(instance, spec.writable);
     await installCopy(instance, choice, progress);
-    writeUnit(text);
+    writeUnit(unitText(spec));
     console.log(`Written: ${UNIT_PATH}`);
     if (!isSystemdRunning()) {
       console.log("systemd does not run here, so nothing is enabled or started. Where it runs:");
@@ -65,8 +71,8 @@ function warnOfShell(): void {
   console.error("Put it into svc.env in the data folder (docs/deploy.md).");
 }
 
-/** Throws a Problem where the unit belongs to another copy, or this copy runs without systemd. */
-function demandPlace(instance: Instance): void {
+/** Throws a Problem where the unit belongs to another copy, or this copy runs without systemd. Answers the running service. */
+function demandPlace(instance: Instance): State | undefined {
   if (installedUnit() === "other") {
     throw new Problem(
       `${UNIT_PATH} was not made by this working copy`,
@@ -74,8 +80,8 @@ function demandPlace(instance: Instance): void {
     );
   }
   const running = readState(instance.runDir);
-  if (running === undefined) return;
-  if (isSystemdRunning() && running.supervisor.pid === mainPid()) return;
+  if (running === undefined) return undefined;
+  if (isSystemdRunning() && running.supervisor.pid === mainPid()) return running;
   throw new Problem(
     `${instance.dataDir} is in use by a copy that systemd does not know (pid ${running.supervisor.pid})`,
     "End it with ./svc down, or Ctrl-C where it runs, then run ./svc install again.",

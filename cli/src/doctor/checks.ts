@@ -26,6 +26,7 @@ import { listenerOf, portIsFree } from "../system/ports.ts";
 import { findProgram, isRoot } from "../system/root.ts";
 import { shown } from "../system/run.ts";
 import { running, users } from "./copy.ts";
+import { address, secretFiles } from "./exposure.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 import * as host from "./host.ts";
 import { image } from "./image.ts";
@@ -53,6 +54,7 @@ export const CHECKS: readonly Check[] = [
   settings,
   ports,
   dataFolder,
+  (instance) => [secretFiles(instance), address(process.env)],
   resources,
   capacity,
   users,

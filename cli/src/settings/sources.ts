@@ -61,6 +61,11 @@ export function readSettings(flags: SettingsFlags, env: Environment): Settings {
   return { ...settings, isOpen: (statSync(file).mode & 0o077) !== 0 };
 }
 
+/** The settings of a copy that gets nothing from the environment of this process. `file`: as readSettings told it. */
+export function fileSettings(file: string | undefined): Settings {
+  return file === undefined ? mergeSettings(new Map(), undefined, {}) : readSettings({ settings: file }, {});
+}
+
 /** Makes the settings those of this process and of what it starts. */
 export function adoptSettings({ values, file }: Settings): void {
   for (const [name, value] of Object.entries(values)) process.env[name] = value;

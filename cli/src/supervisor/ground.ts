@@ -20,11 +20,17 @@ export function makeFolders(instance: Instance): void {
   }
 }
 
-/** Throws a Problem that names each port of this copy that cannot be had, and who holds it. */
-export async function demandFreePorts(instance: Instance, caller: Environment): Promise<void> {
+/** Throws a Problem that names each port of this copy that cannot be had, and who holds it. `held`: the ports that it has already. */
+export async function demandFreePorts(
+  instance: Instance,
+  caller: Environment,
+  held: Partial<Instance["ports"]> = {},
+): Promise<void> {
   const problems: string[] = [];
+  const isHeld = new Set(Object.values(held));
   for (const service of SERVICES) {
     const port = instance.ports[service];
+    if (isHeld.has(port)) continue;
     const host = (service === "api" && caller.SERVICE_HOST) || "127.0.0.1";
     const problem = await listenProblem(host, port);
     if (problem === undefined) continue;

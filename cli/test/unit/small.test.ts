@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { findLanguage } from "@svc/contracts/languages";
 import { afterAll, describe, expect, it } from "vitest";
 import { languageOf } from "../../src/exec/language.ts";
-import { runtimeNames } from "../../src/install/install.ts";
+import { runtimeNames } from "../../src/install/image.ts";
 import { makeFolder } from "../../src/system/folders.ts";
 import { listenerOf, listenProblem } from "../../src/system/ports.ts";
 import { identify, isAlive, signalProcess } from "../../src/system/process.ts";

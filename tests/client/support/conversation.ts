@@ -1,7 +1,7 @@
 /**
  * One conversation of a LibreChat host, for tests: the published client with its four code tools, the host's own tools,
  * and the files that the client carries from call to call. Everything between a call of the model and the text that the
- * model reads is the client's code. Knows nothing of the service but its address and the caller's token.
+ * model reads is the client's code. Knows nothing of the service but its address and the caller's credential.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -25,8 +25,8 @@ export interface ConversationOptions {
   /** Address of the service, with /v1. */
   url: string;
   tools?: readonly HostTool[];
-  /** Makes the access token of a request. */
-  token?: () => string;
+  /** Makes the headers of a request that say who calls. */
+  headers?: () => Readonly<Record<string, string>>;
   /** Settings of the client's code tools. */
   client?: Readonly<Partial<Omit<ServiceOptions, "baseUrl" | "authHeaders">>>;
 }
@@ -49,10 +49,10 @@ export class Conversation {
   readonly #sessions = new Map<string, CodeSession>();
   readonly #node: ToolNode;
 
-  constructor({ url, tools = [], token, client = {} }: ConversationOptions) {
+  constructor({ url, tools = [], headers, client = {} }: ConversationOptions) {
     const authHeaders = async (): Promise<Record<string, string>> => {
       this.requests++;
-      return token === undefined ? {} : { Authorization: `Bearer ${token()}` };
+      return { ...headers?.() };
     };
     const service = { baseUrl: url, authHeaders, ...client };
     this.#node = new ToolNode({

@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
+import { run } from "@svc/cli/system/run";
 import { freePort } from "@svc/test-kit/system/free-ports";
 import { until } from "@svc/test-kit/system/processes";
 import { debianProgram } from "./debian-programs.ts";
@@ -36,7 +37,43 @@ export async function startCaddy(apiPort: number): Promise<ReverseProxy> {
     SVC_SITE: `http://127.0.0.1:${port}`,
     SVC_API: `127.0.0.1:${apiPort}`,
   };
-  return start([program, "run", "--adapter", "caddyfile", "--config", config], { folder, port, env });
+  return startPlain([program, "run", "--adapter", "caddyfile", "--config", config], port, { folder, env });
+}
+
+export interface SecureProxy {
+  /** Address with the name of the site, without /v1. */
+  url: string;
+  /** File of the authority that has signed the certificate, PEM. */
+  authority: string;
+  stop: () => Promise<void>;
+}
+
+/** With TLS on all addresses of this machine, by a certificate that Caddy makes itself: the site's name leads nowhere else. */
+export async function startSecureCaddy(apiPort: number, site: string): Promise<SecureProxy> {
+  const program = await debianProgram("caddy", "usr/bin/caddy");
+  const folder = mkdtempSync(join(tmpdir(), "svc-caddy-"));
+  const port = await freePort();
+  const config = join(folder, "Caddyfile");
+  const own = ["admin off", "local_certs", "skip_install_trust", "auto_https disable_redirects"];
+  writeFileSync(config, `{\n\t${own.join("\n\t")}\n}\n\nimport ${PROXY_FILES.caddy}\n`);
+  const url = `https://${site}:${port}`;
+  const authority = join(folder, "caddy/pki/authorities/local/root.crt");
+  const env = {
+    HOME: folder,
+    XDG_DATA_HOME: folder,
+    SVC_SITE: url,
+    SVC_API: `127.0.0.1:${apiPort}`,
+  };
+  const health = [
+    "--cacert",
+    authority,
+    "--connect-to",
+    `${site}:${port}:127.0.0.1:${port}`,
+    `${url}/v1/health`,
+  ];
+  const answers = async () => (await run(["curl", "-sf", "-o", "/dev/null", ...health])).code === 0;
+  const command = [program, "run", "--adapter", "caddyfile", "--config", config];
+  return { url, authority, stop: await start(command, { folder, env }, answers) };
 }
 
 /** A certificate and its key, PEM. */
@@ -72,7 +109,7 @@ export async function startNginx(apiPort: number, { cert, key }: Certificate): P
   ];
   writeFileSync(join(folder, "nginx.conf"), `${main.join("\n")}\n`);
   const command = [program, "-p", folder, "-e", "stderr", "-c", join(folder, "nginx.conf")];
-  return { ...(await start(command, { folder, port })), tlsPort };
+  return { ...(await startPlain(command, port, { folder })), tlsPort };
 }
 
 /** Each text must be there: a change of the file that a test does not know would otherwise go untested. */
@@ -85,12 +122,25 @@ function replaced(text: string, by: Readonly<Record<string, string>>): string {
 
 interface Start {
   folder: string;
-  port: number;
   env?: Record<string, string>;
 }
 
-/** The proxy ends with this process. */
-async function start(command: readonly string[], { folder, port, env = {} }: Start): Promise<ReverseProxy> {
+async function startPlain(command: readonly string[], port: number, options: Start): Promise<ReverseProxy> {
+  const url = `http://127.0.0.1:${port}/v1`;
+  const answers = () =>
+    fetch(`${url}/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  return { url, stop: await start(command, options, answers) };
+}
+
+/** The proxy ends with this process. Settles when it answers, with the function that ends it. */
+async function start(
+  command: readonly string[],
+  { folder, env = {} }: Start,
+  answers: () => Promise<boolean>,
+): Promise<() => Promise<void>> {
   const child = spawn("/usr/bin/setpriv", ["--pdeathsig", "TERM", "--", ...command], {
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env },
     stdio: ["ignore", "ignore", "pipe"],
@@ -105,18 +155,15 @@ async function start(command: readonly string[], { folder, port, env = {} }: Sta
     await gone;
     rmSync(folder, { recursive: true, force: true });
   };
-  const url = `http://127.0.0.1:${port}/v1`;
-  const answers = () =>
-    child.exitCode === null &&
-    fetch(`${url}/health`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
   try {
-    await until(answers, START_MS, () => said);
+    await until(
+      async () => child.exitCode === null && (await answers()),
+      START_MS,
+      () => said,
+    );
   } catch (error) {
     await stop();
     throw error;
   }
-  return { url, stop };
+  return stop;
 }

@@ -1,6 +1,6 @@
 /**
  * What runs in the virtual machine of `./svc test --v2`: the jail's unit tests, the live tests that control groups have
- * a part in, those of jaild in groups of its own, and a slice of the whole system. Outcomes go to the second serial line
+ * a part in, those of jaild in groups of its own, and a slice of the whole system; or, under systemd, those of the service. Outcomes go to the second serial line
  * as they come. Arguments pick the test files of which a part of the path is named; then the unit tests are left out. A suite
  * without tests has failed.
  */
@@ -8,7 +8,7 @@ import { appendFileSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Outcome, runCheck, runVitest } from "@svc/tools/testing/suites";
-import { LAST_LINE } from "@svc/tools/testing/virtual-machine";
+import { LAST_LINE, SERVICE } from "@svc/tools/testing/virtual-machine";
 
 const LINE = "/dev/ttyS1";
 const LIVE = [
@@ -27,6 +27,8 @@ const V2 = ["tests/v2/groups.test.ts", "tests/v2/system.test.ts"];
 
 const reports = mkdtempSync(join(tmpdir(), "svc-reports-"));
 const filters = process.argv.slice(2);
+/** Where systemd is the first process. */
+const ofService = filters.includes(SERVICE) ? [`tests/v2/${SERVICE}.test.ts`] : [];
 const chosen = (files: readonly string[]) =>
   files.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
 
@@ -37,7 +39,7 @@ function tell(outcome: Outcome): void {
 if (filters.length === 0) tell(await runCheck("jail (make check)"));
 for (const [project, files] of [
   ["live", chosen(LIVE)],
-  ["v2", chosen(V2)],
+  ["v2", [...chosen(V2), ...ofService]],
 ] as const) {
   if (files.length === 0) continue;
   // One process for all files: its start takes long here.

@@ -1,8 +1,10 @@
 /** Reference pages made from the tables that the code runs on: configuration, secrets and error codes. */
+import { overriddenSettings } from "@svc/cli/environment";
+import { resolveInstance } from "@svc/cli/instance";
 import { ADVICE, ERRORS, type ErrorCode } from "@svc/contracts";
 import { HOLDERS } from "@svc/service-kit/config/holders";
 import type { Variable } from "@svc/service-kit/config/types";
-import { VARIABLES_BY_READER } from "@svc/service-kit/config/variables";
+import { VARIABLES, VARIABLES_BY_READER } from "@svc/service-kit/config/variables";
 
 const cell = (text: string) => text.replaceAll("|", "\\|");
 
@@ -31,6 +33,12 @@ function variablesTable([reader, variables]: [string, Readonly<Record<string, Va
   ]);
   const note = NOTES[reader] === undefined ? "" : `${NOTES[reader]}\n\n`;
   return `## ${reader}\n\n${note}${table(["variable", "default", "meaning"], rows)}`;
+}
+
+/** What ./svc sets itself, whatever an operator says. */
+function overridden(): string[] {
+  const everything = Object.fromEntries(Object.keys(VARIABLES).map((name) => [name, "/set"]));
+  return overriddenSettings(resolveInstance({}, {}), everything).map((name) => `\`${name}\``);
 }
 
 export function configurationPage(): string {
@@ -62,7 +70,8 @@ one. Other lines, text behind a closing quote and names that are set twice are r
 mode 0600.
 
 \`./svc up\` checks all settings of all components, ports and data folder before it installs or builds anything, and tells all
-problems at once. It always sets the addresses by which its components find each other. It makes the secrets
+problems at once. It always sets the addresses by which its components find each other, so these have no effect with it, and it says so:
+${overridden().join(", ")}. It makes the secrets
 between components in every mode ([secrets.md](secrets.md)). It starts in local mode unless \`LOCAL_MODE=false\`,
 \`SVC_AUTH_PROVIDER=librechat-jwt\`, a source of \`SVC_JWT_*\` keys or \`SVC_API_KEYS_FILE\` turns authentication on
 ([authentication.md](authentication.md)); \`LOCAL_MODE=true\` beside one of these is refused.

@@ -125,7 +125,7 @@ const NOT_USUAL: readonly string[] = [
 /** All files that a scope leaves out. */
 export const LEFT_OUT: readonly string[] = [...SAME_COLD_AND_WARM, ...ONLY_IN_ALL, ...NOT_USUAL];
 
-/** What of the virtual machine's tests CI runs: limits, life cycle, pauses and confinement of the jail, and a whole system. */
+/** What of the virtual machine's tests CI runs: limits, life cycle, pauses and confinement of the jail, a whole system, and the service. */
 export const MACHINE_IN_CI: readonly string[] = [
   "limits",
   "lifecycle",
@@ -134,6 +134,7 @@ export const MACHINE_IN_CI: readonly string[] = [
   "shortage",
   "groups",
   "system",
+  "service",
 ];
 
 /** End-to-end tests run with five components in one process; these with a process for each, too. */

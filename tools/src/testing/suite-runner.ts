@@ -10,7 +10,7 @@ import { type Instance, ROOT, resolveInstance } from "@svc/cli/instance";
 import { installTestClient } from "./client.ts";
 import { MACHINE_IN_CI, type Part, passesOf, type Scope, type Suite, stagesOf } from "./plan.ts";
 import { FUZZ, type Outcome, runCheck, runVitest, USUAL_CHECKS, type VitestProject } from "./suites.ts";
-import { buildMachine, runMachine } from "./virtual-machine.ts";
+import { buildMachine, runMachines } from "./virtual-machine.ts";
 
 export interface SuiteOptions {
   scope: Scope;
@@ -79,7 +79,7 @@ async function outcomesOf(part: Part, context: Context): Promise<Outcome[]> {
     case "client build":
       return built(part, () => installTestClient(unseen));
     case "v2":
-      return runMachine(scope === "ci" && filters.length === 0 ? MACHINE_IN_CI : filters, { aside });
+      return runMachines(scope === "ci" && filters.length === 0 ? MACHINE_IN_CI : filters, { aside });
     case "compat":
       return runPasses(part, context, allLanguages(context).env);
     default:
