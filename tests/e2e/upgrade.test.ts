@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { resolveInstance } from "@svc/cli/instance";
 import { RESTARTABLE } from "@svc/cli/supervisor/rolling";
 import type { ComponentName } from "@svc/cli/topology";
-import type { ToolCallRequired, UploadedFile } from "@svc/contracts";
+import { canaryKey, EARLIER_CANARY_KEY, type ToolCallRequired, type UploadedFile } from "@svc/contracts";
 import { freePort, freePorts } from "@svc/test-kit/system/free-ports";
 import { holdNamespaces, leftovers, takeBaseline } from "@svc/test-kit/system/leftovers";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
@@ -16,6 +16,7 @@ import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { declare, driveOn, startPaused } from "@svc/test-kit/system/programmatic";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BalancedApi, MixedLoad } from "./support/mixed-load.ts";
+import { openStore } from "./support/store.ts";
 import { RunningComponent, type Variables, Version } from "./support/version.ts";
 
 /** The last version that people run. */
@@ -111,6 +112,14 @@ async function goOn(paused: ToolCallRequired): Promise<void> {
   expect(answer).toMatchObject({ status: "completed", stdout: "3\n7\n", tool_calls_made: 2 });
 }
 
+/** What a balancer asks: replicas of either version find that programs run, by a canary of the workers that there are now. */
+async function expectReady(): Promise<void> {
+  const store = openStore({ instance: instance() });
+  await store.del(EARLIER_CANARY_KEY, canaryKey("python"), canaryKey("other"));
+  store.disconnect();
+  await expect.poll(async () => (await api.send("GET", "/ready")).status).toBe(200);
+}
+
 /** Replaces all components in an order under load. Each step has a program that paused before it and goes on after it. */
 async function roll(version: Version, order: readonly ComponentName[]): Promise<void> {
   const load = new MixedLoad(api);
@@ -125,6 +134,7 @@ async function roll(version: Version, order: readonly ComponentName[]): Promise<
       load.during(`after the ${name} was replaced`);
       await load.onceMore();
       await goOn(paused);
+      await expectReady();
     }
   } finally {
     await load.end();
@@ -135,6 +145,28 @@ async function roll(version: Version, order: readonly ComponentName[]): Promise<
   expect((await api.bytes(stored as UploadedFile)).toString()).toBe("kept");
 }
 
-test("upward in the documented order, no request is lost", () => roll(Version.current(), ORDER), ROLL_MS);
+/** A route that the last version does not have. */
+const languages = async () => (await api.send("GET", "/languages")).status;
 
-test("back in the reverse order, no request is lost", () => roll(last, ORDER.toReversed()), ROLL_MS);
+test(
+  "upward in the documented order, no request is lost",
+  async () => {
+    expect(await languages()).toBe(404);
+    await roll(Version.current(), ORDER);
+    expect(await languages()).toBe(200);
+  },
+  ROLL_MS,
+);
+
+test(
+  "back in the reverse order, no request is lost; a paused program goes on without what the last version does not know",
+  async () => {
+    const code = "import os\nawait add(a=1, b=2)\nprint(os.environ.get('MODE'))";
+    const withEnv = { code, language: "python", tools: declare(["add"]), env: { MODE: "new" } };
+    const paused = await startPaused(api, withEnv);
+    await roll(last, ORDER.toReversed());
+    expect(await languages()).toBe(404);
+    expect((await driveOn(api, paused, TOOLS)).answer).toMatchObject({ stdout: "None\n" });
+  },
+  ROLL_MS,
+);

@@ -241,6 +241,15 @@ provokeEachRow(
       await expectToStart({ STORAGE_DIR });
     },
 
+    "`does not belong to the user of …, …, as its folder does`": async () => {
+      await expectPlainStart();
+      mkdirSync(join(copy.instance.dataDir, "objects/copied"));
+      const said = await refused("`does not belong to the user of …, …, as its folder does`");
+      const [, command] = /as after a restore, run: (chown .*)$/m.exec(said) ?? [];
+      run(command as string);
+      await expectToStart();
+    },
+
     "`the data folder's path is too long for a unix socket`": async () => {
       const long = join(extra, "x".repeat(100));
       await refused("`the data folder's path is too long for a unix socket`", { SVC_DATA_DIR: long });

@@ -76,6 +76,8 @@ const ONLY_IN_ALL: readonly string[] = [
   "tests/escape/resources/mixture.slow.test.ts",
   // A minute of random system calls: seconds of them in packages/jail-client/test/live/syscalls.test.ts.
   "tests/escape/syscalls/storm.slow.test.ts",
+  // Every component is replaced by that of another version, which is built before: tests/e2e/restart.test.ts.
+  "tests/e2e/upgrade.test.ts",
 ];
 
 /** In `ci` and `all` only, and what shows a smaller piece of the same without a choice. */
