@@ -128,6 +128,17 @@ async function withWorkerAhead(ms: number, symptom: string): Promise<string> {
   return (await command("logs", "runner")).stdout;
 }
 
+/** A request on a connection of its own, but for its end. Answers what ends it, and answers the whole answer. */
+function beginRequest(url: string): () => Promise<string> {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  const answer = text(socket);
+  socket.write("GET /v1/languages HTTP/1.1\r\nHost: 127.0.0.1\r\n");
+  return () => {
+    socket.write("Connection: close\r\n\r\n");
+    return answer;
+  };
+}
+
 provokeEachRow("Programs do not run, or are slow", {
   "503 `queue_saturated`": async () => {
     const code = "import time; time.sleep(8); print('whole')";
@@ -154,9 +165,14 @@ provokeEachRow("Programs do not run, or are slow", {
     await withoutStorage(system, async () => {
       const upload = () => api.form("/upload", [{ name: "b.txt", content: "b" }]);
       await expectRefusal(upload, [503, "storage_unavailable"]);
-      killProcess(system.pid("file-server"));
-      await expectLogged("`object storage is unavailable` (log)", "file-server");
     });
+    // Said at its start.
+    const incoming = join(system.instance.dataDir, "objects/incoming");
+    chmodSync(incoming, 0o500);
+    killProcess(system.pid("file-server"));
+    await expectLogged("`object storage is unavailable` (log)", "file-server");
+    chmodSync(incoming, 0o700);
+    await expectToHeal(system);
     const file = await api.stage("owned.txt", "mine");
     const path = objectPath(file);
     const { uid, gid } = statSync(path);
@@ -187,10 +203,7 @@ provokeEachRow("Programs do not run, or are slow", {
     await until(async () => (await fresh.send("GET", "/languages")).status === 200, HEALED_MS);
     store.disconnect();
 
-    const { port } = new URL(replica.url);
-    const socket = connect(Number(port), "127.0.0.1");
-    const answer = text(socket);
-    socket.write(`GET /v1/languages HTTP/1.1\r\nHost: 127.0.0.1\r\n`);
+    const begun = [beginRequest(replica.url), beginRequest(replica.url)] as const;
     await sleep(LATE_MS);
     const stopped = replica.stop();
     const isClosed = () =>
@@ -199,9 +212,10 @@ provokeEachRow("Programs do not run, or are slow", {
         () => true,
       );
     await until(isClosed, SOON_MS);
+    // Late requests are served for a moment.
+    expect(await begun[0]()).toMatch(/^HTTP\/1\.1 200 /);
     await sleep(LATE_MS);
-    socket.write("Connection: close\r\n\r\n");
-    expect(await answer).toMatch(/^HTTP\/1\.1 503 [\s\S]*"error":"shutting_down"/);
+    expect(await begun[1]()).toMatch(/^HTTP\/1\.1 503 [\s\S]*"error":"shutting_down"/);
     expect(await stopped).toBe(0);
     expect((await api.send("GET", "/languages")).status).toBe(200);
   },

@@ -44,7 +44,8 @@ beforeAll(async () => {
   extra = realpathSync(mkdtempSync(join(tmpdir(), "svc-trouble-")));
   chmodSync(extra, 0o755);
 });
-afterAll(() => {
+afterAll(async () => {
+  await svc(["down"], copy.environment);
   copy.remove();
   rmSync(extra, { recursive: true });
 });
@@ -281,9 +282,10 @@ provokeEachRow(
 
     "`is required by the`": async () => {
       const start = async (env: Record<string, string>) => {
+        const port = String(await freePort());
         const child = spawn(process.execPath, [join(ROOT, "services/tool-call-server/src/main.ts")], {
           env: {
-            TOOL_CALL_SERVER_PORT: String(await freePort()),
+            TOOL_CALL_SERVER_PORT: port,
             REDIS_URL: `unix://${shared.instance.redisSocket}`,
             ...env,
           },
@@ -291,6 +293,7 @@ provokeEachRow(
         });
         return {
           child,
+          port,
           said: Promise.all([text(child.stdout), text(child.stderr)]),
           exited: once(child, "exit"),
         };
@@ -304,7 +307,13 @@ provokeEachRow(
       const page = readFileSync(join(ROOT, "docs/secrets.md"), "utf8");
       expect(page).toContain("`SVC_INTERNAL_SERVICE_TOKEN`");
       const complete = await start({ LOCAL_MODE: "true", SVC_INTERNAL_SERVICE_TOKEN: newSecret() });
-      await once(complete.child.stdout, "data");
+      const health = `http://127.0.0.1:${complete.port}/health`;
+      const isThere = () =>
+        fetch(health).then(
+          ({ ok }) => ok,
+          () => false,
+        );
+      await expect.poll(isThere).toBe(true);
       complete.child.kill("SIGTERM");
       expect(await complete.exited).toEqual([0, null]);
       expect((await complete.said).join("")).toMatch(/"msg":"running"/);
