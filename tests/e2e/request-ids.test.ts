@@ -41,7 +41,7 @@ const SETTINGS = {
   JOB_TIMEOUT: "5000",
   SANDBOX_RUN_TIMEOUT: "5000",
   SANDBOX_COMPILE_TIMEOUT: "1000",
-  JOB_PRIME_ALLOWANCE_MS: "2000",
+  JOB_PRIME_ALLOWANCE_MS: "20000",
   JOB_POSTPROCESS_ALLOWANCE_MS: "2000",
   JOB_WAIT_GRACE_MS: "1000",
 };
@@ -158,7 +158,7 @@ const CALLER: Partial<Record<ErrorCode, () => Promise<ErrorBody>>> = {
   forbidden: async () => {
     const secured = new Api(withTokens.url);
     const { continuation_token: token } = await startPaused(secured, program, as("alice"));
-    return (await tryResume(secured, token, [], as("bob"))).refusal;
+    return (await tryResume(secured, token, [{ call_id: "call_001", result: 1 }], as("bob"))).refusal;
   },
   rate_limited: () =>
     untilMet("rate_limited", async () => {
@@ -179,7 +179,8 @@ const CALLER: Partial<Record<ErrorCode, () => Promise<ErrorBody>>> = {
     await api.exec(hello, key);
     return exec({ code: "echo other" }, key);
   },
-  invalid_continuation_token: async () => (await tryResume(api, "none", [])).refusal,
+  invalid_continuation_token: async () =>
+    (await tryResume(api, "none", [{ call_id: "call_001", result: 1 }])).refusal,
   execution_expired: async () => {
     const label = { headers: { "x-librechat-code-request-id": newMarker() } };
     const paused = await startPaused(api, program, label);
@@ -328,7 +329,7 @@ async function linesOf(id: string): Promise<Line[]> {
       .split("\n")
       .filter(Boolean)
       .map((line) => JSON.parse(line) as Line);
-    return lines.some(({ msg }) => msg === "request");
+    return lines.some(({ msg, request_id }) => msg === "request" && request_id === id);
   }, SOON_MS);
   return lines;
 }
@@ -337,14 +338,20 @@ test.each(Object.entries(CALLER))("%s", async (code, meet) => {
   const { error, request_id } = await meet();
   expect(error).toBe(code);
   const lines = await linesOf(request_id);
-  expect(lines.find(({ msg }) => msg === "request")).toMatchObject({ name: "api", error: code });
+  expect(lines.find(({ msg, request_id: id }) => msg === "request" && id === request_id)).toMatchObject({
+    name: "api",
+    error: code,
+  });
 });
 
 test.each(Object.entries(OPERATOR))("%s, and what was caught", async (code, meet) => {
   const { error, request_id } = await meet();
   expect(error).toBe(code);
   const lines = await linesOf(request_id);
-  expect(lines.find(({ msg }) => msg === "request")).toMatchObject({ name: "api", error: code });
+  expect(lines.find(({ msg, request_id: id }) => msg === "request" && id === request_id)).toMatchObject({
+    name: "api",
+    error: code,
+  });
   if (ERRORS[code as ErrorCode].status < 500) return;
   const causes = lines.filter(({ level }) => level >= WARN);
   const says = ({ err, code: own }: Line) =>

@@ -20,6 +20,16 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectToHeal } from "../support/faults.ts";
 
 const SIZE = "192m";
+/** The layers of deadlines around a run: a request that is accepted just when the disk becomes full ends with them. */
+const DEADLINES = {
+  JOB_TIMEOUT: "5000",
+  SANDBOX_RUN_TIMEOUT: "5000",
+  SANDBOX_COMPILE_TIMEOUT: "1000",
+  JOB_QUEUE_WAIT_MS: "5000",
+  JOB_PRIME_ALLOWANCE_MS: "5000",
+  JOB_POSTPROCESS_ALLOWANCE_MS: "5000",
+  JOB_WAIT_GRACE_MS: "1000",
+};
 const NOTICED_MS = 90_000;
 const PIECE = Buffer.alloc(4096);
 
@@ -51,7 +61,7 @@ function fill(path: string): void {
 }
 
 test("requests are refused as the page says, the service is not ready, and nothing that was answered is lost", async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, SVC_DATA_DIR: folder } });
+  system = await startSystem({ env: { ...OPEN_LIMITS, ...DEADLINES, SVC_DATA_DIR: folder } });
   const api = new Api(system.url);
   const kept = await api.stage("kept.txt", "kept");
   const filler = join(folder, "filler");
