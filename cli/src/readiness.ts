@@ -1,5 +1,6 @@
 /**
- * Waits until the system takes work: GET /v1/ready is 200, which takes a canary run through queue, worker and jail.
+ * Waits until the system takes work: GET /v1/ready is 200, which takes a canary run through queue, worker and jail, and so is /ready of
+ * the worker.
  * Otherwise says which component is not there, shows the end of its log, and what to do.
  */
 import { join } from "node:path";
@@ -37,22 +38,30 @@ export async function waitReady(instance: Instance, { note, signal }: ReadyOptio
   let noted = performance.now();
   let lastReason = "";
   for (;;) {
-    const reason = await httpAnswers(`${instance.url}/v1/ready`);
+    const reason = await missing(instance);
     if (reason === undefined) return;
     if (signal?.aborted) throw new Problem("ended before it was ready");
     const hopeless = readState(instance.runDir)?.components.find(isHopeless);
     if (hopeless !== undefined)
       throw await diagnose(instance, `the ${hopeless.name} does not start`, hopeless.name);
     if (performance.now() > end) {
-      throw await diagnose(instance, `not ready after ${seconds} s: the API ${reason}`);
+      throw await diagnose(instance, `not ready after ${seconds} s: ${reason}`);
     }
     if (reason !== lastReason && performance.now() - noted > NOTE_AFTER_MS) {
-      note(`waiting: the API ${reason}`);
+      note(`waiting: ${reason}`);
       noted = performance.now();
       lastReason = reason;
     }
     await sleep(POLL_MS);
   }
+}
+
+/** The API goes by what is in Redis, which may be the canary of an earlier start; a worker goes by its own alone. */
+async function missing(instance: Instance): Promise<string | undefined> {
+  const api = await httpAnswers(`${instance.url}/v1/ready`);
+  if (api !== undefined) return `the API ${api}`;
+  const worker = await httpAnswers(`${addressOf("worker", instance)}${HEALTH.worker}`);
+  return worker && `the worker ${worker}`;
 }
 
 export function isHopeless(component: ComponentState): boolean {

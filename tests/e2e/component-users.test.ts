@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -69,11 +70,16 @@ test.each([0, 54_321])(
     writeFileSync(join(redis, "of-another"), "");
     chownSync(join(redis, "of-another"), 4321, 4321);
 
+    const refused = await up();
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain(`${join(redis, "of-another")} does not belong to the user of Redis`);
+    expect(lstatSync(join(redis, "of-another")).uid).toBe(4321);
+    rmSync(join(redis, "of-another"));
+
     const again = await up();
     expect(again.code, again.stderr).toBe(0);
     expect([statSync(outside).uid, statSync(join(outside, "file")).uid]).toEqual([0, 0]);
     expect(ownersBelow(objects)).toEqual(new Set([userOf("file-server", instance).uid]));
-    expect(lstatSync(join(redis, "of-another")).uid).toBe(4321);
     const second = await api.exec({
       lang: "bash",
       code: "cat a.txt",

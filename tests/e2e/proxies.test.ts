@@ -2,11 +2,17 @@
 import { request } from "node:https";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
-import { Api, output, refTo } from "@svc/test-kit/system/api";
+import { Api, refTo } from "@svc/test-kit/system/api";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Certificate, type ReverseProxy, startCaddy, startNginx } from "./support/proxies.ts";
+import {
+  type Certificate,
+  makeCertificate,
+  type ReverseProxy,
+  startCaddy,
+  startNginx,
+} from "./support/proxies.ts";
 
 const MAX_FILE = 25 * 1024 * 1024;
 const APPEAR_MS = 20_000;
@@ -15,20 +21,8 @@ const { url, instance } = sharedSystem();
 const direct = new Api(url);
 let certificate: Certificate;
 
-/** Made by a program in a jail: the image has openssl, and the machine may have none. */
-async function makeCertificate(): Promise<Certificate> {
-  const code = `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem \\
-    -out cert.pem -days 2 -subj /CN=${SITE} -addext subjectAltName=DNS:${SITE} 2>&1`;
-  const answer = await direct.exec({ lang: "bash", code });
-  const bytesOf = (name: string) => {
-    const { id, storage_session_id } = output(answer, name);
-    return direct.bytes({ id, storage_session_id });
-  };
-  return { cert: await bytesOf("cert.pem"), key: await bytesOf("key.pem") };
-}
-
 beforeAll(async () => {
-  certificate = await makeCertificate();
+  certificate = await makeCertificate(direct, SITE);
 });
 
 const STARTS = {

@@ -25,6 +25,11 @@ export class RequestFilter {
 
   isMeant({ fields }: LogRecord): boolean {
     if (fields === undefined) return false;
-    return fields.request_id === this.#requestId || this.#executions.has(String(fields.exec_id));
+    return fields.request_id === this.#requestId || this.#executions.has(executionOf(fields));
   }
+}
+
+/** Lines of the queue name the job: `EXECUTION` or, for a round of a program with tools, `EXECUTION.ROUND.ATTEMPT`. */
+function executionOf({ exec_id, job }: Readonly<Record<string, unknown>>): string {
+  return String(exec_id ?? String(job).split(".")[0]);
 }

@@ -27,7 +27,9 @@ export function giveFolders(instance: Instance, caller: NodeJS.ProcessEnv, unpri
   makeFolder(socketFolder);
   chownSync(socketFolder, redis.uid, redis.gid);
   chmodSync(socketFolder, 0o710);
-  give(join(instance.dataDir, "redis"), redis);
+  const redisFolder = join(instance.dataDir, "redis");
+  give(redisFolder, redis);
+  if (unprivileged) demandOneOwner(redisFolder, redis, "Redis");
   const storage = storageOf(instance, caller);
   const fileServer = userOf("file-server", instance);
   if (storage.isOwn) give(storage.path, unprivileged ? fileServer : ROOT_USER);
@@ -35,6 +37,7 @@ export function giveFolders(instance: Instance, caller: NodeJS.ProcessEnv, unpri
   else if (unprivileged) giveChosen(storage.path, fileServer);
   else if (statSync(storage.path, { throwIfNoEntry: false })?.uid === fileServer.uid)
     give(storage.path, ROOT_USER);
+  if (unprivileged) demandOneOwner(storage.path, fileServer, "the file server");
 }
 
 function usesFolder(caller: NodeJS.ProcessEnv): boolean {
@@ -54,6 +57,21 @@ function give(folder: string, user: User): void {
 
 function takeOver(folder: string, from: number, { uid, gid }: User): string[] {
   return ["-hR", `--from=${from}`, `${uid}:${gid}`, "--", realpathSync(folder)];
+}
+
+/** Looks at files and folders alone: what a link leads to is never read. */
+function demandOneOwner(folder: string, { uid, gid }: User, whose: string): void {
+  const path = realpathSync(folder);
+  const of = ["(", "-type", "f", "-o", "-type", "d", ")", "!", "-uid", String(uid)];
+  const { stdout, stderr, status } = spawnSync("/usr/bin/find", [path, "-xdev", ...of, "-print", "-quit"], {
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Problem(`the files of ${folder} cannot be looked at`, stderr?.trim());
+  if (stdout === "") return;
+  throw new Problem(
+    `${stdout.trim()} does not belong to the user of ${whose}, ${uid}, as its folder does`,
+    `When ${folder} holds what this service stored alone, as after a restore, run: ${shown(["chown", "-hR", `${uid}:${gid}`, "--", path])}`,
+  );
 }
 
 /** What lies in a folder that somebody chose may not be ours: then he is told what to do. */

@@ -208,8 +208,11 @@ describe("the lines of a request", () => {
       { n: 5, msg: "r-1 e-1" },
       { n: 6, request_id: "r-11" },
       { n: 7, request_id: "r-1" },
+      { n: 8, job: "e-1" },
+      { n: 9, job: "e-1.2.1" },
+      { n: 10, job: "e-2" },
     ];
-    expect(chosen(lines)).toEqual([1, 2, 4, 7]);
+    expect(chosen(lines)).toEqual([1, 2, 4, 7, 8, 9]);
   });
 
   it("are none of lines without an execution", () => {

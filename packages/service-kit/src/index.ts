@@ -18,7 +18,7 @@ export * from "./http/inner-client.ts";
 export * from "./http/internal-token.ts";
 export { bodyBytes } from "./http/json-body.ts";
 export * from "./http/operations.ts";
-export type { EndedRequest } from "./http/request-log.ts";
+export { type EndedRequest, noteFailure } from "./http/request-log.ts";
 export * from "./http/server.ts";
 export type * from "./http/types.ts";
 export * from "./log.ts";

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
 import { run } from "@svc/cli/system/run";
+import { type Api, output } from "@svc/test-kit/system/api";
 import { freePort } from "@svc/test-kit/system/free-ports";
 import { until } from "@svc/test-kit/system/processes";
 import { debianProgram } from "./debian-programs.ts";
@@ -82,8 +83,27 @@ export interface Certificate {
   key: string | Buffer;
 }
 
-/** The file with other ports and certificate files; what listens on IPv6 with TLS listens here without TLS. */
-export async function startNginx(apiPort: number, { cert, key }: Certificate): Promise<ReverseProxy> {
+/** Made by a program in a jail: the image has openssl, and the machine may have none. */
+export async function makeCertificate(api: Api, site: string): Promise<Certificate> {
+  const code = `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem \\
+    -out cert.pem -days 2 -subj /CN=${site} -addext subjectAltName=DNS:${site} 2>&1`;
+  const answer = await api.exec({ lang: "bash", code });
+  const bytesOf = (name: string) => {
+    const { id, storage_session_id } = output(answer, name);
+    return api.bytes({ id, storage_session_id });
+  };
+  return { cert: await bytesOf("cert.pem"), key: await bytesOf("key.pem") };
+}
+
+/**
+ * The file with other ports and certificate files; what listens on IPv6 with TLS listens here without TLS. `changes`: further texts of it
+ * by what stands in their place.
+ */
+export async function startNginx(
+  apiPort: number,
+  { cert, key }: Certificate,
+  changes: Readonly<Record<string, string>> = {},
+): Promise<ReverseProxy> {
   const program = await debianProgram("nginx", "usr/sbin/nginx");
   const folder = mkdtempSync(join(tmpdir(), "svc-nginx-"));
   const [port, tlsPort, redirectPort] = [await freePort(), await freePort(), await freePort()];
@@ -97,6 +117,7 @@ export async function startNginx(apiPort: number, { cert, key }: Certificate): P
     "listen [::]:80;": "",
     "/etc/ssl/svc/fullchain.pem": join(folder, "cert.pem"),
     "/etc/ssl/svc/privkey.pem": join(folder, "key.pem"),
+    ...changes,
   });
   writeFileSync(join(folder, "site.conf"), site);
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(

@@ -79,6 +79,8 @@ const ONLY_IN_ALL: readonly string[] = [
   "tests/escape/syscalls/storm.slow.test.ts",
   // An image with all package groups, which is several gigabytes: a folder of packages in tests/e2e/packages.test.ts.
   "tests/compat/groups.test.ts",
+  // Every component is replaced by that of another version, which is built before: tests/e2e/restart.test.ts.
+  "tests/e2e/upgrade.test.ts",
 ];
 
 /** In `ci` and `all` only, and what shows a smaller piece of the same without a choice. */

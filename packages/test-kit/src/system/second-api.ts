@@ -1,6 +1,7 @@
 /** A further API process in front of a running system: another replica, or one that demands tokens. Its owner ends it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { componentEnvironment } from "@svc/cli/environment";
 import { ROOT } from "@svc/cli/instance";
@@ -21,17 +22,19 @@ export interface SecondApi {
   stop: () => Promise<number | null>;
 }
 
-/** `env`: the variables that the system was started with, and what is different here. */
+/** `env`: the variables that the system was started with, and what is different here. It writes into the log of the system's API. */
 export async function startSecondApi(
   { instance }: Pick<System, "instance">,
   env: Readonly<Record<string, string>>,
 ): Promise<SecondApi> {
   const SERVICE_PORT = String(await freePort());
   const variables = componentEnvironment("api", instance, loadSecrets(instance.dataDir), env);
+  const log = openSync(join(instance.logsDir, "api.log"), "a", 0o600);
   const api = spawn(process.execPath, [join(ROOT, "services/api/src/main.ts")], {
     env: { ...variables, SERVICE_PORT },
-    stdio: ["ignore", "ignore", "inherit"],
+    stdio: ["ignore", log, "inherit"],
   });
+  closeSync(log);
   const exited = once(api, "exit");
   const end = async (signal: "SIGTERM" | "SIGKILL") => {
     api.kill(signal);

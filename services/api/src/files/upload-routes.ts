@@ -2,10 +2,11 @@
 import {
   batchUploadResponseSchema,
   errorBodySchema,
+  ServiceError,
   uploadFormSchema,
   uploadResponseSchema,
 } from "@svc/contracts";
-import type { FastifyReply, FastifyRequest, HttpServer } from "@svc/service-kit";
+import { type FastifyReply, type FastifyRequest, type HttpServer, noteFailure } from "@svc/service-kit";
 import { z } from "zod";
 import type { FileRoutesDeps } from "./deps.ts";
 import type { FileStorage } from "./file-storage.ts";
@@ -70,6 +71,7 @@ export function uploadRoutes(
     },
     async (request, reply: FastifyReply) => {
       const { status, body } = batchAnswer(await receive(request, "some"), request.id);
+      if (body.error !== undefined) noteFailure(request, new ServiceError(body.error, undefined, { status }));
       return reply.code(status).send(body);
     },
   );

@@ -6,6 +6,7 @@
 import {
   CANARY_MAX_AGE_MS,
   canaryKey,
+  EARLIER_CANARY_KEY,
   findLanguage,
   type Job,
   type JobResult,
@@ -78,10 +79,13 @@ export class Canary {
     if (oldest > 0) this.#metrics.canarySucceeded(oldest);
     if (now - watched.published < PUBLISH_MS) return;
     watched.published = now;
-    this.#redis.set(canaryKey(kind), String(now), "PX", CANARY_MAX_AGE_MS).catch((error: Error) => {
-      watched.published = 0;
-      this.#log.warn({ err: error.message }, "writing the canary's success failed");
-    });
+    const keys = [canaryKey(kind), EARLIER_CANARY_KEY];
+    Promise.all(keys.map((key) => this.#redis.set(key, String(now), "PX", CANARY_MAX_AGE_MS))).catch(
+      (error: Error) => {
+        watched.published = 0;
+        this.#log.warn({ err: error.message }, "writing the canary's success failed");
+      },
+    );
   }
 
   #tick(): void {
