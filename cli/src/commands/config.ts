@@ -25,9 +25,9 @@ Exit codes: 0; 1 when a setting is not valid.`,
   run: async ({ values }, settings) => {
     const instance = resolveChecked(values, process.env);
     const list = settingsOf(instance, settings, flagsOf(values));
-    const problems = settingsProblems(instance, settings.values);
+    const problems = await settingsProblems(instance, settings.values);
     const warnings = settingsWarnings(settings, process.env, instance);
-    const mode = modeText(settings.values);
+    const mode = await modeText(settings.values);
     if (values.json) {
       const file = settings.file ?? null;
       console.log(JSON.stringify({ mode, file, settings: list, warnings, problems }, undefined, 2));
@@ -41,9 +41,9 @@ Exit codes: 0; 1 when a setting is not valid.`,
   },
 });
 
-function modeText(settings: Environment): string {
+async function modeText(settings: Environment): Promise<string> {
   const mode = modeOf(settings);
-  return describeMode(mode, countKeys(mode));
+  return describeMode(mode, await countKeys(mode));
 }
 
 /** The variables whose values options decide. */

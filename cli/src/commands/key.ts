@@ -5,16 +5,13 @@ import { changeApiKeys, readApiKeys } from "../credentials/api-keys-file.ts";
 import { newApiKey } from "../credentials/new-api-key.ts";
 import { apiKeysPath, defaultTenant, ownerRights } from "../credentials/place.ts";
 import { tableOf } from "../credentials/table.ts";
-import { asApiKey, tryCredential } from "../credentials/trial.ts";
+import { asApiKey, RELOAD_MS, tryCredential } from "../credentials/trial.ts";
 import { INSTANCE_OPTIONS, type Instance, resolveInstance } from "../instance.ts";
 import { strict } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { makeFolders } from "../supervisor/ground.ts";
 import { readState } from "../supervisor/state.ts";
-
-/** A running API reads the file within this time. */
-const RELOAD_MS = 3000;
 
 const add = defineCommand({
   usage: "add NAME [--tenant T] [--user U] [--plan P] [--expires 90d]",
@@ -69,7 +66,7 @@ const list = defineCommand({
     const asRoot = await ownerRights(instance);
     if (asRoot !== undefined) return asRoot;
     const path = apiKeysPath(instance, process.env);
-    const records = readApiKeys(path);
+    const records = await readApiKeys(path);
     if (records === undefined) console.error(`There is no API key: ${path} does not exist.`);
     else console.log(tableOf(records, Date.now()));
     return 0;
