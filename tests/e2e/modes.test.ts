@@ -259,7 +259,7 @@ describe("a start is refused before anything is made", () => {
       SVC_API_KEYS_FILE: apiKeys,
     });
     expect(told).toContain("SVC_JWT_JWKS_JSON is not of the form {keys:[...]}");
-    expect(told).toContain(`SVC_JWT_PUBLIC_KEYS_DIR ${keys}/old.pem is neither PEM, base64 nor a JWK`);
+    expect(told).toContain(`SVC_JWT_PUBLIC_KEYS_DIR ${keys}/old.pem cannot be read as a public key`);
     expect(told).toContain(`SVC_API_KEYS_FILE ${apiKeys} is broken: line 1 is not JSON`);
     const missing = await refusal({ SVC_API_KEYS_FILE: join(folder, "missing.jsonl") });
     expect(missing).toContain("missing.jsonl does not exist; ./svc key add NAME makes it");

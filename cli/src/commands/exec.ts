@@ -1,4 +1,5 @@
 /** `./svc exec`: one program through the public API, with files in and out. Starts nothing. */
+import { LANGUAGES } from "@svc/contracts/languages";
 import { Client, type ExecRequest, type ExecResult } from "../client.ts";
 import { defineCommand } from "../command.ts";
 import { openInput, readText } from "../exec/files.ts";
@@ -15,6 +16,7 @@ const OPTIONS = {
   lang: {
     short: "l",
     value: "LANG",
+    words: LANGUAGES.map(({ lang }) => lang),
     doc: "Language; default: by the extension of FILE, Python for CODE and standard input.",
   },
   in: {

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { LANGUAGES } from "@svc/contracts/languages";
 import { languagesOf } from "../capacity.ts";
 import { defineCommand } from "../command.ts";
 import { type AtHand, credentialAtHand } from "../credentials/at-hand.ts";
@@ -30,6 +31,7 @@ const OPTIONS = {
   "no-example": { doc: "Do not run the example at the end." },
   languages: {
     value: "LIST",
+    words: ["all", ...LANGUAGES.map(({ lang }) => lang)],
     doc: "Installs more languages: all, or a list such as go,java (SVC_LANGUAGES; default: as before).",
   },
   ...INSTANCE_OPTIONS,
