@@ -12,7 +12,7 @@ import type { Settings } from "../settings/sources.ts";
 import type { Environment } from "../settings.ts";
 import { sizedAnyway } from "../sizing.ts";
 import { thisMachine } from "../system/memory.ts";
-import { paint, printable } from "../terminal.ts";
+import { paint, printable, printJson } from "../terminal.ts";
 
 export const config = defineCommand({
   usage: "config",
@@ -30,7 +30,7 @@ Exit codes: 0; 1 when a setting is not valid.`,
     const mode = await modeText(settings.values);
     if (values.json) {
       const file = settings.file ?? null;
-      console.log(JSON.stringify({ mode, file, settings: list, warnings, problems }, undefined, 2));
+      printJson({ mode, file, settings: list, warnings, problems });
     } else {
       console.log(`Mode: ${mode}\nFile: ${settings.file ?? "none"}`);
       print(list);

@@ -10,6 +10,7 @@ import { INSTANCE_OPTIONS } from "../instance.ts";
 import { type Values, wholeNumber } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { findCopy } from "../running-copy.ts";
+import { printJson } from "../terminal.ts";
 
 const OPTIONS = {
   code: { short: "c", value: "CODE", doc: "The program itself, in place of FILE." },
@@ -61,7 +62,7 @@ Exit codes: the program's own; 128 + n when a signal ended it (137 also for a li
     const inputs = await Promise.all(values.in.map(openInput));
     if (inputs.length > 0) request.files = await client.upload(inputs);
     const result = await client.exec(request);
-    if (values.json) process.stdout.write(`${JSON.stringify(result, undefined, 2)}\n`);
+    if (values.json) printJson(result);
     else await show(result);
     await saveOutputs(client, result, values.out, values.force);
     return result.code;
