@@ -85,6 +85,7 @@ async function requestOf(
   values: Values<typeof OPTIONS>,
   rest: readonly string[],
 ): Promise<ExecRequest> {
+  const code = "code" in program ? program.code : await readText(program.path);
   const lang = values.lang ?? languageOf(program);
   if (lang === undefined)
     throw new Problem("which language?", "Give --lang py, bash, js, ts, …", USAGE_EXIT_CODE);
@@ -92,7 +93,7 @@ async function requestOf(
     values.timeout === undefined ? undefined : wholeNumber("timeout", values.timeout, 1, 86_400_000);
   return {
     lang,
-    code: "code" in program ? program.code : await readText(program.path),
+    code,
     args: [...values.arg, ...rest],
     ...(values.stdin === undefined ? {} : { stdin: await readText(values.stdin) }),
     ...(timeout === undefined ? {} : { run_timeout: timeout }),
