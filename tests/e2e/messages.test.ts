@@ -66,21 +66,24 @@ describe("a copy that asks for credentials", () => {
   });
 });
 
-describe("the status", () => {
-  it("of a copy that runs, whose metrics are closed to this shell", async () => {
+describe("the example and the status", () => {
+  it("of a copy without authentication, whose metrics are closed to this shell", async () => {
     const own = await privateFolder();
     const settings = { ...own.environment, SVC_METRICS_TOKEN: "metrics-of-this-copy-0123456789abcdef" };
     try {
-      expect((await svc(["up", "-d", "--no-example"], settings)).code).toBe(0);
+      const up = await svc(["up", "-d"], settings);
+      expect(up.code, up.stderr).toBe(0);
+      expect(up.stderr).toContain("The example: cli/example/report.py over sales.csv");
       const { code, stdout } = await svc(["status"], { ...settings, SVC_METRICS_TOKEN: "" });
       expect(code).toBe(0);
       const told = transcript(own.instance);
+      await told.add("./svc up -d", () => up.stdout.replaceAll(/download\/\S+/g, "download/SESSION/FILE"));
       await told.add("./svc status", () =>
         stdout
           .replaceAll(/^([a-z-]+) +\d+ {2}/gm, (line, name) => `${name.padEnd(line.length - 5)}PID  `)
           .replace(/running for .*, in/, "running for    A TIME, in"),
       );
-      await told.expectAs("status");
+      await told.expectAs("example-and-status");
     } finally {
       await svc(["down"], settings);
       own.remove();

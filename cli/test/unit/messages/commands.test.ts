@@ -1,10 +1,20 @@
 /** What commands say that need no running copy and no rights: cli/messages, one file for each command. `-u` renews them. */
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Transcript } from "@svc/test-kit/messages/transcript";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { identify } from "../../../src/system/process.ts";
 
 let folder: string;
 let dataDir: string;
@@ -111,6 +121,10 @@ it("key", async () => {
   await run(["key", "list"]);
   await run(["key", "list", "--json"]);
   await run(["key", "revoke", "nobody"]);
+  const [record] = readFileSync(join(dataDir, "api-keys.jsonl"), "utf8").split("\n");
+  const { id } = JSON.parse(record ?? "") as { id: string };
+  await run(["key", "revoke", id]);
+  await run(["key", "revoke", id], "once more");
   const keys = join(dataDir, "api-keys.jsonl");
   chmodSync(keys, 0o644);
   await run(["key", "list"], "others may read the file");
@@ -182,6 +196,20 @@ it("status, restart and down", async () => {
   await told.expectAs("nothing-runs");
 });
 
+it("status: a copy that an older ./svc started", async () => {
+  mkdirSync(join(dataDir, "run"));
+  const state = {
+    version: 1,
+    supervisor: identify(process.pid),
+    phase: "running",
+    ports: {},
+    components: [],
+  };
+  writeFileSync(join(dataDir, "run/state.json"), JSON.stringify(state));
+  await run(["status"]);
+  await told.expectAs("older-copy");
+});
+
 it("settings", async () => {
   const config = (settings: Record<string, string>, when = "") =>
     told.run(
@@ -212,6 +240,7 @@ it("settings", async () => {
   await told.run(["config", "--data-dir", dataDir], "the settings file of a data folder names another one");
   rmSync(join(dataDir, "svc.env"));
   await run(["status", "--port-offset", "65000"]);
-  await run(["status", "--port-offset", "60000"]);
+  await run(["status"], "SANDBOX_JOB_UID_BASE=1", { SANDBOX_JOB_UID_BASE: "1" });
+  await run(["status", "--port-offset", "60000"], "SERVICE_PORT=9000", { SERVICE_PORT: "9000" });
   await told.expectAs("settings");
 });

@@ -1,8 +1,10 @@
 /** What functions of ./svc tell of a state that a test cannot bring about on every machine: cli/messages. `-u` renews them. */
+import { generateKeyPairSync } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { createConnection, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { Transcript } from "@svc/test-kit/messages/transcript";
 import { afterEach, beforeEach, it } from "vitest";
 import { capacityOf, fitted } from "../../../src/capacity.ts";
@@ -163,6 +165,9 @@ it("credentials", async () => {
   const rsa = "-----BEGIN PRIVATE KEY-----\nno key\n-----END PRIVATE KEY-----\n";
   writeFileSync(join(folder, "token-key.pem"), rsa, { mode: 0o600 });
   await told.add("a private key that is broken", () => keyPairOf({ dataDir: folder }, "token"));
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  writeFileSync(join(folder, "token-key.pem"), privateKey.export({ type: "pkcs8", format: "pem" }));
+  await told.add("a private key of another kind", () => keyPairOf({ dataDir: folder }, "token"));
   const keys = join(folder, "keys.jsonl");
   const lend = () => lendApiKeys(instance, { SVC_API_KEYS_FILE: keys }, false, () => undefined);
   await told.add("the file of API keys is gone at the start", lend);
@@ -177,7 +182,7 @@ it("credentials", async () => {
 
 it("a settings file", async () => {
   const parse = (text: string) => () => void parseSettings(text, "svc.env");
-  for (const text of [
+  for (const line of [
     "\uFEFFA=1",
     "A=\0",
     "A",
@@ -189,7 +194,7 @@ it("a settings file", async () => {
     "A='x' y",
     "A=x\\",
   ]) {
-    await told.add(JSON.stringify(text), parse(text));
+    await told.add(JSON.stringify(line), parse(line));
   }
   const settings = join(folder, "own.env");
   writeFileSync(settings, "S3_SECRET_KEY=x\nMAX_REQEUSTS=1\nEDITOR=vi\nFILE_SERVER_URL=http://other\n");
@@ -224,6 +229,15 @@ it("the supervisor's answers", async () => {
   });
   await told.add("the disk is full", ask);
   server.close();
+  const asked = async (request: string) => {
+    const own = serveControl(path, async () => undefined);
+    const socket = createConnection({ path, allowHalfOpen: true });
+    socket.write(request);
+    const said = await text(socket);
+    own.close();
+    return said;
+  };
+  await told.add("a request that is too long", () => asked("x".repeat(5000)));
   const leaving = createServer((socket) => socket.end());
   rmSync(path, { force: true });
   await new Promise<void>((resolve) => leaving.listen(path, resolve));
