@@ -12,8 +12,9 @@ import {
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Transcript } from "@svc/test-kit/messages/transcript";
+import { runSvc, Transcript } from "@svc/test-kit/messages/transcript";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import type { Finding } from "../../../src/doctor/finding.ts";
 import { identify } from "../../../src/system/process.ts";
 
 let folder: string;
@@ -35,6 +36,9 @@ const file = (name: string, text: string, mode = 0o600) => {
   chmodSync(join(folder, name), mode);
   return join(folder, name);
 };
+
+const shownFinding = ({ grade, subject, note, fix }: Finding) =>
+  `${grade}  ${subject}: ${note}${fix === undefined ? "" : `\nfix: ${fix}`}`;
 
 /** A service that answers all requests alike. */
 async function answering<T>(
@@ -243,4 +247,49 @@ it("settings", async () => {
   await run(["status"], "SANDBOX_JOB_UID_BASE=1", { SANDBOX_JOB_UID_BASE: "1" });
   await run(["status", "--port-offset", "60000"], "SERVICE_PORT=9000", { SERVICE_PORT: "9000" });
   await told.expectAs("settings");
+});
+
+it("doctor", async () => {
+  const packages = join(folder, "pkgs");
+  mkdirSync(packages);
+  const found = async (
+    when: string,
+    subjects: readonly string[],
+    more: Record<string, string>,
+    ...args: string[]
+  ) => {
+    const all = { ...env(), SANDBOX_PACKAGES_DIRECTORY: packages, ...more };
+    const { stdout } = await runSvc(["doctor", "--json", ...args], { env: all });
+    const findings = JSON.parse(stdout) as Finding[];
+    for (const subject of subjects) {
+      // Other ports may be taken on this machine, too.
+      const own = findings.filter(
+        (each) => each.subject === subject && !/\((?!api)[\w-]+\) is taken/.test(each.note),
+      );
+      await told.add(when, () =>
+        own
+          .map(shownFinding)
+          .join("\n")
+          .replace(/JOBS=\d+/, "JOBS=N"),
+      );
+    }
+  };
+  await answering(200, "", {}, async (url) => {
+    const wrong = { MAX_REQUESTS: "many", PTC_MODE: "x", SERVICE_PORT: url.split(":")[1] ?? "" };
+    await found("nothing is right", ["redis", "image", "settings", "ports", "service"], {
+      ...wrong,
+      REDIS_URL: "redis://127.0.0.1:6379",
+    });
+  });
+  await found("a data folder that cannot be made", ["data folder"], {}, "--data-dir", "/proc/svc");
+  const runtimes = [{ language: "python", version: "3.13" }];
+  writeFileSync(join(packages, "runtimes.json"), JSON.stringify({ runtimes }));
+  const subjects = ["image", "image packages", "capacity"];
+  await found("more slots than fit", subjects, { SANDBOX_MAX_CONCURRENT_JOBS: "512" });
+  await found("slots that fit", ["capacity"], {
+    SANDBOX_MAX_CONCURRENT_JOBS: "2",
+    SANDBOX_WORKSPACE_MAX_BYTES: "1000000",
+    SANDBOX_RUN_MEMORY_LIMIT: "64000000",
+  });
+  await told.expectAs("doctor");
 });

@@ -14,9 +14,10 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\b\d{4}-\d\d-\d\d\b/g, "YYYY-MM-DD"],
   [/\b[0-9a-f]{12}\b/g, "xxxxxxxxxxxx"],
   [/\bpid \d+( \(.*\))?/g, "pid N"],
-  [/\b\d+\.\d+ s\b/g, "N s"],
+  [/\b\d+\.\d+ (s|GiB)\b/g, "N $1"],
   [/127\.0\.0\.1:\d+/g, "127.0.0.1:PORT"],
   [/\bport \d+/g, "port PORT"],
+  [/,\n\s+"commit": "\w+"/g, ""],
   // Steps show themselves only when they take their time.
   [/^\[\d\/\d\] .*\n(?: {6}.*\n)*/gm, ""],
 ];
@@ -38,7 +39,7 @@ export class Transcript {
 
   /** Runs `./svc` with these arguments and keeps what it says. `when`: the condition, in words. Answers the exit code. */
   async run(args: readonly string[], when = "", condition: Condition = {}): Promise<number> {
-    const { code, stdout, stderr } = await svc(args, condition);
+    const { code, stdout, stderr } = await runSvc(args, condition);
     const words = args.map((word) => (/^[\w./:=@%+,-]+$/.test(word) ? word : `'${word}'`));
     const block = [
       ...(when === "" ? [] : [`# ${when}`]),
@@ -74,8 +75,8 @@ export class Transcript {
   }
 }
 
-/** Without settings of the shell that runs the test. */
-function svc(args: readonly string[], { env, input = "", cwd = ROOT }: Condition) {
+/** Runs ./svc without settings of the shell that runs the test. */
+export function runSvc(args: readonly string[], { env, input = "", cwd = ROOT }: Condition) {
   const own = Object.entries(process.env).filter(([name]) => !/^(SVC_|SANDBOX_|VITEST|NODE_)/.test(name));
   const options = { env: { ...Object.fromEntries(own), ...env }, cwd, maxBuffer: 64 * 2 ** 20 };
   return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
