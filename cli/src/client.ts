@@ -118,6 +118,9 @@ async function refusal(response: IncomingMessage): Promise<Problem> {
     if (retryAfter !== undefined) lines.push(`Try again in ${retryAfter} s.`);
     return new Problem(`${message} (${status} ${error})`, lines.length > 0 ? lines.join("\n") : undefined);
   } catch {
-    return new Problem(`the service answered ${status}: ${body.slice(0, 200)}`);
+    return new Problem(
+      `the service answered ${status}: ${body.slice(0, 200)}`,
+      "This is no answer of svc: a proxy may have given it, or --url is the address of something else.",
+    );
   }
 }

@@ -1,6 +1,6 @@
 /** The shape of a command of ./svc. Each command is one file in commands/ and one row in commands.ts. */
 import type { Command as Parser } from "commander";
-import { addOptions, type Options, type Parsed, strict, valuesOf } from "./options.ts";
+import { addArguments, addOptions, type Options, type Parsed, strict, valuesOf } from "./options.ts";
 import {
   adoptSettings,
   mergeSettings,
@@ -14,6 +14,8 @@ export interface CommandSpec<T extends Options> {
   usage: string;
   /** Arguments beside the options, in commander's form: `[FILE...]`. Without it the command takes none. */
   positionals?: string;
+  /** What a shell may offer for them. */
+  words?: readonly string[];
   summary: string;
   /** More lines of help: examples, exit codes. */
   details?: string;
@@ -33,7 +35,7 @@ export function defineCommand<const T extends Options>(spec: CommandSpec<T>): Co
     addTo: (program, rest = []) => {
       const parser = addOptions(strict(program.command(name)), spec.options);
       parser.description(spec.summary).usage(usage.join(" "));
-      if (spec.positionals !== undefined) parser.argument(spec.positionals);
+      if (spec.positionals !== undefined) addArguments(parser, spec.positionals, spec.words);
       if (spec.details !== undefined) parser.addHelpText("after", `\n${spec.details.trim()}`);
       parser.action(async () => {
         const values = valuesOf(parser, spec.options);

@@ -8,6 +8,8 @@ import { join, relative } from "node:path";
 import { Client } from "./client.ts";
 import { type Instance, ROOT } from "./instance.ts";
 import { Problem } from "./problem.ts";
+import { type CopyFlags, svcLine } from "./svc-line.ts";
+import { shown } from "./system/run.ts";
 
 const FOLDER = join(ROOT, "cli/example");
 const INPUT = "sales.csv";
@@ -21,8 +23,12 @@ export interface ExampleResult {
   curl: { title: string; command: string }[];
 }
 
-export async function runExample(instance: Instance): Promise<ExampleResult> {
-  const client = new Client(instance.url);
+/** `token`: where callers need one; `words` stands for it in the printed commands. */
+export async function runExample(
+  instance: Instance,
+  { token, words }: { token?: string | undefined; words: string | undefined },
+): Promise<ExampleResult> {
+  const client = new Client(instance.url, token);
   const [input] = await client.upload([{ name: INPUT, content: await openAsBlob(join(FOLDER, INPUT)) }]);
   if (input === undefined) throw new Problem("the upload of the example was answered without a file");
   const request = {
@@ -43,38 +49,54 @@ export async function runExample(instance: Instance): Promise<ExampleResult> {
   const requestPath = join(folder, "request.json");
   await writeFile(plotPath, await client.download(plot));
   await writeFile(requestPath, `${JSON.stringify(request, undefined, 2)}\n`);
-  return { stdout: result.stdout, plotPath, seconds, curl: curlCommands(instance.url, requestPath, plot) };
+  return {
+    stdout: result.stdout,
+    plotPath,
+    seconds,
+    curl: curlCommands(instance.url, words, requestPath, plot),
+  };
 }
 
 function curlCommands(
   url: string,
+  words: string | undefined,
   requestPath: string,
   plot: { id: string; storage_session_id: string },
 ): ExampleResult["curl"] {
   const json = "-H 'Content-Type: application/json'";
+  const to = (path: string) => `${url}/v1${path}${authorization(words)}`;
   return [
-    { title: "say hello", command: helloCommand(url) },
-    { title: "upload the CSV", command: `curl -s ${url}/v1/upload -F file=@${quoted(join(FOLDER, INPUT))}` },
+    { title: "say hello", command: helloCommand(url, words) },
+    { title: "upload the CSV", command: `curl -s ${to("/upload")} -F file=@${quoted(join(FOLDER, INPUT))}` },
     {
       title: "run the example (program and file ids)",
-      command: `curl -s ${url}/v1/exec ${json} -d @${quoted(requestPath)}`,
+      command: `curl -s ${to("/exec")} ${json} -d @${quoted(requestPath)}`,
     },
     {
       title: "download the plot",
-      command: `curl -s -o plot.png ${url}/v1/download/${plot.storage_session_id}/${plot.id}`,
+      command: `curl -s -o plot.png ${to(`/download/${plot.storage_session_id}/${plot.id}`)}`,
     },
   ];
 }
 
-/** The one request that the README shows. */
-export function helloCommand(url: string, isAuthenticated = false): string {
-  const token = isAuthenticated ? `-H "Authorization: Bearer $TOKEN" ` : "";
-  return `curl -s ${url}/v1/exec ${token}-H 'Content-Type: application/json' -d '{"lang":"py","code":"print(6*7)"}'`;
+/** The one request that the README shows. `words`: what stands for a credential in the shell's line. */
+export function helloCommand(url: string, words: string | undefined): string {
+  return `curl -s ${url}/v1/exec${authorization(words)} -H 'Content-Type: application/json' -d '{"lang":"py","code":"print(6*7)"}'`;
+}
+
+/** The example as one command. */
+export function exampleCommand(words: string | undefined, flags: CopyFlags): string {
+  const [program, input] = [PROGRAM, INPUT].map((name) => quoted(join(FOLDER, name)));
+  const token = words === undefined ? "" : `SVC_TOKEN="${words}" `;
+  return `${token}${svcLine(`exec ${program} --in ${input} --out .`, flags)}`;
+}
+
+function authorization(words: string | undefined): string {
+  return words === undefined ? "" : ` -H "Authorization: Bearer ${words}"`;
 }
 
 /** Relative when that is shorter to read and typed from the same folder. */
 function quoted(path: string): string {
   const near = relative(process.cwd(), path);
-  const shown = near.startsWith("..") ? path : near;
-  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
+  return shown([near.startsWith("..") ? path : near]);
 }

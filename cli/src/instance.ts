@@ -132,7 +132,8 @@ function portsFrom(env: Environment, offset: number): Record<Service, number> {
       );
     }
     const other = owners.get(port);
-    if (other !== undefined) throw new Problem(`${other} and ${variable} are both port ${port}`);
+    if (other !== undefined)
+      throw new Problem(`${other} and ${variable} are both port ${port}`, "Change one of them.");
     owners.set(port, variable);
     ports[service] = port;
   }

@@ -2,10 +2,16 @@
  * Whether a copy started by ./svc demands credentials, and by which keys: one answer for all commands. Local mode unless a
  * setting turns authentication on. A running copy's state keeps the answer, because keys may be set in another shell.
  */
-import { readdirSync, readFileSync } from "node:fs";
-import { parse } from "node:path";
+import { apiKeyState } from "@svc/contracts";
 import { isLoopback } from "@svc/service-kit/config/load";
 import { authenticationSettings, providerOf, setting } from "@svc/service-kit/config/mode";
+import { readApiKeysFile } from "@svc/service-kit/credentials/api-keys-file";
+import {
+  type KeySettings,
+  keysOfDirectory,
+  keysOfVariables,
+  usableKeys,
+} from "@svc/service-kit/credentials/key-sources";
 import { type Environment, settingOf } from "./settings.ts";
 
 export interface Mode {
@@ -13,7 +19,13 @@ export interface Mode {
   isLocal: boolean;
   isAuthenticated: boolean;
   /** Keys that recognise callers: their number where variables hold them, and where files do. */
-  keys: { variables: number; directory: string; apiKeysFile: string };
+  keys: {
+    variables: number;
+    directory: string;
+    apiKeysFile: string;
+    /** Of keys in files. Absent while a supervisor of an earlier version runs. */
+    algorithms?: readonly string[];
+  };
   /** The address that the API listens on. */
   host: string;
 }
@@ -22,70 +34,49 @@ export interface Mode {
 export function modeOf(settings: Environment): Mode {
   const localMode = setting(settings, "LOCAL_MODE");
   const isLocal = localMode === "" ? authenticationSettings(settings).length === 0 : localMode === "true";
+  const keys = keySettingsOf(settings);
   return {
     isLocal,
     isAuthenticated: !isLocal && providerOf(settings) !== "none",
     keys: {
-      variables: (setting(settings, "SVC_JWT_PUBLIC_KEY") === "" ? 0 : 1) + keysInSet(settings),
-      directory: setting(settings, "SVC_JWT_PUBLIC_KEYS_DIR"),
-      apiKeysFile: setting(settings, "SVC_API_KEYS_FILE"),
+      variables: usableKeys(keys, keysOfVariables(keys, ignored)).size,
+      directory: keys.SVC_JWT_PUBLIC_KEYS_DIR,
+      apiKeysFile: keys.SVC_API_KEYS_FILE,
+      algorithms: keys.SVC_JWT_ALLOWED_ALGS,
     },
     host: settingOf("SERVICE_HOST", settings),
   };
 }
 
-function keysInSet(settings: Environment): number {
-  try {
-    const { keys } = JSON.parse(setting(settings, "SVC_JWT_JWKS_JSON")) as { keys: unknown[] };
-    return keys.length;
-  } catch {
-    return 0;
-  }
+export function keySettingsOf(settings: Environment): KeySettings {
+  return {
+    SVC_JWT_PUBLIC_KEY: setting(settings, "SVC_JWT_PUBLIC_KEY"),
+    SVC_JWT_KID: setting(settings, "SVC_JWT_KID"),
+    SVC_JWT_KEY_ID: setting(settings, "SVC_JWT_KEY_ID"),
+    SVC_JWT_JWKS_JSON: setting(settings, "SVC_JWT_JWKS_JSON"),
+    SVC_JWT_PUBLIC_KEYS_DIR: setting(settings, "SVC_JWT_PUBLIC_KEYS_DIR"),
+    SVC_JWT_ALLOWED_ALGS: settingOf("SVC_JWT_ALLOWED_ALGS", settings),
+    SVC_API_KEYS_FILE: setting(settings, "SVC_API_KEYS_FILE"),
+  };
 }
+
+/** settings/check.ts names what cannot be used. */
+const ignored = () => undefined;
 
 export interface KeyCounts {
   jwt: number;
   apiKeys: number;
 }
 
-/** As the files are now. What cannot be read counts as none: the API names it. */
-export function countKeys({ keys: { variables, directory, apiKeysFile } }: Mode): KeyCounts {
-  return {
-    jwt: variables + keyFilesIn(directory).length,
-    apiKeys: usableKeys(textOf(apiKeysFile), new Date()),
-  };
-}
-
-/** Names of the files that hold keys. */
-export function keyFilesIn(directory: string): string[] {
-  if (directory === "") return [];
-  try {
-    const files = readdirSync(directory, { withFileTypes: true });
-    const keys = files.filter((file) => !file.name.startsWith(".") && !file.isDirectory());
-    return [...new Map(keys.map(({ name }) => [parse(name).name, name])).values()];
-  } catch {
-    return [];
-  }
-}
-
-/** API keys, one JSON object on each line, that are neither revoked nor expired. Pure. */
-export function usableKeys(text: string, now: Date): number {
-  return text.split("\n").filter((line) => {
-    try {
-      const { revoked_at, expires_at } = JSON.parse(line) as { revoked_at?: string; expires_at?: string };
-      return revoked_at === undefined && (expires_at === undefined || new Date(expires_at) > now);
-    } catch {
-      return false;
-    }
-  }).length;
-}
-
-function textOf(file: string): string {
-  try {
-    return file === "" ? "" : readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
+/** Keys that the API accepts, as the files are now. What this user cannot read, or the API would refuse, counts as none. */
+export async function countKeys({ keys }: Mode): Promise<KeyCounts> {
+  const { variables, directory, apiKeysFile, algorithms } = keys;
+  const fromFiles = await keysOfDirectory(directory, ignored).catch(() => new Map());
+  const inForce = [...fromFiles.values()].filter(({ algorithm }) => algorithms?.includes(algorithm) ?? true);
+  const { records } =
+    apiKeysFile === "" ? { records: [] } : await readApiKeysFile(apiKeysFile).catch(() => ({ records: [] }));
+  const active = records.filter((record) => apiKeyState(record, Date.now()) === "active");
+  return { jwt: variables + inForce.length, apiKeys: active.length };
 }
 
 /** `no authentication, this machine only` or `authentication: 1 JWT key, 2 API keys`. Pure. */

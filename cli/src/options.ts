@@ -13,6 +13,8 @@ export interface Option {
   value?: string;
   /** The option may be given several times. */
   many?: boolean;
+  /** Values that a shell may offer. Others may be given, too. */
+  words?: readonly string[];
 }
 
 export type Options = Readonly<Record<string, Option>>;
@@ -46,11 +48,31 @@ export function splitRest(argv: readonly string[]): { before: string[]; rest: st
     : { before: argv.slice(0, end), rest: argv.slice(end + 1) };
 }
 
+/** What commander does not keep, for the completion of values. */
+const DECLARED = new WeakMap<ParserOption, Option>();
+const ARGUMENT_WORDS = new WeakMap<Parser, readonly string[]>();
+
+export function declaredValue(option: ParserOption): Pick<Option, "value" | "words"> {
+  return DECLARED.get(option) ?? {};
+}
+
+export function wordsOfArguments(parser: Parser): readonly string[] | undefined {
+  return ARGUMENT_WORDS.get(parser);
+}
+
+/** `form`: as commander takes it. `words`: those that a shell may offer. */
+export function addArguments(parser: Parser, form: string, words: readonly string[] | undefined): void {
+  parser.argument(form);
+  if (words !== undefined) ARGUMENT_WORDS.set(parser, words);
+}
+
 export function addOptions(parser: Parser, options: Options): Parser {
-  for (const [name, { short, value, many, doc }] of Object.entries(options)) {
+  for (const [name, declared] of Object.entries(options)) {
+    const { short, value, many, doc } = declared;
     const flags = `${short ? `-${short}, ` : ""}--${name}${value ? ` <${value}>` : ""}`;
     const option = new ParserOption(flags, doc + (many ? " May be repeated." : ""));
     if (many) option.argParser((text, earlier: string[] = []) => [...earlier, text]);
+    DECLARED.set(option, declared);
     parser.addOption(option);
   }
   return parser.helpOption("-h, --help", "Show this help.");

@@ -17,6 +17,11 @@ export function printable(text: string): string {
   return text.replace(CONTROL, (found) => `\\x${found.charCodeAt(0).toString(16).padStart(2, "0")}`);
 }
 
+/** What --json prints: one document on standard output. */
+export function printJson(document: unknown): void {
+  process.stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
+}
+
 const QUIET_MS = 300;
 const REDRAW_MS = 100;
 

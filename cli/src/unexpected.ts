@@ -62,7 +62,8 @@ export function systemProblem(error: unknown): Problem | undefined {
 }
 
 function bug(error: unknown): Problem {
-  const [line = ""] = String(error instanceof Error ? error.message : error).split("\n");
+  const text = error instanceof Error ? error.message : (error ?? "");
+  const [line = ""] = String(text).split("\n");
   return new Problem(
     `${line || "something unexpected happened"} (this is a bug of svc)`,
     `Please report it. ${keptDetails(error)}`,

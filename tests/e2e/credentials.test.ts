@@ -105,6 +105,15 @@ describe("an API key", () => {
     const { stdout } = await svc(["key", "list"], env);
     expect(stdout).toMatch(new RegExp(`^${first.id} +laptop +t1 +alice +- .* active$`, "m"));
     expect(stdout).toMatch(new RegExp(`^${id} +ci +main +ci +pro +\\S+ +never +revoked$`, "m"));
+    const listed = JSON.parse((await svc(["key", "list", "--json"], env)).stdout);
+    expect(listed).toMatchObject({
+      file,
+      keys: [
+        { id: first.id, name: "laptop", tenant: "t1", user: "alice", state: "active" },
+        { id, plan: "pro", state: "revoked", revoked_at: expect.any(String) },
+      ],
+    });
+    expect(JSON.stringify(listed)).not.toContain("sha256");
     expect(await svc(["key", "revoke", "nobody"], env)).toMatchObject({ code: 1 });
   });
 });

@@ -1,8 +1,10 @@
 /** `./svc up` with authentication, its settings file, `./svc config`, and starts that are refused before anything is made. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ROOT } from "@svc/cli/instance";
 import type { Effective } from "@svc/cli/settings/effective";
 import { COMBINED } from "@svc/cli/topology";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
@@ -11,7 +13,7 @@ import { until } from "@svc/test-kit/system/processes";
 import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { privateFolder, svc } from "./support/svc.ts";
+import { type Environment, privateFolder, svc } from "./support/svc.ts";
 
 const hello = { lang: "py", code: "print(6*7)" };
 const signer = newSigner();
@@ -56,10 +58,11 @@ describe("./svc up with keys in its settings file", () => {
     expect(answer.headers.get("ratelimit-limit")).toBe(String(MAX_REQUESTS));
   });
 
-  it("says the mode, why there is no example, and what in the file has no effect", () => {
+  it("says the mode, whose token is wanted, and what in the file has no effect", () => {
     const output = system.output();
     expect(output).toContain(`Ready: ${system.url} (authentication: 1 JWT key)\n`);
-    expect(output).toContain("The example is left out: it calls the API without credentials.");
+    expect(output).toContain(`Try: curl -s ${system.url}/exec -H "Authorization: Bearer $TOKEN" `);
+    expect(output).toContain("TOKEN is an access token of your own signer (docs/authentication.md).");
     expect(output).toContain(
       `warning: ${settingsFile}:5: LOG_LEVELS is not known and has no effect; did you mean LOG_LEVEL?`,
     );
@@ -157,6 +160,54 @@ describe("./svc up -d with svc.env in the data folder", () => {
   });
 });
 
+describe("./svc up -d of a copy that asks for credentials", () => {
+  /** Runs a line as somebody types it in the repository's folder. */
+  const typed = (line: string, environment: Environment) =>
+    execFileSync("bash", ["-euo", "pipefail", "-c", line], {
+      encoding: "utf8",
+      cwd: ROOT,
+      env: { ...process.env, ...environment },
+    });
+
+  it("runs the example with a token of its own signer, and prints lines that work as they stand", async () => {
+    const { environment, instance, remove } = await privateFolder();
+    const env = { ...environment, SVC_JWT_PUBLIC_KEYS_DIR: join(instance.dataDir, "jwt-keys") };
+    try {
+      expect((await svc(["token", "--user", "me"], env)).code).toBe(0);
+      const up = await svc(["up", "-d"], env);
+      expect(up.code, up.stderr).toBe(0);
+      expect(up.stdout).toContain("The plot: ");
+      expect(up.stdout).toContain(`Ready: ${instance.url}/v1 (authentication: 1 JWT key)\n`);
+      const [hello = "", upload = "", run = ""] = up.stdout.match(/^ {2}curl .*$/gm) ?? [];
+      expect(JSON.parse(typed(hello, env))).toMatchObject({ stdout: "42\n" });
+      expect(JSON.parse(typed(upload, env))).toMatchObject({ files: [{ name: "sales.csv" }] });
+      expect(JSON.parse(typed(run, env))).toMatchObject({ code: 0 });
+    } finally {
+      await svc(["down"], env);
+      remove();
+    }
+  });
+
+  it("prints lines that make an API key where there are only API keys", async () => {
+    const { environment, instance, remove } = await privateFolder();
+    const env = { ...environment, SVC_API_KEYS_FILE: join(instance.dataDir, "api-keys.jsonl") };
+    const out = mkdtempSync(join(folder, "out-"));
+    try {
+      expect((await svc(["key", "add", "laptop"], env)).code).toBe(0);
+      const up = await svc(["up", "-d"], env);
+      expect(up.code, up.stderr).toBe(0);
+      expect(up.stdout).toContain("(authentication: 1 API key)");
+      const lineOf = (title: string) => new RegExp(`^${title}: (.*)$`, "m").exec(up.stdout)?.[1] ?? "false";
+      expect(JSON.parse(typed(lineOf("Try"), env))).toMatchObject({ stdout: "42\n" });
+      typed(lineOf("The example").replace("--out .", `--out ${out}`), env);
+      expect(readdirSync(out)).toContain("plot.png");
+    } finally {
+      await svc(["down"], env);
+      remove();
+    }
+  });
+});
+
 describe("a start is refused before anything is made", () => {
   async function refusal(settings: Record<string, string>, args: readonly string[] = []): Promise<string> {
     const { environment, instance, remove } = await privateFolder();
@@ -191,7 +242,29 @@ describe("a start is refused before anything is made", () => {
   });
 
   it("with authentication that no key stands for", async () => {
-    expect(await refusal({ LOCAL_MODE: "false" })).toContain("authentication is on and there are no keys");
+    expect(await refusal({ LOCAL_MODE: "false" })).toContain(
+      "no key that verifies access tokens (EdDSA): set",
+    );
+  });
+
+  it("with keys and API keys that the API would refuse, each with its variable and place", async () => {
+    const keys = join(folder, "broken-keys");
+    mkdirSync(keys);
+    writeFileSync(join(keys, "old.pem"), "no key");
+    const apiKeys = join(folder, "api-keys.jsonl");
+    writeFileSync(apiKeys, "no key\n", { mode: 0o600 });
+    const told = await refusal({
+      SVC_JWT_PUBLIC_KEYS_DIR: keys,
+      SVC_JWT_JWKS_JSON: "{}",
+      SVC_API_KEYS_FILE: apiKeys,
+    });
+    expect(told).toContain("SVC_JWT_JWKS_JSON is not of the form {keys:[...]}");
+    expect(told).toContain(`SVC_JWT_PUBLIC_KEYS_DIR ${keys}/old.pem cannot be read as a public key`);
+    expect(told).toContain(`SVC_API_KEYS_FILE ${apiKeys} is broken: line 1 is not JSON`);
+    const missing = await refusal({ SVC_API_KEYS_FILE: join(folder, "missing.jsonl") });
+    expect(missing).toContain("missing.jsonl does not exist; ./svc key add NAME makes it");
+    chmodSync(apiKeys, 0o644);
+    expect(await refusal({ SVC_API_KEYS_FILE: apiKeys })).toContain(`run: chmod 600 ${apiKeys}`);
   });
 
   it("without authentication on an address of others, naming the variable and the danger", async () => {

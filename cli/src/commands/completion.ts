@@ -1,7 +1,7 @@
 /** `./svc completion`: prints a script that completes commands, options and file names in an interactive shell. */
 import type { Command as Parser } from "commander";
 import { defineCommand } from "../command.ts";
-import { SHELLS } from "../completion.ts";
+import { SHELLS } from "../completion/shells.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 
 /** `parser`: has every command. */
@@ -9,6 +9,7 @@ export const completionOf = (parser: () => Promise<Parser>) =>
   defineCommand({
     usage: `completion ${Object.keys(SHELLS).join("|")}`,
     positionals: "[SHELL]",
+    words: Object.keys(SHELLS),
     summary: "Prints a script that completes ./svc in a shell.",
     details: `
 In ~/.bashrc:                  . <(/path/to/svc completion bash)

@@ -12,7 +12,7 @@ import type { Settings } from "../settings/sources.ts";
 import type { Environment } from "../settings.ts";
 import { sizedAnyway } from "../sizing.ts";
 import { thisMachine } from "../system/memory.ts";
-import { paint, printable } from "../terminal.ts";
+import { paint, printable, printJson } from "../terminal.ts";
 
 export const config = defineCommand({
   usage: "config",
@@ -25,12 +25,12 @@ Exit codes: 0; 1 when a setting is not valid.`,
   run: async ({ values }, settings) => {
     const instance = resolveChecked(values, process.env);
     const list = settingsOf(instance, settings, flagsOf(values));
-    const problems = settingsProblems(instance, settings.values);
+    const problems = await settingsProblems(instance, settings.values);
     const warnings = settingsWarnings(settings, process.env, instance);
-    const mode = modeText(settings.values);
+    const mode = await modeText(settings.values);
     if (values.json) {
       const file = settings.file ?? null;
-      console.log(JSON.stringify({ mode, file, settings: list, warnings, problems }, undefined, 2));
+      printJson({ mode, file, settings: list, warnings, problems });
     } else {
       console.log(`Mode: ${mode}\nFile: ${settings.file ?? "none"}`);
       print(list);
@@ -41,9 +41,9 @@ Exit codes: 0; 1 when a setting is not valid.`,
   },
 });
 
-function modeText(settings: Environment): string {
+async function modeText(settings: Environment): Promise<string> {
   const mode = modeOf(settings);
-  return describeMode(mode, countKeys(mode));
+  return describeMode(mode, await countKeys(mode));
 }
 
 /** The variables whose values options decide. */

@@ -4,7 +4,7 @@ import { CHECKS } from "../doctor/checks.ts";
 import { type Finding, verdict } from "../doctor/finding.ts";
 import { INSTANCE_OPTIONS } from "../instance.ts";
 import { findCopy } from "../running-copy.ts";
-import { paint, printable } from "../terminal.ts";
+import { paint, printable, printJson } from "../terminal.ts";
 
 const COLOURS = { ok: "green", warn: "yellow", fail: "red" } as const;
 
@@ -21,7 +21,7 @@ export const doctor = defineCommand({
       findings.push(...found);
       if (!values.json) for (const finding of found) printFinding(finding);
     }
-    if (values.json) console.log(JSON.stringify(findings, undefined, 2));
+    if (values.json) printJson(findings);
     else console.log(`\n${verdict(findings)}`);
     return findings.some(({ grade }) => grade === "fail") ? 1 : 0;
   },

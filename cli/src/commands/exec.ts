@@ -1,4 +1,5 @@
 /** `./svc exec`: one program through the public API, with files in and out. Starts nothing. */
+import { LANGUAGES } from "@svc/contracts/languages";
 import { Client, type ExecRequest, type ExecResult } from "../client.ts";
 import { defineCommand } from "../command.ts";
 import { openInput, readText } from "../exec/files.ts";
@@ -9,12 +10,14 @@ import { INSTANCE_OPTIONS } from "../instance.ts";
 import { type Values, wholeNumber } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { findCopy } from "../running-copy.ts";
+import { printJson } from "../terminal.ts";
 
 const OPTIONS = {
   code: { short: "c", value: "CODE", doc: "The program itself, in place of FILE." },
   lang: {
     short: "l",
     value: "LANG",
+    words: LANGUAGES.map(({ lang }) => lang),
     doc: "Language; default: by the extension of FILE, Python for CODE and standard input.",
   },
   in: {
@@ -59,7 +62,7 @@ Exit codes: the program's own; 128 + n when a signal ended it (137 also for a li
     const inputs = await Promise.all(values.in.map(openInput));
     if (inputs.length > 0) request.files = await client.upload(inputs);
     const result = await client.exec(request);
-    if (values.json) process.stdout.write(`${JSON.stringify(result, undefined, 2)}\n`);
+    if (values.json) printJson(result);
     else await show(result);
     await saveOutputs(client, result, values.out, values.force);
     return result.code;
@@ -82,6 +85,7 @@ async function requestOf(
   values: Values<typeof OPTIONS>,
   rest: readonly string[],
 ): Promise<ExecRequest> {
+  const code = "code" in program ? program.code : await readText(program.path);
   const lang = values.lang ?? languageOf(program);
   if (lang === undefined)
     throw new Problem("which language?", "Give --lang py, bash, js, ts, …", USAGE_EXIT_CODE);
@@ -89,7 +93,7 @@ async function requestOf(
     values.timeout === undefined ? undefined : wholeNumber("timeout", values.timeout, 1, 86_400_000);
   return {
     lang,
-    code: "code" in program ? program.code : await readText(program.path),
+    code,
     args: [...values.arg, ...rest],
     ...(values.stdin === undefined ? {} : { stdin: await readText(values.stdin) }),
     ...(timeout === undefined ? {} : { run_timeout: timeout }),

@@ -40,7 +40,7 @@ the settings file, not from the shell. Data stay where they are. ./svc uninstall
     const instance = resolveChecked(copy, settings.values);
     const running = demandPlace(instance);
     for (const warning of settingsWarnings(settings, {}, instance)) console.error(`warning: ${warning}`);
-    demandGoodSettings(instance, settings.values);
+    await demandGoodSettings(instance, settings.values);
     const spec = specOf(copy, instance, settings.values);
     if (isSystemdRunning()) await demandFreePorts(instance, settings.values, running?.ports);
     const choice = chooseImage({}, settings.values, readChoice(instance.dataDir));

@@ -1,20 +1,19 @@
 /** `./svc key add|list|revoke`: API keys in the file that SVC_API_KEYS_FILE names. */
+import { type ApiKeyRecord, apiKeyState } from "@svc/contracts";
 import { type Command, defineCommand } from "../command.ts";
 import { adviceFor } from "../credentials/advice.ts";
 import { changeApiKeys, readApiKeys } from "../credentials/api-keys-file.ts";
 import { newApiKey } from "../credentials/new-api-key.ts";
 import { apiKeysPath, defaultTenant, ownerRights } from "../credentials/place.ts";
 import { tableOf } from "../credentials/table.ts";
-import { asApiKey, tryCredential } from "../credentials/trial.ts";
+import { asApiKey, RELOAD_MS, tryCredential } from "../credentials/trial.ts";
 import { INSTANCE_OPTIONS, type Instance, resolveInstance } from "../instance.ts";
 import { strict } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { makeFolders } from "../supervisor/ground.ts";
 import { readState } from "../supervisor/state.ts";
-
-/** A running API reads the file within this time. */
-const RELOAD_MS = 3000;
+import { printJson } from "../terminal.ts";
 
 const add = defineCommand({
   usage: "add NAME [--tenant T] [--user U] [--plan P] [--expires 90d]",
@@ -61,20 +60,26 @@ async function sayUse(instance: Instance, env: Environment, path: string, key: s
 }
 
 const list = defineCommand({
-  usage: "list",
+  usage: "list [--json]",
   summary: "Lists the API keys. The keys themselves are stored nowhere.",
-  options: INSTANCE_OPTIONS,
+  options: { json: { doc: "Print them as JSON." }, ...INSTANCE_OPTIONS },
   run: async ({ values }) => {
     const instance = resolveInstance(values, process.env);
     const asRoot = await ownerRights(instance);
     if (asRoot !== undefined) return asRoot;
     const path = apiKeysPath(instance, process.env);
-    const records = readApiKeys(path);
-    if (records === undefined) console.error(`There is no API key: ${path} does not exist.`);
+    const records = await readApiKeys(path);
+    if (values.json) printJson({ file: path, keys: (records ?? []).map(shownKey) });
+    else if (records === undefined) console.error(`There is no API key: ${path} does not exist.`);
     else console.log(tableOf(records, Date.now()));
     return 0;
   },
 });
+
+/** Without the digest, which is nobody's business but the API's. */
+function shownKey({ sha256: _digest, ...record }: ApiKeyRecord) {
+  return { ...record, state: apiKeyState(record, Date.now()) };
+}
 
 const revoke = defineCommand({
   usage: "revoke ID",

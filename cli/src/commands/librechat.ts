@@ -8,15 +8,21 @@ import { keyPairOf } from "../credentials/key-pair.ts";
 import { sharedSettings, shownSettings, signedSettings } from "../credentials/librechat-settings.ts";
 import { newApiKey } from "../credentials/new-api-key.ts";
 import { apiKeysPath, defaultTenant, ownerRights, publicKeysFolder } from "../credentials/place.ts";
-import { asApiKey, asBearer, ask, type Headers, tryCredential } from "../credentials/trial.ts";
+import {
+  asApiKey,
+  asBearer,
+  ask,
+  type Headers,
+  keysReloadMs,
+  RELOAD_MS,
+  tryCredential,
+} from "../credentials/trial.ts";
 import { INSTANCE_OPTIONS, type Instance, resolveInstance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { makeFolders } from "../supervisor/ground.ts";
 import { readState } from "../supervisor/state.ts";
 
-/** An API reads API keys within this time; for public keys it adds SVC_JWT_KEY_CACHE_TTL_SECONDS. */
-const RELOAD_MS = 3000;
 const USER = "svc-librechat-check";
 
 /** How LibreChat proves who calls, and what its settings are then. */
@@ -88,8 +94,7 @@ async function signedTokens(
     configured: env.SVC_JWT_PUBLIC_KEYS_DIR,
     publicKey: publicPath,
     again: "Then run this command again: it sends a request as LibreChat does.",
-    reloadMs:
-      RELOAD_MS + (env.SVC_JWT_PUBLIC_KEYS_DIR ? settingOf("SVC_JWT_KEY_CACHE_TTL_SECONDS", env) * 1000 : 0),
+    reloadMs: keysReloadMs(env),
   };
 }
 

@@ -31,6 +31,7 @@ const OPTIONS = {
 export const logs = defineCommand({
   usage: "logs [-f] [--request ID] [COMPONENT...]",
   positionals: "[COMPONENT...]",
+  words: LOGS,
   summary: "Shows what the components log, also when nothing runs.",
   details: `
 Components: ${LOGS.join(", ")}; default: all of them.

@@ -5,6 +5,7 @@ import { INSTANCE_OPTIONS } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { findCopy } from "../running-copy.ts";
 import { controlSocket, type RestartEvent, requestRestart } from "../supervisor/control.ts";
+import { RESTARTABLE } from "../supervisor/rolling.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { type Note, Progress } from "../terminal.ts";
 
@@ -17,6 +18,7 @@ const NOTES = {
 export const restart = defineCommand({
   usage: "restart [COMPONENT]",
   positionals: "[COMPONENT]",
+  words: RESTARTABLE,
   summary: "Restarts the components one after the other, or one of them; each finishes its requests first.",
   details: `
 Each component finishes what it has accepted, and is ready again before the next one is ended. A request that

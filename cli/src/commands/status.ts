@@ -4,7 +4,7 @@ import { INSTANCE_OPTIONS } from "../instance.ts";
 import { findCopy } from "../running-copy.ts";
 import { statusOf } from "../status/status.ts";
 import { statusText } from "../status/text.ts";
-import { printable } from "../terminal.ts";
+import { printable, printJson } from "../terminal.ts";
 
 const EXIT_CODES = { ready: 0, not_ready: 1, not_running: 3 } as const;
 
@@ -16,9 +16,8 @@ Exit codes: 0 ready; 1 not ready; 3 not running.`,
   options: { json: { doc: "Print it as JSON." }, ...INSTANCE_OPTIONS },
   run: async ({ values }) => {
     const found = await statusOf(findCopy(values), process.env.SVC_METRICS_TOKEN ?? "");
-    process.stdout.write(
-      values.json ? `${JSON.stringify(found, undefined, 2)}\n` : printable(statusText(found)),
-    );
+    if (values.json) printJson(found);
+    else process.stdout.write(printable(statusText(found)));
     return EXIT_CODES[found.status];
   },
 });

@@ -4,7 +4,7 @@ import { accessToken } from "../credentials/access-token.ts";
 import { adviceFor } from "../credentials/advice.ts";
 import { keyPairOf } from "../credentials/key-pair.ts";
 import { defaultTenant, ownerRights, publicKeysFolder } from "../credentials/place.ts";
-import { asBearer, tryCredential } from "../credentials/trial.ts";
+import { asBearer, keysReloadMs, tryCredential } from "../credentials/trial.ts";
 import { INSTANCE_OPTIONS, resolveInstance } from "../instance.ts";
 import { wholeNumber } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
@@ -34,11 +34,13 @@ An API accepts it when SVC_JWT_PUBLIC_KEYS_DIR names the folder jwt-keys of the 
     const asRoot = await ownerRights(instance);
     if (asRoot !== undefined) return asRoot;
     makeFolders(instance);
-    const { kid, privateKey, publicPath } = await keyPairOf(instance, "token");
-    const minted = accessToken({ kid, privateKey, tenant, user, ttlSeconds }, process.env);
+    const pair = await keyPairOf(instance, "token");
+    const minted = accessToken({ ...pair, tenant, user, ttlSeconds }, process.env);
     console.log(minted);
     const url = readState(instance.runDir)?.url;
-    const verdict = url === undefined ? undefined : await tryCredential(url, () => asBearer(minted));
+    const reloadMs = pair.isNew ? keysReloadMs(process.env) : 0;
+    const verdict =
+      url === undefined ? undefined : await tryCredential(url, () => asBearer(minted), reloadMs);
     const advice = adviceFor({
       instance,
       url,
@@ -46,7 +48,7 @@ An API accepts it when SVC_JWT_PUBLIC_KEYS_DIR names the folder jwt-keys of the 
       variable: "SVC_JWT_PUBLIC_KEYS_DIR",
       value: publicKeysFolder(instance),
       configured: process.env.SVC_JWT_PUBLIC_KEYS_DIR,
-      publicKey: publicPath,
+      publicKey: pair.publicPath,
     });
     console.error(`User ${user} of tenant ${tenant}, for ${ttlSeconds} s. ${advice}`);
     return 0;

@@ -2,9 +2,11 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { LANGUAGES } from "@svc/contracts/languages";
 import { languagesOf } from "../capacity.ts";
 import { defineCommand } from "../command.ts";
-import { helloCommand, runExample } from "../example.ts";
+import { type AtHand, credentialAtHand } from "../credentials/at-hand.ts";
+import { exampleCommand, helloCommand, runExample } from "../example.ts";
 import { type Choice, type ChoiceOptions, chooseImage, isSame, readChoice } from "../install/image.ts";
 import { INSTALL_STEPS, installCopy } from "../install/install.ts";
 import { INSTANCE_OPTIONS, type Instance, ROOT } from "../instance.ts";
@@ -18,6 +20,7 @@ import { runInForeground } from "../supervisor/foreground.ts";
 import { demandFreePorts, makeFolders } from "../supervisor/ground.ts";
 import { fileSize, logPath, readFrom } from "../supervisor/logs.ts";
 import { readState, type State } from "../supervisor/state.ts";
+import { type CopyFlags, svcLine } from "../svc-line.ts";
 import { thisMachine } from "../system/memory.ts";
 import { sleep } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
@@ -29,6 +32,7 @@ const OPTIONS = {
   "no-example": { doc: "Do not run the example at the end." },
   languages: {
     value: "LIST",
+    words: ["all", ...LANGUAGES.map(({ lang }) => lang)],
     doc: "Installs more languages: all, or a list such as go,java (SVC_LANGUAGES; default: as before).",
   },
   packages: {
@@ -57,16 +61,17 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     const running = readState(instance.runDir);
     if (running !== undefined) {
       demandImage(running, values);
-      return await sayRunning(running, instance, chosen());
+      return await sayRunning(running, instance, values, chosen());
     }
     for (const warning of settingsWarnings(settings, process.env, instance))
       console.error(`warning: ${warning}`);
-    demandGoodSettings(instance, settings.values);
+    await demandGoodSettings(instance, settings.values);
     const choice = chosen();
     await demandFreePorts(instance, settings.values);
     makeFolders(instance);
     const mode = modeOf(settings.values);
-    const example = !values["no-example"] && !mode.isAuthenticated;
+    const atHand = credentialAtHand(instance, mode, settings.values, values);
+    const example = !values["no-example"] && (!mode.isAuthenticated || atHand.mint !== undefined);
     const progress = new Progress(INSTALL_STEPS + (example ? 2 : 1));
     await installCopy(instance, choice, progress);
     const showReady = async (step: (note: Note) => Promise<void>) => {
@@ -74,9 +79,9 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
       if (notice !== undefined) console.log(notice);
       await progress.step("Starting, until a canary run has passed", step);
       await notifyReady(process.env);
-      if (example) await showExample(instance, progress);
-      else showHello(instance, mode);
-      showAddress(instance, mode, values.detach);
+      if (example) await showExample(instance, progress, atHand);
+      else showHello(instance, atHand, values);
+      await showAddress(instance, mode, values);
     };
     if (!values.detach) return await runInForeground(instance, showReady);
     await showReady((note) => startInBackground(values, instance, note));
@@ -94,19 +99,24 @@ function demandImage({ url }: State, { languages, packages }: ChoiceOptions): vo
   );
 }
 
-async function sayRunning(state: State, instance: Instance, choice: Choice): Promise<number> {
+async function sayRunning(
+  state: State,
+  instance: Instance,
+  flags: CopyFlags,
+  choice: Choice,
+): Promise<number> {
   await waitReady(
     { ...instance, url: state.url, ports: state.ports },
     { note: (line) => console.error(line) },
   );
-  const mode = state.mode === undefined ? "" : ` (${modeText(state.mode)})`;
+  const mode = state.mode === undefined ? "" : ` (${await modeText(state.mode)})`;
   console.log(`Already running: ${state.url}${mode}, pid ${state.supervisor.pid}, data in ${state.dataDir}.`);
   if (!isSame(choice, readChoice(instance.dataDir) ?? choice)) {
     console.log(
       "SVC_LANGUAGES or SVC_PACKAGES ask for other languages or packages: it has them after ./svc down and ./svc up.",
     );
   }
-  console.log("./svc down ends it.");
+  console.log(`${svcLine("down", flags)} ends it.`);
   return 0;
 }
 
@@ -154,15 +164,16 @@ function superviseOptions(
   return ["--data-dir", dataDir, ...(offset === undefined ? [] : ["--port-offset", offset])];
 }
 
-/** The example calls the API as somebody without credentials. */
-function showHello({ url }: Instance, { isAuthenticated }: Mode): void {
-  if (isAuthenticated) console.log("The example is left out: it calls the API without credentials.");
-  console.log(`Try: ${helloCommand(url, isAuthenticated)}`);
+/** Requests that work as they stand, for a start without the example. */
+function showHello({ url }: Instance, { words, note }: AtHand, flags: CopyFlags): void {
+  console.log(`Try: ${helloCommand(url, words)}`);
+  console.log(`The example: ${exampleCommand(words, flags)}`);
+  if (note !== undefined) console.log(note);
 }
 
-async function showExample(instance: Instance, progress: Progress): Promise<void> {
+async function showExample(instance: Instance, progress: Progress, { words, mint }: AtHand): Promise<void> {
   const example = await progress.step("The example: cli/example/report.py over sales.csv", () =>
-    runExample(instance),
+    runExample(instance, { token: mint?.(), words }),
   );
   console.log(`\n${example.stdout.trimEnd()}\n`);
   console.log(`The plot: ${example.plotPath} (the run took ${example.seconds.toFixed(2)} s)\n`);
@@ -172,12 +183,16 @@ async function showExample(instance: Instance, progress: Progress): Promise<void
   }
 }
 
-function showAddress(instance: Instance, mode: Mode, background: boolean): void {
+async function showAddress(
+  instance: Instance,
+  mode: Mode,
+  { detach, ...flags }: CopyFlags & { detach: boolean },
+): Promise<void> {
   const address = paint(process.stdout, "green", `${instance.url}/v1`);
-  console.log(`\nReady: ${address} (${modeText(mode)})\nData and logs: ${instance.dataDir}`);
-  console.log(background ? "./svc down ends it." : "Ctrl-C ends it.");
+  console.log(`\nReady: ${address} (${await modeText(mode)})\nData and logs: ${instance.dataDir}`);
+  console.log(`${detach ? svcLine("down", flags) : "Ctrl-C"} ends it.`);
 }
 
-function modeText(mode: Mode): string {
-  return describeMode(mode, countKeys(mode));
+async function modeText(mode: Mode): Promise<string> {
+  return describeMode(mode, await countKeys(mode));
 }

@@ -2,26 +2,23 @@
  * The file of API keys as its owner changes it: read whole, checked, written whole under a lock, so that concurrent
  * commands lose nothing. A file that is not right is not touched.
  */
-import { readFileSync, statSync } from "node:fs";
-import { type ApiKeyRecord, formatApiKeys, parseApiKeys } from "@svc/contracts";
+import { statSync } from "node:fs";
+import { type ApiKeyRecord, formatApiKeys } from "@svc/contracts";
+import { ApiKeysProblem, readApiKeysFile } from "@svc/service-kit/credentials/api-keys-file";
 import { Problem } from "../problem.ts";
 import { isRoot } from "../system/root.ts";
 import { underLock } from "./lock.ts";
 import { replaceFile } from "./replace.ts";
 
-const OTHERS = 0o077;
-
 /** Undefined where there is no file. */
-export function readApiKeys(path: string): ApiKeyRecord[] | undefined {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return undefined;
-  if (!found.isFile()) throw new Problem(`${path} is no regular file`);
-  if ((found.mode & OTHERS) !== 0) {
-    throw new Problem(`${path} can be read by others`, `Run: chmod 600 ${path}`);
+export async function readApiKeys(path: string): Promise<ApiKeyRecord[] | undefined> {
+  try {
+    return (await readApiKeysFile(path)).records;
+  } catch (error) {
+    if (!(error instanceof ApiKeysProblem)) throw error;
+    if (error.code === "ENOENT") return undefined;
+    throw new Problem(`the file of API keys ${error.message}`, "docs/authentication.md says what it holds.");
   }
-  const { records, problems } = parseApiKeys(readFileSync(path, "utf8"));
-  if (problems.length > 0) throw new Problem(`${path} is broken`, problems.join("\n"));
-  return records;
 }
 
 /** `change` answers all keys that the file is to have, or throws. The file keeps its owner. */
@@ -29,8 +26,8 @@ export async function changeApiKeys(
   path: string,
   change: (records: readonly ApiKeyRecord[]) => readonly ApiKeyRecord[],
 ): Promise<void> {
-  await underLock(path, () => {
-    const records = readApiKeys(path) ?? [];
+  await underLock(path, async () => {
+    const records = (await readApiKeys(path)) ?? [];
     const owner = isRoot() ? statSync(path, { throwIfNoEntry: false }) : undefined;
     replaceFile(path, formatApiKeys(change(records)), { mode: 0o600, uid: owner?.uid, gid: owner?.gid });
   });

@@ -10,7 +10,7 @@ import {
   type KeyObject,
 } from "node:crypto";
 import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { underLock } from "./lock.ts";
@@ -22,21 +22,41 @@ export interface KeyPair {
   privateKey: KeyObject;
   /** File of the public key. */
   publicPath: string;
+  /** Whether the public key was not in its folder before. */
+  isNew: boolean;
 }
 
+export type Signer = "token" | "librechat";
+
 /** `signer`: who signs with it; begins the key id. */
-export function keyPairOf(
-  instance: Pick<Instance, "dataDir">,
-  signer: "token" | "librechat",
-): Promise<KeyPair> {
-  const path = join(instance.dataDir, `${signer}-key.pem`);
+export function keyPairOf(instance: Pick<Instance, "dataDir">, signer: Signer): Promise<KeyPair> {
+  const path = privatePath(instance, signer);
   return underLock(path, () => {
-    const privateKey = storedKey(path) ?? newKey(path);
-    const publicKey = createPublicKey(privateKey);
-    const digest = createHash("sha256").update(publicKey.export({ type: "spki", format: "der" }));
-    const kid = `${signer}-${digest.digest("hex").slice(0, 8)}`;
-    return { kid, privateKey, publicPath: publish(publicKeysFolder(instance), kid, publicKey) };
+    const pair = pairOf(instance, signer, storedKey(path) ?? newKey(path));
+    return { ...pair, isNew: publish(pair) };
   });
+}
+
+/** The pair of a signer that was made before, and whose public key is still where it was published. Makes nothing. */
+export function publishedKeyPair(instance: Pick<Instance, "dataDir">): KeyPair | undefined {
+  for (const signer of ["token", "librechat"] as const) {
+    const privateKey = storedKey(privatePath(instance, signer));
+    const pair = privateKey === undefined ? undefined : pairOf(instance, signer, privateKey);
+    if (pair !== undefined && isPublished(pair)) return { ...pair, isNew: false };
+  }
+  return undefined;
+}
+
+function privatePath({ dataDir }: Pick<Instance, "dataDir">, signer: Signer): string {
+  return join(dataDir, `${signer}-key.pem`);
+}
+
+type Pair = Omit<KeyPair, "isNew">;
+
+function pairOf(instance: Pick<Instance, "dataDir">, signer: Signer, privateKey: KeyObject): Pair {
+  const der = createPublicKey(privateKey).export({ type: "spki", format: "der" });
+  const kid = `${signer}-${createHash("sha256").update(der).digest("hex").slice(0, 8)}`;
+  return { kid, privateKey, publicPath: join(publicKeysFolder(instance), `${kid}.pem`) };
 }
 
 function storedKey(path: string): KeyObject | undefined {
@@ -61,11 +81,19 @@ function newKey(path: string): KeyObject {
   return privateKey;
 }
 
-function publish(folder: string, kid: string, publicKey: KeyObject): string {
+const publicPem = ({ privateKey }: Pair) =>
+  createPublicKey(privateKey).export({ type: "spki", format: "pem" }) as string;
+
+function isPublished(pair: Pair): boolean {
+  const isFile = statSync(pair.publicPath, { throwIfNoEntry: false })?.isFile();
+  return isFile === true && readFileSync(pair.publicPath, "utf8") === publicPem(pair);
+}
+
+/** Answers whether it was not there. */
+function publish(pair: Pair): boolean {
+  const folder = dirname(pair.publicPath);
   if (mkdirSync(folder, { recursive: true }) !== undefined) chmodSync(folder, 0o755);
-  const path = join(folder, `${kid}.pem`);
-  const pem = publicKey.export({ type: "spki", format: "pem" }) as string;
-  const isThere = statSync(path, { throwIfNoEntry: false })?.isFile() && readFileSync(path, "utf8") === pem;
-  if (!isThere) replaceFile(path, pem, { mode: 0o644 });
-  return path;
+  if (isPublished(pair)) return false;
+  replaceFile(pair.publicPath, publicPem(pair), { mode: 0o644 });
+  return true;
 }

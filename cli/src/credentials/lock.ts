@@ -6,13 +6,13 @@ import { sleep } from "../system/process.ts";
 const WAIT_MS = 30_000;
 const LOOK_EVERY_MS = 15;
 
-export async function underLock<T>(path: string, work: () => T): Promise<T> {
+export async function underLock<T>(path: string, work: () => T | Promise<T>): Promise<T> {
   const end = performance.now() + WAIT_MS;
   for (;;) {
     const lock = await takeLock(`credentials ${path}`);
     if (lock !== undefined) {
       try {
-        return work();
+        return await work();
       } finally {
         await new Promise((resolve) => lock.close(resolve));
       }

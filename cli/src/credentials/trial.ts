@@ -2,11 +2,21 @@
 import { request } from "node:http";
 import { request as secureRequest } from "node:https";
 import { text } from "node:stream/consumers";
+import { type Environment, settingOf } from "../settings.ts";
 import { sleep } from "../system/process.ts";
 
 /** `open`: the API asks nobody for a credential. */
 export type Verdict = "accepted" | "refused" | "open" | "unreachable";
 export type Headers = Readonly<Record<string, string>>;
+
+/** A running API has read a changed file of API keys within this time. */
+export const RELOAD_MS = 3000;
+
+/** A running API has read a new public key within this time. */
+export function keysReloadMs(env: Environment): number {
+  if (!env.SVC_JWT_PUBLIC_KEYS_DIR) return RELOAD_MS;
+  return RELOAD_MS + settingOf("SVC_JWT_KEY_CACHE_TTL_SECONDS", env) * 1000;
+}
 
 const TIMEOUT_MS = 70_000;
 const RETRY_MS = 250;

@@ -4,9 +4,9 @@ import { countKeys, describeMode, modeOf } from "../mode.ts";
 import { refusedSettings } from "../settings/check.ts";
 import { type Finding, fail, ok } from "./finding.ts";
 
-export function settings(instance: Instance): Finding[] {
-  const problems = refusedSettings(instance, process.env);
+export async function settings(instance: Instance): Promise<Finding[]> {
+  const problems = await refusedSettings(instance, process.env);
   const mode = modeOf(process.env);
-  if (problems.length === 0) return [ok("settings", describeMode(mode, countKeys(mode)))];
+  if (problems.length === 0) return [ok("settings", describeMode(mode, await countKeys(mode)))];
   return problems.map((problem) => fail("settings", problem, "See ./svc config and docs/configuration.md."));
 }

@@ -9,6 +9,8 @@ import { fileNameProblem } from "@svc/contracts/names";
 import { Problem } from "../problem.ts";
 import { makeFolder } from "../system/folders.ts";
 
+const OTHER_FOLDER = "Move it away, or choose another folder with --out DIR.";
+
 export async function saveOutput(
   folder: string,
   name: string,
@@ -16,18 +18,19 @@ export async function saveOutput(
   force: boolean,
 ): Promise<string> {
   const problem = fileNameProblem(name);
-  if (problem !== undefined) throw new Problem(`the output name ${JSON.stringify(name)} ${problem}`);
+  if (problem !== undefined)
+    throw new Problem(`the output name ${JSON.stringify(name)} ${problem}`, "The file was not saved.");
   makeFolder(folder);
   const base = await realpath(folder);
   const path = join(base, name);
   const parent = await makeParents(base, name);
   const inside = await realpath(parent);
   if (inside !== base && !inside.startsWith(base === sep ? sep : base + sep)) {
-    throw new Problem(`${path} leads out of ${base} through a link`);
+    throw new Problem(`${path} leads out of ${base} through a link`, OTHER_FOLDER);
   }
   const existing = await lstat(path).catch(() => undefined);
   if (existing !== undefined && !existing.isFile())
-    throw new Problem(`${path} exists and is no regular file`);
+    throw new Problem(`${path} exists and is no regular file`, OTHER_FOLDER);
   if (existing !== undefined && !force)
     throw new Problem(
       `${path} exists already`,
@@ -53,7 +56,8 @@ async function makeParents(base: string, name: string): Promise<string> {
     await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;
     });
-    if (!(await lstat(folder)).isDirectory()) throw new Problem(`${folder} exists and is no folder`);
+    if (!(await lstat(folder)).isDirectory())
+      throw new Problem(`${folder} exists and is no folder`, OTHER_FOLDER);
   }
   return folder;
 }

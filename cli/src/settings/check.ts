@@ -2,24 +2,26 @@
  * Judges all settings before anything is installed or started: by the rules of every component at once, and by those of
  * ./svc itself. All problems are told together. Changes nothing.
  */
-import { statSync } from "node:fs";
 import { ConfigError, loadConfig, misspeltVariables, valueProblems } from "@svc/service-kit/config/load";
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
+import { ApiKeysProblem, readApiKeysFile } from "@svc/service-kit/credentials/api-keys-file";
+import { verificationKeys } from "@svc/service-kit/credentials/key-sources";
 import { capacityOf, languagesOf, shortageOf } from "../capacity.ts";
 import { componentEnvironment, overriddenSettings } from "../environment.ts";
 import { chooseImage } from "../install/image.ts";
 import { type Instance, resolveInstance, SERVICES } from "../instance.ts";
-import { countKeys, modeOf } from "../mode.ts";
+import { keySettingsOf, modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
 import { type Secrets, secretsToCheck } from "../secrets.ts";
 import type { Environment } from "../settings.ts";
 import { sizedAnyway } from "../sizing.ts";
 import { thisMachine } from "../system/memory.ts";
+import { isRoot } from "../system/root.ts";
 import type { Settings } from "./sources.ts";
 
 /** Throws a Problem that lists everything that is wrong. */
-export function demandGoodSettings(instance: Instance, caller: Environment): void {
-  const problems = settingsProblems(instance, caller);
+export async function demandGoodSettings(instance: Instance, caller: Environment): Promise<void> {
+  const problems = await settingsProblems(instance, caller);
   if (problems.length > 0) throw invalid(problems);
 }
 
@@ -42,23 +44,23 @@ function invalid(problems: readonly string[]): Problem {
   );
 }
 
-export function settingsProblems(instance: Instance, caller: Environment): string[] {
+export async function settingsProblems(instance: Instance, caller: Environment): Promise<string[]> {
   const capacity = capacityOf(thisMachine(), caller, languagesOf(instance));
   const shortage = shortageOf(capacity);
   const isRefused = shortage !== undefined && (capacity.isSet || capacity.jobs === 0);
   return [
-    ...refusedSettings(instance, caller),
+    ...(await refusedSettings(instance, caller)),
     ...(isRefused ? [`${shortage.message}. ${shortage.advice}`] : []),
   ];
 }
 
 /** Whatever the memory of this machine is. */
-export function refusedSettings(instance: Instance, caller: Environment): string[] {
+export async function refusedSettings(instance: Instance, caller: Environment): Promise<string[]> {
   const { settings } = sizedAnyway(caller, thisMachine(), languagesOf(instance));
   const problems = [
     ...valueProblems(caller),
     ...componentProblems(instance, secretsToCheck(instance.dataDir), settings),
-    ...keyProblems(caller),
+    ...(await credentialProblems(caller)),
     ...imageProblems(caller),
   ];
   return [...new Set(problems)];
@@ -88,20 +90,29 @@ function imageProblems(caller: Environment): string[] {
   }
 }
 
-/** Authentication without keys would refuse everybody. */
-function keyProblems(caller: Environment): string[] {
-  const mode = modeOf(caller);
-  const { directory, apiKeysFile } = mode.keys;
-  if (!mode.isAuthenticated) return [];
-  if (directory !== "" && !statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
-    return [`SVC_JWT_PUBLIC_KEYS_DIR=${directory} is no folder`];
-  }
-  if (apiKeysFile !== "" || countKeys(mode).jwt > 0) return [];
+/**
+ * What the API would refuse of the keys by which it recognises callers, found by its own readers. What only root may read
+ * is judged where root looks: ./svc up does.
+ */
+async function credentialProblems(caller: Environment): Promise<string[]> {
+  if (!modeOf(caller).isAuthenticated) return [];
+  const settings = keySettingsOf(caller);
+  const { problems, isDenied } = await verificationKeys(settings);
+  const file = settings.SVC_API_KEYS_FILE;
+  const apiKeys =
+    file === "" ? undefined : await readApiKeysFile(file).then(() => undefined, asApiKeysProblem);
+  const isHidden = (denied: boolean) => denied && !isRoot();
   return [
-    directory === ""
-      ? "authentication is on and there are no keys: set SVC_JWT_PUBLIC_KEYS_DIR, SVC_JWT_PUBLIC_KEY with SVC_JWT_KID, SVC_JWT_JWKS_JSON or SVC_API_KEYS_FILE (docs/authentication.md)"
-      : `SVC_JWT_PUBLIC_KEYS_DIR=${directory} holds no keys`,
+    ...(isHidden(isDenied) ? [] : problems),
+    ...(apiKeys === undefined || isHidden(apiKeys.code === "EACCES")
+      ? []
+      : [`SVC_API_KEYS_FILE ${apiKeys.message}`]),
   ];
+}
+
+function asApiKeysProblem(error: unknown): ApiKeysProblem {
+  if (error instanceof ApiKeysProblem) return error;
+  throw error;
 }
 
 const isSecret = (name: string) => VARIABLES[name as VariableName]?.secret === true;

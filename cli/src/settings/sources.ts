@@ -32,6 +32,7 @@ export interface SettingsFlags {
 
 const FILE_NAME = "svc.env";
 const MAX_BYTES = 2 ** 20;
+const NAMED = "It is named by --settings FILE or SVC_SETTINGS_FILE, or is svc.env of the data folder.";
 /** Their values are paths: those of a file are seen from its folder, others from the folder of the command. */
 const PATHS = [
   "SVC_DATA_DIR",
@@ -102,19 +103,19 @@ function absolute(name: string, value: string, folder: string): string {
 function readText(file: string, isChosen: boolean): string | undefined {
   try {
     const found = statSync(file);
-    if (!found.isFile()) throw new Problem(`the settings file ${file} is no regular file`);
+    if (!found.isFile()) throw new Problem(`the settings file ${file} is no regular file`, NAMED);
     if (found.size > MAX_BYTES)
-      throw new Problem(`the settings file ${file} has more than ${MAX_BYTES} bytes`);
+      throw new Problem(`the settings file ${file} has more than ${MAX_BYTES} bytes`, NAMED);
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(file));
   } catch (error) {
     if (error instanceof Problem) throw error;
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EACCES" && !isChosen) return undefined;
     if (code === "ERR_ENCODING_INVALID_ENCODED_DATA")
-      throw new Problem(`the settings file ${file} is not UTF-8`);
+      throw new Problem(`the settings file ${file} is not UTF-8`, "Save it as UTF-8.");
     throw new Problem(
       `the settings file ${file} cannot be read${code === "ENOENT" ? ": there is no such file" : ` (${code})`}`,
-      "It is named by --settings FILE or SVC_SETTINGS_FILE.",
+      NAMED,
     );
   }
 }

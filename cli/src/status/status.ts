@@ -64,7 +64,7 @@ export async function statusOf({ instance, state }: Copy, metricsToken: string):
     status: isReady ? "ready" : "not_ready",
     phase: state.phase,
     url: `${state.url}/v1`,
-    mode: state.mode === undefined ? "unknown" : describeMode(state.mode, countKeys(state.mode)),
+    mode: state.mode === undefined ? "unknown" : describeMode(state.mode, await countKeys(state.mode)),
     started_at: state.startedAt,
     uptime_s: Math.round((Date.now() - Date.parse(state.startedAt)) / 1000),
     pid: state.supervisor.pid,

@@ -3,11 +3,10 @@
  * reaches its folders. Refuses the start otherwise, unless the operator insists on components that are root.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { BUNDLES, bundleOf, NODE } from "../components.ts";
 import { type Instance, ROOT, SERVICES } from "../instance.ts";
-import { keyFilesIn } from "../mode.ts";
 import { Problem } from "../problem.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { SERVICE_PROCESSES } from "../topology.ts";
@@ -78,7 +77,7 @@ function demandReadable(instance: Instance, caller: Environment, { enter }: View
   const keys = caller.SVC_JWT_PUBLIC_KEYS_DIR || "";
   const chosen = [
     ...(caller.REDIS_TLS_CA ? [caller.REDIS_TLS_CA] : []),
-    ...(keys === "" ? [] : [keys, ...keyFilesIn(keys).map((name) => join(keys, name))]),
+    ...(keys === "" ? [] : [keys, ...keyFilesIn(keys)]),
   ];
   const files = [
     NODE,
@@ -106,4 +105,11 @@ function demandReadable(instance: Instance, caller: Environment, { enter }: View
       `Let others read the code: cd ${ROOT} && chmod -R go+rX ${code} ${instance.image}/`,
     ].join("\n"),
   );
+}
+
+function keyFilesIn(folder: string): string[] {
+  const files = readdirSync(folder, { withFileTypes: true });
+  return files
+    .filter((file) => !file.name.startsWith(".") && !file.isDirectory())
+    .map(({ name }) => join(folder, name));
 }

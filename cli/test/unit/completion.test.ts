@@ -1,12 +1,12 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { defineCommand } from "../../src/command.ts";
 import { parserFor } from "../../src/commands.ts";
-import { SHELLS } from "../../src/completion.ts";
+import { SHELLS } from "../../src/completion/shells.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "svc-completion-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -38,6 +38,31 @@ describe("completion in bash", () => {
     expect(offered("re")).toEqual(["restart"]);
     expect(offered("status", "--j")).toEqual(["--json"]);
     expect(offered("down", "-")).toEqual(["--data-dir", "--port-offset", "--settings", "-h", "--help"]);
+  });
+
+  it("offers sub-commands and their options", () => {
+    expect(offered("key", "")).toEqual(["add", "list", "revoke"]);
+    expect(offered("key", "r")).toEqual(["revoke"]);
+    expect(offered("key", "add", "--ex")).toEqual(["--expires"]);
+    expect(offered("key", "list", "--ex")).toEqual([]);
+    expect(offered("help", "ke")).toEqual(["key"]);
+  });
+
+  it("offers components, languages and shells, and every further item of a list", () => {
+    expect(offered("logs", "-f", "work")).toEqual(["worker"]);
+    expect(offered("restart", "")).toEqual(expect.arrayContaining(["api", "runner"]));
+    expect(offered("completion", "")).toEqual(["bash", "zsh", "fish"]);
+    for (const flag of ["-l", "--lang"]) expect(offered("exec", flag, "ja")).toEqual(["java"]);
+    expect(offered("exec", "--lang", "=", "ja")).toEqual(["java"]);
+    expect(offered("exec", "--lang", "=")).toContain("py");
+    expect(offered("up", "--languages", "go,ja")).toEqual(["go,java"]);
+    expect(offered("exec", "--timeout", "")).toEqual([]);
+  });
+
+  it("offers folders where a folder is meant", () => {
+    mkdirSync(join(folder, "data"));
+    writeFileSync(join(folder, "datafile"), "");
+    expect(offered("up", "--data-dir", "dat")).toEqual(["data"]);
   });
 
   it("leaves files to the shell, and says nothing about an unknown command", () => {

@@ -101,7 +101,7 @@ describe("the file of API keys", () => {
     await expect(failing).rejects.toThrow("no");
     expect(readFileSync(path, "utf8")).toBe(before);
     await add("b");
-    expect(readApiKeys(path)).toHaveLength(2);
+    expect(await readApiKeys(path)).toHaveLength(2);
   });
 
   it("lies in the data folder, or where SVC_API_KEYS_FILE says by a whole path", () => {

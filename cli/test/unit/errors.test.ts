@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { parserFor } from "../../src/commands.ts";
 import { programOf } from "../../src/exec/program.ts";
-import { ROOT, resolveInstance } from "../../src/instance.ts";
+import { ROOT, resolveInstance, SERVICES } from "../../src/instance.ts";
 import { Problem } from "../../src/problem.ts";
 import { serviceAddress } from "../../src/service-address.ts";
 import { suggestion } from "../../src/suggestion.ts";
@@ -184,16 +184,7 @@ describe("a bug", () => {
 });
 
 describe("restartPlan", () => {
-  const SEPARATE = [
-    "redis",
-    "jaild",
-    "api",
-    "worker",
-    "runner",
-    "file-server",
-    "tool-call-server",
-    "egress-gateway",
-  ] as const;
+  const SEPARATE = ["redis", "jaild", ...SERVICES] as const;
   const COMBINED = ["redis", "jaild", "runner", "combined"] as const;
 
   it("takes the order of an upgrade", () => {

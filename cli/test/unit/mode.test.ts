@@ -1,8 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { apiKeyRecord, apiKeysFile, newApiKey } from "@svc/test-kit/credentials/api-keys";
+import { newSigner } from "@svc/test-kit/credentials/signer";
 import { describe, expect, it } from "vitest";
-import { countKeys, describeMode, modeOf, usableKeys } from "../../src/mode.ts";
+import { countKeys, describeMode, modeOf } from "../../src/mode.ts";
 
 describe("the mode", () => {
   it.each([{}, { LOCAL_MODE: "" }, { LOCAL_MODE: "true" }, { SVC_JWT_KID: "k" }, { SVC_AUTH_PROVIDER: "" }])(
@@ -48,30 +50,44 @@ describe("the words for a mode", () => {
     expect(describeMode(modeOf(settings), counts)).toBe(words);
   });
 
-  it("count the keys of variables and files, one for each key id", () => {
+  it("count the keys that the API accepts, one for each key id", async () => {
     const folder = mkdtempSync(join(tmpdir(), "svc-keys-"));
+    const signer = newSigner();
     try {
-      for (const name of ["a.pem", "b.jwk", ".hidden"]) writeFileSync(join(folder, name), "x");
+      for (const name of ["a.pem", "b.pem", ".hidden"]) writeFileSync(join(folder, name), signer.pem);
+      writeFileSync(join(folder, "README"), "no key");
+      writeFileSync(join(folder, "rsa.pem"), newSigner("rsa").pem);
       mkdirSync(join(folder, "c"));
+      const jwk = { ...signer.publicKey.export({ format: "jwk" }), kid: "j" };
       const settings = {
         SVC_JWT_PUBLIC_KEYS_DIR: folder,
-        SVC_JWT_PUBLIC_KEY: "x",
-        SVC_JWT_JWKS_JSON: '{"keys":[{},{}]}',
+        SVC_JWT_PUBLIC_KEY: signer.pem,
+        SVC_JWT_KID: "v",
+        SVC_JWT_JWKS_JSON: JSON.stringify({ keys: [jwk, {}] }),
         SVC_API_KEYS_FILE: join(folder, "missing"),
       };
-      expect(countKeys(modeOf(settings))).toEqual({ jwt: 5, apiKeys: 0 });
+      expect(await countKeys(modeOf(settings))).toEqual({ jwt: 4, apiKeys: 0 });
     } finally {
       rmSync(folder, { recursive: true });
     }
   });
 
-  it("count no API key that is revoked, expired or not readable", () => {
-    const lines = [
-      { id: "1" },
-      { id: "2", revoked_at: "2026-01-01T00:00:00Z" },
-      { id: "3", expires_at: "2026-01-01T00:00:00Z" },
-      { id: "4", expires_at: "2030-01-01T00:00:00Z" },
-    ].map((line) => JSON.stringify(line));
-    expect(usableKeys([...lines, "{", "null", ""].join("\n"), new Date("2026-06-01"))).toBe(2);
+  it("count no API key that is revoked or expired, and none of a file that the API refuses", async () => {
+    const file = apiKeysFile();
+    const count = async () => (await countKeys(modeOf({ SVC_API_KEYS_FILE: file.path }))).apiKeys;
+    try {
+      const past = "2026-01-01T00:00:00Z";
+      file.put([
+        apiKeyRecord(newApiKey()),
+        apiKeyRecord(newApiKey(), { revoked_at: past }),
+        apiKeyRecord(newApiKey(), { expires_at: past }),
+        apiKeyRecord(newApiKey(), { expires_at: "2099-01-01T00:00:00Z" }),
+      ]);
+      expect(await count()).toBe(2);
+      chmodSync(file.path, 0o644);
+      expect(await count()).toBe(0);
+    } finally {
+      file.remove();
+    }
   });
 });

@@ -1,6 +1,8 @@
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { apiKeyRecord, apiKeysFile, newApiKey } from "@svc/test-kit/credentials/api-keys";
+import { newSigner } from "@svc/test-kit/credentials/signer";
 import { afterAll, describe, expect, it } from "vitest";
 import type { Language } from "../../src/capacity.ts";
 import { resolveInstance } from "../../src/instance.ts";
@@ -12,6 +14,7 @@ import { sized, sizedAnyway } from "../../src/sizing.ts";
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-settings-")));
 afterAll(() => rmSync(folder, { recursive: true }));
 const dataDir = join(folder, "data");
+const signer = newSigner();
 mkdirSync(dataDir);
 
 function file(text: string, name = "other.env"): string {
@@ -159,10 +162,10 @@ describe("what ./svc sets where nothing is set", () => {
 describe("the check of all settings", () => {
   const instance = resolveInstance({ "data-dir": dataDir }, {});
 
-  it("finds nothing wrong with none", () => expect(settingsProblems(instance, {})).toEqual([]));
+  it("finds nothing wrong with none", async () => expect(await settingsProblems(instance, {})).toEqual([]));
 
-  it("tells the problems of all components at once, each once", () => {
-    const problems = settingsProblems(instance, {
+  it("tells the problems of all components at once, each once", async () => {
+    const problems = await settingsProblems(instance, {
       MAX_REQUESTS: "many",
       S3_ACCESS_KEY: "a",
       SVC_PERSIST_SESSION: "true",
@@ -181,21 +184,61 @@ describe("the check of all settings", () => {
   });
 
   it.each([
-    [{ LOCAL_MODE: "false" }, /^authentication is on and there are no keys/],
-    [{ SVC_JWT_PUBLIC_KEYS_DIR: "/nonexistent" }, /^SVC_JWT_PUBLIC_KEYS_DIR=\/nonexistent is no folder/],
-    [{ SVC_JWT_PUBLIC_KEYS_DIR: dataDir }, /holds no keys$/],
+    [{ LOCAL_MODE: "false" }, /^no key that verifies access tokens \(EdDSA\): set SVC_JWT_PUBLIC_KEYS_DIR/],
+    [{ SVC_JWT_PUBLIC_KEYS_DIR: "/nonexistent" }, /^SVC_JWT_PUBLIC_KEYS_DIR \/nonexistent does not exist/],
+    [{ SVC_JWT_PUBLIC_KEYS_DIR: "/etc/passwd" }, /^SVC_JWT_PUBLIC_KEYS_DIR \/etc\/passwd is no folder/],
+    [{ SVC_JWT_PUBLIC_KEYS_DIR: dataDir }, /^no key .* is in SVC_JWT_PUBLIC_KEYS_DIR \//],
     [{ LOCAL_MODE: "true", SVC_API_KEYS_FILE: "/k" }, /^LOCAL_MODE=true turns .* SVC_API_KEYS_FILE/],
     [{ SERVICE_HOST: "0.0.0.0" }, /^SERVICE_HOST=0\.0\.0\.0 without authentication .*docs\/deploy\.md/],
-    [{ LOCAL_MODE: "yes", SVC_API_KEYS_FILE: "/k" }, /^LOCAL_MODE must be exactly true or false/],
-  ])("refuses %j", (caller, problem) => {
-    expect(settingsProblems(instance, caller)).toEqual([expect.stringMatching(problem)]);
+    [{ SVC_API_KEYS_FILE: "/k" }, /^SVC_API_KEYS_FILE \/k does not exist; \.\/svc key add NAME makes it/],
+  ])("refuses %j", async (caller, problem) => {
+    expect(await settingsProblems(instance, caller)).toEqual([expect.stringMatching(problem)]);
   });
 
-  it.each([
-    { SVC_API_KEYS_FILE: "/k" },
-    { SERVICE_HOST: "0.0.0.0", SVC_API_KEYS_FILE: "/k" },
-    { SERVICE_HOST: "0.0.0.0", SVC_ALLOW_AUTH_PROVIDER_NONE: "true" },
-  ])("accepts %j", (caller) => expect(settingsProblems(instance, caller)).toEqual([]));
+  it("reads the keys as the API does: every problem at once, with variable and place, and no key", async () => {
+    const keys = join(folder, "keys");
+    mkdirSync(keys);
+    writeFileSync(join(keys, "good.pem"), signer.pem);
+    writeFileSync(join(keys, "readme.txt"), "about these keys");
+    const secret = signer.privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+    writeFileSync(join(keys, "private.pem"), secret);
+    const apiKeys = file("{}\nno key\n", "api-keys.jsonl");
+    chmodSync(apiKeys, 0o600);
+    const settings = {
+      SVC_JWT_PUBLIC_KEY: signer.pem,
+      SVC_JWT_JWKS_JSON: '{"keys":[{"kid":"a","kty":"oct","k":"YQ"}]}',
+      SVC_JWT_PUBLIC_KEYS_DIR: keys,
+      SVC_API_KEYS_FILE: apiKeys,
+    };
+    const problems = await settingsProblems(instance, settings);
+    expect(problems).toEqual([
+      "SVC_JWT_PUBLIC_KEY needs its key id in SVC_JWT_KID",
+      "SVC_JWT_JWKS_JSON keys[0] cannot be read as a public key",
+      `SVC_JWT_PUBLIC_KEYS_DIR ${keys}/private.pem is a private key; only the public one belongs here`,
+      `SVC_JWT_PUBLIC_KEYS_DIR ${keys}/readme.txt cannot be read as a public key`,
+      expect.stringMatching(/^SVC_API_KEYS_FILE .* is broken: line 1 is no API key: .*; line 2 is not JSON$/),
+    ]);
+    chmodSync(apiKeys, 0o640);
+    expect(await settingsProblems(instance, settings)).toContain(
+      `SVC_API_KEYS_FILE ${apiKeys} can be read by others; run: chmod 600 ${apiKeys}`,
+    );
+    expect(problems.join()).not.toContain(secret.split("\n")[1]);
+  });
+
+  it("accepts keys that the API accepts", async () => {
+    const apiKeys = apiKeysFile();
+    apiKeys.put([apiKeyRecord(newApiKey())]);
+    const settings = { SERVICE_HOST: "0.0.0.0", SVC_API_KEYS_FILE: apiKeys.path };
+    expect(await settingsProblems(instance, settings)).toEqual([]);
+    apiKeys.remove();
+    const open = { SERVICE_HOST: "0.0.0.0", SVC_ALLOW_AUTH_PROVIDER_NONE: "true" };
+    expect(await settingsProblems(instance, open)).toEqual([]);
+  });
+
+  it("tells of a mode that is neither true nor false", async () => {
+    const problems = await settingsProblems(instance, { LOCAL_MODE: "yes", SVC_API_KEYS_FILE: "/k" });
+    expect(problems[0]).toMatch(/^LOCAL_MODE must be exactly true or false/);
+  });
 
   it("warns of names that have no effect, with their place", () => {
     const settings = readSettings({ settings: file("A=1\nMAX_REQEUSTS=2\nEDITOR=x") }, { LOGLEVEL: "debug" });

@@ -49,7 +49,10 @@ export function apiKeyDigest(key: string): string {
 
 export type ApiKeyState = "active" | "expired" | "revoked";
 
-export function apiKeyState({ expires_at, revoked_at }: ApiKeyRecord, nowMs: number): ApiKeyState {
+export function apiKeyState(
+  { expires_at, revoked_at }: Pick<ApiKeyRecord, "expires_at" | "revoked_at">,
+  nowMs: number,
+): ApiKeyState {
   if (revoked_at !== undefined) return "revoked";
   return expires_at !== undefined && Date.parse(expires_at) <= nowMs ? "expired" : "active";
 }

@@ -1,5 +1,5 @@
 import { parserFor } from "@svc/cli/commands";
-import { SHELLS } from "@svc/cli/completion";
+import { SHELLS } from "@svc/cli/completion/shells";
 import { describe, expect, test } from "vitest";
 import { COMMANDS } from "../../src/commands.ts";
 

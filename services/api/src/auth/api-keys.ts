@@ -4,8 +4,13 @@
  * last keys stay in force; a file that is gone holds no key. The log says so once for each problem.
  */
 import { ConfigError, type Log } from "@svc/service-kit";
+import {
+  type ApiKeysFile,
+  ApiKeysProblem,
+  readApiKeysFile,
+  versionOfFile,
+} from "@svc/service-kit/credentials/api-keys-file";
 import { ApiKeyIndex } from "./api-key-index.ts";
-import { type ApiKeysFile, ApiKeysProblem, readApiKeysFile, versionOfFile } from "./api-keys-file.ts";
 import type { Caller } from "./claims.ts";
 import { refreshEvery } from "./refresh.ts";
 
@@ -73,7 +78,7 @@ export class ApiKeys {
     const problem = error instanceof ApiKeysProblem ? error.message : "the file cannot be read";
     if (problem === this.#problem) return;
     this.#problem = problem;
-    const isMissing = error instanceof ApiKeysProblem && error.isMissing;
+    const isMissing = error instanceof ApiKeysProblem && error.code === "ENOENT";
     if (isMissing) this.#keys = new ApiKeyIndex([]);
     const what = isMissing
       ? "no API key is loaded"

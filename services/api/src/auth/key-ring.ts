@@ -5,45 +5,37 @@
  * (no descriptors, no permission, disk error) the last keys stay, and the log says so.
  */
 import { type Config, ConfigError, type Log } from "@svc/service-kit";
-import { type KeySet, keysOfDirectory, keysOfVariables } from "./key-sources.ts";
-import type { VerificationKey } from "./key-text.ts";
+import {
+  type KeySet,
+  keysOfDirectory,
+  usableKeys,
+  verificationKeys,
+} from "@svc/service-kit/credentials/key-sources";
+import type { VerificationKey } from "@svc/service-kit/credentials/key-text";
 import { refreshEvery } from "./refresh.ts";
 
 export class KeyRing {
   readonly #log: Log;
-  readonly #directory: string;
-  readonly #allowed: readonly string[];
+  readonly #config: Config;
   readonly #fixed: KeySet;
   readonly #closing = new AbortController();
   #keys: KeySet;
 
   private constructor(config: Config, log: Log, fixed: KeySet, fromFiles: KeySet) {
     this.#log = log;
-    this.#directory = config.SVC_JWT_PUBLIC_KEYS_DIR;
-    this.#allowed = config.SVC_JWT_ALLOWED_ALGS;
+    this.#config = config;
     this.#fixed = fixed;
     this.#keys = this.#merge(fromFiles);
   }
 
   /** Throws ConfigError that names everything that is wrong. */
   static async open(config: Config, log: Log): Promise<KeyRing> {
-    const problems: string[] = [];
-    const note = (problem: string) => void problems.push(problem);
-    const directory = config.SVC_JWT_PUBLIC_KEYS_DIR;
-    const fixed = keysOfVariables(config, note);
-    const fromFiles = await keysOfDirectory(directory, note).catch((error: Error) => {
-      note(`SVC_JWT_PUBLIC_KEYS_DIR cannot be read: ${error.message}`);
-      return new Map();
-    });
-    const ring = new KeyRing(config, log, fixed, fromFiles);
-    if (problems.length === 0 && ring.size === 0 && config.SVC_API_KEYS_FILE === "") {
-      note(
-        `no key that verifies access tokens (${config.SVC_JWT_ALLOWED_ALGS.join(", ")}): set SVC_JWT_PUBLIC_KEY with SVC_JWT_KID, SVC_JWT_JWKS_JSON, SVC_JWT_PUBLIC_KEYS_DIR, or SVC_API_KEYS_FILE`,
-      );
-    }
+    const { fixed, fromFiles, problems } = await verificationKeys(config);
     if (problems.length > 0) throw new ConfigError(problems);
+    const ring = new KeyRing(config, log, fixed, fromFiles);
     const everyMs = config.SVC_JWT_KEY_CACHE_TTL_SECONDS * 1000;
-    if (directory !== "") refreshEvery(everyMs, ring.#closing.signal, () => ring.reload());
+    if (config.SVC_JWT_PUBLIC_KEYS_DIR !== "")
+      refreshEvery(everyMs, ring.#closing.signal, () => ring.reload());
     return ring;
   }
 
@@ -60,7 +52,7 @@ export class KeyRing {
     const before = this.#keys;
     try {
       const warn = (problem: string) => this.#log.warn({ problem }, "a JWT key was rejected");
-      this.#keys = this.#merge(await keysOfDirectory(this.#directory, warn));
+      this.#keys = this.#merge(await keysOfDirectory(this.#config.SVC_JWT_PUBLIC_KEYS_DIR, warn));
     } catch (error) {
       this.#log.error({ err: error }, "reloading the JWT keys failed; the last ones stay in use");
       return;
@@ -77,10 +69,7 @@ export class KeyRing {
   }
 
   #merge(fromFiles: KeySet): KeySet {
-    const usable = [...this.#fixed, ...fromFiles].filter(([, { algorithm }]) =>
-      this.#allowed.includes(algorithm),
-    );
-    return new Map(usable);
+    return usableKeys(this.#config, new Map([...this.#fixed, ...fromFiles]));
   }
 }
 

@@ -2,10 +2,11 @@
  * Decides whether a token is genuine: its form, its key, its signature, its claims, in this order. The key decides the
  * algorithm; the header must name the same. A signature has one accepted spelling. Throws TokenRefused and nothing else.
  */
+
+import type { VerificationKey } from "@svc/service-kit/credentials/key-text";
 import { compactVerify, errors } from "jose";
 import { z } from "zod";
 import { type Caller, type ClaimRules, callerOf } from "./claims.ts";
-import type { VerificationKey } from "./key-text.ts";
 import { TokenRefused } from "./refused.ts";
 
 export interface VerifierDeps {

@@ -1,5 +1,5 @@
 /** Metrics of jobs on the worker. */
-import { JOB_BUCKETS } from "@svc/contracts";
+import { JOB_BUCKETS, type QueueKind } from "@svc/contracts";
 import type { JobQueues } from "@svc/job-queue";
 import { Counter, Gauge, Histogram, type Registry } from "@svc/service-kit";
 import type { JobEnd } from "../round/run-line.ts";
@@ -7,7 +7,7 @@ import type { JobEnd } from "../round/run-line.ts";
 export interface WorkerMetrics {
   began: (language: string) => (end: JobEnd) => void;
   canarySucceeded: (atMs: number) => void;
-  /** Counts the queues and the consumers, at scrape. */
+  /** Counts the queues and the consumers, at scrape. While Redis does not answer no queue is served, and no count is known. */
   refresh: (queues: JobQueues, running: { python: boolean; other: boolean }) => Promise<void>;
 }
 
@@ -60,7 +60,7 @@ function serviceMetrics(registry: Registry): Omit<WorkerMetrics, "began"> {
   const registers = [registry];
   const worker = new Gauge({
     name: "svc_worker_running",
-    help: "1 while the consumer of a queue is running.",
+    help: "1 while the consumer of a queue is running and Redis answers.",
     labelNames: ["worker_type"] as const,
     registers,
   });
@@ -78,13 +78,16 @@ function serviceMetrics(registry: Registry): Omit<WorkerMetrics, "began"> {
   return {
     canarySucceeded: (atMs) => canary.set(atMs / 1000),
     refresh: async (queues, running) => {
-      worker.set({ worker_type: "python" }, running.python ? 1 : 0);
-      worker.set({ worker_type: "other" }, running.other ? 1 : 0);
-      for (const queue of Object.values(queues)) {
-        for (const [state, count] of Object.entries(await queue.counts())) {
+      depth.reset();
+      const refreshOne = async (kind: QueueKind) => {
+        const queue = queues[kind];
+        const counts = await queue.counts().catch(() => undefined);
+        worker.set({ worker_type: kind }, running[kind] && counts !== undefined ? 1 : 0);
+        for (const [state, count] of Object.entries(counts ?? {})) {
           depth.set({ queue: queue.name, state }, count);
         }
-      }
+      };
+      await Promise.all([refreshOne("python"), refreshOne("other")]);
     },
   };
 }

@@ -35,3 +35,25 @@ it("svc_queue_jobs counts new runs and resumes that wait or run; an ended job co
   await expect.poll(shown).toEqual(["0", "0", "0"]);
   await Promise.all([queues.python.close(), queues.other.close()]);
 });
+
+it("svc_worker_running is 0 while Redis is away, and the counts of the queues are not those of before", async () => {
+  made = await startJobs();
+  const { redis, config, server } = made;
+  const registry = createRegistry();
+  const metrics = workerMetrics(registry);
+  const queues = openQueues(redis, createLog("worker", config));
+  const shown = async () => {
+    await metrics.refresh(queues, { python: true, other: true });
+    const text = await registry.metrics();
+    return {
+      running: [...text.matchAll(/^svc_worker_running\{.*\} (\d)$/gm)].map(([, value]) => value),
+      isCounted: /^svc_queue_jobs\{/m.test(text),
+    };
+  };
+  expect(await shown()).toEqual({ running: ["1", "1"], isCounted: true });
+  await server.kill();
+  expect(await shown()).toEqual({ running: ["0", "0"], isCounted: false });
+  await server.start();
+  await expect.poll(shown, { timeout: 20_000 }).toEqual({ running: ["1", "1"], isCounted: true });
+  await Promise.all([queues.python.close(), queues.other.close()]);
+});

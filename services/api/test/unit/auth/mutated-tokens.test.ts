@@ -1,5 +1,6 @@
 /** No access token that is not exactly one that was signed names a principal: 15,000 changed ones, and all other kinds. */
 import { generateKeyPairSync, sign } from "node:crypto";
+import type { VerificationKey } from "@svc/service-kit/credentials/key-text";
 import { generator, mutate, newSeed } from "@svc/test-kit/credentials/mutations";
 import {
   inputOf,
@@ -13,7 +14,6 @@ import {
 import { TOKEN_KINDS } from "@svc/test-kit/credentials/token-kinds";
 import { describe, expect, it } from "vitest";
 import { bearerToken } from "../../../src/auth/bearer.ts";
-import type { VerificationKey } from "../../../src/auth/key-text.ts";
 import { TokenRefused } from "../../../src/auth/refused.ts";
 import { verifyToken } from "../../../src/auth/verifier.ts";
 

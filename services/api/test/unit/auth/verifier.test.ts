@@ -1,4 +1,5 @@
 import { createPublicKey, sign } from "node:crypto";
+import type { VerificationKey } from "@svc/service-kit/credentials/key-text";
 import {
   inputOf,
   KID,
@@ -12,7 +13,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bearerToken, MAX_TOKEN_CHARS } from "../../../src/auth/bearer.ts";
 import type { ClaimRules } from "../../../src/auth/claims.ts";
-import type { VerificationKey } from "../../../src/auth/key-text.ts";
 import { TokenRefused } from "../../../src/auth/refused.ts";
 import { verifyToken } from "../../../src/auth/verifier.ts";
 

@@ -1,12 +1,13 @@
 /**
  * Where verification keys come from: one key in a variable, a key set in a variable, a directory of key files. A key id
  * that two sources name has the key of the later one. Trusts the operator; nothing here is told what a token says, so no
- * key id of a token ever becomes a path.
+ * key id of a token ever becomes a path. The API reads its keys here, and `./svc` checks them here before a start.
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, parse } from "node:path";
-import { type Config, keyProblem } from "@svc/service-kit";
 import { z } from "zod";
+import { keyProblem } from "../config/secret-quality.ts";
+import type { Config } from "../config/variables.ts";
 import { jwkSchema, KeyError, keyOfJwk, parseKeyText, type VerificationKey } from "./key-text.ts";
 
 export type KeySet = ReadonlyMap<string, VerificationKey>;
@@ -14,16 +15,71 @@ export type KeySet = ReadonlyMap<string, VerificationKey>;
 /** Says which entry of a source cannot be used, and why. */
 export type OnProblem = (problem: string) => void;
 
+/** The variables that name keys, and which of the keys count. */
+export type KeySettings = Pick<
+  Config,
+  | "SVC_JWT_PUBLIC_KEY"
+  | "SVC_JWT_KID"
+  | "SVC_JWT_KEY_ID"
+  | "SVC_JWT_JWKS_JSON"
+  | "SVC_JWT_PUBLIC_KEYS_DIR"
+  | "SVC_JWT_ALLOWED_ALGS"
+  | "SVC_API_KEYS_FILE"
+>;
+
+export interface VerificationKeys {
+  fixed: KeySet;
+  fromFiles: KeySet;
+  /** Everything that is wrong, each with its variable and its place there. An API does not start with one. */
+  problems: string[];
+  /** Whether this user may not read the directory or a file in it. */
+  isDenied: boolean;
+}
+
 /** A longer file holds no key. */
 const MAX_FILE_BYTES = 64 * 1024;
 
-/** The keys of the variables. They cannot change while the process lives. */
-export function keysOfVariables(config: Config, onProblem: OnProblem): KeySet {
-  return new Map([...singleKey(config, onProblem), ...keySet(config.SVC_JWT_JWKS_JSON, onProblem)]);
+/** The keys of all sources as they are now. */
+export async function verificationKeys(settings: KeySettings): Promise<VerificationKeys> {
+  const problems: string[] = [];
+  const note = (problem: string) => void problems.push(problem);
+  const directory = settings.SVC_JWT_PUBLIC_KEYS_DIR;
+  let code: string | undefined;
+  const fixed = keysOfVariables(settings, note);
+  const fromFiles = await keysOfDirectory(directory, note).catch((error: NodeJS.ErrnoException): KeySet => {
+    code = error.code;
+    note(
+      `SVC_JWT_PUBLIC_KEYS_DIR ${directory} ${code === "ENOTDIR" ? "is no folder" : `cannot be read (${code})`}`,
+    );
+    return new Map();
+  });
+  const count = usableKeys(settings, fixed).size + usableKeys(settings, fromFiles).size;
+  if (problems.length === 0 && count === 0 && settings.SVC_API_KEYS_FILE === "") note(noKey(settings));
+  return { fixed, fromFiles, problems, isDenied: code === "EACCES" };
 }
 
-function singleKey(config: Config, onProblem: OnProblem): KeySet {
-  const { SVC_JWT_PUBLIC_KEY: text, SVC_JWT_KID, SVC_JWT_KEY_ID } = config;
+function noKey({
+  SVC_JWT_ALLOWED_ALGS: algorithms,
+  SVC_JWT_PUBLIC_KEYS_DIR: directory,
+}: KeySettings): string {
+  const what = `no key that verifies access tokens (${algorithms.join(", ")})`;
+  return directory === ""
+    ? `${what}: set SVC_JWT_PUBLIC_KEYS_DIR, SVC_JWT_PUBLIC_KEY with SVC_JWT_KID, SVC_JWT_JWKS_JSON or SVC_API_KEYS_FILE (docs/authentication.md)`
+    : `${what} is in SVC_JWT_PUBLIC_KEYS_DIR ${directory}`;
+}
+
+/** Those of an algorithm that is allowed. */
+export function usableKeys({ SVC_JWT_ALLOWED_ALGS: allowed }: KeySettings, keys: KeySet): KeySet {
+  return new Map([...keys].filter(([, { algorithm }]) => allowed.includes(algorithm)));
+}
+
+/** The keys of the variables. They cannot change while the process lives. */
+export function keysOfVariables(settings: KeySettings, onProblem: OnProblem): KeySet {
+  return new Map([...singleKey(settings, onProblem), ...keySet(settings.SVC_JWT_JWKS_JSON, onProblem)]);
+}
+
+function singleKey(settings: KeySettings, onProblem: OnProblem): KeySet {
+  const { SVC_JWT_PUBLIC_KEY: text, SVC_JWT_KID, SVC_JWT_KEY_ID } = settings;
   if (text === "") return new Map();
   if (SVC_JWT_KID !== "" && SVC_JWT_KEY_ID !== "" && SVC_JWT_KID !== SVC_JWT_KEY_ID) {
     onProblem("SVC_JWT_KID and SVC_JWT_KEY_ID name different key ids; set one of them");
@@ -76,9 +132,10 @@ export async function keysOfDirectory(directory: string, onProblem: OnProblem): 
   });
   for (const name of names.sort()) {
     if (name.startsWith(".")) continue;
-    const text = await keyFile(join(directory, name));
+    const path = join(directory, name);
+    const text = await keyFile(path);
     if (text === undefined) continue;
-    const key = attempt(`the key file ${name}`, () => fileKey(text), onProblem);
+    const key = attempt(`SVC_JWT_PUBLIC_KEYS_DIR ${path}`, () => fileKey(text), onProblem);
     if (key !== undefined) keys.set(parse(name).name, key);
   }
   return keys;

@@ -1,5 +1,5 @@
 /**
- * Reads SVC_API_KEYS_FILE. Trusts its owner and nobody else: a file that the group or others can read is refused, because
+ * Reads SVC_API_KEYS_FILE, for the API and for `./svc`. Trusts its owner and nobody else: a file that the group or others can read is refused, because
  * who may read it may soon write it, and a file that is not right is refused whole. Problems never show what is in it.
  */
 import { constants } from "node:fs";
@@ -9,12 +9,13 @@ import { type ApiKeyRecord, MAX_API_KEYS_FILE_BYTES, parseApiKeys } from "@svc/c
 
 /** Why the file is not used: a sentence about it that says what to do. */
 export class ApiKeysProblem extends Error {
-  readonly isMissing: boolean;
+  /** Of the system, where the file could not be opened. */
+  readonly code: string | undefined;
 
-  constructor(problem: string, isMissing = false) {
+  constructor(problem: string, code?: string) {
     super(problem);
     this.name = "ApiKeysProblem";
-    this.isMissing = isMissing;
+    this.code = code;
   }
 }
 
@@ -65,8 +66,8 @@ function versionOf(found: { dev: bigint; ino: bigint; size: bigint; mtimeNs: big
 
 function unreadable(path: string, { code }: NodeJS.ErrnoException): ApiKeysProblem {
   if (code === "ENOENT")
-    return new ApiKeysProblem(`${path} does not exist; ./svc key add NAME makes it`, true);
+    return new ApiKeysProblem(`${path} does not exist; ./svc key add NAME makes it`, code);
   if (code === "EACCES")
-    return new ApiKeysProblem(`${path} cannot be read by user ${process.getuid?.()}, who must own it`);
-  return new ApiKeysProblem(`${path} cannot be read (${code})`);
+    return new ApiKeysProblem(`${path} cannot be read by user ${process.getuid?.()}, who must own it`, code);
+  return new ApiKeysProblem(`${path} cannot be read (${code})`, code);
 }
