@@ -95,6 +95,7 @@ export function pauseAnswer(
     partial_stderr: paused.stderr,
     tool_calls_made: paused.tool_calls_made,
     execution_time: paused.execution_time,
+    limits: paused.limits,
   };
 }
 

@@ -34,6 +34,7 @@ const paused = {
   runner_url: "http://localhost:2000",
   language: "python",
   version: "3",
+  limits: { run_timeout_ms: 60_000, memory_bytes: 512 << 20 },
 };
 const call = (call_id: string, tool_input: unknown = {}) => ({
   call_id,
@@ -105,6 +106,7 @@ describe("a pause", () => {
       partial_stderr: "e",
       tool_calls_made: 2,
       execution_time: 7,
+      limits: paused.limits,
     });
   });
 

@@ -192,6 +192,7 @@ describe("a pause", () => {
       runner_url: "http://runner:2000",
       language: "python",
       version: "3.11.2",
+      limits: { run_timeout_ms: 60_000, memory_bytes: 512 << 20 },
     };
     expect(publicAnswer(job, paused, 5)).toEqual({ ...paused, session_id: job.session_id });
   });
