@@ -1,12 +1,6 @@
 /** The two upload routes: parse, call, reply. */
-import {
-  batchUploadResponseSchema,
-  errorBodySchema,
-  uploadFormSchema,
-  uploadResponseSchema,
-} from "@svc/contracts";
+import { batchUploadResponseSchema, uploadFormSchema, uploadResponseSchema } from "@svc/contracts";
 import type { FastifyReply, FastifyRequest, HttpServer } from "@svc/service-kit";
-import { z } from "zod";
 import type { FileRoutesDeps } from "./deps.ts";
 import type { FileStorage } from "./file-storage.ts";
 import { outcomeOf, type TransferMetrics } from "./metrics.ts";
@@ -44,7 +38,7 @@ export function uploadRoutes(
         ...form,
         summary: "Upload files",
         operationId: "upload",
-        response: { 200: uploadResponseSchema, "4xx": errorBodySchema, "5xx": errorBodySchema },
+        response: { 200: uploadResponseSchema },
       },
       validatorCompiler,
     },
@@ -62,8 +56,9 @@ export function uploadRoutes(
         operationId: "uploadBatch",
         response: {
           200: batchUploadResponseSchema,
-          "4xx": z.union([errorBodySchema, batchUploadResponseSchema]),
-          "5xx": z.union([errorBodySchema, batchUploadResponseSchema]),
+          400: batchUploadResponseSchema,
+          413: batchUploadResponseSchema,
+          502: batchUploadResponseSchema,
         },
       },
       validatorCompiler,
