@@ -90,10 +90,14 @@ function problemsOfBody(
   const media = content[type];
   if (media === undefined) return [`the media type ${type} is not named`];
   const body = type === "application/json" ? parsed(text) : text;
-  const { error } = Object(body) as { error?: unknown };
+  const { error, request_id } = Object(body) as { error?: unknown; request_id?: unknown };
   const isUnnamed = status >= 400 && typeof error === "string" && media.examples?.[error] === undefined;
   const problems = schemaProblems(committed, [...at, type, "schema"], body);
-  return isUnnamed ? [...problems, `the code ${error} is not named`] : problems;
+  if (isUnnamed) problems.push(`the code ${error} is not named`);
+  if (request_id !== undefined && request_id !== headers.get("x-request-id")) {
+    problems.push("request_id is not X-Request-Id");
+  }
+  return problems;
 }
 
 const MAX_SHOWN = 8;
