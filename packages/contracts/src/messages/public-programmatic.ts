@@ -6,7 +6,7 @@ import { usedLimitsSchema } from "./used-limits.ts";
 
 const MAX_TOOL_NAME_CHARS = 256;
 
-const EXAMPLE_TOKEN = "svc1.V1StGXR8_Z5jdHi6B-myT.1.c4Jq.9fWz";
+const EXAMPLE_TOKEN = "svc1.opaque";
 
 /** A tool as callers declare it: by name, or in the shape `{type: "function", function: {...}}`. */
 const toolName = z.string().min(1, "must not be empty").max(MAX_TOOL_NAME_CHARS);
