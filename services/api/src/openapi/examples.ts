@@ -14,7 +14,7 @@ interface Examples {
 
 const FILE = "V1StGXR8_Z5jdHi6B-myT";
 const SESSION = "kd83HtQmZ0_4vYcPa7-Rn";
-const TOKEN = `svc1.${FILE}.1.c4Jq.9fWz`;
+const TOKEN = "svc1.opaque";
 const LIMITS = { run_timeout_ms: 60_000, memory_bytes: 536_870_912 };
 const STORED_AT = "2026-01-31T10:00:00.000Z";
 

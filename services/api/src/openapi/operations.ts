@@ -185,6 +185,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       "Kills the caller's programs that were started with this label, running or paused. Their waiting requests end with 409, " +
       "their tokens are no longer valid.",
     access: "limited",
+    sends: { 200: ["X-SVC-Ignored-Fields"], 400: ["X-SVC-Ignored-Fields"] },
     refusals: JSON_BODY,
   },
 };

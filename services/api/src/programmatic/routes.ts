@@ -31,6 +31,7 @@ const START_FIELDS: ReadonlySet<string> = new Set([
   "continuation_token",
 ]);
 const RESUME_FIELDS: ReadonlySet<string> = new Set(Object.keys(programmaticResumeSchema.shape));
+const CANCEL_FIELDS: ReadonlySet<string> = new Set(Object.keys(cancelRequestSchema.shape));
 
 export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): void {
   const common = {
@@ -71,9 +72,17 @@ export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): voi
         response: { 200: cancelResponseSchema },
       },
     },
-    async (request) => ({
-      status: "cancelled" as const,
-      cancelled: await cancelByLabel(deps, deps.principalOf(request), parseCancel(request.body), request.id),
-    }),
+    async (request, reply) => {
+      tellIgnoredFields(reply, request.body, CANCEL_FIELDS);
+      return {
+        status: "cancelled" as const,
+        cancelled: await cancelByLabel(
+          deps,
+          deps.principalOf(request),
+          parseCancel(request.body),
+          request.id,
+        ),
+      };
+    },
   );
 }

@@ -168,7 +168,7 @@ describe("a client that leaves before its body is complete", () => {
     ["of an upload", "/v1/upload/batch", "multipart/form-data; boundary=b", part, {}],
     ["of a program", "/v1/exec", "application/json", `{"code":"${SECRET}`, { outcome: "cancelled" }],
     ["of a program with tools", "/v1/exec/programmatic", "application/json", "{", { outcome: "cancelled" }],
-  ])("%s has one line, which blames nobody", async (_, path, type, body, more) => {
+  ])("%s has one line, which blames nobody", async (_of, path, type, body, more) => {
     const id = `left${path.replaceAll("/", "-")}`;
     const before = lines().length;
     leave(path, type, body, id);
