@@ -95,8 +95,8 @@ export function pauseAnswer(
     partial_stderr: paused.stderr,
     tool_calls_made: paused.tool_calls_made,
     execution_time: paused.execution_time,
-    limits: paused.limits,
-  };
+    ...(paused.limits === undefined ? {} : { limits: paused.limits }),
+  } as ToolCallRequired;
 }
 
 export function programBytes(program: Program): number {
