@@ -32,7 +32,6 @@ export const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   unsupported_language: caller("Choose a language that the message lists, or have the operator install it"),
   unsupported_version: caller("Choose a version that the message lists, or `*`"),
   invalid_file_reference: caller("Correct the references that `details` names"),
-  reserved_file_name: caller("Choose another name"),
   file_reference_denied: caller("Upload the file again, or refer to one of your own"),
   invalid_id: caller("Send the id as an answer gave it"),
   invalid_file_name: caller(
@@ -49,7 +48,7 @@ export const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   origin_not_allowed: operator("Name the host in SVC_ALLOWED_HOSTS, or turn authentication on"),
   forbidden: caller("Resume with a token of the user who started the program"),
   rate_limited: caller("Wait for `retry_after_seconds`", "yes"),
-  not_found: caller("Compare the path with docs/openapi.json"),
+  not_found: caller("Compare the path with the page that the service shows at `/docs`"),
   method_not_allowed: caller("Use a method that `Allow` names"),
   file_not_found: caller("Upload the file again: it was deleted, is over its time, or was never yours"),
   range_not_satisfiable: caller("Ask for a range within `Content-Range`"),

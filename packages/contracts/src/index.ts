@@ -22,6 +22,7 @@ export * from "./messages/runner-answers.ts";
 export * from "./messages/runner-programmatic.ts";
 export * from "./messages/runner-requests.ts";
 export * from "./messages/tool-call-server.ts";
+export * from "./messages/used-limits.ts";
 export * from "./metrics.ts";
 export * from "./names.ts";
 export * from "./namespaces.ts";

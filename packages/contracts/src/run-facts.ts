@@ -20,6 +20,8 @@ export interface RunFacts {
 /** The parts of a runner's or a public answer that are read here. */
 export interface RunAnswer {
   paused?: unknown;
+  /** Of a pause: run time so far, ms. */
+  execution_time?: unknown;
   status?: unknown;
   code?: unknown;
   programmatic_fault?: unknown;
@@ -44,6 +46,9 @@ export function factsOfAnswer(answer: RunAnswer): RunFacts {
     ...number(timings, "queue_ms"),
     ...number(timings, "setup_ms"),
     ...number(timings, "run_ms"),
+    ...(answer.paused === true && typeof answer.execution_time === "number"
+      ? { run_ms: answer.execution_time }
+      : {}),
     ...number(timings, "collect_ms"),
     ...(limits.length === 0 ? {} : { limits_reached: limits.map(({ limit }) => String(limit)) }),
   };

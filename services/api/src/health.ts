@@ -1,9 +1,11 @@
 /** Liveness, and readiness: Redis, file server, and of each queue an execution that went all the way in the last minute. */
 import { canaryKey, type QueueKind, queueKindsOf, RUNTIMES_KEY, type RuntimeInfo } from "@svc/contracts";
 import {
+  type FastifyReply,
   type HttpServer,
   type InnerClient,
   type Lifecycle,
+  RETRY_AFTER,
   type Redis,
   redisAlive,
   VERSION,
@@ -16,31 +18,54 @@ export interface HealthDeps {
   lifecycle: Lifecycle;
 }
 
-const versionSchema = z.string().meta({ description: "Version of the service." });
-const statusSchema = z.enum(["ready", "not_ready"]);
-const readySchema = z.object({ status: statusSchema, checks: z.record(z.string(), z.boolean()) });
+const versionSchema = z.string().meta({ description: "Version of the service.", example: "0.1.0" });
+const statusSchema = z
+  .enum(["ready", "not_ready"])
+  .meta({ description: "Whether all checks passed.", example: "ready" });
+const aliveSchema = z
+  .object({
+    status: z.literal("ok").meta({ description: "Always the same.", example: "ok" }),
+    version: versionSchema,
+  })
+  .meta({ id: "Health", description: "The process lives." });
+const readySchema = z
+  .object({
+    status: statusSchema,
+    checks: z
+      .record(z.string(), z.boolean())
+      .meta({ description: "Each check, and whether it passed.", example: { redis: true, canary: false } }),
+  })
+  .meta({ id: "Readiness", description: "Whether executions go through." });
 const checkSchema = z.object({
-  ok: z.boolean(),
-  ms: z.number().optional().meta({ description: "How long the check took." }),
+  ok: z.boolean().meta({ description: "It passed.", example: true }),
+  ms: z.number().optional().meta({ description: "How long the check took.", example: 0.4 }),
 });
+const timeSchema = z.iso.datetime();
 const detailedSchema = z
   .object({
     status: statusSchema,
     version: versionSchema,
-    time: z.iso.datetime(),
-    checks: z.object({
-      redis: checkSchema,
-      file_server: checkSchema,
-      canary: checkSchema.extend({
-        last_success: z.record(z.string(), z.iso.datetime().nullable()).meta({
-          description:
-            "By queue: when an execution last went through queue, worker and jail; null when none did in the last minute.",
-        }),
-      }),
-      running: checkSchema,
-    }),
+    time: timeSchema.meta({ description: "When it was checked.", example: "2026-01-31T10:00:00.000Z" }),
+    checks: z
+      .object({
+        redis: checkSchema.meta({ description: "Redis answers." }),
+        file_server: checkSchema.meta({ description: "The file server is ready." }),
+        canary: checkSchema
+          .extend({
+            last_success: z.record(z.string(), timeSchema.nullable()).meta({
+              description:
+                "By queue: when an execution last went through queue, worker and jail; null when none did in the last minute.",
+              example: { python: "2026-01-31T10:00:00.000Z", other: null },
+            }),
+          })
+          .meta({ description: "An execution of each queue went through in the last minute." }),
+        running: checkSchema.meta({ description: "The API neither starts nor stops." }),
+      })
+      .meta({ description: "The checks, with how long each took." }),
   })
-  .meta({ id: "DetailedHealth" });
+  .meta({ id: "DetailedHealth", description: "Whether executions go through, and what each check found." });
+type Checks = z.infer<typeof detailedSchema>["checks"];
+type Readiness = Pick<z.infer<typeof detailedSchema>, "status" | "checks">;
 
 export function healthRoutes(app: HttpServer, deps: HealthDeps): void {
   app.get(
@@ -50,7 +75,7 @@ export function healthRoutes(app: HttpServer, deps: HealthDeps): void {
         summary: "Liveness",
         operationId: "health",
         tags: ["operations"],
-        response: { 200: z.object({ status: z.literal("ok"), version: versionSchema }) },
+        response: { 200: aliveSchema },
       },
     },
     async () => ({ status: "ok" as const, version: VERSION }),
@@ -66,9 +91,9 @@ export function healthRoutes(app: HttpServer, deps: HealthDeps): void {
       },
     },
     async (_request, reply) => {
-      const { status, checks } = await readiness(deps);
+      const { status, checks } = await toldReadiness(deps, reply);
       const shown = Object.fromEntries(Object.entries(checks).map(([name, { ok }]) => [name, ok]));
-      return reply.code(status === "ready" ? 200 : 503).send({ status, checks: shown });
+      return { status, checks: shown };
     },
   );
   app.get(
@@ -81,17 +106,22 @@ export function healthRoutes(app: HttpServer, deps: HealthDeps): void {
         response: { 200: detailedSchema, 503: detailedSchema },
       },
     },
-    async (_request, reply) => {
-      const { status, checks } = await readiness(deps);
-      const time = new Date().toISOString();
-      return reply.code(status === "ready" ? 200 : 503).send({ status, version: VERSION, time, checks });
-    },
+    async (_request, reply) => ({
+      version: VERSION,
+      time: new Date().toISOString(),
+      ...(await toldReadiness(deps, reply)),
+    }),
   );
 }
 
-type Checks = z.infer<typeof detailedSchema>["checks"];
+/** Checks, and gives the answer its status. */
+async function toldReadiness(deps: HealthDeps, reply: FastifyReply): Promise<Readiness> {
+  const found = await readiness(deps);
+  if (found.status === "not_ready") reply.code(503).headers(RETRY_AFTER);
+  return found;
+}
 
-async function readiness({ redis, fileServer, lifecycle }: HealthDeps) {
+async function readiness({ redis, fileServer, lifecycle }: HealthDeps): Promise<Readiness> {
   const [redisCheck, files, canary] = await Promise.all([
     timed(async () => ({ ok: await redisAlive(redis) })),
     timed(async () => ({ ok: await reachable(fileServer) })),
@@ -100,7 +130,7 @@ async function readiness({ redis, fileServer, lifecycle }: HealthDeps) {
   const running = { ok: lifecycle.state === "running" };
   const checks: Checks = { redis: redisCheck, file_server: files, canary, running };
   const isReady = Object.values(checks).every(({ ok }) => ok);
-  return { status: isReady ? ("ready" as const) : ("not_ready" as const), checks };
+  return { status: isReady ? "ready" : "not_ready", checks };
 }
 
 async function timed<T extends object>(check: () => Promise<T>): Promise<T & { ms: number }> {

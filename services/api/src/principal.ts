@@ -7,9 +7,16 @@ import { type Principal, ServiceError } from "@svc/contracts";
 import { Counter, type FastifyRequest, type HttpServer, type Registry } from "@svc/service-kit";
 import type { Identity, IdentityProvider } from "./auth/provider.ts";
 import { REFUSALS, type Refusal, TokenRefused } from "./auth/refused.ts";
+import { PAGES } from "./openapi/routes.ts";
 
 /** Routes that answer without authentication. */
-const OPEN_ROUTES: ReadonlySet<string> = new Set(["/v1/health", "/v1/ready", "/metrics", "/v1/metrics"]);
+const OPEN_ROUTES: ReadonlySet<string> = new Set([
+  "/v1/health",
+  "/v1/ready",
+  "/metrics",
+  "/v1/metrics",
+  ...PAGES,
+]);
 
 /** Says what to send and where to read, and nothing of what was wrong. */
 const UNAUTHORIZED = "Send a valid access token: Authorization: Bearer <token>, see docs/authentication.md";

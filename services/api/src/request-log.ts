@@ -9,6 +9,8 @@ import type { Config, EndedRequest, FastifyRequest } from "@svc/service-kit";
 export interface NotedRun extends Partial<RunFacts> {
   language?: string;
   exec_id?: string;
+  /** As the caller says. */
+  user_id?: string;
   /** The answer is that of an earlier request with the same Idempotency-Key. */
   replayed?: true;
 }
@@ -22,6 +24,15 @@ export function noteRun(request: FastifyRequest, facts: NotedRun): void {
   const known = runs.get(request);
   if (known === undefined) runs.set(request, { ...facts });
   else Object.assign(known, facts);
+}
+
+const MAX_USER_CHARS = 128;
+
+/** What the body of a start says of its user. For the log alone: nobody is known by it. */
+export function noteUser(request: FastifyRequest): void {
+  const { user_id } = Object(request.body) as { user_id?: unknown };
+  if (typeof user_id !== "string" || user_id === "") return;
+  noteRun(request, { user_id: user_id.slice(0, MAX_USER_CHARS).toWellFormed() });
 }
 
 export function noteOutliving(request: FastifyRequest): void {

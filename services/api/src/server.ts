@@ -24,7 +24,7 @@ import { healthRoutes } from "./health.ts";
 import { languageRoutes } from "./languages/routes.ts";
 import { limits } from "./limits/hook.ts";
 import { openApiOptions } from "./openapi/options.ts";
-import { openApiRoute } from "./openapi/routes.ts";
+import { openApiRoutes } from "./openapi/routes.ts";
 import { originGuard } from "./origin-guard.ts";
 import { authentication, isAuthenticated, planOf, principalOf } from "./principal.ts";
 import { profiles } from "./profiles.ts";
@@ -99,7 +99,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   };
   execRoute(app, exec);
   languageRoutes(app, runtimes);
-  openApiRoute(app);
+  openApiRoutes(app);
   programmaticRoutes(app, programmaticDeps(app, deps, exec));
   return app;
 }

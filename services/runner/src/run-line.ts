@@ -19,6 +19,8 @@ export async function withRunLine(
   run: () => Promise<RoundResponse>,
 ): Promise<RoundResponse> {
   const began = performance.now();
+  const asked = language === undefined ? {} : { language: language.slice(0, MAX_LANGUAGE_CHARS) };
+  log.debug({ request_id: requestId, exec_id: execId, ...asked }, "run begins");
   const write = (facts: object): void => {
     const ms = shownMs(performance.now() - began);
     log.info({ request_id: requestId, exec_id: execId, ms, ...facts }, "run");
@@ -29,7 +31,6 @@ export async function withRunLine(
     return answer;
   } catch (error) {
     const { code } = toServiceError(error);
-    const asked = language === undefined ? {} : { language: language.slice(0, MAX_LANGUAGE_CHARS) };
     write({ ...asked, outcome: outcomeOfFault(error, signal), error: code });
     throw error;
   }

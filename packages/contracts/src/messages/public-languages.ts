@@ -4,8 +4,8 @@ import { z } from "zod";
 const count = z.number().int().nonnegative();
 
 export const installedPackageSchema = z.object({
-  name: z.string().max(128).meta({ example: "numpy" }),
-  version: z.string().max(128).meta({ example: "1.24.2" }),
+  name: z.string().max(128).meta({ description: "Name of the library.", example: "numpy" }),
+  version: z.string().max(128).meta({ description: "Its version.", example: "2.2.4" }),
 });
 
 export const languageLimitsSchema = z
@@ -23,7 +23,7 @@ export const languageLimitsSchema = z
     file_bytes: count.meta({ description: "Largest file that a run returns.", example: 10_000_000 }),
     processes: count.meta({ description: "Processes and threads of a run.", example: 256 }),
   })
-  .meta({ id: "LanguageLimits" });
+  .meta({ id: "LanguageLimits", description: "What a run of this language may use." });
 export type LanguageLimits = z.infer<typeof languageLimitsSchema>;
 
 const MAX_PACKAGES = 5000;
@@ -47,26 +47,32 @@ export const languageSchema = z
       .string()
       .meta({ description: "The name in answers; a request may use it or an alias.", example: "python" }),
     version: z.string().nullable().meta({ description: "Null when it is absent.", example: "3.13.5" }),
-    aliases: z.array(z.string()).meta({ example: ["py", "python3"] }),
+    aliases: z
+      .array(z.string())
+      .meta({ description: "Other names that a request may use.", example: ["py", "python3"] }),
     file_extension: z.string().meta({ description: "Of the file that holds the program.", example: "py" }),
     status: z
       .enum(["ready", "absent"])
       .meta({ description: "`absent`: not installed here.", example: "ready" }),
     packages: z
       .array(installedPackageSchema)
-      .meta({ description: "Libraries beside those of the language." }),
+      .meta({ description: "Libraries beside those of the language.", example: [] }),
     commands: z
       .array(z.string())
       .meta({ description: "Programs that may be called.", example: ["git", "jq", "sqlite3"] }),
     limits: languageLimitsSchema.optional().meta({ description: "Without those of absent languages." }),
     network: z.literal(false).meta({ description: "No program has a network.", example: false }),
   })
-  .meta({ id: "Language" });
+  .meta({ id: "Language", description: "A language, and what its programs find." });
 export type LanguageInfo = z.infer<typeof languageSchema>;
 
 export const languagesResponseSchema = z
-  .object({ languages: z.array(languageSchema) })
-  .meta({ id: "Languages" });
+  .object({
+    languages: z
+      .array(languageSchema)
+      .meta({ description: "All that are known, also those that are absent." }),
+  })
+  .meta({ id: "Languages", description: "What can be run here." });
 
 export const languagesQuerySchema = z.object({
   format: z

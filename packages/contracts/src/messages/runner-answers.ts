@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { pausedResponseSchema, programmaticResultFields } from "./runner-programmatic.ts";
+import { usedLimitsSchema } from "./used-limits.ts";
 
 /** Handles of files and sessions, versions, and other texts that no program writes. */
 const shortText = z.string().max(16 * 1024);
@@ -33,34 +34,21 @@ export type RunStatus = z.infer<typeof runStatusSchema>;
 
 /** A limit that the program met without being ended by it, and what it is. */
 export const reachedLimitSchema = z.object({
-  limit: z.enum([
-    "processes",
-    "file_size",
-    "workspace_bytes",
-    "workspace_files",
-    "tmp_bytes",
-    "tmp_files",
-    "shm_bytes",
-    "shm_files",
-  ]),
-  value: z.number().int(),
+  limit: z
+    .enum([
+      "processes",
+      "file_size",
+      "workspace_bytes",
+      "workspace_files",
+      "tmp_bytes",
+      "tmp_files",
+      "shm_bytes",
+      "shm_files",
+    ])
+    .meta({ description: "Which limit, see docs/limits.md.", example: "processes" }),
+  value: z.number().int().meta({ description: "What it is: a number or bytes.", example: 256 }),
 });
 export type ReachedLimit = z.infer<typeof reachedLimitSchema>;
-
-/** The limits that a run had, after the request's were lowered to the service's. */
-export const usedLimitsSchema = z
-  .object({
-    run_timeout_ms: z.number().int().meta({ description: "Wall time of the run in ms.", example: 60_000 }),
-    memory_bytes: z
-      .number()
-      .int()
-      .meta({ description: "Memory of all its processes in bytes.", example: 536_870_912 }),
-  })
-  .meta({
-    id: "UsedLimits",
-    description: "The limits that were used: a request's are lowered to the service's.",
-  });
-export type UsedLimits = z.infer<typeof usedLimitsSchema>;
 
 /** What an answer says of limits that were met and of files that are not in `files`; each only when there is something to say. */
 export const reportFields = {
@@ -68,18 +56,44 @@ export const reportFields = {
     .array(reachedLimitSchema)
     .optional()
     .meta({ description: "Limits that the program met without being ended by them." }),
-  deleted_files: z.array(z.string()).optional(),
-  files_omitted: z.array(z.object({ name: z.string(), reason: omittedReasonSchema })).optional(),
-  files_omitted_count: z.number().int().optional(),
+  deleted_files: z
+    .array(z.string())
+    .optional()
+    .meta({
+      description: "Paths of stored inputs that the program removed or renamed.",
+      example: ["old.csv"],
+    }),
+  files_omitted: z
+    .array(
+      z.object({
+        name: z.string().meta({ description: "Path under /mnt/data.", example: "huge.bin" }),
+        reason: omittedReasonSchema.meta({
+          description: "What kept it from being stored, see docs/limits.md.",
+          example: "size",
+        }),
+      }),
+    )
+    .optional()
+    .meta({ description: "Up to 100 of the files that are not in `files`." }),
+  files_omitted_count: z
+    .number()
+    .int()
+    .optional()
+    .meta({ description: "How many files are not in `files`.", example: 1 }),
   artifact_delivery: z
     .object({
-      code: z.literal("artifact_delivery_failed"),
-      status: z.enum(["partial", "failed"]),
-      attempted: z.number().int(),
-      delivered: z.number().int(),
-      failed: z.number().int(),
+      code: z
+        .literal("artifact_delivery_failed")
+        .meta({ description: "Always the same.", example: "artifact_delivery_failed" }),
+      status: z
+        .enum(["partial", "failed"])
+        .meta({ description: "Whether any file could be stored.", example: "partial" }),
+      attempted: z.number().int().meta({ description: "Files that were to be stored.", example: 3 }),
+      delivered: z.number().int().meta({ description: "Files that were stored.", example: 2 }),
+      failed: z.number().int().meta({ description: "Files that could not be stored.", example: 1 }),
     })
-    .optional(),
+    .optional()
+    .meta({ description: "Only when storing a file failed." }),
 };
 
 /** Body of the runner's 200 answer. Times in milliseconds, memory in bytes. */

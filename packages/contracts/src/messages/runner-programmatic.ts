@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { idSchema } from "../ids.ts";
 import { toolCallIdSchema, toolNameSchema } from "./tool-call-server.ts";
+import { usedLimitsSchema } from "./used-limits.ts";
 
 const positive = z.number().int().positive();
 
@@ -102,6 +103,10 @@ export const pausedResponseSchema = z.object({
   hash_seed: hashSeedSchema.optional(),
   language: shortText,
   version: shortText,
+  /** Those of the round; a runner of an earlier version tells none. */
+  limits: usedLimitsSchema.optional(),
+  /** The worker adds what it knows. */
+  timings: z.object({ queue_ms: z.number() }).optional(),
 });
 export type PausedResponse = z.infer<typeof pausedResponseSchema>;
 

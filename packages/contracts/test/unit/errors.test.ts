@@ -1,6 +1,16 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ADVICE, ERRORS, errorBody, isErrorCode, ServiceError } from "../../src/index.ts";
+
+const ROOT = join(import.meta.dirname, "../../../..");
+const TABLES = /contracts\/src\/(errors|error-advice)\.ts$/;
+/** Of all components, but for the tables themselves. */
+const sources = () =>
+  globSync("{packages,services}/*/src/**/*.ts", { cwd: ROOT })
+    .filter((file) => !TABLES.test(file) && !file.includes("test-kit"))
+    .map((file) => join(ROOT, file));
 
 const KIB = 1024;
 const anyText = fc.oneof(
@@ -17,6 +27,12 @@ describe("the error table", () => {
       expect(status).toBeLessThan(600);
       expect(message).toMatch(/^[A-Z].*\.$/);
     }
+  });
+
+  it("has no code that nothing gives", () => {
+    const given = sources().map((file) => readFileSync(file, "utf8"));
+    const never = Object.keys(ERRORS).filter((code) => !given.some((text) => text.includes(`"${code}"`)));
+    expect(never).toEqual([]);
   });
 
   it("says nothing of hosts, ports, paths or stacks", () => {

@@ -25,6 +25,12 @@ describe("the outcome of a run", () => {
   });
 });
 
+it("the facts of a pause are what it waited and ran", () => {
+  const paused = { paused: true, execution_time: 7.5, stdout: "secret", timings: { queue_ms: 2 } };
+  expect(factsOfAnswer(paused)).toEqual({ outcome: "paused", queue_ms: 2, run_ms: 7.5 });
+  expect(factsOfAnswer({ paused: true })).toEqual({ outcome: "paused" });
+});
+
 it("the facts of an answer are timings and names of limits, and nothing else of it", () => {
   const answer = {
     stdout: "secret",

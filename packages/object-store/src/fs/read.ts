@@ -1,18 +1,13 @@
-/**
- * Reads objects: opens the file, finds its record, streams its content. A full read is hashed on the way, and its last bytes
- * are held back until the hash is known to be right: a damaged object never looks complete.
- */
-import { createHash, type Hash } from "node:crypto";
+/** Reads objects: opens the file, finds its record, streams its content. */
 import { type FileHandle, open } from "node:fs/promises";
-import { Readable } from "node:stream";
 import type { ObjectRecord } from "@svc/contracts";
 import { type ByteRange, type ObjectAddress, StoreError } from "../store.ts";
+import { CHUNK_BYTES, VerifiedStream } from "../verified-stream.ts";
 import { fsCall } from "./errors.ts";
 import { decodeRecord, FOOTER_BYTES, recordLength } from "./trailer.ts";
 
 /** One read of this size at the end of the file finds the record of nearly every object. */
 const TAIL_BYTES = 4096;
-const CHUNK_BYTES = 256 * 1024;
 
 export interface OpenFile {
   file: FileHandle;
@@ -52,49 +47,17 @@ export async function readExactly(file: FileHandle, position: number, length: nu
 }
 
 /** The content of an open object, or a range of it. Takes the file over and closes it. */
-export class ContentStream extends Readable {
+export class ContentStream extends VerifiedStream {
   readonly #file: FileHandle;
-  readonly #etag: string;
-  readonly #hash: Hash | undefined;
-  readonly #end: number;
-  #position: number;
 
   constructor(file: FileHandle, record: ObjectRecord, range?: ByteRange) {
-    super({ highWaterMark: CHUNK_BYTES, emitClose: true, autoDestroy: true });
+    super(record, range);
     this.#file = file;
-    this.#etag = record.etag;
-    this.#position = range?.first ?? 0;
-    this.#end = range === undefined ? record.size : range.last + 1;
-    const whole = this.#position === 0 && this.#end === record.size;
-    this.#hash = whole ? createHash("sha256") : undefined;
   }
 
-  override _read(): void {
-    this.#next().catch((error: unknown) => this.destroy(error as Error));
-  }
-
-  async #next(): Promise<void> {
-    const length = Math.min(CHUNK_BYTES, this.#end - this.#position);
-    if (length > 0) {
-      const chunk = await fsCall("reading an object", () => readExactly(this.#file, this.#position, length));
-      this.#position += length;
-      this.#hash?.update(chunk);
-      if (this.#position < this.#end) {
-        this.push(chunk);
-        return;
-      }
-      this.#verify();
-      this.push(chunk);
-    } else {
-      this.#verify();
-    }
-    this.push(null);
-  }
-
-  #verify(): void {
-    if (this.#hash !== undefined && this.#hash.digest("hex") !== this.#etag) {
-      throw new StoreError("damaged", "the content does not have the recorded hash");
-    }
+  protected override chunk(): Promise<Buffer> {
+    const length = Math.min(CHUNK_BYTES, this.end - this.position);
+    return fsCall("reading an object", () => readExactly(this.#file, this.position, length));
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {

@@ -1,31 +1,25 @@
 /**
  * Streams the content of an object, or a range of it. A read that the network breaks off is taken up again where it ended; a
- * server that stays silent is given up. A full read is hashed on the way, and its last bytes are held back until the hash is
- * known to be right: a damaged object never looks complete. While its reader pauses, nothing is read ahead.
+ * server that stays silent is given up.
  */
-import { createHash, type Hash } from "node:crypto";
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import type { ObjectRecord } from "@svc/contracts";
 import { retry } from "@svc/service-kit/retry";
 import { type ByteRange, StoreError } from "../store.ts";
+import { VerifiedStream } from "../verified-stream.ts";
 import type { Bucket } from "./bucket.ts";
 import { s3Call } from "./errors.ts";
 
-const CHUNK_BYTES = 256 * 1024;
 const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_SILENCE_MS = 10_000;
 
-export class ContentStream extends Readable {
+export class ContentStream extends VerifiedStream {
   readonly #bucket: Bucket;
   readonly #key: string;
-  readonly #etag: string;
-  readonly #hash: Hash | undefined;
-  readonly #end: number;
   readonly #abort = new AbortController();
   readonly #release: () => void;
   #source: { body: Readable; chunks: AsyncIterator<Buffer> } | undefined;
-  #position: number;
 
   /** `release` is called once, when nothing is read any more. */
   constructor(
@@ -35,47 +29,15 @@ export class ContentStream extends Readable {
     range: ByteRange | undefined,
     release: () => void,
   ) {
-    super({ highWaterMark: CHUNK_BYTES });
+    super(record, range);
     this.#bucket = bucket;
     this.#key = key;
-    this.#etag = record.etag;
     this.#release = release;
-    this.#position = range?.first ?? 0;
-    this.#end = range === undefined ? record.size : range.last + 1;
-    const whole = this.#position === 0 && this.#end === record.size;
-    this.#hash = whole ? createHash("sha256") : undefined;
   }
 
-  override _read(): void {
-    this.#next().catch((error: unknown) => this.destroy(error as Error));
-  }
-
-  async #next(): Promise<void> {
-    if (this.#position < this.#end) {
-      const chunk = await this.#persistently();
-      this.#position += chunk.length;
-      this.#hash?.update(chunk);
-      if (this.#position < this.#end) {
-        this.push(chunk);
-        return;
-      }
-      this.#verify();
-      this.push(chunk);
-    } else {
-      this.#verify();
-    }
-    this.push(null);
-  }
-
-  #verify(): void {
-    if (this.#hash !== undefined && this.#hash.digest("hex") !== this.#etag) {
-      throw new StoreError("damaged", "the content does not have the recorded hash");
-    }
-  }
-
-  async #persistently(): Promise<Buffer> {
+  protected override async chunk(): Promise<Buffer> {
     return retry(
-      () => s3Call("reading an object", () => this.#chunk()),
+      () => s3Call("reading an object", () => this.#piece()),
       (error, failures) => {
         this.#dropSource();
         const again = (error as StoreError).failure === "unavailable" && failures < ATTEMPTS;
@@ -84,13 +46,13 @@ export class ContentStream extends Readable {
     );
   }
 
-  async #chunk(): Promise<Buffer> {
+  async #piece(): Promise<Buffer> {
     const silence = setTimeout(() => this.#source?.body.destroy(new Error("silence")), LONGEST_SILENCE_MS);
     try {
       this.#source ??= await this.#open();
       const { done, value } = await this.#source.chunks.next();
       if (done) throw new Error("the content broke off");
-      if (value.length > this.#end - this.#position) throw new StoreError("damaged", "too many bytes");
+      if (value.length > this.end - this.position) throw new StoreError("damaged", "too many bytes");
       return value;
     } finally {
       clearTimeout(silence);
@@ -98,7 +60,7 @@ export class ContentStream extends Readable {
   }
 
   async #open() {
-    const range = { first: this.#position, last: this.#end - 1 };
+    const range = { first: this.position, last: this.end - 1 };
     const body = await this.#bucket.stream(this.#key, range, this.#abort.signal);
     // A reader that waits for a chunk receives the error from there.
     body.on("error", () => undefined);

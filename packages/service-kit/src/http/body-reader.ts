@@ -15,6 +15,13 @@ export interface BodyReaderLimits {
   late: () => ServiceError;
 }
 
+/** The client closed its connection before its body was complete: nobody reads the answer. */
+export class BodyBrokenOff extends ServiceError {
+  constructor() {
+    super("invalid_request", "The request body broke off.");
+  }
+}
+
 const EVENTS = ["readable", "end", "error", "close"] as const;
 const MIB = 2 ** 20;
 const MS_PER_MIB = 1000;
@@ -36,7 +43,7 @@ export class BodyReader {
       const chunk = this.#request.read() as Buffer | null;
       if (chunk !== null) return this.#count(chunk);
       if (this.#request.readableEnded) return undefined;
-      if (this.#request.errored || this.#request.destroyed) throw brokenOff();
+      if (this.#request.errored || this.#request.destroyed) throw new BodyBrokenOff();
       await this.#change();
     }
   }
@@ -71,8 +78,4 @@ export class BodyReader {
     });
     this.#waitedMs += performance.now() - start;
   }
-}
-
-function brokenOff(): ServiceError {
-  return new ServiceError("invalid_request", "The request body broke off.");
 }

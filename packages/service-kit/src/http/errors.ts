@@ -9,8 +9,8 @@ import { noteFailure } from "./request-log.ts";
 
 const REQUEST_TIMEOUT = 408;
 const UNAVAILABLE = 503;
-/** Where the thrower of a 503 knows nothing better. */
-const RETRY_AFTER_SECONDS = "2";
+/** Of a 503 whose thrower knows nothing better. */
+export const RETRY_AFTER = { "retry-after": "2" } as const;
 
 /** `request`: with it, a refused media type is named. */
 export function toServiceError(error: unknown, request?: FastifyRequest): ServiceError {
@@ -81,7 +81,7 @@ export async function sendError(
     return;
   }
   reply.header("x-request-id", request.id);
-  if (error.status === UNAVAILABLE) reply.header("retry-after", RETRY_AFTER_SECONDS);
+  if (error.status === UNAVAILABLE) reply.headers(RETRY_AFTER);
   for (const [name, value] of Object.entries(error.headers ?? {})) reply.header(name, value);
   if (!request.raw.complete) {
     // A client that was too slow is not waited for again.

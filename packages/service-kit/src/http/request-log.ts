@@ -5,6 +5,7 @@
 import { type ServiceError, shownMs } from "@svc/contracts";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "../log.ts";
+import { BodyBrokenOff } from "./body-reader.ts";
 
 export interface EndedRequest {
   request: FastifyRequest;
@@ -40,7 +41,9 @@ export class RequestLog {
 
   ended(request: FastifyRequest, reply: FastifyReply, left: boolean): void {
     const { quiet, fields } = this.#options;
-    const error = failures.get(request);
+    const failure = failures.get(request);
+    // Nothing was refused: the client left.
+    const error = failure instanceof BodyBrokenOff ? undefined : failure;
     const route = routeOf(request);
     this.#write(error === undefined && quiet.includes(route) ? "debug" : "info", {
       request_id: request.id,

@@ -3,6 +3,7 @@
  * guards, metrics. Routes throw ServiceError; nothing else reaches a client but `internal_error`.
  */
 import { randomUUID } from "node:crypto";
+import type { Socket } from "node:net";
 import { type ErrorCode, isErrorCode, ServiceError } from "@svc/contracts";
 import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { type serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
@@ -49,10 +50,13 @@ const HEADERS_TIMEOUT_MS = 15_000;
 /** Of a component that does not say how long a body may take. */
 const BODY_TIMEOUT_MS = 30_000;
 const IDLE_LOOK_MS = 50;
+const EARLY_END = "HPE_INVALID_EOF_STATE";
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { log, lifecycle, alwaysOn, requestFields: fields } = options;
   const lines = fields && new RequestLog({ log, quiet: alwaysOn, fields });
+  /** Connections whose request is not answered yet. */
+  const inWork = new WeakSet<Socket>();
   const app = Fastify({
     loggerInstance: log,
     // Lines name their request themselves, so a logger for each request would only cost time.
@@ -68,8 +72,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       reply.raw.once("close", () => lines?.ended(request, reply, !reply.raw.writableFinished));
       void sendError(request, reply, toServiceError(error)).catch(() => reply.raw.destroy());
     },
-    clientErrorHandler: (error, socket) =>
-      refuseBrokenRequest(error, socket, (id, refusal) => lines?.broken(id, refusal)),
+    clientErrorHandler: (error, socket) => {
+      // A client that closes in the midst of a body: its request ends, and has a line of its own.
+      if (error.code === EARLY_END && inWork.has(socket)) socket.destroy(error);
+      else refuseBrokenRequest(error, socket, (id, refusal) => lines?.broken(id, refusal));
+    },
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
       maxHeaderSize: options.maxHeaderBytes ?? DEFAULT_HEADER_BYTES,
@@ -85,6 +92,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const routes = routeTable(app);
   const isLateButServed = lateRequests(lifecycle, options.lateRequestsMs ?? 0);
   app.addHook("onRequest", (request, reply, done) => {
+    const { socket } = request.raw;
+    inWork.add(socket);
+    reply.raw.once("close", () => inWork.delete(socket));
     reply.header("x-request-id", request.id);
     done();
   });

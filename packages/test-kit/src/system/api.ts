@@ -1,8 +1,10 @@
 /**
  * The public API as a client sees it, for tests: every call answers status, headers and bytes as they came, and the
- * short forms throw with the body when the answer is no 200. Knows nothing of the system behind the address.
+ * short forms throw with the body when the answer is no 200. An answer that the OpenAPI document does not name throws.
+ * Knows nothing of the system behind the address.
  */
 import type { ExecResponse, FileRef, OutputFile, UploadedFile } from "@svc/contracts";
+import { expectDocumented } from "./conformance.ts";
 
 export interface ErrorBody {
   error: string;
@@ -92,7 +94,9 @@ export class Api {
       ...(body === undefined ? {} : { body }),
       signal: signal === undefined ? bound : AbortSignal.any([signal, bound]),
     });
-    return new Answer(response.status, response.headers, Buffer.from(await response.arrayBuffer()));
+    const answer = new Answer(response.status, response.headers, Buffer.from(await response.arrayBuffer()));
+    expectDocumented(method, new URL(`${this.url}${path}`).pathname, answer);
+    return answer;
   }
 
   post(path: string, body: unknown, options: Omit<SendOptions, "body"> = {}): Promise<Answer> {

@@ -1,5 +1,6 @@
 /** What processes use: processor time, to the nanosecond, and memory that would be free without them. Needs root. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
+import { readOrEmpty } from "./read-file.ts";
 
 const MIB = 2 ** 20;
 
@@ -8,7 +9,7 @@ export function cpuMs(pids: readonly string[]): number {
   return sum(pids, (pid) =>
     sum(
       threadsOf(pid),
-      (thread) => Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(" ")[0]) / 1e6,
+      (thread) => Number(readOrEmpty(`/proc/${pid}/task/${thread}/schedstat`).split(" ")[0]) / 1e6,
     ),
   );
 }
@@ -16,13 +17,13 @@ export function cpuMs(pids: readonly string[]): number {
 /** MiB of the processes together; what they share with others counts by its part. */
 export function memoryMiB(pids: readonly string[]): number {
   return sum(pids, (pid) => {
-    const kibibytes = /^Pss:\s+(\d+) kB/m.exec(read(`/proc/${pid}/smaps_rollup`))?.[1];
+    const kibibytes = /^Pss:\s+(\d+) kB/m.exec(readOrEmpty(`/proc/${pid}/smaps_rollup`))?.[1];
     return (Number(kibibytes ?? 0) * 1024) / MIB;
   });
 }
 
 /** Short name of a process's program. */
-export const nameOf = (pid: string) => read(`/proc/${pid}/comm`).trim();
+export const nameOf = (pid: string) => readOrEmpty(`/proc/${pid}/comm`).trim();
 
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
@@ -37,14 +38,5 @@ function threadsOf(pid: string): string[] {
     return readdirSync(`/proc/${pid}/task`);
   } catch {
     return [];
-  }
-}
-
-/** Empty for a process that is gone. */
-function read(path: string): string {
-  try {
-    return readFileSync(path, "latin1");
-  } catch {
-    return "";
   }
 }

@@ -2,13 +2,14 @@
  * What a running copy of the system holds on the machine, as numbers: processes, mounts, cgroups, namespaces, open
  * descriptors, temporary files. For comparison before and after a load: equal numbers mean that nothing was left.
  */
-import { type Dirent, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { type Dirent, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Instance } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
 import { holdNamespaces, isOwnUid, mountsOf } from "./leftovers.ts";
 import { until } from "./processes.ts";
+import { readOrEmpty } from "./read-file.ts";
 import type { System } from "./system.ts";
 
 /** The part of a running copy that says where to look. */
@@ -116,7 +117,7 @@ function differences(before: Holdings, after: Holdings, pooled: number): unknown
 export function treeOf(root: number): string[] {
   const children = new Map<string, string[]>();
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-    const parent = /^\d+ \(.*\) \S (\d+)/s.exec(read(`/proc/${pid}/stat`))?.[1] ?? "";
+    const parent = /^\d+ \(.*\) \S (\d+)/s.exec(readOrEmpty(`/proc/${pid}/stat`))?.[1] ?? "";
     children.set(parent, [...(children.get(parent) ?? []), pid]);
   }
   const tree = [String(root)];
@@ -125,7 +126,7 @@ export function treeOf(root: number): string[] {
 }
 
 function programOf(pid: string): string {
-  const words = read(`/proc/${pid}/cmdline`).split("\0");
+  const words = readOrEmpty(`/proc/${pid}/cmdline`).split("\0");
   return words.find((word) => word.includes("/services/")) ?? words[0] ?? "";
 }
 
@@ -176,13 +177,5 @@ function entriesOf(folder: string): Dirent[] {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
     return [];
-  }
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, "latin1");
-  } catch {
-    return "";
   }
 }

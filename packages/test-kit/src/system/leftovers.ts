@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSyn
 import { COMPONENT_IDS, type Instance, ROOT } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
 import { identify } from "@svc/cli/system/process";
+import { readOrEmpty } from "./read-file.ts";
 
 const NAMESPACES = ["net", "mnt", "pid", "user", "ipc", "uts", "cgroup"] as const;
 const SLOT_IDS = 1024;
@@ -57,11 +58,11 @@ export function leftovers(instance: Instance, baseline: Baseline, namespaces: Re
 function ownProcesses(instance: Instance): { pid: string; reason: string }[] {
   const found: { pid: string; reason: string }[] = [];
   for (const pid of pids()) {
-    const command = read(`/proc/${pid}/cmdline`).replaceAll("\0", " ");
-    const uid = Number(/^Uid:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? -1);
+    const command = readOrEmpty(`/proc/${pid}/cmdline`).replaceAll("\0", " ");
+    const uid = Number(/^Uid:\s+(\d+)/m.exec(readOrEmpty(`/proc/${pid}/status`))?.[1] ?? -1);
     if (isOwnUid(instance, uid) || command.includes(instance.dataDir))
       found.push({ pid, reason: `uid ${uid}: ${command}` });
-    else if (read(`/proc/${pid}/environ`).includes(`SVC_DATA_DIR=${instance.dataDir}\0`)) {
+    else if (readOrEmpty(`/proc/${pid}/environ`).includes(`SVC_DATA_DIR=${instance.dataDir}\0`)) {
       found.push({ pid, reason: command });
     }
   }
@@ -105,12 +106,4 @@ function namespacesOf(processes: readonly string[]): Set<string> {
     }
   }
   return names;
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, "latin1");
-  } catch {
-    return "";
-  }
 }

@@ -8,6 +8,5 @@ export function answerOf(result: JobResult): Record<string, unknown> {
   throw new ServiceError(knownErrorCode(code), message, {
     status,
     ...(details === undefined ? {} : { details }),
-    ...(status === 503 ? { headers: { "retry-after": "2" } } : {}),
   });
 }

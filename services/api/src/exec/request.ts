@@ -41,12 +41,22 @@ export function parseExec(body: unknown, rules: ExecRules): ParsedExec {
   return {
     language,
     version,
-    code: request.code,
-    args: request.args ?? [],
-    ...(request.stdin == null ? {} : { stdin: request.stdin }),
     run_timeout: Math.min(request.run_timeout ?? request.timeout ?? rules.defaultRunMs, rules.maxRunMs),
     ...parseEnv(request.env),
-    ...parseFiles(request.files, rules),
+    ...programFields(request, rules),
+  };
+}
+
+/** What a program is and reads, for executions and for programs with tools. */
+export function programFields(
+  { code, args, stdin, files }: Pick<ExecBody, "code" | "args" | "stdin" | "files">,
+  rules: ExecRules,
+): Pick<ParsedExec, "code" | "args" | "stdin" | keyof ParsedFiles> {
+  return {
+    code,
+    args: args ?? [],
+    ...(stdin == null ? {} : { stdin }),
+    ...parseFiles(files, rules),
   };
 }
 

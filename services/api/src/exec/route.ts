@@ -1,7 +1,6 @@
 /** POST /v1/exec: parse, authorise the files, run through the queue, answer. A client that leaves cancels its run. */
 import {
   type ExecResponse,
-  errorBodySchema,
   execRequestSchema,
   execResponseSchema,
   factsOfAnswer,
@@ -24,7 +23,7 @@ import {
 } from "@svc/service-kit";
 import type { HoldingSlot } from "../limits/hook.ts";
 import type { HasWaiters } from "../once/once.ts";
-import { noteRun } from "../request-log.ts";
+import { noteRun, noteUser } from "../request-log.ts";
 import { answerOf } from "./answer.ts";
 import { clientLeft, permanentRefusal } from "./client.ts";
 import { type Idempotency, idempotencyKey } from "./idempotency.ts";
@@ -48,10 +47,6 @@ export interface ExecDeps {
 
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(execRequestSchema.shape));
 
-const errors = Object.fromEntries(
-  [400, 401, 403, 422, 429, 500, 502, 503, 504].map((status) => [status, errorBodySchema]),
-);
-
 export function execRoute(app: HttpServer, deps: ExecDeps): void {
   app.post(
     "/v1/exec",
@@ -62,7 +57,7 @@ export function execRoute(app: HttpServer, deps: ExecDeps): void {
         operationId: "exec",
         tags: ["execution"],
         body: execRequestSchema,
-        response: { 200: execResponseSchema, ...errors },
+        response: { 200: execResponseSchema },
       },
       // Parsed by parseExec, which knows the rules that go beyond the shape.
       validatorCompiler: () => (value) => ({ value }),
@@ -76,6 +71,7 @@ export function execRoute(app: HttpServer, deps: ExecDeps): void {
 async function handle(request: FastifyRequest, reply: FastifyReply, deps: ExecDeps): Promise<unknown> {
   const principal = deps.principalOf(request);
   tellIgnoredFields(reply, request.body, KNOWN_FIELDS);
+  noteUser(request);
   const key = idempotencyKey(request.headers);
   const left = clientLeft(reply);
   const parsed = parseExec(request.body, execRules(deps.config, await deps.runtimes.get()));

@@ -1,5 +1,5 @@
 /** GET and HEAD of a file's bytes: parse, call, reply. */
-import { errorBodySchema, fileOwnerQuerySchema, fileParamsSchema } from "@svc/contracts";
+import { fileOwnerQuerySchema, fileParamsSchema } from "@svc/contracts";
 import type { FastifyReply, FastifyRequest, HttpServer } from "@svc/service-kit";
 import { z } from "zod";
 import { addressOf, namespaceFor } from "./addressed.ts";
@@ -8,11 +8,10 @@ import { serveFile } from "./download.ts";
 import type { FileStorage } from "./file-storage.ts";
 import { countDownload, type TransferMetrics } from "./metrics.ts";
 
-const errors = { "4xx": errorBodySchema, "5xx": errorBodySchema };
-const fileBytes = {
-  description: "The bytes of the file",
-  content: { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } },
-};
+const bytes = { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } };
+const fileBytes = { description: "The bytes of the file.", content: bytes };
+const fileRange = { description: "The bytes of the range.", content: bytes };
+const unchanged = z.null().meta({ description: "The file is still the one that the caller has." });
 
 export function downloadRoutes(
   app: HttpServer,
@@ -33,7 +32,7 @@ export function downloadRoutes(
         querystring: fileOwnerQuerySchema,
         response:
           method === "GET"
-            ? { 200: fileBytes, 206: fileBytes, ...errors }
+            ? { 200: fileBytes, 206: fileRange, 304: unchanged }
             : { 200: z.null().meta({ description: "Headers only" }) },
       },
       handler: async (request: FastifyRequest, reply: FastifyReply) => {

@@ -1,7 +1,6 @@
 /** Metadata, listing and deletion: parse, call, reply. */
 import {
   deletedFileSchema,
-  errorBodySchema,
   fileDetailSchema,
   fileListSchema,
   fileMetadataSchema,
@@ -15,8 +14,6 @@ import { addressOf, namespaceFor } from "./addressed.ts";
 import type { FileRoutesDeps } from "./deps.ts";
 import type { FileStorage } from "./file-storage.ts";
 
-const errors = { "4xx": errorBodySchema, "5xx": errorBodySchema };
-
 export function sessionRoutes(app: HttpServer, deps: FileRoutesDeps, storage: FileStorage): void {
   const query = fileOwnerQuerySchema;
   app.get(
@@ -28,7 +25,7 @@ export function sessionRoutes(app: HttpServer, deps: FileRoutesDeps, storage: Fi
         operationId: "fileMetadata",
         params: fileParamsSchema,
         querystring: query,
-        response: { 200: fileMetadataSchema, ...errors },
+        response: { 200: fileMetadataSchema },
       },
     },
     async (request) =>
@@ -45,7 +42,7 @@ export function sessionRoutes(app: HttpServer, deps: FileRoutesDeps, storage: Fi
         operationId: "listFiles",
         params: sessionParamsSchema,
         querystring: query.extend({ detail: fileDetailSchema.default("simple") }),
-        response: { 200: fileListSchema, ...errors },
+        response: { 200: fileListSchema },
       },
     },
     async (request) =>
@@ -65,7 +62,7 @@ export function sessionRoutes(app: HttpServer, deps: FileRoutesDeps, storage: Fi
         operationId: "deleteFile",
         params: fileParamsSchema,
         querystring: query,
-        response: { 200: deletedFileSchema, ...errors },
+        response: { 200: deletedFileSchema },
       },
     },
     async (request) => {

@@ -1,13 +1,11 @@
 /** The two upload routes: parse, call, reply. */
 import {
   batchUploadResponseSchema,
-  errorBodySchema,
   ServiceError,
   uploadFormSchema,
   uploadResponseSchema,
 } from "@svc/contracts";
 import { type FastifyReply, type FastifyRequest, type HttpServer, noteFailure } from "@svc/service-kit";
-import { z } from "zod";
 import type { FileRoutesDeps } from "./deps.ts";
 import type { FileStorage } from "./file-storage.ts";
 import { outcomeOf, type TransferMetrics } from "./metrics.ts";
@@ -45,7 +43,7 @@ export function uploadRoutes(
         ...form,
         summary: "Upload files",
         operationId: "upload",
-        response: { 200: uploadResponseSchema, "4xx": errorBodySchema, "5xx": errorBodySchema },
+        response: { 200: uploadResponseSchema },
       },
       validatorCompiler,
     },
@@ -63,8 +61,9 @@ export function uploadRoutes(
         operationId: "uploadBatch",
         response: {
           200: batchUploadResponseSchema,
-          "4xx": z.union([errorBodySchema, batchUploadResponseSchema]),
-          "5xx": z.union([errorBodySchema, batchUploadResponseSchema]),
+          400: batchUploadResponseSchema,
+          413: batchUploadResponseSchema,
+          502: batchUploadResponseSchema,
         },
       },
       validatorCompiler,

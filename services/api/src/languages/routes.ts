@@ -1,6 +1,5 @@
 /** GET /v1/languages: what can be run here, for programs and for models. The list is as old as KnownRuntimes lets it be. */
 import {
-  errorBodySchema,
   type LanguageInfo,
   languagesQuerySchema,
   languagesResponseSchema,
@@ -12,10 +11,8 @@ import type { KnownRuntimes } from "../exec/runtimes.ts";
 import { languagesOf } from "./list.ts";
 import { languagesText } from "./text.ts";
 
-const errors = Object.fromEntries([400, 401, 429, 503].map((status) => [status, errorBodySchema]));
-
 const answer = {
-  description: "What can be run here",
+  description: "What can be run here.",
   content: {
     "application/json": { schema: languagesResponseSchema },
     "text/plain": { schema: z.string() },
@@ -28,19 +25,16 @@ export function languageRoutes(app: HttpServer, runtimes: KnownRuntimes): void {
     {
       schema: {
         summary: "Languages, their packages, commands and limits",
-        description:
-          "`?format=text` answers text/plain of less than 4 KB, to paste into the definition of a tool.",
         operationId: "listLanguages",
         tags: ["reference"],
         querystring: languagesQuerySchema,
-        response: { 200: answer, ...errors },
+        response: { 200: answer },
       },
     },
     async (request, reply) => {
       const known = await runtimes.get();
       // Nothing was published yet, or nobody can read it now.
-      if (known === undefined)
-        throw new ServiceError("starting_up", undefined, { headers: { "retry-after": "2" } });
+      if (known === undefined) throw new ServiceError("starting_up");
       const languages: LanguageInfo[] = languagesOf(known);
       if (request.query.format !== "text") return { languages };
       reply.type("text/plain; charset=utf-8").serializer((text: unknown) => String(text));

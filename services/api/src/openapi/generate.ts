@@ -1,21 +1,24 @@
 /** The OpenAPI document of an app, as text. The app must be ready. */
 import type { HttpServer } from "@svc/service-kit";
+import { complete, type Document } from "./complete.ts";
 
 export function documentOf(app: HttpServer): string {
-  return `${JSON.stringify(withoutUnused(app.swagger() as Document), null, 2)}\n`;
+  const document = structuredClone(app.swagger()) as unknown as Document;
+  return `${JSON.stringify(withoutUnused(complete(document)), null, 2)}\n`;
 }
 
-interface Document {
-  components?: { schemas?: Record<string, unknown> };
-}
+const PRUNED = ["schemas", "examples"] as const;
 
-/** Each schema exists in a form for requests and one for answers: only those that a route refers to are kept. */
+/** Each schema exists in a form for requests and one for answers: only what something refers to is kept. */
 function withoutUnused(document: Document): Document {
-  const schemas = document.components?.schemas ?? {};
   for (;;) {
     const text = JSON.stringify(document);
-    const unused = Object.keys(schemas).filter((name) => !text.includes(`"#/components/schemas/${name}"`));
+    const unused = PRUNED.flatMap((kind) =>
+      Object.keys(document.components[kind] ?? {})
+        .filter((name) => !text.includes(`"#/components/${kind}/${name}"`))
+        .map((name) => ({ kind, name })),
+    );
     if (unused.length === 0) return document;
-    for (const name of unused) delete schemas[name];
+    for (const { kind, name } of unused) delete document.components[kind]?.[name];
   }
 }

@@ -2,13 +2,21 @@
 import type { SwaggerOptions } from "@fastify/swagger";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
 
+const DESCRIPTION = `Runs untrusted code in single-use jails and returns output and files.
+
+The status of an answer speaks of the service, never of the program: a program that fails is a 200. An error has a stable code in
+\`error\`, a sentence in \`message\`, and the wrong places in \`details\`. Unknown fields of requests are ignored, null counts as absent,
+and answers may get further fields. Times are in ms or ISO 8601, sizes in bytes. What is no HTTP, or has headers beyond 16 KiB, is
+answered with \`invalid_request\` before any operation sees it; an unknown path with 404 \`not_found\`, another method with 405
+\`method_not_allowed\` and \`Allow\`. Without authentication every caller is the same one, and no credential is needed.`;
+
 export const openApiOptions: SwaggerOptions = {
   openapi: {
     openapi: "3.1.0",
     info: {
       title: "svc",
       version: "1",
-      description: "Runs untrusted code in single-use jails and returns output and files.",
+      description: DESCRIPTION,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "http://localhost:3112" }],

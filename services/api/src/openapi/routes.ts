@@ -1,13 +1,24 @@
-/** GET /v1/openapi.json: the document of the routes that answer here, which is the committed one (docs/openapi.json). */
-import { errorBodySchema } from "@svc/contracts";
-import type { HttpServer } from "@svc/service-kit";
+/**
+ * GET /v1/openapi.json: the document of the routes that answer here, which is the committed one (docs/openapi.json). GET / and
+ * /docs: the same as a page for people. The page needs no credential, which a browser has no way to send, and tells nothing that
+ * the repository does not.
+ */
+import { type HttpServer, VERSION } from "@svc/service-kit";
 import { z } from "zod";
 import { documentOf } from "./generate.ts";
+import { PAGE_POLICY, pageOf, type ShownDocument } from "./page.ts";
 
-const errors = Object.fromEntries([401, 429].map((status) => [status, errorBodySchema]));
+/** Routes of the page. */
+export const PAGES = ["/", "/docs"] as const;
 
-export function openApiRoute(app: HttpServer): void {
-  let text: string | undefined;
+export function openApiRoutes(app: HttpServer): void {
+  let made: { document: string; page: string } | undefined;
+  const texts = () => {
+    if (made !== undefined) return made;
+    const document = documentOf(app);
+    made = { document, page: pageOf(JSON.parse(document) as ShownDocument, VERSION) };
+    return made;
+  };
   app.get(
     "/v1/openapi.json",
     {
@@ -15,13 +26,25 @@ export function openApiRoute(app: HttpServer): void {
         summary: "This document",
         operationId: "openapi",
         tags: ["reference"],
-        response: { 200: z.record(z.string(), z.unknown()), ...errors },
+        response: { 200: z.record(z.string(), z.unknown()).meta({ description: "The document." }) },
       },
     },
     async (_request, reply) => {
-      text ??= documentOf(app);
       reply.type("application/json; charset=utf-8").serializer((body: unknown) => String(body));
-      return text as never;
+      return texts().document as never;
     },
   );
+  for (const path of PAGES) {
+    app.get(path, { schema: { hide: true } }, async (_request, reply) =>
+      reply
+        .headers({
+          "content-type": "text/html; charset=utf-8",
+          "content-security-policy": PAGE_POLICY,
+          "x-content-type-options": "nosniff",
+          "referrer-policy": "no-referrer",
+          "cache-control": "no-cache",
+        })
+        .send(texts().page),
+    );
+  }
 }

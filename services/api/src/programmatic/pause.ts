@@ -94,7 +94,8 @@ export function pauseAnswer(
     partial_stderr: paused.stderr,
     tool_calls_made: paused.tool_calls_made,
     execution_time: paused.execution_time,
-  };
+    ...(paused.limits === undefined ? {} : { limits: paused.limits }),
+  } as ToolCallRequired;
 }
 
 export function programBytes(program: Program): number {

@@ -15,8 +15,7 @@ import {
 } from "@svc/contracts";
 import { invalidRequest, parseOrRefuse } from "@svc/service-kit";
 import { z } from "zod";
-import { parseFiles } from "../exec/refs.ts";
-import { chooseRuntime, type ExecRules, type ParsedExec, parseEnv } from "../exec/request.ts";
+import { chooseRuntime, type ExecRules, type ParsedExec, parseEnv, programFields } from "../exec/request.ts";
 
 export interface StartRules extends ExecRules {
   maxTools: number;
@@ -53,12 +52,9 @@ export function parseStart(body: unknown, rules: StartRules): Start {
   return {
     language,
     version,
-    code: request.code,
-    args: request.args ?? [],
-    ...(request.stdin == null ? {} : { stdin: request.stdin }),
     run_timeout: roundLimit(request, rules),
     ...parseToolEnv(request.env),
-    ...parseFiles(request.files, rules),
+    ...programFields(request, rules),
     tools: parseTools(request.tools, language, rules.maxTools),
   };
 }

@@ -10,6 +10,7 @@ import {
   pausedResponseSchema,
   type RunFacts,
   ServiceError,
+  type UsedLimits,
 } from "@svc/contracts";
 import type { JobProducer, UnsentJob } from "@svc/job-queue";
 import type { Config, Counter, Log } from "@svc/service-kit";
@@ -178,12 +179,12 @@ function withoutSource({ stdin: _s, inline: _i, env: _e, ...job }: UnsentJob): U
   return { ...job, code: "", args: [] };
 }
 
-function endOf(result: JobResult, { run_timeout }: Program): RoundEnd {
+export function endOf(result: JobResult, { run_timeout }: Pick<Program, "run_timeout">): RoundEnd {
   const answer = answerOf(result);
   if (answer.paused !== true) return { ended: withRoundLimit(answer as EndedRound, run_timeout) };
   const parsed = pausedResponseSchema.safeParse(answer);
   if (!parsed.success) throw new ServiceError("internal_error", undefined, { cause: parsed.error });
-  return { paused: parsed.data };
+  return { paused: withRoundLimit(parsed.data, run_timeout) };
 }
 
 /** What the log says of the end of a round. */
@@ -192,9 +193,10 @@ export function factsOfEnd(end: RoundEnd): RunFacts {
 }
 
 /** A program that repeats itself is given the time of all its rounds; a caller is told that of one. */
-function withRoundLimit({ limits, ...ended }: EndedRound, roundMs: number): EndedRound {
-  if (limits === undefined) return ended;
-  return { ...ended, limits: { ...limits, run_timeout_ms: Math.min(limits.run_timeout_ms, roundMs) } };
+function withRoundLimit<Told extends { limits?: UsedLimits | undefined }>(told: Told, roundMs: number): Told {
+  const { limits } = told;
+  if (limits === undefined) return told;
+  return { ...told, limits: { ...limits, run_timeout_ms: Math.min(limits.run_timeout_ms, roundMs) } };
 }
 
 /** Answers that are small enough together to travel with the resume itself; undefined: they are not. */

@@ -1,9 +1,7 @@
 /** POST /v1/exec/programmatic, for starts and resumes, and its cancel route. Parsing and the work are elsewhere. */
 import {
-  brokenExecutionSchema,
   cancelRequestSchema,
   cancelResponseSchema,
-  errorBodySchema,
   programmaticRequestSchema,
   programmaticResponseSchema,
   programmaticResumeSchema,
@@ -18,6 +16,7 @@ import {
 } from "@svc/service-kit";
 import { permanentRefusal } from "../exec/client.ts";
 import { tellIgnoredFields } from "../exec/ignored-fields.ts";
+import { noteUser } from "../request-log.ts";
 import { cancelByLabel } from "./cancel.ts";
 import { parseCancel, tokenOf } from "./request.ts";
 import { handleResume } from "./resume.ts";
@@ -32,13 +31,7 @@ const START_FIELDS: ReadonlySet<string> = new Set([
   "continuation_token",
 ]);
 const RESUME_FIELDS: ReadonlySet<string> = new Set(Object.keys(programmaticResumeSchema.shape));
-
-const errors = Object.fromEntries(
-  [400, 401, 403, 409, 422, 429, 500, 502, 503, 504].map((status) => [
-    status,
-    status > 500 ? brokenExecutionSchema : errorBodySchema,
-  ]),
-);
+const CANCEL_FIELDS: ReadonlySet<string> = new Set(Object.keys(cancelRequestSchema.shape));
 
 export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): void {
   const common = {
@@ -57,12 +50,13 @@ export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): voi
         operationId: "execProgrammatic",
         tags: ["execution"],
         body: programmaticRequestSchema,
-        response: { 200: programmaticResponseSchema, ...errors },
+        response: { 200: programmaticResponseSchema },
       },
     },
     (request, reply) => {
       const isStart = tokenOf(request.body) === undefined;
       tellIgnoredFields(reply, request.body, isStart ? START_FIELDS : RESUME_FIELDS);
+      if (isStart) noteUser(request);
       return isStart ? handleStart(request, reply, deps) : handleResume(request, deps);
     },
   );
@@ -75,12 +69,20 @@ export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): voi
         operationId: "cancelProgrammatic",
         tags: ["execution"],
         body: cancelRequestSchema,
-        response: { 200: cancelResponseSchema, ...errors },
+        response: { 200: cancelResponseSchema },
       },
     },
-    async (request) => ({
-      status: "cancelled" as const,
-      cancelled: await cancelByLabel(deps, deps.principalOf(request), parseCancel(request.body), request.id),
-    }),
+    async (request, reply) => {
+      tellIgnoredFields(reply, request.body, CANCEL_FIELDS);
+      return {
+        status: "cancelled" as const,
+        cancelled: await cancelByLabel(
+          deps,
+          deps.principalOf(request),
+          parseCancel(request.body),
+          request.id,
+        ),
+      };
+    },
   );
 }

@@ -147,6 +147,52 @@ describe("a refused request has a line with its error", () => {
   });
 });
 
+describe("a client that leaves before its body is complete", () => {
+  /** Sends a head and a part of the body, and closes. */
+  function leave(path: string, type: string, body: string, id: string): void {
+    const socket = connect(Number(new URL(api.url).port), "127.0.0.1");
+    const head = [
+      `POST ${path} HTTP/1.1`,
+      "host: localhost",
+      `authorization: Bearer ${api.signer.mint()}`,
+      `content-type: ${type}`,
+      "content-length: 4000",
+      `x-request-id: ${id}`,
+    ];
+    socket.on("error", () => undefined);
+    socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+  }
+  const part = `--b\r\ncontent-disposition: form-data; name=file; filename=a.txt\r\n\r\n${SECRET}`;
+
+  it.each([
+    ["of an upload", "/v1/upload/batch", "multipart/form-data; boundary=b", part, {}],
+    ["of a program", "/v1/exec", "application/json", `{"code":"${SECRET}`, { outcome: "cancelled" }],
+    ["of a program with tools", "/v1/exec/programmatic", "application/json", "{", { outcome: "cancelled" }],
+  ])("%s has one line, which blames nobody", async (_of, path, type, body, more) => {
+    const id = `left${path.replaceAll("/", "-")}`;
+    const before = lines().length;
+    leave(path, type, body, id);
+    // It may leave before it is known who it is.
+    const { principal: _, ...line } = await lineOf(id);
+    expect(line).toEqual({
+      request_id: id,
+      method: "POST",
+      route: path,
+      status: 499,
+      ms: expect.any(Number),
+      ...more,
+    });
+    await send("POST", "/v1/exec", { lang: "py", code: "" }, { "x-request-id": `after-${id}` });
+    await lineOf(`after-${id}`);
+    expect(lines().slice(before)).toHaveLength(2);
+  });
+
+  it("is no error of any component", () => {
+    const errors = api.logged.filter((line) => (JSON.parse(line) as { level: string }).level === "error");
+    expect(errors).toEqual([]);
+  });
+});
+
 describe("an execution", () => {
   it("has a line with the id that its caller gave, its language, outcome, timings and limits", async () => {
     const answer = await send("POST", "/v1/exec", { lang: "py", code }, { "x-request-id": "given-1" });
@@ -176,6 +222,26 @@ describe("an execution", () => {
     const line = await lineOf(second.headers.get("x-request-id"));
     expect(line).toMatchObject({ replayed: true, outcome: "success", language: "python" });
     expect(line).not.toHaveProperty("exec_id");
+  });
+
+  it("has the user that its caller names, cut short, also where it is refused", async () => {
+    const named = { user_id: `${"u".repeat(127)}\ud83d\ude00`, lang: "py", code: "" };
+    await send("POST", "/v1/exec", named, { "x-request-id": "named-1" });
+    expect((await lineOf("named-1")).user_id).toBe(`${"u".repeat(127)}\ufffd`);
+    const tools: unknown[] = [];
+    await send(
+      "POST",
+      "/v1/exec/programmatic",
+      { ...named, user_id: "me", tools, code: "1", lang: "js" },
+      {
+        "x-request-id": "named-2",
+      },
+    );
+    expect(await lineOf("named-2")).toMatchObject({ user_id: "me", error: "unsupported_language" });
+    for (const user_id of ["", null, 7]) {
+      await send("POST", "/v1/exec", { ...named, user_id }, { "x-request-id": `unnamed-${user_id}` });
+      expect(await lineOf(`unnamed-${user_id}`)).not.toHaveProperty("user_id");
+    }
   });
 
   it("is its caller's by a tag that is another for each user", async () => {

@@ -1,22 +1,11 @@
-import { type JobFile, newId, type ObjectRecord, ServiceError } from "@svc/contracts";
+import type { JobFile, ObjectRecord } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
 import { authoriseRefs, parseFiles } from "../../src/exec/refs.ts";
+import { FILE_RULES, pathsOf, refNamed, refusal } from "../support/exec-rules.ts";
 
-const RULES = { maxFiles: 256, names: { maxLength: 256, maxDepth: 10 } };
-const REF = { id: newId(), storage_session_id: newId(), name: "data.csv" };
+const REF = refNamed("data.csv");
 const ref = (change: object = {}) => ({ ...REF, ...change });
-const parse = (...files: unknown[]) => parseFiles(files, RULES).files;
-
-function refusal(run: () => unknown): ServiceError {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof ServiceError) return error;
-    throw error;
-  }
-  throw new Error("it was not refused");
-}
-const pathsOf = (error: ServiceError) => error.details?.map(({ path }) => path);
+const parse = (...files: unknown[]) => parseFiles(files, FILE_RULES).files;
 
 describe("a reference", () => {
   it("is a user's file by default", () => {
@@ -135,7 +124,7 @@ describe("several references", () => {
   });
 
   it.each([[null], [undefined], [[]]])("%j is no file", (files) => {
-    expect(parseFiles(files, RULES)).toEqual({ files: [] });
+    expect(parseFiles(files, FILE_RULES)).toEqual({ files: [] });
   });
 });
 

@@ -1,6 +1,7 @@
-import { newId, type RuntimeInfo, ServiceError } from "@svc/contracts";
+import type { RuntimeInfo } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
 import { type ExecRules, parseExec } from "../../src/exec/request.ts";
+import { FILE_RULES, refNamed, refusal } from "../support/exec-rules.ts";
 
 const INSTALLED: RuntimeInfo[] = [
   { language: "python", version: "3.11.2", aliases: [] },
@@ -10,23 +11,13 @@ const INSTALLED: RuntimeInfo[] = [
 const RULES: ExecRules = {
   defaultRunMs: 60_000,
   maxRunMs: 300_000,
-  maxFiles: 256,
-  names: { maxLength: 256, maxDepth: 10 },
+  ...FILE_RULES,
   runtimes: INSTALLED,
 };
 const MINIMAL = { code: "print(1)", lang: "py" };
 const parse = (change: object = {}, rules: Partial<ExecRules> = {}) =>
   parseExec({ ...MINIMAL, ...change }, { ...RULES, ...rules });
 
-function refusal(run: () => unknown): ServiceError {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof ServiceError) return error;
-    throw error;
-  }
-  throw new Error("it was not refused");
-}
 const refused = (change: object) => refusal(() => parse(change));
 
 describe("a request", () => {
@@ -248,7 +239,7 @@ describe("what is not offered", () => {
 
 describe("files", () => {
   it("are part of what is parsed, under the same rules", () => {
-    const file = { id: newId(), storage_session_id: newId(), name: "a.csv" };
+    const file = refNamed("a.csv");
     expect(parse({ files: [file] }).files).toEqual([{ ...file, kind: "user" }]);
     expect(refused({ files: [{ ...file, name: "../a" }] }).code).toBe("invalid_file_reference");
     expect(refused({ files: Array(257).fill(file) }).code).toBe("too_many_files");

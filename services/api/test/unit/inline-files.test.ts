@@ -1,25 +1,14 @@
-import { type InlineJobFile, inRequestOrder, newId, ServiceError } from "@svc/contracts";
+import { type InlineJobFile, inRequestOrder } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
 import { authoriseRefs, parseFiles } from "../../src/exec/refs.ts";
+import { FILE_RULES, refNamed, refusal } from "../support/exec-rules.ts";
 
-const RULES = { maxFiles: 256, names: { maxLength: 256, maxDepth: 10 } };
-const parse = (...files: unknown[]) => parseFiles(files, RULES);
-const ref = (name: string) => ({ id: newId(), storage_session_id: newId(), name });
+const parse = (...files: unknown[]) => parseFiles(files, FILE_RULES);
 const inline = (name: string, content: unknown = "", more: object = {}) => ({ name, content, ...more });
-
-function refusal(run: () => unknown): ServiceError {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof ServiceError) return error;
-    throw error;
-  }
-  throw new Error("it was not refused");
-}
 
 describe("an inline file", () => {
   it("stands beside references, under its own index", () => {
-    const stored = [ref("b"), ref("d")];
+    const stored = [refNamed("b"), refNamed("d")];
     const { files, inline: contents } = parse(
       inline("a", "é"),
       stored[0],
@@ -66,9 +55,9 @@ describe("an inline file", () => {
       inline("a", "\ud800"),
       "files[1].content: must be valid Unicode; send other bytes as base64",
     ],
-    ["with an id as well", { ...ref("a"), content: "" }, "files[1]: must not have both content and id"],
+    ["with an id as well", { ...refNamed("a"), content: "" }, "files[1]: must not have both content and id"],
   ])("%s is refused with its index", (_what, file, problem) => {
-    const error = refusal(() => parse(ref("first"), file));
+    const error = refusal(() => parse(refNamed("first"), file));
     expect(error).toMatchObject({ code: "invalid_file_reference", status: 400, message: `${problem}.` });
   });
 
@@ -101,15 +90,15 @@ describe("an inline file", () => {
 
   it.each([
     [
-      [inline("a"), ref("a")],
+      [inline("a"), refNamed("a")],
       [0, 1],
     ],
     [
-      [ref("x"), inline("a/b"), ref("y"), inline("a")],
+      [refNamed("x"), inline("a/b"), refNamed("y"), inline("a")],
       [1, 3],
     ],
     [
-      [ref("a"), ref("x"), inline("a/b")],
+      [refNamed("a"), refNamed("x"), inline("a/b")],
       [0, 2],
     ],
   ])("conflicts name both indices, whatever kind of file they are", (files, places) => {
@@ -119,7 +108,7 @@ describe("an inline file", () => {
   });
 
   it("a foreign reference behind inline files is denied by its own index", () => {
-    const parsed = parse(inline("a"), inline("b"), ref("c"), inline("d"));
+    const parsed = parse(inline("a"), inline("b"), refNamed("c"), inline("d"));
     const error = refusal(() => authoriseRefs(parsed, [undefined], { tenantId: "t", userId: "u" }));
     expect(error.details?.[0]?.path).toBe("files[2]");
   });
@@ -149,7 +138,7 @@ describe("the size of inline files", () => {
   });
 
   it("what is too large is named with its size", () => {
-    const error = refusal(() => parse(ref("a"), inline("b", "x".repeat(MIB + 1))));
+    const error = refusal(() => parse(refNamed("a"), inline("b", "x".repeat(MIB + 1))));
     expect(error.message).toContain("files[1].content: has 1048577 bytes; at most 1048576");
   });
 });

@@ -2,22 +2,12 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type LedgerRecord, ledgerKey, openGrant, sealGrant } from "@svc/capabilities";
 import { newId, type RegisteredGrant } from "@svc/contracts";
-import { asRunner, type Call, type Gateway, keys, startGateway } from "@svc/test-kit/components/gateway";
+import { asRunner, type Call, keys, startGateway } from "@svc/test-kit/components/gateway";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { made, now, redis, useGateway } from "../support/own-gateway.ts";
 
-const now = () => Math.floor(Date.now() / 1000);
-let made: Gateway;
-let redis: Redis;
-
-beforeAll(async () => {
-  made = await startGateway();
-  redis = new Redis(made.redis.socket).on("error", () => {});
-});
-afterAll(async () => {
-  redis.disconnect();
-  await made.stop();
-});
+useGateway();
 
 const recordOf = async ({ grant_id }: RegisteredGrant) =>
   JSON.parse((await redis.get(ledgerKey(grant_id))) ?? "null") as LedgerRecord;

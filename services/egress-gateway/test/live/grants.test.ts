@@ -7,24 +7,12 @@ import {
   type Input,
   keys,
   registration,
-  startGateway,
 } from "@svc/test-kit/components/gateway";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { made, now, redis, useGateway } from "../support/own-gateway.ts";
 
 const NAMES_256 = `${"🎉".repeat(63)}/`.repeat(4).slice(0, -1);
-const now = () => Math.floor(Date.now() / 1000);
-let made: Gateway;
-let redis: Redis;
-
-beforeAll(async () => {
-  made = await startGateway();
-  redis = new Redis(made.redis.socket).on("error", () => {});
-});
-afterAll(async () => {
-  redis.disconnect();
-  await made.stop();
-});
+useGateway();
 
 describe("registering a grant", () => {
   it("gives a grant and a payload in which every id is a handle that opens to the real one", async () => {

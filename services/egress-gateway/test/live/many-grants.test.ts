@@ -1,21 +1,10 @@
 import { ledgerKey, openGrant, openSession } from "@svc/capabilities";
 import { newId } from "@svc/contracts";
-import { asRunner, type Gateway, keys, registration, startGateway } from "@svc/test-kit/components/gateway";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { asRunner, type Gateway, keys, registration } from "@svc/test-kit/components/gateway";
+import { describe, expect, it } from "vitest";
+import { made, now, redis, useGateway } from "../support/own-gateway.ts";
 
-const now = () => Math.floor(Date.now() / 1000);
-let made: Gateway;
-let redis: Redis;
-
-beforeAll(async () => {
-  made = await startGateway();
-  redis = new Redis(made.redis.socket).on("error", () => {});
-});
-afterAll(async () => {
-  redis.disconnect();
-  await made.stop();
-});
+useGateway();
 
 describe("registering grants ahead", () => {
   const {

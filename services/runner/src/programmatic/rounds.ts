@@ -199,20 +199,21 @@ const isBusy = (error: unknown) => error instanceof ServiceError && error.code =
 /** The program is kept, unless every round is to be run from the top. */
 function pause({ program, to }: Round, { config, programs }: ProgrammaticDeps): PausedResponse {
   const { wallUs, stdout, stderr, stdoutTotal, stderrTotal } = program.sofar;
-  const { outputCap } = program.limits;
+  const { limits } = program;
   const answer: PausedResponse = {
     paused: true,
     session_id: to.sessionId,
     pending_call_ids: program.outstanding,
     pending_calls: program.outstandingCalls,
-    stdout: unfinished(stdout, stdoutTotal, outputCap),
-    stderr: unfinished(stderr, stderrTotal, outputCap),
+    stdout: unfinished(stdout, stdoutTotal, limits.outputCap),
+    stderr: unfinished(stderr, stderrTotal, limits.outputCap),
     execution_time: wallUs / 1000,
     tool_calls_made: program.callsMade,
     runner_url: config.SANDBOX_ADVERTISED_URL || config.SANDBOX_ENDPOINT,
     hash_seed: program.hashSeed,
     language: program.runtime.language,
     version: program.runtime.version,
+    limits: usedLimits(limits),
   };
   program.counted.paused();
   program.pausedAtMs = performance.now();

@@ -14,10 +14,11 @@ export function endOf(result: JobResult): JobEnd {
 export function runLine(log: Log, job: Job): (result: JobResult) => void {
   const queueMs = Math.max(0, Date.now() - job.enqueued_at);
   const began = performance.now();
+  const { request_id, execution_id: exec_id, language } = job;
+  log.debug({ request_id, exec_id, language, queue_ms: queueMs }, "run begins");
   return (result) => {
     // Nothing was run.
     if (job.discard !== undefined) return;
-    const { request_id, execution_id: exec_id, language } = job;
     const facts = result.ok
       ? factsOfAnswer(result.answer)
       : { outcome: outcomeOfError(result.error), error: result.error.code };

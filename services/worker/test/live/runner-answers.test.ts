@@ -59,6 +59,7 @@ const pause = () => ({
   runner_url: address,
   language: "python",
   version: "3.11",
+  limits: { run_timeout_ms: 60_000, memory_bytes: 512 << 20 },
 });
 const result = () => ({
   session_id: "label",

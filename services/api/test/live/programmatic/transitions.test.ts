@@ -86,6 +86,7 @@ const pauseOf = (call_id: string): PausedResponse => ({
   runner_url: "http://127.0.0.1:1",
   language: "python",
   version: "3",
+  limits: { run_timeout_ms: 60_000, memory_bytes: 512 << 20 },
 });
 
 const endOf = (code: number): EndedRound => ({

@@ -2,6 +2,7 @@ import { newId } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
 import { type EndedRound, endAnswer } from "../../../src/programmatic/completion.ts";
 import { pauseAnswer, pausedRecord } from "../../../src/programmatic/pause.ts";
+import { endOf } from "../../../src/programmatic/round-jobs.ts";
 
 const session = newId();
 const ended = (fields: Partial<EndedRound>): EndedRound => ({
@@ -34,6 +35,7 @@ const paused = {
   runner_url: "http://localhost:2000",
   language: "python",
   version: "3",
+  limits: { run_timeout_ms: 60_000, memory_bytes: 512 << 20 },
 };
 const call = (call_id: string, tool_input: unknown = {}) => ({
   call_id,
@@ -105,7 +107,19 @@ describe("a pause", () => {
       partial_stderr: "e",
       tool_calls_made: 2,
       execution_time: 7,
+      limits: paused.limits,
     });
+  });
+
+  it("tells the limit of one round where a replay was given the time of all", () => {
+    const told = (answer: Record<string, unknown>) => endOf({ ok: true, answer }, { run_timeout: 1000 });
+    const { memory_bytes } = paused.limits;
+    const limits = { run_timeout_ms: 1000, memory_bytes };
+    expect(told(paused)).toMatchObject({ paused: { limits } });
+    expect(told({ ...ended({}), limits: paused.limits })).toMatchObject({ ended: { limits } });
+    const { limits: _, ...untold } = paused;
+    expect(told(untold)).toEqual({ paused: untold });
+    expect(pauseAnswer(untold, session, [], "token")).not.toHaveProperty("limits");
   });
 
   it("records new calls behind earlier ones, and unanswered calls keep their index", () => {

@@ -179,7 +179,7 @@ describe("publicAnswer", () => {
 });
 
 describe("a pause", () => {
-  it("is answered as it is, in the caller's own session", () => {
+  it("is answered as it is, in the caller's own session, with the time in the queue", () => {
     const job = jobOf();
     const paused = {
       paused: true as const,
@@ -192,7 +192,12 @@ describe("a pause", () => {
       runner_url: "http://runner:2000",
       language: "python",
       version: "3.11.2",
+      limits: { run_timeout_ms: 60_000, memory_bytes: 512 << 20 },
     };
-    expect(publicAnswer(job, paused, 5)).toEqual({ ...paused, session_id: job.session_id });
+    expect(publicAnswer(job, paused, 5)).toEqual({
+      ...paused,
+      session_id: job.session_id,
+      timings: { queue_ms: 5 },
+    });
   });
 });

@@ -1,0 +1,21 @@
+/** The rules of executions that tests parse requests by, and how a request is refused. */
+import { newId, ServiceError } from "@svc/contracts";
+
+export const FILE_RULES = { maxFiles: 256, names: { maxLength: 256, maxDepth: 10 } };
+
+/** A reference to a stored file. */
+export const refNamed = (name: string) => ({ id: newId(), storage_session_id: newId(), name });
+
+/** The refusal that the call throws. */
+export function refusal(run: () => unknown): ServiceError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+  throw new Error("it was not refused");
+}
+
+/** The places that a refusal names. */
+export const pathsOf = ({ details }: ServiceError) => details?.map(({ path }) => path);
