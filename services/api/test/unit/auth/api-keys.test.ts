@@ -1,12 +1,12 @@
 /** The file of API keys as the API reads it, at the start and when it changes. */
 import { chmod, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ApiKeys } from "@svc/api/auth/api-keys";
+import { TokenRefused } from "@svc/api/auth/refused";
 import { formatApiKeys } from "@svc/contracts";
 import { ConfigError, type Log } from "@svc/service-kit";
 import { type ApiKeysFile, apiKeyRecord, apiKeysFile, newApiKey } from "@svc/test-kit/credentials/api-keys";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ApiKeys } from "../../../src/auth/api-keys.ts";
-import { TokenRefused } from "../../../src/auth/refused.ts";
 
 let file: ApiKeysFile;
 let path: string;

@@ -2,12 +2,12 @@ import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { KeyRing } from "@svc/api/auth/key-ring";
+import { parseKeyText } from "@svc/api/auth/key-text";
 import { type Config, ConfigError, createLog, loadConfig } from "@svc/service-kit";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { newSigner } from "@svc/test-kit/credentials/signer";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { KeyRing } from "../../../src/auth/key-ring.ts";
-import { parseKeyText } from "../../../src/auth/key-text.ts";
 
 const [one, two, rsa] = [newSigner(), newSigner(), newSigner("rsa")];
 const jwkOf = ({ publicKey }: { publicKey: typeof one.publicKey }) => publicKey.export({ format: "jwk" });

@@ -1,5 +1,9 @@
 /** No access token that is not exactly one that was signed names a principal: 15,000 changed ones, and all other kinds. */
 import { generateKeyPairSync, sign } from "node:crypto";
+import { bearerToken } from "@svc/api/auth/bearer";
+import type { VerificationKey } from "@svc/api/auth/key-text";
+import { TokenRefused } from "@svc/api/auth/refused";
+import { verifyToken } from "@svc/api/auth/verifier";
 import { generator, mutate, newSeed } from "@svc/test-kit/credentials/mutations";
 import {
   inputOf,
@@ -12,10 +16,6 @@ import {
 } from "@svc/test-kit/credentials/signer";
 import { TOKEN_KINDS } from "@svc/test-kit/credentials/token-kinds";
 import { describe, expect, it } from "vitest";
-import { bearerToken } from "../../../src/auth/bearer.ts";
-import type { VerificationKey } from "../../../src/auth/key-text.ts";
-import { TokenRefused } from "../../../src/auth/refused.ts";
-import { verifyToken } from "../../../src/auth/verifier.ts";
 
 const MUTANTS = 15_000;
 const ORIGINALS = 6;

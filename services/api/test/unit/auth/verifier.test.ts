@@ -1,4 +1,9 @@
 import { createPublicKey, sign } from "node:crypto";
+import { bearerToken, MAX_TOKEN_CHARS } from "@svc/api/auth/bearer";
+import type { ClaimRules } from "@svc/api/auth/claims";
+import type { VerificationKey } from "@svc/api/auth/key-text";
+import { TokenRefused } from "@svc/api/auth/refused";
+import { verifyToken } from "@svc/api/auth/verifier";
 import {
   inputOf,
   KID,
@@ -10,11 +15,6 @@ import {
 } from "@svc/test-kit/credentials/signer";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bearerToken, MAX_TOKEN_CHARS } from "../../../src/auth/bearer.ts";
-import type { ClaimRules } from "../../../src/auth/claims.ts";
-import type { VerificationKey } from "../../../src/auth/key-text.ts";
-import { TokenRefused } from "../../../src/auth/refused.ts";
-import { verifyToken } from "../../../src/auth/verifier.ts";
 
 const signer = newSigner();
 const other = newSigner();

@@ -1,8 +1,8 @@
+import { boundaryOf, parsePartHeaders } from "@svc/api/files/multipart/part-headers";
+import { type ChunkSource, MultipartReader } from "@svc/api/files/multipart/reader";
 import { ServiceError } from "@svc/contracts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { boundaryOf, parsePartHeaders } from "../../../src/files/multipart/part-headers.ts";
-import { type ChunkSource, MultipartReader } from "../../../src/files/multipart/reader.ts";
 
 const BOUNDARY = "--svc\r1";
 const DELIMITER = `--${BOUNDARY}`;

@@ -1,4 +1,3 @@
-import { describe, expect, it } from "vitest";
 import {
   compileEndingOf,
   type Ending,
@@ -6,7 +5,8 @@ import {
   faultEnding,
   type ObservedEnd,
   signalName,
-} from "../../../src/execution/exit-status.ts";
+} from "@svc/runner/execution/exit-status";
+import { describe, expect, it } from "vitest";
 
 const CAP = 65_536;
 const LIMITS = { wallMs: 60_000, cpuMs: 1500, memoryBytes: 512 << 20, outputCap: CAP };

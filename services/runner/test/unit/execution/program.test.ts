@@ -5,10 +5,10 @@ import {
   findPathConflict,
   ServiceError,
 } from "@svc/contracts";
+import { freeEntryName, programOf } from "@svc/runner/execution/program";
+import type { Runtime } from "@svc/runner/execution/runtimes";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { freeEntryName, programOf } from "../../../src/execution/program.ts";
-import type { Runtime } from "../../../src/execution/runtimes.ts";
 
 const NAMES = { maxLength: 256, maxDepth: 10 };
 const PYTHON: Runtime = {

@@ -1,7 +1,7 @@
+import { omittedFields, omittedNotes } from "@svc/runner/outputs/omitted";
+import type { OmittedFile } from "@svc/runner/outputs/outputs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { omittedFields, omittedNotes } from "../../../src/outputs/omitted.ts";
-import type { OmittedFile } from "../../../src/outputs/outputs.ts";
 
 const many = (count: number, reason: OmittedFile["reason"] = "count"): OmittedFile[] =>
   Array.from({ length: count }, (_, at) => ({ name: `f${at}`, reason }));

@@ -1,13 +1,13 @@
 import { findPathConflict } from "@svc/contracts";
-import fc from "fast-check";
-import { describe, expect, it } from "vitest";
 import {
   type ListedFile,
   type Listing,
   type OutputLimits,
   planOutputs,
   type StagedInput,
-} from "../../../src/outputs/outputs.ts";
+} from "@svc/runner/outputs/outputs";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
 
 const LIMITS: OutputLimits = {
   maxFiles: 50,

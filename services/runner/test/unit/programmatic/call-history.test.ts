@@ -1,7 +1,7 @@
 import type { RecordedCall } from "@svc/contracts";
+import { CallHistory, type Issued } from "@svc/runner/programmatic/call-history";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CallHistory, type Issued } from "../../../src/programmatic/call-history.ts";
 
 const TOOLS = ["a", "b"];
 const callArbitrary = fc.record({
