@@ -1,5 +1,5 @@
 /**
- * Judges all settings before anything is installed or started: by the rules of every component at once, and by those of
+ * Judges all settings before anything is installed or started: by the rules of every component at once, and by
  * ./svc itself. All problems are told together. Changes nothing.
  */
 import { statSync } from "node:fs";
@@ -81,7 +81,7 @@ function keyProblems(caller: Environment): string[] {
   const { directory, apiKeysFile } = mode.keys;
   if (!mode.isAuthenticated) return [];
   if (directory !== "" && !statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
-    return [`SVC_JWT_PUBLIC_KEYS_DIR=${directory} is no folder`];
+    return [`SVC_JWT_PUBLIC_KEYS_DIR=${directory} is not a folder`];
   }
   if (apiKeysFile !== "" || countKeys(mode).jwt > 0) return [];
   return [

@@ -32,7 +32,7 @@ export interface SettingsFlags {
 
 const FILE_NAME = "svc.env";
 const MAX_BYTES = 2 ** 20;
-/** Their values are paths: those of a file are seen from its folder, others from the folder of the command. */
+/** Their values are paths: in a file they are relative to its folder, elsewhere to the command's. */
 const PATHS = [
   "SVC_DATA_DIR",
   "SVC_JWT_PUBLIC_KEYS_DIR",
@@ -61,7 +61,7 @@ export function readSettings(flags: SettingsFlags, env: Environment): Settings {
   return { ...settings, isOpen: (statSync(file).mode & 0o077) !== 0 };
 }
 
-/** Makes the settings those of this process and of what it starts. */
+/** Puts the settings into the environment of this process, and so of what it starts. */
 export function adoptSettings({ values, file }: Settings): void {
   for (const [name, value] of Object.entries(values)) process.env[name] = value;
   if (file !== undefined) process.env.SVC_SETTINGS_FILE = file;
@@ -97,7 +97,7 @@ function absolute(name: string, value: string, folder: string): string {
 function readText(file: string, isChosen: boolean): string | undefined {
   try {
     const found = statSync(file);
-    if (!found.isFile()) throw new Problem(`the settings file ${file} is no regular file`);
+    if (!found.isFile()) throw new Problem(`the settings file ${file} is not a regular file`);
     if (found.size > MAX_BYTES)
       throw new Problem(`the settings file ${file} has more than ${MAX_BYTES} bytes`);
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(file));
@@ -124,5 +124,5 @@ function demandOwnFolder(
     new Problem(`${file}:${given.get(name)?.line}: ${name} ${why}`, "Remove the line.");
   if (given.has("SVC_SETTINGS_FILE")) throw refused("SVC_SETTINGS_FILE", "cannot be set in a settings file");
   if (isInFolder && given.has("SVC_DATA_DIR") && values.SVC_DATA_DIR !== dirname(file))
-    throw refused("SVC_DATA_DIR", "names another data folder than the one of this file");
+    throw refused("SVC_DATA_DIR", "must not name another data folder than the file's own");
 }

@@ -17,7 +17,7 @@ afterAll(async () => {
   await made.stop();
 });
 
-describe("registering grants ahead", () => {
+describe("prefetching grants", () => {
   const {
     exec_id: _e,
     input_files: _i,

@@ -11,7 +11,7 @@ export interface RedisHeld {
 }
 
 const PIPELINE = 1000;
-/** A job of a queue, at rest an ended one; those of programs with tools are numbered within their program. */
+/** A job of a queue, at rest an ended one; jobs of programs with tools are numbered within their program. */
 const ENDED_JOB = /^bull:[a-z-]+:[\w-]{21,}(\.\d+\.\d+)?$/;
 /** What BullMQ keeps of a queue itself. Some of it is there only while jobs of a kind wait. */
 const OF_QUEUE = /^bull:[a-z-]+:[a-z-]{1,20}$/;

@@ -172,7 +172,7 @@ describe("slots", () => {
     expect((await enter(made)).window.count).toBe(3);
   });
 
-  it("of a process that renews them outlive their life; those of one that does not end", async () => {
+  it("of a process that renews them outlive their life; without renewal they end", async () => {
     const [living, dead] = [capped(2), capped(2)];
     await enter(living);
     await enter(dead);

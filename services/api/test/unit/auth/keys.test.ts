@@ -167,7 +167,7 @@ describe("the keys in force", () => {
     expect(await problemsOf(env)).toEqual([expect.stringMatching(problem)]);
   });
 
-  it("stop the start for a file that is no key, and name it", async () => {
+  it("stop the start for a file that is not a key, and name it", async () => {
     await put("good.pem", one.pem);
     await put("README.md", "about these keys");
     await put("long.pem", one.pem + " ".repeat(70_000));
@@ -202,7 +202,7 @@ describe("a change of the directory", () => {
     expect(fingerprint(ring, "c")).toBe(true);
   });
 
-  it("that cannot be read leaves the last keys, and those of the variables", async () => {
+  it("that cannot be read leaves the last keys, and the variables' keys", async () => {
     await put("a.pem", one.pem);
     const env = { SVC_JWT_PUBLIC_KEY: two.pem, SVC_JWT_KID: "v", SVC_JWT_PUBLIC_KEYS_DIR: directory };
     const ring = await open(env);

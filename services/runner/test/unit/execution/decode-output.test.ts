@@ -29,7 +29,7 @@ describe("cutAtCharacter", () => {
     );
   });
 
-  it("drops at most three bytes of bytes that are no text", () => {
+  it("drops at most three bytes of bytes that are not text", () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 40 }), (raw) => {
         const bytes = Buffer.from(raw);

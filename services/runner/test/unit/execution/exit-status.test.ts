@@ -191,7 +191,7 @@ describe("signalName", () => {
 describe("the ending of a program at fault", () => {
   const text = "The program did not repeat its recorded tool calls";
 
-  it("is that of a killed program when the service ended it, whatever it took to do so", () => {
+  it("is a killed program's when the service ended it, whatever it took to do so", () => {
     expect(faultEnding(ended({ cause: "wall_limit" }), LIMITS, text)).toEqual({
       status: null,
       code: 137,

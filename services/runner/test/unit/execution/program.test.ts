@@ -106,7 +106,7 @@ describe("the caller's own environment", () => {
 });
 
 describe("which files are staged", () => {
-  it("an inline .dirkeep makes its directory, and that of the workspace is there", () => {
+  it("an inline .dirkeep makes its directory, and the workspace's is there", () => {
     const kept = ["a/b/.dirkeep", ".dirkeep"].map((name) => ({ name, content: "x" }));
     const made = program({ files: [{ name: "main.py", content: "" }, ...kept] });
     expect(made.contents.map(({ path }) => path)).toEqual(["main.py"]);

@@ -321,7 +321,7 @@ describe("the cost of names", () => {
     return times.reduce((least, ms) => Math.min(least, ms));
   };
 
-  it("of 10,000 files with names of 4,000 characters is no more than that of ordinary ones", () => {
+  it("of 10,000 files with names of 4,000 characters is no more than for ordinary ones", () => {
     const [many, ordinary] = [long(10_000), short(10_000)];
     expect(many.every(({ path }) => path.length >= 4000)).toBe(true);
     msOf(ordinary);

@@ -58,7 +58,7 @@ const EVERY_MESSAGE: [string, string][] = [
   ["a call by its index", request("{}", { headers: RAW })],
   ["another path", request("{}", { path: "/sessions" })],
   ["another method", request("{}", { method: "DELETE" })],
-  ["a body that is no JSON", request("{")],
+  ["a body that is not JSON", request("{")],
   ["a body that is too large", request(" ".repeat(2 << 20))],
   ["a body that is nested too deeply", envelope(`{"a":${"[".repeat(100)}${"]".repeat(100)}}`)],
   [
