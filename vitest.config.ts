@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 // these with a process for each component.
 // compat: the same with an image of all languages. s3: against a real S3 server, Ceph's, which the project starts.
 // client: LibreChat's own client, an npm package, against the whole system.
-// escape: hostile programs against the whole system; slow: those of them that need seconds each.
+// escape: hostile programs against the whole system; slow: such tests that need seconds each.
 // v2: in the virtual machine of ./svc test --v2.
 // Which files run when, and with which settings, is in tools/src/testing/plan.ts.
 const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);

@@ -49,7 +49,7 @@ export interface Language {
   compile?: unknown;
 }
 
-/** The most that one slot may charge. A value of an override that is no number is named by the runner. */
+/** The most that one slot may charge. A value of an override that is not a number is named by the runner. */
 export function slotBytes(caller: Environment, languages: readonly Language[]): number {
   const overrides = settingOf("SANDBOX_LIMIT_OVERRIDES", caller) as Overrides;
   const run = settingOf("SANDBOX_RUN_MEMORY_LIMIT", caller);

@@ -6,7 +6,7 @@ import type { Problem } from "./problem.ts";
 import { paint, printable } from "./terminal.ts";
 import { problemOf } from "./unexpected.ts";
 
-/** `more`: commands beside those of an operator. No error shows an operator a stack trace. */
+/** `more`: commands beside the operator's. No error shows an operator a stack trace. */
 export async function runCommandLine(more: Commands = {}): Promise<void> {
   // The reader has had enough (`./svc doctor | head -3`).
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {

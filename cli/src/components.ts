@@ -137,7 +137,7 @@ function serviceProcess(name: ServiceProcess, setting: Setting): Component {
  * never waits for programs.
  */
 export const SPARE_JAILS = 2;
-/** How long files may take; those of a program that has ended may have to wait for the answers to its last calls before. */
+/** How long files may take; files of a program that has ended may first have to wait for the answers to its last calls. */
 const FETCH_MS = 120_000;
 const MAX_FETCH_MS = 3_600_000;
 

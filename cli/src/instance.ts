@@ -13,7 +13,7 @@ import { Problem } from "./problem.ts";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
 
-/** Ids that are kept for components; the first is that of jaild's keepers and zygotes (IDS_BELOW_BASE in jail/src/master/options.h). */
+/** Ids that are kept for components; jaild's keepers and zygotes have the first (IDS_BELOW_BASE in jail/src/master/options.h). */
 export const COMPONENT_IDS = 16;
 
 export const SERVICES = [
@@ -115,7 +115,7 @@ export function addressOf(service: Service, { url, ports }: Pick<Instance, "url"
 
 /** Far above the ids of users, of their sub-ids and of container hosts' first ranges. */
 const UID_AREA = 200_000_000;
-/** Those of the components, then those of the slots. */
+/** The components' ids, then the slots'. */
 const UIDS_PER_COPY = COMPONENT_IDS + 1024;
 const LEAST_BASE = 1000 + COMPONENT_IDS;
 

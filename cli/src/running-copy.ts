@@ -16,7 +16,7 @@ export function findCopy(values: Values<typeof INSTANCE_OPTIONS>): Copy {
   const offset = values["port-offset"];
   if (state !== undefined && offset !== undefined && state.ports.api !== instance.ports.api) {
     throw new Problem(
-      `--port-offset ${offset} is not that of the copy in ${instance.dataDir}, which listens on ${state.url}`,
+      `--port-offset ${offset} differs from the copy in ${instance.dataDir}, which listens on ${state.url}`,
       "Name the folder of the other copy: --data-dir DIR. Or leave the offset out.",
       USAGE_EXIT_CODE,
     );

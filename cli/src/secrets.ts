@@ -23,7 +23,7 @@ export function loadSecrets(dataDir: string): Secrets {
   return secrets;
 }
 
-/** Those of the file, and for what it lacks others of the same kind: for checks before anything is made. */
+/** The file's secrets, with random ones where it lacks any: for checks before anything is made. */
 export function secretsToCheck(dataDir: string): Secrets {
   try {
     return read(dataDir).secrets;

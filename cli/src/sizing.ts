@@ -17,7 +17,7 @@ const WINDOWS = [
 ] as const;
 
 export interface Sized {
-  /** The caller's settings and, where there are none, those of `chosen`. */
+  /** The caller's settings and, where there are none, `chosen`. */
   settings: Environment;
   /** By ./svc. */
   chosen: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** What somebody probably meant to type. Pure. */
+/** The name that was probably meant. Pure. */
 import { editDistance, nearestName } from "@svc/service-kit/config/nearest";
 
 const MAX_DISTANCE = 2;

@@ -34,7 +34,7 @@ export function runsIn(process: ComponentName, component: ComponentName): boolea
   return process === component || (componentsIn(process) as readonly ComponentName[]).includes(component);
 }
 
-/** Names of the logs of a process: its own output first, then those of its components where they differ. */
+/** Names of the logs of a process: its own output first, then its components' where they differ. */
 export function logsOf(process: ComponentName): readonly ComponentName[] {
   return process === "combined" ? [process, ...COMBINED] : [process];
 }

@@ -1,5 +1,5 @@
 /**
- * Errors that no command expected, as Problems: those of the system become sentences that say what to do; anything else is
+ * Errors that no command expected, as Problems: system errors become sentences that say what to do; anything else is
  * a bug, whose stack goes to a file.
  */
 import { mkdtempSync, writeFileSync } from "node:fs";

@@ -119,7 +119,7 @@ static void before(const char *name)
 #define NULL_POINTER(name) WRAP(name, 0)
 #include "calls.def"
 
-/* The start's look at the machine is no part of a plan: its processes are not those of jails. */
+/* The start's look at the machine is no part of a plan: its processes are no jail's. */
 struct options;
 bool __wrap_check_kernel(const struct options *options);
 bool __wrap_check_groups(const struct options *options);

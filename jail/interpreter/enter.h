@@ -1,6 +1,6 @@
 /*
  * How a zygote copies itself into a jail, whatever interpreter it is: take a request,
- * fork, and in the new process the same confinement as that of a cold start, then
+ * fork, and in the new process the same confinement as in a cold start, then
  * wait for the job. Nothing of a job is read before the confinement is complete.
  */
 #ifndef INTERPRETER_ENTER_H

@@ -221,7 +221,7 @@ static uint32_t ask_fcntl(uint64_t command, uint64_t argument)
 	return simulate(&data);
 }
 
-/* Its number is 1, alone or as that of a group, and it has the uid of the program. */
+/* Its number is 1, alone or as a group's, and it has the uid of the program. */
 static void guards_the_first_process(void)
 {
 	static const char *const calls[] = {"sched_setscheduler", "sched_setparam", "sched_setaffinity"};

@@ -60,7 +60,7 @@ test.each(COMBINED)("the %s keeps its name and its log", (name) => {
   expect(lines.map(({ msg }) => msg)).toEqual(expect.arrayContaining(["starting", "running"]));
 });
 
-test.each(COMBINED)("the %s keeps its metrics, with those of the process", async (name) => {
+test.each(COMBINED)("the %s keeps its metrics, with the process's", async (name) => {
   const response = await fetch(`http://127.0.0.1:${system.instance.ports[name]}/metrics`);
   const names = new Set(
     [...(await response.text()).matchAll(/^# TYPE (svc_\w+|process_\w+)/gm)].map(

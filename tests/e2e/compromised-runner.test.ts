@@ -1,5 +1,5 @@
 /**
- * Somebody has taken over the runner. He holds its environment, its user, its place in the network, and everything of
+ * Somebody has taken over the runner. The intruder holds its environment, its user, its place in the network, and everything of
  * the runs that live in it: grants, handles, signed requests. What was not granted to one of those runs stays closed.
  */
 import { generateKeyPairSync } from "node:crypto";
@@ -298,7 +298,7 @@ describe("tools", () => {
     }
   });
 
-  test("that were not declared, and those of other programs, are refused; a call that is allowed is there", async () => {
+  test("that were not declared, and other programs' calls, are refused; a call that is allowed is there", async () => {
     const [my, their] = [await side.openTools("search"), await side.openTools("transfer_money")];
     expect(said(await callTool(my.token, my.executionId, "transfer_money"))).toEqual([
       403,

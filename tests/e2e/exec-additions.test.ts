@@ -154,7 +154,7 @@ os.remove("gone.txt")`;
       "request_too_large",
       "files[0].content",
     ],
-    ["is no file at all", [{ name: "a" }], 400, "invalid_file_reference", "files[0]"],
+    ["is not a file at all", [{ name: "a" }], 400, "invalid_file_reference", "files[0]"],
   ])("one that %s is refused and named", async (_what, files, status, code, path) => {
     const answer = await api.tryExec({ lang: "py", code: "", files });
     expect([answer.status, answer.refusal.error]).toEqual([status, code]);

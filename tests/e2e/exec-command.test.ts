@@ -126,11 +126,7 @@ describe("./svc exec", () => {
     [["sub"], 2, /which language\?/],
     [["sub", "--lang", "py"], 1, /^error: cannot read sub: .* is a folder/],
     [["a.py", "--token", "a b"], 2, /the token holds characters that no token has/],
-    [
-      ["a.py", "--port-offset", "1"],
-      2,
-      /--port-offset 1 is not that of the copy in .*, which listens on http/,
-    ],
+    [["a.py", "--port-offset", "1"], 2, /--port-offset 1 differs from the copy in .*, which listens on http/],
     [["a.py", "--url", "a:b:c"], 2, /--url is not the address of a service: a:b:c/],
     [["a.py", "--lang", "cobol"], 1, /400 unsupported_language/],
     [["a.py", "--url", "http://127.0.0.1:1"], 1, /no service answers at .*\n.*\.\/svc up/],
@@ -157,7 +153,7 @@ describe("./svc exec before an API that wants a token", () => {
   const run = (args: readonly string[] = [], env = {}) =>
     svc(["exec", "-c", "print(1)", "--url", api.url, ...args], env, { cwd: folder });
 
-  it("sends that of --token or SVC_TOKEN, with files too", async () => {
+  it("sends the token of --token or SVC_TOKEN, with files too", async () => {
     put("a.txt", "a");
     expect(await run(["--in", "a.txt", "--token", signer.mint()])).toMatchObject({ code: 0, stdout: "1\n" });
     expect(await run([], { SVC_TOKEN: signer.mint() })).toMatchObject({ code: 0, stdout: "1\n" });

@@ -56,7 +56,7 @@ async function logs(...args: string[]): Promise<Line[]> {
   return parsed(stdout);
 }
 
-/** The line of the request at the API, and those of its run at the other components, once they are there. */
+/** The line of the request at the API, and its run's lines at the other components, once they are there. */
 async function outcomes(id: string, components: readonly string[]): Promise<[string, unknown][]> {
   const found = async () =>
     (await logs("--request", id))

@@ -77,7 +77,7 @@ print(hashlib.sha256(data).hexdigest())`;
     expect(await api.bytes(output(answer, "empty.bin"))).toHaveLength(0);
   });
 
-  test("paths that are too long or too deep, and names that are no text, are omitted by name", async () => {
+  test("paths that are too long or too deep, and names that are not text, are omitted by name", async () => {
     const code = `
 import os
 def make(path):

@@ -97,7 +97,7 @@ describe("packages that cannot be had", () => {
 
   test("a folder without packages is refused, and so is a relative one in the settings", async () => {
     expect(await refusalOf(tmpdir())).toContain(
-      "is no folder of packages: it has none of packages, npm, wheels",
+      "is not a folder of packages: it has none of packages, npm, wheels",
     );
     expect(await refusalOf("", { SVC_PACKAGES: "./team" })).toContain(
       "Folders in settings are absolute paths.",

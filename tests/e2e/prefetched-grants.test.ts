@@ -64,7 +64,7 @@ test("each run has a session and files of its own", async () => {
   }
 });
 
-test("a run takes what was made ahead, and what is not used is ended", async () => {
+test("a run takes a prefetched grant, and an unused one is revoked", async () => {
   const ready = new Set((await runUntilReady()).map(({ output_session_id }) => output_session_id));
   const { session_id } = await api.exec(writing("ahead"));
   expect(ready).toContain(session_id);

@@ -121,7 +121,7 @@ describe("cancelling", () => {
     }
   });
 
-  test("takes all programs of a label along, and those of others not", async () => {
+  test("cancels all programs of a label, and no others", async () => {
     const [mine, other] = [newMarker(), newMarker()];
     const label = newMarker();
     await Promise.all([1, 2].map(() => startPaused(api, holding(mine), labelled(label))));
@@ -140,7 +140,7 @@ describe("cancelling", () => {
     expect(refused(answer)).toEqual([400, "execution_expired"]);
   });
 
-  test("needs a label; one that nobody has cancels nothing, nor does that of a program that has ended", async () => {
+  test("needs a label; one that nobody has cancels nothing, nor does an ended program's", async () => {
     for (const label of ["", null, undefined, 7, ["x"], {}]) {
       expect(refused(await cancel(label))).toEqual([400, "invalid_request"]);
     }

@@ -141,7 +141,7 @@ print(json.loads(Connection().send(head + b"Content-Length: %d\\r\\n\\r\\n" % n 
     for (const line of lines) expect(line).toMatch(/^\d+ (0|400|405)$/);
     expect(lines).toHaveLength(17);
     expect(asked).toEqual([{ a: 7, b: 0 }]);
-    // Those of the program that ran beside it, and this one.
+    // Of the program that ran beside it, and of this one.
     expect((await recordedCalls()) - before).toBe(6 + 1);
   });
 });

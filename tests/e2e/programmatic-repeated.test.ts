@@ -68,7 +68,7 @@ print(await asyncio.gather(*[twice(v) for v in "abc"]))`;
     });
   });
 
-  test("the run limit is that of a round; the time of a pause does not count", async () => {
+  test("the run limit is for one round; the time of a pause does not count", async () => {
     const code = `import time
 for i in range(int(sys.argv[1])):
     time.sleep(0.6)
@@ -85,7 +85,7 @@ print("end")`;
     expect(late.answer).toMatchObject({ error: "Time limit exceeded", tool_calls_made: 2 });
   });
 
-  test("files are those of one attempt, whatever they are called", async () => {
+  test("files come from one attempt, whatever they are called", async () => {
     const code = `import time
 name = f"{time.time_ns()}.txt"
 open(name, "x").write("x")

@@ -297,7 +297,6 @@ const OPERATOR: Partial<Record<ErrorCode, () => Promise<ErrorBody>>> = {
 const ITS_OWN_CAUSE: readonly string[] = ["queue_saturated"];
 
 const NOT_MET: Partial<Record<ErrorCode, string>> = {
-  reserved_file_name: "belongs to persistent sessions, which are not offered",
   permission_denied: "a right that jaild had at its start must be taken away while it runs",
   manifest_key_missing:
     "the runner does not start without the key; the caller would read sandbox_setup_failed",

@@ -116,7 +116,7 @@ describe("./svc status", () => {
     for (const name of ["status", "restart", "down"]) {
       const { code, stderr } = await command(name, "--port-offset", "1");
       expect([name, code]).toEqual([name, 2]);
-      expect(stderr).toContain("--port-offset 1 is not that of the copy in");
+      expect(stderr).toContain("--port-offset 1 differs from the copy in");
     }
     expect((await command("status")).code).toBe(0);
   });

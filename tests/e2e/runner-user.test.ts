@@ -1,5 +1,5 @@
 /**
- * Somebody has taken over the runner and acts as its user on the machine. What is not the runner's is closed to him by the
+ * Somebody has taken over the runner and acts as its user on the machine. What is not the runner's is closed to this intruder by the
  * rights of files and processes alone.
  */
 import { spawn } from "node:child_process";

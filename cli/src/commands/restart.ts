@@ -25,7 +25,7 @@ Each component finishes what it has accepted, and is ready again before the next
 takes longer than SHUTDOWN_GRACE_MS (30 s by default) is broken off. While the API restarts, new connections
 wait for it (where SERVICE_HOST is a name and no address they are refused). A kept-alive connection may be
 closed, or its next request answered with 503 shutting_down: neither was accepted, both may be repeated.
-Paused programs with tools are run again up to their pause. Settings stay those of ./svc up.
+Paused programs with tools are run again up to their pause. Settings stay as ./svc up read them.
 
 Changed code of the components is taken up. The supervisor, jaild and Redis keep running: they, new settings and
 a new root image need ./svc down and ./svc up.

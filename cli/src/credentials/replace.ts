@@ -21,7 +21,7 @@ export interface Ownership {
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 
 export function replaceFile(path: string, content: string | Buffer, { mode, uid, gid }: Ownership): void {
-  // A name that begins with a dot is no key to who reads the folder.
+  // A name that begins with a dot is not a key to who reads the folder.
   const fresh = join(dirname(path), `.${basename(path)}.new`);
   rmSync(fresh, { force: true });
   const file = openSync(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);

@@ -210,7 +210,7 @@ async function ports(instance: Instance): Promise<Finding[]> {
     : [ok("ports", SERVICES.map((service) => instance.ports[service]).join(", "))];
 }
 
-/** Tried, not asked: some file systems (/proc, /sys) permit what they then refuse. */
+/** Found by trying: some file systems (/proc, /sys) permit what they then refuse. */
 function dataFolder(instance: Instance): Finding[] {
   const folder = existingParent(instance.dataDir);
   try {

@@ -1,4 +1,4 @@
-/** The root image: what is installed, and whether its Debian packages are those of the repository's manifest. */
+/** The root image: what is installed, and whether its Debian packages match the repository's manifest. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Instance, ROOT } from "../instance.ts";

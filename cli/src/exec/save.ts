@@ -30,7 +30,7 @@ export async function saveOutput(
   }
   const existing = await lstat(path).catch(() => undefined);
   if (existing !== undefined && !existing.isFile())
-    throw new Problem(`${path} exists and is no regular file`, OTHER_FOLDER);
+    throw new Problem(`${path} exists and is not a regular file`, OTHER_FOLDER);
   if (existing !== undefined && !force)
     throw new Problem(
       `${path} exists already`,
@@ -57,7 +57,7 @@ async function makeParents(base: string, name: string): Promise<string> {
       if (error.code !== "EEXIST") throw error;
     });
     if (!(await lstat(folder)).isDirectory())
-      throw new Problem(`${folder} exists and is no folder`, OTHER_FOLDER);
+      throw new Problem(`${folder} exists and is not a folder`, OTHER_FOLDER);
   }
   return folder;
 }

@@ -96,7 +96,7 @@ function folderOf(path: string): string {
   const parts = ["packages", "npm", "wheels"];
   if (parts.some((part) => existsSync(join(path, part)))) return realpathSync(path);
   throw new Problem(
-    `${path} is no folder of packages: it has none of ${parts.join(", ")}`,
+    `${path} is not a folder of packages: it has none of ${parts.join(", ")}`,
     "docs/packages.md says what lies in it.",
     USAGE_EXIT_CODE,
   );

@@ -53,7 +53,7 @@ export function lastRecords(logsDir: string, sources: readonly Source[], count: 
   return [...mergeByTime(ends.map((records) => records.values()))].slice(-count);
 }
 
-/** Merges what is ordered already. Of records of one time those of the first source come first. */
+/** Merges what is ordered already. Among records of one time, the first source's come first. */
 export function* mergeByTime(sources: readonly Iterator<LogRecord, void>[]): Generator<LogRecord> {
   const heads = sources.flatMap((source) => headOf(source));
   while (heads.length > 0) {

@@ -1,4 +1,4 @@
-/** Which lines belong to a request: those that name it, and those of the executions that these name. */
+/** Which lines belong to a request: lines that name it, and lines of the executions that these name. */
 import type { LogRecord } from "./record.ts";
 
 export class RequestFilter {

@@ -1,5 +1,5 @@
 /**
- * Judges all settings before anything is installed or started: by the rules of every component at once, and by those of
+ * Judges all settings before anything is installed or started: by the rules of every component at once, and by
  * ./svc itself. All problems are told together. Changes nothing.
  */
 import { ConfigError, loadConfig, misspeltVariables, valueProblems } from "@svc/service-kit/config/load";

@@ -81,7 +81,7 @@ class Reader {
     const value = quote === "'" ? this.#singleQuoted() : this.#doubleQuoted();
     this.#skipBlanks();
     if (this.#at < this.#text.length && this.#text[this.#at] !== "\n")
-      throw this.problem("there is text behind the closing quote");
+      throw this.problem("there is text after the closing quote");
     return value;
   }
 

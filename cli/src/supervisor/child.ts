@@ -43,7 +43,7 @@ export class Child {
   #lastExit: string | undefined;
   #stopping = false;
 
-  /** `inherited`: descriptors that each process gets, after those of its logs. They stay open here. */
+  /** `inherited`: descriptors that each process gets, after the ones of its logs. They stay open here. */
   constructor(
     component: Component,
     dirs: { runDir: string; logsDir: string },

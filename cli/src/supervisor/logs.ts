@@ -16,7 +16,7 @@ export function fileSize(path: string): number {
 
 const TAIL_BYTES = 64 * 1024;
 
-/** Those of the last lines of a log that have at least this level, formatted for a person; empty when there is none. */
+/** The last lines of a log that have at least this level, formatted for a person; empty when there is none. */
 export function tailOf(path: string, lines: number, leastLevel = 0): string[] {
   const last = readFrom(path, -TAIL_BYTES).split("\n").filter(Boolean).slice(-lines);
   return last

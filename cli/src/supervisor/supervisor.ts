@@ -254,7 +254,7 @@ export class Supervisor {
     this.#lock.close();
   }
 
-  /** Ends all components at once: for somebody who does not want to wait. */
+  /** Ends all components at once: for an operator who does not want to wait. */
   kill(): void {
     for (const child of this.#children.values()) child.kill();
   }

@@ -3,11 +3,11 @@ import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs"
 import { dirname } from "node:path";
 import { Problem } from "../problem.ts";
 
-/** With all folders above it. Answers whether it is new. `mode` is that of this folder alone. */
+/** With all folders above it. Answers whether it is new. `mode` is for this folder alone. */
 export function makeFolder(path: string, mode?: number): boolean {
   if (existsSync(path)) {
     if (statSync(path).isDirectory()) return false;
-    throw new Problem(`${path} exists and is no folder`, "Move it away, or choose another place.");
+    throw new Problem(`${path} exists and is not a folder`, "Move it away, or choose another place.");
   }
   const parent = dirname(path);
   if (parent !== path) makeFolder(parent);

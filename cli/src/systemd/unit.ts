@@ -51,7 +51,7 @@ TimeoutStartSec=15min
 KillMode=mixed
 TimeoutStopSec=${stopSeconds}s
 
-# jaild makes a control group for each jail below that of the unit, and bounds memory and processes of all jails together.
+# jaild makes a control group for each jail below the unit's, and bounds memory and processes of all jails together.
 Delegate=yes
 TasksMax=infinity
 LimitNPROC=infinity

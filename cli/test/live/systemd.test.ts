@@ -30,7 +30,7 @@ test("systemd understands every line", () => {
   expect(analyze("verify", "--man=no", unit)).toEqual({ status: 0, said: "" });
 });
 
-/** Of 100, lower is better. Half of what is left are the capabilities and namespaces that jails are made of. */
+/** Of 100, lower is better. Half of the rest are the capabilities and namespaces that jails are made of. */
 const EXPOSURE = 70;
 
 test("systemd's estimate of what the service could do does not grow", () => {

@@ -46,7 +46,7 @@ describe("for information", () => {
 
 describe("packages of the image", () => {
   const manifest = "a 1 all aa\nb 2 amd64 bb\n";
-  it("are those of the manifest, or each other one is counted", () => {
+  it("match the manifest, or each that does not is counted", () => {
     expect(packagesFinding("a 1 all aa\n", manifest).grade).toBe("ok");
     expect(packagesFinding("a 1 all ff\nb 3 amd64 bb\n", manifest)).toMatchObject({
       grade: "warn",

@@ -150,8 +150,8 @@ describe("the clock", () => {
     ["stands in the past", { beforeMs: 0, afterMs: 20, fileMs: 5 }, "fail"],
     ["jumps forwards", { afterMs: NOW + 5000 }, "warn"],
     ["jumps backwards", { afterMs: NOW - 5000 }, "warn"],
-    ["differs from that of files by seconds", { fileMs: NOW - 5000 }, "warn"],
-    ["is behind that of files by a minute", { fileMs: NOW + 60_000 }, "fail"],
+    ["differs from the files' clock by seconds", { fileMs: NOW - 5000 }, "warn"],
+    ["is behind the files' clock by a minute", { fileMs: NOW + 60_000 }, "fail"],
   ])("%s", (_what, change, grade) => {
     expect(clock(reading(change)).grade).toBe(grade);
   });

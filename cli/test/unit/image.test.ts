@@ -78,7 +78,7 @@ describe("packages", () => {
 
   it.each([
     ["dtaa", /there is no package group dtaa; did you mean data\?/],
-    [folder, /is no folder of packages: it has none of packages, npm, wheels/],
+    [folder, /is not a folder of packages: it has none of packages, npm, wheels/],
     ["./own", /SVC_PACKAGES names \.\/own/],
   ])("of %s are refused", (list, message) => {
     expect(() => packageNames(list)).toThrow(message);

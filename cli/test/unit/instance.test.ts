@@ -25,7 +25,7 @@ describe("resolveInstance", () => {
     expect(instance.url).toBe("http://127.0.0.1:3112");
   });
 
-  it("adds the offset to every port, also to those of the environment", () => {
+  it("adds the offset to every port, also to ports of the environment", () => {
     const { ports } = resolveInstance({ ...none, "port-offset": "1000" }, { SERVICE_PORT: "5000" });
     expect(ports.api).toBe(6000);
     expect(ports["egress-gateway"]).toBe(4190);

@@ -83,7 +83,7 @@ describe("a follower", () => {
     expect([...seen, ...follower.read()]).toEqual(wanted);
   });
 
-  it("begins anew when somebody empties the file", () => {
+  it("begins anew when the file is emptied", () => {
     writeFileSync(path, "a long line\n");
     const follower = new LogFollower(path);
     writeFileSync(path, "new\n");
@@ -158,7 +158,7 @@ describe("a line", () => {
     );
   });
 
-  it("of text has its own time, or that of the line before", () => {
+  it("of text has its own time, or the time of the line before", () => {
     const redis = recordOf("redis", "77:M 31 Jan 2026 10:00:00.250 * Ready", 0);
     expect(redis.time).toBe(new Date("31 Jan 2026 10:00:00.250").getTime());
     expect(recordOf("redis", "text", 7).time).toBe(7);
@@ -199,7 +199,7 @@ describe("the lines of a request", () => {
       .map(({ fields }) => fields?.n);
   };
 
-  it("are those that name it, and those of its executions, also before it and of other requests", () => {
+  it("name it or one of its executions, also before it and of other requests", () => {
     const lines = [
       { n: 1, exec_id: "e-1" },
       { n: 2, exec_id: "e-1", request_id: "r-1" },

@@ -1,4 +1,4 @@
-/** The time limits of deploy/proxies/nginx.conf against those of the API. */
+/** The time limits of deploy/proxies/nginx.conf against the API's. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";

@@ -24,7 +24,7 @@ function file(text: string, name = "other.env"): string {
 }
 
 describe("settings", () => {
-  it("of the environment win over those of the file, and an empty one is none", () => {
+  it("of the environment win over the file's, and an empty one is none", () => {
     const settings = file("MAX_REQUESTS=1\nMAX_FILE_SIZE=2\nLOG_LEVEL=debug\nPTC_MODE=");
     const env = { MAX_REQUESTS: "3", LOG_LEVEL: "", PATH: "/bin", SVC_DATA_DIR: dataDir };
     const { values, fromFile } = readSettings({ settings }, env);
@@ -77,8 +77,8 @@ describe("settings", () => {
 
   it.each([
     ["no such file", join(folder, "missing.env"), /missing\.env cannot be read: there is no such file/],
-    ["a folder", folder, /is no regular file/],
-    ["a device", "/dev/zero", /is no regular file/],
+    ["a folder", folder, /is not a regular file/],
+    ["a device", "/dev/zero", /is not a regular file/],
     ["too much", file("#".repeat(2 ** 20 + 1), "large.env"), /has more than 1048576 bytes/],
     [
       "another file in it",
@@ -98,7 +98,9 @@ describe("settings", () => {
 
   it("in a data folder cannot name another data folder", () => {
     const own = file("SVC_DATA_DIR=/elsewhere", "data/svc.env");
-    expect(() => readSettings({ "data-dir": dataDir }, {})).toThrow("svc.env:1: SVC_DATA_DIR names another");
+    expect(() => readSettings({ "data-dir": dataDir }, {})).toThrow(
+      "svc.env:1: SVC_DATA_DIR must not name another",
+    );
     file("SVC_DATA_DIR=.", "data/svc.env");
     expect(readSettings({ "data-dir": dataDir }, {}).values).toEqual({ SVC_DATA_DIR: dataDir });
     rmSync(own);
@@ -186,7 +188,7 @@ describe("the check of all settings", () => {
   it.each([
     [{ LOCAL_MODE: "false" }, /^no key that verifies access tokens \(EdDSA\): set SVC_JWT_PUBLIC_KEYS_DIR/],
     [{ SVC_JWT_PUBLIC_KEYS_DIR: "/nonexistent" }, /^SVC_JWT_PUBLIC_KEYS_DIR \/nonexistent does not exist/],
-    [{ SVC_JWT_PUBLIC_KEYS_DIR: "/etc/passwd" }, /^SVC_JWT_PUBLIC_KEYS_DIR \/etc\/passwd is no folder/],
+    [{ SVC_JWT_PUBLIC_KEYS_DIR: "/etc/passwd" }, /^SVC_JWT_PUBLIC_KEYS_DIR \/etc\/passwd is not a folder/],
     [{ SVC_JWT_PUBLIC_KEYS_DIR: dataDir }, /^no key .* is in SVC_JWT_PUBLIC_KEYS_DIR \//],
     [{ LOCAL_MODE: "true", SVC_API_KEYS_FILE: "/k" }, /^LOCAL_MODE=true turns .* SVC_API_KEYS_FILE/],
     [{ SERVICE_HOST: "0.0.0.0" }, /^SERVICE_HOST=0\.0\.0\.0 without authentication .*docs\/deploy\.md/],

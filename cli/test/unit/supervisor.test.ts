@@ -116,7 +116,7 @@ describe("tailSince", () => {
     expect(tailSince(join(folder, "none.log"), 0)).toEqual([]);
   });
 
-  it("shows the last lines of a long log, those of a level when asked", () => {
+  it("shows the last lines of a long log, or of one level when asked", () => {
     const path = join(folder, "api.log");
     const lines = Array.from({ length: 5000 }, (_, at) =>
       JSON.stringify({ level: at % 2 ? 50 : 30, msg: `m${at}` }),

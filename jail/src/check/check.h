@@ -31,7 +31,7 @@ extern const unsigned kernel_feature_count, group_feature_count;
 
 /* At start: logs missing features; false when a needed one is missing. */
 bool check_kernel(const struct options *options);
-/* The same for control groups, which must exist; uses those of slot 0. */
+/* The same for control groups, which must exist; uses the groups of slot 0. */
 bool check_groups(const struct options *options);
 
 /*

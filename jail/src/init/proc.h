@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define FACT_FILES 2
-/* Where a jail finds the static files and those of its run. The workspace and /tmp are mounted over them later. */
+/* Where a jail finds the static files and the files of its run. The workspace and /tmp are mounted over them later. */
 #define COVERS_PATH "/mnt/data"
 #define FACTS_PATH "/tmp"
 
@@ -20,7 +20,7 @@ int proc_make_covers(int directory);
 int proc_make_facts(int directory, int fds[FACT_FILES]);
 int proc_write_facts(const int fds[FACT_FILES], uint64_t memory_bytes);
 
-/* In the jail: mounts the static files from COVERS_PATH and those of the run from FACTS_PATH on /proc, and hides the rest. */
+/* In the jail: mounts the static files from COVERS_PATH and the run's from FACTS_PATH on /proc, and hides the rest. */
 int proc_cover(void);
 
 /* Hides all entries of /proc that nothing is mounted on, except processes. -1 and errno on failure. */

@@ -24,7 +24,7 @@ static int compare(const void *a, const void *b)
 
 int descriptors_keep(int *kept, size_t count)
 {
-	unsigned first = 0; /* behind the last one that stays */
+	unsigned first = 0; /* after the last one that stays */
 
 	qsort(kept, count, sizeof(*kept), compare);
 	for (size_t i = 0; i < count; i++) {

@@ -16,7 +16,7 @@
 /* The fork server of one interpreter. */
 struct zygote_options {
 	const char *name, *script;
-	const char *argv[ZYGOTE_WORDS_MAX + 1], *env[ZYGOTE_WORDS_MAX + 1]; /* those of a program */
+	const char *argv[ZYGOTE_WORDS_MAX + 1], *env[ZYGOTE_WORDS_MAX + 1]; /* as a program's */
 	unsigned argc, envc;
 };
 

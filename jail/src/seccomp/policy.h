@@ -30,7 +30,7 @@
 #define POLICY_KILL (-2) /* the whole process */
 #define POLICY_RULES_MAX 36
 
-/* RULE_NULL alone looks at both halves: a pointer is no number. */
+/* RULE_NULL alone looks at both halves: a pointer is not a number. */
 enum rule_kind { RULE_END, RULE_EQUAL, RULE_DIFFERS, RULE_ANY_BIT, RULE_NULL };
 
 struct policy_rule {
@@ -122,7 +122,7 @@ static const struct policy_line policy_checked[] = {
 	{"open", POLICY_ALLOW, {ANY_BIT(1, O_DIRECT, EINVAL)}},
 	{"openat", POLICY_ALLOW, {ANY_BIT(2, O_DIRECT, EINVAL)}},
 	/*
-	 * No locks that cannot be counted (locks.h): those of open files, leases, and those in a file
+	 * No locks that cannot be counted (locks.h): locks of open files, leases, and locks in a file
 	 * table that outlives its process (CLONE_FILES without CLONE_THREAD). No F_NOTIFY,
 	 * no hints that stay in an inode, no signals other than SIGIO.
 	 */

@@ -23,7 +23,7 @@
 #endif
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the position of an argument's low half is that of little endian machines"
+#error "an argument's low half comes first on little endian machines only"
 #endif
 
 #define NUMBERS 1024 /* more than the kernel has */
@@ -217,7 +217,7 @@ static unsigned make_rules(struct builder *b, const struct policy_line *line, co
 	return at;
 }
 
-/* Those of the base come first. */
+/* The base's rules come first. */
 static void collect_lines(struct builder *b, const struct policy *policy)
 {
 	if (policy->base)

@@ -21,7 +21,7 @@ enum policy_name { POLICY_OF_PROGRAMS, POLICY_OF_KEEPERS, POLICY_OF_ALL, POLICY_
 
 /* False when the policy does not fit into a program. */
 bool seccomp_build_for(struct seccomp_program *program, enum policy_name name);
-/* That of programs. */
+/* The filter of programs. */
 bool seccomp_build(struct seccomp_program *program);
 
 /* The number of a system call on this architecture, -1 when it has none. */

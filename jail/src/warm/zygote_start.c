@@ -58,7 +58,7 @@ static int make_object(int directory)
 	return result;
 }
 
-/* Links the entry file of the command to the script, so that the command line equals that of a program. */
+/* Links the entry file of the command to the script, so that the command line equals a program's. */
 static int make_home(const struct zygote_options *own)
 {
 	const char *const options[] = {"mode=755", "size=4194304", "nr_inodes=64", NULL};

@@ -27,7 +27,7 @@ export const ERRORS = {
   not_found: { status: 404, message: "There is no such route." },
   method_not_allowed: { status: 405, message: "The route does not offer this method." },
   file_not_found: { status: 404, message: "The file does not exist." },
-  range_not_satisfiable: { status: 416, message: "The range starts behind the end of the file." },
+  range_not_satisfiable: { status: 416, message: "The range starts after the end of the file." },
   execution_profile_mismatch: {
     status: 422,
     message: "The requested execution profile is not offered here.",

@@ -84,7 +84,7 @@ export class JsonScanner {
     return undefined;
   }
 
-  /** The place of the mark that ends the string in which `from` lies, or behind the last byte when it goes on. */
+  /** The place of the mark that ends the string in which `from` lies, or after the last byte when it goes on. */
   #endOfString(bytes: Uint8Array, from: number): number {
     let at = this.#isEscaped ? from + 1 : from;
     this.#isEscaped = false;

@@ -70,7 +70,7 @@ export class JailRun {
   }
 
   /**
-   * Wishes for a warm start, ahead of everything else: a process that waits for its job in the jail, which may then come
+   * Asks for a warm start, before everything else: a process that waits for its job in the jail, which may then come
    * at any time. False: there is none now, and the program will start cold.
    */
   async warm(zygote: string): Promise<boolean> {

@@ -69,7 +69,7 @@ export class JobProducer {
     }
   }
 
-  /** Whether the job waits, runs, or is that of a round that has just ended. */
+  /** Whether the job waits, runs, or belongs to a round that has just ended. */
   async exists(job: UnsentJob): Promise<boolean> {
     return storeCall(() => this.#queueOf(job).exists(jobIdOf(job)));
   }

@@ -12,7 +12,7 @@ export const QUEUE_NAMES = { python: "python-queue", other: "other-queue" } as c
 /** Redis channel on which cancellations are published: the message is the job id. */
 export const CANCEL_CHANNEL = "svc:cancel";
 
-/** For a producer that looks late: a result whose announcement was lost, or that of another replica. */
+/** For a producer that looks late: a result whose announcement was lost, or went to another replica. */
 export const RESULT_LIFE_MS = 120_000;
 
 /** Redis key of a result: JSON of JobResult. */

@@ -79,7 +79,7 @@ export class JobQueue {
     }
   }
 
-  /** Whether the job waits, runs, or is that of a round that has just ended. */
+  /** Whether the job waits, runs, or belongs to a round that has just ended. */
   async exists(id: string): Promise<boolean> {
     return (await this.#queue.getJobState(id)) !== "unknown";
   }

@@ -1,7 +1,7 @@
 /**
- * When V8 compiles a function for speed. Its own limits are those of loops: a function must have been called some hundred
+ * When V8 compiles a function for speed. Its own limits suit loops: a function must have been called some hundred
  * times since it last met a value of a new shape. What a request calls once or twice is interpreted for thousands of
- * requests, and one new shape begins the count anew. These limits are those of a service: the steady state is reached
+ * requests, and one new shape begins the count anew. These limits suit a service: the steady state is reached
  * after some hundred requests, and the first hundred pay for it with a few milliseconds each of compiling beside them.
  *
  * Set while the process runs, not on its command line: there they are part of the key of Node's compile cache, which is

@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-/* In the zygote, whose streams are those of programs. `types`: a list of types without effect. False: something is missing. */
+/* In the zygote, whose streams are a program's. `types`: a list of types without effect. False: something is missing. */
 bool early_end_remember(PyObject *types);
 /* The program has returned, without SystemExit; the process is to end with this status. */
 void early_end_allow(int status);

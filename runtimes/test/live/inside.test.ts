@@ -31,7 +31,7 @@ function inside(...command: string[]): string {
 
 const python = (code: string) => inside("/usr/bin/python3", "-c", code);
 
-test("a program has no capability but that of chroot, and can get none", () => {
+test("a program has no capability but the one for chroot, and can get none", () => {
   const status = inside("/usr/bin/cat", "/proc/self/status");
   for (const set of ["CapPrm", "CapEff", "CapBnd"])
     expect(status).toMatch(new RegExp(`^${set}:\\s+0+40000$`, "m"));

@@ -1,6 +1,6 @@
 /**
  * Deep health: a workspace is really made and removed, by running `true` in a jail. Fresh results are shared.
- * It takes a jail beside those of the slots: a runner whose slots are all busy is healthy.
+ * It takes a jail beside the slots': a runner whose slots are all busy is healthy.
  */
 import { ServiceError } from "@svc/contracts";
 import { JailRun } from "@svc/jail-client";

@@ -10,7 +10,7 @@ import { mustRun, run } from "@svc/cli/system/run";
 
 const CACHE = join(ROOT, "node_modules/.cache/debian");
 
-/** Path of the program: that of the system, or of the unpacked package of the same name. `file`: its path in the package. */
+/** Path of the program: the system's, or from the unpacked package of the same name. `file`: its path in the package. */
 export async function debianProgram(name: string, file: string): Promise<string> {
   const installed = findProgram(name);
   if (installed !== undefined) return installed;

@@ -41,7 +41,7 @@ os.rmdir("sub")`);
   });
 });
 
-describe("the outputs are those of the workspace", () => {
+describe("the outputs come from the workspace", () => {
   test("after all of it was removed and made anew", async () => {
     const input = await attacker.stage("input.txt", "as it was");
     const code = "rm -rf /mnt/data/* /mnt/data/.[!.]*; ls -A; echo new > input.txt; echo more > more.txt";

@@ -81,7 +81,7 @@ show(results)`);
   expect(stateOfImage()).toBe(before);
 });
 
-test("setuid and setgid files: none is there, and one's own gives nothing", async () => {
+test("setuid and setgid files: none is there, and the program's own give nothing", async () => {
   const { stdout } = await hostile({
     lang: "bash",
     code: `find / -xdev \\( -perm -4000 -o -perm -2000 \\) -type f 2>/dev/null

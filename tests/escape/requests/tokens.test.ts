@@ -52,7 +52,7 @@ describe("access tokens", () => {
     ["signed with the public key as a secret", () => mintHmac(signer.pem, { claims: identity })],
     ["of another signer", () => newSigner().mint({ claims: identity })],
     [
-      "of another signer, who brings his key",
+      "of another signer, who brings a key",
       () => {
         const other = newSigner();
         return other.mint({ header: { jwk: other.publicKey.export({ format: "jwk" }) }, claims: identity });
@@ -73,7 +73,7 @@ describe("access tokens", () => {
     ],
     ["for another service", () => signer.mint({ claims: { ...identity, aud: "other" } })],
     [
-      "for this service and another one's issuer",
+      "for this service, with the issuer of another",
       () => signer.mint({ claims: { ...identity, iss: "other" } }),
     ],
     [
@@ -98,7 +98,7 @@ describe("access tokens", () => {
     expect([answer.status, answer.refusal.error]).toEqual([401, "unauthorized"]);
   });
 
-  test("of users whose names read like another's place open each his own files alone", async () => {
+  test("of users whose names read like another's place open their own files alone", async () => {
     const identities = [
       { sub: "b", tenant_id: "x:user:a" },
       { sub: "a:user:b", tenant_id: "x" },
@@ -116,7 +116,7 @@ describe("access tokens", () => {
     }
   });
 
-  test("of somebody else open his files, and nobody else's", async () => {
+  test("of another user open that user's files, and nobody else's", async () => {
     const file = await bystander.stage("theirs.txt", "theirs");
     for (const path of [downloadPath(file), metadataPath(file)]) {
       expect((await bystander.send("GET", path)).status).toBe(200);

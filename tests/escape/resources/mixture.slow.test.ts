@@ -16,7 +16,7 @@ const EXECUTIONS = 5000;
 const FIRST = 1000;
 const LANES = 8;
 const SEED = 20_260_101;
-/** What is left open where memory is given back in pages. */
+/** Slack where memory is given back in pages. */
 const FLAT = { factor: 1.15, mebibytes: 48 };
 /** Connections that are kept for a next request. */
 const POOLED = 2 * LANES;

@@ -1,4 +1,4 @@
-/** Programs that abuse their output: floods, bytes that are no text, and text that looks as if the service had written it. */
+/** Programs that abuse their output: floods, bytes that are not text, and text that looks as if the service had written it. */
 import { describe, expect, test } from "vitest";
 import { hostile } from "../support/hostile.ts";
 import { bystander } from "../support/running.ts";

@@ -142,7 +142,7 @@ show([sorted({call(144, pid, policy | reset, one) for pid in (0, os.getpid(), 1)
   ]);
 });
 
-test("limits can be lowered and not raised, and those of pid 1 not touched", async () => {
+test("limits can be lowered and not raised, and pid 1's not touched", async () => {
   expect(
     await evidence(`
 import resource
@@ -160,7 +160,7 @@ show([[n for n in names if raised(getattr(resource, n))], sorted({call(302, 1, n
   ).toEqual([[], ["EPERM"], ["EPERM"], "ok", [1, 1], [64, 64]]);
 });
 
-test("identities: none but one's own", async () => {
+test("identities: none but the program's own", async () => {
   expect(
     await evidence(`
 ids = (0, 1, 65534, 200000, 4294967294)
@@ -191,7 +191,7 @@ show([call(149, area, 64 << 20), sorted({call(9, address, 4096, 7, 0x32, (1 << 6
   expect(["ENOMEM", "EPERM", "EAGAIN"]).toContain(all);
 });
 
-test("signals reach one's own processes only; pid 1 survives all of them", async () => {
+test("signals reach the program's own processes only; pid 1 survives all of them", async () => {
   const answer = await hostile({
     lang: "py",
     code: `import os, signal

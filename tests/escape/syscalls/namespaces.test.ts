@@ -39,7 +39,7 @@ show(sorted(seen))`),
   ]);
 });
 
-test("the namespaces of pid 1 cannot be opened, and those of a child are one's own", async () => {
+test("the namespaces of pid 1 cannot be opened, and a child's are the program's own", async () => {
   expect(
     await evidence(`
 names = sorted(os.listdir("/proc/self/ns"))

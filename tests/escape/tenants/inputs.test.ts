@@ -38,7 +38,7 @@ test("files of another user or tenant are not staged, read, listed or deleted, w
   expect((await neighbour.bytes(near)).toString()).toBe("of the neighbour");
 });
 
-test("outputs of others are theirs, and an id of one's own does not open another's session", async () => {
+test("outputs of others are theirs, and a caller's own file id does not open another's session", async () => {
   const made = await bystander.exec({ lang: "bash", code: "echo result > result.txt" });
   const own = await attacker.exec({ lang: "bash", code: "echo own > own.txt" });
   const theirs = output(made, "result.txt");

@@ -150,7 +150,7 @@ def others(path):
     return struct.unpack("hhqqi", lock)[0] != fcntl.F_UNLCK
 `;
 
-test("locks on what both can open: one's are not there for the other, neither held nor listed", async () => {
+test("locks on what both can open: neither sees the other's, held or listed", async () => {
   const [held, seen] = await together<string[], unknown>(
     `${SHARED}
 kept = [os.open(path, os.O_RDONLY) for path in directories + files]

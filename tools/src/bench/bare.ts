@@ -32,7 +32,7 @@ export interface BareSample {
   cpuMs: number;
 }
 
-/** That of the service's programs, where it matters for how fast they are; they may write to /tmp alone. */
+/** As for the service's programs, where it matters for how fast they are; they may write to /tmp alone. */
 export const ENVIRONMENT = {
   PATH: "/usr/local/bin:/usr/bin:/bin",
   HOME: "/tmp",

@@ -1,5 +1,5 @@
 /**
- * Two results side by side. A machine drifts, so each change is divided by that of the bare command beside it; what is left
+ * Two results side by side. A machine drifts, so each change is divided by the change of the bare command beside it; the rest
  * is called a change only when samples that vary as these do would hardly show it by chance. Pure.
  */
 import { EVERY_SCENARIO } from "./choice.ts";
@@ -62,7 +62,7 @@ const inMixture = ({ mixed }: Measured): Measured => ({
 });
 
 const NOTE =
-  "Milliseconds before and after; then the change, without that of the bare command beside it. ≈: within noise (the 95 % interval of the bootstrap has 1, or less than 2 %).";
+  "Milliseconds before and after; then the change, divided by the change of the bare command beside it. ≈: within noise (the 95 % interval of the bootstrap has 1, or less than 2 %).";
 
 function scenarioTable(before: Measured, after: Measured): Table {
   const rows = EVERY_SCENARIO.flatMap(({ name, bare }) => {
@@ -129,7 +129,7 @@ function loadTable(before: Measured, after: Measured): Table {
     before.loads.find(({ scenario, inFlight }) => scenario === row.scenario && inFlight === row.inFlight);
   return {
     title: "",
-    note: "Requests per second before and after; then the change, without that of bare python. ≈: within noise.",
+    note: "Requests per second before and after; then the change, divided by the change of bare python. ≈: within noise.",
     head: ["scenario", "in flight", "per second", "change"],
     rows: after.loads.flatMap((row) => {
       const first = same(row);

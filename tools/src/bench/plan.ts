@@ -36,7 +36,7 @@ const BARE_WARM_UP: WarmUp = { first: 5, block: 2 };
 const MIXED = { request: 0.5, bare: 0.25 };
 
 export const HELLO_PYTHON = "hello-python";
-/** Requests like those of hello-python, in turn with programs with tools. */
+/** Requests like hello-python's, in turn with programs with tools. */
 export const HELLO_BESIDE_TOOLS = "hello-python beside tools";
 /** They tell what the machine is like, whatever is measured. */
 const OF_MACHINE: ReadonlySet<string> = new Set(["true", "python", "host-python"]);

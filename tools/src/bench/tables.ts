@@ -104,7 +104,7 @@ function bareTable(result: Measured): Table {
 function loadTable(result: Measured): Table {
   return {
     title: "Sustained load",
-    note: "Each client sends its next request when it has its answer. CPU is that of all components for each request. p99 is also compared with p50.",
+    note: "Each client sends its next request when it has its answer. CPU is the processor time of all components for each request. p99 is also compared with p50.",
     head: [
       "scenario",
       "in flight",

@@ -6,7 +6,7 @@
 import { type Summary, shuffled, summarize } from "./statistics.ts";
 
 export interface Case {
-  /** Different from those of all other cases. */
+  /** Different in each case. */
   name: string;
   /** Samples to take. */
   n: number;

@@ -56,17 +56,17 @@ known one is warned of. At start each component logs what differs from the defau
 A component that is started by hand knows defaults and environment. Every \`./svc\` command reads, later wins:
 
 1. the defaults below, and what \`./svc up\` sets where nothing is set: it is named beside the default;
-2. the settings file: that of \`--settings FILE\`, else of \`SVC_SETTINGS_FILE\`, else \`svc.env\` in the data folder when it is there;
+2. the settings file: \`--settings FILE\`, else \`SVC_SETTINGS_FILE\`, else \`svc.env\` in the data folder when it is there;
 3. the environment; an empty value counts as not set;
 4. flags: \`--data-dir\`, \`--port-offset\`, \`--languages\`, \`--packages\`.
 
 \`./svc config\` shows each value that counts, where it comes from, and its default; \`./svc config --json\` for programs.
 
-The settings file has \`KEY=value\` lines, and comments that begin with \`#\` or \`;\`. Quotes and backslashes are those of
+The settings file has \`KEY=value\` lines, and comments that begin with \`#\` or \`;\`. Quotes and backslashes work as in
 systemd's \`EnvironmentFile=\` (\`man systemd.exec\`): between single quotes everything stands for itself; between double quotes
 a backslash keeps a double quote, a backslash, a backtick and a dollar sign; quoted values may have several lines. Without
 quotes the value is the rest of the line, and a backslash keeps the next character or, at the end of a line, joins the next
-one. Other lines, text behind a closing quote and names that are set twice are refused, with file and line. Paths are seen from the folder of the file. Keep a file with secrets at
+one. Other lines, text after a closing quote and names that are set twice are refused, with file and line. Paths are seen from the folder of the file. Keep a file with secrets at
 mode 0600.
 
 \`./svc up\` checks all settings of all components, ports and data folder before it installs or builds anything, and tells all
@@ -111,10 +111,10 @@ nothing; the message names the variable and never shows the value.
 | variable | must be |
 | --- | --- |
 | \`SVC_INTERNAL_SERVICE_TOKEN\`, \`SVC_EGRESS_GRANT_SECRET\`, \`SVC_EGRESS_GRANT_SECRET_PREVIOUS\`, \`SVC_CONTINUATION_SECRET\`, \`SVC_METRICS_TOKEN\` | 32 bytes or more, 8 or more different characters; no piece again and again, no sequence such as \`abcdef\` or \`987654\`, none of the words password, secret, change-me, example, placeholder |
-| \`SVC_EXECUTION_MANIFEST_PRIVATE_KEY\`, \`SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY\`, \`SVC_JWT_PUBLIC_KEY\`, \`SVC_JWT_JWKS_JSON\`, files of \`SVC_JWT_PUBLIC_KEYS_DIR\` | keys of one's own, in none of their forms the test keys of RFC 8032 and RFC 8037 |
+| \`SVC_EXECUTION_MANIFEST_PRIVATE_KEY\`, \`SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY\`, \`SVC_JWT_PUBLIC_KEY\`, \`SVC_JWT_JWKS_JSON\`, files of \`SVC_JWT_PUBLIC_KEYS_DIR\` | keys of your own; the test keys of RFC 8032 and RFC 8037 are refused in every form |
 
 Examples, tests and documents of this repository show no value that passes: tests make theirs at random, and a test reads
-every file for texts and keys that would be taken. Passwords of Redis and keys of object stores are judged by those.
+every file for texts and keys that would be taken. Redis and object stores judge their own passwords and keys.
 
 ## How to make them
 
@@ -124,7 +124,7 @@ openssl genpkey -algorithm ed25519 -out manifest.key             # SVC_EXECUTION
 openssl pkey -in manifest.key -pubout -out manifest.pub          # SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY
 \`\`\`
 
-\`./svc up\` makes them at its first start in \`data/secrets.env\` (mode 0600) and gives each process those of its components. With
+\`./svc up\` makes them at its first start in \`data/secrets.env\` (mode 0600) and gives each process the secrets of its components. With
 \`SVC_TOPOLOGY=combined\` one process holds the secrets of all but the runner; each component in it takes its own.
 `;
 }

@@ -37,7 +37,7 @@ export const isIn = (scope: Scope, suite: Suite): boolean => scope !== "usual" |
 /** One pass over a project. */
 export interface Pass {
   title: string;
-  /** Settings of the whole systems that it starts, over those of the environment. */
+  /** Settings of the whole systems that it starts, over the environment's. */
   env: Readonly<Record<string, string>>;
   /** Only these files; undefined: all of the project. */
   files?: readonly string[];

@@ -7,7 +7,7 @@ const namesIn = async (more: typeof COMMANDS) =>
   (await parserFor(undefined, [], more)).commands.map((command) => command.name());
 
 describe("the commands of a working copy", () => {
-  test("are those of an operator and the project's own", async () => {
+  test("are the operator's and the project's own", async () => {
     const operators = await namesIn({});
     expect(operators).toEqual(expect.arrayContaining(["up", "down", "exec", "doctor", "completion"]));
     expect(await namesIn(COMMANDS)).toEqual([...operators, "test", "bench"]);

@@ -1,7 +1,7 @@
 /**
- * The egress ledger in Redis: one record per grant, the truth about whether a grant is still good and what is left of its
+ * The egress ledger in Redis: one record per grant, the truth about whether a grant is still good and how much remains of its
  * budgets. Only the gateway uses it. Every change is a compare-and-swap on the record's revision, so changes of several
- * gateways never overwrite each other; those of one gateway to one grant share swaps. The rules are `rules.ts`.
+ * gateways never overwrite each other; changes of one gateway to one grant share swaps. The rules are `rules.ts`.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

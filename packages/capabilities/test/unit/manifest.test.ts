@@ -69,7 +69,7 @@ function reason(check: () => unknown): string | undefined {
 }
 
 describe("a manifest", () => {
-  it("is a compact JWS whose header and claims are those of the contract", () => {
+  it("is a compact JWS whose header and claims follow the contract", () => {
     const [head, body] = manifest().split(".");
     expect(decode(head)).toEqual({ alg: "EdDSA", typ: "svc-manifest+jwt", kid: signingKey.kid });
     expect(decode(body)).toEqual({

@@ -60,7 +60,9 @@ export const languageSchema = z
     commands: z
       .array(z.string())
       .meta({ description: "Programs that may be called.", example: ["git", "jq", "sqlite3"] }),
-    limits: languageLimitsSchema.optional().meta({ description: "Without those of absent languages." }),
+    limits: languageLimitsSchema
+      .optional()
+      .meta({ description: "Languages that are not installed have none." }),
     network: z.literal(false).meta({ description: "No program has a network.", example: false }),
   })
   .meta({ id: "Language", description: "A language, and what its programs find." });

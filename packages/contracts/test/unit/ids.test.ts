@@ -28,7 +28,7 @@ describe("ids", () => {
     null,
     21,
     ["V1StGXR8_Z5jdHi6B-myT"],
-  ])("%j is no id", (text) => {
+  ])("%j is not an id", (text) => {
     expect(isId(text)).toBe(false);
   });
 

@@ -32,7 +32,7 @@ describe("languages", () => {
     },
   );
 
-  it("are exactly those of the table, and no name means two of them", () => {
+  it("are exactly what the table lists, and no name means two of them", () => {
     expect(LANGUAGES.map(({ lang }) => lang)).toEqual(TABLE.map(([lang]) => lang));
     const names = LANGUAGES.flatMap(({ lang, aliases }) => [lang, ...aliases]);
     expect(new Set(names).size).toBe(names.length);

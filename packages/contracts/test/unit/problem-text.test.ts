@@ -50,7 +50,7 @@ describe("schema errors are told in one form of words", () => {
     expect(problems(schema, value)).toEqual(expected);
   });
 
-  it("paths are those of JavaScript", () => {
+  it("paths are written as in JavaScript", () => {
     expect(fieldPath(["files", 2, "name"])).toBe("files[2].name");
   });
 });

@@ -47,7 +47,7 @@ async function attempt(at: Jaild, count: number): Promise<Attempt> {
   return done;
 }
 
-/** An outcome that a client got is that of a whole, confined run. */
+/** An outcome that a client got comes from a whole, confined run. */
 function expectWhole(done: Attempt, at: Jaild): void {
   const { outcome, limits } = done;
   if (outcome === undefined) throw new Error("no outcome", { cause: done.error });

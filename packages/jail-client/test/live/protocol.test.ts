@@ -189,7 +189,7 @@ describe("random frames", () => {
     await fc.assert(
       fc.asyncProperty(streams, fc.uint8Array({ maxLength: 12 }), async (frames, tail) => {
         const bytes = frames.map(([tag, bytes]) => frame(tag, bytes));
-        // 0xff three times is no valid length, so every stream ends
+        // 0xff three times is not a valid length, so every stream ends
         const seen = await answer(...bytes, Buffer.from(tail), Buffer.alloc(64 << 10, 0xff));
         expect(seen[0]).toBe("h");
         expect(seen.at(-1)).toMatch(/^e[13]$/);

@@ -114,6 +114,6 @@ describe("the image", () => {
     const [first, second] = out.split("\n").filter((line) => line.startsWith("blocks"));
     expect(first).toMatch(/^blocks \d+ \d+$/);
     expect(second).toBe(first);
-    expect(Number(first?.split(" ")[1])).toBeLessThan(1000); // those of the small layer over the image
+    expect(Number(first?.split(" ")[1])).toBeLessThan(1000); // of the small layer over the image
   });
 });

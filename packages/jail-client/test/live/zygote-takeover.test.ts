@@ -175,7 +175,7 @@ describe("the user namespace of zygotes", () => {
   const usersOf = (pid: number) =>
     /^Uid:\t(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]?.split("\t") ?? [];
 
-  it("is that of keepers too, and nothing below the master is root of the host", async () => {
+  it("is the keepers' user too, and nothing below the master is root of the host", async () => {
     await start();
     const own = [...jaild.keepers, ...jaild.zygotes];
     expect(own).toHaveLength(3);

@@ -7,7 +7,7 @@ import { finishPython as finish, type PythonJob, type Way } from "@svc/test-kit/
 import { variables } from "@svc/test-kit/jail/zygotes";
 import { JailRun } from "../../src/index.ts";
 
-/** `argv`: after those of the command, instead of the entry file. */
+/** `argv`: arguments after the command's own, instead of the entry file. */
 export interface PrestartedJob extends PythonJob {
   language?: "javascript" | "typescript" | "bash";
 }

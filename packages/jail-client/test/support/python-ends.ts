@@ -62,7 +62,7 @@ sys.stdout = Stream(sys.stdout); print("said")
 
 const EXITS: Record<string, PythonJob> = {
   "an exit code below zero": one("import sys; sys.exit(-1)"),
-  "an exit code that is no number": one("import sys; sys.exit(1.5)"),
+  "an exit code that is not a number": one("import sys; sys.exit(1.5)"),
   "an exit with a tuple": one("import sys; sys.exit((1, 'two'))"),
   "an exit with None in an object": one("raise SystemExit(None)"),
   "an exit with an object whose text fails": one(`
@@ -220,7 +220,7 @@ json.kept = Noisy("in json"); functools.kept = Noisy("in functools")
 import json
 json.kept = [(1, {"key": {Noisy("in a set")}})]
 `),
-  "a container of one's own class that a library keeps": one(`
+  "a container of the program's own class that a library keeps": one(`
 import json
 class Kept(list):
     def __del__(self, print=print): print("kept is gone")
@@ -231,7 +231,7 @@ json.kept = Kept([1])
       "main.py": `import json\njson.kept = ([open("left.txt", "w")],)\njson.kept[0][0].write("left")\n`,
     },
   },
-  "an object of a library with a value of one's own in it": one(`${NOISY}
+  "an object of a library with a value of the program's own in it": one(`${NOISY}
 import decimal, fractions, types
 left = types.SimpleNamespace(a=fractions.Fraction(1, 2), b=decimal.Context(), kept=Noisy("in a namespace"))
 `),

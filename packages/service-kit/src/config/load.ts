@@ -1,6 +1,6 @@
 /**
  * Reads the configuration once: every value checked, unknown `SVC_` names refused with the nearest known one, relations
- * between values checked, secrets of the component demanded and judged, those of others left out. The result is frozen.
+ * between values checked, the component's secrets demanded and judged, other components' left out. The result is frozen.
  * All problems are reported together.
  */
 import { deadlinesFor } from "@svc/contracts";

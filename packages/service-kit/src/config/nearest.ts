@@ -1,4 +1,4 @@
-/** Finds what somebody probably meant to write. Pure. */
+/** Finds the name that was probably meant. Pure. */
 
 /** The known name with the smallest edit distance. */
 export function nearestName(name: string, names: readonly string[]): string {

@@ -55,7 +55,7 @@ function parsePlans(text: string): Plans {
   return Object.freeze(Object.fromEntries(entries));
 }
 
-/** The limits of a plan; those of `default` when it is not listed or the caller has none. */
+/** The limits of a plan; of `default` when it is not listed or the caller has none. */
 export function limitsOfPlan(plans: Plans, plan: string | undefined): PlanLimits {
   for (const name of [plan, DEFAULT_PLAN]) {
     if (name !== undefined && Object.hasOwn(plans, name)) return plans[name] ?? NOTHING;

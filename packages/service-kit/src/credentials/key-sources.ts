@@ -49,7 +49,7 @@ export async function verificationKeys(settings: KeySettings): Promise<Verificat
   const fromFiles = await keysOfDirectory(directory, note).catch((error: NodeJS.ErrnoException): KeySet => {
     code = error.code;
     note(
-      `SVC_JWT_PUBLIC_KEYS_DIR ${directory} ${code === "ENOTDIR" ? "is no folder" : `cannot be read (${code})`}`,
+      `SVC_JWT_PUBLIC_KEYS_DIR ${directory} ${code === "ENOTDIR" ? "is not a folder" : `cannot be read (${code})`}`,
     );
     return new Map();
   });
@@ -120,7 +120,7 @@ function keySet(text: string, onProblem: OnProblem): KeySet {
 
 /**
  * The keys of a directory: one per file, the file name without extension is the key id. Hidden files and whatever
- * is no regular file are passed over. What is not there holds no key; what cannot be read for another reason throws.
+ * is not a regular file are passed over. What is not there holds no key; what cannot be read for another reason throws.
  */
 export async function keysOfDirectory(directory: string, onProblem: OnProblem): Promise<KeySet> {
   const keys = new Map<string, VerificationKey>();

@@ -1,4 +1,4 @@
-/** Answers requests that are no HTTP: they never reach a route, but they get an error of the table like any other. */
+/** Answers requests that are not HTTP: they never reach a route, but they get an error of the table like any other. */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { errorBody, ServiceError } from "@svc/contracts";

@@ -47,7 +47,7 @@ export function toServiceError(error: unknown, request?: FastifyRequest): Servic
   return new ServiceError("internal_error", undefined, { cause: error });
 }
 
-/** `invalid_request` whose message names the first problem; `invalid_json` when the body as a whole is no object. */
+/** `invalid_request` whose message names the first problem; `invalid_json` when the body as a whole is not an object. */
 export function invalidRequest(details: Problem[]): ServiceError {
   const first = details[0];
   if (first === undefined) return new ServiceError("invalid_request");

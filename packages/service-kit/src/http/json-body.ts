@@ -1,6 +1,6 @@
 /**
  * Reads JSON bodies: bytes, time, depth and number of values are bounded while they come, and nothing is parsed before all
- * of it is there. Bytes that are no UTF-8 are no JSON; without this check they would silently become other text. Keys such
+ * of it is there. Bytes that are no UTF-8 are not JSON; without this check they would silently become other text. Keys such
  * as `__proto__` are fields like any other, as JSON.parse makes them: unknown ones are ignored, and values that may hold any
  * JSON keep them.
  */

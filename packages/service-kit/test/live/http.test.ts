@@ -58,7 +58,7 @@ async function raw(text: string): Promise<string> {
   return answer;
 }
 
-describe("requests that are no HTTP", () => {
+describe("requests that are not HTTP", () => {
   it.each([
     ["GARBAGE\r\n\r\n", 400],
     ["GET / HTTP/9.9\r\n\r\n", 400],

@@ -69,7 +69,7 @@ describe("JSON bodies", () => {
   it.each([
     ["__proto__", '{"name":"a","__proto__":{"x":1}}'],
     ["__proto__ in escapes", '{"name":"a","\\u005f_proto__":{"x":1}}'],
-    ["__proto__ that is no object", '{"name":"a","__proto__":null}'],
+    ["__proto__ that is not an object", '{"name":"a","__proto__":null}'],
     ["a nested __proto__", '{"name":"a","b":[{"__proto__":{"x":1}}]}'],
     ["a constructor with a prototype", '{"name":"a","constructor":{"prototype":{"x":1}}}'],
   ])("%s is an unknown field like any other", async (_what, payload) => {

@@ -36,12 +36,12 @@ describe("SVC_PLAN_LIMITS", () => {
 describe("the limits of a plan", () => {
   const plans = load('{"pro":{"max_file_size":5},"default":{"max_file_size":3,"run_memory_limit":"64m"}}');
 
-  test("are those of the plan alone, when it is listed", () => {
+  test("come from the plan alone, when it is listed", () => {
     expect(limitsOfPlan(plans, "pro")).toEqual({ max_file_size: 5 });
   });
 
   test.each([undefined, "", "other", "constructor", "__proto__", "toString"])(
-    "are those of default for %j",
+    "come from default for %j",
     (plan) => {
       expect(limitsOfPlan(plans, plan)).toBe(plans.default);
     },

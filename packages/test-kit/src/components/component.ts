@@ -1,4 +1,4 @@
-/** A component as a process of one's own for a test, on any free loopback port. */
+/** A component in a process of its own for a test, on any free loopback port. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";

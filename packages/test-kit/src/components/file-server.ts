@@ -1,4 +1,4 @@
-/** A real file server process of one's own for a test: any free port, a temporary directory, a given Redis. */
+/** A real file server in a process of its own for a test: any free port, a temporary directory, a given Redis. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";

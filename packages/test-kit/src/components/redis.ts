@@ -1,4 +1,4 @@
-/** A redis-server of one's own for a test: on a unix socket in a temporary directory. */
+/** A redis-server for one test: on a unix socket in a temporary directory. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
  * Every kind of token of this package as its verifier sees it: how one is made, how one is opened, how it is said that
- * one is refused. All secrets and keys are those of one service, so that a token of one kind shown as another is refused
+ * one is refused. All secrets and keys belong to one service, so that a token of one kind shown as another is refused
  * for its kind and not for its key. A new kind is one more entry.
  */
 import { generateKeyPairSync, sign } from "node:crypto";

@@ -9,7 +9,7 @@ export interface PythonJob {
   files: Record<string, string>;
   /** After the interpreter. */
   argv?: readonly string[];
-  /** Beyond those of every program, ahead of them. */
+  /** Variables beyond every program's, before them. */
   env?: Record<string, string>;
   stdin?: string;
   limits?: Partial<JailLimits>;

@@ -1,6 +1,6 @@
 /**
  * The sandbox side of a running system, as the worker sets it up and as the runner sees it. The test plays the worker,
- * whose secrets it takes from the data folder, to have live grants and signed requests like those of real runs.
+ * whose secrets it takes from the data folder, to have live grants and signed requests like a real run.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

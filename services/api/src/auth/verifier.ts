@@ -58,7 +58,7 @@ function jsonOf(bytes: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    throw new TokenRefused("malformed", "a part that is no JSON");
+    throw new TokenRefused("malformed", "a part that is not JSON");
   }
 }
 

@@ -35,7 +35,7 @@ export interface Resume {
 const WITH_TOOLS: readonly string[] = ["python", "bash"];
 const MAX_RESULTS = 200;
 
-/** The token of a resume; undefined for a start. A body that is no object counts as a start and is refused as one. */
+/** The token of a resume; undefined for a start. A body that is not an object counts as a start and is refused as one. */
 export function tokenOf(body: unknown): unknown {
   const token = (body as { continuation_token?: unknown } | null)?.continuation_token;
   return token === undefined || token === null || token === "" ? undefined : token;

@@ -163,7 +163,7 @@ describe("who waits and who left", () => {
     expect(seen).toEqual([false, true]);
   });
 
-  it("an owner that lost its entry neither renews, replaces nor removes that of another", async () => {
+  it("an owner that lost its entry neither renews, replaces nor removes another's", async () => {
     const lose = async () => {
       const [key = ""] = await made.redis.keys("svc:idempotency:*");
       await made.redis.set(key, '{"body":"another owner"}', "PX", 60_000);

@@ -56,7 +56,7 @@ describe("a refused request has a line with its error", () => {
       { ...exec, status: 401, error: "unauthorized" },
     ],
     [
-      "that is no JSON",
+      "that is not JSON",
       () => send("POST", "/v1/exec", `{${SECRET}`),
       { ...exec, status: 400, error: "invalid_json" },
     ],
@@ -135,7 +135,7 @@ describe("a refused request has a line with its error", () => {
     expect(line).toMatchObject({ route: "/v1/upload", status: 429, error: "rate_limited" });
   });
 
-  it("that is no HTTP", async () => {
+  it("that is not HTTP", async () => {
     const socket = connect(Number(new URL(api.url).port), "127.0.0.1");
     socket.end(`${SECRET}\r\n\r\n`);
     const [, id] = /^x-request-id: (.*)\r$/m.exec(await text(socket)) ?? [];
@@ -266,7 +266,7 @@ it("probes have no line at info", async () => {
   expect(lines().filter(({ request_id }) => request_id === "probe")).toEqual([]);
 });
 
-it("no line holds what a caller sent, or who he is", () => {
+it("no line holds what a caller sent, or who the caller is", () => {
   const all = api.logged.join("\n");
   const signatures = all.match(/eyJ[\w-]+\./g);
   for (const word of [SECRET, ID, '"u1"', '"t1"']) expect(all.includes(word), word).toBe(false);

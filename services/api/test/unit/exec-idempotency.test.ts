@@ -9,7 +9,7 @@ describe("idempotencyKey", () => {
     },
   );
 
-  it("no header is no key", () => {
+  it("no header is not a key", () => {
     expect(idempotencyKey({})).toBeUndefined();
   });
 

@@ -112,7 +112,7 @@ describe("wrong types and ranges", () => {
   });
 
   it.each([[[]], ["text"], [5], [null], [undefined], [true]])(
-    "a body that is no object is invalid_json: %j",
+    "a body that is not an object is invalid_json: %j",
     (body) => {
       expect(refusal(() => parseExec(body, RULES)).code).toBe("invalid_json");
     },

@@ -35,7 +35,7 @@ describe("an inline file", () => {
 
   it.each<[string, object, string]>([
     ["without a name", { content: "" }, "files[1].name: is required"],
-    ["with a name that is no text", inline(5 as never), "files[1].name: must be a string"],
+    ["with a name that is not text", inline(5 as never), "files[1].name: must be a string"],
     ["with a name that climbs", inline("../x"), "files[1].name: must not have empty, . or .. segments"],
     ["with an absolute name", inline("/etc/passwd"), "files[1].name: must be a relative path"],
     [
@@ -43,7 +43,7 @@ describe("an inline file", () => {
       inline("a\0"),
       "files[1].name: must not contain backslashes or control characters",
     ],
-    ["with content that is no text", inline("a", 5), "files[1].content: must be a string"],
+    ["with content that is not text", inline("a", 5), "files[1].content: must be a string"],
     ["with content that is a list", inline("a", []), "files[1].content: must be a string"],
     [
       "in an unknown encoding",

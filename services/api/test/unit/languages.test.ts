@@ -42,7 +42,7 @@ describe("the list of languages", () => {
     expect(languagesResponseSchema.safeParse({ languages }).error).toBeUndefined();
   });
 
-  it("has each installed version of a language, and those of a runner that tells less", () => {
+  it("has each installed version of a language, also of a runner that tells less", () => {
     const older = { language: "python", version: "3.9.0", aliases: [] };
     expect(languagesOf([python, older]).slice(0, 2)).toMatchObject([
       { version: "3.11.2" },

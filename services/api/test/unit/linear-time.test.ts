@@ -1,6 +1,6 @@
 /**
  * Every parser of callers' text takes time linear in the text: four times the text takes at most six times as long. Each row
- * is a text that a careless pattern or loop would read again and again. Time is that of the processor, so that other work on
+ * is a text that a careless pattern or loop would read again and again. Time is processor time, so that other work on
  * the machine does not count.
  */
 import {

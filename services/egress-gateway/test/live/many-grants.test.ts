@@ -6,7 +6,7 @@ import { made, now, redis, useGateway } from "../support/own-gateway.ts";
 
 useGateway();
 
-describe("registering grants ahead", () => {
+describe("prefetching grants", () => {
   const {
     exec_id: _e,
     input_files: _i,

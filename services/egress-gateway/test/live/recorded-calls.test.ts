@@ -119,7 +119,7 @@ describe("nothing is charged and nothing recorded of calls", () => {
     ],
     ["that are none", '{"calls":[]}', "400 invalid_request"],
     ["in a list without a name", JSON.stringify(CALLS), "400 invalid_json"],
-    ["in a text that is no JSON", '{"calls":[', "400 invalid_json"],
+    ["in a text that is not JSON", '{"calls":[', "400 invalid_json"],
   ])("%s", async (_which, calls, expected) => {
     const execution = await made.start();
     expect(await refusal(made.record(execution, calls))).toBe(expected);

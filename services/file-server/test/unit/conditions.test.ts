@@ -48,7 +48,7 @@ describe("conditions", () => {
     });
   });
 
-  test("a range behind the end is 416, but a HEAD has no range", () => {
+  test("a range after the end is 416, but a HEAD has no range", () => {
     expect(answerFor("GET", { range: "bytes=10-" }, record)).toEqual({ status: 416 });
     expect(answerFor("HEAD", { range: "bytes=10-" }, record)).toEqual({ status: 200 });
   });

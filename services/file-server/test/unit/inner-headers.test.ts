@@ -65,7 +65,7 @@ describe("headers of a stored object", () => {
 
 describe("addresses", () => {
   test.each(["", "short", "a".repeat(22), `${"a".repeat(20)}/`, `${"a".repeat(20)}.`, `${"a".repeat(20)}é`])(
-    "%j is no id",
+    "%j is not an id",
     (id) => {
       expect(codeOf(() => addressOf({ sid: id, fid: "b".repeat(21) }))).toBe("invalid_id");
       expect(codeOf(() => addressOf({ sid: "b".repeat(21), fid: id }))).toBe("invalid_id");

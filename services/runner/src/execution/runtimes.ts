@@ -25,7 +25,7 @@ const manifestSchema = z.object({
       entry: z.string(),
       command: z.array(z.string()).min(1),
       env: z.record(z.string(), z.string()),
-      /** Libraries beside those of the language. */
+      /** Libraries beside the language's own. */
       packages: z.array(installedPackageSchema).optional(),
       /** Fork servers of the interpreter, by jaild's names. */
       zygotes: z

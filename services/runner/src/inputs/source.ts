@@ -1,7 +1,7 @@
 /**
  * Opens the inputs of a run. The gateway is asked for every input of every run, under the run's grant, whether there is a
  * copy or not; when it says that the object is still what the copy was made of, the bytes come from the copy. Bytes of the
- * gateway are checked against the checksum that storage recorded, those of a copy against its seal.
+ * gateway are checked against the checksum that storage recorded, bytes of a copy against its seal.
  */
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";

@@ -44,7 +44,7 @@ export interface ProgrammaticDeps extends ExecuteDeps {
 
 /** A program and what does not change between its rounds. It keeps the hash seed of its first process. */
 class StartedProgram extends ToolProgram {
-  /** Those of its round. */
+  /** Of its round. */
   limits: RunLimits;
   readonly runtime: Runtime;
   hashSeed: number;

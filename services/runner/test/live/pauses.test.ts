@@ -248,7 +248,7 @@ describe("a paused program", () => {
 
   it("costs no processor time, however many there are", async () => {
     const count = 32;
-    // Besides those of the programs one for health, and one each for JavaScript and Bash that waits.
+    // Beside the programs' jails: one for health, and one each that waits for JavaScript and Bash.
     const env = { SANDBOX_MAX_PAUSED_PER_PRINCIPAL: String(count) };
     const s = await started({ slots: count + 3, env });
     const executions = await Promise.all(Array.from({ length: count }, () => s.execution()));

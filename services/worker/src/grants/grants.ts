@@ -63,7 +63,7 @@ export class Grants {
     return { grant: ready ?? (await this.#client.register(furtherRound(job), deadlines, signal)), job };
   }
 
-  /** The program has paused: revokes its grant and requests that of its next round, in the background. */
+  /** The program has paused: revokes its grant and requests the next round's, in the background. */
   prepare(job: Job, deadlines: Deadlines, ended: string): void {
     const nowMs = performance.now();
     const { execution_id, request_id: requestId } = job;

@@ -20,7 +20,7 @@ const AWAY: ReadonlySet<ErrorCode> = new Set([
   "permission_denied",
 ]);
 const BROKEN: ReadonlySet<ErrorCode> = new Set(["sandbox_execution_failed", "internal_error"]);
-/** Other statuses are those of something between us and the component, whose answers have no code of ours. */
+/** Other statuses come from something between us and the component, whose answers have no code of ours. */
 const OWN_STATUS = ERRORS.internal_error.status;
 /** Failures of a connection that was never made: nothing was sent over it. */
 const NOT_CONNECTED: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT", "UND_ERR_CONNECT_TIMEOUT"]);

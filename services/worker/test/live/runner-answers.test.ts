@@ -134,7 +134,7 @@ describe("an answer of a runner", () => {
   const cases: [string, () => string | object][] = [
     ["is nested too deeply", () => call(nested(100_000))],
     ["holds too many values", () => call(`[${"0,".repeat(300_000)}0]`)],
-    ["is no JSON", () => "{"],
+    ["is not JSON", () => "{"],
     ["has a version of 100,000 characters", () => ({ ...result(), version: long })],
     ["has a message of 100,000 characters", () => ({ ...result(), message: long })],
     [
@@ -160,7 +160,7 @@ describe("an answer of a runner", () => {
       }),
     ],
     ["pauses at 100,000 calls", () => ({ ...pause(), pending_call_ids: Array(100_000).fill("call_001") })],
-    ["pauses at a call that is no id", () => ({ ...pause(), pending_call_ids: ["call\n001"] })],
+    ["pauses at a call that is not an id", () => ({ ...pause(), pending_call_ids: ["call\n001"] })],
     ["pauses at an address of 100,000 characters", () => ({ ...pause(), runner_url: `http://${long}` })],
   ];
   it.each(cases)("that %s is refused", async (_, body) => {

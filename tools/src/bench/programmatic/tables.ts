@@ -29,7 +29,7 @@ function callTable(result: Measured): Table {
   const helloCpu = cpuOf(result, COMPARED);
   return {
     title: "Programs with tools",
-    note: `From the start to the end, with every resume; the caller answers at once. Milliseconds. p50 is also compared with ${COMPARED} in turn with them${hello === undefined ? "" : ` (${ms(hello.p50)} ms)`}, processor time of all components with that of ${COMPARED}.`,
+    note: `From the start to the end, with every resume; the caller answers at once. Milliseconds. p50 is also compared with ${COMPARED} in turn with them${hello === undefined ? "" : ` (${ms(hello.p50)} ms)`}, processor time of all components with ${COMPARED}.`,
     head: ["scenario", "what", "n", "p50", "p95", "against hello", "CPU ms", "CPU against hello"],
     rows: measured(result, TOOL_SCENARIOS).map(([{ name, about }, { n, p50, p95 }]) => {
       const cpu = cpuOf(result, name);

@@ -6,7 +6,7 @@ import type { SoakResult, Tenth } from "./run.ts";
 
 /** How much slower the last tenth may be. */
 const SLOWER = 1.3;
-/** What is left open where memory is given back in pages. */
+/** Slack where memory is given back in pages. */
 const MEMORY = { factor: 1.1, mib: 8 };
 /** Connections that are kept for a next request. */
 const POOLED = 16;

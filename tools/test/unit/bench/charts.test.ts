@@ -1,8 +1,8 @@
+import { drawChart, linear, logarithmic } from "@svc/tools/bench/chart";
+import { drawingsOf } from "@svc/tools/bench/charts";
+import { fit } from "@svc/tools/bench/programmatic/fit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { drawChart, linear, logarithmic } from "../../../src/bench/chart.ts";
-import { drawingsOf } from "../../../src/bench/charts.ts";
-import { fit } from "../../../src/bench/programmatic/fit.ts";
 import { around, NOTHING, resultOf } from "./support.ts";
 
 const positive = fc.double({ min: 0.001, max: 1e6, noNaN: true });

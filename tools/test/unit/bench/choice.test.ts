@@ -1,5 +1,5 @@
+import { choose, inMode, names } from "@svc/tools/bench/choice";
 import { describe, expect, it } from "vitest";
-import { choose, inMode, names } from "../../../src/bench/choice.ts";
 
 describe("a choice", () => {
   it("is everything in both modes when nothing is named", () => {

@@ -1,7 +1,7 @@
+import { changeOf, comparisonTables } from "@svc/tools/bench/compare";
+import type { Measured } from "@svc/tools/bench/result";
+import { interval95, meanOf, quantileOf, randomFrom } from "@svc/tools/bench/statistics";
 import { describe, expect, it } from "vitest";
-import { changeOf, comparisonTables } from "../../../src/bench/compare.ts";
-import type { Measured } from "../../../src/bench/result.ts";
-import { interval95, meanOf, quantileOf, randomFrom } from "../../../src/bench/statistics.ts";
 import { around, NOTHING, resultOf } from "./support.ts";
 
 const random = randomFrom(7);

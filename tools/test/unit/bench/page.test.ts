@@ -2,11 +2,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
+import { CHARTS, drawings, numbersPage, type Sources } from "@svc/tools/bench/page";
+import { publish } from "@svc/tools/bench/publish";
+import { asJson, type Result, readResult, writeResult } from "@svc/tools/bench/result";
+import type { SoakResult } from "@svc/tools/bench/soak/run";
 import { describe, expect, it } from "vitest";
-import { CHARTS, drawings, numbersPage, type Sources } from "../../../src/bench/page.ts";
-import { publish } from "../../../src/bench/publish.ts";
-import { asJson, type Result, readResult, writeResult } from "../../../src/bench/result.ts";
-import type { SoakResult } from "../../../src/bench/soak/run.ts";
 import { around, NOTHING, resultOf } from "./support.ts";
 
 const result = resultOf({

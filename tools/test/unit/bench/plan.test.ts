@@ -1,9 +1,9 @@
+import { choose, inMode } from "@svc/tools/bench/choice";
+import { latenciesOf } from "@svc/tools/bench/latency";
+import { groupsByThemselves, groupsInTurn, HELLO_BESIDE_TOOLS, planOf } from "@svc/tools/bench/plan";
+import type { Mode } from "@svc/tools/bench/settings";
+import type { Group } from "@svc/tools/bench/turns";
 import { describe, expect, it } from "vitest";
-import { choose, inMode } from "../../../src/bench/choice.ts";
-import { latenciesOf } from "../../../src/bench/latency.ts";
-import { groupsByThemselves, groupsInTurn, HELLO_BESIDE_TOOLS, planOf } from "../../../src/bench/plan.ts";
-import type { Mode } from "../../../src/bench/settings.ts";
-import type { Group } from "../../../src/bench/turns.ts";
 import { around } from "./support.ts";
 
 function planned(names: readonly string[], mode: Mode = "warm", n = 200) {

@@ -1,9 +1,9 @@
+import { drawingsOfSoak } from "@svc/tools/bench/charts";
+import type { Held } from "@svc/tools/bench/soak/held";
+import { KINDS, plan } from "@svc/tools/bench/soak/kinds";
+import type { SoakResult, Tenth } from "@svc/tools/bench/soak/run";
+import { isSteady, soakTables } from "@svc/tools/bench/soak/tables";
 import { describe, expect, it } from "vitest";
-import { drawingsOfSoak } from "../../../src/bench/charts.ts";
-import type { Held } from "../../../src/bench/soak/held.ts";
-import { KINDS, plan } from "../../../src/bench/soak/kinds.ts";
-import type { SoakResult, Tenth } from "../../../src/bench/soak/run.ts";
-import { isSteady, soakTables } from "../../../src/bench/soak/tables.ts";
 import { CONDITIONS } from "./support.ts";
 
 const held: Held = {

@@ -1,6 +1,6 @@
+import { percentile, shuffled, summarize, windowsOf } from "@svc/tools/bench/statistics";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { percentile, shuffled, summarize, windowsOf } from "../../../src/bench/statistics.ts";
 
 const samples = fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 1, maxLength: 200 });
 

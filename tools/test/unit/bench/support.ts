@@ -1,6 +1,6 @@
 /** Made-up results for the tests of what is shown of them. */
-import type { Measured, Result } from "../../../src/bench/result.ts";
-import { type Summary, summarize } from "../../../src/bench/statistics.ts";
+import type { Measured, Result } from "@svc/tools/bench/result";
+import { type Summary, summarize } from "@svc/tools/bench/statistics";
 
 /** So many samples around a value: the value itself is their median. */
 export function around(value: number, n = 41): Summary {

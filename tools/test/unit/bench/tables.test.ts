@@ -1,9 +1,9 @@
+import { TOOL_SCENARIOS } from "@svc/tools/bench/programmatic/scenarios";
+import type { Measured } from "@svc/tools/bench/result";
+import { SCENARIOS } from "@svc/tools/bench/scenarios";
+import { asMarkdown, asText } from "@svc/tools/bench/table";
+import { tablesOf } from "@svc/tools/bench/tables";
 import { describe, expect, it } from "vitest";
-import { TOOL_SCENARIOS } from "../../../src/bench/programmatic/scenarios.ts";
-import type { Measured } from "../../../src/bench/result.ts";
-import { SCENARIOS } from "../../../src/bench/scenarios.ts";
-import { asMarkdown, asText } from "../../../src/bench/table.ts";
-import { tablesOf } from "../../../src/bench/tables.ts";
 import { around, NOTHING, resultOf } from "./support.ts";
 
 const tableOf = (measured: Partial<Measured>, title: string) =>

@@ -1,8 +1,8 @@
+import { BARE } from "@svc/tools/bench/bare";
+import type { Measured } from "@svc/tools/bench/result";
+import { SCENARIOS } from "@svc/tools/bench/scenarios";
+import { TARGETS, targetTable } from "@svc/tools/bench/targets";
 import { describe, expect, it } from "vitest";
-import { BARE } from "../../../src/bench/bare.ts";
-import type { Measured } from "../../../src/bench/result.ts";
-import { SCENARIOS } from "../../../src/bench/scenarios.ts";
-import { TARGETS, targetTable } from "../../../src/bench/targets.ts";
 import { around, NOTHING } from "./support.ts";
 
 /** As good as it must just be, times this; beyond 1 everything misses its target. */

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
 import {
   BLOCKS_PER_GROUP,
   byThemselves,
@@ -8,7 +7,8 @@ import {
   type Group,
   inTurn,
   TURNS,
-} from "../../../src/bench/turns.ts";
+} from "@svc/tools/bench/turns";
+import { describe, expect, it } from "vitest";
 
 /** Cases that write down when they run; each run takes as many milliseconds as there were before it. */
 function recorded(): { ran: string[]; caseOf: (name: string, n: number, warmUp?: number) => Case } {

@@ -2,8 +2,8 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { configurationPage, errorsPage, secretsPage } from "@svc/tools/pages/reference";
 import { describe, expect, test } from "vitest";
-import { configurationPage, errorsPage, secretsPage } from "../../../src/pages/reference.ts";
 
 const committed = (page: string) => readFile(new URL(`../../../../docs/${page}`, import.meta.url), "utf8");
 
@@ -30,13 +30,60 @@ describe.each(PAGES)("%s", (page) => {
     expect(links.filter((link) => !existsSync(join(ROOT, dirname(page), link)))).toEqual([]);
   });
 
-  test("names only source files that exist", () => {
+  test("names only source files and folders that exist", () => {
     const paths = [
-      ...text.matchAll(/`((?:services|packages|jail|cli|tools|runtimes|tests|bench)\/[\w./-]+\.\w+)`/g),
+      ...text.matchAll(
+        /`((?:services|packages|jail|cli|tools|runtimes|tests|bench|deploy)\/[\w./*{},-]*(?:\.\w+|\/))`/g,
+      ),
     ];
-    expect(paths.map(([, path = ""]) => path).filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+    const found = (path: string) => globSync(path, { cwd: ROOT }).length > 0;
+    expect(paths.map(([, path = ""]) => path).filter((path) => !found(path))).toEqual([]);
   });
 });
+
+describe("the walks of CONTRIBUTING.md", () => {
+  const MAX_HOPS = 12;
+  const text = readFileSync(join(ROOT, "CONTRIBUTING.md"), "utf8");
+  const [, section = ""] = /^## Three walks\n([\s\S]*?)^## /m.exec(text) ?? [];
+  const walks = section
+    .split(/^(?=\*\*)/m)
+    .slice(1)
+    .map((walk) => ({
+      title: walk.split("\n", 1)[0] ?? "",
+      hops: walk.match(/^\d+\. .*$/gm) ?? [],
+    }));
+
+  test("are three", () => expect(walks).toHaveLength(3));
+
+  test.each(walks)("$title: at most 12 hops, each a file and a function of it", ({ hops }) => {
+    expect(hops.length).toBeGreaterThan(5);
+    expect(hops.length).toBeLessThanOrEqual(MAX_HOPS);
+    for (const hop of hops) {
+      const [, path = "", name = ""] = /^\d+\. `([^`]+)` `(#?\w+)`: /.exec(hop) ?? [];
+      expect(path, hop).not.toBe("");
+      expect(definitionsOf(readFileSync(join(ROOT, path), "utf8"))).toContain(name);
+    }
+  });
+
+  test("names files of a hop beside its own only when they are there", () => {
+    const beside = [...section.matchAll(/(?<=^\d+\. `([^`]+)`.*)`([\w./-]+\.ts)`/gm)];
+    expect(beside.length).toBeGreaterThan(5);
+    const missing = beside.filter(
+      ([, own = "", name = ""]) =>
+        ![ROOT, join(ROOT, dirname(own)), join(ROOT, dirname(dirname(own)))].some((folder) =>
+          existsSync(join(folder, name)),
+        ),
+    );
+    expect(missing.map(([, , name]) => name)).toEqual([]);
+  });
+});
+
+/** Names of the functions and methods that a text of TypeScript or C defines. */
+function definitionsOf(source: string): string[] {
+  const definition =
+    /^[ \t]*(?:(?:export|async|static|private|function|void|bool|int|get) )*(#?\w+)(?:<[^(]*>)?\((?!.*;$)/gm;
+  return [...source.matchAll(definition)].map(([, name = ""]) => name);
+}
 
 test("every invariant names tests that exist", () => {
   const rows = readFileSync(join(ROOT, "docs/invariants.md"), "utf8").match(/^\| \d+ \|.*$/gm) ?? [];

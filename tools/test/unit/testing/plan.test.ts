@@ -1,8 +1,8 @@
 import { globSync } from "node:fs";
 import { ROOT } from "@svc/cli/instance";
+import { BUILDS, isIn, LEFT_OUT, passesOf, STAGES, stagesOf } from "@svc/tools/testing/plan";
+import { VITEST_PROJECTS } from "@svc/tools/testing/suites";
 import { describe, expect, it } from "vitest";
-import { BUILDS, isIn, LEFT_OUT, passesOf, STAGES, stagesOf } from "../../../src/testing/plan.ts";
-import { VITEST_PROJECTS } from "../../../src/testing/suites.ts";
 
 const titles = (...args: Parameters<typeof passesOf>) => passesOf(...args).map(({ title }) => title);
 

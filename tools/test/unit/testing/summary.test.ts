@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
+import { readReport } from "@svc/tools/testing/suites";
+import { summary } from "@svc/tools/testing/summary";
 import { expect, test } from "vitest";
-import { readReport } from "../../../src/testing/suites.ts";
-import { summary } from "../../../src/testing/summary.ts";
 
 const at = (fullName: string, status: string, ...failureMessages: string[]) => ({
   fullName,

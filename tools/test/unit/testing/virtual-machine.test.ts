@@ -1,5 +1,5 @@
+import { readOutcomes } from "@svc/tools/testing/virtual-machine";
 import { expect, test } from "vitest";
-import { readOutcomes } from "../../../src/testing/virtual-machine.ts";
 
 const outcome = {
   name: "v2: tests (live)",

@@ -1,6 +1,6 @@
+import { s3Call } from "@svc/object-store/s3/errors";
+import { StoreError } from "@svc/object-store/store";
 import { describe, expect, test } from "vitest";
-import { s3Call } from "../../../src/s3/errors.ts";
-import { StoreError } from "../../../src/store.ts";
 
 const failing = (name: string, httpStatusCode?: number, extra: object = {}) =>
   s3Call("doing it", () =>

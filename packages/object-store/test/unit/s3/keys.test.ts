@@ -1,6 +1,6 @@
 import { newId } from "@svc/contracts";
+import { addressIn, batchKey, contentKey, keyOf, RECORDS, sessionPrefix } from "@svc/object-store/s3/keys";
 import { describe, expect, test } from "vitest";
-import { addressIn, batchKey, contentKey, keyOf, RECORDS, sessionPrefix } from "../../../src/s3/keys.ts";
 
 const at = { session: newId(), file: newId() };
 

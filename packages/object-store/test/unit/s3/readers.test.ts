@@ -1,5 +1,5 @@
+import { Readers } from "@svc/object-store/s3/readers";
 import { expect, test } from "vitest";
-import { Readers } from "../../../src/s3/readers.ts";
 
 test("what waits for the readers of a key runs once, after the last of them", () => {
   const readers = new Readers();

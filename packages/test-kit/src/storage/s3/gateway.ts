@@ -1,4 +1,4 @@
-/** A radosgw process of one's own in front of the test cluster, which can be killed and started again on the same port. */
+/** A radosgw process for one test in front of the cluster, which can be killed and started again on the same port. */
 import type { ChildProcess } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";

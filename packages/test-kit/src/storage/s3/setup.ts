@@ -5,7 +5,7 @@ import { startGateway } from "./gateway.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Folder of the cluster, for gateways of one's own. */
+    /** Folder of the cluster, for tests that start their own gateways. */
     s3Directory: string;
     /** Address of the gateway that all tests share. Nobody ends it. */
     s3Endpoint: string;

@@ -39,7 +39,7 @@ export function parseParameters(text: string): Map<string, string> {
   return values;
 }
 
-/** The place behind the closing quote. */
+/** The place after the closing quote. */
 function endOfQuoted(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;

@@ -217,7 +217,7 @@ test("an execution runs for its caller, whatever its body and headers say", asyn
 
 describe.each(["upload", "upload/batch"] as const)("%s", (path) => {
   test.each(Object.keys(CALLERS) as CallerName[])(
-    "by %s is his own, whatever the form says",
+    "by %s is the caller's own, whatever the form says",
     async (caller) => {
       const said = {
         session_id: newId(),
@@ -266,7 +266,7 @@ test("outputs are the caller's own, also of runs over files of agents and skills
   expect(api.ran.map(({ output_namespace }) => output_namespace)).toEqual(["t1:user:alice", "t1:user:bob"]);
 });
 
-test("one file of somebody else's among one's own refuses the whole request, and nothing runs", async () => {
+test("one file of another user among the caller's own refuses the whole request, and nothing runs", async () => {
   const own = { kind: "user" } as const;
   const [mine, bobs] = [await upload("alice", own), await upload("bob", own)];
   api.ran.length = 0;

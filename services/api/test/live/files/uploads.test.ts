@@ -86,7 +86,7 @@ describe.each(["upload", "upload/batch"])("POST /v1/%s", (route) => {
     ["an agent without id", [field("kind", "agent")], "id"],
     ["a skill without version", [field("kind", "skill"), field("id", "s")], "version"],
     [
-      "a version that is no number",
+      "a version that is not a number",
       [field("kind", "skill"), field("id", "s"), field("version", "x")],
       "version",
     ],

@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Entry, Limiter } from "@svc/api/limits/limiter";
+import { SLOT_LIFE_MS } from "@svc/api/limits/slots";
 import { newId, type Principal } from "@svc/contracts";
 import { createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
 import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Entry, Limiter } from "../../../src/limits/limiter.ts";
-import { SLOT_LIFE_MS } from "../../../src/limits/slots.ts";
 
 const CLIENTS = 64;
 let me: Principal;
@@ -172,7 +172,7 @@ describe("slots", () => {
     expect((await enter(made)).window.count).toBe(3);
   });
 
-  it("of a process that renews them outlive their life; those of one that does not end", async () => {
+  it("of a process that renews them outlive their life; without renewal they end", async () => {
     const [living, dead] = [capped(2), capped(2)];
     await enter(living);
     await enter(dead);

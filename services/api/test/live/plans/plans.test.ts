@@ -118,7 +118,7 @@ test("an API key has the limits of its plan, or of default", async () => {
   ]);
 });
 
-test("a plan that is no text is no valid token", async () => {
+test("a plan that is not text is not a valid token", async () => {
   for (const plan of [1, {}, ["small"], "x".repeat(257)]) {
     expect((await upload(plan, [1])).status).toBe(401);
   }

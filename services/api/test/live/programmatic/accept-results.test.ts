@@ -1,14 +1,14 @@
 /** Accepting the results of a pause, and keeping the answer, are one step each; two replicas over a real Redis. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { Once, type OwnEntry } from "@svc/api/once/once";
+import { AcceptedResults } from "@svc/api/programmatic/accept-results";
+import { roundAnswerKey } from "@svc/api/programmatic/expiry";
+import { programmaticMetrics } from "@svc/api/programmatic/metrics";
+import type { Program, ProgramRecord } from "@svc/api/programmatic/state";
+import { ProgramStore, type Snapshot, type Stored } from "@svc/api/programmatic/store";
 import { historyKey, newId, ServiceError, type ToolResult } from "@svc/contracts";
 import { createRegistry, type Redis } from "@svc/service-kit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Once, type OwnEntry } from "../../../src/once/once.ts";
-import { AcceptedResults } from "../../../src/programmatic/accept-results.ts";
-import { roundAnswerKey } from "../../../src/programmatic/expiry.ts";
-import { programmaticMetrics } from "../../../src/programmatic/metrics.ts";
-import type { Program, ProgramRecord } from "../../../src/programmatic/state.ts";
-import { ProgramStore, type Snapshot, type Stored } from "../../../src/programmatic/store.ts";
 import { never, startJobs, type TestJobs } from "../../support/consumer.ts";
 
 const LIFE_MS = 60_000;

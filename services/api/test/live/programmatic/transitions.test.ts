@@ -1,25 +1,20 @@
 /** Random sequences of events, driven through the modules that make the transitions over a real Redis, against the table. */
+
+import { AcceptedResults } from "@svc/api/programmatic/accept-results";
+import { cancelProgram, RunningPrograms } from "@svc/api/programmatic/cancel";
+import { completeProgram, type EndedRound } from "@svc/api/programmatic/completion";
+import { programmaticMetrics } from "@svc/api/programmatic/metrics";
+import { pauseProgram } from "@svc/api/programmatic/pause";
+import { nextAttempt } from "@svc/api/programmatic/resume";
+import { RoundJobs } from "@svc/api/programmatic/round-jobs";
+import { EVENTS, type Event, type Program, type State, TRANSITIONS } from "@svc/api/programmatic/state";
+import { ProgramStore, type Snapshot } from "@svc/api/programmatic/store";
+import { ContinuationTokens } from "@svc/api/programmatic/token";
+import { ToolSessions } from "@svc/api/programmatic/tool-sessions";
 import { historyKey, newId, type PausedResponse, type RecordedCall, ServiceError } from "@svc/contracts";
 import { Counter, createLog, createRegistry } from "@svc/service-kit";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AcceptedResults } from "../../../src/programmatic/accept-results.ts";
-import { cancelProgram, RunningPrograms } from "../../../src/programmatic/cancel.ts";
-import { completeProgram, type EndedRound } from "../../../src/programmatic/completion.ts";
-import { programmaticMetrics } from "../../../src/programmatic/metrics.ts";
-import { pauseProgram } from "../../../src/programmatic/pause.ts";
-import { nextAttempt } from "../../../src/programmatic/resume.ts";
-import { RoundJobs } from "../../../src/programmatic/round-jobs.ts";
-import {
-  EVENTS,
-  type Event,
-  type Program,
-  type State,
-  TRANSITIONS,
-} from "../../../src/programmatic/state.ts";
-import { ProgramStore, type Snapshot } from "../../../src/programmatic/store.ts";
-import { ContinuationTokens } from "../../../src/programmatic/token.ts";
-import { ToolSessions } from "../../../src/programmatic/tool-sessions.ts";
 import { startJobs, type TestJobs } from "../../support/consumer.ts";
 
 let made: TestJobs;

@@ -1,12 +1,12 @@
 /** The file of API keys as the API reads it, at the start and when it changes. */
 import { chmod, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ApiKeys } from "@svc/api/auth/api-keys";
+import { TokenRefused } from "@svc/api/auth/refused";
 import { formatApiKeys } from "@svc/contracts";
 import { ConfigError, type Log } from "@svc/service-kit";
 import { type ApiKeysFile, apiKeyRecord, apiKeysFile, newApiKey } from "@svc/test-kit/credentials/api-keys";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ApiKeys } from "../../../src/auth/api-keys.ts";
-import { TokenRefused } from "../../../src/auth/refused.ts";
 
 let file: ApiKeysFile;
 let path: string;
@@ -70,7 +70,7 @@ describe("at the start", () => {
   it("a relative path, a folder and a large file are refused", async () => {
     await expect(ApiKeys.open("api-keys.jsonl", log)).rejects.toThrow("must be an absolute path");
     await mkdir(path, { mode: 0o700 });
-    expect(await problemOf()).toContain("is no regular file");
+    expect(await problemOf()).toContain("is not a regular file");
     await rm(path, { recursive: true });
     await writeFile(path, Buffer.alloc(9 * 2 ** 20), { mode: 0o600 });
     expect(await problemOf()).toContain("is larger than");

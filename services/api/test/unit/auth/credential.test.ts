@@ -1,12 +1,13 @@
 /** Which credential a request carries, and what becomes of an API key that is not exactly one of the file. */
+
+import { ApiKeyIndex } from "@svc/api/auth/api-key-index";
+import { type CredentialHeaders, credentialOf } from "@svc/api/auth/credential";
+import { TokenRefused } from "@svc/api/auth/refused";
 import { apiKeyDigest } from "@svc/contracts";
 import { apiKeyRecord, newApiKey } from "@svc/test-kit/credentials/api-keys";
 import { generator, mutate, newSeed } from "@svc/test-kit/credentials/mutations";
 import { newSigner } from "@svc/test-kit/credentials/signer";
 import { describe, expect, it } from "vitest";
-import { ApiKeyIndex } from "../../../src/auth/api-key-index.ts";
-import { type CredentialHeaders, credentialOf } from "../../../src/auth/credential.ts";
-import { TokenRefused } from "../../../src/auth/refused.ts";
 
 const NOW = Date.parse("2026-11-25T00:00:00Z");
 const [key, other] = [newApiKey(), newApiKey()];

@@ -2,12 +2,12 @@ import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { KeyRing } from "@svc/api/auth/key-ring";
 import { type Config, ConfigError, createLog, loadConfig } from "@svc/service-kit";
 import { parseKeyText } from "@svc/service-kit/credentials/key-text";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { newSigner } from "@svc/test-kit/credentials/signer";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { KeyRing } from "../../../src/auth/key-ring.ts";
 
 const [one, two, rsa] = [newSigner(), newSigner(), newSigner("rsa")];
 const jwkOf = ({ publicKey }: { publicKey: typeof one.publicKey }) => publicKey.export({ format: "jwk" });
@@ -164,13 +164,13 @@ describe("the keys in force", () => {
     [{ SVC_JWT_PUBLIC_KEYS_DIR: "/nonexistent/keys" }, /does not exist/],
     [
       { SVC_JWT_PUBLIC_KEYS_DIR: "/proc/self/status" },
-      /^SVC_JWT_PUBLIC_KEYS_DIR \/proc\/self\/status is no folder$/,
+      /^SVC_JWT_PUBLIC_KEYS_DIR \/proc\/self\/status is not a folder$/,
     ],
   ])("%j stops the start", async (env, problem) => {
     expect(await problemsOf(env)).toEqual([expect.stringMatching(problem)]);
   });
 
-  it("stop the start for a file that is no key, and name it", async () => {
+  it("stop the start for a file that is not a key, and name it", async () => {
     await put("good.pem", one.pem);
     await put("README.md", "about these keys");
     await put("long.pem", one.pem + " ".repeat(70_000));
@@ -205,7 +205,7 @@ describe("a change of the directory", () => {
     expect(fingerprint(ring, "c")).toBe(true);
   });
 
-  it("that cannot be read leaves the last keys, and those of the variables", async () => {
+  it("that cannot be read leaves the last keys, and the variables' keys", async () => {
     await put("a.pem", one.pem);
     const env = { SVC_JWT_PUBLIC_KEY: two.pem, SVC_JWT_KID: "v", SVC_JWT_PUBLIC_KEYS_DIR: directory };
     const ring = await open(env);

@@ -1,5 +1,8 @@
 /** No access token that is not exactly one that was signed names a principal: 15,000 changed ones, and all other kinds. */
 import { generateKeyPairSync, sign } from "node:crypto";
+import { bearerToken } from "@svc/api/auth/bearer";
+import { TokenRefused } from "@svc/api/auth/refused";
+import { verifyToken } from "@svc/api/auth/verifier";
 import type { VerificationKey } from "@svc/service-kit/credentials/key-text";
 import { generator, mutate, newSeed } from "@svc/test-kit/credentials/mutations";
 import {
@@ -13,9 +16,6 @@ import {
 } from "@svc/test-kit/credentials/signer";
 import { TOKEN_KINDS } from "@svc/test-kit/credentials/token-kinds";
 import { describe, expect, it } from "vitest";
-import { bearerToken } from "../../../src/auth/bearer.ts";
-import { TokenRefused } from "../../../src/auth/refused.ts";
-import { verifyToken } from "../../../src/auth/verifier.ts";
 
 const MUTANTS = 15_000;
 const ORIGINALS = 6;
@@ -114,7 +114,10 @@ describe("an access token", () => {
     ["a critical extension", signed({ alg: "EdDSA", crit: ["exp"] })],
     ["a detached payload", signed({ alg: "EdDSA", b64: false, crit: ["b64"] })],
     ["a signature over other claims", `${input({ alg: "EdDSA" })}.${signer.mint().split(".")[2]}`],
-    ["claims that are no object", `${part({ alg: "EdDSA", typ: "JWT", kid: KID })}.${part([])}.${part("")}`],
+    [
+      "claims that are not an object",
+      `${part({ alg: "EdDSA", typ: "JWT", kid: KID })}.${part([])}.${part("")}`,
+    ],
   ];
   it.each(forgeries)("with %s is refused", async (_what, token) => {
     expect(await isRefused(token)).toBe(true);

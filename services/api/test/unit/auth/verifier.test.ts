@@ -1,4 +1,8 @@
 import { createPublicKey, sign } from "node:crypto";
+import { bearerToken, MAX_TOKEN_CHARS } from "@svc/api/auth/bearer";
+import type { ClaimRules } from "@svc/api/auth/claims";
+import { TokenRefused } from "@svc/api/auth/refused";
+import { verifyToken } from "@svc/api/auth/verifier";
 import type { VerificationKey } from "@svc/service-kit/credentials/key-text";
 import {
   inputOf,
@@ -11,10 +15,6 @@ import {
 } from "@svc/test-kit/credentials/signer";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bearerToken, MAX_TOKEN_CHARS } from "../../../src/auth/bearer.ts";
-import type { ClaimRules } from "../../../src/auth/claims.ts";
-import { TokenRefused } from "../../../src/auth/refused.ts";
-import { verifyToken } from "../../../src/auth/verifier.ts";
 
 const signer = newSigner();
 const other = newSigner();

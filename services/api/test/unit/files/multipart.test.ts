@@ -1,8 +1,8 @@
+import { boundaryOf, parsePartHeaders } from "@svc/api/files/multipart/part-headers";
+import { type ChunkSource, MultipartReader } from "@svc/api/files/multipart/reader";
 import { ServiceError } from "@svc/contracts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { boundaryOf, parsePartHeaders } from "../../../src/files/multipart/part-headers.ts";
-import { type ChunkSource, MultipartReader } from "../../../src/files/multipart/reader.ts";
 
 const BOUNDARY = "--svc\r1";
 const DELIMITER = `--${BOUNDARY}`;
@@ -135,7 +135,7 @@ describe("the multipart reader", () => {
   });
 
   test.each([
-    ["text behind a boundary", `${DELIMITER}x\r\n\r\n\r\n${DELIMITER}--`],
+    ["text after a boundary", `${DELIMITER}x\r\n\r\n\r\n${DELIMITER}--`],
     ["endless blanks behind a boundary", `${DELIMITER}${" ".repeat(100_000)}`],
     ["endless headers", `${DELIMITER}\r\n${"x: y\r\n".repeat(10_000)}`],
     ["a part without headers", `${DELIMITER}\r\n\r\nbody\r\n${DELIMITER}--`],
@@ -210,7 +210,7 @@ describe("part headers", () => {
     ["a bare line break", 'Content-Disposition: form-data; name="a\nb"'],
     ["a NUL", 'Content-Disposition: form-data; name="a\0b"'],
     ["an open quote", 'Content-Disposition: form-data; name="f'],
-    ["text behind a quote", 'Content-Disposition: form-data; name="f" x; filename="y"'],
+    ["text after a quote", 'Content-Disposition: form-data; name="f" x; filename="y"'],
     ["a parameter without value", "Content-Disposition: form-data; name"],
     ["a repeated parameter", 'Content-Disposition: form-data; name="f"; filename="a"; filename="b"'],
     [

@@ -1,6 +1,6 @@
+import { ownerOf } from "@svc/api/files/owner";
 import { namespaceOf, type ServiceError } from "@svc/contracts";
 import { describe, expect, test } from "vitest";
-import { ownerOf } from "../../../src/files/owner.ts";
 
 const principal = { tenantId: "acme", userId: "u:1" };
 

@@ -1,7 +1,7 @@
+import type { StoredPart } from "@svc/api/files/store-part";
+import { batchAnswer } from "@svc/api/files/upload-answer";
 import { type ErrorCode, newId, ServiceError, type UploadedFile } from "@svc/contracts";
 import { describe, expect, test } from "vitest";
-import type { StoredPart } from "../../../src/files/store-part.ts";
-import { batchAnswer } from "../../../src/files/upload-answer.ts";
 
 const session = newId();
 const good = (filename: string): StoredPart => ({ ok: true, id: newId(), filename });

@@ -1,6 +1,6 @@
+import { OpenBodies } from "@svc/api/limits/open-bodies";
 import { ServiceError } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import { OpenBodies } from "../../../src/limits/open-bodies.ts";
 
 const refusal = () => new ServiceError("rate_limited");
 const bodies = (length = 10, waitMs = 60_000) =>

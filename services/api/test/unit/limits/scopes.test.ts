@@ -1,8 +1,8 @@
+import { limitOf, SCOPE_NAMES, SCOPES, scopeOf } from "@svc/api/limits/scopes";
+import { openApiDocument } from "@svc/api/openapi/document";
 import { loadConfig } from "@svc/service-kit";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { describe, expect, it } from "vitest";
-import { limitOf, SCOPE_NAMES, SCOPES, scopeOf } from "../../../src/limits/scopes.ts";
-import { openApiDocument } from "../../../src/openapi/document.ts";
 
 interface Document {
   paths: Record<string, Record<string, { tags: string[] }>>;

@@ -1,5 +1,5 @@
+import { Slot } from "@svc/api/limits/slots";
 import { describe, expect, it } from "vitest";
-import { Slot } from "../../../src/limits/slots.ts";
 
 function slot() {
   const seen = { given: 0 };

@@ -1,6 +1,3 @@
-import { errorBody } from "@svc/contracts";
-import fc from "fast-check";
-import { describe, expect, it } from "vitest";
 import {
   bodiesAreOpen,
   isOver,
@@ -9,7 +6,10 @@ import {
   type Window,
   windowHeaders,
   windowIsFull,
-} from "../../../src/limits/window.ts";
+} from "@svc/api/limits/window";
+import { errorBody } from "@svc/contracts";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
 
 const window = (change: Partial<Window> = {}): Window => ({
   requests: 20,

@@ -1,8 +1,8 @@
+import { type EndedRound, endAnswer } from "@svc/api/programmatic/completion";
+import { pauseAnswer, pausedRecord } from "@svc/api/programmatic/pause";
+import { endOf } from "@svc/api/programmatic/round-jobs";
 import { newId } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import { type EndedRound, endAnswer } from "../../../src/programmatic/completion.ts";
-import { pauseAnswer, pausedRecord } from "../../../src/programmatic/pause.ts";
-import { endOf } from "../../../src/programmatic/round-jobs.ts";
 
 const session = newId();
 const ended = (fields: Partial<EndedRound>): EndedRound => ({

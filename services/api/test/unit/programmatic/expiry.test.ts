@@ -1,6 +1,6 @@
+import { AnswerRenewal, roundAnswerKey, storedSecondsFor } from "@svc/api/programmatic/expiry";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { AnswerRenewal, roundAnswerKey, storedSecondsFor } from "../../../src/programmatic/expiry.ts";
 
 const KEPT_SECONDS = 600;
 const LIFE_MS = storedSecondsFor(KEPT_SECONDS) * 1000;

@@ -1,7 +1,7 @@
+import { reportedCalls } from "@svc/api/programmatic/pause";
+import type { Program } from "@svc/api/programmatic/state";
 import type { PausedCall, PausedResponse } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import { reportedCalls } from "../../../src/programmatic/pause.ts";
-import type { Program } from "../../../src/programmatic/state.ts";
 
 const program = { tools: [{ name: "add" }, { name: "look-up" }] } as Program;
 const paused = (pending_call_ids: string[], pending_calls?: PausedCall[]) =>

@@ -1,5 +1,5 @@
+import { parseCancel, parseResume, parseStart, tokenOf } from "@svc/api/programmatic/request";
 import { describe, expect, it } from "vitest";
-import { parseCancel, parseResume, parseStart, tokenOf } from "../../../src/programmatic/request.ts";
 
 const rules = {
   defaultRunMs: 60_000,

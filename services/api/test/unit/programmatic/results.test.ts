@@ -1,7 +1,7 @@
+import { answersOf, checkPending, digestOf, historyBytes } from "@svc/api/programmatic/accept-results";
+import { smallAnswers } from "@svc/api/programmatic/round-jobs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { answersOf, checkPending, digestOf, historyBytes } from "../../../src/programmatic/accept-results.ts";
-import { smallAnswers } from "../../../src/programmatic/round-jobs.ts";
 
 const refusal = (run: () => unknown) => {
   try {

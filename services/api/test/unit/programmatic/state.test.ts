@@ -1,15 +1,8 @@
 /** The table of states against a second, independent statement of it: every state, every event. */
 import { existsSync } from "node:fs";
+import { EVENTS, type Event, nextState, STATES, type State, TRANSITIONS } from "@svc/api/programmatic/state";
 import { ERRORS, type ErrorCode } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
-import {
-  EVENTS,
-  type Event,
-  nextState,
-  STATES,
-  type State,
-  TRANSITIONS,
-} from "../../../src/programmatic/state.ts";
 
 /** States to which a program moves; `-`: 400 execution_expired, `x`: 409 execution_cancelled, `!`: 409 continuation_conflict. */
 const EXPECTED = `

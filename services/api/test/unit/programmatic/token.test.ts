@@ -1,8 +1,8 @@
+import { ContinuationTokens } from "@svc/api/programmatic/token";
 import { newId } from "@svc/contracts";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ContinuationTokens } from "../../../src/programmatic/token.ts";
 
 const SECRET = newSecret();
 const INTERNAL = newSecret();

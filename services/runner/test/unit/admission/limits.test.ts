@@ -1,7 +1,7 @@
 import { executeRequestSchema } from "@svc/contracts";
+import { compileLimitsFor, limitsFor, overridesSchema } from "@svc/runner/admission/limits";
 import { loadConfig } from "@svc/service-kit";
 import { describe, expect, it } from "vitest";
-import { compileLimitsFor, limitsFor, overridesSchema } from "../../../src/admission/limits.ts";
 
 const config = loadConfig("runner", {
   SANDBOX_FORWARD_TARGET: "gateway:3190",

@@ -1,7 +1,7 @@
 import { ServiceError } from "@svc/contracts";
+import { Slots } from "@svc/runner/admission/slots";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Slots } from "../../../src/admission/slots.ts";
 
 const WAIT_MS = 30_000;
 const slotsOf = (total: number, queueLimit: number) => new Slots({ total, queueLimit, queueWaitMs: WAIT_MS });

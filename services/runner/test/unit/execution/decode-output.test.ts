@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
+import { captured, cutAtCharacter, withNotes } from "@svc/runner/execution/decode-output";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { captured, cutAtCharacter, withNotes } from "../../../src/execution/decode-output.ts";
 
 const text = fc.string({ unit: fc.constantFrom("a", "\n", "é", "ß", "日", "\u2028", "🎉", "👩") });
 
@@ -29,7 +29,7 @@ describe("cutAtCharacter", () => {
     );
   });
 
-  it("drops at most three bytes of bytes that are no text", () => {
+  it("drops at most three bytes of bytes that are not text", () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 40 }), (raw) => {
         const bytes = Buffer.from(raw);

@@ -1,4 +1,3 @@
-import { describe, expect, it } from "vitest";
 import {
   compileEndingOf,
   type Ending,
@@ -6,7 +5,8 @@ import {
   faultEnding,
   type ObservedEnd,
   signalName,
-} from "../../../src/execution/exit-status.ts";
+} from "@svc/runner/execution/exit-status";
+import { describe, expect, it } from "vitest";
 
 const CAP = 65_536;
 const LIMITS = { wallMs: 60_000, cpuMs: 1500, memoryBytes: 512 << 20, outputCap: CAP };
@@ -191,7 +191,7 @@ describe("signalName", () => {
 describe("the ending of a program at fault", () => {
   const text = "The program did not repeat its recorded tool calls";
 
-  it("is that of a killed program when the service ended it, whatever it took to do so", () => {
+  it("is a killed program's when the service ended it, whatever it took to do so", () => {
     expect(faultEnding(ended({ cause: "wall_limit" }), LIMITS, text)).toEqual({
       status: null,
       code: 137,

@@ -5,10 +5,10 @@ import {
   findPathConflict,
   ServiceError,
 } from "@svc/contracts";
+import { freeEntryName, programOf } from "@svc/runner/execution/program";
+import type { Runtime } from "@svc/runner/execution/runtimes";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { freeEntryName, programOf } from "../../../src/execution/program.ts";
-import type { Runtime } from "../../../src/execution/runtimes.ts";
 
 const NAMES = { maxLength: 256, maxDepth: 10 };
 const PYTHON: Runtime = {
@@ -106,7 +106,7 @@ describe("the caller's own environment", () => {
 });
 
 describe("which files are staged", () => {
-  it("an inline .dirkeep makes its directory, and that of the workspace is there", () => {
+  it("an inline .dirkeep makes its directory, and the workspace's is there", () => {
     const kept = ["a/b/.dirkeep", ".dirkeep"].map((name) => ({ name, content: "x" }));
     const made = program({ files: [{ name: "main.py", content: "" }, ...kept] });
     expect(made.contents.map(({ path }) => path)).toEqual(["main.py"]);

@@ -1,5 +1,5 @@
+import { byteSize, duration } from "@svc/runner/execution/quantities";
 import { describe, expect, it } from "vitest";
-import { byteSize, duration } from "../../../src/execution/quantities.ts";
 
 describe("limits as people read them", () => {
   it.each([

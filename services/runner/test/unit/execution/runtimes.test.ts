@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ServiceError } from "@svc/contracts";
+import { type Runtime, Runtimes } from "@svc/runner/execution/runtimes";
 import type { Config } from "@svc/service-kit";
 import { describe, expect, it } from "vitest";
-import { type Runtime, Runtimes } from "../../../src/execution/runtimes.ts";
 
 const runtime = (language: string, version: string): Runtime => ({
   language,

@@ -1,8 +1,8 @@
 import { constants } from "node:os";
 import { reachedLimitSchema } from "@svc/contracts";
 import { REACHED_LIMITS, type RunEnd, type WorkspaceListing } from "@svc/jail-client";
+import { reachedLimits, reachedNotes } from "@svc/runner/execution/soft-limits";
 import { describe, expect, it } from "vitest";
-import { reachedLimits, reachedNotes } from "../../../src/execution/soft-limits.ts";
 
 const END: RunEnd = {
   cause: "exited",

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
+import { InputCache } from "@svc/runner/inputs/cache";
+import { NotGenuine } from "@svc/runner/inputs/sealed-file";
 import { copiesOf } from "@svc/test-kit/components/input-copies";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { InputCache } from "../../../src/inputs/cache.ts";
-import { NotGenuine } from "../../../src/inputs/sealed-file.ts";
 
 const MIB = 2 ** 20;
 const newKey = () => randomBytes(32).toString("base64url");

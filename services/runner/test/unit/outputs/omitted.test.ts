@@ -1,7 +1,7 @@
+import { omittedFields, omittedNotes } from "@svc/runner/outputs/omitted";
+import type { OmittedFile } from "@svc/runner/outputs/outputs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { omittedFields, omittedNotes } from "../../../src/outputs/omitted.ts";
-import type { OmittedFile } from "../../../src/outputs/outputs.ts";
 
 const many = (count: number, reason: OmittedFile["reason"] = "count"): OmittedFile[] =>
   Array.from({ length: count }, (_, at) => ({ name: `f${at}`, reason }));
@@ -35,7 +35,7 @@ describe("omittedNotes", () => {
     expect(omittedNotes([], 3, LIMITS)).toEqual(["and 3 more"]);
   });
 
-  it("says nothing of what is no regular file", () => {
+  it("says nothing of what is not a regular file", () => {
     expect(omittedNotes(many(9, "type"), 0, LIMITS)).toEqual([]);
   });
 
@@ -62,7 +62,7 @@ describe("omittedFields", () => {
     expect(fields.files_omitted_count).toBe(157);
   });
 
-  it("lists what is no regular file as well", () => {
+  it("lists what is not a regular file as well", () => {
     expect(omittedFields(many(1, "type"), 0)).toEqual({
       files_omitted: [{ name: "f0", reason: "type" }],
       files_omitted_count: 1,

@@ -1,13 +1,13 @@
 import { findPathConflict } from "@svc/contracts";
-import fc from "fast-check";
-import { describe, expect, it } from "vitest";
 import {
   type ListedFile,
   type Listing,
   type OutputLimits,
   planOutputs,
   type StagedInput,
-} from "../../../src/outputs/outputs.ts";
+} from "@svc/runner/outputs/outputs";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
 
 const LIMITS: OutputLimits = {
   maxFiles: 50,
@@ -321,7 +321,7 @@ describe("the cost of names", () => {
     return times.reduce((least, ms) => Math.min(least, ms));
   };
 
-  it("of 10,000 files with names of 4,000 characters is no more than that of ordinary ones", () => {
+  it("of 10,000 files with names of 4,000 characters is no more than for ordinary ones", () => {
     const [many, ordinary] = [long(10_000), short(10_000)];
     expect(many.every(({ path }) => path.length >= 4000)).toBe(true);
     msOf(ordinary);

@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { ServiceError } from "@svc/contracts";
+import type { PlannedUpload } from "@svc/runner/outputs/outputs";
+import { storeOutputs, type UploadDeps } from "@svc/runner/outputs/uploads";
 import { describe, expect, it } from "vitest";
-import type { PlannedUpload } from "../../../src/outputs/outputs.ts";
-import { storeOutputs, type UploadDeps } from "../../../src/outputs/uploads.ts";
 
 const LARGE = 3 * 2 ** 20;
 const CHUNK = 2 ** 18;

@@ -1,6 +1,6 @@
+import { ArrivalOrder } from "@svc/runner/programmatic/arrival-order";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ArrivalOrder } from "../../../src/programmatic/arrival-order.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,7 +1,7 @@
 import { MAX_RECORDED_CALLS, recordToolCallsSchema } from "@svc/contracts";
+import { batchesOf, bodyOf } from "@svc/runner/programmatic/outstanding-calls";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { batchesOf, bodyOf } from "../../../src/programmatic/outstanding-calls.ts";
 
 const callOf = (callId: string, input: unknown) => {
   const text = `{"tool_name":"add","input":${JSON.stringify(input)} }`;

@@ -1,7 +1,7 @@
 import type { RecordedCall } from "@svc/contracts";
+import { CallHistory, type Issued } from "@svc/runner/programmatic/call-history";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CallHistory, type Issued } from "../../../src/programmatic/call-history.ts";
 
 const TOOLS = ["a", "b"];
 const callArbitrary = fc.record({
@@ -99,7 +99,7 @@ describe("calls with a history", () => {
     fc.assert(property);
   });
 
-  it("that are new get numbers after the highest recorded one, and count against what is left", () => {
+  it("that are new get numbers after the highest recorded one, and count against the rest of the budget", () => {
     const history = [
       { call_id: "call_007", name: "a", input_json: '{"x":1}' },
       { call_id: "call_1000", name: "a", input_json: '{"x":2}' },

@@ -1,11 +1,11 @@
-import fc from "fast-check";
-import { describe, expect, it } from "vitest";
 import {
   AVAILABLE_SHARE,
   machineMemory,
   PAUSED_SHARE,
   selectEvictions,
-} from "../../../src/programmatic/eviction.ts";
+} from "@svc/runner/programmatic/eviction";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
 
 const pausedArbitrary = fc.array(
   fc.record({ principal: fc.constant("one"), pausedAtMs: fc.nat(), memoryBytes: fc.nat({ max: 1000 }) }),

@@ -1,8 +1,8 @@
 import { newId } from "@svc/contracts";
+import type { EvictionCause } from "@svc/runner/metrics";
+import { ProgramRegistry, type RegistryOptions } from "@svc/runner/programmatic/program-registry";
 import type { Log } from "@svc/service-kit";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { EvictionCause } from "../../../src/metrics.ts";
-import { ProgramRegistry, type RegistryOptions } from "../../../src/programmatic/program-registry.ts";
 
 const GIB = 2 ** 30;
 const LONGEST_MS = 1000;

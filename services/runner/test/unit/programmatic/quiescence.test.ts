@@ -1,12 +1,12 @@
 import { TASK_STATES } from "@svc/jail-client";
-import fc from "fast-check";
-import { describe, expect, it } from "vitest";
 import {
   batchIsComplete,
   CATCH_UP_MS,
   nextCheckMs,
   type Observation,
-} from "../../../src/programmatic/quiescence.ts";
+} from "@svc/runner/programmatic/quiescence";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
 
 const TIMES = { settleMs: 15, settleMaxMs: 1000 };
 const moment = (change: Partial<Observation>): Observation => ({

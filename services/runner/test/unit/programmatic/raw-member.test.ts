@@ -1,6 +1,6 @@
+import { rawMember } from "@svc/runner/programmatic/tool-call-client";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { rawMember } from "../../../src/programmatic/tool-call-client.ts";
 
 describe("the text of a member", () => {
   it("is the text of its value, for any object", () => {

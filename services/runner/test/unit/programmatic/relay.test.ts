@@ -3,9 +3,9 @@ import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { CallHistory } from "@svc/runner/programmatic/call-history";
+import { Relay, type RelayOptions } from "@svc/runner/programmatic/relay";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import { CallHistory } from "../../../src/programmatic/call-history.ts";
-import { Relay, type RelayOptions } from "../../../src/programmatic/relay.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "svc-relay-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -58,7 +58,7 @@ const EVERY_MESSAGE: [string, string][] = [
   ["a call by its index", request("{}", { headers: RAW })],
   ["another path", request("{}", { path: "/sessions" })],
   ["another method", request("{}", { method: "DELETE" })],
-  ["a body that is no JSON", request("{")],
+  ["a body that is not JSON", request("{")],
   ["a body that is too large", request(" ".repeat(2 << 20))],
   ["a body that is nested too deeply", envelope(`{"a":${"[".repeat(100)}${"]".repeat(100)}}`)],
   [

@@ -1,6 +1,6 @@
+import { BadToolRequest, parseToolRequest, RAW_INPUT_TYPE } from "@svc/runner/programmatic/tool-request";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BadToolRequest, parseToolRequest, RAW_INPUT_TYPE } from "../../../src/programmatic/tool-request.ts";
 
 const TOOLS = ["add", 'a "quoted"\nname'];
 const parse = (body: string | Buffer, headers: Record<string, string> = {}) =>

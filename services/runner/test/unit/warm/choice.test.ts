@@ -1,5 +1,5 @@
+import { kindFor } from "@svc/runner/warm/kinds";
 import { describe, expect, it } from "vitest";
-import { kindFor } from "../../../src/warm/kinds.ts";
 
 const argv = ["/usr/bin/python3", "main.py"];
 const prelude = ["/usr/bin/python3", "/prelude.py", "main.py"];

@@ -2,9 +2,9 @@ import { deadlinesFor, grantClaimsSchema, type Job, type JobFile, newId } from "
 import { loadConfig } from "@svc/service-kit";
 import { jobOf } from "@svc/test-kit/components/messages";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
+import { claimsOf } from "@svc/worker/grants/claims";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { claimsOf } from "../../../src/grants/claims.ts";
 
 const config = loadConfig("worker", {
   SVC_INTERNAL_SERVICE_TOKEN: newSecret(),

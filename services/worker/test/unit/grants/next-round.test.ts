@@ -1,6 +1,6 @@
 import { newId } from "@svc/contracts";
+import { NextRoundGrants } from "@svc/worker/grants/next-round";
 import { describe, expect, it } from "vitest";
-import { NextRoundGrants } from "../../../src/grants/next-round.ts";
 
 function make() {
   const givenUp: string[] = [];

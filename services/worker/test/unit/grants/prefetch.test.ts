@@ -1,7 +1,7 @@
 import { MAX_PREFETCHED_GRANTS } from "@svc/contracts";
+import { GrantPrefetch, UNUSED_MS } from "@svc/worker/grants/prefetch";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { GrantPrefetch, UNUSED_MS } from "../../../src/grants/prefetch.ts";
 
 const FAR = Number.MAX_SAFE_INTEGER;
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { MAX_ENDED_GRANTS } from "@svc/contracts";
+import { RevocationBatch } from "@svc/worker/grants/revocation-batch";
 import { describe, expect, it } from "vitest";
-import { RevocationBatch } from "../../../src/grants/revocation-batch.ts";
 
 const WAIT_MS = 20;
 

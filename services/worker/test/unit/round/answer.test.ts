@@ -1,7 +1,7 @@
 import { type ExecuteResponse, type JobFile, newId, type RunnerFile } from "@svc/contracts";
 import { jobOf } from "@svc/test-kit/components/messages";
+import { publicAnswer, publicFiles } from "@svc/worker/round/answer";
 import { describe, expect, it } from "vitest";
-import { publicAnswer, publicFiles } from "../../../src/round/answer.ts";
 
 const fileOf = (name: string, change: Partial<JobFile> = {}): JobFile => ({
   id: newId(),

@@ -1,6 +1,6 @@
 import { type ErrorCode, ServiceError } from "@svc/contracts";
+import { faultOf } from "@svc/worker/round/error-classification";
 import { describe, expect, it } from "vitest";
-import { faultOf } from "../../../src/round/error-classification.ts";
 
 const fault = (code: ErrorCode, cause?: unknown) => faultOf(new ServiceError(code, undefined, { cause }));
 const withCode = (code: string) => Object.assign(new Error("x"), { code });

@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorCode, ServiceError } from "@svc/contracts";
+import { failureOf } from "@svc/worker/round/public-error";
 import { describe, expect, it } from "vitest";
-import { failureOf } from "../../../src/round/public-error.ts";
 
 const never = new AbortController().signal;
 const of = (error: unknown) => failureOf(error, never, false).error;

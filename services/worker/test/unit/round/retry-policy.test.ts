@@ -1,7 +1,7 @@
+import type { Fault } from "@svc/worker/round/error-classification";
+import { RetryPolicy } from "@svc/worker/round/retry-policy";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Fault } from "../../../src/round/error-classification.ts";
-import { RetryPolicy } from "../../../src/round/retry-policy.ts";
 
 it("a final fault ends at once", () => {
   expect(new RetryPolicy().pauseAfter("final", 0)).toBeUndefined();

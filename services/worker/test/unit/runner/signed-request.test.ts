@@ -8,9 +8,9 @@ import {
 } from "@svc/capabilities";
 import { newId } from "@svc/contracts";
 import { unsealedGrantOf } from "@svc/test-kit/components/messages";
+import { discardManifest } from "@svc/worker/runner/discard-request";
+import { requestSigner } from "@svc/worker/runner/signed-request";
 import { describe, expect, it } from "vitest";
-import { discardManifest } from "../../../src/runner/discard-request.ts";
-import { requestSigner } from "../../../src/runner/signed-request.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ed25519", {
   privateKeyEncoding: { type: "pkcs8", format: "pem" },
