@@ -226,6 +226,10 @@ def renew():
     """Replaces what two programs must not share and what a new process has anew. Returns the hash seed, which jaild tells its client."""
     for hook in after_fork:
         hook()
+    threading = sys.modules["threading"]
+    if threading.main_thread().native_id != threading.get_native_id():
+        # The hook of Python 3.11 leaves it as it was.
+        threading.main_thread()._set_native_id()
     if numpy := sys.modules.get("numpy"):
         reseed_numpy(numpy)
     if logging := sys.modules.get("logging"):

@@ -160,7 +160,7 @@ describe("arguments", () => {
     ],
     [
       "anything(a=float('nan'))",
-      "anything(): argument 'a' cannot be sent as JSON: Out of range float values are not JSON compliant",
+      "anything(): argument 'a' cannot be sent as JSON: Out of range float values are not JSON compliant: nan",
     ],
     [
       "x = []; x.append(x); anything(a=x)",

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 import { childrenOf, descendants, isAlive, killProcess, until } from "@svc/test-kit/jail/host";
 import { Jaild } from "@svc/test-kit/jail/jaild";
 import { bash, LIMITS } from "@svc/test-kit/jail/run";
@@ -19,12 +19,12 @@ const main = (source: string) => ({ files: { "index.js": source } });
 /** Starts a program that sleeps; answers its process as the host numbers it. */
 async function sleeping(prestart: boolean) {
   const run = await openPrestarted(jaild, "javascript", prestart);
-  await describePrestarted(run, main("console.log('asleep'); setTimeout(() => {}, 60000)"));
+  await describePrestarted(run, main("process.title = 'asleep'; setTimeout(() => {}, 60000)"));
   await run.start();
   expect(run.startedWarm).toBe(prestart);
   const keeper = jaild.keepers.find((pid) => descendants(pid).length === 2);
   const [init = 0, program = 0] = descendants(keeper);
-  await until(() => readdirSync(`/proc/${program}/task`).length >= 7, "Node has its threads");
+  await until(() => readFileSync(`/proc/${program}/comm`, "utf8") === "asleep\n", "the program sleeps");
   return { run, init, program };
 }
 

@@ -30,14 +30,19 @@ def decode(text):
     """The value of a JSON text in UTF-8; ValueError when it is none."""
     text = str(text, "utf-8", "surrogatepass").strip()
     try:
-        value, end = _scan(text, 0)
-    except RecursionError:
-        value, end = _with_room(lambda: _scan(text, 0))
-    except (StopIteration, SystemError):
+        value, end = _scan_nested(text)
+    except (StopIteration, SystemError, ValueError):
         raise ValueError(NO_JSON) from None
     if end != len(text):
         raise ValueError(NO_JSON)
     return value
+
+
+def _scan_nested(text):
+    try:
+        return _scan(text, 0)
+    except RecursionError:
+        return _with_room(lambda: _scan(text, 0))
 
 
 def encode_call(name, arguments):
