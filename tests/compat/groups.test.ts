@@ -35,7 +35,7 @@ async function run(lang: string, code: string) {
 describe("data", () => {
   test("every Python package of the group can be imported", async () => {
     const modules =
-      "altair dateparser geopandas h5py igraph nltk numba orjson pint plotly rapidfuzz regex shapely skimage sqlalchemy tables tqdm wordcloud xarray xgboost".split(
+      "altair dateparser geopandas h5py igraph nltk numba orjson pint plotly rapidfuzz regex shapely skimage sqlalchemy tqdm wordcloud xarray xgboost".split(
         " ",
       );
     const packages = listOf("data", "packages").filter((name) => name.startsWith("python3-"));
