@@ -35,10 +35,11 @@ async function run(lang: string, code: string) {
 describe("data", () => {
   test("every Python package of the group can be imported", async () => {
     const modules =
-      "altair dateparser geopandas h5py igraph nltk numba orjson pint plotly pulp rapidfuzz regex shapely skimage sqlalchemy tables tqdm wordcloud xarray xgboost".split(
+      "altair dateparser geopandas h5py igraph nltk numba orjson pint plotly rapidfuzz regex shapely skimage sqlalchemy tqdm wordcloud xarray xgboost".split(
         " ",
       );
-    expect(modules).toHaveLength(listOf("data", "packages").length);
+    const packages = listOf("data", "packages").filter((name) => name.startsWith("python3-"));
+    expect(modules).toHaveLength(packages.length);
     for (const name of modules) {
       const answer = await api.exec({ lang: "py", code: `import ${name}` });
       expect([name, answer.code, answer.code === 0 ? "" : answer.stderr]).toEqual([name, 0, ""]);

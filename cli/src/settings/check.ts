@@ -80,14 +80,16 @@ function componentProblems(instance: Instance, secrets: Secrets, settings: Envir
 }
 
 /** Languages and packages that there are not. */
-function imageProblems(caller: Environment): string[] {
-  try {
-    chooseImage({}, caller);
-    return [];
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    return [`${error.message}. ${error.advice}`];
-  }
+function imageProblems({ SVC_LANGUAGES, SVC_PACKAGES }: Environment): string[] {
+  return [{ SVC_LANGUAGES }, { SVC_PACKAGES }].flatMap((setting) => {
+    try {
+      chooseImage({}, setting);
+      return [];
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return [`${error.message}. ${error.advice}`];
+    }
+  });
 }
 
 /**

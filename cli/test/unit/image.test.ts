@@ -57,12 +57,15 @@ describe("what a copy's image has", () => {
 });
 
 describe("languages", () => {
-  it("are all, whatever else is named", () => {
-    expect(runtimeNames("go,ALL")).toEqual(["all"]);
-  });
+  it.each([
+    ["all", ["all"]],
+    ["go, RS,c++", ["cpp", "go", "rust"]],
+    ["py,ALL", ["all"]],
+    [",", []],
+  ])("%j are the runtimes %j", (list, names) => expect(runtimeNames(list)).toEqual(names));
 
   it("that do not exist are refused with those that do", () => {
-    expect(() => runtimeNames("cobol")).toThrow("there is no language cobol");
+    expect(() => runtimeNames("go,cobol")).toThrow("there is no language cobol");
   });
 });
 

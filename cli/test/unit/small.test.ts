@@ -4,25 +4,11 @@ import { join } from "node:path";
 import { findLanguage } from "@svc/contracts/languages";
 import { afterAll, describe, expect, it } from "vitest";
 import { languageOf } from "../../src/exec/language.ts";
-import { runtimeNames } from "../../src/install/image.ts";
 import { makeFolder } from "../../src/system/folders.ts";
 import { listenerOf, listenProblem } from "../../src/system/ports.ts";
 import { identify, isAlive, signalProcess } from "../../src/system/process.ts";
 import { run, shown } from "../../src/system/run.ts";
 import { printable } from "../../src/terminal.ts";
-
-describe("runtimeNames", () => {
-  it.each([
-    ["all", "all"],
-    ["go, RS,c++", "go,rust,cpp"],
-    ["py,all", "python,all"],
-    [",", ""],
-  ])("%j names the runtimes %j", (list, names) => expect(runtimeNames(list)).toBe(names));
-
-  it("refuses what is no language, and says what is", () => {
-    expect(() => runtimeNames("go,cobol")).toThrow("there is no language cobol");
-  });
-});
 
 describe("languageOf", () => {
   it.each([

@@ -8,8 +8,8 @@ import { crc32 } from "node:zlib";
 export function makeOwnPackages(folder: string): void {
   mkdirSync(join(folder, "npm"), { recursive: true });
   mkdirSync(join(folder, "wheels"));
-  writeFileSync(join(folder, "packages"), "figlet   # large letters\n");
-  writeFileSync(join(folder, "commands"), "figlet\n");
+  writeFileSync(join(folder, "packages"), "datamash   # sums of columns\n");
+  writeFileSync(join(folder, "commands"), "datamash\n");
   makeNpm(join(folder, "npm"));
   writeWheel(join(folder, "wheels"), {
     name: "own_wheel",
