@@ -1,6 +1,6 @@
 /** docs/environment.md: each of its commands shows in a jail what stands beside it, and each of its other statements holds. */
 import { codeOf, readPage } from "@svc/test-kit/programs/page";
-import { Api } from "@svc/test-kit/system/api";
+import { Api, refTo } from "@svc/test-kit/system/api";
 import { newMarker, processesWith } from "@svc/test-kit/system/processes";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { describe, expect, test } from "vitest";
@@ -36,13 +36,29 @@ test("variables of the request are added, and replace those that are there", asy
   expect((await bash("echo $OMP_NUM_THREADS")).stdout).toBe("1\n");
 });
 
-test("new and changed files are in the answer, but for the program, hidden files and caches", async () => {
+test("new and changed files are in the answer, in folders and hidden ones, too; links and what lies elsewhere are not", async () => {
+  const files = (await api.upload({ "kept.txt": "1", "gone.txt": "2", "changed.txt": "3" })).map((file) =>
+    refTo(file),
+  );
   const code = `
-mkdir -p sub __pycache__; echo x | tee new.txt sub/new.txt .hidden __pycache__/m.pyc /tmp/t /dev/shm/s >/dev/null
-echo "# changed" >>script.sh`;
-  const { files } = await bash(code);
-  expect(files.map(({ name }) => name).sort()).toEqual(["new.txt", "sub/new.txt"]);
+mkdir -p sub empty; echo x | tee new.txt sub/new.txt .hidden changed.txt /tmp/t /dev/shm/s >/dev/null
+ln -s new.txt link; rm gone.txt; ls -A /var/tmp`;
+  const answer = await bash(code, { files });
+  expect(answer.stdout).toBe("t\n");
+  const fresh = answer.files.filter((file) => !("inherited" in file)).map(({ name }) => name);
+  expect(fresh.sort()).toEqual([".hidden", "changed.txt", "empty/.dirkeep", "new.txt", "sub/new.txt"]);
+  expect(answer.deleted_files).toEqual(["gone.txt"]);
+  expect(answer.files_omitted).toEqual([{ name: "link", reason: "type" }]);
   expect((await bash("ls -A . /tmp /dev/shm | grep -v : | xargs")).stdout).toBe("script.sh\n");
+});
+
+test("files beyond the limits of an answer are left out, and stderr says why", async () => {
+  const answer = await bash("for n in {1..52}; do echo >$n; done; head -c 11000000 /dev/zero >large.bin");
+  expect(answer.files).toHaveLength(50);
+  expect(answer.files_omitted?.map(({ reason }) => reason).sort()).toEqual(["count", "count", "size"]);
+  expect(answer.stderr).toMatch(
+    /^\[sandbox\] Output file omitted: large\.bin \(size: 11,000,000 bytes, at most .*\)$/m,
+  );
 });
 
 test("a figure that is shown becomes a file", async () => {
@@ -118,9 +134,9 @@ test("a run is over when its first process has ended: what it left in the backgr
   expect(await bash("kill -TERM $$")).toMatchObject({ signal: "SIGTERM", status: "SG" });
 });
 
-test("hash seeds and random numbers are new in each run", async () => {
-  const code = "import random; print(hash('x'), random.random(), __import__('uuid').uuid4())";
+test("random numbers and session ids are new in each run", async () => {
+  const code = "import random, uuid; print(random.random(), uuid.uuid4())";
   const all = await Promise.all([python(code), python(code), python(code)]);
-  expect(new Set(all.flatMap(({ stdout }) => stdout.trim().split(" "))).size).toBe(9);
+  expect(new Set(all.flatMap(({ stdout }) => stdout.trim().split(" "))).size).toBe(6);
   expect(new Set(all.map(({ session_id }) => session_id)).size).toBe(3);
 });

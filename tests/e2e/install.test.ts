@@ -86,18 +86,14 @@ function settings(name: string, lines: readonly string[]): string {
 
 test("settings that ./svc up refuses are refused in the same words, before anything is built or written", async () => {
   const data = settings("wrong", ["MAX_REQUESTS=many", "LOCAL_MODE=false", "SVC_PLAN_LIMIT={}"]);
-  const said = await apart(
-    `${data}
-    $SVC up --data-dir $DATA >/tmp/up 2>&1 && exit 1
-    $SVC install --data-dir $DATA >/tmp/install 2>&1 && exit 1
-    cmp /tmp/up /tmp/install && cat /tmp/install
-    test ! -e $UNIT && ls $DATA`.replaceAll("/tmp/", `${folder}/said-`),
-  );
+  const said = await apart(`${data}; SAID=$(mktemp -d)
+    ! timeout 60 $SVC up --data-dir $DATA >$SAID/up 2>&1
+    ! timeout 60 $SVC install --data-dir $DATA >$SAID/install 2>&1
+    cmp $SAID/up $SAID/install && cat $SAID/install
+    rm -r $SAID; test ! -e $UNIT && ls $DATA`);
   expect(said).toMatch(/MAX_REQUESTS/);
   expect(said).toMatch(/authentication is on and there are no keys/);
-  expect(said).toMatch(
-    /svc\.env:3: SVC_PLAN_LIMIT is not known and has no effect; did you mean SVC_PLAN_LIMITS\?/,
-  );
+  expect(said).toMatch(/SVC_PLAN_LIMIT is not known; did you mean SVC_PLAN_LIMITS\?/);
   expect(said.trimEnd()).toMatch(/\nsvc\.env$/);
 });
 
