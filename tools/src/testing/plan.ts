@@ -101,6 +101,9 @@ const NOT_USUAL: readonly string[] = [
   "tests/e2e/programmatic-repeated.test.ts",
   // Each limit to the byte: tests/e2e/limits.test.ts.
   "tests/e2e/limits-exact.test.ts",
+  // Every symptom of the troubleshooting page, and every code in the logs: tests/e2e/modes.test.ts, doctor.test.ts, logs.test.ts.
+  "tests/e2e/troubleshooting/*",
+  "tests/e2e/request-ids.test.ts",
   // Rights of each component's user: tests/e2e/privileges.test.ts, runner-user.test.ts.
   "tests/e2e/component-users.test.ts",
 ];
