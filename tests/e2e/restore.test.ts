@@ -3,15 +3,7 @@
  * of each part of the backup is so, also of files that were restored without their owners.
  */
 import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ProgrammaticResponse, ToolCallRequired, UploadedFile } from "@svc/contracts";
