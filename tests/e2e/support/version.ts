@@ -134,14 +134,20 @@ export class RunningComponent {
       stdio: ["ignore", log, log],
     });
     const component = new RunningComponent(name, child);
-    await until(
-      async () => {
-        if (child.exitCode !== null) throw new Error(`the ${name} of ${version.tree} ended: see ${logsDir}`);
-        return (await missing(planned, all)) === undefined;
-      },
-      READY_MS,
-      () => `the ${name} of ${version.tree}`,
-    );
+    try {
+      await until(
+        async () => {
+          if (child.exitCode !== null)
+            throw new Error(`the ${name} of ${version.tree} ended: see ${logsDir}`);
+          return (await missing(planned, all)) === undefined;
+        },
+        READY_MS,
+        () => `the ${name} of ${version.tree}`,
+      );
+    } catch (error) {
+      child.kill("SIGKILL");
+      throw error;
+    }
     return component;
   }
 
