@@ -78,7 +78,10 @@ export class Version {
     await run(join(this.tree, "svc"), [...args], { env: { ...Object.fromEntries(inherited), ...env } });
   }
 
-  async plan(env: Variables): Promise<Planned[]> {
+  async plan(variables: Variables): Promise<Planned[]> {
+    const { SANDBOX_PACKAGES_DIRECTORY: image = "" } = process.env;
+    // Only this version was told where its image is.
+    const env = this.tree === ROOT ? { ...variables, SANDBOX_PACKAGES_DIRECTORY: image } : variables;
     const node = [...["--input-type=module", "--eval", PLAN, "--"], this.tree, JSON.stringify(env)];
     const { stdout } = await run(process.execPath, node, { cwd: this.tree });
     return JSON.parse(stdout) as Planned[];
@@ -131,14 +134,20 @@ export class RunningComponent {
       stdio: ["ignore", log, log],
     });
     const component = new RunningComponent(name, child);
-    await until(
-      async () => {
-        if (child.exitCode !== null) throw new Error(`the ${name} of ${version.tree} ended: see ${logsDir}`);
-        return (await missing(planned, all)) === undefined;
-      },
-      READY_MS,
-      () => `the ${name} of ${version.tree}`,
-    );
+    try {
+      await until(
+        async () => {
+          if (child.exitCode !== null)
+            throw new Error(`the ${name} of ${version.tree} ended: see ${logsDir}`);
+          return (await missing(planned, all)) === undefined;
+        },
+        READY_MS,
+        () => `the ${name} of ${version.tree}`,
+      );
+    } catch (error) {
+      child.kill("SIGKILL");
+      throw error;
+    }
     return component;
   }
 

@@ -120,6 +120,9 @@ const NOT_USUAL: readonly string[] = [
   // Images of their own: which image is whose in runtimes/test/live/images.test.ts.
   "tests/e2e/image.test.ts",
   "tests/e2e/packages.test.ts",
+  // Every symptom of the troubleshooting page, and every code in the logs: tests/e2e/modes.test.ts, doctor.test.ts, logs.test.ts.
+  "tests/e2e/troubleshooting/*",
+  "tests/e2e/request-ids.test.ts",
   // Rights of each component's user: tests/e2e/privileges.test.ts, runner-user.test.ts.
   "tests/e2e/component-users.test.ts",
 ];
