@@ -115,7 +115,7 @@ describe("./svc exec", () => {
 
   it.each([
     [["missing.py"], 1, /cannot read missing.py: there is no such file/],
-    [["a.unknown"], 2, /which language\?/],
+    [["a.unknown"], 1, /cannot read a.unknown: there is no such file/],
     [["a.py", "b.py"], 2, /unexpected argument b.py/],
     [["--timeuot", "5", "a.py"], 2, /unknown option --timeuot; did you mean --timeout\?/],
     [["a.py", "--timeout", "soon"], 2, /--timeout must be a whole number/],
@@ -123,8 +123,7 @@ describe("./svc exec", () => {
     [["a.py", "--in", "sub:x"], 2, /is a folder/],
     [["a.py", "--in", "nope.csv"], 1, /^error: cannot read nope.csv: there is no such file\n$/],
     [["a.py", "--in", "a.py/x"], 1, /^error: cannot read a.py\/x: a part of a.py\/x is a file/],
-    [["sub"], 2, /which language\?/],
-    [["sub", "--lang", "py"], 1, /^error: cannot read sub: .* is a folder/],
+    [["sub"], 1, /^error: cannot read sub: .* is a folder/],
     [["a.py", "--token", "a b"], 2, /the token holds characters that no token has/],
     [
       ["a.py", "--port-offset", "1"],
