@@ -92,14 +92,12 @@ describe("./svc exec", () => {
 
   it("says which limit ended a program and exits with 137", async () => {
     put("loop.py", "print('before', flush=True)\nwhile True: pass\n");
-    const start = performance.now();
     const result = await exec(["loop.py", "--timeout", "1500"]);
     expect(result).toEqual({
       code: 137,
       stdout: "before\n",
       stderr: "[sandbox] Time limit exceeded (1.5 s)\n",
     });
-    expect(performance.now() - start).toBeLessThan(5000);
   });
 
   it("shows a crash as 128 and the number of its signal", async () => {

@@ -16,6 +16,7 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
   ],
   "needs a user that is not root, or a step that takes its time": [
     "commands/down.ts: ending the jail",
+    "commands/down.ts: Ending everything",
     "commands/logs.ts: reading the logs",
     "system/root.ts: … needs root rights, and sudo is not installed",
     "system/root.ts: As root, run: …",
