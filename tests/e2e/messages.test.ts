@@ -1,6 +1,7 @@
 /** What ./svc says of a copy that runs, and of one that cannot start: cli/messages, which `-u` renews. Needs root. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { Transcript } from "@svc/test-kit/messages/transcript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Environment, type PrivateFolder, privateFolder, svc } from "./support/svc.ts";
@@ -17,7 +18,7 @@ beforeAll(async () => {
     SVC_API_KEYS_FILE: join(dataDir, "api-keys.jsonl"),
     SVC_JWT_PUBLIC_KEYS_DIR: join(dataDir, "jwt-keys"),
     SVC_JWT_KEY_CACHE_TTL_SECONDS: "1",
-    SVC_METRICS_TOKEN: "metrics-of-this-copy-0123456789abcdef",
+    SVC_METRICS_TOKEN: newSecret(),
   };
   key = (await svc(["key", "add", "laptop", "--user", "alice"], env)).stdout.trim();
   expect((await svc(["token", "--user", "bob"], env)).code).toBe(0);
@@ -69,7 +70,7 @@ describe("a copy that asks for credentials", () => {
 describe("the example and the status", () => {
   it("of a copy without authentication, whose metrics are closed to this shell", async () => {
     const own = await privateFolder();
-    const settings = { ...own.environment, SVC_METRICS_TOKEN: "metrics-of-this-copy-0123456789abcdef" };
+    const settings = { ...own.environment, SVC_METRICS_TOKEN: newSecret() };
     try {
       const up = await svc(["up", "-d"], settings);
       expect(up.code, up.stderr).toBe(0);

@@ -153,7 +153,7 @@ describe("./svc restart", () => {
     expect(pids().runner).not.toBe(before.runner);
     for (const [name, code, message] of [
       ["jaild", 1, /jaild is not restarted alone/],
-      ["wroker", 1, /no component wroker is running; did you mean worker\?/],
+      ["wroker", 2, /no component wroker is running; did you mean worker\?/],
     ] as const) {
       const refused = await command("restart", name);
       expect(refused.code).toBe(code);
@@ -178,6 +178,7 @@ describe("./svc restart", () => {
     expect(await json(socket)).toEqual({
       problem: "the supervisor does not understand the request",
       advice: "Use ./svc of the same version.",
+      exitCode: 1,
     });
     expect(pids()).toEqual(before);
     const log = readFileSync(`${system.instance.logsDir}/supervisor.log`, "utf8");

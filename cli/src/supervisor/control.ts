@@ -16,7 +16,7 @@ export interface RestartEvent {
   phase: "stopping" | "starting" | "ready";
 }
 
-type Answer = RestartEvent | { done: true } | { problem: string; advice?: string };
+type Answer = RestartEvent | { done: true } | { problem: string; advice?: string; exitCode: number };
 
 const MAX_REQUEST = 4096;
 
@@ -46,8 +46,8 @@ async function answer(socket: Socket, restart: Restart): Promise<void> {
     await restart(componentIn(await firstLine(socket)), send);
     send({ done: true });
   } catch (error) {
-    const { message, advice } = problemOf(error);
-    send({ problem: message, ...(advice === undefined ? {} : { advice }) });
+    const { message, advice, exitCode } = problemOf(error);
+    send({ problem: message, exitCode, ...(advice === undefined ? {} : { advice }) });
   }
   socket.end();
 }
@@ -96,7 +96,7 @@ export async function requestRestart(path: string, ...[component, tell]: Paramet
     for await (const line of lines) {
       const answer = JSON.parse(line) as Answer;
       if ("done" in answer) return;
-      if ("problem" in answer) throw new Problem(answer.problem, answer.advice);
+      if ("problem" in answer) throw new Problem(answer.problem, answer.advice, answer.exitCode);
       tell(answer);
     }
     throw new Problem("the supervisor ended before the restart was done", "See: ./svc status");

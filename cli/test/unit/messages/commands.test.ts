@@ -270,7 +270,8 @@ it("doctor", async () => {
         own
           .map(shownFinding)
           .join("\n")
-          .replace(/JOBS=\d+/, "JOBS=N"),
+          .replace(/JOBS=\d+/, "JOBS=N")
+          .replace(/\d+ \(api\)/, "PORT (api)"),
       );
     }
   };

@@ -6,8 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Transcript } from "@svc/test-kit/messages/transcript";
-import { afterEach, beforeEach, it } from "vitest";
+import { afterEach, beforeEach, it, vi } from "vitest";
 import { capacityOf, fitted } from "../../../src/capacity.ts";
+import { rootImage } from "../../../src/components.ts";
 import { adviceFor } from "../../../src/credentials/advice.ts";
 import { keyPairOf } from "../../../src/credentials/key-pair.ts";
 import { lendApiKeys } from "../../../src/credentials/lend.ts";
@@ -20,6 +21,7 @@ import { jailFinding } from "../../../src/doctor/jail.ts";
 import { runtimeNames } from "../../../src/install/image.ts";
 import { type Instance, resolveInstance } from "../../../src/instance.ts";
 import { httpAnswers, redisAnswers, socketExists } from "../../../src/probes.ts";
+import { waitReady } from "../../../src/readiness.ts";
 import { settingsWarnings } from "../../../src/settings/check.ts";
 import { parseSettings } from "../../../src/settings/file.ts";
 import { readSettings } from "../../../src/settings/sources.ts";
@@ -217,6 +219,13 @@ it("probes", async () => {
   await new Promise<void>((resolve) => loading.listen(path, resolve));
   await told.add("a Redis that reads its file", () => redisAnswers(path));
   loading.close();
+  const broken = createServer((socket) => {
+    socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"));
+  });
+  await new Promise<void>((resolve) => broken.listen(0, "127.0.0.1", resolve));
+  const { port } = broken.address() as { port: number };
+  await told.add("half an answer", () => httpAnswers(`http://127.0.0.1:${port}/health`));
+  broken.close();
   await told.expectAs("probes");
 });
 
@@ -267,4 +276,23 @@ it("places and ports", async () => {
   squatter.close();
   await told.add("a tool fails", () => mustRun(["sh", "-c", "echo no; exit 3"], "building it"));
   await told.expectAs("places");
+});
+
+it("a start that does not get ready", async () => {
+  const notes: string[] = [];
+  const wait = async (seconds: string, signal?: AbortSignal) => {
+    vi.stubEnv("SVC_READY_TIMEOUT", seconds);
+    const note = (line: string) => void notes.push(line);
+    await waitReady(instance, signal === undefined ? { note } : { note, signal }).finally(() =>
+      vi.unstubAllEnvs(),
+    );
+  };
+  // Nothing listens there.
+  instance = { ...instance, url: "http://127.0.0.1:1" };
+  await told.add("SVC_READY_TIMEOUT=soon", () => wait("soon"));
+  await told.add("nothing listens in time", () => wait("4"));
+  await told.add("what is told meanwhile", () => notes.join("\n"));
+  await told.add("it is ended meanwhile", () => wait("60", AbortSignal.abort()));
+  await told.add("no image is built", () => rootImage({ ...instance, packagesDir: folder }));
+  await told.expectAs("readiness");
 });

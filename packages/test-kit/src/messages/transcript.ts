@@ -15,11 +15,16 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{12}\b/g, "xxxxxxxxxxxx"],
   [/\bpid \d+( \(.*\))?/g, "pid N"],
   [/\b\d+\.\d+ (s|GiB)\b/g, "N $1"],
+  // User ids of a copy follow from its folder.
+  [/\b2\d{8}\b/g, "UID"],
   [/127\.0\.0\.1:\d+/g, "127.0.0.1:PORT"],
   [/\bport \d+/g, "port PORT"],
   [/,\n\s+"commit": "\w+"/g, ""],
   // Steps show themselves only when they take their time.
-  [/^\[\d\/\d\] .*\n(?: {6}.*\n)*/gm, ""],
+  [/^\[\d\/\d\] .*(?:\n {6}.*)*(?:\n|$)/gm, ""],
+  [/ \(commit \w+\)/g, ""],
+  // What is in the image.
+  [/Installed: .*\. \(/g, "Installed: LANGUAGES. ("],
 ];
 
 export interface Condition {
@@ -41,13 +46,13 @@ export class Transcript {
   async run(args: readonly string[], when = "", condition: Condition = {}): Promise<number> {
     const { code, stdout, stderr } = await runSvc(args, condition);
     const words = args.map((word) => (/^[\w./:=@%+,-]+$/.test(word) ? word : `'${word}'`));
-    const block = [
+    const lines = [
       ...(when === "" ? [] : [`# ${when}`]),
       `$ ./svc ${words.join(" ")}`,
       ...[stdout, stderr].filter((text) => text !== "").map((text) => text.trimEnd()),
       ...(code === 0 ? [] : [`(exit code ${code})`]),
     ];
-    this.#blocks.push(this.#steady(block.join("\n")));
+    this.#blocks.push(this.#steady(lines.join("\n")).trimEnd());
     return code;
   }
 
@@ -60,7 +65,9 @@ export class Transcript {
       const { message, advice } = error as Error & { advice?: string };
       told = advice === undefined ? `error: ${message}` : `error: ${message}\n${advice}`;
     }
-    this.#blocks.push(this.#steady(`# ${when}\n${typeof told === "string" ? told : JSON.stringify(told)}`));
+    this.#blocks.push(
+      this.#steady(`# ${when}\n${typeof told === "string" ? told : JSON.stringify(told)}`).trimEnd(),
+    );
   }
 
   /** Compares with cli/messages/NAME.txt, which `-u` renews. */
