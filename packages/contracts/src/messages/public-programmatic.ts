@@ -217,7 +217,10 @@ export const programmaticResponseSchema = z
   });
 export type ProgrammaticResponse = z.infer<typeof programmaticResponseSchema>;
 
-/** Error body of a program that the service broke: the fields of every error, and whose execution it was. */
+/**
+ * Error body of a program that the service broke: the fields of every error, and whose execution it was. The API document refers
+ * to it by its id.
+ */
 export const brokenExecutionSchema = errorBodySchema
   .extend({
     status: z.literal("error").optional().meta({ description: "The program had started.", example: "error" }),
