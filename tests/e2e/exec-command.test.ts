@@ -126,11 +126,7 @@ describe("./svc exec", () => {
     [["sub"], 2, /which language\?/],
     [["sub", "--lang", "py"], 1, /^error: cannot read sub: .* is a folder/],
     [["a.py", "--token", "a b"], 2, /the token holds characters that no token has/],
-    [
-      ["a.py", "--port-offset", "1"],
-      2,
-      /--port-offset 1 differs from the copy in .*, which listens on http/,
-    ],
+    [["a.py", "--port-offset", "1"], 2, /--port-offset 1 differs from the copy in .*, which listens on http/],
     [["a.py", "--url", "a:b:c"], 2, /--url is not the address of a service: a:b:c/],
     [["a.py", "--lang", "cobol"], 1, /400 unsupported_language/],
     [["a.py", "--url", "http://127.0.0.1:1"], 1, /no service answers at .*\n.*\.\/svc up/],

@@ -95,7 +95,9 @@ describe("settings", () => {
 
   it("in a data folder cannot name another data folder", () => {
     const own = file("SVC_DATA_DIR=/elsewhere", "data/svc.env");
-    expect(() => readSettings({ "data-dir": dataDir }, {})).toThrow("svc.env:1: SVC_DATA_DIR must not name another");
+    expect(() => readSettings({ "data-dir": dataDir }, {})).toThrow(
+      "svc.env:1: SVC_DATA_DIR must not name another",
+    );
     file("SVC_DATA_DIR=.", "data/svc.env");
     expect(readSettings({ "data-dir": dataDir }, {}).values).toEqual({ SVC_DATA_DIR: dataDir });
     rmSync(own);

@@ -114,7 +114,10 @@ describe("an access token", () => {
     ["a critical extension", signed({ alg: "EdDSA", crit: ["exp"] })],
     ["a detached payload", signed({ alg: "EdDSA", b64: false, crit: ["b64"] })],
     ["a signature over other claims", `${input({ alg: "EdDSA" })}.${signer.mint().split(".")[2]}`],
-    ["claims that are not an object", `${part({ alg: "EdDSA", typ: "JWT", kid: KID })}.${part([])}.${part("")}`],
+    [
+      "claims that are not an object",
+      `${part({ alg: "EdDSA", typ: "JWT", kid: KID })}.${part([])}.${part("")}`,
+    ],
   ];
   it.each(forgeries)("with %s is refused", async (_what, token) => {
     expect(await isRefused(token)).toBe(true);
