@@ -15,7 +15,7 @@ const OTHERS = 0o077;
 export function readApiKeys(path: string): ApiKeyRecord[] | undefined {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return undefined;
-  if (!found.isFile()) throw new Problem(`${path} is not a regular file`);
+  if (!found.isFile()) throw new Problem(`${path} is no regular file`);
   if ((found.mode & OTHERS) !== 0) {
     throw new Problem(`${path} can be read by others`, `Run: chmod 600 ${path}`);
   }

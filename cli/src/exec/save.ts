@@ -27,7 +27,7 @@ export async function saveOutput(
   }
   const existing = await lstat(path).catch(() => undefined);
   if (existing !== undefined && !existing.isFile())
-    throw new Problem(`${path} exists and is not a regular file`);
+    throw new Problem(`${path} exists and is no regular file`);
   if (existing !== undefined && !force)
     throw new Problem(
       `${path} exists already`,
@@ -53,7 +53,7 @@ async function makeParents(base: string, name: string): Promise<string> {
     await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "EEXIST") throw error;
     });
-    if (!(await lstat(folder)).isDirectory()) throw new Problem(`${folder} exists and is not a folder`);
+    if (!(await lstat(folder)).isDirectory()) throw new Problem(`${folder} exists and is no folder`);
   }
   return folder;
 }

@@ -81,7 +81,7 @@ function keyProblems(caller: Environment): string[] {
   const { directory, apiKeysFile } = mode.keys;
   if (!mode.isAuthenticated) return [];
   if (directory !== "" && !statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
-    return [`SVC_JWT_PUBLIC_KEYS_DIR=${directory} is not a folder`];
+    return [`SVC_JWT_PUBLIC_KEYS_DIR=${directory} is no folder`];
   }
   if (apiKeysFile !== "" || countKeys(mode).jwt > 0) return [];
   return [

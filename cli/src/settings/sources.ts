@@ -97,7 +97,7 @@ function absolute(name: string, value: string, folder: string): string {
 function readText(file: string, isChosen: boolean): string | undefined {
   try {
     const found = statSync(file);
-    if (!found.isFile()) throw new Problem(`the settings file ${file} is not a regular file`);
+    if (!found.isFile()) throw new Problem(`the settings file ${file} is no regular file`);
     if (found.size > MAX_BYTES)
       throw new Problem(`the settings file ${file} has more than ${MAX_BYTES} bytes`);
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(file));
@@ -124,5 +124,5 @@ function demandOwnFolder(
     new Problem(`${file}:${given.get(name)?.line}: ${name} ${why}`, "Remove the line.");
   if (given.has("SVC_SETTINGS_FILE")) throw refused("SVC_SETTINGS_FILE", "cannot be set in a settings file");
   if (isInFolder && given.has("SVC_DATA_DIR") && values.SVC_DATA_DIR !== dirname(file))
-    throw refused("SVC_DATA_DIR", "must not name another data folder than the file's own");
+    throw refused("SVC_DATA_DIR", "names another data folder than the one of this file");
 }

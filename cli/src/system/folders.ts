@@ -7,7 +7,7 @@ import { Problem } from "../problem.ts";
 export function makeFolder(path: string, mode?: number): boolean {
   if (existsSync(path)) {
     if (statSync(path).isDirectory()) return false;
-    throw new Problem(`${path} exists and is not a folder`);
+    throw new Problem(`${path} exists and is no folder`);
   }
   const parent = dirname(path);
   if (parent !== path) makeFolder(parent);
