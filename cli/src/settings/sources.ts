@@ -32,7 +32,7 @@ export interface SettingsFlags {
 
 const FILE_NAME = "svc.env";
 const MAX_BYTES = 2 ** 20;
-/** Their values are paths: in a file they are relative to its folder, elsewhere to the command's. */
+/** Their values are paths: those of a file are seen from its folder, others from the folder of the command. */
 const PATHS = [
   "SVC_DATA_DIR",
   "SVC_JWT_PUBLIC_KEYS_DIR",
@@ -61,7 +61,7 @@ export function readSettings(flags: SettingsFlags, env: Environment): Settings {
   return { ...settings, isOpen: (statSync(file).mode & 0o077) !== 0 };
 }
 
-/** Puts the settings into the environment of this process, and so of what it starts. */
+/** Makes the settings those of this process and of what it starts. */
 export function adoptSettings({ values, file }: Settings): void {
   for (const [name, value] of Object.entries(values)) process.env[name] = value;
   if (file !== undefined) process.env.SVC_SETTINGS_FILE = file;

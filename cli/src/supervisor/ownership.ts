@@ -56,7 +56,7 @@ function takeOver(folder: string, from: number, { uid, gid }: User): string[] {
   return ["-hR", `--from=${from}`, `${uid}:${gid}`, "--", realpathSync(folder)];
 }
 
-/** What lies in a folder that somebody chose may not be ours: the error says what to do. */
+/** What lies in a folder that somebody chose may not be ours: then he is told what to do. */
 function giveChosen(folder: string, user: User): void {
   if (!existsSync(folder)) makeFolder(folder, 0o700);
   const { uid } = statSync(folder);

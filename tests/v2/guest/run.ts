@@ -1,6 +1,6 @@
 /**
  * What runs in the virtual machine of `./svc test --v2`: the jail's unit tests, the live tests that control groups have
- * a part in, of jaild in control groups of its own, and a slice of the whole system. Outcomes go to the second serial line
+ * a part in, those of jaild in groups of its own, and a slice of the whole system. Outcomes go to the second serial line
  * as they come. Arguments pick the test files of which a part of the path is named; then the unit tests are left out. A suite
  * without tests has failed.
  */

@@ -52,13 +52,13 @@ export const languageSchema = z
     status: z
       .enum(["ready", "absent"])
       .meta({ description: "`absent`: not installed here.", example: "ready" }),
-    packages: z.array(installedPackageSchema).meta({ description: "Libraries beside the language's own." }),
+    packages: z
+      .array(installedPackageSchema)
+      .meta({ description: "Libraries beside those of the language." }),
     commands: z
       .array(z.string())
       .meta({ description: "Programs that may be called.", example: ["git", "jq", "sqlite3"] }),
-    limits: languageLimitsSchema
-      .optional()
-      .meta({ description: "Languages that are not installed have none." }),
+    limits: languageLimitsSchema.optional().meta({ description: "Without those of absent languages." }),
     network: z.literal(false).meta({ description: "No program has a network.", example: false }),
   })
   .meta({ id: "Language" });

@@ -191,7 +191,7 @@ export function factsOfEnd(end: RoundEnd): RunFacts {
   return factsOfAnswer("paused" in end ? end.paused : end.ended);
 }
 
-/** A program that is replayed gets the time of all its rounds; a caller is told the limit of one. */
+/** A program that repeats itself is given the time of all its rounds; a caller is told that of one. */
 function withRoundLimit({ limits, ...ended }: EndedRound, roundMs: number): EndedRound {
   if (limits === undefined) return ended;
   return { ...ended, limits: { ...limits, run_timeout_ms: Math.min(limits.run_timeout_ms, roundMs) } };

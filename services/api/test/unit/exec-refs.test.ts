@@ -134,7 +134,7 @@ describe("several references", () => {
     expect(refusal(() => parse(...files, null))).toMatchObject({ code: "too_many_files", status: 400 });
   });
 
-  it.each([[null], [undefined], [[]]])("%j is not a file", (files) => {
+  it.each([[null], [undefined], [[]]])("%j is no file", (files) => {
     expect(parseFiles(files, RULES)).toEqual({ files: [] });
   });
 });
