@@ -73,7 +73,7 @@ docs/librechat.md says more. Exit codes: 0 the request was accepted; 1 not yet, 
 
 function withV1(url: string): string {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
-    throw new Problem(`${url} is not an address such as http://host:3112`);
+    throw new Problem(`${url} is no address such as http://host:3112`);
   return `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`;
 }
 

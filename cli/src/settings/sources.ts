@@ -130,5 +130,5 @@ function demandOwnFolder(
     new Problem(`${file}:${given.get(name)?.line}: ${name} ${why}`, "Remove the line.");
   if (given.has("SVC_SETTINGS_FILE")) throw refused("SVC_SETTINGS_FILE", "cannot be set in a settings file");
   if (isInFolder && given.has("SVC_DATA_DIR") && values.SVC_DATA_DIR !== dirname(file))
-    throw refused("SVC_DATA_DIR", "must not name another data folder than the file's own");
+    throw refused("SVC_DATA_DIR", "names another data folder than the one of this file");
 }

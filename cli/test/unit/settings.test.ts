@@ -77,8 +77,8 @@ describe("settings", () => {
 
   it.each([
     ["no such file", join(folder, "missing.env"), /missing\.env cannot be read: there is no such file/],
-    ["a folder", folder, /is not a regular file/],
-    ["a device", "/dev/zero", /is not a regular file/],
+    ["a folder", folder, /is no regular file/],
+    ["a device", "/dev/zero", /is no regular file/],
     ["too much", file("#".repeat(2 ** 20 + 1), "large.env"), /has more than 1048576 bytes/],
     [
       "another file in it",

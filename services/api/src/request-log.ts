@@ -1,6 +1,6 @@
 /**
  * What the API's line of a request says of its caller and of its run. The caller is a keyed hash: the same for all requests
- * of a user, across restarts, and nothing that identifies the user. Routes note what they know of a run as soon as they know it.
+ * of a user, across restarts, and nothing that names him. Routes note what they know of a run as soon as they know it.
  */
 import { createHmac, createSecretKey, hkdfSync } from "node:crypto";
 import { outcomeOfError, type Principal, type RunFacts } from "@svc/contracts";

@@ -14,6 +14,7 @@ import {
   type Lifecycle,
   limitsOfPlan,
   metricsRoutes,
+  type Registry,
 } from "@svc/service-kit";
 import type { IdentityProvider } from "./auth/provider.ts";
 import { Idempotency } from "./exec/idempotency.ts";
@@ -86,12 +87,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     jobs: deps.jobs,
     idempotency: new Idempotency(redis),
     runtimes,
-    submitted: new Counter({
-      name: "svc_jobs_submitted_total",
-      help: "Executions handed to the queues.",
-      labelNames: ["language"] as const,
-      registers: [registry],
-    }),
+    submitted: submittedCounter(registry),
     principalOf,
     planLimitsOf,
     lookupRecords,
@@ -102,4 +98,13 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   openApiRoutes(app);
   programmaticRoutes(app, programmaticDeps(app, deps, exec));
   return app;
+}
+
+function submittedCounter(registry: Registry): Counter<"language"> {
+  return new Counter({
+    name: "svc_jobs_submitted_total",
+    help: "Executions handed to the queues.",
+    labelNames: ["language"],
+    registers: [registry],
+  });
 }

@@ -120,7 +120,7 @@ function keySet(text: string, onProblem: OnProblem): KeySet {
 
 /**
  * The keys of a directory: one per file, the file name without extension is the key id. Hidden files and whatever
- * is not a regular file are passed over. What is not there holds no key; what cannot be read for another reason throws.
+ * is no regular file are passed over. What is not there holds no key; what cannot be read for another reason throws.
  */
 export async function keysOfDirectory(directory: string, onProblem: OnProblem): Promise<KeySet> {
   const keys = new Map<string, VerificationKey>();

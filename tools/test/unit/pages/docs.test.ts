@@ -78,6 +78,23 @@ describe("the walks of CONTRIBUTING.md", () => {
   });
 });
 
+test("the glossary of CONTRIBUTING.md has 30 words at most, none twice, and each is used", () => {
+  const text = readFileSync(join(ROOT, "CONTRIBUTING.md"), "utf8");
+  const [, section = ""] = /^## Glossary\n([\s\S]*?)^## /m.exec(text) ?? [];
+  const rows = [...section.matchAll(/^\| ([^|]+) \|/gm)].map(([, words = ""]) => words).slice(2);
+  const words = rows.flatMap((row) => row.split(", "));
+  expect(words.length).toBeGreaterThan(20);
+  expect(words.length).toBeLessThanOrEqual(30);
+  expect(new Set(words).size).toBe(words.length);
+  const sources = globSync("{services,packages,cli,jail}/**/src/**/*.{ts,c,h}", { cwd: ROOT }).map((path) =>
+    readFileSync(join(ROOT, path), "utf8"),
+  );
+  const unused = words.filter(
+    (word) => !sources.some((source) => new RegExp(`\\b${word}`, "i").test(source)),
+  );
+  expect(unused).toEqual([]);
+});
+
 /** Names of the functions and methods that a text of TypeScript or C defines. */
 function definitionsOf(source: string): string[] {
   const definition =
