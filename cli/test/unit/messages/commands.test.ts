@@ -12,10 +12,10 @@ import {
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Finding } from "@svc/cli/doctor/finding";
+import { identify } from "@svc/cli/system/process";
 import { runSvc, Transcript } from "@svc/test-kit/messages/transcript";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { Finding } from "../../../src/doctor/finding.ts";
-import { identify } from "../../../src/system/process.ts";
 
 let folder: string;
 let dataDir: string;

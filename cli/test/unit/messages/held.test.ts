@@ -4,8 +4,8 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { ROOT } from "@svc/cli/instance";
 import { expect, it } from "vitest";
-import { ROOT } from "../../../src/instance.ts";
 import { type Text, textsIn } from "./texts.ts";
 import { UNPROVOKED } from "./unprovoked.ts";
 
