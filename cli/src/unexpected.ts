@@ -18,7 +18,7 @@ const SENTENCES: Readonly<Record<string, readonly [sentence: (what: string) => s
     (what) => `a part of ${what} is a file, and a folder is needed`,
     `Check the path. ${OTHER_FOLDER}`,
   ],
-  EEXIST: [(what) => `${what} exists, and is no folder`, `Move it away. ${OTHER_FOLDER}`],
+  EEXIST: [(what) => `${what} exists, and is not a folder`, `Move it away. ${OTHER_FOLDER}`],
   EISDIR: [(what) => `${what} is a folder, and a file is needed`, "Check the path."],
   ELOOP: [(what) => `links of ${what} lead in a circle`, "Check the path."],
   ENAMETOOLONG: [(what) => `the path is too long: ${what}`, "Choose a shorter one."],

@@ -77,7 +77,7 @@ function lend(path: string, copy: string, owner: User | undefined): string {
     const found = fstatSync(file, { bigint: true });
     if (!found.isFile() || found.size > MAX_API_KEYS_FILE_BYTES) {
       throw new Problem(
-        `SVC_API_KEYS_FILE ${path} is no regular file of at most ${MAX_API_KEYS_FILE_BYTES} bytes`,
+        `SVC_API_KEYS_FILE ${path} is not a regular file of at most ${MAX_API_KEYS_FILE_BYTES} bytes`,
       );
     }
     if ((Number(found.mode) & OTHERS) !== 0) {

@@ -116,7 +116,7 @@ describe("a system call that failed", () => {
 
   it("is told with its path, whatever the call", async () => {
     expect(await shown(() => mkdirSync("/etc/passwd", { recursive: true }))).toBe(
-      `[1] /etc/passwd exists, and is no folder | Move it away. ${OTHER}`,
+      `[1] /etc/passwd exists, and is not a folder | Move it away. ${OTHER}`,
     );
     expect(await shown(() => writeFileSync("/etc/passwd/x", ""))).toBe(
       `[1] a part of /etc/passwd/x is a file, and a folder is needed | Check the path. ${OTHER}`,

@@ -41,7 +41,7 @@ describe("saveOutput", () => {
     mkdirSync(out);
     mkdirSync(join(folder, "elsewhere"));
     symlinkSync(join(folder, "elsewhere"), join(out, "sub"));
-    await expect(saveOutput(out, "sub/x", content, true)).rejects.toThrow(/is no folder/);
+    await expect(saveOutput(out, "sub/x", content, true)).rejects.toThrow(/is not a folder/);
     expect(existsSync(join(folder, "elsewhere/x"))).toBe(false);
   });
 
@@ -49,7 +49,7 @@ describe("saveOutput", () => {
     mkdirSync(out);
     writeFileSync(join(folder, "target"), "old");
     symlinkSync(join(folder, "target"), join(out, "x"));
-    await expect(saveOutput(out, "x", content, true)).rejects.toThrow(/no regular file/);
+    await expect(saveOutput(out, "x", content, true)).rejects.toThrow(/not a regular file/);
     expect(readFileSync(join(folder, "target"), "utf8")).toBe("old");
   });
 

@@ -77,8 +77,8 @@ describe("settings", () => {
 
   it.each([
     ["no such file", join(folder, "missing.env"), /missing\.env cannot be read: there is no such file/],
-    ["a folder", folder, /is no regular file/],
-    ["a device", "/dev/zero", /is no regular file/],
+    ["a folder", folder, /is not a regular file/],
+    ["a device", "/dev/zero", /is not a regular file/],
     ["too much", file("#".repeat(2 ** 20 + 1), "large.env"), /has more than 1048576 bytes/],
     [
       "another file in it",
@@ -98,9 +98,7 @@ describe("settings", () => {
 
   it("in a data folder cannot name another data folder", () => {
     const own = file("SVC_DATA_DIR=/elsewhere", "data/svc.env");
-    expect(() => readSettings({ "data-dir": dataDir }, {})).toThrow(
-      "svc.env:1: SVC_DATA_DIR must not name another",
-    );
+    expect(() => readSettings({ "data-dir": dataDir }, {})).toThrow("svc.env:1: SVC_DATA_DIR names another");
     file("SVC_DATA_DIR=.", "data/svc.env");
     expect(readSettings({ "data-dir": dataDir }, {}).values).toEqual({ SVC_DATA_DIR: dataDir });
     rmSync(own);

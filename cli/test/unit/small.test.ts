@@ -114,8 +114,8 @@ describe("makeFolder", () => {
 
   it("refuses what cannot be a folder, and always ends", () => {
     writeFileSync(join(base, "file"), "");
-    expect(() => makeFolder(join(base, "file"))).toThrow("exists and is no folder");
-    expect(() => makeFolder(join(base, "file/below"))).toThrow("exists and is no folder");
+    expect(() => makeFolder(join(base, "file"))).toThrow("exists and is not a folder");
+    expect(() => makeFolder(join(base, "file/below"))).toThrow("exists and is not a folder");
     expect(() => makeFolder("/proc/svc/data")).toThrow("the folder /proc/svc cannot be made (ENOENT)");
   });
 });

@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 const IMAGE = resolve(import.meta.dirname, "../../image");
-const KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg";
+const SIGNERS = "/usr/share/keyrings/debian-archive-keyring.gpg";
 let scratch: string;
 beforeEach(() => {
   scratch = mkdtempSync(join(tmpdir(), "svc-archives-test-"));
@@ -46,7 +46,7 @@ function configure(sources: string, mirror = "") {
 }
 
 const from = (path: string, suite: string) =>
-  `deb [signed-by=${KEYS}] http://127.0.0.1:9/${path} ${suite} main`;
+  `deb [signed-by=${SIGNERS}] http://127.0.0.1:9/${path} ${suite} main`;
 
 test("another release of the host's archive and of its security archive, and nothing else of the host's", () => {
   const { status, lines } = configure(

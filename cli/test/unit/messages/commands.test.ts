@@ -284,7 +284,8 @@ it("doctor", async () => {
   });
   await found("a data folder that cannot be made", ["data folder"], {}, "--data-dir", "/proc/svc");
   const runtimes = [{ language: "python", version: "3.13" }];
-  writeFileSync(join(packages, "runtimes.json"), JSON.stringify({ runtimes }));
+  mkdirSync(join(dataDir, "image"));
+  writeFileSync(join(dataDir, "image/runtimes.json"), JSON.stringify({ runtimes }));
   const subjects = ["image", "image packages", "capacity"];
   await found("more slots than fit", subjects, { SANDBOX_MAX_CONCURRENT_JOBS: "512" });
   await found("slots that fit", ["capacity"], {

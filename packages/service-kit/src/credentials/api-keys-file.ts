@@ -45,7 +45,7 @@ export async function readApiKeysFile(path: string): Promise<ApiKeysFile> {
 
 async function contentOf(path: string, file: FileHandle): Promise<{ text: string; version: string }> {
   const found = await file.stat({ bigint: true });
-  if (!found.isFile()) throw new ApiKeysProblem(`${path} is no regular file`);
+  if (!found.isFile()) throw new ApiKeysProblem(`${path} is not a regular file`);
   if ((Number(found.mode) & OTHERS) !== 0) {
     throw new ApiKeysProblem(`${path} can be read by others; run: chmod 600 ${path}`);
   }

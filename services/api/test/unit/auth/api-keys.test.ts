@@ -70,7 +70,7 @@ describe("at the start", () => {
   it("a relative path, a folder and a large file are refused", async () => {
     await expect(ApiKeys.open("api-keys.jsonl", log)).rejects.toThrow("must be an absolute path");
     await mkdir(path, { mode: 0o700 });
-    expect(await problemOf()).toContain("is no regular file");
+    expect(await problemOf()).toContain("is not a regular file");
     await rm(path, { recursive: true });
     await writeFile(path, Buffer.alloc(9 * 2 ** 20), { mode: 0o600 });
     expect(await problemOf()).toContain("is larger than");
