@@ -354,13 +354,14 @@ provokeEachRow(
     },
 
     "`image differs from the repository's manifest`": async () => {
-      const { folder, image } = ownPackages();
+      const { image } = ownPackages();
+      const dataDir = mkdtempSync(join(extra, "data-"));
+      symlinkSync(image, join(dataDir, "image"));
       const list = join(image, "packages");
       const before = readFileSync(list, "utf8");
       writeFileSync(list, before.replace(/^(\S+ )\S+/, "$1999.0"));
       const packages = async () => {
-        const env = { ...copy.environment, SANDBOX_PACKAGES_DIRECTORY: folder };
-        const { stdout } = await svc(["doctor", "--json"], env);
+        const { stdout } = await svc(["doctor", "--json"], { ...copy.environment, SVC_DATA_DIR: dataDir });
         return (JSON.parse(stdout) as Finding[]).find(({ subject }) => subject === "image packages");
       };
       const found = await packages();
