@@ -173,7 +173,7 @@ provokeEachRow("Callers are refused", {
     const bound = { "client_max_body_size 0;": "client_max_body_size 10k;" };
     const strict = await startNginx(system.instance.ports.api, certificate, bound);
     try {
-      const answer = await new Api(strict.url).form("/upload", parts);
+      const answer = await new Api(strict.url, { isProxied: true }).form("/upload", parts);
       expect([answer.status, answer.headers.get("content-type")]).toEqual([413, "text/html"]);
     } finally {
       await strict.stop();
@@ -191,7 +191,7 @@ provokeEachRow("Callers are refused", {
     const bound = { "proxy_read_timeout 660s;": "proxy_read_timeout 1s;" };
     const impatient = await startNginx(system.instance.ports.api, certificate, bound);
     try {
-      const late = await new Api(impatient.url).tryExec(slow);
+      const late = await new Api(impatient.url, { isProxied: true }).tryExec(slow);
       expect([late.status, late.headers.get("content-type")]).toEqual([504, "text/html"]);
     } finally {
       await impatient.stop();
@@ -199,9 +199,11 @@ provokeEachRow("Callers are refused", {
     const away = await startSecondApi(system, OPEN_LIMITS);
     const proxy = await startNginx(Number(new URL(away.url).port), certificate);
     try {
-      expect((await new Api(proxy.url).tryExec(slow)).ok()).toMatchObject({ stdout: "whole\n" });
+      expect((await new Api(proxy.url, { isProxied: true }).tryExec(slow)).ok()).toMatchObject({
+        stdout: "whole\n",
+      });
       await away.stop();
-      const gone = await new Api(proxy.url).tryExec(slow);
+      const gone = await new Api(proxy.url, { isProxied: true }).tryExec(slow);
       expect([gone.status, gone.headers.get("content-type")]).toEqual([502, "text/html"]);
     } finally {
       await proxy.stop();
