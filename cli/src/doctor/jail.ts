@@ -14,11 +14,14 @@ export function jail(instance: Instance): Finding[] {
     const note = "its features can only be tried by root";
     return [untried("jail", note, "Run: sudo ./svc doctor", "by root: sudo ./svc doctor")];
   }
-  const built = existsSync(join(instance.image, "rootfs"));
+  // A copy that was not started yet has no image; any other shows as well whether this host holds jails.
+  const images = [instance.image, join(instance.packagesDir, "current")];
+  const image = images.find((folder) => existsSync(join(folder, "rootfs")));
+  const built = image !== undefined;
   const group = findJailsGroup({ mayMove: false });
   const args = [
     "--check",
-    `--root=${built ? rootImage(instance) : "/"}`,
+    `--root=${image === undefined ? "/" : rootImage({ image })}`,
     `--uid-base=${instance.jobUidBase}`,
     `--gid-base=${instance.jobGidBase}`,
     `--cgroup=${instance.cgroup}`,
