@@ -1,6 +1,6 @@
 /** `./svc doctor`: what it finds with and without a running copy. */
 import { execFile } from "node:child_process";
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Finding } from "@svc/cli/doctor/finding";
@@ -11,6 +11,7 @@ import { privateFolder, svc } from "./support/svc.ts";
 
 const { environment, instance, remove } = await privateFolder();
 afterAll(remove);
+symlinkSync(realpathSync(join(instance.packagesDir, "current")), instance.image);
 
 async function findings(
   env: Readonly<Record<string, string | undefined>>,
@@ -90,7 +91,7 @@ describe("./svc doctor", () => {
     rmSync(path);
     const allowed = await findings(environment);
     expect(allowed.found.find(({ subject }) => subject === "users")?.grade).toBe("ok");
-    expect(readdirSync(instance.dataDir)).toEqual([]);
+    expect(readdirSync(instance.dataDir)).toEqual(["image"]);
   });
 
   it("fails for slots that do not fit into the memory, and warns of packages that are not in the manifest", async () => {

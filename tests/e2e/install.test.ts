@@ -92,7 +92,7 @@ test("settings that ./svc up refuses are refused in the same words, before anyth
     cmp $SAID/up $SAID/install && cat $SAID/install
     rm -r $SAID; test ! -e $UNIT && ls $DATA`);
   expect(said).toMatch(/MAX_REQUESTS/);
-  expect(said).toMatch(/authentication is on and there are no keys/);
+  expect(said).toMatch(/no key that verifies access tokens/);
   expect(said).toMatch(/SVC_PLAN_LIMIT is not known; did you mean SVC_PLAN_LIMITS\?/);
   expect(said.trimEnd()).toMatch(/\nsvc\.env$/);
 });
