@@ -67,7 +67,6 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
     "commands/up.ts: SVC_LANGUAGES or SVC_PACKAGES ask for other languages or packages: it has them after ./svc down and ./svc up.",
     "install/install.ts: The root image has changed.\n  before: …\n  now:    …",
     "install/install.ts: The root image is a new one of the same: …",
-    "running-copy.ts: --port-offset … differs from the copy in …, which listens on …",
     "status/text.ts: after ./svc down and ./svc up: …",
     "supervisor/ownership.ts: When … holds what this service stored alone, as after a restore, run: …",
     "supervisor/ownership.ts: the files of … cannot be looked at",
