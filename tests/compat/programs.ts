@@ -180,7 +180,10 @@ func main() {
         "unrelated.go": "package main\nfunc main() {}",
       },
     },
-    broken: { code: "package main\nfunc main() { x := 1 }", stderr: /main\.go:2:\d+: declared and not used: x/ },
+    broken: {
+      code: "package main\nfunc main() { x := 1 }",
+      stderr: /main\.go:2:\d+: declared and not used: x/,
+    },
   },
   d: {
     hello: `import std.stdio; void main() { writeln("${text}"); }`,
