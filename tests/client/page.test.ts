@@ -1,4 +1,4 @@
-/** docs/librechat.md from top to bottom, as somebody follows it who has just cloned the repository, and LibreChat's own client at the end. */
+/** docs/librechat.md from top to bottom in a fresh clone, with LibreChat's own client at the end. */
 import { generateKeyPairSync } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * docs/deploy.md, done as it says by somebody who has just cloned the repository, up to a call from another machine through Caddy with TLS.
+ * docs/deploy.md, followed in a fresh clone up to a call from another machine through Caddy with TLS.
  * The copy is started by ./svc up instead of systemd, which does not run everywhere: tests/v2/service.test.ts has that step.
  */
 import { existsSync, readFileSync } from "node:fs";

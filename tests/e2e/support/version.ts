@@ -45,7 +45,7 @@ export class Version {
     this.#remove = remove;
   }
 
-  /** That of the working tree. */
+  /** The version of the working tree. */
   static current(): Version {
     return new Version(ROOT, () => undefined);
   }

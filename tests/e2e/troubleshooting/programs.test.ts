@@ -89,7 +89,7 @@ async function running(lang: string, code: string): Promise<{ answer: Promise<An
 const objectPath = ({ id, storage_session_id }: StoredFile) =>
   join(system.instance.dataDir, "objects/sessions", storage_session_id, id);
 
-/** A worker beside that of the system, whose clock is ahead. */
+/** A second worker beside the system's own. Its clock is ahead. */
 async function workerAhead(ms: number): Promise<ChildProcess> {
   const variables = componentEnvironment(
     "worker",

@@ -1,5 +1,5 @@
 /**
- * This repository as somebody finds it who has just cloned it: a folder with its entries, no data, and ports of its own.
+ * This repository as a fresh clone: a folder with its entries, no data, and ports of its own.
  * Commands of a page run in it as they stand there. Needs root where they do.
  */
 import { execFile } from "node:child_process";

@@ -104,7 +104,7 @@ describe.each(operations)("$operationId", (operation) => {
   });
 });
 
-/** Statuses beside that of the table: of a body that comes too slowly, and where clients read 413 and 500 differently. */
+/** Statuses that the table does not give: of a body that comes too slowly, and where clients read 413 and 500 differently. */
 const OTHER_STATUSES: Partial<Record<ErrorCode, readonly number[]>> = {
   invalid_request: [408],
   request_too_large: [422],
