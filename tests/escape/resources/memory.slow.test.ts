@@ -58,11 +58,11 @@ while True:
       lang: "bash",
       run_timeout: 120_000,
       code: `echo began; ulimit -s unlimited; exec python3 -c '
-import ctypes, sys
-sys.setrecursionlimit(10 ** 9)
-@ctypes.CFUNCTYPE(None)
-def deeper(): deeper()
-deeper()'`,
+import ctypes
+stack = next(line for line in open("/proc/self/maps") if "[stack]" in line)
+bottom = int(stack.split("-")[0], 16)
+while True:
+    bottom -= 4096; ctypes.memset(bottom, 1, 1)'`,
     },
   ],
 ];
