@@ -157,9 +157,9 @@ const codeOf = (error: unknown) => (error instanceof ServiceError ? error.code :
 async function step(driven: Driven, event: Event, here: Replica): Promise<void> {
   const { id, state } = driven;
   const transition = TRANSITIONS[state][event];
-  const before = await here.store.read(id);
+  const { snapshot: before } = await here.store.read(id);
   const refusal = await driven.send(event, here).then(() => undefined, codeOf);
-  const after = await here.store.read(id);
+  const { snapshot: after } = await here.store.read(id);
   if ("refused" in transition) {
     expect(refusal, `${state} ${event}`).toBe(transition.refused);
     expect(after).toEqual(before);
