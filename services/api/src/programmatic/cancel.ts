@@ -78,7 +78,6 @@ export async function cancelProgram(deps: CancelDeps, id: string, requestId: str
     if ((await store.transition(id, { from, to, lifeMs: recordLifeMs(config) })) === undefined) continue;
     if (program !== undefined && runner_url !== undefined) jobs.discard(program, runner_url, requestId);
     sessions.end(id, record.grant_id, requestId);
-    store.forget(id);
     return true;
   }
 }

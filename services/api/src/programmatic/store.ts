@@ -60,7 +60,10 @@ export class ProgramStore {
     };
   }
 
-  /** Makes a transition; undefined when the record is not the one that it starts from. */
+  /**
+   * Makes a transition; undefined when the record is not the one that it starts from. Of a program that is over only the record
+   * stays, and says how it ended.
+   */
   async transition(id: string, change: Change): Promise<Snapshot | undefined> {
     const { to, entry, answer } = change;
     const kept = answer === undefined ? undefined : entry;
@@ -71,12 +74,9 @@ export class ProgramStore {
     kept?.keep();
     return { record: to, text };
   }
-
-  /** Removes the program and its calls, in the background; the record stays and says how it ended. */
-  forget(id: string): void {
-    this.#redis.del(historyKey(id), programKey(id)).catch(() => undefined);
-  }
 }
+
+const isOver = ({ status }: ProgramRecord) => status !== "paused" && status !== "resuming";
 
 /** `kept`: the entry that keeps the answer. The text of the record is of this change alone. */
 function argumentsOf(id: string, change: Change, kept?: OwnEntry): { text: string; args: Arguments } {
@@ -90,7 +90,7 @@ function argumentsOf(id: string, change: Change, kept?: OwnEntry): { text: strin
     from?.text ?? "",
     text,
     lifeMs,
-    program === undefined ? "" : JSON.stringify(program),
+    isOver(to) ? "-" : program === undefined ? "" : JSON.stringify(program),
     kept?.lock ?? "",
     kept?.with(answer) ?? "",
     kept?.lifeMs ?? 0,
