@@ -30,7 +30,7 @@ export interface Holdings {
 
 const SETTLE_MS = 15_000;
 /** A component closes a connection that waited so long for a next request (`keepAliveTimeout` of its server), and some seconds for that. */
-const KEPT_CONNECTION_MS = 75_000 + 5000;
+const KEPT_CONNECTION_MS = 75_000 + 15_000;
 const UNCHANGED_MS = 1500;
 const WARM_MS = 60_000;
 /** Keeps the number of warm jails constant: a larger pool of pre-started interpreters grows with use and shrinks after a quiet minute. */
