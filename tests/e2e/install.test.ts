@@ -116,7 +116,8 @@ test("a port that somebody else holds is told before anything is built or writte
       Object.entries(ports).map((pair) => pair.join("=")),
     );
     const said = await apart(`${data}; ${AS_BOOTED}
-      $SVC install --data-dir $DATA || test ! -e $UNIT && echo refused`);
+      if $SVC install --data-dir $DATA; then exit 1; fi
+      test ! -e $UNIT; echo refused`);
     expect(said).toMatch(
       new RegExp(`port ${port} of the api is taken by pid ${process.pid} .*\\(SERVICE_PORT\\)`),
     );

@@ -206,19 +206,20 @@ const CALLER: Partial<Record<ErrorCode, () => Promise<ErrorBody>>> = {
     await tryResume(api, paused.continuation_token, [{ call_id: call?.id, result: 1 }]);
     return (await tryResume(api, paused.continuation_token, [{ call_id: call?.id, result: 2 }])).refusal;
   },
-  execution_cancelled: async () => {
-    const label = newMarker();
-    const marker = newMarker();
-    const code = "import time\ntime.sleep(4)";
-    const started = tryStart(
-      api,
-      { ...program, code, args: [marker] },
-      { headers: { "x-librechat-code-request-id": label } },
-    );
-    await until(() => processesWith(marker).length > 0, SOON_MS);
-    await api.post("/exec/programmatic/cancel", { request_id: label });
-    return (await started).refusal;
-  },
+  execution_cancelled: () =>
+    untilMet("execution_cancelled", async () => {
+      const label = newMarker();
+      const marker = newMarker();
+      const code = "import time\ntime.sleep(4)";
+      const started = tryStart(
+        api,
+        { ...program, code, args: [marker] },
+        { headers: { "x-librechat-code-request-id": label } },
+      );
+      await until(() => processesWith(marker).length > 0, SOON_MS);
+      await api.post("/exec/programmatic/cancel", { request_id: label });
+      return (await started).refusal;
+    }),
   starting_up: async () => {
     const store = openStore(system);
     await store.del("svc:runtimes");
@@ -258,12 +259,13 @@ const OPERATOR: Partial<Record<ErrorCode, () => Promise<ErrorBody>>> = {
     rmSync(join(system.instance.dataDir, "objects/sessions", file.storage_session_id, file.id));
     return exec({ files: [file] });
   },
-  queue_saturated: async () => {
-    const { answer } = await running("py", "import time\ntime.sleep(5)");
-    const refused = exec({ lang: "py", code: "print(1)" });
-    await answer;
-    return refused;
-  },
+  queue_saturated: () =>
+    untilMet("queue_saturated", async () => {
+      const { answer } = await running("py", "import time\ntime.sleep(5)");
+      const refused = exec({ lang: "py", code: "print(1)" });
+      await answer;
+      return refused;
+    }),
   storage_unavailable: () =>
     withoutStorage(system, () => untilMet("storage_unavailable", () => upload("a.txt"))),
   store_unavailable: () => withoutRedis(system, () => untilMet("store_unavailable", () => exec({}))),

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, openSync, realpathSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -133,6 +133,7 @@ export class RunningComponent {
       env: all,
       stdio: ["ignore", log, log],
     });
+    closeSync(log);
     const component = new RunningComponent(name, child);
     try {
       await until(

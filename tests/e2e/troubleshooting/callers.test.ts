@@ -10,7 +10,7 @@ import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { type Answer, Api, deletePath, downloadPath, refTo } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
-import { newMarker } from "@svc/test-kit/system/processes";
+import { newMarker, until } from "@svc/test-kit/system/processes";
 import { declare, driveOn, resultsOf, startPaused, tryResume } from "@svc/test-kit/system/programmatic";
 import { type SecondApi, startSecondApi } from "@svc/test-kit/system/second-api";
 import { sharedSystem } from "@svc/test-kit/system/shared";
@@ -21,6 +21,7 @@ import { svc } from "../support/svc.ts";
 import { expectSaid, provokeEachRow } from "../support/troubleshooting.ts";
 
 const MIB = 2 ** 20;
+const SOON_MS = 30_000;
 const system = sharedSystem();
 const api = new Api(system.url);
 const signer = newSigner();
@@ -129,15 +130,27 @@ provokeEachRow("Callers are refused", {
 
   "429 `rate_limited`": async () => {
     const few = await replica({ MAX_REQUESTS: "1", RATE_LIMIT_WINDOW: "3000" });
-    const answers = [await few.tryExec(hello), await few.tryExec(hello)];
-    const refused = answers.find(({ status }) => status === 429) as Answer;
+    let refused = await few.tryExec(hello);
+    const isRefused = async () => {
+      refused = await few.tryExec(hello);
+      return refused.status === 429;
+    };
+    await until(isRefused, SOON_MS);
     expect(refusal(refused)).toEqual([429, "rate_limited"]);
     await sleep(Number(refused.headers.get("retry-after")) * 1000);
     expect((await few.tryExec(hello)).status).toBe(200);
     const one = await replica({ SVC_MAX_CONCURRENT_EXECUTIONS: "1" });
     const sleeper = { lang: "bash", code: "sleep 1" };
-    const both = await Promise.all([one.tryExec(sleeper), one.tryExec(sleeper)]);
-    expect(both.map(({ status }) => status).sort()).toEqual([200, 429]);
+    const areOneByOne = async () => {
+      const both = await Promise.all([one.tryExec(sleeper), one.tryExec(sleeper)]);
+      return (
+        both
+          .map(({ status }) => status)
+          .sort()
+          .join() === "200,429"
+      );
+    };
+    await until(areOneByOne, SOON_MS);
     const more = await replica({ SVC_MAX_CONCURRENT_EXECUTIONS: "2" });
     const all = await Promise.all([more.tryExec(sleeper), more.tryExec(sleeper)]);
     expect(all.map(({ status }) => status)).toEqual([200, 200]);

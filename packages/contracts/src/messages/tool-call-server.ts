@@ -61,8 +61,8 @@ export interface ToolSession {
 }
 
 /**
- * Query of GET /sessions/:id/pending. With `call_ids` the answer waits until all of them are recorded and holds these
- * them that have no result yet; without, it waits for the first call without a result and holds all of them.
+ * Query of GET /sessions/:id/pending. With `call_ids` the answer waits until all of them are recorded and holds those
+ * that have no result yet; without, it waits for the first call without a result and holds all of them.
  */
 export const pendingQuerySchema = z.object({
   wait_ms: z

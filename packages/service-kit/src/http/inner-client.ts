@@ -63,7 +63,6 @@ export class InnerClient {
     this.#prefix = pathname.replace(/\/$/, "");
     this.#pool = new Pool(origin, {
       connections: options.connections ?? 256,
-      keepAliveTimeout: 60_000,
       bodyTimeout: 0,
     });
   }

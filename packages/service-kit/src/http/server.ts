@@ -3,6 +3,7 @@
  * guards, metrics. Routes throw ServiceError; nothing else reaches a client but `internal_error`.
  */
 import { randomUUID } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type ErrorCode, isErrorCode, ServiceError } from "@svc/contracts";
 import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
@@ -55,8 +56,8 @@ const EARLY_END = "HPE_INVALID_EOF_STATE";
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { log, lifecycle, alwaysOn, requestFields: fields } = options;
   const lines = fields && new RequestLog({ log, quiet: alwaysOn, fields });
-  /** Connections whose request is not answered yet. */
-  const inWork = new WeakSet<Socket>();
+  /** Of a connection: the answer to its latest request, until that is complete. */
+  const answers = new WeakMap<Socket, ServerResponse>();
   const app = Fastify({
     loggerInstance: log,
     // Lines name their request themselves, so a logger for each request would only cost time.
@@ -73,8 +74,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       void sendError(request, reply, toServiceError(error)).catch(() => reply.raw.destroy());
     },
     clientErrorHandler: (error, socket) => {
-      // A client that closes in the midst of a body: its request ends, and has a line of its own.
-      if (error.code === EARLY_END && inWork.has(socket)) socket.destroy(error);
+      const answer = answers.get(socket);
+      // A client that closes in the midst of a body ends its request, which has a line of its own. An answer that has begun is cut.
+      if (answer && (error.code === EARLY_END || answer.headersSent)) socket.destroy(error);
       else refuseBrokenRequest(error, socket, (id, refusal) => lines?.broken(id, refusal));
     },
     http: {
@@ -93,8 +95,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const isLateButServed = lateRequests(lifecycle, options.lateRequestsMs ?? 0);
   app.addHook("onRequest", (request, reply, done) => {
     const { socket } = request.raw;
-    inWork.add(socket);
-    reply.raw.once("close", () => inWork.delete(socket));
+    answers.set(socket, reply.raw);
+    reply.raw.once("close", () => answers.get(socket) === reply.raw && answers.delete(socket));
     reply.header("x-request-id", request.id);
     done();
   });

@@ -30,6 +30,10 @@ beforeAll(async () => {
     await once(request.raw.socket, "close");
     return { ok: true };
   });
+  app.get("/begun", (_request, reply) => {
+    reply.hijack();
+    reply.raw.writeHead(200, { "content-length": 100 }).write("begun");
+  });
   app.get("/hang", (_request, reply) => void reply.hijack());
   app.get("/strange", (_request, reply) => void reply.code(502).type("text/html").send("<h1>proxy</h1>"));
   app.get("/details", async () => {
@@ -74,6 +78,19 @@ describe("requests that are not HTTP", () => {
     expect(error).toBe("invalid_request");
     expect(message).toMatch(/\.$/);
     expect(head).toContain(`x-request-id: ${request_id}`);
+  });
+
+  it("put no error into an answer that has begun: it is cut", async () => {
+    const socket = connect(Number(url.port), url.hostname);
+    let answer = "";
+    socket.on("data", (chunk) => {
+      answer += chunk;
+      if (answer.endsWith("begun")) socket.write("GARBAGE\r\n\r\n");
+    });
+    socket.on("error", () => undefined);
+    socket.write("GET /begun HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(socket, "close");
+    expect(answer).toMatch(/^HTTP\/1\.1 200 [\s\S]*begun$/);
   });
 });
 

@@ -2,11 +2,12 @@
  * What a running copy of the system holds on the machine, as numbers: processes, mounts, cgroups, namespaces, open
  * descriptors, temporary files. For comparison before and after a load: equal numbers mean that nothing was left.
  */
-import { type Dirent, lstatSync, readdirSync, readlinkSync } from "node:fs";
+import { type Dirent, lstatSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Instance } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
+import { type Descriptors, descriptorsOf, total } from "./descriptors.ts";
 import { holdNamespaces, isOwnUid, mountsOf } from "./leftovers.ts";
 import { until } from "./processes.ts";
 import { readOrEmpty } from "./read-file.ts";
@@ -18,8 +19,8 @@ export type Copy = Pick<System, "instance" | "state" | "supervisorPid">;
 export interface Holdings {
   /** Processes by the name of their program. */
   processes: Record<string, number>;
-  /** Open descriptors of each component. */
-  descriptors: Record<string, number>;
+  /** Open descriptors of each component, by kind. */
+  descriptors: Record<string, Descriptors>;
   mounts: number;
   cgroups: number;
   namespaces: number;
@@ -27,8 +28,9 @@ export interface Holdings {
   files: string[];
 }
 
-/** Connections that are kept open for a next request close by themselves; the rest goes at once. */
 const SETTLE_MS = 15_000;
+/** A component closes a connection that waited so long for a next request (`keepAliveTimeout` of its server), and some seconds for that. */
+const KEPT_CONNECTION_MS = 75_000 + 15_000;
 const UNCHANGED_MS = 1500;
 const WARM_MS = 60_000;
 /** Keeps the number of warm jails constant: a larger pool of pre-started interpreters grows with use and shrinks after a quiet minute. */
@@ -43,14 +45,19 @@ export function holdingsOf(system: Copy): Holdings {
   namespaces.release();
   return {
     processes: countBy(treeOf(system.supervisorPid).map(programOf)),
-    descriptors: Object.fromEntries(
-      system.state().components.map(({ name, process }) => [name, process ? descriptorsOf(process.pid) : 0]),
-    ),
+    descriptors: descriptorsByComponent(system),
     mounts: mountsOf(instance).length,
     cgroups: findCgroups(instance.cgroup).reduce((sum, folder) => sum + foldersIn(folder), 0),
     namespaces: namespaces.names.size,
     files: [...filesIn(instance.dataDir, KEPT), ...ownTemporaryFiles(instance)].sort(),
   };
+}
+
+function descriptorsByComponent(system: Copy): Holdings["descriptors"] {
+  const { components } = system.state();
+  return Object.fromEntries(
+    components.map(({ name, process }) => [name, process ? descriptorsOf(process.pid) : {}]),
+  );
 }
 
 /** As many jails wait warm as shall: they are made off the way of requests. */
@@ -80,37 +87,57 @@ export async function settledHoldings(system: Copy): Promise<Holdings> {
   return current;
 }
 
-/** Waits until nothing is held that was not held before, but for so many more descriptors in each component. */
+/**
+ * Waits until nothing is held that was not held before, but for so many more descriptors in each component. How many connections
+ * were in use at once differs from load to load: more than that are waited for until they close by themselves.
+ */
 export async function untilHeldAsBefore(
   system: Copy,
   before: Holdings,
   pooled: number,
   withinMs = SETTLE_MS,
 ): Promise<void> {
-  let found: unknown[] = [];
   await untilWarm(system);
-  await until(
-    () => {
-      found = differences(before, holdingsOf(system), pooled);
-      return found.length === 0;
-    },
-    withinMs,
-    () => found,
-  );
+  await untilNone(() => differences(before, holdingsOf(system)), withinMs);
+  const more = () => moreDescriptors(before.descriptors, descriptorsByComponent(system), pooled);
+  await untilNone(more, Math.max(withinMs, KEPT_CONNECTION_MS));
 }
 
-function differences(before: Holdings, after: Holdings, pooled: number): unknown[] {
-  const found: unknown[] = [];
+async function untilNone(find: () => unknown[], withinMs: number): Promise<void> {
+  let found: unknown[] = [];
+  const isNone = () => {
+    found = find();
+    return found.length === 0;
+  };
+  await until(isNone, withinMs, () => found);
+}
+
+function differences(before: Holdings, after: Holdings): unknown[] {
   const fixed = ["processes", "mounts", "cgroups", "namespaces", "files"] as const;
-  for (const name of fixed) {
+  return fixed.flatMap((name) => {
     const [was, is] = [JSON.stringify(before[name]), JSON.stringify(after[name])];
-    if (was !== is) found.push({ name, was, is });
-  }
-  for (const [name, is] of Object.entries(after.descriptors)) {
-    const was = before.descriptors[name] ?? 0;
-    if (is > was + pooled) found.push({ descriptors: name, was, is });
-  }
-  return found;
+    return was === is ? [] : [{ name, was, is }];
+  });
+}
+
+function moreDescriptors(
+  before: Holdings["descriptors"],
+  after: Holdings["descriptors"],
+  pooled: number,
+): unknown[] {
+  return Object.entries(after).flatMap(([name, is]) => {
+    const was = before[name] ?? {};
+    return total(is) > total(was) + pooled ? [{ descriptors: name, more: moreOf(was, is) }] : [];
+  });
+}
+
+/** The kinds of which there are more: how many were there and how many are there. */
+function moreOf(was: Descriptors, is: Descriptors): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(is)
+      .filter(([kind, count]) => count > (was[kind] ?? 0))
+      .map(([kind, count]) => [kind, `${was[kind] ?? 0} -> ${count}`]),
+  );
 }
 
 /** The process and all that descend from it. */
@@ -134,19 +161,6 @@ function countBy(names: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const name of names.toSorted()) counts[name] = (counts[name] ?? 0) + 1;
   return counts;
-}
-
-function descriptorsOf(pid: number): number {
-  let count = 0;
-  for (const fd of entriesOf(`/proc/${pid}/fd`)) {
-    try {
-      readlinkSync(`/proc/${pid}/fd/${fd.name}`);
-      count++;
-    } catch {
-      // It was closed meanwhile.
-    }
-  }
-  return count;
 }
 
 function foldersIn(folder: string): number {

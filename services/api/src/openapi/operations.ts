@@ -43,7 +43,7 @@ function merged(...parts: readonly Refusals[]): Refusals {
   return all;
 }
 
-/** `tooLarge`: 422 where clients read 413 as "try again". */
+/** A body that is too large is a 422 where clients read 413 as "try again". */
 const JSON_BODY: Refusals = {
   400: ["invalid_json", "invalid_request", "invalid_content_type"],
   408: ["invalid_request"],

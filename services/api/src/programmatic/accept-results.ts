@@ -43,8 +43,10 @@ export class AcceptedResults {
   /** For the owner of the entry: stores the results, unless that is done. An earlier attempt's must be the same. */
   async accept(): Promise<Stored> {
     const { store } = this.#deps;
-    const [snapshot, program] = await Promise.all([store.read(this.#id), store.program(this.#id)]);
-    if (snapshot?.record.round !== this.#round) throw new ServiceError("execution_expired");
+    const { snapshot, program } = await store.read(this.#id);
+    if (snapshot?.record.round !== this.#round || program === undefined) {
+      throw new ServiceError("execution_expired");
+    }
     const { status, attempt } = snapshot.record;
     const isSame = attempt === undefined || attempt.results === this.digest;
     nextState(status, isSame ? "results" : "other_results");

@@ -69,17 +69,15 @@ export async function cancelProgram(deps: CancelDeps, id: string, requestId: str
   const { store, running, jobs, sessions, config } = deps;
   await running.cancel(id);
   for (;;) {
-    const from = await store.read(id);
+    const { snapshot: from, program } = await store.read(id);
     if (from === undefined) return true;
     const { attempt: _a, runner_url, ...record } = from.record;
     const status = nextState(record.status, "cancel") as ProgramRecord["status"];
     if (status === record.status) return false;
-    const program = await store.program(id).catch(() => undefined);
     const to: ProgramRecord = { ...record, status, pending: [] };
     if ((await store.transition(id, { from, to, lifeMs: recordLifeMs(config) })) === undefined) continue;
     if (program !== undefined && runner_url !== undefined) jobs.discard(program, runner_url, requestId);
     sessions.end(id, record.grant_id, requestId);
-    store.forget(id);
     return true;
   }
 }

@@ -84,7 +84,6 @@ export async function endProgram(
       answer,
     });
     if (done === undefined) throw new ServiceError("execution_cancelled");
-    store.forget(id);
   } finally {
     sessions.end(id, grantId, requestId);
     sessions.revoke(snapshot?.record.grant_id, requestId);

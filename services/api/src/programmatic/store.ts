@@ -3,7 +3,7 @@
  * was read, so two replicas never move one program on twice. A program lost with the store is an expired execution.
  */
 import { readFileSync } from "node:fs";
-import { type CallAnswer, historyKey, type RecordedCall, ServiceError } from "@svc/contracts";
+import { type CallAnswer, historyKey, newId, type RecordedCall, ServiceError } from "@svc/contracts";
 import { type Redis, storeCall } from "@svc/service-kit";
 import type { OwnEntry } from "../once/once.ts";
 import type { Program, ProgramRecord } from "./state.ts";
@@ -51,18 +51,19 @@ export class ProgramStore {
     this.#redis = redis as WithCommands;
   }
 
-  async read(id: string): Promise<Snapshot | undefined> {
-    const text = await storeCall(() => this.#redis.get(recordKey(id)));
-    return text === null ? undefined : { record: JSON.parse(text) as ProgramRecord, text };
+  /** A program that is over has a record alone. */
+  async read(id: string): Promise<Partial<Stored>> {
+    const [text, program] = await storeCall(() => this.#redis.mget(recordKey(id), programKey(id)));
+    return {
+      ...(text && { snapshot: { record: JSON.parse(text) as ProgramRecord, text } }),
+      ...(program && { program: JSON.parse(program) as Program }),
+    };
   }
 
-  async program(id: string): Promise<Program> {
-    const text = await storeCall(() => this.#redis.get(programKey(id)));
-    if (text === null) throw new ServiceError("execution_expired");
-    return JSON.parse(text) as Program;
-  }
-
-  /** Makes a transition; undefined when the record is not the one that it starts from. */
+  /**
+   * Makes a transition; undefined when the record is not the one that it starts from. Of a program that is over only the record
+   * stays, and says how it ended.
+   */
   async transition(id: string, change: Change): Promise<Snapshot | undefined> {
     const { to, entry, answer } = change;
     const kept = answer === undefined ? undefined : entry;
@@ -73,17 +74,14 @@ export class ProgramStore {
     kept?.keep();
     return { record: to, text };
   }
-
-  /** Removes the program and its calls, in the background; the record stays and says how it ended. */
-  forget(id: string): void {
-    this.#redis.del(historyKey(id), programKey(id)).catch(() => undefined);
-  }
 }
 
-/** `kept`: the entry that keeps the answer. */
+const isOver = ({ status }: ProgramRecord) => status !== "paused" && status !== "resuming";
+
+/** `kept`: the entry that keeps the answer. The text of the record is of this change alone. */
 function argumentsOf(id: string, change: Change, kept?: OwnEntry): { text: string; args: Arguments } {
   const { from, to, lifeMs, program, outcomes = [], added = [], answer } = change;
-  const text = JSON.stringify(to);
+  const text = JSON.stringify({ ...to, change: newId() });
   const args = [
     recordKey(id),
     historyKey(id),
@@ -92,7 +90,7 @@ function argumentsOf(id: string, change: Change, kept?: OwnEntry): { text: strin
     from?.text ?? "",
     text,
     lifeMs,
-    program === undefined ? "" : JSON.stringify(program),
+    isOver(to) ? "-" : program === undefined ? "" : JSON.stringify(program),
     kept?.lock ?? "",
     kept?.with(answer) ?? "",
     kept?.lifeMs ?? 0,

@@ -9,7 +9,7 @@ describe("idempotencyKey", () => {
     },
   );
 
-  it("no header is not a key", () => {
+  it("without the header there is no key", () => {
     expect(idempotencyKey({})).toBeUndefined();
   });
 

@@ -1,5 +1,5 @@
 /** Metrics of jobs on the worker. */
-import { JOB_BUCKETS, type QueueKind } from "@svc/contracts";
+import { JOB_BUCKETS } from "@svc/contracts";
 import type { JobQueues } from "@svc/job-queue";
 import { Counter, Gauge, Histogram, type Registry } from "@svc/service-kit";
 import type { JobEnd } from "../round/run-line.ts";
@@ -78,16 +78,16 @@ function serviceMetrics(registry: Registry): Omit<WorkerMetrics, "began"> {
   return {
     canarySucceeded: (atMs) => canary.set(atMs / 1000),
     refresh: async (queues, running) => {
+      const kinds = ["python", "other"] as const;
+      const counts = await Promise.all(kinds.map((kind) => queues[kind].counts().catch(() => undefined)));
+      // From here on in one go: another scrape never sees half of it.
       depth.reset();
-      const refreshOne = async (kind: QueueKind) => {
-        const queue = queues[kind];
-        const counts = await queue.counts().catch(() => undefined);
-        worker.set({ worker_type: kind }, running[kind] && counts !== undefined ? 1 : 0);
-        for (const [state, count] of Object.entries(counts ?? {})) {
-          depth.set({ queue: queue.name, state }, count);
+      for (const [at, kind] of kinds.entries()) {
+        worker.set({ worker_type: kind }, running[kind] && counts[at] !== undefined ? 1 : 0);
+        for (const [state, count] of Object.entries(counts[at] ?? {})) {
+          depth.set({ queue: queues[kind].name, state }, count);
         }
-      };
-      await Promise.all([refreshOne("python"), refreshOne("other")]);
+      }
     },
   };
 }

@@ -36,6 +36,18 @@ it("svc_queue_jobs counts new runs and resumes that wait or run; an ended job co
   await Promise.all([queues.python.close(), queues.other.close()]);
 });
 
+it("a scrape that comes while another one asks Redis shows the counts of before", async () => {
+  made = await startJobs();
+  const registry = createRegistry();
+  const metrics = workerMetrics(registry);
+  const queues = openQueues(made.redis, createLog("worker", made.config));
+  await metrics.refresh(queues, { python: true, other: true });
+  const other = metrics.refresh(queues, { python: true, other: true });
+  expect(await registry.metrics()).toMatch(/^svc_queue_jobs\{/m);
+  await other;
+  await Promise.all([queues.python.close(), queues.other.close()]);
+});
+
 it("svc_worker_running is 0 while Redis is away, and the counts of the queues are not those of before", async () => {
   made = await startJobs();
   const { redis, config, server } = made;

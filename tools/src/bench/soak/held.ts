@@ -1,5 +1,6 @@
 /** What a copy holds while nothing runs: memory after its garbage is collected, and everything that could leak. */
 import { readdirSync, readlinkSync } from "node:fs";
+import { total } from "@svc/test-kit/system/descriptors";
 import { collectGarbage } from "@svc/test-kit/system/garbage";
 import { type Holdings, holdingsOf, settledHoldings, treeOf } from "@svc/test-kit/system/holdings";
 import type { PrivateCopy } from "@svc/test-kit/system/private-copy";
@@ -29,7 +30,9 @@ export async function heldBy(copy: PrivateCopy): Promise<Held> {
   await collectGarbage(components);
   return {
     memoryMib: Object.fromEntries([...pssByComponent(copy.state())].map(([name, mib]) => [name, round(mib)])),
-    descriptors: holdings.descriptors,
+    descriptors: Object.fromEntries(
+      Object.entries(holdings.descriptors).map(([name, kinds]) => [name, total(kinds)]),
+    ),
     processes: sum(Object.values(holdings.processes)),
     cgroups: holdings.cgroups,
     mounts: holdings.mounts,

@@ -105,7 +105,7 @@ describe("results of a paused program", () => {
     const { id, snapshot } = await paused();
     const refused = here.resume(id, [result(1, "call_009")], async () => 1);
     await expect(refused).rejects.toMatchObject({ details: [{ path: "tool_results[0].call_id" }] });
-    expect((await here.store.read(id))?.text).toBe(snapshot.text);
+    expect((await here.store.read(id)).snapshot?.text).toBe(snapshot.text);
     expect(await entryOf(id)).toBe(null);
     expect((await here.resume(id, [result(1)], async () => 1)).answer).toBe(1);
   });
@@ -133,7 +133,7 @@ describe("results of a paused program", () => {
     await replica().store.transition(id, { from: snapshot, to, lifeMs: LIFE_MS });
     const refused = here.resume(id, [result(1)], async () => 1);
     await expect(refused).rejects.toMatchObject({ code: "execution_expired" });
-    expect(await outcomesOf(id)).toEqual([undefined, undefined]);
+    expect(await outcomesOf(id)).toEqual([]);
   });
 });
 
@@ -171,21 +171,39 @@ describe("an answer that is kept with the end of its round", () => {
   });
 });
 
-describe("a request whose claim reached the store, but not the answer to it", () => {
-  it("owns its entry when the command is sent again, and does not wait for itself", async () => {
-    const { redis } = made;
-    const sentTwice = new Proxy(redis, {
-      get: (target, name) => {
-        const value = Reflect.get(target, name);
-        if (name !== "set") return typeof value === "function" ? value.bind(target) : value;
-        return async (...args: Parameters<Redis["set"]>) => {
-          await target.set(...args);
-          return target.set(...args);
-        };
-      },
-    });
-    const once = new Once(sentTwice, { conflict: "continuation_conflict", storedSeconds: 60 });
+/** A connection whose answers to this command are lost: it is sent again. */
+const sendingTwice = (command: string): Redis =>
+  new Proxy(made.redis, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      if (name !== command) return value.bind(target);
+      return async (...args: unknown[]) => {
+        await value.apply(target, args);
+        return value.apply(target, args);
+      };
+    },
+  });
+
+describe("a command that reached the store, but not the answer to it", () => {
+  it("owns the entry that it claimed when it is sent again, and does not wait for itself", async () => {
+    const once = new Once(sendingTwice("set"), { conflict: "continuation_conflict", storedSeconds: 60 });
     const asked = { store: `once:${newId()}`, body: "b", left: AbortSignal.timeout(5_000) };
     expect(await once.run(asked, async () => "done")).toEqual({ answer: "done", replayed: false });
+  });
+
+  it("has made its transition when it is sent again, once; another one from the same record has not", async () => {
+    const { id, snapshot } = await paused();
+    const store = new ProgramStore(sendingTwice("svcTransition"));
+    const to: ProgramRecord = { ...snapshot.record, status: "resuming" };
+    const change = {
+      from: snapshot,
+      to,
+      lifeMs: LIFE_MS,
+      outcomes: [{ at: 0, outcome: { result_json: "7" } }],
+    };
+    expect((await store.transition(id, change))?.record).toEqual(to);
+    expect(await outcomesOf(id)).toEqual([{ result_json: "7" }, undefined]);
+    expect(await store.transition(id, change)).toBeUndefined();
   });
 });

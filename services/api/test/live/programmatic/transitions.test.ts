@@ -151,15 +151,18 @@ const isSent = ({ state, held }: Driven, event: Event) =>
   event !== "start" &&
   (held !== undefined || state === "running" || !["pause", "retry", "complete", "fail"].includes(event));
 
+/** Only the record of such a program stays. */
+const OVER: ReadonlySet<State> = new Set(["completed", "failed", "cancelled"]);
+
 const codeOf = (error: unknown) => (error instanceof ServiceError ? error.code : error);
 
 /** Sends an event and compares its outcome, and the record after it, with the table. */
 async function step(driven: Driven, event: Event, here: Replica): Promise<void> {
   const { id, state } = driven;
   const transition = TRANSITIONS[state][event];
-  const before = await here.store.read(id);
+  const { snapshot: before } = await here.store.read(id);
   const refusal = await driven.send(event, here).then(() => undefined, codeOf);
-  const after = await here.store.read(id);
+  const { snapshot: after } = await here.store.read(id);
   if ("refused" in transition) {
     expect(refusal, `${state} ${event}`).toBe(transition.refused);
     expect(after).toEqual(before);
@@ -170,6 +173,9 @@ async function step(driven: Driven, event: Event, here: Replica): Promise<void> 
     transition.stored ? transition.next : transition.next === "expired" ? undefined : before?.record.status,
   );
   if (!transition.stored && event !== "expire") expect(after).toEqual(before);
+  if (transition.stored && OVER.has(transition.next)) {
+    expect(await made.redis.exists(`svc:ptc:${id}:program`, historyKey(id)), "left of the program").toBe(0);
+  }
   if (event === "pause") driven.rounds++;
   driven.state = transition.next;
   if (after !== undefined) expect(await made.redis.pttl(`svc:ptc:${id}`)).toBeGreaterThan(0);
