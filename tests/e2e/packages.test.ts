@@ -12,7 +12,7 @@ import { privateFolder, svc } from "./support/svc.ts";
 
 const BUILD_MS = 240_000;
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-own-packages-")));
-const own = join(folder, "team");
+const own = join(folder, "my team");
 makeOwnPackages(own);
 afterAll(() => rmSync(folder, { recursive: true }));
 

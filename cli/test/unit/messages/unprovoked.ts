@@ -26,7 +26,7 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
     "install/image.ts: Known: …; a folder of your own is named by its path (docs/packages.md)",
     "install/image.ts: SVC_PACKAGES names …",
     "install/image.ts: docs/packages.md says what lies in it.",
-    "supervisor/confinement.ts: Let others read the code: cd … && chmod -R go+rX … …/",
+    "supervisor/confinement.ts: Let others read the code: cd … && …",
     "commands/install.ts: systemd does not run here, so nothing is enabled or started. Where it runs:",
     "commands/install.ts:   systemctl daemon-reload && systemctl enable --now …",
     "commands/install.ts: Starting the service, until a canary run has passed",
