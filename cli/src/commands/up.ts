@@ -50,7 +50,7 @@ The public API listens on http://127.0.0.1:3112 without authentication, for this
 authentication on: LOCAL_MODE=false, SVC_AUTH_PROVIDER=librechat-jwt, a source of SVC_JWT_* keys, or SVC_API_KEYS_FILE.
 Settings are environment variables, and KEY=value lines of svc.env in the data folder (docs/configuration.md); all are
 checked before anything is installed. ./svc config shows them.
-Languages and packages that were chosen stay those of this copy until others are named (docs/packages.md).
+A choice of languages or packages holds for this copy until you make another one (docs/packages.md).
 Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything.`,
   options: OPTIONS,
   run: async ({ values }, settings) => {
