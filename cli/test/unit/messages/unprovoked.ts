@@ -66,7 +66,7 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
   "needs something that fails in a moment of its own": [
     "commands/up.ts: SVC_LANGUAGES or SVC_PACKAGES ask for other languages or packages: it has them after ./svc down and ./svc up.",
     "install/install.ts: The root image has changed.\n  before: …\n  now:    …",
-    "install/install.ts: The root image is a new one of the same: …",
+    "install/install.ts: The root image was built again, with the same: …",
     "status/text.ts: after ./svc down and ./svc up: …",
     "supervisor/ownership.ts: When … holds what this service stored alone, as after a restore, run: …",
     "supervisor/ownership.ts: the files of … cannot be looked at",
