@@ -1,7 +1,6 @@
 /**
- * Waits until the system takes work: GET /v1/ready is 200, which takes a canary run through queue, worker and jail, and so is /ready of
- * the worker.
- * Otherwise says which component is not there, shows the end of its log, and what to do.
+ * Waits until the system takes work: GET /v1/ready is 200, which takes a canary run through queue, worker and jail, and so is
+ * the worker's /ready. Otherwise says which component is not there, shows the end of its log, and what to do.
  */
 import { join } from "node:path";
 import { addressOf, type Instance, type Service } from "./instance.ts";

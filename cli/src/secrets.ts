@@ -3,9 +3,10 @@
  * supervisor makes them, under its lock. A value that the caller's environment sets wins over the file.
  */
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { chmodSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Problem } from "./problem.ts";
+import { replaceFile } from "./system/replace-file.ts";
 
 const RANDOM = ["SVC_INTERNAL_SERVICE_TOKEN", "SVC_EGRESS_GRANT_SECRET", "SVC_CONTINUATION_SECRET"] as const;
 const PRIVATE_KEY = "SVC_EXECUTION_MANIFEST_PRIVATE_KEY";
@@ -19,7 +20,10 @@ const SECRET_BYTES = 32;
 
 export function loadSecrets(dataDir: string): Secrets {
   const { path, stored, secrets } = read(dataDir);
-  if (SECRET_NAMES.some((name) => stored[name] === undefined)) store(path, secrets);
+  if (SECRET_NAMES.some((name) => stored[name] === undefined)) {
+    const lines = SECRET_NAMES.map((name) => `${name}=${secrets[name]}\n`);
+    replaceFile(path, lines.join(""), { mode: 0o600 });
+  }
   return secrets;
 }
 
@@ -66,11 +70,4 @@ function fresh(stored: Partial<Secrets>): Secrets {
   });
   const keys = { [PRIVATE_KEY]: privateKey.toString("base64"), [PUBLIC_KEY]: publicKey.toString("base64") };
   return { ...random, ...keys } as Secrets;
-}
-
-function store(path: string, secrets: Secrets): void {
-  const lines = SECRET_NAMES.map((name) => `${name}=${secrets[name]}\n`);
-  writeFileSync(`${path}.new`, lines.join(""), { mode: 0o600 });
-  chmodSync(`${path}.new`, 0o600);
-  renameSync(`${path}.new`, path);
 }

@@ -1,6 +1,6 @@
 /** `./svc doctor`: what it finds with and without a running copy. */
 import { execFile } from "node:child_process";
-import { readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Finding } from "@svc/cli/doctor/finding";
@@ -78,6 +78,22 @@ describe("./svc doctor", () => {
       { subject, note: expect.stringMatching(note), fix: expect.stringMatching(/ulimit|sysctl/) },
     ]);
     expect(code).toBe(1);
+  });
+
+  it("leaves the data folder and its settings to root where another user asks", async () => {
+    chmodSync(instance.dataDir, 0o711);
+    const file = join(instance.dataDir, "svc.env");
+    writeFileSync(file, "SERVICE_HOST=0.0.0.0\n", { mode: 0o600 });
+    const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    const { stdout } = await within(nobody, ["doctor", "--json"]);
+    rmSync(file);
+    const subjects = ["data folder", "settings", "address"];
+    const found = (JSON.parse(stdout) as Finding[]).filter(({ subject }) => subjects.includes(subject));
+    const fix = "Run: sudo ./svc doctor";
+    expect(found).toEqual([
+      { grade: "warn", subject: "settings", note: `${file} can only be read by its owner`, fix },
+      { grade: "warn", subject: "data folder", note: "can only be tried by root", fix },
+    ]);
   });
 
   it("fails where a component cannot have a user of its own, and leaves nothing behind", async () => {

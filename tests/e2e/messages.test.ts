@@ -40,6 +40,10 @@ describe("a copy that asks for credentials", () => {
     expect(up.stderr).toContain("Starting, until a canary run has passed");
     await told.add("./svc up -d --no-example", () => up.stdout);
     await run(["up", "-d"], "it runs already");
+    await run(["up", "-d"], "it runs already, and the settings turn authentication off now", {
+      SVC_API_KEYS_FILE: "",
+      SVC_JWT_PUBLIC_KEYS_DIR: "",
+    });
     await run(["up", "-d", "--languages", "go"], "it runs already");
     await run(["status", "--port-offset", "1"]);
     await run(["exec", "-c", "print(6*7)"], "without a credential");

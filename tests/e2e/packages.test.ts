@@ -12,8 +12,10 @@ import { privateFolder, svc } from "./support/svc.ts";
 
 const BUILD_MS = 240_000;
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-own-packages-")));
-const own = join(folder, "team");
+const own = join(folder, "my team");
 makeOwnPackages(own);
+// As a project's folder may have one: it is not run.
+writeFileSync(join(own, "Makefile"), "install:\n\ttouch made\n");
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe("a copy with packages of its own", () => {
@@ -46,6 +48,10 @@ describe("a copy with packages of its own", () => {
     ["bash", `cd /tmp && node -e "console.log(require('own-npm').hello())"`],
   ])("lets %s programs have the npm package: %s", async (lang, code) => {
     expect(await run(lang, code)).toEqual(["from npm\n", ""]);
+  });
+
+  test("ran nothing of the folder on this machine", () => {
+    expect(existsSync(join(own, "made"))).toBe(false);
   });
 
   test("has the command of the Debian package", async () => {

@@ -7,6 +7,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ProgrammaticResponse, ToolCallRequired, UploadedFile } from "@svc/contracts";
+import { readPage } from "@svc/test-kit/programs/page";
 import { Api, refTo } from "@svc/test-kit/system/api";
 import { declare, driveOn, resultsOf, startPaused, tryResume } from "@svc/test-kit/system/programmatic";
 import { type System, startSystem } from "@svc/test-kit/system/system";
@@ -15,7 +16,6 @@ import { privateFolder, svc } from "./support/svc.ts";
 
 const CONTENT = Buffer.from("kept \u0000\u00ff");
 const MAX_REQUESTS = 77;
-const ALL = ["objects", "redis", "secrets.env", "svc.env"];
 const TOOLS = { add: ({ a, b }: { a: number; b: number }) => a + b };
 const ONCE = { headers: { "idempotency-key": "once" } };
 const DRAW = { lang: "py", code: "import uuid\nprint(uuid.uuid4())" };
@@ -35,7 +35,8 @@ function dataFolder(name: string): string {
   return path;
 }
 
-function restore(name: string, parts: readonly string[]): string {
+/** `parts`: all by default. */
+function restore(name: string, parts: readonly string[] = []): string {
   const data = dataFolder(name);
   execFileSync("tar", ["-C", data, "-xpf", archive, ...parts]);
   return data;
@@ -72,14 +73,18 @@ beforeAll(async () => {
     paused = await startPaused(api, { code, language: "python", tools: declare(["add"]) });
     drawn = (await api.exec(DRAW, ONCE)).stdout;
   });
+  expect((await svc(["key", "add", "laptop"], { SVC_DATA_DIR: data })).code).toBe(0);
   archive = join(folder, "backup.tar");
-  execFileSync("tar", ["-C", data, "-cpf", archive, ...ALL]);
+  const [, command = ""] = /^(tar .*)$/m.exec(readPage("docs/operate.md").blocks("sh").join("\n")) ?? [];
+  execFileSync("bash", ["-ec", command], { cwd: folder });
   rmSync(data, { recursive: true });
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test("with everything files come back to their owner, settings hold, paused programs go on, and answers are kept", async () => {
-  await withCopy(restore("everything", ALL), async (api) => {
+  const data = restore("everything");
+  expect((await svc(["key", "list"], { SVC_DATA_DIR: data })).stdout).toContain(" laptop ");
+  await withCopy(data, async (api) => {
     await expectFile(api);
     const again = await api.tryExec(DRAW, ONCE);
     expect(again.json()).toMatchObject({ stdout: drawn });
@@ -90,7 +95,7 @@ test("with everything files come back to their owner, settings hold, paused prog
 });
 
 test("without Redis files come back, and paused programs have expired", async () => {
-  await withCopy(restore("without-redis", ["objects", "secrets.env"]), async (api) => {
+  await withCopy(restore("without-redis", ["./objects", "./secrets.env"]), async (api) => {
     await expectFile(api);
     expect(await refusalOfPaused(api)).toEqual([400, "execution_expired"]);
     expect((await api.exec(DRAW, ONCE)).stdout).not.toBe(drawn);
@@ -98,7 +103,7 @@ test("without Redis files come back, and paused programs have expired", async ()
 });
 
 test("with other secrets files come back, and tokens of paused programs are not valid", async () => {
-  await withCopy(restore("objects-alone", ["objects"]), async (api) => {
+  await withCopy(restore("objects-alone", ["./objects"]), async (api) => {
     await expectFile(api);
     expect(await refusalOfPaused(api)).toEqual([400, "invalid_continuation_token"]);
   });
@@ -106,7 +111,16 @@ test("with other secrets files come back, and tokens of paused programs are not 
 
 test("without owners and modes, as root's own, everything comes back", async () => {
   const data = dataFolder("of-root");
-  const words = ["-C", data, "--no-same-owner", "--no-same-permissions", "-xf", archive, "objects", "redis"];
+  const words = [
+    "-C",
+    data,
+    "--no-same-owner",
+    "--no-same-permissions",
+    "-xf",
+    archive,
+    "./objects",
+    "./redis",
+  ];
   execFileSync("tar", words, { env: { ...process.env }, stdio: "pipe" });
   await withCopy(data, expectFile);
 });
@@ -119,7 +133,7 @@ test("over the folder of a copy that ran, without owners: refused with the comma
     expect((await up()).code).toBe(0);
     expect((await down()).code).toBe(0);
     const unpacked = dataFolder("unpacked");
-    execFileSync("tar", ["-C", unpacked, "-xf", archive, "objects"]);
+    execFileSync("tar", ["-C", unpacked, "-xf", archive, "./objects"]);
     const { dataDir, url } = copy.instance;
     const words = ["-rT", "--no-preserve=all", join(unpacked, "objects"), join(dataDir, "objects")];
     execFileSync("cp", words);

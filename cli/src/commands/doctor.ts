@@ -13,11 +13,11 @@ export const doctor = defineCommand({
   summary: "Checks this machine and, when it runs, every component. Names what is missing and the fix.",
   details: "Exit codes: 0 fit; 1 when something would make the service unsafe or unable to run.",
   options: { json: { doc: "Print the findings as JSON." }, ...INSTANCE_OPTIONS },
-  run: async ({ values }) => {
+  run: async ({ values }, read) => {
     const { instance } = findCopy(values);
     const findings: Finding[] = [];
     for (const check of CHECKS) {
-      const found = await check(instance);
+      const found = await check(instance, read);
       findings.push(...found);
       if (!values.json) for (const finding of found) printFinding(finding);
     }

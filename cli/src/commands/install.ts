@@ -1,5 +1,5 @@
 /** `./svc install`: makes this copy a service of systemd, which starts with the machine. */
-import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { defineCommand } from "../command.ts";
 import { chooseImage, readChoice } from "../install/image.ts";
@@ -10,6 +10,7 @@ import { demandGoodSettings, resolveChecked, settingsWarnings } from "../setting
 import { fileSettings } from "../settings/sources.ts";
 import { demandFreePorts, makeFolders } from "../supervisor/ground.ts";
 import { readState, type State } from "../supervisor/state.ts";
+import { replaceFile } from "../system/replace-file.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { installedUnit, lostVariables, specOf, UNIT_PATH } from "../systemd/spec.ts";
 import { isSystemdRunning, mainPid, startUnit, systemctl } from "../systemd/systemctl.ts";
@@ -96,6 +97,5 @@ function makeWritable(instance: Instance, folders: readonly string[]): void {
 
 function writeUnit(text: string): void {
   mkdirSync(dirname(UNIT_PATH), { recursive: true });
-  writeFileSync(`${UNIT_PATH}.new`, text, { mode: 0o644 });
-  renameSync(`${UNIT_PATH}.new`, UNIT_PATH);
+  replaceFile(UNIT_PATH, text, { mode: 0o644 });
 }

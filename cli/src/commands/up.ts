@@ -50,7 +50,7 @@ The public API listens on http://127.0.0.1:3112 without authentication, for this
 authentication on: LOCAL_MODE=false, SVC_AUTH_PROVIDER=librechat-jwt, a source of SVC_JWT_* keys, or SVC_API_KEYS_FILE.
 Settings are environment variables, and KEY=value lines of svc.env in the data folder (docs/configuration.md); all are
 checked before anything is installed. ./svc config shows them.
-Languages and packages that were chosen stay those of this copy until others are named (docs/packages.md).
+A choice of languages or packages holds for this copy until you make another one (docs/packages.md).
 Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything.`,
   options: OPTIONS,
   run: async ({ values }, settings) => {
@@ -61,7 +61,7 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     const running = readState(instance.runDir);
     if (running !== undefined) {
       demandImage(running, values);
-      return await sayRunning(running, instance, values, chosen());
+      return await sayRunning(running, instance, values, { choice: chosen(), mode: modeOf(settings.values) });
     }
     for (const warning of settingsWarnings(settings, process.env, instance))
       console.error(`warning: ${warning}`);
@@ -103,15 +103,21 @@ async function sayRunning(
   state: State,
   instance: Instance,
   flags: CopyFlags,
-  choice: Choice,
+  wanted: { choice: Choice; mode: Mode },
 ): Promise<number> {
   await waitReady(
     { ...instance, url: state.url, ports: state.ports },
     { note: (line) => console.error(line) },
   );
-  const mode = state.mode === undefined ? "" : ` (${await modeText(state.mode)})`;
-  console.log(`Already running: ${state.url}${mode}, pid ${state.supervisor.pid}, data in ${state.dataDir}.`);
-  if (!isSame(choice, readChoice(instance.dataDir) ?? choice)) {
+  const mode = state.mode && (await modeText(state.mode));
+  const shownMode = mode === undefined ? "" : ` (${mode})`;
+  console.log(
+    `Already running: ${state.url}${shownMode}, pid ${state.supervisor.pid}, data in ${state.dataDir}.`,
+  );
+  const next = await modeText(wanted.mode);
+  if (mode !== undefined && next !== mode)
+    console.log(`The settings now say: ${next}. It has that after ./svc down and ./svc up.`);
+  if (!isSame(wanted.choice, readChoice(instance.dataDir) ?? wanted.choice)) {
     console.log(
       "SVC_LANGUAGES or SVC_PACKAGES ask for other languages or packages: it has them after ./svc down and ./svc up.",
     );

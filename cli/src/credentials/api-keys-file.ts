@@ -6,9 +6,9 @@ import { statSync } from "node:fs";
 import { type ApiKeyRecord, formatApiKeys } from "@svc/contracts";
 import { ApiKeysProblem, readApiKeysFile } from "@svc/service-kit/credentials/api-keys-file";
 import { Problem } from "../problem.ts";
+import { replaceFile } from "../system/replace-file.ts";
 import { isRoot } from "../system/root.ts";
 import { underLock } from "./lock.ts";
-import { replaceFile } from "./replace.ts";
 
 /** Undefined where there is no file. */
 export async function readApiKeys(path: string): Promise<ApiKeyRecord[] | undefined> {

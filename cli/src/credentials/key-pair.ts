@@ -13,9 +13,9 @@ import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
+import { replaceFile } from "../system/replace-file.ts";
 import { underLock } from "./lock.ts";
 import { publicKeysFolder } from "./place.ts";
-import { replaceFile } from "./replace.ts";
 
 export interface KeyPair {
   kid: string;
@@ -37,10 +37,10 @@ export function keyPairOf(instance: Pick<Instance, "dataDir">, signer: Signer): 
   });
 }
 
-/** The pair of a signer that was made before, and whose public key is still where it was published. Makes nothing. */
+/** The pair of a signer that was made before, and whose public key is still where it was published. Makes and refuses nothing. */
 export function publishedKeyPair(instance: Pick<Instance, "dataDir">): KeyPair | undefined {
   for (const signer of ["token", "librechat"] as const) {
-    const privateKey = storedKey(privatePath(instance, signer));
+    const privateKey = usableKey(privatePath(instance, signer));
     const pair = privateKey === undefined ? undefined : pairOf(instance, signer, privateKey);
     if (pair !== undefined && isPublished(pair)) return { ...pair, isNew: false };
   }
@@ -73,6 +73,16 @@ function storedKey(path: string): KeyObject | undefined {
     throw new Problem(`${path} holds no private key`, advice);
   }
   throw new Problem(`${path} holds a key that is not Ed25519`, advice);
+}
+
+/** A start does not depend on a key that only commands sign with; they say what is wrong with it. */
+function usableKey(path: string): KeyObject | undefined {
+  try {
+    return storedKey(path);
+  } catch (error) {
+    if (error instanceof Problem) return undefined;
+    throw error;
+  }
 }
 
 function newKey(path: string): KeyObject {

@@ -19,10 +19,10 @@ import { MAX_API_KEYS_FILE_BYTES } from "@svc/contracts";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import type { Environment } from "../settings.ts";
+import { replaceFile } from "../system/replace-file.ts";
 import { componentsIn, serviceProcesses } from "../topology.ts";
 import { type User, userOf } from "../users.ts";
 import { apiKeysPath } from "./place.ts";
-import { replaceFile } from "./replace.ts";
 
 const LENT_API_KEYS = "api-keys.jsonl";
 const LOOK_EVERY_MS = 500;

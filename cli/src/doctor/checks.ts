@@ -18,6 +18,7 @@ import { capacityOf, languagesOf, shortageOf } from "../capacity.ts";
 import { SPARE_JAILS } from "../components.ts";
 import { installCommands, missingPackages, redisProgram, systemName } from "../install/packages.ts";
 import { type Instance, SERVICES } from "../instance.ts";
+import type { Settings } from "../settings/sources.ts";
 import { settingOf } from "../settings.ts";
 import { sizedAnyway } from "../sizing.ts";
 import { readState } from "../supervisor/state.ts";
@@ -33,7 +34,7 @@ import { image } from "./image.ts";
 import { jail } from "./jail.ts";
 import { settings } from "./settings.ts";
 
-type Check = (instance: Instance) => Finding[] | Promise<Finding[]>;
+type Check = (instance: Instance, read: Settings) => Finding[] | Promise<Finding[]>;
 
 const GIB = 2 ** 30;
 const MIN_KERNEL = [5, 12] as const;
@@ -54,7 +55,10 @@ export const CHECKS: readonly Check[] = [
   settings,
   ports,
   dataFolder,
-  (instance) => [secretFiles(instance), address(process.env)],
+  (instance, { unreadable }) => [
+    secretFiles(instance),
+    ...(unreadable === undefined ? [address(process.env)] : []),
+  ],
   resources,
   capacity,
   users,
@@ -218,6 +222,8 @@ function dataFolder(instance: Instance): Finding[] {
     return [ok("data folder", instance.dataDir)];
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "EACCES" && !isRoot())
+      return [warn("data folder", "can only be tried by root", "Run: sudo ./svc doctor")];
     return [
       fail(
         "data folder",

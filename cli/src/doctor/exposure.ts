@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { isLoopback } from "@svc/service-kit/config/load";
 import type { Instance } from "../instance.ts";
 import { modeOf } from "../mode.ts";
+import { shown } from "../system/run.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
 /** Files of the data folder that only their owner may read. */
@@ -13,7 +14,7 @@ export function secretFiles({ dataDir }: Pick<Instance, "dataDir">): Finding {
   const open = SECRET_FILES.map((name) => join(dataDir, name)).filter(isOpenToOthers);
   return open.length === 0
     ? ok("secret files", "none that others can read")
-    : fail("secret files", `others can read: ${open.join(", ")}`, `chmod 600 ${open.join(" ")}`);
+    : fail("secret files", `others can read: ${open.join(", ")}`, shown(["chmod", "600", ...open]));
 }
 
 function isOpenToOthers(path: string): boolean {

@@ -3,7 +3,7 @@
  * settings, and is remembered in the data folder. The link `image` there names the image; only `./svc up` and
  * `./svc install` of this copy move it. Images lie side by side (runtimes/image/lib/images).
  */
-import { existsSync, readdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { findLanguage, LANGUAGES } from "@svc/contracts/languages";
 import { NODE } from "../components.ts";
@@ -11,6 +11,7 @@ import { type Instance, ROOT } from "../instance.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { suggestion } from "../suggestion.ts";
+import { replaceFile } from "../system/replace-file.ts";
 import { mustRun } from "../system/run.ts";
 import type { Note } from "../terminal.ts";
 
@@ -108,14 +109,23 @@ const choiceFile = (dataDir: string) => join(dataDir, "image.json");
 export function readChoice(dataDir: string): Choice | undefined {
   const file = choiceFile(dataDir);
   if (!existsSync(file)) return undefined;
-  const { languages, packages } = JSON.parse(readFileSync(file, "utf8")) as Choice;
-  return { languages, packages };
+  const text = readFileSync(file, "utf8");
+  try {
+    const { languages, packages } = JSON.parse(text) as Choice;
+    if (isNames(languages) && isNames(packages)) return { languages, packages };
+  } catch {
+    // As below.
+  }
+  throw new Problem(
+    `${file} does not say which languages and packages were chosen`,
+    "Remove it, and name them again: ./svc up --languages LIST --packages LIST",
+  );
 }
 
+const isNames = (value: unknown) => Array.isArray(value) && value.every((name) => typeof name === "string");
+
 export function rememberChoice(dataDir: string, { languages, packages }: Choice): void {
-  const file = choiceFile(dataDir);
-  writeFileSync(`${file}.new`, `${JSON.stringify({ languages, packages })}\n`, { mode: 0o644 });
-  renameSync(`${file}.new`, file);
+  replaceFile(choiceFile(dataDir), `${JSON.stringify({ languages, packages })}\n`, { mode: 0o644 });
 }
 
 export interface WantedImage {

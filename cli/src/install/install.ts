@@ -49,7 +49,7 @@ export async function installCopy(instance: Instance, choice: Choice, progress: 
   const [old, text] = [imageText(before), imageText(now)];
   console.log(
     old === text
-      ? `The root image is a new one of the same: ${text}`
+      ? `The root image was built again, with the same: ${text}`
       : `The root image has changed.\n  before: ${old}\n  now:    ${text}`,
   );
 }

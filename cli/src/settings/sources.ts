@@ -33,7 +33,7 @@ export interface SettingsFlags {
 const FILE_NAME = "svc.env";
 const MAX_BYTES = 2 ** 20;
 const NAMED = "It is named by --settings FILE or SVC_SETTINGS_FILE, or is svc.env of the data folder.";
-/** Their values are paths: those of a file are seen from its folder, others from the folder of the command. */
+/** Their values are paths: in a file relative to its folder, elsewhere relative to the folder of the command. */
 const PATHS = [
   "SVC_DATA_DIR",
   "SVC_JWT_PUBLIC_KEYS_DIR",
@@ -67,7 +67,7 @@ export function fileSettings(file: string | undefined): Settings {
   return file === undefined ? mergeSettings(new Map(), undefined, {}) : readSettings({ settings: file }, {});
 }
 
-/** Makes the settings those of this process and of what it starts. */
+/** Gives the settings to this process and to what it starts. */
 export function adoptSettings({ values, file }: Settings): void {
   for (const [name, value] of Object.entries(values)) process.env[name] = value;
   if (file !== undefined) process.env.SVC_SETTINGS_FILE = file;

@@ -30,7 +30,7 @@ function images({ image, next_image: next }: Running): string[] {
     ...(now === undefined ? [] : [row("image", now)]),
     ...(then === undefined
       ? []
-      : [row("", `after ./svc down and ./svc up: ${now === then ? "a newer one of the same" : then}`)]),
+      : [row("", `after ./svc down and ./svc up: ${now === then ? "a newer image with the same" : then}`)]),
   ];
 }
 

@@ -9,6 +9,7 @@ import { BUNDLES, bundleOf, NODE } from "../components.ts";
 import { type Instance, ROOT, SERVICES } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { type Environment, settingOf } from "../settings.ts";
+import { shown } from "../system/run.ts";
 import { SERVICE_PROCESSES } from "../topology.ts";
 import { confined, userOf } from "../users.ts";
 import { giveFolders, storageOf } from "./ownership.ts";
@@ -97,12 +98,18 @@ function demandReadable(instance: Instance, caller: Environment, { enter }: View
   });
   const told = [...new Set(`${stdout}${stderr}`.split("\n").filter(Boolean))];
   if (status === 0 && told.length === 0) return;
-  const code = ["services", "packages", dirname(dirname(NODE)), BUNDLES].join(" ");
+  const code = [
+    "services",
+    "packages",
+    dirname(dirname(NODE)),
+    BUNDLES,
+    join(instance.image, "runtimes.json"),
+  ];
   throw new Problem(
     `user ${user.uid} cannot read what it needs`,
     [
       ...told.slice(0, 4),
-      `Let others read the code: cd ${ROOT} && chmod -R go+rX ${code} ${instance.image}/`,
+      `Let others read the code: cd ${shown([ROOT])} && ${shown(["chmod", "-R", "go+rX", ...code])}`,
     ].join("\n"),
   );
 }

@@ -1,16 +1,25 @@
 /** What a copy stands on before anything is started: its folders and its ports. */
-import { chmodSync } from "node:fs";
+import { chmodSync, statSync } from "node:fs";
 import { type Instance, PORTS, SERVICES } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import type { Environment } from "../settings.ts";
 import { demandWritable, makeFolder } from "../system/folders.ts";
 import { listenerOf, listenProblem } from "../system/ports.ts";
+import { shown } from "../system/run.ts";
+
+const OTHERS_WRITE = 0o002;
 
 /** The components' users pass through the data folder to the sockets; everything else in it is closed to others. */
 export function makeFolders(instance: Instance): void {
   const { dataDir, runDir, logsDir } = instance;
   if (makeFolder(dataDir)) chmodSync(dataDir, 0o711);
   demandWritable(dataDir);
+  // Root writes here, and reads settings: nobody else may choose what.
+  if ((statSync(dataDir).mode & OTHERS_WRITE) !== 0)
+    throw new Problem(
+      `everybody can write to the data folder ${dataDir}`,
+      `Run: ${shown(["chmod", "o-w", dataDir])}`,
+    );
   for (const [folder, mode] of [
     [runDir, 0o711],
     [logsDir, 0o700],

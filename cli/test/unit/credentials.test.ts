@@ -18,7 +18,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { accessToken } from "../../src/credentials/access-token.ts";
 import { adviceFor, type Situation } from "../../src/credentials/advice.ts";
 import { changeApiKeys, readApiKeys } from "../../src/credentials/api-keys-file.ts";
-import { keyPairOf } from "../../src/credentials/key-pair.ts";
+import { keyPairOf, publishedKeyPair } from "../../src/credentials/key-pair.ts";
 import { lendApiKeys } from "../../src/credentials/lend.ts";
 import { signedSettings } from "../../src/credentials/librechat-settings.ts";
 import { lifeOf, newApiKey } from "../../src/credentials/new-api-key.ts";
@@ -153,6 +153,19 @@ describe("a key pair of the copy", () => {
     chmodSync(file, 0o600);
     writeFileSync(file, "x");
     await expect(keyPairOf({ dataDir }, "token")).rejects.toThrow("holds no private key");
+  });
+
+  it("that is damaged or open to others does not keep a copy from starting", async () => {
+    expect(publishedKeyPair({ dataDir })).toBeUndefined();
+    const { kid } = await keyPairOf({ dataDir }, "token");
+    expect(publishedKeyPair({ dataDir })?.kid).toBe(kid);
+    const file = join(dataDir, "token-key.pem");
+    chmodSync(file, 0o640);
+    expect(publishedKeyPair({ dataDir })).toBeUndefined();
+    chmodSync(file, 0o600);
+    writeFileSync(file, "x");
+    const other = await keyPairOf({ dataDir }, "librechat");
+    expect(publishedKeyPair({ dataDir })?.kid).toBe(other.kid);
   });
 });
 

@@ -54,6 +54,20 @@ describe("what a copy's image has", () => {
     rememberChoice(folder, before);
     expect(readChoice(folder)).toEqual(before);
   });
+
+  it.each(["", "{}", "null", '{"languages":["go"],"packages":"data"}'])(
+    "is not guessed where the file says %j",
+    (text) => {
+      const dataDir = mkdtempSync(join(folder, "data-"));
+      writeFileSync(join(dataDir, "image.json"), text);
+      expect(() => readChoice(dataDir)).toThrow(
+        expect.objectContaining({
+          message: `${dataDir}/image.json does not say which languages and packages were chosen`,
+          advice: "Remove it, and name them again: ./svc up --languages LIST --packages LIST",
+        }),
+      );
+    },
+  );
 });
 
 describe("languages", () => {

@@ -36,7 +36,7 @@ describe("the status of a copy in words", () => {
         .split("\n")
         .filter((line) => /php|newer|bash/.test(line));
     expect(lines()).toEqual(["image          bash, php"]);
-    expect(lines({ ...image, folder: "/two" })[1]).toContain("./svc up: a newer one of the same");
+    expect(lines({ ...image, folder: "/two" })[1]).toContain("./svc up: a newer image with the same");
     expect(lines({ ...image, languages: ["bash"] })[1]).toContain("./svc up: bash");
   });
 

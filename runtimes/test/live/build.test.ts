@@ -60,6 +60,20 @@ describe("the build of the image", () => {
     expect(stdout).toBe("");
   });
 
+  it("takes folders of packages whose paths have spaces", () => {
+    const folders = ["my team", "other"].map((name) => join(scratch, name));
+    for (const folder of folders) {
+      mkdirSync(folder);
+      writeFileSync(join(folder, "packages"), "");
+    }
+    const out = join(scratch, "with-packages");
+    const { status, stderr } = build([
+      ...["--out", out, "--node", node, "--esbuild", esbuild],
+      ...["--packages", folders.join(","), "--check"],
+    ]);
+    expect({ status, stderr }).toEqual({ status: 3, stderr: "" });
+  });
+
   it("says that it needs root", () => {
     const out = join(scratch, "unprivileged");
     mkdirSync(out, { mode: 0o777 });

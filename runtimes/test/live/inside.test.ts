@@ -1,6 +1,7 @@
 /** Programs of an image that run while it is built: as root without rights, without a network, with the image's files alone. */
 import { spawnSync } from "node:child_process";
-import { realpathSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { packagesDirectory } from "./support/program.ts";
@@ -71,3 +72,37 @@ open("/tmp/file", "w").write("made"); print(open("/tmp/file").read())
 `;
   expect(python(code)).toBe("Operation not permitted\n-1 Operation not permitted\nmade\n");
 });
+
+test("a program can signal itself alone, and is the first of its own processes, with which they end", () => {
+  const code = `
+import os
+def reaches(pid):
+    try: os.kill(pid, 0)
+    except OSError: return False
+    return True
+pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+print(os.getpid(), [pid for pid in pids if reaches(pid)], len(pids) > 2)
+`;
+  expect(python(code)).toBe("1 [1] True\n");
+});
+
+test.each(["usr/share", "usr/lib/svc/absent", "root", "usr/lib/svc/installed/python"])(
+  "a link that a program leaves at /%s ends the build before the host follows it",
+  (path) => {
+    const root = mkdtempSync(join(tmpdir(), "svc-image-links-"));
+    const refuse = () =>
+      spawnSync("/bin/bash", [join(INSIDE, "../assemble"), root, "refuse_links", "/node", "/esbuild"], {
+        encoding: "utf8",
+      });
+    try {
+      mkdirSync(join(root, path, ".."), { recursive: true });
+      expect(refuse()).toMatchObject({ status: 0, stderr: "" });
+      symlinkSync("/nonexistent", join(root, path));
+      const { status, stderr } = refuse();
+      expect(status).toBe(1);
+      expect(stderr).toContain(`Cannot build the image: /${path} of the image became a link`);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  },
+);

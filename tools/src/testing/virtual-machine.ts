@@ -50,7 +50,7 @@ async function compile(): Promise<void> {
 
 /**
  * The outcomes of the suites inside; filters pick suites and test files. The machine is booted twice: into the tests, and into
- * systemd for those of the service.
+ * systemd for the tests of the service.
  */
 export async function runMachines(
   filters: readonly string[],

@@ -24,7 +24,7 @@ import { settingsWarnings } from "@svc/cli/settings/check";
 import { parseSettings } from "@svc/cli/settings/file";
 import { readSettings } from "@svc/cli/settings/sources";
 import { componentIn, requestRestart, serveControl } from "@svc/cli/supervisor/control";
-import { demandFreePorts } from "@svc/cli/supervisor/ground";
+import { demandFreePorts, makeFolders } from "@svc/cli/supervisor/ground";
 import { holdSocket } from "@svc/cli/supervisor/held-socket";
 import { restartPlan } from "@svc/cli/supervisor/rolling";
 import { demandWritable, makeFolder } from "@svc/cli/system/folders";
@@ -264,6 +264,12 @@ it("places and ports", async () => {
   await told.add("a file in the place of a folder", () => makeFolder(join(folder, "file")));
   await told.add("a folder that cannot be made", () => makeFolder("/proc/svc"));
   await told.add("a folder that cannot be written to", () => demandWritable("/proc/sys/nothing"));
+  const open = join(folder, "open");
+  mkdirSync(open);
+  chmodSync(open, 0o777);
+  await told.add("a data folder that everybody can write to", () =>
+    makeFolders({ ...instance, dataDir: open }),
+  );
   await told.add("an address of another machine", () => holdSocket("192.0.2.1", 3112));
   await told.add("SERVICE_HOST is of another machine", () =>
     demandFreePorts(instance, { SERVICE_HOST: "192.0.2.1" }),
