@@ -32,6 +32,8 @@ const TEST: readonly DebianPackage[] = [
   { name: "shellcheck", why: "checks the shell scripts", provides: ["shellcheck"] },
   { name: "systemd", why: "checks the unit of ./svc install", provides: ["systemd-analyze"] },
   { name: "jq", why: "runs the commands of the README", provides: ["jq"] },
+  { name: "zsh", why: "completes ./svc in tests", provides: ["zsh"] },
+  { name: "fish", why: "completes ./svc in tests", provides: ["fish"] },
 ];
 
 /** A real S3 server, and certificates for it. */
