@@ -28,7 +28,7 @@ export async function runExample(
   instance: Instance,
   { token, words }: { token?: string | undefined; words: string | undefined },
 ): Promise<ExampleResult> {
-  const client = new Client(instance.url, token);
+  const client = new Client(instance.url, { token, whenUnreachable: "See: ./svc status" });
   const [input] = await client.upload([{ name: INPUT, content: await openAsBlob(join(FOLDER, INPUT)) }]);
   if (input === undefined) throw new Problem("the upload of the example was answered without a file");
   const request = {

@@ -102,7 +102,7 @@ class LiveLine {
   #draw(): void {
     this.#shown = true;
     const text = `${this.#label}  ${seconds(this.#start)}  ${this.#note}`;
-    process.stderr.write(`\r\u001b[K${text.slice(0, (process.stderr.columns ?? 80) - 1)}`);
+    process.stderr.write(`\r\u001b[K${text.slice(0, (process.stderr.columns || 80) - 1)}`);
   }
 
   note(line: string): void {

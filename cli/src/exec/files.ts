@@ -43,6 +43,7 @@ async function reading<T>(path: string, read: () => Promise<T>): Promise<T> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") throw new Problem(`cannot read ${path}: there is no such file`);
+    if (code === "EISDIR") throw new Problem(`cannot read ${path}: it is a folder`);
     const reason = systemProblem(error);
     if (reason === undefined) throw error;
     throw new Problem(`cannot read ${path}: ${reason.message}`);

@@ -3,8 +3,9 @@ import { imageText } from "../install/image.ts";
 import { versionText } from "../version.ts";
 import type { ComponentStatus, Running, Status } from "./status.ts";
 
-export function statusText(status: Status): string {
-  if (status.status === "not_running") return `Not running on ${status.data_dir} (./svc up -d starts it).\n`;
+/** `start`: the line that starts the copy. */
+export function statusText(status: Status, start: string): string {
+  if (status.status === "not_running") return `Not running on ${status.data_dir} (${start} starts it).\n`;
   return `${[...heading(status), "", ...table(status.components)].join("\n")}\n`;
 }
 

@@ -1,5 +1,14 @@
 /** Processes by identity: a pid together with its start time, so that a reused pid is never taken for ours. */
 import { readdirSync, readFileSync } from "node:fs";
+import { constants } from "node:os";
+
+/** By which a person, a terminal or a supervisor ends a process. */
+export const END_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** As a shell tells that a signal ended a process. */
+export function exitCodeOf(signal: (typeof END_SIGNALS)[number]): number {
+  return 128 + constants.signals[signal];
+}
 
 export interface ProcessIdentity {
   pid: number;

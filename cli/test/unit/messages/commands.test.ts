@@ -59,8 +59,29 @@ async function answering<T>(
   }
 }
 
+it("a command line that is not understood", async () => {
+  for (const name of ["exce", "start", "stop", "version", "frobnicate", ""]) await run([name]);
+  await run(["help", "exce"]);
+  await run(["help", "frobnicate"]);
+  await run(["--frob"]);
+  for (const word of ["ad", "create", "help", "frobnicate"]) await run(["key", word]);
+  await run(["key", "add", "one", "two"]);
+  await run(["status", "extra"]);
+  await run(["status", ""]);
+  await run(["exec", ""]);
+  await run(["status", "--jsn"]);
+  await run(["status", "--json=yes"]);
+  await run(["status", "--data-dir"]);
+  await run(["status", "--data-dir", ""], "as of a variable that is not set");
+  await run(["exec", "--lang", "-c", "1"]);
+  await run(["restart", "api", "runner"]);
+  await run(["completion", "tcsh"]);
+  await told.expectAs("command-line");
+});
+
 it("exec", async () => {
   await run(["exec", "missing.py"]);
+  await run(["exec"], "standard input is empty");
   mkdirSync(join(folder, "sub"));
   await run(["exec", "-c", "1", "--in", "sub"]);
   await run(["exec", "-c", "1", "--in", "missing.csv"]);
@@ -70,6 +91,10 @@ it("exec", async () => {
   await run(["exec", "-c", "1", "--timeout", "soon"]);
   await run(["exec", "-c", "1", "--token", "two words"]);
   await run(["exec", "-c", "1", "--url", "127.0.0.1:1"], "nothing listens there");
+  // No port of a copy that another test starts.
+  const elsewhere = ["--data-dir", "other", "--port-offset", "55000"];
+  await run(["exec", "-c", "1", ...elsewhere], "the copy does not run");
+  await run(["exec", "-c", "1", "--stdin", "sub"]);
   const refusal = (error: string, message: string) => JSON.stringify({ error, message });
   await answering(401, refusal("unauthorized", "Send a valid access token"), {}, async (url) => {
     await run(["exec", "-c", "1", "--url", url], "the service asks for a credential");
@@ -169,6 +194,7 @@ it("librechat", async () => {
   await run(["librechat"], "nothing runs");
   await run(["librechat", "--shared-key"], "nothing runs");
   await run(["librechat", "--base-url", "chat.example.com"]);
+  await run(["librechat", "--base-url", "https://chat.example.com?x"]);
   await run(["librechat", "--url", "http://127.0.0.1:1"], "nothing listens there");
   await answering(200, "{}", {}, (url) =>
     run(["librechat", "--url", `http://${url}`], "the API asks nobody for a credential"),
@@ -179,6 +205,7 @@ it("librechat", async () => {
 it("logs", async () => {
   await run(["logs"], "nothing was ever started");
   await run(["logs", "wroker"]);
+  await run(["logs", "nothing"]);
   await run(["logs", "--request", "a b"]);
   mkdirSync(join(dataDir, "logs"));
   const line = {
@@ -196,6 +223,8 @@ it("logs", async () => {
 
 it("status, restart and down", async () => {
   for (const command of ["status", "restart", "down"]) await run([command], "nothing runs");
+  const other = ["--data-dir", "other", "--port-offset", "1"];
+  for (const command of ["status", "restart", "logs"]) await run([command, ...other], "nothing runs");
   await run(["status", "--json"], "nothing runs");
   await told.expectAs("nothing-runs");
 });

@@ -255,6 +255,7 @@ it("the supervisor's answers", async () => {
   await told.add("another version asks", () => componentIn('{"command":"stop"}'));
   const running = ["redis", "jaild", "runner", "combined"] as const;
   await told.add("restart jaild", () => restartPlan(running, "jaild"));
+  await told.add("restart supervisor", () => restartPlan(running, "supervisor"));
   await told.add("restart wroker", () => restartPlan(running, "wroker"));
   await told.expectAs("supervisor");
 });
