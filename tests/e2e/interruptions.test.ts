@@ -43,11 +43,22 @@ it.each([
 ])("a start %s ends with its Ctrl-C, and leaves nothing behind", async (_where, args, text) => {
   const up = start(args, NEVER_READY);
   await expect.poll(() => readState(folder.instance.runDir)).toBeDefined();
+  const restart = await svc(["restart"], folder.environment);
+  expect(restart.stderr).toContain("error: the copy is starting\nWait until ./svc status says ready.\n");
   up.child.kill("SIGINT");
   expect(await up.ended).toBe(130);
   expect(up.said()).toContain(text);
   expect((await svc(["status"], folder.environment)).code).toBe(3);
   expect(leftovers()).toEqual([]);
+});
+
+it("a start in the background whose supervisor is killed says so, and leaves nothing behind", async () => {
+  const up = start(["-d"], NEVER_READY);
+  await expect.poll(() => readState(folder.instance.runDir)).toBeDefined();
+  process.kill(readState(folder.instance.runDir)?.supervisor.pid ?? Number.NaN, "SIGKILL");
+  expect(await up.ended).toBe(1);
+  expect(up.said()).toContain("error: the supervisor ended (SIGKILL)\n");
+  expect((await svc(["status"], folder.environment)).code).toBe(3);
 });
 
 it("a copy in the foreground outlives the reader of its messages, and ends in order", async () => {

@@ -129,12 +129,14 @@ async function verify(instance: Instance, url: string | undefined, connection: C
     return 1;
   }
   const program = JSON.stringify({ lang: "bash", code: "echo the program ran" });
-  const { status, body } = await ask(url, "POST", "/exec", connection.headers(), program);
-  const ran = status === 200 && body.includes("the program ran\\n");
-  console.error(
-    ran
-      ? "A program ran for a user of LibreChat."
-      : `A program did not run (${status}): ${body.slice(0, 300)}`,
+  const { status, body } = await ask(url, "POST", "/exec", connection.headers(), program).catch(
+    ({ code, message }: NodeJS.ErrnoException) => ({ status: "no answer", body: code ?? message }),
   );
-  return ran ? 0 : 1;
+  if (status === 200 && body.includes("the program ran\\n")) {
+    console.error("A program ran for a user of LibreChat.");
+    return 0;
+  }
+  console.error(`A program did not run (${status}): ${body.slice(0, 300)}`);
+  console.error("./svc status says whether it is ready.");
+  return 1;
 }

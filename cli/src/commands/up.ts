@@ -143,9 +143,9 @@ async function startInBackground(
     }
   });
   const failed = new Promise<never>((_, reject) => {
-    child.once("exit", (code) => {
+    child.once("exit", (code, signal) => {
       ended.abort();
-      reject(new Problem(`the supervisor ended (exit code ${code})`, readFrom(logFile, offset).trim()));
+      reject(endOf(signal ?? `exit code ${code}`, readFrom(logFile, offset).trim()));
     });
   });
   const started = (async () => {
@@ -163,6 +163,12 @@ async function startInBackground(
     child.removeAllListeners("exit");
     for (const signal of END_SIGNALS) process.removeAllListeners(signal);
   }
+}
+
+/** `said`: what the supervisor wrote. An error of its own is ours. */
+function endOf(how: string, said: string): Problem {
+  const [, own] = /^error: (.*)$/ms.exec(said) ?? [];
+  return own === undefined ? new Problem(`the supervisor ended (${how})`, said) : new Problem(own);
 }
 
 /** The supervisor has the settings in its environment, and another working directory. */

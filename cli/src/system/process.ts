@@ -23,6 +23,11 @@ export function identify(pid: number): ProcessIdentity | undefined {
   return { pid, startTicks: Number(fields[19]) };
 }
 
+/** Of this process, which lives. */
+export function ownIdentity(): ProcessIdentity {
+  return { pid: process.pid, startTicks: Number(statFields(process.pid)?.[19]) };
+}
+
 /** Fields of /proc/PID/stat from the third on (state, ppid, …); the name before them may hold spaces. */
 export function statFields(pid: number): string[] | undefined {
   try {

@@ -36,8 +36,10 @@ describe("the status of a copy in words", () => {
         .split("\n")
         .filter((line) => /php|newer|bash/.test(line));
     expect(lines()).toEqual(["image          bash, php"]);
-    expect(lines({ ...image, folder: "/two" })[1]).toContain("./svc up: a newer one of the same");
-    expect(lines({ ...image, languages: ["bash"] })[1]).toContain("./svc up: bash");
+    expect(lines({ ...image, folder: "/two" })[1]?.trim()).toBe(
+      "after ./svc down and ./svc up: a newer one with the same content",
+    );
+    expect(lines({ ...image, languages: ["bash"] })[1]?.trim()).toBe("after ./svc down and ./svc up: bash");
   });
 
   it("of one that is ready", () => {

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Finding } from "@svc/cli/doctor/finding";
 import { identify } from "@svc/cli/system/process";
 import { runSvc, Transcript } from "@svc/test-kit/messages/transcript";
@@ -95,6 +95,9 @@ it("exec", async () => {
   const elsewhere = ["--data-dir", "other", "--port-offset", "55000"];
   await run(["exec", "-c", "1", ...elsewhere], "the copy does not run");
   await run(["exec", "-c", "1", "--stdin", "sub"]);
+  await run(["exec", "-c", "1", "--stdin", "/dev/zero"], "what has no end");
+  await run(["exec", "-c", "1", "--in", "/dev/zero"]);
+  await run(["exec", "-c", "1", "--in", `${basename(file("data.csv", ""))}:`]);
   const refusal = (error: string, message: string) => JSON.stringify({ error, message });
   await answering(401, refusal("unauthorized", "Send a valid access token"), {}, async (url) => {
     await run(["exec", "-c", "1", "--url", url], "the service asks for a credential");
@@ -127,6 +130,7 @@ it("exec: files that a program made", async () => {
     mkdirSync(join(folder, "plot.png"));
     await run([...exec, "--out", ".", "--force"], "a folder of that name is there");
     await run([...exec, "--out", file("taken", "")]);
+    await run([...exec, "--out", "/proc"], "a folder that takes no files");
   });
   const named = (name: string) => JSON.stringify({ ...result, files: [{ ...result.files[0], name }] });
   await answering(200, named("../up"), {}, (url) =>
@@ -199,6 +203,17 @@ it("librechat", async () => {
   await answering(200, "{}", {}, (url) =>
     run(["librechat", "--url", `http://${url}`], "the API asks nobody for a credential"),
   );
+  const server = createServer((request, response) => {
+    if (request.method === "POST") request.destroy();
+    else response.writeHead(request.headers.authorization === undefined ? 401 : 404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `127.0.0.1:${(server.address() as { port: number }).port}`;
+  await run(
+    ["librechat", "--url", url],
+    "it takes the token, and breaks the connection when a program comes",
+  );
+  server.close();
   await told.expectAs("librechat");
 });
 
