@@ -69,7 +69,8 @@ const steady = (text: string) =>
 const transcript = ({ dataDir }: { dataDir: string }) => new Transcript({ [dataDir]: "DATA" });
 
 describe("a copy that asks for credentials", () => {
-  it("from up to down", async () => {
+  // Many commands, one after the other.
+  it("from up to down", { timeout: 300_000 }, async () => {
     const told = transcript(folder.instance);
     const run = (args: string[], when = "", more: Environment = {}) =>
       told.run(args, when, { env: { ...env, ...more } });

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { capacityOf } from "@svc/cli/capacity";
 import { lendApiKeys } from "@svc/cli/credentials/lend";
 import { underLock } from "@svc/cli/credentials/lock";
+import { ask, tryCredential } from "@svc/cli/credentials/trial";
 import { capacityFinding, debianFinding } from "@svc/cli/doctor/checks";
 import { healthFinding } from "@svc/cli/doctor/copy";
 import { address, secretFiles } from "@svc/cli/doctor/exposure";
@@ -114,6 +115,17 @@ it("API keys that are being changed, or in a folder that is none", async () => {
     lendApiKeys(instance, lend, false, () => undefined),
   );
   await told.expectAs("api-keys");
+});
+
+it("an API that takes requests and answers none", async () => {
+  const silent = createServer(() => undefined);
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(silent.address() as { port: number }).port}`;
+  await told.add("it is shown a credential", () => tryCredential(url, () => ({}), 0, 50));
+  await told.add("it is to run a program", () => ask(url, "POST", "/exec", {}, "{}", 50));
+  silent.closeAllConnections();
+  silent.close();
+  await told.expectAs("silent-api");
 });
 
 it("the example, of a service that answers wrongly", async () => {

@@ -38,7 +38,4 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
     "supervisor/ownership.ts: … cannot be given to its component",
     "supervisor/ownership.ts: the files of … cannot be looked at",
   ],
-  "needs an API that accepts a request and says nothing for more than a minute": [
-    "credentials/trial.ts: no answer in time",
-  ],
 };
