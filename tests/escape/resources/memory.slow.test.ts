@@ -1,7 +1,7 @@
 /** Programs that take memory by way of the kernel, in pieces so small that it lasts: each ends as out of memory. */
 import { describe, expect, test } from "vitest";
 import { hostile } from "../support/hostile.ts";
-import { bomb, expectOutOfMemory, inProcesses } from "../support/memory.ts";
+import { bomb, expectOutOfMemory, FILL_STACK, inProcesses } from "../support/memory.ts";
 import { bystander } from "../support/running.ts";
 
 const BOMBS: [name: string, program: ReturnType<typeof bomb>][] = [
@@ -57,12 +57,7 @@ while True:
     {
       lang: "bash",
       run_timeout: 120_000,
-      code: `echo began; ulimit -s unlimited; exec python3 -c '
-import ctypes
-stack = next(line for line in open("/proc/self/maps") if "[stack]" in line)
-bottom = int(stack.split("-")[0], 16)
-while True:
-    bottom -= 4096; ctypes.memset(bottom, 1, 1)'`,
+      code: `ulimit -s unlimited; exec python3 -c '${FILL_STACK}'`,
     },
   ],
 ];

@@ -1,6 +1,7 @@
 /** Programs that multiply: each meets the number of processes it was promised, or its time, and all of it is gone at its end. */
 import { describe, expect, test } from "vitest";
 import { hostile } from "../support/hostile.ts";
+import { FILL_STACK } from "../support/memory.ts";
 import { bystander } from "../support/running.ts";
 
 const PROCESSES = 256;
@@ -156,20 +157,13 @@ print(state, flush=True)`;
 });
 
 describe("the stack", () => {
-  const OVERFLOW = `import ctypes, sys
-sys.setrecursionlimit(10 ** 9)
-@ctypes.CFUNCTYPE(None)
-def deeper(): deeper()
-print("began", flush=True)
-deeper()`;
-
   test("that overflows is a crash of the program", async () => {
-    const answer = await hostile(python(OVERFLOW));
+    const answer = await hostile(python(FILL_STACK));
     expect(answer).toMatchObject({ stdout: "began\n", status: "SG", code: 139, signal: "SIGSEGV" });
   });
 
   test("that overflows in a child is the child's alone", async () => {
-    const answer = await hostile({ lang: "bash", code: "python3; echo $?", stdin: OVERFLOW });
+    const answer = await hostile({ lang: "bash", code: "python3; echo $?", stdin: FILL_STACK });
     expect(answer).toMatchObject({ stdout: "began\n139\n", status: null, code: 0 });
   });
 

@@ -13,6 +13,16 @@ const OUT_OF_MEMORY = {
   stdout: "began\n",
 };
 
+/**
+ * Python that fills its stack, page by page below what it uses, until the kernel lets it grow no further. Recursion does not
+ * get there: the interpreter ends it by itself. Without single quotes, for shells.
+ */
+export const FILL_STACK = `import ctypes
+stack = next(line for line in open("/proc/self/maps") if "[stack]" in line)
+bottom = int(stack.split("-")[0], 16)
+print("began", flush=True)
+while True: bottom -= 4096; ctypes.memset(bottom, 1, 1)`;
+
 /** A program that says that it began, and that it lived if nothing stops it. */
 export const bomb = (body: string) => ({
   lang: "py",
