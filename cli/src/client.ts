@@ -43,9 +43,14 @@ export interface ExecRequest {
 export class Client {
   readonly #base: string;
   readonly #credentials: { authorization?: string };
+  readonly #whenUnreachable: string;
 
-  /** `address`: with or without scheme and /v1. `token`: a JWT or an API key. */
-  constructor(address: string, token?: string) {
+  /** `address`: with or without scheme and /v1. `token`: a JWT or an API key. `whenUnreachable`: what to do then. */
+  constructor(
+    address: string,
+    { token, whenUnreachable }: { token?: string | undefined; whenUnreachable: string },
+  ) {
+    this.#whenUnreachable = whenUnreachable;
     this.#base = `${serviceAddress(address)}/v1`;
     if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
       throw new Problem("the token holds characters that no token has", undefined, USAGE_EXIT_CODE);
@@ -96,7 +101,7 @@ export class Client {
 
   #unreachable(cause: NodeJS.ErrnoException): Problem {
     const reason = cause.code ?? cause.message;
-    return new Problem(`no service answers at ${this.#base} (${reason})`, "Start one with: ./svc up -d");
+    return new Problem(`no service answers at ${this.#base} (${reason})`, this.#whenUnreachable);
   }
 }
 

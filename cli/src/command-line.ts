@@ -1,7 +1,7 @@
 /** Finds the command of a ./svc and runs it. The exit code is the command's; 2 when the command line is not understood. */
-import { CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import { type Commands, parserFor } from "./commands.ts";
-import { splitRest } from "./options.ts";
+import { splitRest, unknownCommand } from "./options.ts";
 import type { Problem } from "./problem.ts";
 import { paint, printable } from "./terminal.ts";
 import { problemOf } from "./unexpected.ts";
@@ -13,6 +13,8 @@ export async function runCommandLine(more: Commands = {}): Promise<void> {
     if (error.code !== "EPIPE") throw error;
     process.exit(0);
   });
+  // Nobody reads what is told beside the output: no reason to leave the work half done.
+  process.stderr.on("error", () => undefined);
   // Both end the process, as they do without us: its state is unknown.
   for (const event of ["uncaughtException", "unhandledRejection"]) {
     process.on(event, (error: unknown) => {
@@ -24,12 +26,20 @@ export async function runCommandLine(more: Commands = {}): Promise<void> {
   try {
     const { before, rest } = splitRest(process.argv.slice(2));
     const parser = await parserFor(before[0], rest, more);
+    demandKnownTopic(before, parser);
     await parser.parseAsync(before.length === 0 ? ["--help"] : before, { from: "user" });
   } catch (error) {
     // Help or version were asked for and are printed.
     if (error instanceof CommanderError && error.exitCode === 0) return;
     show(problemOf(error));
   }
+}
+
+/** The parser itself answers `help NONSENSE` with the help of ./svc. */
+function demandKnownTopic([help, topic]: readonly string[], parser: Command): void {
+  if (help !== "help" || topic === undefined || topic.startsWith("-")) return;
+  if (topic !== "help" && !parser.commands.some((command) => command.name() === topic))
+    throw unknownCommand(topic, parser);
 }
 
 function show({ message, advice, exitCode }: Problem): void {

@@ -1,6 +1,14 @@
 /** The shape of a command of ./svc. Each command is one file in commands/ and one row in commands.ts. */
 import type { Command as Parser } from "commander";
-import { addArguments, addOptions, type Options, type Parsed, strict, valuesOf } from "./options.ts";
+import {
+  addArguments,
+  addOptions,
+  argumentsOf,
+  type Options,
+  type Parsed,
+  strict,
+  valuesOf,
+} from "./options.ts";
 import {
   adoptSettings,
   mergeSettings,
@@ -39,8 +47,9 @@ export function defineCommand<const T extends Options>(spec: CommandSpec<T>): Co
       if (spec.details !== undefined) parser.addHelpText("after", `\n${spec.details.trim()}`);
       parser.action(async () => {
         const values = valuesOf(parser, spec.options);
+        const positionals = argumentsOf(parser);
         const settings = settingsFor(spec.options, values);
-        process.exitCode = await spec.run({ values, positionals: parser.args, rest }, settings);
+        process.exitCode = await spec.run({ values, positionals, rest }, settings);
       });
     },
   };

@@ -28,20 +28,25 @@ export async function runExample(
   instance: Instance,
   { token, words }: { token?: string | undefined; words: string | undefined },
 ): Promise<ExampleResult> {
-  const client = new Client(instance.url, token);
-  const [input] = await client.upload([{ name: INPUT, content: await openAsBlob(join(FOLDER, INPUT)) }]);
-  if (input === undefined) throw new Problem("the upload of the example was answered without a file");
+  const client = new Client(instance.url, { token, whenUnreachable: "See: ./svc status" });
+  const inputs = await client.upload([{ name: INPUT, content: await openAsBlob(join(FOLDER, INPUT)) }]);
   const request = {
     lang: "py",
     code: await readFile(join(FOLDER, PROGRAM), "utf8"),
-    files: [{ id: input.id, storage_session_id: input.storage_session_id, name: INPUT }],
+    files: inputs.map(({ id, storage_session_id }) => ({ id, storage_session_id, name: INPUT })),
   };
   const start = performance.now();
   const result = await client.exec(request);
   const seconds = (performance.now() - start) / 1000;
   const plot = result.files.find((file) => file.name === OUTPUT);
   if (result.code !== 0 || plot === undefined) {
-    throw new Problem(`the example ended with exit code ${result.code}`, `${result.stdout}${result.stderr}`);
+    const said = `${result.stdout}${result.stderr}`.trimEnd();
+    throw new Problem(
+      `the example ended with exit code ${result.code}${plot === undefined ? ` and without ${OUTPUT}` : ""}`,
+      [said, "./svc up --no-example starts without it. ./svc doctor checks this machine."]
+        .filter(Boolean)
+        .join("\n"),
+    );
   }
   const folder = join(instance.dataDir, "example");
   await mkdir(folder, { recursive: true });

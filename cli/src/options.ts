@@ -15,6 +15,8 @@ export interface Option {
   many?: boolean;
   /** Values that a shell may offer. Others may be given, too. */
   words?: readonly string[];
+  /** The value may be empty, or be the name of an option. */
+  anyText?: boolean;
 }
 
 export type Options = Readonly<Record<string, Option>>;
@@ -38,7 +40,7 @@ export function parseOptions<const T extends Options>(argv: readonly string[], o
   const { before, rest } = splitRest(argv);
   const parser = addOptions(strict(new Parser()), options).argument("[ARG...]");
   parser.parse(before, { from: "user" });
-  return { values: valuesOf(parser, options), positionals: parser.args, rest };
+  return { values: valuesOf(parser, options), positionals: argumentsOf(parser), rest };
 }
 
 export function splitRest(argv: readonly string[]): { before: string[]; rest: string[] } {
@@ -78,16 +80,31 @@ export function addOptions(parser: Parser, options: Options): Parser {
   return parser.helpOption("-h, --help", "Show this help.");
 }
 
-/** Absent switches are false, absent values undefined, absent lists empty. */
+/**
+ * Absent switches are false, absent values undefined, absent lists empty. Throws a Problem where a value is missing: it is
+ * empty, as an unset variable of a shell is, or the next option stands in its place.
+ */
 export function valuesOf<T extends Options>(parser: Parser, options: T): Values<T> {
   const value = ([name, option]: [string, Option]) => {
     const key = new ParserOption(`--${name}`).attributeName();
     // A switch named --no-... is true when it is given, too.
     if (option.value === undefined) return [name, parser.getOptionValueSource(key) === "cli"];
-    return [name, parser.getOptionValue(key) ?? (option.many ? [] : undefined)];
+    const given = parser.getOptionValue(key) as string | string[] | undefined;
+    const isMissing = (text: string) =>
+      text === "" || parser.options.some(({ short, long }) => text === short || text === long);
+    if (!option.anyText && [given ?? []].flat().some(isMissing)) throw needsValue(name, option.value);
+    return [name, given ?? (option.many ? [] : undefined)];
   };
   return Object.fromEntries(Object.entries(options).map(value)) as Values<T>;
 }
+
+/** What stands beside the options. None of it is empty: an unset variable of a shell is not taken for a name. */
+export function argumentsOf(parser: Parser): string[] {
+  if (!parser.args.includes("")) return parser.args;
+  throw usage("an argument is empty", `See: ${lineOf(parser)} --help`);
+}
+
+const needsValue = (name: string, value: string) => usage(`--${name} needs a value: --${name} ${value}`);
 
 /** Makes a parser throw Problems, and print nothing but the help that was asked for. */
 export function strict(parser: Parser): Parser {
@@ -101,29 +118,55 @@ export function strict(parser: Parser): Parser {
 
 function refused(error: CommanderError, parser: Parser): Problem {
   if (error.code === "commander.excessArguments") {
-    const unexpected = parser.args[parser.registeredArguments.length];
-    return usage(`unexpected argument ${unexpected}`, `See: ./svc ${parser.name()} --help`);
+    const unexpected = parser.args[parser.registeredArguments.length] ?? "";
+    if (parser.commands.length > 0) return unknownCommand(unexpected, parser);
+    return usage(`unexpected argument ${named(unexpected)}`, `See: ${lineOf(parser)} --help`);
   }
   // "error: unknown option '--lagn'"
   const [, what = error.message] = /^error: (.*)$/s.exec(error.message) ?? [];
   const [, quoted = ""] = /'(.*)'/s.exec(what) ?? [];
   const option = parser.options.find(({ flags, long }) => flags === quoted || quoted.startsWith(`${long}=`));
-  if (option?.required)
-    return usage(`${option.long} needs a value: ${option.flags.replace(/^-\w, |[<>]/g, "")}`);
+  if (option?.required) return needsValue(option.name(), declaredValue(option).value ?? "");
   if (option !== undefined) return usage(`${option.long} takes no value`);
+  if (error.code === "commander.unknownCommand") return unknownCommand(quoted, parser);
   const text = what.replace(`'${quoted}'`, () => quoted);
-  const near =
-    error.code === "commander.unknownCommand" ? nearCommand(quoted, parser) : nearOption(quoted, parser);
-  return near === undefined ? usage(text, adviceFor(error, parser)) : usage(`${text}; did you mean ${near}?`);
+  const near = nearOption(quoted, parser);
+  if (near !== undefined) return usage(`${text}; did you mean ${near}?`);
+  return usage(text, `See: ${lineOf(parser)} --help`);
 }
 
-function adviceFor({ code }: CommanderError, parser: Parser): string {
-  if (code === "commander.unknownCommand") return `Commands: ${commandNames(parser).join(", ")}`;
-  return parser.parent === null ? "See: ./svc --help" : `See: ./svc ${parser.name()} --help`;
+/** What other tools call a command of ours. */
+const OTHER_NAMES = new Map([
+  ["start", "up"],
+  ["serve", "up"],
+  ["stop", "down"],
+  ["run", "exec"],
+  ["ps", "status"],
+  ["check", "doctor"],
+  ["settings", "config"],
+  ["create", "add"],
+  ["delete", "revoke"],
+  ["version", "--version"],
+]);
+
+/** `parser`: of ./svc, or of a command with commands below it. */
+export function unknownCommand(name: string, parser: Parser): Problem {
+  const names = parser.commands.map((command) => command.name());
+  const other = OTHER_NAMES.get(name) ?? "";
+  const known = [...names, ...parser.options.map(({ long }) => long)];
+  const near = known.includes(other) ? other : suggestion(name, names);
+  const text = `unknown command ${named(name)}`;
+  return near === undefined
+    ? usage(text, `Commands: ${names.join(", ")}`)
+    : usage(`${text}; did you mean ${near}?`);
 }
 
-const commandNames = ({ commands }: Parser) => commands.map((command) => command.name());
-const nearCommand = (name: string, parser: Parser) => suggestion(name, commandNames(parser));
+const named = (text: string) => (text === "" ? '""' : text);
+
+/** `./svc key add` */
+function lineOf(parser: Parser): string {
+  return parser.parent === null ? "./svc" : `${lineOf(parser.parent)} ${parser.name()}`;
+}
 
 function nearOption(typed: string, { options }: Parser): string | undefined {
   const [, name] = /^--([^=]+)/.exec(typed) ?? [];

@@ -1,17 +1,17 @@
 /** The address of a service as a person gives it. Pure. */
 import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
 
-/** With or without scheme, with or without /v1; answers it without a slash at the end, and without /v1. */
-export function serviceAddress(text: string): string {
+/** `option`: that names it. With or without scheme, with or without /v1; answers it without a slash at the end, and without /v1. */
+export function serviceAddress(text: string, option = "--url"): string {
   const full = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   const url = URL.canParse(full) ? new URL(full) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw refused(`--url is not the address of a service: ${text}`);
+    throw refused(`${option} is not the address of a service: ${text}`);
   }
   if (url.username !== "" || url.password !== "") {
-    throw refused("--url holds a user or a password", "Pass a token with --token or SVC_TOKEN.");
+    throw refused(`${option} holds a user or a password`, "Pass a token with --token or SVC_TOKEN.");
   }
-  if (url.search !== "" || url.hash !== "") throw refused(`--url ends with its path: ${text}`);
+  if (url.search !== "" || url.hash !== "") throw refused(`${option} ends with its path: ${text}`);
   return `${url.origin}${url.pathname.replace(/\/+$/, "").replace(/\/v1$/, "")}`;
 }
 

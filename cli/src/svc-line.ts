@@ -7,6 +7,12 @@ export interface CopyFlags {
   settings?: string | undefined;
 }
 
+/** What starts the copy that the options name. */
+export function startLine(flags: CopyFlags & { "port-offset"?: string | undefined }): string {
+  const offset = flags["port-offset"];
+  return `${svcLine("up -d", flags)}${offset === undefined ? "" : ` --port-offset ${shown([offset])}`}`;
+}
+
 /** `./svc COMMAND` for the same copy. */
 export function svcLine(command: string, flags: CopyFlags): string {
   const options = (["data-dir", "settings"] as const).flatMap((name) => {

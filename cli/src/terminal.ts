@@ -17,6 +17,9 @@ export function printable(text: string): string {
   return text.replace(CONTROL, (found) => `\\x${found.charCodeAt(0).toString(16).padStart(2, "0")}`);
 }
 
+/** How often something happened. */
+export const times = (count: number) => (count === 1 ? "once" : `${count} times`);
+
 /** What --json prints: one document on standard output. */
 export function printJson(document: unknown): void {
   process.stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
@@ -102,7 +105,7 @@ class LiveLine {
   #draw(): void {
     this.#shown = true;
     const text = `${this.#label}  ${seconds(this.#start)}  ${this.#note}`;
-    process.stderr.write(`\r\u001b[K${text.slice(0, (process.stderr.columns ?? 80) - 1)}`);
+    process.stderr.write(`\r\u001b[K${text.slice(0, (process.stderr.columns || 80) - 1)}`);
   }
 
   note(line: string): void {

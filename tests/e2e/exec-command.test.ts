@@ -126,7 +126,7 @@ describe("./svc exec", () => {
     [["a.py", "--port-offset", "1"], 2, /--port-offset 1 differs from the copy in .*, which listens on http/],
     [["a.py", "--url", "a:b:c"], 2, /--url is not the address of a service: a:b:c/],
     [["a.py", "--lang", "cobol"], 1, /400 unsupported_language/],
-    [["a.py", "--url", "http://127.0.0.1:1"], 1, /no service answers at .*\n.*\.\/svc up/],
+    [["a.py", "--url", "http://127.0.0.1:1"], 1, /no service answers at .*\nCheck the address/],
   ])("refuses %j with exit code %i", async (args, code, message) => {
     put("a.py", "print(1)");
     mkdirSync(join(folder, "sub"));

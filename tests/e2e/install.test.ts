@@ -57,12 +57,23 @@ test("install writes the unit and says that systemd does not run; uninstall remo
     $SVC install --data-dir $DATA
     $SVC install --data-dir $DATA --print >$DATA/printed 2>/dev/null
     cmp $DATA/printed $UNIT && echo same
+    $SVC uninstall --data-dir $DATA --print
     $SVC uninstall --data-dir $DATA
     test ! -e $UNIT && test -d $DATA && echo gone
     $SVC uninstall --data-dir $DATA`);
   expect(said).toContain(`Written: ${UNIT}`);
-  expect(said).toContain("systemd does not run here");
-  expect(said).toMatch(/same\n(.*\n)*gone\nNothing is installed/);
+  const data = join(folder, "data");
+  expect(said).toContain(`
+systemd does not run here, so nothing is enabled or started. Where it runs:
+  systemctl daemon-reload && systemctl enable --now svc.service
+`);
+  expect(said).toContain(`
+same
+Would end svc.service and remove ${UNIT}. ${data} stays.
+Removed: ${UNIT}. ${data} stays.
+gone
+Nothing is installed: there is no ${UNIT}.
+`);
 });
 
 test("the unit of another copy is left as it is", async () => {
@@ -72,7 +83,11 @@ test("the unit of another copy is left as it is", async () => {
     $SVC uninstall --data-dir $DATA || echo refused
     cat $UNIT`);
   expect(said.match(/^refused$/gm)).toHaveLength(2);
-  expect(said).toContain("was not made by this working copy");
+  const advice =
+    "Run ./svc uninstall in the one that made it, which the first line of the file names, or move the file away.";
+  const refusal = `error: ${UNIT} was not made by this working copy\n${advice}`;
+  expect(said).toContain(`${refusal} ./svc install --print shows ours.\nrefused\n`);
+  expect(said).toContain(`${refusal}\nrefused\n`);
   expect(said.trimEnd()).toMatch(/# Made by .\/svc install in \/elsewhere$/);
 });
 
@@ -101,7 +116,9 @@ test("what the shell sets is neither judged nor used: the service does not get i
   const said = await apart(`
     MAX_REQUESTS=many SERVICE_PORT=1 $SVC install --data-dir $DATA
     $SVC uninstall --data-dir $DATA`);
-  expect(said).toContain("does not get what this shell sets: MAX_REQUESTS, SERVICE_PORT");
+  expect(said).toContain(`warning: the service does not get what this shell sets: MAX_REQUESTS, SERVICE_PORT
+Put it into svc.env in the data folder (docs/deploy.md).
+`);
   expect(said).toContain(`Written: ${UNIT}`);
 });
 

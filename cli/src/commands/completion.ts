@@ -25,7 +25,7 @@ In ~/.config/fish/config.fish: /path/to/svc completion fish | source`,
           USAGE_EXIT_CODE,
         );
       }
-      process.stdout.write(write((await parser()).commands));
+      process.stdout.write(write(await parser()));
       return 0;
     },
   });

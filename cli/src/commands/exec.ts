@@ -4,16 +4,17 @@ import { Client, type ExecRequest, type ExecResult } from "../client.ts";
 import { defineCommand } from "../command.ts";
 import { openInput, readText } from "../exec/files.ts";
 import { languageOf } from "../exec/language.ts";
-import { type Program, programOf } from "../exec/program.ts";
+import { type Program, programOf, STANDARD_INPUT } from "../exec/program.ts";
 import { saveOutput } from "../exec/save.ts";
 import { INSTANCE_OPTIONS } from "../instance.ts";
 import { type Values, wholeNumber } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { findCopy } from "../running-copy.ts";
+import { startLine } from "../svc-line.ts";
 import { printJson } from "../terminal.ts";
 
 const OPTIONS = {
-  code: { short: "c", value: "CODE", doc: "The program itself, in place of FILE." },
+  code: { short: "c", value: "CODE", anyText: true, doc: "The program itself, in place of FILE." },
   lang: {
     short: "l",
     value: "LANG",
@@ -29,7 +30,13 @@ const OPTIONS = {
   out: { short: "o", value: "DIR", doc: "Save the output files here." },
   force: { short: "f", doc: "Replace files that exist already." },
   timeout: { short: "t", value: "MS", doc: "Time limit of the run in milliseconds." },
-  arg: { short: "a", value: "ARG", many: true, doc: "Argument of the program (also: everything after --)." },
+  arg: {
+    short: "a",
+    value: "ARG",
+    many: true,
+    anyText: true,
+    doc: "Argument of the program (also: everything after --).",
+  },
   stdin: { value: "FILE", doc: "Standard input of the program; - is ours." },
   url: { value: "URL", doc: "Address of the service; default: the copy on this machine." },
   token: {
@@ -57,7 +64,13 @@ Exit codes: the program's own; 128 + n when a signal ended it (137 also for a li
   options: OPTIONS,
   run: async ({ values, positionals, rest }) => {
     const program = programOf(values, positionals, process.stdin.isTTY);
-    const client = new Client(addressOf(values), values.token ?? (process.env.SVC_TOKEN || undefined));
+    const client = new Client(addressOf(values), {
+      token: values.token ?? (process.env.SVC_TOKEN || undefined),
+      whenUnreachable:
+        values.url === undefined
+          ? `${startLine(values)} starts one.`
+          : "Check the address, and whether the service runs there.",
+    });
     const request = await requestOf(program, values, rest);
     const inputs = await Promise.all(values.in.map(openInput));
     if (inputs.length > 0) request.files = await client.upload(inputs);
@@ -85,7 +98,7 @@ async function requestOf(
   values: Values<typeof OPTIONS>,
   rest: readonly string[],
 ): Promise<ExecRequest> {
-  const code = "code" in program ? program.code : await readText(program.path);
+  const code = "code" in program ? program.code : await readProgram(program.path);
   const lang = values.lang ?? languageOf(program);
   if (lang === undefined)
     throw new Problem("which language?", "Give --lang py, bash, js, ts, …", USAGE_EXIT_CODE);
@@ -98,6 +111,12 @@ async function requestOf(
     ...(values.stdin === undefined ? {} : { stdin: await readText(values.stdin) }),
     ...(timeout === undefined ? {} : { run_timeout: timeout }),
   };
+}
+
+async function readProgram(path: string): Promise<string> {
+  const code = await readText(path);
+  if (path !== STANDARD_INPUT || code !== "") return code;
+  throw new Problem("no program given: standard input is empty", "See: ./svc exec --help", USAGE_EXIT_CODE);
 }
 
 async function show(result: ExecResult): Promise<void> {

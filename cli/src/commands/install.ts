@@ -12,7 +12,7 @@ import { demandFreePorts, makeFolders } from "../supervisor/ground.ts";
 import { readState, type State } from "../supervisor/state.ts";
 import { replaceFile } from "../system/replace-file.ts";
 import { continueAsRoot } from "../system/root.ts";
-import { installedUnit, lostVariables, specOf, UNIT_PATH } from "../systemd/spec.ts";
+import { installedUnit, lostVariables, MADE_ELSEWHERE, specOf, UNIT_PATH } from "../systemd/spec.ts";
 import { isSystemdRunning, mainPid, startUnit, systemctl } from "../systemd/systemctl.ts";
 import { UNIT_NAME, unitText } from "../systemd/unit.ts";
 import { Progress } from "../terminal.ts";
@@ -77,7 +77,7 @@ function demandPlace(instance: Instance): State | undefined {
   if (installedUnit() === "other") {
     throw new Problem(
       `${UNIT_PATH} was not made by this working copy`,
-      "Run ./svc uninstall in the one that made it, or move the file away. ./svc install --print shows ours.",
+      `${MADE_ELSEWHERE} ./svc install --print shows ours.`,
     );
   }
   const running = readState(instance.runDir);

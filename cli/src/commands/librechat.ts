@@ -18,7 +18,8 @@ import {
   tryCredential,
 } from "../credentials/trial.ts";
 import { INSTANCE_OPTIONS, type Instance, resolveInstance } from "../instance.ts";
-import { Problem } from "../problem.ts";
+import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
+import { serviceAddress } from "../service-address.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { makeFolders } from "../supervisor/ground.ts";
 import { readState } from "../supervisor/state.ts";
@@ -57,8 +58,8 @@ docs/librechat.md says more. Exit codes: 0 the request was accepted; 1 not yet, 
     const asRoot = await ownerRights(instance);
     if (asRoot !== undefined) return asRoot;
     makeFolders(instance);
-    const url = values.url ?? readState(instance.runDir)?.url;
-    const baseUrl = withV1(values["base-url"] ?? values.url ?? url ?? instance.url);
+    const url = values.url === undefined ? readState(instance.runDir)?.url : serviceAddress(values.url);
+    const baseUrl = withV1(values["base-url"] ?? url ?? instance.url);
     const tenant = values.tenant ?? defaultTenant(process.env);
     const connection = await (values["shared-key"] ? sharedKey : signedTokens)(
       instance,
@@ -71,10 +72,10 @@ docs/librechat.md says more. Exit codes: 0 the request was accepted; 1 not yet, 
   },
 });
 
+/** LibreChat takes no address without a scheme, and which one it has cannot be guessed. */
 function withV1(url: string): string {
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
-    throw new Problem(`${url} is no address such as http://host:3112`);
-  return `${url.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`;
+  if (/^https?:\/\//i.test(url)) return `${serviceAddress(url, "--base-url")}/v1`;
+  throw new Problem(`--base-url is no address such as http://host:3112: ${url}`, undefined, USAGE_EXIT_CODE);
 }
 
 async function signedTokens(
@@ -128,12 +129,14 @@ async function verify(instance: Instance, url: string | undefined, connection: C
     return 1;
   }
   const program = JSON.stringify({ lang: "bash", code: "echo the program ran" });
-  const { status, body } = await ask(url, "POST", "/exec", connection.headers(), program);
-  const ran = status === 200 && body.includes("the program ran\\n");
-  console.error(
-    ran
-      ? "A program ran for a user of LibreChat."
-      : `A program did not run (${status}): ${body.slice(0, 300)}`,
+  const { status, body } = await ask(url, "POST", "/exec", connection.headers(), program).catch(
+    ({ code, message }: NodeJS.ErrnoException) => ({ status: "no answer", body: code ?? message }),
   );
-  return ran ? 0 : 1;
+  if (status === 200 && body.includes("the program ran\\n")) {
+    console.error("A program ran for a user of LibreChat.");
+    return 0;
+  }
+  console.error(`A program did not run (${status}): ${body.slice(0, 300)}`);
+  console.error("./svc status says whether it is ready.");
+  return 1;
 }

@@ -9,7 +9,9 @@ import { LogFollower } from "../logs/follower.ts";
 import { jsonOf, type LogRecord, recordOf, textOf } from "../logs/record.ts";
 import { RequestFilter } from "../logs/request.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
+import { suggestion } from "../suggestion.ts";
 import { logPath } from "../supervisor/logs.ts";
+import { startLine } from "../svc-line.ts";
 import { sleep } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { paint } from "../terminal.ts";
@@ -46,7 +48,7 @@ Exit codes: 0; 1 when no line of the request is there.`,
     const components = chosen(positionals);
     const filter = values.request === undefined ? undefined : filterOf(values.request);
     const instance = resolveInstance(values, process.env);
-    const asRoot = await readable(instance);
+    const asRoot = await readable(instance, startLine(values));
     if (asRoot !== undefined) return asRoot;
     const output = new Output(values.json ? jsonOf : text);
     const { logsDir } = instance;
@@ -63,8 +65,10 @@ Exit codes: 0; 1 when no line of the request is there.`,
 function chosen(names: readonly string[]): readonly string[] {
   const unknown = names.find((name) => !LOGS.includes(name));
   if (unknown === undefined) return names.length === 0 ? LOGS : names;
-  const advice = `Components: ${LOGS.join(", ")}.`;
-  throw new Problem(`there is no component ${JSON.stringify(unknown)}`, advice, USAGE_EXIT_CODE);
+  const near = suggestion(unknown, LOGS);
+  const text = `there is no component ${JSON.stringify(unknown)}`;
+  if (near !== undefined) throw new Problem(`${text}; did you mean ${near}?`, undefined, USAGE_EXIT_CODE);
+  throw new Problem(text, `Components: ${LOGS.join(", ")}.`, USAGE_EXIT_CODE);
 }
 
 function filterOf(id: string): RequestFilter {
@@ -76,8 +80,8 @@ function filterOf(id: string): RequestFilter {
   );
 }
 
-/** The folder is root's. Answers the exit code of the command as root, where it had to become root. */
-async function readable({ logsDir, dataDir }: Instance): Promise<number | undefined> {
+/** `start`: the line that starts the copy. The folder is root's. Answers the exit code of the command as root, where it had to become root. */
+async function readable({ logsDir, dataDir }: Instance, start: string): Promise<number | undefined> {
   try {
     accessSync(logsDir, constants.R_OK | constants.X_OK);
     return undefined;
@@ -85,7 +89,7 @@ async function readable({ logsDir, dataDir }: Instance): Promise<number | undefi
     if ((error as NodeJS.ErrnoException).code === "EACCES") {
       return continueAsRoot(process.argv.slice(2), "reading the logs");
     }
-    throw new Problem(`there are no logs in ${dataDir}`, "./svc up writes them.");
+    throw new Problem(`there are no logs in ${dataDir}`, `${start} writes them.`);
   }
 }
 

@@ -2,6 +2,7 @@
 import { defineCommand } from "../command.ts";
 import { INSTANCE_OPTIONS, resolveInstance } from "../instance.ts";
 import { Supervisor } from "../supervisor/supervisor.ts";
+import { END_SIGNALS } from "../system/process.ts";
 
 export const supervise = defineCommand({
   usage: "supervise",
@@ -10,7 +11,7 @@ export const supervise = defineCommand({
   run: async ({ values }) => {
     const supervisor = await Supervisor.start(resolveInstance(values, process.env), process.env, true);
     await new Promise<void>((resolve) => {
-      for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+      for (const signal of END_SIGNALS) {
         process.on(signal, () => void supervisor.stop().then(resolve));
       }
     });

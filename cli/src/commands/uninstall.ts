@@ -4,7 +4,7 @@ import { defineCommand } from "../command.ts";
 import { INSTANCE_OPTIONS, resolveInstance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { continueAsRoot } from "../system/root.ts";
-import { installedUnit, UNIT_PATH } from "../systemd/spec.ts";
+import { installedUnit, MADE_ELSEWHERE, UNIT_PATH } from "../systemd/spec.ts";
 import { isSystemdRunning, systemctl } from "../systemd/systemctl.ts";
 import { UNIT_NAME } from "../systemd/unit.ts";
 import { Progress } from "../terminal.ts";
@@ -19,7 +19,7 @@ export const uninstall = defineCommand({
   run: async ({ values }) => {
     const { dataDir } = resolveInstance(values, process.env);
     const unit = installedUnit();
-    if (unit === "other") throw new Problem(`${UNIT_PATH} was not made by this working copy`);
+    if (unit === "other") throw new Problem(`${UNIT_PATH} was not made by this working copy`, MADE_ELSEWHERE);
     if (unit === "none") {
       console.log(`Nothing is installed: there is no ${UNIT_PATH}.`);
       return 0;

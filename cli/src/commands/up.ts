@@ -13,6 +13,7 @@ import { INSTANCE_OPTIONS, type Instance, ROOT } from "../instance.ts";
 import { countKeys, describeMode, type Mode, modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
 import { waitReady } from "../readiness.ts";
+import { findCopy } from "../running-copy.ts";
 import { demandGoodSettings, resolveChecked, settingsWarnings } from "../settings/check.ts";
 import { sized } from "../sizing.ts";
 import { stopBackground } from "../supervisor/background.ts";
@@ -22,7 +23,7 @@ import { fileSize, logPath, readFrom } from "../supervisor/logs.ts";
 import { readState, type State } from "../supervisor/state.ts";
 import { type CopyFlags, svcLine } from "../svc-line.ts";
 import { thisMachine } from "../system/memory.ts";
-import { sleep } from "../system/process.ts";
+import { END_SIGNALS, exitCodeOf, sleep } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { notifyReady } from "../systemd/notify.ts";
 import { type Note, Progress, paint } from "../terminal.ts";
@@ -58,9 +59,9 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     if (asRoot !== undefined) return asRoot;
     const instance = resolveChecked(values, process.env);
     const chosen = () => chooseImage(values, settings.values, readChoice(instance.dataDir));
-    const running = readState(instance.runDir);
+    const { state: running } = findCopy(values);
     if (running !== undefined) {
-      demandImage(running, values);
+      demandImage(running, values, chooseImage(values, {}, readChoice(instance.dataDir)));
       return await sayRunning(running, instance, values, { choice: chosen(), mode: modeOf(settings.values) });
     }
     for (const warning of settingsWarnings(settings, process.env, instance))
@@ -89,10 +90,10 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
   },
 });
 
-/** A running copy keeps its root image. */
-function demandImage({ url }: State, { languages, packages }: ChoiceOptions): void {
-  if (languages === undefined && packages === undefined) return;
-  const what = languages === undefined ? "packages" : "languages";
+/** A running copy keeps its root image. `choice`: what the options ask for. */
+function demandImage({ url, dataDir }: State, { languages, packages }: ChoiceOptions, choice: Choice): void {
+  if (isSame(choice, readChoice(dataDir) ?? choice)) return;
+  const what = [languages && "languages", packages && "packages"].filter(Boolean).join(" and ");
   throw new Problem(
     `${what} cannot be changed while it is running: ${url}`,
     "./svc down, then the same command again; data and files stay",
@@ -140,10 +141,17 @@ async function startInBackground(
   closeSync(log);
   child.unref();
   const ended = new AbortController();
+  const interruption = new Promise<never>((_, reject) => {
+    for (const signal of END_SIGNALS) {
+      process.once(signal, () =>
+        reject(new Problem("interrupted: it was ended before it was ready", undefined, exitCodeOf(signal))),
+      );
+    }
+  });
   const failed = new Promise<never>((_, reject) => {
-    child.once("exit", (code) => {
+    child.once("exit", (code, signal) => {
       ended.abort();
-      reject(new Problem(`the supervisor ended (exit code ${code})`, readFrom(logFile, offset).trim()));
+      reject(endOf(signal ?? `exit code ${code}`, readFrom(logFile, offset).trim()));
     });
   });
   const started = (async () => {
@@ -151,7 +159,7 @@ async function startInBackground(
     await waitReady(instance, { note, signal: ended.signal });
   })();
   try {
-    await Promise.race([failed, started]);
+    await Promise.race([failed, started, interruption]);
   } catch (error) {
     ended.abort();
     started.catch(() => undefined);
@@ -159,7 +167,14 @@ async function startInBackground(
     throw error;
   } finally {
     child.removeAllListeners("exit");
+    for (const signal of END_SIGNALS) process.removeAllListeners(signal);
   }
+}
+
+/** `said`: what the supervisor wrote. An error of its own is ours. */
+function endOf(how: string, said: string): Problem {
+  const [, own] = /^error: (.*)$/ms.exec(said) ?? [];
+  return own === undefined ? new Problem(`the supervisor ended (${how})`, said) : new Problem(own);
 }
 
 /** The supervisor has the settings in its environment, and another working directory. */

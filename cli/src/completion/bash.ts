@@ -2,7 +2,7 @@
 import type { CommandModel, OptionModel, Value } from "./model.ts";
 import { quoted } from "./quoted.ts";
 
-export function bash(commands: readonly CommandModel[]): string {
+export function bash({ commands, options }: CommandModel): string {
   const cases = commands.flatMap((command) => [
     caseOf(command.name, command),
     ...command.commands.map((each) => caseOf(`${command.name} ${each.name}`, each)),
@@ -19,7 +19,7 @@ export function bash(commands: readonly CommandModel[]): string {
     previous=\${COMP_WORDS[COMP_CWORD-2]}
   fi
   if ((COMP_CWORD == 1)); then
-    words=${list(commands.map(({ name }) => name))}
+    words=${list(commands.map(({ name }) => name))} flags=${flagsOf(options)}
   else
     case $path in
       ${groups.join("|") || "''"}) if ((COMP_CWORD > 2)); then path="$path \${COMP_WORDS[2]}"; fi ;;
@@ -28,8 +28,8 @@ export function bash(commands: readonly CommandModel[]): string {
 ${cases.join("\n")}
       *) kind=other ;;
     esac
-    if [[ -n $flags && $current == -* ]]; then kind=word words=$flags; fi
   fi
+  if [[ -n $flags && $current == -* ]]; then kind=word words=$flags; fi
   case $kind in
     file) return ;;
     folder)
@@ -58,10 +58,9 @@ function caseOf(path: string, command: CommandModel): string {
     command.commands.length > 0
       ? { kind: "word", words: command.commands.map(({ name }) => name) }
       : command.argument;
-  const flags = `flags=${list(command.options.flatMap((option) => option.flags))}`;
   return `      ${quoted(path)})
         case $previous in
-${[...values, `          *) ${assigned(argument)} ${flags} ;;`].join("\n")}
+${[...values, `          *) ${assigned(argument)} flags=${flagsOf(command.options)} ;;`].join("\n")}
         esac
         ;;`;
 }
@@ -74,4 +73,5 @@ function assigned(value: Value): string {
   return "words" in value ? `kind=${value.kind} words=${list(value.words)}` : `kind=${value.kind}`;
 }
 
+const flagsOf = (options: readonly OptionModel[]) => list(options.flatMap(({ flags }) => flags));
 const list = (words: readonly string[]) => quoted(words.join(" "));

@@ -2,41 +2,45 @@
 import type { CommandModel, OptionModel, Value } from "./model.ts";
 import { quoted } from "./quoted.ts";
 
-export function fish(commands: readonly CommandModel[]): string {
-  const none = `not ${seen(commands)}`;
-  const lines = ["complete -c svc -f", ...commands.map((command) => nameLine(none, command))];
-  return `${[...lines, ...commands.flatMap(commandLines)].join("\n")}\n`;
+/** `__svc_at`: the words before the cursor are these. `__svc_in`: they begin with these. */
+const CONDITIONS = `function __svc_at
+  set -l words (commandline -opc)
+  set -e words[1]
+  test "$words" = "$argv"
+end
+function __svc_in
+  set -l words (commandline -opc)
+  set -e words[1]
+  set -l most (count $argv)
+  test "$words[1..$most]" = "$argv"
+end
+complete -c svc -f`;
+
+export function fish(program: CommandModel): string {
+  return `${[CONDITIONS, ...linesOf([], program)].join("\n")}\n`;
 }
 
-const seen = (commands: readonly CommandModel[]) =>
-  `__fish_seen_subcommand_from ${commands.map(({ name }) => name).join(" ")}`;
-
-const nameLine = (when: string, { name, doc }: CommandModel) =>
-  `complete -c svc -n ${quoted(when)} -f -a ${name} -d ${quoted(doc)}`;
-
-function commandLines(command: CommandModel): string[] {
-  const when = seen([command]);
-  const open = `${when}; and not ${seen(command.commands)}`;
+/** `path`: the names of the command and of those above it. */
+function linesOf(path: readonly string[], { commands, options, argument }: CommandModel): string[] {
+  const when = ["-n", quoted([commands.length > 0 ? "__svc_at" : "__svc_in", ...path].join(" "))].join(" ");
   return [
-    ...command.commands.map((each) => nameLine(open, each)),
-    ...command.options.map((option) => optionLine(command.commands.length === 0 ? when : open, option)),
-    ...argumentLines(when, command),
-    ...command.commands.flatMap((each) =>
-      each.options.map((option) => optionLine(`${when}; and ${seen([each])}`, option)),
-    ),
+    ...commands.map(({ name, doc }) => `complete -c svc ${when} -a ${name} -d ${quoted(doc)}`),
+    ...options.map((option) => optionLine(when, option)),
+    ...(commands.length > 0 ? [] : argumentLines(when, argument)),
+    ...commands.flatMap((command) => linesOf([...path, command.name], command)),
   ];
 }
 
 function optionLine(when: string, { flags, doc, value }: OptionModel): string {
   const names = flags.map((flag) => flag.replace(/^--/, "-l ").replace(/^-(?=\w$)/, "-s "));
   const taken = value === undefined ? "" : ` ${given(value)}`;
-  return `complete -c svc -n ${quoted(when)} ${names.join(" ")}${taken} -d ${quoted(doc)}`;
+  return `complete -c svc ${when} ${names.join(" ")}${taken} -d ${quoted(doc)}`;
 }
 
-function argumentLines(when: string, { commands, argument }: CommandModel): string[] {
-  if (commands.length > 0 || argument.kind === "other") return [];
-  if (argument.kind === "file") return [`complete -c svc -n ${quoted(when)} -F`];
-  return [`complete -c svc -n ${quoted(when)} ${given(argument).replace("-x", "-f")}`];
+function argumentLines(when: string, argument: Value): string[] {
+  if (argument.kind === "other") return [];
+  if (argument.kind === "file") return [`complete -c svc ${when} -F`];
+  return [`complete -c svc ${when} ${given(argument).replace("-x", "-f")}`];
 }
 
 function given(value: Value): string {

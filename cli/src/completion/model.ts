@@ -25,12 +25,12 @@ export interface CommandModel {
   argument: Value;
 }
 
-/** `help COMMAND` is commander's own and among the answers. */
-export function modelOf(commands: readonly Command[]): CommandModel[] {
-  const models = commands.map(commandModel);
-  const words = models.map(({ name }) => name);
+/** Of a program with its commands. `help COMMAND` is commander's own and among them. */
+export function modelOf(program: Command): CommandModel {
+  const model = commandModel(program);
+  const words = model.commands.map(({ name }) => name);
   const help = { name: "help", doc: "Shows the help of a command.", options: [], commands: [] };
-  return [...models, { ...help, argument: { kind: "word", words } }];
+  return { ...model, commands: [...model.commands, { ...help, argument: { kind: "word", words } }] };
 }
 
 function commandModel(command: Command): CommandModel {

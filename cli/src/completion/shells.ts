@@ -7,9 +7,9 @@ import { fish } from "./fish.ts";
 import { modelOf } from "./model.ts";
 import { zsh } from "./zsh.ts";
 
-/** Each makes the script of one shell. */
-export const SHELLS: Readonly<Record<string, (commands: readonly Command[]) => string>> = {
-  bash: (commands) => bash(modelOf(commands)),
-  zsh: (commands) => zsh(modelOf(commands)),
-  fish: (commands) => fish(modelOf(commands)),
+/** Each makes the script of one shell, from a parser that has all commands. */
+export const SHELLS: Readonly<Record<string, (program: Command) => string>> = {
+  bash: (program) => bash(modelOf(program)),
+  zsh: (program) => zsh(modelOf(program)),
+  fish: (program) => fish(modelOf(program)),
 };

@@ -2,10 +2,14 @@
 import type { CommandModel, OptionModel, Value } from "./model.ts";
 import { quoted } from "./quoted.ts";
 
-export function zsh(commands: readonly CommandModel[]): string {
+export function zsh(program: CommandModel): string {
+  const all = program.commands.flatMap((command) => [
+    command,
+    ...command.commands.map((each) => below(command, each)),
+  ]);
   return `#compdef svc
-${[...commands, ...commands.flatMap((command) => command.commands.map((each) => below(command, each)))].map(functionOf).join("\n")}
-${choice("_svc", commands)}
+${all.map(functionOf).join("\n")}
+${choice("_svc", program)}
 compdef _svc svc
 `;
 }
@@ -17,23 +21,28 @@ function below(parent: CommandModel, command: CommandModel): CommandModel {
 
 function functionOf(command: CommandModel): string {
   const name = `_svc_${command.name}`;
-  if (command.commands.length > 0) return choice(name, command.commands);
+  if (command.commands.length > 0) return choice(name, command);
   const specs = [...command.options.flatMap(optionSpecs), ...argumentSpecs(command.argument)];
   return `${name}() {
-  _arguments -s ${specs.map(quoted).join(" \\\n    ")}
+  _arguments -s -S ${specs.map(quoted).join(" \\\n    ")}
 }`;
 }
 
-/** Offers the names of commands for the first word, and leaves the others to the command. */
-function choice(name: string, commands: readonly CommandModel[]): string {
-  const described = commands.map((command) => `    ${quoted(`${command.name}:${command.doc}`)}`);
+/** Offers the names of commands and the options for the first word, and leaves the others to the command. */
+function choice(name: string, { commands, options }: CommandModel): string {
+  const described = (text: string, doc: string) => `    ${quoted(`${text}:${doc}`)}`;
+  const names = commands.map((command) => described(command.name, command.doc));
+  const flags = options.flatMap((option) => option.flags.map((flag) => described(flag, option.doc)));
   const cases = commands.map((command) => `    ${command.name}) ${name}_${command.name} ;;`);
   return `${name}() {
   local -a commands=(
-${described.join("\n")}
+${names.join("\n")}
+  )
+  local -a options=(
+${flags.join("\n")}
   )
   if (( CURRENT == 2 )); then
-    _describe command commands
+    if [[ $PREFIX == -* ]]; then _describe -o option options; else _describe command commands; fi
     return
   fi
   local command=$words[2]
@@ -53,8 +62,9 @@ function optionSpecs({ flags, doc, isRepeated, value }: OptionModel): string[] {
   );
 }
 
+/** Without a word about arguments, zsh offers no option after one. */
 function argumentSpecs(value: Value): string[] {
-  return value.kind === "other" ? [] : [`*:argument:${action(value)}`];
+  return [`*:argument:${action(value)}`];
 }
 
 function action(value: Value): string {

@@ -96,7 +96,8 @@ function openedKeys(path: string): number {
     return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== "ENOENT") throw new Problem(`SVC_API_KEYS_FILE ${path} cannot be read (${code})`);
+    if (code !== "ENOENT")
+      throw new Problem(`SVC_API_KEYS_FILE ${path} cannot be read (${code})`, "Check the path.");
     throw new Problem(`SVC_API_KEYS_FILE ${path} does not exist`, "Make it: ./svc key add NAME");
   }
 }

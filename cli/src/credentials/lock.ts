@@ -6,8 +6,8 @@ import { sleep } from "../system/process.ts";
 const WAIT_MS = 30_000;
 const LOOK_EVERY_MS = 15;
 
-export async function underLock<T>(path: string, work: () => T | Promise<T>): Promise<T> {
-  const end = performance.now() + WAIT_MS;
+export async function underLock<T>(path: string, work: () => T | Promise<T>, waitMs = WAIT_MS): Promise<T> {
+  const end = performance.now() + waitMs;
   for (;;) {
     const lock = await takeLock(`credentials ${path}`);
     if (lock !== undefined) {
@@ -17,7 +17,8 @@ export async function underLock<T>(path: string, work: () => T | Promise<T>): Pr
         await new Promise((resolve) => lock.close(resolve));
       }
     }
-    if (performance.now() > end) throw new Problem(`another command is changing ${path}`);
+    if (performance.now() > end)
+      throw new Problem(`another command is changing ${path}`, "Run this one again when it has ended.");
     await sleep(LOOK_EVERY_MS);
   }
 }

@@ -18,7 +18,10 @@ export function keysReloadMs(env: Environment): number {
   return RELOAD_MS + settingOf("SVC_JWT_KEY_CACHE_TTL_SECONDS", env) * 1000;
 }
 
+/** Longer than any program runs. */
 const TIMEOUT_MS = 70_000;
+/** A credential is judged at once. */
+const VERDICT_MS = 10_000;
 const RETRY_MS = 250;
 /** A file that nobody has: the answer tells of the credential alone. */
 const NO_FILE = "/files/aaaaaaaaaaaaaaaaaaaaa";
@@ -26,15 +29,24 @@ const NO_FILE = "/files/aaaaaaaaaaaaaaaaaaaaa";
 export const asBearer = (token: string): Headers => ({ authorization: `Bearer ${token}` });
 export const asApiKey = (key: string): Headers => ({ "x-api-key": key });
 
-/** `base`: address of the API with or without /v1. Refused credentials are shown again until `patienceMs` is over. */
-export async function tryCredential(base: string, headers: () => Headers, patienceMs = 0): Promise<Verdict> {
+/**
+ * `base`: address of the API with or without /v1. Refused credentials are shown again until `patienceMs` is over.
+ * `timeoutMs`: for each answer.
+ */
+export async function tryCredential(
+  base: string,
+  headers: () => Headers,
+  patienceMs = 0,
+  timeoutMs = VERDICT_MS,
+): Promise<Verdict> {
   const end = performance.now() + patienceMs;
+  const shown = (given: Headers) => ask(base, "GET", NO_FILE, given, "", timeoutMs);
   try {
-    while ((await ask(base, "GET", NO_FILE, headers())).status === 401) {
+    while ((await shown(headers())).status === 401) {
       if (performance.now() >= end) return "refused";
       await sleep(RETRY_MS);
     }
-    return (await ask(base, "GET", NO_FILE, {})).status === 401 ? "accepted" : "open";
+    return (await shown({})).status === 401 ? "accepted" : "open";
   } catch {
     return "unreachable";
   }
@@ -52,12 +64,13 @@ export function ask(
   path: string,
   headers: Headers,
   body = "",
+  timeout = TIMEOUT_MS,
 ): Promise<Answer> {
   const url = new URL(`${base.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1${path}`);
   const send = url.protocol === "https:" ? secureRequest : request;
   const type: Headers = body === "" ? {} : { "content-type": "application/json" };
   return new Promise((resolve, reject) => {
-    const options = { method, headers: { ...headers, ...type }, agent: false, timeout: TIMEOUT_MS };
+    const options = { method, headers: { ...headers, ...type }, agent: false, timeout };
     const call = send(url, options, (answer) => {
       text(answer).then((read) => resolve({ status: answer.statusCode ?? 0, body: read }), reject);
     });

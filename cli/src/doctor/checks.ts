@@ -14,9 +14,15 @@ import {
 import { freemem, release, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { capacityOf, languagesOf, shortageOf } from "../capacity.ts";
+import { type Capacity, capacityOf, languagesOf, shortageOf } from "../capacity.ts";
 import { SPARE_JAILS } from "../components.ts";
-import { installCommands, missingPackages, redisProgram, systemName } from "../install/packages.ts";
+import {
+  type DebianPackage,
+  installCommands,
+  missingPackages,
+  redisProgram,
+  systemName,
+} from "../install/packages.ts";
 import { type Instance, SERVICES } from "../instance.ts";
 import type { Settings } from "../settings/sources.ts";
 import { settingOf } from "../settings.ts";
@@ -37,7 +43,6 @@ import { settings } from "./settings.ts";
 type Check = (instance: Instance, read: Settings) => Finding[] | Promise<Finding[]>;
 
 const GIB = 2 ** 30;
-const MIN_KERNEL = [5, 12] as const;
 /** Of each service, with room for many connections. */
 const SERVICE_FILES = 1024;
 const CLOCK_MS = 20;
@@ -66,25 +71,11 @@ export const CHECKS: readonly Check[] = [
 ];
 
 function system(): Finding[] {
-  if (process.platform !== "linux")
-    return [fail("system", process.platform, "The jail needs Linux: use a Linux machine or VM.")];
-  const note = `${systemName()}, kernel ${release()}, ${process.arch}`;
-  const [major = 0, minor = 0] = release().split(".").map(Number);
-  const [needMajor, needMinor] = MIN_KERNEL;
-  const old = major < needMajor || (major === needMajor && minor < needMinor);
-  return [
-    old
-      ? fail("system", note, `The jail needs kernel ${MIN_KERNEL.join(".")} or newer.`)
-      : ok("system", note),
-  ];
+  return [host.kernel({ name: systemName(), release: release(), architecture: process.arch })];
 }
 
 function rights(): Finding[] {
-  if (isRoot()) return [ok("rights", "root")];
-  if (findProgram("sudo") !== undefined) return [ok("rights", "through sudo")];
-  return [
-    fail("rights", "neither root nor sudo", "The jail is made by root: run ./svc as root, or install sudo."),
-  ];
+  return [host.rights({ isRoot: isRoot(), hasSudo: findProgram("sudo") !== undefined })];
 }
 
 async function clock(instance: Instance): Promise<Finding[]> {
@@ -102,36 +93,26 @@ async function clock(instance: Instance): Promise<Finding[]> {
 }
 
 function packages(): Finding[] {
-  const missing = missingPackages("run");
-  if (missing.length === 0) return [ok("packages", "all installed")];
+  return [debianFinding(missingPackages("run"))];
+}
+
+export function debianFinding(missing: readonly DebianPackage[]): Finding {
+  if (missing.length === 0) return ok("packages", "all installed");
   const commands = installCommands(missing).map(shown).join(" && ");
-  return [
-    fail(
-      "packages",
-      `missing: ${missing.map(({ name }) => name).join(", ")}`,
-      `./svc up installs them, or: ${commands}`,
-    ),
-  ];
+  const names = missing.map(({ name }) => name).join(", ");
+  return fail("packages", `missing: ${names}`, `./svc up installs them, or: ${commands}`);
 }
 
 function node(): Finding[] {
   return [ok("node", `${process.version} of node_modules`)];
 }
 
-const REDIS_MAJOR = 7;
-
 function redis(): Finding[] {
-  const program = redisProgram();
   if (process.env.REDIS_URL || process.env.REDIS_HOST) return [ok("redis", "set by the environment")];
-  if (program === undefined) return [fail("redis", "not installed", "./svc up installs it.")];
+  const program = redisProgram();
+  if (program === undefined) return [host.redis(undefined)];
   const { stdout } = spawnSync(program, ["--version"], { argv0: "redis-server", encoding: "utf8" });
-  const version = /v=(\d+)\.[\d.]+/.exec(stdout ?? "");
-  const note = `${version?.[0].slice(2) ?? "unknown version"} (${program})`;
-  return [
-    Number(version?.[1] ?? 0) >= REDIS_MAJOR
-      ? ok("redis", note)
-      : fail("redis", note, "Redis 7 or Valkey is needed."),
-  ];
+  return [host.redis({ program, says: stdout ?? "" })];
 }
 
 function hostSettings(instance: Instance): Finding[] {
@@ -174,16 +155,17 @@ function vulnerabilities(): Record<string, string> {
 /** Whether the memory of all slots fits. */
 function capacity(instance: Instance): Finding[] {
   if (!existsSync(join(instance.image, "runtimes.json"))) return [];
-  const found = capacityOf(thisMachine(), process.env, languagesOf(instance));
+  return [capacityFinding(capacityOf(thisMachine(), process.env, languagesOf(instance)))];
+}
+
+export function capacityFinding(found: Capacity): Finding {
   const shortage = shortageOf(found);
   const each = `${found.wanted} programs at once, ${gib(found.slotBytes)} each at most`;
-  if (shortage === undefined) return [ok("capacity", `${each}, ${gib(found.jailsBytes)} for jails`)];
+  if (shortage === undefined) return ok("capacity", `${each}, ${gib(found.jailsBytes)} for jails`);
   const lowered = !found.isSet && found.jobs > 0;
-  return [
-    lowered
-      ? warn("capacity", `${shortage.message}; ./svc up takes ${found.jobs}`, shortage.advice)
-      : fail("capacity", shortage.message, shortage.advice),
-  ];
+  return lowered
+    ? warn("capacity", `${shortage.message}; ./svc up takes ${found.jobs}`, shortage.advice)
+    : fail("capacity", shortage.message, shortage.advice);
 }
 
 function textOf(file: string): string | undefined {

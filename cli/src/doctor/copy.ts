@@ -7,11 +7,14 @@ import type { Instance } from "../instance.ts";
 import { componentHealth } from "../readiness.ts";
 import { settingOf } from "../settings.ts";
 import { tryConfinement } from "../supervisor/confinement.ts";
+import { logPath } from "../supervisor/logs.ts";
 import { readState, type State } from "../supervisor/state.ts";
 import { findCgroups } from "../system/cgroups.ts";
 import { entriesOfProc } from "../system/process.ts";
 import { isRoot } from "../system/root.ts";
+import { times } from "../terminal.ts";
 import { runsIn } from "../topology.ts";
+import { problemOf } from "../unexpected.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
 const AGAIN = "./svc down, then ./svc up";
@@ -23,30 +26,36 @@ export async function running(instance: Instance): Promise<Finding[]> {
   return [
     ...health.map(([name, reason]) => {
       const restarts = state.components.find((process) => runsIn(process.name, name))?.restarts ?? 0;
-      const note = restarts > 0 ? `healthy, started again ${restarts} times` : "healthy";
-      return reason === undefined
-        ? ok(name, note)
-        : fail(name, reason, `See ${join(instance.logsDir, `${name}.log`)}`);
+      return healthFinding(name, { reason, restarts, log: logPath(instance.logsDir, name) });
     }),
     groupLimits(limitsOf(state.cgroup)),
     procEntries(state.procEntries, entriesOfProc()),
   ];
 }
 
+/** `reason`: what is wrong with it. */
+export function healthFinding(
+  name: string,
+  { reason, restarts, log }: { reason: string | undefined; restarts: number; log: string },
+): Finding {
+  if (reason !== undefined) return fail(name, reason, `See ${log}`);
+  return ok(name, restarts > 0 ? `healthy, started again ${times(restarts)}` : "healthy");
+}
+
 /** Whether each component can have a user of its own; of a copy that runs, whether it has. */
 export async function users(instance: Instance): Promise<Finding[]> {
   const state = readState(instance.runDir);
   if (state !== undefined) return [userFinding(state)];
-  if (!isRoot()) return [warn("users", "can only be tried by root", "Run: sudo ./svc doctor")];
+  if (!isRoot()) return [warn("users", "can only be tried by root", "Run ./svc doctor as root.")];
   if (!existsSync(bundleOf("api"))) return [ok("users", "the components are not built yet")];
   const stage = mkdtempSync(join(tmpdir(), "svc-doctor-"));
   try {
     await tryConfinement(instance, process.env, join(stage, "view"));
     return [ok("users", "every process can have one of its own")];
   } catch (error) {
-    const { message, advice } = error as Error & { advice?: string };
+    const { message, advice = "See docs/troubleshooting.md." } = problemOf(error);
     const grade = settingOf("SVC_ALLOW_PRIVILEGED_COMPONENTS", process.env) ? warn : fail;
-    return [grade("users", message, advice ?? "Let other users read the folder of ./svc.")];
+    return [grade("users", message, advice)];
   } finally {
     rmdirSync(stage);
   }

@@ -6,6 +6,42 @@ import { type Finding, fail, ok, warn } from "./finding.ts";
 
 type Text = string | undefined;
 
+const MIN_KERNEL = [5, 12] as const;
+
+/** `release`: as uname says it. ./svc itself runs on Linux alone. */
+export function kernel(system: { name: string; release: string; architecture: string }): Finding {
+  const note = `${system.name}, kernel ${system.release}, ${system.architecture}`;
+  const [major = 0, minor = 0] = system.release.split(".").map(Number);
+  const [needMajor, needMinor] = MIN_KERNEL;
+  const old = major < needMajor || (major === needMajor && minor < needMinor);
+  return old
+    ? fail("system", note, `The jail needs kernel ${MIN_KERNEL.join(".")} or newer.`)
+    : ok("system", note);
+}
+
+export function rights({ isRoot, hasSudo }: { isRoot: boolean; hasSudo: boolean }): Finding {
+  if (isRoot) return ok("rights", "root");
+  return hasSudo
+    ? ok("rights", "through sudo")
+    : fail(
+        "rights",
+        "neither root nor sudo",
+        "The jail is made by root: run ./svc as root, or install sudo.",
+      );
+}
+
+const REDIS_MAJOR = 7;
+
+/** `says`: what the server answers to --version. Undefined: none is installed. */
+export function redis(server: { program: string; says: string } | undefined): Finding {
+  if (server === undefined) return fail("redis", "not installed", "./svc up installs it.");
+  const version = /v=(\d+)\.[\d.]+/.exec(server.says);
+  const note = `${version?.[0].slice(2) ?? "unknown version"} (${server.program})`;
+  return Number(version?.[1] ?? 0) >= REDIS_MAJOR
+    ? ok("redis", note)
+    : fail("redis", note, "Redis 7 or Valkey is needed: install it, or name another server with REDIS_URL.");
+}
+
 const NAMESPACES = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"] as const;
 /** Namespaces that others on the machine may have. */
 const OTHERS = 8;

@@ -12,7 +12,7 @@ export function jail(instance: Instance): Finding[] {
   if (!existsSync(JAILD)) return [untried("jail", "not built yet", "./svc up builds it.", "after ./svc up")];
   if (!isRoot()) {
     const note = "its features can only be tried by root";
-    return [untried("jail", note, "Run: sudo ./svc doctor", "by root: sudo ./svc doctor")];
+    return [untried("jail", note, "Run ./svc doctor as root.", "by root")];
   }
   // A copy that was not started yet has no image; any other shows as well whether this host holds jails.
   const images = [instance.image, join(instance.packagesDir, "current")];
@@ -36,10 +36,17 @@ export function jail(instance: Instance): Finding[] {
     .map((line) => jailFinding(line, reason));
   if (status === 0 || findings.some(({ grade }) => grade === "fail")) return findings;
   if (!built && status === 1) return findings;
-  return [
-    ...findings,
-    fail("jail", `jaild --check ended with ${status}`, reason ?? "Run ./svc doctor as root."),
-  ];
+  return [...findings, silentEnd(status, reason)];
+}
+
+/** Of a check that failed without naming a feature. `status`: null where a signal ended it. */
+export function silentEnd(status: number | null, reason?: string): Finding {
+  const how = status === null ? "a signal" : `exit code ${status}`;
+  return fail(
+    "jail",
+    `jaild --check ended with ${how}`,
+    reason ?? "The kernel's messages may say why: dmesg.",
+  );
 }
 
 /** `GRADE FEATURE text`; `reason`: what made jaild give up. */

@@ -4,11 +4,13 @@
  */
 import { constants } from "node:fs";
 import { lstat, mkdir, open, realpath } from "node:fs/promises";
-import { dirname, join, sep } from "node:path";
+import { dirname, join } from "node:path";
 import { fileNameProblem } from "@svc/contracts/names";
 import { Problem } from "../problem.ts";
 import { makeFolder } from "../system/folders.ts";
+import { systemProblem } from "../unexpected.ts";
 
+const ELSEWHERE = "Choose another folder with --out DIR.";
 const OTHER_FOLDER = "Move it away, or choose another folder with --out DIR.";
 
 export async function saveOutput(
@@ -23,11 +25,7 @@ export async function saveOutput(
   makeFolder(folder);
   const base = await realpath(folder);
   const path = join(base, name);
-  const parent = await makeParents(base, name);
-  const inside = await realpath(parent);
-  if (inside !== base && !inside.startsWith(base === sep ? sep : base + sep)) {
-    throw new Problem(`${path} leads out of ${base} through a link`, OTHER_FOLDER);
-  }
+  await makeParents(base, name);
   const existing = await lstat(path).catch(() => undefined);
   if (existing !== undefined && !existing.isFile())
     throw new Problem(`${path} exists and is not a regular file`, OTHER_FOLDER);
@@ -36,6 +34,14 @@ export async function saveOutput(
       `${path} exists already`,
       "Replace it with --force, or choose another folder with --out DIR.",
     );
+  await write(path, content, force).catch((error: unknown) => {
+    const reason = systemProblem(error)?.message;
+    throw reason === undefined ? error : new Problem(`cannot save an output file: ${reason}`, ELSEWHERE);
+  });
+  return path;
+}
+
+async function write(path: string, content: Uint8Array, force: boolean): Promise<void> {
   const { O_WRONLY, O_CREAT, O_EXCL, O_TRUNC, O_NOFOLLOW } = constants;
   const file = await open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | (force ? O_TRUNC : O_EXCL), 0o644);
   try {
@@ -43,14 +49,13 @@ export async function saveOutput(
   } finally {
     await file.close();
   }
-  return path;
 }
 
 /** Makes the folders of a name one by one, through real folders only. */
-async function makeParents(base: string, name: string): Promise<string> {
+async function makeParents(base: string, name: string): Promise<void> {
   let folder = base;
   const relative = dirname(name);
-  if (relative === ".") return folder;
+  if (relative === ".") return;
   for (const segment of relative.split("/")) {
     folder = join(folder, segment);
     await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
@@ -59,5 +64,4 @@ async function makeParents(base: string, name: string): Promise<string> {
     if (!(await lstat(folder)).isDirectory())
       throw new Problem(`${folder} exists and is not a folder`, OTHER_FOLDER);
   }
-  return folder;
 }

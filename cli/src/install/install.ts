@@ -8,7 +8,15 @@ import { type Instance, ROOT } from "../instance.ts";
 import { mustRun } from "../system/run.ts";
 import type { Note, Progress } from "../terminal.ts";
 import { buildBundles } from "./bundles.ts";
-import { buildImage, type Choice, contentOf, imageText, rememberChoice, type WantedImage } from "./image.ts";
+import {
+  buildImage,
+  type Choice,
+  contentOf,
+  type ImageContent,
+  imageText,
+  rememberChoice,
+  type WantedImage,
+} from "./image.ts";
 import { installPackages, missingPackages, type Purpose } from "./packages.ts";
 
 /** Number of steps that `install` shows. */
@@ -24,15 +32,7 @@ export async function install(
     const missing = missingPackages(...purposes);
     if (missing.length > 0) await installPackages(missing, note);
   });
-  await progress.step("The jail (make -C jail)", async (note) => {
-    await mustRun(
-      ["make", "--silent", `-j${availableParallelism()}`, "-C", join(ROOT, "jail")],
-      "building the jail",
-      {
-        onLine: note,
-      },
-    );
-  });
+  await progress.step("The jail (make -C jail)", buildJail);
   await progress.step("The root image of the jails", async (note) => {
     await buildImage(instance, image, note);
   });
@@ -44,26 +44,32 @@ export async function installCopy(instance: Instance, choice: Choice, progress: 
   const before = contentOf(instance.image);
   await install(["run"], instance, progress, { choice, link: instance.image });
   rememberChoice(instance.dataDir, choice);
-  const now = contentOf(instance.image);
-  if (before === undefined || now === undefined || now.folder === before.folder) return;
+  const news = imageNews(before, contentOf(instance.image));
+  if (news !== undefined) console.log(news);
+}
+
+/** Undefined where a copy got its first image, or keeps its own. */
+export function imageNews(
+  before: ImageContent | undefined,
+  now: ImageContent | undefined,
+): string | undefined {
+  if (before === undefined || now === undefined || now.folder === before.folder) return undefined;
   const [old, text] = [imageText(before), imageText(now)];
-  console.log(
-    old === text
-      ? `The root image was built again, with the same: ${text}`
-      : `The root image has changed.\n  before: ${old}\n  now:    ${text}`,
-  );
+  return old === text
+    ? `The root image is a newer one with the same content: ${text}`
+    : `The root image has changed.\n  before: ${old}\n  now:    ${text}`;
+}
+
+const make = (...targets: readonly string[]) => [
+  ...["make", "--silent", `-j${availableParallelism()}`, "-C", join(ROOT, "jail")],
+  ...targets,
+];
+
+export async function buildJail(note: Note): Promise<void> {
+  await mustRun(make(), "building the jail", { onLine: note });
 }
 
 /** What tests run besides jaild itself. Made before them: tests beside each other find nothing to make. */
 export async function buildJailTests(note: Note): Promise<void> {
-  const make = [
-    "make",
-    "--silent",
-    `-j${availableParallelism()}`,
-    "-C",
-    join(ROOT, "jail"),
-    "faults",
-    "build/unit",
-  ];
-  await mustRun(make, "building the tests of the jail", { onLine: note });
+  await mustRun(make("faults", "build/unit"), "building the tests of the jail", { onLine: note });
 }

@@ -11,7 +11,7 @@ import type { Note } from "../terminal.ts";
  */
 const REDIS_PROGRAMS = ["redis-server", "valkey-server", "redis-check-rdb"] as const;
 
-interface DebianPackage {
+export interface DebianPackage {
   name: string;
   why: string;
   /** The package is there when one of these programs or files is. */
@@ -32,6 +32,8 @@ const TEST: readonly DebianPackage[] = [
   { name: "shellcheck", why: "checks the shell scripts", provides: ["shellcheck"] },
   { name: "systemd", why: "checks the unit of ./svc install", provides: ["systemd-analyze"] },
   { name: "jq", why: "runs the commands of the README", provides: ["jq"] },
+  { name: "zsh", why: "completes ./svc in tests", provides: ["zsh"] },
+  { name: "fish", why: "completes ./svc in tests", provides: ["fish"] },
 ];
 
 /** A real S3 server, and certificates for it. */
@@ -71,13 +73,13 @@ export function redisProgram(): string | undefined {
   return REDIS_PROGRAMS.map(findProgram).find((path) => path !== undefined);
 }
 
+export const packagesFor = (...purposes: readonly Purpose[]) =>
+  purposes.flatMap((purpose) => WANTED[purpose]);
+
 export function missingPackages(...purposes: readonly Purpose[]): DebianPackage[] {
-  return purposes
-    .flatMap((purpose) => WANTED[purpose])
-    .filter(
-      ({ provides }) =>
-        !provides.some((item) => (item.startsWith("/") ? existsSync(item) : findProgram(item))),
-    );
+  return packagesFor(...purposes).filter(
+    ({ provides }) => !provides.some((item) => (item.startsWith("/") ? existsSync(item) : findProgram(item))),
+  );
 }
 
 export function installCommands(packages: readonly DebianPackage[]): string[][] {
@@ -91,16 +93,22 @@ export function installCommands(packages: readonly DebianPackage[]): string[][] 
   return [["apt-get", "update"], install];
 }
 
+/** What is told before anything is installed. */
+export function announcement(packages: readonly DebianPackage[]): string[] {
+  return [
+    ...packages.map(({ name, why }) => `will install ${name} (${why})`),
+    installCommands(packages).map(shown).join(" && "),
+  ];
+}
+
 /** As root. */
 export async function installPackages(packages: readonly DebianPackage[], note: Note): Promise<void> {
   const commands = installCommands(packages);
-  const typed = commands.map(shown).join(" && ");
   if (findProgram("apt-get") === undefined) {
     const list = packages.map(({ name, why }) => `  ${name}: ${why}`).join("\n");
     throw new Problem("programs are missing, and this system has no apt-get to install them", list);
   }
-  for (const { name, why } of packages) note(`will install ${name} (${why})`);
-  note(typed);
+  for (const line of announcement(packages)) note(line);
   for (const command of commands) {
     await mustRun(["env", "DEBIAN_FRONTEND=noninteractive", ...command], command.slice(0, 2).join(" "), {
       onLine: (line) => /^(Get|Unpacking|Setting up|E:)/.test(line) && note(line),
@@ -109,9 +117,9 @@ export async function installPackages(packages: readonly DebianPackage[], note: 
 }
 
 /** `Debian GNU/Linux 12 (bookworm)` */
-export function systemName(): string {
+export function systemName(file = "/etc/os-release"): string {
   try {
-    return /^PRETTY_NAME="?(.*?)"?$/m.exec(readFileSync("/etc/os-release", "utf8"))?.[1] ?? "unknown Linux";
+    return /^PRETTY_NAME="?(.*?)"?$/m.exec(readFileSync(file, "utf8"))?.[1] ?? "unknown Linux";
   } catch {
     return "unknown Linux";
   }

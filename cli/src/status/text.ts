@@ -1,10 +1,12 @@
 /** The status of a copy for a person. Pure. */
 import { imageText } from "../install/image.ts";
+import { times } from "../terminal.ts";
 import { versionText } from "../version.ts";
 import type { ComponentStatus, Running, Status } from "./status.ts";
 
-export function statusText(status: Status): string {
-  if (status.status === "not_running") return `Not running on ${status.data_dir} (./svc up -d starts it).\n`;
+/** `start`: the line that starts the copy. */
+export function statusText(status: Status, start: string): string {
+  if (status.status === "not_running") return `Not running on ${status.data_dir} (${start} starts it).\n`;
   return `${[...heading(status), "", ...table(status.components)].join("\n")}\n`;
 }
 
@@ -30,7 +32,12 @@ function images({ image, next_image: next }: Running): string[] {
     ...(now === undefined ? [] : [row("image", now)]),
     ...(then === undefined
       ? []
-      : [row("", `after ./svc down and ./svc up: ${now === then ? "a newer image with the same" : then}`)]),
+      : [
+          row(
+            "",
+            `after ./svc down and ./svc up: ${now === then ? "a newer one with the same content" : then}`,
+          ),
+        ]),
   ];
 }
 
@@ -61,7 +68,7 @@ const MAX_STATE = 100;
 function table(components: readonly ComponentStatus[]): string[] {
   const shared = components.filter(({ name, process }) => name !== process);
   const lines = components.map(({ name, pid, state, restarts }) => {
-    const again = restarts === 0 ? "" : `, started again ${restarts} times`;
+    const again = restarts === 0 ? "" : `, started again ${times(restarts)}`;
     return `${name.padEnd(17)} ${String(pid ?? "-").padStart(8)}  ${state.slice(0, MAX_STATE)}${again}`;
   });
   const note = shared.length === 0 ? [] : [`(${shared.map(({ name }) => name).join(", ")} share a process)`];

@@ -7,6 +7,8 @@ import { type ComponentState, readStoredState, removeState } from "./state.ts";
 
 const STOP_TIMEOUT_MS = 45_000;
 const KILL_TIMEOUT_MS = 5000;
+const IN_THE_KERNEL =
+  "A process waits in the kernel, for a disk for example: see dmesg, then run ./svc down again.";
 
 /** Answers false when nothing was running. */
 export async function stopBackground(instance: Instance): Promise<boolean> {
@@ -33,7 +35,7 @@ async function endComponents(components: readonly ComponentState[]): Promise<voi
     if (process === undefined || (await waitGone(process, KILL_TIMEOUT_MS))) continue;
     signalProcess(process, "SIGKILL");
     if (!(await waitGone(process, KILL_TIMEOUT_MS)))
-      throw new Problem(`${name} (pid ${process.pid}) cannot be ended`);
+      throw new Problem(`${name} (pid ${process.pid}) cannot be ended`, IN_THE_KERNEL);
   }
 }
 
@@ -43,7 +45,8 @@ async function emptyCgroups(name: string): Promise<void> {
     removeCgroups(name);
     const left = findCgroups(name);
     if (left.length === 0) return;
-    if (performance.now() > end) throw new Problem(`cgroups cannot be removed: ${left.join(", ")}`);
+    if (performance.now() > end)
+      throw new Problem(`cgroups cannot be removed: ${left.join(", ")}`, IN_THE_KERNEL);
     await sleep(50);
   }
 }

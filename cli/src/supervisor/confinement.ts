@@ -98,20 +98,19 @@ function demandReadable(instance: Instance, caller: Environment, { enter }: View
   });
   const told = [...new Set(`${stdout}${stderr}`.split("\n").filter(Boolean))];
   if (status === 0 && told.length === 0) return;
-  const code = [
-    "services",
-    "packages",
-    dirname(dirname(NODE)),
-    BUNDLES,
-    join(instance.image, "runtimes.json"),
-  ];
   throw new Problem(
     `user ${user.uid} cannot read what it needs`,
-    [
-      ...told.slice(0, 4),
-      `Let others read the code: cd ${shown([ROOT])} && ${shown(["chmod", "-R", "go+rX", ...code])}`,
-    ].join("\n"),
+    [...told.slice(0, 4), adviceFor(told, chosen, instance)].join("\n"),
   );
+}
+
+/** `chosen`: files that settings name. What else is missing is the code, or the image. */
+function adviceFor(told: readonly string[], chosen: readonly string[], { image }: Instance): string {
+  const open = chosen.filter((path) => told.includes(path));
+  if (open.length > 0)
+    return `Let others read it, which holds no secret: ${shown(["chmod", "go+rX", ...open])}`;
+  const code = ["services", "packages", dirname(dirname(NODE)), BUNDLES, join(image, "runtimes.json")];
+  return `Let others read the code: cd ${shown([ROOT])} && ${shown(["chmod", "-R", "go+rX", ...code])}`;
 }
 
 function keyFilesIn(folder: string): string[] {

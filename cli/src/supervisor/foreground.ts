@@ -5,6 +5,7 @@
 import type { Instance } from "../instance.ts";
 import { LogFollower } from "../logs/follower.ts";
 import { waitReady } from "../readiness.ts";
+import { END_SIGNALS } from "../system/process.ts";
 import { type Note, paint, printable } from "../terminal.ts";
 import { logsOf } from "../topology.ts";
 import { logPath, readLine } from "./logs.ts";
@@ -21,18 +22,20 @@ export async function runInForeground(
   instance: Instance,
   whenStarted: (ready: (note: Note) => Promise<void>) => Promise<void>,
 ): Promise<number> {
-  const supervisor = await Supervisor.start(instance, process.env, false);
+  // The service outlives the reader of its messages (`./svc up | head -1`).
+  process.stdout.removeAllListeners("error").on("error", () => undefined);
   const ending = new AbortController();
-  const stopped = new Promise<number>((resolve) => {
-    let signals = 0;
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-      process.on(signal, () => {
-        if (++signals > 1) return supervisor.kill();
-        ending.abort();
-        console.error("\nEnding everything …");
-        void supervisor.stop().then(() => resolve(signal === "SIGINT" ? 130 : 0));
-      });
-    }
+  // From before the first component: whatever is started is ended in order.
+  const signalled = new Promise<NodeJS.Signals>((resolve) => {
+    for (const signal of END_SIGNALS) process.on(signal, () => resolve(signal));
+  });
+  const supervisor = await Supervisor.start(instance, process.env, false);
+  const stopped = signalled.then(async (signal) => {
+    for (const further of END_SIGNALS) process.on(further, () => supervisor.kill());
+    ending.abort();
+    console.error("\nEnding everything …");
+    await supervisor.stop();
+    return signal === "SIGINT" ? 130 : 0;
   });
   const follow = followWarnings(instance, supervisor);
   try {
@@ -41,6 +44,9 @@ export async function runInForeground(
     const outcome = await Promise.race([started, stopped]);
     if (typeof outcome === "number") return outcome;
     return await stopped;
+  } catch (error) {
+    if (ending.signal.aborted) return await stopped;
+    throw error;
   } finally {
     ending.abort();
     clearInterval(follow);

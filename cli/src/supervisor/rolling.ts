@@ -31,9 +31,9 @@ export const RESTARTABLE: readonly ServiceProcess[] = ORDER;
 export function restartPlan(running: readonly ComponentName[], component?: string): ServiceProcess[] {
   const processes = ORDER.filter((name) => running.includes(name));
   if (component === undefined) return processes;
-  if (component === "jaild" || component === "redis") {
+  if (component === "jaild" || component === "redis" || component === "supervisor") {
     throw new Problem(
-      `${component} is not restarted alone: running programs depend on it`,
+      `${component} is not restarted alone: ${component === "supervisor" ? "all components are its own" : "running programs depend on it"}`,
       "./svc down, then ./svc up; data and files stay",
     );
   }

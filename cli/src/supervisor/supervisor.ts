@@ -20,7 +20,7 @@ import { removeCgroups } from "../system/cgroups.ts";
 import { closeInherited } from "../system/descriptors.ts";
 import { findJailsGroup } from "../system/jails-group.ts";
 import { thisMachine } from "../system/memory.ts";
-import { entriesOfProc, identify, sleep } from "../system/process.ts";
+import { entriesOfProc, ownIdentity, sleep } from "../system/process.ts";
 import { type ComponentName, componentsIn, logsOf, runsIn } from "../topology.ts";
 import { versionOf } from "../version.ts";
 import { Child, setOomScore } from "./child.ts";
@@ -121,11 +121,9 @@ export class Supervisor {
       isApiHeld,
       jailsGroup: findJailsGroup({ mayMove: true }),
     });
-    const supervisor = identify(process.pid);
-    if (supervisor === undefined) throw new Problem("/proc is not there");
     this.#state = {
       version: 1,
-      supervisor,
+      supervisor: ownIdentity(),
       phase: "starting",
       background,
       startedAt: new Date().toISOString(),

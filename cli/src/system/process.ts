@@ -1,5 +1,14 @@
 /** Processes by identity: a pid together with its start time, so that a reused pid is never taken for ours. */
 import { readdirSync, readFileSync } from "node:fs";
+import { constants } from "node:os";
+
+/** By which a person, a terminal or a supervisor ends a process. */
+export const END_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** As a shell tells that a signal ended a process. */
+export function exitCodeOf(signal: (typeof END_SIGNALS)[number]): number {
+  return 128 + constants.signals[signal];
+}
 
 export interface ProcessIdentity {
   pid: number;
@@ -12,6 +21,11 @@ export function identify(pid: number): ProcessIdentity | undefined {
   const fields = statFields(pid);
   if (fields === undefined || fields[0] === "Z" || fields[0] === "X") return undefined;
   return { pid, startTicks: Number(fields[19]) };
+}
+
+/** Of this process, which lives. */
+export function ownIdentity(): ProcessIdentity {
+  return { pid: process.pid, startTicks: Number(statFields(process.pid)?.[19]) };
 }
 
 /** Fields of /proc/PID/stat from the third on (state, ppid, …); the name before them may hold spaces. */

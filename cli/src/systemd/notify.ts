@@ -5,6 +5,6 @@ import { run } from "../system/run.ts";
 /** systemd-notify speaks for its parent, which is the main process of the unit; Node has no datagram sockets for it. */
 export async function notifyReady(env: NodeJS.ProcessEnv): Promise<void> {
   if (!env.NOTIFY_SOCKET) return;
-  const { code, tail } = await run(["systemd-notify", "--ready"]);
+  const { code, tail } = await run(["systemd-notify", "--ready"], { env });
   if (code !== 0) throw new Problem("systemd-notify failed", tail.join("\n"));
 }

@@ -64,6 +64,10 @@ export function lostVariables(env: Environment = SHELL): string[] {
     .sort();
 }
 
+/** What to do with a unit that was not made by this working copy. */
+export const MADE_ELSEWHERE =
+  "Run ./svc uninstall in the one that made it, which the first line of the file names, or move the file away.";
+
 /** Whose unit is installed: ours, one that was not made by this working copy, or none. */
 export function installedUnit(path = UNIT_PATH): "ours" | "other" | "none" {
   if (!existsSync(path)) return "none";

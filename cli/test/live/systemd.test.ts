@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
+import { notifyReady } from "@svc/cli/systemd/notify";
 import { UNIT_NAME, unitText } from "@svc/cli/systemd/unit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -36,4 +37,9 @@ const EXPOSURE = 70;
 test("systemd's estimate of what the service could do does not grow", () => {
   const { status, said } = analyze("security", "--offline=yes", `--threshold=${EXPOSURE}`, unit);
   expect(status, said).toBe(0);
+});
+
+test("a start that systemd cannot be told of fails, with what its tool says", async () => {
+  const env = { ...process.env, NOTIFY_SOCKET: join(folder, "missing") };
+  await expect(notifyReady(env)).rejects.toThrow("systemd-notify failed");
 });

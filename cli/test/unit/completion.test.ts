@@ -11,15 +11,15 @@ import { SHELLS } from "../../src/completion/shells.ts";
 const folder = mkdtempSync(join(tmpdir(), "svc-completion-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-let commands: readonly Command[];
+let program: Command;
 beforeAll(async () => {
-  commands = (await parserFor(undefined)).commands;
+  program = await parserFor(undefined);
 });
 
 /** What bash offers for the last word. */
 function offered(...words: string[]): string[] {
   const script = join(folder, "svc.bash");
-  writeFileSync(script, SHELLS.bash?.(commands) ?? "");
+  writeFileSync(script, SHELLS.bash?.(program) ?? "");
   const ask = `. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const output = execFileSync("bash", ["-euc", ask, script, "svc", ...words], {
     encoding: "utf8",
@@ -37,6 +37,7 @@ describe("completion in bash", () => {
     expect(offered("exec", "--t")).toEqual(["--timeout", "--token"]);
     expect(offered("re")).toEqual(["restart"]);
     expect(offered("status", "--j")).toEqual(["--json"]);
+    expect(offered("--")).toEqual(["--version", "--help"]);
     expect(offered("down", "-")).toEqual(["--data-dir", "--port-offset", "--settings", "-h", "--help"]);
   });
 
@@ -80,8 +81,8 @@ describe("completion in bash", () => {
 
 describe("completion scripts", () => {
   it.each(Object.keys(SHELLS))("of %s name every option of every command", (shell) => {
-    const script = SHELLS[shell]?.(commands) ?? "";
-    for (const command of commands) {
+    const script = SHELLS[shell]?.(program) ?? "";
+    for (const command of program.commands) {
       for (const option of command.options) {
         const name = option.long?.slice(2);
         expect(script, `${command.name()} ${name}`).toMatch(new RegExp(`(--|-l )${name}\\b`));
@@ -89,12 +90,11 @@ describe("completion scripts", () => {
     }
   });
 
-  it.each(Object.keys(SHELLS))("of %s quote texts as one word", (shell) => {
+  it("of bash quote texts as one word", () => {
     const program = new Command("svc");
     const doc = 'It\'s [a]: `b` $(c) \\ "d"';
     defineCommand({ usage: "go", summary: doc, options: { x: { doc } }, run: async () => 0 }).addTo(program);
-    const script = SHELLS[shell]?.(program.commands) ?? "";
-    const words = spawnSync("bash", ["-n"], { input: script });
+    const words = spawnSync("bash", ["-n"], { input: SHELLS.bash?.(program) ?? "" });
     expect(words.stderr.toString()).toBe("");
   });
 });

@@ -30,7 +30,6 @@ describe("the commands of a working copy", () => {
   });
 
   test("are completed", async () => {
-    const { commands } = await parserFor(undefined, [], COMMANDS);
-    expect(SHELLS.bash?.(commands)).toMatch(/'up .* completion test bench'/);
+    expect(SHELLS.bash?.(await parserFor(undefined, [], COMMANDS))).toMatch(/'up .* completion test bench'/);
   });
 });

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Finding } from "@svc/cli/doctor/finding";
 import { identify } from "@svc/cli/system/process";
 import { runSvc, Transcript } from "@svc/test-kit/messages/transcript";
@@ -59,8 +59,29 @@ async function answering<T>(
   }
 }
 
+it("a command line that is not understood", async () => {
+  for (const name of ["exce", "start", "stop", "version", "frobnicate", ""]) await run([name]);
+  await run(["help", "exce"]);
+  await run(["help", "frobnicate"]);
+  await run(["--frob"]);
+  for (const word of ["ad", "create", "help", "frobnicate"]) await run(["key", word]);
+  await run(["key", "add", "one", "two"]);
+  await run(["status", "extra"]);
+  await run(["status", ""]);
+  await run(["exec", ""]);
+  await run(["status", "--jsn"]);
+  await run(["status", "--json=yes"]);
+  await run(["status", "--data-dir"]);
+  await run(["status", "--data-dir", ""], "as of a variable that is not set");
+  await run(["exec", "--lang", "-c", "1"]);
+  await run(["restart", "api", "runner"]);
+  await run(["completion", "tcsh"]);
+  await told.expectAs("command-line");
+});
+
 it("exec", async () => {
   await run(["exec", "missing.py"]);
+  await run(["exec"], "standard input is empty");
   mkdirSync(join(folder, "sub"));
   await run(["exec", "-c", "1", "--in", "sub"]);
   await run(["exec", "-c", "1", "--in", "missing.csv"]);
@@ -70,6 +91,13 @@ it("exec", async () => {
   await run(["exec", "-c", "1", "--timeout", "soon"]);
   await run(["exec", "-c", "1", "--token", "two words"]);
   await run(["exec", "-c", "1", "--url", "127.0.0.1:1"], "nothing listens there");
+  // No port of a copy that another test starts.
+  const elsewhere = ["--data-dir", "other", "--port-offset", "55000"];
+  await run(["exec", "-c", "1", ...elsewhere], "the copy does not run");
+  await run(["exec", "-c", "1", "--stdin", "sub"]);
+  await run(["exec", "-c", "1", "--stdin", "/dev/zero"], "what has no end");
+  await run(["exec", "-c", "1", "--in", "/dev/zero"]);
+  await run(["exec", "-c", "1", "--in", `${basename(file("data.csv", ""))}:`]);
   const refusal = (error: string, message: string) => JSON.stringify({ error, message });
   await answering(401, refusal("unauthorized", "Send a valid access token"), {}, async (url) => {
     await run(["exec", "-c", "1", "--url", url], "the service asks for a credential");
@@ -102,6 +130,7 @@ it("exec: files that a program made", async () => {
     mkdirSync(join(folder, "plot.png"));
     await run([...exec, "--out", ".", "--force"], "a folder of that name is there");
     await run([...exec, "--out", file("taken", "")]);
+    await run([...exec, "--out", "/proc"], "a folder that takes no files");
   });
   const named = (name: string) => JSON.stringify({ ...result, files: [{ ...result.files[0], name }] });
   await answering(200, named("../up"), {}, (url) =>
@@ -169,16 +198,29 @@ it("librechat", async () => {
   await run(["librechat"], "nothing runs");
   await run(["librechat", "--shared-key"], "nothing runs");
   await run(["librechat", "--base-url", "chat.example.com"]);
+  await run(["librechat", "--base-url", "https://chat.example.com?x"]);
   await run(["librechat", "--url", "http://127.0.0.1:1"], "nothing listens there");
   await answering(200, "{}", {}, (url) =>
     run(["librechat", "--url", `http://${url}`], "the API asks nobody for a credential"),
   );
+  const server = createServer((request, response) => {
+    if (request.method === "POST") request.destroy();
+    else response.writeHead(request.headers.authorization === undefined ? 401 : 404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `127.0.0.1:${(server.address() as { port: number }).port}`;
+  await run(
+    ["librechat", "--url", url],
+    "it takes the token, and breaks the connection when a program comes",
+  );
+  server.close();
   await told.expectAs("librechat");
 });
 
 it("logs", async () => {
   await run(["logs"], "nothing was ever started");
   await run(["logs", "wroker"]);
+  await run(["logs", "nothing"]);
   await run(["logs", "--request", "a b"]);
   mkdirSync(join(dataDir, "logs"));
   const line = {
@@ -196,6 +238,8 @@ it("logs", async () => {
 
 it("status, restart and down", async () => {
   for (const command of ["status", "restart", "down"]) await run([command], "nothing runs");
+  const other = ["--data-dir", "other", "--port-offset", "1"];
+  for (const command of ["status", "restart", "logs"]) await run([command, ...other], "nothing runs");
   await run(["status", "--json"], "nothing runs");
   await told.expectAs("nothing-runs");
 });

@@ -69,19 +69,18 @@ it("system calls", async () => {
 
 it("bugs", async () => {
   const details = /svc-error-\w+/g;
+  vi.stubEnv("TMPDIR", folder);
   for (const thrown of [new TypeError("x is not a function"), undefined]) {
     await told.add(`a bug throws ${thrown}`, () => {
       const { message, advice = "" } = problemOf(thrown);
       return `error: ${message}\n${advice.replaceAll(details, "svc-error-X").replaceAll(tmpdir(), "TMP")}`;
     });
   }
-  const before = process.env.TMPDIR;
-  process.env.TMPDIR = join(folder, "missing");
+  vi.stubEnv("TMPDIR", join(folder, "missing"));
   await told.add("a bug, and no folder for its details", () => {
     throw problemOf(new Error("x"));
   });
-  process.env.TMPDIR = before;
-  if (before === undefined) delete process.env.TMPDIR;
+  vi.unstubAllEnvs();
   await told.expectAs("bugs");
 });
 
@@ -255,6 +254,7 @@ it("the supervisor's answers", async () => {
   await told.add("another version asks", () => componentIn('{"command":"stop"}'));
   const running = ["redis", "jaild", "runner", "combined"] as const;
   await told.add("restart jaild", () => restartPlan(running, "jaild"));
+  await told.add("restart supervisor", () => restartPlan(running, "supervisor"));
   await told.add("restart wroker", () => restartPlan(running, "wroker"));
   await told.expectAs("supervisor");
 });
