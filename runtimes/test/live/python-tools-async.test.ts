@@ -1,16 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { python, stdoutOf, tools } from "./support/python-tools.ts";
-import type { ToolProgram } from "./support/tools.ts";
-
-/** Answers only once `count` calls are outstanding. */
-const together = (count: number) => {
-  const waiting: (() => void)[] = [];
-  return (input: Record<string, unknown>) =>
-    new Promise<{ result: unknown }>((resolve) => {
-      waiting.push(() => resolve({ result: input.n }));
-      if (waiting.length === count) for (const go of waiting.splice(0).reverse()) go();
-    });
-};
+import { type ToolProgram, together } from "./support/tools.ts";
 
 describe("a tool in a running event loop", () => {
   const loop = (code: string, job: Partial<ToolProgram> = {}) =>

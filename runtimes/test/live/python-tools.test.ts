@@ -1,17 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { run } from "./support/program.ts";
 import { python, stdoutOf, tools } from "./support/python-tools.ts";
-import { brokenAnswers, echo } from "./support/tools.ts";
+import { brokenAnswers, echo, together } from "./support/tools.ts";
 
-/** Answers only once `count` calls are outstanding. */
-const together = (count: number) => {
-  const waiting: (() => void)[] = [];
-  return (input: Record<string, unknown>) =>
-    new Promise<{ result: unknown }>((resolve) => {
-      waiting.push(() => resolve({ result: input.n }));
-      if (waiting.length === count) for (const go of waiting.splice(0).reverse()) go();
-    });
-};
 describe("a tool called plainly", () => {
   it("blocks and returns the real value, one call after the other", async () => {
     const { stdout, stderr, calls } = await python(
