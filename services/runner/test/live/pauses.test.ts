@@ -137,11 +137,11 @@ describe("a paused program", () => {
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
   });
 
-  it("is evicted when its tool session has ended", async () => {
+  it("is evicted when its tool exchange has ended", async () => {
     const s = await started();
     const one = await s.execution();
     pausedOf(await s.start(one, ONE_CALL));
-    await s.toolServer.close(one.session);
+    await s.toolServer.close(one.exchange);
     await eventually("it is evicted", async () => (await s.health()).slots.paused === 0);
     expect(await s.metric('svc_ptc_live_evictions_total{cause="unanswerable"}')).toBe(1);
   });
@@ -178,7 +178,7 @@ describe("a paused program", () => {
     const one = await s.execution();
     const { pending_call_ids } = pausedOf(await s.start(one, ONE_CALL));
     expect((await s.health()).slots.paused).toBe(0);
-    const { pending_calls } = await s.toolServer.pending(one.session, pending_call_ids, 5000);
+    const { pending_calls } = await s.toolServer.pending(one.exchange, pending_call_ids, 5000);
     expect(pending_calls).toMatchObject([{ call_id: "call_001", tool_input: { a: 1 } }]);
   });
 
