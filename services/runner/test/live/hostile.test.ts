@@ -203,7 +203,7 @@ print(total)`),
     expect((await hostile).code).toBe(0);
     await eventually("nothing is left", async () => {
       const { slots } = await system.health();
-      return slots.busy === 0 && slots.paused === 0;
+      return slots?.busy === 0 && slots.paused === 0;
     });
   });
 

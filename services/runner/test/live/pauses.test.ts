@@ -51,10 +51,10 @@ describe("a paused program", () => {
     const one = await s.execution();
     pausedOf(await s.start(one, ONE_CALL));
     expect(await s.discard(one.id, (await s.execution()).id)).toBe(403);
-    expect((await s.health()).slots.paused).toBe(1);
+    expect((await s.health()).slots?.paused).toBe(1);
     expect(await s.discard(one.id)).toBe(204);
     expect(await s.discard(one.id)).toBe(404);
-    expect((await s.health()).slots.paused).toBe(0);
+    expect((await s.health()).slots?.paused).toBe(0);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
   });
 
@@ -65,10 +65,10 @@ describe("a paused program", () => {
     await s.answer(one, [{ call_id: "call_001" }]);
     const caller = new AbortController();
     const resumed = s.resume(one, 2, ["call_001"], { signal: caller.signal });
-    await eventually("it runs", async () => (await s.health()).slots.busy === 1);
+    await eventually("it runs", async () => (await s.health()).slots?.busy === 1);
     caller.abort();
     await expect(resumed).rejects.toThrow();
-    await eventually("it is gone", async () => (await s.health()).slots.busy === 0);
+    await eventually("it is gone", async () => (await s.health()).slots?.busy === 0);
     expect(codeOf(await s.resume(one, 3, []))).toEqual([400, "invalid_request"]);
     expect(codeOf(await s.resume(one, 3, ["call_001"]))).toEqual(GONE);
   });
@@ -78,7 +78,7 @@ describe("a paused program", () => {
     const one = await s.execution();
     pausedOf(await s.start(one, ONE_CALL));
     pausedOf(await s.start(one, ONE_CALL, { ptc: { round: 2 } }));
-    expect((await s.health()).slots.paused).toBe(1);
+    expect((await s.health()).slots?.paused).toBe(1);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
   });
 
@@ -118,7 +118,7 @@ describe("a paused program", () => {
       theirs.push(one);
     }
     expect(await s.metric('svc_ptc_live_evictions_total{cause="max_paused_per_principal"}')).toBe(4);
-    expect((await s.health()).slots.paused).toBe(4);
+    expect((await s.health()).slots?.paused).toBe(4);
     for (const one of theirs.slice(0, 4)) expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
     for (const one of [...mine, ...theirs.slice(4)]) {
       await s.answer(one, [{ call_id: "call_001", result: 4 }]);
@@ -132,7 +132,7 @@ describe("a paused program", () => {
     });
     const one = await s.execution();
     pausedOf(await s.start(one, ONE_CALL));
-    await eventually("it is evicted", async () => (await s.health()).slots.paused === 0);
+    await eventually("it is evicted", async () => (await s.health()).slots?.paused === 0);
     expect(await s.metric('svc_ptc_live_evictions_total{cause="timeout"}')).toBe(1);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
   });
@@ -142,7 +142,7 @@ describe("a paused program", () => {
     const one = await s.execution();
     pausedOf(await s.start(one, ONE_CALL));
     await s.toolServer.close(one.exchange);
-    await eventually("it is evicted", async () => (await s.health()).slots.paused === 0);
+    await eventually("it is evicted", async () => (await s.health()).slots?.paused === 0);
     expect(await s.metric('svc_ptc_live_evictions_total{cause="unanswerable"}')).toBe(1);
   });
 
@@ -170,14 +170,14 @@ describe("a paused program", () => {
       files: [{ name: "out.txt" }],
       code: 0,
     });
-    expect((await s.health()).slots.paused).toBe(0);
+    expect((await s.health()).slots?.paused).toBe(0);
   });
 
   it("is not kept where every round is to be run from the top; its calls are recorded", async () => {
     const s = await started({ env: { PTC_MODE: "replay" } });
     const one = await s.execution();
     const { pending_call_ids } = pausedOf(await s.start(one, ONE_CALL));
-    expect((await s.health()).slots.paused).toBe(0);
+    expect((await s.health()).slots?.paused).toBe(0);
     const { pending_calls } = await s.toolServer.pending(one.exchange, pending_call_ids, 5000);
     expect(pending_calls).toMatchObject([{ call_id: "call_001", tool_input: { a: 1 } }]);
   });
@@ -193,7 +193,7 @@ describe("a paused program", () => {
       order.push(name);
     };
     const first = begin("first", "import time; time.sleep(3)");
-    await eventually("the slot is taken", async () => (await s.health()).slots.busy === 1);
+    await eventually("the slot is taken", async () => (await s.health()).slots?.busy === 1);
     const others = [begin("other", "pass"), begin("other", "pass")];
     await delay(300);
     const resumed = s.resume(one, 2, ["call_001"]).then((answer) => {
@@ -213,7 +213,7 @@ describe("a paused program", () => {
     pausedOf(await s.start(one, ONE_CALL));
     const holder = await s.execution();
     const other = s.start(holder, "import time; time.sleep(60)");
-    await eventually("the slot is taken", async () => (await s.health()).slots.busy === 1);
+    await eventually("the slot is taken", async () => (await s.health()).slots?.busy === 1);
     await s.answer(one, [{ call_id: "call_001", result: 1 }]);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual([503, "runner_busy"]);
     await s.discard(holder.id);
@@ -253,7 +253,7 @@ describe("a paused program", () => {
     const s = await started({ slots: count + 3, env });
     const executions = await Promise.all(Array.from({ length: count }, () => s.execution()));
     for (const one of executions) pausedOf(await s.start(one, ONE_CALL));
-    expect((await s.health()).slots.paused).toBe(count);
+    expect((await s.health()).slots?.paused).toBe(count);
     const processes = () => [
       s.runner.pid,
       s.gateway.gateway.pid,

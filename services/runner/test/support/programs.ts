@@ -258,9 +258,10 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
           ?.slice(line.length) ?? 0,
       );
     },
+    /** Without slots where the runner could make no jail in time, which a busy machine may bring about. */
     health: async () =>
       (await (await fetch(`${runner.url}/api/v2/health`)).json()) as {
-        slots: { busy: number; paused: number };
+        slots?: { busy: number; paused: number };
       },
     leftInToolDirectories: (): string[] =>
       readdirSync(tools).flatMap((slot) => readdirSync(join(tools, slot))),

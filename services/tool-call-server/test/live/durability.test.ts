@@ -10,21 +10,21 @@ import {
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-describe("two servers on one store", () => {
-  let started: Awaited<ReturnType<typeof startServers>>;
-  let [one, two]: ToolCallServer[] = [];
-  let store: Redis;
-  const servers = () => [one, two] as [ToolCallServer, ToolCallServer];
+let started: Awaited<ReturnType<typeof startServers>>;
+let store: Redis;
+const servers = () => started.servers as [ToolCallServer, ToolCallServer];
+async function begin(): Promise<void> {
+  started = await startServers(2);
+  store = new Redis(started.redis.socket).on("error", () => {});
+}
+async function end(): Promise<void> {
+  store.disconnect();
+  await started.stop();
+}
 
-  beforeEach(async () => {
-    started = await startServers(2);
-    [one, two] = started.servers;
-    store = new Redis(started.redis.socket).on("error", () => {});
-  });
-  afterEach(async () => {
-    store.disconnect();
-    await started.stop();
-  });
+describe("two servers on one store", () => {
+  beforeAll(() => begin());
+  afterAll(() => end());
 
   it("serve any request of one execution", async () => {
     const [left, right] = servers();
@@ -119,10 +119,33 @@ describe("two servers on one store", () => {
     const exchange = await left.open();
     const answer = left.call(exchange, "a");
     await left.pending(exchange, ["a"], 5000);
+    const subscriptions = async () =>
+      `${await store.call("CLIENT", "LIST", "TYPE", "pubsub")}`.match(/^id=/gm);
+    await expect.poll(subscriptions).toHaveLength(2);
     expect(await store.call("CLIENT", "KILL", "TYPE", "pubsub")).toBe(2);
     await right.results(exchange, [{ call_id: "a", result: 1 }]);
     expect((await answer).body.result).toBe(1);
   });
+
+  it("survive callers that send half a request", async () => {
+    const [left] = servers();
+    const { hostname, port } = new URL(left.url);
+    const sockets = Array.from({ length: 50 }, () => connect(Number(port), hostname));
+    await Promise.all(sockets.map((socket) => once(socket, "connect")));
+    for (const socket of sockets)
+      socket.write("POST /tool-call HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{");
+    const exchange = await left.open();
+    const answer = left.call(exchange, "a");
+    await left.pending(exchange, ["a"], 5000);
+    await left.results(exchange, [{ call_id: "a", result: 1 }]);
+    expect((await answer).status).toBe(200);
+    for (const socket of sockets) socket.destroy();
+  });
+});
+
+describe("two servers on a store of their own", () => {
+  beforeEach(() => begin());
+  afterEach(() => end());
 
   it("stop in order: who waits is told to come again, and can", async () => {
     const [left, right] = servers();
@@ -166,21 +189,6 @@ describe("two servers on one store", () => {
     const again = left.call(exchange, "call_001");
     await left.results(exchange, [{ call_id: "call_001", result: 1 }]);
     expect((await again).body.result).toBe(1);
-  });
-
-  it("survive callers that send half a request", async () => {
-    const [left] = servers();
-    const { hostname, port } = new URL(left.url);
-    const sockets = Array.from({ length: 50 }, () => connect(Number(port), hostname));
-    await Promise.all(sockets.map((socket) => once(socket, "connect")));
-    for (const socket of sockets)
-      socket.write("POST /tool-call HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{");
-    const exchange = await left.open();
-    const answer = left.call(exchange, "a");
-    await left.pending(exchange, ["a"], 5000);
-    await left.results(exchange, [{ call_id: "a", result: 1 }]);
-    expect((await answer).status).toBe(200);
-    for (const socket of sockets) socket.destroy();
   });
 });
 
