@@ -34,6 +34,23 @@ function copyBlocks(said: Said): string {
   return printedFor(/\.env of LibreChat/, said).lines;
 }
 
+/** Runs the first two steps of a section where nothing runs yet. Answers the lines for LibreChat's .env. */
+async function connect(
+  { run }: FreshClone,
+  { make, start, mode }: { make: string; start: string; mode: string },
+): Promise<string> {
+  const made = await run(make);
+  expect(made).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("No copy of this data folder runs."),
+  });
+  const dotEnv = copyBlocks(made);
+  const started = await run(start);
+  expect(started, started.stderr).toMatchObject(DONE);
+  expect(started.stdout).toMatch(new RegExp(`^Ready: .*\\(authentication: ${mode}\\)$`, "m"));
+  return dotEnv;
+}
+
 const talk = (chat: LibreChat, user: string, ...tools: ReturnType<typeof hostTool>[]) =>
   new Conversation({ url: chat.baseUrl, headers: () => chat.headers(user), tools });
 
@@ -117,15 +134,7 @@ describe("signed tokens", () => {
 
   test("the steps of the page connect LibreChat, and say themselves when that is so", async () => {
     expect(others).toEqual([]);
-    const made = await clone.run(make);
-    expect(made).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("No copy of this data folder runs."),
-    });
-    dotEnv = copyBlocks(made);
-    const started = await clone.run(start);
-    expect(started, started.stderr).toMatchObject(DONE);
-    expect(started.stdout).toMatch(/^Ready: .*\(authentication: 1 JWT key\)$/m);
+    dotEnv = await connect(clone, { make, start, mode: "1 JWT key" });
     const verified = await clone.run(verify);
     expect(verified).toMatchObject({
       code: 0,
@@ -193,15 +202,7 @@ describe("a shared key", () => {
 
   test("the steps of the page connect LibreChat, and a request with the key shows it", async () => {
     expect(others).toEqual([]);
-    const made = await clone.run(make);
-    expect(made).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("No copy of this data folder runs."),
-    });
-    dotEnv = copyBlocks(made);
-    const started = await clone.run(start);
-    expect(started, started.stderr).toMatchObject(DONE);
-    expect(started.stdout).toMatch(/^Ready: .*\(authentication: 1 API key\)$/m);
+    dotEnv = await connect(clone, { make, start, mode: "1 API key" });
     const answer = await clone.run(verify, { ...parseEnv(dotEnv) } as Record<string, string>);
     expect(JSON.parse(answer.stdout)).toMatchObject({ stdout: "42\n" });
   });

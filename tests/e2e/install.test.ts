@@ -1,5 +1,4 @@
 /** `./svc install` where systemd does not run, in a mount namespace whose folder of units is empty: nothing outside changes. */
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
@@ -8,6 +7,7 @@ import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
 import { freePort, freePorts } from "@svc/test-kit/system/free-ports";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { apart } from "./support/apart.ts";
 import { svc } from "./support/svc.ts";
 
 let folder: string;
@@ -21,25 +21,12 @@ const UNIT = "/etc/systemd/system/svc.service";
 /** Makes ./svc believe that systemd runs. */
 const AS_BOOTED = "mount -t tmpfs svc /run; mkdir -p /run/systemd/system";
 
-/** Runs a script of commands with ./svc as $SVC; answers what it printed. */
-function apart(script: string): Promise<string> {
-  const hide =
-    "mount -t tmpfs svc /etc/systemd/system; test ! -e /run/systemd/system || mount -t tmpfs svc /run/systemd";
-  const env = { ...process.env, SVC: join(ROOT, "svc"), DATA: join(folder, "data"), UNIT };
-  const words = [
-    "--mount",
-    "--propagation",
-    "slave",
-    "/bin/sh",
-    "-c",
-    `set -eu; ${hide}; exec 2>&1; ${script}`,
-  ];
-  return new Promise((resolve, reject) => {
-    execFile("/usr/bin/unshare", words, { env }, (error, stdout) =>
-      error === null ? resolve(stdout) : reject(new Error(stdout, { cause: error })),
-    );
-  });
-}
+const NO_SYSTEMD =
+  "mount -t tmpfs svc /etc/systemd/system; test ! -e /run/systemd/system || mount -t tmpfs svc /run/systemd";
+
+/** Runs a script where no unit is written and systemd does not run; answers what it printed. */
+const withoutSystemd = (script: string): Promise<string> =>
+  apart(`${NO_SYSTEMD}; ${script}`, { DATA: join(folder, "data"), UNIT });
 
 test("--print shows the unit for this copy, names what of the shell would be lost, and changes nothing", async () => {
   const data = join(folder, "none");
@@ -53,7 +40,7 @@ test("--print shows the unit for this copy, names what of the shell would be los
 });
 
 test("install writes the unit and says that systemd does not run; uninstall removes it and leaves the data", async () => {
-  const said = await apart(`
+  const said = await withoutSystemd(`
     $SVC install --data-dir $DATA
     $SVC install --data-dir $DATA --print >$DATA/printed 2>/dev/null
     cmp $DATA/printed $UNIT && echo same
@@ -77,7 +64,7 @@ Nothing is installed: there is no ${UNIT}.
 });
 
 test("the unit of another copy is left as it is", async () => {
-  const said = await apart(`
+  const said = await withoutSystemd(`
     echo '# Made by ./svc install in /elsewhere' >$UNIT
     $SVC install --data-dir $DATA || echo refused
     $SVC uninstall --data-dir $DATA || echo refused
@@ -101,7 +88,7 @@ function settings(name: string, lines: readonly string[]): string {
 
 test("settings that ./svc up refuses are refused in the same words, before anything is built or written", async () => {
   const data = settings("wrong", ["MAX_REQUESTS=many", "LOCAL_MODE=false", "SVC_PLAN_LIMIT={}"]);
-  const said = await apart(`${data}; SAID=$(mktemp -d)
+  const said = await withoutSystemd(`${data}; SAID=$(mktemp -d)
     ! timeout 60 $SVC up --data-dir $DATA >$SAID/up 2>&1
     ! timeout 60 $SVC install --data-dir $DATA >$SAID/install 2>&1
     cmp $SAID/up $SAID/install && cat $SAID/install
@@ -113,7 +100,7 @@ test("settings that ./svc up refuses are refused in the same words, before anyth
 });
 
 test("what the shell sets is neither judged nor used: the service does not get it", async () => {
-  const said = await apart(`
+  const said = await withoutSystemd(`
     MAX_REQUESTS=many SERVICE_PORT=1 $SVC install --data-dir $DATA
     $SVC uninstall --data-dir $DATA`);
   expect(said).toContain(`warning: the service does not get what this shell sets: MAX_REQUESTS, SERVICE_PORT
@@ -132,7 +119,7 @@ test("a port that somebody else holds is told before anything is built or writte
       "taken",
       Object.entries(ports).map((pair) => pair.join("=")),
     );
-    const said = await apart(`${data}; ${AS_BOOTED}
+    const said = await withoutSystemd(`${data}; ${AS_BOOTED}
       if $SVC install --data-dir $DATA; then exit 1; fi
       test ! -e $UNIT; echo refused`);
     expect(said).toMatch(

@@ -1,10 +1,10 @@
-/** The limits per caller as a client sees them: a short window and few slots. */
+/** The limits per caller as a client sees them: a short window and few seats. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, Api } from "@svc/test-kit/system/api";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-const SLOTS = 2;
+const SEATS = 2;
 const ALLOWED = 20;
 let system: System;
 let api: Api;
@@ -12,7 +12,7 @@ let api: Api;
 beforeAll(async () => {
   system = await startSystem({
     env: {
-      SVC_MAX_CONCURRENT_EXECUTIONS: String(SLOTS),
+      SVC_MAX_CONCURRENT_EXECUTIONS: String(SEATS),
       MAX_REQUESTS: String(ALLOWED),
       RATE_LIMIT_WINDOW: "20000",
     },
@@ -27,10 +27,10 @@ afterAll(async () => {
 const number = (answer: Answer, name: string) => Number(answer.headers.get(name) ?? Number.NaN);
 const sleeper = { lang: "bash", code: "sleep 1; echo done" };
 
-test("one caller has no more programs at once than slots, and may come again with each that ends", async () => {
+test("one caller has no more programs at once than seats, and may come again with each that ends", async () => {
   const answers = await Promise.all(Array.from({ length: 6 }, () => api.tryExec(sleeper)));
   const done = answers.filter(({ status }) => status === 200);
-  expect(done.map((answer) => answer.json<{ stdout: string }>().stdout)).toEqual(Array(SLOTS).fill("done\n"));
+  expect(done.map((answer) => answer.json<{ stdout: string }>().stdout)).toEqual(Array(SEATS).fill("done\n"));
   for (const answer of answers.filter(({ status }) => status !== 200)) {
     expect([answer.status, number(answer, "retry-after")]).toEqual([429, 1]);
     expect(answer.refusal).toMatchObject({ error: "rate_limited", retry_after_seconds: 1 });

@@ -1,10 +1,9 @@
 /** Reads what jaild tells of a run off frames, within bounds: state, pause, result and the listing of its workspace. */
+import { REACHED_LIMITS, type ReachedLimit } from "@svc/contracts";
 import { Fields, type Frame, ProtocolError } from "./frames.ts";
 import {
   END_CAUSES,
   type ListedEntry,
-  REACHED_LIMITS,
-  type ReachedLimit,
   type RunEnd,
   type RunPause,
   TASK_STATES,

@@ -1,3 +1,5 @@
+import type { ReachedLimit } from "@svc/contracts";
+
 /** What a run is given and what comes back. Bytes stay bytes: paths are decoded by the caller's rules. */
 export interface JailLimits {
   wallMs: number;
@@ -22,22 +24,6 @@ export const END_CAUSES = [
   "stderr_limit",
 ] as const;
 export type EndCause = (typeof END_CAUSES)[number];
-
-/** Limits that a program can meet without being ended by them, in the order of their numbers on the wire. */
-export const REACHED_LIMITS = [
-  "processes",
-  "workspace_bytes",
-  "workspace_files",
-  "tmp_bytes",
-  "tmp_files",
-  "shm_bytes",
-  "shm_files",
-] as const;
-
-export interface ReachedLimit {
-  limit: (typeof REACHED_LIMITS)[number];
-  value: number;
-}
 
 export interface RunEnd {
   cause: EndCause;

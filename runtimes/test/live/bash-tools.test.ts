@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { brokenAnswers, echo, fails, runWithTools, type ToolProgram, value } from "./support/tools.ts";
+import {
+  brokenAnswers,
+  echo,
+  fails,
+  runWithTools,
+  type ToolProgram,
+  together,
+  value,
+} from "./support/tools.ts";
 
 const tools = { get_weather: echo, value, fails };
 const bash = (code: string, job: Partial<ToolProgram> = {}) => runWithTools("bash", { code, tools, ...job });
@@ -76,15 +84,9 @@ describe("the shell around a tool", () => {
   });
 
   it("runs calls as background jobs, all of them outstanding at once, and waits for each", async () => {
-    const waiting: (() => void)[] = [];
-    const together = () =>
-      new Promise<{ result: string }>((resolve) => {
-        waiting.push(() => resolve({ result: "done" }));
-        if (waiting.length === 20) for (const go of waiting) go();
-      });
     const { stdout, stderr } = await bash(
-      `for i in {1..20}; do together '{"i":'$i'}' >out.$i & pids+=($!); done; wait "\${pids[@]}"; cat out.* | sort | uniq -c`,
-      { tools: { together } },
+      `for i in {1..20}; do together '{"n":"done"}' >out.$i & pids+=($!); done; wait "\${pids[@]}"; cat out.* | sort | uniq -c`,
+      { tools: { together: together(20) } },
     );
     expect({ stdout: stdout.trim(), stderr }).toEqual({ stdout: '20 "done"', stderr: "" });
   });

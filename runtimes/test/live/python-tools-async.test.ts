@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { python, stdoutOf, together, tools } from "./support/python-tools.ts";
-import type { ToolProgram } from "./support/tools.ts";
+import { python, stdoutOf, tools } from "./support/python-tools.ts";
+import { type ToolProgram, together } from "./support/tools.ts";
 
 describe("a tool in a running event loop", () => {
   const loop = (code: string, job: Partial<ToolProgram> = {}) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { run } from "./support/program.ts";
-import { python, stdoutOf, together, tools } from "./support/python-tools.ts";
-import { brokenAnswers, echo } from "./support/tools.ts";
+import { python, stdoutOf, tools } from "./support/python-tools.ts";
+import { brokenAnswers, echo, together } from "./support/tools.ts";
 
 describe("a tool called plainly", () => {
   it("blocks and returns the real value, one call after the other", async () => {

@@ -62,7 +62,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   await app.register(swagger, openApiOptions);
   if (isUnauthenticated(config)) originGuard(app, config);
   authentication(app, deps.identity, registry);
-  const holdingSlot = limits(app, { config, redis, registry, principalOf, isAuthenticated });
+  const holdingSeat = limits(app, { config, redis, registry, principalOf, isAuthenticated });
   profiles(app, isAuthenticated);
   metricsRoutes(app, {
     registry,
@@ -91,7 +91,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     principalOf,
     planLimitsOf,
     lookupRecords,
-    holdingSlot,
+    holdingSeat,
   };
   execRoute(app, exec);
   languageRoutes(app, runtimes);

@@ -1,6 +1,6 @@
 /**
- * Wakes the waiting requests of this process when a session changes, whichever server changed it. One Redis subscription
- * serves all. A lost message costs one sweep: every second the revisions of the sessions with waiting requests are compared.
+ * Wakes the waiting requests of this process when an exchange changes, whichever server changed it. One Redis subscription
+ * serves all. A lost message costs one sweep: every second the revisions of the exchanges with waiting requests are compared.
  */
 import { ServiceError } from "@svc/contracts";
 import { Condition, type Log, type Redis } from "@svc/service-kit";
@@ -14,7 +14,7 @@ const MAX_PER_TOPIC = 16;
 
 type Revisions = (executions: readonly string[]) => Promise<(string | null)[]>;
 
-/** A waiting request. Its condition is notified at changes of its topic and at the end of its session. */
+/** A waiting request. Its condition is notified at changes of its topic and at the end of its exchange. */
 export class Subscription {
   readonly execution: string;
   readonly topics: readonly string[];
@@ -113,7 +113,7 @@ export class ChangeNotifier {
         if (seen !== revision || revision === null) this.#notify(closedTopic(execution));
       }
     } catch (error) {
-      this.#log.debug({ err: (error as Error).message }, "reading the revisions of sessions failed");
+      this.#log.debug({ err: (error as Error).message }, "reading the revisions of exchanges failed");
     }
   }
 }

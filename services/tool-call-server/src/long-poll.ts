@@ -4,24 +4,24 @@
  */
 import { ServiceError } from "@svc/contracts";
 import type { ChangeNotifier, Subscription } from "./change-notifier.ts";
-import type { Call, CallState, Listing, Sessions, Unopened } from "./sessions.ts";
+import type { Call, CallState, Exchanges, Listing, Unopened } from "./exchanges.ts";
 
 /** How soon a poll reads again while the store is away. */
 const RETRY_MS = 1000;
 /** A result may come at the last moment: the store's clock decides, not this timer. */
 const MARGIN_MS = 5;
-/** A session opens while its program starts. Its first call waits for it, with pauses that double: a second in all. */
+/** An exchange opens while its program starts. Its first call waits for it, with pauses that double: a second in all. */
 const OPENING_MS = { first: 5, last: 640 } as const;
 
 type RecordCall = () => Promise<CallState | Unopened>;
 
 export class LongPolls {
-  readonly #sessions: Sessions;
+  readonly #exchanges: Exchanges;
   readonly #notifier: ChangeNotifier;
   readonly #open = new Set<AbortController>();
 
-  constructor(sessions: Sessions, notifier: ChangeNotifier) {
-    this.#sessions = sessions;
+  constructor(exchanges: Exchanges, notifier: ChangeNotifier) {
+    this.#exchanges = exchanges;
     this.#notifier = notifier;
   }
 
@@ -33,7 +33,7 @@ export class LongPolls {
 
   /**
    * The text of a call's answer. `record` records the call, or finds it; it is called again when a crashed store lost the
-   * call but not its session. Aborting `poll` ends the poll.
+   * call but not its exchange. Aborting `poll` ends the poll.
    */
   result(call: Call, record: RecordCall, poll: AbortController): Promise<string> {
     return this.#subscribed(call.execution, `${call.execution}/${call.id}`, poll, async (change) => {
@@ -45,20 +45,20 @@ export class LongPolls {
         poll.signal.throwIfAborted();
         if (change.text !== undefined) return change.text;
         state = await whenAvailable(
-          async () => (await this.#sessions.look(call)) ?? (await recordAgain(record)),
+          async () => (await this.#exchanges.look(call)) ?? (await recordAgain(record)),
         );
       }
     });
   }
 
-  /** Waits only for the session of the calls that `record` records; the given call is one of them. */
+  /** Waits only for the exchange of the calls that `record` records; the given call is one of them. */
   recorded({ execution, id }: Call, record: RecordCall, poll: AbortController): Promise<void> {
     return this.#subscribed(execution, `${execution}/${id}`, poll, async (change) => {
       await this.#first(record, change, poll.signal);
     });
   }
 
-  /** The state of a call whose session may not be open yet. */
+  /** The state of a call whose exchange may not be open yet. */
   async #first(record: RecordCall, change: Subscription, signal: AbortSignal): Promise<CallState> {
     for (let pauseMs: number = OPENING_MS.first; ; pauseMs *= 2) {
       const state = await record();
@@ -74,7 +74,7 @@ export class LongPolls {
     for (const [id, text] of results) this.#notifier.publish(`${execution}/${id}`, text);
   }
 
-  /** The open calls of a session, once they are complete or the time is over. */
+  /** The open calls of an exchange, once they are complete or the time is over. */
   pending(
     execution: string,
     ids: readonly string[],
@@ -85,7 +85,7 @@ export class LongPolls {
     return this.#subscribed(execution, execution, poll, async (change) => {
       for (;;) {
         const leftMs = until - performance.now();
-        const listing = await this.#sessions.pending(execution, ids, leftMs > 0);
+        const listing = await this.#exchanges.pending(execution, ids, leftMs > 0);
         if (listing !== undefined) return listing;
         await change.changed.wait({ ms: leftMs, signal: poll.signal });
         poll.signal.throwIfAborted();
@@ -120,7 +120,7 @@ async function whenAvailable(look: () => Promise<CallState>): Promise<CallState>
   }
 }
 
-/** A session that does not exist, or has another token, was closed. */
+/** An exchange that does not exist, or has another token, was closed. */
 async function recordAgain(record: RecordCall): Promise<CallState> {
   try {
     const state = await record();

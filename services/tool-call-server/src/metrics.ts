@@ -1,4 +1,4 @@
-/** The metrics of tool calls. Sessions are counted in the store at each scrape: every server tells the same number. */
+/** The metrics of tool calls. Exchanges are counted in the store at each scrape: every server tells the same number. */
 import { Counter, Gauge, type Registry } from "@svc/service-kit";
 
 export interface ToolCallMetrics {
@@ -6,14 +6,14 @@ export interface ToolCallMetrics {
   timeouts: Counter;
 }
 
-export function toolCallMetrics(registry: Registry, countSessions: () => Promise<number>): ToolCallMetrics {
+export function toolCallMetrics(registry: Registry, countExchanges: () => Promise<number>): ToolCallMetrics {
   const registers = [registry];
   new Gauge({
     name: "svc_tool_call_active_sessions",
     help: "Sessions of programmatic executions, over all servers.",
     registers,
     async collect() {
-      this.set(await countSessions().catch(() => Number.NaN));
+      this.set(await countExchanges().catch(() => Number.NaN));
     },
   });
   return {

@@ -1,9 +1,9 @@
-/** The routes of sessions and tool calls: parse, call, reply. Only components that hold the internal token get here. */
+/** The routes of exchanges and tool calls: parse, call, reply. Only components that hold the internal token get here. */
 import {
   CALLBACK_TOKEN_HEADER,
   EXECUTION_ID_HEADER,
   isId,
-  openToolSessionSchema,
+  openToolExchangeSchema,
   type ProcessedResults,
   pendingQuerySchema,
   type RecordedToolCalls,
@@ -11,7 +11,7 @@ import {
   ServiceError,
   TOOL_CALL_ID_HEADER,
   TOOL_CALL_ID_PATTERN,
-  type ToolSession,
+  type ToolExchange,
   toolCallSchema,
   toolResultsSchema,
 } from "@svc/contracts";
@@ -22,39 +22,39 @@ import {
   type HttpServer,
   parseOrRefuse,
 } from "@svc/service-kit";
+import type { Exchanges, MadeCall } from "./exchanges.ts";
 import { parsePlainJson } from "./json.ts";
 import type { LongPolls } from "./long-poll.ts";
 import type { ToolCallMetrics } from "./metrics.ts";
-import type { MadeCall, Sessions } from "./sessions.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
 export interface RouteDeps {
   config: Config;
-  sessions: Sessions;
+  exchanges: Exchanges;
   polls: LongPolls;
   metrics: ToolCallMetrics;
 }
 
 export function toolCallRoutes(app: HttpServer, deps: RouteDeps): void {
   parsePlainJson(app);
-  sessionRoutes(app, deps);
+  exchangeRoutes(app, deps);
   callRoutes(app, deps);
 }
 
-/** The API's side: sessions, pending calls, results. */
-function sessionRoutes(app: HttpServer, { sessions, polls }: RouteDeps): void {
+/** The API's side: exchanges, pending calls, results. */
+function exchangeRoutes(app: HttpServer, { exchanges, polls }: RouteDeps): void {
   app.post(
     "/sessions",
-    { schema: { body: openToolSessionSchema } },
-    async (request): Promise<ToolSession> => {
-      const callback_token = await sessions.open(request.body);
+    { schema: { body: openToolExchangeSchema } },
+    async (request): Promise<ToolExchange> => {
+      const callback_token = await exchanges.open(request.body);
       return { success: true, execution_id: request.body.execution_id, callback_token };
     },
   );
 
   app.delete("/sessions/:id", async (request) => {
-    await sessions.close(executionOf(request));
+    await exchanges.close(executionOf(request));
     return { success: true };
   });
 
@@ -71,7 +71,7 @@ function sessionRoutes(app: HttpServer, { sessions, polls }: RouteDeps): void {
     { schema: { body: toolResultsSchema } },
     async (request): Promise<ProcessedResults> => {
       const execution = executionOf(request);
-      const { processed, all } = await sessions.answer(execution, request.body);
+      const { processed, all } = await exchanges.answer(execution, request.body);
       if (all !== undefined) polls.answered(execution, all);
       return { success: true, processed };
     },
@@ -79,9 +79,9 @@ function sessionRoutes(app: HttpServer, { sessions, polls }: RouteDeps): void {
 }
 
 /** The programs' side, through the gateway. */
-function callRoutes(app: HttpServer, { config, sessions, polls, metrics }: RouteDeps): void {
-  const record = async (...made: Parameters<Sessions["record"]>) => {
-    const state = await sessions.record(...made);
+function callRoutes(app: HttpServer, { config, exchanges, polls, metrics }: RouteDeps): void {
+  const record = async (...made: Parameters<Exchanges["record"]>) => {
+    const state = await exchanges.record(...made);
     metrics.calls.inc(state.fresh);
     return state;
   };

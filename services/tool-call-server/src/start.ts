@@ -12,17 +12,17 @@ import {
   requireInternalToken,
 } from "@svc/service-kit";
 import { ChangeNotifier } from "./change-notifier.ts";
+import { Exchanges } from "./exchanges.ts";
 import { LongPolls } from "./long-poll.ts";
 import { toolCallMetrics } from "./metrics.ts";
 import { toolCallRoutes } from "./routes.ts";
-import { Sessions } from "./sessions.ts";
 
 export async function startToolCallServer({ config, log, registry, lifecycle }: Context): Promise<Running> {
   const redis = createRedis(config, log, { use: "commands" });
   const subscriber = createRedis(config, log, { use: "blocking" });
-  const sessions = new Sessions(redis, config);
-  const notifier = new ChangeNotifier((executions) => sessions.revisions(executions), log);
-  const polls = new LongPolls(sessions, notifier);
+  const exchanges = new Exchanges(redis, config);
+  const notifier = new ChangeNotifier((executions) => exchanges.revisions(executions), log);
+  const polls = new LongPolls(exchanges, notifier);
   const app = createHttpServer({
     log,
     lifecycle,
@@ -34,10 +34,10 @@ export async function startToolCallServer({ config, log, registry, lifecycle }: 
     const alive = await redisAlive(redis);
     return reply.code(alive ? 200 : 503).send({ status: alive ? "healthy" : "unhealthy", redis: alive });
   });
-  const metrics = toolCallMetrics(registry, () => sessions.count());
+  const metrics = toolCallMetrics(registry, () => exchanges.count());
   app.register(async (internal) => {
     internal.addHook("onRequest", requireInternalToken(config.SVC_INTERNAL_SERVICE_TOKEN));
-    toolCallRoutes(internal, { config, sessions, polls, metrics });
+    toolCallRoutes(internal, { config, exchanges, polls, metrics });
   });
 
   await notifier.listen(subscriber);

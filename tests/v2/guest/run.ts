@@ -7,28 +7,15 @@
 import { appendFileSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { MACHINE_FILES } from "@svc/tools/testing/plan";
 import { type Outcome, runCheck, runVitest } from "@svc/tools/testing/suites";
 import { LAST_LINE, SERVICE } from "@svc/tools/testing/virtual-machine";
 
 const LINE = "/dev/ttyS1";
-const LIVE = [
-  "limits",
-  "lifecycle",
-  "pause",
-  "confinement",
-  "syscalls",
-  "shared-kernel",
-  "two-runs",
-  "zygotes",
-  "shortage",
-  "takeover",
-].map((name) => `packages/jail-client/test/live/${name}.test.ts`);
-const V2 = ["tests/v2/groups.test.ts", "tests/v2/system.test.ts"];
-
 const reports = mkdtempSync(join(tmpdir(), "svc-reports-"));
 const filters = process.argv.slice(2);
 /** Where systemd is the first process. */
-const ofService = filters.includes(SERVICE) ? [`tests/v2/${SERVICE}.test.ts`] : [];
+const ofService = filters.includes(SERVICE) ? MACHINE_FILES.service : [];
 const chosen = (files: readonly string[]) =>
   files.filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)));
 
@@ -38,8 +25,8 @@ function tell(outcome: Outcome): void {
 
 if (filters.length === 0) tell(await runCheck("jail (make check)"));
 for (const [project, files] of [
-  ["live", chosen(LIVE)],
-  ["v2", [...chosen(V2), ...ofService]],
+  ["live", chosen(MACHINE_FILES.live)],
+  ["v2", [...chosen(MACHINE_FILES.v2), ...ofService]],
 ] as const) {
   if (files.length === 0) continue;
   // One process for all files: its start takes long here.

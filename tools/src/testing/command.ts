@@ -7,6 +7,7 @@ import { resolveInstance } from "@svc/cli/instance";
 import { Problem, USAGE_EXIT_CODE } from "@svc/cli/problem";
 import { continueAsRoot } from "@svc/cli/system/root";
 import { Progress } from "@svc/cli/terminal";
+import { requireMatches } from "./filters.ts";
 import { isIn, type Scope, type Suite } from "./plan.ts";
 import { runSuites } from "./suite-runner.ts";
 import { VITEST_PROJECTS } from "./suites.ts";
@@ -45,14 +46,23 @@ export const test = defineCommand({
   summary: "Runs the checks (types, lint, jail, shell) and tests; the last line counts them.",
   details: `
 Without a choice the checks run, and the unit, live and e2e tests without the files that need minutes.
-A suite that is chosen runs as a whole. FILTER picks test files by a part of their path.
-With --ci a test that failed runs once more. When it passes then it counts as passed and as flaky, and is told of before the last line.
+A suite that is chosen runs as a whole. FILTER picks test files of the chosen suites by a part of their path; each must pick one.
+With --ci a test that failed runs once more. When it passes then it counts as passed and as flaky, and is told of before the last line, as failed tests are.
 The tests have a root image of their own, which .pkgs/current names; the images of running and stopped copies stay.
 Exit codes: 0 when all passed, else 1.`,
   options: OPTIONS,
   run: async ({ values, positionals, rest }) => {
     if (values.ci && values.all)
       throw new Problem("--ci and --all exclude each other", undefined, USAGE_EXIT_CODE);
+    const chosen = CHOICES.filter((suite) => values[suite]);
+    const isFiltered = positionals.length + rest.length > 0;
+    const wanted = (suite: Suite): boolean => {
+      // Checks and fuzz targets are no files to pick from.
+      if (isFiltered && (suite === "checks" || suite === "fuzz")) return false;
+      if (values.ci || values.all) return true;
+      return chosen.length > 0 ? (chosen as readonly Suite[]).includes(suite) : isIn("usual", suite);
+    };
+    await requireMatches(positionals, wanted);
     const asRoot = await continueAsRoot(process.argv.slice(2), "testing the jail");
     if (asRoot !== undefined) return asRoot;
     const env =
@@ -60,15 +70,7 @@ Exit codes: 0 when all passed, else 1.`,
         ? process.env
         : { ...process.env, SANDBOX_PACKAGES_DIRECTORY: values["packages-dir"] };
     const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env);
-    const isFiltered = positionals.length + rest.length > 0;
-    const chosen = CHOICES.filter((suite) => values[suite]);
     const scope: Scope = values.ci ? "ci" : values.all || chosen.length > 0 || isFiltered ? "all" : "usual";
-    const wanted = (suite: Suite): boolean => {
-      // Checks and fuzz targets are no files to pick from.
-      if (isFiltered && (suite === "checks" || suite === "fuzz")) return false;
-      if (values.ci || values.all) return true;
-      return chosen.length > 0 ? (chosen as readonly Suite[]).includes(suite) : isIn("usual", suite);
-    };
     const purposes = Object.entries(PURPOSES).filter(([suite]) => wanted(suite as Suite));
     const needed: Purpose[] = ["test", ...purposes.map(([, purpose]) => purpose)];
     const progress = new Progress(INSTALL_STEPS + 1);
@@ -85,6 +87,11 @@ Exit codes: 0 when all passed, else 1.`,
       packagesDir,
     });
     console.log(summary(outcomes));
+    if (isFiltered && outcomes.every(({ passed, failed }) => passed + failed === 0))
+      throw new Problem(
+        "no test ran",
+        "-t must be a part of the name of a test in the picked files; --ci leaves out the files that only --all has",
+      );
     return outcomes.every(({ failed }) => failed === 0) ? 0 : 1;
   },
 });

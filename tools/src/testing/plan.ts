@@ -130,6 +130,28 @@ const NOT_USUAL: readonly string[] = [
 /** All files that a scope leaves out. */
 export const LEFT_OUT: readonly string[] = [...SAME_COLD_AND_WARM, ...ONLY_IN_ALL, ...NOT_USUAL];
 
+/** The test files that the virtual machine runs, by their project; those of the service run in a machine of their own. */
+export const MACHINE_FILES = {
+  live: [
+    "limits",
+    "lifecycle",
+    "pause",
+    "confinement",
+    "syscalls",
+    "shared-kernel",
+    "two-runs",
+    "zygotes",
+    "shortage",
+    "takeover",
+  ].map((name) => `packages/jail-client/test/live/${name}.test.ts`),
+  v2: ["tests/v2/groups.test.ts", "tests/v2/system.test.ts"],
+  service: ["tests/v2/service.test.ts"],
+} as const satisfies Record<string, readonly string[]>;
+
+/** Whether a filter is a part of one of these paths. */
+export const picksFrom = (files: readonly string[], filter: string): boolean =>
+  files.some((file) => file.includes(filter));
+
 /** What of the virtual machine's tests CI runs: limits, life cycle, pauses and confinement of the jail, a whole system, and the service. */
 export const MACHINE_IN_CI: readonly string[] = [
   "limits",

@@ -22,6 +22,7 @@ export type VitestProject = (typeof VITEST_PROJECTS)[number];
 /** A project that runs in a virtual machine only (virtual-machine.ts). */
 export type GuestProject = "v2";
 
+export const VITEST = join(ROOT, "node_modules/vitest/vitest.mjs");
 const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
 
 const CHECKS = {
@@ -66,16 +67,7 @@ export async function runVitest(
 ): Promise<Outcome> {
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   const filtered = mayBeEmpty ? ["--passWithNoTests"] : [];
-  const command = [
-    NODE,
-    join(ROOT, "node_modules/vitest/vitest.mjs"),
-    "run",
-    "--project",
-    project,
-    ...reporters,
-    ...filtered,
-    ...args,
-  ];
+  const command = [NODE, VITEST, "run", "--project", project, ...reporters, ...filtered, ...args];
   const name = `tests (${title})`;
   const { code, seconds } = await visibly(name, command, { env, aside });
   const { passed, failed, failures, flaky } = readReport(report);

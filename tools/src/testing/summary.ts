@@ -1,4 +1,7 @@
-/** The end of what `./svc test` prints: failed and flaky tests, a line for each suite, and the counts of all. */
+/**
+ * The end of what `./svc test` prints: what failed and flaky tests said, a line for each suite, and the counts of all. The names of
+ * those tests stand once more before the counts, for readers of the last lines of a log.
+ */
 import { paint } from "@svc/cli/terminal";
 import type { Outcome } from "./suites.ts";
 
@@ -17,6 +20,8 @@ export function summary(outcomes: readonly Outcome[]): string {
     ...listed("Flaky (failed, and passed when repeated):", flaky),
     "",
     ...outcomes.map(line),
+    ...named("Failed:", failures),
+    ...named("Flaky:", flaky),
     "",
     counts.join(", "),
   ].join("\n");
@@ -24,6 +29,12 @@ export function summary(outcomes: readonly Outcome[]): string {
 
 const listed = (title: string, texts: readonly string[]) =>
   texts.length === 0 ? [] : ["", title, "", texts.join("\n\n")];
+
+/** The first line of each text, its file and name, once: a suite may run in two passes. */
+const named = (title: string, texts: readonly string[]) => {
+  const names = new Set(texts.map((text) => text.split("\n", 1)[0]));
+  return names.size === 0 ? [] : ["", title, ...[...names].map((name) => `  ${name}`)];
+};
 
 function line({ name, passed, failed, flaky, seconds }: Outcome): string {
   const mark = failed === 0 ? paint(process.stdout, "green", "ok  ") : paint(process.stdout, "red", "FAIL");

@@ -13,13 +13,14 @@ import { type Instance, ROOT } from "@svc/cli/instance";
 import { Problem } from "@svc/cli/problem";
 import { mustRun, shown } from "@svc/cli/system/run";
 import type { Note } from "@svc/cli/terminal";
+import { MACHINE_FILES, picksFrom } from "./plan.ts";
 import { type Outcome, visibly } from "./suites.ts";
 
 const FOLDER = join(ROOT, ".guest");
 const SUITE = "virtual machine (cgroup v2)";
 /** What the guest writes when it has told all outcomes. */
 export const LAST_LINE = "end";
-/** The word that has systemd boot the machine, for tests/v2/service.test.ts. */
+/** The word that has systemd boot the machine, for the files of the service. */
 export const SERVICE = "service";
 const MEMORY_MB = 2560;
 /**
@@ -56,10 +57,11 @@ export async function runMachines(
   filters: readonly string[],
   options: { aside?: boolean },
 ): Promise<Outcome[]> {
-  const others = filters.filter((filter) => filter !== SERVICE);
+  const { live, v2, service } = MACHINE_FILES;
+  const ofTests = filters.filter((filter) => picksFrom([...live, ...v2], filter));
   const outcomes: Outcome[] = [];
-  if (filters.length === 0 || others.length > 0) outcomes.push(...(await runMachine(others, options)));
-  if (filters.length === 0 || others.length < filters.length)
+  if (filters.length === 0 || ofTests.length > 0) outcomes.push(...(await runMachine(ofTests, options)));
+  if (filters.length === 0 || filters.some((filter) => picksFrom(service, filter)))
     outcomes.push(...(await runMachine([SERVICE], options)));
   return outcomes;
 }

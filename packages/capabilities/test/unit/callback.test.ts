@@ -1,8 +1,9 @@
 import { newId } from "@svc/contracts";
 import { grantWith } from "@svc/test-kit/credentials/grants";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
+import { thrown } from "@svc/test-kit/thrown";
 import { describe, expect, it } from "vitest";
-import { openCallback, sealCallback, sealGrant, sealKeys, type TokenRefused } from "../../src/index.ts";
+import { openCallback, sealCallback, sealGrant, sealKeys, TokenRefused } from "../../src/index.ts";
 
 const NOW = 1_800_000_000;
 const keys = sealKeys(newSecret());
@@ -14,14 +15,8 @@ const callback = {
   allowed_tool_names: ["add", "look up", 'rm "-rf"'],
 };
 
-const reasonOf = (token: string, now: number, using = keys) => {
-  try {
-    openCallback(using, token, now);
-    return undefined;
-  } catch (error) {
-    return (error as TokenRefused).reason;
-  }
-};
+const reasonOf = (token: string, now: number, using = keys) =>
+  thrown(TokenRefused, () => openCallback(using, token, now))?.reason;
 
 describe("a callback token", () => {
   it("opens to what was sealed, and shows none of it", () => {

@@ -1,4 +1,5 @@
 import { createCipheriv, createHash } from "node:crypto";
+import { thrown } from "@svc/test-kit/thrown";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -25,13 +26,7 @@ function refusal(
   typ: TokenType = "session",
   by = keys,
 ): RefusalReason | undefined {
-  try {
-    open(by, token, typ, now);
-    return undefined;
-  } catch (error) {
-    if (error instanceof TokenRefused) return error.reason;
-    throw error;
-  }
+  return thrown(TokenRefused, () => open(by, token, typ, now))?.reason;
 }
 
 /** A token with the given plain text and associated data under our key. */

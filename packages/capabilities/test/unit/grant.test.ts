@@ -1,4 +1,5 @@
 import { type GrantClaims, newId } from "@svc/contracts";
+import { thrown } from "@svc/test-kit/thrown";
 import { describe, expect, it } from "vitest";
 import {
   type Grant,
@@ -38,15 +39,7 @@ const claims = (change: Partial<GrantClaims> = {}): GrantClaims => ({
 });
 const grantOf = (change?: Partial<GrantClaims>) => issueGrant(claims(change), NOW, 900);
 
-function refusal(check: () => unknown): RefusalReason | undefined {
-  try {
-    check();
-    return undefined;
-  } catch (error) {
-    if (error instanceof TokenRefused) return error.reason;
-    throw error;
-  }
-}
+const refusal = (check: () => unknown): RefusalReason | undefined => thrown(TokenRefused, check)?.reason;
 
 describe("a grant", () => {
   it("opens to what was issued", () => {

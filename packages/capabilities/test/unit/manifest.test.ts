@@ -1,5 +1,6 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import { type ManifestScope, newId } from "@svc/contracts";
+import { thrown } from "@svc/test-kit/thrown";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -58,15 +59,7 @@ function resigned(change: { header?: object; claims?: object }): string {
   return `${signed}.${sign(null, Buffer.from(signed), signingKey.key).toString("base64url")}`;
 }
 
-function reason(check: () => unknown): string | undefined {
-  try {
-    check();
-    return undefined;
-  } catch (error) {
-    if (error instanceof ManifestRefused) return error.reason;
-    throw error;
-  }
-}
+const reason = (check: () => unknown): string | undefined => thrown(ManifestRefused, check)?.reason;
 
 describe("a manifest", () => {
   it("is a compact JWS whose header and claims follow the contract", () => {

@@ -32,19 +32,21 @@ export type OmittedReason = z.infer<typeof omittedReasonSchema>;
 export const runStatusSchema = z.enum(["TO", "ML", "OL", "EL", "SG", "CE"]);
 export type RunStatus = z.infer<typeof runStatusSchema>;
 
+/** Limits that jaild sees a program meet without being ended by them, in the order of their numbers on its socket. */
+export const REACHED_LIMITS = [
+  "processes",
+  "workspace_bytes",
+  "workspace_files",
+  "tmp_bytes",
+  "tmp_files",
+  "shm_bytes",
+  "shm_files",
+] as const;
+
 /** A limit that the program met without being ended by it, and what it is. */
 export const reachedLimitSchema = z.object({
   limit: z
-    .enum([
-      "processes",
-      "file_size",
-      "workspace_bytes",
-      "workspace_files",
-      "tmp_bytes",
-      "tmp_files",
-      "shm_bytes",
-      "shm_files",
-    ])
+    .enum([...REACHED_LIMITS, "file_size"])
     .meta({ description: "Which limit, see docs/limits.md.", example: "processes" }),
   value: z.number().int().meta({ description: "What it is: a number or bytes.", example: 256 }),
 });

@@ -1,5 +1,5 @@
 /**
- * Messages that the tool call server reads and answers, and the parts of them that the gateway hands on. The id of a session there
+ * Messages that the tool call server reads and answers, and the parts of them that the gateway hands on. The id of an exchange there
  * is the execution id.
  */
 import { randomBytes } from "node:crypto";
@@ -42,8 +42,8 @@ export const callbackSchema = z.object({
   life_seconds: z.number().int().positive().max(MAX_CALLBACK_SECONDS),
 });
 
-/** Body of POST /sessions. `timeout`: how long a call waits for its result, in ms, lowered to the configured time. */
-export const openToolSessionSchema = z.object({
+/** Body of POST /sessions, which opens an exchange. `timeout`: how long a call waits for its result, in ms, lowered to the configured time. */
+export const openToolExchangeSchema = z.object({
   execution_id: idSchema,
   session_id: idSchema,
   timeout: z.number().int().positive().optional(),
@@ -51,9 +51,9 @@ export const openToolSessionSchema = z.object({
   /** Its callback token, 32 random bytes in base64url; made by the server when it is absent. */
   callback_token: callbackTokenSchema.optional(),
 });
-export type OpenToolSession = z.infer<typeof openToolSessionSchema>;
+export type OpenToolExchange = z.infer<typeof openToolExchangeSchema>;
 
-export interface ToolSession {
+export interface ToolExchange {
   success: true;
   execution_id: string;
   /** Shown by calls of this execution as X-Callback-Token; only the gateway gets it, sealed. */

@@ -1,4 +1,5 @@
 import { newSecret } from "@svc/test-kit/credentials/secrets";
+import { thrown } from "@svc/test-kit/thrown";
 import { describe, expect, it } from "vitest";
 import {
   type Component,
@@ -22,15 +23,8 @@ const COMPLETE = {
   SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: "public",
 };
 
-function problemsOf(component: Component, env: Record<string, string>): readonly string[] {
-  try {
-    loadConfig(component, env);
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
-    throw error;
-  }
-  return [];
-}
+const problemsOf = (component: Component, env: Record<string, string>): readonly string[] =>
+  thrown(ConfigError, () => loadConfig(component, env))?.problems ?? [];
 
 describe("what a component needs", () => {
   const needs: Record<Component, readonly (keyof typeof COMPLETE)[]> = {

@@ -1,4 +1,5 @@
 import { newSecret } from "@svc/test-kit/credentials/secrets";
+import { thrown } from "@svc/test-kit/thrown";
 import { describe, expect, it } from "vitest";
 import { ConfigError, loadConfig, misspeltVariables, VARIABLES, type VariableName } from "../../src/index.ts";
 
@@ -8,15 +9,8 @@ const names = Object.keys(VARIABLES) as VariableName[];
 
 const load = (env: Record<string, string>) => loadConfig("api", { ...NEEDED, ...env });
 
-function problemsOf(env: Record<string, string>): readonly string[] {
-  try {
-    load(env);
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
-    throw error;
-  }
-  return [];
-}
+const problemsOf = (env: Record<string, string>): readonly string[] =>
+  thrown(ConfigError, () => load(env))?.problems ?? [];
 
 /** The default as an operator would write it. */
 function textOf(value: unknown): string {

@@ -15,12 +15,12 @@ import { InnerClient } from "@svc/service-kit";
 import { type RunningComponent, startComponent } from "./component.ts";
 import { type Call, SECRET } from "./gateway.ts";
 import { startRedis } from "./redis.ts";
-import { type Answer, INTERNAL_TOKEN, type Session, startServer } from "./tool-call-server.ts";
+import { type Answer, type Exchange, INTERNAL_TOKEN, startServer } from "./tool-call-server.ts";
 
 const MAIN = join(ROOT, "services/egress-gateway/src/main.ts");
 
-/** An execution whose session is open and whose token is sealed. */
-export interface Execution extends Session {
+/** An execution whose exchange is open and whose token is sealed. */
+export interface Execution extends Exchange {
   sealed: string;
   grantId: string;
 }
@@ -54,7 +54,7 @@ export async function startToolGateway(env: Record<string, string> = {}) {
   const internal = (path: string, body: unknown, token = INTERNAL_TOKEN): Promise<Answer> =>
     post(path, JSON.stringify(body), { [INTERNAL_TOKEN_HEADER]: token });
   const mint = async (
-    { execution, token }: Session,
+    { execution, token }: Exchange,
     change: Partial<MintCallback> = {},
   ): Promise<Execution> => {
     const answer = await internal("/internal/ptc-callback-token", {

@@ -5,7 +5,7 @@ import {
   CALLBACK_TOKEN_HEADER,
   EXECUTION_ID_HEADER,
   newId,
-  type OpenToolSession,
+  type OpenToolExchange,
   type PendingCalls,
   type RecordToolCalls,
   TOOL_CALL_ID_HEADER,
@@ -62,7 +62,7 @@ export async function startServer(redisUrl: string, env: Record<string, string> 
     return { status: answer.statusCode, text: received, body: JSON.parse(received) };
   };
 
-  const open = async (change: Partial<OpenToolSession> = {}): Promise<Session> => {
+  const open = async (change: Partial<OpenToolExchange> = {}): Promise<Exchange> => {
     const execution = change.execution_id ?? newId();
     const request = { execution_id: execution, session_id: newId(), tools: ["add", "look up"], ...change };
     const answer = await send("POST", "/sessions", request);
@@ -70,7 +70,7 @@ export async function startServer(redisUrl: string, env: Record<string, string> 
     return { execution, token: answer.body.callback_token as string };
   };
   const call = (
-    { execution, token }: Session,
+    { execution, token }: Exchange,
     id: string,
     input: unknown = {},
     { tool = "add", signal, raw }: { tool?: string; signal?: AbortSignal; raw?: string } = {},
@@ -84,17 +84,20 @@ export async function startServer(redisUrl: string, env: Record<string, string> 
       ...(signal === undefined ? {} : { signal }),
     });
   /** Has calls recorded, all or none; `calls` may be the text of the request. */
-  const record = ({ execution, token }: Session, calls: RecordToolCalls["calls"] | string): Promise<Answer> =>
+  const record = (
+    { execution, token }: Exchange,
+    calls: RecordToolCalls["calls"] | string,
+  ): Promise<Answer> =>
     send("POST", "/tool-calls", typeof calls === "string" ? calls : { calls }, {
       headers: { [EXECUTION_ID_HEADER]: execution, [CALLBACK_TOKEN_HEADER]: token },
     });
-  const pending = async ({ execution }: Session, ids: string[] = [], waitMs = 0): Promise<PendingCalls> => {
+  const pending = async ({ execution }: Exchange, ids: string[] = [], waitMs = 0): Promise<PendingCalls> => {
     const asked = ids.length === 0 ? "" : `&call_ids=${ids.join(",")}`;
     const answer = await send("GET", `/sessions/${execution}/pending?wait_ms=${waitMs}${asked}`);
     if (answer.status !== 200) throw new Error(`the tool call server said ${answer.text}`);
     return answer.body as unknown as PendingCalls;
   };
-  const results = ({ execution }: Session, given: Given[]): Promise<Answer> =>
+  const results = ({ execution }: Exchange, given: Given[]): Promise<Answer> =>
     send("POST", `/sessions/${execution}/results`, { results: given });
   const metric = async (name: string): Promise<number> => {
     const text = await (await fetch(`${url}/metrics`)).text();
@@ -108,7 +111,7 @@ export async function startServer(redisUrl: string, env: Record<string, string> 
     },
     send,
     open,
-    close: ({ execution }: Session) => send("DELETE", `/sessions/${execution}`),
+    close: ({ execution }: Exchange) => send("DELETE", `/sessions/${execution}`),
     call,
     record,
     pending,
@@ -125,7 +128,7 @@ export async function startServer(redisUrl: string, env: Record<string, string> 
   };
 }
 
-export interface Session {
+export interface Exchange {
   execution: string;
   token: string;
 }

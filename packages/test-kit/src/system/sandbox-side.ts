@@ -14,7 +14,7 @@ import {
   ORIGINAL_FILENAME_HEADER,
   type PendingCalls,
   type RegisteredGrant,
-  type ToolSession,
+  type ToolExchange,
 } from "@svc/contracts";
 import { Answer } from "./api.ts";
 import type { System } from "./system.ts";
@@ -125,7 +125,7 @@ export class SandboxSide {
     const minted = await this.trusted("/internal/ptc-callback-token", {
       executionId,
       sessionId,
-      callbackToken: opened.ok<ToolSession>().callback_token,
+      callbackToken: opened.ok<ToolExchange>().callback_token,
       allowedToolNames: [tool],
     });
     if (minted.status !== 201) throw new Error(minted.text);

@@ -21,13 +21,3 @@ export const stdoutOf = async (code: string, job: Partial<ToolProgram> = {}) => 
   expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
   return stdout;
 };
-
-/** Answers only once `count` calls are outstanding. */
-export const together = (count: number) => {
-  const waiting: (() => void)[] = [];
-  return (input: Record<string, unknown>) =>
-    new Promise<{ result: unknown }>((resolve) => {
-      waiting.push(() => resolve({ result: input.n }));
-      if (waiting.length === count) for (const go of waiting.splice(0).reverse()) go();
-    });
-};

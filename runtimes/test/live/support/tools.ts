@@ -205,6 +205,15 @@ async function readRequest(socket: Socket): Promise<{ head: string; body: Buffer
 
 export const echo: Handler = (input) => ({ result: input });
 export const value: Handler = (input) => ({ result: input.value ?? null });
+/** Answers with `n`, and only once `count` calls are outstanding: the last one first. */
+export const together = (count: number): Handler => {
+  const waiting: (() => void)[] = [];
+  return (input) =>
+    new Promise((resolve) => {
+      waiting.push(() => resolve({ result: input.n }));
+      if (waiting.length === count) for (const go of waiting.splice(0).reverse()) go();
+    });
+};
 /** What no complete answer looks like; the last one promises more than it holds. */
 export const brokenAnswers = [
   "",

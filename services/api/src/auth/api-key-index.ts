@@ -8,32 +8,32 @@ import type { Caller } from "./claims.ts";
 import { TokenRefused } from "./refused.ts";
 
 const secret = randomBytes(32);
-const slotOf = (digest: Buffer) => createHmac("sha256", secret).update(digest).digest("base64");
+const macOf = (digest: Buffer) => createHmac("sha256", secret).update(digest).digest("base64");
 /** Compared with where nothing was found. */
 const NONE = randomBytes(32);
 
 export class ApiKeyIndex {
-  readonly #bySlot = new Map<string, { digest: Buffer; record: ApiKeyRecord }>();
+  readonly #byMac = new Map<string, { digest: Buffer; record: ApiKeyRecord }>();
 
   constructor(records: readonly ApiKeyRecord[]) {
     for (const record of records) {
       const digest = Buffer.from(record.sha256, "hex");
-      this.#bySlot.set(slotOf(digest), { digest, record });
+      this.#byMac.set(macOf(digest), { digest, record });
     }
   }
 
   get size(): number {
-    return this.#bySlot.size;
+    return this.#byMac.size;
   }
 
   ids(): Set<string> {
-    return new Set([...this.#bySlot.values()].map(({ record }) => record.id));
+    return new Set([...this.#byMac.values()].map(({ record }) => record.id));
   }
 
   /** `key` has the form of an API key. Throws TokenRefused. */
   callerOf(key: string, nowMs: number): Caller {
     const digest = Buffer.from(apiKeyDigest(key), "hex");
-    const found = this.#bySlot.get(slotOf(digest));
+    const found = this.#byMac.get(macOf(digest));
     if (!timingSafeEqual(found?.digest ?? NONE, digest) || found === undefined) {
       throw new TokenRefused("unknown_api_key", "unknown API key");
     }

@@ -21,7 +21,7 @@ import {
   sendError,
   toServiceError,
 } from "@svc/service-kit";
-import type { HoldingSlot } from "../limits/hook.ts";
+import type { HoldingSeat } from "../limits/hook.ts";
 import type { HasWaiters } from "../once/once.ts";
 import { noteRun, noteUser } from "../request-log.ts";
 import { answerOf } from "./answer.ts";
@@ -42,7 +42,7 @@ export interface ExecDeps {
   principalOf: (request: FastifyRequest) => Principal;
   planLimitsOf: (request: FastifyRequest) => PlanLimits;
   lookupRecords: (files: readonly JobFile[], requestId: string) => Promise<(ObjectRecord | undefined)[]>;
-  holdingSlot: HoldingSlot;
+  holdingSeat: HoldingSeat;
 }
 
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(execRequestSchema.shape));
@@ -115,7 +115,7 @@ async function execute(
   deps.submitted.inc({ language: parsed.language });
   const job = jobOf({ ...parsed, files }, principal, deps.planLimitsOf(request), request.id);
   noteRun(request, { exec_id: job.execution_id });
-  const answer = answerOf(await deps.holdingSlot(request, () => deps.jobs.run(job, left)));
+  const answer = answerOf(await deps.holdingSeat(request, () => deps.jobs.run(job, left)));
   noteRun(request, factsOfAnswer(answer));
   return answer;
 }

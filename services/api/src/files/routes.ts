@@ -10,7 +10,7 @@ import { downloadRoutes } from "./download-routes.ts";
 import { FileStorage } from "./file-storage.ts";
 import { createRecordLookup, type RecordLookup } from "./lookup.ts";
 import { transferMetrics } from "./metrics.ts";
-import { sessionRoutes } from "./session-routes.ts";
+import { objectRoutes } from "./object-routes.ts";
 import { uploadRoutes } from "./upload-routes.ts";
 
 /** Longer than any way to a 404 takes, so that its duration tells nothing about the cause. */
@@ -31,7 +31,7 @@ export async function fileRoutes(app: HttpServer, deps: FileRoutesDeps): Promise
     const metrics = transferMetrics(deps.registry);
     uploadRoutes(routes, deps, storage, metrics);
     downloadRoutes(routes, deps, storage, metrics);
-    sessionRoutes(routes, deps, storage);
+    objectRoutes(routes, deps, storage);
   });
   return createRecordLookup(deps);
 }

@@ -1,7 +1,7 @@
 /**
  * The limits in front of the routes: after authentication, before the state of the service and the body are looked at.
  * Where only the body tells what a request is, few bodies of a caller are read at once instead, and the others wait.
- * Every answer of a limited route tells the caller's window, as far as the store can be asked. An execution holds its slot
+ * Every answer of a limited route tells the caller's window, as far as the store can be asked. An execution holds its seat
  * until it has an answer or its client has left, and in any case until its run is over; what goes on with a program needs none.
  */
 import type { Principal } from "@svc/contracts";
@@ -17,7 +17,7 @@ import {
 import { callerKey, Limiter } from "./limiter.ts";
 import { OpenBodies } from "./open-bodies.ts";
 import { limitOf, type Scope, scopeOf } from "./scopes.ts";
-import type { Slot } from "./slots.ts";
+import type { Seat } from "./seats.ts";
 import { bodiesAreOpen, limitHeaders, windowHeaders } from "./window.ts";
 
 export interface LimitDeps {
@@ -40,8 +40,8 @@ const BODIES_AT_ONCE = 8;
 
 const isScopedByBody = (request: FastifyRequest) => request.routeOptions.config.scopeOfBody !== undefined;
 
-/** Runs work of a request so that its slot stays taken until the work has ended. */
-export type HoldingSlot = <T>(request: FastifyRequest, work: () => Promise<T>) => Promise<T>;
+/** Runs work of a request so that its seat stays taken until the work has ended. */
+export type HoldingSeat = <T>(request: FastifyRequest, work: () => Promise<T>) => Promise<T>;
 
 /** Resolves when the connection of the answer has closed; it may have done so before. */
 function closing({ raw }: FastifyReply): Promise<void> {
@@ -49,7 +49,7 @@ function closing({ raw }: FastifyReply): Promise<void> {
 }
 
 /** To be called before the routes are registered, after what authenticates them. */
-export function limits(app: HttpServer, deps: LimitDeps): HoldingSlot {
+export function limits(app: HttpServer, deps: LimitDeps): HoldingSeat {
   const { principalOf, isAuthenticated } = deps;
   const gate = new Gate(deps);
   app.addHook("onRequest", async (request, reply) => {
@@ -81,14 +81,14 @@ export function limits(app: HttpServer, deps: LimitDeps): HoldingSlot {
   return (request, work) => gate.during(request, work);
 }
 
-/** What the requests in work hold: slots of executions, and places among the bodies that are being read. */
+/** What the requests in work hold: seats of executions, and places among the bodies that are being read. */
 class Gate {
   readonly limiter: Limiter;
   readonly #config: Config;
   readonly #principalOf: LimitDeps["principalOf"];
   readonly #bodies: OpenBodies;
   readonly #limited: Counter<"scope">;
-  readonly #slots = new WeakMap<FastifyRequest, Slot>();
+  readonly #seats = new WeakMap<FastifyRequest, Seat>();
   readonly #counted = new WeakSet<FastifyRequest>();
   readonly #leaveBodies = new WeakMap<FastifyRequest, () => void>();
 
@@ -116,30 +116,30 @@ class Gate {
     return this.#counted.has(request);
   }
 
-  /** Counts the request in its caller's window, and takes a slot for an execution. */
+  /** Counts the request in its caller's window, and takes a seat for an execution. */
   async enter(request: FastifyRequest, reply: FastifyReply, scope: Scope): Promise<void> {
     this.#counted.add(request);
     const closed = closing(reply);
     reply.headers(limitHeaders(limitOf(scope, this.#config)));
-    const { window, refusal, slot } = await this.limiter.enter(scope, this.#principalOf(request));
+    const { window, refusal, seat } = await this.limiter.enter(scope, this.#principalOf(request));
     reply.headers(windowHeaders(window));
     if (refusal !== undefined) {
       this.#limited.inc({ scope: refusal.by });
       throw refusal.error;
     }
-    if (slot === undefined) return;
-    this.#slots.set(request, slot);
+    if (seat === undefined) return;
+    this.#seats.set(request, seat);
     void closed.then(() => this.leave(request));
   }
 
   leave(request: FastifyRequest): void {
-    const slot = this.#slots.get(request);
-    this.#slots.delete(request);
-    slot?.release();
+    const seat = this.#seats.get(request);
+    this.#seats.delete(request);
+    seat?.release();
   }
 
   during<T>(request: FastifyRequest, work: () => Promise<T>): Promise<T> {
-    return this.#slots.get(request)?.during(work) ?? work();
+    return this.#seats.get(request)?.during(work) ?? work();
   }
 
   /** Waits until the body of the request may be read. */

@@ -6,32 +6,32 @@ import { createHash } from "node:crypto";
 import { newId, type Principal, type ServiceError } from "@svc/contracts";
 import { type Config, type LuaCommand, luaCommand, type Redis, storeCall } from "@svc/service-kit";
 import { limitOf, SCOPES, type Scope } from "./scopes.ts";
-import { SLOT_LIFE_MS, type Slot, Slots } from "./slots.ts";
-import { isOver, slotsAreTaken, type Window, windowIsFull } from "./window.ts";
+import { SEAT_LIFE_MS, type Seat, Seats } from "./seats.ts";
+import { isOver, seatsAreTaken, type Window, windowIsFull } from "./window.ts";
 
 const ENTER = new URL("./lua/enter.lua", import.meta.url);
 
 export interface Entry {
   window: Window;
-  /** `by`: what limited the request, the window of its scope or the slots for executions. */
+  /** `by`: what limited the request, the window of its scope or the seats for executions. */
   refusal?: { by: Scope | "concurrent_executions"; error: ServiceError };
-  slot?: Slot;
+  seat?: Seat;
 }
 
-type Reply = [count: number, leftMs: number, slotTaken: number];
+type Reply = [count: number, leftMs: number, seatTaken: number];
 
 export class Limiter {
   readonly #config: Config;
   readonly #enter: LuaCommand<Reply>;
-  readonly #slots: Slots;
+  readonly #seats: Seats;
 
   constructor(config: Config, redis: Redis) {
     this.#config = config;
     this.#enter = luaCommand(redis, "svcEnter", ENTER);
-    this.#slots = new Slots(redis);
+    this.#seats = new Seats(redis);
   }
 
-  /** Counts a request; one of an execution also takes a slot, unless the number of slots is 0, without limit. */
+  /** Counts a request; one of an execution also takes a seat, unless the number of seats is 0, without limit. */
   async enter(
     scope: Scope,
     principal: Principal,
@@ -40,31 +40,31 @@ export class Limiter {
     const { what } = SCOPES[scope];
     const limit = limitOf(scope, this.#config);
     const most = this.#config.SVC_MAX_CONCURRENT_EXECUTIONS;
-    const takesSlot = isExecution && most > 0;
+    const takesSeat = isExecution && most > 0;
     const caller = callerKey(principal);
     const window = `svc:limit:${scope}:${caller}`;
-    const slots = `svc:slots:${caller}`;
+    const seats = `svc:seats:${caller}`;
     const id = newId();
-    const [count, leftMs, slotTaken] = await storeCall(() =>
-      takesSlot
-        ? this.#enter(2, window, slots, limit.requests, limit.windowMs, id, most, SLOT_LIFE_MS)
+    const [count, leftMs, seatTaken] = await storeCall(() =>
+      takesSeat
+        ? this.#enter(2, window, seats, limit.requests, limit.windowMs, id, most, SEAT_LIFE_MS)
         : this.#enter(1, window, limit.requests, limit.windowMs),
     ).catch((error: unknown) => {
       // A call that was given up may still reach the store.
-      if (takesSlot) this.#slots.giveBack(slots, id);
+      if (takesSeat) this.#seats.giveBack(seats, id);
       throw error;
     });
     const entry: Entry = { window: { ...limit, count, leftMs } };
     if (isOver(entry.window)) {
       return { ...entry, refusal: { by: scope, error: windowIsFull(what, entry.window) } };
     }
-    if (!takesSlot) return entry;
-    if (slotTaken === 1) return { ...entry, slot: this.#slots.hold(slots, id) };
-    return { ...entry, refusal: { by: "concurrent_executions", error: slotsAreTaken(most) } };
+    if (!takesSeat) return entry;
+    if (seatTaken === 1) return { ...entry, seat: this.#seats.hold(seats, id) };
+    return { ...entry, refusal: { by: "concurrent_executions", error: seatsAreTaken(most) } };
   }
 
   close(): void {
-    this.#slots.close();
+    this.#seats.close();
   }
 }
 

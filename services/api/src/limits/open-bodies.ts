@@ -1,6 +1,6 @@
 /**
  * Bounds the bodies of a principal that this process reads at once, where only the body tells what a request is: until then
- * it takes no slot, and must not hold memory without bound meanwhile. Further bodies wait unread; only a principal whose
+ * it takes no seat, and must not hold memory without bound meanwhile. Further bodies wait unread; only a principal whose
  * bodies do not end, or with very many requests, is refused.
  */
 import type { ServiceError } from "@svc/contracts";

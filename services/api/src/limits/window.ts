@@ -44,19 +44,19 @@ export function windowIsFull(what: string, window: Window): ServiceError {
   );
 }
 
-/** When a slot becomes free is not known: programs end when they end. */
-const SLOT_RETRY_SECONDS = 1;
+/** When a seat becomes free is not known: programs end when they end. */
+const SEAT_RETRY_SECONDS = 1;
 
-export function slotsAreTaken(most: number): ServiceError {
+export function seatsAreTaken(most: number): ServiceError {
   return rateLimited(
     `Too many executions at once: ${most} may wait or run at the same time.`,
-    SLOT_RETRY_SECONDS,
+    SEAT_RETRY_SECONDS,
   );
 }
 
 /** Bodies of the caller are being read, and this one has waited for too long. */
 export function bodiesAreOpen(): ServiceError {
-  return rateLimited("Too many request bodies at once; send them completely, or fewer.", SLOT_RETRY_SECONDS);
+  return rateLimited("Too many request bodies at once; send them completely, or fewer.", SEAT_RETRY_SECONDS);
 }
 
 function rateLimited(message: string, seconds: number): ServiceError {

@@ -9,7 +9,7 @@ import { recordLifeMs } from "./expiry.ts";
 import type { RoundJobs } from "./round-jobs.ts";
 import { nextState, type ProgramRecord } from "./state.ts";
 import type { ProgramStore } from "./store.ts";
-import type { ToolSessions } from "./tool-sessions.ts";
+import type { ToolExchanges } from "./tool-exchanges.ts";
 
 const CHANNEL = "svc:ptc:cancelled";
 /** Longer than a program can run and pause. */
@@ -61,12 +61,12 @@ export interface CancelDeps {
   store: ProgramStore;
   running: RunningPrograms;
   jobs: RoundJobs;
-  sessions: ToolSessions;
+  exchanges: ToolExchanges;
 }
 
 /** Cancels one program; false when it had ended. Before its first pause a program has no record. */
 export async function cancelProgram(deps: CancelDeps, id: string, requestId: string): Promise<boolean> {
-  const { store, running, jobs, sessions, config } = deps;
+  const { store, running, jobs, exchanges, config } = deps;
   await running.cancel(id);
   for (;;) {
     const { snapshot: from, program } = await store.read(id);
@@ -77,7 +77,7 @@ export async function cancelProgram(deps: CancelDeps, id: string, requestId: str
     const to: ProgramRecord = { ...record, status, pending: [] };
     if ((await store.transition(id, { from, to, lifeMs: recordLifeMs(config) })) === undefined) continue;
     if (program !== undefined && runner_url !== undefined) jobs.discard(program, runner_url, requestId);
-    sessions.end(id, record.grant_id, requestId);
+    exchanges.end(id, record.grant_id, requestId);
     return true;
   }
 }

@@ -17,12 +17,12 @@ import type { OwnEntry } from "../once/once.ts";
 import { recordLifeMs } from "./expiry.ts";
 import { nextState, type ProgramRecord } from "./state.ts";
 import type { ProgramStore, Snapshot } from "./store.ts";
-import type { ToolSessions } from "./tool-sessions.ts";
+import type { ToolExchanges } from "./tool-exchanges.ts";
 
 export interface CompletionDeps {
   config: Config;
   store: ProgramStore;
-  sessions: ToolSessions;
+  exchanges: ToolExchanges;
 }
 
 /** What a round starts from. A first round has no record. */
@@ -64,7 +64,7 @@ export async function completeProgram(
 
 /** Ends a program whose round is over. One that never paused has no record. */
 export async function endProgram(
-  { store, sessions, config }: CompletionDeps,
+  { store, exchanges, config }: CompletionDeps,
   id: string,
   event: "complete" | "fail",
   { snapshot, entry }: RoundOrigin,
@@ -85,8 +85,8 @@ export async function endProgram(
     });
     if (done === undefined) throw new ServiceError("execution_cancelled");
   } finally {
-    sessions.end(id, grantId, requestId);
-    sessions.revoke(snapshot?.record.grant_id, requestId);
+    exchanges.end(id, grantId, requestId);
+    exchanges.revoke(snapshot?.record.grant_id, requestId);
   }
 }
 

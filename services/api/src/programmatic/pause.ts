@@ -37,11 +37,11 @@ export async function pauseProgram(
   { paused, grantId }: PausedRound,
   requestId: string,
 ): Promise<ProgrammaticResponse> {
-  const { store, sessions, tokens, config } = deps;
+  const { store, exchanges, tokens, config } = deps;
   const id = program.execution_id;
   const before = snapshot?.record;
   const calls =
-    reportedCalls(program, paused) ?? (await sessions.recorded(id, paused.pending_call_ids, requestId));
+    reportedCalls(program, paused) ?? (await exchanges.recorded(id, paused.pending_call_ids, requestId));
   const stateBytes = before?.state_bytes ?? programBytes(program);
   const { to, added } = pausedRecord(before, paused, calls, stateBytes);
   const grant = grantId ?? before?.grant_id;
@@ -58,7 +58,7 @@ export async function pauseProgram(
   const change = { from: snapshot, to, lifeMs: recordLifeMs(config), added, entry, answer };
   const done = await store.transition(id, before === undefined ? { ...change, program: stored } : change);
   if (done === undefined) throw new ServiceError("execution_cancelled");
-  if (before?.grant_id !== grant) sessions.revoke(before?.grant_id, requestId);
+  if (before?.grant_id !== grant) exchanges.revoke(before?.grant_id, requestId);
   return answer;
 }
 

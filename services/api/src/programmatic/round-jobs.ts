@@ -18,7 +18,7 @@ import { answerOf } from "../exec/answer.ts";
 import { outcomeBytes } from "./accept-results.ts";
 import type { EndedRound } from "./completion.ts";
 import type { Program } from "./state.ts";
-import type { ToolSessions } from "./tool-sessions.ts";
+import type { ToolExchanges } from "./tool-exchanges.ts";
 
 /** Bytes of results that travel with a resume itself, together. */
 const SMALL_BYTES = 8192;
@@ -42,7 +42,7 @@ export interface RoundJobsDeps {
   config: Config;
   log: Log;
   jobs: JobProducer;
-  sessions: ToolSessions;
+  exchanges: ToolExchanges;
   submitted: Counter<"language">;
 }
 
@@ -50,15 +50,15 @@ export class RoundJobs {
   readonly #config: Config;
   readonly #submitted: Counter<"language">;
   readonly #jobs: JobProducer;
-  readonly #sessions: ToolSessions;
+  readonly #exchanges: ToolExchanges;
   readonly #log: Log;
 
-  constructor({ config, log, jobs, sessions, submitted }: RoundJobsDeps) {
+  constructor({ config, log, jobs, exchanges, submitted }: RoundJobsDeps) {
     this.#submitted = submitted;
     this.#config = config;
     this.#log = log;
     this.#jobs = jobs;
-    this.#sessions = sessions;
+    this.#exchanges = exchanges;
   }
 
   /** Runs the program from the top. `calls`: how many are recorded, `runMs`: what they took. */
@@ -66,11 +66,11 @@ export class RoundJobs {
     const { program, round } = attempt;
     const { JOB_TIMEOUT, PTC_MAX_CALLS } = this.#config;
     const job = this.#jobOf(attempt, Math.min(program.run_timeout + Math.ceil(runMs), JOB_TIMEOUT));
-    // A job that another replica queued keeps its session. Nobody else queues a first round.
+    // A job that another replica queued keeps its exchange. Nobody else queues a first round.
     if (round > 1 && (await this.#jobs.exists(job)))
       return endOf(await this.#jobs.run(job, attempt.signal), program);
-    const { callback, opened } = this.#sessions.open(program, attempt.requestId);
-    // A first call waits for its session to open, but would find the session of an earlier attempt.
+    const { callback, opened } = this.#exchanges.open(program, attempt.requestId);
+    // A first call waits for its exchange to open, but would find the exchange of an earlier attempt.
     if (round > 1 || attempt.number > 1) await opened;
     job.ptc = {
       mode: calls > 0 ? "replay" : "live",
@@ -86,11 +86,11 @@ export class RoundJobs {
     try {
       return { ...(await this.#runBeside(opened, job, attempt, { first: calls > 0 })), grantId };
     } catch (error) {
-      // The session must be open before anything closes it.
+      // The exchange must be open before anything closes it.
       await opened.catch(() => undefined);
       // While the store is away the job may still run, and the next request may find it.
       const isOver = !(error instanceof ServiceError) || error.code !== "store_unavailable";
-      if (isOver) this.#sessions.revoke(grantId, attempt.requestId);
+      if (isOver) this.#exchanges.revoke(grantId, attempt.requestId);
       throw error;
     }
   }
@@ -116,7 +116,7 @@ export class RoundJobs {
     this.#submitted.inc({ language: program.language });
     if (answers?.length === from.pending)
       return endOf(await this.#jobs.run(job, attempt.signal, { first: true }), program);
-    const handOver = this.#sessions.answer(program.execution_id, from.answers, attempt.requestId);
+    const handOver = this.#exchanges.answer(program.execution_id, from.answers, attempt.requestId);
     return this.#runBeside(handOver, job, attempt, { first: true });
   }
 

@@ -20,7 +20,7 @@ import type { Program } from "./state.ts";
 export interface StartDeps
   extends PauseDeps,
     CancelDeps,
-    Pick<ExecDeps, "runtimes" | "principalOf" | "planLimitsOf" | "lookupRecords" | "holdingSlot"> {}
+    Pick<ExecDeps, "runtimes" | "principalOf" | "planLimitsOf" | "lookupRecords" | "holdingSeat"> {}
 
 const HASH_SEEDS = 2 ** 32;
 /** A broken first round is attempted once more. */
@@ -31,7 +31,7 @@ export async function handleStart(
   reply: FastifyReply,
   deps: StartDeps,
 ): Promise<ProgrammaticResponse> {
-  const { config, running, redis, principalOf, holdingSlot } = deps;
+  const { config, running, redis, principalOf, holdingSeat } = deps;
   const principal = principalOf(request);
   if (bodyBytes(request) > startLimit(config)) throw new ServiceError("request_too_large");
   const program = await programOf(request, principal, deps);
@@ -49,7 +49,7 @@ export async function handleStart(
       if (label !== undefined) await rememberLabel(redis, principal, label, execution_id);
       unwanted = AbortSignal.any([unwanted, cancelled]);
       const onEnd = (end: RoundEnd) => noteRun(request, factsOfEnd(end));
-      return holdingSlot(request, () => firstRound(deps, program, request.id, unwanted, onEnd));
+      return holdingSeat(request, () => firstRound(deps, program, request.id, unwanted, onEnd));
     });
     paused = answer.status === "tool_call_required";
     if (paused && unwanted.aborted) await cancelProgram(deps, execution_id, request.id);
@@ -68,7 +68,7 @@ async function firstRound(
   signal: AbortSignal,
   onEnd: (end: RoundEnd) => void,
 ): Promise<ProgrammaticResponse> {
-  const { jobs, sessions } = deps;
+  const { jobs, exchanges } = deps;
   const id = program.execution_id;
   for (let number = 1; ; number++) {
     try {
@@ -82,7 +82,7 @@ async function firstRound(
       const code = error instanceof ServiceError ? error.code : undefined;
       const isBroken = code === "sandbox_execution_failed";
       if (isBroken && number < MAX_FROM_TOP && !signal.aborted) continue;
-      sessions.end(id, undefined, requestId);
+      exchanges.end(id, undefined, requestId);
       signal.throwIfAborted();
       throw isBroken || code === "internal_error" ? withExecution(error, program) : error;
     }

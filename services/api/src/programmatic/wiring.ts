@@ -10,7 +10,7 @@ import { RoundJobs } from "./round-jobs.ts";
 import type { StartDeps } from "./start.ts";
 import { ProgramStore } from "./store.ts";
 import { ContinuationTokens } from "./token.ts";
-import { ToolSessions } from "./tool-sessions.ts";
+import { ToolExchanges } from "./tool-exchanges.ts";
 
 export interface Parts {
   config: Config;
@@ -24,8 +24,8 @@ export type ProgrammaticDeps = StartDeps & ResumeDeps;
 
 export function programmaticDeps(app: HttpServer, parts: Parts, exec: ExecDeps): ProgrammaticDeps {
   const { config, log, redis, registry, running } = parts;
-  const sessions = new ToolSessions(config, log);
-  app.addHook("onClose", () => sessions.close());
+  const exchanges = new ToolExchanges(config, log);
+  app.addHook("onClose", () => exchanges.close());
   const metrics = programmaticMetrics(registry);
   const once = new Once(redis, {
     conflict: "continuation_conflict",
@@ -39,11 +39,11 @@ export function programmaticDeps(app: HttpServer, parts: Parts, exec: ExecDeps):
     redis,
     running,
     metrics,
-    sessions,
+    exchanges,
     once,
     renewal: new AnswerRenewal(once, config.TOOL_CALL_SESSION_EXPIRY),
     store: new ProgramStore(redis),
     tokens: new ContinuationTokens(config.SVC_CONTINUATION_SECRET, config.SVC_INTERNAL_SERVICE_TOKEN),
-    jobs: new RoundJobs({ config, log, jobs: exec.jobs, sessions, submitted: exec.submitted }),
+    jobs: new RoundJobs({ config, log, jobs: exec.jobs, exchanges, submitted: exec.submitted }),
   };
 }

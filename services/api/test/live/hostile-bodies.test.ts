@@ -8,7 +8,7 @@ import { FORM_TYPE } from "../support/file-api.ts";
 import { type Replicas, startReplicas } from "../support/replicas.ts";
 
 const BODY_MS = 1200;
-const SLOTS = 3;
+const SEATS = 3;
 const MIB = 2 ** 20;
 const JSON_TYPE = { "content-type": "application/json" };
 let made: Replicas;
@@ -16,7 +16,7 @@ const start = async (env: Record<string, string>) => {
   made = await startReplicas(1, {
     ...OPEN_LIMITS,
     UPLOAD_PART_TIMEOUT_MS: "600",
-    SVC_MAX_CONCURRENT_EXECUTIONS: String(SLOTS),
+    SVC_MAX_CONCURRENT_EXECUTIONS: String(SEATS),
     ...env,
   });
   await made.consume({ work: async () => OK });
@@ -173,8 +173,8 @@ describe("bodies that do not end", () => {
   beforeAll(() => start({}));
   afterAll(() => made.stop());
 
-  test("take the slots of their caller on /exec, until they do", async () => {
-    const open = Array.from({ length: SLOTS }, () => send("/exec", "application/json", '{"code":"'));
+  test("take the seats of their caller on /exec, until they do", async () => {
+    const open = Array.from({ length: SEATS }, () => send("/exec", "application/json", '{"code":"'));
     await expect
       .poll(async () => (await post("/exec", "{}")).status, { interval: 20, timeout: 10_000 })
       .toBe(429);

@@ -1,5 +1,7 @@
 /** The rules of executions that tests parse requests by, and how a request is refused. */
+
 import { newId, ServiceError } from "@svc/contracts";
+import { thrown } from "@svc/test-kit/thrown";
 
 export const FILE_RULES = { maxFiles: 256, names: { maxLength: 256, maxDepth: 10 } };
 
@@ -8,13 +10,9 @@ export const refNamed = (name: string) => ({ id: newId(), storage_session_id: ne
 
 /** The refusal that the call throws. */
 export function refusal(run: () => unknown): ServiceError {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof ServiceError) return error;
-    throw error;
-  }
-  throw new Error("it was not refused");
+  const refused = thrown(ServiceError, run);
+  if (refused === undefined) throw new Error("it was not refused");
+  return refused;
 }
 
 /** The places that a refusal names. */

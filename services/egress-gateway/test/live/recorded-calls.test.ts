@@ -2,37 +2,19 @@
 import { type LedgerRecord, ledgerKey } from "@svc/capabilities";
 import { GRANT_HEADER, newId, type RecordToolCalls, type RegisteredGrant } from "@svc/contracts";
 import { registration } from "@svc/test-kit/components/gateway";
-import {
-  type Execution,
-  startToolGateway,
-  type ToolGateway,
-} from "@svc/test-kit/components/gateway-tool-calls";
+import type { Execution } from "@svc/test-kit/components/gateway-tool-calls";
 import { callIds, toRecord } from "@svc/test-kit/components/tool-call-server";
-import { Redis } from "ioredis";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { begin, end, made, recordOf, refusal, store } from "../support/tool-gateway.ts";
 
-let made: ToolGateway;
-let store: Redis;
-beforeEach(async () => {
-  made = await startToolGateway({ EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES: "2000" });
-  store = new Redis(made.redis.socket).on("error", () => {});
-});
-afterEach(async () => {
-  store.disconnect();
-  await made.stop();
-});
+beforeAll(() => begin({ EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES: "2000" }));
+afterAll(() => end());
 
-const recordOf = async ({ grantId }: Pick<Execution, "grantId">) =>
-  JSON.parse((await store.get(ledgerKey(grantId))) ?? "null") as LedgerRecord;
 const change = async (execution: Execution, changed: Partial<LedgerRecord>) =>
   store.set(
     ledgerKey(execution.grantId),
     JSON.stringify({ ...(await recordOf(execution)), rev: 7, ...changed }),
   );
-const refusal = async (answer: ReturnType<ToolGateway["call"]>): Promise<string> => {
-  const { status, body } = await answer;
-  return `${status} ${body.ledger_reason ?? body.reason ?? body.error}`;
-};
 const pending = async (execution: Execution) =>
   (await made.server.pending(execution)).pending_calls.map(({ call_id }) => call_id);
 /** How much was charged and what was recorded. */

@@ -1,4 +1,5 @@
-import { DEFAULT_NAME_LIMITS, fileNameProblem, type ServiceError } from "@svc/contracts";
+import { DEFAULT_NAME_LIMITS, fileNameProblem, ServiceError } from "@svc/contracts";
+import { thrown } from "@svc/test-kit/thrown";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { addressOf, attributesIn, checkNamespace, namespaceIn } from "../../src/inner-headers.ts";
@@ -9,14 +10,7 @@ const FULL = {
   "x-svc-namespace": "acme:user:u%3A1",
 };
 
-function codeOf(operation: () => unknown): string {
-  try {
-    operation();
-    return "none";
-  } catch (error) {
-    return (error as ServiceError).code;
-  }
-}
+const codeOf = (operation: () => unknown): string => thrown(ServiceError, operation)?.code ?? "none";
 
 describe("headers of a stored object", () => {
   test("are read exactly", () => {

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { descendants, until } from "@svc/test-kit/jail/host";
 import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import {
   endedOf,
   eventually,
@@ -33,10 +33,28 @@ const codeOf = ({ status, json }: { status: number; json: () => Record<string, u
 ];
 const GONE = [404, "execution_not_found"];
 
-describe("a paused program", () => {
-  it("is gone for who asks for an unknown execution, a round that is not the next, or asks twice", async () => {
-    const s = await started();
+describe("a paused program beside those of other tests", () => {
+  let s: ProgramSystem;
+  const begun: string[] = [];
+  const execution = async () => {
     const one = await s.execution();
+    begun.push(one.id);
+    return one;
+  };
+  beforeAll(async () => {
+    s = await startProgramSystem();
+  });
+  afterEach(async () => {
+    for (const id of begun.splice(0)) await s.discard(id);
+    await eventually("nothing is left", async () => {
+      const { slots } = await s.health();
+      return slots?.busy === 0 && slots.paused === 0;
+    });
+  });
+  afterAll(() => s.stop());
+
+  it("is gone for who asks for an unknown execution, a round that is not the next, or asks twice", async () => {
+    const one = await execution();
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
     pausedOf(await s.start(one, ONE_CALL));
     for (const round of [1, 3]) expect(codeOf(await s.resume(one, round, ["call_001"]))).toEqual(GONE);
@@ -47,41 +65,60 @@ describe("a paused program", () => {
   });
 
   it("is ended by who may: the manifest must name it", async () => {
-    const s = await started();
-    const one = await s.execution();
+    const one = await execution();
     pausedOf(await s.start(one, ONE_CALL));
-    expect(await s.discard(one.id, (await s.execution()).id)).toBe(403);
-    expect((await s.health()).slots.paused).toBe(1);
+    expect(await s.discard(one.id, (await execution()).id)).toBe(403);
+    expect((await s.health()).slots?.paused).toBe(1);
     expect(await s.discard(one.id)).toBe(204);
     expect(await s.discard(one.id)).toBe(404);
-    expect((await s.health()).slots.paused).toBe(0);
+    expect((await s.health()).slots?.paused).toBe(0);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
   });
 
   it("is killed when the caller of its next round leaves", async () => {
-    const s = await started();
-    const one = await s.execution();
+    const one = await execution();
     pausedOf(await s.start(one, SLEEPS));
     await s.answer(one, [{ call_id: "call_001" }]);
     const caller = new AbortController();
     const resumed = s.resume(one, 2, ["call_001"], { signal: caller.signal });
-    await eventually("it runs", async () => (await s.health()).slots.busy === 1);
+    await eventually("it runs", async () => (await s.health()).slots?.busy === 1);
     caller.abort();
     await expect(resumed).rejects.toThrow();
-    await eventually("it is gone", async () => (await s.health()).slots.busy === 0);
+    await eventually("it is gone", async () => (await s.health()).slots?.busy === 0);
     expect(codeOf(await s.resume(one, 3, []))).toEqual([400, "invalid_request"]);
     expect(codeOf(await s.resume(one, 3, ["call_001"]))).toEqual(GONE);
   });
 
   it("is abandoned when its execution is started again", async () => {
-    const s = await started();
-    const one = await s.execution();
+    const one = await execution();
     pausedOf(await s.start(one, ONE_CALL));
     pausedOf(await s.start(one, ONE_CALL, { ptc: { round: 2 } }));
-    expect((await s.health()).slots.paused).toBe(1);
+    expect((await s.health()).slots?.paused).toBe(1);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
   });
 
+  it("is evicted when its tool exchange has ended", async () => {
+    const one = await execution();
+    pausedOf(await s.start(one, ONE_CALL));
+    await s.toolServer.close(one.exchange);
+    await eventually("it is evicted", async () => (await s.health()).slots?.paused === 0);
+    expect(await s.metric('svc_ptc_live_evictions_total{cause="unanswerable"}')).toBe(1);
+  });
+
+  it("goes on with the results of its resume when its calls have begun to wait at the gateway", async () => {
+    const one = await execution();
+    pausedOf(await s.start(one, `${ONE_CALL}\nprint(call("add", a=2))`));
+    await delay(1500);
+    const answers = [{ call_id: "call_001", outcome: { result_json: "1" } }];
+    const paused = pausedOf(await s.resume(one, 2, ["call_001"], { answers }));
+    expect(paused).toMatchObject({ stdout: "1\n", pending_call_ids: ["call_002"] });
+    await delay(1500);
+    await s.answer(one, [{ call_id: "call_002", result: 2 }]);
+    expect(endedOf(await s.resume(one, 3, ["call_002"])).stdout).toBe("1\n2\n");
+  });
+});
+
+describe("a paused program", () => {
   it("holds no slot, and the longest paused one goes when there are too many", async () => {
     const s = await started({
       slots: 5,
@@ -118,7 +155,7 @@ describe("a paused program", () => {
       theirs.push(one);
     }
     expect(await s.metric('svc_ptc_live_evictions_total{cause="max_paused_per_principal"}')).toBe(4);
-    expect((await s.health()).slots.paused).toBe(4);
+    expect((await s.health()).slots?.paused).toBe(4);
     for (const one of theirs.slice(0, 4)) expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
     for (const one of [...mine, ...theirs.slice(4)]) {
       await s.answer(one, [{ call_id: "call_001", result: 4 }]);
@@ -132,31 +169,9 @@ describe("a paused program", () => {
     });
     const one = await s.execution();
     pausedOf(await s.start(one, ONE_CALL));
-    await eventually("it is evicted", async () => (await s.health()).slots.paused === 0);
+    await eventually("it is evicted", async () => (await s.health()).slots?.paused === 0);
     expect(await s.metric('svc_ptc_live_evictions_total{cause="timeout"}')).toBe(1);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
-  });
-
-  it("is evicted when its tool session has ended", async () => {
-    const s = await started();
-    const one = await s.execution();
-    pausedOf(await s.start(one, ONE_CALL));
-    await s.toolServer.close(one.session);
-    await eventually("it is evicted", async () => (await s.health()).slots.paused === 0);
-    expect(await s.metric('svc_ptc_live_evictions_total{cause="unanswerable"}')).toBe(1);
-  });
-
-  it("goes on with the results of its resume when its calls have begun to wait at the gateway", async () => {
-    const s = await started();
-    const one = await s.execution();
-    pausedOf(await s.start(one, `${ONE_CALL}\nprint(call("add", a=2))`));
-    await delay(1500);
-    const answers = [{ call_id: "call_001", outcome: { result_json: "1" } }];
-    const paused = pausedOf(await s.resume(one, 2, ["call_001"], { answers }));
-    expect(paused).toMatchObject({ stdout: "1\n", pending_call_ids: ["call_002"] });
-    await delay(1500);
-    await s.answer(one, [{ call_id: "call_002", result: 2 }]);
-    expect(endedOf(await s.resume(one, 3, ["call_002"])).stdout).toBe("1\n2\n");
   });
 
   it("that has ended but has calls left is kept as well, and its files with it", async () => {
@@ -170,15 +185,15 @@ describe("a paused program", () => {
       files: [{ name: "out.txt" }],
       code: 0,
     });
-    expect((await s.health()).slots.paused).toBe(0);
+    expect((await s.health()).slots?.paused).toBe(0);
   });
 
   it("is not kept where every round is to be run from the top; its calls are recorded", async () => {
     const s = await started({ env: { PTC_MODE: "replay" } });
     const one = await s.execution();
     const { pending_call_ids } = pausedOf(await s.start(one, ONE_CALL));
-    expect((await s.health()).slots.paused).toBe(0);
-    const { pending_calls } = await s.toolServer.pending(one.session, pending_call_ids, 5000);
+    expect((await s.health()).slots?.paused).toBe(0);
+    const { pending_calls } = await s.toolServer.pending(one.exchange, pending_call_ids, 5000);
     expect(pending_calls).toMatchObject([{ call_id: "call_001", tool_input: { a: 1 } }]);
   });
 
@@ -193,7 +208,7 @@ describe("a paused program", () => {
       order.push(name);
     };
     const first = begin("first", "import time; time.sleep(3)");
-    await eventually("the slot is taken", async () => (await s.health()).slots.busy === 1);
+    await eventually("the slot is taken", async () => (await s.health()).slots?.busy === 1);
     const others = [begin("other", "pass"), begin("other", "pass")];
     await delay(300);
     const resumed = s.resume(one, 2, ["call_001"]).then((answer) => {
@@ -213,7 +228,7 @@ describe("a paused program", () => {
     pausedOf(await s.start(one, ONE_CALL));
     const holder = await s.execution();
     const other = s.start(holder, "import time; time.sleep(60)");
-    await eventually("the slot is taken", async () => (await s.health()).slots.busy === 1);
+    await eventually("the slot is taken", async () => (await s.health()).slots?.busy === 1);
     await s.answer(one, [{ call_id: "call_001", result: 1 }]);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual([503, "runner_busy"]);
     await s.discard(holder.id);
@@ -253,7 +268,7 @@ describe("a paused program", () => {
     const s = await started({ slots: count + 3, env });
     const executions = await Promise.all(Array.from({ length: count }, () => s.execution()));
     for (const one of executions) pausedOf(await s.start(one, ONE_CALL));
-    expect((await s.health()).slots.paused).toBe(count);
+    expect((await s.health()).slots?.paused).toBe(count);
     const processes = () => [
       s.runner.pid,
       s.gateway.gateway.pid,

@@ -108,7 +108,7 @@ print(call("add", a=5, b=5))`);
       expect(endedOf(await system.resume(one, 2, pending_call_ids, { answers })).code).toBe(0);
       const record = JSON.parse((await store.get(ledgerKey(one.grantId))) ?? "{}");
       expect(record).toMatchObject({ tool_call_count: 5, request_count: 5 });
-      await system.toolServer.close(one.session);
+      await system.toolServer.close(one.exchange);
     }
     store.disconnect();
   });

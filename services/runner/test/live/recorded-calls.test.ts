@@ -29,8 +29,8 @@ afterAll(async () => {
 type Execution = Awaited<ReturnType<ProgramSystem["execution"]>>;
 const recordOf = async ({ grantId }: Execution) =>
   JSON.parse((await store.get(ledgerKey(grantId))) ?? "null") as LedgerRecord;
-const recorded = async ({ session }: Execution, ids: string[] = []) =>
-  (await system.toolServer.pending(session, ids, ids.length === 0 ? 0 : RECORDED_MS)).pending_calls.map(
+const recorded = async ({ exchange }: Execution, ids: string[] = []) =>
+  (await system.toolServer.pending(exchange, ids, ids.length === 0 ? 0 : RECORDED_MS)).pending_calls.map(
     ({ call_id }) => call_id,
   );
 const charged = (one: Execution, count: number) =>
@@ -110,14 +110,14 @@ describe("a call that is refused among others", () => {
   });
 
   it("because the gateway knows of no such tool takes the program its way to tools, and not the others' records", async () => {
-    const { session, ...one } = await system.execution(TOOLS.slice(0, 1));
-    const more = { ...one, session, tools: TOOLS };
+    const { exchange, ...one } = await system.execution(TOOLS.slice(0, 1));
+    const more = { ...one, exchange, tools: TOOLS };
     const lookUp = JSON.stringify({ tool_name: "look up", input: {} });
     pausedOf(await system.start(more, gather(add(1), lookUp, add(2))));
     const others = ["call_001", "call_003"];
     expect(await recorded(more, others)).toEqual(others);
     await charged(more, 2);
-    await eventually("it is evicted", async () => (await system.health()).slots.paused === 0);
+    await eventually("it is evicted", async () => (await system.health()).slots?.paused === 0);
     expect((await recordOf(more)).tool_call_ids.sort()).toEqual(others);
     expect((await system.resume(more, 2, others)).status).toBe(404);
   });

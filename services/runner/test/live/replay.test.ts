@@ -57,8 +57,8 @@ print(first, call("add", a=3))`);
       stdout: "422 no\n",
       tool_calls_made: 3,
     });
-    const { pending_calls } = await system.toolServer.pending(one.session, ["call_003"], RECORDED_MS);
-    expect(await system.toolServer.pending(one.session)).toEqual({ status: "active", pending_calls });
+    const { pending_calls } = await system.toolServer.pending(one.exchange, ["call_003"], RECORDED_MS);
+    expect(await system.toolServer.pending(one.exchange)).toEqual({ status: "active", pending_calls });
     expect(pending_calls.map(({ call_id }) => call_id)).toEqual(["call_003"]);
     await system.answer(one, [{ call_id: "call_003", result: 3 }]);
     const ended = endedOf(await system.resume(one, 4, ["call_003"]));
@@ -175,7 +175,7 @@ describe("live and repeated attempts", () => {
       let round: Round = pausedOf(await system.start(one, textOf(steps)));
       for (let number = 2; "paused" in round; number++) {
         const { pending_calls } = await system.toolServer.pending(
-          one.session,
+          one.exchange,
           round.pending_call_ids,
           RECORDED_MS,
         );

@@ -2,25 +2,17 @@ import { descendants, isAlive, killProcess, until } from "@svc/test-kit/jail/hos
 import { Jaild } from "@svc/test-kit/jail/jaild";
 import { bash } from "@svc/test-kit/jail/run";
 import { describePython, finishPython } from "@svc/test-kit/jail/warm";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { WarmPool, type WarmPoolOptions } from "../../src/warm/pool.ts";
 
 let jaild: Jaild;
 let pool: WarmPool;
-afterEach(async () => {
-  pool.close();
-  await jaild.stop();
-});
 
 interface Options extends Partial<Pick<WarmPoolOptions, "refillMs" | "maxAgeMs" | "mayGrow" | "quietMs">> {
-  zygotes?: boolean;
-  slots?: number;
   size?: number;
 }
 
-async function start({ zygotes = true, slots = 4, size = 2, ...options }: Options) {
-  jaild = await Jaild.start({ slots, zygotes });
-  if (zygotes) await jaild.warm();
+function start({ size = 2, ...options }: Options) {
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => failures.push(error);
   pool = new WarmPool({
@@ -45,9 +37,22 @@ const run = async (source: string) => {
   return finishPython(jail);
 };
 
+const onlyEmptyJails = () =>
+  until(() => jaild.keepers.every((pid) => descendants(pid).length < 2), "only empty jails are left");
+
 describe("jails that wait warm", () => {
+  beforeAll(async () => {
+    jaild = await Jaild.start({ slots: 4, zygotes: true });
+    await jaild.warm();
+  });
+  afterEach(async () => {
+    pool.close();
+    await onlyEmptyJails();
+  });
+  afterAll(() => jaild.stop());
+
   it("are as many as wanted, and again after each that is taken", async () => {
-    await start({});
+    start({});
     await full(2);
     for (let i = 0; i < 3; i++) {
       expect(await run(`print(${i})`)).toMatchObject({ out: `${i}\n`, startedWarm: true });
@@ -56,31 +61,15 @@ describe("jails that wait warm", () => {
   });
 
   it("are none when they are all taken: nobody waits for one", async () => {
-    await start({ size: 1 });
+    start({ size: 1 });
     await full(1);
     const first = pool.take();
     expect(pool.take()).toBeUndefined();
     first?.close();
   });
 
-  it("take no jail away when there is no zygote", async () => {
-    const failures = await start({ zygotes: false, slots: 1 });
-    for (let i = 0; i < 5; i++) expect((await bash(jaild, "echo next")).out).toBe("next\n");
-    expect(pool.waiting).toBe(0);
-    expect(failures).toEqual([]);
-  });
-
-  it("give way to a request that finds none", async () => {
-    await start({ slots: 1, size: 1 });
-    await full(1);
-    const cold = bash(jaild, "echo cold");
-    expect(pool.giveWay()).toBe(true);
-    expect((await cold).out).toBe("cold\n");
-    await full(1);
-  });
-
   it("that die are replaced", async () => {
-    await start({ size: 1 });
+    start({ size: 1 });
     await full(1);
     const keeper = jaild.keepers.find((pid) => descendants(pid).length === 2);
     const [, program = 0] = descendants(keeper);
@@ -91,7 +80,7 @@ describe("jails that wait warm", () => {
   });
 
   it("are replaced when they have waited too long", async () => {
-    await start({ size: 1, maxAgeMs: 300 });
+    start({ size: 1, maxAgeMs: 300 });
     await full(1);
     const first = jaild.keepers.find((pid) => descendants(pid).length === 2);
     await until(() => first !== undefined && !isAlive(first), "the old one is gone");
@@ -99,7 +88,7 @@ describe("jails that wait warm", () => {
   });
 
   it("become more when requests find none left, as far as they may, and the least again when nothing comes", async () => {
-    await start({ size: 0, mayGrow: () => pool.wanted < 2, refillMs: 1, quietMs: 2000 });
+    start({ size: 0, mayGrow: () => pool.wanted < 2, refillMs: 1, quietMs: 2000 });
     expect([pool.take(), pool.wanted]).toEqual([undefined, 1]);
     await full(1);
     expect(await run("print(1)")).toMatchObject({ out: "1\n", startedWarm: true });
@@ -108,13 +97,39 @@ describe("jails that wait warm", () => {
     for (const jail of [pool.take(), pool.take(), pool.take()]) jail?.close();
     expect(pool.wanted).toBe(2);
     await until(() => pool.wanted === 0 && pool.waiting === 0, "it is quiet", 20_000);
-    await until(() => jaild.keepers.every((pid) => descendants(pid).length < 2), "only empty jails are left");
+    await onlyEmptyJails();
   });
 
   it("are gone when the pool is closed", async () => {
-    await start({});
+    start({});
     await full(2);
     pool.close();
-    await until(() => jaild.keepers.every((pid) => descendants(pid).length < 2), "only empty jails are left");
+    await onlyEmptyJails();
+  });
+});
+
+describe("jails that wait warm, of a single slot", () => {
+  afterEach(async () => {
+    pool.close();
+    await jaild.stop();
+  });
+
+  it("take no jail away when there is no zygote", async () => {
+    jaild = await Jaild.start({ slots: 1, zygotes: false });
+    const failures = start({});
+    for (let i = 0; i < 5; i++) expect((await bash(jaild, "echo next")).out).toBe("next\n");
+    expect(pool.waiting).toBe(0);
+    expect(failures).toEqual([]);
+  });
+
+  it("give way to a request that finds none", async () => {
+    jaild = await Jaild.start({ slots: 1, zygotes: true });
+    await jaild.warm();
+    start({ size: 1 });
+    await full(1);
+    const cold = bash(jaild, "echo cold");
+    expect(pool.giveWay()).toBe(true);
+    expect((await cold).out).toBe("cold\n");
+    await full(1);
   });
 });

@@ -102,19 +102,19 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
     return { status: statusCode, headers, bytes, json: () => JSON.parse(bytes.toString("utf8")) };
   };
 
-  /** An execution whose session at the tool call server is open. */
+  /** An execution whose exchange at the tool call server is open. */
   const execution = async (tools: readonly Tool[] = TOOLS, executionId = newId()) => {
     const names = tools.map(({ name }) => name);
-    const session = await toolServer.open({ execution_id: executionId, tools: names });
+    const exchange = await toolServer.open({ execution_id: executionId, tools: names });
     const minted = await gateway.postJson("/internal/ptc-callback-token", {
       executionId,
       sessionId: newId(),
-      callbackToken: session.token,
+      callbackToken: exchange.token,
       allowedToolNames: names,
     });
     if (minted.status !== 201) throw new Error(`the gateway said ${minted.bytes}`);
     const { callbackToken, grant_id: grantId } = minted.json() as unknown as MintedCallback;
-    return { id: executionId, tools, session, callbackToken, grantId };
+    return { id: executionId, tools, exchange, callbackToken, grantId };
   };
   type Execution = Awaited<ReturnType<typeof execution>>;
 
@@ -202,9 +202,9 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
   /** Answers calls, as soon as they are recorded. */
   const answer = async (one: Execution, results: Result[]) => {
     const ids = results.map(({ call_id }) => call_id);
-    await toolServer.pending(one.session, ids, RECORDED_MS);
+    await toolServer.pending(one.exchange, ids, RECORDED_MS);
     await toolServer.results(
-      one.session,
+      one.exchange,
       results.map((result) => ({ result: null, ...result })),
     );
   };
@@ -221,7 +221,7 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
     let round = okOf(await start(one, code, options));
     while ("paused" in round) {
       rounds.push(round);
-      const { pending_calls } = await toolServer.pending(one.session, round.pending_call_ids, RECORDED_MS);
+      const { pending_calls } = await toolServer.pending(one.exchange, round.pending_call_ids, RECORDED_MS);
       const recordedCalls = pending_calls.map(({ timestamp: _, ...call }) => call);
       if (round.pending_calls !== undefined && !isDeepStrictEqual(round.pending_calls, recordedCalls)) {
         throw new Error(`the pause tells of other calls: ${JSON.stringify(round.pending_calls)}`);
@@ -231,7 +231,7 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
       await answer(one, results);
       round = okOf(await resume(one, rounds.length + 1, round.pending_call_ids));
     }
-    await toolServer.close(one.session);
+    await toolServer.close(one.exchange);
     return { one, rounds, calls, result: round };
   };
 
@@ -258,9 +258,10 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
           ?.slice(line.length) ?? 0,
       );
     },
+    /** Without slots where the runner could make no jail in time, which a busy machine may bring about. */
     health: async () =>
       (await (await fetch(`${runner.url}/api/v2/health`)).json()) as {
-        slots: { busy: number; paused: number };
+        slots?: { busy: number; paused: number };
       },
     leftInToolDirectories: (): string[] =>
       readdirSync(tools).flatMap((slot) => readdirSync(join(tools, slot))),

@@ -3,6 +3,7 @@
 import { parseFiles } from "@svc/api/exec/refs";
 import { type ExecuteRequest, fileNameProblem, findPathConflict, newId, ServiceError } from "@svc/contracts";
 import { hostileName, namesOfBytes } from "@svc/test-kit/storage/hostile-names";
+import { thrown } from "@svc/test-kit/thrown";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { programOf } from "../../src/execution/program.ts";
@@ -23,15 +24,7 @@ const goodName = hostileName.filter((name) => fileNameProblem(name) === undefine
 const refTo = (name: string) => ({ id: newId(), storage_session_id: newId(), name });
 
 /** The refusal's code, or undefined. */
-function refusalOf(action: () => unknown): string | undefined {
-  try {
-    action();
-    return undefined;
-  } catch (error) {
-    if (error instanceof ServiceError) return error.code;
-    throw error;
-  }
-}
+const refusalOf = (action: () => unknown): string | undefined => thrown(ServiceError, action)?.code;
 
 const atApi = (all: readonly string[]) =>
   refusalOf(() =>

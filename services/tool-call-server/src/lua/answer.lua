@@ -1,9 +1,9 @@
 -- Purpose: record the results of calls.
--- Guarantee: atomic; the first result of a call stays; the session is renewed. A result may come before its call: a store
+-- Guarantee: atomic; the first result of a call stays; the exchange is renewed. A result may come before its call: a store
 --   that crashed may have forgotten the call, which is recorded again where it waits.
 -- ARGV[3], ARGV[4], …: call id and text of its result, in turn
--- Returns: how many of the given results are the result of their call now; -1 when there is no session
-if redis.call('EXISTS', SESSION) == 0 then
+-- Returns: how many of the given results are the result of their call now; -1 when there is no exchange
+if redis.call('EXISTS', EXCHANGE) == 0 then
   return -1
 end
 local processed, topics = 0, {}

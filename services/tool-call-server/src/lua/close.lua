@@ -1,7 +1,7 @@
--- Purpose: end the session of an execution.
+-- Purpose: end the exchange of an execution.
 -- Guarantee: atomic; all its keys are removed and waiting requests are notified. A repeat changes nothing.
 -- Returns: 1
-redis.call('DEL', SESSION, CALLS, RESULTS)
+redis.call('DEL', EXCHANGE, CALLS, RESULTS)
 redis.call('ZREM', INDEX, EXECUTION)
 publish({ EXECUTION .. '/closed' })
 return 1

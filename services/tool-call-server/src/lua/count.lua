@@ -1,4 +1,4 @@
--- Purpose: count the sessions that have not expired, and forget those that have.
+-- Purpose: count the exchanges that have not expired, and forget those that have.
 -- KEYS[1]: svc:tool:sessions
 -- Returns: their number
 local time = redis.call('TIME')

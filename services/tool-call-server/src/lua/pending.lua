@@ -1,14 +1,14 @@
 -- Purpose: list the calls that have no result yet.
--- Guarantee: one moment's view of the session, which is renewed by it. Nothing is listed while the caller may
+-- Guarantee: one moment's view of the exchange, which is renewed by it. Nothing is listed while the caller may
 --   still wait for more.
 -- ARGV[3]: 1 to get what there is; 0 to get it only when it is complete
 -- ARGV[4..]: the call ids that are asked for; complete means that all are recorded. None: all calls, complete with one.
 -- Returns: {'gone'}, {'incomplete'}, or {'listed', undeclared tool as JSON or '', call id, time and text, call id, …}
-if redis.call('EXISTS', SESSION) == 0 then
+if redis.call('EXISTS', EXCHANGE) == 0 then
   return { 'gone' }
 end
 renew()
-local undeclared = redis.call('HGET', SESSION, 'unregistered') or ''
+local undeclared = redis.call('HGET', EXCHANGE, 'unregistered') or ''
 local asked = {}
 for index = 4, #ARGV do
   asked[#asked + 1] = ARGV[index]

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { newCallbackToken, newId } from "@svc/contracts";
 import {
   callIds,
-  type Session,
+  type Exchange,
   startServers,
   type ToolCallServer,
 } from "@svc/test-kit/components/tool-call-server";
@@ -17,14 +17,14 @@ beforeAll(async () => {
 });
 afterAll(() => started.stop());
 
-const idsOf = async (session: Session, ids: string[] = [], waitMs = 0) =>
-  (await server.pending(session, ids, waitMs)).pending_calls.map(({ call_id }) => call_id);
+const idsOf = async (exchange: Exchange, ids: string[] = [], waitMs = 0) =>
+  (await server.pending(exchange, ids, waitMs)).pending_calls.map(({ call_id }) => call_id);
 
 describe("a tool call", () => {
   it("is listed until its result comes, and is answered with it", async () => {
-    const session = await server.open();
-    const answer = server.call(session, "call_001", { a: 1 }, { tool: "look up" });
-    const pending = await server.pending(session, ["call_001"], 5000);
+    const exchange = await server.open();
+    const answer = server.call(exchange, "call_001", { a: 1 }, { tool: "look up" });
+    const pending = await server.pending(exchange, ["call_001"], 5000);
     expect(pending).toEqual({
       status: "active",
       pending_calls: [
@@ -32,25 +32,25 @@ describe("a tool call", () => {
       ],
     });
     expect(Math.abs(Number(pending.pending_calls[0]?.timestamp) - Date.now())).toBeLessThan(10_000);
-    const given = await server.results(session, [{ call_id: "call_001", result: [1, "two"] }]);
+    const given = await server.results(exchange, [{ call_id: "call_001", result: [1, "two"] }]);
     expect(given.body).toEqual({ success: true, processed: 1 });
     expect((await answer).body).toEqual({ success: true, result: [1, "two"], is_error: false });
-    expect(await idsOf(session)).toEqual([]);
+    expect(await idsOf(exchange)).toEqual([]);
   });
 
-  it("that comes while its session is being opened waits for it, and for a short time only", async () => {
-    const [session, never] = [newId(), newId()].map((execution) => ({
+  it("that comes while its exchange is being opened waits for it, and for a short time only", async () => {
+    const [exchange, never] = [newId(), newId()].map((execution) => ({
       execution,
       token: newCallbackToken(),
     }));
-    const early = server.call(session as Session, "early");
-    const refused = server.call(never as Session, "early");
-    const { execution, token } = session as Session;
+    const early = server.call(exchange as Exchange, "early");
+    const refused = server.call(never as Exchange, "early");
+    const { execution, token } = exchange as Exchange;
     const wrong = server.call({ execution, token: newCallbackToken() }, "wrong");
     await sleep(100);
     await server.open({ execution_id: execution, callback_token: token });
-    expect((await server.pending(session as Session, ["early"], 5000)).pending_calls).toHaveLength(1);
-    await server.results(session as Session, [{ call_id: "early", result: 1 }]);
+    expect((await server.pending(exchange as Exchange, ["early"], 5000)).pending_calls).toHaveLength(1);
+    await server.results(exchange as Exchange, [{ call_id: "early", result: 1 }]);
     expect((await early).body.result).toBe(1);
     for (const answer of await Promise.all([wrong, refused])) {
       expect([answer.status, answer.body.error]).toEqual([401, "callback_refused"]);
@@ -58,10 +58,10 @@ describe("a tool call", () => {
   });
 
   it("that failed is answered with its message; a result that is absent is null", async () => {
-    const session = await server.open();
-    const answers = ["c1", "c2"].map((id) => server.call(session, id));
-    await server.pending(session, ["c1", "c2"], 5000);
-    await server.results(session, [
+    const exchange = await server.open();
+    const answers = ["c1", "c2"].map((id) => server.call(exchange, id));
+    await server.pending(exchange, ["c1", "c2"], 5000);
+    await server.results(exchange, [
       { call_id: "c1", is_error: true, error_message: "no \u0000 luck" },
       { call_id: "c2" },
     ]);
@@ -80,60 +80,60 @@ describe("a tool call", () => {
     ["text of any kind", '"\\u0000\\ud83d\\ude00\\ud800 é\\u2028"'],
     ["deep nesting", `${"[".repeat(64)}${"]".repeat(64)}`],
   ])("keeps %s as it is, as arguments and as result", async (_what, json) => {
-    const session = await server.open();
+    const exchange = await server.open();
     const text = JSON.stringify(JSON.parse(json));
-    const answer = server.call(session, "c", undefined, { raw: `{"tool_name":"add","input":${json}}` });
-    await server.pending(session, ["c"], 5000);
-    const listed = await server.send("GET", `/sessions/${session.execution}/pending`);
+    const answer = server.call(exchange, "c", undefined, { raw: `{"tool_name":"add","input":${json}}` });
+    await server.pending(exchange, ["c"], 5000);
+    const listed = await server.send("GET", `/sessions/${exchange.execution}/pending`);
     expect(listed.text).toContain(`"tool_input":${text},"timestamp"`);
     const body = `{"results":[{"call_id":"c","result":${json}}]}`;
-    expect((await server.send("POST", `/sessions/${session.execution}/results`, body)).status).toBe(200);
+    expect((await server.send("POST", `/sessions/${exchange.execution}/results`, body)).status).toBe(200);
     expect((await answer).text).toBe(`{"success":true,"result":${text},"is_error":false}`);
   });
 
   it("may have arguments of a megabyte and a result of five", async () => {
-    const session = await server.open();
+    const exchange = await server.open();
     const input = { text: "ä".repeat(500_000) };
     const result = "x".repeat(5_000_000);
-    const answer = server.call(session, "c", input);
-    const [call] = (await server.pending(session, ["c"], 5000)).pending_calls;
+    const answer = server.call(exchange, "c", input);
+    const [call] = (await server.pending(exchange, ["c"], 5000)).pending_calls;
     expect(call?.tool_input).toEqual(input);
-    await server.results(session, [{ call_id: "c", result }]);
+    await server.results(exchange, [{ call_id: "c", result }]);
     expect((await answer).body.result).toBe(result);
   });
 
   it("that is repeated gets the same result, before and after it came, and is counted once", async () => {
-    const session = await server.open();
+    const exchange = await server.open();
     const before = await server.metric("svc_tool_calls_total");
-    const first = server.call(session, "c", { a: 1, b: [2] });
-    await server.pending(session, ["c"], 5000);
-    const second = server.call(session, "c", undefined, {
+    const first = server.call(exchange, "c", { a: 1, b: [2] });
+    await server.pending(exchange, ["c"], 5000);
+    const second = server.call(exchange, "c", undefined, {
       raw: '{"input": {"b":[2], "a":1}, "tool_name":"add"}',
     });
-    await server.results(session, [{ call_id: "c", result: "r" }]);
-    const third = server.call(session, "c", { a: 1, b: [2] });
+    await server.results(exchange, [{ call_id: "c", result: "r" }]);
+    const third = server.call(exchange, "c", { a: 1, b: [2] });
     for (const answer of [first, second, third]) expect((await answer).body.result).toBe("r");
     expect(await server.metric("svc_tool_calls_total")).toBe(before + 1);
   });
 
   it("cannot be another call under a known id", async () => {
-    const session = await server.open();
-    const first = server.call(session, "c", { a: 1 });
-    await server.pending(session, ["c"], 5000);
-    expect((await server.call(session, "c", { a: 2 })).status).toBe(400);
-    expect((await server.call(session, "c", { a: 1 }, { tool: "look up" })).status).toBe(400);
-    await server.results(session, [{ call_id: "c", result: 1 }]);
+    const exchange = await server.open();
+    const first = server.call(exchange, "c", { a: 1 });
+    await server.pending(exchange, ["c"], 5000);
+    expect((await server.call(exchange, "c", { a: 2 })).status).toBe(400);
+    expect((await server.call(exchange, "c", { a: 1 }, { tool: "look up" })).status).toBe(400);
+    await server.results(exchange, [{ call_id: "c", result: 1 }]);
     expect((await first).body.result).toBe(1);
   });
 });
 
 describe("results", () => {
   it("stay as they first came; `processed` says how many of the given ones hold", async () => {
-    const session = await server.open();
-    const answers = ["a", "b"].map((id) => server.call(session, id));
-    await server.pending(session, ["a", "b"], 5000);
+    const exchange = await server.open();
+    const answers = ["a", "b"].map((id) => server.call(exchange, id));
+    await server.pending(exchange, ["a", "b"], 5000);
     const processed = async (given: Parameters<ToolCallServer["results"]>[1]) =>
-      (await server.results(session, given)).body.processed;
+      (await server.results(exchange, given)).body.processed;
     expect(await processed([{ call_id: "a", result: { x: 1 } }])).toBe(1);
     expect(await processed([{ call_id: "a", result: { x: 1 } }])).toBe(1);
     expect(await processed([{ call_id: "a", result: { x: 2 } }])).toBe(0);
@@ -144,79 +144,79 @@ describe("results", () => {
     ];
     expect(await processed(more)).toBe(2);
     expect((await Promise.all(answers)).map(({ body }) => body.result)).toEqual([{ x: 1 }, 2]);
-    expect((await server.call(session, "early")).body.result).toBe(3);
-    expect(await idsOf(session)).toEqual([]);
+    expect((await server.call(exchange, "early")).body.result).toBe(3);
+    expect(await idsOf(exchange)).toEqual([]);
   });
 
-  it("of an unknown or ended session are refused", async () => {
+  it("of an unknown or ended exchange are refused", async () => {
     const nobody = { execution: newId(), token: "" };
     expect((await server.results(nobody, [{ call_id: "a" }])).status).toBe(404);
-    const session = await server.open();
-    await server.close(session);
-    expect((await server.results(session, [{ call_id: "a" }])).body.error).toBe("execution_not_found");
+    const exchange = await server.open();
+    await server.close(exchange);
+    expect((await server.results(exchange, [{ call_id: "a" }])).body.error).toBe("execution_not_found");
   });
 });
 
 describe("the pending calls", () => {
   it("of a batch are waited for, in the order of their ids, while other calls stay out", async () => {
-    const session = await server.open();
+    const exchange = await server.open();
     const ids = callIds(1001).slice(-3);
-    const waited = idsOf(session, ids, 10_000);
+    const waited = idsOf(exchange, ids, 10_000);
     const order = [ids[2], "call_005", ids[0], ids[1]] as string[];
     const answers: Promise<unknown>[] = [];
     for (const id of order) {
-      answers.push(server.call(session, id));
-      await server.pending(session, [id], 5000);
+      answers.push(server.call(exchange, id));
+      await server.pending(exchange, [id], 5000);
     }
     expect(await waited).toEqual(["call_999", "call_1000", "call_1001"]);
-    expect(await idsOf(session)).toEqual(["call_005", "call_999", "call_1000", "call_1001"]);
-    await server.results(session, [{ call_id: "call_1000" }]);
-    expect(await idsOf(session, ids)).toEqual(["call_999", "call_1001"]);
-    await server.close(session);
+    expect(await idsOf(exchange)).toEqual(["call_005", "call_999", "call_1000", "call_1001"]);
+    await server.results(exchange, [{ call_id: "call_1000" }]);
+    expect(await idsOf(exchange, ids)).toEqual(["call_999", "call_1001"]);
+    await server.close(exchange);
     await Promise.all(answers);
   });
 
   it("are what there is when the time is over", async () => {
-    const session = await server.open();
-    const answer = server.call(session, "a");
-    await server.pending(session, ["a"], 5000);
+    const exchange = await server.open();
+    const answer = server.call(exchange, "a");
+    await server.pending(exchange, ["a"], 5000);
     const began = performance.now();
-    expect(await idsOf(session, ["a", "b"], 300)).toEqual(["a"]);
+    expect(await idsOf(exchange, ["a", "b"], 300)).toEqual(["a"]);
     const waited = performance.now() - began;
     expect(waited).toBeGreaterThan(250);
     expect(waited).toBeLessThan(1500);
-    await server.close(session);
+    await server.close(exchange);
     await answer;
   });
 
   it("tell of an undeclared tool at once, and the call is refused and not recorded", async () => {
-    const session = await server.open();
-    const waited = server.pending(session, ["c1"], 10_000);
-    const refused = await server.call(session, "c1", {}, { tool: 'rm "-rf"' });
+    const exchange = await server.open();
+    const waited = server.pending(exchange, ["c1"], 10_000);
+    const refused = await server.call(exchange, "c1", {}, { tool: 'rm "-rf"' });
     expect([refused.status, refused.body.error]).toEqual([403, "tool_not_declared"]);
     expect(await waited).toEqual({
       status: "unregistered_tool",
       unregistered_tool: 'rm "-rf"',
       pending_calls: [],
     });
-    await server.call(session, "c2", {}, { tool: "another" });
-    expect((await server.pending(session)).unregistered_tool).toBe('rm "-rf"');
+    await server.call(exchange, "c2", {}, { tool: "another" });
+    expect((await server.pending(exchange)).unregistered_tool).toBe('rm "-rf"');
   });
 });
 
-describe("the end of a session", () => {
+describe("the end of an exchange", () => {
   it("ends its waits, makes its token worthless and can be repeated", async () => {
-    const session = await server.open();
+    const exchange = await server.open();
     const [call, listing] = [
-      server.call(session, "a"),
-      server.send("GET", `/sessions/${session.execution}/pending?wait_ms=9000&call_ids=b`),
+      server.call(exchange, "a"),
+      server.send("GET", `/sessions/${exchange.execution}/pending?wait_ms=9000&call_ids=b`),
     ];
-    await server.pending(session, ["a"], 5000);
-    for (const _ of [1, 2]) expect((await server.close(session)).body).toEqual({ success: true });
+    await server.pending(exchange, ["a"], 5000);
+    for (const _ of [1, 2]) expect((await server.close(exchange)).body).toEqual({ success: true });
     for (const answer of [await call, await listing]) {
       expect([answer.status, answer.body.error]).toEqual([404, "execution_not_found"]);
     }
-    expect((await server.call(session, "a")).status).toBe(401);
+    expect((await server.call(exchange, "a")).status).toBe(401);
   });
 
   it("is what opening it anew means for the one before", async () => {
@@ -243,36 +243,36 @@ describe("a hostile caller", () => {
   });
 
   it("with ids that are none, or without headers, is refused", async () => {
-    const session = await server.open();
+    const exchange = await server.open();
     for (const id of ["a b", "*", "x".repeat(65), "a:b", "../a"]) {
-      expect((await server.call(session, id)).body.error).toBe("invalid_id");
+      expect((await server.call(exchange, id)).body.error).toBe("invalid_id");
     }
-    expect((await server.call({ ...session, execution: "short" }, "a")).body.error).toBe("invalid_id");
+    expect((await server.call({ ...exchange, execution: "short" }, "a")).body.error).toBe("invalid_id");
     expect((await server.send("POST", "/tool-call", {})).status).toBe(400);
     expect((await server.send("GET", "/sessions/short/pending")).body.error).toBe("invalid_id");
     expect(
-      (await server.send("GET", `/sessions/${session.execution}/pending?wait_ms=-1&call_ids=a%20b`)).status,
+      (await server.send("GET", `/sessions/${exchange.execution}/pending?wait_ms=-1&call_ids=a%20b`)).status,
     ).toBe(400);
   });
 
   it("with a body that is no call, too large or too deep is refused", async () => {
-    const session = await server.open();
+    const exchange = await server.open();
     const bodies = ["", "null", "[]", "{}", '{"tool_name":"add"}', '{"tool_name":1,"input":1}', "\xff", "{"];
-    for (const raw of bodies) expect((await server.call(session, "a", 0, { raw })).status).toBe(400);
+    for (const raw of bodies) expect((await server.call(exchange, "a", 0, { raw })).status).toBe(400);
     const deep = `{"tool_name":"add","input":${"[".repeat(400_000)}${"]".repeat(400_000)}}`;
-    expect((await server.call(session, "a", 0, { raw: deep })).status).toBe(400);
-    const large = await server.call(session, "a", "x".repeat(2 ** 20));
+    expect((await server.call(exchange, "a", 0, { raw: deep })).status).toBe(400);
+    const large = await server.call(exchange, "a", "x".repeat(2 ** 20));
     expect([large.status, large.body.error]).toEqual([413, "request_too_large"]);
-    expect(await idsOf(session)).toEqual([]);
+    expect(await idsOf(exchange)).toEqual([]);
   });
 
-  it("cannot make more calls, or larger ones together, than a session holds", async () => {
-    const session = await server.open();
+  it("cannot make more calls, or larger ones together, than an exchange holds", async () => {
+    const exchange = await server.open();
     const ids = callIds(200);
-    const answers = ids.map((id) => server.call(session, id));
-    expect(await idsOf(session, ids, 10_000)).toEqual(ids);
-    expect((await server.call(session, "call_201")).status).toBe(400);
-    await server.close(session);
+    const answers = ids.map((id) => server.call(exchange, id));
+    expect(await idsOf(exchange, ids, 10_000)).toEqual(ids);
+    expect((await server.call(exchange, "call_201")).status).toBe(400);
+    await server.close(exchange);
     for (const answer of answers) expect((await answer).status).toBe(404);
 
     const other = await server.open();
@@ -285,22 +285,22 @@ describe("a hostile caller", () => {
   });
 
   it("cannot hold more than a few connections for one call", async () => {
-    const session = await server.open();
-    const answers = Array.from({ length: 40 }, () => server.call(session, "a"));
+    const exchange = await server.open();
+    const answers = Array.from({ length: 40 }, () => server.call(exchange, "a"));
     expect((await Promise.race(answers)).status).toBe(503);
-    await server.results(session, [{ call_id: "a", result: 1 }]);
+    await server.results(exchange, [{ call_id: "a", result: 1 }]);
     const statuses = (await Promise.all(answers)).map(({ status }) => status).sort();
     expect(statuses.filter((status) => status === 503)).toHaveLength(24);
     expect(statuses.filter((status) => status === 200)).toHaveLength(16);
   });
 
   it("without the internal token gets nowhere", async () => {
-    const session = await server.open();
+    const exchange = await server.open();
     const routes = [
       ["POST", "/sessions"],
-      ["DELETE", `/sessions/${session.execution}`],
-      ["GET", `/sessions/${session.execution}/pending`],
-      ["POST", `/sessions/${session.execution}/results`],
+      ["DELETE", `/sessions/${exchange.execution}`],
+      ["GET", `/sessions/${exchange.execution}/pending`],
+      ["POST", `/sessions/${exchange.execution}/results`],
       ["POST", "/tool-call"],
       ["POST", "/tool-calls"],
     ] as const;

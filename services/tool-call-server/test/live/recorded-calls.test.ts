@@ -2,7 +2,7 @@
 import { MAX_RECORDED_CALLS, newCallbackToken, newId } from "@svc/contracts";
 import {
   callIds,
-  type Session,
+  type Exchange,
   startServers,
   type ToolCallServer,
   toRecord,
@@ -18,8 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => started.stop());
 
-const idsOf = async (session: Session) =>
-  (await server.pending(session)).pending_calls.map(({ call_id }) => call_id);
+const idsOf = async (exchange: Exchange) =>
+  (await server.pending(exchange)).pending_calls.map(({ call_id }) => call_id);
 const refusal = async (answer: ReturnType<ToolCallServer["record"]>) => {
   const { status, body } = await answer;
   return `${status} ${body.error}`;
@@ -32,48 +32,48 @@ const [A, B, C] = [call("a"), call("b"), call("c")];
 
 describe("calls that are recorded together", () => {
   it("are listed, with their arguments, and answered one by one", async () => {
-    const session = await server.open();
+    const exchange = await server.open();
     const input = '{"__proto__":{"a":1},"text":"\\u0000\u00e4\u{1f600}","list":[null,1.5]}';
     const calls = callIds(5).map(
       (id) => `{"call_id":"${id}","call":{"tool_name":"look up","input":${input}}}`,
     );
-    const answer = await server.record(session, `{"calls":[${calls.join(", ")}]}`);
+    const answer = await server.record(exchange, `{"calls":[${calls.join(", ")}]}`);
     expect([answer.status, answer.body]).toEqual([200, { success: true }]);
-    const listed = await server.send("GET", `/sessions/${session.execution}/pending`);
+    const listed = await server.send("GET", `/sessions/${exchange.execution}/pending`);
     for (const id of callIds(5)) {
       expect(listed.text).toContain(`{"call_id":"${id}","tool_name":"look up","tool_input":${input},`);
     }
-    await server.results(session, [{ call_id: "call_003", result: 3 }]);
-    expect(await idsOf(session)).toEqual(["call_001", "call_002", "call_004", "call_005"]);
-    const again = await server.call(session, "call_003", undefined, {
+    await server.results(exchange, [{ call_id: "call_003", result: 3 }]);
+    expect(await idsOf(exchange)).toEqual(["call_001", "call_002", "call_004", "call_005"]);
+    const again = await server.call(exchange, "call_003", undefined, {
       raw: `{"tool_name":"look up","input":${input}}`,
     });
     expect(again.body.result).toBe(3);
   });
 
-  it("may come while their session is being opened", async () => {
-    const [session, never] = [newId(), newId()].map((execution) => ({
+  it("may come while their exchange is being opened", async () => {
+    const [exchange, never] = [newId(), newId()].map((execution) => ({
       execution,
       token: newCallbackToken(),
-    })) as [Session, Session];
-    const early = server.record(session, [A, B]);
+    })) as [Exchange, Exchange];
+    const early = server.record(exchange, [A, B]);
     const refused = refusal(server.record(never, [A, B]));
-    await server.open({ execution_id: session.execution, callback_token: session.token });
+    await server.open({ execution_id: exchange.execution, callback_token: exchange.token });
     expect((await early).status).toBe(200);
-    expect(await idsOf(session)).toEqual(["a", "b"]);
+    expect(await idsOf(exchange)).toEqual(["a", "b"]);
     expect(await refused).toBe("401 callback_refused");
   });
 
   it("are the same when they are repeated, alone or with others, before and after their results", async () => {
-    const session = await server.open();
+    const exchange = await server.open();
     const before = await server.metric("svc_tool_calls_total");
-    expect((await server.record(session, [A, B])).status).toBe(200);
-    expect((await server.record(session, [A, B])).status).toBe(200);
-    await server.results(session, [{ call_id: "a", result: 1 }]);
+    expect((await server.record(exchange, [A, B])).status).toBe(200);
+    expect((await server.record(exchange, [A, B])).status).toBe(200);
+    await server.results(exchange, [{ call_id: "a", result: 1 }]);
     const spelled = '{"call": {"input": {"x" :1.0}, "tool_name":"add"}, "call_id":"a"}';
-    expect((await server.record(session, `{"calls":[${JSON.stringify(C)}, ${spelled}]}`)).status).toBe(200);
-    expect(await idsOf(session)).toEqual(["b", "c"]);
-    expect((await server.call(session, "a", { x: 1 })).body.result).toBe(1);
+    expect((await server.record(exchange, `{"calls":[${JSON.stringify(C)}, ${spelled}]}`)).status).toBe(200);
+    expect(await idsOf(exchange)).toEqual(["b", "c"]);
+    expect((await server.call(exchange, "a", { x: 1 })).body.result).toBe(1);
     expect(await server.metric("svc_tool_calls_total")).toBe(before + 3);
   });
 });
@@ -107,34 +107,34 @@ describe("calls one of which is refused", () => {
       "400 invalid_request",
     ],
   ])("because it %s are not recorded at all", async (_why, wrong, expected) => {
-    const session = await server.open();
-    await server.record(session, [A]);
+    const exchange = await server.open();
+    await server.record(exchange, [A]);
     const before = await server.metric("svc_tool_calls_total");
     for (const calls of [
       [wrong, B, C],
       [B, wrong, C],
       [B, C, wrong],
     ]) {
-      expect(await refusal(server.record(session, calls))).toBe(expected);
+      expect(await refusal(server.record(exchange, calls))).toBe(expected);
     }
-    expect(await idsOf(session)).toEqual(["a"]);
+    expect(await idsOf(exchange)).toEqual(["a"]);
     expect(await server.metric("svc_tool_calls_total")).toBe(before);
-    expect((await server.record(session, [B, C])).status).toBe(200);
-    expect(await idsOf(session)).toEqual(["a", "b", "c"]);
+    expect((await server.record(exchange, [B, C])).status).toBe(200);
+    expect(await idsOf(exchange)).toEqual(["a", "b", "c"]);
   });
 
-  it("for its undeclared tool make the session tell of that tool", async () => {
-    const session = await server.open();
-    await server.record(session, [A, { call_id: "z", call: { tool_name: "sub", input: 1 } }]);
-    expect(await server.pending(session)).toMatchObject({ unregistered_tool: "sub", pending_calls: [] });
+  it("for its undeclared tool make the exchange tell of that tool", async () => {
+    const exchange = await server.open();
+    await server.record(exchange, [A, { call_id: "z", call: { tool_name: "sub", input: 1 } }]);
+    expect(await server.pending(exchange)).toMatchObject({ unregistered_tool: "sub", pending_calls: [] });
   });
 
   it("because they are one too many, or too large together, are not recorded at all", async () => {
-    const session = await server.open();
-    expect((await server.record(session, toRecord(callIds(8)))).status).toBe(200);
-    expect(await refusal(server.record(session, [A, B, C]))).toBe("400 invalid_request");
-    expect((await server.record(session, [A, B])).status).toBe(200);
-    expect((await server.record(session, toRecord(callIds(8)))).status).toBe(200);
+    const exchange = await server.open();
+    expect((await server.record(exchange, toRecord(callIds(8)))).status).toBe(200);
+    expect(await refusal(server.record(exchange, [A, B, C]))).toBe("400 invalid_request");
+    expect((await server.record(exchange, [A, B])).status).toBe(200);
+    expect((await server.record(exchange, toRecord(callIds(8)))).status).toBe(200);
 
     const other = await server.open();
     const large = toRecord(callIds(3), "x".repeat(3500));

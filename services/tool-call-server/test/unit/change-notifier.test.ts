@@ -21,7 +21,7 @@ describe("subscriptions", () => {
     for (const each of [...subscriptions, subscription]) made.unsubscribe(each);
   });
 
-  it("are notified by a sweep when their session is gone and the message was lost", async () => {
+  it("are notified by a sweep when their exchange is gone and the message was lost", async () => {
     const made = notifier();
     const execution = newId();
     const subscription = made.subscribe(execution, `${execution}/a`);

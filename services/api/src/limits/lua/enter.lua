@@ -1,11 +1,11 @@
--- Purpose: count a request against the window of its scope and, where the route asks for it, take a slot.
+-- Purpose: count a request against the window of its scope and, where the route asks for it, take a seat.
 -- Guarantee: atomic over all replicas. A window begins with its first request and ends after its length; every request is
---   counted, refused ones too. A slot is taken only while the window has room and fewer than the cap are held; slots whose
---   time has passed are free. The same call made twice takes one slot.
--- KEYS[1]: svc:limit:<scope>:<caller>   KEYS[2], when a slot is asked for: svc:slots:<caller>
+--   counted, refused ones too. A seat is taken only while the window has room and fewer than the cap are held; seats whose
+--   time has passed are free. The same call made twice takes one seat.
+-- KEYS[1]: svc:limit:<scope>:<caller>   KEYS[2], when a seat is asked for: svc:seats:<caller>
 -- ARGV[1]: requests allowed   ARGV[2]: length of the window in ms
--- ARGV[3]: id of the slot   ARGV[4]: most slots   ARGV[5]: life of a slot in ms   (only with KEYS[2])
--- Returns: the requests counted in this window, ms until it ends, 1 when a slot was taken, else 0.
+-- ARGV[3]: id of the seat   ARGV[4]: most seats   ARGV[5]: life of a seat in ms   (only with KEYS[2])
+-- Returns: the requests counted in this window, ms until it ends, 1 when a seat was taken, else 0.
 local count = redis.call('INCR', KEYS[1])
 local left = redis.call('PTTL', KEYS[1])
 local length = tonumber(ARGV[2])

@@ -1,7 +1,7 @@
--- Purpose: keep the slots that a live process holds for one caller.
--- Guarantee: atomic; each slot lives for its full life from now, also when the store had lost it.
--- KEYS[1]: svc:slots:<caller>
--- ARGV[1]: life of a slot in ms   ARGV[2..]: ids of the slots
+-- Purpose: keep the seats that a live process holds for one caller.
+-- Guarantee: atomic; each seat lives for its full life from now, also when the store had lost it.
+-- KEYS[1]: svc:seats:<caller>
+-- ARGV[1]: life of a seat in ms   ARGV[2..]: ids of the seats
 local time = redis.call('TIME')
 local expiry = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
 for index = 2, #ARGV do

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Entry, Limiter } from "@svc/api/limits/limiter";
-import { SLOT_LIFE_MS } from "@svc/api/limits/slots";
+import { SEAT_LIFE_MS } from "@svc/api/limits/seats";
 import { newId, type Principal } from "@svc/contracts";
 import { createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
 import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
@@ -112,14 +112,14 @@ describe("a window", () => {
   it("leaves nothing in the store when it is over, and no name of a caller while it lasts", async () => {
     const made = limiter({ UPLOAD_LIMIT_WINDOW: "200", RATE_LIMIT_WINDOW: "200" });
     await made.enter("uploads", { tenantId: "acme", userId: "alice" });
-    const { slot } = await made.enter("executions", { tenantId: "acme", userId: "alice" });
+    const { seat } = await made.enter("executions", { tenantId: "acme", userId: "alice" });
     expect((await redis().keys("*")).join()).not.toMatch(/acme|alice/);
-    slot?.release();
+    seat?.release();
     await expect.poll(() => redis().keys("*")).toEqual([]);
   });
 });
 
-describe("slots", () => {
+describe("seats", () => {
   const OPEN = { MAX_REQUESTS: "100000" };
   const capped = (most: number) => limiter({ ...OPEN, SVC_MAX_CONCURRENT_EXECUTIONS: String(most) });
   const enter = (made: Limiter, principal = me) => made.enter("executions", principal);
@@ -133,22 +133,22 @@ describe("slots", () => {
       expect(new Set(entries.map(({ refusal }) => refusal?.by))).toEqual(
         new Set([undefined, "concurrent_executions"]),
       );
-      for (const { slot } of entries) slot?.release();
+      for (const { seat } of entries) seat?.release();
     }
   });
 
   it("are without limit where their number is 0, and 20 where none is set", async () => {
     const unlimited = await Promise.all(times(100, () => enter(capped(0))));
     expect(passed(unlimited)).toBe(100);
-    expect(unlimited.every((entry) => !("slot" in entry))).toBe(true);
+    expect(unlimited.every((entry) => !("seat" in entry))).toBe(true);
     const byDefault = await Promise.all(times(25, () => enter(limiter(OPEN))));
     expect(passed(byDefault)).toBe(20);
   });
 
   it("are each principal's own, and only executions need one", async () => {
     const made = capped(1);
-    expect((await enter(made)).slot).toBeDefined();
-    expect((await enter(made, { tenantId: "t", userId: "v" })).slot).toBeDefined();
+    expect((await enter(made)).seat).toBeDefined();
+    expect((await enter(made, { tenantId: "t", userId: "v" })).seat).toBeDefined();
     expect(await enter(made)).toMatchObject({ refusal: { by: "concurrent_executions" } });
     expect(await made.enter("uploads", me)).not.toHaveProperty("refusal");
   });
@@ -159,10 +159,10 @@ describe("slots", () => {
       RATE_LIMIT_WINDOW: "1500",
       SVC_MAX_CONCURRENT_EXECUTIONS: "1",
     });
-    (await enter(made)).slot?.release();
+    (await enter(made)).seat?.release();
     expect((await enter(made)).refusal?.by).toBe("executions");
     await sleep(1510);
-    expect((await enter(made)).slot).toBeDefined();
+    expect((await enter(made)).seat).toBeDefined();
   });
 
   it("count refused requests in the window", async () => {
@@ -178,20 +178,20 @@ describe("slots", () => {
     await enter(dead);
     dead.close();
     expect((await enter(living)).refusal?.by).toBe("concurrent_executions");
-    await sleep(SLOT_LIFE_MS + 200);
+    await sleep(SEAT_LIFE_MS + 200);
     const freed = await enter(living);
-    expect(freed.slot).toBeDefined();
+    expect(freed.seat).toBeDefined();
     expect((await enter(living)).refusal?.by).toBe("concurrent_executions");
   });
 
   it("that the store lost are there again after the next renewal", async () => {
     const made = capped(1);
-    const { slot } = await enter(made);
+    const { seat } = await enter(made);
     await redis().flushall();
-    await expect.poll(() => redis().keys("svc:slots:*"), { timeout: 5000 }).toHaveLength(1);
+    await expect.poll(() => redis().keys("svc:seats:*"), { timeout: 5000 }).toHaveLength(1);
     expect((await enter(made)).refusal?.by).toBe("concurrent_executions");
-    slot?.release();
-    expect((await enter(made)).slot).toBeDefined();
+    seat?.release();
+    expect((await enter(made)).seat).toBeDefined();
   });
 
   it("are taken once by a call that reaches the store twice", async () => {
@@ -205,7 +205,7 @@ describe("slots", () => {
 });
 
 describe("a store that is away", () => {
-  it("lets nothing through, and takes no slot for what it did not let through", async () => {
+  it("lets nothing through, and takes no seat for what it did not let through", async () => {
     const made = limiter({ SVC_MAX_CONCURRENT_EXECUTIONS: "1" });
     await made.enter("uploads", me);
     await server.kill();
@@ -214,6 +214,6 @@ describe("a store that is away", () => {
     for (const call of calls) await expect(call).rejects.toMatchObject(away);
     await server.start();
     expect((await made.enter("uploads", me)).refusal).toBeUndefined();
-    await expect.poll(async () => (await made.enter("executions", me)).slot, { timeout: 2000 }).toBeDefined();
+    await expect.poll(async () => (await made.enter("executions", me)).seat, { timeout: 2000 }).toBeDefined();
   });
 });

@@ -177,7 +177,7 @@ describe("two replicas", () => {
     expect(remaining.sort((left, right) => left - right)).toEqual(Array.from({ length: 25 }, (_, at) => at));
   });
 
-  it("let exactly as many executions wait or run as there are slots; the others may come later", async () => {
+  it("let exactly as many executions wait or run as there are seats; the others may come later", async () => {
     await start(2, { MAX_REQUESTS: "1000", SVC_MAX_CONCURRENT_EXECUTIONS: "5" });
     await made.consume({ work: (_job, cancelled) => workFor(500, cancelled) });
     const answers = await Promise.all(Array.from({ length: CLIENTS }, (_, at) => exec(at % 2)));
@@ -203,7 +203,7 @@ describe("two replicas", () => {
 });
 
 describe("callers with tokens", () => {
-  it("have windows and slots of their own; a caller without a valid token is not counted", async () => {
+  it("have windows and seats of their own; a caller without a valid token is not counted", async () => {
     const signer = newSigner();
     await start(1, {
       LOCAL_MODE: "false",
@@ -240,7 +240,7 @@ describe("callers with tokens", () => {
   });
 });
 
-describe("a slot", () => {
+describe("a seat", () => {
   beforeEach(async () => {
     await start(1, { MAX_REQUESTS: "1000", SVC_MAX_CONCURRENT_EXECUTIONS: "1" });
   });
@@ -286,7 +286,7 @@ describe("a slot", () => {
     client.abort();
     await left;
     await expect.poll(() => cancelled.length).toBe(1);
-    await expect.poll(() => made.redis.keys("svc:slots:*")).toEqual([]);
+    await expect.poll(() => made.redis.keys("svc:seats:*")).toEqual([]);
   });
 
   it("is free when its client left while the store was slow, and nothing runs", async () => {
@@ -299,7 +299,7 @@ describe("a slot", () => {
     await left;
     // Written when the pause is over.
     await made.redis.set("written", "1", "PX", 1);
-    await expect.poll(() => made.redis.keys("svc:slots:*")).toEqual([]);
+    await expect.poll(() => made.redis.keys("svc:seats:*")).toEqual([]);
     expect(started).toEqual([]);
     expect((await exec()).status).toBe(200);
     expect(started).toHaveLength(1);
@@ -312,7 +312,7 @@ describe("a slot", () => {
       headers: { "content-type": "application/json" },
       body: '{"lang":"py","code":"1"}',
     }).catch((error: unknown) => error);
-    await expect.poll(() => made.redis.keys("svc:slots:*")).toHaveLength(1);
+    await expect.poll(() => made.redis.keys("svc:seats:*")).toHaveLength(1);
     await other.kill();
     await lost;
     expect((await exec()).status).toBe(429);

@@ -10,7 +10,7 @@ import { RoundJobs } from "@svc/api/programmatic/round-jobs";
 import { EVENTS, type Event, type Program, type State, TRANSITIONS } from "@svc/api/programmatic/state";
 import { ProgramStore, type Snapshot } from "@svc/api/programmatic/store";
 import { ContinuationTokens } from "@svc/api/programmatic/token";
-import { ToolSessions } from "@svc/api/programmatic/tool-sessions";
+import { ToolExchanges } from "@svc/api/programmatic/tool-exchanges";
 import { historyKey, newId, type PausedResponse, type RecordedCall, ServiceError } from "@svc/contracts";
 import { Counter, createLog, createRegistry } from "@svc/service-kit";
 import fc from "fast-check";
@@ -18,14 +18,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startJobs, type TestJobs } from "../../support/consumer.ts";
 
 let made: TestJobs;
-let sessions: ToolSessions;
+let exchanges: ToolExchanges;
 beforeAll(async () => {
   // No program is kept by a runner, so none has to be removed from one.
   made = await startJobs({ PTC_MODE: "replay" });
-  sessions = new ToolSessions(made.config, createLog("api", made.config));
+  exchanges = new ToolExchanges(made.config, createLog("api", made.config));
 });
 afterAll(async () => {
-  await sessions.close();
+  await exchanges.close();
   await made.stop();
 });
 
@@ -42,12 +42,12 @@ function replica() {
   return {
     config,
     redis,
-    sessions,
+    exchanges,
     store: new ProgramStore(redis),
     running: new RunningPrograms(redis),
     metrics: programmaticMetrics(registry),
     tokens: new ContinuationTokens("", config.SVC_INTERNAL_SERVICE_TOKEN),
-    jobs: new RoundJobs({ config, log: createLog("api", config), jobs, sessions, submitted }),
+    jobs: new RoundJobs({ config, log: createLog("api", config), jobs, exchanges, submitted }),
   };
 }
 

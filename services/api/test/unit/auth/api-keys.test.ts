@@ -1,4 +1,5 @@
 /** The file of API keys as the API reads it, at the start and when it changes. */
+
 import { chmod, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ApiKeys } from "@svc/api/auth/api-keys";
@@ -6,6 +7,7 @@ import { TokenRefused } from "@svc/api/auth/refused";
 import { formatApiKeys } from "@svc/contracts";
 import { ConfigError, type Log } from "@svc/service-kit";
 import { type ApiKeysFile, apiKeyRecord, apiKeysFile, newApiKey } from "@svc/test-kit/credentials/api-keys";
+import { thrown } from "@svc/test-kit/thrown";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 let file: ApiKeysFile;
@@ -38,15 +40,8 @@ async function problemOf(): Promise<string> {
   return (outcome as ConfigError).problems.join();
 }
 
-function reasonOf(keys: ApiKeys, key: string): string {
-  try {
-    keys.callerOf(key);
-    return "accepted";
-  } catch (error) {
-    if (error instanceof TokenRefused) return error.reason;
-    throw error;
-  }
-}
+const reasonOf = (keys: ApiKeys, key: string): string =>
+  thrown(TokenRefused, () => keys.callerOf(key))?.reason ?? "accepted";
 
 describe("at the start", () => {
   it.each([0o640, 0o604, 0o660, 0o644])("a file of mode %o is refused with the fix", async (mode) => {

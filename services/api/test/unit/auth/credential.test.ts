@@ -7,22 +7,14 @@ import { apiKeyDigest } from "@svc/contracts";
 import { apiKeyRecord, newApiKey } from "@svc/test-kit/credentials/api-keys";
 import { generator, mutate, newSeed } from "@svc/test-kit/credentials/mutations";
 import { newSigner } from "@svc/test-kit/credentials/signer";
+import { thrown } from "@svc/test-kit/thrown";
 import { describe, expect, it } from "vitest";
 
 const NOW = Date.parse("2026-11-25T00:00:00Z");
 const [key, other] = [newApiKey(), newApiKey()];
 const token = newSigner().mint();
 
-function refusalOf(work: () => unknown): TokenRefused {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof TokenRefused) return error;
-    throw error;
-  }
-  throw new Error("was not refused");
-}
-const reasonOf = (headers: CredentialHeaders) => refusalOf(() => credentialOf(headers)).reason;
+const reasonOf = (headers: CredentialHeaders) => thrown(TokenRefused, () => credentialOf(headers))?.reason;
 
 describe("a request", () => {
   it.each<[string, CredentialHeaders, object]>([
@@ -88,16 +80,16 @@ describe("an API key", () => {
     ["has expired", old, "expired"],
     ["was revoked", gone, "revoked"],
   ])("that %s is refused, and the cause does not show it", (_what, shown, reason) => {
-    const refusal = refusalOf(() => index.callerOf(shown, NOW));
-    expect(refusal.reason).toBe(reason);
-    expect(refusal.message).not.toContain(shown.slice(4, 20));
+    const refusal = thrown(TokenRefused, () => index.callerOf(shown, NOW));
+    expect(refusal?.reason).toBe(reason);
+    expect(refusal?.message).not.toContain(shown.slice(4, 20));
   });
 
   it("is no digest of the file", () => {
     for (const sha256 of [apiKeyDigest(key), apiKeyDigest(other)]) {
       expect(reasonOf({ "x-api-key": [sha256] })).toBe("malformed");
       const wrapped = `svc_${Buffer.from(sha256, "hex").toString("base64url")}`;
-      expect(refusalOf(() => index.callerOf(wrapped, NOW)).reason).toBe("unknown_api_key");
+      expect(thrown(TokenRefused, () => index.callerOf(wrapped, NOW))?.reason).toBe("unknown_api_key");
     }
   });
 

@@ -1,8 +1,8 @@
 import {
   bodiesAreOpen,
   isOver,
+  seatsAreTaken,
   secondsLeft,
-  slotsAreTaken,
   type Window,
   windowHeaders,
   windowIsFull,
@@ -81,7 +81,7 @@ describe("a window", () => {
 describe("a refusal", () => {
   it.each([
     [windowIsFull("uploads", window({ count: 21, leftMs: 4200 })), 5, /uploads: 20 .* 30 s.* 5 s/],
-    [slotsAreTaken(6), 1, /at once: 6 /],
+    [seatsAreTaken(6), 1, /at once: 6 /],
     [bodiesAreOpen(), 1, /bodies at once/],
   ])("says when to come back, three times the same: %s", (error, seconds, message) => {
     expect(error).toMatchObject({

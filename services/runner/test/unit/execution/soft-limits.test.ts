@@ -1,6 +1,6 @@
 import { constants } from "node:os";
-import { reachedLimitSchema } from "@svc/contracts";
-import { REACHED_LIMITS, type RunEnd, type WorkspaceListing } from "@svc/jail-client";
+import { REACHED_LIMITS, reachedLimitSchema } from "@svc/contracts";
+import type { RunEnd, WorkspaceListing } from "@svc/jail-client";
 import { reachedLimits, reachedNotes } from "@svc/runner/execution/soft-limits";
 import { describe, expect, it } from "vitest";
 

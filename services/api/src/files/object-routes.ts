@@ -14,7 +14,7 @@ import { addressOf, namespaceFor } from "./addressed.ts";
 import type { FileRoutesDeps } from "./deps.ts";
 import type { FileStorage } from "./file-storage.ts";
 
-export function sessionRoutes(app: HttpServer, deps: FileRoutesDeps, storage: FileStorage): void {
+export function objectRoutes(app: HttpServer, deps: FileRoutesDeps, storage: FileStorage): void {
   const query = fileOwnerQuerySchema;
   app.get(
     "/v1/sessions/:session_id/objects/:fileId",

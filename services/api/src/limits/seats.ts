@@ -1,16 +1,16 @@
 /**
- * The slots that this process holds: each stands for one execution that a principal has waiting or running. They are
- * renewed while held and end by themselves soon after the process has died. A slot that cannot be given back to a store
+ * The seats that this process holds: each stands for one execution that a principal has waiting or running. They are
+ * renewed while held and end by themselves soon after the process has died. A seat that cannot be given back to a store
  * that is away ends the same way.
  */
 import { type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
 
-export const SLOT_LIFE_MS = 10_000;
+export const SEAT_LIFE_MS = 10_000;
 const RENEW_MS = 3000;
 const RENEW = new URL("./lua/renew.lua", import.meta.url);
 
-/** A taken slot. It is given back when nobody holds it any more. */
-export class Slot {
+/** A taken seat. It is given back when nobody holds it any more. */
+export class Seat {
   readonly #giveBack: () => void;
   #holders = 1;
 
@@ -22,7 +22,7 @@ export class Slot {
     if (--this.#holders === 0) this.#giveBack();
   }
 
-  /** Holds the slot until the work has ended. */
+  /** Holds the seat until the work has ended. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     this.#holders++;
     try {
@@ -33,37 +33,37 @@ export class Slot {
   }
 }
 
-export class Slots {
+export class Seats {
   readonly #redis: Redis;
-  readonly #renewSlots: LuaCommand<unknown>;
+  readonly #renewSeats: LuaCommand<unknown>;
   readonly #held = new Map<string, Set<string>>();
   readonly #renewal: NodeJS.Timeout;
 
   constructor(redis: Redis) {
     this.#redis = redis;
-    this.#renewSlots = luaCommand(redis, "svcRenewSlots", RENEW, 1);
+    this.#renewSeats = luaCommand(redis, "svcRenewSeats", RENEW, 1);
     this.#renewal = setInterval(() => this.#renew(), RENEW_MS).unref();
   }
 
-  /** Looks after a slot that was just taken. */
-  hold(key: string, id: string): Slot {
+  /** Looks after a seat that was just taken. */
+  hold(key: string, id: string): Seat {
     const ids = this.#held.get(key) ?? new Set();
     this.#held.set(key, ids.add(id));
-    return new Slot(() => {
+    return new Seat(() => {
       ids.delete(id);
       if (ids.size === 0) this.#held.delete(key);
       this.giveBack(key, id);
     });
   }
 
-  /** Frees a slot, also one that was asked for in vain: what is sent later arrives later. */
+  /** Frees a seat, also one that was asked for in vain: what is sent later arrives later. */
   giveBack(key: string, id: string): void {
     this.#redis.zrem(key, id).catch(() => undefined);
   }
 
   #renew(): void {
     for (const [key, ids] of this.#held) {
-      this.#renewSlots(key, SLOT_LIFE_MS, ...ids).catch(() => undefined);
+      this.#renewSeats(key, SEAT_LIFE_MS, ...ids).catch(() => undefined);
     }
   }
 

@@ -1,16 +1,16 @@
 /**
- * The sessions of programmatic executions in Redis: which tools are declared, which calls were made, which results came.
+ * The exchanges of programmatic executions in Redis: which tools are declared, which calls were made, which results came.
  * Each operation is one script and one round trip, so any server serves any request. Trusts its callers' internal token;
  * a callback token proves that a call comes from its execution. Only a hash of it is kept.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { newCallbackToken, type OpenToolSession, ServiceError, type ToolResults } from "@svc/contracts";
+import { newCallbackToken, type OpenToolExchange, ServiceError, type ToolResults } from "@svc/contracts";
 import { type Config, type Redis, storeCall } from "@svc/service-kit";
 import { jsonText, sameJson } from "./json.ts";
 
 const lua = (name: string) => readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), "utf8");
-const SHARED = lua("session");
+const SHARED = lua("exchange");
 const COMMANDS = ["open", "record", "look", "pending", "answer", "close"] as const;
 type Command = (typeof COMMANDS)[number];
 
@@ -18,7 +18,7 @@ export const INDEX_KEY = "svc:tool:sessions";
 
 /** How a call stands: its result as the text of the answer, or how long it may still wait. */
 export type CallState = { state: "answered"; text: string } | { state: "waiting"; leftMs: number };
-/** There is no session (yet). */
+/** There is no exchange (yet). */
 export type Unopened = { state: "unopened" };
 
 export interface Call {
@@ -47,7 +47,7 @@ type CommandName = `svcTool${Capitalize<Command>}`;
 type Script = (keys: number, ...args: (string | number)[]) => Promise<unknown>;
 type WithCommands = Redis & Record<CommandName | "svcToolCount", Script>;
 
-export class Sessions {
+export class Exchanges {
   readonly #redis: WithCommands;
   readonly #config: Config;
 
@@ -58,14 +58,14 @@ export class Sessions {
     this.#config = config;
   }
 
-  /** Opens the session of an execution anew and gives its callback token. */
+  /** Opens the exchange of an execution anew and gives its callback token. */
   async open({
     execution_id,
     session_id,
     timeout,
     tools,
     callback_token: token = newCallbackToken(),
-  }: OpenToolSession): Promise<string> {
+  }: OpenToolExchange): Promise<string> {
     const longest = this.#config.TOOL_CALL_REQUEST_TIMEOUT;
     const waitMs = Math.min(timeout ?? longest, longest);
     const names = tools.map((name) => JSON.stringify(name));
@@ -143,12 +143,12 @@ export class Sessions {
     await this.#run("close", execution);
   }
 
-  /** How many sessions there are, over all servers. */
+  /** How many exchanges there are, over all servers. */
   count(): Promise<number> {
     return storeCall(() => this.#redis.svcToolCount(1, INDEX_KEY) as Promise<number>);
   }
 
-  /** The revisions of sessions, as they are now; null for one that has ended. */
+  /** The revisions of exchanges, as they are now; null for one that has ended. */
   async revisions(executions: readonly string[]): Promise<(string | null)[]> {
     const pipeline = this.#redis.pipeline();
     for (const execution of executions) pipeline.hget(keysOf(execution)[0] as string, "rev");

@@ -1,10 +1,10 @@
 -- Purpose: what the scripts of the tool call server share; put in front of each of them.
--- Keys of one execution: its session (hash), its calls (hash: call id to time, space, text), its results (hash: call id to
---   text); and the index of all sessions (sorted set: execution id by the time in ms at which it expires).
+-- Keys of one execution: its exchange (hash), its calls (hash: call id to time, space, text), its results (hash: call id to
+--   text); and the index of all exchanges (sorted set: execution id by the time in ms at which it expires).
 -- KEYS[1..4]: svc:tool:<execution>:session, :calls, :results; svc:tool:sessions
--- ARGV[1]: execution id   ARGV[2]: life of a session in ms, counted anew at each change
+-- ARGV[1]: execution id   ARGV[2]: life of an exchange in ms, counted anew at each change
 -- Times are the store's: all servers agree on them.
-local SESSION, CALLS, RESULTS, INDEX = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local EXCHANGE, CALLS, RESULTS, INDEX = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local EXECUTION, LIFE = ARGV[1], tonumber(ARGV[2])
 
 local function now_ms()
@@ -12,11 +12,11 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The session's life and the waiting time of its calls begin anew.
+-- The exchange's life and the waiting time of its calls begin anew.
 local function renew()
   local now = now_ms()
-  redis.call('HSET', SESSION, 'renewed', now)
-  for _, key in ipairs({ SESSION, CALLS, RESULTS }) do
+  redis.call('HSET', EXCHANGE, 'renewed', now)
+  for _, key in ipairs({ EXCHANGE, CALLS, RESULTS }) do
     redis.call('PEXPIRE', key, LIFE)
   end
   redis.call('ZADD', INDEX, now + LIFE, EXECUTION)
@@ -25,7 +25,7 @@ end
 
 -- How long a call may still wait for its result, in ms; not above 0 when its time is over.
 local function left_ms()
-  local renewed, timeout = unpack(redis.call('HMGET', SESSION, 'renewed', 'timeout'))
+  local renewed, timeout = unpack(redis.call('HMGET', EXCHANGE, 'renewed', 'timeout'))
   return renewed + timeout - now_ms()
 end
 
@@ -36,6 +36,6 @@ end
 
 -- A server that missed the message finds the change by the revision.
 local function changed(topics)
-  redis.call('HINCRBY', SESSION, 'rev', 1)
+  redis.call('HINCRBY', EXCHANGE, 'rev', 1)
   publish(topics)
 end

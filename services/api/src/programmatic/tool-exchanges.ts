@@ -1,5 +1,5 @@
 /**
- * The API's client of the tool call server, and its callback tokens. A session belongs to one attempt to run a program: a
+ * The API's client of the tool call server, and its callback tokens. An exchange belongs to one attempt to run a program: a
  * new attempt opens a new one, and calls of an abandoned attempt are refused.
  */
 import {
@@ -12,7 +12,7 @@ import {
   type ProcessedResults,
   type ProgrammaticJob,
   ServiceError,
-  type ToolSession,
+  type ToolExchange,
 } from "@svc/contracts";
 import { type Config, InnerClient, type Log } from "@svc/service-kit";
 import type { Program } from "./state.ts";
@@ -24,14 +24,14 @@ const MAX_TOKEN_SECONDS = 7200;
 
 type InnerRequest = Parameters<InnerClient["send"]>[0];
 
-export interface OpeningSession {
+export interface OpeningExchange {
   /** What the callback token is sealed from when a worker starts the job. */
   callback: ProgrammaticJob["callback"];
-  /** The tool call server knows the session. */
+  /** The tool call server knows the exchange. */
   opened: Promise<unknown>;
 }
 
-export class ToolSessions {
+export class ToolExchanges {
   readonly #server: InnerClient;
   readonly #gateway: InnerClient;
   readonly #config: Config;
@@ -50,15 +50,15 @@ export class ToolSessions {
     this.#log = log;
   }
 
-  /** Opens a session, in place of an older one of the same execution. */
-  open(program: Program, requestId: string): OpeningSession {
+  /** Opens an exchange, in place of an older one of the same execution. */
+  open(program: Program, requestId: string): OpeningExchange {
     const tools = program.tools.map(({ name }) => name);
     const { execution_id, session_id } = program;
     const token = newCallbackToken();
     const opening = { execution_id, session_id, tools, callback_token: token };
     return {
       callback: { grant_id: newId(), token, tools, life_seconds: this.#longestSeconds() },
-      opened: this.#post<ToolSession>(this.#server, "/sessions", requestId, opening),
+      opened: this.#post<ToolExchange>(this.#server, "/sessions", requestId, opening),
     };
   }
 
@@ -107,13 +107,13 @@ export class ToolSessions {
     );
   }
 
-  /** Closes the session and revokes its grant in the background. Both expire when that fails. */
+  /** Closes the exchange and revokes its grant in the background. Both expire when that fails. */
   end(executionId: string, grantId: string | undefined, requestId: string): void {
     this.#inBackground(this.#server, { method: "DELETE", path: `/sessions/${executionId}`, requestId });
     this.revoke(grantId, requestId);
   }
 
-  /** Revokes the grant of a session that is closed. */
+  /** Revokes the grant of an exchange that is closed. */
   revoke(grantId: string | undefined, requestId: string): void {
     if (grantId === undefined) return;
     this.#inBackground(this.#gateway, {
@@ -131,7 +131,7 @@ export class ToolSessions {
       .then((response) => response.body.dump())
       .catch((error: Error) => {
         const { method, path, requestId: request_id } = request;
-        this.#log.warn({ err: error.message, method, path, request_id }, "closing a tool session failed");
+        this.#log.warn({ err: error.message, method, path, request_id }, "closing a tool exchange failed");
       });
   }
 
