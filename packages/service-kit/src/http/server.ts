@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { type ErrorCode, isErrorCode, ServiceError } from "@svc/contracts";
-import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import Fastify from "fastify";
 import { type serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics.ts";
