@@ -1,4 +1,5 @@
 /** What the command line needs of the public API. Every failure becomes a Problem that says what to do. */
+
 import { type IncomingMessage, request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import { Readable } from "node:stream";
@@ -6,6 +7,7 @@ import { buffer, json, text } from "node:stream/consumers";
 import type { ReadableStream } from "node:stream/web";
 import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
 import { serviceAddress } from "./service-address.ts";
+import { svcLine } from "./svc-line.ts";
 
 export interface UploadedFile {
   id: string;
@@ -96,7 +98,10 @@ export class Client {
 
   #unreachable(cause: NodeJS.ErrnoException): Problem {
     const reason = cause.code ?? cause.message;
-    return new Problem(`no service answers at ${this.#base} (${reason})`, "Start one with: ./svc up -d");
+    return new Problem(
+      `no service answers at ${this.#base} (${reason})`,
+      `Start one with: ${svcLine("up -d")}`,
+    );
   }
 }
 

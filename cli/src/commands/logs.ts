@@ -10,6 +10,7 @@ import { jsonOf, type LogRecord, recordOf, textOf } from "../logs/record.ts";
 import { RequestFilter } from "../logs/request.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { logPath } from "../supervisor/logs.ts";
+import { svcLine } from "../svc-line.ts";
 import { sleep } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { paint } from "../terminal.ts";
@@ -85,7 +86,7 @@ async function readable({ logsDir, dataDir }: Instance): Promise<number | undefi
     if ((error as NodeJS.ErrnoException).code === "EACCES") {
       return continueAsRoot(process.argv.slice(2), "reading the logs");
     }
-    throw new Problem(`there are no logs in ${dataDir}`, "./svc up writes them.");
+    throw new Problem(`there are no logs in ${dataDir}`, `${svcLine("up")} writes them.`);
   }
 }
 

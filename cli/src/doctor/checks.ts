@@ -1,4 +1,5 @@
 /** What ./svc doctor looks at, as data: one function per subject, each answers findings. Nothing is changed. */
+
 import { spawnSync } from "node:child_process";
 import {
   existsSync,
@@ -21,6 +22,7 @@ import { type Instance, SERVICES } from "../instance.ts";
 import { settingOf } from "../settings.ts";
 import { sizedAnyway } from "../sizing.ts";
 import { readState } from "../supervisor/state.ts";
+import { svcLine } from "../svc-line.ts";
 import { thisMachine } from "../system/memory.ts";
 import { listenerOf, portIsFree } from "../system/ports.ts";
 import { findProgram, isRoot } from "../system/root.ts";
@@ -105,7 +107,7 @@ function packages(): Finding[] {
     fail(
       "packages",
       `missing: ${missing.map(({ name }) => name).join(", ")}`,
-      `./svc up installs them, or: ${commands}`,
+      `${svcLine("up")} installs them, or: ${commands}`,
     ),
   ];
 }
@@ -119,7 +121,7 @@ const REDIS_MAJOR = 7;
 function redis(): Finding[] {
   const program = redisProgram();
   if (process.env.REDIS_URL || process.env.REDIS_HOST) return [ok("redis", "set by the environment")];
-  if (program === undefined) return [fail("redis", "not installed", "./svc up installs it.")];
+  if (program === undefined) return [fail("redis", "not installed", `${svcLine("up")} installs it.`)];
   const { stdout } = spawnSync(program, ["--version"], { argv0: "redis-server", encoding: "utf8" });
   const version = /v=(\d+)\.[\d.]+/.exec(stdout ?? "");
   const note = `${version?.[0].slice(2) ?? "unknown version"} (${program})`;

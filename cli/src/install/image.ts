@@ -8,6 +8,7 @@ import { isAbsolute, join, resolve } from "node:path";
 import { findLanguage, LANGUAGES } from "@svc/contracts/languages";
 import { NODE } from "../components.ts";
 import { type Instance, ROOT } from "../instance.ts";
+import type { Options } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { suggestion } from "../suggestion.ts";
@@ -22,29 +23,62 @@ export interface Choice {
   languages: readonly string[];
   /** Names of package groups, and absolute paths of folders of the same form. */
   packages: readonly string[];
+  /** Debian mirror to build from; absent: those of the machine's apt sources. */
+  mirror?: string | undefined;
 }
 
 /** What every image has. */
 export const BASE: Choice = { languages: [], packages: [] };
 
-export interface ChoiceOptions {
-  languages?: string | undefined;
-  packages?: string | undefined;
-}
+/** Options of commands that build the image. */
+export const IMAGE_OPTIONS = {
+  languages: {
+    value: "LIST",
+    words: ["all", ...LANGUAGES.map(({ lang }) => lang)],
+    doc: "Installs more languages: all, or a list such as go,java (SVC_LANGUAGES; default: as before).",
+  },
+  packages: {
+    value: "LIST",
+    doc: "Installs more packages: groups such as data,documents,media, folders of your own, all or none (SVC_PACKAGES; default: as before).",
+  },
+  mirror: {
+    value: "URL",
+    doc: "Debian mirror that the image is built from, or none for those of this machine's apt sources (default: as before).",
+  },
+} as const satisfies Options;
+
+export type ChoiceOptions = Partial<Record<keyof typeof IMAGE_OPTIONS, string | undefined>>;
 
 /** Each half by the option, else by the setting, else as before. */
 export function chooseImage(options: ChoiceOptions, settings: Environment, before: Choice = BASE): Choice {
   const languages = options.languages ?? (settings.SVC_LANGUAGES || undefined);
   const packages = options.packages === undefined ? undefined : packageNames(options.packages, resolve);
   const set = settings.SVC_PACKAGES ? packageNames(settings.SVC_PACKAGES) : undefined;
+  const mirror = options.mirror === undefined ? before.mirror : mirrorOf(options.mirror);
   return {
     languages: languages === undefined ? before.languages : runtimeNames(languages),
     packages: packages ?? set ?? before.packages,
+    ...(mirror === undefined ? {} : { mirror }),
   };
 }
 
+const MIRROR_SCHEMES = ["http:", "https:", "file:"];
+
+/** An address as a line of apt sources holds it, or `none`. */
+function mirrorOf(text: string): string | undefined {
+  if (text === "none") return undefined;
+  const url = URL.parse(text);
+  const isPlain = url !== null && !/[\s[\]#]/.test(text) && url.username === "" && url.password === "";
+  if (isPlain && MIRROR_SCHEMES.includes(url.protocol)) return text;
+  throw new Problem(
+    `${JSON.stringify(text)} is not the address of a Debian mirror`,
+    "It is an http, https or file URL without credentials, such as http://mirror.example/debian, or none.",
+    USAGE_EXIT_CODE,
+  );
+}
+
 export function isSame(one: Choice, other: Choice): boolean {
-  const text = ({ languages, packages }: Choice) => JSON.stringify([languages, packages]);
+  const text = ({ languages, packages, mirror }: Choice) => JSON.stringify([languages, packages, mirror]);
   return text(one) === text(other);
 }
 
@@ -108,13 +142,13 @@ const choiceFile = (dataDir: string) => join(dataDir, "image.json");
 export function readChoice(dataDir: string): Choice | undefined {
   const file = choiceFile(dataDir);
   if (!existsSync(file)) return undefined;
-  const { languages, packages } = JSON.parse(readFileSync(file, "utf8")) as Choice;
-  return { languages, packages };
+  const { languages, packages, mirror } = JSON.parse(readFileSync(file, "utf8")) as Choice;
+  return { languages, packages, ...(mirror === undefined ? {} : { mirror }) };
 }
 
-export function rememberChoice(dataDir: string, { languages, packages }: Choice): void {
+export function rememberChoice(dataDir: string, { languages, packages, mirror }: Choice): void {
   const file = choiceFile(dataDir);
-  writeFileSync(`${file}.new`, `${JSON.stringify({ languages, packages })}\n`, { mode: 0o644 });
+  writeFileSync(`${file}.new`, `${JSON.stringify({ languages, packages, mirror })}\n`, { mode: 0o644 });
   renameSync(`${file}.new`, file);
 }
 
@@ -130,13 +164,14 @@ export async function buildImage(
   { choice, link }: WantedImage,
   note: Note,
 ): Promise<void> {
-  const { languages, packages } = choice;
+  const { languages, packages, mirror } = choice;
   const command = [
     join(ROOT, "runtimes/image/build"),
     ...["--out", packagesDir, "--node", NODE, "--esbuild", ESBUILD, "--progress"],
     ...(link === undefined ? [] : ["--link", link]),
     ...(languages.length === 0 ? [] : ["--languages", languages.join(",")]),
     ...(packages.length === 0 ? [] : ["--packages", packages.join(",")]),
+    ...(mirror === undefined ? [] : ["--mirror", mirror]),
     ...(settingOf("SVC_IMAGE_STRICT", process.env) ? ["--strict"] : []),
   ];
   await mustRun(command, "building the root image", { onLine: note });

@@ -1,10 +1,13 @@
 /** The status of a copy for a person. Pure. */
+
 import { imageText } from "../install/image.ts";
+import { startAgain, svcLine } from "../svc-line.ts";
 import { versionText } from "../version.ts";
 import type { ComponentStatus, Running, Status } from "./status.ts";
 
 export function statusText(status: Status): string {
-  if (status.status === "not_running") return `Not running on ${status.data_dir} (./svc up -d starts it).\n`;
+  if (status.status === "not_running")
+    return `Not running on ${status.data_dir} (${svcLine("up -d")} starts it).\n`;
   return `${[...heading(status), "", ...table(status.components)].join("\n")}\n`;
 }
 
@@ -30,7 +33,7 @@ function images({ image, next_image: next }: Running): string[] {
     ...(now === undefined ? [] : [row("image", now)]),
     ...(then === undefined
       ? []
-      : [row("", `after ./svc down and ./svc up: ${now === then ? "a newer one of the same" : then}`)]),
+      : [row("", `after ${startAgain()}: ${now === then ? "a newer one of the same" : then}`)]),
   ];
 }
 
