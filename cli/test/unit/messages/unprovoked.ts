@@ -68,7 +68,6 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
     "install/install.ts: The root image has changed.\n  before: …\n  now:    …",
     "install/install.ts: The root image is a new one of the same: …",
     "supervisor/ownership.ts: When … holds what this service stored alone, as after a restore, run: …",
-    "supervisor/ownership.ts: the files of … cannot be looked at",
     "commands/librechat.ts: A program did not run (…): …",
     "commands/restart.ts: restarting components",
     "commands/restart.ts: The components (esbuild)",
