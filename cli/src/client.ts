@@ -1,4 +1,5 @@
 /** What the command line needs of the public API. Every failure becomes a Problem that says what to do. */
+
 import { type IncomingMessage, request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import { Readable } from "node:stream";

@@ -16,6 +16,7 @@ import {
   type Settings,
   type SettingsFlags,
 } from "./settings/sources.ts";
+import { meanCopy } from "./svc-line.ts";
 
 export interface CommandSpec<T extends Options> {
   /** What follows `./svc ` in the usage line, the command's name first. */
@@ -58,6 +59,7 @@ export function defineCommand<const T extends Options>(spec: CommandSpec<T>): Co
 /** A command that is about no copy reads no settings file. */
 function settingsFor(options: Options, values: SettingsFlags): Settings {
   if (!Object.hasOwn(options, "settings")) return mergeSettings(new Map(), undefined, process.env);
+  meanCopy(values, process.env);
   const settings = readSettings(values, process.env);
   adoptSettings(settings);
   return settings;

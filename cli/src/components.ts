@@ -2,6 +2,7 @@
  * The processes of a local copy as data: what each runs, as whom, what it waits for at the start, and the order of the
  * end. Every process dies with the supervisor (PR_SET_PDEATHSIG, set by setpriv, which then becomes the program).
  */
+
 import { existsSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { VARIABLES } from "@svc/service-kit/config/variables";
@@ -13,6 +14,7 @@ import { httpAnswers, redisAnswers, socketExists } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import type { Secrets } from "./secrets.ts";
 import type { View } from "./supervisor/view.ts";
+import { svcLine } from "./svc-line.ts";
 import { totalMemory } from "./system/memory.ts";
 import {
   type ComponentName,
@@ -191,7 +193,7 @@ function jaild(setting: Setting): Component {
 /** Without links, so that a copy that runs keeps the image that it started with. */
 export function imageFolder({ image }: Pick<Instance, "image">): string {
   if (!existsSync(join(image, "rootfs")))
-    throw new Problem(`the root image ${image} is not built`, "Run: ./svc up");
+    throw new Problem(`the root image ${image} is not built`, `Run: ${svcLine("up")}`);
   return realpathSync(image);
 }
 
@@ -201,7 +203,7 @@ export const rootImage = (instance: Pick<Instance, "image">) => join(imageFolder
 function redisServer(setting: Setting): Component {
   const { instance } = setting;
   const program = redisProgram();
-  if (program === undefined) throw new Problem("no Redis server is installed", "Run: ./svc doctor");
+  if (program === undefined) throw new Problem("no Redis server is installed", `Run: ${svcLine("doctor")}`);
   const called = join(instance.runDir, "redis-server");
   rmSync(called, { force: true });
   symlinkSync(program, called);

@@ -8,7 +8,7 @@ import { join, relative } from "node:path";
 import { Client } from "./client.ts";
 import { type Instance, ROOT } from "./instance.ts";
 import { Problem } from "./problem.ts";
-import { type CopyFlags, svcLine } from "./svc-line.ts";
+import { svcLine } from "./svc-line.ts";
 import { shown } from "./system/run.ts";
 
 const FOLDER = join(ROOT, "cli/example");
@@ -90,10 +90,10 @@ export function helloCommand(url: string, words: string | undefined): string {
 }
 
 /** The example as one command. */
-export function exampleCommand(words: string | undefined, flags: CopyFlags): string {
+export function exampleCommand(words: string | undefined): string {
   const [program, input] = [PROGRAM, INPUT].map((name) => quoted(join(FOLDER, name)));
   const token = words === undefined ? "" : `SVC_TOKEN="${words}" `;
-  return `${token}${svcLine(`exec ${program} --in ${input} --out .`, flags)}`;
+  return `${token}${svcLine(`exec ${program} --in ${input} --out .`)}`;
 }
 
 function authorization(words: string | undefined): string {

@@ -2,12 +2,14 @@
  * Waits until the system takes work: GET /v1/ready is 200, which takes a canary run through queue, worker and jail, and so is
  * the worker's /ready. Otherwise says which component is not there, shows the end of its log, and what to do.
  */
+
 import { join } from "node:path";
 import { addressOf, type Instance, type Service } from "./instance.ts";
 import { httpAnswers } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import { fileSize, logPath, readFrom, readLine } from "./supervisor/logs.ts";
 import { type ComponentState, readState } from "./supervisor/state.ts";
+import { svcLine } from "./svc-line.ts";
 import { sleep } from "./system/process.ts";
 import { type Note, printable } from "./terminal.ts";
 import { type ComponentName, componentsIn, logsOf } from "./topology.ts";
@@ -106,7 +108,7 @@ async function diagnose(instance: Instance, message: string, culprit?: Component
   const shown = (state?.components ?? []).filter(({ name }) => culprit === undefined || culprit === name);
   const lines: string[] = [];
   for (const process of shown) lines.push(...(await diagnosisOf(instance, process, state?.logStarts ?? {})));
-  lines.push("", `Logs: ${join(instance.logsDir, "*.log")}. ./svc doctor checks this machine.`);
+  lines.push("", `Logs: ${join(instance.logsDir, "*.log")}. ${svcLine("doctor")} checks this machine.`);
   return new Problem(message, lines.join("\n"));
 }
 

@@ -1,8 +1,9 @@
 /** The copy that a command line means: where it lives, and its state when it runs. */
-import { type INSTANCE_OPTIONS, type Instance, resolveInstance } from "./instance.ts";
+import { type INSTANCE_OPTIONS, type Instance, resolveInstance, SERVICES } from "./instance.ts";
 import type { Values } from "./options.ts";
 import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
 import { readState, type State } from "./supervisor/state.ts";
+import { meanCopy } from "./svc-line.ts";
 
 export interface Copy {
   instance: Instance;
@@ -20,6 +21,13 @@ export function findCopy(values: Values<typeof INSTANCE_OPTIONS>): Copy {
       "Name the folder of the other copy: --data-dir DIR. Or leave the offset out.",
       USAGE_EXIT_CODE,
     );
+  }
+  if (state !== undefined && offset === undefined) {
+    const ports = SERVICES.map((service) => state.ports[service] - instance.ports[service]);
+    const [started = 0] = ports;
+    // Started with an offset that this command line does not repeat: lines for a start must.
+    if (started > 0 && ports.every((port) => port === started))
+      meanCopy({ ...values, "port-offset": String(started) }, process.env);
   }
   return { instance, state };
 }

@@ -1,23 +1,35 @@
-/** Lines of ./svc for a person to type. Pure. */
+/**
+ * Lines of ./svc for a person to paste. Each has the options of the copy that this command line is about, so it means the
+ * same copy. Texts that name a command as a thing, not as a step, stay without options.
+ */
+import { dataFolder } from "./instance.ts";
 import { shown } from "./system/run.ts";
 
-/** The options that say which copy is meant, where its data folder is not the default. */
+/** The options that say which copy is meant, as they were given. */
 export interface CopyFlags {
   "data-dir"?: string | undefined;
+  "port-offset"?: string | undefined;
   settings?: string | undefined;
 }
 
-/** What starts the copy that the options name. */
-export function startLine(flags: CopyFlags & { "port-offset"?: string | undefined }): string {
-  const offset = flags["port-offset"];
-  return `${svcLine("up -d", flags)}${offset === undefined ? "" : ` --port-offset ${shown([offset])}`}`;
+const NAMES = ["data-dir", "port-offset", "settings"] as const;
+
+let meant: readonly string[] = [];
+
+/** Says which copy every later line is about. A data folder that is meant without the option is left out. */
+export function meanCopy(flags: CopyFlags, env: Readonly<Record<string, string | undefined>> = {}): void {
+  meant = NAMES.flatMap((name) => {
+    const value = flags[name];
+    if (value === undefined || (name === "data-dir" && dataFolder(flags, env) === dataFolder({}, env)))
+      return [];
+    return [`--${name}`, value];
+  });
 }
 
-/** `./svc COMMAND` for the same copy. */
-export function svcLine(command: string, flags: CopyFlags): string {
-  const options = (["data-dir", "settings"] as const).flatMap((name) => {
-    const value = flags[name];
-    return value === undefined ? [] : [`--${name}`, value];
-  });
-  return ["./svc", command, ...(options.length === 0 ? [] : [shown(options)])].join(" ");
+/** `./svc COMMAND` for that copy. */
+export function svcLine(command: string): string {
+  return ["./svc", command, ...(meant.length === 0 ? [] : [shown(meant)])].join(" ");
 }
+
+/** The two steps that start a running copy anew. */
+export const startAgain = () => `${svcLine("down")}, then ${svcLine("up")}`;

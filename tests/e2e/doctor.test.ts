@@ -17,7 +17,9 @@ async function findings(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<{ code: number; found: Finding[] }> {
   const { code, stdout } = await svc(["doctor", "--json"], env);
-  return { code, found: JSON.parse(stdout) as Finding[] };
+  const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Finding[] };
+  expect(ok).toBe(code === 0);
+  return { code, found: checks };
 }
 
 describe("./svc doctor", () => {
@@ -73,7 +75,9 @@ describe("./svc doctor", () => {
     ["user namespaces", READ_ONLY_SETTINGS, "jail", /^user-namespace does not work/],
   ])("fails where there are no %s, with the fix", async (_what, around, subject, note) => {
     const { code, stdout } = await within(around, ["doctor", "--json"]);
-    const failed = (JSON.parse(stdout) as Finding[]).filter(({ grade }) => grade === "fail");
+    const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Finding[] };
+    const failed = checks.filter(({ grade }) => grade === "fail");
+    expect(ok).toBe(false);
     expect(failed).toMatchObject([
       { subject, note: expect.stringMatching(note), fix: expect.stringMatching(/ulimit|sysctl/) },
     ]);

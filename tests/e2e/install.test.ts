@@ -99,6 +99,53 @@ test("settings that ./svc up refuses are refused in the same words, before anyth
   expect(said.trimEnd()).toMatch(/\nsvc\.env$/);
 });
 
+test("wrong values of options are named together with wrong settings, by ./svc up and in the same words", async () => {
+  const data = settings("wrong-options", ["MAX_REQUESTS=many"]);
+  const options = "--languages klingon --packages dta,./nowhere --mirror ftp://mirror.example/debian";
+  const said = await apart(`${data}; SAID=$(mktemp -d)
+    ! timeout 60 $SVC up --data-dir $DATA ${options} >$SAID/up 2>&1
+    ! timeout 60 $SVC install --data-dir $DATA ${options} >$SAID/install 2>&1
+    cmp $SAID/up $SAID/install && cat $SAID/install
+    rm -r $SAID; test ! -e $UNIT && ls $DATA`);
+  for (const part of [
+    "--languages: there is no language klingon",
+    "no package group dta; did you mean data?",
+  ])
+    expect(said).toContain(part);
+  expect(said).toContain('--mirror: "ftp://mirror.example/debian" is not the address of a Debian mirror');
+  expect(said).toContain(
+    "It is an http, https or file URL without credentials, such as http://mirror.example/debian, or none.",
+  );
+  expect(said).toMatch(/ - MAX_REQUESTS/);
+  expect(said.trimEnd()).toMatch(/\nsvc\.env$/);
+});
+
+test("languages and packages that were chosen are remembered, and settings that the service follows are not overruled", async () => {
+  const data = settings("chosen", ["SVC_PACKAGES=none"]);
+  const said = await apart(`${data}
+    $SVC install --data-dir $DATA --languages python
+    cat $DATA/image.json
+    $SVC install --data-dir $DATA
+    cat $DATA/image.json
+    $SVC install --data-dir $DATA --packages data || echo refused
+    $SVC uninstall --data-dir $DATA`);
+  expect(said.match(/^\{"languages":\["python"\],"packages":\[\]\}$/gm)).toHaveLength(2);
+  const file = join(folder, "chosen/svc.env");
+  expect(said).toContain(
+    `--packages: ${file} sets SVC_PACKAGES, which the service follows. Change it there.`,
+  );
+  expect(said).toMatch(/^refused$/m);
+});
+
+test("--print names the folder of packages that is chosen", async () => {
+  const packages = join(folder, "team");
+  mkdirSync(join(packages, "wheels"), { recursive: true });
+  const inHome = await svc(["install", "--print", "--packages", packages, "--data-dir", "/srv/none"]);
+  expect(inHome.stdout).toContain("# PrivateTmp is not set");
+  const wrong = await svc(["install", "--print", "--languages", "klingon"]);
+  expect([wrong.code, wrong.stdout]).toEqual([2, ""]);
+});
+
 test("what the shell sets is neither judged nor used: the service does not get it", async () => {
   const said = await withoutSystemd(`
     MAX_REQUESTS=many SERVICE_PORT=1 $SVC install --data-dir $DATA

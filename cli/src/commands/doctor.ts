@@ -12,7 +12,10 @@ export const doctor = defineCommand({
   usage: "doctor",
   summary: "Checks this machine and, when it runs, every component. Names what is missing and the fix.",
   details: "Exit codes: 0 fit; 1 when something would make the service unsafe or unable to run.",
-  options: { json: { doc: "Print the findings as JSON." }, ...INSTANCE_OPTIONS },
+  options: {
+    json: { doc: "Print {ok, checks} as JSON: ok is false where the exit code is 1." },
+    ...INSTANCE_OPTIONS,
+  },
   run: async ({ values }, read) => {
     const { instance } = findCopy(values);
     const findings: Finding[] = [];
@@ -21,9 +24,10 @@ export const doctor = defineCommand({
       findings.push(...found);
       if (!values.json) for (const finding of found) printFinding(finding);
     }
-    if (values.json) printJson(findings);
+    const isFit = !findings.some(({ grade }) => grade === "fail");
+    if (values.json) printJson({ ok: isFit, checks: findings });
     else console.log(`\n${verdict(findings)}`);
-    return findings.some(({ grade }) => grade === "fail") ? 1 : 0;
+    return isFit ? 0 : 1;
   },
 });
 

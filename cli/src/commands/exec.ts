@@ -10,7 +10,7 @@ import { INSTANCE_OPTIONS } from "../instance.ts";
 import { type Values, wholeNumber } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { findCopy } from "../running-copy.ts";
-import { startLine } from "../svc-line.ts";
+import { svcLine } from "../svc-line.ts";
 import { printJson } from "../terminal.ts";
 
 const OPTIONS = {
@@ -68,7 +68,7 @@ Exit codes: the program's own; 128 + n when a signal ended it (137 also for a li
       token: values.token ?? (process.env.SVC_TOKEN || undefined),
       whenUnreachable:
         values.url === undefined
-          ? `${startLine(values)} starts one.`
+          ? `${svcLine("up -d")} starts one.`
           : "Check the address, and whether the service runs there.",
     });
     const request = await requestOf(program, values, rest);

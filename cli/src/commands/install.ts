@@ -2,14 +2,15 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { defineCommand } from "../command.ts";
-import { chooseImage, readChoice } from "../install/image.ts";
+import { type ChoiceOptions, chooseImage, IMAGE_OPTIONS, readChoice } from "../install/image.ts";
 import { INSTALL_STEPS, installCopy } from "../install/install.ts";
 import { dataFolder, INSTANCE_OPTIONS, type Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { demandGoodSettings, resolveChecked, settingsWarnings } from "../settings/check.ts";
-import { fileSettings } from "../settings/sources.ts";
+import { fileSettings, type Settings } from "../settings/sources.ts";
 import { demandFreePorts, makeFolders } from "../supervisor/ground.ts";
 import { readState, type State } from "../supervisor/state.ts";
+import { svcLine } from "../svc-line.ts";
 import { replaceFile } from "../system/replace-file.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { installedUnit, lostVariables, MADE_ELSEWHERE, specOf, UNIT_PATH } from "../systemd/spec.ts";
@@ -18,14 +19,16 @@ import { UNIT_NAME, unitText } from "../systemd/unit.ts";
 import { Progress } from "../terminal.ts";
 
 export const install = defineCommand({
-  usage: "install [--print]",
+  usage: "install [--print] [--languages LIST] [--packages LIST] [--mirror URL]",
   summary: "Makes this copy a service of systemd: it starts with the machine, and again when it fails.",
   details: `
 Checks the settings as ./svc up does, installs and builds what is missing, writes ${UNIT_PATH},
 enables and starts it. After an upgrade the same command builds what changed and restarts the service. Settings come from
-the settings file, not from the shell. Data stay where they are. ./svc uninstall undoes it; docs/deploy.md says more.`,
+the settings file, not from the shell. Languages and packages that were chosen stay those of this copy until others are
+named (docs/packages.md). Data stay where they are. ./svc uninstall undoes it; docs/deploy.md says more.`,
   options: {
     print: { doc: "Print the unit and change nothing." },
+    ...IMAGE_OPTIONS,
     ...INSTANCE_OPTIONS,
   },
   run: async ({ values }, { file }) => {
@@ -41,10 +44,10 @@ the settings file, not from the shell. Data stay where they are. ./svc uninstall
     const instance = resolveChecked(copy, settings.values);
     const running = demandPlace(instance);
     for (const warning of settingsWarnings(settings, {}, instance)) console.error(`warning: ${warning}`);
-    await demandGoodSettings(instance, settings.values);
+    await demandGoodSettings(instance, settings.values, values, overruled(values, settings));
     const spec = specOf(copy, instance, settings.values);
     if (isSystemdRunning()) await demandFreePorts(instance, settings.values, running?.ports);
-    const choice = chooseImage({}, settings.values, readChoice(instance.dataDir));
+    const choice = chooseImage(values, settings.values, readChoice(instance.dataDir));
     const progress = new Progress(INSTALL_STEPS + 1);
     makeWritable(instance, spec.writable);
     await installCopy(instance, choice, progress);
@@ -65,6 +68,20 @@ the settings file, not from the shell. Data stay where they are. ./svc uninstall
   },
 });
 
+/** Options that the service would not follow: it starts with its settings, which go before what is remembered. */
+function overruled(options: ChoiceOptions, { values, file }: Settings): string[] {
+  const pairs = [
+    ["languages", "SVC_LANGUAGES"],
+    ["packages", "SVC_PACKAGES"],
+  ] as const;
+  return pairs
+    .filter(([name, variable]) => options[name] !== undefined && Boolean(values[variable]))
+    .map(
+      ([name, variable]) =>
+        `--${name}: ${file} sets ${variable}, which the service follows. Change it there.`,
+    );
+}
+
 function warnOfShell(): void {
   const lost = lostVariables();
   if (lost.length === 0) return;
@@ -77,7 +94,7 @@ function demandPlace(instance: Instance): State | undefined {
   if (installedUnit() === "other") {
     throw new Problem(
       `${UNIT_PATH} was not made by this working copy`,
-      `${MADE_ELSEWHERE} ./svc install --print shows ours.`,
+      `${MADE_ELSEWHERE} ${svcLine("install --print")} shows ours.`,
     );
   }
   const running = readState(instance.runDir);
@@ -85,7 +102,7 @@ function demandPlace(instance: Instance): State | undefined {
   if (isSystemdRunning() && running.supervisor.pid === mainPid()) return running;
   throw new Problem(
     `${instance.dataDir} is in use by a copy that systemd does not know (pid ${running.supervisor.pid})`,
-    "End it with ./svc down, or Ctrl-C where it runs, then run ./svc install again.",
+    `End it with ${svcLine("down")}, or Ctrl-C where it runs, then run ${svcLine("install")} again.`,
   );
 }
 

@@ -1,4 +1,5 @@
 /** `./svc key add|list|revoke`: API keys in the file that SVC_API_KEYS_FILE names. */
+
 import { type ApiKeyRecord, apiKeyState } from "@svc/contracts";
 import { type Command, defineCommand } from "../command.ts";
 import { adviceFor } from "../credentials/advice.ts";
@@ -13,6 +14,7 @@ import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { makeFolders } from "../supervisor/ground.ts";
 import { readState } from "../supervisor/state.ts";
+import { svcLine } from "../svc-line.ts";
 import { printJson } from "../terminal.ts";
 
 const add = defineCommand({
@@ -95,7 +97,8 @@ const revoke = defineCommand({
     let wasRevoked: string | undefined;
     await changeApiKeys(path, (records) => {
       const found = records.find((record) => record.id === id);
-      if (found === undefined) throw new Problem(`${path} has no API key ${id}`, "See: ./svc key list");
+      if (found === undefined)
+        throw new Problem(`${path} has no API key ${id}`, `See: ${svcLine("key list")}`);
       wasRevoked = found.revoked_at;
       const revoked_at = found.revoked_at ?? new Date().toISOString();
       return records.map((record) => (record === found ? { ...record, revoked_at } : record));

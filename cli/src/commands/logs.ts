@@ -11,7 +11,7 @@ import { RequestFilter } from "../logs/request.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { suggestion } from "../suggestion.ts";
 import { logPath } from "../supervisor/logs.ts";
-import { startLine } from "../svc-line.ts";
+import { svcLine } from "../svc-line.ts";
 import { sleep } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { paint } from "../terminal.ts";
@@ -48,7 +48,7 @@ Exit codes: 0; 1 when no line of the request is there.`,
     const components = chosen(positionals);
     const filter = values.request === undefined ? undefined : filterOf(values.request);
     const instance = resolveInstance(values, process.env);
-    const asRoot = await readable(instance, startLine(values));
+    const asRoot = await readable(instance);
     if (asRoot !== undefined) return asRoot;
     const output = new Output(values.json ? jsonOf : text);
     const { logsDir } = instance;
@@ -80,8 +80,8 @@ function filterOf(id: string): RequestFilter {
   );
 }
 
-/** `start`: the line that starts the copy. The folder is root's. Answers the exit code of the command as root, where it had to become root. */
-async function readable({ logsDir, dataDir }: Instance, start: string): Promise<number | undefined> {
+/** The folder is root's. Answers the exit code of the command as root, where it had to become root. */
+async function readable({ logsDir, dataDir }: Instance): Promise<number | undefined> {
   try {
     accessSync(logsDir, constants.R_OK | constants.X_OK);
     return undefined;
@@ -89,7 +89,7 @@ async function readable({ logsDir, dataDir }: Instance, start: string): Promise<
     if ((error as NodeJS.ErrnoException).code === "EACCES") {
       return continueAsRoot(process.argv.slice(2), "reading the logs");
     }
-    throw new Problem(`there are no logs in ${dataDir}`, `${start} writes them.`);
+    throw new Problem(`there are no logs in ${dataDir}`, `${svcLine("up -d")} writes them.`);
   }
 }
 

@@ -1,4 +1,5 @@
 /** `./svc restart`: the running copy's supervisor restarts its components, one after the other. */
+
 import { defineCommand } from "../command.ts";
 import { buildBundles } from "../install/bundles.ts";
 import { INSTANCE_OPTIONS } from "../instance.ts";
@@ -6,7 +7,7 @@ import { Problem } from "../problem.ts";
 import { findCopy } from "../running-copy.ts";
 import { controlSocket, type RestartEvent, requestRestart } from "../supervisor/control.ts";
 import { RESTARTABLE } from "../supervisor/rolling.ts";
-import { startLine } from "../svc-line.ts";
+import { svcLine } from "../svc-line.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { type Note, Progress } from "../terminal.ts";
 
@@ -38,7 +39,7 @@ Exit codes: 0 all are ready again; 1 one of them is not; 3 nothing is running.`,
     if (state === undefined) {
       throw new Problem(
         `nothing is running on ${instance.dataDir}`,
-        `${startLine(values)} starts it.`,
+        `${svcLine("up -d")} starts it.`,
         NOT_RUNNING,
       );
     }

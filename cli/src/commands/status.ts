@@ -4,7 +4,6 @@ import { INSTANCE_OPTIONS } from "../instance.ts";
 import { findCopy } from "../running-copy.ts";
 import { statusOf } from "../status/status.ts";
 import { statusText } from "../status/text.ts";
-import { startLine } from "../svc-line.ts";
 import { printable, printJson } from "../terminal.ts";
 
 const EXIT_CODES = { ready: 0, not_ready: 1, not_running: 3 } as const;
@@ -18,7 +17,7 @@ Exit codes: 0 ready; 1 not ready; 3 not running.`,
   run: async ({ values }) => {
     const found = await statusOf(findCopy(values), process.env.SVC_METRICS_TOKEN ?? "");
     if (values.json) printJson(found);
-    else process.stdout.write(printable(statusText(found, startLine(values))));
+    else process.stdout.write(printable(statusText(found)));
     return EXIT_CODES[found.status];
   },
 });

@@ -1,13 +1,19 @@
 /** `./svc up`: installs what is missing, starts everything, waits for a canary run, runs the example. */
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
-import { join } from "node:path";
-import { LANGUAGES } from "@svc/contracts/languages";
+import { join, resolve } from "node:path";
 import { languagesOf } from "../capacity.ts";
 import { defineCommand } from "../command.ts";
 import { type AtHand, credentialAtHand } from "../credentials/at-hand.ts";
 import { exampleCommand, helloCommand, runExample } from "../example.ts";
-import { type Choice, type ChoiceOptions, chooseImage, isSame, readChoice } from "../install/image.ts";
+import {
+  type Choice,
+  type ChoiceOptions,
+  chooseImage,
+  IMAGE_OPTIONS,
+  isSame,
+  readChoice,
+} from "../install/image.ts";
 import { INSTALL_STEPS, installCopy } from "../install/install.ts";
 import { INSTANCE_OPTIONS, type Instance, ROOT } from "../instance.ts";
 import { countKeys, describeMode, type Mode, modeOf } from "../mode.ts";
@@ -21,7 +27,7 @@ import { runInForeground } from "../supervisor/foreground.ts";
 import { demandFreePorts, makeFolders } from "../supervisor/ground.ts";
 import { fileSize, logPath, readFrom } from "../supervisor/logs.ts";
 import { readState, type State } from "../supervisor/state.ts";
-import { type CopyFlags, svcLine } from "../svc-line.ts";
+import { type CopyFlags, startAgain, svcLine } from "../svc-line.ts";
 import { thisMachine } from "../system/memory.ts";
 import { END_SIGNALS, exitCodeOf, sleep } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
@@ -31,20 +37,12 @@ import { type Note, Progress, paint } from "../terminal.ts";
 const OPTIONS = {
   detach: { short: "d", doc: "Start in the background; ./svc down ends it." },
   "no-example": { doc: "Do not run the example at the end." },
-  languages: {
-    value: "LIST",
-    words: ["all", ...LANGUAGES.map(({ lang }) => lang)],
-    doc: "Installs more languages: all, or a list such as go,java (SVC_LANGUAGES; default: as before).",
-  },
-  packages: {
-    value: "LIST",
-    doc: "Installs more packages: groups such as data,documents,media, folders of your own, all or none (SVC_PACKAGES; default: as before).",
-  },
+  ...IMAGE_OPTIONS,
   ...INSTANCE_OPTIONS,
 } as const;
 
 export const up = defineCommand({
-  usage: "up [-d] [--no-example] [--languages LIST] [--packages LIST]",
+  usage: "up [-d] [--no-example] [--languages LIST] [--packages LIST] [--mirror URL]",
   summary: "Starts everything on this machine; installs and builds what is missing first.",
   details: `
 The public API listens on http://127.0.0.1:3112 without authentication, for this machine only, unless a setting turns
@@ -62,16 +60,16 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     const { state: running } = findCopy(values);
     if (running !== undefined) {
       demandImage(running, values, chooseImage(values, {}, readChoice(instance.dataDir)));
-      return await sayRunning(running, instance, values, { choice: chosen(), mode: modeOf(settings.values) });
+      return await sayRunning(running, instance, { choice: chosen(), mode: modeOf(settings.values) });
     }
     for (const warning of settingsWarnings(settings, process.env, instance))
       console.error(`warning: ${warning}`);
-    await demandGoodSettings(instance, settings.values);
+    await demandGoodSettings(instance, settings.values, values);
     const choice = chosen();
     await demandFreePorts(instance, settings.values);
     makeFolders(instance);
     const mode = modeOf(settings.values);
-    const atHand = credentialAtHand(instance, mode, settings.values, values);
+    const atHand = credentialAtHand(instance, mode, settings.values);
     const example = !values["no-example"] && (!mode.isAuthenticated || atHand.mint !== undefined);
     const progress = new Progress(INSTALL_STEPS + (example ? 2 : 1));
     await installCopy(instance, choice, progress);
@@ -81,8 +79,8 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
       await progress.step("Starting, until a canary run has passed", step);
       await notifyReady(process.env);
       if (example) await showExample(instance, progress, atHand);
-      else showHello(instance, atHand, values);
-      await showAddress(instance, mode, values);
+      else showHello(instance, atHand);
+      await showAddress(instance, mode, values.detach);
     };
     if (!values.detach) return await runInForeground(instance, showReady);
     await showReady((note) => startInBackground(values, instance, note));
@@ -91,19 +89,24 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
 });
 
 /** A running copy keeps its root image. `choice`: what the options ask for. */
-function demandImage({ url, dataDir }: State, { languages, packages }: ChoiceOptions, choice: Choice): void {
+function demandImage(
+  { url, dataDir }: State,
+  { languages, packages, mirror }: ChoiceOptions,
+  choice: Choice,
+): void {
   if (isSame(choice, readChoice(dataDir) ?? choice)) return;
-  const what = [languages && "languages", packages && "packages"].filter(Boolean).join(" and ");
+  const what = [languages && "languages", packages && "packages", mirror && "the mirror"]
+    .filter(Boolean)
+    .join(" and ");
   throw new Problem(
     `${what} cannot be changed while it is running: ${url}`,
-    "./svc down, then the same command again; data and files stay",
+    `${svcLine("down")}, then the same command again; data and files stay`,
   );
 }
 
 async function sayRunning(
   state: State,
   instance: Instance,
-  flags: CopyFlags,
   wanted: { choice: Choice; mode: Mode },
 ): Promise<number> {
   await waitReady(
@@ -120,19 +123,15 @@ async function sayRunning(
     console.log(`The settings now say: ${next}. It has that after ./svc down and ./svc up.`);
   if (!isSame(wanted.choice, readChoice(instance.dataDir) ?? wanted.choice)) {
     console.log(
-      "SVC_LANGUAGES or SVC_PACKAGES ask for other languages or packages: it has them after ./svc down and ./svc up.",
+      `SVC_LANGUAGES or SVC_PACKAGES ask for other languages or packages. It has them after ${startAgain()}.`,
     );
   }
-  console.log(`${svcLine("down", flags)} ends it.`);
+  console.log(`${svcLine("down")} ends it.`);
   return 0;
 }
 
 /** The supervisor as a process of its own. When it does not get ready, it is ended again. */
-async function startInBackground(
-  values: { "port-offset"?: string | undefined },
-  instance: Instance,
-  note: Note,
-): Promise<void> {
+async function startInBackground(values: CopyFlags, instance: Instance, note: Note): Promise<void> {
   const logFile = logPath(instance.logsDir, "supervisor");
   const log = openSync(logFile, "a", 0o600);
   const offset = fileSize(logFile);
@@ -178,17 +177,18 @@ function endOf(how: string, said: string): Problem {
 }
 
 /** The supervisor has the settings in its environment, and another working directory. */
-function superviseOptions(
-  { "port-offset": offset }: { "port-offset"?: string | undefined },
-  { dataDir }: Instance,
-) {
-  return ["--data-dir", dataDir, ...(offset === undefined ? [] : ["--port-offset", offset])];
+function superviseOptions({ "port-offset": offset, settings }: CopyFlags, { dataDir }: Instance) {
+  return [
+    ...["--data-dir", dataDir],
+    ...(offset === undefined ? [] : ["--port-offset", offset]),
+    ...(settings === undefined ? [] : ["--settings", resolve(settings)]),
+  ];
 }
 
 /** Requests that work as they stand, for a start without the example. */
-function showHello({ url }: Instance, { words, note }: AtHand, flags: CopyFlags): void {
+function showHello({ url }: Instance, { words, note }: AtHand): void {
   console.log(`Try: ${helloCommand(url, words)}`);
-  console.log(`The example: ${exampleCommand(words, flags)}`);
+  console.log(`The example: ${exampleCommand(words)}`);
   if (note !== undefined) console.log(note);
 }
 
@@ -204,14 +204,10 @@ async function showExample(instance: Instance, progress: Progress, { words, mint
   }
 }
 
-async function showAddress(
-  instance: Instance,
-  mode: Mode,
-  { detach, ...flags }: CopyFlags & { detach: boolean },
-): Promise<void> {
+async function showAddress(instance: Instance, mode: Mode, detach: boolean): Promise<void> {
   const address = paint(process.stdout, "green", `${instance.url}/v1`);
   console.log(`\nReady: ${address} (${await modeText(mode)})\nData and logs: ${instance.dataDir}`);
-  console.log(`${detach ? svcLine("down", flags) : "Ctrl-C"} ends it.`);
+  console.log(`${detach ? svcLine("down") : "Ctrl-C"} ends it.`);
 }
 
 async function modeText(mode: Mode): Promise<string> {

@@ -1,6 +1,8 @@
 /** What to do so that the running copy, or the next one, accepts a new credential. Pure. */
+
 import { join, resolve } from "node:path";
 import type { Instance } from "../instance.ts";
+import { svcLine } from "../svc-line.ts";
 import { shown } from "../system/run.ts";
 import type { Verdict } from "./trial.ts";
 
@@ -29,9 +31,9 @@ export function adviceFor(situation: Situation): string {
     const copy = shown(["cp", publicKey, configured]);
     return `${state}\n${variable} is ${configured}: give it this public key, which counts within half a minute:\n  ${copy}`;
   }
-  if (url === undefined) return `${state}\nStart it: ./svc up -d`;
+  if (url === undefined) return `${state}\nStart it: ${svcLine("up -d")}`;
   const soon = publicKey === undefined ? "" : "A new public key counts within half a minute. ";
-  return `${state}\n${soon}If it was started with other settings, start it again: ./svc down, then ./svc up -d`;
+  return `${state}\n${soon}If it was started with other settings, start it again: ${svcLine("down")}, then ${svcLine("up -d")}`;
 }
 
 function stateOf(url: string | undefined, verdict: Verdict | undefined): string {

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Instance } from "../instance.ts";
 import type { Mode } from "../mode.ts";
 import { type Environment, settingOf } from "../settings.ts";
-import { type CopyFlags, svcLine } from "../svc-line.ts";
+import { svcLine } from "../svc-line.ts";
 import { accessToken } from "./access-token.ts";
 import { publishedKeyPair } from "./key-pair.ts";
 import { defaultTenant, publicKeysFolder } from "./place.ts";
@@ -23,7 +23,6 @@ export function credentialAtHand(
   instance: Instance,
   mode: Pick<Mode, "isAuthenticated">,
   env: Environment,
-  flags: CopyFlags,
 ): AtHand {
   if (!mode.isAuthenticated) return { words: undefined, mint: undefined };
   if (trustsOwnSigner(instance, env)) {
@@ -31,12 +30,12 @@ export function credentialAtHand(
     const request = { tenant: defaultTenant(env), user: EXAMPLE_USER };
     const ttlSeconds = settingOf("SVC_JWT_MAX_TTL_SECONDS", env);
     return {
-      words: `$(${svcLine(`token --user ${EXAMPLE_USER}`, flags)})`,
+      words: `$(${svcLine(`token --user ${EXAMPLE_USER}`)})`,
       mint: pair && (() => accessToken({ ...pair, ...request, ttlSeconds }, env)),
     };
   }
   if (env.SVC_API_KEYS_FILE) {
-    return { words: `$(${svcLine("key add try --expires 1h", flags)})`, mint: undefined };
+    return { words: `$(${svcLine("key add try --expires 1h")})`, mint: undefined };
   }
   return {
     words: "$TOKEN",

@@ -3,6 +3,7 @@
  * keeps a copy in the run folder, mode 0600, which belongs to that user and follows the file within half a second. The
  * folder stays the supervisor's own, so that no component can put a link in the way of a new copy.
  */
+
 import {
   type BigIntStats,
   closeSync,
@@ -19,6 +20,7 @@ import { MAX_API_KEYS_FILE_BYTES } from "@svc/contracts";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import type { Environment } from "../settings.ts";
+import { svcLine } from "../svc-line.ts";
 import { replaceFile } from "../system/replace-file.ts";
 import { componentsIn, serviceProcesses } from "../topology.ts";
 import { type User, userOf } from "../users.ts";
@@ -98,7 +100,7 @@ function openedKeys(path: string): number {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ENOENT")
       throw new Problem(`SVC_API_KEYS_FILE ${path} cannot be read (${code})`, "Check the path.");
-    throw new Problem(`SVC_API_KEYS_FILE ${path} does not exist`, "Make it: ./svc key add NAME");
+    throw new Problem(`SVC_API_KEYS_FILE ${path} does not exist`, `Make it: ${svcLine("key add NAME")}`);
   }
 }
 

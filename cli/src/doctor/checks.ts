@@ -1,4 +1,5 @@
 /** What ./svc doctor looks at, as data: one function per subject, each answers findings. Nothing is changed. */
+
 import { spawnSync } from "node:child_process";
 import {
   existsSync,
@@ -28,6 +29,7 @@ import type { Settings } from "../settings/sources.ts";
 import { settingOf } from "../settings.ts";
 import { sizedAnyway } from "../sizing.ts";
 import { readState } from "../supervisor/state.ts";
+import { svcLine } from "../svc-line.ts";
 import { thisMachine } from "../system/memory.ts";
 import { listenerOf, portIsFree } from "../system/ports.ts";
 import { findProgram, isRoot } from "../system/root.ts";
@@ -100,7 +102,7 @@ export function debianFinding(missing: readonly DebianPackage[]): Finding {
   if (missing.length === 0) return ok("packages", "all installed");
   const commands = installCommands(missing).map(shown).join(" && ");
   const names = missing.map(({ name }) => name).join(", ");
-  return fail("packages", `missing: ${names}`, `./svc up installs them, or: ${commands}`);
+  return fail("packages", `missing: ${names}`, `${svcLine("up")} installs them, or: ${commands}`);
 }
 
 function node(): Finding[] {

@@ -1,4 +1,5 @@
 /** The running copy: its components, the users that they have, the limits over all jails, what /proc has got since. */
+
 import { existsSync, mkdtempSync, readFileSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { settingOf } from "../settings.ts";
 import { tryConfinement } from "../supervisor/confinement.ts";
 import { logPath } from "../supervisor/logs.ts";
 import { readState, type State } from "../supervisor/state.ts";
+import { startAgain, svcLine } from "../svc-line.ts";
 import { findCgroups } from "../system/cgroups.ts";
 import { entriesOfProc } from "../system/process.ts";
 import { isRoot } from "../system/root.ts";
@@ -17,11 +19,9 @@ import { runsIn } from "../topology.ts";
 import { problemOf } from "../unexpected.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
-const AGAIN = "./svc down, then ./svc up";
-
 export async function running(instance: Instance): Promise<Finding[]> {
   const state = readState(instance.runDir);
-  if (state === undefined) return [ok("service", "not running (./svc up starts it)")];
+  if (state === undefined) return [ok("service", `not running (${svcLine("up")} starts it)`)];
   const health = await componentHealth({ ...instance, url: state.url, ports: state.ports }, state.components);
   return [
     ...health.map(([name, reason]) => {
@@ -46,7 +46,7 @@ export function healthFinding(
 export async function users(instance: Instance): Promise<Finding[]> {
   const state = readState(instance.runDir);
   if (state !== undefined) return [userFinding(state)];
-  if (!isRoot()) return [warn("users", "can only be tried by root", "Run ./svc doctor as root.")];
+  if (!isRoot()) return [warn("users", "can only be tried by root", `Run ${svcLine("doctor")} as root.`)];
   if (!existsSync(bundleOf("api"))) return [ok("users", "the components are not built yet")];
   const stage = mkdtempSync(join(tmpdir(), "svc-doctor-"));
   try {
@@ -67,7 +67,7 @@ export function userFinding({ unprivileged }: Pick<State, "unprivileged">): Find
     : warn(
         "users",
         "the components run as root (SVC_ALLOW_PRIVILEGED_COMPONENTS)",
-        `Without this variable the start tells what is in the way: ${AGAIN}.`,
+        `Without this variable the start tells what is in the way: ${startAgain()}.`,
       );
 }
 
@@ -95,7 +95,7 @@ export function groupLimits({ memory, pids }: { memory?: string; pids?: string }
   const open = [...(isOpen(memory) ? ["memory"] : []), ...(isOpen(pids) ? ["processes"] : [])];
   return open.length === 0
     ? ok("limits", `all jails together: ${memory} bytes, ${pids} processes`)
-    : warn("limits", `none over all jails together: ${open.join(", ")}`, `${AGAIN} sets them.`);
+    : warn("limits", `none over all jails together: ${open.join(", ")}`, `${startAgain()} sets them.`);
 }
 
 /** Jails hide the entries that were there when they were prepared; a module may bring another. */
@@ -103,5 +103,9 @@ export function procEntries(known: readonly string[], now: readonly string[]): F
   const added = now.filter((name) => !known.includes(name));
   return added.length === 0
     ? ok("proc entries", "as when it was started")
-    : warn("proc entries", `new since the start, so runs may see them: ${added.join(", ")}`, `${AGAIN}.`);
+    : warn(
+        "proc entries",
+        `new since the start, so runs may see them: ${added.join(", ")}`,
+        `${startAgain()}.`,
+      );
 }

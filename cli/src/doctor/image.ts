@@ -1,7 +1,9 @@
 /** The root image: what is installed, and whether its Debian packages match the repository's manifest. */
+
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Instance, ROOT } from "../instance.ts";
+import { svcLine } from "../svc-line.ts";
 import { type Finding, ok, warn } from "./finding.ts";
 
 const SHOWN = 3;
@@ -9,7 +11,7 @@ const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "
 
 export function image({ image: folder }: Instance): Finding[] {
   const text = read(join(folder, "runtimes.json"));
-  if (text === undefined) return [warn("image", "not built yet", "./svc up builds it.")];
+  if (text === undefined) return [warn("image", "not built yet", `${svcLine("up")} builds it.`)];
   const { runtimes } = JSON.parse(text) as { runtimes: { language: string; version: string }[] };
   const languages = runtimes.map(({ language, version }) => `${language} ${version}`).join(", ");
   const release = /^VERSION_CODENAME=(\w+)$/m.exec(read(join(folder, "rootfs/etc/os-release")) ?? "")?.[1];
@@ -35,7 +37,7 @@ export function packagesFinding(own: string, manifest: string): Finding {
       ? "the image does not tell its packages"
       : `image differs from the repository's manifest: ${others.length} packages (${named.join(", ")}${more})`,
     packages.length === 0
-      ? "./svc up builds it anew."
+      ? `${svcLine("up")} builds it anew.`
       : "A newer svc may know them; SVC_IMAGE_STRICT=true refuses them; runtimes/README.md tells how to renew the manifest.",
   );
 }

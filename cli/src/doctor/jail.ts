@@ -1,18 +1,21 @@
 /** The features that a jail needs, tried by jaild itself: one finding for each line that it prints. */
+
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { JAILD, rootImage } from "../components.ts";
 import type { Instance } from "../instance.ts";
+import { svcLine } from "../svc-line.ts";
 import { findJailsGroup } from "../system/jails-group.ts";
 import { isRoot } from "../system/root.ts";
 import { type Finding, fail, ok, untried, warn } from "./finding.ts";
 
 export function jail(instance: Instance): Finding[] {
-  if (!existsSync(JAILD)) return [untried("jail", "not built yet", "./svc up builds it.", "after ./svc up")];
+  if (!existsSync(JAILD))
+    return [untried("jail", "not built yet", `${svcLine("up")} builds it.`, "after ./svc up")];
   if (!isRoot()) {
     const note = "its features can only be tried by root";
-    return [untried("jail", note, "Run ./svc doctor as root.", "by root")];
+    return [untried("jail", note, `Run ${svcLine("doctor")} as root.`, "by root")];
   }
   // A copy that was not started yet has no image; any other shows as well whether this host holds jails.
   const images = [instance.image, join(instance.packagesDir, "current")];

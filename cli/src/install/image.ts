@@ -8,9 +8,11 @@ import { isAbsolute, join, resolve } from "node:path";
 import { findLanguage, LANGUAGES } from "@svc/contracts/languages";
 import { NODE } from "../components.ts";
 import { type Instance, ROOT } from "../instance.ts";
+import type { Options } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { suggestion } from "../suggestion.ts";
+import { svcLine } from "../svc-line.ts";
 import { replaceFile } from "../system/replace-file.ts";
 import { mustRun } from "../system/run.ts";
 import type { Note } from "../terminal.ts";
@@ -23,29 +25,62 @@ export interface Choice {
   languages: readonly string[];
   /** Names of package groups, and absolute paths of folders of the same form. */
   packages: readonly string[];
+  /** Debian mirror to build from; absent: those of the machine's apt sources. */
+  mirror?: string | undefined;
 }
 
 /** What every image has. */
 export const BASE: Choice = { languages: [], packages: [] };
 
-export interface ChoiceOptions {
-  languages?: string | undefined;
-  packages?: string | undefined;
-}
+/** Options of commands that build the image. */
+export const IMAGE_OPTIONS = {
+  languages: {
+    value: "LIST",
+    words: ["all", ...LANGUAGES.map(({ lang }) => lang)],
+    doc: "Installs more languages: all, or a list such as go,java (SVC_LANGUAGES; default: as before).",
+  },
+  packages: {
+    value: "LIST",
+    doc: "Installs more packages: groups such as data,documents,media, folders of your own, all or none (SVC_PACKAGES; default: as before).",
+  },
+  mirror: {
+    value: "URL",
+    doc: "Debian mirror that the image is built from, or none for those of this machine's apt sources (default: as before).",
+  },
+} as const satisfies Options;
+
+export type ChoiceOptions = Partial<Record<keyof typeof IMAGE_OPTIONS, string | undefined>>;
 
 /** Each half by the option, else by the setting, else as before. */
 export function chooseImage(options: ChoiceOptions, settings: Environment, before: Choice = BASE): Choice {
   const languages = options.languages ?? (settings.SVC_LANGUAGES || undefined);
   const packages = options.packages === undefined ? undefined : packageNames(options.packages, resolve);
   const set = settings.SVC_PACKAGES ? packageNames(settings.SVC_PACKAGES) : undefined;
+  const mirror = options.mirror === undefined ? before.mirror : mirrorOf(options.mirror);
   return {
     languages: languages === undefined ? before.languages : runtimeNames(languages),
     packages: packages ?? set ?? before.packages,
+    ...(mirror === undefined ? {} : { mirror }),
   };
 }
 
+const MIRROR_SCHEMES = ["http:", "https:", "file:"];
+
+/** An address as a line of apt sources holds it, or `none`. */
+function mirrorOf(text: string): string | undefined {
+  if (text === "none") return undefined;
+  const url = URL.parse(text);
+  const isPlain = url !== null && !/[\s[\]#]/.test(text) && url.username === "" && url.password === "";
+  if (isPlain && MIRROR_SCHEMES.includes(url.protocol)) return text;
+  throw new Problem(
+    `${JSON.stringify(text)} is not the address of a Debian mirror`,
+    "It is an http, https or file URL without credentials, such as http://mirror.example/debian, or none.",
+    USAGE_EXIT_CODE,
+  );
+}
+
 export function isSame(one: Choice, other: Choice): boolean {
-  const text = ({ languages, packages }: Choice) => JSON.stringify([languages, packages]);
+  const text = ({ languages, packages, mirror }: Choice) => JSON.stringify([languages, packages, mirror]);
   return text(one) === text(other);
 }
 
@@ -111,21 +146,23 @@ export function readChoice(dataDir: string): Choice | undefined {
   if (!existsSync(file)) return undefined;
   const text = readFileSync(file, "utf8");
   try {
-    const { languages, packages } = JSON.parse(text) as Choice;
-    if (isNames(languages) && isNames(packages)) return { languages, packages };
+    const { languages, packages, mirror } = JSON.parse(text) as Choice;
+    if (isNames(languages) && isNames(packages) && (mirror === undefined || typeof mirror === "string"))
+      return { languages, packages, ...(mirror === undefined ? {} : { mirror }) };
   } catch {
     // As below.
   }
   throw new Problem(
     `${file} does not say which languages and packages were chosen`,
-    "Remove it, and name them again: ./svc up --languages LIST --packages LIST",
+    `Remove it, and name them again: ${svcLine("up --languages LIST --packages LIST")}`,
   );
 }
 
 const isNames = (value: unknown) => Array.isArray(value) && value.every((name) => typeof name === "string");
 
-export function rememberChoice(dataDir: string, { languages, packages }: Choice): void {
-  replaceFile(choiceFile(dataDir), `${JSON.stringify({ languages, packages })}\n`, { mode: 0o644 });
+export function rememberChoice(dataDir: string, { languages, packages, mirror }: Choice): void {
+  const choice = JSON.stringify({ languages, packages, mirror });
+  replaceFile(choiceFile(dataDir), `${choice}\n`, { mode: 0o644 });
 }
 
 export interface WantedImage {
@@ -140,13 +177,14 @@ export async function buildImage(
   { choice, link }: WantedImage,
   note: Note,
 ): Promise<void> {
-  const { languages, packages } = choice;
+  const { languages, packages, mirror } = choice;
   const command = [
     join(ROOT, "runtimes/image/build"),
     ...["--out", packagesDir, "--node", NODE, "--esbuild", ESBUILD, "--progress"],
     ...(link === undefined ? [] : ["--link", link]),
     ...(languages.length === 0 ? [] : ["--languages", languages.join(",")]),
     ...(packages.length === 0 ? [] : ["--packages", packages.join(",")]),
+    ...(mirror === undefined ? [] : ["--mirror", mirror]),
     ...(settingOf("SVC_IMAGE_STRICT", process.env) ? ["--strict"] : []),
   ];
   await mustRun(command, "building the root image", { onLine: note });

@@ -8,7 +8,7 @@ import { ApiKeysProblem, readApiKeysFile } from "@svc/service-kit/credentials/ap
 import { verificationKeys } from "@svc/service-kit/credentials/key-sources";
 import { capacityOf, languagesOf, shortageOf } from "../capacity.ts";
 import { componentEnvironment, overriddenSettings } from "../environment.ts";
-import { chooseImage } from "../install/image.ts";
+import { type ChoiceOptions, chooseImage } from "../install/image.ts";
 import { type Instance, resolveInstance, SERVICES } from "../instance.ts";
 import { keySettingsOf, modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
@@ -20,9 +20,39 @@ import { isRoot } from "../system/root.ts";
 import type { Settings } from "./sources.ts";
 
 /** Throws a Problem that lists everything that is wrong. */
-export async function demandGoodSettings(instance: Instance, caller: Environment): Promise<void> {
-  const problems = await settingsProblems(instance, caller);
+export async function demandGoodSettings(
+  instance: Instance,
+  caller: Environment,
+  options: ChoiceOptions = {},
+  further: readonly string[] = [],
+): Promise<void> {
+  const refused = optionProblems(options);
+  const problems = [
+    ...refused.map(([name, { message, advice }]) => `--${name}: ${message}. ${advice}`),
+    ...further,
+    ...(await settingsProblems(instance, caller)),
+  ];
+  const [only] = refused;
+  if (only !== undefined && problems.length === 1) throw only[1];
   if (problems.length > 0) throw invalid(problems);
+}
+
+/** Options of the image whose values are wrong. */
+function optionProblems({ languages, packages, mirror }: ChoiceOptions): [name: string, Problem][] {
+  return Object.entries({ languages, packages, mirror }).flatMap(([name, value]): [string, Problem][] => {
+    const problem = problemWith({ [name]: value }, {});
+    return problem === undefined ? [] : [[name, problem]];
+  });
+}
+
+function problemWith(options: ChoiceOptions, settings: Environment): Problem | undefined {
+  try {
+    chooseImage(options, settings);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
 }
 
 /** As resolveInstance. Where ports or ids are wrong, every other value that is wrong by itself is named with them. */
@@ -82,13 +112,8 @@ function componentProblems(instance: Instance, secrets: Secrets, settings: Envir
 /** Languages and packages that there are not. */
 function imageProblems({ SVC_LANGUAGES, SVC_PACKAGES }: Environment): string[] {
   return [{ SVC_LANGUAGES }, { SVC_PACKAGES }].flatMap((setting) => {
-    try {
-      chooseImage({}, setting);
-      return [];
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      return [`${error.message}. ${error.advice}`];
-    }
+    const problem = problemWith({}, setting);
+    return problem === undefined ? [] : [`${problem.message}. ${problem.advice}`];
   });
 }
 

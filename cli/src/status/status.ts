@@ -1,4 +1,5 @@
 /** The state of a copy, asked of its supervisor's file and of its components. Changes nothing. */
+
 import { contentOf, type ImageContent } from "../install/image.ts";
 import type { Instance } from "../instance.ts";
 import { countKeys, describeMode } from "../mode.ts";
@@ -7,6 +8,7 @@ import { Problem } from "../problem.ts";
 import { componentHealth } from "../readiness.ts";
 import type { Copy } from "../running-copy.ts";
 import type { State } from "../supervisor/state.ts";
+import { startAgain } from "../svc-line.ts";
 import { runsIn } from "../topology.ts";
 import { type Version, versionOf } from "../version.ts";
 import { programsOf, type Queue, queuesOf } from "./metrics.ts";
@@ -53,7 +55,7 @@ export async function statusOf({ instance, state }: Copy, metricsToken: string):
   const installed = versionOf();
   if (state === undefined) return { status: "not_running", data_dir: instance.dataDir, installed };
   if (state.build === undefined)
-    throw new Problem("the running copy was started by an older ./svc", "./svc down, then ./svc up");
+    throw new Problem("the running copy was started by an older ./svc", startAgain());
   const [components, ready, numbers] = await Promise.all([
     componentsOf({ instance, state }),
     httpAnswers(`${state.url}/v1/ready`),

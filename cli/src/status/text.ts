@@ -1,12 +1,14 @@
 /** The status of a copy for a person. Pure. */
+
 import { imageText } from "../install/image.ts";
+import { startAgain, svcLine } from "../svc-line.ts";
 import { times } from "../terminal.ts";
 import { versionText } from "../version.ts";
 import type { ComponentStatus, Running, Status } from "./status.ts";
 
-/** `start`: the line that starts the copy. */
-export function statusText(status: Status, start: string): string {
-  if (status.status === "not_running") return `Not running on ${status.data_dir} (${start} starts it).\n`;
+export function statusText(status: Status): string {
+  if (status.status === "not_running")
+    return `Not running on ${status.data_dir} (${svcLine("up -d")} starts it).\n`;
   return `${[...heading(status), "", ...table(status.components)].join("\n")}\n`;
 }
 
@@ -32,12 +34,7 @@ function images({ image, next_image: next }: Running): string[] {
     ...(now === undefined ? [] : [row("image", now)]),
     ...(then === undefined
       ? []
-      : [
-          row(
-            "",
-            `after ./svc down and ./svc up: ${now === then ? "a newer one with the same content" : then}`,
-          ),
-        ]),
+      : [row("", `after ${startAgain()}: ${now === then ? "a newer one with the same content" : then}`)]),
   ];
 }
 

@@ -2,12 +2,14 @@
  * How commands talk to a running supervisor: a unix socket that only its own user can open. A connection carries one
  * request, a line of JSON; lines of JSON come back, the last of which says how it ended.
  */
+
 import { rmSync } from "node:fs";
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
+import { svcLine } from "../svc-line.ts";
 import { problemOf } from "../unexpected.ts";
 
 /** What happens to a process while it restarts. */
@@ -86,7 +88,7 @@ export async function requestRestart(path: string, ...[component, tell]: Paramet
   const socket = createConnection({ path });
   const failed = new Promise<never>((_, reject) => {
     socket.once("error", (error: NodeJS.ErrnoException) =>
-      reject(new Problem(`the supervisor does not answer (${error.code})`, "See: ./svc status")),
+      reject(new Problem(`the supervisor does not answer (${error.code})`, `See: ${svcLine("status")}`)),
     );
   });
   failed.catch(() => undefined);
@@ -100,7 +102,7 @@ export async function requestRestart(path: string, ...[component, tell]: Paramet
       if ("problem" in answer) throw new Problem(answer.problem, answer.advice, answer.exitCode);
       tell(answer);
     }
-    throw new Problem("the supervisor ended before the restart was done", "See: ./svc status");
+    throw new Problem("the supervisor ended before the restart was done", `See: ${svcLine("status")}`);
   };
   try {
     await Promise.race([read(), failed]);

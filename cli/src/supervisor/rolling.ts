@@ -6,6 +6,7 @@ import type { Instance } from "../instance.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { componentHealth, isHopeless } from "../readiness.ts";
 import { suggestion } from "../suggestion.ts";
+import { startAgain } from "../svc-line.ts";
 import { sleep } from "../system/process.ts";
 import { COMBINED, type ComponentName, componentsIn, runsIn, type ServiceProcess } from "../topology.ts";
 import type { Child } from "./child.ts";
@@ -34,7 +35,7 @@ export function restartPlan(running: readonly ComponentName[], component?: strin
   if (component === "jaild" || component === "redis" || component === "supervisor") {
     throw new Problem(
       `${component} is not restarted alone: ${component === "supervisor" ? "all components are its own" : "running programs depend on it"}`,
-      "./svc down, then ./svc up; data and files stay",
+      `${startAgain()}; data and files stay`,
     );
   }
   const chosen = processes.filter((name) => runsIn(name, component as ComponentName));

@@ -3,6 +3,7 @@
  * died, and ends everything in order. Exactly one per data folder (lock.ts). When this process is killed, the kernel ends
  * the components too; what they left is removed at the next start.
  */
+
 import { appendFileSync, existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import type { Server } from "node:net";
 import { dirname, join } from "node:path";
@@ -16,6 +17,7 @@ import { Problem } from "../problem.ts";
 import { loadSecrets } from "../secrets.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { sized } from "../sizing.ts";
+import { svcLine } from "../svc-line.ts";
 import { removeCgroups } from "../system/cgroups.ts";
 import { closeInherited } from "../system/descriptors.ts";
 import { findJailsGroup } from "../system/jails-group.ts";
@@ -190,9 +192,10 @@ export class Supervisor {
 
   /** One process after the other, or the one that runs the component. Throws a Problem when one does not get ready. */
   async restart(component: string | undefined, tell: (event: RestartEvent) => void): Promise<void> {
-    if (this.#isRestarting) throw new Problem("a restart is under way", "./svc status shows the components.");
+    if (this.#isRestarting)
+      throw new Problem("a restart is under way", `${svcLine("status")} shows the components.`);
     if (this.#state.phase !== "running")
-      throw new Problem(`the copy is ${this.#state.phase}`, "Wait until ./svc status says ready.");
+      throw new Problem(`the copy is ${this.#state.phase}`, `Wait until ${svcLine("status")} says ready.`);
     const plan = restartPlan([...this.#children.keys()], component);
     this.#isRestarting = true;
     this.#log(INFO, `restarting ${plan.join(", ")}`);

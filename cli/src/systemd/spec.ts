@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { VARIABLES } from "@svc/service-kit/config/variables";
-import { chooseImage, readChoice } from "../install/image.ts";
+import { type ChoiceOptions, chooseImage, readChoice } from "../install/image.ts";
 import { INSTANCE_OPTIONS, type Instance, ROOT } from "../instance.ts";
 import type { Options, Values } from "../options.ts";
 import { type Environment, settingOf } from "../settings.ts";
@@ -13,7 +13,7 @@ import { markOf, UNIT_NAME, type UnitSpec } from "./unit.ts";
 export const UNIT_PATH = join("/etc/systemd/system", UNIT_NAME);
 
 export function specOf(
-  values: Values<typeof INSTANCE_OPTIONS>,
+  values: Values<typeof INSTANCE_OPTIONS> & ChoiceOptions,
   instance: Instance,
   settings: Environment,
 ): UnitSpec {
@@ -21,7 +21,7 @@ export function specOf(
   return {
     root: ROOT,
     options,
-    readable: [...readablePaths(options, settings), ...packageFolders(instance, settings)],
+    readable: [...readablePaths(options, settings), ...packageFolders(values, instance, settings)],
     writable: [instance.dataDir, instance.packagesDir, storageOf(instance, settings).path],
     stopSeconds: stopSecondsOf(settingOf("SHUTDOWN_GRACE_MS", settings)),
   };
@@ -49,8 +49,8 @@ function readablePaths(options: readonly string[], settings: Environment): strin
 }
 
 /** Folders of packages that the next ./svc up reads. */
-function packageFolders({ dataDir }: Instance, settings: Environment): string[] {
-  const { packages } = chooseImage({}, settings, readChoice(dataDir));
+function packageFolders(options: ChoiceOptions, { dataDir }: Instance, settings: Environment): string[] {
+  const { packages } = chooseImage(options, settings, readChoice(dataDir));
   return packages.filter((name) => name.startsWith("/"));
 }
 

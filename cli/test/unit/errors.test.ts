@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { parserFor } from "../../src/commands.ts";
 import { programOf } from "../../src/exec/program.ts";
 import { ROOT, resolveInstance, SERVICES } from "../../src/instance.ts";
@@ -12,6 +12,7 @@ import { Problem } from "../../src/problem.ts";
 import { serviceAddress } from "../../src/service-address.ts";
 import { suggestion } from "../../src/suggestion.ts";
 import { restartPlan } from "../../src/supervisor/rolling.ts";
+import { meanCopy } from "../../src/svc-line.ts";
 import { problemOf } from "../../src/unexpected.ts";
 
 const parser = await parserFor(undefined);
@@ -184,6 +185,7 @@ describe("a bug", () => {
 });
 
 describe("restartPlan", () => {
+  beforeEach(() => meanCopy({}));
   const SEPARATE = ["redis", "jaild", ...SERVICES] as const;
   const COMBINED = ["redis", "jaild", "runner", "combined"] as const;
 

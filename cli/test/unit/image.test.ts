@@ -49,6 +49,31 @@ describe("what a copy's image has", () => {
     expect(isSame(before, BASE)).toBe(false);
   });
 
+  it("is built from the mirror of its option until another one, or none, is named", () => {
+    const mirror = "http://mirror.example/debian";
+    const chosen = chooseImage({ mirror }, {}, before);
+    expect(chosen).toEqual({ ...before, mirror });
+    rememberChoice(own, chosen);
+    expect(readChoice(own)).toEqual(chosen);
+    expect(chooseImage({}, {}, chosen)).toEqual(chosen);
+    expect(isSame(chosen, before)).toBe(false);
+    expect(chooseImage({ mirror: "none" }, {}, chosen)).toEqual(before);
+    for (const good of ["https://mirror.example:8080/debian/", "file:///srv/mirror"])
+      expect(chooseImage({ mirror: good }, {}).mirror).toBe(good);
+  });
+
+  it.each([
+    "",
+    "mirror.example",
+    "ftp://mirror.example/debian",
+    "http://user:secret@mirror.example/debian",
+    "http://mirror.example/a b",
+    "http://mirror.example/[trusted=yes]",
+    "http://mirror.example/debian\ndeb http://elsewhere.example",
+  ])("is not built from %j, which is no mirror", (mirror) => {
+    expect(() => chooseImage({ mirror }, {})).toThrow("is not the address of a Debian mirror");
+  });
+
   it("is remembered in the data folder", () => {
     expect(readChoice(folder)).toBeUndefined();
     rememberChoice(folder, before);

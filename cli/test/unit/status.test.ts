@@ -32,18 +32,18 @@ describe("the status of a copy in words", () => {
   it("names the image that it has, and the one that waits for the next start", () => {
     const image = { folder: "/one", languages: ["bash", "php"], packages: [] };
     const lines = (next?: typeof image) =>
-      statusText({ ...running, image, ...(next === undefined ? {} : { next_image: next }) }, "./svc up -d")
+      statusText({ ...running, image, ...(next === undefined ? {} : { next_image: next }) })
         .split("\n")
         .filter((line) => /php|newer|bash/.test(line));
     expect(lines()).toEqual(["image          bash, php"]);
     expect(lines({ ...image, folder: "/two" })[1]?.trim()).toBe(
-      "after ./svc down and ./svc up: a newer one with the same content",
+      "after ./svc down, then ./svc up: a newer one with the same content",
     );
-    expect(lines({ ...image, languages: ["bash"] })[1]?.trim()).toBe("after ./svc down and ./svc up: bash");
+    expect(lines({ ...image, languages: ["bash"] })[1]?.trim()).toBe("after ./svc down, then ./svc up: bash");
   });
 
   it("of one that is ready", () => {
-    expect(statusText(running, "./svc up -d")).toMatchInlineSnapshot(`
+    expect(statusText(running)).toMatchInlineSnapshot(`
       "status         ready
       address        http://127.0.0.1:3112/v1 (no authentication, this machine only)
       running for    2 h 1 min, in the background, pid 800
@@ -71,17 +71,14 @@ describe("the status of a copy in words", () => {
       restarts: 3,
     };
     expect(
-      statusText(
-        {
-          ...running,
-          status: "not_ready",
-          background: false,
-          installed: { version: "0.2.0", commit: "ffffffffffff" },
-          components: [redis, { ...(runner as object), ...gone }, api],
-          slots: { total: 8, running: 0, paused: 1 },
-        },
-        "./svc up -d",
-      ),
+      statusText({
+        ...running,
+        status: "not_ready",
+        background: false,
+        installed: { version: "0.2.0", commit: "ffffffffffff" },
+        components: [redis, { ...(runner as object), ...gone }, api],
+        slots: { total: 8, running: 0, paused: 1 },
+      }),
     ).toMatchInlineSnapshot(`
       "status         not ready: runner
       address        http://127.0.0.1:3112/v1 (no authentication, this machine only)
@@ -102,14 +99,14 @@ describe("the status of a copy in words", () => {
 
   it("of one whose metrics are closed", () => {
     const { slots: _, queues: __, ...rest } = running;
-    expect(
-      statusText({ ...rest, metrics_problem: "SVC_METRICS_TOKEN is set there" }, "./svc up -d"),
-    ).toContain("slots, queues  not known: SVC_METRICS_TOKEN is set there\n");
+    expect(statusText({ ...rest, metrics_problem: "SVC_METRICS_TOKEN is set there" })).toContain(
+      "slots, queues  not known: SVC_METRICS_TOKEN is set there\n",
+    );
   });
 
   it("of one that does not run", () => {
     const none = { status: "not_running", data_dir: "/srv/data", installed: running.installed } as const;
-    expect(statusText(none, "./svc up -d")).toBe("Not running on /srv/data (./svc up -d starts it).\n");
+    expect(statusText(none)).toBe("Not running on /srv/data (./svc up -d starts it).\n");
   });
 });
 

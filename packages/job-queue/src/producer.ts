@@ -1,15 +1,15 @@
 /**
  * Hands jobs to the workers and waits for their results. A lost announcement costs one poll, and polls find that a job has
- * started. Deadlines: a job that does not start in JOB_QUEUE_WAIT_MS is removed and never runs; a started one is cancelled at
+ * started. A store that takes no writes, as on a full disk, can keep no result: its jobs are given up soon. Deadlines: a job that does not start in JOB_QUEUE_WAIT_MS is removed and never runs; a started one is cancelled at
  * the API's deadline; a client that leaves cancels its job at once.
  */
 import { deadlinesFor, findLanguage, type Job, type JobResult, newId, ServiceError } from "@svc/contracts";
-import { Condition, type Config, type Log, type Redis, storeCall } from "@svc/service-kit";
+import { Condition, type Config, type Log, type Redis, refusesWrites, storeCall } from "@svc/service-kit";
 import { CANCEL_CHANNEL, isOfPausedProgram, isRound, jobIdOf } from "./protocol.ts";
-import { type JobQueue, type JobQueues, openQueues } from "./queue.ts";
+import { type JobQueue, type JobQueues, type JobState, openQueues } from "./queue.ts";
 
 const POLL_MS = 2000;
-/** A job that neither waits nor runs nor has a result in this many polls was lost. */
+/** A job that neither waits nor runs nor has a result in this many polls was lost, as is one whose store took no write in them. */
 const LOST_AFTER_POLLS = 2;
 
 /** A job as callers of `run` give it: the producer adds where its result is announced. */
@@ -108,10 +108,13 @@ export class JobProducer {
     }
   }
 
-  /** Undefined: the store cannot say. */
-  async #look({ id, queue }: Waited) {
+  /** Undefined: the store cannot say. A store that takes no writes will not have the job's result. */
+  async #look({ id, queue }: Waited): Promise<JobState | undefined> {
     try {
-      return await queue.look(id);
+      const seen = await queue.look(id);
+      if (seen.state === "ended" || !(await refusesWrites(this.#redis))) return seen;
+      this.#log.warn({ job: id }, "the store takes no writes");
+      return { state: "gone" };
     } catch (error) {
       this.#log.warn({ err: (error as Error).message, job: id }, "looking up a job failed");
       return undefined;

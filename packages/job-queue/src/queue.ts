@@ -1,7 +1,7 @@
 /** The jobs of one kind in the store. A job is added once under its id, and a job that has started cannot be withdrawn. */
 import type { Job, JobResult, QueueKind } from "@svc/contracts";
 import { ServiceError } from "@svc/contracts";
-import type { Log, Redis } from "@svc/service-kit";
+import { isWriteRefusal, type Log, type Redis } from "@svc/service-kit";
 import { Queue } from "bullmq";
 import { queueConnection } from "./connection.ts";
 import { isRound, jobIdOf, QUEUE_NAMES, resultKey } from "./protocol.ts";
@@ -74,7 +74,8 @@ export class JobQueue {
     try {
       await job?.remove();
       return undefined;
-    } catch {
+    } catch (error) {
+      if (isWriteRefusal(error)) throw error;
       return Date.now();
     }
   }

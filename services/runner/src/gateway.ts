@@ -36,6 +36,8 @@ export interface RunGateway {
 
 export class GatewayClient {
   readonly #client: InnerClient;
+  /** Runs whose last call was repeated in vain: their next ones are not, or each file would wait as long as the first. */
+  readonly #inVain = new WeakSet<RunGateway>();
 
   constructor(baseUrl: string) {
     this.#client = new InnerClient({ baseUrl, unreachable: "storage_unavailable" });
@@ -99,7 +101,7 @@ export class GatewayClient {
   /** Repeats a call that got no answer, or a 5xx that says that storage or store are away for the moment. */
   async #repeat(run: RunGateway, make: () => Promise<InnerRequest>): Promise<InnerResponse> {
     for (let attempt = 0; ; attempt++) {
-      const pause = PAUSES_MS[attempt];
+      const pause = this.#inVain.has(run) ? undefined : PAUSES_MS[attempt];
       const call = await make();
       try {
         const response = await this.#client.send({
@@ -110,10 +112,12 @@ export class GatewayClient {
         });
         if (response.statusCode < 502 || pause === undefined) {
           if (response.statusCode >= 503) throw await innerError(response);
+          this.#inVain.delete(run);
           return response;
         }
         await response.body.dump();
       } catch (error) {
+        if (pause === undefined) this.#inVain.add(run);
         if (pause === undefined || run.signal.aborted) throw error;
       }
       await sleep(pause, undefined, { signal: run.signal });

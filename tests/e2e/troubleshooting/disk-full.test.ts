@@ -1,80 +1,150 @@
-/** docs/troubleshooting.md, "Disk full": a data folder on a small file system is filled, and everything goes on when there is space again. */
+/**
+ * docs/troubleshooting.md, "Disk full": small file systems are filled. Each request is answered, also one that was accepted
+ * before; deadlines are those of any copy, and longer than a call of these tests waits. All goes on when there is room again.
+ */
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   closeSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   realpathSync,
   rmdirSync,
   rmSync,
+  writeFileSync,
   writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Answer, Api } from "@svc/test-kit/system/api";
+import { type Answer, Api, refTo } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
-import { until } from "@svc/test-kit/system/processes";
+import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { type System, startSystem } from "@svc/test-kit/system/system";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { expectToHeal } from "../support/faults.ts";
 
-const SIZE = "192m";
-/** The layers of deadlines around a run: a request that is accepted just when the disk becomes full ends with them. */
-const DEADLINES = {
-  JOB_TIMEOUT: "5000",
-  SANDBOX_RUN_TIMEOUT: "5000",
-  SANDBOX_COMPILE_TIMEOUT: "1000",
-  JOB_QUEUE_WAIT_MS: "5000",
-  JOB_PRIME_ALLOWANCE_MS: "5000",
-  JOB_POSTPROCESS_ALLOWANCE_MS: "5000",
-  JOB_WAIT_GRACE_MS: "1000",
-};
 const NOTICED_MS = 90_000;
 const PIECE = Buffer.alloc(4096);
+/** As long as a request may ask for: nothing that is accepted ends by a deadline here. */
+const LONG = { run_timeout: 300_000 };
 
 let folder: string;
 let system: System | undefined;
 
-beforeAll(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-full-")));
-  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${SIZE}`, "full", folder]);
-  chmodSync(folder, 0o711);
-});
-afterAll(async () => {
+afterEach(async () => {
   const left = await system?.stop();
+  system = undefined;
   execFileSync("umount", [folder]);
   rmdirSync(folder);
   expect(left).toEqual([]);
 });
 
-/** Writes until nothing more fits. */
-function fill(path: string): void {
-  const file = openSync(path, "w");
-  try {
-    for (;;) writeSync(file, PIECE);
-  } catch (error) {
-    expect((error as NodeJS.ErrnoException).code).toBe("ENOSPC");
-  } finally {
-    closeSync(file);
-  }
+/** A file system of its own; `options`: of tmpfs. */
+function makeFolder(options: string): void {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-full-")));
+  execFileSync("mount", ["-t", "tmpfs", "-o", options, "full", folder]);
+  chmodSync(folder, 0o711);
 }
 
-test("requests are refused as the page says, the service is not ready, and nothing that was answered is lost", async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, ...DEADLINES, SVC_DATA_DIR: folder } });
+/** Until nothing more fits; answers what makes room again. */
+function untilFull(write: (filler: string) => void): () => void {
+  const filler = join(folder, "filler");
+  try {
+    write(filler);
+  } catch (error) {
+    expect((error as NodeJS.ErrnoException).code).toBe("ENOSPC");
+  }
+  return () => rmSync(filler, { recursive: true });
+}
+
+const fill = () =>
+  untilFull((filler) => {
+    const file = openSync(filler, "w");
+    try {
+      for (;;) writeSync(file, PIECE);
+    } finally {
+      closeSync(file);
+    }
+  });
+
+const fillInodes = () =>
+  untilFull((filler) => {
+    mkdirSync(filler);
+    for (let number = 0; ; number++) writeFileSync(join(filler, String(number)), "");
+  });
+
+const refusal = ({ status, refusal: { error } }: Answer) => [status, error];
+const readiness = async (api: Api) => (await api.send("GET", "/ready")).status;
+
+test("of the data folder: requests are refused, runs that had begun, too, and nothing that was answered is lost", async () => {
+  makeFolder("size=192m");
+  system = await startSystem({ env: { ...OPEN_LIMITS, SVC_DATA_DIR: folder } });
   const api = new Api(system.url);
   const kept = await api.stage("kept.txt", "kept");
-  const filler = join(folder, "filler");
-  fill(filler);
+  const marker = newMarker();
+  const sleeping = ["py", "bash"].map((lang) => {
+    const code = lang === "py" ? "import time\ntime.sleep(300)" : "sleep 300; :";
+    return api.tryExec({ lang, code, args: [marker], ...LONG });
+  });
+  await until(() => processesWith(marker).length >= 2, NOTICED_MS);
+  const free = fill();
   let answer: Answer | undefined;
   const isRefused = async () => {
-    answer = await api.tryExec({ lang: "bash", code: "echo hello" });
+    answer = await api.tryExec({ lang: "bash", code: "echo hello", ...LONG });
     return answer.status === 503 && answer.refusal.error === "store_unavailable";
   };
   await until(isRefused, NOTICED_MS, () => answer?.text);
-  await expect.poll(async () => (await api.send("GET", "/ready")).status).toBe(503);
-  rmSync(filler);
+  for (const held of await Promise.all(sleeping)) expect(refusal(held)).toEqual([503, "store_unavailable"]);
+  await until(
+    () => processesWith(marker).length === 0,
+    NOTICED_MS,
+    () => processesWith(marker),
+  );
+  await expect.poll(() => readiness(api)).toBe(503);
+  free();
   await expectToHeal(system);
   expect((await api.bytes(kept)).toString()).toBe("kept");
-  await expect.poll(async () => (await api.send("GET", "/ready")).status).toBe(200);
+  await expect.poll(() => readiness(api)).toBe(200);
+});
+
+test("of STORAGE_DIR: uploads are refused, outputs are omitted and told, and what is stored can be read", async () => {
+  makeFolder("size=32m");
+  system = await startSystem({ env: { ...OPEN_LIMITS, STORAGE_DIR: join(folder, "objects") } });
+  const api = new Api(system.url);
+  const [kept] = await api.upload({ "kept.txt": "kept" });
+  if (kept === undefined) throw new Error("nothing was stored");
+  const free = fill();
+  const upload = () => api.form("/upload", [{ name: "a.bin", content: Buffer.alloc(100_000) }]);
+  expect(refusal(await upload())).toEqual([503, "storage_unavailable"]);
+  const code = "cat kept.txt; for i in $(seq 40); do echo $i > f$i; done; head -c 3000000 /dev/zero > large";
+  const run = { lang: "bash", code, files: [refTo(kept)], ...LONG };
+  const lost = await api.exec(run);
+  expect(lost).toMatchObject({
+    stdout: "kept",
+    code: 0,
+    artifact_delivery: { status: "failed", attempted: 41 },
+  });
+  expect(lost.stderr).toContain("[sandbox] Output file omitted: f1 (upload_failed)");
+  await expect.poll(() => readiness(api)).toBe(503);
+  free();
+  await expectToHeal(system);
+  const whole = await api.exec(run);
+  expect(whole).not.toHaveProperty("artifact_delivery");
+  expect(whole.files.filter(({ inherited }) => !inherited)).toHaveLength(41);
+});
+
+test("of files in the data folder: programs run, and one whose tools cannot be laid out is refused", async () => {
+  makeFolder("size=192m,nr_inodes=2000");
+  system = await startSystem({ env: { ...OPEN_LIMITS, SVC_DATA_DIR: folder } });
+  const api = new Api(system.url);
+  const free = fillInodes();
+  const tools = [{ name: "add", description: "Adds.", parameters: { type: "object", properties: {} } }];
+  const withTools = () => api.post("/exec/programmatic", { code: "print(await add())", tools });
+  const refused = await withTools();
+  expect(refusal(refused)).toEqual([503, "sandbox_setup_failed"]);
+  expect((await api.exec({ lang: "bash", code: "echo hello" })).stdout).toBe("hello\n");
+  free();
+  await expectToHeal(system);
+  expect((await withTools()).json()).toMatchObject({ status: "tool_call_required" });
 });

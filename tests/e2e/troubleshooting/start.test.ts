@@ -362,7 +362,8 @@ provokeEachRow(
       writeFileSync(list, before.replace(/^(\S+ )\S+/, "$1999.0"));
       const packages = async () => {
         const { stdout } = await svc(["doctor", "--json"], { ...copy.environment, SVC_DATA_DIR: dataDir });
-        return (JSON.parse(stdout) as Finding[]).find(({ subject }) => subject === "image packages");
+        const { checks } = JSON.parse(stdout) as { checks: Finding[] };
+        return checks.find(({ subject }) => subject === "image packages");
       };
       const found = await packages();
       expect(found?.grade).toBe("warn");

@@ -238,9 +238,10 @@ it("logs", async () => {
 
 it("status, restart and down", async () => {
   for (const command of ["status", "restart", "down"]) await run([command], "nothing runs");
-  const other = ["--data-dir", "other", "--port-offset", "1"];
-  for (const command of ["status", "restart", "logs"]) await run([command, ...other], "nothing runs");
   await run(["status", "--json"], "nothing runs");
+  const other = ["--data-dir", dataDir, "--port-offset", "100", "--settings", file("other.env", "")];
+  for (const command of ["status", "restart", "logs"])
+    await run([command, ...other], "nothing runs of another copy");
   await told.expectAs("nothing-runs");
 });
 
@@ -304,7 +305,8 @@ it("doctor", async () => {
   ) => {
     const all = { ...env(), SANDBOX_PACKAGES_DIRECTORY: packages, ...more };
     const { stdout } = await runSvc(["doctor", "--json", ...args], { env: all });
-    const findings = JSON.parse(stdout) as Finding[];
+    const { ok, checks: findings } = JSON.parse(stdout) as { ok: boolean; checks: Finding[] };
+    expect(ok).toBe(!findings.some(({ grade }) => grade === "fail"));
     for (const subject of subjects) {
       // Other ports may be taken on this machine, too.
       const own = findings.filter(

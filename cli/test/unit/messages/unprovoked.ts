@@ -28,7 +28,9 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
   ],
   "needs a program that goes away between its installation and its use": [
     "components.ts: no Redis server is installed",
-    "components.ts: Run: ./svc doctor",
+  ],
+  "needs a copy that was started with other settings than the next one has": [
+    "commands/up.ts: SVC_LANGUAGES or SVC_PACKAGES ask for other languages or packages. It has them after ….",
   ],
   "needs a disk or a kernel that fails": [
     "doctor/copy.ts: See docs/troubleshooting.md.",
@@ -36,6 +38,5 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
     "supervisor/background.ts: cgroups cannot be removed: …",
     "supervisor/background.ts: A process waits in the kernel, for a disk for example: see dmesg, then run ./svc down again.",
     "supervisor/ownership.ts: … cannot be given to its component",
-    "supervisor/ownership.ts: the files of … cannot be looked at",
   ],
 };

@@ -1,5 +1,6 @@
 /** Workers that die and a store that goes away: a new run is repeated once, a paused program never goes on twice. */
-
+import { mkdirSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
 import {
   caller,
   held,
@@ -178,5 +179,80 @@ describe("a store that goes away", () => {
     await expect.poll(() => redis.pubsub("CHANNELS", "svc:results:*"), { timeout: 5000 }).toHaveLength(1);
     await expect.poll(() => redis.pubsub("NUMSUB", "svc:cancel")).toEqual(["svc:cancel", 1]);
     expect(await jobs.run(jobOf(), never())).toEqual(OK);
+  });
+});
+
+/** A copy of its data that cannot be written has Redis refuse writes in the same way as a full disk. */
+describe("a store that takes no writes", () => {
+  const REFUSAL = { code: "store_unavailable", status: 503 };
+  const saved = async (status: "ok" | "err") => {
+    await made.redis.bgsave();
+    await expect
+      .poll(() => made.redis.info("persistence"))
+      .toMatch(new RegExp(`rdb_bgsave_in_progress:0[^]*rdb_last_bgsave_status:${status}`));
+  };
+  const copy = async () => {
+    const [, folder] = (await made.redis.config("GET", "dir")) as [string, string];
+    return join(folder, "dump.rdb");
+  };
+  const refuse = async () => {
+    mkdirSync(await copy());
+    await made.redis.config("SET", "save", "3600 1000000");
+    await saved("err");
+  };
+  const take = async () => {
+    rmdirSync(await copy());
+    await saved("ok");
+  };
+
+  it.each([
+    ["run", () => jobOf({ run_timeout: LONG_MS }), REFUSAL],
+    ["resume", longResume, { code: "sandbox_execution_failed" }],
+  ] as const)("when a %s ends: its caller is told long before the deadline", async (_kind, make, refusal) => {
+    const { jobs, consume, counts } = await start();
+    const { work, end } = held();
+    const { started } = await consume({ work });
+    const result = errorOf(jobs.run(make(), never()));
+    await expect.poll(() => started).toHaveLength(1);
+    await refuse();
+    end();
+    expect(await result).toMatchObject(refusal);
+    await take();
+    expect(await jobs.run(jobOf(), never())).toEqual(OK);
+    await expect.poll(counts).toEqual(IDLE);
+  });
+
+  it("while a run goes on: it is stopped", async () => {
+    const { jobs, consume } = await start();
+    const { started, cancelled } = await consume({ work: (_job, stop) => workFor(LONG_MS, stop) });
+    const result = errorOf(jobs.run(longJob(), never()));
+    await expect.poll(() => started).toHaveLength(1);
+    await refuse();
+    expect(await result).toMatchObject(REFUSAL);
+    await expect.poll(() => cancelled).toEqual(started);
+  });
+
+  it("while a job waits: its caller is told, and no worker is needed for that", async () => {
+    const { jobs, consume, counts } = await start();
+    const result = errorOf(jobs.run(longJob(), never()));
+    await expect.poll(async () => (await counts()).waiting).toBe(1);
+    await refuse();
+    expect(await result).toMatchObject(REFUSAL);
+    await take();
+    await consume({ work: async () => OK });
+    expect(await jobs.run(jobOf(), never())).toEqual(OK);
+    await expect.poll(counts).toEqual(IDLE);
+  });
+
+  it("does not make a job that cannot be withdrawn look like one that has started", async () => {
+    const { jobs, counts, queue } = await start();
+    const job = longJob();
+    const left = caller();
+    const result = errorOf(jobs.run(job, left.signal));
+    await expect.poll(async () => (await counts()).waiting).toBe(1);
+    await refuse();
+    await expect(queue.withdraw(job.execution_id)).rejects.toThrow(/^MISCONF/);
+    left.leave();
+    await result;
   });
 });

@@ -2,6 +2,7 @@
  * One line for each request: written when its answer is sent or its client has left, also for what is refused before a
  * route sees it. It names the pattern of the route, never the URL, which may hold ids and names.
  */
+import { isIP } from "node:net";
 import { type ServiceError, shownMs } from "@svc/contracts";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Log } from "../log.ts";
@@ -39,7 +40,8 @@ export class RequestLog {
     this.#options = options;
   }
 
-  ended(request: FastifyRequest, reply: FastifyReply, left: boolean): void {
+  /** `address`: of the client, as it was when the request came. A connection that has ended has none. */
+  ended(request: FastifyRequest, reply: FastifyReply, left: boolean, address: string | undefined): void {
     const { quiet, fields } = this.#options;
     const failure = failures.get(request);
     // Nothing was refused: the client left.
@@ -51,6 +53,7 @@ export class RequestLog {
       route,
       status: left ? CLIENT_LEFT : reply.statusCode,
       ms: shownMs(reply.elapsedTime || 0),
+      ...(address === undefined ? {} : { address }),
       ...(error === undefined ? {} : { error: error.code }),
       ...fields({ request, left, error }),
     });
@@ -64,6 +67,14 @@ export class RequestLog {
   #write(level: "debug" | "info", line: object): void {
     this.#options.log[level](line, "request");
   }
+}
+
+/**
+ * The client's address: of its connection, or what the proxies that are trusted say in X-Forwarded-For. Where that is no
+ * address, a client wrote it, and the connection's own counts.
+ */
+export function clientAddress({ ip, raw }: FastifyRequest): string | undefined {
+  return isIP(ip) === 0 ? raw.socket.remoteAddress : ip;
 }
 
 const UNMATCHED = "unmatched";

@@ -6,14 +6,14 @@ import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type ErrorCode, isErrorCode, ServiceError } from "@svc/contracts";
-import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import Fastify from "fastify";
 import { type serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import type { Log } from "../log.ts";
 import type { HttpMetrics } from "../metrics.ts";
 import { refuseBrokenRequest } from "./client-error.ts";
 import { sendError, toServiceError } from "./errors.ts";
 import { type JsonBodyRules, readJsonBodies } from "./json-body.ts";
-import { CLIENT_LEFT, RequestLog, type RequestLogOptions, routeOf } from "./request-log.ts";
+import { CLIENT_LEFT, clientAddress, RequestLog, type RequestLogOptions, routeOf } from "./request-log.ts";
 import { type Route, routeTable } from "./route-table.ts";
 import type { HttpServer } from "./types.ts";
 
@@ -33,6 +33,7 @@ export interface HttpServerOptions {
   metrics?: HttpMetrics;
   /** Has a line written for each request, with these fields too. */
   requestFields?: RequestLogOptions["fields"];
+  /** How many proxies are in front: that many of the last entries of X-Forwarded-For are believed. None by default. */
   trustProxy?: number;
   /**
    * How long after the end began requests are still served: they come on connections that had been accepted before, and
@@ -70,7 +71,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
     frameworkErrors: (error, request, reply) => {
-      reply.raw.once("close", () => lines?.ended(request, reply, !reply.raw.writableFinished));
+      const address = clientAddress(request);
+      reply.raw.once("close", () => lines?.ended(request, reply, !reply.raw.writableFinished, address));
       void sendError(request, reply, toServiceError(error)).catch(() => reply.raw.destroy());
     },
     clientErrorHandler: (error, socket) => {
@@ -160,13 +162,14 @@ function observeRequests(
   lines: RequestLog | undefined,
 ): void {
   if (metrics === undefined && lines === undefined) return;
-  const observe = (request: FastifyRequest, reply: FastifyReply, left: boolean): void => {
-    const status = left ? CLIENT_LEFT : reply.statusCode;
-    metrics?.observe(request.method, routeOf(request), status, reply.elapsedTime / 1000);
-    lines?.ended(request, reply, left);
-  };
   app.addHook("onRequest", (request, reply, done) => {
-    reply.raw.once("close", () => observe(request, reply, !reply.raw.writableFinished));
+    const address = lines && clientAddress(request);
+    reply.raw.once("close", () => {
+      const left = !reply.raw.writableFinished;
+      const status = left ? CLIENT_LEFT : reply.statusCode;
+      metrics?.observe(request.method, routeOf(request), status, reply.elapsedTime / 1000);
+      lines?.ended(request, reply, left, address);
+    });
     done();
   });
 }

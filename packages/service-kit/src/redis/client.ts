@@ -97,6 +97,23 @@ export async function storeCall<T>(operation: () => Promise<T>): Promise<T> {
   }
 }
 
+/** A full disk, a full memory, a replica: Redis answers, and changes nothing. */
+const WRITE_REFUSALS = /^(MISCONF|OOM|READONLY) /;
+
+export function isWriteRefusal(error: unknown): boolean {
+  return error instanceof Error && WRITE_REFUSALS.test(error.message);
+}
+
+/** Whether Redis says that it takes no writes at the moment. Asked by a write that changes nothing. Never rejects. */
+export async function refusesWrites(redis: Redis): Promise<boolean> {
+  try {
+    await redis.setrange("svc:no-such-key", 0, "");
+    return false;
+  } catch (error) {
+    return isWriteRefusal(error);
+  }
+}
+
 /** True when Redis answers a PING within the given time. */
 export async function redisAlive(redis: Redis, timeoutMs = 2000): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;

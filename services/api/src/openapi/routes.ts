@@ -7,16 +7,18 @@ import { type HttpServer, VERSION } from "@svc/service-kit";
 import { z } from "zod";
 import { documentOf } from "./generate.ts";
 import { PAGE_POLICY, pageOf, type ShownDocument } from "./page.ts";
+import { type ServedPage, sendPage, servedPage } from "./served-page.ts";
 
 /** Routes of the page. */
 export const PAGES = ["/", "/docs"] as const;
 
 export function openApiRoutes(app: HttpServer): void {
-  let made: { document: string; page: string } | undefined;
+  // At the first request: a start does not wait for them.
+  let made: { document: string; page: ServedPage } | undefined;
   const texts = () => {
     if (made !== undefined) return made;
     const document = documentOf(app);
-    made = { document, page: pageOf(JSON.parse(document) as ShownDocument, VERSION) };
+    made = { document, page: servedPage(pageOf(JSON.parse(document) as ShownDocument, VERSION)) };
     return made;
   };
   app.get(
@@ -35,16 +37,13 @@ export function openApiRoutes(app: HttpServer): void {
     },
   );
   for (const path of PAGES) {
-    app.get(path, { schema: { hide: true } }, async (_request, reply) =>
-      reply
-        .headers({
-          "content-type": "text/html; charset=utf-8",
-          "content-security-policy": PAGE_POLICY,
-          "x-content-type-options": "nosniff",
-          "referrer-policy": "no-referrer",
-          "cache-control": "no-cache",
-        })
-        .send(texts().page),
-    );
+    app.get(path, { schema: { hide: true } }, async (request, reply) => {
+      reply.headers({
+        "content-security-policy": PAGE_POLICY,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+      });
+      return sendPage(texts().page, request, reply);
+    });
   }
 }

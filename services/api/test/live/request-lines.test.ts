@@ -113,6 +113,7 @@ describe("a refused request has a line with its error", () => {
     if (expected.route === "/v1/exec") expect(line.outcome).toBe("bad_request");
     expect(line.principal === undefined).toBe(expected.status === 401 || expected.route === "unmatched");
     expect(line.ms).toEqual(expect.any(Number));
+    expect(line.address).toBe("127.0.0.1");
   });
 
   it("that is one too many", async () => {
@@ -180,6 +181,7 @@ describe("a client that leaves before its body is complete", () => {
       route: path,
       status: 499,
       ms: expect.any(Number),
+      address: "127.0.0.1",
       ...more,
     });
     await send("POST", "/v1/exec", { lang: "py", code: "" }, { "x-request-id": `after-${id}` });
@@ -202,6 +204,7 @@ describe("an execution", () => {
       request_id: "given-1",
       status: 200,
       ms: expect.any(Number),
+      address: "127.0.0.1",
       principal: expect.stringMatching(/^[\w-]{16}$/),
       language: "python",
       exec_id: expect.stringMatching(/^[\w-]{21}$/),
@@ -255,6 +258,39 @@ describe("an execution", () => {
     );
     expect(tags[0]).toBe(tags[1]);
     expect(new Set(tags).size).toBe(3);
+  });
+});
+
+describe.each([
+  [0, "198.51.100.7", "127.0.0.1"],
+  [0, undefined, "127.0.0.1"],
+  [1, "198.51.100.7", "198.51.100.7"],
+  [1, "203.0.113.9, 198.51.100.7", "198.51.100.7"],
+  [1, "2001:db8::7", "2001:db8::7"],
+  [1, undefined, "127.0.0.1"],
+  [1, "", "127.0.0.1"],
+  [1, `198.51.100.7, ${SECRET}`, "127.0.0.1"],
+  [1, "198.51.100.7:4711", "127.0.0.1"],
+  [2, "192.0.2.1, 203.0.113.9, 198.51.100.7", "203.0.113.9"],
+  [2, "198.51.100.7", "198.51.100.7"],
+])("behind %i proxies, of which the last says %o", (trusted, forwarded, address) => {
+  it(`the address of the client is ${address}`, async () => {
+    const behind = trusted === 0 ? api : await startIdentityApi({ TRUST_PROXY: String(trusted) });
+    const id = `from-${trusted}-${address}`;
+    try {
+      const headers = {
+        "x-request-id": id,
+        ...(forwarded === undefined ? {} : { "x-forwarded-for": forwarded }),
+      };
+      await (await fetch(`${behind.url}/v1/files/${ID}`, { headers })).text();
+      const found = () =>
+        behind.logged.filter((line) => line.includes('"request"') && line.includes(`"request_id":"${id}"`));
+      await expect.poll(found).not.toEqual([]);
+      const { fields } = JSON.parse(found().at(-1) as string) as { fields: Line };
+      expect([fields.status, fields.address]).toEqual([401, address]);
+    } finally {
+      if (behind !== api) await behind.stop();
+    }
   });
 });
 

@@ -5,6 +5,7 @@
  */
 import { rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { ServiceError } from "@svc/contracts";
 
 /** Nothing in it is secret: the program may read all of it. */
 const FILE_MODE = 0o444;
@@ -20,6 +21,7 @@ export class ToolDirectories {
     this.#socketName = basename(toolSocket);
   }
 
+  /** Throws `sandbox_setup_failed` where a file cannot be written, as on a full disk; none stays then. */
   claim(slot: number, files: Readonly<Record<string, string>>): ToolDirectory {
     this.#owners.get(slot)?.release();
     const directory = join(this.#base, String(slot));
@@ -27,8 +29,13 @@ export class ToolDirectories {
       if (this.#owners.get(slot) === owner) this.#owners.delete(slot);
     });
     this.#owners.set(slot, owner);
-    for (const [name, content] of Object.entries(files)) {
-      writeFileSync(join(directory, name), content, { mode: FILE_MODE, flag: "wx" });
+    try {
+      for (const [name, content] of Object.entries(files)) {
+        writeFileSync(join(directory, name), content, { mode: FILE_MODE, flag: "wx" });
+      }
+    } catch (cause) {
+      owner.release();
+      throw new ServiceError("sandbox_setup_failed", undefined, { cause });
     }
     return owner;
   }

@@ -32,7 +32,7 @@ export const API = {
   SERVICE_HOST: text("127.0.0.1", "Address that the public API listens on."),
   TRUST_PROXY: int(
     0,
-    "Number of proxies in front of the API. Above 0 its /metrics needs SVC_METRICS_TOKEN; limits are each principal's, whatever its address.",
+    "Number of proxies in front of the API: its log has the address of a client that the first of them saw (X-Forwarded-For). Above 0 its /metrics needs SVC_METRICS_TOKEN; limits are each principal's, whatever its address.",
     { max: 10 },
   ),
   LOCAL_MODE: withNote(

@@ -1,0 +1,54 @@
+/** Calls of a run to a gateway that refuses: repeated for a while, but not each of many files anew. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { errorBody, ServiceError } from "@svc/contracts";
+import { GatewayClient, type RunGateway } from "@svc/runner/gateway";
+import { afterAll, beforeAll, expect, it } from "vitest";
+
+const calls: string[] = [];
+let isFull = true;
+const server = createServer((request, response) => {
+  calls.push(request.url?.split("/").at(-1) ?? "");
+  request.resume().once("end", () => {
+    if (!isFull) return response.end("{}");
+    const refusal = new ServiceError("storage_unavailable");
+    return response
+      .writeHead(refusal.status, { "content-type": "application/json" })
+      .end(JSON.stringify(errorBody(refusal, "r")));
+  });
+});
+let gateway: GatewayClient;
+beforeAll(async () => {
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  gateway = new GatewayClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});
+afterAll(async () => {
+  await gateway.close();
+  server.close();
+});
+
+const newRun = (): RunGateway => ({
+  grant: "grant",
+  requestId: "request",
+  signal: new AbortController().signal,
+});
+const store = (run: RunGateway, id: string) =>
+  gateway.store(run, "session", { id, name: id, size: 1, contentType: "text/plain" }, async () => "x");
+const REFUSAL = { code: "storage_unavailable" };
+
+it("storage that stays away is waited for once in a run, until it is back", async () => {
+  const run = newRun();
+  await expect(store(run, "first")).rejects.toMatchObject(REFUSAL);
+  expect(calls.splice(0)).toEqual(Array(5).fill("first"));
+  for (const id of ["second", "third"]) await expect(store(run, id)).rejects.toMatchObject(REFUSAL);
+  expect(calls.splice(0)).toEqual(["second", "third"]);
+  await expect(store(newRun(), "other")).rejects.toMatchObject(REFUSAL);
+  expect(calls.splice(0)).toEqual(Array(5).fill("other"));
+  isFull = false;
+  await store(run, "fourth");
+  isFull = true;
+  calls.length = 0;
+  await expect(store(run, "fifth")).rejects.toMatchObject(REFUSAL);
+  expect(calls).toEqual(Array(5).fill("fifth"));
+});
