@@ -28,6 +28,7 @@ export * from "./names.ts";
 export * from "./namespaces.ts";
 export * from "./problem-text.ts";
 export * from "./run-facts.ts";
+export * from "./sessions.ts";
 export * from "./tool-files.ts";
 export * from "./tool-identifiers.ts";
 export * from "./warm-pool.ts";
