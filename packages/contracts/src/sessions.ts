@@ -21,8 +21,16 @@ const RESERVED: ReadonlySet<string> = new Set([SNAPSHOT_NAME, VARIABLES_NAME, LA
 /** Whether a segment of the path is a name that the service keeps for sessions. */
 export const isReservedName = (path: string): boolean => path.split("/").some((name) => RESERVED.has(name));
 
-/** The storage namespace of snapshots: no caller has it, so no caller sees or names them. */
-export const snapshotNamespaceOf = (namespace: string): string => `${namespace}:session-state`;
+const SNAPSHOTS = "session-state";
+
+/** The storage namespace of a user's snapshots: no caller has it, so no caller sees or names them. */
+export const snapshotNamespaceOf = (namespace: string): string => `${namespace}:${SNAPSHOTS}`;
+
+/** Namespaces of callers have three or five parts. */
+export function isSnapshotNamespace(namespace: string): boolean {
+  const parts = namespace.split(":");
+  return parts.length === 4 && parts[3] === SNAPSHOTS;
+}
 
 /** Most entries of a snapshot: files, directories, symbolic links. */
 export const MAX_SNAPSHOT_ENTRIES = 10_000;

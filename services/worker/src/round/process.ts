@@ -14,11 +14,13 @@ import {
 import { type Config, DeadlineSignal, type Log, type Redis, retry } from "@svc/service-kit";
 import type { Grants } from "../grants/grants.ts";
 import type { Runner } from "../runner/client.ts";
+import type { SessionFields, Sessions } from "../sessions/sessions.ts";
 import { publicAnswer } from "./answer.ts";
 import { faultOf } from "./error-classification.ts";
 import { historyOf } from "./history.ts";
 import { failureOf } from "./public-error.ts";
 import { RetryPolicy } from "./retry-policy.ts";
+import { sessionRound } from "./session-round.ts";
 
 export interface ProcessDeps {
   config: Config;
@@ -26,6 +28,8 @@ export interface ProcessDeps {
   redis: Redis;
   grants: Grants;
   runner: Runner;
+  /** Undefined: this worker keeps no sessions. */
+  sessions: Sessions | undefined;
 }
 
 /** Aborting `cancelled` ends the job. */
@@ -40,8 +44,8 @@ export async function processJob(job: Job, cancelled: AbortSignal, deps: Process
       await deps.runner.discard(job, job.discard.runner_url);
       return { ok: true, answer: {} };
     }
-    const { job: granted, response } = await runWithRetries(job, deadlines, within.signal, deps);
-    return { ok: true, answer: publicAnswer(granted, response, queueMs) };
+    const { job: granted, response, ofSession } = await runWithRetries(job, deadlines, within.signal, deps);
+    return { ok: true, answer: { ...publicAnswer(granted, response, queueMs), ...ofSession } };
   } catch (error) {
     const result = failureOf(error, cancelled, within.isLate);
     if (result.error.status >= 500)
@@ -53,9 +57,11 @@ export async function processJob(job: Job, cancelled: AbortSignal, deps: Process
 }
 
 /** The job as its grant knows it. */
-interface Round {
+export interface Round {
   job: Job;
   response: RoundResponse;
+  /** What the answer says of the session. */
+  ofSession?: SessionFields;
 }
 
 async function runWithRetries(
@@ -82,15 +88,17 @@ async function runOnce(
   job: Job,
   deadlines: ReturnType<typeof deadlinesFor>,
   signal: AbortSignal,
-  { grants, runner }: ProcessDeps,
+  deps: ProcessDeps,
   history: readonly RecordedCall[] | undefined,
 ): Promise<Round> {
+  if (job.session !== undefined) return sessionRound(job, deadlines, signal, deps);
+  const { grants, runner } = deps;
   const { resume } = job;
   const { grant, job: granted } = await grants.take(job, deadlines, signal);
   try {
     const response =
       resume === undefined
-        ? await runner.execute(granted, grant, signal, history)
+        ? await runner.execute(granted, grant, signal, { history })
         : await runner.resume(granted, resume, grant, signal);
     // A replay begins anew, with all its inputs. The answer goes first.
     if ("paused" in response && job.ptc?.mode !== "replay") {
@@ -106,7 +114,7 @@ async function runOnce(
   }
 }
 
-function endOf(signal: AbortSignal): "failed" | "cancelled" | "timeout" {
+export function endOf(signal: AbortSignal): "failed" | "cancelled" | "timeout" {
   if (!signal.aborted) return "failed";
   return signal.reason instanceof ServiceError ? "cancelled" : "timeout";
 }
