@@ -93,11 +93,6 @@ export class Fields {
     return this.#payload.length - this.#at;
   }
 
-  bytes(count: number): Buffer {
-    const at = this.#take(count);
-    return this.#payload.subarray(at, at + count);
-  }
-
   rest(): Buffer {
     const rest = this.#payload.subarray(this.#at);
     this.#at = this.#payload.length;

@@ -130,7 +130,7 @@ function addEntry(listing: WorkspaceListing, { tag, payload }: Frame): void {
       addDirectory(listing, fields);
       return;
     case "y":
-      listing.symlinks.push({ path: bounded(fields.bytes(fields.u16())), target: bounded(fields.rest()) });
+      listing.symlinks.push(symlinkOf(fields.rest()));
       return;
     case "k":
       listing.kept.push(fields.u32());
@@ -160,6 +160,12 @@ function addDirectory(listing: WorkspaceListing, fields: Fields): void {
   listing.directories.push({ path, mode });
   if (input !== NO_INPUT) listing.kept.push(input);
   else if (empty) listing.emptyDirectories.push(path);
+}
+
+function symlinkOf(payload: Buffer): WorkspaceListing["symlinks"][number] {
+  const end = payload.indexOf(0);
+  if (end < 0) throw new ProtocolError("a symlink without target");
+  return { path: bounded(payload.subarray(0, end)), target: bounded(payload.subarray(end + 1)) };
 }
 
 function pathOf(fields: Fields): Buffer {

@@ -148,8 +148,7 @@ export class JailRun {
    * `target`: 1 to 4095 bytes without NUL, never resolved. Settles when more may be sent; a failure shows at the start.
    */
   async symlink(path: string, target: string | Buffer): Promise<void> {
-    const name = Buffer.from(path);
-    await this.#postInTurn(frame("Y", u16(name.length), name, Buffer.from(target)));
+    await this.#postInTurn(frame("Y", Buffer.from(`${path}\0`), Buffer.from(target)));
   }
 
   async file(file: StagedFile, body: Body): Promise<void> {

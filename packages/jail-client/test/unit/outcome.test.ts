@@ -51,7 +51,7 @@ describe("the listing", () => {
       directory(0xffffffff, 0o700, 0, ".git"),
       directory(0xffffffff, 0o755, 1, "empty"),
       directory(3, 0o500, 0, "staged"),
-      received("y", u16(4), Buffer.from("link"), Buffer.from("../\xff", "latin1")),
+      received("y", Buffer.from("link\0../\xff", "latin1")),
       end,
     );
     expect(found).toMatchObject({
@@ -75,9 +75,9 @@ describe("the listing", () => {
     ["a path beyond every bound", file(0, 0, "x".repeat(5000))],
     ["an unknown reason", received("o", byte(9), Buffer.from("p"))],
     ["an entry that is too short", received("f", u32(0))],
-    ["a link without target", received("y", u16(4), Buffer.from("link"))],
-    ["a link without path", received("y", u16(0), Buffer.from("target"))],
-    ["a link whose path is cut", received("y", u16(5), Buffer.from("link"))],
+    ["a link without target", received("y", Buffer.from("link\0"))],
+    ["a link that ends early", received("y", Buffer.from("link"))],
+    ["a link without path", received("y", Buffer.from("\0target"))],
     ["a directory without path", directory(0, 0o755, 0, "")],
     ["an index with a tail", received("k", u32(0), byte(0))],
   ])("refuses %s", async (_name, frame) => {
