@@ -204,7 +204,7 @@ static void look(int workspace)
 	int ends[2];
 
 	pair_open(ends);
-	harvest(workspace, &inputs, &listing);
+	harvest(workspace, &inputs, false, &listing);
 	for (size_t i = 0; i < listing.count; i++) {
 		expect_entry(workspace, &listing, &listing.entries[i]);
 		PROMISE(i == 0 || strcmp(listing_path(&listing, &listing.entries[i - 1]),

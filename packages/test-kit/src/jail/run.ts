@@ -58,7 +58,7 @@ export async function stageIn(run: JailRun, job: Job): Promise<void> {
       await run.file({ index: index++, path, size: body.length, readOnly }, body);
     }
   }
-  for (const path of job.directories ?? []) run.directory(index++, path);
+  for (const path of job.directories ?? []) await run.directory(index++, path);
   if (job.stdin !== undefined) await run.stdin(Buffer.from(job.stdin));
 }
 

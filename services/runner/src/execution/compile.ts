@@ -68,7 +68,7 @@ async function runCompiler(
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
     const staging = { gateway, inputs, withCopies, run, jail, concurrency, directories: false };
     const staged = await stageAll(program, staging);
-    jail.directory(staged.length, build);
+    await jail.directory(staged.length, build);
     await jail.start();
     const outcome = await jail.outcome();
     const ending = compileEndingOf(outcome.end, limits);

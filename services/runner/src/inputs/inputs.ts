@@ -35,14 +35,14 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
   for (const { path, bytes } of program.made) {
     const index = nextIndex();
     staged.push({ index, readOnly: false });
-    await deps.jail.file({ index, path, size: bytes.length, readOnly: false, executable: true }, bytes);
+    await deps.jail.file({ index, path, size: bytes.length, readOnly: false, mode: 0o755 }, bytes);
   }
   for (const file of program.directories) {
     const index = nextIndex();
     const path = dirkeepDirectory(file.name);
     // The workspace itself cannot be removed.
     staged.push({ index, readOnly: path === "", ref: refOf(file) });
-    if (path !== "") deps.jail.directory(index, path);
+    if (path !== "") await deps.jail.directory(index, path);
   }
   for await (const [file, input] of fetchAhead(program.references, deps)) {
     const index = nextIndex();
@@ -60,7 +60,7 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
     present.add(directory);
     const index = nextIndex();
     staged.push({ index, readOnly: false });
-    deps.jail.directory(index, directory);
+    await deps.jail.directory(index, directory);
   }
   return staged;
 }
