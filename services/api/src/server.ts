@@ -16,6 +16,7 @@ import {
   metricsRoutes,
   type Registry,
 } from "@svc/service-kit";
+import { sessionStoreFor } from "@svc/session-store";
 import type { IdentityProvider } from "./auth/provider.ts";
 import { Idempotency } from "./exec/idempotency.ts";
 import { type ExecDeps, execRoute } from "./exec/route.ts";
@@ -92,6 +93,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     planLimitsOf,
     lookupRecords,
     holdingSlot,
+    sessions: config.SVC_PERSIST_SESSIONS ? sessionStoreFor(redis, config) : undefined,
   };
   execRoute(app, exec);
   languageRoutes(app, runtimes);

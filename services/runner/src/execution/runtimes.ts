@@ -146,6 +146,14 @@ export class Runtimes {
     return found;
   }
 
+  /** The same for a run of a session. */
+  findSession(name: string, range: string): Runtime {
+    const found = this.find(name, range);
+    if (found.session === undefined) return found;
+    const { command, env } = found.session;
+    return { ...found, command, env: { ...found.env, ...env } };
+  }
+
   /** The same for a program with tools. */
   findProgrammatic(name: string, range: string): Runtime {
     const found = this.find(name, range);

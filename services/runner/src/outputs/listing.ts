@@ -18,7 +18,10 @@ export function decodeListing(listing: WorkspaceListing): Listing {
   const directories = listing.directories
     .filter(({ path }) => isUtf8(path))
     .map(({ path, mode }) => ({ path: path.toString("utf8"), mode }));
-  const symlinks = named(listing.symlinks).map(({ path, target }) => ({ path, target: target.toString("utf8") }));
+  const symlinks = named(listing.symlinks).map(({ path, target }) => ({
+    path,
+    target: target.toString("utf8"),
+  }));
   return { files, emptyDirectories, directories, symlinks, kept, missing, omitted, unlisted };
 }
 

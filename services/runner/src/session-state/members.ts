@@ -23,8 +23,7 @@ export function isSnapshotPath(path: string): boolean {
   return (
     segments.length <= MAX_SEGMENTS &&
     segments.every(
-      (name) =>
-        name !== "" && name !== "." && name !== ".." && Buffer.byteLength(name) <= MAX_SEGMENT_BYTES,
+      (name) => name !== "" && name !== "." && name !== ".." && Buffer.byteLength(name) <= MAX_SEGMENT_BYTES,
     ) &&
     path !== SNAPSHOT_NAME
   );

@@ -1,10 +1,5 @@
 /** What of a workspace becomes the session's state, and whether that is what the run began with. Pure. */
-import {
-  LAST_VARIABLES_NAME,
-  MAX_SNAPSHOT_ENTRIES,
-  SNAPSHOT_NAME,
-  VARIABLES_NAME,
-} from "@svc/contracts";
+import { LAST_VARIABLES_NAME, MAX_SNAPSHOT_ENTRIES, SNAPSHOT_NAME, VARIABLES_NAME } from "@svc/contracts";
 import type { Listing, StagedInput } from "../outputs/outputs.ts";
 import { isArchivable } from "./archive.ts";
 import { isSnapshotPath, type Member, staysInside } from "./members.ts";
@@ -19,6 +14,8 @@ export interface SnapshotPlan {
   size: number;
   /** The state is what the run began with. */
   isUnchanged: boolean;
+  /** There is more than a snapshot may have. */
+  isTruncated: boolean;
   /** Entries that cannot be in a snapshot for their names. */
   unnamed: number;
   /** The variables are those that the run began with: it ended without saving its own. */
@@ -46,8 +43,7 @@ export function planSnapshot({ listing, staged, restored, entry, build }: Worksp
     !(build !== undefined && path.startsWith(`${build}/`)) &&
     !path.split("/").some((name) => CACHES.has(name));
   const hasOwnVariables = listing.files.some(({ path }) => path === VARIABLES_NAME);
-  const hasLastVariables =
-    !hasOwnVariables && listing.files.some(({ path }) => path === LAST_VARIABLES_NAME);
+  const hasLastVariables = !hasOwnVariables && listing.files.some(({ path }) => path === LAST_VARIABLES_NAME);
   const placeOf = (path: string) => {
     if (path === LAST_VARIABLES_NAME) return hasOwnVariables ? undefined : VARIABLES_NAME;
     return path;
@@ -63,7 +59,8 @@ export function planSnapshot({ listing, staged, restored, entry, build }: Worksp
     if (isKept(path)) add({ type: "directory", path, mode });
   }
   for (const { path, target } of listing.symlinks) {
-    if (isKept(path) && staysInside(path, target) && isArchivable(target)) add({ type: "symlink", path, target });
+    if (isKept(path) && staysInside(path, target) && isArchivable(target))
+      add({ type: "symlink", path, target });
   }
   for (const { path: found, mode, size, number, input, state } of listing.files) {
     const path = placeOf(found);
@@ -73,7 +70,8 @@ export function planSnapshot({ listing, staged, restored, entry, build }: Worksp
   }
   const isUnchanged = !changed && isSame(members, restored);
   const size = members.reduce((sum, member) => sum + (member.type === "file" ? member.size : 0), 0);
-  return { members, size, isUnchanged, unnamed, hasLastVariables };
+  const isTruncated = members.length > MAX_SNAPSHOT_ENTRIES || listing.unlisted > 0;
+  return { members, size, isUnchanged, isTruncated, unnamed, hasLastVariables };
 }
 
 /** Whether the members are those that were restored. The bytes of files are compared by the jail. */
@@ -87,10 +85,4 @@ function isSame(members: readonly PlannedMember[], restored: Restored | undefine
       ? before.type === "symlink" && before.target === member.target
       : before.type !== "symlink" && before.mode === member.mode;
   });
-}
-
-/** Why the state cannot be saved, as the end of a note; undefined: it can. */
-export function refusalOf({ members }: SnapshotPlan, listing: Pick<Listing, "unlisted">): string | undefined {
-  if (members.length > MAX_SNAPSHOT_ENTRIES || listing.unlisted > 0) return "too many files";
-  return undefined;
 }

@@ -2,8 +2,8 @@
  * Brings the state of a session back into a fresh jail: the snapshot is read as a stream and its members are staged like other
  * inputs, so that each path is resolved by the jail, beneath the workspace, and what the run changes is known afterwards.
  */
-import { directoriesOf } from "@svc/contracts";
 import type { JailRun } from "@svc/jail-client";
+import type { OwnPaths } from "../inputs/own-paths.ts";
 import type { StagedInput } from "../outputs/outputs.ts";
 import { readArchive } from "./archive.ts";
 import { decompress } from "./compression.ts";
@@ -15,24 +15,6 @@ export interface Restored {
   /** Whether inputs of the request stand in the place of something. */
   isReplaced: boolean;
   staged: StagedInput[];
-}
-
-/** Paths of the request's own files, which go before what a snapshot has. */
-export class OwnPaths {
-  readonly #files: ReadonlySet<string>;
-  readonly #directories: ReadonlySet<string>;
-
-  constructor(files: readonly string[], directories: readonly string[]) {
-    this.#files = new Set(files);
-    const made = [...files.flatMap(directoriesOf), ...directories.flatMap((path) => [...directoriesOf(path), path])];
-    this.#directories = new Set(made);
-  }
-
-  /** Whether the member cannot stand beside the request's files. A directory can be shared. */
-  excludes({ type, path }: Pick<Member, "type" | "path">): boolean {
-    if (this.#files.has(path) || directoriesOf(path).some((directory) => this.#files.has(directory))) return true;
-    return type !== "directory" && this.#directories.has(path);
-  }
 }
 
 /**

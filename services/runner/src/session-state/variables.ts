@@ -19,9 +19,12 @@ const shown = (text: string) =>
 
 const text = z.string().transform(shown);
 const headerSchema = z.object({
-  names: z
-    .array(z.unknown())
-    .transform((names) => names.slice(0, MAX_LISTED).filter((name) => typeof name === "string").map(shown)),
+  names: z.array(z.unknown()).transform((names) =>
+    names
+      .slice(0, MAX_LISTED)
+      .filter((name) => typeof name === "string")
+      .map(shown),
+  ),
   dropped: z
     .array(z.unknown())
     .transform((items) => items.slice(0, MAX_LISTED))
@@ -41,7 +44,9 @@ export function parseHeader(start: Buffer): VariablesHeader {
 
 /** Of an answer: as many as it may hold. */
 export const droppedField = (dropped: readonly DroppedVariable[]) =>
-  dropped.length === 0 ? {} : { session_state_dropped: droppedVariablesSchema.parse(dropped.slice(0, MAX_LISTED)) };
+  dropped.length === 0
+    ? {}
+    : { session_state_dropped: droppedVariablesSchema.parse(dropped.slice(0, MAX_LISTED)) };
 
 const MAX_NAMED = 5;
 
