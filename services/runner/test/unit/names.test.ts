@@ -71,6 +71,8 @@ describe("a program's names", () => {
   const listed = (paths: readonly Buffer[]) => ({
     files: paths.map((path, number) => ({ number, state: "new" as const, size: 1, path })),
     emptyDirectories: [],
+    directories: [],
+    symlinks: [],
     kept: [],
     missing: [],
     omitted: [],
