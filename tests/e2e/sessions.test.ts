@@ -168,9 +168,8 @@ describe("what callers see of the files of a session", () => {
   test("files of a request go before restored ones, and an unchanged one is inherited", async () => {
     const { kept, run } = notebook();
     await kept("bash", "echo old > a; mkdir d; echo old > d/x; echo old > 'script.sh.bak'");
-    const upload = await api.upload([{ name: "a", content: "new" }]);
-    const [file] = upload.files;
-    const ref = { id: file?.fileId, storage_session_id: upload.storage_session_id, name: "a" };
+    const [file] = await api.upload({ a: "new" });
+    const ref = { id: file?.id, storage_session_id: file?.storage_session_id, name: "a" };
     const answer = await run("bash", "cat a d; ls", { files: [ref, { name: "d", content: "file" }] });
     expect(answer.stdout).toBe("newfilea\nd\nscript.sh\nscript.sh.bak\n");
     expect(answer.files).toMatchObject([{ name: "a", inherited: true }]);
@@ -272,5 +271,82 @@ describe("runs of one session at the same time", () => {
       }
       expect(await out("bash", "cat who")).toBe(winners[0]?.stdout);
     }
+  });
+});
+
+describe("a caller's sessions", () => {
+  interface Listed {
+    sessions: {
+      id: string;
+      hint?: string;
+      size: number;
+      created_at: string;
+      last_used_at: string;
+      expires_at: string;
+      language_last: string;
+    }[];
+  }
+  const list = async () => (await api.send("GET", "/sessions")).ok<Listed>().sessions;
+
+  test("are listed, the last used first, with the files of each", async () => {
+    const { kept } = notebook();
+    const hint = `notebook-${made}`;
+    const { session_id } = await kept(
+      "bash",
+      "mkdir -p d .h; echo 12345 > d/f; echo 1 > .h/x; chmod 640 d/f; ln -s f d/l",
+    );
+    await kept("py", "x = 1");
+    const [first] = await list();
+    expect(first).toMatchObject({ hint, language_last: "python", id: expect.stringMatching(/^[\w-]{21}$/) });
+    expect(first?.size).toBeGreaterThan(0);
+    const times = [first?.created_at, first?.last_used_at, first?.expires_at].map((time) =>
+      Date.parse(time ?? ""),
+    );
+    expect(times).toEqual(times.toSorted());
+    expect((await api.send("GET", `/sessions/${first?.id}/files`)).ok()).toEqual({
+      files: [
+        { name: ".h/x", size: 2, mode: 0o644 },
+        { name: "d/f", size: 6, mode: 0o640 },
+      ],
+    });
+    // The snapshot itself is no file of the caller.
+    const files = await api.send("GET", `/files/${session_id}`);
+    expect(files.ok<{ name: string }[]>().map(({ name }) => name)).toEqual(["d/f"]);
+  });
+
+  test("are deleted, and then begin anew", async () => {
+    const { kept, out } = notebook();
+    const hint = `notebook-${made}`;
+    await kept("bash", "echo 1 > f");
+    const id = (await list()).find((session) => session.hint === hint)?.id ?? "";
+    expect((await api.send("DELETE", `/sessions/${id}`)).status).toBe(204);
+    expect((await list()).some((session) => session.hint === hint)).toBe(false);
+    for (const [method, path] of [
+      ["DELETE", ""],
+      ["GET", "/files"],
+    ] as const) {
+      const refused = await api.send(method, `/sessions/${id}${path}`);
+      expect([refused.status, refused.refusal.error]).toEqual([404, "file_not_found"]);
+    }
+    expect(await out("bash", "ls")).toBe("script.sh\n");
+  });
+
+  test("that are deleted during a run are not brought back by it", async () => {
+    const { kept, run, out } = notebook();
+    const hint = `notebook-${made}`;
+    await kept("bash", "echo 1 > f");
+    const id = (await list()).find((session) => session.hint === hint)?.id ?? "";
+    const going = run("bash", "echo 2 > f; sleep 1; cat f");
+    await expect
+      .poll(async () => (await list()).find((session) => session.hint === hint)?.last_used_at)
+      .toBeDefined();
+    await expect
+      .poll(async () => (await api.send("GET", "/sessions")).ok<Listed>().sessions.length)
+      .toBeGreaterThan(0);
+    expect((await api.send("DELETE", `/sessions/${id}`)).status).toBe(204);
+    const answer = await going;
+    // The run may have begun after the deletion; then it is the first of a new session.
+    if (answer.session_state_persisted === false) expect(answer.session_state_conflict).toBeUndefined();
+    else expect(await out("bash", "cat f")).toBe("2\n");
   });
 });

@@ -17,6 +17,7 @@ export * from "./messages/public-exec.ts";
 export * from "./messages/public-files.ts";
 export * from "./messages/public-languages.ts";
 export * from "./messages/public-programmatic.ts";
+export * from "./messages/public-sessions.ts";
 export * from "./messages/queue.ts";
 export * from "./messages/runner-answers.ts";
 export * from "./messages/runner-programmatic.ts";

@@ -44,6 +44,8 @@ export interface SessionRun {
 }
 
 export interface UnneededSnapshot extends Omit<Snapshot, "size"> {
+  /** Of its user. */
+  namespace: string;
   /** As the set of snapshots names it. */
   member: string;
 }
@@ -177,7 +179,8 @@ const memberOf = ({ id, storage_session_id }: Omit<Snapshot, "size">, key: strin
 
 function placeOf(member: string) {
   const [storage_session_id = "", id = "", key = ""] = member.split("/");
-  return { id, storage_session_id, key };
+  const [, ...namespace] = key.split(":").slice(0, 4);
+  return { id, storage_session_id, key, namespace: namespace.join(":") };
 }
 
 function recordOf(fields: Record<string, string>, expires_at: number): SessionRecord | undefined {

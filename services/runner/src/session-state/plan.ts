@@ -1,8 +1,7 @@
 /** What of a workspace becomes the session's state, and whether that is what the run began with. Pure. */
 import { LAST_VARIABLES_NAME, MAX_SNAPSHOT_ENTRIES, SNAPSHOT_NAME, VARIABLES_NAME } from "@svc/contracts";
+import { isArchivable, isSnapshotPath, type Member, staysInside } from "@svc/session-archive";
 import type { Listing, StagedInput } from "../outputs/outputs.ts";
-import { isArchivable } from "./archive.ts";
-import { isSnapshotPath, type Member, staysInside } from "./members.ts";
 import type { Restored } from "./restore.ts";
 
 /** `number`: of a file, in the jail's listing. */

@@ -3,11 +3,10 @@
  * inputs, so that each path is resolved by the jail, beneath the workspace, and what the run changes is known afterwards.
  */
 import type { JailRun } from "@svc/jail-client";
+import type { Member } from "@svc/session-archive";
+import { decompress, readArchive } from "@svc/session-archive";
 import type { OwnPaths } from "../inputs/own-paths.ts";
 import type { StagedInput } from "../outputs/outputs.ts";
-import { readArchive } from "./archive.ts";
-import { decompress } from "./compression.ts";
-import type { Member } from "./members.ts";
 
 export interface Restored {
   /** What stands in the jail, by path. */

@@ -4,10 +4,9 @@
  */
 import { type DroppedVariable, type ExecuteResponse, SNAPSHOT_NAME, VARIABLES_NAME } from "@svc/contracts";
 import type { JailRun } from "@svc/jail-client";
+import { compress, type WrittenMember, writeArchive } from "@svc/session-archive";
 import { byteSize, grouped } from "../execution/quantities.ts";
 import type { GatewayClient, RunGateway } from "../gateway.ts";
-import { type WrittenMember, writeArchive } from "./archive.ts";
-import { compress } from "./compression.ts";
 import type { PlannedMember, SnapshotPlan } from "./plan.ts";
 import { Spool } from "./spool.ts";
 import { droppedNotes, MAX_HEADER_BYTES, parseHeader } from "./variables.ts";

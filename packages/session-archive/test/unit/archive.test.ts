@@ -2,13 +2,15 @@
 import { zstdCompressSync } from "node:zlib";
 import { MAX_SNAPSHOT_ENTRIES } from "@svc/contracts";
 import {
+  compress,
+  DamagedArchive,
+  decompress,
+  type Member,
   type ReadMember,
   readArchive,
   type WrittenMember,
   writeArchive,
-} from "@svc/runner/session-state/archive";
-import { compress, decompress } from "@svc/runner/session-state/compression";
-import { DamagedArchive, type Member } from "@svc/runner/session-state/members";
+} from "@svc/session-archive";
 import fc from "fast-check";
 import { Header, Pax } from "tar";
 import { describe, expect, it } from "vitest";

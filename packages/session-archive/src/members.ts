@@ -1,6 +1,5 @@
 /** What a snapshot consists of, and what may be in one: the rules of both directions. Pure. */
 import { MAX_SNAPSHOT_ENTRIES, SNAPSHOT_NAME } from "@svc/contracts";
-import { WORKSPACE } from "../execution/program.ts";
 
 /** Permission bits; owners and times are not kept. Paths are relative to the workspace. */
 export type Member =
@@ -11,6 +10,8 @@ export type Member =
 /** The archive is not one that a runner made. */
 export class DamagedArchive extends Error {}
 
+/** Where a workspace is in its jail. */
+const WORKSPACE = "/mnt/data";
 /** What the jail takes (frame.h). */
 const MAX_PATH_BYTES = 4096;
 const MAX_SEGMENTS = 64;
