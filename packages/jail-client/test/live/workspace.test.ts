@@ -1,6 +1,6 @@
 /** A workspace that is staged with everything that it had, and listed whole. */
 import { Jaild } from "@svc/test-kit/jail/jaild";
-import { bash, bytesOf, type Finished, runJob, runOpen } from "@svc/test-kit/jail/run";
+import { bash, bytesOf, type Finished, runJob, runOpen, stage } from "@svc/test-kit/jail/run";
 import { slow } from "@svc/test-kit/jail/slowness";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describePrestarted, openPrestarted } from "../support/prestarted.ts";
@@ -112,6 +112,26 @@ describe("what is staged", () => {
     const { out, files } = await bash(jaild, "chmod 777 skill/run; echo x >> skill/run; echo $?", workspace);
     expect(out).toBe("1\n");
     expect(files["skill/run"]).toBe("unchanged");
+  });
+
+  it("goes into directories that are closed already", async () => {
+    const run = await stage(jaild, {
+      argv: ["/bin/bash", "-c", "chmod u+x c; cat c/d/f"],
+      listEverything: true,
+    });
+    await run.directory(0, "c", 0);
+    await run.directory(1, "c/d", 0o100);
+    await run.file({ index: 2, path: "c/d/f", size: 5, readOnly: true }, Buffer.from("here\n"));
+    await run.symlink("c/d/l", "f");
+    await run.start();
+    const { stdout, listing } = await run.outcome();
+    run.close();
+    expect(stdout.toString()).toBe("here\n");
+    expect(listing.directories.map(({ path, mode }) => [path.toString(), mode])).toEqual([
+      ["c", 0o100],
+      ["c/d", 0o100],
+    ]);
+    expect([listing.files.length, listing.symlinks.length, listing.kept]).toEqual([1, 1, [0, 1]]);
   });
 
   it("has no name that a symlink made: nothing outside is touched", async () => {
