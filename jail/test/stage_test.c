@@ -163,10 +163,49 @@ static void gives_no_file_away(bool link)
 	end();
 }
 
+/* A directory changes places with a link to one outside all the time. */
+static void never_leaves_the_workspace(void)
+{
+	char outside[] = "/tmp/svc-outside-XXXXXX";
+	pid_t swapper, tester = getpid();
+	struct stat before, after;
+
+	begin();
+	CHECK(mkdtemp(outside) && stat(outside, &before) == 0);
+	CHECK(make_directory("made", 0755) == 0 && symlinkat(outside, stage.workspace, "file") == 0);
+	swapper = fork();
+	if (swapper == 0)
+		swap(stage.workspace, tester);
+	for (int i = 0; i < SWAPS; i++) {
+		(void)make_directory("made", 0700);
+		(void)make_directory("made/d", 0755);
+		(void)make_file("made/f", 0644, false);
+		(void)make_link("made/l", "x");
+	}
+	kill(swapper, SIGKILL);
+	CHECK(waitpid(swapper, NULL, 0) == swapper);
+	CHECK(stat(outside, &after) == 0 && after.st_mode == before.st_mode && after.st_uid == before.st_uid);
+	CHECK(rmdir(outside) == 0); /* so nothing came to be in it */
+	for (size_t i = 0; i < 2; i++) {
+		static const char *const names[] = {"made", "file"};
+		int fd = openat(stage.workspace, names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+
+		if (fd < 0)
+			continue;
+		(void)unlinkat(fd, "d", AT_REMOVEDIR);
+		(void)unlinkat(fd, "f", 0);
+		(void)unlinkat(fd, "l", 0);
+		close(fd);
+	}
+	remove_both();
+	end();
+}
+
 void test_stage(void)
 {
 	sets_modes();
 	goes_through_no_link();
 	gives_no_file_away(false);
 	gives_no_file_away(true);
+	never_leaves_the_workspace();
 }

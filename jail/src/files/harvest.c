@@ -213,6 +213,9 @@ void harvest(int workspace, const struct inputs *inputs, bool whole, struct list
 	memset(listing, 0, offsetof(struct listing, files));
 	for (size_t i = 0; i < inputs->count; i++)
 		look_at_input(&w, workspace, &inputs->item[i]);
+	/* A restored workspace may be so large that comparing takes all the time: what is new in it is found all the same. */
+	if (whole)
+		w.deadline = monotonic_us() + TIME_US;
 	root = open_beneath(workspace, ".", O_RDONLY | O_DIRECTORY);
 	if (root >= 0)
 		walk_directory(&w, root, 0, 0);

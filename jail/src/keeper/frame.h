@@ -3,6 +3,23 @@
  * a payload; all integers little endian. The bytes come from the other end of
  * the socket and nothing about them is trusted: every decoder returns false
  * for a payload that is not exactly what its tag requires.
+ *
+ * A job, in any order up to R; A first of all is the program:
+ *   A argument   E variable, name=value   L limits, ten u64
+ *   F file: u32 input, u8 read-only, u16 mode, u64 size, path; its bytes follow in B
+ *   D directory: u32 input, u16 mode, path   Y symlink: path, NUL, target
+ *   I standard input: u64 size; its bytes follow in B   B bytes
+ *   V the listing is to be whole   R run
+ * Before it, W asks for a copy of a zygote (its name), and S instead of R pre-starts A, E and L; w answers both.
+ *
+ * The listing of the workspace, sorted by path, after the result x and up to z (u32 flags, u64 unlisted):
+ *   f file: u32 number, u8 state, u32 input, u64 size, u16 mode, path   o omitted: u8 reason, path
+ *   m input that is gone: u32 input   k directory of the inputs that is kept: u32 input   d empty directory: path
+ *   in a whole one, instead of k and d, v every directory: u32 input, u16 mode, u8 empty, path
+ *   and y symlink: path, NUL, target
+ * Then G (u32 number) fetches a file: g (u32 number, u64 size) and its bytes in b, or n (u32 number).
+ *
+ * `input` is the client's number of an input, NO_INPUT what is none; a mode has permission bits alone.
  */
 #ifndef JAIL_FRAME_H
 #define JAIL_FRAME_H

@@ -129,7 +129,7 @@ export class JailRun {
 
   /**
    * Makes the listing of the workspace whole: with what lies in hidden directories, every directory, and the targets of
-   * symlinks. Before the start.
+   * symlinks. Part of the job, so after a pre-start.
    */
   listEverything(): void {
     this.#post(frame("V"));
