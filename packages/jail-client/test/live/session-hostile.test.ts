@@ -166,7 +166,11 @@ describe("hostile pickles hurt their own run", () => {
   it.each([
     ["an endless loop", "while True: pass", ["wall_limit"]],
     ["memory without end", "x = []\nwhile True: x.append(bytearray(1 << 20))", ["memory_limit"]],
-    ["a fork bomb", "import os\nwhile True:\n try: os.fork()\n except OSError: pass", ["wall_limit", "memory_limit"]],
+    [
+      "a fork bomb",
+      "import os\nwhile True:\n try: os.fork()\n except OSError: pass",
+      ["wall_limit", "memory_limit"],
+    ],
   ])("%s ends at the limits of the run", async (_name, source, causes) => {
     const step = await runStep(jaild, RAN, {
       files: { [SAVED]: fileOf([executes(source)]) },

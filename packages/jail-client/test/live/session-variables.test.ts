@@ -149,6 +149,11 @@ const KEPT: Record<string, readonly [string, string, string]> = {
     "print(a.tolist(), f.flags.f_contiguous, t.tolist(), o, r, m, a.flags.writeable); a[0] = 9; print(rng.random())",
     "[[0, 1, 2], [3, 4, 5]] True [[0, 2], [3, 5]] [1 'x'] [(0,) (0,)] [1 --] True\n0.9504636963259353\n",
   ],
+  "a model of scikit-learn": [
+    "from sklearn.linear_model import LinearRegression\nmodel = LinearRegression().fit([[1], [2]], [2, 4])",
+    "print(round(model.predict([[3]])[0], 6))",
+    "6.0\n",
+  ],
   "figures, with their numbers, and which is the current one": [
     "import matplotlib.pyplot as plt\nplt.figure(7); plt.plot([1, 2])\nfig, ax = plt.subplots(); closed = plt.figure(); plt.close(closed)\nplt.figure(7)",
     "print(plt.get_fignums(), plt.gcf().number, fig.number, ax.figure is fig, len(plt.gca().lines), plt.fignum_exists(fig.number), closed.number)\nplt.show()\nimport os; print(sorted(os.listdir('.')))",
@@ -262,6 +267,73 @@ for i in range(300): globals()[f"lock{i}"] = threading.Lock(); globals()[f"n{i}"
     expect(end.exitCode).toBe(0);
     expect(header?.dropped).toEqual([{ name: "large", reason: "OSError: [Errno 27] File too large" }]);
     expect(await session.print("print(small, also)")).toBe("1 x\n");
+  });
+
+  it("when the workspace is full, and what fits is kept", async () => {
+    const session = new Session(jaild);
+    const { header, end } = await session.step(`
+small = [1]; large = bytes(1 << 20); also = "x"
+with open("filler", "wb", 0) as file:
+    try:
+        while file.write(bytes(1 << 16)): pass
+    except OSError: pass
+    file.truncate(file.tell() - (1 << 17))
+del file
+`);
+    expect(end.exitCode).toBe(0);
+    expect(header?.dropped).toEqual([
+      { name: "large", reason: "OSError: [Errno 28] No space left on device" },
+    ]);
+    delete session.files.filler;
+    expect(await session.print("print(small, also)")).toBe("[1] x\n");
+  });
+
+  it("when there is room for nothing: the older variables stay", async () => {
+    const session = new Session(jaild);
+    await session.step("x = 1");
+    const { end, err, files } = await session.step(`
+x = 2
+with open("filler", "wb", 0) as file:
+    for size in (1 << 16, 1):
+        try:
+            while file.write(bytes(size)): pass
+        except OSError: pass
+`);
+    expect({ exitCode: end.exitCode, err, names: Object.keys(files).sort() }).toEqual({
+      exitCode: 0,
+      err: "",
+      names: [LAST, "filler"],
+    });
+    delete session.files.filler;
+    expect(await session.print("print(x)")).toBe("1\n");
+  });
+
+  it("when its code is of another version of Python", async () => {
+    const session = new Session(jaild);
+    const { out } = await session.step(
+      "import importlib.util\nprint(importlib.util.MAGIC_NUMBER.hex())\nx = 1\ndef f(): pass\nclass A:\n    def m(self): pass",
+    );
+    const magic = Buffer.from(out.trim(), "hex");
+    const saved = session.files[SAVED] ?? Buffer.of();
+    expect(saved.indexOf(magic)).toBeGreaterThan(0);
+    for (let at = saved.indexOf(magic); at !== -1; at = saved.indexOf(magic, at))
+      saved[at] = (saved[at] ?? 0) - 1;
+    const { header, err } = await session.step("print(x)");
+    const reason = "it has code of another version of Python";
+    expect(err).toBe("");
+    expect(header?.dropped[0]).toEqual({ name: "f", reason });
+    expect(header?.dropped.map(({ name }) => name)).toEqual(["f", "A"]);
+  });
+
+  it("of figures that only pyplot holds, under a name of their own", async () => {
+    const session = new Session(jaild, "python-data");
+    const { header } = await session.step(
+      "import matplotlib.pyplot as plt, threading\nplt.figure().lock = threading.Lock()\nx = 1",
+    );
+    expect(header?.dropped).toEqual([
+      { name: "matplotlib figures", reason: "cannot pickle '_thread.lock' object" },
+    ]);
+    expect(await session.print("print(x, plt.get_fignums())")).toBe("1 []\n");
   });
 
   it("when the time for saving is over, also where program code catches everything once", async () => {
