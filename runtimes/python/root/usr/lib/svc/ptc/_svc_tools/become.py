@@ -39,7 +39,9 @@ def source_of(path):
 
 def _hide_frames_when_shown(code):
     """The hook that is in place when the exception leaves the program shows it without the frames of this package."""
-    hook = sys.excepthook
+    hook = getattr(sys, "excepthook", None)
+    if hook is None:
+        return
 
     def show(kind, error, _trace):
         sys.excepthook = hook

@@ -5,6 +5,7 @@ multiprocessing) save nothing.
 """
 
 import atexit
+import gc
 import os
 import sys
 
@@ -15,8 +16,20 @@ from _svc_tools import become
 
 from . import figures, state
 
-# Of this run; atexit calls a function of the module, since a function that is made here would be seen at the program's end.
+# Of this run, until it is saved. atexit calls a function of the module, since one that is made here would be seen at the program's end.
 run_of = {}
+
+
+class collector_paused:
+    """Many objects are made, and none that has to be collected; what the program left is collected at its end."""
+
+    def __enter__(self):
+        self._was_enabled = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_):
+        if self._was_enabled:
+            gc.enable()
 
 
 def run():
@@ -48,14 +61,22 @@ def _restore(folder, namespace):
         return []
     from .load import load
 
-    with file:
+    with file, collector_paused():
         return load(file, namespace)
 
 
 def _save():
-    if run_of.get("process") != os.getpid():
+    # What is kept here would outlive the program's main module.
+    process, program, lost = run_of.pop("process"), run_of.pop("program"), run_of.pop("lost")
+    if process != os.getpid():
         return
-    program, lost = run_of["program"], run_of["lost"]
+    try:
+        _save_all(program, lost)
+    except BaseException:
+        pass  # no descriptor is left, for example: the older variables stay
+
+
+def _save_all(program, lost):
     path, namespace = program
     variables = [
         (name, value)
@@ -69,7 +90,8 @@ def _save():
         return
     from .save import save
 
-    save(program, variables, lost)
+    with collector_paused():
+        save(program, variables, lost)
 
 
 def _forget(folder):
