@@ -1,7 +1,11 @@
 /** The rules of executions that tests parse requests by, and how a request is refused. */
 import { newId, ServiceError } from "@svc/contracts";
 
-export const FILE_RULES = { maxFiles: 256, names: { maxLength: 256, maxDepth: 10 } };
+export const FILE_RULES = {
+  keepsSessions: false,
+  maxFiles: 256,
+  names: { maxLength: 256, maxDepth: 10 },
+};
 
 /** A reference to a stored file. */
 export const refNamed = (name: string) => ({ id: newId(), storage_session_id: newId(), name });
