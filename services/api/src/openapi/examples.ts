@@ -259,6 +259,35 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       },
     }),
   },
+  listSessions: {
+    answers: json(200, {
+      sessions: {
+        summary: "A notebook",
+        value: {
+          sessions: [
+            {
+              id: SESSION,
+              hint: "notebook-1",
+              created_at: STORED_AT,
+              last_used_at: STORED_AT,
+              expires_at: STORED_AT,
+              size: 20_480,
+              language_last: "python",
+            },
+          ],
+        },
+      },
+    }),
+  },
+  listSessionFiles: {
+    answers: json(200, {
+      files: {
+        summary: "One file",
+        value: { files: [{ name: "data/points.csv", size: 8, mode: 0o644 }] },
+      },
+    }),
+  },
+  deleteSession: {},
   exec: {
     request: {
       shortest: { summary: "A program", value: { lang: "py", code: "print(6 * 7)" } },

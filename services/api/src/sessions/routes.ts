@@ -13,6 +13,7 @@ import {
 import { type FastifyRequest, type HttpServer, storeCall } from "@svc/service-kit";
 import { DamagedArchive, decompress, readArchive } from "@svc/session-archive";
 import type { SessionRecord, SessionStore } from "@svc/session-store";
+import { z } from "zod";
 import type { FileStorage } from "../files/file-storage.ts";
 
 export interface SessionRoutesDeps {
@@ -67,6 +68,7 @@ export function persistentSessionRoutes(app: HttpServer, deps: SessionRoutesDeps
         summary: "Delete a persistent session",
         operationId: "deleteSession",
         params: sessionIdSchema,
+        response: { 204: z.undefined().describe("The session is gone.") },
       },
     },
     async (request, reply) => {
