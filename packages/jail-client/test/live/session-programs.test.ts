@@ -29,7 +29,6 @@ const DIFFERENT: Record<string, string> = {
   "frames: nothing is below the program": FRAMES,
   "no hook for exceptions": FRAMES,
   "an exception in a hook for exceptions": "the hook is called by another one, which hides the frames",
-  "an interrupt that a hook reports": "the exit status is 1",
   "an unknown encoding": WORDS,
   "a NUL in the source": WORDS,
   "both streams are closed, and an exception is uncaught": "it counts references",

@@ -47,6 +47,18 @@ def stream(name):
     return getattr(sys, name)
 
 
+def _code_reducer(path):
+    """`path`: of the program. No method of the pickler: the two would be a ring, and wait for the collector."""
+
+    def reduce(code):
+        if code.co_filename == path:
+            code = code.replace(co_filename=EARLIER)
+        _make, arguments = parts._code_reduce(code)
+        return make_code, (MAGIC_NUMBER, *arguments)
+
+    return reduce
+
+
 def _reduce_cached(function):
     """The cache begins empty. functools saves names only, as of functions that can be imported."""
     if function.__module__ != "__main__":
@@ -71,18 +83,18 @@ class ByValuePickler(cloudpickle.Pickler):
     """Has `modules`, the names of the modules that loading needs. `program`: its path and its namespace."""
 
     def __init__(self, file, program):
+        path, self._namespace = program
         # Looked up for each object: one dict is faster than cloudpickle's chain.
         self.dispatch_table = {
             **copyreg.dispatch_table,
             **cloudpickle.Pickler.dispatch_table.maps[0],
-            CodeType: self._reduce_code,
+            CodeType: _code_reducer(path),
             functools._lru_cache_wrapper: _reduce_cached,
             io.TextIOWrapper: _reduce_text_file,
             memoryview: _refuse,
         }
         super().__init__(file, protocol=PROTOCOL)
         self.modules = set()
-        self._path, self._namespace = program
 
     def reducer_override(self, value):
         kind = type(value)
@@ -95,12 +107,6 @@ class ByValuePickler(cloudpickle.Pickler):
         elif (name := NAMED.get(id(value))) is not None:
             return name
         return super().reducer_override(value)
-
-    def _reduce_code(self, code):
-        if code.co_filename == self._path:
-            code = code.replace(co_filename=EARLIER)
-        _make, arguments = parts._code_reduce(code)
-        return make_code, (MAGIC_NUMBER, *arguments)
 
     def _dynamic_function_reduce(self, function):
         reduced = super()._dynamic_function_reduce(function)

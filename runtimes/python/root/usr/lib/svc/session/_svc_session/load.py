@@ -97,7 +97,7 @@ def _after_failure(source, old, following, total):
     """
     loader = Loader(source)
     loader.known = known = old.memo.copy()
-    unused = max(total, *known, 0) + 1
+    unused = max(total, max(known, default=0)) + 1
     words = [HEAD]
     for index in known:
         words.append(b"J" + pack("<i", index) + b"Qr" + pack("<I", index) + b"0")

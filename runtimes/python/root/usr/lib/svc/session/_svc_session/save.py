@@ -46,6 +46,7 @@ class Clock:
     def __init__(self, seconds):
         self._interrupts = False
         self._end = time.monotonic() + seconds
+        self._former = _signal.getsignal(_signal.SIGALRM)
         try:
             _signal.signal(_signal.SIGALRM, self._ring)
             _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGALRM])
@@ -58,7 +59,12 @@ class Clock:
             raise Deadline(f"saving took longer than {SECONDS} s")
 
     def stop(self):
+        """Lets go of this object, too."""
         _signal.setitimer(_signal.ITIMER_REAL, 0)
+        try:
+            _signal.signal(_signal.SIGALRM, _signal.SIG_DFL if self._former is None else self._former)
+        except ValueError:
+            pass
 
     def __enter__(self):
         self._interrupts = True

@@ -74,6 +74,16 @@ def _save():
         _save_all(program, lost)
     except BaseException:
         pass  # no descriptor is left, for example: the older variables stay
+    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+        _interrupt_again()
+
+
+def _interrupt_again():
+    """The interpreter ends by the signal when the last code that it ran from a text was interrupted; imported modules have run some since."""
+    try:
+        exec("raise KeyboardInterrupt", {})
+    except KeyboardInterrupt:
+        pass
 
 
 def _save_all(program, lost):
