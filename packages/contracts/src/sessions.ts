@@ -15,8 +15,15 @@ export const SNAPSHOT_NAME = "session-workspace.tar";
 /** Where Python's variables are in the workspace, and where they are while a run has not saved its own. */
 export const VARIABLES_NAME = ".session_state.pkl";
 export const LAST_VARIABLES_NAME = ".session_state.last";
+/** What a run that was killed while it saved leaves. */
+export const UNFINISHED_VARIABLES_NAME = ".session_state.new";
 
-const RESERVED: ReadonlySet<string> = new Set([SNAPSHOT_NAME, VARIABLES_NAME, LAST_VARIABLES_NAME]);
+const RESERVED: ReadonlySet<string> = new Set([
+  SNAPSHOT_NAME,
+  VARIABLES_NAME,
+  LAST_VARIABLES_NAME,
+  UNFINISHED_VARIABLES_NAME,
+]);
 
 /** Whether a segment of the path is a name that the service keeps for sessions. */
 export const isReservedName = (path: string): boolean => path.split("/").some((name) => RESERVED.has(name));

@@ -38,6 +38,7 @@ export function planSnapshot({ listing, staged, restored, entry, build }: Worksp
   const readOnly = new Set(staged.filter((input) => input.readOnly).map(({ index }) => index));
   const isKept = (path: string) =>
     path !== entry &&
+    path !== UNFINISHED_VARIABLES_NAME &&
     path !== build &&
     !(build !== undefined && path.startsWith(`${build}/`)) &&
     !path.split("/").some((name) => CACHES.has(name));
