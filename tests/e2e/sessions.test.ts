@@ -187,7 +187,7 @@ describe("what callers see of the files of a session", () => {
     const { kept } = notebook();
     const answer = await kept(
       "bash",
-      "echo 1 > session-workspace.tar; echo 2 > .session_state.pkl; echo 3 > x",
+      "echo 1 > session-workspace.tar; echo 2 > .session_state.pkl; echo 4 > .session_state.new; echo 3 > x",
     );
     expect(namesOf(answer)).toEqual(["x"]);
     expect((await kept("bash", "ls -A")).stdout).toBe(".session_state.pkl\nscript.sh\nx\n");

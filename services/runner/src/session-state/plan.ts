@@ -1,5 +1,11 @@
 /** What of a workspace becomes the session's state, and whether that is what the run began with. Pure. */
-import { LAST_VARIABLES_NAME, MAX_SNAPSHOT_ENTRIES, SNAPSHOT_NAME, VARIABLES_NAME } from "@svc/contracts";
+import {
+  LAST_VARIABLES_NAME,
+  MAX_SNAPSHOT_ENTRIES,
+  SNAPSHOT_NAME,
+  UNFINISHED_VARIABLES_NAME,
+  VARIABLES_NAME,
+} from "@svc/contracts";
 import { isArchivable, isSnapshotPath, type Member, staysInside } from "@svc/session-archive";
 import type { Listing, StagedInput } from "../outputs/outputs.ts";
 import type { Restored } from "./restore.ts";
