@@ -310,7 +310,7 @@ describe("a caller's sessions", () => {
       ],
     });
     // The snapshot itself is no file of the caller.
-    const files = await api.send("GET", `/files/${session_id}`);
+    const files = await api.send("GET", `/files/${session_id}?detail=normalized`);
     expect(files.ok<{ name: string }[]>().map(({ name }) => name)).toEqual(["d/f"]);
   });
 
