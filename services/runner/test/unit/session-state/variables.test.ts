@@ -1,5 +1,5 @@
+import { droppedNotes, MAX_HEADER_BYTES, parseHeader } from "@svc/runner/session-state/variables";
 import { describe, expect, it } from "vitest";
-import { droppedNotes, MAX_HEADER_BYTES, parseHeader } from "../../../src/session-state/variables.ts";
 
 const NOTHING = { names: [], dropped: [] };
 const lineOf = (header: unknown) => Buffer.from(`${JSON.stringify(header)}\n\x80\x05pickled`);
