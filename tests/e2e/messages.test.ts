@@ -41,6 +41,7 @@ describe("a copy that asks for credentials", () => {
     await told.add("./svc up -d --no-example", () => up.stdout);
     await run(["up", "-d"], "it runs already");
     await run(["up", "-d", "--languages", "go"], "it runs already");
+    await run(["up", "-d", "--sessions"], "it runs already, without sessions");
     await run(["status", "--port-offset", "1"]);
     await run(["exec", "-c", "print(6*7)"], "without a credential");
     await run(["exec", "-c", "print(6*7)"], "with a credential", { SVC_TOKEN: key });

@@ -16,7 +16,7 @@ import {
   metricsRoutes,
   type Registry,
 } from "@svc/service-kit";
-import { sessionStoreFor } from "@svc/session-store";
+import { type SessionStore, sessionStoreFor } from "@svc/session-store";
 import type { IdentityProvider } from "./auth/provider.ts";
 import { Idempotency } from "./exec/idempotency.ts";
 import { type ExecDeps, execRoute } from "./exec/route.ts";
@@ -100,17 +100,24 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     sessions,
   };
   execRoute(app, exec);
-  const storage = new FileStorage(fileServer);
-  const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
-  persistentSessionRoutes(app, { sessions, storage, principalOf, maxBytes });
-  if (sessions !== undefined) {
-    const stopSweep = startSweep({ config, log, redis, sessions, storage });
-    app.addHook("onClose", async () => stopSweep());
-  }
+  sessionRoutes(app, deps, sessions);
   languageRoutes(app, runtimes);
   openApiRoutes(app);
   programmaticRoutes(app, programmaticDeps(app, deps, exec));
   return app;
+}
+
+function sessionRoutes(
+  app: HttpServer,
+  { config, log, redis, fileServer }: ApiDeps,
+  sessions: SessionStore | undefined,
+): void {
+  const storage = new FileStorage(fileServer);
+  const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
+  persistentSessionRoutes(app, { sessions, storage, principalOf, maxBytes });
+  if (sessions === undefined) return;
+  const stopSweep = startSweep({ config, log, redis, sessions, storage });
+  app.addHook("onClose", async () => stopSweep());
 }
 
 function submittedCounter(registry: Registry): Counter<"language"> {

@@ -3,34 +3,15 @@
  * gateway that is away for a moment is waited for, and a run that broke is repeated once, since it has no effect but its
  * outputs. A program with tools has others: once it may have run, only the API, which keeps its calls, repeats it.
  */
-import {
-  deadlinesFor,
-  type Job,
-  type JobResult,
-  type RecordedCall,
-  type RoundResponse,
-  ServiceError,
-} from "@svc/contracts";
-import { type Config, DeadlineSignal, type Log, type Redis, retry } from "@svc/service-kit";
-import type { Grants } from "../grants/grants.ts";
-import type { Runner } from "../runner/client.ts";
-import type { SessionFields, Sessions } from "../sessions/sessions.ts";
+import { deadlinesFor, type Job, type JobResult, type RecordedCall } from "@svc/contracts";
+import { DeadlineSignal, retry } from "@svc/service-kit";
 import { publicAnswer } from "./answer.ts";
 import { faultOf } from "./error-classification.ts";
 import { historyOf } from "./history.ts";
 import { failureOf } from "./public-error.ts";
 import { RetryPolicy } from "./retry-policy.ts";
+import { endOf, type ProcessDeps, type Round } from "./round.ts";
 import { sessionRound } from "./session-round.ts";
-
-export interface ProcessDeps {
-  config: Config;
-  log: Log;
-  redis: Redis;
-  grants: Grants;
-  runner: Runner;
-  /** Undefined: this worker keeps no sessions. */
-  sessions: Sessions | undefined;
-}
 
 /** Aborting `cancelled` ends the job. */
 export async function processJob(job: Job, cancelled: AbortSignal, deps: ProcessDeps): Promise<JobResult> {
@@ -54,14 +35,6 @@ export async function processJob(job: Job, cancelled: AbortSignal, deps: Process
   } finally {
     within.end();
   }
-}
-
-/** The job as its grant knows it. */
-export interface Round {
-  job: Job;
-  response: RoundResponse;
-  /** What the answer says of the session. */
-  ofSession?: SessionFields;
 }
 
 async function runWithRetries(
@@ -112,9 +85,4 @@ async function runOnce(
     grants.revoke(grant.grant_id, endOf(signal), job.request_id);
     throw error;
   }
-}
-
-export function endOf(signal: AbortSignal): "failed" | "cancelled" | "timeout" {
-  if (!signal.aborted) return "failed";
-  return signal.reason instanceof ServiceError ? "cancelled" : "timeout";
 }

@@ -1,7 +1,7 @@
 /** A round of a run that continues a persistent session: it begins with the session's state, and may leave the next one. */
 import type { Deadlines, Job } from "@svc/contracts";
 import { leftBy, persistSession, sessionFields, withSnapshot } from "../sessions/sessions.ts";
-import { endOf, type ProcessDeps, type Round } from "./process.ts";
+import { endOf, type ProcessDeps, type Round } from "./round.ts";
 
 export async function sessionRound(
   job: Job,
