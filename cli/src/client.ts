@@ -30,6 +30,10 @@ export interface ExecResult {
   wall_time: number;
   files_omitted?: { name: string; reason: string }[];
   files_omitted_count?: number;
+  /** Absent where sessions are off. */
+  session_state_persisted?: boolean;
+  session_state_restore_failed?: boolean;
+  session_state_conflict?: boolean;
 }
 
 export interface ExecRequest {
@@ -39,6 +43,7 @@ export interface ExecRequest {
   stdin?: string;
   files?: { id: string; storage_session_id: string; name: string }[];
   run_timeout?: number;
+  runtime_session_hint?: string;
 }
 
 export class Client {

@@ -1,6 +1,6 @@
 /**
- * Whether a copy started by ./svc demands credentials, and by which keys: one answer for all commands. Local mode unless a
- * setting turns authentication on. A running copy's state keeps the answer, because keys may be set in another shell.
+ * Whether a copy started by ./svc demands credentials, by which keys, and whether it keeps sessions: one answer for all commands.
+ * Local mode unless a setting turns authentication on. A running copy's state keeps the answer, because keys may be set in another shell.
  */
 import { apiKeyState } from "@svc/contracts";
 import { isLoopback } from "@svc/service-kit/config/load";
@@ -28,6 +28,8 @@ export interface Mode {
   };
   /** The address that the API listens on. */
   host: string;
+  /** Runs continue sessions. Absent while a supervisor of an earlier version runs. */
+  keepsSessions?: boolean;
 }
 
 /** Pure. What is neither true nor false counts as LOCAL_MODE=false: no mistake opens the API. */
@@ -45,6 +47,7 @@ export function modeOf(settings: Environment): Mode {
       algorithms: keys.SVC_JWT_ALLOWED_ALGS,
     },
     host: settingOf("SERVICE_HOST", settings),
+    keepsSessions: settingOf("SVC_PERSIST_SESSIONS", settings),
   };
 }
 
@@ -79,8 +82,12 @@ export async function countKeys({ keys }: Mode): Promise<KeyCounts> {
   return { jwt: variables + inForce.length, apiKeys: active.length };
 }
 
-/** `no authentication, this machine only` or `authentication: 1 JWT key, 2 API keys`. Pure. */
-export function describeMode({ isAuthenticated, host }: Mode, { jwt, apiKeys }: KeyCounts): string {
+/** `no authentication, this machine only` or `authentication: 1 JWT key, 2 API keys; sessions are kept`. Pure. */
+export function describeMode(mode: Mode, counts: KeyCounts): string {
+  return `${describeAuthentication(mode, counts)}${mode.keepsSessions ? "; sessions are kept" : ""}`;
+}
+
+function describeAuthentication({ isAuthenticated, host }: Mode, { jwt, apiKeys }: KeyCounts): string {
   if (!isAuthenticated) {
     return `no authentication, ${isLoopback(host) ? "this machine only" : `open to everybody who reaches ${host}`}`;
   }

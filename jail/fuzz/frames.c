@@ -17,6 +17,7 @@ static void decode(const struct frame *frame)
 {
 	struct directory_header directory;
 	struct file_header file;
+	struct link_header link;
 	struct limits limits;
 	uint64_t large;
 	uint32_t small;
@@ -29,11 +30,19 @@ static void decode(const struct frame *frame)
 	}
 	if (decode_file(frame, &file)) {
 		PROMISE(file.input != NO_INPUT && file.path_size < frame->size);
+		PROMISE((file.mode & (file.read_only ? 07222 : 07000)) == 0);
 		expect_path(file.path, file.path_size);
 	}
 	if (decode_directory(frame, &directory)) {
 		PROMISE(directory.input != NO_INPUT && directory.path_size < frame->size);
+		PROMISE((directory.mode & 07000) == 0);
 		expect_path(directory.path, directory.path_size);
+	}
+	if (decode_link(frame, &link)) {
+		PROMISE(link.path_size + 1 + link.target_size == frame->size);
+		PROMISE(link.target_size >= 1 && link.target_size <= TARGET_BYTES_MAX);
+		PROMISE(!memchr(link.target, '\0', link.target_size));
+		expect_path(link.path, link.path_size);
 	}
 	PROMISE(decode_u64(frame, &large) == (frame->size == 8));
 	PROMISE(decode_u32(frame, &small) == (frame->size == 4));

@@ -7,6 +7,7 @@
 #include "fuzz.h"
 #include "lib/sys.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -159,7 +160,12 @@ static void expect_entry(int workspace, const struct listing *listing, const str
 	PROMISE(fd >= 0 && fstat(fd, &st) == 0);
 	close(fd);
 	switch (entry->tag) {
-	case 'f': PROMISE(S_ISREG(st.st_mode) && (uint64_t)st.st_size == entry->size); break;
+	case 'f':
+		PROMISE(S_ISREG(st.st_mode) && (uint64_t)st.st_size == entry->size);
+		PROMISE((st.st_mode & 0777) == entry->mode);
+		break;
+	case 'y': PROMISE(S_ISLNK(st.st_mode) && (uint64_t)st.st_size == entry->size); break;
+	case 'v': PROMISE((st.st_mode & 0777) == entry->mode); /* fall through */
 	case 'd':
 	case 'k': PROMISE(S_ISDIR(st.st_mode)); break;
 	default: PROMISE(entry->tag == 'o' && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
@@ -197,14 +203,50 @@ static void expect_file(int fd, uint64_t size)
 	PROMISE(body == size && !memmem(received, received_size, SECRET, strlen(SECRET)));
 }
 
-static void look(int workspace)
+/* What a whole listing tells: everything, but nothing below what is too deep. `start`: where names begin in a path. */
+static size_t count_below(int directory, size_t start, unsigned depth)
+{
+	DIR *open_directory = fdopendir(directory);
+	struct dirent *found;
+	size_t count = 0;
+
+	PROMISE(open_directory != NULL);
+	while ((found = readdir(open_directory))) {
+		size_t size = start + strlen(found->d_name);
+		int below = -1;
+
+		if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0)
+			continue;
+		count++;
+		if (depth <= PATH_DEPTH_MAX && size <= PATH_BYTES_MAX)
+			below = openat(directory, found->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (below >= 0)
+			count += count_below(below, size + 1, depth + 1);
+	}
+	closedir(open_directory);
+	return count;
+}
+
+static void expect_everything(int workspace, const struct listing *listing)
+{
+	size_t listed = 0;
+
+	for (size_t i = 0; i < listing->count; i++)
+		listed += listing->entries[i].tag != 'm';
+	PROMISE(listing->flags != 0 ||
+		listed == count_below(openat(workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0, 1));
+}
+
+static void look(int workspace, bool whole)
 {
 	static struct listing listing;
 	struct conn conn;
 	int ends[2];
 
 	pair_open(ends);
-	harvest(workspace, &inputs, &listing);
+	harvest(workspace, &inputs, whole, &listing);
+	if (whole)
+		expect_everything(workspace, &listing);
 	for (size_t i = 0; i < listing.count; i++) {
 		expect_entry(workspace, &listing, &listing.entries[i]);
 		PROMISE(i == 0 || strcmp(listing_path(&listing, &listing.entries[i - 1]),
@@ -252,8 +294,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < ACTIONS_MAX && bytes.at < bytes.end; i++)
 		act(&place, &bytes);
 	/* Two inputs of one path are refused before a program runs. */
-	if (inputs_sort(&inputs))
-		look(workspace);
+	for (int whole = 0; whole <= 1 && inputs_sort(&inputs); whole++)
+		look(workspace, whole);
 	for (size_t i = 0; i < inputs.count; i++)
 		free(inputs.item[i].path);
 	inputs.count = 0;

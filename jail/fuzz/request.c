@@ -23,7 +23,7 @@ static void expect_input(int workspace, const struct input *input)
 	PROMISE(fd >= 0 && fstat(fd, &st) == 0);
 	PROMISE(input->directory ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
 	PROMISE(input->directory || (uint64_t)st.st_size == input->size);
-	PROMISE((st.st_mode & 07022) == 0);
+	PROMISE((st.st_mode & 07000) == 0);
 	close(fd);
 }
 
@@ -67,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	conn_begin(&conn, ends[1], 0);
 	if (request_receive(&request, &conn, &jail, &options)) {
 		PROMISE(request.has_limits && request.argc <= ARGUMENTS_MAX);
+		PROMISE(request.inputs.count + request.inputs.links <= INPUTS_MAX);
 		expect_job(jail.job);
 		for (size_t i = 0; i < request.inputs.count; i++)
 			expect_input(jail.workspace, &request.inputs.item[i]);

@@ -98,26 +98,71 @@ static void decodes_inputs(void)
 	struct file_header file;
 	struct frame frame;
 
-	at = put_bytes(put_u64(put_u8(put_u32(bytes, 7), 1), 99), "a/b", 3);
+	at = put_bytes(put_u64(put_u16(put_u8(put_u32(bytes, 7), 1), 0555), 99), "a/b", 3);
 	frame = frame_of(bytes, (size_t)(at - bytes));
 	CHECK(decode_file(&frame, &file));
-	CHECK(file.input == 7 && file.kind == FILE_READ_ONLY && file.size == 99 && file.path_size == 3);
-	bytes[4] = 2;
-	CHECK(decode_file(&frame, &file) && file.kind == FILE_EXECUTABLE);
-	for (size_t size = 0; size < 14; size++) {
+	CHECK(file.input == 7 && file.read_only && file.mode == 0555 && file.size == 99 && file.path_size == 3);
+	for (size_t size = 0; size < 16; size++) {
 		frame.size = size;
 		CHECK(!decode_file(&frame, &file));
 	}
-	frame.size = 16;
-	bytes[4] = 3;
+	frame.size = 18;
+	bytes[4] = 2;
 	CHECK(!decode_file(&frame, &file));
-	put_u8(put_u32(bytes, NO_INPUT), 0);
+	bytes[4] = 0;
+	put_u32(bytes, NO_INPUT);
 	CHECK(!decode_file(&frame, &file));
-	at = put_bytes(put_u32(bytes, 3), "d", 1);
+	at = put_bytes(put_u16(put_u32(bytes, 3), 0700), "d", 1);
 	frame = frame_of(bytes, (size_t)(at - bytes));
-	CHECK(decode_directory(&frame, &directory) && directory.input == 3 && directory.path_size == 1);
-	frame.size = 4;
+	CHECK(decode_directory(&frame, &directory) && directory.input == 3 && directory.mode == 0700 && directory.path_size == 1);
+	frame.size = 6;
 	CHECK(!decode_directory(&frame, &directory));
+}
+
+/* Never a bit beyond the permissions, and nobody may write what is read-only. */
+static void checks_modes(void)
+{
+	uint8_t bytes[16] = {0};
+	struct frame frame = frame_of(bytes, 16);
+	struct directory_header directory;
+	struct file_header file;
+
+	bytes[15] = 'f';
+	bytes[6] = bytes[7] = 'd';
+	for (unsigned mode = 0; mode <= UINT16_MAX; mode++) {
+		frame.size = 16;
+		put_u16(bytes + 5, (uint16_t)mode);
+		for (uint8_t read_only = 0; read_only <= 1; read_only++) {
+			bytes[4] = read_only;
+			CHECK(decode_file(&frame, &file) == (mode <= 0777 && !(read_only && (mode & 0222))));
+		}
+		put_u16(bytes + 4, (uint16_t)mode);
+		bytes[6] = 'd';
+		frame.size = 7;
+		CHECK(decode_directory(&frame, &directory) == (mode <= 0777));
+	}
+}
+
+static bool link_ok(const char *text, size_t size, struct link_header *link)
+{
+	struct frame frame = frame_of(text, size);
+
+	return decode_link(&frame, link);
+}
+
+static void decodes_links(void)
+{
+	struct link_header link;
+	char text[5000];
+
+	CHECK(link_ok("a/b\0../../etc", 13, &link));
+	CHECK(link.path_size == 3 && link.target_size == 9 && memcmp(link.target, "../../etc", 9) == 0);
+	CHECK(!link_ok("", 0, &link) && !link_ok("a", 1, &link) && !link_ok("a\0", 2, &link) && !link_ok("\0b", 2, &link));
+	CHECK(!link_ok("a\0b\0", 4, &link) && !link_ok("a\0\0b", 4, &link));
+	CHECK(!link_ok("../a\0b", 6, &link) && !link_ok("/a\0b", 4, &link) && !link_ok("a/\0b", 4, &link));
+	memset(text, 'x', sizeof(text));
+	text[1] = '\0';
+	CHECK(link_ok(text, 2 + 4095, &link) && link.target_size == 4095 && !link_ok(text, 2 + 4096, &link));
 }
 
 static void survives_random_bytes(void)
@@ -127,6 +172,7 @@ static void survives_random_bytes(void)
 		uint8_t *bytes = malloc(size + 1); /* exact, so that the sanitizer sees one byte too far */
 		struct directory_header directory;
 		struct file_header file;
+		struct link_header link;
 		struct limits limits;
 		struct frame frame;
 		uint64_t wide;
@@ -142,6 +188,8 @@ static void survives_random_bytes(void)
 		(void)decode_u32(&frame, &word);
 		if (decode_file(&frame, &file))
 			CHECK((const uint8_t *)file.path + file.path_size == bytes + size);
+		if (decode_link(&frame, &link))
+			CHECK((const uint8_t *)link.target + link.target_size == bytes + size);
 		(void)decode_directory(&frame, &directory);
 		free(bytes);
 	}
@@ -153,5 +201,7 @@ void test_frame(void)
 	decodes_limits();
 	checks_paths();
 	decodes_inputs();
+	checks_modes();
+	decodes_links();
 	survives_random_bytes();
 }

@@ -76,11 +76,40 @@ static void needs_no_more_memory_for_more_files(void)
 	release(&listing);
 }
 
+static void keeps_targets_with_their_links(void)
+{
+	static struct listing listing;
+	char name[16], target[TARGET_BYTES_MAX];
+
+	for (unsigned i = 3 * LISTED_MAX; i > 0; i--) {
+		size_t size = i % 7 ? 1 + i % 100 : 1 + i % 1000;
+
+		snprintf(name, sizeof(name), "%06u", i);
+		memset(target, (int)(i % 251 + 1), size);
+		listing_add_link(&listing, (struct entry){.tag = 'y', .input = NO_INPUT, .size = size}, name, 6, target);
+	}
+	CHECK(listing.text_capacity <= 8u << 20);
+	listing_finish(&listing);
+	CHECK(listing.count == LISTED_MAX && listing.unlisted == 2 * LISTED_MAX);
+	for (unsigned i = 1; i <= LISTED_MAX; i++) {
+		const struct entry *entry = &listing.entries[i - 1];
+		const uint8_t *kept = (const uint8_t *)listing_target(&listing, entry);
+
+		CHECK(strtoul(listing_path(&listing, entry), NULL, 10) == i);
+		CHECK(entry->size == (i % 7 ? 1 + i % 100 : 1 + i % 1000));
+		for (size_t at = 0; at < entry->size; at++)
+			CHECK(kept[at] == i % 251 + 1);
+	}
+	release(&listing);
+}
+
 static void sends_frames(void)
 {
 	static const uint8_t expected[] = {
-		21, 0, 0, 0, 'f', 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 5, 0, 0, 0, 0, 0, 0, 0, 'a', '/', 'b',
+		23, 0, 0, 0, 'f', 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 5, 0, 0, 0, 0, 0, 0, 0, 0xff, 1, 'a', '/', 'b',
+		9, 0, 0, 0, 'v', 7, 0, 0, 0, 0xc0, 1, 1, 'd',
 		4, 0, 0, 0, 'o', 0, 'l', 'n',
+		10, 0, 0, 0, 'y', 'm', 'n', '\0', 'w', 'h', 'e', 'r', 'e', '/',
 		13, 0, 0, 0, 'z', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	};
 	static struct listing listing;
@@ -89,7 +118,9 @@ static void sends_frames(void)
 	int ends[2];
 
 	add(&listing, 'o', "ln");
-	add(&listing, 'f', "a/b");
+	listing_add(&listing, (struct entry){.tag = 'f', .input = NO_INPUT, .size = 5, .mode = 0777}, "a/b", 3);
+	listing_add(&listing, (struct entry){.tag = 'v', .input = 7, .detail = 1, .mode = 0700}, "d", 1);
+	listing_add_link(&listing, (struct entry){.tag = 'y', .input = NO_INPUT, .size = 6}, "mn", 2, "where/");
 	listing_finish(&listing);
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
 	conn_begin(&conn, ends[0], 1000000);
@@ -107,5 +138,6 @@ void test_listing(void)
 	sorts_by_bytes();
 	keeps_the_first_entries();
 	needs_no_more_memory_for_more_files();
+	keeps_targets_with_their_links();
 	sends_frames();
 }

@@ -4,7 +4,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	{"frame", test_frame}, {"hash", test_hash}, {"inputs", test_inputs}, {"listing", test_listing},
+	{"frame", test_frame}, {"hash", test_hash}, {"inputs", test_inputs}, {"stage", test_stage}, {"listing", test_listing},
 	{"policy", test_policy}, {"verdict", test_verdict}, {"text", test_text}, {"tasks", test_tasks},
 	{"freezer", test_freezer}, {"clock", test_clock}, {"conn", test_conn}, {"check", test_check},
 	{"locks", test_locks}, {"network", test_network}, {"channel", test_channel}, {"zygote_wire", test_zygote_wire},

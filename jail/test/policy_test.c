@@ -298,6 +298,8 @@ static void binds_keepers(void)
 		CHECK((ask_keeper("openat", 0, flags | O_NOFOLLOW, 0) == SECCOMP_RET_ALLOW) ==
 		      (reads || (flags & (O_ACCMODE | O_CREAT | O_EXCL)) == (O_WRONLY | O_CREAT | O_EXCL)));
 	}
+	for (uint64_t mode = 0; mode < 65536; mode++)
+		CHECK((ask_keeper("fchmod", mode, 0, 0) == SECCOMP_RET_ALLOW) == (mode <= 0777));
 	CHECK(ask_keeper("pidfd_send_signal", 9, 0, 0) == SECCOMP_RET_ALLOW);
 	CHECK(ask_keeper("pidfd_send_signal", 9, 0, 4 /* a process group */) == SECCOMP_RET_KILL_PROCESS);
 	CHECK(ask_keeper("pidfd_send_signal", 15, 0, 0) == SECCOMP_RET_KILL_PROCESS);

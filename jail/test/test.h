@@ -16,6 +16,7 @@
 void test_frame(void);
 void test_hash(void);
 void test_inputs(void);
+void test_stage(void);
 void test_listing(void);
 void test_policy(void);
 void test_verdict(void);

@@ -17,6 +17,8 @@ interface RuntimeFile {
   compile?: { command: string[]; env: Record<string, string> };
   /** How a program that has tools is started; absent where there is no prelude for them. */
   programmatic?: { command: string[]; env: Record<string, string> };
+  /** How a program is started whose variables the next one of its session gets; absent where they are not kept. */
+  session?: { command: string[]; env: Record<string, string> };
   /** Fork servers of the interpreter. A program uses the last one of those whose words it contains. */
   zygotes?: {
     name: string;
@@ -24,6 +26,8 @@ interface RuntimeFile {
     words?: string[];
     /** Programs that have tools take it at least, whatever their words. */
     programmatic?: true;
+    /** So do programs of a session. */
+    session?: true;
   }[];
   /**
    * Programs without arguments may begin in a pre-started interpreter, which gets the variables of `env`. `least` of them wait on an
@@ -67,7 +71,7 @@ const packagesOf = (language: string) =>
   });
 
 const runtimes = folders.map((folder) => {
-  const { language, entry, command, env, version, compile, programmatic, zygotes, prestarted } =
+  const { language, entry, command, env, version, compile, programmatic, session, zygotes, prestarted } =
     readJson<RuntimeFile>(folder, "runtime.json");
   const argv = command.map((part) => part.replaceAll("{entry}", entry));
   return {
@@ -93,6 +97,7 @@ const runtimes = folders.map((folder) => {
     ...(programmatic && {
       programmatic: { ...programmatic, env: { ...environment, ...env, ...programmatic.env } },
     }),
+    ...(session && { session: { ...session, env: { ...environment, ...env, ...session.env } } }),
   };
 });
 

@@ -92,6 +92,7 @@ describe("a copy that asks for credentials", () => {
     await told.add("./svc doctor: what it says of a copy that runs", () =>
       doctor(["node", "ports", "users"]),
     );
+    await run(["up", "-d", "--sessions"], "it runs already, without sessions");
     await run(["status", "--port-offset", "1"]);
     await run(["exec", "-c", "print(6*7)"], "without a credential");
     await run(["exec", "-c", "print(6*7)"], "with a credential", { SVC_TOKEN: key });

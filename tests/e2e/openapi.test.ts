@@ -186,8 +186,16 @@ describe("what is asked in order is answered as the document says", () => {
     );
   });
 
-  test("every operation has succeeded", () => {
-    expect([...succeeded].toSorted()).toEqual(operations.map(({ operationId }) => operationId).toSorted());
+  /** Routes of a service that keeps sessions, and the file that calls them. */
+  const OF_SESSIONS = ["deleteSession", "listSessionFiles", "listSessions"];
+  const SESSIONS_TEST = new URL("./sessions.test.ts", import.meta.url);
+
+  test("every operation has succeeded, here or in the test of sessions", () => {
+    const all = operations.map(({ operationId }) => operationId).toSorted();
+    expect([...succeeded, ...OF_SESSIONS].toSorted()).toEqual(all);
+    const text = readFileSync(SESSIONS_TEST, "utf8");
+    for (const call of ['"GET", "/sessions"', '"GET", `/sessions/', '"DELETE", `/sessions/'])
+      expect(text).toContain(call);
   });
 });
 
@@ -241,6 +249,7 @@ describe("what is refused has a code that the document names", () => {
     ["invalid_id", 400, () => get(`/files/short`)],
     ["invalid_request", 400, () => get(`/files/${SOME_ID}?detail=all`)],
     ["file_not_found", 404, () => get(`/files/${SOME_ID}`)],
+    ["not_found", 404, () => get("/sessions")],
     ["range_not_satisfiable", 416, async () => get(await stored(), { range: "bytes=10-" })],
     ["no_files", 400, () => form([{ field: "kind", content: "user" }])],
     [
@@ -334,6 +343,7 @@ describe("what is refused has a code that the document names", () => {
     internal_error: "services/worker/test/live/runner-answers.test.ts",
     permission_denied: "services/runner/test/live/faults.test.ts",
     queue_saturated: "tests/e2e/departures.test.ts",
+    reserved_file_name: "tests/e2e/sessions.test.ts",
     sandbox_execution_failed: "services/worker/test/live/runner-answers.test.ts",
     sandbox_setup_failed: "tests/e2e/jail-faults.test.ts",
     shutting_down: "packages/service-kit/test/unit/http-routes.test.ts",

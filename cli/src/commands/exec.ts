@@ -6,6 +6,7 @@ import { openInput, readText } from "../exec/files.ts";
 import { languageOf } from "../exec/language.ts";
 import { type Program, programOf, STANDARD_INPUT } from "../exec/program.ts";
 import { saveOutput } from "../exec/save.ts";
+import { sessionName, sessionNotes } from "../exec/session.ts";
 import { INSTANCE_OPTIONS } from "../instance.ts";
 import { type Values, wholeNumber } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
@@ -38,6 +39,11 @@ const OPTIONS = {
     doc: "Argument of the program (also: everything after --).",
   },
   stdin: { value: "FILE", doc: "Standard input of the program; - is ours." },
+  session: {
+    short: "s",
+    value: "NAME",
+    doc: "Continue this session: its files, and in Python its variables (docs/sessions.md).",
+  },
   url: { value: "URL", doc: "Address of the service; default: the copy on this machine." },
   token: {
     value: "TOKEN",
@@ -57,12 +63,14 @@ Examples:
   ./svc exec -c 'print(6*7)'
   echo 'echo "$USER on $(hostname)"' | ./svc exec --lang bash
   ./svc exec job.py --timeout 5000 -- first second
+  ./svc exec -c 'n = 42' --session draft && ./svc exec -c 'print(n)' --session draft
   SVC_TOKEN=… ./svc exec job.py --url https://code.example.com
 
 Exit codes: the program's own; 128 + n when a signal ended it (137 also for a limit of time, memory or output);
 1 when the service refused or cannot be reached; 2 when the command line is wrong.`,
   options: OPTIONS,
   run: async ({ values, positionals, rest }) => {
+    const session = values.session === undefined ? undefined : sessionName(values.session);
     const program = programOf(values, positionals, process.stdin.isTTY);
     const client = new Client(addressOf(values), {
       token: values.token ?? (process.env.SVC_TOKEN || undefined),
@@ -72,11 +80,14 @@ Exit codes: the program's own; 128 + n when a signal ended it (137 also for a li
           : "Check the address, and whether the service runs there.",
     });
     const request = await requestOf(program, values, rest);
+    if (session !== undefined) request.runtime_session_hint = session;
     const inputs = await Promise.all(values.in.map(openInput));
     if (inputs.length > 0) request.files = await client.upload(inputs);
     const result = await client.exec(request);
     if (values.json) printJson(result);
     else await show(result);
+    if (session !== undefined)
+      for (const note of sessionNotes(session, result)) process.stderr.write(`svc: ${note}\n`);
     await saveOutputs(client, result, values.out, values.force);
     return result.code;
   },

@@ -21,6 +21,7 @@ import { Problem } from "../problem.ts";
 import { waitReady } from "../readiness.ts";
 import { findCopy } from "../running-copy.ts";
 import { demandGoodSettings, resolveChecked, settingsWarnings } from "../settings/check.ts";
+import { adoptSettings, type Settings } from "../settings/sources.ts";
 import { sized } from "../sizing.ts";
 import { stopBackground } from "../supervisor/background.ts";
 import { runInForeground } from "../supervisor/foreground.ts";
@@ -38,11 +39,14 @@ const OPTIONS = {
   detach: { short: "d", doc: "Start in the background; ./svc down ends it." },
   "no-example": { doc: "Do not run the example at the end." },
   ...IMAGE_OPTIONS,
+  sessions: {
+    doc: "Runs continue sessions: files stay, and Python's variables (SVC_PERSIST_SESSIONS; not remembered).",
+  },
   ...INSTANCE_OPTIONS,
 } as const;
 
 export const up = defineCommand({
-  usage: "up [-d] [--no-example] [--languages LIST] [--packages LIST] [--mirror URL]",
+  usage: "up [-d] [--no-example] [--languages LIST] [--packages LIST] [--mirror URL] [--sessions]",
   summary: "Starts everything on this machine; installs and builds what is missing first.",
   details: `
 The public API listens on http://127.0.0.1:3112 without authentication, for this machine only, unless a setting turns
@@ -50,16 +54,19 @@ authentication on: LOCAL_MODE=false, SVC_AUTH_PROVIDER=librechat-jwt, a source o
 Settings are environment variables, and KEY=value lines of svc.env in the data folder (docs/configuration.md); all are
 checked before anything is installed. ./svc config shows them.
 A choice of languages or packages holds for this copy until you make another one (docs/packages.md).
+Sessions are kept by a copy started with --sessions or SVC_PERSIST_SESSIONS=true (docs/sessions.md).
 Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything.`,
   options: OPTIONS,
-  run: async ({ values }, settings) => {
+  run: async ({ values }, configured) => {
     const asRoot = await continueAsRoot(process.argv.slice(2), "the jail");
     if (asRoot !== undefined) return asRoot;
+    const settings = withFlags(configured, values);
     const instance = resolveChecked(values, process.env);
     const chosen = () => chooseImage(values, settings.values, readChoice(instance.dataDir));
     const { state: running } = findCopy(values);
     if (running !== undefined) {
       demandImage(running, values, chooseImage(values, {}, readChoice(instance.dataDir)));
+      if (values.sessions) demandSessions(running);
       return await sayRunning(running, instance, { choice: chosen(), mode: modeOf(settings.values) });
     }
     for (const warning of settingsWarnings(settings, process.env, instance))
@@ -87,6 +94,23 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     return 0;
   },
 });
+
+/** Flags are above the environment. */
+function withFlags(settings: Settings, { sessions }: { sessions: boolean }): Settings {
+  if (!sessions) return settings;
+  const chosen = { ...settings, values: { ...settings.values, SVC_PERSIST_SESSIONS: "true" } };
+  adoptSettings(chosen);
+  return chosen;
+}
+
+/** A running copy keeps its settings. */
+function demandSessions({ url, mode }: State): void {
+  if (mode?.keepsSessions) return;
+  throw new Problem(
+    `sessions cannot be switched on while it is running: ${url}`,
+    `${svcLine("down")}, then the same command again; data and files stay`,
+  );
+}
 
 /** A running copy keeps its root image. `choice`: what the options ask for. */
 function demandImage(

@@ -35,6 +35,8 @@ describe("completion in bash", () => {
     expect(offered("ex")).toEqual(["exec"]);
     expect(offered("exec", "a.py", "--ti")).toEqual(["--timeout"]);
     expect(offered("exec", "--t")).toEqual(["--timeout", "--token"]);
+    expect(offered("exec", "--se")).toEqual(["--session", "--settings"]);
+    expect(offered("up", "--se")).toEqual(["--sessions", "--settings"]);
     expect(offered("re")).toEqual(["restart"]);
     expect(offered("status", "--j")).toEqual(["--json"]);
     expect(offered("--")).toEqual(["--version", "--help"]);

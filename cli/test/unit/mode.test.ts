@@ -46,6 +46,7 @@ describe("the words for a mode", () => {
     [{ LOCAL_MODE: "false" }, { jwt: 1, apiKeys: 2 }, "authentication: 1 JWT key, 2 API keys"],
     [{ LOCAL_MODE: "false", SERVICE_HOST: "0.0.0.0" }, { jwt: 0, apiKeys: 1 }, "authentication: 1 API key"],
     [{ LOCAL_MODE: "false" }, keys, "authentication: no keys"],
+    [{ SVC_PERSIST_SESSIONS: "true" }, keys, "no authentication, this machine only; sessions are kept"],
   ])("with %j and %j are: %s", (settings, counts, words) => {
     expect(describeMode(modeOf(settings), counts)).toBe(words);
   });

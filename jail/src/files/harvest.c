@@ -13,11 +13,14 @@
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
 #define READ_SIZE (256u << 10)
 
+_Static_assert(NUMBERED_MAX == LISTED_MAX + INPUTS_MAX, "every file that is listed has a number");
+
 static uint8_t buffer[READ_SIZE];
 
 struct walk {
 	const struct inputs *inputs;
 	struct listing *listing;
+	bool whole;
 	uint64_t deadline;
 	unsigned countdown; /* entries until the clock is read again */
 	char path[PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
@@ -79,11 +82,13 @@ static void look_at_input(struct walk *w, int workspace, const struct input *inp
 	if (fd >= 0 && fstat(fd, &st) < 0) {
 		compared = false;
 	} else if (fd >= 0 && input->directory && S_ISDIR(st.st_mode)) {
-		entry.tag = 'k';
+		entry.tag = w->whole ? 'v' : 'k';
+		entry.mode = st.st_mode & MODE_MAX;
 	} else if (fd >= 0 && !input->directory && S_ISREG(st.st_mode)) {
 		entry.tag = 'f';
 		entry.size = (uint64_t)st.st_size;
 		entry.inode = st.st_ino;
+		entry.mode = st.st_mode & MODE_MAX;
 		data = open_beneath(workspace, input->path, O_RDONLY);
 		compared = data >= 0 && compare_input(w, data, input, &entry);
 	}
@@ -97,19 +102,40 @@ static void look_at_input(struct walk *w, int workspace, const struct input *inp
 		lose(w);
 }
 
-static void walk_directory(struct walk *w, int fd, size_t size, unsigned depth);
+static bool walk_directory(struct walk *w, int fd, size_t size, unsigned depth);
 
-static void look_at_directory(struct walk *w, int parent, const char *name, size_t size, unsigned depth)
+static void look_at_directory(struct walk *w, int parent, const char *name, size_t size, unsigned depth, mode_t mode)
 {
+	struct entry entry = {.tag = w->whole ? 'v' : 'd', .input = NO_INPUT, .mode = mode & MODE_MAX};
+	const struct input *input;
 	int fd;
 
-	if (name[0] == '.' && !inputs_below(w->inputs, w->path))
+	if (name[0] == '.' && !w->whole && !inputs_below(w->inputs, w->path))
 		return;
 	fd = open_beneath(parent, name, O_RDONLY | O_DIRECTORY);
-	if (fd < 0)
+	if (fd < 0) {
 		lose(w);
-	else
-		walk_directory(w, fd, size, depth);
+		return;
+	}
+	entry.detail = walk_directory(w, fd, size, depth);
+	if (!w->whole && !entry.detail)
+		return;
+	input = inputs_find(w->inputs, w->path);
+	if (!(input && input->directory))
+		listing_add(w->listing, entry, w->path, size);
+}
+
+static void look_at_link(struct walk *w, int parent, const char *name, size_t size)
+{
+	struct entry entry = {.tag = 'y', .input = NO_INPUT};
+	ssize_t n = readlinkat(parent, name, (char *)buffer, TARGET_BYTES_MAX + 1);
+
+	if (n < 1 || n > TARGET_BYTES_MAX) {
+		lose(w);
+		return;
+	}
+	entry.size = (uint64_t)n;
+	listing_add_link(w->listing, entry, w->path, size, buffer);
 }
 
 static void look_at(struct walk *w, int parent, const char *name, size_t size, unsigned depth)
@@ -125,7 +151,10 @@ static void look_at(struct walk *w, int parent, const char *name, size_t size, u
 	if (depth > PATH_DEPTH_MAX || size > PATH_BYTES_MAX) {
 		entry.detail = OMITTED_NAME;
 	} else if (S_ISDIR(st.st_mode)) {
-		look_at_directory(w, parent, name, size, depth);
+		look_at_directory(w, parent, name, size, depth, st.st_mode);
+		return;
+	} else if (S_ISLNK(st.st_mode) && w->whole) {
+		look_at_link(w, parent, name, size);
 		return;
 	} else if (S_ISREG(st.st_mode)) {
 		input = inputs_find(w->inputs, w->path);
@@ -135,24 +164,24 @@ static void look_at(struct walk *w, int parent, const char *name, size_t size, u
 		entry.detail = FILE_NEW;
 		entry.size = (uint64_t)st.st_size;
 		entry.inode = st.st_ino;
+		entry.mode = st.st_mode & MODE_MAX;
 	} else {
 		entry.detail = OMITTED_TYPE;
 	}
 	listing_add(w->listing, entry, w->path, size);
 }
 
-/* Consumes fd. w->path holds `size` bytes of the directory's own path. */
-static void walk_directory(struct walk *w, int fd, size_t size, unsigned depth)
+/* Consumes fd. w->path holds `size` bytes of the directory's own path. True when the directory is known to be empty. */
+static bool walk_directory(struct walk *w, int fd, size_t size, unsigned depth)
 {
 	DIR *directory = fdopendir(fd);
-	const struct input *input;
 	struct dirent *found;
 	bool empty = true;
 
 	if (!directory) {
 		close(fd);
 		lose(w);
-		return;
+		return false;
 	}
 	while (errno = 0, !is_late(w) && (found = readdir(directory))) {
 		size_t length = strlen(found->d_name), start = size > 0 ? size + 1 : 0;
@@ -171,20 +200,22 @@ static void walk_directory(struct walk *w, int fd, size_t size, unsigned depth)
 		empty = false;
 	}
 	closedir(directory);
-	input = size > 0 ? inputs_find(w->inputs, w->path) : NULL;
-	if (empty && size > 0 && !(input && input->directory) && !is_late(w))
-		listing_add(w->listing, (struct entry){.tag = 'd', .input = NO_INPUT}, w->path, size);
+	return empty && !is_late(w);
 }
 
-void harvest(int workspace, const struct inputs *inputs, struct listing *listing)
+void harvest(int workspace, const struct inputs *inputs, bool whole, struct listing *listing)
 {
 	static struct walk w;
 	int root;
 
-	w = (struct walk){.inputs = inputs, .listing = listing, .deadline = monotonic_us() + TIME_US};
+	w = (struct walk){
+		.inputs = inputs, .listing = listing, .whole = whole, .deadline = monotonic_us() + TIME_US};
 	memset(listing, 0, offsetof(struct listing, files));
 	for (size_t i = 0; i < inputs->count; i++)
 		look_at_input(&w, workspace, &inputs->item[i]);
+	/* A restored workspace may be so large that comparing takes all the time: what is new in it is found all the same. */
+	if (whole)
+		w.deadline = monotonic_us() + TIME_US;
 	root = open_beneath(workspace, ".", O_RDONLY | O_DIRECTORY);
 	if (root >= 0)
 		walk_directory(&w, root, 0, 0);

@@ -9,7 +9,11 @@
 #include "keeper/conn.h"
 #include "keeper/stage.h"
 
-void harvest(int workspace, const struct inputs *inputs, struct listing *listing);
+/*
+ * `whole`: what lies in hidden directories, every directory and the targets of symlinks too. Otherwise hidden directories
+ * without inputs are passed over, of others only empty ones are listed, and symlinks are omitted by type.
+ */
+void harvest(int workspace, const struct inputs *inputs, bool whole, struct listing *listing);
 
 /* Answers a 'G' frame: the bytes of a listed file, or that it cannot be read. */
 void harvest_send_file(int workspace, const struct listing *listing, uint32_t number, struct conn *conn);

@@ -31,6 +31,31 @@ const char *listing_path(const struct listing *listing, const struct entry *entr
 	return listing->text + entry->path;
 }
 
+const char *listing_target(const struct listing *listing, const struct entry *entry)
+{
+	return listing_path(listing, entry) + entry->path_size + 1;
+}
+
+/* What is kept: the path, a NUL, and the target of a symlink. */
+static size_t text_size(const struct entry *entry)
+{
+	return entry->path_size + 1u + (entry->tag == 'y' ? entry->size : 0);
+}
+
+/* What is sent of it: a number says it all, and only a target needs the NUL. */
+static size_t sent_size(const struct entry *entry)
+{
+	switch (entry->tag) {
+	case 'k':
+	case 'm':
+		return 0;
+	case 'y':
+		return text_size(entry);
+	default:
+		return entry->path_size;
+	}
+}
+
 static int compare(const void *a, const void *b, void *text)
 {
 	const struct entry *left = a, *right = b;
@@ -83,9 +108,9 @@ static void prune(struct listing *listing)
 	for (size_t i = 0; i < listing->count; i++) {
 		struct entry *entry = &listing->entries[i];
 
-		memmove(listing->text + size, listing->text + entry->path, entry->path_size + 1u);
+		memmove(listing->text + size, listing->text + entry->path, text_size(entry));
 		entry->path = size;
-		size += entry->path_size + 1u;
+		size += text_size(entry);
 	}
 	listing->text_size = size;
 	listing->made = LISTED_MAX;
@@ -93,21 +118,29 @@ static void prune(struct listing *listing)
 
 void listing_add(struct listing *listing, struct entry entry, const char *path, size_t path_size)
 {
+	listing_add_link(listing, entry, path, path_size, NULL);
+}
+
+void listing_add_link(struct listing *listing, struct entry entry, const char *path, size_t path_size,
+		      const void *target)
+{
+	entry.path_size = (uint16_t)path_size;
 	if (entry.input == NO_INPUT && listing->made == MADE_MAX)
 		prune(listing);
 	if (!grow((void **)&listing->entries, &listing->capacity, listing->count + 1, sizeof(entry),
 		  ENTRIES_MAX) ||
-	    !grow((void **)&listing->text, &listing->text_capacity, listing->text_size + path_size + 1, 1,
+	    !grow((void **)&listing->text, &listing->text_capacity, listing->text_size + text_size(&entry), 1,
 		  TEXT_MAX)) {
 		listing->unlisted++;
 		listing->flags |= LISTING_TRUNCATED;
 		return;
 	}
 	entry.path = listing->text_size;
-	entry.path_size = (uint16_t)path_size;
-	memcpy(listing->text + listing->text_size, path, path_size);
-	listing->text[listing->text_size + path_size] = '\0';
-	listing->text_size += path_size + 1;
+	memcpy(listing->text + entry.path, path, path_size);
+	listing->text[entry.path + path_size] = '\0';
+	if (entry.tag == 'y')
+		memcpy(listing->text + entry.path + path_size + 1, target, entry.size);
+	listing->text_size += text_size(&entry);
 	listing->entries[listing->count++] = entry;
 	listing->made += entry.input == NO_INPUT;
 }
@@ -121,6 +154,26 @@ void listing_finish(struct listing *listing)
 			listing->files[listing->file_count++] = i;
 }
 
+/* Writes what stands before the path in the frame of an entry. */
+static uint8_t *put_head(uint8_t *at, const struct entry *entry, uint32_t *number)
+{
+	switch (entry->tag) {
+	case 'f':
+		at = put_u8(put_u32(at, (*number)++), entry->detail);
+		at = put_u64(put_u32(at, entry->input), entry->size);
+		return put_u16(at, (uint16_t)entry->mode);
+	case 'v':
+		return put_u8(put_u16(put_u32(at, entry->input), (uint16_t)entry->mode), entry->detail);
+	case 'o':
+		return put_u8(at, entry->detail);
+	case 'k':
+	case 'm':
+		return put_u32(at, entry->input);
+	default:
+		return at;
+	}
+}
+
 void listing_send(const struct listing *listing, struct conn *conn)
 {
 	uint8_t head[32], *at;
@@ -128,26 +181,9 @@ void listing_send(const struct listing *listing, struct conn *conn)
 
 	for (size_t i = 0; i < listing->count; i++) {
 		const struct entry *entry = &listing->entries[i];
-		size_t path_size = entry->path_size;
 
-		at = head;
-		switch (entry->tag) {
-		case 'f':
-			at = put_u32(at, number++);
-			at = put_u8(at, entry->detail);
-			at = put_u32(at, entry->input);
-			at = put_u64(at, entry->size);
-			break;
-		case 'o':
-			at = put_u8(at, entry->detail);
-			break;
-		case 'k':
-		case 'm':
-			at = put_u32(at, entry->input);
-			path_size = 0;
-			break;
-		}
-		conn_send(conn, entry->tag, head, (size_t)(at - head), listing_path(listing, entry), path_size);
+		at = put_head(head, entry, &number);
+		conn_send(conn, entry->tag, head, (size_t)(at - head), listing_path(listing, entry), sent_size(entry));
 	}
 	at = put_u64(put_u32(head, listing->flags), listing->unlisted);
 	conn_send(conn, 'z', head, (size_t)(at - head), NULL, 0);

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #define LISTED_MAX 10000  /* entries that the run made */
-#define NUMBERED_MAX 10600 /* files: those, and every input */
+#define NUMBERED_MAX 21000 /* files: those, and every input */
 #define LISTING_TRUNCATED 1u
 #define LISTING_TIMED_OUT 2u
 
@@ -23,10 +23,11 @@ enum omission { OMITTED_TYPE = 1, OMITTED_NAME };
 struct entry {
 	size_t path; /* position in the text of the listing */
 	uint16_t path_size;
-	uint8_t tag;	/* of the frame: 'f', 'd', 'k', 'm', 'o' */
-	uint8_t detail; /* file_state or omission */
+	uint8_t tag;	/* of the frame: 'f', 'd', 'k', 'm', 'o'; in a whole listing 'v' and 'y' */
+	uint8_t detail; /* file_state or omission; of 'v': whether the directory is empty */
 	uint32_t input;
-	uint64_t size;
+	uint64_t size; /* of 'y': of the target, which follows the path */
+	mode_t mode; /* permission bits of 'f' and 'v' */
 	ino_t inode;
 };
 
@@ -43,9 +44,14 @@ struct listing {
 
 /* Copies the path; an entry that does not fit is counted and flagged. */
 void listing_add(struct listing *listing, struct entry entry, const char *path, size_t path_size);
+/* The same for a symlink, whose size is that of its target. */
+void listing_add_link(struct listing *listing, struct entry entry, const char *path, size_t path_size,
+		      const void *target);
 /* Sorts; keeps all inputs and the first LISTED_MAX other entries. */
 void listing_finish(struct listing *listing);
 void listing_send(const struct listing *listing, struct conn *conn);
 const char *listing_path(const struct listing *listing, const struct entry *entry);
+/* Of a 'y' alone. */
+const char *listing_target(const struct listing *listing, const struct entry *entry);
 
 #endif

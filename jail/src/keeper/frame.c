@@ -4,6 +4,11 @@
 
 #include <string.h>
 
+static uint16_t get_u16(const uint8_t *at)
+{
+	return (uint16_t)(at[0] | at[1] << 8);
+}
+
 static uint32_t get_u32(const uint8_t *at)
 {
 	return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
@@ -55,24 +60,42 @@ bool decode_limits(const struct frame *frame, struct limits *limits)
 
 bool decode_file(const struct frame *frame, struct file_header *file)
 {
-	if (frame->size < 14 || frame->payload[4] > FILE_EXECUTABLE)
+	if (frame->size < 16 || frame->payload[4] > 1)
 		return false;
 	file->input = get_u32(frame->payload);
-	file->kind = (enum file_kind)frame->payload[4];
-	file->size = get_u64(frame->payload + 5);
-	file->path = (const char *)frame->payload + 13;
-	file->path_size = frame->size - 13;
-	return file->input != NO_INPUT && path_is_valid(file->path, file->path_size);
+	file->read_only = frame->payload[4] == 1;
+	file->mode = get_u16(frame->payload + 5);
+	file->size = get_u64(frame->payload + 7);
+	file->path = (const char *)frame->payload + 15;
+	file->path_size = frame->size - 15;
+	return file->input != NO_INPUT && file->mode <= MODE_MAX && !(file->read_only && (file->mode & 0222)) &&
+	       path_is_valid(file->path, file->path_size);
 }
 
 bool decode_directory(const struct frame *frame, struct directory_header *directory)
 {
-	if (frame->size < 5)
+	if (frame->size < 7)
 		return false;
 	directory->input = get_u32(frame->payload);
-	directory->path = (const char *)frame->payload + 4;
-	directory->path_size = frame->size - 4;
-	return directory->input != NO_INPUT && path_is_valid(directory->path, directory->path_size);
+	directory->mode = get_u16(frame->payload + 4);
+	directory->path = (const char *)frame->payload + 6;
+	directory->path_size = frame->size - 6;
+	return directory->input != NO_INPUT && directory->mode <= MODE_MAX &&
+	       path_is_valid(directory->path, directory->path_size);
+}
+
+bool decode_link(const struct frame *frame, struct link_header *link)
+{
+	const uint8_t *end = memchr(frame->payload, '\0', frame->size);
+
+	if (!end)
+		return false;
+	link->path = (const char *)frame->payload;
+	link->path_size = (size_t)(end - frame->payload);
+	link->target = link->path + link->path_size + 1;
+	link->target_size = frame->size - link->path_size - 1;
+	return link->target_size >= 1 && link->target_size <= TARGET_BYTES_MAX && !memchr(link->target, '\0', link->target_size) &&
+	       path_is_valid(link->path, link->path_size);
 }
 
 bool decode_u64(const struct frame *frame, uint64_t *value)
@@ -115,6 +138,13 @@ uint8_t *put_u8(uint8_t *at, uint8_t value)
 {
 	*at = value;
 	return at + 1;
+}
+
+uint8_t *put_u16(uint8_t *at, uint16_t value)
+{
+	at[0] = (uint8_t)value;
+	at[1] = (uint8_t)(value >> 8);
+	return at + 2;
 }
 
 uint8_t *put_u32(uint8_t *at, uint32_t value)

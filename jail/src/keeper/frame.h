@@ -3,6 +3,23 @@
  * a payload; all integers little endian. The bytes come from the other end of
  * the socket and nothing about them is trusted: every decoder returns false
  * for a payload that is not exactly what its tag requires.
+ *
+ * A job, in any order up to R; A first of all is the program:
+ *   A argument   E variable, name=value   L limits, ten u64
+ *   F file: u32 input, u8 read-only, u16 mode, u64 size, path; its bytes follow in B
+ *   D directory: u32 input, u16 mode, path   Y symlink: path, NUL, target
+ *   I standard input: u64 size; its bytes follow in B   B bytes
+ *   V the listing is to be whole   R run
+ * Before it, W asks for a copy of a zygote (its name), and S instead of R pre-starts A, E and L; w answers both.
+ *
+ * The listing of the workspace, sorted by path, after the result x and up to z (u32 flags, u64 unlisted):
+ *   f file: u32 number, u8 state, u32 input, u64 size, u16 mode, path   o omitted: u8 reason, path
+ *   m input that is gone: u32 input   k directory of the inputs that is kept: u32 input   d empty directory: path
+ *   in a whole one, instead of k and d, v every directory: u32 input, u16 mode, u8 empty, path
+ *   and y symlink: path, NUL, target
+ * Then G (u32 number) fetches a file: g (u32 number, u64 size) and its bytes in b, or n (u32 number).
+ *
+ * `input` is the client's number of an input, NO_INPUT what is none; a mode has permission bits alone.
  */
 #ifndef JAIL_FRAME_H
 #define JAIL_FRAME_H
@@ -12,13 +29,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PROTOCOL_VERSION 1
+#define PROTOCOL_VERSION 2
 #define FRAME_HEADER 4
 #define FRAME_MAX ((1u << 20) + 64) /* tag and payload */
 #define CHUNK_MAX (1u << 20)	    /* payload of a data frame that jaild sends */
 #define PATH_BYTES_MAX 4096
 #define PATH_DEPTH_MAX 64
 #define NAME_BYTES_MAX 255
+#define TARGET_BYTES_MAX 4095 /* of a symlink: what the kernel takes */
+#define MODE_MAX 0777
 #define NO_INPUT UINT32_MAX
 
 struct frame {
@@ -32,12 +51,10 @@ struct limits {
 	uint64_t stdout_cap, stderr_cap, kill_factor;
 };
 
-/* Numbers of the protocol. */
-enum file_kind { FILE_ORDINARY, FILE_READ_ONLY, FILE_EXECUTABLE };
-
 struct file_header {
 	uint32_t input;
-	enum file_kind kind;
+	bool read_only; /* it does not belong to the run, and nobody may write it */
+	mode_t mode;
 	uint64_t size;
 	const char *path;
 	size_t path_size;
@@ -45,8 +62,14 @@ struct file_header {
 
 struct directory_header {
 	uint32_t input;
+	mode_t mode;
 	const char *path;
 	size_t path_size;
+};
+
+struct link_header {
+	const char *path, *target; /* the target is any text without NUL, and no path that anybody resolves here */
+	size_t path_size, target_size;
 };
 
 /* Bytes taken by the first frame of the buffer, 0 when it is not complete, -1 when it is invalid. */
@@ -55,6 +78,7 @@ ssize_t frame_decode(const uint8_t *buffer, size_t size, struct frame *frame);
 bool decode_limits(const struct frame *frame, struct limits *limits);
 bool decode_file(const struct frame *frame, struct file_header *file);
 bool decode_directory(const struct frame *frame, struct directory_header *directory);
+bool decode_link(const struct frame *frame, struct link_header *link);
 bool decode_u64(const struct frame *frame, uint64_t *value);
 bool decode_u32(const struct frame *frame, uint32_t *value);
 
@@ -63,6 +87,7 @@ bool path_is_valid(const char *path, size_t size);
 
 /* Little endian encoders; each returns the position after what it wrote. */
 uint8_t *put_u8(uint8_t *at, uint8_t value);
+uint8_t *put_u16(uint8_t *at, uint16_t value);
 uint8_t *put_u32(uint8_t *at, uint32_t value);
 uint8_t *put_u64(uint8_t *at, uint64_t value);
 uint8_t *put_bytes(uint8_t *at, const void *data, size_t size);

@@ -198,7 +198,7 @@ static void serve(struct jail *jail, int client, const struct jail_config *confi
 	if (run_program(&conn, jail, &request, options, streams, &result) != RUN_ENDED)
 		return;
 	report_end(&conn, &result, streams);
-	harvest(jail->workspace, &request.inputs, &listing);
+	harvest(jail->workspace, &request.inputs, request.is_listed_whole, &listing);
 	listing_send(&listing, &conn);
 	if (!conn_flush(&conn))
 		return;

@@ -102,6 +102,18 @@ static struct refusal take_directory(struct receiver *r, const struct frame *fra
 	return stage_directory(&stage, &directory) < 0 ? storage_refusal() : accept_frame();
 }
 
+static struct refusal take_link(struct receiver *r, const struct frame *frame)
+{
+	const struct stage stage = {r->jail->workspace, r->jail->uid, r->jail->gid};
+	struct link_header link;
+
+	if (!decode_link(frame, &link))
+		return refuse("invalid symlink");
+	if (!inputs_count_link(&r->request->inputs))
+		return input_refusal();
+	return stage_link(&stage, &link) < 0 ? storage_refusal() : accept_frame();
+}
+
 static struct refusal take_file(struct receiver *r, const struct frame *frame)
 {
 	const struct stage stage = {r->jail->workspace, r->jail->uid, r->jail->gid};
@@ -175,9 +187,17 @@ static struct refusal take_start(struct receiver *r, const struct frame *frame)
 	struct request *request = r->request;
 
 	if (frame->size != 0 || request->argc == 0 || !request->has_limits || request->has_stdin ||
-	    request->inputs.count > 0 || r->jail->has_program)
+	    request->inputs.count > 0 || request->inputs.links > 0 || request->is_listed_whole || r->jail->has_program)
 		return refuse("this cannot be pre-started");
 	request->is_prestart = true;
+	return accept_frame();
+}
+
+static struct refusal take_whole_listing(struct receiver *r, const struct frame *frame)
+{
+	if (frame->size != 0 || r->request->is_listed_whole)
+		return refuse("invalid request for a whole listing");
+	r->request->is_listed_whole = true;
 	return accept_frame();
 }
 
@@ -206,6 +226,10 @@ static struct refusal take_frame(struct receiver *r, const struct frame *frame)
 		return take_directory(r, frame);
 	case 'F':
 		return take_file(r, frame);
+	case 'Y':
+		return take_link(r, frame);
+	case 'V':
+		return take_whole_listing(r, frame);
 	case 'I':
 		return take_stdin(r, frame);
 	case 'B':

@@ -11,13 +11,13 @@
  * Makes `name` if it is missing and opens it; closes `parent`. A pre-started program may replace it in between: the open
  * accepts only a directory, so the program can never become the owner of a read-only file.
  */
-static int enter_directory(const struct stage *stage, int parent, const char *name)
+static int enter_directory(const struct stage *stage, int parent, const char *name, int flags)
 {
 	bool made = mkdirat(parent, name, 0755) == 0;
 	int fd = -1, saved;
 
 	if (made || errno == EEXIST)
-		fd = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		fd = openat(parent, name, flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	saved = errno;
 	if (fd >= 0 && made && fchownat(fd, "", stage->uid, stage->gid, AT_EMPTY_PATH) < 0) {
 		saved = errno;
@@ -40,12 +40,22 @@ static int open_parent(const struct stage *stage, const char *path, size_t size,
 			continue;
 		memcpy(name, path + start, i - start);
 		name[i - start] = '\0';
-		directory = enter_directory(stage, directory, name);
+		directory = enter_directory(stage, directory, name, O_PATH);
 		start = i + 1;
 	}
 	memcpy(name, path + start, size - start);
 	name[size - start] = '\0';
 	return directory;
+}
+
+/* Closes the descriptor of a step and keeps the error of one that failed. */
+static int finish(int fd, bool failed)
+{
+	int saved = errno;
+
+	close(fd);
+	errno = saved;
+	return failed ? -1 : 0;
 }
 
 int stage_directory(const struct stage *stage, const struct directory_header *directory)
@@ -55,35 +65,60 @@ int stage_directory(const struct stage *stage, const struct directory_header *di
 
 	if (parent < 0)
 		return -1;
-	fd = enter_directory(stage, parent, name);
+	fd = enter_directory(stage, parent, name, O_RDONLY);
 	if (fd < 0)
 		return -1;
-	close(fd);
-	return 0;
+	return finish(fd, fchmod(fd, directory->mode) < 0 || fchown(fd, stage->uid, stage->gid) < 0);
+}
+
+/* By descriptor, and only a link: a pre-started program may have put a read-only file in its place. */
+static int give_link(const struct stage *stage, int parent, const char *name)
+{
+	int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0)
+		return finish(fd, true);
+	if (!S_ISLNK(st.st_mode)) {
+		errno = EEXIST;
+		return finish(fd, true);
+	}
+	return finish(fd, fchownat(fd, "", stage->uid, stage->gid, AT_EMPTY_PATH) < 0);
+}
+
+int stage_link(const struct stage *stage, const struct link_header *link)
+{
+	char name[NAME_BYTES_MAX + 1], target[TARGET_BYTES_MAX + 1];
+	int parent = open_parent(stage, link->path, link->path_size, name);
+
+	if (parent < 0)
+		return -1;
+	memcpy(target, link->target, link->target_size);
+	target[link->target_size] = '\0';
+	return finish(parent, symlinkat(target, parent, name) < 0 || give_link(stage, parent, name) < 0);
 }
 
 int stage_file(const struct stage *stage, const struct file_header *file)
 {
-	static const mode_t modes[] = {[FILE_ORDINARY] = 0644, [FILE_READ_ONLY] = 0444, [FILE_EXECUTABLE] = 0755};
 	char name[NAME_BYTES_MAX + 1];
-	int parent = open_parent(stage, file->path, file->path_size, name), fd, saved;
+	int parent = open_parent(stage, file->path, file->path_size, name), fd;
 
 	if (parent < 0)
 		return -1;
 	fd = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	saved = errno;
-	close(parent);
-	errno = saved;
-	if (fd < 0)
+	if (finish(parent, fd < 0) < 0)
 		return -1;
-	if (fchmod(fd, modes[file->kind]) < 0 ||
-	    (file->kind != FILE_READ_ONLY && fchown(fd, stage->uid, stage->gid) < 0)) {
-		saved = errno;
-		close(fd);
-		errno = saved;
-		return -1;
-	}
+	if (fchmod(fd, file->mode) < 0 || (!file->read_only && fchown(fd, stage->uid, stage->gid) < 0))
+		return finish(fd, true);
 	return fd;
+}
+
+static bool is_full(const struct inputs *inputs)
+{
+	errno = E2BIG;
+	return inputs->count + inputs->links == INPUTS_MAX;
 }
 
 struct input *inputs_add(struct inputs *inputs, uint32_t index, bool directory, const char *path,
@@ -91,16 +126,22 @@ struct input *inputs_add(struct inputs *inputs, uint32_t index, bool directory, 
 {
 	struct input *input = &inputs->item[inputs->count];
 
-	if (inputs->count == INPUTS_MAX) {
-		errno = E2BIG;
+	if (is_full(inputs))
 		return NULL;
-	}
 	*input = (struct input){
 		.index = index, .directory = directory, .path = strndup(path, path_size), .size = size};
 	if (!input->path)
 		return NULL;
 	inputs->count++;
 	return input;
+}
+
+bool inputs_count_link(struct inputs *inputs)
+{
+	if (is_full(inputs))
+		return false;
+	inputs->links++;
+	return true;
 }
 
 static int compare(const void *a, const void *b)
@@ -124,15 +165,31 @@ const struct input *inputs_find(const struct inputs *inputs, const char *path)
 	return bsearch(&key, inputs->item, inputs->count, sizeof(inputs->item[0]), compare);
 }
 
+/* The order of a path and of what lies below a directory: 0 when it does. */
+static int compare_below(const char *path, const char *directory, size_t size)
+{
+	int order = strncmp(path, directory, size);
+
+	return order ? order : (unsigned char)path[size] - '/';
+}
+
 bool inputs_below(const struct inputs *inputs, const char *directory)
 {
-	size_t size = strlen(directory);
+	size_t size = strlen(directory), low = 0, high = inputs->count;
 
-	for (size_t i = 0; i < inputs->count; i++) {
-		const char *path = inputs->item[i].path;
+	/* The directory itself may be apart from what lies below it: "a", "a-b", "a/b". */
+	if (inputs_find(inputs, directory))
+		return true;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = compare_below(inputs->item[middle].path, directory, size);
 
-		if (strncmp(path, directory, size) == 0 && (path[size] == '/' || path[size] == '\0'))
+		if (order == 0)
 			return true;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
 	}
 	return false;
 }

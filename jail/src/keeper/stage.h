@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define INPUTS_MAX 600
+#define INPUTS_MAX 11000
 
 struct input {
 	uint32_t index; /* the client's own number */
@@ -26,7 +26,7 @@ struct input {
 
 struct inputs {
 	struct hash_key key;
-	size_t count;
+	size_t count, links;
 	struct input item[INPUTS_MAX];
 };
 
@@ -37,13 +37,19 @@ struct stage {
 	gid_t gid;
 };
 
-/* Both return -1 and errno; ENOSPC: the workspace is full. A file is opened for writing. */
+/*
+ * All return -1 and errno; ENOSPC: the workspace is full; EEXIST: something else has this path. A file is opened for
+ * writing. A directory may exist, and gets the mode and the owner all the same.
+ */
 int stage_directory(const struct stage *stage, const struct directory_header *directory);
+int stage_link(const struct stage *stage, const struct link_header *link);
 int stage_file(const struct stage *stage, const struct file_header *file);
 
 /* Adds to the list; NULL with E2BIG when it is full, with another errno when memory allocation fails. */
 struct input *inputs_add(struct inputs *inputs, uint32_t index, bool directory, const char *path,
 			 size_t path_size, uint64_t size);
+/* A symlink is no input, but counts as one. False with E2BIG. */
+bool inputs_count_link(struct inputs *inputs);
 /* Sorts by path; false when two inputs have one path. */
 bool inputs_sort(struct inputs *inputs);
 /* After sorting: the input of exactly this path, or NULL. */

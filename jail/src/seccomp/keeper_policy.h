@@ -20,7 +20,7 @@ static const char *const keeper_allowed[] = {
 	"read", "write", "writev", "pread64", "pwrite64", "lseek", "close", "ftruncate", "fchown", "fstat", "fstatfs",
 	"getdents64",
 	/* the workspace and the jail's /proc */
-	"openat2", "mkdirat", "fchownat", "newfstatat",
+	"openat2", "mkdirat", "symlinkat", "readlinkat", "fchownat", "newfstatat",
 	/* the client, the zygotes, the jail */
 	"accept4", "recvfrom", "sendto", "sendmsg", "shutdown", "poll", "ppoll", "epoll_create1", "epoll_ctl", "epoll_wait",
 	"epoll_pwait", "wait4",
@@ -36,7 +36,7 @@ static const struct policy_line keeper_checked[] = {
 		MASKED(2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY, POLICY_ALLOW),
 		MASKED(2, O_ACCMODE | O_CREAT | O_EXCL | O_NOFOLLOW, OPEN_NEW, POLICY_ALLOW),
 	}},
-	{"fchmod", POLICY_KILL, {OK(1, 0444), OK(1, 0644), OK(1, 0755)}},
+	{"fchmod", POLICY_KILL, {MASKED(1, ~0777u, 0, POLICY_ALLOW)}},
 	{"fcntl", POLICY_KILL, {OK(1, F_GETFL), OK(1, F_SETFD), OK(1, F_DUPFD_CLOEXEC), OK(1, 1033 /* F_ADD_SEALS */)}},
 	{"mmap", POLICY_KILL, {ANY_BIT(2, PROT_EXEC, POLICY_KILL), MASKED(3, MAP_ANONYMOUS, MAP_ANONYMOUS, POLICY_ALLOW)}},
 	{"pidfd_send_signal", POLICY_KILL, {DIFFERS(1, 9 /* SIGKILL */, POLICY_KILL), OK(3, 0)}},

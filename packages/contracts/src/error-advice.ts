@@ -32,6 +32,7 @@ export const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   unsupported_language: caller("Choose a language that the message lists, or have the operator install it"),
   unsupported_version: caller("Choose a version that the message lists, or `*`"),
   invalid_file_reference: caller("Correct the references that `details` names"),
+  reserved_file_name: caller("Give the file another name"),
   file_reference_denied: caller("Upload the file again, or refer to one of your own"),
   invalid_id: caller("Send the id as an answer gave it"),
   invalid_file_name: caller(

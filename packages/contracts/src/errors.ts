@@ -10,6 +10,7 @@ export const ERRORS = {
   unsupported_language: { status: 400, message: "The language is not supported." },
   unsupported_version: { status: 400, message: "No installed version of the language fits." },
   invalid_file_reference: { status: 400, message: "A file reference is not valid." },
+  reserved_file_name: { status: 400, message: "The file name belongs to the service." },
   file_reference_denied: { status: 403, message: "A referenced file is not available to the caller." },
   invalid_id: { status: 400, message: "An id must have exactly 21 characters of A-Z, a-z, 0-9, _ and -." },
   invalid_file_name: { status: 400, message: "The file name is not valid." },

@@ -34,6 +34,12 @@ export function frame(tag: string, ...parts: readonly Uint8Array[]): Buffer {
 }
 
 /** Little-endian fields in front of a path or text. */
+export function u16(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(2);
+  bytes.writeUInt16LE(value);
+  return bytes;
+}
+
 export function u32(value: number): Buffer {
   const bytes = Buffer.allocUnsafe(4);
   bytes.writeUInt32LE(value);
@@ -64,6 +70,10 @@ export class Fields {
 
   u8(): number {
     return this.#payload.readUInt8(this.#take(1));
+  }
+
+  u16(): number {
+    return this.#payload.readUInt16LE(this.#take(2));
   }
 
   u32(): number {

@@ -12,8 +12,8 @@ import {
 } from "./types.ts";
 
 const NO_INPUT = 0xffffffff;
-/** jaild lists every input, and at most 10,000 other entries. */
-const MAX_ENTRIES = 10_600;
+/** jaild lists every input, of which there are at most 11,000, and at most 10,000 other entries. */
+const MAX_ENTRIES = 21_000;
 const MAX_PATH = 4096 + 256;
 const STATES = ["new", "changed", "unchanged"] as const;
 const OMITTED_REASONS = { 1: "type", 2: "name" } as const;
@@ -95,6 +95,8 @@ export async function listingOf(first: Frame, next: () => Promise<Frame>): Promi
   const listing: WorkspaceListing = {
     files: [],
     emptyDirectories: [],
+    directories: [],
+    symlinks: [],
     kept: [],
     missing: [],
     omitted: [],
@@ -123,6 +125,12 @@ function addEntry(listing: WorkspaceListing, { tag, payload }: Frame): void {
     case "d":
       listing.emptyDirectories.push(pathOf(fields));
       return;
+    case "v":
+      addDirectory(listing, fields);
+      return;
+    case "y":
+      listing.symlinks.push(symlinkOf(fields.rest()));
+      return;
     case "k":
       listing.kept.push(fields.u32());
       fields.end();
@@ -142,8 +150,28 @@ function addEntry(listing: WorkspaceListing, { tag, payload }: Frame): void {
   }
 }
 
+/** A directory of a whole listing. */
+function addDirectory(listing: WorkspaceListing, fields: Fields): void {
+  const input = fields.u32();
+  const mode = fields.u16();
+  const empty = fields.u8() !== 0;
+  const path = pathOf(fields);
+  listing.directories.push({ path, mode });
+  if (input !== NO_INPUT) listing.kept.push(input);
+  else if (empty) listing.emptyDirectories.push(path);
+}
+
+function symlinkOf(payload: Buffer): WorkspaceListing["symlinks"][number] {
+  const end = payload.indexOf(0);
+  if (end < 0) throw new ProtocolError("a symlink without target");
+  return { path: bounded(payload.subarray(0, end)), target: bounded(payload.subarray(end + 1)) };
+}
+
 function pathOf(fields: Fields): Buffer {
-  const path = fields.rest();
+  return bounded(fields.rest());
+}
+
+function bounded(path: Buffer): Buffer {
   if (path.length < 1 || path.length > MAX_PATH) throw new ProtocolError("path out of bounds");
   return path;
 }
@@ -155,5 +183,6 @@ function listedEntry(fields: Fields, expected: number): ListedEntry {
   if (state === undefined) throw new ProtocolError("unknown state");
   const input = fields.u32();
   const size = fields.u64();
-  return { number, state, ...(input === NO_INPUT ? {} : { input }), size, path: pathOf(fields) };
+  const mode = fields.u16();
+  return { number, state, ...(input === NO_INPUT ? {} : { input }), size, mode, path: pathOf(fields) };
 }

@@ -6,12 +6,10 @@
 import { Connection } from "./connection.ts";
 import { Dialogue } from "./dialogue.ts";
 import { asJailError, expectTag, refuseError } from "./errors.ts";
-import { CHUNK_BYTES, Fields, frame, frameHead, ProtocolError, u32, u64 } from "./frames.ts";
+import { CHUNK_BYTES, Fields, frame, frameHead, ProtocolError, u16, u32, u64 } from "./frames.ts";
 import { JailError, type JailLimits, type RunOutcome, type RunPause, type TaskState } from "./types.ts";
 
-const PROTOCOL_VERSION = 1;
-const READ_ONLY_FLAG = 1;
-const EXECUTABLE_FLAG = 2;
+const PROTOCOL_VERSION = 2;
 
 export type Body = Buffer | AsyncIterable<Buffer>;
 
@@ -19,9 +17,10 @@ export interface StagedFile {
   index: number;
   path: string;
   size: number;
+  /** The program may not write it: it belongs to somebody else. The program may put another file in its place. */
   readOnly: boolean;
-  /** The program may execute it; never together with `readOnly`. */
-  executable?: boolean;
+  /** Permission bits, at most 0o777, and without write bits when read-only. Default: 0o644, when read-only 0o444. */
+  mode?: number;
 }
 
 export interface FetchedFile {
@@ -128,14 +127,36 @@ export class JailRun {
     this.#post(frame("L", ...values.map(u64)));
   }
 
-  directory(index: number, path: string): void {
-    this.#post(frame("D", u32(index), Buffer.from(path)));
+  /**
+   * Makes the listing of the workspace whole: with what lies in hidden directories, every directory, and the targets of
+   * symlinks. Part of the job, so after a pre-start.
+   */
+  listEverything(): void {
+    this.#post(frame("V"));
+  }
+
+  /**
+   * A directory that belongs to the program, with its permission bits (at most 0o777). One that is there already is given
+   * them. Settles when more may be sent; a failure shows at the start.
+   */
+  async directory(index: number, path: string, mode = 0o755): Promise<void> {
+    await this.#postInTurn(frame("D", u32(index), u16(mode), Buffer.from(path)));
+  }
+
+  /**
+   * A symlink that belongs to the program. It is no input, so it has no index, and nothing can be staged through it.
+   * `target`: 1 to 4095 bytes without NUL, never resolved. Settles when more may be sent; a failure shows at the start.
+   */
+  async symlink(path: string, target: string | Buffer): Promise<void> {
+    await this.#postInTurn(frame("Y", Buffer.from(`${path}\0`), Buffer.from(target)));
   }
 
   async file(file: StagedFile, body: Body): Promise<void> {
-    const flags = Buffer.from([file.readOnly ? READ_ONLY_FLAG : file.executable ? EXECUTABLE_FLAG : 0]);
-    this.#post(frame("F", u32(file.index), flags, u64(file.size), Buffer.from(file.path)));
-    await this.#sendBody(body, file.size);
+    const { index, path, size, readOnly } = file;
+    const mode = file.mode ?? (readOnly ? 0o444 : 0o644);
+    const head = [u32(index), Buffer.from([readOnly ? 1 : 0]), u16(mode), u64(size)];
+    this.#post(frame("F", ...head, Buffer.from(path)));
+    await this.#sendBody(body, size);
   }
 
   async stdin(bytes: Buffer): Promise<void> {
@@ -249,6 +270,11 @@ export class JailRun {
 
   #post(bytes: Buffer): void {
     this.#connection.send(bytes)?.catch(() => undefined);
+  }
+
+  /** For frames of which there may be thousands: waits for room, and leaves a failure to the next step that needs jaild. */
+  async #postInTurn(bytes: Buffer): Promise<void> {
+    await this.#connection.send(bytes)?.catch(() => undefined);
   }
 
   async #guard<T>(step: Promise<T> | T): Promise<T> {

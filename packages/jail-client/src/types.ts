@@ -46,13 +46,28 @@ export interface ListedEntry {
   state: "new" | "changed" | "unchanged";
   input?: number;
   size: number;
+  /** Permission bits, at most 0o777. */
+  mode: number;
   path: Buffer;
 }
 
+/**
+ * What lies in the workspace after a run, each list sorted by the bytes of its paths. Every input is listed, and of what
+ * the program made at most 10,000 entries, the first ones.
+ *
+ * Only a whole listing (JailRun.listEverything) looks into hidden directories and tells directories and symlinks.
+ */
 export interface WorkspaceListing {
   files: ListedEntry[];
+  /** Empty directories that are no inputs. In a whole listing hidden ones and ones below hidden directories are among them. */
   emptyDirectories: Buffer[];
+  /** Every directory, inputs and empty ones too, with its permission bits; none without a whole listing. */
+  directories: { path: Buffer; mode: number }[];
+  /** None without a whole listing: they are then in `omitted`, by type. `target` is what the link says, 1 to 4095 bytes. */
+  symlinks: { path: Buffer; target: Buffer }[];
+  /** Indices of the directories among the inputs that are still there. */
   kept: number[];
+  /** Indices of inputs that are gone, or have become something else. */
   missing: number[];
   omitted: { path: Buffer; reason: "type" | "name" }[];
   truncated: boolean;

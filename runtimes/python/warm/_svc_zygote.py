@@ -46,10 +46,13 @@ SEED = restart_with_seed()
 OLDEST = (3, 11)
 HOME = "/mnt/data"
 OBJECT = HOME + "/zygote.so"
-TOOLS = "/usr/lib/svc/ptc"
-TOOL_MODULES = [f"_svc_tools.{name}" for name in ("alone", "call", "names", "result", "start", "tool", "values")]
-# The commands that a copy can stand for: of a plain program and, if the zygote has the tool modules, of a program with tools. The kernel
-# shows the first one for both, and would hide further arguments.
+# Where preludes lie, and what they import.
+PRELUDES = {
+    "/usr/lib/svc/ptc": [f"_svc_tools.{name}" for name in ("alone", "become", "call", "names", "result", "start", "tool", "values")],
+    "/usr/lib/svc/session": [f"_svc_session.{name}" for name in ("by_value", "figures", "load", "plain", "save", "start", "state")],
+}
+# The commands that a copy can stand for: of a plain program and, if the zygote has the modules of preludes, of a program with tools or of a
+# session. The kernel shows the first one for all, and would hide further arguments.
 COMMANDS = [list(map(os.fsencode, sys.orig_argv))]
 ENVIRONMENT = list(os.environb.items())
 
@@ -83,8 +86,8 @@ class ModuleProxy:
     """Shares the namespace of a module without being one (module_proxies.h)."""
 
 
-def serve(modules, use=lambda: None, tools=False):
-    """Does not return. `use` calls what is slow at its first use; `tools`: copies may run programs with tools."""
+def serve(modules, use=lambda: None, preludes=False):
+    """Does not return. `use` calls what is slow at its first use; `preludes`: copies may run programs with tools, and of sessions."""
     global preloaded
     if sys.implementation.name != "cpython" or sys.version_info < OLDEST:
         sys.exit("warm starts need CPython %d.%d or later; programs start cold" % OLDEST)
@@ -94,8 +97,8 @@ def serve(modules, use=lambda: None, tools=False):
     atexit.register(library.svc_zygote_at_exit)
     for name in modules:
         __import__(name)
-    if tools:
-        load_tools()
+    if preludes:
+        load_preludes()
     if asyncio := sys.modules.get("asyncio"):
         rehearse_loop(asyncio)
     use()
@@ -151,12 +154,13 @@ def module_proxy(module):
     return proxy
 
 
-def load_tools():
-    sys.path.insert(0, TOOLS)
-    for name in TOOL_MODULES:
-        __import__(name)
-    del sys.path[0]
-    COMMANDS.append([COMMANDS[0][0], os.fsencode(TOOLS) + b"/prelude.py", COMMANDS[0][1]])
+def load_preludes():
+    for folder, modules in PRELUDES.items():
+        sys.path.insert(0, folder)
+        for name in modules:
+            __import__(name)
+        del sys.path[0]
+        COMMANDS.append([COMMANDS[0][0], os.fsencode(folder) + b"/prelude.py", COMMANDS[0][1]])
 
 
 def note_fork_hooks(register=os.register_at_fork, **hooks):
@@ -174,7 +178,7 @@ def erase_traces():
         uuid._node = uuid._last_timestamp = None
     if tempfile := sys.modules.get("tempfile"):
         tempfile._name_sequence = tempfile.tempdir = None
-    for path in [path for path in sys.path_importer_cache if path.startswith((HOME, TOOLS, os.path.dirname(__file__)))]:
+    for path in [path for path in sys.path_importer_cache if path.startswith((HOME, *PRELUDES, os.path.dirname(__file__)))]:
         del sys.path_importer_cache[path]
     linecache.clearcache()
     warnings.onceregistry.clear()

@@ -43,5 +43,5 @@ _svc_zygote.serve(
     numpy numpy.random pandas matplotlib.pyplot matplotlib.dates matplotlib.ticker
     """.split(),
     use,
-    tools=True,
+    preludes=True,
 )

@@ -9,5 +9,5 @@ _svc_zygote.serve(
     locale logging math numbers operator os pathlib pickle pprint queue random re shutil signal socket statistics string struct
     subprocess tempfile textwrap threading time traceback types typing unicodedata uuid warnings weakref zlib
     """.split(),
-    tools=True,
+    preludes=True,
 )

@@ -1,6 +1,6 @@
 /**
- * Refuses what callers expect by header and this service does not offer: another execution profile on every public route,
- * an attached workspace where programs run. Looked at after the body, as a field of it would be.
+ * Refuses what callers expect by header and this service does not offer: stateful execution on every public route, where sessions are
+ * not kept, and an attached workspace where programs run. Looked at after the body, as a field of it would be.
  */
 import { ServiceError } from "@svc/contracts";
 import type { FastifyRequest, HttpServer } from "@svc/service-kit";
@@ -10,13 +10,18 @@ const WORKSPACE_HEADER = "x-librechat-code-workspace-id";
 const EXEC_ROUTES: ReadonlySet<string | undefined> = new Set(["/v1/exec", "/v1/exec/programmatic"]);
 
 /** To be called before the routes are registered. `isPublic`: whether a route is for callers, not for operators. */
-export function profiles(app: HttpServer, isPublic: (request: FastifyRequest) => boolean): void {
+export function profiles(
+  app: HttpServer,
+  isPublic: (request: FastifyRequest) => boolean,
+  keepsSessions: boolean,
+): void {
   app.addHook("preValidation", async (request) => {
     if (!isPublic(request)) return;
     const { headers, routeOptions } = request;
     if (EXEC_ROUTES.has(routeOptions.url) && headers[WORKSPACE_HEADER] !== undefined) {
       throw new ServiceError("stateful_workspace_unsupported");
     }
-    if (headers[PROFILE_HEADER] === "stateful") throw new ServiceError("execution_profile_mismatch");
+    if (headers[PROFILE_HEADER] === "stateful" && !keepsSessions)
+      throw new ServiceError("execution_profile_mismatch");
   });
 }

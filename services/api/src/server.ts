@@ -16,10 +16,12 @@ import {
   metricsRoutes,
   type Registry,
 } from "@svc/service-kit";
+import { type SessionStore, sessionStoreFor } from "@svc/session-store";
 import type { IdentityProvider } from "./auth/provider.ts";
 import { Idempotency } from "./exec/idempotency.ts";
 import { type ExecDeps, execRoute } from "./exec/route.ts";
 import { KnownRuntimes } from "./exec/runtimes.ts";
+import { FileStorage } from "./files/file-storage.ts";
 import { fileRoutes } from "./files/routes.ts";
 import { healthRoutes } from "./health.ts";
 import { languageRoutes } from "./languages/routes.ts";
@@ -32,6 +34,8 @@ import { profiles } from "./profiles.ts";
 import { programmaticRoutes } from "./programmatic/routes.ts";
 import { type Parts, programmaticDeps } from "./programmatic/wiring.ts";
 import { requestFields } from "./request-log.ts";
+import { persistentSessionRoutes } from "./sessions/routes.ts";
+import { startSweep } from "./sessions/sweep.ts";
 
 /** A connection that was accepted before the end began has brought its request by then. */
 const LATE_REQUESTS_MS = 500;
@@ -63,7 +67,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   if (isUnauthenticated(config)) originGuard(app, config);
   authentication(app, deps.identity, registry);
   const holdingSeat = limits(app, { config, redis, registry, principalOf, isAuthenticated });
-  profiles(app, isAuthenticated);
+  profiles(app, isAuthenticated, config.SVC_PERSIST_SESSIONS);
   metricsRoutes(app, {
     registry,
     token: config.SVC_METRICS_TOKEN,
@@ -82,6 +86,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     planLimitsOf,
   });
   const runtimes = new KnownRuntimes(redis);
+  const sessions = config.SVC_PERSIST_SESSIONS ? sessionStoreFor(redis, config) : undefined;
   const exec: ExecDeps = {
     config,
     jobs: deps.jobs,
@@ -92,12 +97,27 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     planLimitsOf,
     lookupRecords,
     holdingSeat,
+    sessions,
   };
   execRoute(app, exec);
+  sessionRoutes(app, deps, sessions);
   languageRoutes(app, runtimes);
   openApiRoutes(app);
   programmaticRoutes(app, programmaticDeps(app, deps, exec));
   return app;
+}
+
+function sessionRoutes(
+  app: HttpServer,
+  { config, log, redis, fileServer }: ApiDeps,
+  sessions: SessionStore | undefined,
+): void {
+  const storage = new FileStorage(fileServer);
+  const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
+  persistentSessionRoutes(app, { sessions, storage, principalOf, maxBytes });
+  if (sessions === undefined) return;
+  const stopSweep = startSweep({ config, log, redis, sessions, storage });
+  app.addHook("onClose", async () => stopSweep());
 }
 
 function submittedCounter(registry: Registry): Counter<"language"> {

@@ -9,6 +9,7 @@ import {
   newId,
   ORIGINAL_FILENAME_HEADER,
   ServiceError,
+  snapshotNamespaceOf,
   type UploadedFile,
 } from "@svc/contracts";
 import {
@@ -104,7 +105,8 @@ function send(
       "content-type": request.headers["content-type"] ?? "application/octet-stream",
       "content-length": String(bytes),
       [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(filename),
-      [NAMESPACE_HEADER]: grant.session_key,
+      [NAMESPACE_HEADER]:
+        fileId === grant.snapshot_object_id ? snapshotNamespaceOf(grant.session_key) : grant.session_key,
     },
     body: bytes === 0 ? "" : ((request.body as Readable | undefined) ?? request.raw),
   });

@@ -69,6 +69,7 @@ async function createDeps({ config, log, registry }: Context): Promise<Programma
     inputs: inputSource(gateway, config, metrics, log),
     metrics,
     jails: new WarmJails(config, runtimes, overrides, log),
+    log,
     programs: new ProgramRegistry(
       {
         maxPaused: config.SANDBOX_MAX_PAUSED,

@@ -2,6 +2,7 @@
 import { ServiceError } from "@svc/contracts";
 import { Cancellations, type HandleJob, JobConsumer, openQueues } from "@svc/job-queue";
 import { type Context, createRedis, InnerClient, type Running } from "@svc/service-kit";
+import { sessionStoreFor } from "@svc/session-store";
 import { Grants } from "./grants/grants.ts";
 import { Canary } from "./health/canary.ts";
 import { workerMetrics } from "./health/metrics.ts";
@@ -10,6 +11,7 @@ import { processJob } from "./round/process.ts";
 import { endOf, runLine } from "./round/run-line.ts";
 import { Runner } from "./runner/client.ts";
 import { publishRuntimes } from "./runner/runtimes.ts";
+import { Sessions } from "./sessions/sessions.ts";
 
 export async function startWorker(context: Context): Promise<Running> {
   const { config, log, registry } = context;
@@ -28,11 +30,14 @@ export async function startWorker(context: Context): Promise<Running> {
   const queues = openQueues(redis, log);
   const canary = new Canary(config, redis, log, metrics, queues);
   const grants = new Grants(gateway, config, log);
+  const sessions = config.SVC_PERSIST_SESSIONS
+    ? new Sessions(sessionStoreFor(redis, config), log)
+    : undefined;
   redis.on("close", () => grants.forgetPrefetched());
   const handle: HandleJob = async (job, cancelled) => {
     const end = metrics.began(job.language);
     const write = runLine(log, job);
-    const result = await processJob(job, cancelled, { config, log, redis, grants, runner });
+    const result = await processJob(job, cancelled, { config, log, redis, grants, runner, sessions });
     if (job.discard === undefined) canary.observe(job.language, result);
     end(endOf(result));
     write(result);

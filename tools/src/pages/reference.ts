@@ -21,7 +21,7 @@ function shownDefault(fallback: unknown, note: string | undefined): string {
 
 /** What stands under a heading before its table. */
 const NOTES: Record<string, string> = {
-  "Not offered by this version": `\`SVC_PERSIST_SESSIONS\`, \`KVM_ENABLED\` and \`OTEL_TRACING_ENABLED\` stop a component that is asked for them; the others have no
+  "Not offered by this version": `\`KVM_ENABLED\` and \`OTEL_TRACING_ENABLED\` stop a component that is asked for them; the others have no
 effect.`,
 };
 

@@ -109,6 +109,30 @@ it("exec", async () => {
   await answering(502, "<html>bad gateway</html>", {}, (url) =>
     run(["exec", "-c", "1", "--url", url], "a proxy answers in its place"),
   );
+  await run(
+    ["exec", "-c", "1", "--session", "two words", "--url", "127.0.0.1:1"],
+    "refused before anything is sent",
+  );
+  const answered = async (when: string, state: Record<string, boolean>) => {
+    const result = { session_id: "s", stdout: "", stderr: "", code: 0, files: [], ...state };
+    await answering(200, JSON.stringify(result), {}, (url) =>
+      run(["exec", "-c", "1", "--session", "draft", "--url", url], when),
+    );
+  };
+  await answered("the service keeps no sessions", {});
+  await answered("another run ended first", {
+    session_state_persisted: false,
+    session_state_restore_failed: false,
+    session_state_conflict: true,
+  });
+  await answered("the state of the session is damaged", {
+    session_state_persisted: false,
+    session_state_restore_failed: true,
+  });
+  await answered("a limit ended the run", {
+    session_state_persisted: false,
+    session_state_restore_failed: false,
+  });
   await told.expectAs("exec");
 });
 

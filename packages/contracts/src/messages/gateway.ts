@@ -8,14 +8,17 @@ const positive = z.number().int().positive();
 /** With this key the runner keeps and finds its copy of an object; the same in every grant that names the object. */
 export const copyKeySchema = z.string().regex(/^[\w-]{43}$/);
 
+/** The most files that a request may name, and the snapshot of a session. */
+const MAX_INPUTS = 257;
+
 /** Claims of an egress grant, as the worker states them and the gateway seals them. Real ids. */
 export const grantClaimsSchema = z.object({
   exec_id: idSchema,
   tenant_id: z.string().min(1),
   user_id: z.string().min(1),
   session_key: z.string().min(1),
-  input_files: z.array(z.object({ id: idSchema, session_id: idSchema, name: z.string() })).max(256),
-  read_sessions: z.array(idSchema).max(256),
+  input_files: z.array(z.object({ id: idSchema, session_id: idSchema, name: z.string() })).max(MAX_INPUTS),
+  read_sessions: z.array(idSchema).max(MAX_INPUTS),
   output_session_id: idSchema,
   max_upload_bytes: z.number().int().nonnegative(),
   max_output_files: z.number().int().nonnegative(),
@@ -97,8 +100,10 @@ export const manifestScopeSchema = z.object({
   tenant_id: z.string().min(1),
   user_id: z.string().min(1),
   session_key: z.string().min(1),
-  input_files: z.array(z.object({ id: z.string(), session_id: z.string(), name: z.string() })).max(256),
-  read_sessions: z.array(z.string()).max(256),
+  input_files: z
+    .array(z.object({ id: z.string(), session_id: z.string(), name: z.string() }))
+    .max(MAX_INPUTS),
+  read_sessions: z.array(z.string()).max(MAX_INPUTS),
   output_session_id: z.string().min(1),
   max_upload_bytes: z.number().int().nonnegative(),
   max_output_files: z.number().int().nonnegative(),

@@ -7,6 +7,7 @@ import { argsSchema } from "../args.ts";
 import { ENV_LIMITS } from "../environment.ts";
 import { ID_PATTERN } from "../ids.ts";
 import { INLINE_ENCODINGS } from "../inline-files.ts";
+import { droppedVariablesSchema } from "../sessions.ts";
 import { reportFields, runStatusSchema } from "./runner-answers.ts";
 import { usedLimitsSchema } from "./used-limits.ts";
 
@@ -144,14 +145,16 @@ export const execRequestSchema = z
       example: 10_000,
     }),
     timeout: limitMs.meta({ description: "Alias of `run_timeout`, which wins.", example: 10_000 }),
-    runtime_session_hint: z
-      .unknown()
-      .optional()
-      .meta({ description: "Without effect: sessions are not kept.", example: "notebook-1" }),
-    session_id: z
-      .unknown()
-      .optional()
-      .meta({ description: "Without effect: sessions are not kept.", example: "V1StGXR8_Z5jdHi6B-myT" }),
+    runtime_session_hint: z.unknown().optional().meta({
+      description:
+        "With persistent sessions: which session the run continues, 1 to 128 of `A-Z a-z 0-9 . _ : -`. Without effect where they are off.",
+      example: "notebook-1",
+    }),
+    session_id: z.unknown().optional().meta({
+      description:
+        "With persistent sessions and without `runtime_session_hint`: an earlier execution whose session the run continues; unknown ones have no effect.",
+      example: "V1StGXR8_Z5jdHi6B-myT",
+    }),
   })
   .meta({ id: "ExecRequest", description: "A program, and what it gets." });
 
@@ -244,6 +247,21 @@ export const execResponseSchema = z
     language: z.string().meta({ description: "The language that was used.", example: "python" }),
     version: z.string().meta({ description: "Its version.", example: "3.13.5" }),
     timings: timingsSchema,
+    session_state_persisted: z.boolean().optional().meta({
+      description:
+        "With persistent sessions: whether the next run of the session begins with what this one left.",
+      example: true,
+    }),
+    session_state_restore_failed: z.boolean().optional().meta({
+      description:
+        "With persistent sessions: the state of the session could not be brought back, and the run began with an empty workspace.",
+      example: false,
+    }),
+    session_state_conflict: z.literal(true).optional().meta({
+      description: "Another run of the session ended first; the session continues with what that one left.",
+      example: true,
+    }),
+    session_state_dropped: droppedVariablesSchema,
   })
   .meta({ id: "ExecResponse", description: "How the program ended, what it wrote, and its files." });
 export type ExecResponse = z.infer<typeof execResponseSchema>;

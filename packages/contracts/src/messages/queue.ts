@@ -4,6 +4,7 @@ import { environmentSchema } from "../environment.ts";
 import { idSchema } from "../ids.ts";
 import { inlineJobFileSchema } from "../inline-files.ts";
 import type { QueueKind } from "../languages.ts";
+import { sessionHintSchema } from "../sessions.ts";
 import { FILE_KINDS } from "./public-exec.ts";
 import { answeredCallsSchema, programmaticRunSchema } from "./runner-programmatic.ts";
 import { callbackSchema } from "./tool-call-server.ts";
@@ -56,6 +57,8 @@ export const jobSchema = z.object({
   inline: z.array(inlineJobFileSchema).optional(),
   /** `NAME=value`, of the caller. */
   env: environmentSchema.optional(),
+  /** The persistent session that the run continues: the one of this hint, or the default one of the user. */
+  session: z.object({ hint: sessionHintSchema.optional() }).optional(),
   /** A program with tools: a first round or a replay. */
   ptc: programmaticJobSchema.optional(),
   /** A paused program that goes on: where it is, the round that begins, and which calls have their results. */

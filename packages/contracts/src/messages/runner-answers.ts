@@ -3,6 +3,7 @@
  * but for the output of a program, which is bounded with the whole answer.
  */
 import { z } from "zod";
+import { droppedVariablesSchema } from "../sessions.ts";
 import { pausedResponseSchema, programmaticResultFields } from "./runner-programmatic.ts";
 import { usedLimitsSchema } from "./used-limits.ts";
 
@@ -117,6 +118,9 @@ export const executeResponseSchema = z.object({
   timings: z.object({ setup_ms: z.number(), run_ms: z.number(), collect_ms: z.number() }),
   session_state_persisted: z.boolean(),
   session_state_restore_failed: z.boolean(),
+  /** Of a persisted state. `unchanged`: the workspace is what the run began with, and nothing was stored. `size`: stored bytes. */
+  session_snapshot: z.object({ unchanged: z.boolean(), size: z.number().int().nonnegative() }).optional(),
+  session_state_dropped: droppedVariablesSchema,
   ...reportFields,
   deleted_files: z.array(fileName).max(MAX_FILES).optional(),
   files_omitted: z

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { argsSchema } from "../args.ts";
 import { environmentSchema } from "../environment.ts";
 import { idSchema } from "../ids.ts";
+import { SNAPSHOT_NAME } from "../sessions.ts";
 import { copyKeySchema } from "./gateway.ts";
 import { answeredCallsSchema, programmaticRunSchema } from "./runner-programmatic.ts";
 
@@ -42,6 +43,13 @@ export const executeRequestSchema = z.object({
   /** Name of the execution in the log; it grants nothing. */
   exec_id: idSchema.nullish(),
   ptc: programmaticRunSchema.nullish(),
+  /**
+   * The run continues a persistent session: its state is stored under `file_id`. `restore`: the file of the request named `filename`
+   * is the snapshot to begin with.
+   */
+  persist_session: z
+    .object({ file_id: idSchema, filename: z.literal(SNAPSHOT_NAME), restore: z.boolean() })
+    .nullish(),
 });
 export type ExecuteRequest = z.infer<typeof executeRequestSchema>;
 export type ContentFile = z.infer<typeof contentFileSchema>;

@@ -55,7 +55,7 @@ function expectWhole(done: Attempt, at: Jaild): void {
   expect(outcome.end).toMatchObject({ cause: "exited", exitCode: 0 });
   expect(confinementIn(outcome.stdout.toString(), limits.processes, limits.memoryMib)).toBe(confinement);
   expect(Number(groupFile(at.group, "pids.max"))).toBe(limits.processes + 1);
-  const { files, emptyDirectories, kept, missing, unlisted } = outcome.listing;
+  const { files, emptyDirectories, directories, symlinks, kept, missing, unlisted } = outcome.listing;
   const listed = files.map(({ path, state }) => [path.toString(), state]);
   const all = [
     ["fixed.txt", "unchanged"],
@@ -70,6 +70,13 @@ function expectWhole(done: Attempt, at: Jaild): void {
     missing: [],
     empty: ["empty"],
   });
+  expect(directories.map(({ path, mode }) => [path.toString(), mode])).toEqual([
+    ["empty", 0o755],
+    ["made", 0o755],
+  ]);
+  expect(symlinks.map(({ path, target }) => [path.toString(), target.toString()])).toEqual([
+    ["link", "in.txt"],
+  ]);
   expect([undefined, "hello\n"]).toContain(done.made);
 }
 

@@ -5,7 +5,7 @@ import { Jaild } from "@svc/test-kit/jail/jaild";
 import { bash, LIMITS, stage } from "@svc/test-kit/jail/run";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { u32, u64 } from "../../src/frames.ts";
+import { u16, u32, u64 } from "../../src/frames.ts";
 import { FrameDecoder, frame, JailRun, ProtocolError } from "../../src/index.ts";
 
 let jaild: Jaild;
@@ -32,7 +32,10 @@ const values = (changes: Record<number, number> = {}) =>
   [1000, 0, 64 << 20, 10, 64, 1 << 20, 1000, 1000, 64, 0].map((value, i) => changes[i] ?? value);
 const limits = (changes?: Record<number, number>) => frame("L", ...values(changes).map(u64));
 const program = frame("A", Buffer.from("/bin/true"));
-const file = (path: string, size = 0) => frame("F", u32(0), Buffer.from([0]), u64(size), Buffer.from(path));
+const file = (path: string, size = 0, mode = 0o644, readOnly = 0) =>
+  frame("F", u32(0), Buffer.from([readOnly]), u16(mode), u64(size), Buffer.from(path));
+const directory = (path: string, mode = 0o755) => frame("D", u32(1), u16(mode), Buffer.from(path));
+const symlink = (path: string, target: string) => frame("Y", Buffer.from(`${path}\0${target}`));
 
 describe("a frame that is out of place or out of bounds is answered with a protocol error", () => {
   it.each<[string, Buffer[]]>([
@@ -61,11 +64,33 @@ describe("a frame that is out of place or out of bounds is answered with a proto
     ["a file where a file is", [file("a"), file("a")]],
     ["a file below a file", [file("a"), file("a/b")]],
     ["a file where a directory is", [file("a/b"), file("a")]],
-    ["a directory where a file is", [file("a"), frame("D", u32(1), Buffer.from("a"))]],
+    ["a directory where a file is", [file("a"), directory("a")]],
+    ["a file with a set-user-id bit", [file("a", 0, 0o4755)]],
+    ["a read-only file that others may write", [file("a", 0, 0o446, 1)]],
+    ["a directory with a sticky bit", [directory("a", 0o1777)]],
+    ["a directory where a symlink is", [symlink("a", "b"), directory("a")]],
+    ["a file where a symlink is", [symlink("a", "b"), file("a")]],
+    ["a file through a symlink to a directory", [directory("b"), symlink("a", "b"), file("a/f")]],
+    ["a directory through a symlink to the workspace", [symlink("a", "."), directory("a/d")]],
+    ["a symlink through a symlink out of the workspace", [symlink("a", "/tmp"), symlink("a/b", "c")]],
+    ["a symlink where a file is", [file("a"), symlink("a", "b")]],
+    ["a symlink where a directory is", [directory("a"), symlink("a", "b")]],
+    ["a symlink twice", [symlink("a", "b"), symlink("a", "b")]],
+    ["a symlink whose path climbs", [symlink("../a", "b")]],
+    ["a symlink without a target", [symlink("a", "")]],
+    ["a symlink whose target is too long", [symlink("a", "b".repeat(4096))]],
+    ["a symlink whose target has a NUL", [symlink("a", "b\0c")]],
+    ["a whole listing twice", [frame("V"), frame("V")]],
+    ["a whole listing with a payload", [frame("V", u32(1))]],
+    ["a whole listing of a pre-start", [program, limits(), frame("V"), frame("S")]],
+    ["a symlink of a pre-start", [program, limits(), symlink("a", "b"), frame("S")]],
     ["too many arguments", [program, ...Array.from({ length: 300 }, () => frame("A", Buffer.from("x")))]],
     [
       "too many inputs",
-      [...Array.from({ length: 60 * 11 }, (_, i) => frame("D", u32(i), Buffer.from("same")))],
+      [
+        ...Array.from({ length: 10_990 }, () => directory("same")),
+        ...Array.from({ length: 11 }, (_, i) => symlink(`link${i}`, "same")),
+      ],
     ],
   ])("%s", async (_name, frames) => {
     expect(await answer(...frames)).toEqual(["h", "e1"]);
@@ -177,13 +202,14 @@ describe("after the run", () => {
 
 describe("random frames", () => {
   it("never end anything but their own connection", async () => {
-    const tags = fc.constantFrom(..."AELDFBIRGX");
+    const tags = fc.constantFrom(..."AELDFYVBIRGX");
     const payload = fc.oneof(
       fc.uint8Array({ maxLength: 30 }),
       fc.constantFrom(...values().map(u64)),
       fc.constant(Buffer.from("/bin/true")),
       fc.constant(Buffer.concat(values().map(u64))),
-      fc.constant(Buffer.concat([u32(0), Buffer.from([0]), u64(3), Buffer.from("f")])),
+      fc.constant(Buffer.concat([u32(0), Buffer.from([0]), u16(0o644), u64(3), Buffer.from("f")])),
+      fc.constant(Buffer.from("link\0target")),
     );
     const streams = fc.array(fc.tuple(tags, payload), { maxLength: 12 });
     await fc.assert(

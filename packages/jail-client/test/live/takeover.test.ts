@@ -138,7 +138,6 @@ describe("code in a keeper", () => {
     ["unlinkat", AT_FDCWD, path, 0],
     ["renameat2", AT_FDCWD, path, AT_FDCWD, "x", 0],
     ["linkat", AT_FDCWD, path, AT_FDCWD, "x", 0],
-    ["symlinkat", path, AT_FDCWD, "x"],
     ["mknodat", AT_FDCWD, "x", 0o20666, 0x101],
     ["fchmod", 0, 0o4755],
     ["ioctl", 0, 0x5412, 0],
@@ -196,6 +195,8 @@ describe("code in a keeper", () => {
           0o600,
         );
         if (!none.includes(Number(made))) found.push([fd, `${name}.new`, made]);
+        const linked = injector.call(pid, "symlinkat", "x", fd, `${name}.link`);
+        if (!none.includes(Number(linked))) found.push([fd, `${name}.link`, linked]);
       }
     }
     expect(found).toEqual([]);
@@ -205,6 +206,7 @@ describe("code in a keeper", () => {
     const created = (path: string) =>
       injector.call(pid, "openat", AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
     expect([created("/made"), created("/image/etc/made")]).toEqual([-EROFS, -EROFS]);
+    expect(injector.call(pid, "symlinkat", "x", AT_FDCWD, "/image/etc/link")).toBe(-EROFS);
     expect(injector.call(pid, "getpid")).toBe(KILLED);
   });
 

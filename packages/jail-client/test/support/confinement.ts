@@ -38,7 +38,9 @@ export function confinedJob(processes: number, memoryMib: number): Job {
     argv: ["/bin/bash", "-c", SCRIPT],
     files: { "in.txt": "in" },
     readOnly: { "fixed.txt": "fixed" },
+    symlinks: { link: "in.txt" },
     directories: ["made"],
+    listEverything: true,
     stdin: "typed",
     limits: { processes, memoryBytes: memoryMib * 1024 * 1024 },
   };

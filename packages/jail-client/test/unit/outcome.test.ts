@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { type Frame, ProtocolError, u32, u64 } from "../../src/frames.ts";
+import { type Frame, ProtocolError, u16, u32, u64 } from "../../src/frames.ts";
 import { listingOf, resultOf, Stream } from "../../src/outcome.ts";
 
 const received = (tag: string, ...parts: Uint8Array[]): Frame => ({ tag, payload: Buffer.concat(parts) });
 const byte = (value: number) => Buffer.from([value]);
 const end = received("z", u32(0), u64(0));
 const file = (number: number, state = 0, path = "p") =>
-  received("f", u32(number), byte(state), u32(0xffffffff), u64(7), Buffer.from(path));
+  received("f", u32(number), byte(state), u32(0xffffffff), u64(7), u16(0o640), Buffer.from(path));
+const directory = (input: number, mode: number, empty: number, path: string) =>
+  received("v", u32(input), u16(mode), byte(empty), Buffer.from(path));
 
 function listing(...frames: Frame[]) {
   const rest = frames.slice(1);
@@ -18,7 +20,7 @@ function listing(...frames: Frame[]) {
 
 describe("the listing", () => {
   it("collects every kind of entry", async () => {
-    const known = received("f", u32(1), byte(2), u32(4), u64(9), Buffer.from("in"));
+    const known = received("f", u32(1), byte(2), u32(4), u64(9), u16(0o444), Buffer.from("in"));
     const found = await listing(
       file(0),
       known,
@@ -30,15 +32,38 @@ describe("the listing", () => {
     );
     expect(found).toEqual({
       files: [
-        { number: 0, state: "new", size: 7, path: Buffer.from("p") },
-        { number: 1, state: "unchanged", input: 4, size: 9, path: Buffer.from("in") },
+        { number: 0, state: "new", size: 7, mode: 0o640, path: Buffer.from("p") },
+        { number: 1, state: "unchanged", input: 4, size: 9, mode: 0o444, path: Buffer.from("in") },
       ],
       emptyDirectories: [Buffer.from("empty")],
+      directories: [],
+      symlinks: [],
       kept: [5],
       missing: [6],
       omitted: [{ reason: "type", path: Buffer.from("link") }],
       truncated: true,
       unlisted: 12,
+    });
+  });
+
+  it("takes directories with their modes and symlinks with their targets from a whole one", async () => {
+    const found = await listing(
+      directory(0xffffffff, 0o700, 0, ".git"),
+      directory(0xffffffff, 0o755, 1, "empty"),
+      directory(3, 0o500, 0, "staged"),
+      received("y", Buffer.from("link\0../\xff", "latin1")),
+      end,
+    );
+    expect(found).toMatchObject({
+      emptyDirectories: [Buffer.from("empty")],
+      directories: [
+        { path: Buffer.from(".git"), mode: 0o700 },
+        { path: Buffer.from("empty"), mode: 0o755 },
+        { path: Buffer.from("staged"), mode: 0o500 },
+      ],
+      symlinks: [{ path: Buffer.from("link"), target: Buffer.from("../\xff", "latin1") }],
+      kept: [3],
+      omitted: [],
     });
   });
 
@@ -50,6 +75,10 @@ describe("the listing", () => {
     ["a path beyond every bound", file(0, 0, "x".repeat(5000))],
     ["an unknown reason", received("o", byte(9), Buffer.from("p"))],
     ["an entry that is too short", received("f", u32(0))],
+    ["a link without target", received("y", Buffer.from("link\0"))],
+    ["a link that ends early", received("y", Buffer.from("link"))],
+    ["a link without path", received("y", Buffer.from("\0target"))],
+    ["a directory without path", directory(0, 0o755, 0, "")],
     ["an index with a tail", received("k", u32(0), byte(0))],
   ])("refuses %s", async (_name, frame) => {
     await expect(listing(frame, end)).rejects.toBeInstanceOf(ProtocolError);

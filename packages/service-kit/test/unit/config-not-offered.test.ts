@@ -5,7 +5,6 @@ import { ineffectiveVariables, loadConfig } from "../../src/config/load.ts";
 const env = { SVC_INTERNAL_SERVICE_TOKEN: newSecret() };
 
 test.each([
-  ["SVC_PERSIST_SESSIONS", "true"],
   ["KVM_ENABLED", "true"],
   ["OTEL_TRACING_ENABLED", "true"],
 ])("%s=%s stops the process, because this version does not offer it", (name, value) => {

@@ -25,6 +25,12 @@ export interface Job {
   files?: Record<string, string | Buffer>;
   readOnly?: Record<string, string | Buffer>;
   directories?: readonly string[];
+  /** Path and target of each. */
+  symlinks?: Record<string, string | Buffer>;
+  /** Of files and directories, by path. */
+  modes?: Record<string, number>;
+  /** Lists hidden directories, all directories and symlinks too. */
+  listEverything?: boolean;
   stdin?: string | Buffer;
   limits?: Partial<JailLimits>;
   signal?: AbortSignal;
@@ -51,14 +57,17 @@ export async function stageIn(run: JailRun, job: Job): Promise<void> {
     ...LIMITS,
     ...job.limits,
   });
+  const modeOf = (path: string) => (job.modes?.[path] === undefined ? {} : { mode: job.modes[path] });
+  if (job.listEverything) run.listEverything();
   let index = 0;
   for (const readOnly of [false, true]) {
     for (const [path, text] of Object.entries((readOnly ? job.readOnly : job.files) ?? {})) {
       const body = Buffer.from(text);
-      await run.file({ index: index++, path, size: body.length, readOnly }, body);
+      await run.file({ index: index++, path, size: body.length, readOnly, ...modeOf(path) }, body);
     }
   }
-  for (const path of job.directories ?? []) run.directory(index++, path);
+  for (const [path, target] of Object.entries(job.symlinks ?? {})) await run.symlink(path, target);
+  for (const path of job.directories ?? []) await run.directory(index++, path, job.modes?.[path]);
   if (job.stdin !== undefined) await run.stdin(Buffer.from(job.stdin));
 }
 

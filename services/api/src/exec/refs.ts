@@ -11,6 +11,7 @@ import {
   findPathConflict,
   type InlineJobFile,
   inRequestOrder,
+  isReservedName,
   type JobFile,
   type NameLimits,
   namespaceOf,
@@ -26,6 +27,8 @@ import { checkInlineSizes, isInline, parseInline } from "./inline-files.ts";
 export interface RefRules {
   maxFiles: number;
   names: NameLimits;
+  /** Names that the service keeps for sessions are refused. */
+  keepsSessions: boolean;
 }
 
 export interface ParsedFiles {
@@ -48,6 +51,7 @@ export function parseFiles(files: readonly unknown[] | null | undefined, rules: 
     else refs.push(parseRef(item, index, rules.names, problems));
   }
   if (problems.length > 0) throw refused(problems);
+  if (rules.keepsSessions) refuseReserved(items);
   const parsed = refs as JobFile[];
   const inline = contents as InlineJobFile[];
   const conflict = findPathConflict(inRequestOrder(parsed, inline).map(({ name }) => name));
@@ -61,6 +65,17 @@ export function parseFiles(files: readonly unknown[] | null | undefined, rules: 
   }
   checkInlineSizes(inline);
   return { files: parsed, ...(inline.length > 0 ? { inline } : {}) };
+}
+
+function refuseReserved(items: readonly unknown[]): void {
+  const details = items.flatMap((item, at) =>
+    isReservedName((item as { name: string }).name)
+      ? [{ path: `files[${at}].name`, problem: "is a name that the service keeps for sessions" }]
+      : [],
+  );
+  const [first] = details;
+  if (first === undefined) return;
+  throw new ServiceError("reserved_file_name", `${first.path}: ${first.problem}.`, { details });
 }
 
 function refused(details: Problem[]): ServiceError {

@@ -19,6 +19,7 @@ export interface ExecRules {
   maxRunMs: number;
   maxFiles: number;
   names: NameLimits;
+  keepsSessions: boolean;
   /** Undefined: not known yet; the runner then decides. */
   runtimes: readonly RuntimeInfo[] | undefined;
 }

@@ -4,6 +4,7 @@ import {
   execRequestSchema,
   execResponseSchema,
   factsOfAnswer,
+  type Job,
   type JobFile,
   namespaceOf,
   newId,
@@ -21,6 +22,7 @@ import {
   sendError,
   toServiceError,
 } from "@svc/service-kit";
+import type { SessionStore } from "@svc/session-store";
 import type { HoldingSeat } from "../limits/hook.ts";
 import type { HasWaiters } from "../once/once.ts";
 import { noteRun, noteUser } from "../request-log.ts";
@@ -32,6 +34,7 @@ import { authoriseRefs } from "./refs.ts";
 import { type ParsedExec, parseExec } from "./request.ts";
 import { execRules, startLimit } from "./rules.ts";
 import type { KnownRuntimes } from "./runtimes.ts";
+import { sessionOf } from "./session.ts";
 
 export interface ExecDeps {
   config: Config;
@@ -43,6 +46,8 @@ export interface ExecDeps {
   planLimitsOf: (request: FastifyRequest) => PlanLimits;
   lookupRecords: (files: readonly JobFile[], requestId: string) => Promise<(ObjectRecord | undefined)[]>;
   holdingSeat: HoldingSeat;
+  /** Undefined: sessions are not kept. */
+  sessions: SessionStore | undefined;
 }
 
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(execRequestSchema.shape));
@@ -75,10 +80,11 @@ async function handle(request: FastifyRequest, reply: FastifyReply, deps: ExecDe
   const key = idempotencyKey(request.headers);
   const left = clientLeft(reply);
   const parsed = parseExec(request.body, execRules(deps.config, await deps.runtimes.get()));
+  const session = await sessionOf(request.body, principal, deps.sessions);
   noteRun(request, { language: parsed.language });
-  if (key === undefined) return execute(request, parsed, principal, left, deps);
+  if (key === undefined) return execute(request, { ...parsed, session }, principal, left, deps);
   const outcome = await deps.idempotency.once(principal, key, request.body, left, (hasWaiters) =>
-    execute(request, parsed, principal, leftAlone(left, hasWaiters), deps),
+    execute(request, { ...parsed, session }, principal, leftAlone(left, hasWaiters), deps),
   );
   if (outcome.replayed) {
     reply.header("idempotency-replayed", "true");
@@ -103,7 +109,7 @@ function leftAlone(left: AbortSignal, hasWaiters: HasWaiters): AbortSignal {
 
 async function execute(
   request: FastifyRequest,
-  parsed: ParsedExec,
+  parsed: ParsedExec & Pick<Job, "session">,
   principal: Principal,
   left: AbortSignal,
   deps: ExecDeps,
@@ -121,13 +127,14 @@ async function execute(
 }
 
 function jobOf(
-  parsed: ParsedExec,
+  { session, ...parsed }: ParsedExec & Pick<Job, "session">,
   principal: Principal,
   { run_memory_limit }: PlanLimits,
   requestId: string,
 ): UnsentJob {
   return {
     ...parsed,
+    ...(session === undefined ? {} : { session }),
     ...(run_memory_limit === undefined ? {} : { run_memory_limit }),
     v: 1,
     request_id: requestId,

@@ -16,6 +16,7 @@ export function execRules(config: Config, runtimes: readonly RuntimeInfo[] | und
     maxRunMs: config.MAX_RUN_TIMEOUT,
     maxFiles: config.SANDBOX_MAX_INPUT_FILES,
     names: { maxLength: config.SANDBOX_MAX_PATH_LENGTH, maxDepth: config.SANDBOX_MAX_NESTING_DEPTH },
+    keepsSessions: config.SVC_PERSIST_SESSIONS,
     runtimes,
   };
 }

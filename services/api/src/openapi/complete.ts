@@ -3,7 +3,8 @@
  * operation. Answers may get further fields, so no schema of one forbids them.
  */
 import { ADVICE, ERRORS, type ErrorCode } from "@svc/contracts";
-import { EXAMPLES, type Example } from "./examples.ts";
+import type { Example } from "./example-parts.ts";
+import { EXAMPLES } from "./examples.ts";
 import {
   ANSWER_HEADERS,
   type AnswerHeader,

@@ -1,115 +1,28 @@
 /** Whole requests and answers for the document. Tests hold each against its schema, and send the requests. */
-
-export interface Example {
-  /** What is special about it, in a line. */
-  summary: string;
-  value: unknown;
-}
+import {
+  CANARIES,
+  checked,
+  type Example,
+  ended,
+  executed,
+  FILE,
+  form,
+  json,
+  LIMITS,
+  noneStored,
+  output,
+  SESSION,
+  STORED_AT,
+  TOKEN,
+  uploaded,
+  weather,
+} from "./example-parts.ts";
 
 interface Examples {
   request?: Readonly<Record<string, Example>>;
   /** By status and media type. */
   answers?: Readonly<Record<number, Readonly<Record<string, Readonly<Record<string, Example>>>>>>;
 }
-
-const FILE = "V1StGXR8_Z5jdHi6B-myT";
-const SESSION = "kd83HtQmZ0_4vYcPa7-Rn";
-const TOKEN = "svc1.opaque";
-const LIMITS = { run_timeout_ms: 60_000, memory_bytes: 536_870_912 };
-const STORED_AT = "2026-01-31T10:00:00.000Z";
-
-const json = (status: number, examples: Readonly<Record<string, Example>>) => ({
-  [status]: { "application/json": examples },
-});
-
-const uploaded = {
-  status: "success",
-  name: "data/points.csv",
-  filename: "data/points.csv",
-  id: FILE,
-  fileId: FILE,
-  storage_session_id: SESSION,
-  size: 8,
-  lastModified: STORED_AT,
-  etag: "0cc175b9c0f1b6a8",
-  contentType: "text/csv",
-  metadata: { "content-type": "text/csv", "original-filename": "data/points.csv" },
-};
-
-const form = {
-  own: { summary: "A file of the caller", value: { file: ["x,y\n1,2\n"] } },
-  skill: {
-    summary: "Files of a skill that no program may change",
-    value: { file: ["x,y\n1,2\n"], kind: "skill", id: "charts", version: "1", read_only: "true" },
-  },
-};
-
-const noneStored = (status: number, error: string, message: string) =>
-  json(status, {
-    upload_failed: {
-      summary: "No file could be stored",
-      value: {
-        message: "error",
-        error: "upload_failed",
-        request_id: "req-7f3a",
-        storage_session_id: SESSION,
-        files: [{ status: "error", filename: "points.csv", error, message }],
-        succeeded: 0,
-        failed: 1,
-        details: `No file could be stored. ${message}`,
-      },
-    },
-  });
-
-const executed = {
-  session_id: SESSION,
-  stdout: "42\n",
-  stderr: "",
-  files: [],
-  code: 0,
-  signal: null,
-  message: null,
-  status: null,
-  wall_time: 21.7,
-  cpu_time: 17.3,
-  memory: 9_437_184,
-  language: "python",
-  version: "3.13.5",
-  limits: LIMITS,
-  timings: { queue_ms: 1.2, setup_ms: 6.4, run_ms: 21.7, collect_ms: 0.9 },
-};
-
-const output = {
-  id: FILE,
-  name: "plot_1.png",
-  storage_session_id: SESSION,
-  kind: "user",
-  resource_id: "user-42",
-  size: 15_203,
-  content_type: "image/png",
-};
-
-const ended = {
-  session_id: SESSION,
-  tool_calls_made: 1,
-  execution_time: 31.4,
-  stdout: "{'celsius': 4}\n",
-  stderr: "",
-  files: [],
-  code: 0,
-  signal: null,
-  sandbox_status: null,
-  limits: LIMITS,
-};
-
-const weather = {
-  name: "get_weather",
-  description: "The weather of a city",
-  parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
-};
-
-const checked = { ok: true, ms: 0.4 };
-const CANARIES = { python: STORED_AT, other: STORED_AT };
 
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   health: {
@@ -259,6 +172,35 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       },
     }),
   },
+  listSessions: {
+    answers: json(200, {
+      sessions: {
+        summary: "A notebook",
+        value: {
+          sessions: [
+            {
+              id: SESSION,
+              hint: "notebook-1",
+              created_at: STORED_AT,
+              last_used_at: STORED_AT,
+              expires_at: STORED_AT,
+              size: 20_480,
+              language_last: "python",
+            },
+          ],
+        },
+      },
+    }),
+  },
+  listSessionFiles: {
+    answers: json(200, {
+      files: {
+        summary: "One file",
+        value: { files: [{ name: "data/points.csv", size: 8, mode: 0o644 }] },
+      },
+    }),
+  },
+  deleteSession: {},
   exec: {
     request: {
       shortest: { summary: "A program", value: { lang: "py", code: "print(6 * 7)" } },

@@ -20,7 +20,7 @@ export const REQUEST_HEADERS = {
     schema: { type: "string", pattern: "^[A-Za-z0-9._:-]{1,128}$", example: "req-7f3a" },
   },
   "X-CodeAPI-Expected-Profile": {
-    description: "`stateful` is refused; anything else has no effect.",
+    description: "`stateful` is refused where sessions are not kept; anything else has no effect.",
     schema: { type: "string", example: "default" },
   },
   "X-LibreChat-Code-Workspace-ID": {

@@ -51,7 +51,13 @@ const JSON_BODY: Refusals = {
 };
 
 const PROGRAM: Refusals = merged(JSON_BODY, {
-  400: ["unsupported_language", "unsupported_version", "invalid_file_reference", "too_many_files"],
+  400: [
+    "unsupported_language",
+    "unsupported_version",
+    "invalid_file_reference",
+    "reserved_file_name",
+    "too_many_files",
+  ],
   403: ["file_reference_denied"],
   422: ["stateful_workspace_unsupported"],
   502: ["input_unavailable", "sandbox_execution_failed"],
@@ -141,6 +147,27 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     description: "Deletes a file. References to it are refused from then on.",
     access: "limited",
     refusals: STORED_FILES,
+  },
+  listSessions: {
+    description:
+      "The persistent sessions of the caller, the last used first. 404 `not_found` where the service keeps none.",
+    access: "limited",
+    refusals: { 404: ["not_found"] },
+  },
+  listSessionFiles: {
+    description: "The files of the state that the next run of the session begins with.",
+    access: "limited",
+    refusals: {
+      400: ["invalid_request"],
+      404: ["file_not_found", "not_found"],
+      503: ["storage_unavailable"],
+    },
+  },
+  deleteSession: {
+    description:
+      "Deletes a session and its state. A run of it that is still going ends as usual, and is not kept.",
+    access: "limited",
+    refusals: { 400: ["invalid_request"], 404: ["file_not_found", "not_found"] },
   },
   exec: {
     description:

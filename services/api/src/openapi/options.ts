@@ -30,6 +30,7 @@ export const openApiOptions: SwaggerOptions = {
     tags: [
       { name: "execution", description: "Programs" },
       { name: "files", description: "Files in and out" },
+      { name: "sessions", description: "Persistent sessions" },
       { name: "service", description: "State of the service" },
       { name: "reference", description: "What this service offers" },
       { name: "operations", description: "Health" },

@@ -3,7 +3,11 @@
 import { newId, ServiceError } from "@svc/contracts";
 import { thrown } from "@svc/test-kit/thrown";
 
-export const FILE_RULES = { maxFiles: 256, names: { maxLength: 256, maxDepth: 10 } };
+export const FILE_RULES = {
+  keepsSessions: false,
+  maxFiles: 256,
+  names: { maxLength: 256, maxDepth: 10 },
+};
 
 /** A reference to a stored file. */
 export const refNamed = (name: string) => ({ id: newId(), storage_session_id: newId(), name });

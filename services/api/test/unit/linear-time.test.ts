@@ -110,7 +110,7 @@ const ROWS: Row[] = [
   [
     "a file reference",
     around("", "a/", "a"),
-    (name) => attempt(() => parseFiles([{ id: "x", name }], { maxFiles: 1, names })),
+    (name) => attempt(() => parseFiles([{ id: "x", name }], { maxFiles: 1, keepsSessions: false, names })),
   ],
   [
     "tool names",

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { open, readFile, utimes } from "node:fs/promises";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { newId, objectRecordKey } from "@svc/contracts";
+import { newId, objectRecordKey, snapshotNamespaceOf } from "@svc/contracts";
 import {
   INTERNAL_TOKEN,
   type PrivateFileServer,
@@ -31,8 +31,8 @@ afterEach(async () => {
   await redisServer.stop();
 });
 
-const put = (path: string, body: Uint8Array<ArrayBuffer>) =>
-  fetch(server.url + path, { method: "PUT", headers: PUT_HEADERS, body });
+const put = (path: string, body: Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
+  fetch(server.url + path, { method: "PUT", headers: { ...PUT_HEADERS, ...headers }, body });
 const get = (path: string, init: RequestInit = {}) => fetch(server.url + path, { headers: TOKEN, ...init });
 const objectPath = (session = newId(), file = newId()) => `/sessions/${session}/objects/${file}`;
 const fileOf = (path: string) => `${server.directory}/sessions/${path.slice(10).replace("/objects", "")}`;
@@ -212,5 +212,19 @@ describe("retention", () => {
     expect(["null", null]).toContain(await redis.get(objectRecordKey(session, file)));
     redis.disconnect();
     expect((await get(idle)).status).toBe(404);
+  });
+
+  test("keeps snapshots of sessions for the life of a session", async () => {
+    await server.stop();
+    const lives = { SESSION_CACHE_TTL: "1", SVC_SESSION_STATE_TTL_SECONDS: "5" };
+    server = await startFileServer(redisServer.url, lives);
+    const [snapshot, file] = [objectPath(), objectPath()];
+    const namespace = snapshotNamespaceOf("acme:user:u1");
+    await put(snapshot, randomBytes(10), { "x-svc-namespace": namespace });
+    await put(file, randomBytes(10), { "x-svc-namespace": "acme:user:session-state" });
+    const names = async () => (await server.storedFiles()).map((name) => name.slice(-43));
+    await until(async () => (await names()).length === 1);
+    expect(await names()).toEqual([snapshot.slice(10).replace("/objects", "")]);
+    await until(async () => (await names()).length === 0);
   });
 });

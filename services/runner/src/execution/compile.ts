@@ -7,9 +7,10 @@ import { buffer } from "node:stream/consumers";
 import { ServiceError } from "@svc/contracts";
 import { JailError, JailRun, type RunOutcome } from "@svc/jail-client";
 import { jailLimits, type RunLimits } from "../admission/limits.ts";
-import { refOf, stageAll } from "../inputs/inputs.ts";
+import { refOf } from "../inputs/inputs.ts";
 import { despiteSpoiledCopies } from "../inputs/source.ts";
 import { decodeListing } from "../outputs/listing.ts";
+import { despiteFailedRestore, stageProgram } from "../session-state/stage.ts";
 import { captured, withNotes } from "./decode-output.ts";
 import { compileEndingOf, compileFailure, type Ending } from "./exit-status.ts";
 import type { Compilation, Program } from "./program.ts";
@@ -34,11 +35,17 @@ export async function compile(
   const beganMs = performance.now();
   try {
     const compilation = program.compile;
-    const { outcome, made, ending } = await despiteSpoiledCopies((withCopies) =>
-      runCompiler(program, compilation, limits, to, deps, withCopies),
+    const stage = async (staged: Program) => ({
+      staged,
+      ...(await despiteSpoiledCopies((withCopies) =>
+        runCompiler(staged, compilation, limits, to, deps, withCopies),
+      )),
+    });
+    const { staged, outcome, made, ending } = await despiteFailedRestore(program, stage, (err) =>
+      deps.log.warn({ err, request_id: to.run.requestId }, "restoring the state of a session failed"),
     );
-    if (ending === undefined) return { program: { ...program, made } };
-    return { answer: failedAnswer(program, outcome, ending, { limits, to, beganMs }), ending };
+    if (ending === undefined) return { program: { ...staged, made } };
+    return { answer: failedAnswer(staged, outcome, ending, { limits, to, beganMs }), ending };
   } catch (error) {
     // Whatever broke: the program itself has not started.
     if (error instanceof JailError && error.started) {
@@ -66,9 +73,10 @@ async function runCompiler(
   try {
     jail.describe(argv, env, jailLimits(limits));
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
-    const staging = { gateway, inputs, withCopies, run, jail, concurrency, directories: false };
-    const staged = await stageAll(program, staging);
-    jail.directory(staged.length, build);
+    const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
+    const staging = { gateway, inputs, withCopies, run, jail, concurrency, maxBytes, directories: false };
+    const { staged } = await stageProgram(program, staging);
+    await jail.directory(staged.length, build);
     await jail.start();
     const outcome = await jail.outcome();
     const ending = compileEndingOf(outcome.end, limits);
@@ -100,7 +108,7 @@ async function harvest(
 
 /** Nothing was run: no time, no memory, and every input is what it was. */
 function failedAnswer(
-  { references, directories }: Program,
+  { references, directories, session }: Program,
   { end, stdout, stderr }: RunOutcome,
   ending: Ending,
   { limits, to, beganMs }: { limits: RunLimits; to: Destination; beganMs: number },
@@ -121,6 +129,6 @@ function failedAnswer(
     memory: 0,
     timings: { setup_ms: Math.round(performance.now() - beganMs), run_ms: 0, collect_ms: 0 },
     session_state_persisted: false,
-    session_state_restore_failed: false,
+    session_state_restore_failed: session?.restoreFailed ?? false,
   };
 }

@@ -19,12 +19,14 @@ export async function execute(
   call: Call,
   deps: ExecuteDeps,
 ): Promise<ExecuteResponse> {
-  const runtime = deps.runtimes.find(request.language, request.version ?? "*");
+  const isOfSession = request.persist_session != null && deps.config.SVC_PERSIST_SESSIONS;
+  const find = isOfSession ? "findSession" : "find";
+  const runtime = deps.runtimes[find](request.language, request.version ?? "*");
   const limited = { ...request, language: runtime.language };
   const limits = limitsFor(deps.config, deps.overrides, limited);
   const compileLimits = compileLimitsFor(deps.config, deps.overrides, limited);
   const memory = { run: limits.memoryBytes, compile: compileLimits.memoryBytes };
-  const program = programOf(request, runtime, nameLimits(deps.config), memory);
+  const program = offered(programOf(request, runtime, nameLimits(deps.config), memory), deps.config);
   const within = new DeadlineSignal(call.signal, deadlinesFor(limits.wallMs, deps.config).runner);
   const { signal } = within;
   const counted = deps.metrics.began(runtime.language);
@@ -80,6 +82,15 @@ async function runLeased(
   } finally {
     launched.jail.close();
   }
+}
+
+/** A runner that keeps no sessions brings no state back, and says so. */
+function offered(program: Program, { SVC_PERSIST_SESSIONS }: Config): Program {
+  const { session, ...plain } = program;
+  if (SVC_PERSIST_SESSIONS || session === undefined) return program;
+  if (session.snapshot === undefined && !session.restoreFailed) return plain;
+  const { snapshot: _, ...failed } = session;
+  return { ...plain, session: { ...failed, restoreFailed: true } };
 }
 
 export function nameLimits(config: Config) {

@@ -7,8 +7,12 @@ import type { RunLimits } from "../admission/limits.ts";
 import { outputLimits } from "../outputs/limits.ts";
 import { decodeListing, withoutDirectory } from "../outputs/listing.ts";
 import { omittedFields, omittedNotes } from "../outputs/omitted.ts";
-import { planOutputs } from "../outputs/outputs.ts";
+import { type Listing, planOutputs } from "../outputs/outputs.ts";
 import { storeOutputs } from "../outputs/uploads.ts";
+import { outputsView } from "../session-state/outputs-view.ts";
+import { planSnapshot } from "../session-state/plan.ts";
+import { type Saved, saveState } from "../session-state/save.ts";
+import { droppedField } from "../session-state/variables.ts";
 import { captured, withNotes } from "./decode-output.ts";
 import type { Ending } from "./exit-status.ts";
 import type { Launched } from "./launch.ts";
@@ -39,9 +43,15 @@ export function refuseUnexecutable({ end }: RunOutcome): void {
 export async function finish(one: Finish, deps: ExecuteDeps): Promise<RunAnswer> {
   const { outcome, ending, limits, to } = one;
   const { end, stdout, stderr } = outcome;
-  const { plan, report, omitted, allowed } = await collect(one, deps);
+  const { plan, report, omitted, allowed, listing } = await collect(one, deps);
+  const state = report.failed > 0 ? undefined : await saveSession(one, listing, deps);
   const reached = reachedLimits(outcome, limits);
-  const notes = [...omittedNotes(omitted, plan.unlisted, allowed), ...reachedNotes(reached), ...ending.notes];
+  const notes = [
+    ...omittedNotes(omitted, plan.unlisted, allowed),
+    ...reachedNotes(reached),
+    ...(state?.notes ?? []),
+    ...ending.notes,
+  ];
   return {
     session_id: to.sessionId,
     stdout: captured(stdout, end.stdoutTotal, limits.outputCap),
@@ -59,8 +69,10 @@ export async function finish(one: Finish, deps: ExecuteDeps): Promise<RunAnswer>
       run_ms: round(one.runMs),
       collect_ms: round(performance.now() - one.endedMs),
     },
-    session_state_persisted: false,
-    session_state_restore_failed: false,
+    session_state_persisted: state?.snapshot !== undefined,
+    session_state_restore_failed: one.launched.session?.restoreFailed ?? false,
+    ...(state?.snapshot === undefined ? {} : { session_snapshot: state.snapshot }),
+    ...droppedField(state?.dropped ?? []),
     ...(reached.length > 0 ? { limits_reached: reached } : {}),
     ...(plan.deleted.length > 0 ? { deleted_files: plan.deleted } : {}),
     ...omittedFields(omitted, plan.unlisted),
@@ -69,9 +81,11 @@ export async function finish(one: Finish, deps: ExecuteDeps): Promise<RunAnswer>
 }
 
 async function collect({ launched, outcome, to, log }: Finish, { config, gateway }: ExecuteDeps) {
-  const listing = withoutDirectory(decodeListing(outcome.listing), launched.build);
+  const { staged, own, restored } = launched.staged;
+  const listing = decodeListing(outcome.listing);
+  const view = launched.session === undefined ? listing : outputsView(listing, own, restored);
   const allowed = outputLimits(config);
-  const plan = planOutputs(listing, launched.staged, allowed);
+  const plan = planOutputs(withoutDirectory(view, launched.build), staged, allowed);
   const report = await storeOutputs(plan.uploads, {
     gateway,
     run: to.run,
@@ -80,7 +94,30 @@ async function collect({ launched, outcome, to, log }: Finish, { config, gateway
     concurrency: config.SANDBOX_UPLOAD_CONCURRENCY,
     onFailure: (error) => log.warn({ err: error, request_id: to.run.requestId }, "storing an output failed"),
   });
-  return { plan, report, omitted: [...report.omitted, ...plan.omitted], allowed };
+  return { plan, report, omitted: [...report.omitted, ...plan.omitted], allowed, listing };
+}
+
+/** Undefined: nothing of the run is kept, because it has no session, was killed, or began without the state of its session. */
+async function saveSession(
+  { launched, outcome, to, log }: Finish,
+  listing: Listing,
+  { config, gateway }: ExecuteDeps,
+): Promise<Saved | undefined> {
+  const { session, jail, staged, entry, build } = launched;
+  const hasEnded = ["exited", "signaled"].includes(outcome.end.cause) && outcome.end.execErrno === 0;
+  if (session === undefined || session.restoreFailed || !hasEnded) return undefined;
+  const plan = planSnapshot({ listing, ...staged, entry, build });
+  return saveState(plan, {
+    gateway,
+    run: to.run,
+    jail,
+    outputSession: to.outputSession,
+    fileId: session.fileId,
+    hasVariables: session.hasVariables,
+    maxBytes: config.SVC_SESSION_STATE_MAX_BYTES,
+    onFailure: (err) =>
+      log.warn({ err, request_id: to.run.requestId }, "storing the state of a session failed"),
+  });
 }
 
 function delivery({ attempted, failed }: { attempted: number; failed: number }) {

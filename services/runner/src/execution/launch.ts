@@ -1,16 +1,25 @@
 /** The beginning of every execution: a jail is opened, the program described, its files staged, and started. */
-import type { JailRun } from "@svc/jail-client";
+import { JailError, type JailRun } from "@svc/jail-client";
 import { jailLimits, type RunLimits } from "../admission/limits.ts";
 import type { RunGateway } from "../gateway.ts";
-import { stageAll } from "../inputs/inputs.ts";
 import { despiteSpoiledCopies } from "../inputs/source.ts";
-import type { StagedInput } from "../outputs/outputs.ts";
-import { type Program, replaced } from "./program.ts";
+import {
+  despiteFailedRestore,
+  isOfTheJail,
+  RestoreFailed,
+  type StagedProgram,
+  stageProgram,
+} from "../session-state/stage.ts";
+import { type Program, type ProgramSession, replaced } from "./program.ts";
 import type { ExecuteDeps } from "./types.ts";
 
 export interface Launched {
   jail: JailRun;
-  staged: readonly StagedInput[];
+  staged: StagedProgram;
+  /** Of a run of a session; as it turned out. */
+  session?: ProgramSession;
+  /** Path of the program itself. */
+  entry: string;
   /** Directory of the workspace that holds the compiled program; nothing in it is an output. */
   build?: string;
   /** When the request's work began and when the program was started, on the monotonic clock. */
@@ -32,7 +41,11 @@ export interface Launch {
 
 export function launch(what: Launch, deps: ExecuteDeps): Promise<Launched> {
   const beganMs = performance.now();
-  return despiteSpoiledCopies((withCopies) => attempt(what, deps, withCopies, beganMs));
+  const stage = (program: Program) =>
+    despiteSpoiledCopies((withCopies) => attempt({ ...what, program }, deps, withCopies, beganMs));
+  return despiteFailedRestore(what.program, stage, (err) =>
+    deps.log.warn({ err, request_id: what.run.requestId }, "restoring the state of a session failed"),
+  );
 }
 
 async function attempt(
@@ -46,14 +59,21 @@ async function attempt(
     jail.describe(program.argv, replaced(program.env, environment?.(jail) ?? []), jailLimits(limits));
     if (program.stdin !== undefined) await jail.stdin(program.stdin);
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
-    const staged = await stageAll(program, { gateway, inputs, withCopies, run, jail, concurrency });
+    const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
+    const staging = { gateway, inputs, withCopies, run, jail, concurrency, maxBytes };
+    const staged = await stageProgram(program, staging);
     await prepare?.(jail);
     await jail.start();
     metrics.started(jail.startedWarm);
     const build = program.compile && { build: program.compile.build };
-    return { jail, staged, ...build, beganMs, startedMs: performance.now() };
+    const session = program.session && { session: program.session };
+    const entry = program.contents[0]?.path ?? "";
+    return { jail, staged, entry, ...session, ...build, beganMs, startedMs: performance.now() };
   } catch (error) {
     jail.close();
+    // What the jail says of a restored file may come as late as the start.
+    if (program.session?.snapshot !== undefined && error instanceof JailError && !isOfTheJail(error))
+      throw new RestoreFailed("the state of the session does not fit into the jail", { cause: error });
     throw error;
   }
 }

@@ -52,8 +52,21 @@ export interface Program {
   directories: Reference[];
   /** Directories that inline `.dirkeep` files ask for. */
   plainDirectories: string[];
+  /** The persistent session that it continues. */
+  session?: ProgramSession;
   /** Its environment is a caller's, which no process has that is warm already. */
   hasOwnEnvironment: boolean;
+}
+
+/** Where the state of a run goes, and with which state it begins. */
+export interface ProgramSession {
+  fileId: string;
+  /** Absent: it begins with an empty workspace. */
+  snapshot?: Reference;
+  /** The program carries variables on from run to run. */
+  hasVariables: boolean;
+  /** There is a state that cannot be brought back. Nothing of the run is kept. */
+  restoreFailed?: boolean;
 }
 
 const MAX_ENV_BYTES = 1_000_000;
@@ -83,9 +96,12 @@ export function programOf(
   const contents: Program["contents"] = [];
   const references: Reference[] = [];
   const plainDirectories: string[] = [];
+  let snapshot: Reference | undefined;
   for (const [at, file] of request.files.entries()) {
-    if (!hasContent(file)) references.push({ ...file, at });
-    else if (at !== entryAt && isDirkeep(file.name)) plainDirectories.push(dirkeepDirectory(file.name));
+    if (!hasContent(file)) {
+      if (file.name === request.persist_session?.filename) snapshot = { ...file, at };
+      else references.push({ ...file, at });
+    } else if (at !== entryAt && isDirkeep(file.name)) plainDirectories.push(dirkeepDirectory(file.name));
     else contents.push({ path: paths[at] as string, bytes: decode(file, at) });
   }
   const build = freeEntryName(
@@ -106,8 +122,21 @@ export function programOf(
     references: references.filter(({ name }) => !isDirkeep(name)),
     directories: references.filter(({ name }) => isDirkeep(name)),
     plainDirectories: plainDirectories.filter((directory) => directory !== ""),
+    ...sessionOf(request, runtime, snapshot),
     hasOwnEnvironment: (request.env ?? []).length > 0,
   };
+}
+
+function sessionOf(
+  { persist_session }: ExecuteRequest,
+  runtime: Runtime,
+  snapshot: Reference | undefined,
+): Pick<Program, "session"> {
+  if (persist_session == null) return {};
+  const { file_id: fileId, restore } = persist_session;
+  const session = { fileId, hasVariables: runtime.session !== undefined };
+  if (!restore) return { session };
+  return { session: snapshot === undefined ? { ...session, restoreFailed: true } : { ...session, snapshot } };
 }
 
 function checkConflicts(paths: readonly string[]): void {

@@ -36,6 +36,8 @@ const manifestSchema = z.object({
             words: z.array(z.string()),
             /** Programs that have tools take it at least, whatever their words. */
             programmatic: z.boolean().optional(),
+            /** So do programs of a session. */
+            session: z.boolean().optional(),
           }),
         )
         .optional(),
@@ -58,6 +60,10 @@ const manifestSchema = z.object({
       programmatic: z
         .object({ command: z.array(z.string()).min(1), env: z.record(z.string(), z.string()) })
         .optional(),
+      /** How a program is started that carries on the variables of its session; absent when the language has none. */
+      session: z
+        .object({ command: z.array(z.string()).min(1), env: z.record(z.string(), z.string()) })
+        .optional(),
     }),
   ),
 });
@@ -67,8 +73,8 @@ export interface Zygote {
   name: string;
   argv: readonly string[];
   words: readonly string[];
-  /** The command of a program that has tools, which takes it at least. */
-  prelude?: readonly string[];
+  /** Commands of programs that take it at least: of those that have tools, of those of a session. */
+  preludes?: readonly (readonly string[])[];
 }
 
 export type Prestarted = NonNullable<Runtime["prestarted"]>;
@@ -98,13 +104,14 @@ export class Runtimes {
   }
 
   zygotes(): Zygote[] {
-    return this.#runtimes.flatMap(({ zygotes = [], programmatic, entry }) => {
-      const prelude = programmatic?.command.map((word) => word.replaceAll("{entry}", entry));
-      return zygotes.map(({ programmatic: withTools = false, ...zygote }) => ({
-        ...zygote,
-        ...(withTools && prelude && { prelude }),
-      }));
-    });
+    return this.#runtimes.flatMap(({ zygotes = [], programmatic, session, entry }) =>
+      zygotes.map(({ programmatic: withTools = false, session: ofSessions = false, ...zygote }) => {
+        const preludes = [withTools && programmatic, ofSessions && session]
+          .filter((start) => start !== false && start !== undefined)
+          .map(({ command }) => command.map((word) => word.replaceAll("{entry}", entry)));
+        return { ...zygote, ...(preludes.length > 0 && { preludes }) };
+      }),
+    );
   }
 
   prestarted(): (Runtime & { prestarted: Prestarted })[] {
@@ -137,6 +144,14 @@ export class Runtimes {
     const found = installed.find((runtime) => runtime.version === version);
     if (found === undefined) throw this.#unsupported("unsupported_version", "version");
     return found;
+  }
+
+  /** The same for a run of a session. */
+  findSession(name: string, range: string): Runtime {
+    const found = this.find(name, range);
+    if (found.session === undefined) return found;
+    const { command, env } = found.session;
+    return { ...found, command, env: { ...found.env, ...env } };
   }
 
   /** The same for a program with tools. */

@@ -18,6 +18,7 @@ export interface ExecuteDeps {
   inputs: InputSource;
   metrics: RunnerMetrics;
   jails: WarmJails;
+  log: Log;
 }
 
 /** An answer without what is known before the run. */

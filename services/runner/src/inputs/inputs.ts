@@ -7,6 +7,7 @@ import type { JailRun } from "@svc/jail-client";
 import type { Program, Reference } from "../execution/program.ts";
 import type { GatewayClient, RunGateway } from "../gateway.ts";
 import type { StagedInput } from "../outputs/outputs.ts";
+import { OwnPaths } from "./own-paths.ts";
 import type { InputSource, OpenInput } from "./source.ts";
 
 export interface StagingDeps {
@@ -21,9 +22,16 @@ export interface StagingDeps {
   directories?: boolean;
 }
 
-/** Stages everything; the returned list says what stands under which index. */
-export async function stageAll(program: Program, deps: StagingDeps): Promise<StagedInput[]> {
+/** What stands under which index, and which paths are taken by that. */
+export interface StagedFiles {
+  staged: readonly StagedInput[];
+  own: OwnPaths;
+}
+
+/** Stages everything of the request. */
+export async function stageAll(program: Program, deps: StagingDeps): Promise<StagedFiles> {
   const staged: StagedInput[] = [];
+  const directories = program.directories.map(({ name }) => dirkeepDirectory(name));
   const nextIndex = () => staged.length;
   const extraDirectories = deps.directories === false ? Promise.resolve([]) : listDirkeeps(program, deps);
   extraDirectories.catch(() => undefined);
@@ -35,14 +43,14 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
   for (const { path, bytes } of program.made) {
     const index = nextIndex();
     staged.push({ index, readOnly: false });
-    await deps.jail.file({ index, path, size: bytes.length, readOnly: false, executable: true }, bytes);
+    await deps.jail.file({ index, path, size: bytes.length, readOnly: false, mode: 0o755 }, bytes);
   }
   for (const file of program.directories) {
     const index = nextIndex();
     const path = dirkeepDirectory(file.name);
     // The workspace itself cannot be removed.
     staged.push({ index, readOnly: path === "", ref: refOf(file) });
-    if (path !== "") deps.jail.directory(index, path);
+    if (path !== "") await deps.jail.directory(index, path);
   }
   for await (const [file, input] of fetchAhead(program.references, deps)) {
     const index = nextIndex();
@@ -60,9 +68,18 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
     present.add(directory);
     const index = nextIndex();
     staged.push({ index, readOnly: false });
-    deps.jail.directory(index, directory);
+    directories.push(directory);
+    await deps.jail.directory(index, directory);
   }
-  return staged;
+  const files = [...program.contents, ...program.made].map(({ path }) => path);
+  const paths = [...files, ...program.references.map(({ name }) => name)];
+  return {
+    staged,
+    own: new OwnPaths(
+      paths,
+      directories.filter((path) => path !== ""),
+    ),
+  };
 }
 
 export function refOf(file: Reference) {

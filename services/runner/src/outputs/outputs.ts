@@ -16,6 +16,8 @@ export interface StagedInput {
   index: number;
   ref?: InputRef;
   readOnly: boolean;
+  /** Of the state of a session. */
+  restored?: boolean;
 }
 
 export interface ListedFile {
@@ -24,12 +26,17 @@ export interface ListedFile {
   /** Index of the staged input at this path. */
   input?: number;
   size: number;
+  /** Permission bits. */
+  mode: number;
   path: string;
 }
 
 export interface Listing {
   files: ListedFile[];
   emptyDirectories: string[];
+  /** All of them, and the symlinks, of a run of a session. */
+  directories: { path: string; mode: number }[];
+  symlinks: { path: string; target: string }[];
   /** Indices of staged directories that are still there. */
   kept: number[];
   /** Indices of staged inputs that are gone. */

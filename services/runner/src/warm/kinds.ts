@@ -14,8 +14,8 @@ export interface Kind {
   argv: readonly string[];
   /** One of them must be in the program; none: nothing must. */
   words: readonly string[];
-  /** A program of just this command has tools, and takes it without its words. */
-  prelude?: readonly string[];
+  /** A program of just one of these commands has tools, or a session, and takes it without its words. */
+  preludes?: readonly (readonly string[])[];
   /** Absent: copies of a zygote. */
   prestarted?: Pick<Prestarted, "least" | "refillMs">;
   /** Fills a jail; false when there is no such zygote now. */
@@ -39,7 +39,7 @@ export function kindsOf(runtimes: Runtimes, config: Config, overrides: LimitOver
 }
 
 /** The last kind that fits. A pre-started interpreter shows its command, so that must be the program's. */
-export function kindFor<K extends Pick<Kind, "argv" | "words" | "prelude" | "prestarted">>(
+export function kindFor<K extends Pick<Kind, "argv" | "words" | "preludes" | "prestarted">>(
   { argv, contents }: Pick<Program, "argv" | "contents">,
   kinds: readonly K[],
 ): K | undefined {
@@ -50,7 +50,7 @@ export function kindFor<K extends Pick<Kind, "argv" | "words" | "prelude" | "pre
       (kind.prestarted === undefined || isSame(kind.argv, argv)) &&
       (kind.words.length === 0 ||
         kind.words.some((word) => source.includes(word)) ||
-        (kind.prelude !== undefined && isSame(kind.prelude, argv))),
+        kind.preludes?.some((prelude) => isSame(prelude, argv))),
   );
 }
 

@@ -12,7 +12,7 @@ import { decodeListing } from "../../src/outputs/listing.ts";
 import { planOutputs } from "../../src/outputs/outputs.ts";
 
 const names = { maxLength: 256, maxDepth: 10 };
-const limits = { maxFiles: 50, maxFileBytes: 100, maxTotalBytes: 1000, names };
+const limits = { maxFiles: 50, keepsSessions: false, maxFileBytes: 100, maxTotalBytes: 1000, names };
 const runtime: Runtime = {
   language: "python",
   version: "3",
@@ -30,7 +30,7 @@ const atApi = (all: readonly string[]) =>
   refusalOf(() =>
     parseFiles(
       all.map((name) => ({ ...refTo(name), kind: "user" })),
-      { maxFiles: 256, names },
+      { maxFiles: 256, keepsSessions: false, names },
     ),
   );
 
@@ -64,6 +64,8 @@ describe("a program's names", () => {
   const listed = (paths: readonly Buffer[]) => ({
     files: paths.map((path, number) => ({ number, state: "new" as const, size: 1, path })),
     emptyDirectories: [],
+    directories: [],
+    symlinks: [],
     kept: [],
     missing: [],
     omitted: [],

@@ -1,6 +1,7 @@
 /** What a grant is for, as the worker states it to the gateway. Pure. */
 import type { Deadlines, GrantClaims, Job, PrefetchRequest } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
+import type { SessionRun } from "@svc/session-store";
 
 const GRANT_MARGIN_SECONDS = 60;
 
@@ -9,7 +10,8 @@ const byIds = (left: { sort: string }, right: { sort: string }) => (left.sort < 
 export const lifeSeconds = (deadlines: Deadlines) =>
   Math.ceil(deadlines.worker / 1000) + GRANT_MARGIN_SECONDS;
 
-export function claimsOf(job: Job, deadlines: Deadlines, config: Config): GrantClaims {
+/** `run`: the run's session; its snapshot is among the files of the job. */
+export function claimsOf(job: Job, deadlines: Deadlines, config: Config, run?: SessionRun): GrantClaims {
   const input_files = job.files
     .map(({ id, storage_session_id, name }) => ({
       sort: `${storage_session_id} ${id} ${name}`,
@@ -17,8 +19,14 @@ export function claimsOf(job: Job, deadlines: Deadlines, config: Config): GrantC
     }))
     .sort(byIds)
     .map(({ claim }) => claim);
+  const shared = sharedClaimsOf(job, deadlines, config);
+  const snapshot = run && {
+    snapshot_object_id: run.to.id,
+    max_upload_bytes: shared.max_upload_bytes + config.SVC_SESSION_STATE_MAX_BYTES,
+  };
   return {
-    ...sharedClaimsOf(job, deadlines, config),
+    ...shared,
+    ...snapshot,
     exec_id: job.execution_id,
     input_files,
     read_sessions: [...new Set(input_files.map(({ session_id }) => session_id))].sort(),
@@ -44,8 +52,8 @@ export function sharedClaimsOf(job: Job, deadlines: Deadlines, config: Config): 
 export const furtherRound = ({ ptc: _, ...job }: Job): Job => ({ ...job, files: [] });
 
 /** Whether all that a grant says of the job is whose it is, so that any grant of its owner does. */
-export const hasOnlyAnOwner = ({ files, ptc, resume }: Job): boolean =>
-  files.length === 0 && ptc === undefined && resume === undefined;
+export const hasOnlyAnOwner = ({ files, ptc, resume, session }: Job): boolean =>
+  files.length === 0 && ptc === undefined && resume === undefined && session === undefined;
 
 /** Jobs of the same owner have the same shared claims, but for the lifetime. */
 export const ownerOf = ({ principal, output_namespace }: Job): string =>

@@ -9,6 +9,7 @@ import {
   registeredGrantSchema,
 } from "@svc/contracts";
 import type { Config, InnerClient, Log } from "@svc/service-kit";
+import type { SessionRun } from "@svc/session-store";
 import { claimsOf, sharedClaimsOf } from "./claims.ts";
 import { type Ended, RevocationBatch } from "./revocation-batch.ts";
 
@@ -24,13 +25,17 @@ export class GrantClient {
     this.#log = log;
   }
 
-  async register(job: Job, deadlines: Deadlines, signal?: AbortSignal): Promise<RegisteredGrant> {
+  async register(
+    job: Job,
+    deadlines: Deadlines,
+    { signal, run }: { signal?: AbortSignal; run?: SessionRun | undefined } = {},
+  ): Promise<RegisteredGrant> {
     const payload: MaskablePayload = {
       session_id: job.session_id,
       output_session_id: job.session_id,
       files: job.files.map(({ name, id, storage_session_id }) => ({ name, id, storage_session_id })),
     };
-    const claims = claimsOf(job, deadlines, this.#config);
+    const claims = claimsOf(job, deadlines, this.#config, run);
     const request = { payload, claims, callback: job.ptc?.callback };
     return registeredGrantSchema.parse(await this.#post("", request, job.request_id, signal));
   }
@@ -40,6 +45,19 @@ export class GrantClient {
     const claims = sharedClaimsOf(job, deadlines, this.#config);
     return prefetchedGrantsSchema.parse(await this.#post("/prefetch", { claims, runs }, job.request_id))
       .grants;
+  }
+
+  /** Has the grant's record say whether the state of the session could be restored. */
+  async reportRestore(grantId: string, failed: boolean, requestId: string): Promise<void> {
+    const outcome = failed ? { restored: false, session_state_restore_failed: true } : { restored: true };
+    await this.#gateway.json<unknown>({
+      method: "POST",
+      path: `/internal/egress-grants/${grantId}/restore-result`,
+      requestId,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(outcome),
+      timeoutMs: this.#config.EGRESS_GATEWAY_REQUEST_TIMEOUT_MS,
+    });
   }
 
   /** Revokes a grant in the background. When that fails, the grant expires by itself. */

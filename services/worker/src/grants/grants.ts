@@ -4,6 +4,7 @@
  */
 import { type Deadlines, type GrantEnd, type Job, newId, type RegisteredGrant } from "@svc/contracts";
 import type { Config, InnerClient, Log } from "@svc/service-kit";
+import type { SessionRun } from "@svc/session-store";
 import { furtherRound, hasOnlyAnOwner, lifeSeconds, ownerOf } from "./claims.ts";
 import { GrantClient } from "./client.ts";
 import { NextRoundGrants } from "./next-round.ts";
@@ -46,8 +47,8 @@ export class Grants {
     );
   }
 
-  /** The grant of a round: a prefetched one, or a new one. */
-  async take(job: Job, deadlines: Deadlines, signal: AbortSignal): Promise<Granted> {
+  /** The grant of a round: a prefetched one, or a new one. `run`: the session that the round continues. */
+  async take(job: Job, deadlines: Deadlines, signal: AbortSignal, run?: SessionRun): Promise<Granted> {
     const { execution_id, resume } = job;
     const nowMs = performance.now();
     if (hasOnlyAnOwner(job)) {
@@ -57,10 +58,10 @@ export class Grants {
     }
     if (resume === undefined) {
       this.#ready.drop(execution_id);
-      return { grant: await this.#client.register(job, deadlines, signal), job };
+      return { grant: await this.#client.register(job, deadlines, { signal, run }), job };
     }
     const ready = await this.#ready.take(execution_id, nowMs + deadlines.worker)?.grant;
-    return { grant: ready ?? (await this.#client.register(furtherRound(job), deadlines, signal)), job };
+    return { grant: ready ?? (await this.#client.register(furtherRound(job), deadlines, { signal })), job };
   }
 
   /** The program has paused: revokes its grant and requests the next round's, in the background. */
@@ -135,6 +136,16 @@ export class Grants {
   async #release(made: Promise<RegisteredGrant | undefined>, requestId: string): Promise<void> {
     const grant = await made;
     if (grant !== undefined) this.revoke(grant.grant_id, "completed", requestId);
+  }
+
+  /** Has the record of a grant say whether the state of its session could be restored, and revokes it, in the background. */
+  revokeRestored(grant_id: string, failed: boolean, requestId: string): void {
+    this.#client
+      .reportRestore(grant_id, failed, requestId)
+      .catch((err: Error) =>
+        this.#log.warn({ err: err.message, request_id: requestId }, "reporting a restore failed"),
+      )
+      .finally(() => this.revoke(grant_id, "completed", requestId));
   }
 
   /** In the background. */

@@ -15,11 +15,19 @@ import {
 /** The widest limits that names of outputs may be configured to have. */
 const NAMES = { maxLength: 4096, maxDepth: 64 };
 
-/** A pause is answered as it is, but for the session and the time in the queue. */
+/** Without what is said of the session. A pause is answered as it is, but for the session and the time in the queue. */
 export function publicAnswer(job: Job, response: RoundResponse, queueMs: number): Record<string, unknown> {
   const queue_ms = Math.round(queueMs * 1000) / 1000;
   if ("paused" in response) return { ...response, session_id: job.session_id, timings: { queue_ms } };
-  const { session_state_persisted: _p, session_state_restore_failed: _r, files, timings, ...rest } = response;
+  const {
+    session_state_persisted: _p,
+    session_state_restore_failed: _r,
+    session_snapshot: _s,
+    session_state_dropped: _d,
+    files,
+    timings,
+    ...rest
+  } = response;
   return {
     ...rest,
     session_id: job.session_id,

@@ -3,30 +3,15 @@
  * gateway that is away for a moment is waited for, and a run that broke is repeated once, since it has no effect but its
  * outputs. A program with tools has others: once it may have run, only the API, which keeps its calls, repeats it.
  */
-import {
-  deadlinesFor,
-  type Job,
-  type JobResult,
-  type RecordedCall,
-  type RoundResponse,
-  ServiceError,
-} from "@svc/contracts";
-import { type Config, DeadlineSignal, type Log, type Redis, retry } from "@svc/service-kit";
-import type { Grants } from "../grants/grants.ts";
-import type { Runner } from "../runner/client.ts";
+import { deadlinesFor, type Job, type JobResult, type RecordedCall } from "@svc/contracts";
+import { DeadlineSignal, retry } from "@svc/service-kit";
 import { publicAnswer } from "./answer.ts";
 import { faultOf } from "./error-classification.ts";
 import { historyOf } from "./history.ts";
 import { failureOf } from "./public-error.ts";
 import { RetryPolicy } from "./retry-policy.ts";
-
-export interface ProcessDeps {
-  config: Config;
-  log: Log;
-  redis: Redis;
-  grants: Grants;
-  runner: Runner;
-}
+import { endOf, type ProcessDeps, type Round } from "./round.ts";
+import { sessionRound } from "./session-round.ts";
 
 /** Aborting `cancelled` ends the job. */
 export async function processJob(job: Job, cancelled: AbortSignal, deps: ProcessDeps): Promise<JobResult> {
@@ -40,8 +25,8 @@ export async function processJob(job: Job, cancelled: AbortSignal, deps: Process
       await deps.runner.discard(job, job.discard.runner_url);
       return { ok: true, answer: {} };
     }
-    const { job: granted, response } = await runWithRetries(job, deadlines, within.signal, deps);
-    return { ok: true, answer: publicAnswer(granted, response, queueMs) };
+    const { job: granted, response, ofSession } = await runWithRetries(job, deadlines, within.signal, deps);
+    return { ok: true, answer: { ...publicAnswer(granted, response, queueMs), ...ofSession } };
   } catch (error) {
     const result = failureOf(error, cancelled, within.isLate);
     if (result.error.status >= 500)
@@ -50,12 +35,6 @@ export async function processJob(job: Job, cancelled: AbortSignal, deps: Process
   } finally {
     within.end();
   }
-}
-
-/** The job as its grant knows it. */
-interface Round {
-  job: Job;
-  response: RoundResponse;
 }
 
 async function runWithRetries(
@@ -82,15 +61,17 @@ async function runOnce(
   job: Job,
   deadlines: ReturnType<typeof deadlinesFor>,
   signal: AbortSignal,
-  { grants, runner }: ProcessDeps,
+  deps: ProcessDeps,
   history: readonly RecordedCall[] | undefined,
 ): Promise<Round> {
+  if (job.session !== undefined) return sessionRound(job, deadlines, signal, deps);
+  const { grants, runner } = deps;
   const { resume } = job;
   const { grant, job: granted } = await grants.take(job, deadlines, signal);
   try {
     const response =
       resume === undefined
-        ? await runner.execute(granted, grant, signal, history)
+        ? await runner.execute(granted, grant, signal, { history })
         : await runner.resume(granted, resume, grant, signal);
     // A replay begins anew, with all its inputs. The answer goes first.
     if ("paused" in response && job.ptc?.mode !== "replay") {
@@ -104,9 +85,4 @@ async function runOnce(
     grants.revoke(grant.grant_id, endOf(signal), job.request_id);
     throw error;
   }
-}
-
-function endOf(signal: AbortSignal): "failed" | "cancelled" | "timeout" {
-  if (!signal.aborted) return "failed";
-  return signal.reason instanceof ServiceError ? "cancelled" : "timeout";
 }

@@ -6,6 +6,7 @@
 import { parseSigningKey } from "@svc/capabilities";
 import {
   boundsAround,
+  type ExecuteRequest,
   inRequestOrder,
   type Job,
   LANGUAGES,
@@ -36,6 +37,7 @@ const MAX_REST_BYTES = 16 * 1024 * 1024;
 /** A pause tells of arguments, in a list of calls. */
 const ANSWER_BOUNDS = boundsAround(4);
 
+export type PersistSession = NonNullable<ExecuteRequest["persist_session"]>;
 export type Resume = NonNullable<Job["resume"]>;
 
 export class Runner {
@@ -60,12 +62,15 @@ export class Runner {
     this.#signDiscard = (executionId) => discardManifest(key, ttl, executionId);
   }
 
-  /** `history`: with a replay, all calls so far. */
+  /** `history`: with a replay, all calls so far. `session`: the session that the run continues. */
   async execute(
     job: Job,
     grant: RegisteredGrant,
     signal: AbortSignal,
-    history?: readonly RecordedCall[],
+    {
+      history,
+      session,
+    }: { history?: readonly RecordedCall[] | undefined; session?: PersistSession | undefined } = {},
   ): Promise<RoundResponse> {
     const entry = LANGUAGES.find(({ runner }) => runner === job.language)?.entry ?? "main";
     const request = {
@@ -87,6 +92,7 @@ export class Runner {
       run_memory_limit: job.run_memory_limit,
       exec_id: job.execution_id,
       ptc: job.ptc && ptcOf(job.ptc, grant, history),
+      persist_session: session,
     };
     const body = this.#sign(request, grant, { toolSocket: job.ptc !== undefined });
     return this.#round(this.#client, "/execute", job, body, signal);

@@ -1,5 +1,5 @@
 /** Variables about executions that several components apply: nested time limits, sizes, tool calls. */
-import { count, int, json, ms, oneOf, seconds, size, type Variable, withNote } from "../types.ts";
+import { bool, count, int, json, ms, oneOf, seconds, size, type Variable, withNote } from "../types.ts";
 
 export const EXECUTIONS = {
   MAX_FILE_SIZE: size(25 * 2 ** 20, "Largest uploaded file.", { min: 1 }),
@@ -25,7 +25,16 @@ export const EXECUTIONS = {
   EXECUTION_MANIFEST_MAX_OUTPUT_FILES: count(50, "Output files of one execution."),
   EXECUTION_MANIFEST_MAX_REQUESTS: count(1000, "Gateway requests of one execution."),
   EXECUTION_MANIFEST_MAX_TOOL_CALLS: count(200, "Tool calls of one execution."),
-  SVC_SESSION_STATE_MAX_BYTES: size(104_857_600, "Largest workspace snapshot."),
+  SVC_PERSIST_SESSIONS: bool(
+    false,
+    "Runs continue each other: the workspace, and Python's variables, are there in a user's next run. Set it for API, workers, runners and file servers alike.",
+  ),
+  SVC_SESSION_STATE_MAX_BYTES: size(104_857_600, "Largest state of a session, as stored and unpacked."),
+  SVC_SESSION_STATE_TTL_SECONDS: seconds(604_800, "Life of a session after its last use."),
+  SVC_SESSION_STATE_SWEEP_SECONDS: seconds(
+    600,
+    "How often snapshots that nothing needs any more are removed.",
+  ),
   SANDBOX_OUTPUT_MAX_SIZE: size(65_536, "Bytes kept of each output stream.", {
     min: 1024,
     max: 64 * 2 ** 20,

@@ -2,9 +2,6 @@
 import { bool, count, int, seconds, text, type Variable, withNote } from "../types.ts";
 
 export const UNAVAILABLE = {
-  SVC_PERSIST_SESSIONS: bool(false, "Keep workspaces between runs."),
-  SVC_SESSION_STATE_TTL_SECONDS: seconds(604_800, "Life of a snapshot after its last use."),
-  SVC_SESSION_STATE_SWEEP_SECONDS: seconds(600, "How often unused snapshots are removed."),
   SANDBOX_WORKSPACE_ROOT: text("/tmp/sandbox", "Place of workspaces."),
   SANDBOX_WORKSPACE_REAPER_MAX_AGE_SECONDS: seconds(3600, "Age at which a left-over workspace is removed."),
   KVM_ENABLED: bool(false, "Run jails inside microVMs."),

@@ -5,6 +5,7 @@ const rules = {
   defaultRunMs: 60_000,
   maxRunMs: 300_000,
   maxFiles: 256,
+  keepsSessions: false,
   names: { maxLength: 256, maxDepth: 10 },
   runtimes: undefined,
   maxTools: 100,

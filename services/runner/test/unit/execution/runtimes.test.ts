@@ -55,38 +55,48 @@ describe("find", () => {
 });
 
 describe("load", () => {
-  it("reads how a program with tools is started, and refuses a manifest that says it badly", async () => {
-    const directory = await mkdtemp(join(tmpdir(), "svc-runtimes-"));
-    const load = async (programmatic: unknown) => {
-      const manifest = { image: "x", runtimes: [{ ...runtime("bash", "5.2.15"), programmatic }] };
-      await writeFile(join(directory, "runtimes.json"), JSON.stringify(manifest));
-      const config = { SANDBOX_PACKAGES_DIRECTORY: directory, SVC_LANGUAGES: [] as string[] };
-      return (await Runtimes.load(config as unknown as Config)).find("bash", "").programmatic;
-    };
-    try {
-      const started = { command: ["/usr/bin/bash", "{entry}"], env: { BASH_ENV: "/prelude" } };
-      expect(await load(started)).toEqual(started);
-      expect(await load(undefined)).toBeUndefined();
-      await expect(load({ command: [], env: {} })).rejects.toThrow();
-      await expect(load({ command: ["x"] })).rejects.toThrow();
-    } finally {
-      await rm(directory, { recursive: true });
-    }
-  });
+  it.each(["programmatic", "session"] as const)(
+    "reads how a program of the kind %s is started, and refuses a manifest that says it badly",
+    async (kind) => {
+      const directory = await mkdtemp(join(tmpdir(), "svc-runtimes-"));
+      const load = async (start: unknown) => {
+        const manifest = { image: "x", runtimes: [{ ...runtime("bash", "5.2.15"), [kind]: start }] };
+        await writeFile(join(directory, "runtimes.json"), JSON.stringify(manifest));
+        const config = { SANDBOX_PACKAGES_DIRECTORY: directory, SVC_LANGUAGES: [] as string[] };
+        return (await Runtimes.load(config as unknown as Config)).find("bash", "")[kind];
+      };
+      try {
+        const started = { command: ["/usr/bin/bash", "{entry}"], env: { BASH_ENV: "/prelude" } };
+        expect(await load(started)).toEqual(started);
+        expect(await load(undefined)).toBeUndefined();
+        await expect(load({ command: [], env: {} })).rejects.toThrow();
+        await expect(load({ command: ["x"] })).rejects.toThrow();
+      } finally {
+        await rm(directory, { recursive: true });
+      }
+    },
+  );
 });
 
 describe("zygotes", () => {
   const zygote = { name: "small", argv: ["/bin/x", "main"], words: [] };
   const programmatic = { command: ["/bin/x", "/prelude", "{entry}"], env: {} };
+  const session = { command: ["/bin/x", "/session", "{entry}"], env: {} };
   const zygotesOf = (own: Partial<Runtime>) =>
     new Runtimes([{ ...runtime("python", "3.11.2"), ...own }, runtime("bash", "5.2.15")]).zygotes();
 
-  it("know the command of programs that have tools where they are for these", () => {
+  it("know the commands of programs that have tools, and of sessions, where they are for these", () => {
     const large = { ...zygote, name: "large", words: ["csv"] };
     expect(zygotesOf({ programmatic, zygotes: [zygote, { ...large, programmatic: true }] })).toEqual([
       zygote,
-      { ...large, prelude: ["/bin/x", "/prelude", "main"] },
+      { ...large, preludes: [["/bin/x", "/prelude", "main"]] },
     ]);
+    const both = { ...large, programmatic: true, session: true };
+    expect(zygotesOf({ programmatic, session, zygotes: [both] })[0]?.preludes).toEqual([
+      ["/bin/x", "/prelude", "main"],
+      ["/bin/x", "/session", "main"],
+    ]);
+    expect(zygotesOf({ session, zygotes: [{ ...large, programmatic: true }] })).toEqual([large]);
     expect(zygotesOf({ zygotes: [{ ...zygote, programmatic: true }] })).toEqual([zygote]);
     expect(zygotesOf({})).toEqual([]);
   });

@@ -18,8 +18,10 @@ const END: RunEnd = {
   reached: [],
 };
 const listing = (state: "new" | "changed" | "unchanged", size: number): WorkspaceListing => ({
-  files: [{ number: 0, state, size, path: Buffer.from("f") }],
+  files: [{ number: 0, state, size, mode: 0o644, path: Buffer.from("f") }],
   emptyDirectories: [],
+  directories: [],
+  symlinks: [],
   kept: [],
   missing: [],
   omitted: [],

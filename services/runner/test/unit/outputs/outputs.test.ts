@@ -15,7 +15,16 @@ const LIMITS: OutputLimits = {
   maxTotalBytes: 500_000_000,
   names: { maxLength: 256, maxDepth: 10 },
 };
-const NOTHING: Listing = { files: [], emptyDirectories: [], kept: [], missing: [], omitted: [], unlisted: 0 };
+const NOTHING: Listing = {
+  files: [],
+  emptyDirectories: [],
+  directories: [],
+  symlinks: [],
+  kept: [],
+  missing: [],
+  omitted: [],
+  unlisted: 0,
+};
 const ENTRY: StagedInput = { index: 0, readOnly: false };
 
 const input = (index: number, name: string, readOnly = false): StagedInput & { ref: { name: string } } => ({
@@ -27,6 +36,7 @@ const file = (path: string, size = 1, state: ListedFile["state"] = "new", from?:
   number: 0,
   state,
   size,
+  mode: 0o644,
   path,
   ...(from === undefined ? {} : { input: from }),
 });

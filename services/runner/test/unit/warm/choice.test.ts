@@ -3,9 +3,10 @@ import { describe, expect, it } from "vitest";
 
 const argv = ["/usr/bin/python3", "main.py"];
 const prelude = ["/usr/bin/python3", "/prelude.py", "main.py"];
+const session = ["/usr/bin/python3", "/session.py", "main.py"];
 const ZYGOTES = [
   { name: "python", argv, words: [] },
-  { name: "python-standard", argv, words: ["asyncio", "import ast"], prelude },
+  { name: "python-standard", argv, words: ["asyncio", "import ast"], preludes: [prelude, session] },
   { name: "python-data", argv, words: ["numpy", "pandas"] },
 ];
 const chosen = (source: string, command = argv) =>
@@ -27,8 +28,10 @@ describe("the kind of jail of a program", () => {
     expect(chosen(source)).toBe(name);
   });
 
-  it("of one that has tools knows the prelude, whatever the words", () => {
+  it("of one that has tools or a session knows the prelude, whatever the words", () => {
     expect(chosen("print(1)", prelude)).toBe("python-standard");
+    expect(chosen("print(1)", session)).toBe("python-standard");
+    expect(chosen("import pandas", session)).toBe("python-data");
     expect(chosen("import asyncio", prelude)).toBe("python-standard");
     expect(chosen("import pandas", prelude)).toBe("python-data");
     expect(chosen("print(1)", [...prelude, "argument"])).toBe("python");

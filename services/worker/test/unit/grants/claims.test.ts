@@ -31,6 +31,18 @@ describe("claimsOf", () => {
     });
   });
 
+  it("allows the snapshot of a run of a session, beyond the outputs", () => {
+    const job = jobOf();
+    const to = { id: newId(), storage_session_id: job.session_id };
+    const run = { namespace: "n", hint: undefined, sessionId: newId(), to };
+    const made = claimsOf(job, deadlinesFor(job.run_timeout, config), config, run);
+    expect(made).toEqual({
+      ...claims(job),
+      snapshot_object_id: to.id,
+      max_upload_bytes: 500_000_000 + 104_857_600,
+    });
+  });
+
   it("enumerates the inputs sorted by session, id and name, and each session once", () => {
     const ids = [newId(), newId(), newId()];
     const file = fc.record({

@@ -1,6 +1,7 @@
 """What a Python program sees of its tools.
 
-  start    becomes the program: its __main__, its arguments, its exit; top-level await
+  start    runs the program; top-level await
+  become   becomes the program: its __main__, its arguments, its exit; programs of sessions start with it, too
   alone    top-level await without an event loop, for programs that cannot tell
   names    the names that are ready in every program
   tool     a tool as a function: binds arguments, says its signature

@@ -1,46 +1,25 @@
-"""Becomes the program.
+"""Runs a program that has tools (become).
 
-Guarantees what `python3 main.py` guarantees: the module is __main__ with its file, loader, arguments and sys.path[0]; the source is compiled
-as it is; exits, signals and uncaught exceptions end the process in the same way, and tracebacks show only frames of the program. Source
-that awaits at top level runs in asyncio.run, or as if it did (alone), all other source as a plain module.
+The source is compiled as it is. Source that awaits at top level runs in asyncio.run, or as if it did (alone), all other source as a plain
+module.
 """
 
 import os
-import sys
 
-from . import names, tool
+from . import become, names, tool
 
 ALLOW_TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 CO_COROUTINE = 0x80
-HIDDEN = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 def run():
     """Runs the program that the arguments name."""
-    arguments = sys.argv[1:]
-    sys.argv[:] = arguments
-    sys.orig_argv[1:] = arguments
-    path = os.path.abspath(arguments[0])
-    sys.path[0] = os.path.dirname(os.path.realpath(arguments[0]))
-    namespace = vars(sys.modules["__main__"])
-    namespace["__file__"] = path
-    namespace["__loader__"].path = path
-    code = None
-    try:
-        code = load(path, namespace)
-        execute(code, namespace)
-    except SystemExit:
-        raise
-    except BaseException:
-        _hide_frames_when_shown(code)
-        raise
+    become.run(load, execute)
 
 
 def load(path, namespace):
     """Compiles a main module and puts the tools and the ready names into its namespace."""
-    with open(path, "rb") as file:
-        source = file.read()
-    code = compile(source, path, "exec", ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    code = compile(become.source_of(path), path, "exec", ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     names.make_ready(code, namespace)
     tool.define_tools(namespace)
     return code
@@ -55,35 +34,3 @@ def execute(code, namespace):
     plain = alone.can_run(code, os.path.dirname(os.path.realpath(code.co_filename)))
     run = alone.run if plain else __import__("asyncio").run
     run(eval(code, namespace))
-
-
-def _hide_frames_when_shown(code):
-    """The hook that is in place when the exception leaves the program shows it without the frames of this package."""
-    hook = sys.excepthook
-
-    def show(kind, error, _trace):
-        sys.excepthook = hook
-        _clean(error, code, set())
-        hook(kind, error, error.__traceback__)
-
-    sys.excepthook = show
-
-
-def _clean(error, code, seen):
-    if error is None or id(error) in seen:
-        return
-    seen.add(id(error))
-    frames = []
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code is code:
-            frames.clear()
-        if not trace.tb_frame.f_code.co_filename.startswith(HIDDEN):
-            frames.append(trace)
-        trace = trace.tb_next
-    for frame, following in zip(frames, [*frames[1:], None]):
-        frame.tb_next = following
-    error.__traceback__ = frames[0] if frames else None
-    for other in (error.__cause__, error.__context__, *getattr(error, "exceptions", ())):
-        if isinstance(other, BaseException):
-            _clean(other, code, seen)

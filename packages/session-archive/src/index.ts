@@ -1,0 +1,3 @@
+export * from "./archive.ts";
+export * from "./compression.ts";
+export * from "./members.ts";

@@ -1,0 +1,28 @@
+-- Purpose: a run of a session begins; make the session if there is none, and tell which snapshot it begins with.
+-- Guarantee: atomic. Until the run must be over, no sweep takes the snapshot that it begins with or the one that it may store.
+-- KEYS[1]: sessionstate:<namespace>[:<hint>]   KEYS[2]: svc:sessions:index:<namespace>   KEYS[3]: svc:sessions:snapshots
+-- KEYS[4], of a session with a hint: svc:sessions:execution:<namespace>:<session id of the execution>
+-- ARGV[1]: hint, or empty   ARGV[2]: id of a new session   ARGV[3]: language   ARGV[4]: life of a session in ms
+-- ARGV[5]: ms in which the run must be over   ARGV[6]: member of KEYS[3] for the snapshot that the run may store
+-- Returns: id of the session; id, storage session and size of its snapshot, empty without one.
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local id = redis.call('HGET', KEYS[1], 'id')
+if not id then
+  id = ARGV[2]
+  redis.call('HSET', KEYS[1], 'id', id, 'hint', ARGV[1], 'created_at', now)
+end
+redis.call('HSET', KEYS[1], 'last_used_at', now, 'language_last', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+redis.call('ZADD', KEYS[2], now, ARGV[1])
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+if KEYS[4] then
+  redis.call('SET', KEYS[4], ARGV[1], 'PX', ARGV[4])
+end
+redis.call('ZADD', KEYS[3], now + ARGV[5], ARGV[6])
+local snapshot = redis.call('HMGET', KEYS[1], 'snapshot_id', 'snapshot_session', 'snapshot_size')
+if not snapshot[1] then
+  return { id, '', '', '' }
+end
+redis.call('ZADD', KEYS[3], now + ARGV[4], snapshot[2] .. '/' .. snapshot[1] .. '/' .. KEYS[1])
+return { id, snapshot[1], snapshot[2], snapshot[3] }

@@ -1,0 +1,69 @@
+-- Purpose: a run of a session has ended; move the session to the state that it left, unless another run was first.
+-- Guarantee: atomic. The session moves only from the snapshot that the run began with, and only to one that no sweep may have taken.
+-- KEYS[1]: sessionstate:<namespace>[:<hint>]   KEYS[2]: svc:sessions:index:<namespace>   KEYS[3]: svc:sessions:snapshots
+-- ARGV[1]: `stored`: the run left a new snapshot; `unchanged`: the state is what it began with; `failed`: it could not be
+--   restored; `none`: it left no state
+-- ARGV[2]: id of the session   ARGV[3]: id of the snapshot that the run began with, or empty   ARGV[4]: life of a session in ms
+-- ARGV[5]: ms in which any run must be over   ARGV[6]: member of KEYS[3] for the snapshot that the run may have stored
+-- ARGV[7], ARGV[8], ARGV[9]: its id, storage session and size
+-- ARGV[10]: failed restores in a row that end a session   ARGV[11]: ms between the first and the last of these, at least
+-- Returns: `current`, `conflict`: another state is current, `gone`: the session was removed or the run took too long, `failed`, `none`.
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local kind = ARGV[1]
+local record = redis.call('HMGET', KEYS[1], 'id', 'snapshot_id', 'snapshot_session', 'hint')
+local known = redis.call('ZSCORE', KEYS[3], ARGV[6])
+
+-- From here on the sweep may have it.
+local function give_up_new()
+  redis.call('ZADD', KEYS[3], 0, ARGV[6])
+end
+-- Other runs may have begun with it just before.
+local function release_old()
+  if record[2] then
+    redis.call('ZADD', KEYS[3], now + ARGV[5], record[3] .. '/' .. record[2] .. '/' .. KEYS[1])
+  end
+end
+
+if kind == 'none' then
+  give_up_new()
+  return kind
+end
+-- The reply to an earlier try of this call was lost.
+if record[1] == ARGV[2] and record[2] == ARGV[7] then
+  return 'current'
+end
+-- A sweep may have taken a snapshot that comes too late.
+if record[1] ~= ARGV[2] or (kind == 'stored' and (not known or tonumber(known) <= now)) then
+  give_up_new()
+  return 'gone'
+end
+if (record[2] or '') ~= ARGV[3] then
+  give_up_new()
+  return 'conflict'
+end
+if kind == 'failed' then
+  give_up_new()
+  redis.call('HSETNX', KEYS[1], 'failing_since', now)
+  local failures = redis.call('HINCRBY', KEYS[1], 'failures', 1)
+  local since = tonumber(redis.call('HGET', KEYS[1], 'failing_since'))
+  if failures >= tonumber(ARGV[10]) and now - since >= tonumber(ARGV[11]) then
+    redis.call('DEL', KEYS[1])
+    redis.call('ZREM', KEYS[2], record[4])
+    release_old()
+  end
+  return kind
+end
+redis.call('HDEL', KEYS[1], 'failures', 'failing_since')
+redis.call('HSET', KEYS[1], 'last_used_at', now)
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+redis.call('ZADD', KEYS[2], now, record[4])
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+if kind == 'unchanged' then
+  give_up_new()
+  return 'current'
+end
+release_old()
+redis.call('HSET', KEYS[1], 'snapshot_id', ARGV[7], 'snapshot_session', ARGV[8], 'snapshot_size', ARGV[9])
+redis.call('ZADD', KEYS[3], now + ARGV[4], ARGV[6])
+return 'current'

@@ -1,0 +1,201 @@
+/**
+ * Persistent sessions in Redis (contract section 12). A session is a hash under `sessionstate:<namespace>[:<hint>]`: which snapshot
+ * is its state, and since when. It lives for a fixed time after its last use. An index of each user names its sessions. One sorted
+ * set has every snapshot that may be stored, with the time until which a run or a session may need it: what is past its time, and no
+ * session's state, can be deleted. A snapshot is in the set before it is stored, so none is forgotten when a component dies.
+ */
+import { deadlinesFor, newId, type Snapshot } from "@svc/contracts";
+import { type Config, type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
+
+/** A session whose state cannot be restored ends after so many failures in a row that are spread over this time. */
+const FAILURES = 3;
+const FAILING_MS = 600_000;
+/** Snapshots that one sweep step looks at. */
+const SWEPT = 500;
+
+const SNAPSHOTS = "svc:sessions:snapshots";
+const recordKey = (namespace: string, hint: string | undefined) =>
+  hint === undefined ? `sessionstate:${namespace}` : `sessionstate:${namespace}:${hint}`;
+const indexKey = (namespace: string) => `svc:sessions:index:${namespace}`;
+const executionKey = (namespace: string, executionSession: string) =>
+  `svc:sessions:execution:${namespace}:${executionSession}`;
+
+/** Times in ms since 1970. Without `snapshot` no run has left a state yet. */
+export interface SessionRecord {
+  id: string;
+  /** Absent: the default session of its user. */
+  hint?: string;
+  created_at: number;
+  last_used_at: number;
+  expires_at: number;
+  language_last: string;
+  snapshot?: Snapshot;
+}
+
+/** A run of a session, from `begin` to `settle`. */
+export interface SessionRun {
+  namespace: string;
+  hint: string | undefined;
+  sessionId: string;
+  /** The state that it begins with; absent: none. */
+  from?: Snapshot;
+  /** Where it may store its own. */
+  to: Omit<Snapshot, "size">;
+}
+
+export interface UnneededSnapshot extends Omit<Snapshot, "size"> {
+  /** Of its user. */
+  namespace: string;
+  /** As the set of snapshots names it. */
+  member: string;
+}
+
+/** What a run left: a stored snapshot of so many bytes, the state it began with, a state that could not be restored, or none. */
+export type Left = { kind: "stored"; size: number } | { kind: "unchanged" | "failed" | "none" };
+export type Settled = "current" | "conflict" | "gone" | "failed" | "none";
+
+export interface BeginOptions {
+  namespace: string;
+  hint: string | undefined;
+  language: string;
+  /** The execution's own session, in which its snapshot is stored. */
+  executionSession: string;
+}
+
+/** The sessions of a Redis, with the times of the configuration: a run is over when the worker's deadline of the longest one is. */
+export function sessionStoreFor(redis: Redis, config: Config): SessionStore {
+  const { worker } = deadlinesFor(Math.max(config.JOB_TIMEOUT, config.MAX_RUN_TIMEOUT), config);
+  return new SessionStore(redis, config.SVC_SESSION_STATE_TTL_SECONDS, worker + config.JOB_QUEUE_WAIT_MS);
+}
+
+export class SessionStore {
+  readonly #redis: Redis;
+  readonly #ttlMs: number;
+  readonly #runMs: number;
+  readonly #begin: LuaCommand<[string, string, string, string]>;
+  readonly #settle: LuaCommand<Settled>;
+  readonly #remove: LuaCommand<number>;
+
+  /** `ttlSeconds`: life of a session after its last use. `runMs`: the time in which any run is over. */
+  constructor(redis: Redis, ttlSeconds: number, runMs: number) {
+    this.#redis = redis;
+    this.#ttlMs = ttlSeconds * 1000;
+    this.#runMs = runMs;
+    const script = (name: string) => new URL(`./lua/${name}.lua`, import.meta.url);
+    this.#begin = luaCommand(redis, "svcSessionBegin", script("begin"));
+    this.#settle = luaCommand(redis, "svcSessionSettle", script("settle"), 3);
+    this.#remove = luaCommand(redis, "svcSessionRemove", script("remove"), 3);
+  }
+
+  /** A run of a session begins; the session is made if there is none. */
+  async begin({ namespace, hint, language, executionSession }: BeginOptions): Promise<SessionRun> {
+    const to = { id: newId(), storage_session_id: executionSession };
+    const key = recordKey(namespace, hint);
+    const keys = [key, indexKey(namespace), SNAPSHOTS];
+    if (hint !== undefined) keys.push(executionKey(namespace, executionSession));
+    const own = [hint ?? "", newId(), language, this.#ttlMs, this.#runMs, memberOf(to, key)];
+    const [sessionId, id, storage_session_id, size] = await this.#begin(keys.length, ...keys, ...own);
+    const from = id === "" ? {} : { from: { id, storage_session_id, size: Number(size) } };
+    return { namespace, hint, sessionId, to, ...from };
+  }
+
+  /** The run has ended: its state becomes that of the session, unless another run was first or the session was removed. */
+  settle(run: SessionRun, left: Left): Promise<Settled> {
+    const { namespace, hint, sessionId, from, to } = run;
+    const key = recordKey(namespace, hint);
+    const size = left.kind === "stored" ? left.size : 0;
+    const times = [this.#ttlMs, this.#runMs];
+    const stored = [memberOf(to, key), to.id, to.storage_session_id, size];
+    return this.#settle(
+      ...[key, indexKey(namespace), SNAPSHOTS],
+      ...[left.kind, sessionId, from?.id ?? "", ...times, ...stored, FAILURES, FAILING_MS],
+    );
+  }
+
+  /** The hint of the session that an execution used, by the execution's session; undefined: it had none, or is not known. */
+  async hintOf(namespace: string, executionSession: string): Promise<string | undefined> {
+    return (await this.#redis.get(executionKey(namespace, executionSession))) ?? undefined;
+  }
+
+  /** All sessions of a user, the last used first. */
+  async list(namespace: string): Promise<SessionRecord[]> {
+    const hints = await this.#redis.zrevrange(indexKey(namespace), 0, -1);
+    const pipeline = this.#redis.pipeline();
+    for (const hint of hints) {
+      const key = recordKey(namespace, hint === "" ? undefined : hint);
+      pipeline.hgetall(key).pttl(key);
+    }
+    const replies = (await pipeline.exec()) ?? [];
+    const nowMs = Date.now();
+    const records: SessionRecord[] = [];
+    const ended: string[] = [];
+    for (const [at, hint] of hints.entries()) {
+      const [failed, fields] = replies[2 * at] ?? [];
+      if (failed) throw failed;
+      const record = recordOf(fields as Record<string, string>, nowMs + Number(replies[2 * at + 1]?.[1]));
+      if (record === undefined) ended.push(hint);
+      else records.push(record);
+    }
+    if (ended.length > 0) await this.#redis.zrem(indexKey(namespace), ...ended);
+    return records;
+  }
+
+  async find(namespace: string, id: string): Promise<SessionRecord | undefined> {
+    return (await this.list(namespace)).find((record) => record.id === id);
+  }
+
+  /** False: the user has no such session. */
+  async remove(namespace: string, id: string): Promise<boolean> {
+    const record = await this.find(namespace, id);
+    if (record === undefined) return false;
+    const key = recordKey(namespace, record.hint);
+    return (await this.#remove(key, indexKey(namespace), SNAPSHOTS, id, this.#runMs)) === 1;
+  }
+
+  /** Up to 500 snapshots that no session and no run needs. They are told again until they are forgotten. */
+  async unneeded(): Promise<UnneededSnapshot[]> {
+    const [seconds, micros] = await this.#redis.time();
+    const nowMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+    const members = await this.#redis.zrangebyscore(SNAPSHOTS, "-inf", nowMs, "LIMIT", 0, SWEPT);
+    const unneeded: UnneededSnapshot[] = [];
+    for (const member of members) {
+      const { key, ...place } = placeOf(member);
+      if ((await this.#redis.hget(key, "snapshot_id")) !== place.id) unneeded.push({ ...place, member });
+      else
+        await this.#redis.zadd(SNAPSHOTS, "XX", nowMs + Math.max(1000, await this.#redis.pttl(key)), member);
+    }
+    return unneeded;
+  }
+
+  /** They are deleted. */
+  async forget(snapshots: readonly UnneededSnapshot[]): Promise<void> {
+    if (snapshots.length > 0) await this.#redis.zrem(SNAPSHOTS, ...snapshots.map(({ member }) => member));
+  }
+}
+
+/** How the set of snapshots names one: by its place, and by the record of its session. */
+const memberOf = ({ id, storage_session_id }: Omit<Snapshot, "size">, key: string) =>
+  `${storage_session_id}/${id}/${key}`;
+
+function placeOf(member: string) {
+  const [storage_session_id = "", id = "", key = ""] = member.split("/");
+  const [, ...namespace] = key.split(":").slice(0, 4);
+  return { id, storage_session_id, key, namespace: namespace.join(":") };
+}
+
+function recordOf(fields: Record<string, string>, expires_at: number): SessionRecord | undefined {
+  const { id, hint, created_at, last_used_at, language_last = "", ...snapshot } = fields;
+  if (id === undefined) return undefined;
+  const { snapshot_id, snapshot_session = "", snapshot_size } = snapshot;
+  return {
+    id,
+    ...(hint ? { hint } : {}),
+    created_at: Number(created_at),
+    last_used_at: Number(last_used_at),
+    expires_at,
+    language_last,
+    ...(snapshot_id === undefined
+      ? {}
+      : { snapshot: { id: snapshot_id, storage_session_id: snapshot_session, size: Number(snapshot_size) } }),
+  };
+}

@@ -1,0 +1,206 @@
+"""Writes the file of variables.
+
+A variable that cannot be pickled, or for which there is no room, is taken back: what was written of it, and what the memo has of it. Large
+buffers go from the value to the file, without a copy.
+"""
+
+import _signal
+import os
+import time
+from _pickle import dumps
+
+from . import state
+from .plain import PROTOCOL, NotPlain, PlainPickler
+
+SECONDS = 10
+REPEATED = 0.1  # program code may catch the first one
+
+
+class Deadline(BaseException):
+    """The time for saving is over. No Exception, so that less catches it."""
+
+
+class Output:
+    """What picklers write to: the file, or for a moment nothing but memory."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        self.memory = None
+
+    def write(self, data):
+        if self.memory is not None:
+            self.memory += data
+            return
+        view = memoryview(data)
+        while len(view) > 0:
+            view = view[os.write(self.fd, view) :]
+
+
+def write_index(output, start, total, variables):
+    output.write(dumps((total, variables), PROTOCOL) + start.to_bytes(state.OFFSET_BYTES, "big"))
+
+
+class Clock:
+    """Interrupts picklers, and nothing else, after a time. Outside of the main thread there is none."""
+
+    def __init__(self, seconds):
+        self._interrupts = False
+        self._end = time.monotonic() + seconds
+        self._former = _signal.getsignal(_signal.SIGALRM)
+        try:
+            _signal.signal(_signal.SIGALRM, self._ring)
+            _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGALRM])
+            _signal.setitimer(_signal.ITIMER_REAL, seconds, REPEATED)
+        except ValueError:
+            pass
+
+    def _ring(self, _signal, _frame):
+        if self._interrupts:
+            raise Deadline(f"saving took longer than {SECONDS} s")
+
+    def stop(self):
+        """Lets go of this object, too."""
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+        try:
+            _signal.signal(_signal.SIGALRM, _signal.SIG_DFL if self._former is None else self._former)
+        except ValueError:
+            pass
+
+    def __enter__(self):
+        self._interrupts = True
+        if time.monotonic() >= self._end:
+            self._ring(None, None)
+
+    def __exit__(self, *_):
+        self._interrupts = False
+
+
+class Writer:
+    """`saved`: the index; `dropped`: [(name, reason)]. `program`: its path and its namespace."""
+
+    def __init__(self, output, program, clock):
+        self.saved = []
+        self.dropped = []
+        self._output = output
+        self._pickler = PlainPickler(self._output)
+        self._program = program
+        self._clock = clock
+
+    @property
+    def modules(self):
+        return self._pickler.modules
+
+    def add(self, name, value):
+        holder = [value]
+        start = os.lseek(self._output.fd, 0, os.SEEK_CUR)
+        try:
+            try:
+                self._dump(holder)
+            except NotPlain:
+                self._take_back(holder, start)
+                self._use_other_pickler()
+                self._dump(holder)
+        except BaseException as error:
+            self.dropped.append((name, state.reason_of(error)))
+            self._take_back(holder, start)
+        else:
+            self.saved.append((name, start, self._index_of(holder)))
+
+    def finish(self):
+        """Writes the index."""
+        end = []
+        self._written_to_memory(end)
+        start = os.lseek(self._output.fd, 0, os.SEEK_CUR)
+        write_index(self._output, start, self._index_of(end), self.saved)
+
+    def _dump(self, holder):
+        with self._clock:
+            self._pickler.dump(holder)
+
+    def _use_other_pickler(self):
+        from .by_value import ByValuePickler
+
+        other = ByValuePickler(self._output, self._program)
+        other.memo = self._pickler.memo
+        other.modules = self._pickler.modules
+        self._pickler = other
+
+    def _take_back(self, holder, start):
+        """The holder was the first that the memo got of its variable."""
+        os.ftruncate(self._output.fd, start)
+        os.lseek(self._output.fd, start, os.SEEK_SET)
+        memo = self._pickler.memo.copy()
+        if id(holder) in memo:
+            first = memo[id(holder)][0]
+            self._pickler.memo = {key: entry for key, entry in memo.items() if entry[0] < first}
+
+    def _written_to_memory(self, value):
+        self._output.memory = bytearray()
+        try:
+            self._pickler.dump(value)
+            return self._output.memory
+        finally:
+            self._output.memory = None
+
+    def _index_of(self, value):
+        """Of a list that is in the memo. Pickled once more, it is that number: PROTO, perhaps FRAME, BINGET or LONG_BINGET, STOP."""
+        written = self._written_to_memory(value)[2:]
+        if written[:1] == b"\x95":
+            written = written[9:]
+        return int.from_bytes(written[1:-1], "little")
+
+
+def save(program, variables, lost):
+    """Writes the variables of a program, [(name, value)], and takes the place of the file that the program began with. `lost`: [(name, reason)] of what
+    was not loaded. Gives False when not even a list of dropped variables could be written."""
+    names = [name for name, _ in variables] + [name for name, _ in lost]
+    folder = os.path.dirname(program[0])
+    new = os.path.join(folder, state.NEW)
+    try:
+        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            _write(fd, state.header_size(names), program, variables, lost)
+        finally:
+            os.close(fd)
+        os.rename(new, os.path.join(folder, state.FILE))
+    except BaseException:
+        _remove(new)
+        return False
+    _remove(os.path.join(folder, state.LAST))
+    return True
+
+
+def _write(fd, size, program, variables, lost):
+    # Room for the header, which is written last and then cannot fail, and an index of nothing.
+    output = Output(fd)
+    output.write(b" " * size)
+    write_index(output, size, 0, [])
+    least = os.lseek(fd, 0, os.SEEK_CUR)
+    clock = Clock(SECONDS)
+    writer = Writer(output, program, clock)
+    try:
+        for name, value in variables:
+            writer.add(name, value)
+        writer.finish()
+        saved, modules, dropped = writer.saved, writer.modules, writer.dropped
+    except BaseException as error:
+        os.ftruncate(fd, least)
+        reason = state.reason_of(error)
+        saved, modules, dropped = [], [], [(name, reason) for name, _ in variables]
+    finally:
+        clock.stop()
+    os.pwrite(fd, state.header_of([name for name, *_ in saved], _beyond_standard_library(modules), [*lost, *dropped], size), 0)
+
+
+def _beyond_standard_library(modules):
+    import sys
+
+    tops = {name.partition(".")[0] for name in modules if isinstance(name, str)}
+    return {top for top in tops if top in sys.modules} - sys.stdlib_module_names - {"__main__", "cloudpickle", __package__}
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

@@ -1,0 +1,94 @@
+/** What of a workspace becomes the session's state, and whether that is what the run began with. Pure. */
+import {
+  LAST_VARIABLES_NAME,
+  MAX_SNAPSHOT_ENTRIES,
+  SNAPSHOT_NAME,
+  UNFINISHED_VARIABLES_NAME,
+  VARIABLES_NAME,
+} from "@svc/contracts";
+import { isArchivable, isSnapshotPath, type Member, staysInside } from "@svc/session-archive";
+import type { Listing, StagedInput } from "../outputs/outputs.ts";
+import type { Restored } from "./restore.ts";
+
+/** `number`: of a file, in the jail's listing. */
+export type PlannedMember = Member & { number?: number };
+
+export interface SnapshotPlan {
+  members: PlannedMember[];
+  /** Of all files, in bytes. */
+  size: number;
+  /** The state is what the run began with. */
+  isUnchanged: boolean;
+  /** There is more than a snapshot may have. */
+  isTruncated: boolean;
+  /** Entries that cannot be in a snapshot for their names. */
+  unnamed: number;
+  /** The variables are those that the run began with: it ended without saving its own. */
+  hasLastVariables: boolean;
+}
+
+export interface Workspace {
+  listing: Listing;
+  staged: readonly StagedInput[];
+  restored: Restored | undefined;
+  /** Path of the program itself. */
+  entry: string;
+  /** Directory of what was compiled. */
+  build: string | undefined;
+}
+
+/** What tools keep for themselves and make again. */
+const CACHES: ReadonlySet<string> = new Set(["__pycache__", ".cache", ".npm", ".ipynb_checkpoints"]);
+
+export function planSnapshot({ listing, staged, restored, entry, build }: Workspace): SnapshotPlan {
+  const readOnly = new Set(staged.filter((input) => input.readOnly).map(({ index }) => index));
+  const isKept = (path: string) =>
+    path !== entry &&
+    path !== UNFINISHED_VARIABLES_NAME &&
+    path !== build &&
+    !(build !== undefined && path.startsWith(`${build}/`)) &&
+    !path.split("/").some((name) => CACHES.has(name));
+  const hasOwnVariables = listing.files.some(({ path }) => path === VARIABLES_NAME);
+  const hasLastVariables = !hasOwnVariables && listing.files.some(({ path }) => path === LAST_VARIABLES_NAME);
+  const placeOf = (path: string) => {
+    if (path === LAST_VARIABLES_NAME) return hasOwnVariables ? undefined : VARIABLES_NAME;
+    return path;
+  };
+  const members: PlannedMember[] = [];
+  let unnamed = 0;
+  let changed = false;
+  const add = (member: PlannedMember) => {
+    if (isSnapshotPath(member.path) && isArchivable(member.path)) members.push(member);
+    else if (member.path !== SNAPSHOT_NAME) unnamed++;
+  };
+  for (const { path, mode } of listing.directories) {
+    if (isKept(path)) add({ type: "directory", path, mode });
+  }
+  for (const { path, target } of listing.symlinks) {
+    if (isKept(path) && staysInside(path, target) && isArchivable(target))
+      add({ type: "symlink", path, target });
+  }
+  for (const { path: found, mode, size, number, input, state } of listing.files) {
+    const path = placeOf(found);
+    if (path === undefined || !isKept(path) || (input !== undefined && readOnly.has(input))) continue;
+    if (state !== "unchanged" && path === found) changed = true;
+    add({ type: "file", path, mode, size, number });
+  }
+  const isUnchanged = !changed && isSame(members, restored);
+  const size = members.reduce((sum, member) => sum + (member.type === "file" ? member.size : 0), 0);
+  const isTruncated = members.length > MAX_SNAPSHOT_ENTRIES || listing.unlisted > 0;
+  return { members, size, isUnchanged, isTruncated, unnamed, hasLastVariables };
+}
+
+/** Whether the members are those that were restored. The bytes of files are compared by the jail. */
+function isSame(members: readonly PlannedMember[], restored: Restored | undefined): boolean {
+  if (restored === undefined) return members.length === 0;
+  if (restored.isReplaced || members.length !== restored.members.size) return false;
+  return members.every((member) => {
+    const before = restored.members.get(member.path);
+    if (before?.type !== member.type) return false;
+    return member.type === "symlink"
+      ? before.type === "symlink" && before.target === member.target
+      : before.type !== "symlink" && before.mode === member.mode;
+  });
+}

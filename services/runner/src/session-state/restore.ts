@@ -1,0 +1,54 @@
+/**
+ * Brings the state of a session back into a fresh jail: the snapshot is read as a stream and its members are staged like other
+ * inputs, so that each path is resolved by the jail, beneath the workspace, and what the run changes is known afterwards.
+ */
+import type { JailRun } from "@svc/jail-client";
+import type { Member } from "@svc/session-archive";
+import { decompress, readArchive } from "@svc/session-archive";
+import type { OwnPaths } from "../inputs/own-paths.ts";
+import type { StagedInput } from "../outputs/outputs.ts";
+
+export interface Restored {
+  /** What stands in the jail, by path. */
+  members: ReadonlyMap<string, Member>;
+  /** Whether inputs of the request stand in the place of something. */
+  isReplaced: boolean;
+  staged: StagedInput[];
+}
+
+/**
+ * Stages a snapshot. `nextIndex`: the number of the first input that it adds. Throws DamagedArchive, what the source throws, or
+ * a JailError; the jail is then of no use.
+ */
+export async function restore(
+  source: AsyncIterable<Buffer>,
+  jail: Pick<JailRun, "file" | "directory" | "symlink">,
+  own: OwnPaths,
+  { nextIndex, maxBytes }: { nextIndex: number; maxBytes: number },
+): Promise<Restored> {
+  const members = new Map<string, Member>();
+  const staged: StagedInput[] = [];
+  const add = () => {
+    const index = nextIndex + staged.length;
+    staged.push({ index, readOnly: false, restored: true });
+    return index;
+  };
+  let isReplaced = false;
+  for await (const { body, ...member } of readArchive(decompress(source, maxBytes))) {
+    if (own.excludes(member)) {
+      isReplaced = true;
+      for await (const _ of body);
+      continue;
+    }
+    members.set(member.path, member);
+    if (member.type === "symlink") await jail.symlink(member.path, member.target);
+    if (member.type !== "file") continue;
+    const { path, size, mode } = member;
+    await jail.file({ index: add(), path, size, mode, readOnly: false }, body);
+  }
+  // Modes last: a directory may be one that its owner cannot write to.
+  for (const member of members.values()) {
+    if (member.type === "directory") await jail.directory(add(), member.path, member.mode);
+  }
+  return { members, isReplaced, staged };
+}

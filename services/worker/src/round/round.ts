@@ -1,0 +1,29 @@
+/** What one round of a job needs, what it gives, and how it ended. */
+import { type Job, type RoundResponse, ServiceError } from "@svc/contracts";
+import type { Config, Log, Redis } from "@svc/service-kit";
+import type { Grants } from "../grants/grants.ts";
+import type { Runner } from "../runner/client.ts";
+import type { SessionFields, Sessions } from "../sessions/sessions.ts";
+
+export interface ProcessDeps {
+  config: Config;
+  log: Log;
+  redis: Redis;
+  grants: Grants;
+  runner: Runner;
+  /** Undefined: this worker keeps no sessions. */
+  sessions: Sessions | undefined;
+}
+
+/** The job as its grant knows it. */
+export interface Round {
+  job: Job;
+  response: RoundResponse;
+  /** What the answer says of the session. */
+  ofSession?: SessionFields;
+}
+
+export function endOf(signal: AbortSignal): "failed" | "cancelled" | "timeout" {
+  if (!signal.aborted) return "failed";
+  return signal.reason instanceof ServiceError ? "cancelled" : "timeout";
+}

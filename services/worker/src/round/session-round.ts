@@ -1,0 +1,29 @@
+/** A round of a run that continues a persistent session: it begins with the session's state, and may leave the next one. */
+import type { Deadlines, Job } from "@svc/contracts";
+import { leftBy, persistSession, sessionFields, withSnapshot } from "../sessions/sessions.ts";
+import { endOf, type ProcessDeps, type Round } from "./round.ts";
+
+export async function sessionRound(
+  job: Job,
+  deadlines: Deadlines,
+  signal: AbortSignal,
+  { sessions, grants, runner }: ProcessDeps,
+): Promise<Round> {
+  const { request_id } = job;
+  const run = await sessions?.begin(job);
+  const begun = run === undefined ? job : withSnapshot(job, run);
+  const { grant } = await grants.take(begun, deadlines, signal, run);
+  try {
+    const session = run && persistSession(run);
+    const response = await runner.execute(begun, grant, signal, { session });
+    if ("paused" in response) throw new TypeError("a run without tools has paused");
+    const settled = run && (await sessions?.settle(run, leftBy(run, response), request_id));
+    if (run?.from === undefined) grants.revoke(grant.grant_id, "completed", request_id);
+    else grants.revokeRestored(grant.grant_id, response.session_state_restore_failed, request_id);
+    return { job, response, ofSession: sessionFields(settled, response) };
+  } catch (error) {
+    grants.revoke(grant.grant_id, endOf(signal), request_id);
+    if (run !== undefined) void sessions?.settle(run, { kind: "none" }, request_id);
+    throw error;
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * The runs of persistent sessions: the snapshot that a run begins with joins its inputs before its grant is made, and what the run
+ * left becomes the session's state by compare-and-swap. A store that fails costs the state of this run and never its result.
+ */
+import {
+  type ExecResponse,
+  type ExecuteResponse,
+  type Job,
+  type JobFile,
+  SNAPSHOT_NAME,
+} from "@svc/contracts";
+import { type Log, retry } from "@svc/service-kit";
+import type { Left, SessionRun, SessionStore, Settled } from "@svc/session-store";
+import type { PersistSession } from "../runner/client.ts";
+
+/** A swap whose reply was lost is sent again: that is safe, and tells what became of the first. */
+const SETTLE_PAUSES_MS = [50, 200, 800];
+
+export class Sessions {
+  readonly #store: SessionStore;
+  readonly #log: Log;
+
+  constructor(store: SessionStore, log: Log) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  /** Undefined: the store cannot be reached, and the run begins with nothing. */
+  async begin({
+    session,
+    output_namespace,
+    language,
+    session_id,
+    request_id,
+  }: Job): Promise<SessionRun | undefined> {
+    try {
+      return await this.#store.begin({
+        namespace: output_namespace,
+        hint: session?.hint,
+        language,
+        executionSession: session_id,
+      });
+    } catch (err) {
+      this.#log.warn({ err, request_id }, "the state of a session could not be looked up");
+      return undefined;
+    }
+  }
+
+  async settle(run: SessionRun, left: Left, requestId: string): Promise<Settled> {
+    const pauses = SETTLE_PAUSES_MS.values();
+    try {
+      return await retry(
+        () => this.#store.settle(run, left),
+        () => pauses.next().value,
+      );
+    } catch (err) {
+      this.#log.warn({ err, request_id: requestId }, "the state of a session could not be saved");
+      return "none";
+    }
+  }
+}
+
+/** What the runner says that the run left of its session. */
+export function leftBy(
+  { from }: SessionRun,
+  {
+    session_state_persisted,
+    session_state_restore_failed,
+    session_snapshot,
+  }: Pick<ExecuteResponse, "session_state_persisted" | "session_state_restore_failed" | "session_snapshot">,
+): Left {
+  if (session_state_restore_failed) return { kind: from === undefined ? "none" : "failed" };
+  if (!session_state_persisted || session_snapshot === undefined) return { kind: "none" };
+  return session_snapshot.unchanged ? { kind: "unchanged" } : { kind: "stored", size: session_snapshot.size };
+}
+
+/** The job with the snapshot among its inputs. */
+export function withSnapshot(job: Job, { from }: SessionRun): Job {
+  if (from === undefined) return job;
+  const { id, storage_session_id } = from;
+  const snapshot: JobFile = { id, storage_session_id, name: SNAPSHOT_NAME, kind: "user" };
+  return { ...job, files: [...job.files, snapshot] };
+}
+
+/** What the runner is told of a run's session. */
+export const persistSession = ({ from, to }: SessionRun): PersistSession => ({
+  file_id: to.id,
+  filename: SNAPSHOT_NAME,
+  restore: from !== undefined,
+});
+
+export type SessionFields = Pick<
+  ExecResponse,
+  | "session_state_persisted"
+  | "session_state_restore_failed"
+  | "session_state_conflict"
+  | "session_state_dropped"
+>;
+
+/** What the answer of a run says of its session. `settled`: undefined when the run has none, because the store failed. */
+export function sessionFields(
+  settled: Settled | undefined,
+  { session_state_restore_failed, session_state_dropped }: Partial<ExecuteResponse>,
+): SessionFields {
+  return {
+    session_state_persisted: settled === "current",
+    session_state_restore_failed: settled === undefined || session_state_restore_failed === true,
+    ...(settled === "conflict" ? { session_state_conflict: true } : {}),
+    ...(session_state_dropped === undefined || session_state_dropped.length === 0
+      ? {}
+      : { session_state_dropped }),
+  };
+}

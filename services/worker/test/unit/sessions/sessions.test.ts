@@ -1,0 +1,64 @@
+import { newId, SNAPSHOT_NAME } from "@svc/contracts";
+import type { Settled } from "@svc/session-store";
+import { jobOf } from "@svc/test-kit/components/messages";
+import { leftBy, persistSession, sessionFields, withSnapshot } from "@svc/worker/sessions/sessions";
+import { describe, expect, it } from "vitest";
+
+const from = { id: newId(), storage_session_id: newId(), size: 5 };
+const first = {
+  namespace: "t:user:u",
+  hint: undefined,
+  sessionId: newId(),
+  to: { id: newId(), storage_session_id: newId() },
+};
+const later = { ...first, from };
+const said = (persisted: boolean, failed = false, more: object = {}) => ({
+  session_state_persisted: persisted,
+  session_state_restore_failed: failed,
+  ...more,
+});
+
+describe("a run of a session", () => {
+  it("has the snapshot among its inputs, behind those of the caller, and the runner is told where its own goes", () => {
+    const job = jobOf({ files: [{ id: newId(), storage_session_id: newId(), name: "a", kind: "user" }] });
+    expect(withSnapshot(job, first)).toBe(job);
+    expect(persistSession(first)).toEqual({ file_id: first.to.id, filename: SNAPSHOT_NAME, restore: false });
+    const { id, storage_session_id } = from;
+    const snapshot = { id, storage_session_id, name: SNAPSHOT_NAME, kind: "user" };
+    expect(withSnapshot(job, later).files).toEqual([...job.files, snapshot]);
+    expect(persistSession(later)).toEqual({ file_id: first.to.id, filename: SNAPSHOT_NAME, restore: true });
+  });
+});
+
+describe("what a run left, as its runner says", () => {
+  it.each([
+    [said(true, false, { session_snapshot: { unchanged: false, size: 9 } }), { kind: "stored", size: 9 }],
+    [said(true, false, { session_snapshot: { unchanged: true, size: 0 } }), { kind: "unchanged" }],
+    [said(true), { kind: "none" }],
+    [said(false, false, { session_snapshot: { unchanged: false, size: 9 } }), { kind: "none" }],
+    [said(true, true, { session_snapshot: { unchanged: false, size: 9 } }), { kind: "failed" }],
+  ])("%j is %j", (answer, left) => expect(leftBy(later, answer)).toEqual(left));
+
+  it("is no failed restore where there was nothing to restore", () => {
+    expect(leftBy(first, said(false, true))).toEqual({ kind: "none" });
+  });
+});
+
+describe("what an answer says of the session", () => {
+  it.each([
+    ["current", {}, said(true)],
+    ["none", {}, said(false)],
+    ["gone", {}, said(false)],
+    ["failed", said(false, true), said(false, true)],
+    ["conflict", {}, said(false, false, { session_state_conflict: true })],
+    [undefined, {}, said(false, true)],
+    ["current", { session_state_dropped: [] }, said(true)],
+  ] as [Settled | undefined, object, object][])("%j with %j is %j", (settled, answer, fields) =>
+    expect(sessionFields(settled, answer)).toEqual(fields),
+  );
+
+  it("names the variables that were not kept", () => {
+    const session_state_dropped = [{ name: "f", reason: "cannot pickle a file" }];
+    expect(sessionFields("current", { session_state_dropped })).toMatchObject({ session_state_dropped });
+  });
+});
