@@ -278,7 +278,9 @@ const OPERATOR: Partial<Record<ErrorCode, () => Promise<ErrorBody>>> = {
       return refusal;
     });
     while (!isOver) {
-      if (processesWith(marker).length > 0) killProcess(system.pid("runner"));
+      // Between its end and its restart it has no process.
+      const runner = system.state().components.find(({ name }) => name === "runner")?.process;
+      if (runner !== undefined && processesWith(marker).length > 0) killProcess(runner.pid);
       await sleep(100);
     }
     return refused;

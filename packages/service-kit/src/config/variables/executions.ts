@@ -27,7 +27,7 @@ export const EXECUTIONS = {
   EXECUTION_MANIFEST_MAX_TOOL_CALLS: count(200, "Tool calls of one execution."),
   SVC_PERSIST_SESSIONS: bool(
     false,
-    "Runs continue each other: the workspace, and Python's variables, are there in a user's next run. Set it for API, workers, runners and file servers alike.",
+    "Runs continue each other: the workspace, and Python's variables, are there in a user's next run. Set it for API, workers and runners alike.",
   ),
   SVC_SESSION_STATE_MAX_BYTES: size(104_857_600, "Largest state of a session, as stored and unpacked."),
   SVC_SESSION_STATE_TTL_SECONDS: seconds(604_800, "Life of a session after its last use."),
