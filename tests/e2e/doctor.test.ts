@@ -92,7 +92,8 @@ describe("./svc doctor", () => {
     const { stdout } = await within(nobody, ["doctor", "--json"]);
     rmSync(file);
     const subjects = ["data folder", "settings", "address"];
-    const found = (JSON.parse(stdout) as Finding[]).filter(({ subject }) => subjects.includes(subject));
+    const { checks } = JSON.parse(stdout) as { checks: Finding[] };
+    const found = checks.filter(({ subject }) => subjects.includes(subject));
     const fix = "Run: sudo ./svc doctor";
     expect(found).toEqual([
       { grade: "warn", subject: "settings", note: `${file} can only be read by its owner`, fix },

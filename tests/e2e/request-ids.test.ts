@@ -306,6 +306,7 @@ const NOT_MET: Partial<Record<ErrorCode, string>> = {
     "the runner does not start without the key; the caller would read sandbox_setup_failed",
   manifest_refused:
     "the caller reads sandbox_setup_failed, and the runner logs the reason: troubleshooting/programs.test.ts",
+  reserved_file_name: "sessions are not kept here: sessions.test.ts",
   upstream_unavailable: "the caller reads sandbox_setup_failed",
   upstream_timeout: "the caller reads sandbox_setup_failed",
   internal_error: "no request is known that makes one",

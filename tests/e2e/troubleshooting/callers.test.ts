@@ -276,6 +276,27 @@ provokeEachRow("Callers are refused", {
       "4\n",
     );
   },
+
+  "404 `not_found`: `Persistent sessions are off here.`": async () => {
+    const answer = await api.send("GET", "/sessions");
+    expect(refusal(answer)).toEqual([404, "not_found"]);
+    expect(answer.refusal.message).toContain("Persistent sessions are off here.");
+    const kept = await replica({ SVC_PERSIST_SESSIONS: "true" });
+    expect((await kept.send("GET", "/sessions")).ok()).toEqual({ sessions: [] });
+  },
+
+  "`session_state_restore_failed: true` in answers": async () => {
+    // The API keeps sessions, and the worker behind it does not.
+    const kept = await replica({ SVC_PERSIST_SESSIONS: "true" });
+    expect(await kept.exec({ ...hello, runtime_session_hint: "skew" })).toMatchObject({
+      stdout: "hello\n",
+      session_state_persisted: false,
+      session_state_restore_failed: true,
+    });
+    expect(await api.exec({ ...hello, runtime_session_hint: "skew" })).not.toHaveProperty(
+      "session_state_restore_failed",
+    );
+  },
 });
 
 const TOOLS = { twice: ({ of }: { of: number }) => of * 2 };
