@@ -23,7 +23,7 @@ let key: string;
 
 /** Commands of the page on the other machine, where the name of the site is the one of this machine. */
 const there = (script: string, env: Record<string, string> = {}) =>
-  other.run(["bash", "-euo", "pipefail", "-c", script.replaceAll(`https://${SITE}`, proxy.url)], {
+  other.run(["bash", "--norc", "-euo", "pipefail", "-c", script.replaceAll(`https://${SITE}`, proxy.url)], {
     CURL_CA_BUNDLE: proxy.authority,
     TOKEN: key,
     ...env,

@@ -73,7 +73,8 @@ test("the unit of another copy is left as it is", async () => {
   const advice =
     "Run ./svc uninstall in the one that made it, which the first line of the file names, or move the file away.";
   const refusal = `error: ${UNIT} was not made by this working copy\n${advice}`;
-  expect(said).toContain(`${refusal} ./svc install --print shows ours.\nrefused\n`);
+  const print = `./svc install --print --data-dir ${join(folder, "data")}`;
+  expect(said).toContain(`${refusal} ${print} shows ours.\nrefused\n`);
   expect(said).toContain(`${refusal}\nrefused\n`);
   expect(said.trimEnd()).toMatch(/# Made by .\/svc install in \/elsewhere$/);
 });
@@ -102,7 +103,7 @@ test("settings that ./svc up refuses are refused in the same words, before anyth
 test("wrong values of options are named together with wrong settings, by ./svc up and in the same words", async () => {
   const data = settings("wrong-options", ["MAX_REQUESTS=many"]);
   const options = "--languages klingon --packages dta,./nowhere --mirror ftp://mirror.example/debian";
-  const said = await apart(`${data}; SAID=$(mktemp -d)
+  const said = await withoutSystemd(`${data}; SAID=$(mktemp -d)
     ! timeout 60 $SVC up --data-dir $DATA ${options} >$SAID/up 2>&1
     ! timeout 60 $SVC install --data-dir $DATA ${options} >$SAID/install 2>&1
     cmp $SAID/up $SAID/install && cat $SAID/install
@@ -122,7 +123,7 @@ test("wrong values of options are named together with wrong settings, by ./svc u
 
 test("languages and packages that were chosen are remembered, and settings that the service follows are not overruled", async () => {
   const data = settings("chosen", ["SVC_PACKAGES=none"]);
-  const said = await apart(`${data}
+  const said = await withoutSystemd(`${data}
     $SVC install --data-dir $DATA --languages python
     cat $DATA/image.json
     $SVC install --data-dir $DATA

@@ -53,7 +53,7 @@ export async function freshClone(): Promise<FreshClone> {
 function inBash(script: string, cwd: string, env: Readonly<Record<string, string>>): Promise<Said> {
   const options = { cwd, env: { ...process.env, ...env }, maxBuffer: 64 * 2 ** 20 };
   return new Promise((resolve) => {
-    execFile("bash", ["-euo", "pipefail", "-c", script], options, (error, stdout, stderr) => {
+    execFile("bash", ["--norc", "-euo", "pipefail", "-c", script], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
       resolve({ code, stdout, stderr });
     });
