@@ -85,7 +85,7 @@ test(
     const refused = await command("up", "--languages", "py");
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot be changed while") });
     const asked = await svc(["up"], { ...folder.environment, SVC_LANGUAGES: "py" });
-    expect(asked.stdout).toContain("it has them after ./svc down and ./svc up");
+    expect(asked.stdout).toContain("It has them after ./svc down, then ./svc up");
     expect((await command("down")).code).toBe(0);
 
     const again = await command("up", "-d", "--no-example");

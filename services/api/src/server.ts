@@ -114,7 +114,12 @@ function sessionRoutes(
 ): void {
   const storage = new FileStorage(fileServer);
   const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
-  persistentSessionRoutes(app, { sessions, storage, principalOf, maxBytes });
+  app.register(async (scope) => {
+    // No route has a body: what a client sends all the same is not read.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
+    persistentSessionRoutes(scope as unknown as HttpServer, { sessions, storage, principalOf, maxBytes });
+  });
   if (sessions === undefined) return;
   const stopSweep = startSweep({ config, log, redis, sessions, storage });
   app.addHook("onClose", async () => stopSweep());
