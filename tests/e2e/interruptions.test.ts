@@ -42,7 +42,7 @@ it.each([
   ["in the foreground", [], "\nEnding everything …\n"],
 ])("a start %s ends with its Ctrl-C, and leaves nothing behind", async (_where, args, text) => {
   const up = start(args, NEVER_READY);
-  await expect.poll(() => readState(folder.instance.runDir)).toBeDefined();
+  await expect.poll(() => readState(folder.instance.runDir), { timeout: 30_000 }).toBeDefined();
   const restart = await svc(["restart"], folder.environment);
   expect(restart.stderr).toContain("error: the copy is starting\nWait until ./svc status says ready.\n");
   up.child.kill("SIGINT");

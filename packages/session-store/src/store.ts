@@ -123,16 +123,15 @@ export class SessionStore {
     const pipeline = this.#redis.pipeline();
     for (const hint of hints) {
       const key = recordKey(namespace, hint === "" ? undefined : hint);
-      pipeline.hgetall(key).pttl(key);
+      pipeline.hgetall(key).pexpiretime(key);
     }
     const replies = (await pipeline.exec()) ?? [];
-    const nowMs = Date.now();
     const records: SessionRecord[] = [];
     const ended: string[] = [];
     for (const [at, hint] of hints.entries()) {
       const [failed, fields] = replies[2 * at] ?? [];
       if (failed) throw failed;
-      const record = recordOf(fields as Record<string, string>, nowMs + Number(replies[2 * at + 1]?.[1]));
+      const record = recordOf(fields as Record<string, string>, Number(replies[2 * at + 1]?.[1]));
       if (record === undefined) ended.push(hint);
       else records.push(record);
     }

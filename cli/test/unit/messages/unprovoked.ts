@@ -29,9 +29,6 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
   "needs a program that goes away between its installation and its use": [
     "components.ts: no Redis server is installed",
   ],
-  "needs a copy that was started with other settings than the next one has": [
-    "commands/up.ts: SVC_LANGUAGES or SVC_PACKAGES ask for other languages or packages. It has them after ….",
-  ],
   "needs a disk or a kernel that fails": [
     "doctor/copy.ts: See docs/troubleshooting.md.",
     "supervisor/background.ts: … (pid …) cannot be ended",

@@ -179,8 +179,15 @@ describe("two replicas", () => {
 
   it("let exactly as many executions wait or run as there are seats; the others may come later", async () => {
     await start(2, { MAX_REQUESTS: "1000", SVC_MAX_CONCURRENT_EXECUTIONS: "5" });
-    await made.consume({ work: (_job, cancelled) => workFor(500, cancelled) });
-    const answers = await Promise.all(Array.from({ length: CLIENTS }, (_, at) => exec(at % 2)));
+    const allRefused = Promise.withResolvers<void>();
+    await made.consume({ work: () => allRefused.promise.then(() => OK) });
+    let answered = 0;
+    const sent = Array.from({ length: CLIENTS }, async (_, at) => {
+      const answer = await exec(at % 2);
+      if (++answered === CLIENTS - 5) allRefused.resolve();
+      return answer;
+    });
+    const answers = await Promise.all(sent);
     expect(count(statuses(answers), 200)).toBe(5);
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(CLIENTS - 5);
