@@ -2,7 +2,7 @@
  * A rolling upgrade of several machines in the order of docs/operate.md, from the last version to this one, and back in the reverse
  * order, under load: no accepted request is lost, and what one version left the other goes on with.
  */
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { resolveInstance } from "@svc/cli/instance";
@@ -56,6 +56,8 @@ beforeAll(async () => {
   // The last version installs itself and makes its data folder.
   await last.svc(["up", "-d", "--no-example"], variables);
   await last.svc(["down"], variables);
+  // This version has built its image, too. A copy has its own by a link in the data folder.
+  symlinkSync(realpathSync(join(instance().packagesDir, "current")), instance().image);
   mkdirSync(dirname(instance().redisSocket), { recursive: true });
   for (const name of ["redis", "jaild", ...ORDER] as const) running.set(name, await start(last, name));
   apiUrl = `${instance().url}/v1`;

@@ -27,7 +27,7 @@ export class BalancedApi extends Api {
   }
 
   add(url: string): void {
-    this.#replicas.push(new Api(url));
+    this.#replicas.push(new Api(url, { isOtherVersion: true }));
   }
 
   /** No further request goes there; those that it has accepted are answered. */
