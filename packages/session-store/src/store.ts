@@ -99,7 +99,7 @@ export class SessionStore {
     return { namespace, hint, sessionId, to, ...from };
   }
 
-  /** The run has ended: its state becomes that of the session, unless another run was first or the session was removed. */
+  /** Ends a run: its state becomes the session's, unless another run ended first or the session was removed. */
   settle(run: SessionRun, left: Left): Promise<Settled> {
     const { namespace, hint, sessionId, from, to } = run;
     const key = recordKey(namespace, hint);

@@ -1,4 +1,4 @@
-/** A page that stays the same while the process lives: made and compressed once, and not sent again to whoever has it. */
+/** A page that stays the same while the process lives: made and compressed once, and not sent again to a client that has it. */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import type { FastifyReply, FastifyRequest } from "@svc/service-kit";
