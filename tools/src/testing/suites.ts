@@ -1,10 +1,11 @@
 /** The suites of ./svc test: checks that pass or fail as a whole, and the vitest projects with their counts. */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { NODE } from "@svc/cli/components";
 import { ROOT } from "@svc/cli/instance";
 import { shown } from "@svc/cli/system/run";
+import type { Results } from "./reporter.ts";
 
 export interface Outcome {
   name: string;
@@ -23,6 +24,7 @@ export type VitestProject = (typeof VITEST_PROJECTS)[number];
 export type GuestProject = "v2";
 
 export const VITEST = join(ROOT, "node_modules/vitest/vitest.mjs");
+const REPORTER = join(import.meta.dirname, "reporter.ts");
 const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
 
 const CHECKS = {
@@ -58,67 +60,34 @@ export interface VitestOptions {
   mayBeEmpty?: boolean;
 }
 
-/** A run that ends badly without a failed test, or that finds no test and must, counts as one failure. */
+/**
+ * What fails outside of tests (a file as a whole, an error that nobody handles, a run that ends early) counts as failures, unless a
+ * test left it behind that passed when it was repeated.
+ */
 export async function runVitest(
   project: VitestProject | GuestProject,
   args: readonly string[],
   report: string,
   { title = project, env = {}, aside = false, mayBeEmpty = false }: VitestOptions = {},
 ): Promise<Outcome> {
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const reporters = ["--reporter=default", `--reporter=${REPORTER}`];
   const filtered = mayBeEmpty ? ["--passWithNoTests"] : [];
   const command = [NODE, VITEST, "run", "--project", project, ...reporters, ...filtered, ...args];
   const name = `tests (${title})`;
-  const { code, seconds } = await visibly(name, command, { env, aside });
-  const { passed, failed, failures, flaky } = readReport(report);
-  if (code !== 0 && failed === 0) failures.push(`${name}: exit code ${code}, see its output above`);
-  return { name, passed, failed: Math.max(failed, failures.length), seconds, failures, flaky };
+  const { code, seconds } = await visibly(name, command, { env: { ...env, SVC_TEST_REPORT: report }, aside });
+  const { passed, failures, flaky, leftBehind } = readResults(report);
+  if (code !== 0 && failures.length + leftBehind === 0)
+    failures.push(`${name}: exit code ${code}, see its output above`);
+  return { name, passed, failed: failures.length, seconds, failures, flaky };
 }
 
-interface Report {
-  numPassedTests: number;
-  numFailedTests: number;
-  testResults: {
-    name: string;
-    status: string;
-    message: string;
-    assertionResults: { fullName: string; status: string; failureMessages: string[] }[];
-  }[];
-}
-
-const FAILURE_LINES = 12;
-
-export interface Results {
-  passed: number;
-  failed: number;
-  failures: string[];
-  flaky: string[];
-}
-
-/** A report that is missing or broken counts nothing. */
-export function readReport(path: string): Results {
-  let report: Report;
+/** A report that is missing or broken counts nothing: the run ended early, and its exit code says so. */
+function readResults(path: string): Results {
   try {
-    report = JSON.parse(readFileSync(path, "utf8")) as Report;
+    return JSON.parse(readFileSync(path, "utf8")) as Results;
   } catch {
-    return { passed: 0, failed: 0, failures: [], flaky: [] };
+    return { passed: 0, failures: [], flaky: [], leftBehind: 0 };
   }
-  const failures: string[] = [];
-  const flaky: string[] = [];
-  for (const { name, status, message, assertionResults } of report.testResults) {
-    const file = relative(ROOT, name);
-    const told = (test: string, messages: readonly string[]) =>
-      [`${file}${test}`, ...messages.join("\n").split("\n").slice(0, FAILURE_LINES)].join("\n  ");
-    const failed = assertionResults.filter((test) => test.status === "failed");
-    for (const test of failed) failures.push(told(` > ${test.fullName}`, test.failureMessages));
-    // A test that passed when it was repeated keeps what it said before.
-    for (const test of assertionResults)
-      if (test.status === "passed" && test.failureMessages.length > 0)
-        flaky.push(told(` > ${test.fullName}`, test.failureMessages));
-    // A file that fails as a whole (its import, a hook) says so itself.
-    if (failed.length === 0 && status === "failed") failures.push(told("", [message]));
-  }
-  return { passed: report.numPassedTests, failed: report.numFailedTests, failures, flaky };
 }
 
 /** Runs a command and shows what it prints: as it comes, or in one piece when it has ended. */

@@ -202,8 +202,8 @@ print(total)`),
     expect(result.stdout).toBe("10\n");
     expect((await hostile).code).toBe(0);
     await eventually("nothing is left", async () => {
-      const { slots } = await system.health();
-      return slots?.busy === 0 && slots.paused === 0;
+      const { running, paused } = await system.active();
+      return running === 0 && paused === 0;
     });
   });
 

@@ -47,8 +47,8 @@ describe("a paused program beside those of other tests", () => {
   afterEach(async () => {
     for (const id of begun.splice(0)) await s.discard(id);
     await eventually("nothing is left", async () => {
-      const { slots } = await s.health();
-      return slots?.busy === 0 && slots.paused === 0;
+      const { running, paused } = await s.active();
+      return running === 0 && paused === 0;
     });
   });
   afterAll(() => s.stop());
@@ -68,10 +68,10 @@ describe("a paused program beside those of other tests", () => {
     const one = await execution();
     pausedOf(await s.start(one, ONE_CALL));
     expect(await s.discard(one.id, (await execution()).id)).toBe(403);
-    expect((await s.health()).slots?.paused).toBe(1);
+    expect((await s.active()).paused).toBe(1);
     expect(await s.discard(one.id)).toBe(204);
     expect(await s.discard(one.id)).toBe(404);
-    expect((await s.health()).slots?.paused).toBe(0);
+    expect((await s.active()).paused).toBe(0);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
   });
 
@@ -81,10 +81,10 @@ describe("a paused program beside those of other tests", () => {
     await s.answer(one, [{ call_id: "call_001" }]);
     const caller = new AbortController();
     const resumed = s.resume(one, 2, ["call_001"], { signal: caller.signal });
-    await eventually("it runs", async () => (await s.health()).slots?.busy === 1);
+    await eventually("it runs", async () => (await s.active()).running === 1);
     caller.abort();
     await expect(resumed).rejects.toThrow();
-    await eventually("it is gone", async () => (await s.health()).slots?.busy === 0);
+    await eventually("it is gone", async () => (await s.active()).running === 0);
     expect(codeOf(await s.resume(one, 3, []))).toEqual([400, "invalid_request"]);
     expect(codeOf(await s.resume(one, 3, ["call_001"]))).toEqual(GONE);
   });
@@ -93,7 +93,7 @@ describe("a paused program beside those of other tests", () => {
     const one = await execution();
     pausedOf(await s.start(one, ONE_CALL));
     pausedOf(await s.start(one, ONE_CALL, { ptc: { round: 2 } }));
-    expect((await s.health()).slots?.paused).toBe(1);
+    expect((await s.active()).paused).toBe(1);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
   });
 
@@ -101,7 +101,7 @@ describe("a paused program beside those of other tests", () => {
     const one = await execution();
     pausedOf(await s.start(one, ONE_CALL));
     await s.toolServer.close(one.exchange);
-    await eventually("it is evicted", async () => (await s.health()).slots?.paused === 0);
+    await eventually("it is evicted", async () => (await s.active()).paused === 0);
     expect(await s.metric('svc_ptc_live_evictions_total{cause="unanswerable"}')).toBe(1);
   });
 
@@ -132,7 +132,7 @@ describe("a paused program", () => {
     for (const one of all) pausedOf(await s.start(one, ONE_CALL));
     expect((await s.health()).slots).toMatchObject({ busy: 0, paused: 2 });
     expect(await s.metric('svc_ptc_live_evictions_total{cause="max_paused"}')).toBe(1);
-    expect(await s.metric('svc_sandbox_active_executions{state="paused"}')).toBe(2);
+    expect((await s.active()).paused).toBe(2);
     const [first, ...others] = all;
     if (first === undefined) throw new Error("no program");
     expect(codeOf(await s.resume(first, 2, ["call_001"]))).toEqual(GONE);
@@ -155,7 +155,7 @@ describe("a paused program", () => {
       theirs.push(one);
     }
     expect(await s.metric('svc_ptc_live_evictions_total{cause="max_paused_per_principal"}')).toBe(4);
-    expect((await s.health()).slots?.paused).toBe(4);
+    expect((await s.active()).paused).toBe(4);
     for (const one of theirs.slice(0, 4)) expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
     for (const one of [...mine, ...theirs.slice(4)]) {
       await s.answer(one, [{ call_id: "call_001", result: 4 }]);
@@ -169,7 +169,7 @@ describe("a paused program", () => {
     });
     const one = await s.execution();
     pausedOf(await s.start(one, ONE_CALL));
-    await eventually("it is evicted", async () => (await s.health()).slots?.paused === 0);
+    await eventually("it is evicted", async () => (await s.active()).paused === 0);
     expect(await s.metric('svc_ptc_live_evictions_total{cause="timeout"}')).toBe(1);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual(GONE);
   });
@@ -185,14 +185,14 @@ describe("a paused program", () => {
       files: [{ name: "out.txt" }],
       code: 0,
     });
-    expect((await s.health()).slots?.paused).toBe(0);
+    expect((await s.active()).paused).toBe(0);
   });
 
   it("is not kept where every round is to be run from the top; its calls are recorded", async () => {
     const s = await started({ env: { PTC_MODE: "replay" } });
     const one = await s.execution();
     const { pending_call_ids } = pausedOf(await s.start(one, ONE_CALL));
-    expect((await s.health()).slots?.paused).toBe(0);
+    expect((await s.active()).paused).toBe(0);
     const { pending_calls } = await s.toolServer.pending(one.exchange, pending_call_ids, 5000);
     expect(pending_calls).toMatchObject([{ call_id: "call_001", tool_input: { a: 1 } }]);
   });
@@ -208,7 +208,7 @@ describe("a paused program", () => {
       order.push(name);
     };
     const first = begin("first", "import time; time.sleep(3)");
-    await eventually("the slot is taken", async () => (await s.health()).slots?.busy === 1);
+    await eventually("the slot is taken", async () => (await s.active()).running === 1);
     const others = [begin("other", "pass"), begin("other", "pass")];
     await delay(300);
     const resumed = s.resume(one, 2, ["call_001"]).then((answer) => {
@@ -228,7 +228,7 @@ describe("a paused program", () => {
     pausedOf(await s.start(one, ONE_CALL));
     const holder = await s.execution();
     const other = s.start(holder, "import time; time.sleep(60)");
-    await eventually("the slot is taken", async () => (await s.health()).slots?.busy === 1);
+    await eventually("the slot is taken", async () => (await s.active()).running === 1);
     await s.answer(one, [{ call_id: "call_001", result: 1 }]);
     expect(codeOf(await s.resume(one, 2, ["call_001"]))).toEqual([503, "runner_busy"]);
     await s.discard(holder.id);
@@ -268,7 +268,7 @@ describe("a paused program", () => {
     const s = await started({ slots: count + 3, env });
     const executions = await Promise.all(Array.from({ length: count }, () => s.execution()));
     for (const one of executions) pausedOf(await s.start(one, ONE_CALL));
-    expect((await s.health()).slots?.paused).toBe(count);
+    expect((await s.active()).paused).toBe(count);
     const processes = () => [
       s.runner.pid,
       s.gateway.gateway.pid,

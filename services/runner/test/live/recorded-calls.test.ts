@@ -117,7 +117,7 @@ describe("a call that is refused among others", () => {
     const others = ["call_001", "call_003"];
     expect(await recorded(more, others)).toEqual(others);
     await charged(more, 2);
-    await eventually("it is evicted", async () => (await system.health()).slots?.paused === 0);
+    await eventually("it is evicted", async () => (await system.active()).paused === 0);
     expect((await recordOf(more)).tool_call_ids.sort()).toEqual(others);
     expect((await system.resume(more, 2, others)).status).toBe(404);
   });

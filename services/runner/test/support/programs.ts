@@ -258,6 +258,15 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
           ?.slice(line.length) ?? 0,
       );
     },
+    /** Executions by state. Tells of them also where health can't, because the busy machine lets no jail be made in time. */
+    active: async () => {
+      const text = await (await fetch(`${runner.url}/metrics`)).text();
+      const count = (state: string) =>
+        Number(
+          text.match(new RegExp(`^svc_sandbox_active_executions\\{state="${state}"\\} (\\d+)$`, "m"))?.[1],
+        );
+      return { running: count("running"), paused: count("paused") };
+    },
     /** Without slots where the runner could make no jail in time, which a busy machine may bring about. */
     health: async () =>
       (await (await fetch(`${runner.url}/api/v2/health`)).json()) as {

@@ -1,0 +1,70 @@
+/**
+ * A reporter of vitest that writes what ./svc test tells of a run as JSON (the type Results) to the file that the variable
+ * SVC_TEST_REPORT names.
+ */
+import { writeFileSync } from "node:fs";
+import { relative } from "node:path";
+import type { Reporter, TestCase, TestModule } from "vitest/node";
+
+export interface Results {
+  passed: number;
+  /** One text per failed test, or file that fails as a whole: its file and name, and below that the start of what it said. */
+  failures: string[];
+  /** The same of each test that failed and passed when it was repeated; it counts as passed. */
+  flaky: string[];
+  /** Errors that nobody handled and that failed attempts of flaky tests left behind. vitest ends with 1 for them. */
+  leftBehind: number;
+}
+
+type Errors = Parameters<NonNullable<Reporter["onTestRunEnd"]>>[1];
+type Failure = Errors[number];
+
+const ERROR_LINES = 12;
+
+export default class implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[], unhandled: Errors): void {
+    const { SVC_TEST_REPORT: path } = process.env;
+    if (path) writeFileSync(path, JSON.stringify(resultsOf(modules, unhandled)));
+  }
+}
+
+function resultsOf(modules: readonly TestModule[], unhandled: Errors): Results {
+  const results: Results = { passed: 0, failures: [], flaky: [], leftBehind: 0 };
+  const stray = new Set(unhandled);
+  for (const module of modules) {
+    const file = relative(process.cwd(), module.moduleId);
+    for (const test of module.children.allTests()) {
+      const { state, errors = [] } = test.result();
+      const title = `${file} > ${test.fullName}`;
+      if (state === "passed") results.passed++;
+      if (state === "failed") results.failures.push(told(title, errors));
+      if (state !== "passed" || errors.length === 0) continue;
+      // An attempt that fails leaves behind what it had begun, and so what fails later without anybody who awaits it.
+      const left = [...stray].filter((error) => isOf(error, test));
+      for (const error of left) stray.delete(error);
+      results.leftBehind += left.length;
+      results.flaky.push(told(title, [...errors, ...left]));
+    }
+    for (const part of [module, ...module.children.allSuites()]) {
+      const title = "fullName" in part ? `${file} > ${part.fullName}` : file;
+      if (part.errors().length > 0) results.failures.push(told(title, part.errors()));
+    }
+  }
+  for (const error of stray) results.failures.push(told(placeOf(error), [error]));
+  return results;
+}
+
+const isOf = (error: Failure, test: TestCase) =>
+  error.VITEST_TEST_NAME === test.name && error.VITEST_TEST_PATH === test.module.moduleId;
+
+/** Where an error came up that no test threw. */
+function placeOf({ VITEST_TEST_PATH: path, VITEST_TEST_NAME: name }: Failure): string {
+  if (!path) return "an error outside of the tests";
+  const file = relative(process.cwd(), String(path));
+  return name ? `${file} > an unhandled error during or after "${name}"` : `${file} > an unhandled error`;
+}
+
+function told(title: string, errors: readonly Pick<Failure, "message" | "stack">[]): string {
+  const lines = errors.flatMap(({ message, stack }) => (stack || message).split("\n"));
+  return [title, ...lines.slice(0, ERROR_LINES)].join("\n  ");
+}
