@@ -47,6 +47,10 @@ async function answerOf({ goOn, answer }: WaitingStep): Promise<ExecResponse | u
   return (await answer)?.ok<ExecResponse>();
 }
 
+/** What standard error says beside what the shell says of the process that the test ended. */
+const notesOf = (answer: ExecResponse | undefined) =>
+  answer?.stderr.split("\n").filter((line) => line.startsWith("[sandbox] "));
+
 /** Redis refuses every command on the record of a session, while the work is done. */
 async function withoutRecords<T>(work: () => Promise<T>): Promise<T> {
   const forbidden = "sessionstate";
@@ -65,16 +69,17 @@ describe("a state that cannot be saved costs no result, and the state before sta
     const steps = [await waiting(session), await waiting(other, "echo 1 > out")];
     const [unsaved, undelivered] = await withoutStorage(made.system, () => Promise.all(steps.map(answerOf)));
     expect(unsaved).toMatchObject({ code: 0, stdout: "1 before\n", ...NOT_SAVED });
-    expect(unsaved?.stderr).toBe("[sandbox] Session not saved: it could not be stored\n");
+    expect(notesOf(unsaved)).toEqual(["[sandbox] Session not saved: it could not be stored"]);
     expect(undelivered).toMatchObject({
       code: 0,
       stdout: "1 before\n",
       artifact_delivery: { status: "failed", attempted: 1, failed: 1 },
       ...NOT_SAVED,
     });
-    expect(undelivered?.stderr).toBe(
-      "[sandbox] Output file omitted: out (upload_failed)\n[sandbox] Session not saved: an output could not be stored\n",
-    );
+    expect(notesOf(undelivered)).toEqual([
+      "[sandbox] Output file omitted: out (upload_failed)",
+      "[sandbox] Session not saved: an output could not be stored",
+    ]);
     expect([await session.step(), await other.step()]).toEqual([1, 1]);
   });
 
@@ -101,14 +106,6 @@ describe("a state that cannot be saved costs no result, and the state before sta
     } finally {
       process.kill(storage, "SIGCONT");
     }
-    expect(await session.step()).toBe(1);
-  });
-
-  test("when the program does not compile", async () => {
-    const session = await newSession(made);
-    const answer = await session.run({ lang: "c", code: "int main( {" });
-    expect(answer).toMatchObject({ status: "CE", ...NOT_SAVED });
-    expect(answer.stderr).not.toContain("[sandbox] Session");
     expect(await session.step()).toBe(1);
   });
 });

@@ -169,18 +169,6 @@ describe("a run of a session", () => {
     expect(allowed).toContain(found);
     expect(await session.step()).toBe((found as number) + 1);
   });
-
-  test("is not repeated upon its own state when the worker dies between the two", async () => {
-    const session = await newSession(made);
-    const { running, release } = await heldAtStore(session, "answer", "end");
-    const { snapshot_id: moved } = await session.record();
-    await kill("worker");
-    release();
-    const body = (await running.answer)?.ok<ExecResponse>();
-    expect(body).toMatchObject({ stdout: "1 before\n", session_state_persisted: true });
-    expect((await session.record()).snapshot_id).not.toBe(moved);
-    expect(await session.step()).toBe(2);
-  });
 });
 
 test("what is stored in the end is the state of each session, and nothing else", async () => {

@@ -107,6 +107,9 @@ const NOT_USUAL: readonly string[] = [
   // Components are killed under load: tests/e2e/lifecycle.test.ts, tool-programs.test.ts.
   "tests/e2e/chaos.test.ts",
   "tests/e2e/programmatic-kills.test.ts",
+  // The same in the middle of a session's run, and storage and Redis that fail: tests/e2e/sessions.test.ts.
+  "tests/e2e/sessions-kills.test.ts",
+  "tests/e2e/sessions-faults.test.ts",
   // What hundreds of executions leave and hold: every file looks at what its own system has left.
   "tests/e2e/leaks.test.ts",
   "tests/e2e/idle-memory.test.ts",
