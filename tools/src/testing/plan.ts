@@ -56,6 +56,7 @@ const SAME_COLD_AND_WARM = [
   "tests/escape/tenants/five-others.test.ts",
   "tests/compat/compilation.test.ts",
   "tests/compat/groups.test.ts",
+  "tests/compat/sessions.test.ts",
   "tests/compat/toolchains.test.ts",
 ];
 
