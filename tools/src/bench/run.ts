@@ -43,6 +43,8 @@ export async function begin(steps: number): Promise<{ progress: Progress; end: (
   const progress = new Progress(INSTALL_STEPS + steps);
   const here = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, process.env);
   await install(["run"], here, progress, { choice: BASE });
+  // Before anything is measured: what cannot be read then ends the command at once.
+  const conditions = readConditions(here.packagesDir, systemName(), loadBefore);
   const end = (): Origin => ({
     date,
     // Where a result is put says nothing about it.
@@ -51,7 +53,7 @@ export async function begin(steps: number): Promise<{ progress: Progress; end: (
       ...process.argv.slice(2).map((word) => (isAbsolute(word) ? basename(word) : word)),
     ]),
     seconds: Math.round((performance.now() - start) / 1000),
-    conditions: readConditions(here.packagesDir, systemName(), loadBefore),
+    conditions,
   });
   return { progress, end };
 }
