@@ -170,8 +170,15 @@ function sessionTable(before: Measured, after: Measured): Table {
         ({ state, changed }) => state === row.state && changed === row.changed,
       );
       if (first === undefined || reference === undefined) return [];
-      const change = changeOfSets([sets(first), sets(row)], reference, added);
-      return [[...caseCells(row), ...cells(addedMs(first), addedMs(row), change)]];
+      const [addedBefore, addedAfter] = [addedMs(first), addedMs(row)];
+      const [times, change] = cells(
+        addedBefore,
+        addedAfter,
+        changeOfSets([sets(first), sets(row)], reference, added),
+      );
+      // What adds too little to be seen may come out below zero, and has no ratio.
+      const hasRatio = addedBefore > 0 && addedAfter > 0;
+      return [[...caseCells(row), times ?? "", hasRatio ? (change ?? "") : ""]];
     }),
   };
 }

@@ -129,6 +129,7 @@ describe("two results", () => {
       "40.0 → 80.0",
       "1.00 x ≈",
     ]);
+    expect(tableOf(sessionsAt(-1, 10), sessionsAt(1, 10))?.rows[0]?.slice(2)).toEqual(["-2.0 → 2.0", ""]);
     expect(tableOf(NOTHING, sessionsAt(40, 10))).toBeUndefined();
   });
 
