@@ -1,7 +1,13 @@
 import { newId, SNAPSHOT_NAME } from "@svc/contracts";
-import type { Settled } from "@svc/session-store";
+import type { Left, Settled } from "@svc/session-store";
 import { jobOf } from "@svc/test-kit/components/messages";
-import { leftBy, persistSession, sessionFields, withSnapshot } from "@svc/worker/sessions/sessions";
+import {
+  leftBy,
+  outcomeOf,
+  persistSession,
+  sessionFields,
+  withSnapshot,
+} from "@svc/worker/sessions/sessions";
 import { describe, expect, it } from "vitest";
 
 const from = { id: newId(), storage_session_id: newId(), size: 5 };
@@ -61,4 +67,20 @@ describe("what an answer says of the session", () => {
     const session_state_dropped = [{ name: "f", reason: "cannot pickle a file" }];
     expect(sessionFields("current", { session_state_dropped })).toMatchObject({ session_state_dropped });
   });
+});
+
+describe("what became of the state, for the metrics", () => {
+  it.each([
+    ["saved", said(true), { kind: "stored", size: 9 }],
+    ["unchanged", said(true), { kind: "unchanged" }],
+    ["conflict", said(false, false, { session_state_conflict: true }), { kind: "stored", size: 9 }],
+    ["restore_failed", said(false, true), { kind: "failed" }],
+    ["restore_failed", said(false, true, { session_state_conflict: true }), { kind: "failed" }],
+    ["restore_failed", said(false, true), undefined],
+    ["not_saved", said(false), { kind: "none" }],
+    ["not_saved", said(false), { kind: "stored", size: 9 }],
+  ] as [string, ReturnType<typeof said>, Left | undefined][])(
+    "is %s for %j after %j",
+    (outcome, fields, left) => expect(outcomeOf(fields, left)).toBe(outcome),
+  );
 });
