@@ -11,6 +11,7 @@ import { processJob } from "./round/process.ts";
 import { endOf, runLine } from "./round/run-line.ts";
 import { Runner } from "./runner/client.ts";
 import { publishRuntimes } from "./runner/runtimes.ts";
+import { sessionMetrics } from "./sessions/metrics.ts";
 import { Sessions } from "./sessions/sessions.ts";
 
 export async function startWorker(context: Context): Promise<Running> {
@@ -31,7 +32,7 @@ export async function startWorker(context: Context): Promise<Running> {
   const canary = new Canary(config, redis, log, metrics, queues);
   const grants = new Grants(gateway, config, log);
   const sessions = config.SVC_PERSIST_SESSIONS
-    ? new Sessions(sessionStoreFor(redis, config), log)
+    ? new Sessions(sessionStoreFor(redis, config), log, sessionMetrics(registry))
     : undefined;
   redis.on("close", () => grants.forgetPrefetched());
   const handle: HandleJob = async (job, cancelled) => {
