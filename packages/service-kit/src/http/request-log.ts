@@ -33,6 +33,10 @@ export function noteFailure(request: FastifyRequest, error: ServiceError): void 
   failures.set(request, error);
 }
 
+export function failureOf(request: FastifyRequest): ServiceError | undefined {
+  return failures.get(request);
+}
+
 export class RequestLog {
   readonly #options: RequestLogOptions;
 

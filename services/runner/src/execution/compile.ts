@@ -69,14 +69,17 @@ async function runCompiler(
   { config, gateway, inputs, metrics }: ExecuteDeps,
   withCopies: boolean,
 ): Promise<Compiled> {
+  run.trace?.stage("jail.setup");
   const jail = await metrics.watchSetup(() => JailRun.open(config.SANDBOX_JAIL_SOCKET, run.signal));
   try {
+    run.trace?.stage("stage");
     jail.describe(argv, env, jailLimits(limits));
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
     const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
     const staging = { gateway, inputs, withCopies, run, jail, concurrency, maxBytes, directories: false };
     const { staged } = await stageProgram(program, staging);
     await jail.directory(staged.length, build);
+    run.trace?.stage("jail.compile");
     await jail.start();
     const outcome = await jail.outcome();
     const ending = compileEndingOf(outcome.end, limits);

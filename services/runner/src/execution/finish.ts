@@ -43,6 +43,7 @@ export function refuseUnexecutable({ end }: RunOutcome): void {
 export async function finish(one: Finish, deps: ExecuteDeps): Promise<RunAnswer> {
   const { outcome, ending, limits, to } = one;
   const { end, stdout, stderr } = outcome;
+  to.run.trace?.stage("collect");
   const { plan, report, omitted, allowed, listing } = await collect(one, deps);
   const state = report.failed > 0 ? undefined : await saveSession(one, listing, deps);
   const reached = reachedLimits(outcome, limits);
@@ -86,6 +87,7 @@ async function collect({ launched, outcome, to, log }: Finish, { config, gateway
   const view = launched.session === undefined ? listing : outputsView(listing, own, restored);
   const allowed = outputLimits(config);
   const plan = planOutputs(withoutDirectory(view, launched.build), staged, allowed);
+  to.run.trace?.stage("store");
   const report = await storeOutputs(plan.uploads, {
     gateway,
     run: to.run,

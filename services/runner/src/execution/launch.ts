@@ -54,8 +54,10 @@ async function attempt(
   withCopies: boolean,
   beganMs: number,
 ): Promise<Launched> {
+  run.trace?.stage("jail.setup");
   const jail = await metrics.watchSetup(() => jails.open(program, life));
   try {
+    run.trace?.stage("stage");
     jail.describe(program.argv, replaced(program.env, environment?.(jail) ?? []), jailLimits(limits));
     if (program.stdin !== undefined) await jail.stdin(program.stdin);
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
@@ -63,6 +65,7 @@ async function attempt(
     const staging = { gateway, inputs, withCopies, run, jail, concurrency, maxBytes };
     const staged = await stageProgram(program, staging);
     await prepare?.(jail);
+    run.trace?.stage("jail.run");
     await jail.start();
     metrics.started(jail.startedWarm);
     const build = program.compile && { build: program.compile.build };
