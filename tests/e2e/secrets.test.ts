@@ -24,6 +24,7 @@ const topology = { SVC_TOPOLOGY: process.env.SVC_TOPOLOGY || "combined" };
 const BROUGHT = {
   SVC_EGRESS_GRANT_SECRET_PREVIOUS: random(),
   SVC_METRICS_TOKEN: random(),
+  OTEL_EXPORTER_OTLP_HEADERS: random(),
   SVC_TOKEN: random(),
   SVC_JWT_PUBLIC_KEY: signer.publicKey.export({ type: "spki", format: "der" }).toString("base64"),
   SVC_JWT_JWKS_JSON: JSON.stringify({ keys: [publicKey().export({ format: "jwk" })] }),

@@ -24,6 +24,8 @@ import { run } from "../system/run.ts";
 import { SERVICE_PROCESSES, type ServiceProcess } from "../topology.ts";
 
 const SOURCES = ["services", "packages"];
+/** What components load when tracing is on, and not before. */
+const TRACING_SDK = { in: join(ROOT, "packages/service-kit/src/tracing/sdk.ts"), out: "tracing-sdk" };
 const COMPLETE = join(BUNDLES, "complete");
 
 /** A cache that cannot be made costs only time; a bundle that cannot be made is a Problem. */
@@ -40,7 +42,7 @@ async function bundle(): Promise<void> {
   const making = mkdtempSync(`${BUNDLES}.`);
   try {
     await build({
-      entryPoints: SERVICE_PROCESSES.map((name) => ({ in: sourceOf(name), out: name })),
+      entryPoints: [...SERVICE_PROCESSES.map((name) => ({ in: sourceOf(name), out: name })), TRACING_SDK],
       outdir: making,
       outExtension: { ".js": ".mjs" },
       bundle: true,
@@ -56,7 +58,7 @@ async function bundle(): Promise<void> {
       banner: {
         js: 'import{createRequire as $createRequire}from"node:module";const require=$createRequire(import.meta.url);',
       },
-      plugins: [placesOfSources],
+      plugins: [placesOfSources, tracingApart],
       logLevel: "silent",
     });
     for (const name of readdirSync(making)) renameSync(join(making, name), join(BUNDLES, name));
@@ -77,6 +79,18 @@ const placesOfSources: Plugin = {
       const place = `new URL(${JSON.stringify(relative(BUNDLES, path))},import.meta.url).href`;
       return { loader: "ts", contents: readFileSync(path, "utf8").replaceAll("import.meta.url", place) };
     });
+  },
+};
+
+/** Bundles do not contain the SDK of tracing: they import its own bundle beside them. */
+const tracingApart: Plugin = {
+  name: "tracing apart",
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /^\.\/sdk\.ts$/ }, ({ resolveDir, path, kind }) =>
+      kind === "dynamic-import" && join(resolveDir, path) === TRACING_SDK.in
+        ? { path: `./${TRACING_SDK.out}.mjs`, external: true }
+        : undefined,
+    );
   },
 };
 

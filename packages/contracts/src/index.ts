@@ -32,4 +32,5 @@ export * from "./run-facts.ts";
 export * from "./sessions.ts";
 export * from "./tool-files.ts";
 export * from "./tool-identifiers.ts";
+export * from "./trace-context.ts";
 export * from "./warm-pool.ts";

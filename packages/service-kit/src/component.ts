@@ -19,12 +19,15 @@ import type { Lifecycle } from "./http/server.ts";
 import { createLog, type Log, logWarnings } from "./log.ts";
 import { createRegistry } from "./metrics/registry.ts";
 import { compileWhatRequestsCall } from "./tiering.ts";
+import { startTracing, type Tracing } from "./tracing/tracing.ts";
 
 export interface Context {
   config: Config;
   log: Log;
   registry: Registry;
   lifecycle: Lifecycle;
+  /** Absent: nothing is traced. */
+  tracing?: Tracing | undefined;
 }
 
 export interface Running {
@@ -110,8 +113,9 @@ function isOtherTopology(names: readonly Component[], { SVC_TOPOLOGY }: Config):
 }
 
 async function startPart(part: Part, started: Started): Promise<void> {
-  const { log, lifecycle } = started.context;
+  const { config, log, lifecycle } = started.context;
   try {
+    started.context.tracing = await startTracing(part.name, config, log);
     started.running = await part.start(started.context);
   } catch (error) {
     if (error instanceof ConfigError) refuseConfiguration([part], error);
@@ -130,6 +134,7 @@ function endOnSignalsAndErrors(started: readonly Started[]): void {
     for (const one of started) {
       inTime = (await stopPart(one, limitMs(one.context.config.SHUTDOWN_GRACE_MS))) && inTime;
     }
+    await Promise.all(started.map(({ context }) => context.tracing?.close()));
     process.exit(inTime ? exitCode : exitCode || 1);
   };
   const onSignal = (signal: string): void => {

@@ -39,7 +39,7 @@ export function noteOutliving(request: FastifyRequest): void {
   outliving.add(request);
 }
 
-const RUNS_PROGRAMS: ReadonlySet<string | undefined> = new Set(["/v1/exec", "/v1/exec/programmatic"]);
+export const RUNS_PROGRAMS: ReadonlySet<string | undefined> = new Set(["/v1/exec", "/v1/exec/programmatic"]);
 
 export interface CallerOf {
   principalOf: (request: FastifyRequest) => Principal;

@@ -14,6 +14,7 @@ import {
   type Lifecycle,
   limitsOfPlan,
   metricsRoutes,
+  type Tracing,
 } from "@svc/service-kit";
 import { type SessionStore, sessionStoreFor } from "@svc/session-store";
 import type { IdentityProvider } from "./auth/provider.ts";
@@ -35,6 +36,7 @@ import { type Parts, programmaticDeps } from "./programmatic/wiring.ts";
 import { requestFields } from "./request-log.ts";
 import { persistentSessionRoutes } from "./sessions/routes.ts";
 import { startSweep } from "./sessions/sweep.ts";
+import { traceRequests } from "./tracing.ts";
 
 /** A connection that was accepted before the end began has brought its request by then. */
 const LATE_REQUESTS_MS = 500;
@@ -44,10 +46,12 @@ export interface ApiDeps extends Parts {
   fileServer: InnerClient;
   jobs: JobProducer;
   identity: IdentityProvider;
+  tracing?: Tracing | undefined;
 }
 
 export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   const { config, log, registry, lifecycle, redis, fileServer } = deps;
+  const fields = requestFields(config, { principalOf, isAuthenticated });
   const app = createHttpServer({
     log,
     lifecycle,
@@ -58,10 +62,11 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     },
     trustProxy: config.TRUST_PROXY,
     metrics: httpMetrics(registry, "svc_http"),
-    requestFields: requestFields(config, { principalOf, isAuthenticated }),
+    requestFields: fields,
     lateRequestsMs: LATE_REQUESTS_MS,
     alwaysOn: ["/v1/health", "/v1/health/detailed", "/v1/ready", "/metrics", "/v1/metrics"],
   });
+  if (deps.tracing !== undefined) traceRequests(app, deps.tracing, fields);
   await app.register(swagger, openApiOptions);
   if (isUnauthenticated(config)) originGuard(app, config);
   authentication(app, deps.identity, registry);

@@ -7,12 +7,14 @@ import {
   prefetchRequestSchema,
   registerGrantSchema,
 } from "@svc/contracts";
-import { type FastifyRequest, type HttpServer, requireInternalToken } from "@svc/service-kit";
+import { endFailed, type FastifyRequest, type HttpServer, requireInternalToken } from "@svc/service-kit";
 import { z } from "zod";
 import { mintCallback, mintNamed } from "./callback-token.ts";
 import type { GatewayDeps } from "./deps.ts";
 import { outcomeOf, type RestoreResult, restoreResultSchema, unmasked } from "./restore-result.ts";
 
+/** Attributes of the span of a registration. */
+const REGISTERS = { "http.request.method": "POST", "http.route": "/internal/egress-grants" };
 const revokeSchema = z.object({ reason: grantEndSchema.nullish() }).nullish();
 
 export function grantRoutes(app: HttpServer, deps: GatewayDeps): void {
@@ -28,7 +30,7 @@ interface Internal {
 /** Grants from their registration to their end. */
 function registrationRoutes(
   app: HttpServer,
-  { config, keys, ledger, authority }: GatewayDeps,
+  { config, keys, ledger, authority, tracing }: GatewayDeps,
   internal: Internal,
 ): void {
   /** One that cannot be ended lapses by itself. */
@@ -42,11 +44,18 @@ function registrationRoutes(
     { ...internal, schema: { body: registerGrantSchema } },
     async (request, reply) => {
       const { payload, claims, ends = [], callback } = request.body;
-      const registered = authority.register(payload, claims);
-      const minted = callback && mintNamed(keys, ledger, config, callback, claims);
-      endInBackground(ends, request);
-      const [grant, callback_token] = await Promise.all([registered, minted]);
-      return reply.code(201).send({ ...grant, callback_token });
+      const span = tracing?.join("gateway.register", "server", request.headers, REGISTERS);
+      try {
+        const registered = authority.register(payload, claims);
+        const minted = callback && mintNamed(keys, ledger, config, callback, claims);
+        endInBackground(ends, request);
+        const [grant, callback_token] = await Promise.all([registered, minted]);
+        span?.end();
+        return reply.code(201).send({ ...grant, callback_token });
+      } catch (error) {
+        endFailed(span, error);
+        throw error;
+      }
     },
   );
   app.post(

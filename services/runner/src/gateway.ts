@@ -19,6 +19,7 @@ import {
   type InnerRequest,
   type InnerResponse,
   innerError,
+  type Span,
 } from "@svc/service-kit";
 import { z } from "zod";
 import type { Reference } from "./execution/program.ts";
@@ -32,6 +33,8 @@ export interface RunGateway {
   grant: string;
   requestId: string;
   signal: AbortSignal;
+  /** Its stages are spans; absent where nothing is traced. */
+  trace?: Span | undefined;
 }
 
 export class GatewayClient {

@@ -70,7 +70,7 @@ function operationalRoutes(app: HttpServer, { deps, health, log }: RunnerApp): v
   app.get("/api/v2/runtimes", async () => deps.runtimes.list(limitsOf));
 }
 
-function executionRoutes(app: HttpServer, { deps, verifier, log, stopping }: RunnerApp): void {
+function executionRoutes(app: HttpServer, { deps, verifier, log, stopping, tracing }: RunnerApp): void {
   const admitted = <T>({ headers, body, id }: FastifyRequest, admit: (presented: Presented) => T): T => {
     try {
       return admit({ headers, body, requestId: id });
@@ -83,7 +83,12 @@ function executionRoutes(app: HttpServer, { deps, verifier, log, stopping }: Run
   const callOf = (request: FastifyRequest, reply: FastifyReply, execId: string | null | undefined): Call => {
     const gone = clientGone(reply, new ServiceError("execution_cancelled"));
     const signal = AbortSignal.any([gone, stopping]);
-    return { requestId: request.id, execId: execId ?? undefined, signal, log };
+    const { id: requestId, headers, method } = request;
+    const trace = tracing?.join("runner.execute", "server", headers, {
+      "http.request.method": method,
+      "http.route": String(request.routeOptions.url),
+    });
+    return { requestId, execId: execId ?? undefined, signal, log, trace };
   };
   for (const path of ["/execute", "/api/v2/execute"]) {
     app.post(path, { onRequest: requireJson }, async (request, reply) => {

@@ -7,14 +7,14 @@ import {
   ServiceError,
   shownMs,
 } from "@svc/contracts";
-import { toServiceError } from "@svc/service-kit";
+import { runAttributes, toServiceError } from "@svc/service-kit";
 import type { Call } from "./execution/types.ts";
 
 const MAX_LANGUAGE_CHARS = 64;
 
 /** Runs a round and writes its line. `language`: as the request asks for it, for a round without an answer. */
 export async function withRunLine(
-  { log, requestId, execId, signal }: Call,
+  { log, requestId, execId, signal, trace }: Call,
   language: string | undefined,
   run: () => Promise<RoundResponse>,
 ): Promise<RoundResponse> {
@@ -27,11 +27,15 @@ export async function withRunLine(
   };
   try {
     const answer = await run();
-    write({ language: answer.language, ...factsOfAnswer(answer) });
+    const facts = factsOfAnswer(answer);
+    write({ language: answer.language, ...facts });
+    trace?.end(runAttributes({ exec_id: execId, language: answer.language, outcome: facts.outcome }));
     return answer;
   } catch (error) {
-    const { code } = toServiceError(error);
-    write({ ...asked, outcome: outcomeOfFault(error, signal), error: code });
+    const { code, status } = toServiceError(error);
+    const outcome = outcomeOfFault(error, signal);
+    write({ ...asked, outcome, error: code });
+    trace?.end(runAttributes({ exec_id: execId, outcome, error: code }), status >= 500);
     throw error;
   }
 }

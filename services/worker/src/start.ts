@@ -9,13 +9,14 @@ import { workerMetrics } from "./health/metrics.ts";
 import { operationalRoutes } from "./health/routes.ts";
 import { processJob } from "./round/process.ts";
 import { runLine } from "./round/run-line.ts";
+import { endJob, traceJob } from "./round/trace.ts";
 import { Runner } from "./runner/client.ts";
 import { publishRuntimes } from "./runner/runtimes.ts";
 import { sessionMetrics } from "./sessions/metrics.ts";
 import { Sessions } from "./sessions/sessions.ts";
 
 export async function startWorker(context: Context): Promise<Running> {
-  const { config, log, registry } = context;
+  const { config, log, registry, tracing } = context;
   const redis = createRedis(config, log, { use: "commands" });
   const queueRedis = createRedis(config, log, { use: "blocking" });
   const subscriber = createRedis(config, log, { use: "blocking" });
@@ -24,22 +25,25 @@ export async function startWorker(context: Context): Promise<Running> {
     internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
     unreachable: "upstream_unavailable",
   });
-  const runner = new Runner(config);
+  const runner = new Runner(config, tracing);
   const metrics = workerMetrics(registry);
   const cancellations = new Cancellations();
   await cancellations.listen(subscriber);
   const queues = openQueues(redis, log);
   const canary = new Canary(config, redis, log, metrics, queues);
-  const grants = new Grants(gateway, config, log, metrics.stages);
+  const grants = new Grants(gateway, config, log, metrics.stages, tracing);
   const sessions = config.SVC_PERSIST_SESSIONS
     ? new Sessions(sessionStoreFor(redis, config), log, sessionMetrics(registry))
     : undefined;
   redis.on("close", () => grants.forgetPrefetched());
   const handle: HandleJob = async (job, cancelled) => {
     const write = runLine(log, job);
+    const span = tracing && traceJob(tracing, job);
+    const traced = span === undefined ? job : { ...job, trace: span.context };
     const result = await metrics.during(job, () =>
-      processJob(job, cancelled, { config, log, redis, grants, runner, sessions }),
+      processJob(traced, cancelled, { config, log, redis, grants, runner, sessions }),
     );
+    if (span !== undefined) endJob(span, result);
     if (job.discard === undefined) canary.observe(job.language, result);
     write(result);
     return result;

@@ -16,8 +16,10 @@ function shownDefault(fallback: unknown, note: string | undefined): string {
 
 /** What stands under a heading before its table. */
 const NOTES: Record<string, string> = {
-  "Not offered by this version": `\`KVM_ENABLED\` and \`OTEL_TRACING_ENABLED\` stop a component that is asked for them; the others have no
-effect.`,
+  "Not offered by this version":
+    "`KVM_ENABLED` stops a component that is asked for it; the others have no effect.",
+  "Tracing: every component":
+    "What is traced, and how: [operate.md](operate.md#tracing). Names and meanings are OpenTelemetry's, but for the first.",
 };
 
 function variablesTable([reader, variables]: [string, Readonly<Record<string, Variable<unknown>>>]): string {

@@ -5,6 +5,7 @@ import { idSchema } from "../ids.ts";
 import { inlineJobFileSchema } from "../inline-files.ts";
 import type { QueueKind } from "../languages.ts";
 import { sessionHintSchema } from "../sessions.ts";
+import { traceContextSchema } from "../trace-context.ts";
 import { FILE_KINDS } from "./public-exec.ts";
 import { answeredCallsSchema, programmaticRunSchema } from "./runner-programmatic.ts";
 import { callbackSchema } from "./tool-call-server.ts";
@@ -68,6 +69,8 @@ export const jobSchema = z.object({
   /** Redis channel of the API process that waits; absent when no process does. */
   reply_to: z.string().optional(),
   enqueued_at: z.number(),
+  /** The span below which the job is traced; absent where it is not. */
+  trace: traceContextSchema.optional(),
 });
 export type Job = z.infer<typeof jobSchema>;
 

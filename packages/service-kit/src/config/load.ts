@@ -206,7 +206,6 @@ function s3Problems({ S3_ACCESS_KEY, S3_SECRET_KEY, S3_SESSION_TOKEN }: Config):
 /** Settings that this version knows but does not offer: asking for one stops the process instead of being ignored. */
 const NOT_OFFERED: readonly [VariableName, (config: Config) => boolean][] = [
   ["KVM_ENABLED", (config) => config.KVM_ENABLED],
-  ["OTEL_TRACING_ENABLED", (config) => config.OTEL_TRACING_ENABLED],
 ];
 
 function notOffered(config: Config): string[] {

@@ -40,6 +40,18 @@ export function int(fallback: number, doc: string, range: Range = {}): Variable<
   );
 }
 
+/** A number from 0 to 1. */
+export function ratio(fallback: number, doc: string): Variable<number> {
+  return variable(
+    (text) => {
+      if (!/^\d(\.\d{1,15})?$/.test(text)) throw new RangeError("must be a number from 0 to 1, such as 0.1");
+      return within(Number(text), { max: 1 });
+    },
+    fallback,
+    doc,
+  );
+}
+
 export const port = (fallback: number, doc: string) => int(fallback, doc, { min: 0, max: 65535 });
 export const ms = (fallback: number, doc: string) =>
   int(fallback, `${doc} In milliseconds.`, { min: 1, max: 86_400_000 });

@@ -11,6 +11,7 @@ import { FILE_SERVER } from "./variables/file-server.ts";
 import { LAUNCHER } from "./variables/launcher.ts";
 import { RUNNER } from "./variables/runner.ts";
 import { TOOL_CALL_SERVER } from "./variables/tool-call-server.ts";
+import { TRACING } from "./variables/tracing.ts";
 import { UNAVAILABLE } from "./variables/unavailable.ts";
 import { WORKER } from "./variables/worker.ts";
 
@@ -25,6 +26,7 @@ export const VARIABLES_BY_READER: Readonly<Record<string, Readonly<Record<string
   "File server": FILE_SERVER,
   "Tool call server": TOOL_CALL_SERVER,
   "`./svc up` and jaild": LAUNCHER,
+  "Tracing: every component": TRACING,
   "Not offered by this version": UNAVAILABLE,
 };
 
@@ -38,6 +40,7 @@ export const VARIABLES = {
   ...FILE_SERVER,
   ...TOOL_CALL_SERVER,
   ...LAUNCHER,
+  ...TRACING,
   ...UNAVAILABLE,
 };
 

@@ -10,6 +10,7 @@ import {
   INTERNAL_TOKEN_HEADER,
   type JsonBounds,
   ServiceError,
+  type TraceContext,
 } from "@svc/contracts";
 import { type Dispatcher, Pool } from "undici";
 import { knownErrorCode } from "./server.ts";
@@ -30,6 +31,8 @@ export interface InnerRequest {
   method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
   path: string;
   requestId?: string | undefined;
+  /** The span that the call belongs to. */
+  trace?: TraceContext | undefined;
   headers?: Record<string, string>;
   body?: Dispatcher.DispatchOptions["body"];
   signal?: AbortSignal | undefined;
@@ -77,6 +80,7 @@ export class InnerClient {
         headers: {
           ...(call.requestId === undefined ? {} : { "x-request-id": call.requestId }),
           ...(internalToken === undefined ? {} : { [INTERNAL_TOKEN_HEADER]: internalToken }),
+          ...call.trace,
           ...call.headers,
         },
         body: call.body ?? null,

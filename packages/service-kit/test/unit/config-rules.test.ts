@@ -240,9 +240,9 @@ describe("secrets", () => {
     expect(secretNames.filter((name) => HOLDERS[name] === undefined)).toEqual([]);
   });
 
-  it("are not held by the runner, but for the token that guards its metrics", () => {
+  it("are not held by the runner, but for the token that guards its metrics and what a receiver of traces asks for", () => {
     const held = secretNames.filter((name) => HOLDERS[name]?.includes("runner"));
-    expect(held).toEqual(["SVC_METRICS_TOKEN"]);
+    expect(held).toEqual(["SVC_METRICS_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS"]);
   });
 
   it.each([

@@ -26,6 +26,7 @@ import type { SessionStore } from "@svc/session-store";
 import type { HoldingSeat } from "../limits/hook.ts";
 import type { HasWaiters } from "../once/once.ts";
 import { noteRun, noteUser } from "../request-log.ts";
+import { traceOf } from "../tracing.ts";
 import { answerOf } from "./answer.ts";
 import { clientLeft, permanentRefusal } from "./client.ts";
 import { type Idempotency, idempotencyKey } from "./idempotency.ts";
@@ -120,6 +121,8 @@ async function execute(
       : [];
   deps.submitted.inc({ language: parsed.language });
   const job = jobOf({ ...parsed, files }, principal, deps.planLimitsOf(request), request.id);
+  const trace = traceOf(request)?.context;
+  if (trace !== undefined) job.trace = trace;
   noteRun(request, { exec_id: job.execution_id });
   const answer = answerOf(await deps.holdingSeat(request, () => deps.jobs.run(job, left)));
   noteRun(request, factsOfAnswer(answer));

@@ -3,11 +3,12 @@
  * kept by its runner, otherwise a replay from the top; the caller sees no difference. A resume goes on without its client,
  * and its answer is kept for the next request with the same results.
  */
-import { type ErrorCode, type ProgrammaticResponse, ServiceError } from "@svc/contracts";
+import { type ErrorCode, type ProgrammaticResponse, ServiceError, type TraceContext } from "@svc/contracts";
 import { type FastifyRequest, type Log, toServiceError } from "@svc/service-kit";
 import type { ExecDeps } from "../exec/route.ts";
 import type { Once, OwnEntry } from "../once/once.ts";
 import { noteOutliving, noteRun } from "../request-log.ts";
+import { traceOf } from "../tracing.ts";
 import { AcceptedResults, modeOf } from "./accept-results.ts";
 import { type CancelDeps, forgetLabel, labelOf, rememberLabel } from "./cancel.ts";
 import { completeProgram } from "./completion.ts";
@@ -31,6 +32,8 @@ interface Resume extends Stored {
   results: AcceptedResults;
   entry: OwnEntry;
   requestId: string;
+  /** Of the request. */
+  trace: TraceContext | undefined;
   cancelled: AbortSignal;
   onMode: (mode: Mode) => void;
   onEnd: (end: RoundEnd) => void;
@@ -93,7 +96,11 @@ async function resumeOnce(
     once.run(asked, async ({ entry }) => {
       const stored = await results.accept();
       noteRun(request, { language: stored.program.language });
-      return nextRound(deps, { ...stored, results, entry, requestId: request.id, cancelled, onMode, onEnd });
+      const span = traceOf(request);
+      span?.link(stored.program.trace);
+      const { id: requestId } = request;
+      const resume = { ...stored, results, entry, requestId, trace: span?.context, cancelled, onMode, onEnd };
+      return nextRound(deps, resume);
     }),
   );
   renewal.renew(continuation, Date.now());
@@ -139,11 +146,11 @@ async function attemptRound(deps: ResumeDeps, resume: Resume): Promise<Programma
 
 function runAttempt(
   { jobs }: ResumeDeps,
-  { program, results, requestId, cancelled: signal }: Resume,
+  { program, results, requestId, trace, cancelled: signal }: Resume,
   record: ProgramRecord,
 ): Promise<RoundEnd> {
   const { runner_url: runnerUrl, run_ms: runMs, calls, round, pending, attempt } = record;
-  const one = { program, round: round + 1, number: attempt?.number ?? 1, requestId, signal };
+  const one = { program, round: round + 1, number: attempt?.number ?? 1, requestId, signal, trace };
   return attempt?.mode === "live" && runnerUrl !== undefined
     ? jobs.resume(one, { runnerUrl, runMs, answers: results.answers, pending: pending.length })
     : jobs.fromTop(one, { calls, runMs });

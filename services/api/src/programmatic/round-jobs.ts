@@ -10,6 +10,7 @@ import {
   pausedResponseSchema,
   type RunFacts,
   ServiceError,
+  type TraceContext,
   type UsedLimits,
 } from "@svc/contracts";
 import type { JobProducer, UnsentJob } from "@svc/job-queue";
@@ -36,6 +37,8 @@ export interface Attempt {
   number: number;
   requestId: string;
   signal: AbortSignal;
+  /** Of the request. */
+  trace?: TraceContext | undefined;
 }
 
 export interface RoundJobsDeps {
@@ -148,7 +151,7 @@ export class RoundJobs {
     });
   }
 
-  #jobOf({ program, round, number, requestId }: Attempt, runTimeout: number): UnsentJob {
+  #jobOf({ program, round, number, requestId, trace }: Attempt, runTimeout: number): UnsentJob {
     const { execution_id, session_id, principal, output_namespace, language, version } = program;
     const { code, args, files, inline, env } = program;
     return {
@@ -170,6 +173,7 @@ export class RoundJobs {
       ...(env === undefined ? {} : { env }),
       run_timeout: runTimeout,
       enqueued_at: Date.now(),
+      ...(trace === undefined ? {} : { trace }),
     };
   }
 }

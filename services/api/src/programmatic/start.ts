@@ -10,6 +10,7 @@ import { authoriseRefs } from "../exec/refs.ts";
 import type { ExecDeps } from "../exec/route.ts";
 import { execRules, startLimit } from "../exec/rules.ts";
 import { noteRun } from "../request-log.ts";
+import { traceOf } from "../tracing.ts";
 import { type CancelDeps, cancelProgram, forgetLabel, labelOf, rememberLabel } from "./cancel.ts";
 import { completeProgram } from "./completion.ts";
 import { type PauseDeps, pauseProgram, programBytes } from "./pause.ts";
@@ -40,6 +41,8 @@ export async function handleStart(
     throw new ServiceError("state_too_large");
   }
   const { execution_id, label, language } = program;
+  const trace = traceOf(request)?.context;
+  if (trace !== undefined) program.trace = trace;
   noteRun(request, { language, exec_id: execution_id });
   let unwanted = clientLeft(reply);
   let paused = false;
@@ -72,7 +75,7 @@ async function firstRound(
   const id = program.execution_id;
   for (let number = 1; ; number++) {
     try {
-      const attempt = { program, round: 1, number, requestId, signal };
+      const attempt = { program, round: 1, number, requestId, signal, trace: program.trace };
       const end = await jobs.fromTop(attempt, { calls: 0, runMs: 0 });
       onEnd(end);
       return "ended" in end

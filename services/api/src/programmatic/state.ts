@@ -16,6 +16,7 @@ import {
   type Principal,
   ServiceError,
   type Tool,
+  type TraceContext,
 } from "@svc/contracts";
 
 export const STATES = [
@@ -154,6 +155,8 @@ export interface Program {
   hash_seed: number;
   /** What the caller may cancel it by. */
   label?: string;
+  /** Of the request that started it, where that was traced. */
+  trace?: TraceContext;
 }
 
 /** A call without a result, and its index in the list of calls. */

@@ -77,8 +77,10 @@ async function runCompiler(
   withCopies: boolean,
 ): Promise<Compiled> {
   counted.enter("setup");
+  run.trace?.stage("jail.setup");
   const jail = await metrics.watchSetup(() => JailRun.open(config.SANDBOX_JAIL_SOCKET, run.signal));
   try {
+    run.trace?.stage("stage");
     jail.describe(argv, env, jailLimits(limits));
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
     const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
@@ -87,6 +89,7 @@ async function runCompiler(
     const { staged } = await stageProgram(program, staging);
     counted.enter("setup");
     await jail.directory(staged.length, build);
+    run.trace?.stage("jail.compile");
     await jail.start();
     const outcome = await jail.outcome();
     const ending = compileEndingOf(outcome.end, limits);

@@ -103,11 +103,11 @@ export function nameLimits(config: Config) {
 /** What a request says of where its outputs go. */
 export function destinationOf(
   request: Pick<ExecuteRequest, "session_id" | "output_session_id" | "egress_grant">,
-  { requestId, signal }: Pick<Call, "requestId" | "signal">,
+  { requestId, signal, trace }: Pick<Call, "requestId" | "signal" | "trace">,
 ): Destination {
   return {
     sessionId: request.session_id ?? newId(),
     outputSession: request.output_session_id ?? request.session_id ?? "",
-    run: { grant: request.egress_grant ?? "", requestId, signal },
+    run: { grant: request.egress_grant ?? "", requestId, signal, trace },
   };
 }

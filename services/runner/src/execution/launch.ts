@@ -57,8 +57,10 @@ async function attempt(
   beganMs: number,
 ): Promise<Launched> {
   counted.enter("setup");
+  run.trace?.stage("jail.setup");
   const jail = await metrics.watchSetup(() => jails.open(program, life));
   try {
+    run.trace?.stage("stage");
     jail.describe(program.argv, replaced(program.env, environment?.(jail) ?? []), jailLimits(limits));
     if (program.stdin !== undefined) await jail.stdin(program.stdin);
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
@@ -68,6 +70,7 @@ async function attempt(
     const staged = await stageProgram(program, staging);
     counted.enter("setup");
     await prepare?.(jail);
+    run.trace?.stage("jail.run");
     await jail.start();
     counted.enter("run");
     metrics.started(jail.startedWarm);

@@ -1,6 +1,6 @@
 /** What the steps of an execution share. */
 import type { ExecuteResponse } from "@svc/contracts";
-import type { Config, Log } from "@svc/service-kit";
+import type { Config, Log, Span } from "@svc/service-kit";
 import type { LimitOverrides } from "../admission/limits.ts";
 import type { Slots } from "../admission/slots.ts";
 import type { GatewayClient, RunGateway } from "../gateway.ts";
@@ -31,6 +31,8 @@ export interface Call {
   /** Aborted when the caller goes away or the runner stops. */
   signal: AbortSignal;
   log: Log;
+  /** Absent where nothing is traced. */
+  trace?: Span | undefined;
 }
 
 /** Where the outputs of an execution go, and by whose leave. */

@@ -135,7 +135,7 @@ export async function resumeProgram(
   const { language } = program.runtime;
   const { wallMs } = limitsFor(config, overrides, { language, run_timeout: request.run_timeout });
   program.counted.resumed();
-  return makeRound(program, wallMs, request, call, deps, async ({ call: { signal } }) => {
+  return makeRound(program, wallMs, request, call, deps, async ({ call: { signal, trace } }) => {
     program.answer(answers);
     if (!(await program.haveResults(answered_call_ids, RESULTS_MS))) {
       throw new ServiceError("execution_not_found");
@@ -143,6 +143,7 @@ export async function resumeProgram(
     const release = await slots.lease(signal, { goesOn: true });
     try {
       program.counted.enter("run");
+      trace?.stage("jail.run");
       program.resume(wallMs);
       program.limits = { ...program.limits, wallMs };
       return release;

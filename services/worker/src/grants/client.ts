@@ -7,11 +7,19 @@ import {
   prefetchedGrantsSchema,
   type RegisteredGrant,
   registeredGrantSchema,
+  type TraceContext,
 } from "@svc/contracts";
-import type { Config, InnerClient, Log } from "@svc/service-kit";
+import type { Config, InnerClient, InnerRequest, Log } from "@svc/service-kit";
 import type { SessionRun } from "@svc/session-store";
 import { claimsOf, sharedClaimsOf } from "./claims.ts";
 import { type Ended, RevocationBatch } from "./revocation-batch.ts";
+
+export interface RegisterOptions {
+  signal?: AbortSignal;
+  /** The session that the run continues. */
+  run?: SessionRun | undefined;
+  trace?: TraceContext | undefined;
+}
 
 export class GrantClient {
   readonly #gateway: InnerClient;
@@ -28,7 +36,7 @@ export class GrantClient {
   async register(
     job: Job,
     deadlines: Deadlines,
-    { signal, run }: { signal?: AbortSignal; run?: SessionRun | undefined } = {},
+    { signal, run, trace }: RegisterOptions = {},
   ): Promise<RegisteredGrant> {
     const payload: MaskablePayload = {
       session_id: job.session_id,
@@ -37,7 +45,7 @@ export class GrantClient {
     };
     const claims = claimsOf(job, deadlines, this.#config, run);
     const request = { payload, claims, callback: job.ptc?.callback };
-    return registeredGrantSchema.parse(await this.#post("", request, job.request_id, signal));
+    return registeredGrantSchema.parse(await this.#post("", request, job.request_id, { signal, trace }));
   }
 
   /** Grants for later runs of the job's owner. */
@@ -66,7 +74,12 @@ export class GrantClient {
   }
 
   /** Every registration carries the revocations that wait. */
-  async #post(path: string, request: object, requestId: string, signal?: AbortSignal): Promise<unknown> {
+  async #post(
+    path: string,
+    request: object,
+    requestId: string,
+    how: Pick<InnerRequest, "signal" | "trace"> = {},
+  ): Promise<unknown> {
     const ended = this.#ended.take();
     try {
       return await this.#gateway.json<unknown>({
@@ -76,7 +89,7 @@ export class GrantClient {
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ ...request, ends: endsOf(ended) }),
         timeoutMs: this.#config.EGRESS_GATEWAY_REQUEST_TIMEOUT_MS,
-        signal,
+        ...how,
       });
     } catch (error) {
       for (const one of ended) this.#ended.add(one);

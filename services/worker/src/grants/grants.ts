@@ -3,10 +3,17 @@
  * take a prefetched grant of its owner, which has an execution id and an output session of its own.
  */
 import { type Deadlines, type GrantEnd, type Job, newId, type RegisteredGrant } from "@svc/contracts";
-import type { Config, InnerClient, Log, StageMetrics } from "@svc/service-kit";
+import {
+  type Config,
+  endFailed,
+  type InnerClient,
+  type Log,
+  type StageMetrics,
+  type Tracing,
+} from "@svc/service-kit";
 import type { SessionRun } from "@svc/session-store";
 import { furtherRound, hasOnlyAnOwner, lifeSeconds, ownerOf } from "./claims.ts";
-import { GrantClient } from "./client.ts";
+import { GrantClient, type RegisterOptions } from "./client.ts";
 import { NextRoundGrants } from "./next-round.ts";
 import { GrantPrefetch, UNUSED_MS } from "./prefetch.ts";
 
@@ -36,10 +43,12 @@ export class Grants {
   readonly #prefetched: GrantPrefetch<Prefetched>;
   #noPrefetchUntil = 0;
   #expiring: NodeJS.Timeout | undefined;
+  readonly #tracing: Tracing | undefined;
   #isClosed = false;
 
-  constructor(gateway: InnerClient, config: Config, log: Log, stages: StageMetrics) {
+  constructor(gateway: InnerClient, config: Config, log: Log, stages: StageMetrics, tracing?: Tracing) {
     this.#stages = stages;
+    this.#tracing = tracing;
     this.#client = new GrantClient(gateway, config, log);
     this.#config = config;
     this.#log = log;
@@ -52,14 +61,20 @@ export class Grants {
   /** The grant of a round: a prefetched one, or a new one. `run`: the session that the round continues. */
   async take(job: Job, deadlines: Deadlines, signal: AbortSignal, run?: SessionRun): Promise<Granted> {
     const beganMs = performance.now();
+    const span = this.#tracing?.join("gateway.register", "client", job.trace);
     try {
-      return await this.#take(job, deadlines, signal, run);
+      const granted = await this.#take(job, deadlines, { signal, run, trace: span?.context ?? job.trace });
+      span?.end();
+      return granted;
+    } catch (error) {
+      endFailed(span, error);
+      throw error;
     } finally {
       this.#stages.observe("grant", (performance.now() - beganMs) / 1000);
     }
   }
 
-  async #take(job: Job, deadlines: Deadlines, signal: AbortSignal, run?: SessionRun): Promise<Granted> {
+  async #take(job: Job, deadlines: Deadlines, how: RegisterOptions): Promise<Granted> {
     const { execution_id, resume } = job;
     const nowMs = performance.now();
     if (hasOnlyAnOwner(job)) {
@@ -69,10 +84,10 @@ export class Grants {
     }
     if (resume === undefined) {
       this.#ready.drop(execution_id);
-      return { grant: await this.#client.register(job, deadlines, { signal, run }), job };
+      return { grant: await this.#client.register(job, deadlines, how), job };
     }
     const ready = await this.#ready.take(execution_id, nowMs + deadlines.worker)?.grant;
-    return { grant: ready ?? (await this.#client.register(furtherRound(job), deadlines, { signal })), job };
+    return { grant: ready ?? (await this.#client.register(furtherRound(job), deadlines, how)), job };
   }
 
   /** The program has paused: revokes its grant and requests the next round's, in the background. */

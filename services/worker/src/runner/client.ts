@@ -19,9 +19,10 @@ import {
   roundResponseSchema,
   runtimeInfoSchema,
   ServiceError,
+  type TraceContext,
 } from "@svc/contracts";
-import type { Config } from "@svc/service-kit";
-import { InnerClient, parsedVariable } from "@svc/service-kit";
+import type { Config, Tracing } from "@svc/service-kit";
+import { endFailed, InnerClient, parsedVariable } from "@svc/service-kit";
 import { z } from "zod";
 import { discardManifest } from "./discard-request.ts";
 import { requestSigner, type SignRequest } from "./signed-request.ts";
@@ -47,8 +48,10 @@ export class Runner {
   readonly #maxAnswerBytes: number;
   readonly #sign: SignRequest;
   readonly #signDiscard: (executionId: string) => string;
+  readonly #tracing: Tracing | undefined;
 
-  constructor(config: Config) {
+  constructor(config: Config, tracing?: Tracing) {
+    this.#tracing = tracing;
     const endpoint = rootOf(config.SANDBOX_ENDPOINT);
     this.#client = new InnerClient({ baseUrl: endpoint, unreachable: "sandbox_execution_failed" });
     const advertised = [endpoint, ...config.SANDBOX_RUNNER_URLS.map(rootOf)].map(
@@ -120,10 +123,31 @@ export class Runner {
     body: string,
     signal: AbortSignal,
   ): Promise<RoundResponse> {
+    const span = this.#tracing?.join("runner.execute", "client", job.trace);
+    try {
+      const trace = span?.context ?? job.trace;
+      const round = await this.#answer(client, path, job.request_id, body, signal, trace);
+      span?.end();
+      return round;
+    } catch (error) {
+      endFailed(span, error);
+      throw error;
+    }
+  }
+
+  async #answer(
+    client: InnerClient,
+    path: string,
+    requestId: string,
+    body: string,
+    signal: AbortSignal,
+    trace: TraceContext | undefined,
+  ): Promise<RoundResponse> {
     const answer = await client.json<unknown>({
       method: "POST",
       path,
-      requestId: job.request_id,
+      requestId,
+      trace,
       headers: { "content-type": "application/json" },
       body,
       signal,

@@ -1,5 +1,5 @@
 /** Variables of features that this version does not offer. */
-import { bool, count, int, seconds, text, type Variable, withNote } from "../types.ts";
+import { bool, count, int, seconds, text, type Variable } from "../types.ts";
 
 export const UNAVAILABLE = {
   SANDBOX_WORKSPACE_ROOT: text("/tmp/sandbox", "Place of workspaces."),
@@ -9,7 +9,4 @@ export const UNAVAILABLE = {
   LAUNCHER_VCPUS: count(2, "Processors of a microVM.", 256),
   LAUNCHER_ROOTFS: text("/sandbox-rootfs", "Root image of a microVM."),
   LAUNCHER_LOG_LEVEL: int(3, "Log verbosity of the launcher.", { max: 5 }),
-  OTEL_TRACING_ENABLED: bool(false, "OpenTelemetry tracing."),
-  OTEL_SERVICE_NAME: withNote(text("", "Service name of traces."), "the component"),
-  OTEL_EXPORTER_OTLP_ENDPOINT: text("", "Where traces go."),
 } satisfies Record<string, Variable<unknown>>;

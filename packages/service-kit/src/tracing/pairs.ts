@@ -1,0 +1,24 @@
+/** Lists of pairs as OpenTelemetry's variables have them: `name=value,name=value`, values percent-encoded. Pure. */
+
+/** Throws an Error that does not show the text, which may be a secret. */
+export function parsePairs(text: string): Record<string, string> {
+  const pairs = text.split(",").filter((pair) => pair.trim() !== "");
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf("=");
+      const name = pair.slice(0, at).trim();
+      if (at < 0 || name === "") throw malformed();
+      return [name, decoded(pair.slice(at + 1).trim())];
+    }),
+  );
+}
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    throw malformed();
+  }
+}
+
+const malformed = () => new Error("must be a comma list of name=value with percent-encoded values");
