@@ -3,6 +3,7 @@
  * keeps one machine's worker busy, so that the other machine runs what comes next. Nothing depends on who is faster.
  */
 import { readdirSync, readFileSync } from "node:fs";
+import { request } from "node:http";
 import { join } from "node:path";
 import { newId, SNAPSHOT_NAME } from "@svc/contracts";
 import { Api, type ExecInput } from "@svc/test-kit/system/api";
@@ -111,12 +112,15 @@ export class Fleet {
 
   async #hold(lang: string, code: string): Promise<Hold> {
     const before = new Set(this.stopped().flat());
-    const leave = new AbortController();
-    const input: ExecInput = { lang, code, runtime_session_hint: `hold-${lang}`, run_timeout: 300_000 };
-    const answer = this.api.tryExec(input, { signal: leave.signal }).then(
-      ({ text }) => text,
-      (error: Error) => error.message,
-    );
+    // An aborted fetch() opens a new connection that it may never use, and for which the API waits when it stops.
+    const call = request(`${this.api.url}/exec`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      agent: false,
+    });
+    const closed = new Promise((resolve) => call.once("close", resolve));
+    call.on("error", () => undefined);
+    call.end(JSON.stringify({ lang, code, runtime_session_hint: `hold-${lang}`, run_timeout: 300_000 }));
     let machine = -1;
     const isHeld = () => {
       machine = this.stopped().findIndex((pids) => pids.some((pid) => !before.has(pid)));
@@ -124,8 +128,8 @@ export class Fleet {
     };
     await until(isHeld, SOON_MS, () => ({ lang, stopped: this.stopped() }));
     const release = async () => {
-      leave.abort();
-      await answer;
+      call.destroy();
+      await closed;
     };
     return { machine, release };
   }

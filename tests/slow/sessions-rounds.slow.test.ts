@@ -1,7 +1,7 @@
 /** 500 rounds of concurrent runs of one session, on two machines, while unneeded snapshots are swept all the time. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { concurrentRounds } from "./support/concurrent-rounds.ts";
-import { Fleet } from "./support/fleet.ts";
+import { concurrentRounds } from "../e2e/support/concurrent-rounds.ts";
+import { Fleet } from "../e2e/support/fleet.ts";
 
 const ROUNDS = 500;
 
