@@ -1,10 +1,10 @@
 /** LibreChat's client with sessions on: what the calls of a conversation leave for its next ones, and for nobody else. */
 import { randomUUID } from "node:crypto";
-import { Api, type UploadedFile } from "@svc/test-kit/system/api";
+import { Api } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Conversation, type ConversationOptions } from "./support/conversation.ts";
+import { Conversation, type ConversationOptions, type StoredFile } from "./support/conversation.ts";
 import { startTokenApi, type TokenApi } from "./support/token-api.ts";
 
 const ON = { SVC_PERSIST_SESSIONS: "true", ...OPEN_LIMITS };
@@ -79,7 +79,7 @@ describe("a conversation with a hint", () => {
     form.append("file", new Blob(["2"]), "data.csv");
     const uploaded = await new Api(tokens.url).send("POST", "/upload", { headers: headers(), body: form });
     const other = named("uploads");
-    other.attach((uploaded.json() as { files: UploadedFile[] }).files);
+    other.attach((uploaded.json() as { files: StoredFile[] }).files);
     const reply = await other.python("print(total + int(open('data.csv').read()))");
     expect(reply.text).toContain(out("42"));
     expect((await named("uploads").python("print(open('data.csv').read())")).text).toContain(out("2"));
