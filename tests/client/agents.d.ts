@@ -100,10 +100,12 @@ declare module "@librechat/agents" {
       tools: readonly Tool[];
       toolRegistry: ReadonlyMap<string, ToolDefinition>;
       sessions: Map<string, CodeSession>;
+      /** With `statefulSessions` the calls carry the conversation's id as the hint of their session. */
+      toolExecution?: { sandbox: { statefulSessions: boolean } };
     });
     invoke(
       input: { messages: readonly AIMessage[] },
-      config?: { signal?: AbortSignal },
+      config?: { signal?: AbortSignal; configurable?: { thread_id: string } },
     ): Promise<{ messages: ToolMessage[] }>;
   }
 }

@@ -96,9 +96,11 @@ export class SessionStore {
     const key = recordKey(namespace, hint);
     const keys = [key, indexKey(namespace), SNAPSHOTS];
     if (hint !== undefined) keys.push(executionKey(namespace, executionSession));
-    const member = memberOf(to, key);
-    const own = [hint ?? "", newId(), language, this.#ttlMs, this.#runMs, member, executionSession];
-    const [sessionId, id, storage_session_id, size] = await this.#begin(keys.length, ...keys, ...own);
+    const own = [hint ?? "", newId(), language, this.#ttlMs, this.#runMs, memberOf(to, key)];
+    const [sessionId, id, storage_session_id, size] = await this.#begin(
+      ...[keys.length, ...keys],
+      ...[...own, executionSession, recordKey(namespace, undefined)],
+    );
     const from = id === "" ? {} : { from: { id, storage_session_id, size: Number(size) } };
     return { namespace, hint, sessionId, to, ...from };
   }
@@ -116,9 +118,13 @@ export class SessionStore {
     );
   }
 
-  /** The hint of the session that an execution used, by the execution's session; undefined: it had none, or is not known. */
+  /**
+   * The hint of the session that an execution used, by the execution's session; undefined: it had none, or is not known. It is known
+   * as long as the session that it is used for.
+   */
   async hintOf(namespace: string, executionSession: string): Promise<string | undefined> {
-    return (await this.#redis.get(executionKey(namespace, executionSession))) ?? undefined;
+    const key = executionKey(namespace, executionSession);
+    return (await this.#redis.getex(key, "PX", this.#ttlMs)) ?? undefined;
   }
 
   /** All sessions of a user, the last used first. */
@@ -131,15 +137,12 @@ export class SessionStore {
     }
     const replies = (await pipeline.exec()) ?? [];
     const records: SessionRecord[] = [];
-    const ended: string[] = [];
-    for (const [at, hint] of hints.entries()) {
+    for (const at of hints.keys()) {
       const [failed, fields] = replies[2 * at] ?? [];
       if (failed) throw failed;
       const record = recordOf(fields as Record<string, string>, Number(replies[2 * at + 1]?.[1]));
-      if (record === undefined) ended.push(hint);
-      else records.push(record);
+      if (record !== undefined) records.push(record);
     }
-    if (ended.length > 0) await this.#redis.zrem(indexKey(namespace), ...ended);
     return records;
   }
 

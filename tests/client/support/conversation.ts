@@ -29,6 +29,8 @@ export interface ConversationOptions {
   headers?: () => Readonly<Record<string, string>>;
   /** Settings of the client's code tools. */
   client?: Readonly<Partial<Omit<ServiceOptions, "baseUrl" | "authHeaders">>>;
+  /** Id of LibreChat's conversation, of which the client then makes the hint of its session. */
+  thread?: string;
 }
 
 /** What the model reads, and what the host gets beside it. */
@@ -48,8 +50,10 @@ export class Conversation {
   requests = 0;
   readonly #sessions = new Map<string, CodeSession>();
   readonly #node: ToolNode;
+  readonly #thread: string | undefined;
 
-  constructor({ url, tools = [], headers, client = {} }: ConversationOptions) {
+  constructor({ url, tools = [], headers, client = {}, thread }: ConversationOptions) {
+    this.#thread = thread;
     const authHeaders = async (): Promise<Record<string, string>> => {
       this.requests++;
       return { ...headers?.() };
@@ -65,6 +69,7 @@ export class Conversation {
       ],
       toolRegistry: new Map(tools.map(({ definition }) => [definition.name, definition])),
       sessions: this.#sessions,
+      ...(thread === undefined ? {} : { toolExecution: { sandbox: { statefulSessions: true } } }),
     });
   }
 
@@ -73,7 +78,10 @@ export class Conversation {
     const tool_calls = calls.map((call) => ({ ...call, id: randomUUID(), type: "tool_call" as const }));
     const { messages } = await this.#node.invoke(
       { messages: [new AIMessage({ content: "", tool_calls })] },
-      signal === undefined ? {} : { signal },
+      {
+        ...(signal === undefined ? {} : { signal }),
+        ...(this.#thread === undefined ? {} : { configurable: { thread_id: this.#thread } }),
+      },
     );
     return tool_calls.map(({ id }) => {
       const message = messages.find(({ tool_call_id }) => tool_call_id === id);

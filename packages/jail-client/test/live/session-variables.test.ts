@@ -181,6 +181,58 @@ later = 2
       ["slow", "later"].map((name) => ({ name, reason: "saving took longer than 10 s" })),
     );
   }, 60_000);
+
+  const HURRIED = "import _svc_session.save\n_svc_session.save.SECONDS = 5\ndel _svc_session\n";
+
+  it("alone when the time is over, also where taking back takes longer than the time between two interrupts", async () => {
+    const session = new Session(jaild);
+    const { header, end } = await session.step(`${HURRIED}
+words = [str(n) for n in range(300_000)]
+class Slow:
+    def __reduce__(self):
+        while True: pass
+slow = Slow()
+for i in range(20): globals()[f"later{i}"] = i
+del i
+`);
+    expect({ cause: end.cause, exitCode: end.exitCode }).toEqual({ cause: "exited", exitCode: 0 });
+    expect(header?.names).toEqual(["words", "Slow"]);
+    expect(header?.dropped.map(({ name }) => name)).toEqual([
+      "slow",
+      ...Array.from({ length: 20 }, (_, at) => `later${at}`),
+    ]);
+    expect(await session.print("print(len(words), 'later1' in globals())")).toBe("300000 False\n");
+  }, 60_000);
+
+  it("in the time for saving where the program's error does not come to an end with its own text", async () => {
+    const session = new Session(jaild);
+    const { header, end } = await session.step(`${HURRIED}
+class Endless(Exception):
+    def __str__(self):
+        while True: pass
+class Refuses:
+    def __reduce__(self): raise Endless
+first, refuses = [1], Refuses()
+`);
+    expect({ cause: end.cause, exitCode: end.exitCode }).toEqual({ cause: "exited", exitCode: 0 });
+    expect(header?.dropped).toEqual([{ name: "refuses", reason: "Endless" }]);
+    expect(await session.print("print(first)")).toBe("[1]\n");
+  }, 60_000);
+
+  it("where it is nested more deeply than the stack allows, whatever limit of recursion the program has set", async () => {
+    const session = new Session(jaild);
+    const { header, end } = await session.step(`
+import sys
+sys.setrecursionlimit(1_000_000)
+class Node:
+    def __init__(self, next): self.next = next
+first, last, deep = [1], None, []
+for _ in range(200_000): last, deep = Node(last), [deep]
+`);
+    expect(end).toMatchObject({ cause: "exited", exitCode: 0 });
+    expect(header?.dropped.map(({ name }) => name)).toEqual(["last", "deep"]);
+    expect(await session.print("print(first)")).toBe("[1]\n");
+  }, 60_000);
 });
 
 describe("in a workspace of 4 MB", () => {
@@ -245,6 +297,12 @@ describe("variables are saved", () => {
     await session.step("x = 1");
     expect((await session.step(code)).end.exitCode).toBe(exitCode);
     expect(await session.print("print(x)")).toBe("1\n");
+  });
+
+  it("as arrays of their own where they are views of an array", async () => {
+    const session = new Session(jaild);
+    await session.step("import numpy as np\na = np.arange(4); view = a[:2]");
+    expect(await session.print("view[0] = 9; print(a, view)")).toBe("[0 1 2 3] [9 1]\n");
   });
 
   it("not by copies of the process", async () => {

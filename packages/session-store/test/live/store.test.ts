@@ -84,6 +84,25 @@ describe("a session", () => {
     expect(await store.hintOf(NAMESPACE, plain.to.storage_session_id)).toBeUndefined();
   });
 
+  it("is found by an execution as long as that is used for it", async () => {
+    const { to } = await begin("notebook");
+    const key = `svc:sessions:execution:${NAMESPACE}:${to.storage_session_id}`;
+    await redis.pexpire(key, 60_000);
+    expect(await store.hintOf(NAMESPACE, to.storage_session_id)).toBe("notebook");
+    expect(await redis.pttl(key)).toBeGreaterThan(60_000);
+  });
+
+  it("leaves the index after its end, when others begin", async () => {
+    const short = new SessionStore(redis, 1, 500);
+    await begin("a", { from: short });
+    await begin("b");
+    await begin(undefined);
+    while ((await redis.exists(`sessionstate:${NAMESPACE}:a`)) === 1) await sleep(20);
+    expect((await store.list(NAMESPACE)).map(({ hint }) => hint)).toEqual([undefined, "b"]);
+    await begin("c");
+    expect(await redis.zrange(`svc:sessions:index:${NAMESPACE}`, "0", "-1")).toEqual(["b", "", "c"]);
+  });
+
   it("ends with its life, and its state can be taken", async () => {
     const short = new SessionStore(redis, 1, 500);
     const run = await begin("a", { from: short });

@@ -41,7 +41,7 @@ def write_index(output, start, total, variables):
 
 
 class Clock:
-    """Interrupts picklers, and nothing else, after a time. Outside of the main thread there is none."""
+    """Interrupts code of the program (`with` it), and nothing else, after a time. Outside of the main thread there is none."""
 
     def __init__(self, seconds):
         self._interrupts = False
@@ -56,7 +56,7 @@ class Clock:
 
     def _ring(self, _signal, _frame):
         if self._interrupts:
-            raise Deadline(f"saving took longer than {SECONDS} s")
+            self.check()
 
     def stop(self):
         """Lets go of this object, too."""
@@ -66,10 +66,14 @@ class Clock:
         except ValueError:
             pass
 
-    def __enter__(self):
-        self._interrupts = True
+    def check(self):
+        """Raises Deadline when the time is over."""
         if time.monotonic() >= self._end:
-            self._ring(None, None)
+            raise Deadline(f"saving took longer than {SECONDS} s")
+
+    def __enter__(self):
+        self.check()
+        self._interrupts = True
 
     def __exit__(self, *_):
         self._interrupts = False
@@ -91,6 +95,11 @@ class Writer:
         return self._pickler.modules
 
     def add(self, name, value):
+        try:
+            self._clock.check()
+        except Deadline as error:
+            self.dropped.append((name, str(error)))
+            return
         holder = [value]
         start = os.lseek(self._output.fd, 0, os.SEEK_CUR)
         try:
@@ -101,10 +110,18 @@ class Writer:
                 self._use_other_pickler()
                 self._dump(holder)
         except BaseException as error:
-            self.dropped.append((name, state.reason_of(error)))
+            self.dropped.append((name, self._reason_of(error)))
             self._take_back(holder, start)
         else:
             self.saved.append((name, start, self._index_of(holder)))
+
+    def _reason_of(self, error):
+        """Texts of the program's errors are made by the program."""
+        try:
+            with self._clock:
+                return state.reason_of(error)
+        except BaseException as deadline:
+            return state.reason_of(deadline)
 
     def finish(self):
         """Writes the index."""
