@@ -14,6 +14,22 @@ static struct hash_value hash_in_pieces(const struct hash_key *key, const uint8_
 	return hash_end(&hash);
 }
 
+/* Horner's rule with nothing clever in it. */
+static uint64_t polynomial(const uint8_t *data, size_t size, uint64_t point)
+{
+	const uint64_t prime = (UINT64_C(1) << 61) - 1;
+	uint64_t sum = 0;
+
+	for (size_t at = 0; at <= size; at += 7) {
+		uint64_t block = 0;
+
+		for (size_t i = 0; i < 7 && at + i < size; i++)
+			block |= (uint64_t)data[at + i] << (8 * i);
+		sum = (uint64_t)(((unsigned __int128)sum * point + block) % prime);
+	}
+	return (uint64_t)(((unsigned __int128)sum * point + size) % prime);
+}
+
 static int same(struct hash_value a, struct hash_value b)
 {
 	return memcmp(&a, &b, sizeof(a)) == 0;
@@ -40,6 +56,13 @@ void test_hash(void)
 		memcpy(copy, data, size);
 		copy[test_random() % size] ^= (uint8_t)(1u << test_random() % 8);
 		CHECK(!same(whole, hash_in_pieces(&key, copy, size, sizeof(data))));
+	}
+	/* The value is that of the definition: blocks of seven bytes, then the rest, then the size, from the left. */
+	for (size_t size = 0; size <= sizeof(data); size++) {
+		struct hash_value value = hash_in_pieces(&key, data, size, sizeof(data));
+
+		for (int i = 0; i < 2; i++)
+			CHECK(value.word[i] == polynomial(data, size, key.power[i][0]));
 	}
 	/* zeros of different lengths differ */
 	memset(data, 0, sizeof(data));

@@ -10,8 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define HASH_STRIDE 4
+
 struct hash_key {
-	uint64_t point[2];
+	uint64_t power[2][HASH_STRIDE]; /* of the points: x, x^2, ... */
 };
 
 struct hash_value {

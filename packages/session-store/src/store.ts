@@ -50,9 +50,12 @@ export interface UnneededSnapshot extends Omit<Snapshot, "size"> {
   member: string;
 }
 
-/** What a run left: a stored snapshot of so many bytes, the state it began with, a state that could not be restored, or none. */
-export type Left = { kind: "stored"; size: number } | { kind: "unchanged" | "failed" | "none" };
-export type Settled = "current" | "conflict" | "gone" | "failed" | "none";
+/**
+ * What a run left: a stored snapshot of so many bytes, the state it began with, or a state that could not be restored. A run that
+ * left nothing is not settled: what it may still be storing is swept when it must be over.
+ */
+export type Left = { kind: "stored"; size: number } | { kind: "unchanged" | "failed" };
+export type Settled = "current" | "conflict" | "gone" | "failed";
 
 export interface BeginOptions {
   namespace: string;
@@ -87,13 +90,14 @@ export class SessionStore {
     this.#remove = luaCommand(redis, "svcSessionRemove", script("remove"), 3);
   }
 
-  /** A run of a session begins; the session is made if there is none. */
+  /** A run of a session begins; the session is made if there is none. An execution that begins again takes back what it left. */
   async begin({ namespace, hint, language, executionSession }: BeginOptions): Promise<SessionRun> {
     const to = { id: newId(), storage_session_id: executionSession };
     const key = recordKey(namespace, hint);
     const keys = [key, indexKey(namespace), SNAPSHOTS];
     if (hint !== undefined) keys.push(executionKey(namespace, executionSession));
-    const own = [hint ?? "", newId(), language, this.#ttlMs, this.#runMs, memberOf(to, key)];
+    const member = memberOf(to, key);
+    const own = [hint ?? "", newId(), language, this.#ttlMs, this.#runMs, member, executionSession];
     const [sessionId, id, storage_session_id, size] = await this.#begin(keys.length, ...keys, ...own);
     const from = id === "" ? {} : { from: { id, storage_session_id, size: Number(size) } };
     return { namespace, hint, sessionId, to, ...from };

@@ -58,6 +58,7 @@ const SAME_COLD_AND_WARM = [
   "tests/escape/tenants/five-others.test.ts",
   "tests/compat/compilation.test.ts",
   "tests/compat/groups.test.ts",
+  "tests/compat/sessions.test.ts",
   "tests/compat/toolchains.test.ts",
 ];
 
@@ -109,6 +110,9 @@ const NOT_USUAL: readonly string[] = [
   // Components are killed under load: tests/e2e/lifecycle.test.ts, tool-programs.test.ts.
   "tests/e2e/chaos.test.ts",
   "tests/e2e/programmatic-kills.test.ts",
+  // The same in the middle of a session's run, and storage and Redis that fail: tests/e2e/sessions.test.ts.
+  "tests/e2e/sessions-kills.test.ts",
+  "tests/e2e/sessions-faults.test.ts",
   // What hundreds of executions leave and hold: every file looks at what its own system has left.
   "tests/e2e/leaks.test.ts",
   "tests/e2e/idle-memory.test.ts",

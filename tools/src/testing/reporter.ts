@@ -22,9 +22,15 @@ type Failure = Errors[number];
 const ERROR_LINES = 12;
 
 export default class implements Reporter {
+  readonly #path = process.env.SVC_TEST_REPORT;
+
+  constructor() {
+    // Tests start systems with their own environment, and a system refuses a variable that it does not know.
+    delete process.env.SVC_TEST_REPORT;
+  }
+
   onTestRunEnd(modules: readonly TestModule[], unhandled: Errors): void {
-    const { SVC_TEST_REPORT: path } = process.env;
-    if (path) writeFileSync(path, JSON.stringify(resultsOf(modules, unhandled)));
+    if (this.#path) writeFileSync(this.#path, JSON.stringify(resultsOf(modules, unhandled)));
   }
 }
 

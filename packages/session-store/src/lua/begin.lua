@@ -1,9 +1,11 @@
 -- Purpose: a run of a session begins; make the session if there is none, and tell which snapshot it begins with.
 -- Guarantee: atomic. Until the run must be over, no sweep takes the snapshot that it begins with or the one that it may store.
+-- An execution that begins again, since its worker died, takes back the state that its earlier attempt left: nobody got that answer.
 -- KEYS[1]: sessionstate:<namespace>[:<hint>]   KEYS[2]: svc:sessions:index:<namespace>   KEYS[3]: svc:sessions:snapshots
 -- KEYS[4], of a session with a hint: svc:sessions:execution:<namespace>:<session id of the execution>
 -- ARGV[1]: hint, or empty   ARGV[2]: id of a new session   ARGV[3]: language   ARGV[4]: life of a session in ms
 -- ARGV[5]: ms in which the run must be over   ARGV[6]: member of KEYS[3] for the snapshot that the run may store
+-- ARGV[7]: session id of the execution
 -- Returns: id of the session; id, storage session and size of its snapshot, empty without one.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -20,9 +22,29 @@ if KEYS[4] then
   redis.call('SET', KEYS[4], ARGV[1], 'PX', ARGV[4])
 end
 redis.call('ZADD', KEYS[3], now + ARGV[5], ARGV[6])
-local snapshot = redis.call('HMGET', KEYS[1], 'snapshot_id', 'snapshot_session', 'snapshot_size')
+local function member(session, snapshot)
+  return session .. '/' .. snapshot .. '/' .. KEYS[1]
+end
+local function current()
+  return redis.call('HMGET', KEYS[1], 'snapshot_id', 'snapshot_session', 'snapshot_size')
+end
+
+local snapshot = current()
+local before = redis.call('HMGET', KEYS[1], 'before_id', 'before_session', 'before_size')
+if snapshot[1] and snapshot[2] == ARGV[7] and before[1] then
+  local known = before[1] ~= '' and redis.call('ZSCORE', KEYS[3], member(before[2], before[1]))
+  if before[1] == '' or (known and tonumber(known) > now) then
+    -- Other runs may have begun with it.
+    redis.call('ZADD', KEYS[3], now + ARGV[5], member(snapshot[2], snapshot[1]))
+    redis.call('HDEL', KEYS[1], 'snapshot_id', 'snapshot_session', 'snapshot_size', 'before_id', 'before_session', 'before_size')
+    if before[1] ~= '' then
+      redis.call('HSET', KEYS[1], 'snapshot_id', before[1], 'snapshot_session', before[2], 'snapshot_size', before[3])
+    end
+    snapshot = current()
+  end
+end
 if not snapshot[1] then
   return { id, '', '', '' }
 end
-redis.call('ZADD', KEYS[3], now + ARGV[4], snapshot[2] .. '/' .. snapshot[1] .. '/' .. KEYS[1])
+redis.call('ZADD', KEYS[3], now + ARGV[4], member(snapshot[2], snapshot[1]))
 return { id, snapshot[1], snapshot[2], snapshot[3] }

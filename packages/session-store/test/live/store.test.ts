@@ -54,10 +54,11 @@ describe("a session", () => {
     expect((await begin("a")).from).toEqual({ ...first.to, size: 7 });
   });
 
-  it.each(["none", "failed"] as const)("keeps its state when a run leaves %s", async (kind) => {
+  it("keeps its state when a run cannot restore it, and when a run leaves nothing", async () => {
     const first = await begin();
     await store.settle(first, stored);
-    expect(await store.settle(await begin(), { kind })).toBe(kind);
+    expect(await store.settle(await begin(), { kind: "failed" })).toBe("failed");
+    await begin();
     expect((await begin()).from?.id).toBe(first.to.id);
   });
 
@@ -126,6 +127,76 @@ describe("of runs at the same time", () => {
       expect(next.from).toBeUndefined();
       expect(await store.settle(run, stored)).toBe("gone");
     }
+  });
+});
+
+describe("an execution that begins again, since its worker died", () => {
+  const again = ({ to, hint }: SessionRun) =>
+    store.begin({ namespace: NAMESPACE, hint, language: "python", executionSession: to.storage_session_id });
+
+  it.each([true, false])(
+    "begins with what it began with before, not with what it left (a state: %s)",
+    async (had) => {
+      const base = await begin("a");
+      if (had) await store.settle(base, stored);
+      const lost = await begin("a");
+      expect(await store.settle(lost, { kind: "stored", size: 8 })).toBe("current");
+      const repeated = await again(lost);
+      expect(repeated.from).toEqual(lost.from);
+      expect(repeated.to.id).not.toBe(lost.to.id);
+      expect((await begin("a")).from).toEqual(lost.from);
+      expect(await store.settle(repeated, { kind: "stored", size: 9 })).toBe("current");
+      expect((await begin("a")).from).toEqual({ ...repeated.to, size: 9 });
+      expect(await store.unneeded()).toEqual([]);
+      await runsAreOver();
+      expect(await idsOf()).toContain(lost.to.id);
+      expect(await idsOf()).not.toContain(repeated.to.id);
+    },
+  );
+
+  it("leaves the state before when it leaves nothing", async () => {
+    const base = await begin();
+    await store.settle(base, stored);
+    const lost = await begin();
+    await store.settle(lost, stored);
+    await again(lost);
+    expect((await begin()).from?.id).toBe(base.to.id);
+  });
+
+  it("has a conflict for runs that began with what it took back", async () => {
+    const lost = await begin();
+    await store.settle(lost, stored);
+    const other = await begin();
+    expect(other.from?.id).toBe(lost.to.id);
+    await again(lost);
+    expect(await store.settle(other, stored)).toBe("conflict");
+    expect(await store.unneeded()).toMatchObject([{ id: other.to.id }]);
+  });
+
+  it("takes nothing back when another run has moved the session on", async () => {
+    const lost = await begin();
+    await store.settle(lost, stored);
+    const other = await begin();
+    await store.settle(other, stored);
+    expect((await again(lost)).from?.id).toBe(other.to.id);
+  });
+
+  it("takes nothing back when a sweep may have the state before", async () => {
+    await store.settle(await begin(), stored);
+    const lost = await begin();
+    await store.settle(lost, stored);
+    await runsAreOver();
+    expect((await again(lost)).from?.id).toBe(lost.to.id);
+  });
+
+  it("replaces what its earlier attempt leaves late", async () => {
+    const slow = await begin();
+    const repeated = await again(slow);
+    expect(await store.settle(slow, stored)).toBe("current");
+    expect(await store.settle(repeated, stored)).toBe("current");
+    expect((await begin()).from?.id).toBe(repeated.to.id);
+    await runsAreOver();
+    expect(await idsOf()).toEqual(expect.arrayContaining([slow.to.id]));
   });
 });
 

@@ -10,7 +10,7 @@ import { jailLimits, type RunLimits } from "../admission/limits.ts";
 import { refOf } from "../inputs/inputs.ts";
 import { despiteSpoiledCopies } from "../inputs/source.ts";
 import { decodeListing } from "../outputs/listing.ts";
-import { despiteFailedRestore, stageProgram } from "../session-state/stage.ts";
+import { despiteFailedRestore, restoreNotes, stageProgram } from "../session-state/stage.ts";
 import { captured, withNotes } from "./decode-output.ts";
 import { compileEndingOf, compileFailure, type Ending } from "./exit-status.ts";
 import type { Compilation, Program } from "./program.ts";
@@ -118,7 +118,10 @@ function failedAnswer(
   return {
     session_id: to.sessionId,
     stdout: captured(stdout, end.stdoutTotal, limits.outputCap),
-    stderr: withNotes(captured(stderr, end.stderrTotal, limits.outputCap), notes),
+    stderr: withNotes(captured(stderr, end.stderrTotal, limits.outputCap), [
+      ...restoreNotes(session),
+      ...notes,
+    ]),
     files: inputs.map((input) => ({ ...refOf(input), inherited: true })),
     code,
     signal,

@@ -8,10 +8,11 @@ import { outputLimits } from "../outputs/limits.ts";
 import { decodeListing, withoutDirectory } from "../outputs/listing.ts";
 import { omittedFields, omittedNotes } from "../outputs/omitted.ts";
 import { type Listing, planOutputs } from "../outputs/outputs.ts";
-import { storeOutputs } from "../outputs/uploads.ts";
+import { storeOutputs, type UploadReport } from "../outputs/uploads.ts";
 import { outputsView } from "../session-state/outputs-view.ts";
 import { planSnapshot } from "../session-state/plan.ts";
-import { type Saved, saveState } from "../session-state/save.ts";
+import { type Saved, saveState, unsaved } from "../session-state/save.ts";
+import { restoreNotes } from "../session-state/stage.ts";
 import { droppedField } from "../session-state/variables.ts";
 import { captured, withNotes } from "./decode-output.ts";
 import type { Ending } from "./exit-status.ts";
@@ -44,11 +45,12 @@ export async function finish(one: Finish, deps: ExecuteDeps): Promise<RunAnswer>
   const { outcome, ending, limits, to } = one;
   const { end, stdout, stderr } = outcome;
   const { plan, report, omitted, allowed, listing } = await collect(one, deps);
-  const state = report.failed > 0 ? undefined : await saveSession(one, listing, deps);
+  const state = await saveSession(one, listing, report, deps);
   const reached = reachedLimits(outcome, limits);
   const notes = [
     ...omittedNotes(omitted, plan.unlisted, allowed),
     ...reachedNotes(reached),
+    ...restoreNotes(one.launched.session),
     ...(state?.notes ?? []),
     ...ending.notes,
   ];
@@ -101,11 +103,14 @@ async function collect({ launched, outcome, to, log }: Finish, { config, gateway
 async function saveSession(
   { launched, outcome, to, log }: Finish,
   listing: Listing,
+  { failed }: UploadReport,
   { config, gateway }: ExecuteDeps,
 ): Promise<Saved | undefined> {
   const { session, jail, staged, entry, build } = launched;
   const hasEnded = ["exited", "signaled"].includes(outcome.end.cause) && outcome.end.execErrno === 0;
   if (session === undefined || session.restoreFailed || !hasEnded) return undefined;
+  // Callers repeat a run whose files they did not get.
+  if (failed > 0) return unsaved("an output could not be stored");
   const plan = planSnapshot({ listing, ...staged, entry, build });
   return saveState(plan, {
     gateway,

@@ -71,7 +71,7 @@ async function save(plan: SnapshotPlan, deps: SaveDeps): Promise<Saved> {
   return { ...rest, dropped: names.map((name) => ({ name, reason })) };
 }
 
-const unsaved = (reason: string): Saved => ({ dropped: [], notes: [`Session not saved: ${reason}`] });
+export const unsaved = (reason: string): Saved => ({ dropped: [], notes: [`Session not saved: ${reason}`] });
 
 class TooLarge extends Error {}
 

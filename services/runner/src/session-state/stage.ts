@@ -1,12 +1,19 @@
 /** Stages a program's files and, before the start of a run of a session, the state of that session. */
+import { ServiceError } from "@svc/contracts";
 import { JailError } from "@svc/jail-client";
-import type { Program } from "../execution/program.ts";
+import type { Program, ProgramSession } from "../execution/program.ts";
 import { type StagedFiles, type StagingDeps, stageAll } from "../inputs/inputs.ts";
 import { SpoiledCopy } from "../inputs/source.ts";
 import { type Restored, restore } from "./restore.ts";
 
 /** The state of a session cannot be brought back. A new jail can be staged without it. */
 export class RestoreFailed extends Error {}
+
+const RESTORE_ATTEMPTS = 2;
+
+/** What standard error says of a state that could not be brought back. */
+export const restoreNotes = (session: ProgramSession | undefined): string[] =>
+  session?.restoreFailed ? ["The previous session could not be restored; this run started empty"] : [];
 
 export interface StateDeps extends StagingDeps {
   /** Largest state, in bytes. */
@@ -34,7 +41,7 @@ export async function stageProgram(program: Program, deps: StateDeps): Promise<S
     }
   } catch (error) {
     run.signal.throwIfAborted();
-    if (error instanceof SpoiledCopy || isOfTheJail(error)) throw error;
+    if (error instanceof SpoiledCopy || isOfTheJail(error) || isAway(error)) throw error;
     throw new RestoreFailed("the state of the session cannot be brought back", { cause: error });
   }
 }
@@ -43,18 +50,29 @@ export async function stageProgram(program: Program, deps: StateDeps): Promise<S
 export const isOfTheJail = (error: unknown): boolean =>
   error instanceof JailError && (error.kind === "gone" || error.kind === "setup");
 
-/** Runs `stage` with the program; once more, with the program without its snapshot, when that cannot be brought back. */
+/** Storage cannot be reached: nothing is known of the state, and the worker has the run repeated, as for other inputs. */
+const isAway = (error: unknown): boolean =>
+  error instanceof ServiceError && error.code === "storage_unavailable";
+
+/**
+ * Runs `stage` with the program; once more when its snapshot cannot be brought back, since a component may have died on the way; then
+ * without it.
+ */
 export async function despiteFailedRestore<T>(
   program: Program,
   stage: (program: Program) => Promise<T>,
   onFailure: (error: unknown) => void,
 ): Promise<T> {
-  try {
-    return await stage(program);
-  } catch (error) {
-    if (!(error instanceof RestoreFailed) || program.session === undefined) throw error;
-    onFailure(error.cause ?? error);
-    const { snapshot: _, ...session } = program.session;
-    return stage({ ...program, session: { ...session, restoreFailed: true } });
+  const { session } = program;
+  if (session?.snapshot === undefined) return stage(program);
+  for (let attempt = 0; attempt < RESTORE_ATTEMPTS; attempt++) {
+    try {
+      return await stage(program);
+    } catch (error) {
+      if (!(error instanceof RestoreFailed)) throw error;
+      onFailure(error.cause ?? error);
+    }
   }
+  const { snapshot: _, ...failed } = session;
+  return stage({ ...program, session: { ...failed, restoreFailed: true } });
 }

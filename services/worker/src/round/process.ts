@@ -3,7 +3,7 @@
  * gateway that is away for a moment is waited for, and a run that broke is repeated once, since it has no effect but its
  * outputs. A program with tools has others: once it may have run, only the API, which keeps its calls, repeats it.
  */
-import { deadlinesFor, type Job, type JobResult, type RecordedCall } from "@svc/contracts";
+import { deadlinesFor, type Job, type JobResult, type RecordedCall, ServiceError } from "@svc/contracts";
 import { DeadlineSignal, retry } from "@svc/service-kit";
 import { publicAnswer } from "./answer.ts";
 import { faultOf } from "./error-classification.ts";
@@ -54,8 +54,18 @@ async function runWithRetries(
       deps.log.warn({ request_id: job.request_id, fault, err: error }, "retrying the run");
     return pause;
   };
-  return retry(() => runOnce(job, deadlines, signal, deps, history), pauseAfter, signal);
+  try {
+    return await retry(() => runOnce(job, deadlines, signal, deps, history), pauseAfter, signal);
+  } catch (error) {
+    if (job.session === undefined || deps.sessions === undefined || !isStorageAway(error)) throw error;
+    deps.log.warn({ request_id: job.request_id, err: error }, "running without the state of the session");
+    return sessionRound(job, deadlines, signal, { ...deps, sessions: undefined });
+  }
 }
+
+/** Its state may be what a run of a session cannot get; its program is not refused for that. */
+const isStorageAway = (error: unknown) =>
+  error instanceof ServiceError && error.code === "storage_unavailable";
 
 async function runOnce(
   job: Job,

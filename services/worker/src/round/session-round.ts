@@ -14,16 +14,16 @@ export async function sessionRound(
   const begun = run === undefined ? job : withSnapshot(job, run);
   const { grant } = await grants.take(begun, deadlines, signal, run);
   try {
-    const session = run && persistSession(run);
-    const response = await runner.execute(begun, grant, signal, { session });
+    const response = await runner.execute(begun, grant, signal, { session: persistSession(run) });
     if ("paused" in response) throw new TypeError("a run without tools has paused");
+    // Its client has left, or another worker has the job.
+    signal.throwIfAborted();
     const settled = run && (await sessions?.settle(run, leftBy(run, response), request_id));
     if (run?.from === undefined) grants.revoke(grant.grant_id, "completed", request_id);
     else grants.revokeRestored(grant.grant_id, response.session_state_restore_failed, request_id);
     return { job, response, ofSession: sessionFields(settled, response) };
   } catch (error) {
     grants.revoke(grant.grant_id, endOf(signal), request_id);
-    if (run !== undefined) void sessions?.settle(run, { kind: "none" }, request_id);
     throw error;
   }
 }

@@ -7,14 +7,23 @@ import {
   type ExecuteResponse,
   type Job,
   type JobFile,
+  newId,
   SNAPSHOT_NAME,
 } from "@svc/contracts";
 import { type Log, retry } from "@svc/service-kit";
 import type { Left, SessionRun, SessionStore, Settled } from "@svc/session-store";
 import type { PersistSession } from "../runner/client.ts";
 
-/** A swap whose reply was lost is sent again: that is safe, and tells what became of the first. */
-const SETTLE_PAUSES_MS = [50, 200, 800];
+/** A call whose reply was lost is sent again: that is safe, and a swap tells what became of the first. */
+const PAUSES_MS = [50, 200, 800];
+
+function repeated<T>(call: () => Promise<T>): Promise<T> {
+  const pauses = PAUSES_MS.values();
+  return retry(call, () => pauses.next().value);
+}
+
+/** What became of the state that a run left; `none`: the run left nothing, or the store failed. */
+export type Outcome = Settled | "none";
 
 export class Sessions {
   readonly #store: SessionStore;
@@ -34,25 +43,24 @@ export class Sessions {
     request_id,
   }: Job): Promise<SessionRun | undefined> {
     try {
-      return await this.#store.begin({
-        namespace: output_namespace,
-        hint: session?.hint,
-        language,
-        executionSession: session_id,
-      });
+      return await repeated(() =>
+        this.#store.begin({
+          namespace: output_namespace,
+          hint: session?.hint,
+          language,
+          executionSession: session_id,
+        }),
+      );
     } catch (err) {
       this.#log.warn({ err, request_id }, "the state of a session could not be looked up");
       return undefined;
     }
   }
 
-  async settle(run: SessionRun, left: Left, requestId: string): Promise<Settled> {
-    const pauses = SETTLE_PAUSES_MS.values();
+  async settle(run: SessionRun, left: Left | undefined, requestId: string): Promise<Outcome> {
+    if (left === undefined) return "none";
     try {
-      return await retry(
-        () => this.#store.settle(run, left),
-        () => pauses.next().value,
-      );
+      return await repeated(() => this.#store.settle(run, left));
     } catch (err) {
       this.#log.warn({ err, request_id: requestId }, "the state of a session could not be saved");
       return "none";
@@ -60,7 +68,7 @@ export class Sessions {
   }
 }
 
-/** What the runner says that the run left of its session. */
+/** What the runner says that the run left of its session; undefined: nothing. */
 export function leftBy(
   { from }: SessionRun,
   {
@@ -68,9 +76,9 @@ export function leftBy(
     session_state_restore_failed,
     session_snapshot,
   }: Pick<ExecuteResponse, "session_state_persisted" | "session_state_restore_failed" | "session_snapshot">,
-): Left {
-  if (session_state_restore_failed) return { kind: from === undefined ? "none" : "failed" };
-  if (!session_state_persisted || session_snapshot === undefined) return { kind: "none" };
+): Left | undefined {
+  if (session_state_restore_failed) return from === undefined ? undefined : { kind: "failed" };
+  if (!session_state_persisted || session_snapshot === undefined) return undefined;
   return session_snapshot.unchanged ? { kind: "unchanged" } : { kind: "stored", size: session_snapshot.size };
 }
 
@@ -82,11 +90,11 @@ export function withSnapshot(job: Job, { from }: SessionRun): Job {
   return { ...job, files: [...job.files, snapshot] };
 }
 
-/** What the runner is told of a run's session. */
-export const persistSession = ({ from, to }: SessionRun): PersistSession => ({
-  file_id: to.id,
+/** What the runner is told of a run's session. Without one there may be a state, but no way to it: the restore fails. */
+export const persistSession = (run: SessionRun | undefined): PersistSession => ({
+  file_id: run?.to.id ?? newId(),
   filename: SNAPSHOT_NAME,
-  restore: from !== undefined,
+  restore: run === undefined || run.from !== undefined,
 });
 
 export type SessionFields = Pick<
@@ -99,7 +107,7 @@ export type SessionFields = Pick<
 
 /** What the answer of a run says of its session. `settled`: undefined when the run has none, because the store failed. */
 export function sessionFields(
-  settled: Settled | undefined,
+  settled: Outcome | undefined,
   { session_state_restore_failed, session_state_dropped }: Partial<ExecuteResponse>,
 ): SessionFields {
   return {

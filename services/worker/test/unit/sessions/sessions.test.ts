@@ -1,7 +1,12 @@
 import { newId, SNAPSHOT_NAME } from "@svc/contracts";
-import type { Settled } from "@svc/session-store";
 import { jobOf } from "@svc/test-kit/components/messages";
-import { leftBy, persistSession, sessionFields, withSnapshot } from "@svc/worker/sessions/sessions";
+import {
+  leftBy,
+  type Outcome,
+  persistSession,
+  sessionFields,
+  withSnapshot,
+} from "@svc/worker/sessions/sessions";
 import { describe, expect, it } from "vitest";
 
 const from = { id: newId(), storage_session_id: newId(), size: 5 };
@@ -30,17 +35,23 @@ describe("a run of a session", () => {
   });
 });
 
+describe("a run whose session cannot be looked up", () => {
+  it("has a restore that fails, so that it begins with nothing and nothing of it is kept", () => {
+    expect(persistSession(undefined)).toMatchObject({ filename: SNAPSHOT_NAME, restore: true });
+  });
+});
+
 describe("what a run left, as its runner says", () => {
   it.each([
     [said(true, false, { session_snapshot: { unchanged: false, size: 9 } }), { kind: "stored", size: 9 }],
     [said(true, false, { session_snapshot: { unchanged: true, size: 0 } }), { kind: "unchanged" }],
-    [said(true), { kind: "none" }],
-    [said(false, false, { session_snapshot: { unchanged: false, size: 9 } }), { kind: "none" }],
+    [said(true), undefined],
+    [said(false, false, { session_snapshot: { unchanged: false, size: 9 } }), undefined],
     [said(true, true, { session_snapshot: { unchanged: false, size: 9 } }), { kind: "failed" }],
   ])("%j is %j", (answer, left) => expect(leftBy(later, answer)).toEqual(left));
 
   it("is no failed restore where there was nothing to restore", () => {
-    expect(leftBy(first, said(false, true))).toEqual({ kind: "none" });
+    expect(leftBy(first, said(false, true))).toBeUndefined();
   });
 });
 
@@ -53,7 +64,7 @@ describe("what an answer says of the session", () => {
     ["conflict", {}, said(false, false, { session_state_conflict: true })],
     [undefined, {}, said(false, true)],
     ["current", { session_state_dropped: [] }, said(true)],
-  ] as [Settled | undefined, object, object][])("%j with %j is %j", (settled, answer, fields) =>
+  ] as [Outcome | undefined, object, object][])("%j with %j is %j", (settled, answer, fields) =>
     expect(sessionFields(settled, answer)).toEqual(fields),
   );
 
