@@ -42,6 +42,7 @@ export default defineConfig({
           name: "e2e",
           expect: EXPECT,
           include: ["tests/e2e/**/*.test.ts"],
+          exclude: ["**/*.slow.test.ts"],
           globalSetup: ["packages/test-kit/src/system/shared-setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 240_000,
@@ -74,7 +75,7 @@ export default defineConfig({
         test: {
           name: "slow",
           expect: EXPECT,
-          include: ["tests/escape/**/*.slow.test.ts"],
+          include: ["tests/{e2e,escape}/**/*.slow.test.ts"],
           globalSetup: ["tests/escape/support/setup.ts"],
           testTimeout: 900_000,
           hookTimeout: 240_000,

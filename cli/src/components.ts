@@ -25,6 +25,7 @@ import {
   serviceProcesses,
 } from "./topology.ts";
 import { confined, isUnprivileged, userOf } from "./users.ts";
+import { type Version, versionOf } from "./version.ts";
 import { zygotesOf } from "./zygotes.ts";
 
 export interface Component {
@@ -112,6 +113,9 @@ function listenArgument(name: ServiceProcess, { isApiHeld = false }: Setting): s
   return isApiHeld && runsIn(name, "api") ? [`listen=${2 + logsOf(name).length}`] : [];
 }
 
+/** What `svc_build_info` tells beside the version. */
+const buildOf = ({ commit }: Version) => (commit === undefined ? {} : { SVC_BUILD_COMMIT: commit });
+
 function serviceProcess(name: ServiceProcess, setting: Setting): Component {
   const { instance, secrets, caller } = setting;
   const healthOf = (service: Service) => `${addressOf(service, instance)}${HEALTH[service]}`;
@@ -124,7 +128,7 @@ function serviceProcess(name: ServiceProcess, setting: Setting): Component {
       ...logArguments(name),
       ...listenArgument(name, setting),
     ],
-    env: componentEnvironment(name, instance, secrets, caller),
+    env: { ...buildOf(versionOf()), ...componentEnvironment(name, instance, secrets, caller) },
     probe: async () => {
       const answers = await Promise.all(componentsIn(name).map((service) => httpAnswers(healthOf(service))));
       return answers.find((answer) => answer !== undefined);

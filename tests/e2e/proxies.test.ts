@@ -6,36 +6,21 @@ import { Api, refTo } from "@svc/test-kit/system/api";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  type Certificate,
-  makeCertificate,
-  type ReverseProxy,
-  startCaddy,
-  startNginx,
-} from "./support/proxies.ts";
+import type { ReverseProxy } from "./support/proxies.ts";
+import { SITE, useProxies } from "./support/use-proxies.ts";
 
 const MAX_FILE = 25 * 1024 * 1024;
 const APPEAR_MS = 20_000;
-const SITE = "code.example.com";
 const { url, instance } = sharedSystem();
 const direct = new Api(url);
-let certificate: Certificate;
+const { starts, certificate } = useProxies(direct);
 
-beforeAll(async () => {
-  certificate = await makeCertificate(direct, SITE);
-});
-
-const STARTS = {
-  caddy: () => startCaddy(instance.ports.api),
-  nginx: () => startNginx(instance.ports.api, certificate),
-};
-
-describe.each(Object.entries(STARTS))("through %s", (_name, start) => {
+describe.each(Object.entries(starts))("through %s", (_name, start) => {
   let proxy: ReverseProxy;
   let api: Api;
 
   beforeAll(async () => {
-    proxy = await start();
+    proxy = await start(instance.ports.api);
     api = new Api(proxy.url);
   });
 
@@ -105,10 +90,10 @@ describe.each(Object.entries(STARTS))("through %s", (_name, start) => {
 });
 
 test("nginx speaks TLS with the files of its certificate, and the API gets the name of the site as Host", async () => {
-  const proxy = await startNginx(instance.ports.api, certificate);
+  const proxy = await starts.nginx(instance.ports.api);
   try {
     const answer = await new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
-      const options = { port: proxy.tlsPort, servername: SITE, ca: certificate.cert };
+      const options = { port: proxy.tlsPort, servername: SITE, ca: certificate().cert };
       const call = request(
         { ...options, host: "127.0.0.1", path: "/v1/files/any", headers: { host: SITE } },
         (response) =>

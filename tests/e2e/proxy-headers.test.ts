@@ -5,15 +5,10 @@ import { Api } from "@svc/test-kit/system/api";
 import { type SecondApi, startSecondApi } from "@svc/test-kit/system/second-api";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  type Certificate,
-  makeCertificate,
-  type ReverseProxy,
-  startCaddy,
-  startNginx,
-} from "./support/proxies.ts";
+import type { ReverseProxy } from "./support/proxies.ts";
 import { svc } from "./support/svc.ts";
-import { startUpstream, type Upstream } from "./support/upstream.ts";
+import type { Upstream } from "./support/upstream.ts";
+import { useProxies, useUpstream } from "./support/use-proxies.ts";
 
 const system = sharedSystem();
 /** The proxies call the API from 127.0.0.1. */
@@ -29,21 +24,15 @@ const FORGED = {
 };
 const PATH = `/v1/files/${"a".repeat(21)}`;
 
-let certificate: Certificate;
+const { starts } = useProxies(new Api(system.url));
 let trusting: SecondApi;
 
 beforeAll(async () => {
-  certificate = await makeCertificate(new Api(system.url), "code.example.com");
   trusting = await startSecondApi(system, { ...system.environment, TRUST_PROXY: "1" });
 });
 afterAll(async () => {
   expect(await trusting?.stop()).toBe(0);
 });
-
-const STARTS = {
-  caddy: (port: number) => startCaddy(port),
-  nginx: (port: number) => startNginx(port, certificate),
-};
 
 interface Seen {
   status: number | undefined;
@@ -76,7 +65,7 @@ async function loggedAddress(url: string, headers: Readonly<Record<string, strin
 
 const originOf = ({ url }: { url: string }) => new URL(url).origin;
 
-describe.each(Object.entries(STARTS))("through %s", (_name, start) => {
+describe.each(Object.entries(starts))("through %s", (_name, start) => {
   let proxy: ReverseProxy;
   let trusted: ReverseProxy;
 
@@ -138,17 +127,11 @@ test("an API that is reached past its proxy logs the address of the connection, 
   expect(await loggedAddress(`${originOf(trusting)}${PATH}`, FORGED)).toBe("203.0.113.66");
 });
 
-describe.each(Object.entries(STARTS))("what %s tells of a client", (_name, start) => {
+describe.each(Object.entries(starts))("what %s tells of a client", (_name, start) => {
   let upstream: Upstream;
   let proxy: ReverseProxy;
-
-  beforeAll(async () => {
-    upstream = await startUpstream();
-    proxy = await start(upstream.port);
-  });
-  afterAll(async () => {
-    await proxy?.stop();
-    await upstream?.stop();
+  useUpstream(start, (made) => {
+    ({ upstream, proxy } = made);
   });
 
   test.each([

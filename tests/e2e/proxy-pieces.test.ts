@@ -7,27 +7,14 @@ import { Api, downloadPath } from "@svc/test-kit/system/api";
 import { type SecondApi, startSecondApi } from "@svc/test-kit/system/second-api";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  type Certificate,
-  makeCertificate,
-  type ReverseProxy,
-  startCaddy,
-  startNginx,
-} from "./support/proxies.ts";
-import { type Gate, startGate, startUpstream, type Upstream } from "./support/upstream.ts";
+import type { ReverseProxy } from "./support/proxies.ts";
+import { type Gate, startGate, type Upstream } from "./support/upstream.ts";
+import { type StartProxy, useProxies, useUpstream } from "./support/use-proxies.ts";
 
 const system = sharedSystem();
 const direct = new Api(system.url);
-let certificate: Certificate;
-beforeAll(async () => {
-  certificate = await makeCertificate(direct, "code.example.com");
-});
-
-const PROXIES = {
-  caddy: (port: number) => startCaddy(port),
-  nginx: (port: number) => startNginx(port, certificate),
-};
-const DIRECT = async (port: number): Promise<ReverseProxy> => ({
+const { starts } = useProxies(direct);
+const DIRECT: StartProxy = async (port) => ({
   url: `http://127.0.0.1:${port}/v1`,
   stop: async () => undefined,
 });
@@ -69,16 +56,11 @@ const answerOf = (sent: ClientRequest): Promise<IncomingMessage> =>
 
 const PIECES = ["data: one\n\n", ": still there\n\n", "data: two\n\n", "data: three\n\n"];
 
-describe.each(Object.entries(PROXIES))("through %s", (_name, start) => {
+describe.each(Object.entries(starts))("through %s", (_name, start) => {
   let upstream: Upstream;
   let proxy: ReverseProxy;
-  beforeAll(async () => {
-    upstream = await startUpstream();
-    proxy = await start(upstream.port);
-  });
-  afterAll(async () => {
-    await proxy?.stop();
-    await upstream?.stop();
+  useUpstream(start, (made) => {
+    ({ upstream, proxy } = made);
   });
 
   test.each(["text/event-stream", "application/json; charset=utf-8"])(
@@ -148,7 +130,7 @@ describe("a file whose bytes come from its storage in pieces", () => {
     await gate?.stop();
   });
 
-  test.each(Object.entries({ "without a proxy": DIRECT, ...PROXIES }))(
+  test.each(Object.entries({ "without a proxy": DIRECT, ...starts }))(
     "%s arrives in pieces",
     async (_name, start) => {
       const proxy = await start(Number(new URL(api.url).port));

@@ -77,6 +77,11 @@ async function heldAtStore(
 
 const MOMENTS: readonly [string, (session: TestSession) => Promise<Held>, readonly Component[]][] = [
   [
+    "its state has been looked up",
+    (session) => heldAtStore(session, "answer", "begin"),
+    ["api", "worker", "redis"],
+  ],
+  [
     "its snapshot is fetched",
     async (session) => {
       const release = stop("file-server");

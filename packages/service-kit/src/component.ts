@@ -17,7 +17,7 @@ import type { Component } from "./config/types.ts";
 import type { Config } from "./config/variables.ts";
 import type { Lifecycle } from "./http/server.ts";
 import { createLog, type Log, logWarnings } from "./log.ts";
-import { createRegistry } from "./metrics.ts";
+import { createRegistry } from "./metrics/registry.ts";
 import { compileWhatRequestsCall } from "./tiering.ts";
 
 export interface Context {
@@ -94,7 +94,12 @@ function createContexts(parts: readonly Part[]): Context[] {
       log.warn({ variable: name }, `a variable is not known and has no effect; did you mean ${meant}?`);
     if (isOtherTopology(names, config))
       log.warn("SVC_TOPOLOGY is a setting of ./svc up, and has no effect here");
-    return { config, log, registry: createRegistry(), lifecycle: { state: "starting" } };
+    return {
+      config,
+      log,
+      registry: createRegistry(config.SVC_BUILD_COMMIT),
+      lifecycle: { state: "starting" },
+    };
   });
 }
 

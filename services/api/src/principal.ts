@@ -4,7 +4,7 @@
  * Routes ask `principalOf` and `planOf` and know no other way.
  */
 import { type Principal, ServiceError } from "@svc/contracts";
-import { Counter, type FastifyRequest, type HttpServer, type Registry } from "@svc/service-kit";
+import { counter, type FastifyRequest, type HttpServer, type Registry } from "@svc/service-kit";
 import type { Identity, IdentityProvider } from "./auth/provider.ts";
 import { REFUSALS, type Refusal, TokenRefused } from "./auth/refused.ts";
 import { PAGES } from "./openapi/routes.ts";
@@ -24,12 +24,7 @@ const UNAUTHORIZED = "Send a valid access token: Authorization: Bearer <token>, 
 const callers = new WeakMap<FastifyRequest, Identity>();
 
 export function authentication(app: HttpServer, provider: IdentityProvider, registry: Registry): void {
-  const failures = new Counter<"reason">({
-    name: "svc_auth_failures_total",
-    help: "Requests refused with 401, by what was wrong with their credentials.",
-    labelNames: ["reason"],
-    registers: [registry],
-  });
+  const failures = counter(registry, "svc_auth_failures_total");
   for (const reason of REFUSALS) failures.inc({ reason }, 0);
   const note = (request: FastifyRequest, reason: Refusal, cause: string): void => {
     failures.inc({ reason });

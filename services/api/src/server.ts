@@ -3,7 +3,7 @@ import swagger from "@fastify/swagger";
 import { JSON_BOUNDS } from "@svc/contracts";
 import type { JobProducer } from "@svc/job-queue";
 import {
-  Counter,
+  counter,
   createHttpServer,
   type FastifyRequest,
   type HttpServer,
@@ -14,7 +14,6 @@ import {
   type Lifecycle,
   limitsOfPlan,
   metricsRoutes,
-  type Registry,
 } from "@svc/service-kit";
 import { type SessionStore, sessionStoreFor } from "@svc/session-store";
 import type { IdentityProvider } from "./auth/provider.ts";
@@ -92,7 +91,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     jobs: deps.jobs,
     idempotency: new Idempotency(redis),
     runtimes,
-    submitted: submittedCounter(registry),
+    submitted: counter(registry, "svc_jobs_submitted_total"),
     principalOf,
     planLimitsOf,
     lookupRecords,
@@ -123,13 +122,4 @@ function sessionRoutes(
   if (sessions === undefined) return;
   const stopSweep = startSweep({ config, log, redis, sessions, storage });
   app.addHook("onClose", async () => stopSweep());
-}
-
-function submittedCounter(registry: Registry): Counter<"language"> {
-  return new Counter({
-    name: "svc_jobs_submitted_total",
-    help: "Executions handed to the queues.",
-    labelNames: ["language"],
-    registers: [registry],
-  });
 }

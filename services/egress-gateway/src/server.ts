@@ -15,6 +15,7 @@ export function buildGateway(deps: GatewayDeps): HttpServer {
     lifecycle,
     bodyLimit: config.SVC_HTTP_JSON_LIMIT,
     maxHeaderBytes: MAX_HEADER_BYTES,
+    metrics: deps.metrics.requests,
     alwaysOn: ["/live", "/health", "/ready", "/metrics"],
   });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN });

@@ -1,6 +1,14 @@
 /** Metrics of executions on the runner. */
-import { type ExecutionOutcome, JOB_BUCKETS } from "@svc/contracts";
-import { Counter, Gauge, Histogram, type Registry } from "@svc/service-kit";
+import type { ExecutionOutcome } from "@svc/contracts";
+import {
+  counter,
+  gauge,
+  histogram,
+  type Registry,
+  type Stage,
+  StageClock,
+  stageMetrics,
+} from "@svc/service-kit";
 
 /** A jail that is not ready after this time counts as a watchdog fire. */
 const SETUP_WATCHDOG_MS = 5000;
@@ -15,8 +23,17 @@ export interface WarmCount {
   wanted: number;
 }
 
+/** What the runner holds now. */
+export interface HeldExecutions {
+  slots: { total: number; busy: number };
+  paused: number;
+}
+
+/** An execution is in one stage at a time: first `queue`, for a slot. */
 export interface CountedExecution {
+  enter: (stage: Stage) => void;
   paused: () => void;
+  /** It waits for a slot again. */
   resumed: () => void;
   /** It is over without an end of its own: the program is run again from the top, or nobody wants it any more. */
   abandoned: () => void;
@@ -24,8 +41,10 @@ export interface CountedExecution {
 }
 
 export interface RunnerMetrics {
-  /** Counts an execution as running. Its duration is the time in which it was not paused. */
+  /** Counts an execution. Its duration is the time in which it was not paused. */
   began: (language: string) => CountedExecution;
+  /** Says from where slots and paused programs are counted. */
+  watchExecutions: (read: () => HeldExecutions) => void;
   /** A program began, in a process that was there before it, or in a new one. */
   started: (warm: boolean) => void;
   /** Says from where the number of jails that wait warm is read. */
@@ -42,6 +61,7 @@ export interface RunnerMetrics {
 export function runnerMetrics(registry: Registry): RunnerMetrics {
   return {
     ...executionMetrics(registry),
+    ...heldMetrics(registry),
     ...startMetrics(registry),
     ...inputCopyMetrics(registry),
     ...setupMetrics(registry),
@@ -49,38 +69,13 @@ export function runnerMetrics(registry: Registry): RunnerMetrics {
 }
 
 function executionMetrics(registry: Registry): Pick<RunnerMetrics, "began" | "evicted"> {
-  const registers = [registry];
-  const labelNames = ["language", "outcome"] as const;
-  const total = new Counter({
-    name: "svc_sandbox_executions_total",
-    help: "Executions by language and outcome.",
-    labelNames,
-    registers,
-  });
-  const duration = new Histogram({
-    name: "svc_sandbox_execution_duration_seconds",
-    help: "Duration of executions in seconds.",
-    labelNames,
-    buckets: [...JOB_BUCKETS],
-    registers,
-  });
-  const active = new Gauge({
-    name: "svc_sandbox_active_executions",
-    help: "Executions now on the runner.",
-    labelNames: ["state"] as const,
-    registers,
-  });
-  active.set({ state: "running" }, 0);
-  active.set({ state: "paused" }, 0);
-  const evictions = new Counter({
-    name: "svc_ptc_live_evictions_total",
-    help: "Paused programs that were killed, by cause.",
-    labelNames: ["cause"] as const,
-    registers,
-  });
+  const total = counter(registry, "svc_sandbox_executions_total");
+  const duration = histogram(registry, "svc_sandbox_execution_duration_seconds");
+  const evictions = counter(registry, "svc_ptc_live_evictions_total");
+  const stages = stageMetrics(registry);
   return {
     began: (language) =>
-      countExecution(active, (outcome, seconds) => {
+      countExecution(new StageClock(stages), (outcome, seconds) => {
         total.inc({ language, outcome });
         duration.observe({ language, outcome }, seconds);
       }),
@@ -89,51 +84,60 @@ function executionMetrics(registry: Registry): Pick<RunnerMetrics, "began" | "ev
 }
 
 function countExecution(
-  active: Gauge<"state">,
+  stages: StageClock,
   record: (outcome: ExecutionOutcome, seconds: number) => void,
 ): CountedExecution {
-  let state: "running" | "paused" = "running";
-  let since = performance.now();
+  let sinceMs: number | undefined = performance.now();
   let ranMs = 0;
-  const enter = (next: typeof state) => {
-    active.dec({ state });
-    if (state === "running") ranMs += performance.now() - since;
-    state = next;
-    since = performance.now();
-    active.inc({ state });
+  const stop = () => {
+    if (sinceMs !== undefined) ranMs += performance.now() - sinceMs;
+    sinceMs = undefined;
+    stages.enter(undefined);
   };
-  active.inc({ state });
+  stages.enter("queue");
   return {
-    paused: () => enter("paused"),
-    resumed: () => enter("running"),
-    abandoned: () => active.dec({ state }),
+    enter: (stage) => stages.enter(stage),
+    paused: stop,
+    resumed: () => {
+      sinceMs = performance.now();
+      stages.enter("queue");
+    },
+    abandoned: () => stages.end(),
     ended: (outcome) => {
-      enter(state);
-      active.dec({ state });
+      stop();
+      stages.end();
       record(outcome, ranMs / 1000);
     },
   };
 }
 
-function startMetrics(registry: Registry): Pick<RunnerMetrics, "started" | "watchWarm"> {
-  const starts = new Counter({
-    name: "svc_sandbox_starts_total",
-    help: "Programs that began, warm or cold.",
-    labelNames: ["start"] as const,
-    registers: [registry],
+function heldMetrics(registry: Registry): Pick<RunnerMetrics, "watchExecutions"> {
+  let held = (): HeldExecutions => ({ slots: { total: 0, busy: 0 }, paused: 0 });
+  gauge(registry, "svc_sandbox_active_executions", (active) => {
+    const { slots, paused } = held();
+    active.set({ state: "running" }, slots.busy);
+    active.set({ state: "paused" }, paused);
   });
-  let readWarm = (): readonly WarmCount[] => [];
-  new Gauge({
-    name: "svc_sandbox_warm_jails",
-    help: "Jails that wait warm for a program, and how many are wanted.",
-    labelNames: ["zygote", "number"] as const,
-    registers: [registry],
-    collect() {
-      for (const { zygote, waiting, wanted } of readWarm()) {
-        this.set({ zygote, number: "waiting" }, waiting);
-        this.set({ zygote, number: "wanted" }, wanted);
-      }
+  gauge(registry, "svc_sandbox_slots", (slots) => {
+    const { total, busy } = held().slots;
+    slots.set({ state: "busy" }, busy);
+    slots.set({ state: "free" }, total - busy);
+  });
+  return {
+    watchExecutions: (read) => {
+      held = read;
     },
+  };
+}
+
+function startMetrics(registry: Registry): Pick<RunnerMetrics, "started" | "watchWarm"> {
+  const starts = counter(registry, "svc_sandbox_starts_total");
+  let readWarm = (): readonly WarmCount[] => [];
+  gauge(registry, "svc_sandbox_warm_jails", (jails) => {
+    for (const { zygote, waiting, wanted } of readWarm()) {
+      jails.set({ zygote, number: "waiting" }, waiting);
+      jails.set({ zygote, number: "wanted" }, wanted);
+    }
   });
   return {
     started: (warm) => starts.inc({ start: warm ? "warm" : "cold" }),
@@ -144,28 +148,12 @@ function startMetrics(registry: Registry): Pick<RunnerMetrics, "started" | "watc
 }
 
 function inputCopyMetrics(registry: Registry): Pick<RunnerMetrics, "askedForCopy" | "watchCopies"> {
-  const registers = [registry];
   const copies = {
-    hit: new Counter({
-      name: "svc_runner_input_cache_hits_total",
-      help: "Large inputs that came from a copy on the runner.",
-      registers,
-    }),
-    miss: new Counter({
-      name: "svc_runner_input_cache_misses_total",
-      help: "Large inputs that were fetched.",
-      registers,
-    }),
+    hit: counter(registry, "svc_runner_input_cache_hits_total"),
+    miss: counter(registry, "svc_runner_input_cache_misses_total"),
   };
   let readCopies = () => 0;
-  new Gauge({
-    name: "svc_runner_input_cache_bytes",
-    help: "Size of all copies of inputs on the runner.",
-    registers,
-    collect() {
-      this.set(readCopies());
-    },
-  });
+  gauge(registry, "svc_runner_input_cache_bytes", (bytes) => bytes.set(readCopies()));
   return {
     askedForCopy: (found) => copies[found ? "hit" : "miss"].inc(),
     watchCopies: (read) => {
@@ -175,11 +163,7 @@ function inputCopyMetrics(registry: Registry): Pick<RunnerMetrics, "askedForCopy
 }
 
 function setupMetrics(registry: Registry): Pick<RunnerMetrics, "watchSetup"> {
-  const watchdog = new Counter({
-    name: "svc_sandbox_jail_setup_gate_watchdog_fires_total",
-    help: "Jails that were not ready in time; should stay 0.",
-    registers: [registry],
-  });
+  const watchdog = counter(registry, "svc_sandbox_jail_setup_gate_watchdog_fires_total");
   return {
     watchSetup: async (setup) => {
       const timer = setTimeout(() => watchdog.inc(), SETUP_WATCHDOG_MS);

@@ -27,6 +27,7 @@ export async function startRunner(context: Context): Promise<Running> {
   const stopping = new AbortController();
   const app = buildRunner({ ...context, deps, verifier, health, stopping: stopping.signal });
   await health.prove();
+  deps.metrics.watchExecutions(() => ({ slots: deps.slots.counts, paused: deps.programs.paused }));
   deps.metrics.watchWarm(() => deps.jails.counts());
   deps.jails.start();
   await verifier.opens();

@@ -8,9 +8,10 @@ import { Canary } from "./health/canary.ts";
 import { workerMetrics } from "./health/metrics.ts";
 import { operationalRoutes } from "./health/routes.ts";
 import { processJob } from "./round/process.ts";
-import { endOf, runLine } from "./round/run-line.ts";
+import { runLine } from "./round/run-line.ts";
 import { Runner } from "./runner/client.ts";
 import { publishRuntimes } from "./runner/runtimes.ts";
+import { sessionMetrics } from "./sessions/metrics.ts";
 import { Sessions } from "./sessions/sessions.ts";
 
 export async function startWorker(context: Context): Promise<Running> {
@@ -29,17 +30,17 @@ export async function startWorker(context: Context): Promise<Running> {
   await cancellations.listen(subscriber);
   const queues = openQueues(redis, log);
   const canary = new Canary(config, redis, log, metrics, queues);
-  const grants = new Grants(gateway, config, log);
+  const grants = new Grants(gateway, config, log, metrics.stages);
   const sessions = config.SVC_PERSIST_SESSIONS
-    ? new Sessions(sessionStoreFor(redis, config), log)
+    ? new Sessions(sessionStoreFor(redis, config), log, sessionMetrics(registry))
     : undefined;
   redis.on("close", () => grants.forgetPrefetched());
   const handle: HandleJob = async (job, cancelled) => {
-    const end = metrics.began(job.language);
     const write = runLine(log, job);
-    const result = await processJob(job, cancelled, { config, log, redis, grants, runner, sessions });
+    const result = await metrics.during(job, () =>
+      processJob(job, cancelled, { config, log, redis, grants, runner, sessions }),
+    );
     if (job.discard === undefined) canary.observe(job.language, result);
-    end(endOf(result));
     write(result);
     return result;
   };

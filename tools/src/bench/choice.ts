@@ -27,11 +27,22 @@ export function choose(given: readonly string[], mode: string | undefined): Choi
   if (mode !== undefined) known("mode", mode, MODES);
   const chosen = new Set(given.flatMap((name) => GROUPS[name] ?? [name]));
   const wanted = (name: string) => given.length === 0 || chosen.has(name);
-  return {
+  const choice = {
     scenarios: EVERY_SCENARIO.filter(({ name }) => wanted(name)),
     blocks: new Set((Object.keys(BLOCKS) as Block[]).filter(wanted)),
-    modes: mode === undefined ? MODES : MODES.filter((each) => each === mode),
   };
+  const modes = MODES.filter((each) => (mode === undefined || each === mode) && hasPartIn(choice, each));
+  if (modes.length > 0) return { ...choice, modes };
+  throw new Problem(
+    `nothing of ${given.join(", ")} is measured in mode ${mode}; leave out --mode`,
+    undefined,
+    USAGE_EXIT_CODE,
+  );
+}
+
+function hasPartIn(choice: Omit<Choice, "modes">, mode: Mode): boolean {
+  const { scenarios, blocks } = inMode(choice, mode);
+  return scenarios.length + blocks.size > 0;
 }
 
 function known(what: string, name: string, all: readonly string[]): void {
@@ -44,7 +55,7 @@ function known(what: string, name: string, all: readonly string[]): void {
 }
 
 /** The part of a choice that one mode measures: what starts nothing is not measured cold. */
-export function inMode({ scenarios, blocks }: Choice, mode: Mode): Omit<Choice, "modes"> {
+export function inMode({ scenarios, blocks }: Omit<Choice, "modes">, mode: Mode): Omit<Choice, "modes"> {
   return {
     scenarios: scenarios.flatMap((scenario) => {
       const share = mode === "warm" ? scenario.share : scenario.coldShare;

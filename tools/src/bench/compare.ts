@@ -6,6 +6,8 @@ import { EVERY_SCENARIO } from "./choice.ts";
 import type { LoadRow } from "./loads.ts";
 import type { CpuRow } from "./measure.ts";
 import type { Measured, Result } from "./result.ts";
+import type { SessionRow } from "./sessions/measure.ts";
+import { addedMs, caseCells } from "./sessions/tables.ts";
 import { MODES } from "./settings.ts";
 import { interval95, meanOf, quantileOf, type Statistic } from "./statistics.ts";
 import { ms, type Table } from "./table.ts";
@@ -23,18 +25,28 @@ export interface Change {
 
 type Samples = readonly number[];
 
-/** How a statistic of samples has changed, without the change of the same of reference samples. */
+/** How a statistic of samples has changed, without the change of the median of reference samples. */
 export function changeOf(
   [before, after]: readonly [Samples, Samples],
-  [referenceBefore, referenceAfter]: readonly [Samples, Samples],
+  reference: readonly [Samples, Samples],
   statistic: Statistic,
+): Change {
+  return changeOfSets([[before], [after]], reference, ([samples = []]) => statistic(samples));
+}
+
+/** The same of a number that is made of several sets of samples. */
+export function changeOfSets(
+  [before, after]: readonly [readonly Samples[], readonly Samples[]],
+  reference: readonly [Samples, Samples],
+  statistic: (sets: readonly Samples[]) => number,
 ): Change {
   const middle = quantileOf(0.5);
   const combine = (sets: readonly Samples[]) => {
-    const [first = [], second = [], drifting = [], drifted = []] = sets;
+    const [first, second] = [sets.slice(0, before.length), sets.slice(before.length, -2)];
+    const [drifting = [], drifted = []] = sets.slice(-2);
     return statistic(second) / statistic(first) / (middle(drifted) / middle(drifting));
   };
-  const sets = [before, after, referenceBefore, referenceAfter];
+  const sets = [...before, ...after, ...reference];
   const ratio = combine(sets);
   const [low, high] = interval95(sets, combine);
   return { ratio, isNoise: (low <= 1 && high >= 1) || Math.abs(ratio - 1) < LEAST };
@@ -50,6 +62,7 @@ export function comparisonTables(before: Result, after: Result): Table[] {
       { ...scenarioTable(first, second), title: `${title}, ${mode}` },
       { ...scenarioTable(firstMixed, secondMixed), title: `Each kind in between all others, ${mode}` },
       { ...loadTable(first, second), title: `Sustained load, ${mode}` },
+      { ...sessionTable(first, second), title: `Sessions, ${mode}` },
       { ...driftTable(first, second), title: `The machine, ${mode}` },
     ];
   }).filter(({ rows }) => rows.length > 0);
@@ -139,6 +152,33 @@ function loadTable(before: Measured, after: Measured): Table {
       const drift = [reference[1], reference[0]] as const;
       const change = changeOf(samples, drift, meanOf);
       return [[row.scenario, String(row.inFlight), ...cells(first.perSecond, row.perSecond, change)]];
+    }),
+  };
+}
+
+function sessionTable(before: Measured, after: Measured): Table {
+  const reference = referenceOf(before, after);
+  const sets = ({ ms: kept, withoutMs }: SessionRow) => [kept.samples, withoutMs.samples];
+  const added = ([kept = [], without = []]: readonly Samples[]) =>
+    quantileOf(0.5)(kept) - quantileOf(0.5)(without);
+  return {
+    title: "",
+    note: "Milliseconds that a session adds to the median of a request, before and after; then the change, divided by the change of bare python. ≈: within noise.",
+    head: ["the run before left", "this run changes", "added", "change"],
+    rows: (after.sessions ?? []).flatMap((row) => {
+      const first = before.sessions?.find(
+        ({ state, changed }) => state === row.state && changed === row.changed,
+      );
+      if (first === undefined || reference === undefined) return [];
+      const [addedBefore, addedAfter] = [addedMs(first), addedMs(row)];
+      const [times, change] = cells(
+        addedBefore,
+        addedAfter,
+        changeOfSets([sets(first), sets(row)], reference, added),
+      );
+      // What adds too little to be seen may come out below zero, and has no ratio.
+      const hasRatio = addedBefore > 0 && addedAfter > 0;
+      return [[...caseCells(row), times ?? "", hasRatio ? (change ?? "") : ""]];
     }),
   };
 }

@@ -37,7 +37,6 @@ export async function latencies(
   note: (line: string) => void,
 ): Promise<Latencies & Pick<Measured, "bareCpuMs" | "afterStart" | "mixed">> {
   const { mode, scenarios, n } = requests;
-  if (scenarios.length === 0) return { bare: {}, bareCpuMs: {}, scenarios: {} };
   const cpu = new Map<string, number[]>();
   const cases = planOf(scenarios, n, mode).map((planned) => ({
     ...planned,

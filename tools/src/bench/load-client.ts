@@ -71,6 +71,11 @@ export class LoadClient {
     return result;
   }
 
+  /** The JSON of a 200. */
+  async get(path: string): Promise<unknown> {
+    return demand(await this.send("GET", path), path);
+  }
+
   /** POSTs JSON; the JSON of a 200. */
   async json(path: string, body: unknown): Promise<unknown> {
     return demand(await this.send("POST", path, "application/json", Buffer.from(JSON.stringify(body))), path);

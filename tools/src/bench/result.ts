@@ -10,6 +10,7 @@ import type { BurstRow, LoadRow } from "./loads.ts";
 import type { CpuRow } from "./measure.ts";
 import type { MemoryRow } from "./memory.ts";
 import type { PausedRow } from "./programmatic/paused.ts";
+import type { SessionRow } from "./sessions/measure.ts";
 import type { Mode } from "./settings.ts";
 import type { Summary, Window } from "./statistics.ts";
 
@@ -56,6 +57,8 @@ export interface Measured extends Latencies {
   files?: FileRow[];
   /** Paused programs. */
   paused?: PausedRow[];
+  /** What sessions add to a run. */
+  sessions?: SessionRow[];
 }
 
 /** Versions of what results of each kind hold. */

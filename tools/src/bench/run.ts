@@ -29,6 +29,7 @@ import {
   VERSIONS,
 } from "./result.ts";
 import type { Scenario } from "./scenarios.ts";
+import { measureSessions } from "./sessions/measure.ts";
 import { type Mode, settingsOf } from "./settings.ts";
 import { warmUp } from "./turns.ts";
 
@@ -42,6 +43,8 @@ export async function begin(steps: number): Promise<{ progress: Progress; end: (
   const progress = new Progress(INSTALL_STEPS + steps);
   const here = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, process.env);
   await install(["run"], here, progress, { choice: BASE });
+  // Before anything is measured: what cannot be read then ends the command at once.
+  const conditions = readConditions(here.packagesDir, systemName(), loadBefore);
   const end = (): Origin => ({
     date,
     // Where a result is put says nothing about it.
@@ -50,15 +53,25 @@ export async function begin(steps: number): Promise<{ progress: Progress; end: (
       ...process.argv.slice(2).map((word) => (isAbsolute(word) ? basename(word) : word)),
     ]),
     seconds: Math.round((performance.now() - start) / 1000),
-    conditions: readConditions(here.packagesDir, systemName(), loadBefore),
+    conditions,
   });
   return { progress, end };
 }
 
 export async function measure(choice: Choice, n: number): Promise<Result> {
-  const { progress, end } = await begin(STEPS_PER_MODE * choice.modes.length);
+  const parts = choice.modes.map((mode) => ({ mode, ...inMode(choice, mode) }));
+  const withSessions = parts.filter(({ blocks }) => blocks.has("sessions")).length;
+  const { progress, end } = await begin(STEPS_PER_MODE * parts.length + withSessions);
   const modes: Result["modes"] = {};
-  for (const mode of choice.modes) modes[mode] = await measureMode(mode, choice, n, progress);
+  for (const { mode, scenarios, blocks } of parts) {
+    const ofCopy = new Set([...blocks].filter((block) => block !== "sessions"));
+    const measured = await measureMode(mode, { scenarios, blocks: ofCopy }, n, progress);
+    modes[mode] = measured;
+    if (!blocks.has("sessions")) continue;
+    measured.sessions = await progress.step("Sessions, on two copies of their own", (note) =>
+      measureSessions(mode, n, note),
+    );
+  }
   const settings = Object.fromEntries(choice.modes.map((mode) => [mode, settingsOf(mode)]));
   return { version: VERSIONS.bench, ...end(), kind: "bench", n, settings, modes };
 }
@@ -69,8 +82,12 @@ interface Stage extends Requests {
   folder: string;
 }
 
-async function measureMode(mode: Mode, choice: Choice, n: number, progress: Progress): Promise<Measured> {
-  const { scenarios, blocks } = inMode(choice, mode);
+async function measureMode(
+  mode: Mode,
+  { scenarios, blocks }: Omit<Choice, "modes">,
+  n: number,
+  progress: Progress,
+): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), "svc-bench-"));
   const copy = await progress.step(`Starting a private copy (${mode})`, () =>
     startPrivateCopy({ env: settingsOf(mode) }),

@@ -155,6 +155,7 @@ export const BLOCKS = {
   burst: { about: "100 requests at once", cold: true },
   files: { about: "20 MiB up and down, against a bare server", cold: false },
   paused: { about: "many programs that wait for their caller", cold: false },
+  sessions: { about: "runs of sessions, against the same runs without", cold: false },
   memory: { about: "idle, and for each further pandas program at the same time", cold: true },
 } as const;
 export type Block = keyof typeof BLOCKS;

@@ -4,6 +4,7 @@ import { isToolScenario } from "./programmatic/scenarios.ts";
 import { helloOf, toolTables } from "./programmatic/tables.ts";
 import type { Latencies, Measured, Result } from "./result.ts";
 import { SCENARIOS } from "./scenarios.ts";
+import { sessionTable } from "./sessions/tables.ts";
 import { MODES } from "./settings.ts";
 import { type Summary, sum } from "./statistics.ts";
 import { ms, signed, spread, type Table, times } from "./table.ts";
@@ -29,6 +30,7 @@ function tablesOfMode(measured: Measured): Table[] {
     burstTable(measured),
     fileTable(measured),
     ...toolTables(measured),
+    sessionTable(measured),
     cpuTable(measured),
     memoryTable(measured),
     programMemoryTable(measured),

@@ -5,12 +5,7 @@ import { ADVICE, ERRORS, type ErrorCode } from "@svc/contracts";
 import { HOLDERS } from "@svc/service-kit/config/holders";
 import type { Variable } from "@svc/service-kit/config/types";
 import { VARIABLES, VARIABLES_BY_READER } from "@svc/service-kit/config/variables";
-
-const cell = (text: string) => text.replaceAll("|", "\\|");
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [head, head.map(() => "---"), ...rows].map((row) => `| ${row.map(cell).join(" | ")} |`).join("\n");
-}
+import { table } from "./table.ts";
 
 function shownDefault(fallback: unknown, note: string | undefined): string {
   if (note !== undefined) return note;

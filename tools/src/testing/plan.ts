@@ -56,6 +56,7 @@ const SAME_COLD_AND_WARM = [
   "tests/escape/network/drip.slow.test.ts",
   "tests/escape/outputs/swap.slow.test.ts",
   "tests/escape/tenants/five-others.test.ts",
+  "tests/e2e/sessions-rounds.slow.test.ts",
   "tests/compat/compilation.test.ts",
   "tests/compat/groups.test.ts",
   "tests/compat/sessions.test.ts",

@@ -31,6 +31,8 @@ export interface LedgerOptions {
   graceSeconds: number;
   waiting?: number;
   waitMs?: number;
+  /** Called for each change that another gateway's overtook, and that is made again. */
+  onConflict?: () => void;
 }
 
 /**
@@ -197,6 +199,7 @@ export class Ledger {
       if (stored?.changes.includes(change)) {
         return { record: this.#remember(grantId, stored, chars), refusals };
       }
+      if (next !== undefined && head !== NO_HEAD) this.#options.onConflict?.();
       // A store that crashed may have forgotten changes that it had confirmed: what this process saw of them still counts.
       record = stored !== undefined && known !== undefined && stored.rev < known.rev ? known : stored;
       head = stored === undefined ? NO_HEAD : headOf(stored);

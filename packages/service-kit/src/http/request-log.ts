@@ -33,6 +33,12 @@ export function noteFailure(request: FastifyRequest, error: ServiceError): void 
   failures.set(request, error);
 }
 
+/** What a request was answered with that failed; undefined where its client just left. */
+export function failureOf(request: FastifyRequest): ServiceError | undefined {
+  const failure = failures.get(request);
+  return failure instanceof BodyBrokenOff ? undefined : failure;
+}
+
 export class RequestLog {
   readonly #options: RequestLogOptions;
 
@@ -43,9 +49,7 @@ export class RequestLog {
   /** `address`: of the client, as it was when the request came. A connection that has ended has none. */
   ended(request: FastifyRequest, reply: FastifyReply, left: boolean, address: string | undefined): void {
     const { quiet, fields } = this.#options;
-    const failure = failures.get(request);
-    // Nothing was refused: the client left.
-    const error = failure instanceof BodyBrokenOff ? undefined : failure;
+    const error = failureOf(request);
     const route = routeOf(request);
     this.#write(error === undefined && quiet.includes(route) ? "debug" : "info", {
       request_id: request.id,

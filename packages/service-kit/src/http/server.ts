@@ -9,11 +9,18 @@ import { type ErrorCode, isErrorCode, ServiceError } from "@svc/contracts";
 import Fastify from "fastify";
 import { type serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import type { Log } from "../log.ts";
-import type { HttpMetrics } from "../metrics.ts";
+import type { HttpMetrics } from "../metrics/http.ts";
 import { refuseBrokenRequest } from "./client-error.ts";
 import { sendError, toServiceError } from "./errors.ts";
 import { type JsonBodyRules, readJsonBodies } from "./json-body.ts";
-import { CLIENT_LEFT, clientAddress, RequestLog, type RequestLogOptions, routeOf } from "./request-log.ts";
+import {
+  CLIENT_LEFT,
+  clientAddress,
+  failureOf,
+  RequestLog,
+  type RequestLogOptions,
+  routeOf,
+} from "./request-log.ts";
 import { type Route, routeTable } from "./route-table.ts";
 import type { HttpServer } from "./types.ts";
 
@@ -167,7 +174,13 @@ function observeRequests(
     reply.raw.once("close", () => {
       const left = !reply.raw.writableFinished;
       const status = left ? CLIENT_LEFT : reply.statusCode;
-      metrics?.observe(request.method, routeOf(request), status, reply.elapsedTime / 1000);
+      metrics?.observe({
+        method: request.method,
+        route: routeOf(request),
+        status,
+        seconds: reply.elapsedTime / 1000,
+        code: failureOf(request)?.code,
+      });
       lines?.ended(request, reply, left, address);
     });
     done();

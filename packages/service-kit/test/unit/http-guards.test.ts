@@ -87,7 +87,13 @@ describe("GET /metrics", () => {
   function scraped(token: string, isReachable = false) {
     const { app } = server();
     const registry = createRegistry();
-    httpMetrics(registry, "svc_http").observe("GET", "/x", 200, 0.1);
+    httpMetrics(registry, "svc_http").observe({
+      method: "GET",
+      route: "/x",
+      status: 200,
+      seconds: 0.1,
+      code: undefined,
+    });
     metricsRoutes(app, { registry, token, isReachable, paths: ["/metrics", "/v1/metrics"] });
     return app;
   }

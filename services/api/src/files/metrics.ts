@@ -1,6 +1,6 @@
 /** Counters of public uploads (per file) and downloads (per request). */
 import { ServiceError } from "@svc/contracts";
-import { Counter, type FastifyReply, type Registry } from "@svc/service-kit";
+import { counter, type FastifyReply, type Registry } from "@svc/service-kit";
 
 /** refused: the caller's fault. failed: ours. aborted: the client left. */
 export type TransferOutcome = "success" | "refused" | "failed" | "aborted";
@@ -11,10 +11,8 @@ export interface TransferMetrics {
 }
 
 export function transferMetrics(registry: Registry): TransferMetrics {
-  const counter = (name: string, help: string) =>
-    new Counter({ name, help, labelNames: ["outcome"], registers: [registry] });
-  const uploads = counter("svc_file_uploads_total", "Uploaded files by outcome.");
-  const downloads = counter("svc_file_downloads_total", "Downloads by outcome.");
+  const uploads = counter(registry, "svc_file_uploads_total");
+  const downloads = counter(registry, "svc_file_downloads_total");
   return {
     uploaded: (outcome, files = 1) => uploads.inc({ outcome }, files),
     downloaded: (outcome) => downloads.inc({ outcome }),

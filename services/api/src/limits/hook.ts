@@ -7,16 +7,18 @@
 import type { Principal } from "@svc/contracts";
 import {
   type Config,
-  Counter,
+  type Counter,
+  counter,
   type FastifyReply,
   type FastifyRequest,
   type HttpServer,
   type Redis,
   type Registry,
 } from "@svc/service-kit";
+import { observingAuthorization } from "./authorize-stage.ts";
 import { callerKey, Limiter } from "./limiter.ts";
 import { OpenBodies } from "./open-bodies.ts";
-import { limitOf, type Scope, scopeOf } from "./scopes.ts";
+import { limitOf, SCOPE_NAMES, type Scope, scopeOf } from "./scopes.ts";
 import type { Seat } from "./seats.ts";
 import { bodiesAreOpen, limitHeaders, windowHeaders } from "./window.ts";
 
@@ -78,7 +80,7 @@ export function limits(app: HttpServer, deps: LimitDeps): HoldingSeat {
     done();
   });
   app.addHook("onClose", async () => gate.limiter.close());
-  return (request, work) => gate.during(request, work);
+  return observingAuthorization(app, deps.registry, (request, work) => gate.during(request, work));
 }
 
 /** What the requests in work hold: seats of executions, and places among the bodies that are being read. */
@@ -104,12 +106,9 @@ class Gate {
         refusal: bodiesAreOpen,
       },
     });
-    this.#limited = new Counter<"scope">({
-      name: "svc_rate_limited_total",
-      help: "Requests refused with 429, by what limited them.",
-      labelNames: ["scope"],
-      registers: [registry],
-    });
+    this.#limited = counter(registry, "svc_rate_limited_total");
+    for (const scope of [...SCOPE_NAMES, "concurrent_executions", "open_bodies"])
+      this.#limited.inc({ scope }, 0);
   }
 
   hasCounted(request: FastifyRequest): boolean {

@@ -9,6 +9,7 @@ import { JailError, JailRun, type RunOutcome } from "@svc/jail-client";
 import { jailLimits, type RunLimits } from "../admission/limits.ts";
 import { refOf } from "../inputs/inputs.ts";
 import { despiteSpoiledCopies } from "../inputs/source.ts";
+import type { CountedExecution } from "../metrics.ts";
 import { decodeListing } from "../outputs/listing.ts";
 import { despiteFailedRestore, restoreNotes, stageProgram } from "../session-state/stage.ts";
 import { captured, withNotes } from "./decode-output.ts";
@@ -29,6 +30,7 @@ export async function compile(
   program: Program,
   limits: RunLimits,
   to: Destination,
+  counted: Pick<CountedExecution, "enter">,
   deps: ExecuteDeps,
 ): Promise<{ program: Program } | Failed> {
   if (program.compile === undefined) return { program };
@@ -38,7 +40,7 @@ export async function compile(
     const stage = async (staged: Program) => ({
       staged,
       ...(await despiteSpoiledCopies((withCopies) =>
-        runCompiler(staged, compilation, limits, to, deps, withCopies),
+        runCompiler(staged, compilation, { limits, to, counted }, deps, withCopies),
       )),
     });
     const { staged, outcome, made, ending } = await despiteFailedRestore(program, stage, (err) =>
@@ -61,21 +63,29 @@ interface Compiled {
   ending: Ending | undefined;
 }
 
+interface Compiling {
+  limits: RunLimits;
+  to: Destination;
+  counted: Pick<CountedExecution, "enter">;
+}
+
 async function runCompiler(
   program: Program,
   { argv, env, build }: Compilation,
-  limits: RunLimits,
-  { run }: Destination,
+  { limits, to: { run }, counted }: Compiling,
   { config, gateway, inputs, metrics }: ExecuteDeps,
   withCopies: boolean,
 ): Promise<Compiled> {
+  counted.enter("setup");
   const jail = await metrics.watchSetup(() => JailRun.open(config.SANDBOX_JAIL_SOCKET, run.signal));
   try {
     jail.describe(argv, env, jailLimits(limits));
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
     const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
     const staging = { gateway, inputs, withCopies, run, jail, concurrency, maxBytes, directories: false };
+    counted.enter("stage_in");
     const { staged } = await stageProgram(program, staging);
+    counted.enter("setup");
     await jail.directory(staged.length, build);
     await jail.start();
     const outcome = await jail.outcome();

@@ -6,6 +6,7 @@
 import { deadlinesFor, type ExecuteRequest, type ExecuteResponse, newId, ServiceError } from "@svc/contracts";
 import { type Config, DeadlineSignal, type Log } from "@svc/service-kit";
 import { compileLimitsFor, limitsFor, type RunLimits, usedLimits } from "../admission/limits.ts";
+import type { CountedExecution } from "../metrics.ts";
 import { isCancelled, outcomeOfFault } from "../run-line.ts";
 import { compile } from "./compile.ts";
 import { type Ending, endingOf } from "./exit-status.ts";
@@ -32,13 +33,14 @@ export async function execute(
   const counted = deps.metrics.began(runtime.language);
   try {
     const release = await deps.slots.lease(signal);
+    counted.enter("setup");
     try {
       const to = destinationOf(request, { ...call, signal });
       const { answer, ending } = await runLeased(
         program,
         { run: limits, compile: compileLimits },
         to,
-        call.log,
+        { counted, log: call.log },
         deps,
       );
       counted.ended(ending.outcome);
@@ -61,23 +63,24 @@ async function runLeased(
   program: Program,
   { run: limits, compile: compileLimits }: { run: RunLimits; compile: RunLimits },
   to: Destination,
-  log: Log,
+  { counted, log }: { counted: CountedExecution; log: Log },
   deps: ExecuteDeps,
 ): Promise<{ answer: RunAnswer; ending: Ending }> {
   const { run } = to;
   const beganMs = performance.now();
-  const compiled = await compile(program, compileLimits, to, deps);
+  const compiled = await compile(program, compileLimits, to, counted, deps);
   if ("answer" in compiled) return compiled;
-  const launched = await launch({ program: compiled.program, limits, run, life: run.signal }, deps);
+  const launched = await launch({ program: compiled.program, limits, run, life: run.signal, counted }, deps);
   try {
     const outcome = await launched.jail.outcome();
+    counted.enter("collect");
     const endedMs = performance.now();
     // The notice of the start can arrive late; the jail's own clock cannot.
     const runMs = Math.max(endedMs - launched.startedMs, outcome.end.wallUs / 1000);
     refuseUnexecutable(outcome);
     const ending = endingOf(outcome.end, limits);
     const setupMs = endedMs - beganMs - runMs;
-    const one = { launched, outcome, ending, runMs, endedMs, setupMs, limits, to, log };
+    const one = { launched, outcome, ending, runMs, endedMs, setupMs, limits, to, counted, log };
     return { answer: await finish(one, deps), ending };
   } finally {
     launched.jail.close();

@@ -4,6 +4,7 @@ import { ServiceError } from "@svc/contracts";
 import { JailError, type RunOutcome } from "@svc/jail-client";
 import { invalidRequest, type Log } from "@svc/service-kit";
 import type { RunLimits } from "../admission/limits.ts";
+import type { CountedExecution } from "../metrics.ts";
 import { outputLimits } from "../outputs/limits.ts";
 import { decodeListing, withoutDirectory } from "../outputs/listing.ts";
 import { omittedFields, omittedNotes } from "../outputs/omitted.ts";
@@ -30,6 +31,7 @@ export interface Finish {
   setupMs: number;
   limits: RunLimits;
   to: Destination;
+  counted: Pick<CountedExecution, "enter">;
   log: Log;
 }
 
@@ -82,12 +84,13 @@ export async function finish(one: Finish, deps: ExecuteDeps): Promise<RunAnswer>
   };
 }
 
-async function collect({ launched, outcome, to, log }: Finish, { config, gateway }: ExecuteDeps) {
+async function collect({ launched, outcome, to, counted, log }: Finish, { config, gateway }: ExecuteDeps) {
   const { staged, own, restored } = launched.staged;
   const listing = decodeListing(outcome.listing);
   const view = launched.session === undefined ? listing : outputsView(listing, own, restored);
   const allowed = outputLimits(config);
   const plan = planOutputs(withoutDirectory(view, launched.build), staged, allowed);
+  counted.enter("store");
   const report = await storeOutputs(plan.uploads, {
     gateway,
     run: to.run,

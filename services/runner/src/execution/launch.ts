@@ -3,6 +3,7 @@ import { JailError, type JailRun } from "@svc/jail-client";
 import { jailLimits, type RunLimits } from "../admission/limits.ts";
 import type { RunGateway } from "../gateway.ts";
 import { despiteSpoiledCopies } from "../inputs/source.ts";
+import type { CountedExecution } from "../metrics.ts";
 import {
   despiteFailedRestore,
   isOfTheJail,
@@ -33,6 +34,7 @@ export interface Launch {
   run: RunGateway;
   /** Aborted: the jail is gone. */
   life: AbortSignal;
+  counted: Pick<CountedExecution, "enter">;
   /** What else is in its environment, once its jail is known. */
   environment?: (jail: JailRun) => readonly string[];
   /** The last thing before the start. */
@@ -49,11 +51,12 @@ export function launch(what: Launch, deps: ExecuteDeps): Promise<Launched> {
 }
 
 async function attempt(
-  { program, limits, run, life, environment, prepare }: Launch,
+  { program, limits, run, life, counted, environment, prepare }: Launch,
   { config, gateway, inputs, metrics, jails }: ExecuteDeps,
   withCopies: boolean,
   beganMs: number,
 ): Promise<Launched> {
+  counted.enter("setup");
   const jail = await metrics.watchSetup(() => jails.open(program, life));
   try {
     jail.describe(program.argv, replaced(program.env, environment?.(jail) ?? []), jailLimits(limits));
@@ -61,9 +64,12 @@ async function attempt(
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
     const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
     const staging = { gateway, inputs, withCopies, run, jail, concurrency, maxBytes };
+    counted.enter("stage_in");
     const staged = await stageProgram(program, staging);
+    counted.enter("setup");
     await prepare?.(jail);
     await jail.start();
+    counted.enter("run");
     metrics.started(jail.startedWarm);
     const build = program.compile && { build: program.compile.build };
     const session = program.session && { session: program.session };

@@ -105,14 +105,16 @@ export async function startProgram(
   return makeRound(program, limits.wallMs, request, call, deps, async ({ to, call: { signal } }) => {
     const release = await slots.lease(signal);
     try {
-      const { life } = program;
+      const { life, counted } = program;
       const { run } = to;
       const environment = ({ zygoteWord }: { zygoteWord: number | undefined }) => {
         if (ptc.mode === "live" && zygoteWord !== undefined) program.hashSeed = zygoteWord;
         return toolEnvironment(program.hashSeed, config.SANDBOX_TOOL_SOCKET);
       };
       const prepare = ({ slot }: { slot: number }) => program.prepare(slot);
-      program.started(await launch({ program: source, limits, run, life, environment, prepare }, deps));
+      program.started(
+        await launch({ program: source, limits, run, life, counted, environment, prepare }, deps),
+      );
       return release;
     } catch (error) {
       release();
@@ -140,6 +142,7 @@ export async function resumeProgram(
     }
     const release = await slots.lease(signal, { goesOn: true });
     try {
+      program.counted.enter("run");
       program.resume(wallMs);
       program.limits = { ...program.limits, wallMs };
       return release;
@@ -228,7 +231,8 @@ function unfinished(bytes: Buffer, total: number, cap: number): string {
 }
 
 async function end({ program, to, call }: Round, deps: ProgrammaticDeps): Promise<RoundResponse> {
-  const { launched, outcome, fault, limits, runtime } = program;
+  const { launched, outcome, fault, limits, runtime, counted } = program;
+  counted.enter("collect");
   if (outcome === undefined) throw new Error("the program has not ended");
   const endedMs = performance.now();
   refuseUnexecutable(outcome);
@@ -239,12 +243,12 @@ async function end({ program, to, call }: Round, deps: ProgrammaticDeps): Promis
   const runMs = outcome.end.wallUs / 1000;
   const setupMs = launched.startedMs - launched.beganMs;
   const answer = await finish(
-    { launched, outcome, ending, runMs, endedMs, setupMs, limits, to, log: call.log },
+    { launched, outcome, ending, runMs, endedMs, setupMs, limits, to, counted, log: call.log },
     deps,
   );
   program.close();
   deps.programs.end(program);
-  program.counted.ended(ending.outcome);
+  counted.ended(ending.outcome);
   return {
     ...answer,
     language: runtime.language,

@@ -3,7 +3,7 @@
  * take a prefetched grant of its owner, which has an execution id and an output session of its own.
  */
 import { type Deadlines, type GrantEnd, type Job, newId, type RegisteredGrant } from "@svc/contracts";
-import type { Config, InnerClient, Log } from "@svc/service-kit";
+import type { Config, InnerClient, Log, StageMetrics } from "@svc/service-kit";
 import type { SessionRun } from "@svc/session-store";
 import { furtherRound, hasOnlyAnOwner, lifeSeconds, ownerOf } from "./claims.ts";
 import { GrantClient } from "./client.ts";
@@ -31,13 +31,15 @@ export class Grants {
   readonly #client: GrantClient;
   readonly #config: Config;
   readonly #log: Log;
+  readonly #stages: StageMetrics;
   readonly #ready: NextRoundGrants;
   readonly #prefetched: GrantPrefetch<Prefetched>;
   #noPrefetchUntil = 0;
   #expiring: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(gateway: InnerClient, config: Config, log: Log) {
+  constructor(gateway: InnerClient, config: Config, log: Log, stages: StageMetrics) {
+    this.#stages = stages;
     this.#client = new GrantClient(gateway, config, log);
     this.#config = config;
     this.#log = log;
@@ -49,6 +51,15 @@ export class Grants {
 
   /** The grant of a round: a prefetched one, or a new one. `run`: the session that the round continues. */
   async take(job: Job, deadlines: Deadlines, signal: AbortSignal, run?: SessionRun): Promise<Granted> {
+    const beganMs = performance.now();
+    try {
+      return await this.#take(job, deadlines, signal, run);
+    } finally {
+      this.#stages.observe("grant", (performance.now() - beganMs) / 1000);
+    }
+  }
+
+  async #take(job: Job, deadlines: Deadlines, signal: AbortSignal, run?: SessionRun): Promise<Granted> {
     const { execution_id, resume } = job;
     const nowMs = performance.now();
     if (hasOnlyAnOwner(job)) {

@@ -1,80 +1,69 @@
 /** Metrics of jobs on the worker. */
-import { JOB_BUCKETS } from "@svc/contracts";
-import type { JobQueues } from "@svc/job-queue";
-import { Counter, Gauge, Histogram, type Registry } from "@svc/service-kit";
-import type { JobEnd } from "../round/run-line.ts";
+import { findLanguage, type Job, type JobResult } from "@svc/contracts";
+import { type JobQueues, QUEUE_NAMES } from "@svc/job-queue";
+import { counter, gauge, histogram, type Registry, type StageMetrics, stageMetrics } from "@svc/service-kit";
+import { endOf, type JobEnd } from "../round/run-line.ts";
 
 export interface WorkerMetrics {
-  began: (language: string) => (end: JobEnd) => void;
+  /** Counts a job while it is in work, and how it ends. One that discards a paused program runs nothing, and is not counted. */
+  during: (job: Job, work: () => Promise<JobResult>) => Promise<JobResult>;
+  stages: StageMetrics;
   canarySucceeded: (atMs: number) => void;
   /** Counts the queues and the consumers, at scrape. While Redis does not answer no queue is served, and no count is known. */
   refresh: (queues: JobQueues, running: { python: boolean; other: boolean }) => Promise<void>;
 }
 
 export function workerMetrics(registry: Registry): WorkerMetrics {
-  return { began: jobMetrics(registry), ...serviceMetrics(registry) };
+  const stages = stageMetrics(registry);
+  return { during: jobMetrics(registry, stages), stages, ...serviceMetrics(registry) };
 }
 
-function jobMetrics(registry: Registry): WorkerMetrics["began"] {
-  const registers = [registry];
-  const labelNames = ["language"] as const;
-  const completed = new Counter({
-    name: "svc_jobs_completed_total",
-    help: "Jobs that ended with an answer.",
-    labelNames,
-    registers,
+function jobMetrics(registry: Registry, stages: StageMetrics): WorkerMetrics["during"] {
+  const ends: Record<JobEnd, ReturnType<typeof counter<"svc_jobs_completed_total">>> = {
+    completed: counter(registry, "svc_jobs_completed_total"),
+    failed: counter(registry, "svc_jobs_failed_total"),
+    cancelled: counter(registry, "svc_jobs_cancelled_total"),
+  };
+  const duration = histogram(registry, "svc_job_processing_duration_seconds");
+  const waited = histogram(registry, "svc_queue_wait_seconds");
+  const inWork = new Set<Job>();
+  const languages = new Set<string>();
+  gauge(registry, "svc_active_jobs", (active) => {
+    for (const language of languages) active.set({ language }, 0);
+    for (const { language } of inWork) active.inc({ language });
   });
-  const failed = new Counter({
-    name: "svc_jobs_failed_total",
-    help: "Jobs that ended with an error of the service.",
-    labelNames,
-    registers,
-  });
-  const cancelled = new Counter({
-    name: "svc_jobs_cancelled_total",
-    help: "Jobs that were cancelled, as when their client left.",
-    labelNames,
-    registers,
-  });
-  const counters: Record<JobEnd, Counter<"language">> = { completed, failed, cancelled };
-  const duration = new Histogram({
-    name: "svc_job_processing_duration_seconds",
-    help: "Time from a job's start to its end in seconds.",
-    labelNames,
-    buckets: [...JOB_BUCKETS],
-    registers,
-  });
-  const active = new Gauge({ name: "svc_active_jobs", help: "Jobs in work.", labelNames, registers });
-  return (language) => {
-    const start = performance.now();
-    active.inc({ language });
-    return (end) => {
-      active.dec({ language });
-      counters[end].inc({ language });
-      duration.observe({ language }, (performance.now() - start) / 1000);
-    };
+  /** Each language has all its counters from its first job on: an increase from nothing to 1 would not be seen. */
+  const know = (language: string) => {
+    if (languages.has(language)) return;
+    languages.add(language);
+    for (const end of Object.values(ends)) end.inc({ language }, 0);
+  };
+  return async (job, work) => {
+    if (job.discard !== undefined) return work();
+    const { language } = job;
+    know(language);
+    const waitSeconds = Math.max(0, Date.now() - job.enqueued_at) / 1000;
+    waited.observe({ queue: QUEUE_NAMES[findLanguage(language)?.queue ?? "other"] }, waitSeconds);
+    stages.observe("queue", waitSeconds);
+    const beganMs = performance.now();
+    let end: JobEnd = "failed";
+    inWork.add(job);
+    try {
+      const result = await work();
+      end = endOf(result);
+      return result;
+    } finally {
+      inWork.delete(job);
+      ends[end].inc({ language });
+      duration.observe({ language }, (performance.now() - beganMs) / 1000);
+    }
   };
 }
 
-function serviceMetrics(registry: Registry): Omit<WorkerMetrics, "began"> {
-  const registers = [registry];
-  const worker = new Gauge({
-    name: "svc_worker_running",
-    help: "1 while the consumer of a queue is running and Redis answers.",
-    labelNames: ["worker_type"] as const,
-    registers,
-  });
-  const depth = new Gauge({
-    name: "svc_queue_jobs",
-    help: "Jobs in the queues by state.",
-    labelNames: ["queue", "state"] as const,
-    registers,
-  });
-  const canary = new Gauge({
-    name: "svc_canary_last_success_timestamp_seconds",
-    help: "Time of the last execution that went through queue, worker and jail; of two queues the older one.",
-    registers,
-  });
+function serviceMetrics(registry: Registry): Omit<WorkerMetrics, "during" | "stages"> {
+  const worker = gauge(registry, "svc_worker_running");
+  const depth = gauge(registry, "svc_queue_jobs");
+  const canary = gauge(registry, "svc_canary_last_success_timestamp_seconds");
   return {
     canarySucceeded: (atMs) => canary.set(atMs / 1000),
     refresh: async (queues, running) => {

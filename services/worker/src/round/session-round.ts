@@ -18,10 +18,13 @@ export async function sessionRound(
     if ("paused" in response) throw new TypeError("a run without tools has paused");
     // Its client has left, or another worker has the job.
     signal.throwIfAborted();
-    const settled = run && (await sessions?.settle(run, leftBy(run, response), request_id));
+    const left = run && leftBy(run, response);
+    const settled = run && (await sessions?.settle(run, left, request_id));
+    const ofSession = sessionFields(settled, response);
+    sessions?.count(ofSession, left);
     if (run?.from === undefined) grants.revoke(grant.grant_id, "completed", request_id);
     else grants.revokeRestored(grant.grant_id, response.session_state_restore_failed, request_id);
-    return { job, response, ofSession: sessionFields(settled, response) };
+    return { job, response, ofSession };
   } catch (error) {
     grants.revoke(grant.grant_id, endOf(signal), request_id);
     throw error;

@@ -13,6 +13,7 @@ import {
 import { type Log, retry } from "@svc/service-kit";
 import type { Left, SessionRun, SessionStore, Settled } from "@svc/session-store";
 import type { PersistSession } from "../runner/client.ts";
+import type { SessionMetrics, StateOutcome } from "./metrics.ts";
 
 /** A call whose reply was lost is sent again: that is safe, and a swap tells what became of the first. */
 const PAUSES_MS = [50, 200, 800];
@@ -28,10 +29,12 @@ export type Outcome = Settled | "none";
 export class Sessions {
   readonly #store: SessionStore;
   readonly #log: Log;
+  readonly #metrics: SessionMetrics;
 
-  constructor(store: SessionStore, log: Log) {
+  constructor(store: SessionStore, log: Log, metrics: SessionMetrics) {
     this.#store = store;
     this.#log = log;
+    this.#metrics = metrics;
   }
 
   /** Undefined: the store cannot be reached, and the run begins with nothing. */
@@ -65,6 +68,13 @@ export class Sessions {
       this.#log.warn({ err, request_id: requestId }, "the state of a session could not be saved");
       return "none";
     }
+  }
+
+  /** Counts a run that has its answer. `left`: undefined when the store failed at its begin. */
+  count(fields: SessionFields, left: Left | undefined): void {
+    const outcome = outcomeOf(fields, left);
+    this.#metrics.answered(outcome);
+    if (outcome === "saved" && left?.kind === "stored") this.#metrics.stored(left.size);
   }
 }
 
@@ -118,4 +128,12 @@ export function sessionFields(
       ? {}
       : { session_state_dropped }),
   };
+}
+
+/** What became of the state of a session, as the answer says it. */
+export function outcomeOf(fields: SessionFields, left: Left | undefined): StateOutcome {
+  if (fields.session_state_restore_failed) return "restore_failed";
+  if (fields.session_state_conflict === true) return "conflict";
+  if (!fields.session_state_persisted) return "not_saved";
+  return left?.kind === "unchanged" ? "unchanged" : "saved";
 }

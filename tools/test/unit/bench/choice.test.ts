@@ -16,6 +16,14 @@ describe("a choice", () => {
     expect([...blocks].toSorted()).toEqual(["burst", "paused"]);
   });
 
+  it("has only the modes in which something of it is measured", () => {
+    expect(choose(["sessions"], undefined).modes).toEqual(["warm"]);
+    expect(choose(["sessions", "burst"], undefined).modes).toEqual(["warm", "cold"]);
+    expect(() => choose(["sessions", "upload-1mb"], "cold")).toThrow(
+      "nothing of sessions, upload-1mb is measured in mode cold; leave out --mode",
+    );
+  });
+
   it("names the nearest known word for an unknown one", () => {
     expect(() => choose(["hello-pyton"], undefined)).toThrow("did you mean hello-python?");
     expect(() => choose([], "wram")).toThrow("did you mean warm?");

@@ -103,6 +103,36 @@ describe("two results", () => {
     expect(table?.rows).toEqual([["hello-python", "30.0 → 30.0", "0.50 x", "32.7 → 32.7", "0.50 x", "", ""]]);
   });
 
+  it("show what a session adds before and after, without what the machine did", () => {
+    const sessionsAt = (added: number, bareMs: number): Measured => ({
+      ...NOTHING,
+      bare: { python: around(bareMs) },
+      sessions: [true, false].map((changed) => ({
+        state: "a file of 1 MB",
+        changed,
+        stored: 1_000_000,
+        ms: around(10 + added * (changed ? 2 : 1)),
+        withoutMs: around(10),
+      })),
+    });
+    const tableOf = (before: Measured, after: Measured) =>
+      comparisonTables(resultOf({ warm: before }), resultOf({ warm: after })).find(
+        ({ title }) => title === "Sessions, warm",
+      );
+    expect(tableOf(sessionsAt(40, 10), sessionsAt(20, 10))?.rows).toEqual([
+      ["a file of 1 MB", "all of it", "80.0 → 40.0", "0.50 x"],
+      ["a file of 1 MB", "nothing", "40.0 → 20.0", "0.50 x"],
+    ]);
+    expect(tableOf(sessionsAt(20, 10), sessionsAt(40, 20))?.rows[0]).toEqual([
+      "a file of 1 MB",
+      "all of it",
+      "40.0 → 80.0",
+      "1.00 x ≈",
+    ]);
+    expect(tableOf(sessionsAt(-1, 10), sessionsAt(1, 10))?.rows[0]?.slice(2)).toEqual(["-2.0 → 2.0", ""]);
+    expect(tableOf(NOTHING, sessionsAt(40, 10))).toBeUndefined();
+  });
+
   it("do not take waiting for processor time", () => {
     const busy: Measured = {
       ...measuredAt(1),

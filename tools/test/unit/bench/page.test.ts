@@ -70,6 +70,17 @@ describe("the page", () => {
     }
   });
 
+  it("says what sessions add where the result has them, and is made of older results too", () => {
+    const sessions = [
+      { state: "a file of 1 MB", changed: false, stored: 1_000_000, ms: around(20), withoutMs: around(8) },
+    ];
+    const measured = { ...NOTHING, sessions };
+    const page = numbersPage({ bench: { result: resultOf({ warm: measured }), path: "a.json" } });
+    expect(page).toContain("## Sessions (warm)\n");
+    expect(page).toContain("| a file of 1 MB | nothing | 41 | 8.0 | 20.0 | +12.0 ms |");
+    expect(numbersPage(sources)).not.toContain("## Sessions");
+  });
+
   it("says when the machine was busy", () => {
     const busy = { ...result, conditions: { ...result.conditions, loadBefore: 2.1 } };
     expect(numbersPage(sources)).not.toContain("did other work");

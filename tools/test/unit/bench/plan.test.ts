@@ -27,6 +27,16 @@ const namesOf = (groups: readonly Group[]) => groups.map(({ cases }) => cases.ma
 const groupWith = (groups: readonly Group[], name: string) =>
   namesOf(groups).find((names) => names.includes(name));
 
+describe("what is measured beside a block alone", () => {
+  it("is what the machine is like", () => {
+    expect(planned(["sessions"]).map(({ name }) => name)).toEqual([
+      "bare true",
+      "bare python",
+      "bare host-python",
+    ]);
+  });
+});
+
 describe("what is measured by itself", () => {
   const groups = groupsByThemselves(planned([]));
 

@@ -2,6 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { metricsPage } from "@svc/tools/pages/metrics";
 import { configurationPage, errorsPage, secretsPage } from "@svc/tools/pages/reference";
 import { describe, expect, test } from "vitest";
 
@@ -13,6 +14,10 @@ test("docs/configuration.md states what the code knows", async () => {
 
 test("docs/errors.md has a row for every error code", async () => {
   expect(await committed("errors.md")).toBe(errorsPage());
+});
+
+test("docs/metrics.md has a row for every metric", async () => {
+  expect(await committed("metrics.md")).toBe(metricsPage());
 });
 
 test("docs/secrets.md says who holds which secret", async () => {

@@ -40,5 +40,9 @@ export const COMMON = {
   REDIS_TLS_CA: text("", "File of the certificate authority for Redis."),
   LOG_LEVEL: oneOf(["trace", "debug", "info", "warn", "error", "fatal"], "info", "Log verbosity."),
   SERVICE_NAME: withNote(text("", "Name in logs and traces."), "the component"),
+  SVC_BUILD_COMMIT: withNote(
+    text("", "Commit of the running code, as `svc_build_info` tells it."),
+    "of the clone, where `./svc` starts it",
+  ),
   INSTANCE_ID: withNote(text("", "Id of this process in logs."), "random"),
 } satisfies Record<string, Variable<unknown>>;

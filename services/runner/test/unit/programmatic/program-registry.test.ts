@@ -49,7 +49,7 @@ function program(executionId = newId()) {
     pausedAtMs: 0,
     kill: vi.fn(),
     onUnanswerable: undefined as (() => void) | undefined,
-    counted: { paused: vi.fn(), resumed: vi.fn(), abandoned: vi.fn(), ended: vi.fn() },
+    counted: { enter: vi.fn(), paused: vi.fn(), resumed: vi.fn(), abandoned: vi.fn(), ended: vi.fn() },
   };
 }
 const gone = expect.objectContaining({ code: "execution_not_found" });

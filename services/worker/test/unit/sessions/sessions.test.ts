@@ -1,8 +1,10 @@
 import { newId, SNAPSHOT_NAME } from "@svc/contracts";
+import type { Left } from "@svc/session-store";
 import { jobOf } from "@svc/test-kit/components/messages";
 import {
   leftBy,
   type Outcome,
+  outcomeOf,
   persistSession,
   sessionFields,
   withSnapshot,
@@ -72,4 +74,20 @@ describe("what an answer says of the session", () => {
     const session_state_dropped = [{ name: "f", reason: "cannot pickle a file" }];
     expect(sessionFields("current", { session_state_dropped })).toMatchObject({ session_state_dropped });
   });
+});
+
+describe("what became of the state, for the metrics", () => {
+  it.each([
+    ["saved", said(true), { kind: "stored", size: 9 }],
+    ["unchanged", said(true), { kind: "unchanged" }],
+    ["conflict", said(false, false, { session_state_conflict: true }), { kind: "stored", size: 9 }],
+    ["restore_failed", said(false, true), { kind: "failed" }],
+    ["restore_failed", said(false, true, { session_state_conflict: true }), { kind: "failed" }],
+    ["restore_failed", said(false, true), undefined],
+    ["not_saved", said(false), { kind: "none" }],
+    ["not_saved", said(false), { kind: "stored", size: 9 }],
+  ] as [string, ReturnType<typeof said>, Left | undefined][])(
+    "is %s for %j after %j",
+    (outcome, fields, left) => expect(outcomeOf(fields, left)).toBe(outcome),
+  );
 });

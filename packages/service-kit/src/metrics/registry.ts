@@ -1,7 +1,8 @@
-/** Metrics of one process: a registry with the process metrics of prom-client, and the HTTP counters. */
+/** The registry of one component: with the metrics of its process, which are prom-client's, and what code it runs. */
 import { type EventLoopUtilization, performance } from "node:perf_hooks";
-import { HTTP_BUCKETS } from "@svc/contracts";
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { VERSION } from "../version.ts";
+import { gauge } from "./made.ts";
 
 export { Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -10,11 +11,13 @@ const LAG_SAMPLE_MS = 3_600_000;
 /** What would be made of its ticks. */
 const SAMPLED_LAGS = ["min", "max", "mean", "stddev", "p50", "p90", "p99"];
 
-export function createRegistry(): Registry {
+/** `commit`: of the running code, where it is known. */
+export function createRegistry(commit = ""): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_SAMPLE_MS });
   for (const lag of SAMPLED_LAGS) registry.removeSingleMetric(`nodejs_eventloop_lag_${lag}_seconds`);
   watchEventLoop(registry);
+  gauge(registry, "svc_build_info").set({ version: VERSION, commit: commit || "unknown" }, 1);
   return registry;
 }
 
@@ -31,33 +34,4 @@ function watchEventLoop(registry: Registry): void {
       before = now;
     },
   });
-}
-
-export interface HttpMetrics {
-  observe: (method: string, route: string, status: number, seconds: number) => void;
-}
-
-/** `prefix`: `svc_http` on the API and the file server, `svc_sandbox_http` on the runner. */
-export function httpMetrics(registry: Registry, prefix: string): HttpMetrics {
-  const labelNames = ["method", "route", "status"] as const;
-  const requests = new Counter({
-    name: `${prefix}_requests_total`,
-    help: "HTTP requests by method, route pattern and status (499: the client left).",
-    labelNames,
-    registers: [registry],
-  });
-  const duration = new Histogram({
-    name: `${prefix}_request_duration_seconds`,
-    help: "Duration of HTTP requests in seconds.",
-    labelNames,
-    buckets: [...HTTP_BUCKETS],
-    registers: [registry],
-  });
-  return {
-    observe: (method, route, status, seconds) => {
-      const labels = { method, route, status: String(status) };
-      requests.inc(labels);
-      duration.observe(labels, seconds);
-    },
-  };
 }

@@ -1,0 +1,42 @@
+/**
+ * The stage `authorize` of an execution: from the head of its request to its job, without the time in which its body arrives,
+ * which is the client's.
+ */
+import {
+  type FastifyReply,
+  type FastifyRequest,
+  type HttpServer,
+  type Registry,
+  stageMetrics,
+} from "@svc/service-kit";
+import type { HoldingSeat } from "./hook.ts";
+
+interface Arrival {
+  reply: FastifyReply;
+  bodyMs: number;
+}
+
+/** An execution takes its seat when all is checked. To be called after what authenticates and limits requests. */
+export function observingAuthorization(
+  app: HttpServer,
+  registry: Registry,
+  holdingSeat: HoldingSeat,
+): HoldingSeat {
+  const stages = stageMetrics(registry);
+  const arrivals = new WeakMap<FastifyRequest, Arrival>();
+  app.addHook("preParsing", (request, reply, _payload, done) => {
+    arrivals.set(request, { reply, bodyMs: -reply.elapsedTime });
+    done();
+  });
+  app.addHook("preValidation", (request, reply, done) => {
+    const arrival = arrivals.get(request);
+    if (arrival !== undefined) arrival.bodyMs += reply.elapsedTime;
+    done();
+  });
+  return (request, work) => {
+    const arrival = arrivals.get(request);
+    if (arrival !== undefined)
+      stages.observe("authorize", (arrival.reply.elapsedTime - arrival.bodyMs) / 1000);
+    return holdingSeat(request, work);
+  };
+}
