@@ -15,10 +15,10 @@ import {
 } from "@svc/contracts";
 import type { Answer } from "@svc/test-kit/system/api";
 import { type Run, SandboxSide, type Stored, underGrant } from "@svc/test-kit/system/sandbox-side";
-import { type System, startSystem } from "@svc/test-kit/system/system";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { sharedSystem } from "@svc/test-kit/system/shared";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-let system: System;
+const system = sharedSystem();
 let side: SandboxSide;
 /** Of two users with runs in the runner, and of one without a run. */
 let mine: Stored;
@@ -28,7 +28,6 @@ let myRun: Run;
 let theirRun: Run;
 
 beforeAll(async () => {
-  system = await startSystem();
   side = new SandboxSide(system);
   mine = await side.store("t:user:alice", "mine.txt", "mine");
   theirs = await side.store("t:user:bob", "theirs.txt", "theirs");
@@ -38,10 +37,6 @@ beforeEach(async () => {
   myRun = await side.register("alice", [mine]);
   theirRun = await side.register("bob", [theirs]);
 });
-afterAll(async () => {
-  expect(await system.stop()).toEqual([]);
-});
-
 /** Status, code and reason of an answer. */
 function said(answer: Answer): unknown[] {
   if (answer.status < 400) return [answer.status];

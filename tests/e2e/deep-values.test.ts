@@ -1,10 +1,9 @@
 /** Values that are nested as deeply as a request may be reach a program whole, and come back from it. */
 
 import type { Api } from "@svc/test-kit/system/api";
-import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { drive } from "@svc/test-kit/system/programmatic";
 import { describe, expect, test } from "vitest";
-import { useSystem } from "./support/use-system.ts";
+import { useSystemOfMode } from "./support/use-system.ts";
 
 /** Of 64; the body, its list and the item that holds the value are three. */
 const LEVELS = 61;
@@ -24,10 +23,10 @@ def depth(value):
     return levels
 `;
 
-describe.each(["live", "replay"])("with programs kept %s", (mode) => {
+describe.each(["live", "replay"] as const)("with programs kept %s", (mode) => {
   let api: Api;
-  useSystem({ ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode }, (made) => {
-    api = made.api;
+  useSystemOfMode(mode, (client) => {
+    api = client;
   });
 
   test("a schema, arguments and a result of many levels pass", async () => {

@@ -3,7 +3,6 @@
  * the top at every resume: the answers are the same, rounds, output and files included.
  */
 import { type Api, refTo } from "@svc/test-kit/system/api";
-import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import type { Tools } from "@svc/test-kit/system/programmatic";
 import { describe, expect, test } from "vitest";
 import {
@@ -14,15 +13,15 @@ import {
   toolProgramRuns,
   VALUES,
 } from "./support/tool-program-runs.ts";
-import { useSystem } from "./support/use-system.ts";
+import { useSystemOfMode } from "./support/use-system.ts";
 
 describe.each([
   ["live", 200],
   ["replay", 50],
 ] as const)("Bash, %s", (mode, many) => {
   let api: Api;
-  useSystem({ ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode }, (made) => {
-    api = made.api;
+  useSystemOfMode(mode, (client) => {
+    api = client;
   });
 
   const { run: bash, completed } = toolProgramRuns(() => api, { lang: "bash", args: [String(many)] });

@@ -4,7 +4,6 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Api } from "@svc/test-kit/system/api";
-import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import {
   declare,
   drive,
@@ -14,15 +13,15 @@ import {
   tryResume,
 } from "@svc/test-kit/system/programmatic";
 import { describe, expect, test } from "vitest";
-import { useSystem } from "./support/use-system.ts";
+import { useSystemOfMode } from "./support/use-system.ts";
 
 const DIVERGED = "The program did not repeat its recorded tool calls";
 const ECHO = { echo: ({ value }) => value } satisfies Tools;
 
 describe.each(["live", "replay"] as const)("%s", (mode) => {
   let api: Api;
-  useSystem({ ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode }, (made) => {
-    api = made.api;
+  useSystemOfMode(mode, (client) => {
+    api = client;
   });
 
   test("sets of texts keep their order through all rounds", async () => {

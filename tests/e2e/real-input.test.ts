@@ -1,26 +1,17 @@
 /** The main use: a real data file in, a table and a plot out, a change of the data, everything kept byte for byte. */
 import type { ExecResponse, UploadedFile } from "@svc/contracts";
 import { Api, deletePath, downloadPath, ID, metadataPath, output, refTo } from "@svc/test-kit/system/api";
-import { type System, startSystem } from "@svc/test-kit/system/system";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { sharedSystem } from "@svc/test-kit/system/shared";
+import { expect, test } from "vitest";
 import { salesTable } from "./support/sales-table.ts";
 
 const ROWS = 80_000;
 const table = salesTable(ROWS);
-let system: System;
-let api: Api;
+const system = sharedSystem();
+const api = new Api(system.url);
 let uploaded: UploadedFile;
 let first: ExecResponse;
 let second: ExecResponse;
-
-beforeAll(async () => {
-  system = await startSystem({ env: { PYTHON_CONCURRENCY: "4" } });
-  api = new Api(system.url);
-});
-
-afterAll(async () => {
-  expect(await system.stop()).toEqual([]);
-});
 
 test("a CSV of a few MB is uploaded and described", async () => {
   expect(table.bytes.length).toBeGreaterThan(3_000_000);

@@ -8,20 +8,15 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { userOf } from "@svc/cli/users";
 import { SandboxSide } from "@svc/test-kit/system/sandbox-side";
-import { type System, startSystem } from "@svc/test-kit/system/system";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { sharedSystem } from "@svc/test-kit/system/shared";
+import { beforeAll, expect, test } from "vitest";
 import type { Try } from "./support/intruder.ts";
 
-let system: System;
+const system = sharedSystem();
 
 beforeAll(async () => {
-  system = await startSystem();
   await new SandboxSide(system).store("t:user:bob", "theirs.txt", "theirs");
 });
-afterAll(async () => {
-  expect(await system.stop()).toEqual([]);
-});
-
 /** What the runner's user gets from each try. */
 async function triesOf(tries: readonly Try[]): Promise<string[]> {
   const { uid } = userOf("runner", system.instance);

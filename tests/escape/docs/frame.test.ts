@@ -30,7 +30,7 @@ test.each(Object.entries(LEFT))("%s is missed", async (_what, [leave, complaint]
   await untilIdle();
   const undo = await leave();
   try {
-    await expect(untilIdle(SOON_MS)).rejects.toThrow(complaint);
+    await expect(untilIdle({ withinMs: SOON_MS, closedMs: SOON_MS })).rejects.toThrow(complaint);
   } finally {
     await undo();
   }

@@ -8,7 +8,7 @@ import type { ExecInput } from "@svc/test-kit/system/api";
 import { observe } from "@svc/test-kit/system/bystander";
 import { median, memoryMiB } from "@svc/test-kit/system/consumption";
 import { collectGarbage } from "@svc/test-kit/system/garbage";
-import { untilHeldAsBefore } from "@svc/test-kit/system/holdings";
+import { type Patience, untilHeldAsBefore } from "@svc/test-kit/system/holdings";
 import { until } from "@svc/test-kit/system/processes";
 import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
 import { expect } from "vitest";
@@ -41,15 +41,24 @@ export async function besiege<T>(action: () => Promise<T>): Promise<T> {
   return result;
 }
 
+export interface Idle extends Patience {
+  /** Infinity: connections are counted later. */
+  pooled?: number;
+}
+
 /** Waits until all slots are free and the system holds what it held when it was idle, but for so many pooled connections. */
-export async function untilIdle(withinMs = SETTLE_MS, pooled = POOLED): Promise<void> {
+export async function untilIdle({
+  withinMs = SETTLE_MS,
+  pooled = POOLED,
+  ...patience
+}: Idle = {}): Promise<void> {
   await until(
     async () =>
       (await activeExecutions(system, "running")) === 0 && (await activeExecutions(system, "paused")) === 0,
     withinMs,
     () => "slots are taken",
   );
-  await untilHeldAsBefore(system, running.idle.holdings, pooled, withinMs);
+  await untilHeldAsBefore(system, running.idle.holdings, pooled, { withinMs, ...patience });
   const pids = componentPids(system, running.tokenApiPid);
   const more = () => memoryMiB(pids) - running.idle.memoryMiB;
   if (more() >= HEAPS_MIB) await collectGarbage(pids);

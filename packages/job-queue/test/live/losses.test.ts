@@ -1,17 +1,9 @@
 /** Workers that die and a store that goes away: a new run is repeated once, a paused program never goes on twice. */
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
-import {
-  caller,
-  held,
-  never,
-  OK,
-  startJobs,
-  type TestJobs,
-  workFor,
-} from "@svc/test-kit/components/job-queue";
+import { caller, held, never, OK, startJobs, workFor } from "@svc/test-kit/components/job-queue";
 import { jobOf, resumeOf } from "@svc/test-kit/components/messages";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, it, type TestContext } from "vitest";
 
 const LONG_MS = 60_000;
 /** A lock lasts five seconds, stalled jobs are looked for every two and a half, and a job is moved at the second look. */
@@ -20,20 +12,21 @@ const BY_PROCESS = { ok: true, answer: { by: "process" } };
 const BROKEN = { ok: false, error: { code: "sandbox_execution_failed", status: 502 } };
 const IDLE = { waiting: 0, active: 0, delayed: 0 };
 
-let made: TestJobs;
-const start = async (env?: Record<string, string>) => {
-  made = await startJobs(env);
+/** A store and workers of the test's own: tests wait most of their time, side by side. */
+const start = async ({ onTestFinished }: TestContext) => {
+  const made = await startJobs();
+  onTestFinished(made.stop);
   return made;
 };
-afterEach(() => made.stop());
 
 const errorOf = (result: Promise<unknown>) => result.catch((error: unknown) => error);
 const longJob = () => jobOf({ run_timeout: LONG_MS });
 const longResume = () => resumeOf({ run_timeout: LONG_MS });
 
-describe("a lock", () => {
-  it("is renewed for as long as the job runs: no other worker takes it", async () => {
-    const { jobs, spawnWorker, consume } = await start();
+describe.concurrent("a lock", () => {
+  it("is renewed for as long as the job runs: no other worker takes it", async (context) => {
+    const { expect } = context;
+    const { jobs, spawnWorker, consume } = await start(context);
     const worker = await spawnWorker(14_000);
     const result = jobs.run(longJob(), never());
     await expect.poll(() => worker.started).toHaveLength(1);
@@ -43,9 +36,10 @@ describe("a lock", () => {
   });
 });
 
-describe("a lock that is lost", () => {
-  it("aborts its job, and one warning says so", async () => {
-    const { jobs, consume, redis } = await start();
+describe.concurrent("a lock that is lost", () => {
+  it("aborts its job, and one warning says so", async (context) => {
+    const { expect } = context;
+    const { jobs, consume, redis } = await start(context);
     const warnings: string[] = [];
     const { started, cancelled } = await consume({
       work: (_, signal) => workFor(LONG_MS, signal),
@@ -61,9 +55,10 @@ describe("a lock that is lost", () => {
   });
 });
 
-describe("a worker that dies", () => {
-  it("with a new run: another worker takes it up", async () => {
-    const { jobs, spawnWorker, consume } = await start();
+describe.concurrent("a worker that dies", () => {
+  it("with a new run: another worker takes it up", async (context) => {
+    const { expect } = context;
+    const { jobs, spawnWorker, consume } = await start(context);
     const dying = await spawnWorker(LONG_MS);
     const result = jobs.run(longJob(), never());
     await expect.poll(() => dying.started).toHaveLength(1);
@@ -75,8 +70,9 @@ describe("a worker that dies", () => {
     expect(other.started).toEqual(dying.started);
   });
 
-  it("with a resume: the caller knows soon, and no other worker starts it", async () => {
-    const { jobs, spawnWorker, consume, counts } = await start();
+  it("with a resume: the caller knows soon, and no other worker starts it", async (context) => {
+    const { expect } = context;
+    const { jobs, spawnWorker, consume, counts } = await start(context);
     const dying = await spawnWorker(LONG_MS);
     const result = jobs.run(longResume(), never());
     await expect.poll(() => dying.started).toHaveLength(1);
@@ -89,8 +85,9 @@ describe("a worker that dies", () => {
     await expect.poll(counts).toEqual(IDLE);
   });
 
-  it("twice with the same run: it is broken", async () => {
-    const { jobs, spawnWorker, consume } = await start();
+  it("twice with the same run: it is broken", async (context) => {
+    const { expect } = context;
+    const { jobs, spawnWorker, consume } = await start(context);
     const result = jobs.run(longJob(), never());
     for (let death = 0; death < 2; death++) {
       const dying = await spawnWorker(LONG_MS);
@@ -103,26 +100,31 @@ describe("a worker that dies", () => {
   });
 });
 
-describe("a worker that is silent for a while", () => {
-  it.each([
+describe.concurrent("a worker that is silent for a while", () => {
+  it.for([
     ["new run", longJob, OK, 1],
     ["resume", longResume, BROKEN, 0],
-  ] as const)("loses its %s, and its late result harms no one", async (_kind, make, expected, repeats) => {
-    const { jobs, spawnWorker, consume, counts } = await start();
-    const silent = await spawnWorker(1000);
-    const result = jobs.run(make(), never());
-    await expect.poll(() => silent.started).toHaveLength(1);
-    silent.kill("SIGSTOP");
-    const other = await consume({ work: async () => OK });
-    expect(await result).toMatchObject(expected);
-    silent.kill("SIGCONT");
-    expect(await jobs.run(jobOf(), never())).toMatchObject({ ok: true });
-    await expect.poll(counts).toEqual(IDLE);
-    expect(other.started.filter((id) => id === silent.started[0])).toHaveLength(repeats);
-  });
+  ] as const)(
+    "loses its %s, and its late result harms no one",
+    async ([_kind, make, expected, repeats], context) => {
+      const { expect } = context;
+      const { jobs, spawnWorker, consume, counts } = await start(context);
+      const silent = await spawnWorker(1000);
+      const result = jobs.run(make(), never());
+      await expect.poll(() => silent.started).toHaveLength(1);
+      silent.kill("SIGSTOP");
+      const other = await consume({ work: async () => OK });
+      expect(await result).toMatchObject(expected);
+      silent.kill("SIGCONT");
+      expect(await jobs.run(jobOf(), never())).toMatchObject({ ok: true });
+      await expect.poll(counts).toEqual(IDLE);
+      expect(other.started.filter((id) => id === silent.started[0])).toHaveLength(repeats);
+    },
+  );
 
-  it("is told to stop a job whose lock another worker may have", async () => {
-    const { jobs, consume, redis } = await start();
+  it("is told to stop a job whose lock another worker may have", async (context) => {
+    const { expect } = context;
+    const { jobs, consume, redis } = await start(context);
     const { started, cancelled } = await consume({ work: (_job, stop) => workFor(LONG_MS, stop) });
     const resume = longResume();
     const result = jobs.run(resume, never());
@@ -134,21 +136,26 @@ describe("a worker that is silent for a while", () => {
   });
 });
 
-describe("a store that goes away", () => {
-  it.each([
+describe.concurrent("a store that goes away", () => {
+  it.for([
     ["new run", jobOf, { code: "store_unavailable", status: 503 }],
     ["resume", resumeOf, { code: "sandbox_execution_failed" }],
-  ] as const)("and comes back empty loses a %s that waits: the caller is told", async (_kind, make, lost) => {
-    const { jobs, server, counts } = await start();
-    const result = errorOf(jobs.run(make(), never()));
-    await expect.poll(async () => (await counts()).waiting).toBe(1);
-    await server.kill();
-    await server.start();
-    expect(await result).toMatchObject(lost);
-  });
+  ] as const)(
+    "and comes back empty loses a %s that waits: the caller is told",
+    async ([_kind, make, lost], context) => {
+      const { expect } = context;
+      const { jobs, server, counts } = await start(context);
+      const result = errorOf(jobs.run(make(), never()));
+      await expect.poll(async () => (await counts()).waiting).toBe(1);
+      await server.kill();
+      await server.start();
+      expect(await result).toMatchObject(lost);
+    },
+  );
 
-  it("while a job runs does not lose its result", async () => {
-    const { jobs, server, consume } = await start();
+  it("while a job runs does not lose its result", async (context) => {
+    const { expect } = context;
+    const { jobs, server, consume } = await start(context);
     const { work, end } = held();
     const { started } = await consume({ work });
     const result = jobs.run(jobOf({ run_timeout: LONG_MS }), never());
@@ -161,8 +168,9 @@ describe("a store that goes away", () => {
     expect(started).toHaveLength(2);
   });
 
-  it("before a job is queued: store_unavailable, and the next job runs", async () => {
-    const { jobs, server, consume } = await start();
+  it("before a job is queued: store_unavailable, and the next job runs", async (context) => {
+    const { expect } = context;
+    const { jobs, server, consume } = await start(context);
     await consume({ work: async () => OK });
     await server.kill();
     const refused = await errorOf(jobs.run(jobOf(), never()));
@@ -171,8 +179,9 @@ describe("a store that goes away", () => {
     expect(await jobs.run(jobOf(), never())).toEqual(OK);
   });
 
-  it("and comes back is subscribed to again, by producers and workers", async () => {
-    const { jobs, server, redis, consume } = await start();
+  it("and comes back is subscribed to again, by producers and workers", async (context) => {
+    const { expect } = context;
+    const { jobs, server, redis, consume } = await start(context);
     await consume({ work: async () => OK });
     await server.kill();
     await server.start();
@@ -183,47 +192,56 @@ describe("a store that goes away", () => {
 });
 
 /** A copy of its data that cannot be written has Redis refuse writes in the same way as a full disk. */
-describe("a store that takes no writes", () => {
+describe.concurrent("a store that takes no writes", () => {
   const REFUSAL = { code: "store_unavailable", status: 503 };
-  const saved = async (status: "ok" | "err") => {
-    await made.redis.bgsave();
-    await expect
-      .poll(() => made.redis.info("persistence"))
-      .toMatch(new RegExp(`rdb_bgsave_in_progress:0[^]*rdb_last_bgsave_status:${status}`));
-  };
-  const copy = async () => {
+  const startRefusing = async (context: TestContext) => {
+    const made = await start(context);
+    const saved = async (status: "ok" | "err") => {
+      await made.redis.bgsave();
+      await context.expect
+        .poll(() => made.redis.info("persistence"))
+        .toMatch(new RegExp(`rdb_bgsave_in_progress:0[^]*rdb_last_bgsave_status:${status}`));
+    };
     const [, folder] = (await made.redis.config("GET", "dir")) as [string, string];
-    return join(folder, "dump.rdb");
-  };
-  const refuse = async () => {
-    mkdirSync(await copy());
-    await made.redis.config("SET", "save", "3600 1000000");
-    await saved("err");
-  };
-  const take = async () => {
-    rmdirSync(await copy());
-    await saved("ok");
+    const copy = join(folder, "dump.rdb");
+    return {
+      ...made,
+      refuse: async () => {
+        mkdirSync(copy);
+        await made.redis.config("SET", "save", "3600 1000000");
+        await saved("err");
+      },
+      take: async () => {
+        rmdirSync(copy);
+        await saved("ok");
+      },
+    };
   };
 
-  it.each([
+  it.for([
     ["run", () => jobOf({ run_timeout: LONG_MS }), REFUSAL],
     ["resume", longResume, { code: "sandbox_execution_failed" }],
-  ] as const)("when a %s ends: its caller is told long before the deadline", async (_kind, make, refusal) => {
-    const { jobs, consume, counts } = await start();
-    const { work, end } = held();
-    const { started } = await consume({ work });
-    const result = errorOf(jobs.run(make(), never()));
-    await expect.poll(() => started).toHaveLength(1);
-    await refuse();
-    end();
-    expect(await result).toMatchObject(refusal);
-    await take();
-    expect(await jobs.run(jobOf(), never())).toEqual(OK);
-    await expect.poll(counts).toEqual(IDLE);
-  });
+  ] as const)(
+    "when a %s ends: its caller is told long before the deadline",
+    async ([_kind, make, refusal], context) => {
+      const { expect } = context;
+      const { jobs, consume, counts, refuse, take } = await startRefusing(context);
+      const { work, end } = held();
+      const { started } = await consume({ work });
+      const result = errorOf(jobs.run(make(), never()));
+      await expect.poll(() => started).toHaveLength(1);
+      await refuse();
+      end();
+      expect(await result).toMatchObject(refusal);
+      await take();
+      expect(await jobs.run(jobOf(), never())).toEqual(OK);
+      await expect.poll(counts).toEqual(IDLE);
+    },
+  );
 
-  it("while a run goes on: it is stopped", async () => {
-    const { jobs, consume } = await start();
+  it("while a run goes on: it is stopped", async (context) => {
+    const { expect } = context;
+    const { jobs, consume, refuse } = await startRefusing(context);
     const { started, cancelled } = await consume({ work: (_job, stop) => workFor(LONG_MS, stop) });
     const result = errorOf(jobs.run(longJob(), never()));
     await expect.poll(() => started).toHaveLength(1);
@@ -232,8 +250,9 @@ describe("a store that takes no writes", () => {
     await expect.poll(() => cancelled).toEqual(started);
   });
 
-  it("while a job waits: its caller is told, and no worker is needed for that", async () => {
-    const { jobs, consume, counts } = await start();
+  it("while a job waits: its caller is told, and no worker is needed for that", async (context) => {
+    const { expect } = context;
+    const { jobs, consume, counts, refuse, take } = await startRefusing(context);
     const result = errorOf(jobs.run(longJob(), never()));
     await expect.poll(async () => (await counts()).waiting).toBe(1);
     await refuse();
@@ -244,8 +263,9 @@ describe("a store that takes no writes", () => {
     await expect.poll(counts).toEqual(IDLE);
   });
 
-  it("does not make a job that cannot be withdrawn look like one that has started", async () => {
-    const { jobs, counts, queue } = await start();
+  it("does not make a job that cannot be withdrawn look like one that has started", async (context) => {
+    const { expect } = context;
+    const { jobs, counts, queue, refuse } = await startRefusing(context);
     const job = longJob();
     const left = caller();
     const result = errorOf(jobs.run(job, left.signal));

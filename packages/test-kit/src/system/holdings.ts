@@ -87,6 +87,12 @@ export async function settledHoldings(system: Copy): Promise<Holdings> {
   return current;
 }
 
+/** How long may pass until things are gone, and until kept connections are closed. */
+export interface Patience {
+  withinMs?: number;
+  closedMs?: number;
+}
+
 /**
  * Waits until nothing is held that was not held before, but for so many more descriptors in each component. How many connections
  * were in use at once differs from load to load: more than that are waited for until they close by themselves.
@@ -95,12 +101,12 @@ export async function untilHeldAsBefore(
   system: Copy,
   before: Holdings,
   pooled: number,
-  withinMs = SETTLE_MS,
+  { withinMs = SETTLE_MS, closedMs = Math.max(withinMs, KEPT_CONNECTION_MS) }: Patience = {},
 ): Promise<void> {
   await untilWarm(system);
   await untilNone(() => differences(before, holdingsOf(system)), withinMs);
   const more = () => moreDescriptors(before.descriptors, descriptorsByComponent(system), pooled);
-  await untilNone(more, Math.max(withinMs, KEPT_CONNECTION_MS));
+  await untilNone(more, closedMs);
 }
 
 async function untilNone(find: () => unknown[], withinMs: number): Promise<void> {

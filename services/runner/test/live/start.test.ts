@@ -33,7 +33,8 @@ async function start(socket: string): Promise<{ code: number; log: string }> {
   return { code, log };
 }
 
-describe("a runner without a jail", () => {
+/** Each is waited for as long as the first jail may take. */
+describe.concurrent("a runner without a jail", () => {
   it("ends where there is no jaild", async () => {
     const { code, log } = await start(join(folder, "none"));
     expect(code).toBe(1);
