@@ -51,22 +51,7 @@ export interface ApiDeps extends Parts {
 
 export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   const { config, log, registry, lifecycle, redis, fileServer } = deps;
-  const fields = requestFields(config, { principalOf, isAuthenticated });
-  const app = createHttpServer({
-    log,
-    lifecycle,
-    bodyLimit: config.SVC_HTTP_JSON_LIMIT,
-    json: {
-      timeoutMs: config.BODY_TIMEOUT_MS,
-      bounds: JSON_BOUNDS,
-    },
-    trustProxy: config.TRUST_PROXY,
-    metrics: httpMetrics(registry, "svc_http"),
-    requestFields: fields,
-    lateRequestsMs: LATE_REQUESTS_MS,
-    alwaysOn: ["/v1/health", "/v1/health/detailed", "/v1/ready", "/metrics", "/v1/metrics"],
-  });
-  if (deps.tracing !== undefined) traceRequests(app, deps.tracing, fields);
+  const app = httpServer(deps);
   await app.register(swagger, openApiOptions);
   if (isUnauthenticated(config)) originGuard(app, config);
   authentication(app, deps.identity, registry);
@@ -108,6 +93,26 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   languageRoutes(app, runtimes);
   openApiRoutes(app);
   programmaticRoutes(app, programmaticDeps(app, deps, exec));
+  return app;
+}
+
+function httpServer({ config, log, registry, lifecycle, tracing }: ApiDeps): HttpServer {
+  const fields = requestFields(config, { principalOf, isAuthenticated });
+  const app = createHttpServer({
+    log,
+    lifecycle,
+    bodyLimit: config.SVC_HTTP_JSON_LIMIT,
+    json: {
+      timeoutMs: config.BODY_TIMEOUT_MS,
+      bounds: JSON_BOUNDS,
+    },
+    trustProxy: config.TRUST_PROXY,
+    metrics: httpMetrics(registry, "svc_http"),
+    requestFields: fields,
+    lateRequestsMs: LATE_REQUESTS_MS,
+    alwaysOn: ["/v1/health", "/v1/health/detailed", "/v1/ready", "/metrics", "/v1/metrics"],
+  });
+  if (tracing !== undefined) traceRequests(app, tracing, fields);
   return app;
 }
 

@@ -14,14 +14,13 @@ export type Part = Suite | Build;
 
 /**
  * Stages run one after the other, the lanes of a stage side by side, the parts of a lane in turn. The last stage counts
- * what the host holds and how soon bystanders are served, so nothing runs beside it but the virtual machine: one process, which mounts
- * nothing and keeps one processor busy, while hostile programs run one after the other. Live and end-to-end tests wait
- * part of their time, which others use.
+ * what the whole host holds and how soon bystanders are served, so nothing runs beside it. Live and end-to-end tests wait part of
+ * their time, which others use.
  */
 export const STAGES: readonly (readonly (readonly Part[])[])[] = [
   [["checks"], ["unit"], ["v2 build", "compat build", "client build"]],
-  [["live"], ["e2e"], ["s3", "compat", "client", "fuzz"]],
-  [["escape", "slow"], ["v2"]],
+  [["live"], ["e2e"], ["v2"], ["s3", "compat", "client", "fuzz"]],
+  [["escape", "slow"]],
 ];
 
 const USUAL: readonly Suite[] = ["checks", "unit", "live", "e2e"];

@@ -23,7 +23,7 @@ import {
   toServiceError,
 } from "@svc/service-kit";
 import type { SessionStore } from "@svc/session-store";
-import type { HoldingSeat } from "../limits/hook.ts";
+import type { HoldingSeat } from "../limits/seats.ts";
 import type { HasWaiters } from "../once/once.ts";
 import { noteRun, noteUser } from "../request-log.ts";
 import { traceOf } from "../tracing.ts";

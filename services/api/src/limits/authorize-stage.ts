@@ -9,7 +9,7 @@ import {
   type Registry,
   stageMetrics,
 } from "@svc/service-kit";
-import type { HoldingSeat } from "./hook.ts";
+import type { HoldingSeat } from "./seats.ts";
 
 interface Arrival {
   reply: FastifyReply;

@@ -19,7 +19,7 @@ import { observingAuthorization } from "./authorize-stage.ts";
 import { callerKey, Limiter } from "./limiter.ts";
 import { OpenBodies } from "./open-bodies.ts";
 import { limitOf, SCOPE_NAMES, type Scope, scopeOf } from "./scopes.ts";
-import type { Seat } from "./seats.ts";
+import type { HoldingSeat, Seat } from "./seats.ts";
 import { bodiesAreOpen, limitHeaders, windowHeaders } from "./window.ts";
 
 export interface LimitDeps {
@@ -41,9 +41,6 @@ declare module "fastify" {
 const BODIES_AT_ONCE = 8;
 
 const isScopedByBody = (request: FastifyRequest) => request.routeOptions.config.scopeOfBody !== undefined;
-
-/** Runs work of a request so that its seat stays taken until the work has ended. */
-export type HoldingSeat = <T>(request: FastifyRequest, work: () => Promise<T>) => Promise<T>;
 
 /** Resolves when the connection of the answer has closed; it may have done so before. */
 function closing({ raw }: FastifyReply): Promise<void> {

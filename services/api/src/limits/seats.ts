@@ -3,11 +3,14 @@
  * renewed while held and end by themselves soon after the process has died. A seat that cannot be given back to a store
  * that is away ends the same way.
  */
-import { type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
+import { type FastifyRequest, type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
 
 export const SEAT_LIFE_MS = 10_000;
 const RENEW_MS = 3000;
 const RENEW = new URL("./lua/renew.lua", import.meta.url);
+
+/** Runs work of a request so that its seat stays taken until the work has ended. */
+export type HoldingSeat = <T>(request: FastifyRequest, work: () => Promise<T>) => Promise<T>;
 
 /** A taken seat. It is given back when nobody holds it any more. */
 export class Seat {
