@@ -244,6 +244,7 @@ describe("what the worker counts", () => {
 
 const LOOK = "import os\nprint(os.listdir('.'), 'x' in globals())\nopen('f', 'w').write('2')\nx = 2";
 const NOTHING = "['main.py'] False\n";
+const BEGAN_EMPTY = "[sandbox] The previous session could not be restored; this run started empty\n";
 
 /** A session with a state, made on the machine on which all is on; `holds` tells that the state is the same. */
 async function sessionWithState() {
@@ -262,7 +263,7 @@ describe("sessions that are on at the API and off at a worker", () => {
   test("begin there with nothing, leave nothing, and say so; the state stays", async () => {
     const { run, holds } = await sessionWithState();
     const answer = await run(1, "py", LOOK);
-    expect(answer).toMatchObject({ code: 0, stdout: NOTHING, stderr: "", ...NOT_RESTORED });
+    expect(answer).toMatchObject({ code: 0, stdout: NOTHING, stderr: BEGAN_EMPTY, ...NOT_RESTORED });
     expect(answer.files).toMatchObject([{ name: "f" }]);
     expect(await run(1, "bash", "ls -A; echo 2 > f")).toMatchObject({
       stdout: "script.sh\n",
@@ -292,7 +293,7 @@ describe("sessions that are off at a runner alone", () => {
       expect(await run(1, "py", LOOK)).toMatchObject({
         code: 0,
         stdout: NOTHING,
-        stderr: "",
+        stderr: BEGAN_EMPTY,
         ...NOT_RESTORED,
       });
     expect(await countedSince(1, before)).toMatchObject({ restore_failed: 4, saved: 0, not_saved: 0 });
