@@ -107,6 +107,8 @@ const NOT_USUAL: readonly string[] = [
   // Components are killed under load: tests/e2e/lifecycle.test.ts, tool-programs.test.ts.
   "tests/e2e/chaos.test.ts",
   "tests/e2e/programmatic-kills.test.ts",
+  // Prometheus, slow stages and gauges after kills: tests/e2e/metrics.test.ts.
+  "tests/e2e/monitoring.test.ts",
   // What hundreds of executions leave and hold: every file looks at what its own system has left.
   "tests/e2e/leaks.test.ts",
   "tests/e2e/idle-memory.test.ts",
