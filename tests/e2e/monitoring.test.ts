@@ -152,6 +152,9 @@ const nowSeconds = () => Date.now() / 1000;
 
 describe("Prometheus", () => {
   beforeAll(async () => {
+    // A rate needs what was there before: each series is scraped once before the load that is shown.
+    await loadOnce();
+    await scrapedAfter(nowSeconds());
     await loadOnce();
     await api.bytes((await api.exec(usual())).files.find(({ name }) => name === "made.txt") ?? input);
     await scrapedAfter(nowSeconds());
