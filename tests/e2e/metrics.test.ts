@@ -1,4 +1,7 @@
-/** Each component of a running system tells exactly the metrics of docs/metrics.md, with the labels that stand there. */
+/**
+ * Each component of a running system tells exactly the metrics of docs/metrics.md, with the labels that stand there. Those of settings
+ * that are off here have tests with the setting.
+ */
 import { SERVICES } from "@svc/cli/instance";
 import { versionOf } from "@svc/cli/version";
 import { METRICS, type MetricDefinition } from "@svc/service-kit/metrics/definitions";
@@ -24,8 +27,8 @@ function metricOf({ types }: Scrape, sample: string): string {
 }
 
 function documentedTypes(component: (typeof SERVICES)[number]): Record<string, string> {
-  const own = Object.entries<MetricDefinition>(METRICS).filter(([, { components }]) =>
-    components.includes(component),
+  const own = Object.entries<MetricDefinition>(METRICS).filter(
+    ([, { components, needs }]) => components.includes(component) && needs === undefined,
   );
   return Object.fromEntries([
     ...own.map(([name, { type }]) => [name, type]),

@@ -37,7 +37,7 @@ export function metricsPage(): string {
     definition.type,
     labelsOf(definition),
     componentsOf(definition),
-    definition.help,
+    definition.needs === undefined ? definition.help : `With \`${definition.needs}\`. ${definition.help}`,
   ]);
   const ofProcess = processMetrics().map(({ name, type, help, labelNames }) => [
     `\`${name}\``,

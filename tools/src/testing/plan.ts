@@ -113,6 +113,8 @@ const NOT_USUAL: readonly string[] = [
   // The same in the middle of a session's run, and storage and Redis that fail: tests/e2e/sessions.test.ts.
   "tests/e2e/sessions-kills.test.ts",
   "tests/e2e/sessions-faults.test.ts",
+  // Prometheus, slow stages and gauges after kills: tests/e2e/metrics.test.ts.
+  "tests/e2e/monitoring.test.ts",
   // What hundreds of executions leave and hold: every file looks at what its own system has left.
   "tests/e2e/leaks.test.ts",
   "tests/e2e/idle-memory.test.ts",

@@ -4,6 +4,7 @@
  */
 import { HTTP_BUCKETS, JOB_BUCKETS, STAGE_BUCKETS } from "@svc/contracts";
 import type { Component } from "../config/types.ts";
+import type { VariableName } from "../config/variables.ts";
 
 export interface MetricDefinition {
   type: "counter" | "gauge" | "histogram";
@@ -11,8 +12,10 @@ export interface MetricDefinition {
   help: string;
   /** By label: its values, or what they are. A counter whose values are all listed has them all from the start, at 0. */
   labels: Readonly<Record<string, readonly string[] | string>>;
-  /** Upper bounds of a histogram, in seconds. */
+  /** Upper bounds of a histogram, in the unit that its name ends with. */
   buckets?: readonly number[];
+  /** The variable that must be true for it to be there. */
+  needs?: VariableName;
 }
 
 const EVERY: readonly Component[] = [
@@ -36,6 +39,9 @@ const EXECUTIONS = {
   outcome:
     "`success`, `program_error`, `timeout`, `memory_limit`, `output_limit`, `compile_error`, `cancelled`, `bad_request`, `manifest_error` (its language is `unknown`), `execution_error`",
 } as const;
+
+/** From 1 KiB to 256 MiB, each four times the one before. */
+const SIZE_BUCKETS = Array.from({ length: 10 }, (_, at) => 1024 * 4 ** at);
 
 const API = ["api"] as const;
 const WORKER = ["worker"] as const;
@@ -290,6 +296,21 @@ export const METRICS = {
     components: TOOL_CALL_SERVER,
     help: "Tool calls that got no result in time.",
     labels: {},
+  },
+  svc_session_state_total: {
+    type: "counter",
+    components: WORKER,
+    needs: "SVC_PERSIST_SESSIONS",
+    help: "Runs of sessions that have an answer, by what it says of the state. `unchanged`: the run left what it began with; `restore_failed`: it began with an empty workspace; `not_saved`: all else, as after a limit's kill, with a state that is too large or could not be stored, or in a session that was deleted meanwhile.",
+    labels: { outcome: ["saved", "unchanged", "conflict", "restore_failed", "not_saved"] },
+  },
+  svc_session_state_bytes: {
+    type: "histogram",
+    components: WORKER,
+    needs: "SVC_PERSIST_SESSIONS",
+    help: "Sizes of the states of sessions that were saved, in bytes as they are stored.",
+    labels: {},
+    buckets: SIZE_BUCKETS,
   },
   svc_tool_call_active_sessions: {
     type: "gauge",

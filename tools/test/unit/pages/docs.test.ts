@@ -20,6 +20,14 @@ test("docs/metrics.md has a row for every metric", async () => {
   expect(await committed("metrics.md")).toBe(metricsPage());
 });
 
+test("docs/operate.md has a row for every alert", async () => {
+  const rules = readFileSync(join(ROOT, "deploy/monitoring/alerts.yml"), "utf8");
+  const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
+  const rows = (await committed("operate.md")).matchAll(/^\| (Svc\w+) \|/gm);
+  expect([...rows].map(([, name]) => name)).toEqual(alerts);
+  expect(alerts.length).toBeGreaterThan(10);
+});
+
 test("docs/secrets.md says who holds which secret", async () => {
   expect(await committed("secrets.md")).toBe(secretsPage());
 });
