@@ -101,7 +101,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   app.setSerializerCompiler(plainJson);
 
   const routes = routeTable(app);
-  const isLateButServed = lateRequests(lifecycle, options.lateRequestsMs ?? 0);
+  const connections = openConnections(app);
+  const lateMs = options.lateRequestsMs ?? 0;
+  const isLateButServed = lateRequests(lifecycle, lateMs);
   app.addHook("onRequest", (request, reply, done) => {
     const { socket } = request.raw;
     answers.set(socket, reply.raw);
@@ -126,7 +128,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   });
   observeRequests(app, options.metrics, lines);
   app.addHook("preClose", (done) => {
-    closeWhenIdle(app);
+    closeWhenIdle(app, connections, lateMs);
     done();
   });
   return app;
@@ -149,10 +151,27 @@ function lateRequests(lifecycle: Lifecycle, servedMs: number): () => boolean {
   };
 }
 
-/** While the server closes: a kept-alive connection whose request was still in work ends after its answer. */
-function closeWhenIdle({ server }: HttpServer): void {
-  const timer = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS);
+/**
+ * While the server closes: a kept-alive connection whose request was still in work ends after its answer, and one on which nothing was
+ * ever sent ends after `silentMs`. Node takes the latter for busy until its headers are late.
+ */
+function closeWhenIdle({ server }: HttpServer, connections: ReadonlySet<Socket>, silentMs: number): void {
+  const since = performance.now();
+  const timer = setInterval(() => {
+    server.closeIdleConnections();
+    if (performance.now() - since < silentMs) return;
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
+  }, IDLE_LOOK_MS);
   server.once("close", () => clearInterval(timer));
+}
+
+function openConnections({ server }: HttpServer): ReadonlySet<Socket> {
+  const connections = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    connections.add(socket);
+    socket.once("close", () => connections.delete(socket));
+  });
+  return connections;
 }
 
 /** Answers are written as they are: the schemas describe them, tests hold them, no copy is made on the hot path. */
