@@ -262,7 +262,7 @@ const NOTHING = { jobs: 0, waiting: 0, active: 0, running: 0, paused: 0, busy: 0
 test.each(["worker", "runner"] as const)("gauges tell the truth after kill -9 of the %s", async (name) => {
   await expect.poll(inHand, { timeout: SEEN_MS }).toEqual(NOTHING);
   const paused = await startPaused(api, { ...CALLS, tools: [{ name: "add" }] });
-  const runs = Array.from({ length: 5 }, () => api.tryExec(python("import time; time.sleep(2)")));
+  const runs = Array.from({ length: 5 }, () => api.tryExec(python("import time; time.sleep(5)")));
   const full = { jobs: CONCURRENCY, active: CONCURRENCY, waiting: 3, running: CONCURRENCY, paused: 1 };
   await expect.poll(inHand, { timeout: SEEN_MS }).toMatchObject({ ...full, busy: 2, free: 2, exchanges: 1 });
   const before = system.pid(name);
