@@ -255,25 +255,6 @@ describe("a run is kept", () => {
   });
 });
 
-describe("runs of one session at the same time", () => {
-  test("all end well, one of them is kept, and each is told truly", async () => {
-    const { run, out } = notebook();
-    await out("bash", "echo 0 > who");
-    for (let round = 0; round < 5; round++) {
-      const answers = await Promise.all(
-        [1, 2, 3, 4].map((n) => run("bash", `echo ${round}.${n} > who; cat who`)),
-      );
-      const winners = answers.filter((answer) => answer.session_state_persisted);
-      expect(winners).toHaveLength(1);
-      for (const answer of answers) {
-        const lost = answer.session_state_persisted === false;
-        expect(answer.session_state_conflict ?? false).toBe(lost);
-      }
-      expect(await out("bash", "cat who")).toBe(winners[0]?.stdout);
-    }
-  });
-});
-
 describe("a caller's sessions", () => {
   interface Listed {
     sessions: {

@@ -91,6 +91,13 @@ describe.each([
     return receiver.ofTrace(traceId);
   }
 
+  /** The spans of a trace, once those of these names have come: each component sends its own. */
+  async function spansWith(traceId: string, ...names: string[]): Promise<ReceivedSpan[]> {
+    const come = () => receiver.ofTrace(traceId).map(({ name }) => name);
+    await expect.poll(come).toEqual(expect.arrayContaining(names));
+    return receiver.ofTrace(traceId);
+  }
+
   /** Runs a program until all its spans have come. A grant that was prefetched is registered in no request. */
   async function wholeTrace(): Promise<ReceivedSpan[]> {
     const traceId = newTraceId();
@@ -128,8 +135,7 @@ describe.each([
   test("spans say which execution, which language and how it ended", async () => {
     const traceId = newTraceId();
     await api.exec({ lang: "bash", code: "exit 3" }, from(traceId));
-    await expect.poll(() => receiver.ofTrace(traceId).map(({ name }) => name)).toContain("POST /v1/exec");
-    const spans = receiver.ofTrace(traceId);
+    const spans = await spansWith(traceId, "POST /v1/exec", "worker.run");
     const run = { "svc.outcome": "program_error", "svc.language": "bash", "svc.exec_id": expect.any(String) };
     for (const name of ["POST /v1/exec", "worker.run"]) {
       expect(spans.find((span) => span.name === name)).toMatchObject({ attributes: run, isError: false });
@@ -197,8 +203,8 @@ describe.each([
     const [long, unkept] = [newTraceId(), newTraceId()];
     await api.exec({ lang: "bash", code: "" }, from(unkept, "00"));
     await api.exec({ lang: "bash", code: "" }, from(long, "01", { tracestate: `vendor=${"x".repeat(600)}` }));
-    await expect.poll(() => receiver.ofTrace(long).map(({ name }) => name)).toContain("POST /v1/exec");
-    expect(receiver.ofTrace(long).every(({ tracestate }) => !tracestate)).toBe(true);
+    const spans = await spansWith(long, "POST /v1/exec", "worker.run", "jail.run");
+    expect(spans.every(({ tracestate }) => !tracestate)).toBe(true);
     expect(receiver.ofTrace(unkept)).toEqual([]);
   });
 
@@ -218,21 +224,19 @@ describe.each([
     const how = from(resume);
     const { answer } = await driveOn(api, paused, { secret_tool: () => "secret-result" }, how);
     expect(answer).toMatchObject({ status: "completed", stdout: "secret-result\n" });
-    const requestOf = (traceId: string) =>
-      receiver.ofTrace(traceId).find(({ name }) => name === "POST /v1/exec/programmatic");
-    await expect.poll(() => requestOf(resume)).toBeDefined();
-    await expect.poll(() => requestOf(start)).toBeDefined();
-    expect(requestOf(start)).toMatchObject({ links: [], attributes: { "svc.outcome": "paused" } });
-    const { spanId } = requestOf(start) as ReceivedSpan;
-    expect(requestOf(resume)).toMatchObject({
-      links: [{ traceId: start, spanId }],
+    const named = (spans: readonly ReceivedSpan[], name: string) => spans.find((span) => span.name === name);
+    const request = "POST /v1/exec/programmatic";
+    const ofStart = await spansWith(start, request, "worker.run");
+    const ofResume = await spansWith(resume, request, "worker.run", "jail.run", "collect", "store");
+    expect(named(ofStart, request)).toMatchObject({ links: [], attributes: { "svc.outcome": "paused" } });
+    expect(named(ofResume, request)).toMatchObject({
+      links: [{ traceId: start, spanId: named(ofStart, request)?.spanId }],
       attributes: { "svc.outcome": "success" },
     });
-    const runOf = (traceId: string) => receiver.ofTrace(traceId).find(({ name }) => name === "worker.run");
-    expect(runOf(start)?.attributes["svc.round"]).toBe("start");
-    expect(runOf(resume)?.attributes["svc.round"]).toBe(PTC_MODE === "live" ? "resume" : "replay");
-    const stages = receiver.ofTrace(resume).filter(({ service }) => service === "runner");
-    expect(stages.map(({ name }) => name)).toEqual(expect.arrayContaining(["jail.run", "collect", "store"]));
+    expect(named(ofStart, "worker.run")?.attributes["svc.round"]).toBe("start");
+    expect(named(ofResume, "worker.run")?.attributes["svc.round"]).toBe(
+      PTC_MODE === "live" ? "resume" : "replay",
+    );
     expect(receiver.sent).not.toMatch(/secret[-_](tool|argument|result)/);
     expect(receiver.sent).not.toContain(paused.continuation_token);
   });

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ExecResponse } from "@svc/contracts";
 import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
+import { killProcess } from "@svc/test-kit/jail/host";
 import { type Answer, Api, type ExecInput } from "@svc/test-kit/system/api";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
@@ -140,13 +141,22 @@ function waitingStep(api: Api, hint: string, more: string): WaitingStep {
     waits: () => until(() => holdersOf(marker).length > 0, WITHIN_MS),
     goOn: () => {
       const timer = setInterval(() => {
-        for (const pid of holdersOf(marker)) process.kill(pid, "SIGKILL");
+        for (const pid of holdersOf(marker)) endIfThere(pid);
         if (ended) clearInterval(timer);
       }, 20);
     },
     isGone: () => processesWith(marker).length === 0,
     leave: () => client.abort(),
   };
+}
+
+/** A process that was seen may have ended meanwhile. */
+function endIfThere(pid: number): void {
+  try {
+    killProcess(pid);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 /** Processes that a program of the step waits for. */
