@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ROOT } from "@svc/cli/instance";
+import { ROOT, SERVICES } from "@svc/cli/instance";
 import { mustRun } from "@svc/cli/system/run";
 import type { ComponentName } from "@svc/cli/topology";
 import type { FileRef } from "@svc/contracts";
@@ -142,10 +142,11 @@ test("counters of a loaded system are exact: each run is counted once, in each s
   });
 });
 
-/** Waits until every component was scraped after this moment. */
+/** Waits until every component was scraped well after this moment: a busy machine may be late for a scrape. */
 async function scrapedAfter(seconds: number): Promise<void> {
-  const oldest = async () => (await prometheus.query('min(timestamp(up{job="svc"}))'))[0]?.value ?? 0;
-  await until(async () => (await oldest()) > seconds, SEEN_MS);
+  const scraped = async () =>
+    (await prometheus.query(`count(timestamp(up{job="svc"} == 1) > ${seconds})`))[0]?.value;
+  await until(async () => (await scraped()) === SERVICES.length, SEEN_MS);
 }
 
 const nowSeconds = () => Date.now() / 1000;
