@@ -8,7 +8,7 @@ import type { ExecInput } from "@svc/test-kit/system/api";
 import { observe } from "@svc/test-kit/system/bystander";
 import { median, memoryMiB } from "@svc/test-kit/system/consumption";
 import { collectGarbage } from "@svc/test-kit/system/garbage";
-import { type Patience, untilHeldAsBefore } from "@svc/test-kit/system/holdings";
+import { untilHeldAsBefore, type WaitTimes } from "@svc/test-kit/system/holdings";
 import { until } from "@svc/test-kit/system/processes";
 import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
 import { expect } from "vitest";
@@ -41,7 +41,7 @@ export async function besiege<T>(action: () => Promise<T>): Promise<T> {
   return result;
 }
 
-export interface Idle extends Patience {
+export interface Idle extends WaitTimes {
   /** Infinity: connections are counted later. */
   pooled?: number;
 }
@@ -50,7 +50,7 @@ export interface Idle extends Patience {
 export async function untilIdle({
   withinMs = SETTLE_MS,
   pooled = POOLED,
-  ...patience
+  ...waitTimes
 }: Idle = {}): Promise<void> {
   await until(
     async () =>
@@ -58,7 +58,7 @@ export async function untilIdle({
     withinMs,
     () => "slots are taken",
   );
-  await untilHeldAsBefore(system, running.idle.holdings, pooled, { withinMs, ...patience });
+  await untilHeldAsBefore(system, running.idle.holdings, pooled, { withinMs, ...waitTimes });
   const pids = componentPids(system, running.tokenApiPid);
   const more = () => memoryMiB(pids) - running.idle.memoryMiB;
   if (more() >= HEAPS_MIB) await collectGarbage(pids);

@@ -88,7 +88,7 @@ export async function settledHoldings(system: Copy): Promise<Holdings> {
 }
 
 /** How long may pass until things are gone, and until kept connections are closed. */
-export interface Patience {
+export interface WaitTimes {
   withinMs?: number;
   closedMs?: number;
 }
@@ -101,7 +101,7 @@ export async function untilHeldAsBefore(
   system: Copy,
   before: Holdings,
   pooled: number,
-  { withinMs = SETTLE_MS, closedMs = Math.max(withinMs, KEPT_CONNECTION_MS) }: Patience = {},
+  { withinMs = SETTLE_MS, closedMs = Math.max(withinMs, KEPT_CONNECTION_MS) }: WaitTimes = {},
 ): Promise<void> {
   await untilWarm(system);
   await untilNone(() => differences(before, holdingsOf(system)), withinMs);
