@@ -57,7 +57,7 @@ void test_hash(void)
 		copy[test_random() % size] ^= (uint8_t)(1u << test_random() % 8);
 		CHECK(!same(whole, hash_in_pieces(&key, copy, size, sizeof(data))));
 	}
-	/* The value is that of the definition: blocks of seven bytes, then the rest, then the size, from the left. */
+	/* The value is what the definition gives: blocks of seven bytes, then the remaining bytes, then the size. */
 	for (size_t size = 0; size <= sizeof(data); size++) {
 		struct hash_value value = hash_in_pieces(&key, data, size, sizeof(data));
 

@@ -38,7 +38,7 @@ export interface Tracing {
     carrier: Carrier | undefined,
     attributes?: Attributes,
   ) => Span | undefined;
-  /** Sends what is left, for a bounded time. */
+  /** Sends the remaining spans, and gives up after a bounded time. */
   close: () => Promise<void>;
 }
 
