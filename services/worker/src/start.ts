@@ -1,7 +1,7 @@
 /** Starts the worker, which consumes the queues: its connections, its consumers, its port. */
 import { ServiceError } from "@svc/contracts";
 import { Cancellations, type HandleJob, JobConsumer, openQueues } from "@svc/job-queue";
-import { type Context, createRedis, InnerClient, type Running } from "@svc/service-kit";
+import { type Context, createRedis, InnerClient, listenWhen, type Running } from "@svc/service-kit";
 import { sessionStoreFor } from "@svc/session-store";
 import { Grants } from "./grants/grants.ts";
 import { Canary } from "./health/canary.ts";
@@ -28,7 +28,6 @@ export async function startWorker(context: Context): Promise<Running> {
   const runner = new Runner(config, tracing);
   const metrics = workerMetrics(registry);
   const cancellations = new Cancellations();
-  await cancellations.listen(subscriber);
   const queues = openQueues(redis, log);
   const canary = new Canary(config, redis, log, metrics, queues);
   const grants = new Grants(gateway, config, log, metrics.stages, tracing);
@@ -48,16 +47,23 @@ export async function startWorker(context: Context): Promise<Running> {
     write(result);
     return result;
   };
+  let consumers: { python: JobConsumer; other: JobConsumer } | undefined;
+  const running = () => ({
+    python: consumers?.python.isRunning ?? false,
+    other: consumers?.other.isRunning ?? false,
+  });
+  const app = operationalRoutes({ context, redis, runner, gateway, canary, running, metrics, queues });
+  // A job that is cancelled while it begins is told of it.
+  await listenWhen(cancellations.listen(subscriber), () =>
+    app.listen({ port: config.WORKER_HEALTH_PORT, host: config.WORKER_HOST }),
+  );
   const shared = { redis: queueRedis, log, cancellations, handle };
   const python = new JobConsumer({ kind: "python", concurrency: config.PYTHON_CONCURRENCY, ...shared });
   const other = new JobConsumer({ kind: "other", concurrency: config.OTHER_CONCURRENCY, ...shared });
-  const running = () => ({ python: python.isRunning, other: other.isRunning });
+  consumers = { python, other };
   const stopRuntimes = publishRuntimes(runner, redis, log, (runtimes) =>
     canary.start(runtimes.map(({ language }) => language)),
   );
-
-  const app = operationalRoutes({ context, redis, runner, canary, running, metrics, queues });
-  await app.listen({ port: config.WORKER_HEALTH_PORT, host: config.WORKER_HOST });
 
   return {
     stop: async () => {
