@@ -11,6 +11,10 @@ const FRESH_MS = 1000;
 /** Many times what a jail takes on a machine that is overloaded. */
 const PROBE_TIMEOUT_MS = 5000;
 const RETRY_MS = 100;
+/** The main process of jaild turns once a second. */
+const SILENT_MS = 5000;
+/** A failure or two are no reason: other slots may take over. */
+const FAILING_MS = 3000;
 const MIB = 2 ** 20;
 
 export class Health {
@@ -43,6 +47,10 @@ export class Health {
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
     const jail = await JailRun.open(this.#config.SANDBOX_JAIL_SOCKET, signal);
     try {
+      const { silentMs, failingMs } = jail.pulse;
+      if (silentMs > SILENT_MS) throw new WeakPulseError("jaild stands still");
+      if (failingMs > FAILING_MS)
+        throw new WeakPulseError("jaild cannot make further jails; its log says why");
       jail.describe(["/bin/true"], ["PATH=/usr/bin:/bin"], {
         wallMs: PROBE_TIMEOUT_MS,
         cpuMs: 0,
@@ -64,6 +72,9 @@ export class Health {
   }
 }
 
+/** There are jails left, and no new ones. */
+class WeakPulseError extends Error {}
+
 class UnfitImageError extends Error {
   constructor(end: { cause: string; exitCode: number; execErrno: number }) {
     super(`true ended with ${JSON.stringify(end)}`);
@@ -72,6 +83,7 @@ class UnfitImageError extends Error {
 
 /** In plain words, why no jail could be made. */
 export function jailReason(error: unknown): string {
+  if (error instanceof WeakPulseError) return error.message;
   if (error instanceof UnfitImageError) return "programs of the root image cannot be run";
   if (error instanceof DOMException && error.name === "TimeoutError")
     return `jaild gave no jail within ${PROBE_TIMEOUT_MS / 1000} s`;
