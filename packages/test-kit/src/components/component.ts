@@ -9,13 +9,20 @@ export interface RunningComponent {
   kill: (signal?: NodeJS.Signals) => Promise<void>;
 }
 
-/** Starts `main` with exactly the given environment and waits until it says that it is running. */
-export async function startComponent(main: string, env: Record<string, string>): Promise<RunningComponent> {
+/**
+ * Starts `main` with exactly the given environment and waits until it says that it is running; `listening` is earlier, where it waits
+ * for what it needs.
+ */
+export async function startComponent(
+  main: string,
+  env: Record<string, string>,
+  until: "running" | "listening" = "running",
+): Promise<RunningComponent> {
   const child = spawn(process.execPath, [main], {
     env: { PATH: process.env.PATH ?? "", ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const url = await listening(child);
+  const url = await addressOf(child, until);
   return {
     url,
     pid: pidOf(child),
@@ -27,13 +34,13 @@ export async function startComponent(main: string, env: Record<string, string>):
   };
 }
 
-async function listening(child: ChildProcess): Promise<string> {
+async function addressOf(child: ChildProcess, until: "running" | "listening"): Promise<string> {
   if (child.stdout === null) throw new Error("the component has no log");
   let url: string | undefined;
   for await (const line of createInterface({ input: child.stdout })) {
     const text = (JSON.parse(line) as { msg: string }).msg;
     url ??= /Server listening at (http:\S+)/.exec(text)?.[1];
-    if (text === "running") break;
+    if (text === "running" || (until === "listening" && url !== undefined)) break;
   }
   child.stdout.resume();
   if (url === undefined) throw new Error("the component did not start");

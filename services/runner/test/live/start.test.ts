@@ -24,7 +24,7 @@ let runner: RunningComponent;
 afterEach(() => runner.kill());
 
 const start = async (socket: string) => {
-  runner = await startComponent(MAIN, {
+  const env = {
     PORT: "0",
     SANDBOX_FORWARD_TARGET: "127.0.0.1:1",
     SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: "1",
@@ -32,10 +32,11 @@ const start = async (socket: string) => {
     SANDBOX_PACKAGES_DIRECTORY: join(IMAGE, ".."),
     SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: newKeys().publicKey,
     SANDBOX_WARM_START: "off",
-  });
+  };
+  runner = await startComponent(MAIN, env, "listening");
 };
-const ask = async (path: string, method = "GET") => {
-  const answer = await fetch(runner.url + path, { method });
+const ask = async (path: string) => {
+  const answer = await fetch(runner.url + path);
   // biome-ignore lint/suspicious/noExplicitAny: the tests look at single fields
   return { status: answer.status, body: (await answer.json()) as any };
 };
@@ -72,7 +73,7 @@ describe("a runner without a jail", () => {
       await start(path);
       expect((await ask("/health")).status).toBe(200);
       expect(await ask("/api/v2/health")).toMatchObject({ status: 503, body: { checks: { jail: false } } });
-      expect(await ask("/execute", "POST")).toMatchObject({ status: 503, body: { error: "starting_up" } });
+      expect(await ask("/api/v2/runtimes")).toMatchObject({ status: 503, body: { error: "starting_up" } });
     } finally {
       server.close();
     }
