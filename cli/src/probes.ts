@@ -5,6 +5,9 @@ import { createConnection } from "node:net";
 import { text } from "node:stream/consumers";
 
 const TIMEOUT_MS = 2000;
+/** Readiness waits for others: longer than its slowest check. */
+const READY_TIMEOUT_MS = 10_000;
+const MAX_TEXT = 300;
 
 export interface HttpAnswer {
   status: number;
@@ -15,9 +18,10 @@ export interface HttpAnswer {
 export function httpGet(
   url: string,
   headers: Readonly<Record<string, string>> = {},
+  timeout = TIMEOUT_MS,
 ): Promise<HttpAnswer | { reason: string }> {
   return new Promise((resolve) => {
-    const sent = request(url, { agent: false, timeout: TIMEOUT_MS, headers }, (response) => {
+    const sent = request(url, { agent: false, timeout, headers }, (response) => {
       text(response).then(
         (body) => resolve({ status: response.statusCode ?? 0, body }),
         () => resolve({ reason: "breaks off its answer" }),
@@ -37,7 +41,25 @@ export function httpGet(
 export async function httpAnswers(url: string): Promise<string | undefined> {
   const answer = await httpGet(url);
   if ("reason" in answer) return answer.reason;
-  return answer.status === 200 ? undefined : `answers ${answer.status}: ${answer.body.slice(0, 300)}`;
+  return answer.status === 200 ? undefined : `answers ${answer.status}: ${answer.body.slice(0, MAX_TEXT)}`;
+}
+
+/** Likewise of a readiness route, which says why it is not ready. */
+export async function readyAnswers(url: string): Promise<string | undefined> {
+  const answer = await httpGet(url, {}, READY_TIMEOUT_MS);
+  if ("reason" in answer) return answer.reason;
+  if (answer.status === 200) return undefined;
+  return reasonsIn(answer.body) ?? `answers ${answer.status}: ${answer.body.slice(0, MAX_TEXT)}`;
+}
+
+function reasonsIn(body: string): string | undefined {
+  try {
+    const { reasons } = JSON.parse(body) as { reasons?: unknown };
+    const texts = Object.values(reasons ?? {}).filter((text) => typeof text === "string");
+    return texts.length === 0 ? undefined : `is not ready: ${texts.join("; ").slice(0, MAX_TEXT)}`;
+  } catch {
+    return undefined;
+  }
 }
 
 export function redisAnswers(path: string): Promise<string | undefined> {
@@ -49,11 +71,14 @@ export function redisAnswers(path: string): Promise<string | undefined> {
     };
     socket.setTimeout(TIMEOUT_MS, () => end("does not answer"));
     socket.once("error", (error) => end(`does not answer (${(error as NodeJS.ErrnoException).code})`));
-    socket.once("data", (data) =>
-      end(data.toString("latin1").startsWith("+PONG") ? undefined : "is still loading"),
-    );
+    socket.once("data", (data) => end(redisReason(data.toString("latin1"))));
     socket.write("PING\r\n");
   });
+}
+
+function redisReason(answer: string): string | undefined {
+  if (answer.startsWith("+PONG")) return undefined;
+  return answer.startsWith("-MISCONF") ? "cannot write to its disk; is the disk full?" : "is still loading";
 }
 
 export async function socketExists(path: string): Promise<string | undefined> {

@@ -5,12 +5,13 @@
 
 import { join } from "node:path";
 import { addressOf, type Instance, type Service } from "./instance.ts";
-import { httpAnswers } from "./probes.ts";
+import { readyAnswers, redisAnswers, socketExists } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import { fileSize, logPath, readFrom, readLine } from "./supervisor/logs.ts";
 import { type ComponentState, readState } from "./supervisor/state.ts";
 import { svcLine } from "./svc-line.ts";
 import { sleep } from "./system/process.ts";
+import { standstillOf } from "./system/standstill.ts";
 import { type Note, printable } from "./terminal.ts";
 import { type ComponentName, componentsIn, logsOf } from "./topology.ts";
 
@@ -59,9 +60,9 @@ export async function waitReady(instance: Instance, { note, signal }: ReadyOptio
 
 /** The API goes by what is in Redis, which may be the canary of an earlier start; a worker goes by its own alone. */
 async function missing(instance: Instance): Promise<string | undefined> {
-  const api = await httpAnswers(`${instance.url}/v1/ready`);
+  const api = await readyAnswers(`${instance.url}/v1/ready`);
   if (api !== undefined) return `the API ${api}`;
-  const worker = await httpAnswers(`${addressOf("worker", instance)}${HEALTH.worker}`);
+  const worker = await readyAnswers(`${addressOf("worker", instance)}${HEALTH.worker}`);
   return worker && `the worker ${worker}`;
 }
 
@@ -74,8 +75,8 @@ const HEALTH: Partial<Record<ComponentName, string>> = {
   worker: "/ready",
   runner: "/api/v2/health",
   "file-server": "/ready",
-  "tool-call-server": "/health",
-  "egress-gateway": "/health",
+  "tool-call-server": "/ready",
+  "egress-gateway": "/ready",
 };
 
 /** One line per component: undefined when it is well, else what is wrong. */
@@ -85,9 +86,7 @@ export async function componentHealth(
 ): Promise<[ComponentName, string | undefined][]> {
   const healthOf = async (process: ComponentState, name: ComponentName) => {
     if (process.process === undefined) return `is not running${endOf(process)}`;
-    const path = HEALTH[name];
-    if (path === undefined) return undefined;
-    return httpAnswers(`${addressOf(name as Service, instance)}${path}`);
+    return standstillOf(process.process.pid) ?? answerOf(instance, name);
   };
   return Promise.all(
     processes.flatMap((process) =>
@@ -96,6 +95,12 @@ export async function componentHealth(
       ),
     ),
   );
+}
+
+function answerOf(instance: Instance, name: ComponentName): Promise<string | undefined> {
+  if (name === "redis") return redisAnswers(instance.redisSocket);
+  if (name === "jaild") return socketExists(instance.jailSocket);
+  return readyAnswers(`${addressOf(name as Service, instance)}${HEALTH[name]}`);
 }
 
 function endOf({ lastExit }: ComponentState): string {

@@ -6,16 +6,19 @@ import { json } from "node:stream/consumers";
 import type { Status } from "@svc/cli/status/status";
 import { versionOf } from "@svc/cli/version";
 import type { ExecResponse } from "@svc/contracts";
-import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { Api, type Answer as ApiAnswer, type SendOptions } from "@svc/test-kit/system/api";
+import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
+import { declare, driveOn, startPaused } from "@svc/test-kit/system/programmatic";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MixedLoad } from "./support/mixed-load.ts";
 import { privateFolder, svc } from "./support/svc.ts";
 
 const CALLERS = 4;
 let system: System;
 beforeAll(async () => {
-  system = await startSystem({ env: OPEN_LIMITS });
+  system = await startSystem({ env: { ...OPEN_PROGRAM_LIMITS, SVC_PERSIST_SESSIONS: "true" } });
 });
 afterAll(async () => {
   expect(await system.stop()).toEqual([]);
@@ -24,6 +27,13 @@ afterAll(async () => {
 const command = (...args: string[]) => svc(args, system.environment);
 const pids = () =>
   Object.fromEntries(system.state().components.map(({ name, process }) => [name, process?.pid]));
+
+/** A connection for each request: what is sent on one that is about to be closed was not accepted. */
+class FreshConnections extends Api {
+  override send(method: string, path: string, options: SendOptions = {}): Promise<ApiAnswer> {
+    return super.send(method, path, { ...options, headers: { ...options.headers, connection: "close" } });
+  }
+}
 
 interface Answer {
   status: number;
@@ -123,11 +133,22 @@ describe("./svc status", () => {
 });
 
 describe("./svc restart", () => {
-  it("replaces every process but Redis and jaild, and every call meanwhile is answered", async () => {
+  it("replaces every process but Redis and jaild, and no program, file, session or paused program is lost", async () => {
     const before = pids();
-    const { result, calls, failures } = await callingDuring(command("restart"));
-    expect(failures).toEqual([]);
-    expect(calls).toBeGreaterThan(CALLERS);
+    const api = new FreshConnections(system.url);
+    const tools = { add: ({ a, b }: { a: number; b: number }) => a + b };
+    const code = "print(1)\nprint(await add(a=1, b=2))\n";
+    const paused = await startPaused(api, { code, language: "python", tools: declare(["add"]) });
+    const load = new MixedLoad(api, { sessions: true });
+    await load.onceMore();
+    load.during("during the restart");
+    const result = await command("restart");
+    load.during("after the restart");
+    if (load.failures.length === 0) await load.onceMore();
+    await load.end();
+    expect(load.failures).toEqual([]);
+    const { answer } = await driveOn(api, paused, tools);
+    expect(answer).toMatchObject({ status: "completed", stdout: "1\n3\n", tool_calls_made: 1 });
     expect(result.code, result.stderr).toBe(0);
     expect(result.stdout).toBe(`Restarted: ${system.url}\n`);
     expect(result.stderr).toMatch(/runner finishes[\s\S]+runner is ready[\s\S]+finishes/);

@@ -3,7 +3,7 @@
 import { contentOf, type ImageContent } from "../install/image.ts";
 import type { Instance } from "../instance.ts";
 import { countKeys, describeMode } from "../mode.ts";
-import { httpAnswers, httpGet } from "../probes.ts";
+import { httpGet, readyAnswers } from "../probes.ts";
 import { Problem } from "../problem.ts";
 import { componentHealth } from "../readiness.ts";
 import type { Copy } from "../running-copy.ts";
@@ -58,7 +58,7 @@ export async function statusOf({ instance, state }: Copy, metricsToken: string):
     throw new Problem("the running copy was started by an older ./svc", startAgain());
   const [components, ready, numbers] = await Promise.all([
     componentsOf({ instance, state }),
-    httpAnswers(`${state.url}/v1/ready`),
+    readyAnswers(`${state.url}/v1/ready`),
     numbersOf(state, metricsToken),
   ]);
   const isReady = ready === undefined && components.every((component) => component.state === "ready");

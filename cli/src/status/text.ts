@@ -60,7 +60,7 @@ function numbers({ slots, queues, metrics_problem: problem }: Running): string[]
 
 const row = (label: string, text: string) => `${label.padEnd(14)} ${text}`;
 
-const MAX_STATE = 100;
+const MAX_STATE = 200;
 
 function table(components: readonly ComponentStatus[]): string[] {
   const shared = components.filter(({ name, process }) => name !== process);

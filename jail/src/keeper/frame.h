@@ -12,6 +12,8 @@
  *   V the listing is to be whole   R run
  * Before it, W asks for a copy of a zygote (its name), and S instead of R pre-starts A, E and L; w answers both.
  *
+ * The first frame of all is h: u32 version, u32 slot, u32 silent ms, u32 failing ms (pulse.h).
+ *
  * The listing of the workspace, sorted by path, after the result x and up to z (u32 flags, u64 unlisted):
  *   f file: u32 number, u8 state, u32 input, u64 size, u16 mode, path   o omitted: u8 reason, path
  *   m input that is gone: u32 input   k directory of the inputs that is kept: u32 input   d empty directory: path

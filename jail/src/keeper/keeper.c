@@ -23,6 +23,7 @@
 #include "init/confine.h"
 #include "keeper/conn.h"
 #include "keeper/journal.h"
+#include "keeper/pulse.h"
 #include "keeper/report.h"
 #include "keeper/request.h"
 #include "keeper/run.h"
@@ -188,10 +189,11 @@ static void serve(struct jail *jail, int client, const struct jail_config *confi
 	struct capture streams[2];
 	struct result result;
 	struct conn conn;
-	uint8_t hello[8];
+	uint8_t hello[16], *end;
 
 	conn_begin(&conn, client, options->fetch_ms * 1000);
-	put_u32(put_u32(hello, PROTOCOL_VERSION), config->slot);
+	end = put_u32(put_u32(hello, PROTOCOL_VERSION), config->slot);
+	put_u32(put_u32(end, pulse_silent_ms()), pulse_failing_ms());
 	conn_send(&conn, 'h', hello, sizeof(hello), NULL, 0);
 	if (!conn_flush(&conn) || !prepare_start(jail, &conn, config) || !receive_job(&request, &conn, jail, options))
 		return;
@@ -214,7 +216,7 @@ _Noreturn void keeper_main(const struct jail_config *config, int listener, pid_t
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != master)
 		_exit(1);
 	signal(SIGPIPE, SIG_IGN);
-	if (journal_begin(config->journal) < 0 || jail_prepare(&jail, config) < 0)
+	if (pulse_keep() < 0 || journal_begin(config->journal) < 0 || jail_prepare(&jail, config) < 0)
 		_exit(KEEPER_UNPREPARED);
 	if (close_others(&jail, config, listener) < 0 || confine(config->keeper_policy, master) < 0) {
 		log_line(LOG_ERROR, (int)config->slot, errno, "cannot confine the keeper");

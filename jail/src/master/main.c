@@ -8,6 +8,7 @@
 #include "init/capability.h"
 #include "init/confine.h"
 #include "init/template.h"
+#include "keeper/pulse.h"
 #include "lib/descriptors.h"
 #include "lib/title.h"
 #include "lib/util.h"
@@ -81,6 +82,7 @@ int main(int argc, char **argv)
 	listener = listener_open(&options);
 	log_line(LOG_INFO, -1, 0, "listening on %s, %u slots, control groups %s", options.socket, options.slots,
 		 cgroups_version());
+	pulse_open();
 	config.prestarted_object = prestarted_object_make();
 	config.queues = zygotes_open(&options);
 	if (bounding_set_keep(0) < 0 || capabilities_keep(FILE_CAPABILITIES) < 0 ||

@@ -4,6 +4,7 @@
 #include "init/network.h"
 #include "keeper/journal.h"
 #include "keeper/keeper.h"
+#include "keeper/pulse.h"
 #include "lib/util.h"
 #include "warm/zygote.h"
 
@@ -80,6 +81,7 @@ static void fork_keeper(struct slot *slots, const struct jail_config *shared, un
 	}
 	if (slot->keeper < 0) {
 		log_line(LOG_ERROR, (int)number, errno, "cannot fork a keeper");
+		pulse_failed();
 		journal_close(&slot->journal, (int)number);
 		slot->state = SLOT_DIRTY;
 		slot->not_before = monotonic_us() + UNPREPARED_MS * 1000;
@@ -97,8 +99,10 @@ static void release_slot(struct slot *slot, unsigned number, int status)
 	journal_close(&slot->journal, (int)number);
 	*slot = (struct slot){
 		.state = SLOT_DIRTY, .dead_since = now, .not_before = now, .network = slot->network, .journal.fd = -1};
-	if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_UNPREPARED)
+	if (WIFEXITED(status) && WEXITSTATUS(status) == KEEPER_UNPREPARED) {
 		slot->not_before += UNPREPARED_MS * 1000;
+		pulse_failed();
+	}
 	if (WIFSIGNALED(status))
 		log_line(LOG_WARN, (int)number, 0, "keeper killed by signal %d", WTERMSIG(status));
 }
@@ -255,9 +259,10 @@ void slots_run(const struct jail_config *config, int listener)
 	while (!ending) {
 		int next_ms;
 
+		pulse_beat();
 		reap_children(slots, count);
 		next_ms = sooner(refill(slots, config, listener, signals), zygotes_manage(config));
-		ending = wait_for_events(slots, count, wait, signals, next_ms);
+		ending = wait_for_events(slots, count, wait, signals, sooner(next_ms, PULSE_MS));
 	}
 	zygotes_end();
 	end_all(slots, count);

@@ -28,6 +28,21 @@ export interface FetchedFile {
   body: AsyncGenerator<Buffer>;
 }
 
+/** Jails are made before they are needed, so that jaild may fail while some are left. */
+export interface JaildPulse {
+  /** How long its main process has stood still. */
+  silentMs: number;
+  /** Since when it has not been able to make further jails; 0: it is. */
+  failingMs: number;
+}
+
+/** A jaild that runs since before an update of the runner tells nothing. */
+function pulseIn(fields: Fields): JaildPulse {
+  return fields.left === 0
+    ? { silentMs: 0, failingMs: 0 }
+    : { silentMs: fields.u32(), failingMs: fields.u32() };
+}
+
 function tie(connection: Connection, signal: AbortSignal): () => void {
   const abort = () => connection.destroy(signal.reason);
   if (signal.aborted) abort();
@@ -37,6 +52,8 @@ function tie(connection: Connection, signal: AbortSignal): () => void {
 
 export class JailRun {
   readonly slot: number;
+  /** How jaild did when it gave this jail. */
+  readonly pulse: JaildPulse;
   readonly #connection: Connection;
   #release: () => void;
   #caps = { stdout: 0, stderr: 0 };
@@ -44,9 +61,10 @@ export class JailRun {
   #startedWarm = false;
   #zygoteWord: number | undefined;
 
-  private constructor(connection: Connection, slot: number, release: () => void) {
+  private constructor(connection: Connection, slot: number, pulse: JaildPulse, release: () => void) {
     this.#connection = connection;
     this.slot = slot;
+    this.pulse = pulse;
     this.#release = release;
   }
 
@@ -59,8 +77,9 @@ export class JailRun {
       const fields = new Fields(expectTag(await connection.next(), "h", false).payload);
       if (fields.u32() !== PROTOCOL_VERSION) throw new ProtocolError("version differs");
       const slot = fields.u32();
+      const pulse = pulseIn(fields);
       fields.end();
-      return new JailRun(connection, slot, release);
+      return new JailRun(connection, slot, pulse, release);
     } catch (error) {
       release();
       connection.destroy();

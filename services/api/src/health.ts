@@ -1,13 +1,26 @@
 /** Liveness, and readiness: Redis, file server, and of each queue an execution that went all the way in the last minute. */
-import { canaryKey, type QueueKind, queueKindsOf, RUNTIMES_KEY, type RuntimeInfo } from "@svc/contracts";
 import {
+  canaryKey,
+  canaryReason,
+  type QueueKind,
+  queueKindsOf,
+  RUNTIMES_KEY,
+  type RuntimeInfo,
+} from "@svc/contracts";
+import {
+  askPeer,
+  checkReadiness,
+  descriptorsCheck,
   type FastifyReply,
   type HttpServer,
   type InnerClient,
   type Lifecycle,
+  peerReason,
   RETRY_AFTER,
   type Redis,
-  redisAlive,
+  redisChecks,
+  runningCheck,
+  toldOf,
   VERSION,
 } from "@svc/service-kit";
 import { z } from "zod";
@@ -34,11 +47,22 @@ const readySchema = z
     checks: z
       .record(z.string(), z.boolean())
       .meta({ description: "Each check, and whether it passed.", example: { redis: true, canary: false } }),
+    reasons: z
+      .record(z.string(), z.string())
+      .optional()
+      .meta({
+        description: "Of each check that failed: why, for an operator.",
+        example: { canary: "no execution went through in the last minute (python)" },
+      }),
   })
   .meta({ id: "Readiness", description: "Whether executions go through." });
 const checkSchema = z.object({
   ok: z.boolean().meta({ description: "It passed.", example: true }),
   ms: z.number().optional().meta({ description: "How long the check took.", example: 0.4 }),
+  reason: z
+    .string()
+    .optional()
+    .meta({ description: "Why it failed, for an operator.", example: "Redis cannot be reached" }),
 });
 const timeSchema = z.iso.datetime();
 const detailedSchema = z
@@ -48,7 +72,8 @@ const detailedSchema = z
     time: timeSchema.meta({ description: "When it was checked.", example: "2026-01-31T10:00:00.000Z" }),
     checks: z
       .object({
-        redis: checkSchema.meta({ description: "Redis answers." }),
+        redis: checkSchema.meta({ description: "Redis answers and takes writes." }),
+        clock: checkSchema.meta({ description: "The API's clock is close to Redis's." }),
         file_server: checkSchema.meta({ description: "The file server is ready." }),
         canary: checkSchema
           .extend({
@@ -59,15 +84,17 @@ const detailedSchema = z
             }),
           })
           .meta({ description: "An execution of each queue went through in the last minute." }),
+        descriptors: checkSchema.meta({ description: "The API can open files and connections." }),
         running: checkSchema.meta({ description: "The API neither starts nor stops." }),
       })
       .meta({ description: "The checks, with how long each took." }),
   })
   .meta({ id: "DetailedHealth", description: "Whether executions go through, and what each check found." });
-type Checks = z.infer<typeof detailedSchema>["checks"];
-type Readiness = Pick<z.infer<typeof detailedSchema>, "status" | "checks">;
+type Detailed = z.infer<typeof detailedSchema>;
+type Canary = Pick<Detailed["checks"]["canary"], "last_success">;
 
 export function healthRoutes(app: HttpServer, deps: HealthDeps): void {
+  const look = lookingAt(deps);
   app.get(
     "/v1/health",
     {
@@ -91,9 +118,8 @@ export function healthRoutes(app: HttpServer, deps: HealthDeps): void {
       },
     },
     async (_request, reply) => {
-      const { status, checks } = await toldReadiness(deps, reply);
-      const shown = Object.fromEntries(Object.entries(checks).map(([name, { ok }]) => [name, ok]));
-      return { status, checks: shown };
+      const { readiness } = await look();
+      return { status: statusOf(readiness, reply), ...toldOf(readiness) };
     },
   );
   app.get(
@@ -106,63 +132,55 @@ export function healthRoutes(app: HttpServer, deps: HealthDeps): void {
         response: { 200: detailedSchema, 503: detailedSchema },
       },
     },
-    async (_request, reply) => ({
-      version: VERSION,
-      time: new Date().toISOString(),
-      ...(await toldReadiness(deps, reply)),
-    }),
+    async (_request, reply) => {
+      const time = new Date().toISOString();
+      const { readiness, canary } = await look();
+      const { findings } = readiness;
+      const checks = { ...findings, canary: { ...findings.canary, ...canary } };
+      return { version: VERSION, time, status: statusOf(readiness, reply), checks };
+    },
   );
 }
 
-/** Checks, and gives the answer its status. */
-async function toldReadiness(deps: HealthDeps, reply: FastifyReply): Promise<Readiness> {
-  const found = await readiness(deps);
-  if (found.status === "not_ready") reply.code(503).headers(RETRY_AFTER);
-  return found;
+/** Gives the answer its status. */
+function statusOf({ ok }: { ok: boolean }, reply: FastifyReply): Detailed["status"] {
+  if (!ok) reply.code(503).headers(RETRY_AFTER);
+  return ok ? "ready" : "not_ready";
 }
 
-async function readiness({ redis, fileServer, lifecycle }: HealthDeps): Promise<Readiness> {
-  const [redisCheck, files, canary] = await Promise.all([
-    timed(async () => ({ ok: await redisAlive(redis) })),
-    timed(async () => ({ ok: await reachable(fileServer) })),
-    timed(() => canaries(redis)),
-  ]);
-  const running = { ok: lifecycle.state === "running" };
-  const checks: Checks = { redis: redisCheck, file_server: files, canary, running };
-  const isReady = Object.values(checks).every(({ ok }) => ok);
-  return { status: isReady ? "ready" : "not_ready", checks };
-}
-
-async function timed<T extends object>(check: () => Promise<T>): Promise<T & { ms: number }> {
-  const start = performance.now();
-  const found = await check();
-  return { ...found, ms: Math.round((performance.now() - start) * 10) / 10 };
-}
-
-async function reachable(fileServer: InnerClient): Promise<boolean> {
-  try {
-    const response = await fileServer.send({ method: "GET", path: "/ready", timeoutMs: 3000 });
-    await response.body.dump();
-    return response.statusCode === 200;
-  } catch {
-    return false;
-  }
+function lookingAt({ redis, fileServer, lifecycle }: HealthDeps) {
+  const own = { ...redisChecks(redis), descriptors: descriptorsCheck, running: runningCheck(lifecycle) };
+  return async () => {
+    let canary: Canary = { last_success: {} };
+    const readiness = await checkReadiness({
+      ...own,
+      file_server: async () => peerReason("the file server", await askPeer(fileServer, "/ready")),
+      canary: async () => {
+        const { reason, ...found } = await canaries(redis);
+        canary = found;
+        return reason;
+      },
+    });
+    return { readiness, canary };
+  };
 }
 
 /** Every queue that an installed language needs. The key of a last success expires by itself when it is too old. */
-async function canaries(redis: Redis): Promise<Omit<Checks["canary"], "ms">> {
+async function canaries(redis: Redis): Promise<Canary & { reason?: string | undefined }> {
   try {
     const [runtimes, ...times] = await redis.mget(RUNTIMES_KEY, canaryKey("python"), canaryKey("other"));
     const found: Record<QueueKind, string | null | undefined> = { python: times[0], other: times[1] };
     const languages = (JSON.parse(runtimes ?? "[]") as RuntimeInfo[]).map(({ language }) => language);
     const kinds = queueKindsOf(languages);
+    const stale = kinds.filter((kind) => found[kind] == null);
     return {
-      ok: kinds.length > 0 && kinds.every((kind) => found[kind] != null),
+      reason: kinds.length === 0 ? NO_RUNTIME : stale.length === 0 ? undefined : canaryReason(stale),
       last_success: Object.fromEntries(kinds.map((kind) => [kind, timeOf(found[kind])])),
     };
   } catch {
-    return { ok: false, last_success: {} };
+    return { reason: "not known without Redis", last_success: {} };
   }
 }
 
+const NO_RUNTIME = "no worker has told of a runtime yet";
 const timeOf = (ms: string | null | undefined) => (ms == null ? null : new Date(Number(ms)).toISOString());

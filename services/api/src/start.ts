@@ -1,6 +1,6 @@
 /** Starts the API: its connections, its app, its port. */
 import { JobProducer } from "@svc/job-queue";
-import { type Context, createRedis, InnerClient, type Running } from "@svc/service-kit";
+import { type Context, createRedis, InnerClient, listenWhen, type Running } from "@svc/service-kit";
 import { createIdentityProvider } from "./auth/provider.ts";
 import { RunningPrograms } from "./programmatic/cancel.ts";
 import { buildApi } from "./server.ts";
@@ -17,13 +17,11 @@ export async function startApi(context: Context): Promise<Running> {
   });
   const jobs = new JobProducer(config, log, redis);
   const running = new RunningPrograms(redis);
-  await Promise.all([jobs.listen(subscriber), running.listen(subscriber)]);
   const app = await buildApi({ ...context, redis, fileServer, jobs, identity, running });
-  await app.listen({
-    port: config.SERVICE_PORT,
-    host: config.SERVICE_HOST,
-    ...inheritedSocket(process.argv),
-  });
+  const address = { port: config.SERVICE_PORT, host: config.SERVICE_HOST };
+  await listenWhen(Promise.all([jobs.listen(subscriber), running.listen(subscriber)]), () =>
+    app.listen({ ...address, ...inheritedSocket(process.argv) }),
+  );
   return {
     stop: async () => {
       await app.close();

@@ -1,6 +1,16 @@
 /** The egress gateway: the single path out of the sandbox. Puts its routes together. */
 import { MAX_TOKEN_CHARS } from "@svc/capabilities";
-import { createHttpServer, type HttpServer, metricsRoutes, redisAlive } from "@svc/service-kit";
+import {
+  type Checks,
+  checkReadiness,
+  createHttpServer,
+  descriptorsCheck,
+  type HttpServer,
+  metricsRoutes,
+  redisChecks,
+  runningCheck,
+  toldOf,
+} from "@svc/service-kit";
 import type { GatewayDeps } from "./deps.ts";
 import { grantRoutes } from "./grant-routes.ts";
 import { sandboxRoutes } from "./sandbox-routes.ts";
@@ -9,7 +19,7 @@ import { sandboxRoutes } from "./sandbox-routes.ts";
 const MAX_HEADER_BYTES = 2 * MAX_TOKEN_CHARS + 64 * 1024;
 
 export function buildGateway(deps: GatewayDeps): HttpServer {
-  const { config, log, registry, lifecycle, redis } = deps;
+  const { config, log, registry, lifecycle } = deps;
   const app = createHttpServer({
     log,
     lifecycle,
@@ -19,14 +29,27 @@ export function buildGateway(deps: GatewayDeps): HttpServer {
     alwaysOn: ["/live", "/health", "/ready", "/metrics"],
   });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN });
-  app.get("/live", async () => ({ status: "ok" }));
-  for (const path of ["/health", "/ready"]) {
-    app.get(path, async (_request, reply) => {
-      const ok = (await redisAlive(redis)) && (path === "/health" || lifecycle.state === "running");
-      return reply.code(ok ? 200 : 503).send({ status: ok ? "ok" : "not_ready" });
-    });
-  }
+  healthRoutes(app, deps);
   grantRoutes(app, deps);
   sandboxRoutes(app, deps);
   return app;
+}
+
+function healthRoutes(app: HttpServer, { redis, lifecycle }: GatewayDeps): void {
+  const store = redisChecks(redis);
+  const health: Checks = { redis: store.redis };
+  const ready: Checks = { ...store, descriptors: descriptorsCheck, running: runningCheck(lifecycle) };
+  app.get("/live", async () => ({ status: "ok" }));
+  for (const [path, checks] of [
+    ["/health", health],
+    ["/ready", ready],
+  ] as const) {
+    app.get(path, async (_request, reply) => {
+      const found = await checkReadiness(checks);
+      const status = found.ok ? "ok" : "not_ready";
+      // Runners, which have no Redis, compare their clocks with this one.
+      const time = new Date().toISOString();
+      return reply.code(found.ok ? 200 : 503).send({ status, time, ...toldOf(found) });
+    });
+  }
 }

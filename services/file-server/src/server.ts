@@ -5,16 +5,21 @@
 import type { ObjectStore } from "@svc/object-store";
 import {
   type Context,
+  checkReadiness,
   createHttpServer,
+  descriptorsCheck,
   type HttpServer,
   httpMetrics,
   metricsRoutes,
   type Redis,
-  redisAlive,
+  redisChecks,
+  runningCheck,
+  toldOf,
 } from "@svc/service-kit";
 import { Objects } from "./objects.ts";
 import type { RecordCache } from "./record-cache.ts";
 import { objectRoutes } from "./routes.ts";
+import { storageCheck } from "./storage-check.ts";
 
 const COMMIT_BODY_BYTES = 1024 * 1024;
 
@@ -33,19 +38,20 @@ export function buildApp(
   });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN });
   app.get("/health", async () => ({ status: "ok" }));
+  const checks = {
+    ...redisChecks(redis),
+    storage: storageCheck(store),
+    descriptors: descriptorsCheck,
+    running: runningCheck(lifecycle),
+  };
   app.get("/ready", async (_request, reply) => {
-    const [redisIsUp, storageIsUp] = await Promise.all([
-      redisAlive(redis),
-      store.check().then(
-        () => true,
-        () => false,
-      ),
-    ]);
-    const ready = redisIsUp && storageIsUp && lifecycle.state === "running";
-    const word = (ok: boolean) => (ok ? "ok" : "failed");
-    return reply.code(ready ? 200 : 503).send({
-      status: ready ? "ready" : "not_ready",
-      checks: { redis: word(redisIsUp), storage: word(storageIsUp) },
+    const found = await checkReadiness(checks);
+    const { checks: passed, ...reasons } = toldOf(found);
+    const words = Object.entries(passed).map(([name, ok]) => [name, ok ? "ok" : "failed"]);
+    return reply.code(found.ok ? 200 : 503).send({
+      status: found.ok ? "ready" : "not_ready",
+      checks: Object.fromEntries(words),
+      ...reasons,
     });
   });
   const maxBytes = Math.max(

@@ -38,12 +38,12 @@ export interface RunGateway {
 }
 
 export class GatewayClient {
-  readonly #client: InnerClient;
+  readonly client: InnerClient;
   /** Runs whose last call was repeated in vain: their next ones are not, or each file would wait as long as the first. */
   readonly #inVain = new WeakSet<RunGateway>();
 
   constructor(baseUrl: string) {
-    this.#client = new InnerClient({ baseUrl, unreachable: "storage_unavailable" });
+    this.client = new InnerClient({ baseUrl, unreachable: "storage_unavailable" });
   }
 
   /** Opens an input, if it is not the one with the entity tag `known`. */
@@ -107,7 +107,7 @@ export class GatewayClient {
       const pause = this.#inVain.has(run) ? undefined : PAUSES_MS[attempt];
       const call = await make();
       try {
-        const response = await this.#client.send({
+        const response = await this.client.send({
           ...call,
           headers: { ...call.headers, [GRANT_HEADER]: run.grant },
           requestId: run.requestId,
@@ -128,7 +128,7 @@ export class GatewayClient {
   }
 
   async close(): Promise<void> {
-    await this.#client.close();
+    await this.client.close();
   }
 }
 

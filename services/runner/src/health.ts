@@ -2,22 +2,25 @@
  * Deep health: a workspace is really made and removed, by running `true` in a jail. Fresh results are shared.
  * It takes a jail beside the slots': a runner whose slots are all busy is healthy.
  */
-import { ServiceError } from "@svc/contracts";
-import { JailRun } from "@svc/jail-client";
-import { type Config, retry } from "@svc/service-kit";
+import { constants } from "node:os";
+import { JailError, JailRun } from "@svc/jail-client";
+import { type Config, type Log, retry, shared } from "@svc/service-kit";
 
 /** A proof this young is as good as a new one. */
 const FRESH_MS = 1000;
-const PROBE_TIMEOUT_MS = 10_000;
-/** How long the first jail may take: jaild may start at the same time. */
-const FIRST_MS = 10_000;
+/** Many times what a jail takes on a machine that is overloaded. */
+const PROBE_TIMEOUT_MS = 5000;
 const RETRY_MS = 100;
+/** The main process of jaild turns once a second. */
+const SILENT_MS = 5000;
+/** A failure or two are no reason: other slots may take over. */
+const FAILING_MS = 3000;
 const MIB = 2 ** 20;
 
 export class Health {
   readonly #config: Config;
   #provenAt = Number.NEGATIVE_INFINITY;
-  #probe: Promise<void> | undefined;
+  readonly #probe = shared(() => this.#run());
 
   constructor(config: Config) {
     this.#config = config;
@@ -26,19 +29,15 @@ export class Health {
   /** Throws when no jail can be made. */
   async check(): Promise<void> {
     if (performance.now() - this.#provenAt < FRESH_MS) return;
-    this.#probe ??= this.#run().finally(() => {
-      this.#probe = undefined;
-    });
-    await this.#probe;
+    await this.#probe();
   }
 
-  /** At the start. Throws when no jail can be made in time: a runner without one is not to be called healthy. */
-  async prove(): Promise<void> {
-    const until = performance.now() + FIRST_MS;
+  /** At the start: until a jail could be made. jaild may start later. */
+  async prove(log: Log): Promise<void> {
     await retry(
       () => this.check(),
-      (error) => {
-        if (performance.now() > until) throw new Error("no jail can be made", { cause: error });
+      (error, failures) => {
+        if (failures === 1) log.warn({ err: error }, "no jail can be made yet; trying again until one is");
         return RETRY_MS;
       },
     );
@@ -48,8 +47,12 @@ export class Health {
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
     const jail = await JailRun.open(this.#config.SANDBOX_JAIL_SOCKET, signal);
     try {
+      const { silentMs, failingMs } = jail.pulse;
+      if (silentMs > SILENT_MS) throw new WeakPulseError("jaild stands still");
+      if (failingMs > FAILING_MS)
+        throw new WeakPulseError("jaild cannot make further jails; its log says why");
       jail.describe(["/bin/true"], ["PATH=/usr/bin:/bin"], {
-        wallMs: 5000,
+        wallMs: PROBE_TIMEOUT_MS,
         cpuMs: 0,
         memoryBytes: 64 * MIB,
         processes: 16,
@@ -61,10 +64,38 @@ export class Health {
       });
       await jail.start();
       const { end } = await jail.outcome();
-      if (end.cause !== "exited" || end.exitCode !== 0) throw new ServiceError("sandbox_setup_failed");
+      if (end.cause !== "exited" || end.exitCode !== 0) throw new UnfitImageError(end);
       this.#provenAt = performance.now();
     } finally {
       jail.close();
     }
   }
+}
+
+/** There are jails left, and no new ones. */
+class WeakPulseError extends Error {}
+
+class UnfitImageError extends Error {
+  constructor(end: { cause: string; exitCode: number; execErrno: number }) {
+    super(`true ended with ${JSON.stringify(end)}`);
+  }
+}
+
+/** In plain words, why no jail could be made. */
+export function jailReason(error: unknown): string {
+  if (error instanceof WeakPulseError) return error.message;
+  if (error instanceof UnfitImageError) return "programs of the root image cannot be run";
+  if (error instanceof DOMException && error.name === "TimeoutError")
+    return `jaild gave no jail within ${PROBE_TIMEOUT_MS / 1000} s`;
+  if (!(error instanceof JailError)) return "no jail can be made";
+  if (error.kind === "gone")
+    return /EMFILE|ENFILE/.test(error.message)
+      ? "jaild cannot be reached: no file descriptor is left"
+      : "jaild cannot be reached";
+  return `jaild cannot make a jail${nameOf(error.errno)}; its log says why`;
+}
+
+function nameOf(errno: number | undefined): string {
+  const [name] = Object.entries(constants.errno).find(([, value]) => value === errno) ?? [];
+  return name === undefined ? "" : ` (${name})`;
 }

@@ -4,14 +4,19 @@
  */
 import { ServiceError } from "@svc/contracts";
 import {
+  type Check,
   type Context,
+  checkReadiness,
   clientGone,
   createHttpServer,
+  descriptorsCheck,
   type FastifyReply,
   type FastifyRequest,
   type HttpServer,
   httpMetrics,
   metricsRoutes,
+  runningCheck,
+  toldOf,
 } from "@svc/service-kit";
 import type { onRequestHookHandler } from "fastify";
 import { limitsFor, toldLimits } from "./admission/limits.ts";
@@ -19,7 +24,8 @@ import { isManifestError, type ManifestVerifier, type Presented } from "./admiss
 import { execute } from "./execution/execute.ts";
 import { WORKSPACE } from "./execution/program.ts";
 import type { Call } from "./execution/types.ts";
-import type { Health } from "./health.ts";
+import { gatewayChecks } from "./gateway-checks.ts";
+import { type Health, jailReason } from "./health.ts";
 import { outputLimits } from "./outputs/limits.ts";
 import { type ProgrammaticDeps, resumeProgram, startProgram } from "./programmatic/rounds.ts";
 import { withRunLine } from "./run-line.ts";
@@ -39,7 +45,7 @@ export function buildRunner(runner: RunnerApp): HttpServer {
     lifecycle,
     bodyLimit: config.SANDBOX_EXECUTE_BODY_LIMIT,
     metrics: httpMetrics(registry, "svc_sandbox_http"),
-    alwaysOn: ["/health", "/metrics"],
+    alwaysOn: ["/health", "/api/v2/health", "/metrics"],
   });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN });
   operationalRoutes(app, runner);
@@ -47,22 +53,39 @@ export function buildRunner(runner: RunnerApp): HttpServer {
   return app;
 }
 
-function operationalRoutes(app: HttpServer, { deps, health, log }: RunnerApp): void {
+function operationalRoutes(app: HttpServer, { deps, health, log, lifecycle }: RunnerApp): void {
+  const jail: Check = () =>
+    health.check().then(
+      () => undefined,
+      (error: unknown) => {
+        log.error({ err: error }, "creating a jail failed");
+        return jailReason(error);
+      },
+    );
+  const checks = {
+    jail,
+    ...gatewayChecks(deps.gateway.client),
+    descriptors: descriptorsCheck,
+    running: runningCheck(lifecycle),
+  };
   app.get("/health", async () => ({ status: "ok" }));
   app.get("/api/v2/health", async (_request, reply) => {
-    try {
-      await health.check();
-    } catch (error) {
-      log.error({ err: error }, "creating a jail failed");
-      return reply
-        .code(503)
-        .send({ status: "unhealthy", error: "sandbox_setup_failed", message: "No workspace can be made." });
-    }
+    const found = await checkReadiness(checks);
+    const { checks: passed, reasons } = toldOf(found);
+    if (reasons !== undefined)
+      return reply.code(503).send({
+        status: "unhealthy",
+        error: found.findings.jail.ok ? "upstream_unavailable" : "sandbox_setup_failed",
+        message: Object.values(reasons).join("; "),
+        checks: passed,
+        reasons,
+      });
     return {
       status: "healthy",
       workspace_root: WORKSPACE,
       slots: { ...deps.slots.counts, paused: deps.programs.paused, retained: deps.jails.waiting },
       time: new Date().toISOString(),
+      checks: passed,
     };
   });
   const limitsOf = (language: string) =>

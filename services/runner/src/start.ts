@@ -1,6 +1,6 @@
 /** Starts the runner: its slots, its jails, its connections, its port. */
 import { ServiceError } from "@svc/contracts";
-import type { Context, Running } from "@svc/service-kit";
+import { type Context, listenWhen, type Running } from "@svc/service-kit";
 import { parseOverrides } from "./admission/limits.ts";
 import { ManifestVerifier } from "./admission/manifest.ts";
 import { Slots } from "./admission/slots.ts";
@@ -26,12 +26,12 @@ export async function startRunner(context: Context): Promise<Running> {
   const health = new Health(config);
   const stopping = new AbortController();
   const app = buildRunner({ ...context, deps, verifier, health, stopping: stopping.signal });
-  await health.prove();
   deps.metrics.watchExecutions(() => ({ slots: deps.slots.counts, paused: deps.programs.paused }));
   deps.metrics.watchWarm(() => deps.jails.counts());
-  deps.jails.start();
-  await verifier.opens();
-  await app.listen({ port: config.PORT, host: config.RUNNER_HOST });
+  const proven = health.prove(context.log).then(() => deps.jails.start());
+  await listenWhen(Promise.all([proven, verifier.opens()]), () =>
+    app.listen({ port: config.PORT, host: config.RUNNER_HOST }),
+  );
   return {
     stop: async () => {
       deps.slots.close();

@@ -4,12 +4,20 @@
  */
 import {
   type Context,
+  checkReadiness,
   createHttpServer,
   createRedis,
+  descriptorsCheck,
+  type HttpServer,
+  type Lifecycle,
+  listenWhen,
   metricsRoutes,
+  type Redis,
   type Running,
-  redisAlive,
+  redisChecks,
   requireInternalToken,
+  runningCheck,
+  toldOf,
 } from "@svc/service-kit";
 import { ChangeNotifier } from "./change-notifier.ts";
 import { Exchanges } from "./exchanges.ts";
@@ -27,21 +35,19 @@ export async function startToolCallServer({ config, log, registry, lifecycle }: 
     log,
     lifecycle,
     bodyLimit: config.SVC_HTTP_JSON_LIMIT,
-    alwaysOn: ["/health", "/metrics"],
+    alwaysOn: ["/live", "/health", "/ready", "/metrics"],
   });
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN });
-  app.get("/health", async (_request, reply) => {
-    const alive = await redisAlive(redis);
-    return reply.code(alive ? 200 : 503).send({ status: alive ? "healthy" : "unhealthy", redis: alive });
-  });
+  healthRoutes(app, redis, lifecycle);
   const metrics = toolCallMetrics(registry, () => exchanges.count());
   app.register(async (internal) => {
     internal.addHook("onRequest", requireInternalToken(config.SVC_INTERNAL_SERVICE_TOKEN));
     toolCallRoutes(internal, { config, exchanges, polls, metrics });
   });
 
-  await notifier.listen(subscriber);
-  await app.listen({ port: config.TOOL_CALL_SERVER_PORT, host: config.TOOL_CALL_SERVER_HOST });
+  await listenWhen(notifier.listen(subscriber), () =>
+    app.listen({ port: config.TOOL_CALL_SERVER_PORT, host: config.TOOL_CALL_SERVER_HOST }),
+  );
   return {
     stop: async () => {
       polls.stop();
@@ -50,4 +56,19 @@ export async function startToolCallServer({ config, log, registry, lifecycle }: 
       subscriber.disconnect();
     },
   };
+}
+
+function healthRoutes(app: HttpServer, redis: Redis, lifecycle: Lifecycle): void {
+  const { redis: redisCheck, clock } = redisChecks(redis);
+  app.get("/live", async () => ({ status: "ok" }));
+  app.get("/health", async (_request, reply) => {
+    const { ok } = await checkReadiness({ redis: redisCheck });
+    return reply.code(ok ? 200 : 503).send({ status: ok ? "healthy" : "unhealthy", redis: ok });
+  });
+  const ready = { redis: redisCheck, clock, descriptors: descriptorsCheck, running: runningCheck(lifecycle) };
+  app.get("/ready", async (_request, reply) => {
+    const found = await checkReadiness(ready);
+    const status = found.ok ? "ready" : "not_ready";
+    return reply.code(found.ok ? 200 : 503).send({ status, ...toldOf(found) });
+  });
 }

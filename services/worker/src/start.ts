@@ -1,11 +1,18 @@
 /** Starts the worker, which consumes the queues: its connections, its consumers, its port. */
 import { ServiceError } from "@svc/contracts";
 import { Cancellations, type HandleJob, JobConsumer, openQueues } from "@svc/job-queue";
-import { type Context, createRedis, InnerClient, type Running } from "@svc/service-kit";
+import {
+  type Context,
+  createRedis,
+  InnerClient,
+  listenWhen,
+  type Redis,
+  type Running,
+} from "@svc/service-kit";
 import { sessionStoreFor } from "@svc/session-store";
 import { Grants } from "./grants/grants.ts";
 import { Canary } from "./health/canary.ts";
-import { workerMetrics } from "./health/metrics.ts";
+import { type WorkerMetrics, workerMetrics } from "./health/metrics.ts";
 import { operationalRoutes } from "./health/routes.ts";
 import { processJob } from "./round/process.ts";
 import { runLine } from "./round/run-line.ts";
@@ -28,7 +35,6 @@ export async function startWorker(context: Context): Promise<Running> {
   const runner = new Runner(config, tracing);
   const metrics = workerMetrics(registry);
   const cancellations = new Cancellations();
-  await cancellations.listen(subscriber);
   const queues = openQueues(redis, log);
   const canary = new Canary(config, redis, log, metrics, queues);
   const grants = new Grants(gateway, config, log, metrics.stages, tracing);
@@ -36,28 +42,24 @@ export async function startWorker(context: Context): Promise<Running> {
     ? new Sessions(sessionStoreFor(redis, config), log, sessionMetrics(registry))
     : undefined;
   redis.on("close", () => grants.forgetPrefetched());
-  const handle: HandleJob = async (job, cancelled) => {
-    const write = runLine(log, job);
-    const span = tracing && traceJob(tracing, job);
-    const traced = span === undefined ? job : { ...job, trace: span.context };
-    const result = await metrics.during(job, () =>
-      processJob(traced, cancelled, { config, log, redis, grants, runner, sessions }),
-    );
-    if (span !== undefined) endJob(span, result);
-    if (job.discard === undefined) canary.observe(job.language, result);
-    write(result);
-    return result;
-  };
+  const handle = handlerOf(context, { redis, grants, runner, sessions, metrics, canary });
+  let consumers: { python: JobConsumer; other: JobConsumer } | undefined;
+  const running = () => ({
+    python: consumers?.python.isRunning ?? false,
+    other: consumers?.other.isRunning ?? false,
+  });
+  const app = operationalRoutes({ context, redis, runner, gateway, canary, running, metrics, queues });
+  // A job that is cancelled while it begins is told of it.
+  await listenWhen(cancellations.listen(subscriber), () =>
+    app.listen({ port: config.WORKER_HEALTH_PORT, host: config.WORKER_HOST }),
+  );
   const shared = { redis: queueRedis, log, cancellations, handle };
   const python = new JobConsumer({ kind: "python", concurrency: config.PYTHON_CONCURRENCY, ...shared });
   const other = new JobConsumer({ kind: "other", concurrency: config.OTHER_CONCURRENCY, ...shared });
-  const running = () => ({ python: python.isRunning, other: other.isRunning });
+  consumers = { python, other };
   const stopRuntimes = publishRuntimes(runner, redis, log, (runtimes) =>
     canary.start(runtimes.map(({ language }) => language)),
   );
-
-  const app = operationalRoutes({ context, redis, runner, canary, running, metrics, queues });
-  await app.listen({ port: config.WORKER_HEALTH_PORT, host: config.WORKER_HOST });
 
   return {
     stop: async () => {
@@ -73,5 +75,28 @@ export async function startWorker(context: Context): Promise<Running> {
       await Promise.all([gateway.close(), runner.close(), queues.python.close(), queues.other.close()]);
       for (const connection of [subscriber, queueRedis, redis]) connection.disconnect();
     },
+  };
+}
+
+interface Worked {
+  redis: Redis;
+  grants: Grants;
+  runner: Runner;
+  sessions: Sessions | undefined;
+  metrics: WorkerMetrics;
+  canary: Canary;
+}
+
+/** What is done with each job. */
+function handlerOf({ config, log, tracing }: Context, { metrics, canary, ...deps }: Worked): HandleJob {
+  return async (job, cancelled) => {
+    const write = runLine(log, job);
+    const span = tracing && traceJob(tracing, job);
+    const traced = span === undefined ? job : { ...job, trace: span.context };
+    const result = await metrics.during(job, () => processJob(traced, cancelled, { config, log, ...deps }));
+    if (span !== undefined) endJob(span, result);
+    if (job.discard === undefined) canary.observe(job.language, result);
+    write(result);
+    return result;
   };
 }

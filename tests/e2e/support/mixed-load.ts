@@ -118,23 +118,38 @@ print(*drawn, *both, "${word}")`;
     demand(answer.status === "completed" && lines.length === 2, "a Bash program with tools", answer);
     demand(seen.join() === `${word},end`, "each call of Bash once", seen);
   },
-} satisfies Record<string, (api: Api, word: string) => Promise<void>>;
+} satisfies Record<string, Work>;
 
-export type Kind = keyof typeof KINDS;
-const NAMES = Object.keys(KINDS) as Kind[];
+type Work = (api: Api, word: string) => Promise<void>;
+
+/** Where sessions are on: a run that continues another. */
+const SESSION_KINDS = {
+  "a session of two runs": async (api, word) => {
+    const runtime_session_hint = word;
+    const step = (code: string) => api.exec({ lang: "py", code, runtime_session_hint });
+    const first = await step(`word = "${word}"\nopen("kept.txt", "w").write(word)`);
+    demand(first.session_state_persisted === true, "a session that is kept", first);
+    const second = await step('print(word, open("kept.txt").read())');
+    demand(second.stdout === `${word} ${word}\n`, "a session that goes on", second);
+  },
+} satisfies Record<string, Work>;
+
+export type Kind = keyof typeof KINDS | keyof typeof SESSION_KINDS;
 
 /** Runs each kind again and again, one after the other, all kinds side by side, until it is ended. */
 export class MixedLoad {
-  readonly done = new Map<Kind, number>(NAMES.map((kind) => [kind, 0]));
+  readonly done: Map<Kind, number>;
   readonly failures: string[] = [];
   readonly #api: Api;
   readonly #loops: Promise<void>[];
   #isEnding = false;
   #phase = "before";
 
-  constructor(api: Api) {
+  constructor(api: Api, { sessions = false }: { sessions?: boolean } = {}) {
     this.#api = api;
-    this.#loops = NAMES.map((kind) => this.#loop(kind));
+    const kinds = Object.entries({ ...KINDS, ...(sessions ? SESSION_KINDS : {}) }) as [Kind, Work][];
+    this.done = new Map(kinds.map(([kind]) => [kind, 0]));
+    this.#loops = kinds.map(([kind, work]) => this.#loop(kind, work));
   }
 
   /** Names what happens from now on, for failures. */
@@ -145,7 +160,7 @@ export class MixedLoad {
   /** Settles when each kind was done once more from its beginning. */
   async onceMore(): Promise<void> {
     const before = new Map(this.done);
-    const isDone = () => NAMES.every((kind) => (this.done.get(kind) ?? 0) >= (before.get(kind) ?? 0) + 2);
+    const isDone = () => [...before].every(([kind, count]) => (this.done.get(kind) ?? 0) >= count + 2);
     await until(
       () => isDone() || this.failures.length > 0,
       ONE_MORE_MS,
@@ -159,12 +174,12 @@ export class MixedLoad {
     await Promise.all(this.#loops);
   }
 
-  async #loop(kind: Kind): Promise<void> {
+  async #loop(kind: Kind, work: Work): Promise<void> {
     while (!this.#isEnding) {
       const phase = this.#phase;
       const word = newMarker().slice(-12);
       try {
-        await KINDS[kind](this.#api, word);
+        await work(this.#api, word);
         this.done.set(kind, (this.done.get(kind) ?? 0) + 1);
       } catch (error) {
         this.failures.push(`${kind}, begun ${phase}, failed ${this.#phase}: ${(error as Error).message}`);

@@ -109,6 +109,8 @@ const NOT_USUAL: readonly string[] = [
   "services/egress-gateway/test/live/recorded-calls.test.ts",
   // Components are killed under load: tests/e2e/lifecycle.test.ts, tool-programs.test.ts.
   "tests/e2e/chaos.test.ts",
+  "tests/e2e/health.test.ts",
+  "tests/e2e/start-order.test.ts",
   "tests/e2e/programmatic-kills.test.ts",
   // The same in the middle of a session's run, and storage and Redis that fail: tests/e2e/sessions.test.ts.
   "tests/e2e/sessions-kills.test.ts",

@@ -15,6 +15,11 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
     "system/cgroups.ts: no name of ours: …",
     "unexpected.ts: caused by …\n…",
   ],
+  "is about a component that is broken while it runs, as tests/e2e/health.test.ts has it": [
+    "probes.ts: cannot write to its disk; is the disk full?",
+    "system/standstill.ts: has no file descriptors left (… of … are open)",
+    "system/standstill.ts: is stopped by a signal (kill -CONT … lets it go on)",
+  ],
   "needs systemd as the first process of the machine, as tests/v2/service.test.ts has it": [
     "commands/install.ts: Starting the service, until a canary run has passed",
     "commands/install.ts: Running: …/v1 (systemctl status …, journalctl -u …)",

@@ -91,5 +91,9 @@ export const CANARY_MAX_AGE_MS = 60_000;
 /** Redis key of the time (ms since 1970) of the last execution that went through this queue, a worker and a jail. */
 export const canaryKey = (kind: QueueKind): string => `svc:canary:last-success:${kind}`;
 
+/** What readiness says of queues without such an execution. */
+export const canaryReason = (kinds: readonly QueueKind[]): string =>
+  `no execution went through in the last minute (${kinds.join(", ")})`;
+
 /** The key that the API of the version before reads, for all queues. Workers of this version write it, so that it stays ready during an upgrade. */
 export const EARLIER_CANARY_KEY = "svc:canary:last-success";

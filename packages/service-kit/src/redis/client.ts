@@ -113,16 +113,3 @@ export async function refusesWrites(redis: Redis): Promise<boolean> {
     return isWriteRefusal(error);
   }
 }
-
-/** True when Redis answers a PING within the given time. */
-export async function redisAlive(redis: Redis, timeoutMs = 2000): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs);
-  });
-  const ping = redis.ping().then(
-    () => true,
-    () => false,
-  );
-  return Promise.race([ping, late]).finally(() => clearTimeout(timer));
-}

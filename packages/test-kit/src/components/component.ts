@@ -22,16 +22,20 @@ export async function builtBundle(name: ServiceProcess): Promise<string> {
   return bundleOf(name);
 }
 
-/** Starts a component with exactly the given environment and waits until it says that it is running. */
+/**
+ * Starts a component with exactly the given environment and waits until it says that it is running; `listening` is earlier, where it waits
+ * for what it needs.
+ */
 export async function startComponent(
   name: ServiceProcess,
   env: Record<string, string>,
+  until: "running" | "listening" = "running",
 ): Promise<RunningComponent> {
   const child = spawn(NODE, [await builtBundle(name)], {
     env: { PATH: process.env.PATH ?? "", ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const url = await listening(child);
+  const url = await addressOf(child, until);
   return {
     url,
     pid: pidOf(child),
@@ -43,13 +47,13 @@ export async function startComponent(
   };
 }
 
-async function listening(child: ChildProcess): Promise<string> {
+async function addressOf(child: ChildProcess, until: "running" | "listening"): Promise<string> {
   if (child.stdout === null) throw new Error("the component has no log");
   let url: string | undefined;
   for await (const line of createInterface({ input: child.stdout })) {
     const text = (JSON.parse(line) as { msg: string }).msg;
     url ??= /Server listening at (http:\S+)/.exec(text)?.[1];
-    if (text === "running") break;
+    if (text === "running" || (until === "listening" && url !== undefined)) break;
   }
   child.stdout.resume();
   if (url === undefined) throw new Error("the component did not start");

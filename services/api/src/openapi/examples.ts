@@ -33,7 +33,17 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       ...json(200, {
         ready: {
           summary: "Executions go through",
-          value: { status: "ready", checks: { redis: true, file_server: true, canary: true, running: true } },
+          value: {
+            status: "ready",
+            checks: {
+              redis: true,
+              clock: true,
+              file_server: true,
+              canary: true,
+              descriptors: true,
+              running: true,
+            },
+          },
         },
       }),
       ...json(503, {
@@ -41,7 +51,15 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
           summary: "The file server is away",
           value: {
             status: "not_ready",
-            checks: { redis: true, file_server: false, canary: true, running: true },
+            checks: {
+              redis: true,
+              clock: true,
+              file_server: false,
+              canary: true,
+              descriptors: true,
+              running: true,
+            },
+            reasons: { file_server: "the file server is not ready: object storage is full" },
           },
         },
       }),
@@ -58,9 +76,11 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
             time: STORED_AT,
             checks: {
               redis: checked,
+              clock: checked,
               file_server: checked,
               canary: { ...checked, last_success: CANARIES },
-              running: { ok: true },
+              descriptors: checked,
+              running: checked,
             },
           },
         },
@@ -74,9 +94,16 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
             time: STORED_AT,
             checks: {
               redis: checked,
+              clock: checked,
               file_server: checked,
-              canary: { ok: false, ms: 0.3, last_success: { ...CANARIES, other: null } },
-              running: { ok: true },
+              canary: {
+                ok: false,
+                ms: 0.3,
+                reason: "no execution went through in the last minute (other)",
+                last_success: { ...CANARIES, other: null },
+              },
+              descriptors: checked,
+              running: checked,
             },
           },
         },

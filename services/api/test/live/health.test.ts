@@ -41,6 +41,16 @@ describe("health", () => {
     expect(await ask("/health")).toEqual({ status: 200, body: { status: "ok", version: VERSION } });
   });
 
+  it("without authentication tells why a check failed, and of nothing else", async () => {
+    made = await startReplicas(1);
+    await install("python");
+    const ready = await ask("/ready");
+    expect(ready).toMatchObject({ status: 503, body: { checks: { canary: false, redis: true } } });
+    expect(ready.body.reasons).toEqual({ canary: "no execution went through in the last minute (python)" });
+    await made.redis.set(canaryKey("python"), String(AT));
+    expect((await ask("/ready")).body).not.toHaveProperty("reasons");
+  });
+
   it("in detail tells callers with a token the checks and their times", async () => {
     const signer = newSigner();
     const keys = { LOCAL_MODE: "false", SVC_JWT_PUBLIC_KEY: signer.pem, SVC_JWT_KID: KID };
@@ -59,8 +69,15 @@ describe("health", () => {
       checks: {
         redis: check,
         file_server: check,
-        canary: { ...check, ok: false, last_success: { python: "2026-01-31T10:00:00.000Z", other: null } },
-        running: { ok: true },
+        clock: check,
+        canary: {
+          ...check,
+          ok: false,
+          reason: "no execution went through in the last minute (other)",
+          last_success: { python: "2026-01-31T10:00:00.000Z", other: null },
+        },
+        descriptors: check,
+        running: check,
       },
     });
     await made.redis.set(canaryKey("other"), String(AT));

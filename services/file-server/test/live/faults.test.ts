@@ -201,7 +201,11 @@ describe.concurrent("without Redis", () => {
     const ready = await get("/ready");
     expect([ready.status, await ready.json()]).toEqual([
       503,
-      { status: "not_ready", checks: { redis: "failed", storage: "ok" } },
+      {
+        status: "not_ready",
+        checks: { redis: "failed", clock: "ok", storage: "ok", descriptors: "ok", running: "ok" },
+        reasons: { redis: "Redis cannot be reached" },
+      },
     ]);
     const deletion = await fetch(server.url + path, { method: "DELETE", headers: TOKEN });
     expect([deletion.status, ((await deletion.json()) as { error: string }).error]).toEqual([

@@ -6,6 +6,7 @@
 import {
   CANARY_MAX_AGE_MS,
   canaryKey,
+  canaryReason,
   EARLIER_CANARY_KEY,
   findLanguage,
   type Job,
@@ -60,7 +61,15 @@ export class Canary {
 
   /** Whether every queue had a success lately. */
   get fresh(): boolean {
-    return this.#watched.size > 0 && Date.now() - this.#oldestSuccess() <= CANARY_MAX_AGE_MS;
+    return this.missing === undefined;
+  }
+
+  /** Why it is not fresh. */
+  get missing(): string | undefined {
+    if (this.#watched.size === 0) return "no runtime is known yet";
+    const now = Date.now();
+    const stale = [...this.#watched].filter(([, { lastSuccess }]) => now - lastSuccess > CANARY_MAX_AGE_MS);
+    return stale.length === 0 ? undefined : canaryReason(stale.map(([kind]) => kind));
   }
 
   #oldestSuccess(): number {

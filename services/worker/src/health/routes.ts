@@ -1,12 +1,19 @@
 /** The worker's HTTP server: health, readiness and metrics, nothing else. */
 import type { JobQueues } from "@svc/job-queue";
 import {
+  askPeer,
   type Context,
+  checkReadiness,
   createHttpServer,
+  descriptorsCheck,
   type HttpServer,
+  type InnerClient,
   metricsRoutes,
+  peerReason,
   type Redis,
-  redisAlive,
+  redisChecks,
+  runningCheck,
+  toldOf,
 } from "@svc/service-kit";
 import type { Runner } from "../runner/client.ts";
 import type { Canary } from "./canary.ts";
@@ -18,6 +25,7 @@ export interface Operated {
   context: Context;
   redis: Redis;
   runner: Runner;
+  gateway: InnerClient;
   canary: Canary;
   /** Which consumers take jobs. */
   running: () => { python: boolean; other: boolean };
@@ -26,33 +34,38 @@ export interface Operated {
 }
 
 export function operationalRoutes(operated: Operated): HttpServer {
-  const { context, redis, runner, canary, running, metrics, queues } = operated;
+  const { context, redis, runner, gateway, canary, running, metrics, queues } = operated;
   const { config, log, registry, lifecycle } = context;
   const app = createHttpServer({
     log,
     lifecycle,
     bodyLimit: BODY_BYTES,
-    alwaysOn: ["/health", "/ready", "/metrics"],
+    alwaysOn: ["/live", "/health", "/ready", "/metrics"],
   });
   metricsRoutes(app, {
     registry,
     token: config.SVC_METRICS_TOKEN,
     refresh: () => metrics.refresh(queues, running()),
   });
+  app.get("/live", async () => ({ status: "ok" }));
   app.get("/health", async (_request, reply) => {
     const workers = running();
     const ok = workers.python && workers.other;
     return reply.code(ok ? 200 : 503).send({ status: ok ? "healthy" : "unhealthy", workers });
   });
+  const checks = {
+    ...redisChecks(redis),
+    runner: async () => peerReason("the runner", await runner.health()),
+    // What it needs itself is its own readiness.
+    gateway: async () => peerReason("the gateway", await askPeer(gateway, "/live")),
+    canary: () => canary.missing,
+    descriptors: descriptorsCheck,
+    running: runningCheck(lifecycle),
+  };
   app.get("/ready", async (_request, reply) => {
-    const checks = {
-      redis: await redisAlive(redis),
-      runner: await runner.healthy(),
-      canary: canary.fresh,
-      running: lifecycle.state === "running",
-    };
-    const ok = Object.values(checks).every(Boolean);
-    return reply.code(ok ? 200 : 503).send({ status: ok ? "ready" : "not_ready", checks });
+    const found = await checkReadiness(checks);
+    const status = found.ok ? "ready" : "not_ready";
+    return reply.code(found.ok ? 200 : 503).send({ status, ...toldOf(found) });
   });
   return app;
 }

@@ -21,8 +21,8 @@ import {
   ServiceError,
   type TraceContext,
 } from "@svc/contracts";
-import type { Config, Tracing } from "@svc/service-kit";
-import { endFailed, InnerClient, parsedVariable } from "@svc/service-kit";
+import type { Config, PeerAnswer, Tracing } from "@svc/service-kit";
+import { askPeer, endFailed, InnerClient, parsedVariable } from "@svc/service-kit";
 import { z } from "zod";
 import { discardManifest } from "./discard-request.ts";
 import { requestSigner, type SignRequest } from "./signed-request.ts";
@@ -183,14 +183,9 @@ export class Runner {
     return client;
   }
 
-  async healthy(): Promise<boolean> {
-    try {
-      const response = await this.#client.send({ method: "GET", path: "/api/v2/health", timeoutMs: 15_000 });
-      await response.body.dump();
-      return response.statusCode === 200;
-    } catch {
-      return false;
-    }
+  /** Its readiness, in its own words. */
+  health(): Promise<PeerAnswer | undefined> {
+    return askPeer(this.#client, "/api/v2/health");
   }
 
   async runtimes(): Promise<RuntimeInfo[]> {

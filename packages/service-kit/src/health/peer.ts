@@ -1,0 +1,51 @@
+/** What one component says of its readiness to another. */
+import { z } from "zod";
+import { answerBytes, type InnerClient } from "../http/inner-client.ts";
+
+const MAX_BYTES = 64 * 1024;
+/** Longer than any check of the other one takes. */
+const DEFAULT_MS = 7000;
+const MAX_REASONS = 300;
+
+const reasonsSchema = z.object({ reasons: z.record(z.string(), z.string()) });
+
+export interface PeerAnswer {
+  status: number;
+  /** Parsed; undefined when it is no JSON. */
+  body: unknown;
+}
+
+/** Undefined: there was no answer in time. */
+export async function askPeer(
+  client: InnerClient,
+  path: string,
+  timeoutMs = DEFAULT_MS,
+): Promise<PeerAnswer | undefined> {
+  try {
+    const response = await client.send({ method: "GET", path, timeoutMs });
+    const text = (await answerBytes(response, MAX_BYTES)).toString("utf8");
+    return { status: response.statusCode, body: parsed(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why it is not ready, in its own words. `name`: like "the runner". */
+export function peerReason(name: string, answer: PeerAnswer | undefined): string | undefined {
+  if (answer === undefined) return `${name} cannot be reached`;
+  if (answer.status === 200) return undefined;
+  const told = reasonsSchema.safeParse(answer.body);
+  if (!told.success) return `${name} is not ready`;
+  const reasons = Object.values(told.data.reasons).join("; ");
+  return `${name} is not ready: ${printable(reasons).slice(0, MAX_REASONS)}`;
+}
+
+const printable = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, " ");
