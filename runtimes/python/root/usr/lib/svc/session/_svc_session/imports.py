@@ -8,6 +8,8 @@ import os
 import sys
 
 PREFIX = sys.prefix + os.sep
+# Saved variables and pickling itself name them, so they stay, whatever the workspace has.
+NAMED = (__package__, "cloudpickle", "copyreg")
 
 
 def own(name):
@@ -29,17 +31,25 @@ def own(name):
         shadowed = _names_in(path)
         for new in set(sys.modules) - before:
             top = new.partition(".")[0]
-            if top in shadowed or top in programs:
+            if top not in NAMED and (top in shadowed or top in programs) and not _is_built_in(sys.modules[new]):
                 del sys.modules[new]
         sys.modules.update(programs)
 
 
 def _is_own(module):
+    return _is_built_in(module) or _origin_of(module).startswith(PREFIX)
+
+
+def _is_built_in(module):
+    """Python looks for these before it looks into any folder."""
+    return _origin_of(module) in ("built-in", "frozen")
+
+
+def _origin_of(module):
     try:
-        spec = module.__spec__
-        return spec.origin in ("built-in", "frozen") or spec.origin.startswith(PREFIX)
+        return str(module.__spec__.origin)
     except Exception:
-        return False
+        return ""
 
 
 def _names_in(path):
