@@ -121,9 +121,7 @@ async function filesOf(
         files.push({ name: member.path, size: member.size, mode: member.mode });
     }
   } catch (cause) {
-    if (cause instanceof DamagedArchive)
-      throw new ServiceError("internal_error", `The state of the session is damaged. ${ANEW}`, { cause });
-    throw new ServiceError("storage_unavailable", undefined, { cause });
+    throw cause instanceof DamagedArchive ? damaged(cause) : unread(cause);
   } finally {
     body.destroy();
   }
@@ -131,6 +129,19 @@ async function filesOf(
 }
 
 const ANEW = "Delete the session to begin anew.";
+const damaged = (cause: unknown) =>
+  new ServiceError("input_unavailable", `The state of the session is missing or damaged. ${ANEW}`, { cause });
+/** Storage was away, or found while it sent the state that its bytes are others than were stored. */
+const unread = (cause: unknown) =>
+  new ServiceError(
+    "storage_unavailable",
+    `The state of the session cannot be read now. If that stays so: ${ANEW}`,
+    {
+      cause,
+    },
+  );
+
+const MISSING_OR_DAMAGED: ReadonlySet<unknown> = new Set(["file_not_found", "internal_error"]);
 
 async function open(
   { storage_session_id: session, id: file }: Snapshot,
@@ -142,8 +153,6 @@ async function open(
     const address = { session, file };
     return (await storage.download("GET", address, snapshotNamespaceOf(namespace), {}, context)).body;
   } catch (error) {
-    if (error instanceof ServiceError && error.code === "file_not_found")
-      throw new ServiceError("file_not_found", `The state of the session is gone. ${ANEW}`, { cause: error });
-    throw error;
+    throw error instanceof ServiceError && MISSING_OR_DAMAGED.has(error.code) ? damaged(error) : error;
   }
 }
