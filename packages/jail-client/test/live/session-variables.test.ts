@@ -376,7 +376,9 @@ rate, pair, log = 2, Pair(), open("loaded.txt")
 `);
     expect(first.err).toBe("");
     expect(first.header?.names.sort()).toEqual(["Pair", "add", "name", "pair", "rate", "sys"]);
-    const second = await session.step("print(add(1), pair.both, rate)\nsub = lambda n: n - rate");
+    const second = await session.step(
+      "print(add(1), pair.both, rate)\nsub = lambda n: n - rate\nsys.path += [None, 7, 'no/folder']",
+    );
     expect([second.out, second.err]).toEqual(["3 [1, 2] 2\n", ""]);
     expect(second.startedWarm).toBe(false);
     expect(second.header?.names.sort()).toEqual(["Pair", "add", "name", "pair", "rate", "sub", "sys"]);

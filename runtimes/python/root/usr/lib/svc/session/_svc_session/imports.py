@@ -22,7 +22,7 @@ def own(name):
         if loaded != "__main__" and not _is_own(module):
             programs[loaded] = sys.modules.pop(loaded)
     before = set(sys.modules)
-    sys.path = [entry for entry in path if entry.startswith(PREFIX)]
+    sys.path = [entry for entry in path if str(entry).startswith(PREFIX)]
     try:
         __import__(name)
         return sys.modules[name]
@@ -56,9 +56,9 @@ def _names_in(path):
     """What folders of the program may have modules of."""
     names = set()
     for entry in path:
-        if isinstance(entry, str) and not entry.startswith(PREFIX):
+        if not str(entry).startswith(PREFIX):
             try:
                 names.update(name.partition(".")[0] for name in os.listdir(entry or "."))
-            except OSError:
-                pass
+            except (OSError, TypeError, ValueError):
+                pass  # it is no folder
     return names
