@@ -164,6 +164,28 @@ describe("which session the client names", () => {
   });
 });
 
+test("a session is not there for other users, nor for callers without credentials", async () => {
+  const [owner, other] = [newUser(), newUser()];
+  await owner.named("mine").bash(KEEP.replace("$1", "kept"));
+  // The same hint is another session.
+  expect((await other.named("mine").bash(LOOK)).text).toBe(out("nothing"));
+  const api = new Api(tokens.url);
+  const listed = await api.send("GET", "/sessions", { headers: owner.headers() });
+  const [session] = listed.ok<{ sessions: { id: string }[] }>().sessions;
+  const paths = [
+    ["GET", `/sessions/${session?.id}/files`],
+    ["DELETE", `/sessions/${session?.id}`],
+  ] as const;
+  for (const [method, path] of paths) {
+    const foreign = await api.send(method, path, { headers: other.headers() });
+    expect([foreign.status, foreign.refusal.error]).toEqual([404, "file_not_found"]);
+    expect((await api.send(method, path)).status).toBe(401);
+  }
+  expect((await api.send("GET", "/sessions")).status).toBe(401);
+  const files = await api.send("GET", `/sessions/${session?.id}/files`, { headers: owner.headers() });
+  expect(files.ok<{ files: { name: string }[] }>().files.map(({ name }) => name)).toEqual([".state/note"]);
+});
+
 test("where the API keeps no sessions, a hint changes nothing", async () => {
   const off = await startTokenApi(system, { ...ON, SVC_PERSIST_SESSIONS: "false" });
   try {

@@ -1,7 +1,8 @@
 /** `./svc status` and `./svc restart`: what an operator sees, and that callers notice nothing. */
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { createConnection } from "node:net";
+import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import type { Status } from "@svc/cli/status/status";
 import { versionOf } from "@svc/cli/version";
@@ -181,6 +182,23 @@ describe("./svc restart", () => {
       expect(refused.stderr).toMatch(message);
     }
     expect(pids()).toMatchObject(others);
+  });
+
+  it("says that a settings file written since the start does not count yet, as status does", async () => {
+    const file = join(system.instance.dataDir, "svc.env");
+    writeFileSync(file, "MAX_REQUESTS=7\n", { mode: 0o600 });
+    const told = [await command("restart", "worker"), await command("status")];
+    const known = JSON.parse((await command("status", "--json")).stdout);
+    rmSync(file);
+    expect(told[0]).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(
+        `warning: ${file} was changed after the start and does not count yet: ./svc down`,
+      ),
+    });
+    expect(told[1]?.stdout).toContain(`${file} was changed: it counts after ./svc down`);
+    expect(known.changed_settings).toBe(file);
+    expect((await command("status")).stdout).not.toContain("svc.env");
   });
 
   it("is done one at a time", async () => {

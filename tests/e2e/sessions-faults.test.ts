@@ -5,17 +5,19 @@ import { until } from "@svc/test-kit/system/processes";
 import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
 import { SandboxSide } from "@svc/test-kit/system/sandbox-side";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { withoutStorage } from "./support/faults.ts";
+import { expectToHeal, withoutStorage } from "./support/faults.ts";
 import {
   newSession,
   type SessionSystem,
   snapshotPath,
   startSessionSystem,
+  storedObjects,
   type TestSession,
   unreadBytes,
   type WaitingStep,
   WITHIN_MS,
 } from "./support/session-system.ts";
+import { SmallDisk } from "./support/small-disk.ts";
 
 const EMPTY = "[sandbox] The previous session could not be restored; this run started empty\n";
 const NOT_SAVED = { session_state_persisted: false, session_state_restore_failed: false };
@@ -26,14 +28,19 @@ const NOT_RESTORED = {
   session_state_persisted: false,
   session_state_restore_failed: true,
 };
+const HALF_OF_A_STATE = 150_000;
 const TEN_MINUTES_MS = 600_000;
 
+let disk: SmallDisk;
 let made: SessionSystem;
 beforeAll(async () => {
-  made = await startSessionSystem();
+  disk = new SmallDisk("size=192m");
+  made = await startSessionSystem({ SVC_DATA_DIR: disk.folder });
 });
 afterAll(async () => {
-  expect(await made.stop()).toEqual([]);
+  const left = await made?.stop();
+  disk.remove();
+  expect(left).toEqual([]);
 });
 
 async function waiting(session: TestSession, more?: string): Promise<WaitingStep> {
@@ -81,6 +88,31 @@ describe("a state that cannot be saved costs no result, and the state before sta
       "[sandbox] Session not saved: an output could not be stored",
     ]);
     expect([await session.step(), await other.step()]).toEqual([1, 1]);
+  });
+
+  test("when the disk has room for outputs and none for it, with a note, and nothing of it is left", async () => {
+    const session = await newSession(made);
+    const running = await waiting(session, "echo 1 > out");
+    const before = storedObjects(made);
+    const free = disk.fill(HALF_OF_A_STATE);
+    try {
+      const answer = await answerOf(running);
+      expect(answer).toMatchObject({
+        code: 0,
+        stdout: "1 before\n",
+        files: [{ name: "out", size: 2 }],
+        ...NOT_SAVED,
+      });
+      expect(answer).not.toHaveProperty("artifact_delivery");
+      expect(notesOf(answer)).toEqual(["[sandbox] Session not saved: it could not be stored"]);
+      const [out] = answer?.files ?? [];
+      const added = storedObjects(made).filter((path) => !before.includes(path));
+      expect(added.map((path) => path.includes(String(out?.id)))).toEqual([true]);
+    } finally {
+      free();
+      await expectToHeal(made.system);
+    }
+    expect(await session.step()).toBe(1);
   });
 
   test("when Redis refuses to move the session", async () => {
@@ -145,6 +177,13 @@ const DAMAGES: Record<string, (path: string) => () => void> = {
   },
 };
 
+/** What listing the files of a session answers then. */
+const LISTING: Record<string, [status: number, code: string, message: RegExp]> = {
+  "that is shorter": [502, "input_unavailable", /^The state of the session is missing or damaged\. Delete/],
+  "with other bytes": [503, "storage_unavailable", /^The state of the session cannot be read now\. .*Delete/],
+  "that is gone": [502, "input_unavailable", /^The state of the session is missing or damaged\. Delete/],
+};
+
 describe("a damaged snapshot", () => {
   test.each(Object.keys(DAMAGES))(
     "%s costs the state of the runs that meet it, and comes back",
@@ -155,7 +194,13 @@ describe("a damaged snapshot", () => {
       expect(await session.tryStep()).toMatchObject(NOT_RESTORED);
       const after = await session.record();
       expect(after).toMatchObject({ failures: "1", id: before.id, snapshot_id: before.snapshot_id });
+      const list = () => made.api.send("GET", `/sessions/${before.id}/files`);
+      const { status, refusal } = await list();
+      const [expected, code, message] = LISTING[what] ?? [];
+      expect([status, refusal.error]).toEqual([expected, code]);
+      expect(refusal.message).toMatch(message as RegExp);
       takeBack();
+      expect((await list()).ok<{ files: unknown[] }>().files).toHaveLength(4);
       expect(await session.step()).toBe(1);
       expect(await session.record()).not.toHaveProperty("failures");
     },

@@ -1,4 +1,7 @@
-/** Persistent sessions as a caller sees them: runs continue each other, and an answer says truly what became of the state. */
+/**
+ * Persistent sessions as a caller sees them: which session a run continues, and that an answer says truly what became of the state.
+ * Notebooks of ten steps are in sessions-fleet.test.ts.
+ */
 import type { ExecResponse } from "@svc/contracts";
 import { Api, type ExecInput } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
@@ -34,81 +37,6 @@ function notebook() {
   return { run, kept, out: async (lang: string, code: string) => (await kept(lang, code)).stdout };
 }
 const namesOf = ({ files }: ExecResponse) => files.map(({ name }) => name);
-
-describe("a notebook of ten steps", () => {
-  test("in Python keeps variables, imports, functions, classes and files", async () => {
-    const { out } = notebook();
-    await out("py", "import numpy as np, math\nfrom dataclasses import dataclass\nrate = 2");
-    await out("py", "def scaled(x): return x * rate\ntwice = lambda x: 2 * x");
-    await out("py", "@dataclass\nclass Point:\n    x: int\n    y: int = 0\np = Point(3)");
-    await out("py", "import pandas as pd\nframe = pd.DataFrame({'a': np.arange(4), 'b': list('wxyz')})");
-    expect(await out("py", "rate = 10\nprint(scaled(4), twice(p.x), isinstance(p, Point))")).toBe(
-      "40 6 True\n",
-    );
-    expect(
-      await out("py", "frame['c'] = frame.a ** 2\nprint(frame.c.sum(), math.sqrt(np.float64(16)))"),
-    ).toBe("14 4.0\n");
-    await out("py", "shared = other = []\nopen('notes.txt', 'w').write('one')\ndel twice");
-    expect(
-      await out("py", "shared.append(1)\nprint(other, open('notes.txt').read(), 'twice' in globals())"),
-    ).toBe("[1] one False\n");
-    await out("py", "import matplotlib.pyplot as plt\nplt.plot(frame.a)\nplt.title('kept')");
-    expect(await out("py", "print(plt.gca().get_title(), len(plt.gca().lines), Point(1, 2))")).toBe(
-      "kept 1 Point(x=1, y=2)\n",
-    );
-  });
-
-  test("in Bash keeps files, folders, modes, links, hidden files, deletions and renames", async () => {
-    const { out } = notebook();
-    await out("bash", "mkdir -p src/.hidden empty; echo one > src/a; echo two > src/.hidden/b");
-    await out("bash", "chmod 700 src/a; ln -s ../src/a empty/link; ln -s /etc/passwd outside");
-    expect(await out("bash", "find . ! -name script.sh -printf '%M %p %l\\n' | sort -k2")).toBe(
-      [
-        "drwxr-xr-x . ",
-        "drwxr-xr-x ./empty ",
-        "lrwxrwxrwx ./empty/link ../src/a",
-        "drwxr-xr-x ./src ",
-        "drwxr-xr-x ./src/.hidden ",
-        "-rw-r--r-- ./src/.hidden/b ",
-        "-rwx------ ./src/a ",
-        "",
-      ].join("\n"),
-    );
-    expect(await out("bash", "cat empty/link; ./src/a 2>/dev/null; mv src/a 'src/new name'")).toBe("one\n");
-    expect(await out("bash", "ls src; test -e empty/link || echo dangling")).toBe("new name\ndangling\n");
-    await out("bash", "rm -r empty; mv src lib; echo three >> 'lib/new name'");
-    expect(await out("bash", "cat lib/*; ls -d */")).toBe("one\nthree\nlib/\n");
-    await out("bash", "mkdir closed; echo x > closed/f; chmod 500 closed");
-    expect(
-      await out("bash", "stat -c %a closed; cat closed/f; touch closed/g 2>/dev/null || echo kept"),
-    ).toBe("500\nx\nkept\n");
-    await out("bash", "chmod 700 closed; rm -rf -- * .[!.]*");
-    expect(await out("bash", "find . -mindepth 1 ! -name script.sh")).toBe("");
-  });
-
-  test("in JavaScript keeps files", async () => {
-    const { out } = notebook();
-    await out("js", "require('fs').writeFileSync('state.json', JSON.stringify({ n: 0 }))");
-    const step =
-      "const fs = require('fs'); const s = JSON.parse(fs.readFileSync('state.json')); s.n++; fs.writeFileSync('state.json', JSON.stringify(s)); console.log(s.n)";
-    for (let n = 1; n < 10; n++) expect(await out("js", step)).toBe(`${n}\n`);
-  });
-
-  test("in several languages shares its files, and Python finds its variables again", async () => {
-    const { out } = notebook();
-    await out("bash", "printf 'a,b\\n1,2\\n' > data.csv");
-    expect(await out("py", "import csv\nrows = list(csv.reader(open('data.csv')))\nprint(rows)")).toBe(
-      "[['a', 'b'], ['1', '2']]\n",
-    );
-    await out("js", "require('fs').appendFileSync('data.csv', '3,4\\n')");
-    expect(await out("bash", "wc -l < data.csv; ls")).toBe("3\ndata.csv\nscript.sh\n");
-    expect(await out("py", "print(len(rows), sum(1 for _ in csv.reader(open('data.csv'))))")).toBe("2 3\n");
-    await out("ts", "import { rmSync } from 'node:fs'; rmSync('data.csv')");
-    expect(await out("py", "import os\nprint(os.path.exists('data.csv'), rows[1])")).toBe(
-      "False ['1', '2']\n",
-    );
-  });
-});
 
 describe("which session a run continues", () => {
   test("that of its hint, else that of an earlier execution, else the default one", async () => {

@@ -132,7 +132,8 @@ async function roll(version: Version, order: readonly ComponentName[]): Promise<
     for (const name of order) {
       const paused = await pauseProgram();
       load.during(`while the ${name} was replaced`);
-      await replace(name, version, load);
+      const replaced = replace(name, version, load);
+      await (name === "file-server" ? load.withoutFileServer(replaced) : replaced);
       load.during(`after the ${name} was replaced`);
       await load.onceMore();
       await goOn(paused);

@@ -5,9 +5,10 @@ import { buildBundles } from "../install/bundles.ts";
 import { INSTANCE_OPTIONS } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { findCopy } from "../running-copy.ts";
+import { changedSettingsFile } from "../settings/changed.ts";
 import { controlSocket, type RestartEvent, requestRestart } from "../supervisor/control.ts";
 import { RESTARTABLE } from "../supervisor/rolling.ts";
-import { svcLine } from "../svc-line.ts";
+import { startAgain, svcLine } from "../svc-line.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { type Note, Progress } from "../terminal.ts";
 
@@ -51,6 +52,11 @@ Exit codes: 0 all are ready again; 1 one of them is not; 3 nothing is running.`,
       requestRestart(controlSocket(instance), component, shownBy(note)),
     );
     console.log(`Restarted: ${state.url}/v1`);
+    const changed = changedSettingsFile(state.settingsFile);
+    if (changed !== undefined)
+      console.error(
+        `warning: ${changed} was changed after the start and does not count yet: ${startAgain()}`,
+      );
     return 0;
   },
 });

@@ -2,7 +2,13 @@
  * Judges all settings before anything is installed or started: by the rules of every component at once, and by
  * ./svc itself. All problems are told together. Changes nothing.
  */
-import { ConfigError, loadConfig, misspeltVariables, valueProblems } from "@svc/service-kit/config/load";
+import {
+  ConfigError,
+  ineffectiveVariables,
+  loadConfig,
+  misspeltVariables,
+  valueProblems,
+} from "@svc/service-kit/config/load";
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import { ApiKeysProblem, readApiKeysFile } from "@svc/service-kit/credentials/api-keys-file";
 import { verificationKeys } from "@svc/service-kit/credentials/key-sources";
@@ -171,6 +177,9 @@ export function settingsWarnings(
     ...foreign
       .filter(({ name }) => !meant.has(name))
       .map(({ name }) => `${shown(name)} is not known and has no effect`),
+    ...ineffectiveVariables({ ...env, ...values }).map(
+      (name) => `${name} has no effect: this version does not offer what it is about`,
+    ),
     ...overriddenSettings(instance, values).map(
       (name) => `${name} has no effect: ./svc sets where the parts of this copy are`,
     ),

@@ -30,7 +30,8 @@ export interface SettingsFlags {
   "data-dir"?: string | undefined;
 }
 
-const FILE_NAME = "svc.env";
+/** Of the settings file in a data folder. */
+export const FILE_NAME = "svc.env";
 const MAX_BYTES = 2 ** 20;
 const NAMED = "It is named by --settings FILE or SVC_SETTINGS_FILE, or is svc.env of the data folder.";
 /** Their values are paths: in a file relative to its folder, elsewhere relative to the folder of the command. */

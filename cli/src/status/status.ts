@@ -7,6 +7,7 @@ import { httpGet, readyAnswers } from "../probes.ts";
 import { Problem } from "../problem.ts";
 import { componentHealth } from "../readiness.ts";
 import type { Copy } from "../running-copy.ts";
+import { changedSettingsFile } from "../settings/changed.ts";
 import type { State } from "../supervisor/state.ts";
 import { startAgain } from "../svc-line.ts";
 import { runsIn } from "../topology.ts";
@@ -37,6 +38,8 @@ export interface Running {
   background: boolean;
   data_dir: string;
   version: Version;
+  /** A settings file that was changed after the start and does not count yet. */
+  changed_settings?: string;
   /** What programs find. */
   image?: ImageContent;
   /** Of the next ./svc up, where that is another one. */
@@ -61,6 +64,7 @@ export async function statusOf({ instance, state }: Copy, metricsToken: string):
     readyAnswers(`${state.url}/v1/ready`),
     numbersOf(state, metricsToken),
   ]);
+  const changed = changedSettingsFile(state.settingsFile);
   const isReady = ready === undefined && components.every((component) => component.state === "ready");
   return {
     status: isReady ? "ready" : "not_ready",
@@ -74,6 +78,7 @@ export async function statusOf({ instance, state }: Copy, metricsToken: string):
     data_dir: state.dataDir,
     version: state.build,
     installed,
+    ...(changed === undefined ? {} : { changed_settings: changed }),
     ...imagesOf(instance, state),
     components,
     ...numbers,

@@ -23,9 +23,16 @@ function heading(status: Running & Pick<Status, "installed">): string[] {
     row("running for", `${duration(status.uptime_s)}, ${how}, pid ${status.pid}`),
     row("version", `${versionText(version)}${other}`),
     row("data", status.data_dir),
+    ...settings(status),
     ...images(status),
     ...numbers(status),
   ];
+}
+
+function settings({ changed_settings: changed }: Running): string[] {
+  return changed === undefined
+    ? []
+    : [row("settings", `${changed} was changed: it counts after ${startAgain()}`)];
 }
 
 function images({ image, next_image: next }: Running): string[] {

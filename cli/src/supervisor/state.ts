@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { ImageContent } from "../install/image.ts";
 import type { Service } from "../instance.ts";
 import type { Mode } from "../mode.ts";
+import type { SettingsFile } from "../settings/changed.ts";
 import { isAlive, type ProcessIdentity } from "../system/process.ts";
 import type { ComponentName } from "../topology.ts";
 import type { Version } from "../version.ts";
@@ -42,6 +43,8 @@ export interface State {
   slots: number;
   /** That jails have until everything is ended. Absent while a supervisor of an earlier version runs. */
   image?: ImageContent | undefined;
+  /** That settings were read from. Absent while a supervisor of an earlier version runs. */
+  settingsFile?: SettingsFile;
   /** What the components were started from. */
   build: Version;
   components: ComponentState[];

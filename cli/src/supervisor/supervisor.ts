@@ -15,6 +15,7 @@ import type { Instance } from "../instance.ts";
 import { modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
 import { loadSecrets } from "../secrets.ts";
+import { settingsFileOf } from "../settings/changed.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { sized } from "../sizing.ts";
 import { svcLine } from "../svc-line.ts";
@@ -139,6 +140,7 @@ export class Supervisor {
       logStarts: this.#logSizes(components),
       slots: settingOf("SANDBOX_MAX_CONCURRENT_JOBS", caller),
       image: contentOf(instance.image),
+      settingsFile: settingsFileOf(instance.dataDir, caller),
       build: versionOf(),
       components: [],
     };

@@ -249,6 +249,13 @@ describe("the check of all settings", () => {
       `${settings.file}:3: EDITOR is not known and has no effect`,
     ]);
   });
+
+  it("warns of variables that this version does nothing for", () => {
+    const settings = readSettings({ settings: file("SANDBOX_WORKSPACE_ROOT=/x") }, {});
+    expect(settingsWarnings(settings, {}, instance)).toEqual([
+      "SANDBOX_WORKSPACE_ROOT has no effect: this version does not offer what it is about",
+    ]);
+  });
 });
 
 describe("a settings file that others may read", () => {

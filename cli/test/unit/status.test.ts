@@ -42,6 +42,13 @@ describe("the status of a copy in words", () => {
     expect(lines({ ...image, languages: ["bash"] })[1]?.trim()).toBe("after ./svc down, then ./svc up: bash");
   });
 
+  it("names a settings file that does not count yet", () => {
+    const lines = statusText({ ...running, changed_settings: "/srv/data/svc.env" }).split("\n");
+    expect(lines[5]).toBe(
+      "settings       /srv/data/svc.env was changed: it counts after ./svc down, then ./svc up",
+    );
+  });
+
   it("of one that is ready", () => {
     expect(statusText(running)).toMatchInlineSnapshot(`
       "status         ready

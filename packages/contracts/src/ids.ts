@@ -7,7 +7,9 @@ import { z } from "zod";
 
 export const ID_LENGTH = 21;
 export const ID_PATTERN = /^[A-Za-z0-9_-]{21}$/;
-export const idSchema = z.string().regex(ID_PATTERN);
+export const idSchema = z
+  .string()
+  .regex(ID_PATTERN, "must be an id as the service gives them: 21 of A-Z a-z 0-9 _ -");
 
 const ID_BYTES = 16;
 /** Random bytes of ids to come: asking the system for each id alone costs more than making it. */

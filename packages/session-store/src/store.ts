@@ -10,6 +10,10 @@ import { type Config, type LuaCommand, luaCommand, type Redis } from "@svc/servi
 /** A session whose state cannot be restored ends after so many failures in a row that are spread over this time. */
 const FAILURES = 3;
 const FAILING_MS = 600_000;
+/** Sessions that a user may have, so that listing and finding them stays cheap: beyond, the one that was used longest ago ends. */
+const MOST_SESSIONS = 10_000;
+/** Records that one call asks Redis for. */
+const READ_AT_ONCE = 500;
 /** Snapshots that one sweep step looks at. */
 const SWEPT = 500;
 
@@ -75,16 +79,20 @@ export class SessionStore {
   readonly #redis: Redis;
   readonly #ttlMs: number;
   readonly #runMs: number;
+  readonly #most: number;
+  readonly #find: LuaCommand<string | null>;
   readonly #begin: LuaCommand<[string, string, string, string]>;
   readonly #settle: LuaCommand<Settled>;
   readonly #remove: LuaCommand<number>;
 
-  /** `ttlSeconds`: life of a session after its last use. `runMs`: the time in which any run is over. */
-  constructor(redis: Redis, ttlSeconds: number, runMs: number) {
+  /** `ttlSeconds`: life of a session after its last use. `runMs`: the time in which any run is over. `most`: sessions of a user. */
+  constructor(redis: Redis, ttlSeconds: number, runMs: number, most = MOST_SESSIONS) {
     this.#redis = redis;
     this.#ttlMs = ttlSeconds * 1000;
     this.#runMs = runMs;
+    this.#most = most;
     const script = (name: string) => new URL(`./lua/${name}.lua`, import.meta.url);
+    this.#find = luaCommand(redis, "svcSessionFind", script("find"), 1);
     this.#begin = luaCommand(redis, "svcSessionBegin", script("begin"));
     this.#settle = luaCommand(redis, "svcSessionSettle", script("settle"), 3);
     this.#remove = luaCommand(redis, "svcSessionRemove", script("remove"), 3);
@@ -99,7 +107,7 @@ export class SessionStore {
     const own = [hint ?? "", newId(), language, this.#ttlMs, this.#runMs, memberOf(to, key)];
     const [sessionId, id, storage_session_id, size] = await this.#begin(
       ...[keys.length, ...keys],
-      ...[...own, executionSession, recordKey(namespace, undefined)],
+      ...[...own, executionSession, recordKey(namespace, undefined), this.#most],
     );
     const from = id === "" ? {} : { from: { id, storage_session_id, size: Number(size) } };
     return { namespace, hint, sessionId, to, ...from };
@@ -130,9 +138,17 @@ export class SessionStore {
   /** All sessions of a user, the last used first. */
   async list(namespace: string): Promise<SessionRecord[]> {
     const hints = await this.#redis.zrevrange(indexKey(namespace), 0, -1);
+    const records: SessionRecord[] = [];
+    for (let at = 0; at < hints.length; at += READ_AT_ONCE)
+      records.push(...(await this.#read(namespace, hints.slice(at, at + READ_AT_ONCE))));
+    return records;
+  }
+
+  /** The sessions of these hints, as the index has them, without those that have ended. */
+  async #read(namespace: string, hints: readonly string[]): Promise<SessionRecord[]> {
     const pipeline = this.#redis.pipeline();
     for (const hint of hints) {
-      const key = recordKey(namespace, hint === "" ? undefined : hint);
+      const key = recordKey(namespace, hint || undefined);
       pipeline.hgetall(key).pexpiretime(key);
     }
     const replies = (await pipeline.exec()) ?? [];
@@ -147,7 +163,9 @@ export class SessionStore {
   }
 
   async find(namespace: string, id: string): Promise<SessionRecord | undefined> {
-    return (await this.list(namespace)).find((record) => record.id === id);
+    const hint = await this.#find(indexKey(namespace), recordKey(namespace, undefined), id);
+    if (hint === null) return undefined;
+    return (await this.#read(namespace, [hint])).find((record) => record.id === id);
   }
 
   /** False: the user has no such session. */

@@ -2,20 +2,6 @@
  * docs/troubleshooting.md, "Disk full": small file systems are filled. Each request is answered, also one that was accepted
  * before; deadlines are those of any copy, and longer than a call of these tests waits. All goes on when there is room again.
  */
-import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  closeSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  realpathSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Answer, Api, refTo } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
@@ -23,63 +9,28 @@ import { newMarker, processesWith, until } from "@svc/test-kit/system/processes"
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterEach, expect, test } from "vitest";
 import { expectToHeal } from "../support/faults.ts";
+import { SmallDisk } from "../support/small-disk.ts";
 
 const NOTICED_MS = 90_000;
-const PIECE = Buffer.alloc(4096);
 /** As long as a request may ask for: nothing that is accepted ends by a deadline here. */
 const LONG = { run_timeout: 300_000 };
 
-let folder: string;
+let disk: SmallDisk;
 let system: System | undefined;
 
 afterEach(async () => {
   const left = await system?.stop();
   system = undefined;
-  execFileSync("umount", [folder]);
-  rmdirSync(folder);
+  disk.remove();
   expect(left).toEqual([]);
 });
-
-/** A file system of its own; `options`: of tmpfs. */
-function makeFolder(options: string): void {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-full-")));
-  execFileSync("mount", ["-t", "tmpfs", "-o", options, "full", folder]);
-  chmodSync(folder, 0o711);
-}
-
-/** Until nothing more fits; answers what makes room again. */
-function untilFull(write: (filler: string) => void): () => void {
-  const filler = join(folder, "filler");
-  try {
-    write(filler);
-  } catch (error) {
-    expect((error as NodeJS.ErrnoException).code).toBe("ENOSPC");
-  }
-  return () => rmSync(filler, { recursive: true });
-}
-
-const fill = () =>
-  untilFull((filler) => {
-    const file = openSync(filler, "w");
-    try {
-      for (;;) writeSync(file, PIECE);
-    } finally {
-      closeSync(file);
-    }
-  });
-
-const fillInodes = () =>
-  untilFull((filler) => {
-    mkdirSync(filler);
-    for (let number = 0; ; number++) writeFileSync(join(filler, String(number)), "");
-  });
 
 const refusal = ({ status, refusal: { error } }: Answer) => [status, error];
 const readiness = async (api: Api) => (await api.send("GET", "/ready")).status;
 
 test("of the data folder: requests are refused, runs that had begun, too, and nothing that was answered is lost", async () => {
-  makeFolder("size=192m");
-  system = await startSystem({ env: { ...OPEN_LIMITS, SVC_DATA_DIR: folder } });
+  disk = new SmallDisk("size=192m");
+  system = await startSystem({ env: { ...OPEN_LIMITS, SVC_DATA_DIR: disk.folder } });
   const api = new Api(system.url);
   const kept = await api.stage("kept.txt", "kept");
   const marker = newMarker();
@@ -88,7 +39,7 @@ test("of the data folder: requests are refused, runs that had begun, too, and no
     return api.tryExec({ lang, code, args: [marker], ...LONG });
   });
   await until(() => processesWith(marker).length >= 2, NOTICED_MS);
-  const free = fill();
+  const free = disk.fill();
   let answer: Answer | undefined;
   const isRefused = async () => {
     answer = await api.tryExec({ lang: "bash", code: "echo hello", ...LONG });
@@ -109,12 +60,12 @@ test("of the data folder: requests are refused, runs that had begun, too, and no
 });
 
 test("of STORAGE_DIR: uploads are refused, outputs are omitted and told, and what is stored can be read", async () => {
-  makeFolder("size=32m");
-  system = await startSystem({ env: { ...OPEN_LIMITS, STORAGE_DIR: join(folder, "objects") } });
+  disk = new SmallDisk("size=32m");
+  system = await startSystem({ env: { ...OPEN_LIMITS, STORAGE_DIR: join(disk.folder, "objects") } });
   const api = new Api(system.url);
   const [kept] = await api.upload({ "kept.txt": "kept" });
   if (kept === undefined) throw new Error("nothing was stored");
-  const free = fill();
+  const free = disk.fill();
   const upload = () => api.form("/upload", [{ name: "a.bin", content: Buffer.alloc(100_000) }]);
   expect(refusal(await upload())).toEqual([503, "storage_unavailable"]);
   const code = "cat kept.txt; for i in $(seq 40); do echo $i > f$i; done; head -c 3000000 /dev/zero > large";
@@ -135,10 +86,10 @@ test("of STORAGE_DIR: uploads are refused, outputs are omitted and told, and wha
 });
 
 test("of files in the data folder: programs run, and one whose tools cannot be laid out is refused", async () => {
-  makeFolder("size=192m,nr_inodes=2000");
-  system = await startSystem({ env: { ...OPEN_LIMITS, SVC_DATA_DIR: folder } });
+  disk = new SmallDisk("size=192m,nr_inodes=2000");
+  system = await startSystem({ env: { ...OPEN_LIMITS, SVC_DATA_DIR: disk.folder } });
   const api = new Api(system.url);
-  const free = fillInodes();
+  const free = disk.fillInodes();
   const tools = [{ name: "add", description: "Adds.", parameters: { type: "object", properties: {} } }];
   const withTools = () => api.post("/exec/programmatic", { code: "print(await add())", tools });
   const refused = await withTools();

@@ -120,6 +120,20 @@ describe("a variable that cannot be loaded is lost alone", () => {
     expect(step.header?.dropped).toEqual([{ name: "v0", reason: expect.stringMatching(reason) }]);
   });
 
+  it("what takes longer than 20 s, with all that comes behind it", async () => {
+    const endless = ["while True: pass", "import time\ntime.sleep(1000)"];
+    const steps = endless.map((code) => {
+      const files = { [SAVED]: fileOf([GOOD, executes(code), GOOD]) };
+      return runStep(jaild, 'print("ran", v0, "v1" in globals())', { files, limits: { wallMs: 300_000 } });
+    });
+    for (const { out, err, end, header } of await Promise.all(steps)) {
+      expect({ out, err, exitCode: end.exitCode }).toEqual({ out: "ran 7 False\n", err: "", exitCode: 0 });
+      const reason = "loading took longer than 20 s";
+      expect(header?.names).toEqual(["v0"]);
+      expect(header?.dropped).toEqual(["v1", "v2"].map((name) => ({ name, reason })));
+    }
+  }, 300_000);
+
   it("deep nesting is no failure", async () => {
     const deep = `${"(l".repeat(100_001)}${"a".repeat(100_000)}.`;
     const step = await runStep(jaild, RAN, { files: { [SAVED]: fileOf([deep, GOOD]) } });

@@ -355,3 +355,46 @@ if __name__ == "__main__":
     expect((await session.step("pass")).files[SAVED]?.equals(first ?? Buffer.of())).toBe(true);
   });
 });
+
+describe("files of the workspace that are named like modules", () => {
+  // Everything that loading and saving may need. A plain program of this kind imports none of them.
+  const SHADOWS = `
+import sys
+with open("loaded.txt", "w"): pass
+for name in [*sys.stdlib_module_names, "cloudpickle", "_svc_session", "_svc_tools"]:
+    with open(name + ".py", "w") as file:
+        file.write("open('/mnt/data/loaded.txt', 'a').write(__name__ + '\\\\n')\\nraise SystemExit('shadowed')\\n")
+`;
+
+  it("are imported neither to load variables nor to save them", async () => {
+    const session = new Session(jaild);
+    const first = await session.step(`${SHADOWS}
+class Pair:
+    def __init__(self): self.both = [1, 2]
+add = lambda n: n + rate
+rate, pair, log = 2, Pair(), open("loaded.txt")
+`);
+    expect(first.err).toBe("");
+    expect(first.header?.names.sort()).toEqual(["Pair", "add", "name", "pair", "rate", "sys"]);
+    const second = await session.step(
+      "print(add(1), pair.both, rate)\nsub = lambda n: n - rate\nsys.path += [None, 7, 'no/folder']",
+    );
+    expect([second.out, second.err]).toEqual(["3 [1, 2] 2\n", ""]);
+    expect(second.startedWarm).toBe(false);
+    expect(second.header?.names.sort()).toEqual(["Pair", "add", "name", "pair", "rate", "sub", "sys"]);
+    expect(session.files["loaded.txt"]?.toString()).toBe("");
+  });
+
+  it("are what the program imports, also where its variables needed the other one", async () => {
+    const session = new Session(jaild);
+    await session.step(
+      'open("pickle.py", "w").write("mine = 1")\nopen("json.py", "w").write("mine = 2")\nf = lambda: 3',
+    );
+    const code = "import pickle, json\nprint(f(), pickle.mine, json.mine)\nclass New: pass\nnew = New()";
+    for (let round = 0; round < 2; round++) {
+      const { out, err, header } = await session.step(code);
+      expect([out, err, header?.dropped]).toEqual(["3 1 2\n", "", []]);
+      expect(header?.names).toEqual(expect.arrayContaining(["New", "f", "json", "new", "pickle"]));
+    }
+  });
+});

@@ -122,7 +122,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     const allowed = routes.methodsOf(request.url);
     const error =
       allowed.length > 0
-        ? new ServiceError("method_not_allowed", undefined, { headers: { allow: allowed.join(", ") } })
+        ? new ServiceError(
+            "method_not_allowed",
+            `The route does not offer this method; it offers ${allowed.join(" and ")}.`,
+            { headers: { allow: allowed.join(", ") } },
+          )
         : notFound(routes.findBelow("/v1", request.url));
     return sendError(request, reply, error);
   });

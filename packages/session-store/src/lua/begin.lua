@@ -5,7 +5,7 @@
 -- KEYS[4], of a session with a hint: svc:sessions:execution:<namespace>:<session id of the execution>
 -- ARGV[1]: hint, or empty   ARGV[2]: id of a new session   ARGV[3]: language   ARGV[4]: life of a session in ms
 -- ARGV[5]: ms in which the run must be over   ARGV[6]: member of KEYS[3] for the snapshot that the run may store
--- ARGV[7]: session id of the execution   ARGV[8]: sessionstate:<namespace>
+-- ARGV[7]: session id of the execution   ARGV[8]: sessionstate:<namespace>   ARGV[9]: sessions that a user may have
 -- Returns: id of the session; id, storage session and size of its snapshot, empty without one.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -13,12 +13,25 @@ local id = redis.call('HGET', KEYS[1], 'id')
 if not id then
   id = ARGV[2]
   redis.call('HSET', KEYS[1], 'id', id, 'hint', ARGV[1], 'created_at', now)
+  redis.call('ZREM', KEYS[2], ARGV[1])
+  local function key_of(hint)
+    return hint == '' and ARGV[8] or ARGV[8] .. ':' .. hint
+  end
   -- Sessions that ended leave the index when others begin: two for each new one. They were used before those that live.
   for _, hint in ipairs(redis.call('ZRANGE', KEYS[2], 0, 1)) do
-    local key = hint == '' and ARGV[8] or ARGV[8] .. ':' .. hint
-    if redis.call('EXISTS', key) == 0 then
+    if redis.call('EXISTS', key_of(hint)) == 0 then
       redis.call('ZREM', KEYS[2], hint)
     end
+  end
+  -- Of too many, the one that was used longest ago ends. A run of it that is still going is not saved.
+  if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[9]) then
+    local oldest = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+    local old = redis.call('HMGET', key_of(oldest), 'snapshot_id', 'snapshot_session')
+    if old[1] then
+      redis.call('ZADD', KEYS[3], now + ARGV[5], old[2] .. '/' .. old[1] .. '/' .. key_of(oldest))
+    end
+    redis.call('DEL', key_of(oldest))
+    redis.call('ZREM', KEYS[2], oldest)
   end
 end
 redis.call('HSET', KEYS[1], 'last_used_at', now, 'language_last', ARGV[3])

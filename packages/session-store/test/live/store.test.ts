@@ -105,6 +105,52 @@ describe("a session", () => {
     expect(index.toSorted()).toEqual(["", "b", "c"]);
   });
 
+  it("is found by its id, by its user alone", async () => {
+    const runs = [await begin("a"), await begin(), await begin("b")];
+    for (const { sessionId, hint } of runs) {
+      const found = await store.find(NAMESPACE, sessionId);
+      expect([found?.id, found?.hint]).toEqual([sessionId, hint]);
+      expect(await store.find(OTHER, sessionId)).toBeUndefined();
+      expect(await store.remove(OTHER, sessionId)).toBe(false);
+    }
+    expect(await store.find(NAMESPACE, newId())).toBeUndefined();
+  });
+
+  it("ends when its user begins one too many and it was used longest ago; its state can be taken", async () => {
+    const three = new SessionStore(redis, 600, RUN_MS, 3);
+    const ended = await begin("a", { from: three });
+    await three.settle(ended, stored);
+    const going = await begin("a", { from: three });
+    for (const hint of [undefined, "b"]) await begin(hint, { from: three });
+    await begin("b", { namespace: OTHER, from: three });
+    // The same millisecond is no order: "a" was used before the others.
+    await redis.zadd(`svc:sessions:index:${NAMESPACE}`, "1", "a");
+    await begin("b", { from: three });
+    expect(await store.list(NAMESPACE)).toHaveLength(3);
+    await begin("c", { from: three });
+    const hints = (await store.list(NAMESPACE)).map(({ hint }) => hint ?? "");
+    expect(hints.toSorted()).toEqual(["", "b", "c"]);
+    expect(await store.list(OTHER)).toHaveLength(1);
+    expect(await three.settle(going, stored)).toBe("gone");
+    await runsAreOver();
+    expect(await idsOf()).toContain(ended.to.id);
+  });
+
+  it("that ended and begins anew takes the place of none", async () => {
+    const one = new SessionStore(redis, 600, RUN_MS, 1);
+    await begin("a", { from: one });
+    await redis.del(`sessionstate:${NAMESPACE}:a`);
+    const anew = await begin("a", { from: one });
+    expect((await store.list(NAMESPACE)).map(({ id }) => id)).toEqual([anew.sessionId]);
+    expect(await one.settle(anew, stored)).toBe("current");
+  });
+
+  it("is listed among any number of others", async () => {
+    const runs = await Promise.all(Array.from({ length: 1203 }, (_, at) => begin(`s${at}`)));
+    const ids = (await store.list(NAMESPACE)).map(({ id }) => id);
+    expect(ids.toSorted()).toEqual(runs.map(({ sessionId }) => sessionId).toSorted());
+  });
+
   it("ends with its life, and its state can be taken", async () => {
     const short = new SessionStore(redis, 1, 500);
     const run = await begin("a", { from: short });

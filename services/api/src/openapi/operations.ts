@@ -160,6 +160,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     refusals: {
       400: ["invalid_request"],
       404: ["file_not_found", "not_found"],
+      502: ["input_unavailable"],
       503: ["storage_unavailable"],
     },
   },

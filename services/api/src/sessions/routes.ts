@@ -10,11 +10,11 @@ import {
   sessionListSchema,
   snapshotNamespaceOf,
 } from "@svc/contracts";
-import { type FastifyRequest, type HttpServer, storeCall } from "@svc/service-kit";
+import { clientGone, type FastifyRequest, type HttpServer, storeCall } from "@svc/service-kit";
 import { DamagedArchive, decompress, readArchive } from "@svc/session-archive";
 import type { SessionRecord, SessionStore } from "@svc/session-store";
 import { z } from "zod";
-import type { FileStorage } from "../files/file-storage.ts";
+import type { CallContext, FileStorage } from "../files/file-storage.ts";
 
 export interface SessionRoutesDeps {
   /** Undefined: sessions are not kept. */
@@ -52,12 +52,13 @@ export function persistentSessionRoutes(app: HttpServer, deps: SessionRoutesDeps
         response: { 200: sessionFilesSchema },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { store, namespace } = of(request, deps);
       const found = await storeCall(() => store.find(namespace, request.params.id));
       if (found === undefined) throw unknownSession();
-      const { snapshot } = found;
-      return { files: snapshot === undefined ? [] : await filesOf(snapshot, namespace, request.id, deps) };
+      if (found.snapshot === undefined) return { files: [] };
+      const signal = clientGone(reply, new Error("the client closed the connection"));
+      return { files: await filesOf(found.snapshot, namespace, { requestId: request.id, signal }, deps) };
     },
   );
   app.delete(
@@ -106,31 +107,52 @@ function shown({ id, hint, created_at, last_used_at, expires_at, language_last, 
 }
 
 async function filesOf(
-  { storage_session_id: session, id: file }: Snapshot,
+  snapshot: Snapshot,
   namespace: string,
-  requestId: string,
+  context: CallContext,
   { storage, maxBytes }: SessionRoutesDeps,
 ) {
-  const context = { requestId };
-  const response = await storage.download(
-    "GET",
-    { session, file },
-    snapshotNamespaceOf(namespace),
-    {},
-    context,
-  );
+  const body = await open(snapshot, namespace, context, storage);
   const files: { name: string; size: number; mode: number }[] = [];
   try {
-    for await (const { body, ...member } of readArchive(decompress(response.body, maxBytes))) {
-      for await (const _ of body);
+    for await (const { body: bytes, ...member } of readArchive(decompress(body, maxBytes))) {
+      for await (const _ of bytes);
       if (member.type === "file" && !isReservedName(member.path))
         files.push({ name: member.path, size: member.size, mode: member.mode });
     }
   } catch (cause) {
-    const isDamaged = cause instanceof DamagedArchive;
-    throw new ServiceError(isDamaged ? "internal_error" : "storage_unavailable", undefined, { cause });
+    throw cause instanceof DamagedArchive ? damaged(cause) : unread(cause);
   } finally {
-    response.body.destroy();
+    body.destroy();
   }
   return files.sort((left, right) => (left.name < right.name ? -1 : 1));
+}
+
+const ANEW = "Delete the session to begin anew.";
+const damaged = (cause: unknown) =>
+  new ServiceError("input_unavailable", `The state of the session is missing or damaged. ${ANEW}`, { cause });
+/** Storage was away, or found while it sent the state that its bytes are others than were stored. */
+const unread = (cause: unknown) =>
+  new ServiceError(
+    "storage_unavailable",
+    `The state of the session cannot be read now. If that stays so: ${ANEW}`,
+    {
+      cause,
+    },
+  );
+
+const MISSING_OR_DAMAGED: ReadonlySet<unknown> = new Set(["file_not_found", "internal_error"]);
+
+async function open(
+  { storage_session_id: session, id: file }: Snapshot,
+  namespace: string,
+  context: CallContext,
+  storage: FileStorage,
+) {
+  try {
+    const address = { session, file };
+    return (await storage.download("GET", address, snapshotNamespaceOf(namespace), {}, context)).body;
+  } catch (error) {
+    throw error instanceof ServiceError && MISSING_OR_DAMAGED.has(error.code) ? damaged(error) : error;
+  }
 }

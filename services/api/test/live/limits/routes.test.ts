@@ -130,6 +130,22 @@ describe("every scope", () => {
     expect(await refusals("fetches")).toBe(1);
   });
 
+  it("the routes of sessions share it, too, also where none are kept", async () => {
+    const answers = [
+      await call("GET", "/sessions"),
+      await call("GET", `/sessions/${newId()}/files`),
+      await call("DELETE", `/sessions/${newId()}`),
+      await call("GET", "/sessions/short/files"),
+    ];
+    expect(answers.map((answer) => [answer.status, limitHeaders(answer)])).toEqual([
+      [404, told(4, 60, 3)],
+      [404, told(4, 60, 2)],
+      [404, told(4, 60, 1)],
+      [400, told(4, 60, 0)],
+    ]);
+    await expectRefused(await call("GET", "/sessions"), 4, 60);
+  });
+
   it("leaves the open routes, unknown routes and wrong methods alone", async () => {
     for (const [method, path] of [
       ["GET", "/health"],

@@ -7,6 +7,8 @@
   plain     the pickler of values of builtin types, and of modules
   by_value  the pickler of everything else: cloudpickle, fitted to sessions
   figures   the figures that pyplot holds
+  clock     the limit of time for both directions
+  imports   modules of the interpreter, whatever the workspace has
 
 The file lies in the workspace, and whatever can write there can change it: its pickles are as hostile as the program itself, and run with
 the program's rights, in the program's jail. Nothing here protects the jail. What it does guarantee, of files that it wrote: a variable that

@@ -5,9 +5,14 @@ import sys
 from _pickle import Unpickler, loads
 from struct import pack
 
-from . import state
+from . import figures, state
+from .clock import Clock, Deadline
+from .imports import own
 
 HEAD = b"\x80\x05"
+SECONDS = 20  # twice what saving may take
+# What pickles of functions and classes name.
+OWN = ("cloudpickle", f"{__package__}.")
 
 
 class Damaged(Exception):
@@ -18,6 +23,11 @@ class Loader(Unpickler):
     """`known`: what an earlier loader has loaded (_after_failure)."""
 
     known = {}
+
+    def find_class(self, module, name):
+        if module.startswith(OWN):
+            own(f"{__package__}.by_value")
+        return super().find_class(module, name)
 
     def persistent_load(self, index):
         return self.known[index]
@@ -42,12 +52,16 @@ class Source:
 def load(file, namespace):
     """Gives what could not be loaded: [(name, reason)]. `file`: as FileIO."""
     dropped = []
+    clock = Clock("loading", SECONDS)
     try:
-        total, variables = _index_of(file)
-        _load_all(Source(file), total, variables, namespace, dropped)
+        with clock:
+            total, variables = _index_of(file)
+        _load_all(Source(file), total, variables, namespace, dropped, clock)
     except BaseException as error:
-        reason = str(error) if isinstance(error, Damaged) else f"the saved variables are damaged: {state.reason_of(error)}"
+        reason = str(error) if isinstance(error, Damaged) else f"the saved variables are damaged: {_reason_of(error, clock)}"
         dropped.append((state.ALL, reason[: state.CHARACTERS]))
+    finally:
+        clock.stop()
     return dropped
 
 
@@ -63,28 +77,35 @@ def _index_of(file):
     return int(total), [(str(name), int(offset), int(index)) for name, offset, index in variables]
 
 
-def _load_all(source, total, variables, namespace, dropped):
+def _load_all(source, total, variables, namespace, dropped, clock):
     file = source.file
     loader = Loader(source)
     for at, (name, offset, _index) in enumerate(variables):
         file.seek(offset)
         try:
-            (value,) = loader.load()
-            if name == state.FIGURES:
-                from . import figures
-
-                figures.reopen(value)
-            else:
+            with clock:
+                (value,) = loader.load()
+                if name == state.FIGURES:
+                    figures.reopen(value)
+            if name != state.FIGURES:
                 namespace[name] = value
+        except Deadline as error:
+            dropped += [(later, str(error)) for later, *_ in variables[at:]]
+            return
         except BaseException as error:
-            dropped.append((name, _reason_of(error)))
+            dropped.append((name, _reason_of(error, clock)))
             following = variables[at + 1][2] if at + 1 < len(variables) else total
             loader = _after_failure(source, loader, following, total)
             source.file = file
 
 
-def _reason_of(error):
-    reason = state.reason_of(error)
+def _reason_of(error, clock):
+    """Texts of the program's errors are made by the program."""
+    try:
+        with clock:
+            reason = state.reason_of(error)
+    except BaseException as deadline:
+        return state.reason_of(deadline)
     if reason.startswith("Memo value not found"):
         return "it shares a value with a variable that could not be loaded"
     return reason

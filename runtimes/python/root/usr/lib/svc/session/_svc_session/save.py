@@ -4,20 +4,16 @@ A variable that cannot be pickled, or for which there is no room, is taken back:
 buffers go from the value to the file, without a copy.
 """
 
-import _signal
 import os
-import time
+import sys
 from _pickle import dumps
 
 from . import state
+from .clock import Clock, Deadline
+from .imports import own
 from .plain import PROTOCOL, NotPlain, PlainPickler
 
 SECONDS = 10
-REPEATED = 0.1  # program code may catch the first one
-
-
-class Deadline(BaseException):
-    """The time for saving is over. No Exception, so that less catches it."""
 
 
 class Output:
@@ -38,45 +34,6 @@ class Output:
 
 def write_index(output, start, total, variables):
     output.write(dumps((total, variables), PROTOCOL) + start.to_bytes(state.OFFSET_BYTES, "big"))
-
-
-class Clock:
-    """Interrupts code of the program (`with` it), and nothing else, after a time. Outside of the main thread there is none."""
-
-    def __init__(self, seconds):
-        self._interrupts = False
-        self._end = time.monotonic() + seconds
-        self._former = _signal.getsignal(_signal.SIGALRM)
-        try:
-            _signal.signal(_signal.SIGALRM, self._ring)
-            _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGALRM])
-            _signal.setitimer(_signal.ITIMER_REAL, seconds, REPEATED)
-        except ValueError:
-            pass
-
-    def _ring(self, _signal, _frame):
-        if self._interrupts:
-            self.check()
-
-    def stop(self):
-        """Lets go of this object, too."""
-        _signal.setitimer(_signal.ITIMER_REAL, 0)
-        try:
-            _signal.signal(_signal.SIGALRM, _signal.SIG_DFL if self._former is None else self._former)
-        except ValueError:
-            pass
-
-    def check(self):
-        """Raises Deadline when the time is over."""
-        if time.monotonic() >= self._end:
-            raise Deadline(f"saving took longer than {SECONDS} s")
-
-    def __enter__(self):
-        self.check()
-        self._interrupts = True
-
-    def __exit__(self, *_):
-        self._interrupts = False
 
 
 class Writer:
@@ -135,9 +92,7 @@ class Writer:
             self._pickler.dump(holder)
 
     def _use_other_pickler(self):
-        from .by_value import ByValuePickler
-
-        other = ByValuePickler(self._output, self._program)
+        other = own(f"{__package__}.by_value").ByValuePickler(self._output, self._program)
         other.memo = self._pickler.memo
         other.modules = self._pickler.modules
         self._pickler = other
@@ -193,7 +148,7 @@ def _write(fd, size, program, variables, lost):
     output.write(b" " * size)
     write_index(output, size, 0, [])
     least = os.lseek(fd, 0, os.SEEK_CUR)
-    clock = Clock(SECONDS)
+    clock = Clock("saving", SECONDS)
     writer = Writer(output, program, clock)
     try:
         for name, value in variables:
@@ -210,8 +165,6 @@ def _write(fd, size, program, variables, lost):
 
 
 def _beyond_standard_library(modules):
-    import sys
-
     tops = {name.partition(".")[0] for name in modules if isinstance(name, str)}
     return {top for top in tops if top in sys.modules} - sys.stdlib_module_names - {"__main__", "cloudpickle", __package__}
 

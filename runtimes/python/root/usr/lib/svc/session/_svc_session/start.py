@@ -15,6 +15,7 @@ if "_svc_tools.become" not in sys.modules:
 from _svc_tools import become
 
 from . import figures, state
+from .imports import own
 
 # Of this run, until it is saved. atexit calls a function of the module, since one that is made here would be seen at the program's end.
 run_of = {}
@@ -59,10 +60,8 @@ def _restore(folder, namespace):
         file = open(last, "rb", buffering=0)
     except OSError:
         return []
-    from .load import load
-
     with file, collector_paused():
-        return load(file, namespace)
+        return own(f"{__package__}.load").load(file, namespace)
 
 
 def _save():
@@ -98,10 +97,8 @@ def _save_all(program, lost):
     if not variables and not lost:
         _forget(os.path.dirname(path))
         return
-    from .save import save
-
     with collector_paused():
-        save(program, variables, lost)
+        own(f"{__package__}.save").save(program, variables, lost)
 
 
 def _forget(folder):

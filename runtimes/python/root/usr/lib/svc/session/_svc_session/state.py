@@ -10,6 +10,8 @@ share what they shared. The last one is the index: (version of Python, number of
 The last eight bytes are the offset of the index.
 """
 
+from .imports import own
+
 FILE = ".session_state.pkl"
 LAST = ".session_state.last"  # what the program began with, until its own variables are saved
 NEW = ".session_state.new"  # being written
@@ -41,13 +43,12 @@ def reason_of(error):
 
 def header_of(names, modules, dropped, size):
     """The first line, of exactly `size` bytes; entries that have no room are left out, dropped ones last."""
-    import json
-
+    dumps = own("json").dumps
     names = [SHOWN.get(name, name)[:CHARACTERS] for name in names if name != FIGURES][:ENTRIES]
     modules = sorted(modules)[:ENTRIES]
     dropped = [{"name": SHOWN.get(name, name)[:CHARACTERS], "reason": reason} for name, reason in dropped][:ENTRIES]
     while True:
-        line = json.dumps({"v": 1, "names": names, "modules": modules, "dropped": dropped}).encode()
+        line = dumps({"v": 1, "names": names, "modules": modules, "dropped": dropped}).encode()
         if len(line) < size:
             return line.ljust(size - 1) + b"\n"
         (names or modules or dropped).pop()

@@ -1,0 +1,67 @@
+/** A small file system of its own, for a test to fill. */
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const PIECE = Buffer.alloc(4096);
+
+export class SmallDisk {
+  readonly folder: string;
+
+  /** `options`: of tmpfs. */
+  constructor(options: string) {
+    this.folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-full-")));
+    execFileSync("mount", ["-t", "tmpfs", "-o", options, "full", this.folder]);
+    chmodSync(this.folder, 0o711);
+  }
+
+  /** Until no more than so many bytes fit; answers what makes room again. */
+  fill(leftBytes = 0): () => void {
+    return this.#untilFull((filler) => {
+      const file = openSync(filler, "w");
+      let written = 0;
+      try {
+        for (;;) written += writeSync(file, PIECE);
+      } finally {
+        closeSync(file);
+        truncateSync(filler, Math.max(0, written - leftBytes));
+      }
+    });
+  }
+
+  /** Until no more files fit. */
+  fillInodes(): () => void {
+    return this.#untilFull((filler) => {
+      mkdirSync(filler);
+      for (let number = 0; ; number++) writeFileSync(join(filler, String(number)), "");
+    });
+  }
+
+  #untilFull(write: (filler: string) => void): () => void {
+    const filler = join(this.folder, "filler");
+    try {
+      write(filler);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+    }
+    return () => rmSync(filler, { recursive: true });
+  }
+
+  remove(): void {
+    execFileSync("umount", [this.folder]);
+    rmdirSync(this.folder);
+  }
+}
