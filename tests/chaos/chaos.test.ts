@@ -3,9 +3,10 @@
  * faults that was found to fail. CHAOS_SEEDS and CHAOS_SECONDS are set by `./svc test`.
  */
 import type { Holdings } from "@svc/test-kit/system/holdings";
+import { seedsOf } from "@svc/tools/testing/chaos";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Ran, run, warmedUp } from "./run.ts";
-import { described, type Fault, scheduleOf, seedsOf } from "./schedule.ts";
+import { described, type Fault, scheduleOf } from "./schedule.ts";
 import { shrink } from "./shrink.ts";
 import { type ChaosSystem, startChaosSystem } from "./system.ts";
 

@@ -97,12 +97,3 @@ export function described(fault: Fault): string {
   const late = fault.what === "slow" ? ` by ${fault.byMs} ms` : "";
   return `at ${seconds(fault.atMs)} s: ${fault.what} ${fault.where}${late}${lasting}`;
 }
-
-/** Seeds as they are named: `7`, `1-5`. Throws for anything else. */
-export function seedsOf(text: string): number[] {
-  const [, first, last = first] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(text) ?? [];
-  const [from, to] = [Number(first), Number(last)];
-  if (first === undefined || to < from)
-    throw new Error(`no seeds: ${text}; a number like 7, or a range like 1-5`);
-  return Array.from({ length: to - from + 1 }, (_, at) => from + at);
-}
