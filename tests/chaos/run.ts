@@ -2,6 +2,7 @@
 import { Api } from "@svc/test-kit/system/api";
 import { type Holdings, settledHoldings, untilHeldAsBefore } from "@svc/test-kit/system/holdings";
 import { until } from "@svc/test-kit/system/processes";
+import { Redis } from "ioredis";
 import { burst, files, leaving, plain, tools, twice } from "./chains.ts";
 import { type Rules, violations, violationsOfPair, violationsOfSession } from "./checker.ts";
 import { inject } from "./injector.ts";
@@ -14,6 +15,10 @@ const HEALED_MS = 60_000;
 const RULES: Rules = { longestMs: LONGEST_MS, healingMs: 20_000, slots: SLOTS };
 /** Connections that are kept for the next request. */
 const POOLED = 40;
+/** Lists and sets of jobs exist while something is in them. */
+const OF_OPEN_JOBS = /^bull:[\w-]+:(wait|paused|prioritized|delayed|active)$/;
+/** The queue removes its jobs by itself; the rest is one key each. */
+const FOR_EVER = /^(bull:|svc:runtimes$|svc:sessions:snapshots$)/;
 const LANES: readonly (readonly Chain[])[] = [
   [plain],
   [plain, leaving],
@@ -66,11 +71,12 @@ export async function run(
 }
 
 /** The system heals by itself, gives every seat back, and holds what it held before. */
-async function violationsAfter({ system }: ChaosSystem, before: Holdings): Promise<string[]> {
+async function violationsAfter({ system, redis }: ChaosSystem, before: Holdings): Promise<string[]> {
   const api = new Api(system.url);
   const steps: [string, () => Promise<void>][] = [
     ["it does not heal", () => until(() => works(api), HEALED_MS)],
     ["seats are not given back", () => until(() => allSeats(api), HEALED_MS)],
+    ["something is left in Redis", () => redisHolds(redis.socket)],
     ["something is left", () => untilHeldAsBefore(system, before, POOLED, { withinMs: HEALED_MS })],
   ];
   for (const [what, step] of steps) {
@@ -81,6 +87,23 @@ async function violationsAfter({ system }: ChaosSystem, before: Holdings): Promi
     }
   }
   return [];
+}
+
+/** Jobs that wait or run, and keys that never go. */
+async function redisHolds(socket: string): Promise<void> {
+  const redis = new Redis(socket);
+  let left: string[] = [];
+  const look = async () => {
+    const keys = await redis.keys("*");
+    const ttls = await Promise.all(keys.map((key) => redis.ttl(key)));
+    left = keys.filter((key, at) => OF_OPEN_JOBS.test(key) || (ttls[at] === -1 && !FOR_EVER.test(key)));
+    return left.length === 0;
+  };
+  try {
+    await until(look, HEALED_MS, () => left);
+  } finally {
+    redis.disconnect();
+  }
 }
 
 let looks = 0;

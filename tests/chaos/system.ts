@@ -35,6 +35,8 @@ const DEADLINES = {
 export const LONGEST_MS =
   RUN_MS + Object.values(DEADLINES).reduce((sum, ms) => sum + ms, 0) + DEADLINES.JOB_WAIT_GRACE_MS + 30_000;
 
+/** How long a program stays paused in memory: longer than the load answers one. */
+const PAUSED_MS = 20_000;
 const READY_MS = 60_000;
 /** Where components listen; the others know them by 127.0.0.1, where the links are. */
 const THERE = "127.0.0.2";
@@ -81,6 +83,8 @@ export async function startChaosSystem(): Promise<ChaosSystem> {
     SVC_MAX_CONCURRENT_EXECUTIONS: String(SEATS),
     SANDBOX_MAX_CONCURRENT_JOBS: String(SLOTS),
     PTC_MAX_CALLS: String(MOST_CALLS),
+    // A program whose caller never learnt of it goes with this.
+    TOOL_CALL_REQUEST_TIMEOUT: String(PAUSED_MS),
     SVC_PERSIST_SESSIONS: "true",
     SVC_DATA_DIR: makeFolder(disks.data, "data"),
     STORAGE_DIR: join(disks.objects.folder, "objects"),
