@@ -140,9 +140,6 @@ export interface Step extends Span {
   conflict?: boolean;
 }
 
-/** Redis is ended, and comes back with nothing. */
-const LOSING_MS = 10_000;
-
 /**
  * Follows the number of steps that a session may have. A step that ended in an unknown way may have been kept, and may still be
  * kept while later ones run: then these are told of a conflict.
@@ -152,13 +149,14 @@ export function violationsOfSession(
   steps: readonly Step[],
   faults: readonly Fault[],
 ): string[] {
-  const lossesMs = faults.filter(({ what }) => what === "empty").map(({ atMs }) => atMs);
+  const losses = faults.filter(({ what }) => what === "empty");
   let possible: ReadonlySet<number> = new Set([0]);
   let isUnknownUnderWay = false;
-  let lastMs = 0;
-  for (const [at, { found, persisted, restoreFailed, conflict, toMs }] of steps.entries()) {
-    const afterLoss = lossesMs.some((atMs) => atMs + LOSING_MS >= lastMs && atMs <= toMs);
-    lastMs = toMs;
+  let sinceMs = 0;
+  for (const [at, { found, persisted, restoreFailed, conflict, fromMs, toMs }] of steps.entries()) {
+    const afterLoss = losses.some(({ atMs, forMs }) => atMs <= toMs && sinceMs <= atMs + forMs);
+    // What a step has left may be lost before it is answered.
+    sinceMs = fromMs;
     const allowed = new Set(possible);
     if (afterLoss) allowed.add(0);
     if (found === undefined) {

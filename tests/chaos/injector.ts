@@ -1,22 +1,32 @@
 /** Brings the faults of a schedule over a running system, each at its time, and takes them back. */
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { killProcess } from "@svc/test-kit/jail/host";
+import { isAlive, killProcess } from "@svc/test-kit/jail/host";
 import type { ComponentOfChaos, Fault } from "./schedule.ts";
 import { type ChaosSystem, redisFolder } from "./system.ts";
 
 /** How long Redis is away when it is killed: its clients notice. */
 const REDIS_AWAY_MS = 300;
+const GONE_LOOK_MS = 5;
 
-/** Settles when the last fault was taken back. `began`: when the load began, by performance.now(). */
-export async function inject(chaos: ChaosSystem, faults: readonly Fault[], began: number): Promise<void> {
+/**
+ * Settles when the last fault was taken back, with all of them as they were: on a busy machine each lasts longer than it should.
+ * `began`: when the load began, by performance.now().
+ */
+export async function inject(
+  chaos: ChaosSystem,
+  faults: readonly Fault[],
+  began: number,
+): Promise<readonly Fault[]> {
   const redis = new RedisFaults(chaos);
-  await Promise.all(
+  const now = () => performance.now() - began;
+  return Promise.all(
     faults.map(async (fault) => {
-      await sleep(Math.max(0, began + fault.atMs - performance.now()));
+      await sleep(Math.max(0, fault.atMs - now()));
       const takeBack = await bring(chaos, redis, fault);
-      await sleep(Math.max(0, began + fault.atMs + fault.forMs - performance.now()));
+      await sleep(Math.max(0, fault.atMs + fault.forMs - now()));
       takeBack();
+      return { ...fault, forMs: now() - fault.atMs };
     }),
   );
 }
@@ -28,7 +38,7 @@ async function bring(chaos: ChaosSystem, redis: RedisFaults, fault: Fault): Prom
   switch (fault.what) {
     case "kill":
       if (fault.where === "redis") await redis.restart({ isKept: true });
-      else ifItRuns(chaos, fault.where, killProcess);
+      else await kill(chaos, fault.where);
       return nothing;
     case "empty":
       await redis.restart({ isKept: false });
@@ -55,6 +65,16 @@ function ifItRuns({ system, redis }: ChaosSystem, name: ComponentOfChaos, work: 
     return;
   }
   signalled(() => work(pid));
+}
+
+/** Settles when the process is gone, and its connections with it. */
+async function kill(chaos: ChaosSystem, name: ComponentOfChaos): Promise<void> {
+  let killed: number | undefined;
+  ifItRuns(chaos, name, (pid) => {
+    killProcess(pid);
+    killed = pid;
+  });
+  while (killed !== undefined && isAlive(killed)) await sleep(GONE_LOOK_MS);
 }
 
 function stopped(chaos: ChaosSystem, name: ComponentOfChaos): () => void {

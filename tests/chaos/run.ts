@@ -59,11 +59,14 @@ export async function run(
 ): Promise<Ran> {
   const api = new Api(chaos.system.url);
   const seen = new Seen(name);
-  await Promise.all([loadFor(seconds * 1000, { api, seen, seed }, LANES), inject(chaos, faults, seen.began)]);
+  const [happened] = await Promise.all([
+    inject(chaos, faults, seen.began),
+    loadFor(seconds * 1000, { api, seen, seed }, LANES),
+  ]);
   const found = [
-    ...violations(seen.ended, faults, RULES),
-    ...[...seen.sessions].flatMap(([session, steps]) => violationsOfSession(session, steps, faults)),
-    ...seen.pairs.flatMap((pair) => violationsOfPair(pair, faults, RULES)),
+    ...violations(seen.ended, happened, RULES),
+    ...[...seen.sessions].flatMap(([session, steps]) => violationsOfSession(session, steps, happened)),
+    ...seen.pairs.flatMap((pair) => violationsOfPair(pair, happened, RULES)),
     ...seen.problems,
     ...(await violationsAfter(chaos, before)),
   ];
