@@ -1,20 +1,21 @@
 /** Outside local mode: every component as a process, and what it says of secrets that are missing, weak or published. */
 import { execFile } from "node:child_process";
 import { createPrivateKey, createPublicKey, randomBytes } from "node:crypto";
-import { join } from "node:path";
-import { ROOT, SERVICES, type Service } from "@svc/cli/instance";
+import { NODE } from "@svc/cli/components";
+import { SERVICES, type Service } from "@svc/cli/instance";
+import { builtBundle } from "@svc/test-kit/components/component";
 import { describe, expect, test } from "vitest";
 
 const CONFIGURATION = 78;
 
-function start(
+async function start(
   service: Service,
   env: Record<string, string>,
 ): Promise<{ code: number | null; said: string }> {
+  const main = await builtBundle(service);
   const options = { env: { REDIS_URL: "unix:/nonexistent", ...env }, timeout: 30_000 };
   return new Promise((resolve) => {
-    const main = join(ROOT, "services", service, "src/main.ts");
-    const child = execFile(process.execPath, [main], options, (_error, out, err) =>
+    const child = execFile(NODE, [main], options, (_error, out, err) =>
       resolve({ code: child.exitCode, said: out + err }),
     );
   });

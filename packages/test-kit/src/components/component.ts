@@ -1,7 +1,10 @@
-/** A component in a process of its own for a test, on any free loopback port. */
+/** A component in a process of its own for a test, on any free loopback port, from its bundle as a copy runs it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { bundleOf, NODE } from "@svc/cli/components";
+import { buildBundles } from "@svc/cli/install/bundles";
+import type { ServiceProcess } from "@svc/cli/topology";
 
 export interface RunningComponent {
   url: string;
@@ -9,9 +12,22 @@ export interface RunningComponent {
   kill: (signal?: NodeJS.Signals) => Promise<void>;
 }
 
-/** Starts `main` with exactly the given environment and waits until it says that it is running. */
-export async function startComponent(main: string, env: Record<string, string>): Promise<RunningComponent> {
-  const child = spawn(process.execPath, [main], {
+/** Of the sources as they are; asked for once in each test file. */
+let bundles: Promise<void> | undefined;
+
+/** The bundle of a component, made anew when its sources have changed. */
+export async function builtBundle(name: ServiceProcess): Promise<string> {
+  bundles ??= buildBundles();
+  await bundles;
+  return bundleOf(name);
+}
+
+/** Starts a component with exactly the given environment and waits until it says that it is running. */
+export async function startComponent(
+  name: ServiceProcess,
+  env: Record<string, string>,
+): Promise<RunningComponent> {
+  const child = spawn(NODE, [await builtBundle(name)], {
     env: { PATH: process.env.PATH ?? "", ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });

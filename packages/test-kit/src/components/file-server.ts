@@ -1,14 +1,10 @@
 /** A real file server in a process of its own for a test: any free port, a temporary directory, a given Redis. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { ROOT } from "@svc/cli/instance";
 import { newSecret } from "../credentials/secrets.ts";
-import { pidOf } from "./component.ts";
+import { startComponent } from "./component.ts";
 
 export const INTERNAL_TOKEN = newSecret();
 
@@ -25,8 +21,6 @@ export interface PrivateFileServer {
   stop: () => Promise<void>;
 }
 
-const MAIN = join(ROOT, "services/file-server/src/main.ts");
-
 export async function startFileServer(
   redisUrl: string,
   env: Record<string, string> = {},
@@ -41,25 +35,23 @@ export async function startFileServer(
     FILE_SERVER_PORT: "0",
     ...env,
   };
-  let running = await launch(settings);
+  let running = await startComponent("file-server", settings);
   const { url } = running;
-  const kill = async (): Promise<void> => {
-    const { child } = running;
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill("SIGKILL");
-    await once(child, "exit");
-  };
+  const kill = () => running.kill();
   return {
     url,
     get pid() {
-      return pidOf(running.child);
+      return running.pid;
     },
     directory,
     storedFiles: () => filesBelow(directory),
     kill,
     restart: async () => {
       await kill();
-      running = await launch({ ...settings, FILE_SERVER_PORT: new URL(url).port });
+      running = await startComponent("file-server", {
+        ...settings,
+        FILE_SERVER_PORT: new URL(url).port,
+      });
     },
     stop: async () => {
       await kill();
@@ -78,21 +70,4 @@ async function filesBelow(directory: string): Promise<string[]> {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT" || !existsSync(directory)) throw error;
     }
   }
-}
-
-async function launch(env: Record<string, string>): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(process.execPath, [MAIN], {
-    env: { PATH: process.env.PATH ?? "", ...env },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const lines = createInterface({ input: child.stdout });
-  let url: string | undefined;
-  for await (const line of lines) {
-    const text = (JSON.parse(line) as { msg: string }).msg;
-    url ??= /Server listening at (http:\S+)/.exec(text)?.[1];
-    if (text === "running") break;
-  }
-  child.stdout.resume();
-  if (url === undefined) throw new Error("the file server did not start");
-  return { child, url };
 }

@@ -1,6 +1,4 @@
 /** A real gateway in front of a real tool call server, and what the API and a runner's relay do with them. */
-import { join } from "node:path";
-import { ROOT } from "@svc/cli/instance";
 import {
   CALLBACK_TOKEN_HEADER,
   EXECUTION_ID_HEADER,
@@ -16,8 +14,6 @@ import { type RunningComponent, startComponent } from "./component.ts";
 import { type Call, SECRET } from "./gateway.ts";
 import { startRedis } from "./redis.ts";
 import { type Answer, type Exchange, INTERNAL_TOKEN, startServer } from "./tool-call-server.ts";
-
-const MAIN = join(ROOT, "services/egress-gateway/src/main.ts");
 
 /** An execution whose exchange is open and whose token is sealed. */
 export interface Execution extends Exchange {
@@ -36,7 +32,7 @@ export async function startToolGateway(env: Record<string, string> = {}) {
     EGRESS_GATEWAY_PORT: "0",
     ...env,
   };
-  let gateway: RunningComponent = await startComponent(MAIN, settings);
+  let gateway: RunningComponent = await startComponent("egress-gateway", settings);
   const { url } = gateway;
   const client = new InnerClient({ baseUrl: url, unreachable: "upstream_unavailable", connections: 5000 });
 
@@ -116,7 +112,10 @@ export async function startToolGateway(env: Record<string, string> = {}) {
     post,
     kill: (signal?: NodeJS.Signals) => gateway.kill(signal),
     restart: async () => {
-      gateway = await startComponent(MAIN, { ...settings, EGRESS_GATEWAY_PORT: new URL(url).port });
+      gateway = await startComponent("egress-gateway", {
+        ...settings,
+        EGRESS_GATEWAY_PORT: new URL(url).port,
+      });
     },
     stop: async () => {
       await client.close();

@@ -1,7 +1,5 @@
 /** A real gateway in front of a real file server and a Redis of its own, and what a worker and a runner do with it. */
-import { join } from "node:path";
 import { sealKeys } from "@svc/capabilities";
-import { ROOT } from "@svc/cli/instance";
 import {
   GRANT_HEADER,
   type GrantClaims,
@@ -21,8 +19,6 @@ export const SECRET = newSecret();
 export const keys = sealKeys(SECRET);
 export const NAMESPACE = "tenant:user:user-1";
 export { INTERNAL_TOKEN };
-
-const MAIN = join(ROOT, "services/egress-gateway/src/main.ts");
 
 export interface Answer {
   status: number;
@@ -50,7 +46,7 @@ export async function startGateway(env: Record<string, string> = {}) {
     LOG_LEVEL: "info",
     ...env,
   };
-  let gateway = await startComponent(MAIN, settings);
+  let gateway = await startComponent("egress-gateway", settings);
   const client = (baseUrl: string) => new InnerClient({ baseUrl, unreachable: "upstream_unavailable" });
   const [toGateway, toFiles] = [client(gateway.url), client(files.url)];
   const through =
@@ -112,7 +108,10 @@ export async function startGateway(env: Record<string, string> = {}) {
     },
     /** Brings a killed gateway back at the same address. */
     restart: async () => {
-      gateway = await startComponent(MAIN, { ...settings, EGRESS_GATEWAY_PORT: new URL(gateway.url).port });
+      gateway = await startComponent("egress-gateway", {
+        ...settings,
+        EGRESS_GATEWAY_PORT: new URL(gateway.url).port,
+      });
     },
     call,
     fileCall,

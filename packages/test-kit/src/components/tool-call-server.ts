@@ -1,6 +1,4 @@
 /** Real tool call servers on a Redis of their own, and what the API and the gateway do with them. */
-import { join } from "node:path";
-import { ROOT } from "@svc/cli/instance";
 import {
   CALLBACK_TOKEN_HEADER,
   EXECUTION_ID_HEADER,
@@ -16,7 +14,6 @@ import { type RunningComponent, startComponent } from "./component.ts";
 import { type PrivateRedis, startRedis } from "./redis.ts";
 
 export const INTERNAL_TOKEN = newSecret();
-const MAIN = join(ROOT, "services/tool-call-server/src/main.ts");
 
 export interface Answer {
   status: number;
@@ -34,7 +31,7 @@ export async function startServer(redisUrl: string, env: Record<string, string> 
     TOOL_CALL_SERVER_PORT: "0",
     ...env,
   };
-  let running: RunningComponent = await startComponent(MAIN, settings);
+  let running: RunningComponent = await startComponent("tool-call-server", settings);
   const { url } = running;
   const client = new InnerClient({
     baseUrl: url,
@@ -119,7 +116,10 @@ export async function startServer(redisUrl: string, env: Record<string, string> 
     metric,
     kill: (signal?: NodeJS.Signals) => running.kill(signal),
     restart: async () => {
-      running = await startComponent(MAIN, { ...settings, TOOL_CALL_SERVER_PORT: new URL(url).port });
+      running = await startComponent("tool-call-server", {
+        ...settings,
+        TOOL_CALL_SERVER_PORT: new URL(url).port,
+      });
     },
     stop: async () => {
       await client.close();

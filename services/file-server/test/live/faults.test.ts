@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { open, readFile, utimes } from "node:fs/promises";
+import { once } from "node:events";
+import { open, readdir, readFile, readlink, stat, utimes } from "node:fs/promises";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { newId, objectRecordKey, snapshotNamespaceOf } from "@svc/contracts";
-import {
-  INTERNAL_TOKEN,
-  type PrivateFileServer,
-  startFileServer,
-} from "@svc/test-kit/components/file-server";
-import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
-import { Redis } from "ioredis";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { DELETED_RECORD, newId, objectRecordKey, snapshotNamespaceOf } from "@svc/contracts";
+import { createLog, createRedis, loadConfig } from "@svc/service-kit";
+import { INTERNAL_TOKEN, startFileServer } from "@svc/test-kit/components/file-server";
+import { startRedis } from "@svc/test-kit/components/redis";
+import { describe, expect, type TestContext, test } from "vitest";
+import { RecordCache } from "../../src/record-cache.ts";
+import { sweepOnce } from "../../src/retention.ts";
+import { createStore } from "../../src/storage.ts";
 
 const TOKEN = { "x-svc-internal-token": INTERNAL_TOKEN };
 const PUT_HEADERS = {
@@ -20,22 +20,49 @@ const PUT_HEADERS = {
   "x-svc-namespace": "acme:user:u1",
 };
 
-let redisServer: PrivateRedis;
-let server: PrivateFileServer;
-beforeEach(async () => {
-  redisServer = await startRedis();
-  server = await startFileServer(redisServer.url);
-});
-afterEach(async () => {
-  await server.stop();
-  await redisServer.stop();
-});
+/** A store and a server of the test's own: tests wait part of their time, side by side. */
+async function start({ onTestFinished }: TestContext, env: Record<string, string> = {}) {
+  const redisServer = await startRedis();
+  onTestFinished(redisServer.stop);
+  const server = await startFileServer(redisServer.url, env);
+  onTestFinished(server.stop);
+  const put = (path: string, body: Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
+    fetch(server.url + path, { method: "PUT", headers: { ...PUT_HEADERS, ...headers }, body });
+  const get = (path: string, init: RequestInit = {}) => fetch(server.url + path, { headers: TOKEN, ...init });
+  /** Sends the head of a PUT and the first bytes of its body, and leaves the rest open. */
+  const beginPut = async (path: string, announced: number, sent: number) => {
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    const headers = Object.entries(PUT_HEADERS).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.on("error", () => undefined);
+    socket.write(
+      `PUT ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${announced}\r\n${headers.join("")}\r\n`,
+    );
+    socket.write(randomBytes(sent));
+    await until(async () => (await server.storedFiles()).length > 0);
+    return socket;
+  };
+  const fileOf = (path: string) => `${server.directory}/sessions/${nameOf(path)}`;
+  return {
+    redisServer,
+    server,
+    put,
+    get,
+    beginPut,
+    fileOf,
+    /** As if nobody had used an object for two days. */
+    age: async (path: string) => {
+      const then = new Date(Date.now() - 2 * DAY_MS);
+      await utimes(fileOf(path), then, then);
+    },
+    /** Objects that are stored, as `nameOf` names them. */
+    names: async () => (await server.storedFiles()).map((file) => file.slice(-43)),
+    settings: { REDIS_URL: redisServer.url, STORAGE_DIR: server.directory, ...env },
+  };
+}
 
-const put = (path: string, body: Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
-  fetch(server.url + path, { method: "PUT", headers: { ...PUT_HEADERS, ...headers }, body });
-const get = (path: string, init: RequestInit = {}) => fetch(server.url + path, { headers: TOKEN, ...init });
+const DAY_MS = 86_400_000;
 const objectPath = (session = newId(), file = newId()) => `/sessions/${session}/objects/${file}`;
-const fileOf = (path: string) => `${server.directory}/sessions/${path.slice(10).replace("/objects", "")}`;
+const nameOf = (path: string) => path.slice(10).replace("/objects", "");
 
 async function residentBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");
@@ -48,19 +75,9 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** Sends the head of a PUT and the first bytes of its body, and leaves the rest open. */
-async function beginPut(path: string, announced: number, sent: number) {
-  const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
-  const headers = Object.entries(PUT_HEADERS).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.on("error", () => undefined);
-  socket.write(`PUT ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${announced}\r\n${headers.join("")}\r\n`);
-  socket.write(randomBytes(sent));
-  await until(async () => (await server.storedFiles()).length > 0);
-  return socket;
-}
-
-describe("a broken-off upload", () => {
-  test("leaves nothing when the client goes away", async () => {
+describe.concurrent("a broken-off upload", () => {
+  test("leaves nothing when the client goes away", async (context) => {
+    const { server, get, beginPut } = await start(context);
     for (const kind of ["objects", "pending"]) {
       const path = `/sessions/${newId()}/${kind}/${newId()}`;
       const socket = await beginPut(path, 10_000_000, 3_000_000);
@@ -70,7 +87,8 @@ describe("a broken-off upload", () => {
     }
   });
 
-  test("is never visible when the server is killed, and the next start can store under the same id", async () => {
+  test("is never visible when the server is killed, and the next start can store under the same id", async (context) => {
+    const { server, put, get, beginPut } = await start(context);
     const path = objectPath();
     const socket = await beginPut(path, 10_000_000, 9_000_000);
     await server.kill();
@@ -83,7 +101,8 @@ describe("a broken-off upload", () => {
     expect(Buffer.from(await (await get(path)).arrayBuffer())).toEqual(bytes);
   });
 
-  test("leaves what a start removes when it is old", async () => {
+  test("leaves what a start removes when it is old", async (context) => {
+    const { server, beginPut } = await start(context);
     const socket = await beginPut(objectPath(), 10_000_000, 3_000_000);
     await server.kill();
     socket.destroy();
@@ -99,8 +118,9 @@ describe("a broken-off upload", () => {
   });
 });
 
-describe("a stored object", () => {
-  test("survives the kill of the server right after its answer", async () => {
+describe.concurrent("a stored object", () => {
+  test("survives the kill of the server right after its answer", async (context) => {
+    const { server, put, get } = await start(context);
     const session = newId();
     const bytes = randomBytes(100_000);
     const paths = Array.from({ length: 10 }, () => objectPath(session));
@@ -110,7 +130,8 @@ describe("a stored object", () => {
     for (const path of paths) expect(Buffer.from(await (await get(path)).arrayBuffer())).toEqual(bytes);
   });
 
-  test("that was damaged on disk ends as a cut connection, not as a complete answer", async () => {
+  test("that was damaged on disk ends as a cut connection, not as a complete answer", async (context) => {
+    const { put, get, fileOf } = await start(context);
     const path = objectPath();
     await put(path, randomBytes(5_000_000));
     const file = await open(fileOf(path), "r+");
@@ -123,8 +144,9 @@ describe("a stored object", () => {
   });
 });
 
-describe("load", () => {
-  test("fifty uploads at once all arrive whole", async () => {
+describe.concurrent("load", () => {
+  test("fifty uploads at once all arrive whole", async (context) => {
+    const { server, put, get } = await start(context);
     const session = newId();
     const stored = await Promise.all(
       Array.from({ length: 50 }, async (_unused, index) => {
@@ -141,7 +163,8 @@ describe("load", () => {
     expect((await server.storedFiles()).length).toBe(50);
   });
 
-  test("readers that do not read cost no memory and their leaving closes the files", async () => {
+  test("readers that do not read cost no memory and their leaving closes the files", async (context) => {
+    const { server, put, get, fileOf } = await start(context);
     const path = objectPath();
     await put(path, randomBytes(90_000_000));
     await (await get(path)).arrayBuffer();
@@ -154,7 +177,6 @@ describe("load", () => {
     await delay(1500);
     expect((await residentBytes(server.pid)) - before).toBeLessThan(100_000_000);
     const openFiles = async () => {
-      const { readdir, readlink } = await import("node:fs/promises");
       const directory = `/proc/${server.pid}/fd`;
       const links = await Promise.all(
         (await readdir(directory)).map((fd) => readlink(`${directory}/${fd}`).catch(() => "")),
@@ -167,8 +189,9 @@ describe("load", () => {
   });
 });
 
-describe("without Redis", () => {
-  test("objects are stored and read, deletions are refused, readiness says why", async () => {
+describe.concurrent("without Redis", () => {
+  test("objects are stored and read, deletions are refused, readiness says why", async (context) => {
+    const { redisServer, server, put, get } = await start(context);
     const path = objectPath();
     await put(path, randomBytes(10));
     await redisServer.kill();
@@ -192,39 +215,61 @@ describe("without Redis", () => {
   });
 });
 
-describe("retention", () => {
-  test("removes bytes and record of what was not used for its life, and nothing else", async () => {
-    await server.stop();
-    server = await startFileServer(redisServer.url, { SESSION_CACHE_TTL: "3" });
+/** A whole sweep, as a file server with these settings makes it. Answers Redis, in which it marked what it removed. */
+async function sweep({ onTestFinished }: TestContext, settings: Record<string, string>) {
+  const config = loadConfig("file-server", {
+    SVC_INTERNAL_SERVICE_TOKEN: INTERNAL_TOKEN,
+    STORAGE_DRIVER: "fs",
+    LOG_LEVEL: "fatal",
+    ...settings,
+  });
+  const log = createLog("file-server", config);
+  const redis = createRedis(config, log, { use: "commands" });
+  onTestFinished(() => redis.disconnect());
+  await once(redis, "ready");
+  const cache = new RecordCache(redis, config.SESSION_CACHE_TTL, log);
+  await sweepOnce(config, log, await createStore(config), cache);
+  return redis;
+}
+
+describe.concurrent("retention", () => {
+  test("removes bytes and record of what was not used for its life, and nothing else", async (context) => {
+    const { put, get, age, names, fileOf, settings } = await start(context);
     const [idle, used] = [objectPath(), objectPath()];
-    await put(idle, randomBytes(10));
-    await put(used, randomBytes(10));
-    const stop = Date.now() + 6000;
-    while (Date.now() < stop) {
-      expect((await get(`${used}/metadata`)).status).toBe(200);
-      await delay(200);
+    for (const path of [idle, used]) {
+      await put(path, randomBytes(10));
+      await age(path);
     }
-    expect((await server.storedFiles()).map((file) => file.slice(-43))).toEqual([
-      used.slice(10).replace("/objects", ""),
-    ]);
-    const redis = new Redis(redisServer.socket);
+    expect((await get(`${used}/metadata`)).status).toBe(200);
+    await until(async () => Date.now() - (await stat(fileOf(used))).mtimeMs < DAY_MS);
+    const redis = await sweep(context, settings);
+    expect(await names()).toEqual([nameOf(used)]);
     const [, , session = "", , file = ""] = idle.split("/");
-    expect(["null", null]).toContain(await redis.get(objectRecordKey(session, file)));
-    redis.disconnect();
+    expect(await redis.get(objectRecordKey(session, file))).toBe(DELETED_RECORD);
     expect((await get(idle)).status).toBe(404);
+    expect((await get(used)).status).toBe(200);
   });
 
-  test("keeps snapshots of sessions for the life of a session", async () => {
-    await server.stop();
-    const lives = { SESSION_CACHE_TTL: "1", SVC_SESSION_STATE_TTL_SECONDS: "5" };
-    server = await startFileServer(redisServer.url, lives);
+  test("is looked after again and again while the server runs", async (context) => {
+    const { put, age, names } = await start(context, { SESSION_CACHE_TTL: "24" });
+    for (let round = 0; round < 2; round++) {
+      const path = objectPath();
+      await put(path, randomBytes(10));
+      await age(path);
+      await until(async () => !(await names()).includes(nameOf(path)));
+    }
+  });
+
+  test("keeps snapshots of sessions for the life of a session", async (context) => {
+    const { put, age, names, settings } = await start(context);
     const [snapshot, file] = [objectPath(), objectPath()];
     const namespace = snapshotNamespaceOf("acme:user:u1");
     await put(snapshot, randomBytes(10), { "x-svc-namespace": namespace });
     await put(file, randomBytes(10), { "x-svc-namespace": "acme:user:session-state" });
-    const names = async () => (await server.storedFiles()).map((name) => name.slice(-43));
-    await until(async () => (await names()).length === 1);
-    expect(await names()).toEqual([snapshot.slice(10).replace("/objects", "")]);
-    await until(async () => (await names()).length === 0);
+    for (const path of [snapshot, file]) await age(path);
+    await sweep(context, { ...settings, SVC_SESSION_STATE_TTL_SECONDS: String(3 * 86_400) });
+    expect(await names()).toEqual([nameOf(snapshot)]);
+    await sweep(context, { ...settings, SVC_SESSION_STATE_TTL_SECONDS: "86400" });
+    expect(await names()).toEqual([]);
   });
 });

@@ -5,11 +5,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { NODE } from "@svc/cli/components";
+import { builtBundle } from "@svc/test-kit/components/component";
 import { IMAGE } from "@svc/test-kit/jail/jaild";
 import { afterAll, describe, expect, it } from "vitest";
 import { newKeys } from "../support/runner.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const folder = mkdtempSync(join(tmpdir(), "svc-runner-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -24,7 +25,7 @@ async function start(socket: string): Promise<{ code: number; log: string }> {
     SANDBOX_PACKAGES_DIRECTORY: join(IMAGE, ".."),
     SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: newKeys().publicKey,
   };
-  const child = spawn(process.execPath, [MAIN], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(NODE, [await builtBundle("runner")], { env, stdio: ["ignore", "pipe", "inherit"] });
   let log = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     log += text;

@@ -29,7 +29,6 @@ import { IMAGE, Jaild } from "@svc/test-kit/jail/jaild";
 import { freePort } from "@svc/test-kit/system/free-ports";
 import { newKeys } from "./runner.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
 export const TOOLS: Tool[] = [{ name: "add" }, { name: "look up", description: "Looks up." }];
 
 /** How long a call may take to get to the tool call server. */
@@ -65,7 +64,7 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
     TOOL_CALL_SERVER_PORT: String(toolPort),
     ...env,
   });
-  const runner = await startComponent(MAIN, {
+  const runner = await startComponent("runner", {
     PORT: "0",
     SANDBOX_FORWARD_TARGET: new URL(gateway.gateway.url).host,
     SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: new URL(gateway.gateway.url).port,

@@ -8,8 +8,6 @@ import { startComponent } from "@svc/test-kit/components/component";
 import { type Answer, type Call, startGateway } from "@svc/test-kit/components/gateway";
 import { IMAGE, Jaild, type JaildOptions } from "@svc/test-kit/jail/jaild";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
-
 export const newKeys = () => {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519", {
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
@@ -29,7 +27,7 @@ export async function startSystemOfRunner(jail: JaildOptions = { slots: 2 }) {
 
   /** Starts one more runner; answers how to call it, and its process. */
   const startRunner = async (env: Record<string, string>): Promise<Runner> => {
-    const runner = await startComponent(MAIN, {
+    const runner = await startComponent("runner", {
       PORT: "0",
       SANDBOX_FORWARD_TARGET: new URL(gateway.gateway.url).host,
       SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: new URL(gateway.gateway.url).port,

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { type RunningComponent, startComponent } from "@svc/test-kit/components/component";
 import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
@@ -10,7 +9,7 @@ let server: RunningComponent;
 
 beforeAll(async () => {
   redis = await startRedis();
-  server = await startComponent(join(import.meta.dirname, "../../src/main.ts"), {
+  server = await startComponent("tool-call-server", {
     SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
     SVC_METRICS_TOKEN: METRICS_TOKEN,
     REDIS_URL: redis.url,

@@ -3,11 +3,13 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { NODE } from "@svc/cli/components";
+import { builtBundle } from "@svc/test-kit/components/component";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { newSigner } from "@svc/test-kit/credentials/signer";
 import { afterAll, expect, test } from "vitest";
 
-const MAIN = join(import.meta.dirname, "../../../src/main.ts");
+const MAIN = await builtBundle("api");
 const PRIVATE = newSigner().privateKey.export({ type: "pkcs8", format: "pem" }) as string;
 
 const folder = mkdtempSync(join(tmpdir(), "svc-test-start-"));
@@ -18,7 +20,7 @@ writeFileSync(OPEN_FILE, "", { mode: 0o644 });
 function start(env: Record<string, string>): Promise<{ code: number | null; output: string }> {
   const settings = { SVC_INTERNAL_SERVICE_TOKEN: newSecret(), REDIS_URL: "unix:/nonexistent", ...env };
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [MAIN], { env: settings, timeout: 20_000 }, (_error, out, err) =>
+    const child = execFile(NODE, [MAIN], { env: settings, timeout: 20_000 }, (_error, out, err) =>
       resolve({ code: child.exitCode, output: out + err }),
     );
   });

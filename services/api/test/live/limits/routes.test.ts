@@ -7,7 +7,6 @@ import { OK, workFor } from "../../support/consumer.ts";
 import { limitHeaders, type Replicas, startReplicas } from "../../support/replicas.ts";
 
 const CLIENTS = 64;
-const MAIN = new URL("../../../src/main.ts", import.meta.url).pathname;
 let made: Replicas;
 const start = async (count = 1, env: Record<string, string> = {}) => {
   made = await startReplicas(count, env);
@@ -313,7 +312,7 @@ describe("a seat", () => {
   });
 
   it("of a process that was killed is free soon after", async () => {
-    const other = await startComponent(MAIN, { ...made.settings, LOG_LEVEL: "info" });
+    const other = await startComponent("api", { ...made.settings, LOG_LEVEL: "info" });
     const lost = fetch(`${other.url}/v1/exec`, {
       method: "POST",
       headers: { "content-type": "application/json" },
