@@ -21,7 +21,7 @@ export default defineConfig({
         test: {
           name: "unit",
           expect: EXPECT,
-          include: ["{packages,services,cli,tools}/**/test/unit/**/*.test.ts"],
+          include: ["{packages,services,cli,tools}/**/test/unit/**/*.test.ts", "tests/chaos/unit/*.test.ts"],
           maxWorkers: 2,
           // A property of thousands of cases takes seconds, and more on a machine that does other work.
           testTimeout: 300_000,
@@ -77,6 +77,17 @@ export default defineConfig({
           include: ["tests/{slow,escape}/**/*.slow.test.ts"],
           globalSetup: ["tests/escape/support/setup.ts"],
           testTimeout: 900_000,
+          hookTimeout: 240_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "chaos",
+          expect: EXPECT,
+          include: ["tests/chaos/*.test.ts"],
+          // A seed that fails is run again with fewer faults.
+          testTimeout: 3_600_000,
           hookTimeout: 240_000,
           fileParallelism: false,
         },

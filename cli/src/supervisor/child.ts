@@ -85,7 +85,7 @@ export class Child {
     if (child.pid !== undefined) {
       this.#identity = identify(child.pid);
       setOomScore(child.pid, this.component.oomScore);
-      writeFileSync(this.#pidFile, `${child.pid}\n`);
+      this.#writePidFile(child.pid);
     }
     child.once("error", (error) => this.#ended(error.message));
     child.once("exit", (code, signal) =>
@@ -139,6 +139,16 @@ export class Child {
     this.#stopping = true;
     clearTimeout(this.#restartTimer);
     this.#process?.kill("SIGKILL");
+  }
+
+  /** For people. A full disk costs the file, not the process. */
+  #writePidFile(pid: number): void {
+    try {
+      writeFileSync(this.#pidFile, `${pid}\n`);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+      rmSync(this.#pidFile, { force: true });
+    }
   }
 
   get #pidFile(): string {

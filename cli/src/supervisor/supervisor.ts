@@ -74,6 +74,7 @@ export class Supervisor {
   readonly #control: Server;
   readonly #readyMs: number;
   #isRestarting = false;
+  #isPublished = false;
   #stopped: Promise<void> | undefined;
 
   /** Takes the lock and starts everything. Does not wait until the components are ready. */
@@ -158,7 +159,10 @@ export class Supervisor {
       components.map((one) => [one.name, new Child(one, instance, events, inherited(one.name))]),
     );
     const rules = rotationRules(caller);
-    this.#rotation = setInterval(() => this.#rotate(rules), ROTATE_EVERY_MS);
+    this.#rotation = setInterval(() => {
+      this.#rotate(rules);
+      if (!this.#isPublished && this.#state.phase === "running") this.#publish();
+    }, ROTATE_EVERY_MS);
     this.#control = serveControl(controlSocket(instance), (component, tell) => this.restart(component, tell));
     this.#startAll(components);
   }
@@ -262,9 +266,17 @@ export class Supervisor {
     for (const child of this.#children.values()) child.kill();
   }
 
+  /** Once everything runs, a full disk is no reason to end: what could not be written is written a little later. */
   #publish(): void {
     this.#state.components = [...this.#children.values()].map((child) => child.state);
-    writeState(this.#instance.runDir, this.#state);
+    try {
+      writeState(this.#instance.runDir, this.#state);
+      this.#isPublished = true;
+    } catch (error) {
+      if (this.#state.phase === "starting") throw error;
+      this.#isPublished = false;
+      this.#log(WARN, `writing the state failed: ${(error as Error).message}`);
+    }
   }
 
   /** A full disk is no reason to end. */

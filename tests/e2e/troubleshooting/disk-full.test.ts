@@ -3,6 +3,7 @@
  * before; deadlines are those of any copy, and longer than a call of these tests waits. All goes on when there is room again.
  */
 import { join } from "node:path";
+import { isAlive, killProcess } from "@svc/test-kit/jail/host";
 import { type Answer, Api, refTo } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
@@ -26,6 +27,11 @@ afterEach(async () => {
 });
 
 const refusal = ({ status, refusal: { error } }: Answer) => [status, error];
+const isHealthy = ({ instance }: System) =>
+  fetch(`http://127.0.0.1:${instance.ports.runner}/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
 const readiness = async (api: Api) => (await api.send("GET", "/ready")).status;
 
 test("of the data folder: requests are refused, runs that had begun, too, and nothing that was answered is lost", async () => {
@@ -53,9 +59,14 @@ test("of the data folder: requests are refused, runs that had begun, too, and no
     () => processesWith(marker),
   );
   await expect.poll(() => readiness(api)).toBe(503);
+  const lost = system.pid("runner");
+  killProcess(lost);
+  await until(() => !isAlive(lost), NOTICED_MS);
+  await until(() => isHealthy(system as System), NOTICED_MS);
   free();
   await expectToHeal(system);
   expect((await api.bytes(kept)).toString()).toBe("kept");
+  await expect.poll(() => system?.pid("runner")).not.toBe(lost);
   await expect.poll(() => readiness(api)).toBe(200);
 });
 

@@ -7,6 +7,7 @@ import { resolveInstance } from "@svc/cli/instance";
 import { Problem, USAGE_EXIT_CODE } from "@svc/cli/problem";
 import { continueAsRoot } from "@svc/cli/system/root";
 import { Progress } from "@svc/cli/terminal";
+import { chaosSettings } from "./chaos.ts";
 import { requireMatches } from "./filters.ts";
 import { isIn, type Scope, type Suite } from "./plan.ts";
 import { runSuites } from "./suite-runner.ts";
@@ -24,6 +25,12 @@ const OPTIONS = {
   compat: { doc: "Only the tests of all languages, in an image of their own (.pkgs-all)." },
   v2: { doc: "Only the tests in a virtual machine that has cgroup v2; it is made of Debian packages." },
   fuzz: { doc: "Only the fuzz targets of the jail, half a minute; clang is installed from Debian, 600 MB." },
+  chaos: { doc: "Only the whole system under load while faults come, 30 seconds of a random seed." },
+  seed: {
+    value: "N",
+    doc: "With --chaos: this seed, or these, like 1-20. A seed says which faults come when.",
+  },
+  seconds: { value: "S", doc: "With --chaos: how long faults come, for each seed." },
   ci: {
     doc: "What CI runs: every suite, without the files that only --all has. Failed tests run once more.",
   },
@@ -41,7 +48,7 @@ const PURPOSES: Partial<Record<Suite, Purpose>> = { s3: "test-s3", fuzz: "test-f
 
 export const test = defineCommand({
   usage:
-    "test [--ci|--all] [--unit] [--live] [--e2e] [--escape] [--slow] [--s3] [--client] [--compat] [--v2] [--fuzz] [FILTER…] [-- VITEST-ARG…]",
+    "test [--ci|--all] [--unit] [--live] [--e2e] [--escape] [--slow] [--s3] [--client] [--compat] [--v2] [--fuzz] [--chaos [--seed N] [--seconds S]] [FILTER…] [-- VITEST-ARG…]",
   positionals: "[FILTER...]",
   summary: "Runs the checks (types, lint, jail, shell) and tests; the last line counts them.",
   details: `
@@ -54,6 +61,14 @@ Exit codes: 0 when all passed, else 1.`,
   run: async ({ values, positionals, rest }) => {
     if (values.ci && values.all)
       throw new Problem("--ci and --all exclude each other", undefined, USAGE_EXIT_CODE);
+    if ((values.seed ?? values.seconds) !== undefined && !values.chaos)
+      throw new Problem("--seed and --seconds are of --chaos", "Say --chaos, too.", USAGE_EXIT_CODE);
+    const chaos = chaosSettings({
+      seed: values.seed,
+      seconds: values.seconds,
+      isFixed: values.ci || values.all,
+      isCi: values.ci,
+    });
     const chosen = CHOICES.filter((suite) => values[suite]);
     const isFiltered = positionals.length + rest.length > 0;
     const wanted = (suite: Suite): boolean => {
@@ -84,6 +99,7 @@ Exit codes: 0 when all passed, else 1.`,
       ...chosenFiles,
       instance,
       retry: values.ci,
+      chaos,
       packagesDir,
     });
     console.log(summary(outcomes));

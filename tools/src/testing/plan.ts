@@ -19,7 +19,7 @@ export type Part = Suite | Build;
  */
 export const STAGES: readonly (readonly (readonly Part[])[])[] = [
   [["checks"], ["unit"], ["v2 build", "compat build", "client build"]],
-  [["live"], ["e2e"], ["v2"], ["s3", "compat", "client", "fuzz"]],
+  [["live"], ["e2e"], ["v2"], ["s3", "compat", "client", "fuzz", "chaos"]],
   [["escape", "slow"]],
 ];
 

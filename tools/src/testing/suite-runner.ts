@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BASE, buildImage } from "@svc/cli/install/image";
 import { type Instance, ROOT, resolveInstance } from "@svc/cli/instance";
+import type { ChaosSettings } from "./chaos.ts";
 import { installTestClient } from "./client.ts";
 import { MACHINE_IN_CI, type Part, passesOf, type Scope, type Suite, stagesOf } from "./plan.ts";
 import { FUZZ, type Outcome, runCheck, runVitest, USUAL_CHECKS, type VitestProject } from "./suites.ts";
@@ -20,6 +21,7 @@ export interface SuiteOptions {
   instance: Instance;
   /** Whether a failed test runs once more. */
   retry: boolean;
+  chaos: ChaosSettings;
   /** Where the image of all languages lies; undefined: in a folder of its own. */
   packagesDir: string | undefined;
 }
@@ -82,6 +84,8 @@ async function outcomesOf(part: Part, context: Context): Promise<Outcome[]> {
       return runMachines(scope === "ci" && filters.length === 0 ? MACHINE_IN_CI : filters, { aside });
     case "compat":
       return runPasses(part, context, allLanguages(context).env);
+    case "chaos":
+      return runPasses(part, context, { ...context.chaos });
     default:
       return runPasses(part, context);
   }

@@ -18,7 +18,17 @@ export interface Outcome {
   flaky: readonly string[];
 }
 
-export const VITEST_PROJECTS = ["unit", "live", "e2e", "escape", "slow", "s3", "client", "compat"] as const;
+export const VITEST_PROJECTS = [
+  "unit",
+  "live",
+  "e2e",
+  "escape",
+  "slow",
+  "s3",
+  "client",
+  "compat",
+  "chaos",
+] as const;
 export type VitestProject = (typeof VITEST_PROJECTS)[number];
 /** A project that runs in a virtual machine only (virtual-machine.ts). */
 export type GuestProject = "v2";

@@ -41,5 +41,6 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
     "supervisor/background.ts: cgroups cannot be removed: …",
     "supervisor/background.ts: A process waits in the kernel, for a disk for example: see dmesg, then run ./svc down again.",
     "supervisor/ownership.ts: … cannot be given to its component",
+    "supervisor/supervisor.ts: writing the state failed: …",
   ],
 };

@@ -75,11 +75,17 @@ export async function cancelProgram(deps: CancelDeps, id: string, requestId: str
     const status = nextState(record.status, "cancel") as ProgramRecord["status"];
     if (status === record.status) return false;
     const to: ProgramRecord = { ...record, status, pending: [] };
-    if ((await store.transition(id, { from, to, lifeMs: recordLifeMs(config) })) === undefined) continue;
+    const change = { from, to, lifeMs: recordLifeMs(config) };
+    if ((await store.transition(id, change).catch(ifNotExpired)) === undefined) continue;
     if (program !== undefined && runner_url !== undefined) jobs.discard(program, runner_url, requestId);
     exchanges.end(id, record.grant_id, requestId);
     return true;
   }
+}
+
+/** A record that is gone meanwhile is looked for once more, and not found. */
+function ifNotExpired(error: unknown): undefined {
+  if (!(error instanceof ServiceError) || error.code !== "execution_expired") throw error;
 }
 
 /** Cancels all programs of the principal with this label. Returns how many. */

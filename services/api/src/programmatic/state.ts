@@ -66,7 +66,7 @@ const expires = inProcess("expired", "expiry");
 /** Only a record that exists expires. */
 const stays = (state: State): Transition => inProcess(state, "expiry");
 const unknown = refused("execution_expired");
-/** The round was taken from the attempt that reports: it was cancelled, or the record was lost. */
+/** The round was taken from the attempt that reports: the program was cancelled. */
 const overtaken = refused("execution_cancelled");
 
 /** Of a program that is over. */
@@ -118,7 +118,18 @@ export const TRANSITIONS: Readonly<Record<State, Readonly<Record<Event, Transiti
   completed: { ...ENDED, cancel: inProcess("completed", "cancel"), expire: expires },
   failed: { ...ENDED, cancel: inProcess("failed", "cancel"), expire: expires },
   cancelled: { ...ENDED, cancel: inProcess("cancelled", "cancel"), expire: expires },
-  expired: { ...ENDED, cancel: inProcess("expired", "cancel"), expire: expires },
+  // Nobody cancelled a program whose record was lost.
+  expired: {
+    start: overtaken,
+    pause: unknown,
+    results: unknown,
+    other_results: unknown,
+    retry: unknown,
+    complete: unknown,
+    fail: unknown,
+    cancel: inProcess("expired", "cancel"),
+    expire: expires,
+  },
 };
 
 /** The state after an event, or the error with which the event is refused. */

@@ -61,7 +61,7 @@ export class ProgramStore {
   }
 
   /**
-   * Makes a transition; undefined when the record is not the one that it starts from. Of a program that is over only the record
+   * Makes a transition; undefined when the record is another than the one that it starts from. Of a program that is over only the record
    * stays, and says how it ended.
    */
   async transition(id: string, change: Change): Promise<Snapshot | undefined> {

@@ -10,10 +10,13 @@
 -- ARGV[8]: n, how many calls get their outcome   ARGV[9..8+2n]: index and outcome of each, a JSON object each
 -- ARGV[9+2n..]: calls that are added, a JSON object each
 -- ARGV[2] is no other command's: a command that is sent again after its reply was lost finds its own record, and is done.
--- Returns: 1 when it was done; 0 when the record differs; -1 when a call that gets its outcome is missing.
+-- Returns: 1 when it was done; 0 when the record differs; -1 when it is lost, or a call that gets its outcome is.
 local found = redis.call('GET', KEYS[1]) or ''
 if found == ARGV[2] then
   return 1
+end
+if found == '' and ARGV[1] ~= '' then
+  return -1
 end
 if found ~= ARGV[1] then
   return 0

@@ -14,7 +14,7 @@ resuming    x        paused   resuming   !              resuming   completed  fa
 completed   x        x        -          -              x          x          x       completed  expired
 failed      x        x        -          -              x          x          x       failed     expired
 cancelled   x        x        -          -              x          x          x       cancelled  expired
-expired     x        x        -          -              x          x          x       expired    expired
+expired     x        -        -          -              -          -          -       expired    expired
 `;
 const REFUSALS: Record<string, [ErrorCode, number]> = {
   "-": ["execution_expired", 400],
