@@ -134,8 +134,9 @@ class Gate {
     seat?.release();
   }
 
-  during<T>(request: FastifyRequest, work: () => Promise<T>): Promise<T> {
-    return this.#seats.get(request)?.during(work) ?? work();
+  during<T>(request: FastifyRequest, work: (place: number) => Promise<T>): Promise<T> {
+    const seat = this.#seats.get(request);
+    return seat === undefined ? work(1) : seat.during(() => work(seat.place));
   }
 
   /** Waits until the body of the request may be read. */
