@@ -10,6 +10,8 @@ import { type JobQueue, type JobQueues, type JobState, openQueues } from "./queu
 
 const POLL_MS = 2000;
 const RETRY_SECONDS = "5";
+const FULL =
+  "Too many executions wait or run already; this one was not started, and it is safe to repeat it.";
 /** A job that neither waits nor runs nor has a result in this many polls was lost, as is one whose store took no write in them. */
 const LOST_AFTER_POLLS = 2;
 
@@ -50,14 +52,19 @@ export class JobProducer {
     await subscriber.subscribe(this.#channel);
   }
 
+  /** Throws when this process has too many jobs in hand for another one. */
+  refuseWhenFull(): void {
+    const { JOB_QUEUE_LIMIT: most } = this.#config;
+    if (most > 0 && this.#announced.size >= most) throw saturated(FULL);
+  }
+
   /**
    * Runs a job to its end; one whose id is in the queue already is only waited for. Aborting `left` cancels it. With too many jobs in hand
    * one that is not first is refused at once.
    */
   async run(job: UnsentJob, left: AbortSignal, place: Place = 1): Promise<JobResult> {
     left.throwIfAborted();
-    const { JOB_QUEUE_LIMIT: most } = this.#config;
-    if (place !== "first" && most > 0 && this.#announced.size >= most) throw saturated();
+    if (place !== "first") this.refuseWhenFull();
     const id = jobIdOf(job);
     const queue = this.#queueOf(job);
     const announced = new Condition();
@@ -130,9 +137,7 @@ export class JobProducer {
       throw new ServiceError("execution_timeout");
     }
     const startedAt = await storeCall(() => queue.withdraw(id));
-    if (startedAt === undefined) {
-      throw saturated();
-    }
+    if (startedAt === undefined) throw saturated();
     waited.startedAt = localStart(startedAt);
   }
 
@@ -159,8 +164,9 @@ export class JobProducer {
   }
 }
 
-const saturated = () =>
-  new ServiceError("queue_saturated", undefined, { headers: { "retry-after": RETRY_SECONDS } });
+/** Without a message: the code's own, for a job that has waited. */
+const saturated = (message?: string) =>
+  new ServiceError("queue_saturated", message, { headers: { "retry-after": RETRY_SECONDS } });
 
 /** The start of a job by `performance.now()`; `at`: ms since 1970, by the clock of a worker. */
 function localStart(at: number): number {

@@ -151,7 +151,10 @@ describe("jobs that wait", () => {
     await expect.poll(() => started).toHaveLength(1);
     const many = Array.from({ length: 30 }, () => jobOf());
     const others = [jobOf(), jobOf()];
-    const sent = [...many.map((job, at) => ({ job, place: at + 1 })), ...others.map((job) => ({ job, place: 1 }))];
+    const sent = [
+      ...many.map((job, at) => ({ job, place: at + 1 })),
+      ...others.map((job) => ({ job, place: 1 })),
+    ];
     for (const [count, { job, place }] of sent.entries()) {
       results.push(jobs.run(job, never(), place));
       await expect.poll(counts).toEqual({ waiting: count + 1, active: 1, delayed: 0 });

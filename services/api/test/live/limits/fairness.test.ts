@@ -1,4 +1,6 @@
 /** Principals share the queue: the runs of one with many wait behind the first run of another, whichever replica took them. */
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import type { Job } from "@svc/contracts";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { afterEach, describe, expect, it } from "vitest";
@@ -57,3 +59,43 @@ describe("a principal with many runs", () => {
     expect(started.slice(0, 2)).toEqual(["many", "other"]);
   });
 });
+
+describe("a process with as many executions in hand as it may have", () => {
+  it("refuses further ones before their bodies are read and counted, and then takes them again", async () => {
+    const { started, open } = await start({ JOB_QUEUE_LIMIT: "2" });
+    const answers = [run("/exec", "one", 0), run("/exec", "two", 0)];
+    await expect.poll(async () => started.length + (await inHand())).toBe(2);
+    for (const path of ["/exec", "/exec/programmatic"]) {
+      const refused = await run(path, "three", 0);
+      expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
+      expect(await refused.json()).toMatchObject({
+        error: "queue_saturated",
+        message: expect.stringContaining("was not started"),
+      });
+      expect(refused.headers.get("ratelimit-limit")).toBe("1000");
+      expect(refused.headers.has("ratelimit-remaining")).toBe(false);
+    }
+    expect(await statusOfUnfinished("three")).toBe(503);
+    expect(await made.redis.keys("svc:limit:*")).toHaveLength(2);
+    answers.push(run("/exec", "three", 1));
+    open();
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect((await run("/exec", "three", 0)).status).toBe(200);
+  });
+});
+
+/** Status of the answer to a request whose body never comes. */
+async function statusOfUnfinished(sub: string): Promise<number | undefined> {
+  const sent = request(`${made.urls[0]}/exec`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${signer.mint({ claims: { sub } })}`,
+      "content-type": "application/json",
+      "content-length": 1000,
+    },
+  });
+  sent.flushHeaders();
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  sent.on("error", () => undefined).destroy();
+  return answer.statusCode;
+}
