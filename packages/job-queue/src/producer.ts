@@ -5,20 +5,18 @@
  */
 import { deadlinesFor, findLanguage, type Job, type JobResult, newId, ServiceError } from "@svc/contracts";
 import { Condition, type Config, type Log, type Redis, refusesWrites, storeCall } from "@svc/service-kit";
-import { CANCEL_CHANNEL, isOfPausedProgram, isRound, jobIdOf } from "./protocol.ts";
+import { CANCEL_CHANNEL, isOfPausedProgram, isRound, jobIdOf, type Place } from "./protocol.ts";
 import { type JobQueue, type JobQueues, type JobState, openQueues } from "./queue.ts";
 
 const POLL_MS = 2000;
+const RETRY_SECONDS = "5";
+const FULL =
+  "Too many executions wait or run already; this one was not started, and it is safe to repeat it.";
 /** A job that neither waits nor runs nor has a result in this many polls was lost, as is one whose store took no write in them. */
 const LOST_AFTER_POLLS = 2;
 
 /** A job as callers of `run` give it: the producer adds where its result is announced. */
 export type UnsentJob = Omit<Job, "reply_to">;
-
-export interface RunOptions {
-  /** Before the jobs that wait. */
-  first?: boolean;
-}
 
 /** A job that is waited for. */
 interface Waited {
@@ -54,15 +52,25 @@ export class JobProducer {
     await subscriber.subscribe(this.#channel);
   }
 
-  /** Runs a job to its end; one whose id is in the queue already is only waited for. Aborting `left` cancels it. */
-  async run(job: UnsentJob, left: AbortSignal, options: RunOptions = {}): Promise<JobResult> {
+  /** Throws when this process has too many jobs in hand for another one. */
+  refuseWhenFull(): void {
+    const { JOB_QUEUE_LIMIT: most } = this.#config;
+    if (most > 0 && this.#announced.size >= most) throw saturated(FULL);
+  }
+
+  /**
+   * Runs a job to its end; one whose id is in the queue already is only waited for. Aborting `left` cancels it. With too many jobs in hand
+   * one that is not first is refused at once.
+   */
+  async run(job: UnsentJob, left: AbortSignal, place: Place = 1): Promise<JobResult> {
     left.throwIfAborted();
+    if (place !== "first") this.refuseWhenFull();
     const id = jobIdOf(job);
     const queue = this.#queueOf(job);
     const announced = new Condition();
     this.#announced.set(id, announced);
     try {
-      await storeCall(() => queue.add({ ...job, reply_to: this.#channel }, options));
+      await storeCall(() => queue.add({ ...job, reply_to: this.#channel }, place));
       return await this.#wait({ job, id, queue, announced, left });
     } finally {
       this.#announced.delete(id);
@@ -129,9 +137,7 @@ export class JobProducer {
       throw new ServiceError("execution_timeout");
     }
     const startedAt = await storeCall(() => queue.withdraw(id));
-    if (startedAt === undefined) {
-      throw new ServiceError("queue_saturated", undefined, { headers: { "retry-after": "5" } });
-    }
+    if (startedAt === undefined) throw saturated();
     waited.startedAt = localStart(startedAt);
   }
 
@@ -157,6 +163,10 @@ export class JobProducer {
     await Promise.all(Object.values(this.#queues).map((queue) => queue.close()));
   }
 }
+
+/** Without a message: the code's own, for a job that has waited. */
+const saturated = (message?: string) =>
+  new ServiceError("queue_saturated", message, { headers: { "retry-after": RETRY_SECONDS } });
 
 /** The start of a job by `performance.now()`; `at`: ms since 1970, by the clock of a worker. */
 function localStart(at: number): number {

@@ -12,6 +12,12 @@ export const QUEUE_NAMES = { python: "python-queue", other: "other-queue" } as c
 /** Redis channel on which cancellations are published: the message is the job id. */
 export const CANCEL_CHANNEL = "svc:cancel";
 
+/**
+ * Where a job waits: `first`: before all jobs with a number. A number counts from 1: behind those with a smaller one, and behind those with
+ * the same one that came before.
+ */
+export type Place = number | "first";
+
 /** For a producer that looks late: a result whose announcement was lost, or went to another replica. */
 export const RESULT_LIFE_MS = 120_000;
 

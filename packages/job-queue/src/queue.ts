@@ -4,12 +4,12 @@ import { ServiceError } from "@svc/contracts";
 import { isWriteRefusal, type Log, type Redis } from "@svc/service-kit";
 import { Queue } from "bullmq";
 import { queueConnection } from "./connection.ts";
-import { isRound, jobIdOf, QUEUE_NAMES, resultKey } from "./protocol.ts";
+import { isRound, jobIdOf, type Place, QUEUE_NAMES, resultKey } from "./protocol.ts";
 
 /** How long the job of an ended round stays in the queue, so that no replica adds it again. */
 const ENDED_ROUND_SECONDS = 120;
-/** Jobs without a priority go first. */
-const ORDINARY_PRIORITY = 1;
+/** BullMQ's largest priority; jobs with a lower one go before others, those without one first of all. */
+const MAX_PRIORITY = 2 ** 21;
 /** No one reads the events of the queue. */
 const NO_EVENTS = { streams: { events: { maxLen: 0 } } };
 
@@ -37,13 +37,13 @@ export class JobQueue {
     this.#queue.on("error", (error) => log.debug({ err: error.message, queue: this.name }, "queue error"));
   }
 
-  /** A job whose id is in the queue already is left as it is. `first`: before all jobs that are not. */
-  async add(job: Job, { first = false }: { first?: boolean } = {}): Promise<void> {
+  /** A job whose id is in the queue already is left as it is. */
+  async add(job: Job, place: Place = 1): Promise<void> {
     const removed = isRound(job) ? { age: ENDED_ROUND_SECONDS } : true;
     await this.#queue.add("exec", job, {
       jobId: jobIdOf(job),
       attempts: 1,
-      ...(first ? {} : { priority: ORDINARY_PRIORITY }),
+      ...(place === "first" ? {} : { priority: Math.min(place, MAX_PRIORITY) }),
       removeOnComplete: removed,
       removeOnFail: { age: ENDED_ROUND_SECONDS },
     });

@@ -55,7 +55,15 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   await app.register(swagger, openApiOptions);
   if (isUnauthenticated(config)) originGuard(app, config);
   authentication(app, deps.identity, registry);
-  const holdingSeat = limits(app, { config, redis, registry, principalOf, isAuthenticated });
+  const refuseWhenFull = () => deps.jobs.refuseWhenFull();
+  const holdingSeat = limits(app, {
+    config,
+    redis,
+    registry,
+    principalOf,
+    isAuthenticated,
+    refuseWhenFull,
+  });
   profiles(app, isAuthenticated, config.SVC_PERSIST_SESSIONS);
   metricsRoutes(app, {
     registry,

@@ -11,6 +11,8 @@ import { startPrivateCopy } from "@svc/test-kit/system/private-copy";
 import { choose, names } from "./choice.ts";
 import { comparisonTables } from "./compare.ts";
 import { languagesPage, measureLanguages } from "./languages.ts";
+import { type OverloadResult, overload } from "./overload/run.ts";
+import { overloadTables } from "./overload/tables.ts";
 import type { Sources } from "./page.ts";
 import { publish } from "./publish.ts";
 import {
@@ -33,6 +35,7 @@ const OPTIONS = {
   n: { value: "N", doc: "Samples of a light scenario (default 200); heavy ones take a share of it." },
   mode: { value: "MODE", doc: "Measure only `warm` or `cold` starts (default: both; soak: warm)." },
   runs: { value: "RUNS", doc: "Runs of `bench soak` (default 20000)." },
+  seconds: { value: "S", doc: "Length of the flood of `bench overload` (default 60)." },
   json: { value: "FILE", doc: "Write the result with its conditions and all samples as JSON." },
   compare: { doc: "Compare two results instead: --compare BEFORE AFTER." },
   languages: { doc: "Measure a hello in every language and write docs/languages.md instead." },
@@ -41,14 +44,17 @@ const OPTIONS = {
 
 const DEFAULT_N = 200;
 const DEFAULT_RUNS = 20_000;
+const DEFAULT_SECONDS = 60;
 const SOAK = "soak";
+const OVERLOAD = "overload";
 
 export const bench = defineCommand({
   usage: "bench [SCENARIO…] [--n N] [--json FILE]",
   positionals: "[SCENARIO...]",
   summary: "Measures the whole service against bare commands on this machine.",
   details: `Scenarios: ${names().join(", ")}. Without a choice: all.
-\`bench ${SOAK}\` sends a mixture of many runs instead and shows whether anything grows; exit code 1 when it does.`,
+\`bench ${SOAK}\` sends a mixture of many runs instead and shows whether anything grows; exit code 1 when it does.
+\`bench ${OVERLOAD}\` has one caller offer ten times what the copy can do, and measures refusals and another caller beside it.`,
   options: OPTIONS,
   run: async ({ values, positionals }) => {
     if (values.compare) return compare(positionals);
@@ -57,11 +63,18 @@ export const bench = defineCommand({
       return (await continueAsRoot(process.argv.slice(2), "the jail")) ?? (await writeLanguages());
     }
     const isSoak = positionals.length === 1 && positionals[0] === SOAK;
-    const choice = choose(isSoak ? [] : positionals, values.mode);
+    const isOverload = positionals.length === 1 && positionals[0] === OVERLOAD;
+    const choice = choose(isSoak || isOverload ? [] : positionals, values.mode);
     const n = wholeNumber("n", values.n ?? String(DEFAULT_N), 1, 100_000);
     const runs = wholeNumber("runs", values.runs ?? String(DEFAULT_RUNS), 1000, 10_000_000);
+    const seconds = wholeNumber("seconds", values.seconds ?? String(DEFAULT_SECONDS), 10, 3600);
     const asRoot = await continueAsRoot(process.argv.slice(2), "the jail");
     if (asRoot !== undefined) return asRoot;
+    if (isOverload) {
+      const result = await overload(seconds);
+      report(overloadTables(result), result, values.json);
+      return 0;
+    }
     if (isSoak) {
       const result = await soak(choice.modes[0] ?? "warm", runs);
       report(soakTables(result), result, values.json);
@@ -73,7 +86,11 @@ export const bench = defineCommand({
   },
 });
 
-function report(tables: readonly Table[], result: Result | SoakResult, file: string | undefined): void {
+function report(
+  tables: readonly Table[],
+  result: Result | SoakResult | OverloadResult,
+  file: string | undefined,
+): void {
   for (const table of tables) console.log(`\n${asText(table)}`);
   if (isBusy(result.conditions)) console.error(BUSY);
   if (file !== undefined) writeResult(file, result);

@@ -131,7 +131,7 @@ describe("jobs that wait", () => {
     const runs = [jobOf(), jobOf()];
     const resumes = [resumeOf(), resumeOf()];
     for (const [count, job] of [...runs, ...resumes].entries()) {
-      results.push(jobs.run(job, never(), { first: job.resume !== undefined }));
+      results.push(jobs.run(job, never(), job.resume === undefined ? 1 : "first"));
       await expect.poll(counts).toEqual({ waiting: count + 1, active: 1, delayed: 0 });
     }
     end();
@@ -141,6 +141,44 @@ describe("jobs that wait", () => {
       ...runs.map(({ execution_id }) => execution_id),
     ];
     expect(started.slice(1)).toEqual(expected);
+  });
+
+  it("of a caller with many go behind the first one of another caller", async () => {
+    const { jobs, consume, counts } = await start();
+    const { work, end } = held();
+    const { started } = await consume({ work, concurrency: 1 });
+    const results = [jobs.run(jobOf(), never())];
+    await expect.poll(() => started).toHaveLength(1);
+    const many = Array.from({ length: 30 }, () => jobOf());
+    const others = [jobOf(), jobOf()];
+    const sent = [
+      ...many.map((job, at) => ({ job, place: at + 1 })),
+      ...others.map((job) => ({ job, place: 1 })),
+    ];
+    for (const [count, { job, place }] of sent.entries()) {
+      results.push(jobs.run(job, never(), place));
+      await expect.poll(counts).toEqual({ waiting: count + 1, active: 1, delayed: 0 });
+    }
+    end();
+    expect(await Promise.all(results)).toEqual(results.map(() => OK));
+    const [first, ...rest] = many;
+    const expected = [first, ...others, ...rest].map((job) => job?.execution_id);
+    expect(started.slice(1)).toEqual(expected);
+  });
+
+  it("are refused at once when this process has too many in hand, but for those that go first", async () => {
+    const { jobs, consume, counts } = await start({ JOB_QUEUE_LIMIT: "3" });
+    const inHand = Array.from({ length: 3 }, () => jobs.run(jobOf(), never()));
+    await expect.poll(counts).toMatchObject({ waiting: 3 });
+    await expect(jobs.run(jobOf(), never())).rejects.toMatchObject({
+      code: "queue_saturated",
+      headers: { "retry-after": "5" },
+    });
+    const resume = jobs.run(resumeOf(), never(), "first");
+    await expect.poll(counts).toMatchObject({ waiting: 4 });
+    await consume({ work: async () => OK });
+    expect(await Promise.all([...inHand, resume])).toEqual([OK, OK, OK, OK]);
+    expect(await jobs.run(jobOf(), never())).toEqual(OK);
   });
 
   it("while no worker lives are handled by the next one", async () => {

@@ -124,7 +124,7 @@ async function execute(
   const trace = traceOf(request)?.context;
   if (trace !== undefined) job.trace = trace;
   noteRun(request, { exec_id: job.execution_id });
-  const answer = answerOf(await deps.holdingSeat(request, () => deps.jobs.run(job, left)));
+  const answer = answerOf(await deps.holdingSeat(request, (place) => deps.jobs.run(job, left, place)));
   noteRun(request, factsOfAnswer(answer));
   return answer;
 }

@@ -28,6 +28,8 @@ export interface LimitDeps {
   registry: Registry;
   principalOf: (request: FastifyRequest) => Principal;
   isAuthenticated: (request: FastifyRequest) => boolean;
+  /** Throws when this process can take no further execution. */
+  refuseWhenFull: () => void;
 }
 
 declare module "fastify" {
@@ -85,16 +87,18 @@ class Gate {
   readonly limiter: Limiter;
   readonly #config: Config;
   readonly #principalOf: LimitDeps["principalOf"];
+  readonly #refuseWhenFull: () => void;
   readonly #bodies: OpenBodies;
   readonly #limited: Counter<"scope">;
   readonly #seats = new WeakMap<FastifyRequest, Seat>();
   readonly #counted = new WeakSet<FastifyRequest>();
   readonly #leaveBodies = new WeakMap<FastifyRequest, () => void>();
 
-  constructor({ config, redis, registry, principalOf }: LimitDeps) {
+  constructor({ config, redis, registry, principalOf, refuseWhenFull }: LimitDeps) {
     this.limiter = new Limiter(config, redis);
     this.#config = config;
     this.#principalOf = principalOf;
+    this.#refuseWhenFull = refuseWhenFull;
     this.#bodies = new OpenBodies({
       atOnce: BODIES_AT_ONCE,
       waiting: {
@@ -112,11 +116,12 @@ class Gate {
     return this.#counted.has(request);
   }
 
-  /** Counts the request in its caller's window, and takes a seat for an execution. */
+  /** Counts the request in its caller's window, and takes a seat for an execution. A full process asks the store nothing. */
   async enter(request: FastifyRequest, reply: FastifyReply, scope: Scope): Promise<void> {
     this.#counted.add(request);
     const closed = closing(reply);
     reply.headers(limitHeaders(limitOf(scope, this.#config)));
+    if (scope === "executions") this.#refuseWhenFull();
     const { window, refusal, seat } = await this.limiter.enter(scope, this.#principalOf(request));
     reply.headers(windowHeaders(window));
     if (refusal !== undefined) {
@@ -134,8 +139,9 @@ class Gate {
     seat?.release();
   }
 
-  during<T>(request: FastifyRequest, work: () => Promise<T>): Promise<T> {
-    return this.#seats.get(request)?.during(work) ?? work();
+  during<T>(request: FastifyRequest, work: (place: number) => Promise<T>): Promise<T> {
+    const seat = this.#seats.get(request);
+    return seat === undefined ? work(1) : seat.during(() => work(seat.place));
   }
 
   /** Waits until the body of the request may be read. */

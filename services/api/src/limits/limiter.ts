@@ -18,7 +18,7 @@ export interface Entry {
   seat?: Seat;
 }
 
-type Reply = [count: number, leftMs: number, seatTaken: number];
+type Reply = [count: number, leftMs: number, place: number];
 
 export class Limiter {
   readonly #config: Config;
@@ -45,7 +45,7 @@ export class Limiter {
     const window = `svc:limit:${scope}:${caller}`;
     const seats = `svc:seats:${caller}`;
     const id = newId();
-    const [count, leftMs, seatTaken] = await storeCall(() =>
+    const [count, leftMs, place] = await storeCall(() =>
       takesSeat
         ? this.#enter(2, window, seats, limit.requests, limit.windowMs, id, most, SEAT_LIFE_MS)
         : this.#enter(1, window, limit.requests, limit.windowMs),
@@ -59,7 +59,7 @@ export class Limiter {
       return { ...entry, refusal: { by: scope, error: windowIsFull(what, entry.window) } };
     }
     if (!takesSeat) return entry;
-    if (seatTaken === 1) return { ...entry, seat: this.#seats.hold(seats, id) };
+    if (place > 0) return { ...entry, seat: this.#seats.hold(seats, id, place) };
     return { ...entry, refusal: { by: "concurrent_executions", error: seatsAreTaken(most) } };
   }
 

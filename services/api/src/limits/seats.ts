@@ -9,15 +9,21 @@ export const SEAT_LIFE_MS = 10_000;
 const RENEW_MS = 3000;
 const RENEW = new URL("./lua/renew.lua", import.meta.url);
 
-/** Runs work of a request so that its seat stays taken until the work has ended. */
-export type HoldingSeat = <T>(request: FastifyRequest, work: () => Promise<T>) => Promise<T>;
+/**
+ * Runs work of a request so that its seat stays taken until the work has ended. `place`: how many executions the principal had
+ * waiting or running when this one came, with it; 1 where seats are not counted.
+ */
+export type HoldingSeat = <T>(request: FastifyRequest, work: (place: number) => Promise<T>) => Promise<T>;
 
 /** A taken seat. It is given back when nobody holds it any more. */
 export class Seat {
+  /** How many seats the principal held when this one was taken, with it. */
+  readonly place: number;
   readonly #giveBack: () => void;
   #holders = 1;
 
-  constructor(giveBack: () => void) {
+  constructor(place: number, giveBack: () => void) {
+    this.place = place;
     this.#giveBack = giveBack;
   }
 
@@ -49,10 +55,10 @@ export class Seats {
   }
 
   /** Looks after a seat that was just taken. */
-  hold(key: string, id: string): Seat {
+  hold(key: string, id: string, place: number): Seat {
     const ids = this.#held.get(key) ?? new Set();
     this.#held.set(key, ids.add(id));
-    return new Seat(() => {
+    return new Seat(place, () => {
       ids.delete(id);
       if (ids.size === 0) this.#held.delete(key);
       this.giveBack(key, id);

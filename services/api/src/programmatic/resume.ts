@@ -150,7 +150,15 @@ function runAttempt(
   record: ProgramRecord,
 ): Promise<RoundEnd> {
   const { runner_url: runnerUrl, run_ms: runMs, calls, round, pending, attempt } = record;
-  const one = { program, round: round + 1, number: attempt?.number ?? 1, requestId, signal, trace };
+  const one = {
+    program,
+    round: round + 1,
+    number: attempt?.number ?? 1,
+    requestId,
+    signal,
+    trace,
+    place: "first" as const,
+  };
   return attempt?.mode === "live" && runnerUrl !== undefined
     ? jobs.resume(one, { runnerUrl, runMs, answers: results.answers, pending: pending.length })
     : jobs.fromTop(one, { calls, runMs });

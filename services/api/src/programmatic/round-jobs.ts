@@ -13,7 +13,7 @@ import {
   type TraceContext,
   type UsedLimits,
 } from "@svc/contracts";
-import type { JobProducer, UnsentJob } from "@svc/job-queue";
+import type { JobProducer, Place, UnsentJob } from "@svc/job-queue";
 import type { Config, Counter, Log } from "@svc/service-kit";
 import { answerOf } from "../exec/answer.ts";
 import { outcomeBytes } from "./accept-results.ts";
@@ -37,6 +37,8 @@ export interface Attempt {
   number: number;
   requestId: string;
   signal: AbortSignal;
+  /** Where its job waits. */
+  place: Place;
   /** Of the request. */
   trace?: TraceContext | undefined;
 }
@@ -87,7 +89,7 @@ export class RoundJobs {
     this.#submitted.inc({ language: program.language });
     const grantId = callback.grant_id;
     try {
-      return { ...(await this.#runBeside(opened, job, attempt, { first: calls > 0 })), grantId };
+      return { ...(await this.#runBeside(opened, job, attempt, attempt.place)), grantId };
     } catch (error) {
       // The exchange must be open before anything closes it.
       await opened.catch(() => undefined);
@@ -118,9 +120,9 @@ export class RoundJobs {
     };
     this.#submitted.inc({ language: program.language });
     if (answers?.length === from.pending)
-      return endOf(await this.#jobs.run(job, attempt.signal, { first: true }), program);
+      return endOf(await this.#jobs.run(job, attempt.signal, "first"), program);
     const handOver = this.#exchanges.answer(program.execution_id, from.answers, attempt.requestId);
-    return this.#runBeside(handOver, job, attempt, { first: true });
+    return this.#runBeside(handOver, job, attempt, "first");
   }
 
   /** Runs a job beside something that it needs: when that fails, the job is cancelled. */
@@ -128,7 +130,7 @@ export class RoundJobs {
     needed: Promise<unknown>,
     job: UnsentJob,
     { program, signal: cancelled }: Attempt,
-    options: { first: boolean },
+    place: Place | undefined,
   ): Promise<RoundEnd> {
     const stop = new AbortController();
     const done = needed.catch((error: unknown) => {
@@ -136,17 +138,17 @@ export class RoundJobs {
       throw error;
     });
     const signal = AbortSignal.any([cancelled, stop.signal]);
-    const [result] = await Promise.all([this.#jobs.run(job, signal, options), done]);
+    const [result] = await Promise.all([this.#jobs.run(job, signal, place), done]);
     return endOf(result, program);
   }
 
   /** Kills a frozen program in the background. One that is not found expires on its runner. */
   discard(program: Program, runnerUrl: string, requestId: string): void {
     const signal = new AbortController().signal;
-    const attempt = { program, round: 0, number: 0, requestId, signal };
+    const attempt = { program, round: 0, number: 0, requestId, signal, place: "first" as const };
     const job = withoutSource(this.#jobOf(attempt, program.run_timeout));
     job.discard = { runner_url: runnerUrl };
-    this.#jobs.run(job, signal, { first: true }).catch((error: Error) => {
+    this.#jobs.run(job, signal, "first").catch((error: Error) => {
       this.#log.warn({ err: error.message, request_id: requestId }, "discarding a paused program failed");
     });
   }

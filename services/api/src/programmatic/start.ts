@@ -15,7 +15,7 @@ import { type CancelDeps, cancelProgram, forgetLabel, labelOf, rememberLabel } f
 import { completeProgram } from "./completion.ts";
 import { type PauseDeps, pauseProgram, programBytes } from "./pause.ts";
 import { parseStart } from "./request.ts";
-import { factsOfEnd, type RoundEnd } from "./round-jobs.ts";
+import { type Attempt, factsOfEnd, type RoundEnd } from "./round-jobs.ts";
 import type { Program } from "./state.ts";
 
 export interface StartDeps
@@ -52,7 +52,10 @@ export async function handleStart(
       if (label !== undefined) await rememberLabel(redis, principal, label, execution_id);
       unwanted = AbortSignal.any([unwanted, cancelled]);
       const onEnd = (end: RoundEnd) => noteRun(request, factsOfEnd(end));
-      return holdingSeat(request, () => firstRound(deps, program, request.id, unwanted, onEnd));
+      const attempt = { program, round: 1, requestId: request.id, trace: program.trace };
+      return holdingSeat(request, (place) =>
+        firstRound(deps, { ...attempt, place, signal: unwanted }, onEnd),
+      );
     });
     paused = answer.status === "tool_call_required";
     if (paused && unwanted.aborted) await cancelProgram(deps, execution_id, request.id);
@@ -66,17 +69,15 @@ export async function handleStart(
 /** Aborting the signal cancels the program. */
 async function firstRound(
   deps: PauseDeps,
-  program: Program,
-  requestId: string,
-  signal: AbortSignal,
+  first: Omit<Attempt, "number">,
   onEnd: (end: RoundEnd) => void,
 ): Promise<ProgrammaticResponse> {
   const { jobs, exchanges } = deps;
+  const { program, requestId, signal } = first;
   const id = program.execution_id;
   for (let number = 1; ; number++) {
     try {
-      const attempt = { program, round: 1, number, requestId, signal, trace: program.trace };
-      const end = await jobs.fromTop(attempt, { calls: 0, runMs: 0 });
+      const end = await jobs.fromTop({ ...first, number }, { calls: 0, runMs: 0 });
       onEnd(end);
       return "ended" in end
         ? await completeProgram(deps, id, {}, end, requestId)

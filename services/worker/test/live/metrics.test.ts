@@ -27,7 +27,7 @@ it("svc_queue_jobs counts new runs and resumes that wait or run; an ended job co
   const { started } = await consume({ work, concurrency: 1 });
   const results = [jobs.run(jobOf(), never())];
   await expect.poll(() => started).toHaveLength(1);
-  results.push(jobs.run(jobOf(), never()), jobs.run(resumeOf(), never(), { first: true }));
+  results.push(jobs.run(jobOf(), never()), jobs.run(resumeOf(), never(), "first"));
   await expect.poll(shown).toEqual(["2", "1", "0"]);
   expect(await registry.metrics()).toContain('svc_worker_running{worker_type="other"} 0');
   end();

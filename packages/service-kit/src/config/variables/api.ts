@@ -88,6 +88,11 @@ export const API = {
   SVC_MAX_CONCURRENT_EXECUTIONS: int(20, "Executions of a principal that wait or run at once. 0: no limit.", {
     max: 1_000_000,
   }),
+  JOB_QUEUE_LIMIT: int(
+    1000,
+    "Executions of all principals that one API process has waiting or running at once; more are refused with 503 `queue_saturated`. 0: no limit.",
+    { max: 1_000_000 },
+  ),
   UPLOAD_MAX_REQUESTS: perWindow(30, "Uploads per window and principal."),
   UPLOAD_LIMIT_WINDOW: ms(300_000, "Window of UPLOAD_MAX_REQUESTS."),
   DOWNLOAD_MAX_REQUESTS: perWindow(60, "Downloads per window and principal."),

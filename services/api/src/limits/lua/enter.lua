@@ -5,7 +5,7 @@
 -- KEYS[1]: svc:limit:<scope>:<caller>   KEYS[2], when a seat is asked for: svc:seats:<caller>
 -- ARGV[1]: requests allowed   ARGV[2]: length of the window in ms
 -- ARGV[3]: id of the seat   ARGV[4]: most seats   ARGV[5]: life of a seat in ms   (only with KEYS[2])
--- Returns: the requests counted in this window, ms until it ends, 1 when a seat was taken, else 0.
+-- Returns: the requests counted in this window, ms until it ends, how many seats the caller holds with the one that was taken, else 0.
 local count = redis.call('INCR', KEYS[1])
 local left = redis.call('PTTL', KEYS[1])
 local length = tonumber(ARGV[2])
@@ -26,4 +26,4 @@ if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) then
 end
 redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[3])
 redis.call('PEXPIRE', KEYS[2], ARGV[5])
-return { count, left, 1 }
+return { count, left, redis.call('ZCARD', KEYS[2]) }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Entry, Limiter } from "@svc/api/limits/limiter";
+import { callerKey, type Entry, Limiter } from "@svc/api/limits/limiter";
 import { SEAT_LIFE_MS } from "@svc/api/limits/seats";
 import { newId, type Principal } from "@svc/contracts";
 import { createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
@@ -143,6 +143,16 @@ describe("seats", () => {
     expect(unlimited.every((entry) => !("seat" in entry))).toBe(true);
     const byDefault = await Promise.all(times(25, () => enter(limiter(OPEN))));
     expect(passed(byDefault)).toBe(20);
+  });
+
+  it("tell each its place among those that its caller holds", async () => {
+    const made = capped(3);
+    const [first, second] = [await enter(made), await enter(made)];
+    expect([first.seat?.place, second.seat?.place]).toEqual([1, 2]);
+    expect((await enter(made, { tenantId: "t", userId: "other" })).seat?.place).toBe(1);
+    first.seat?.release();
+    await expect.poll(() => redis().zcard(`svc:seats:${callerKey(me)}`)).toBe(1);
+    expect((await enter(made)).seat?.place).toBe(2);
   });
 
   it("are each principal's own, and only executions need one", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 function seat() {
   const seen = { given: 0 };
-  const made = new Seat(() => void seen.given++);
+  const made = new Seat(1, () => void seen.given++);
   return { made, seen };
 }
 
