@@ -115,6 +115,7 @@ const NOT_USUAL: readonly string[] = [
   "tests/e2e/sessions-faults.test.ts",
   // Prometheus, slow stages and gauges after kills: tests/e2e/metrics.test.ts.
   "tests/e2e/monitoring.test.ts",
+  "tests/e2e/slow-stages.test.ts",
   // What hundreds of executions leave and hold: every file looks at what its own system has left.
   "tests/e2e/leaks.test.ts",
   "tests/e2e/idle-memory.test.ts",
