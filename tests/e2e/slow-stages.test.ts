@@ -2,7 +2,7 @@
  * The query of docs/operate.md names the stage in which a system is slow, each slowed in turn. promtool asks it, word by word, of what
  * the components told before and after, as if an hour lay between what is usual and what is slow: no scrape is late or early.
  */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ROOT } from "@svc/cli/instance";
@@ -87,7 +87,31 @@ const counted = async (component: (typeof WITH_STAGES)[number], name: string, la
 const inSlot = async () => (await counted("runner", "svc_sandbox_slots", { state: "busy" })) === 1;
 const inWork = (jobs: number) => async () => (await counted("worker", "svc_active_jobs")) === jobs;
 
-/** Stops a process until a run has been waiting for it: nothing else is stopped. */
+/** Those that keep jails ready take runs by themselves. None is made while jaild is stopped. */
+function keepersOf(jaild: number): number[] {
+  const isKeeper = (pid: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(system.instance.jailSocket);
+    } catch {
+      return false;
+    }
+  };
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && name !== String(jaild));
+  return pids.filter(isKeeper).map(Number);
+}
+
+function send(signal: "SIGSTOP" | "SIGCONT", pids: readonly number[]): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      // A keeper whose run was over ended just before.
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
+}
+
+/** Stops a component until a run has been waiting for it: nothing else is stopped. */
 async function stopped(
   name: ComponentName,
   run: ExecInput,
@@ -95,13 +119,15 @@ async function stopped(
 ): Promise<void> {
   const pid = system.pid(name);
   process.kill(pid, "SIGSTOP");
+  const keepers = name === "jaild" ? keepersOf(pid) : [];
+  send("SIGSTOP", keepers);
   const answer = api.exec(run);
   answer.catch(() => undefined);
   try {
     await until(isNear, SEEN_MS);
     await sleep(slowMs);
   } finally {
-    process.kill(pid, "SIGCONT");
+    send("SIGCONT", [...keepers, pid]);
   }
   await answer;
 }

@@ -50,7 +50,10 @@ test("each panel has a number of its own, the chosen data source, and a place th
   );
   expect(new Set(cells).size).toBe(cells.length);
   for (const { title, datasource, gridPos, targets } of panels) {
-    expect(datasource, title).toEqual({ type: "prometheus", uid: expect.stringMatching(/^\$\{datasource\}$/) });
+    expect(datasource, title).toEqual({
+      type: "prometheus",
+      uid: expect.stringMatching(/^\$\{datasource\}$/),
+    });
     expect(gridPos.x + gridPos.w, title).toBeLessThanOrEqual(24);
     expect(new Set(targets.map(({ refId }) => refId)).size, title).toBe(targets.length);
   }
