@@ -114,6 +114,18 @@ describe.each([
     expect(new Set(spans.map(({ isError }) => isError))).toEqual(new Set([false]));
   });
 
+  test("the lines of an execution in the logs name its trace", async () => {
+    const traceId = newTraceId();
+    await api.exec({ lang: "bash", code: "" }, from(traceId));
+    const named = (component: string, text: string) =>
+      readFileSync(join(system.instance.logsDir, `${component}.log`), "utf8")
+        .split("\n")
+        .filter((line) => line.includes(`"msg":"${text}"`) && line.includes(`"trace_id":"${traceId}"`))
+        .length;
+    const lines = () => [named("api", "request"), named("worker", "run"), named("runner", "run")];
+    await expect.poll(lines).toEqual([1, 1, 1]);
+  });
+
   test("its times lie within those of its request, and stages follow one another", async () => {
     const spans = await wholeTrace();
     const byId = new Map(spans.map((span) => [span.spanId, span]));

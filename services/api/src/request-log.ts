@@ -9,6 +9,7 @@ import type { Config, EndedRequest, FastifyRequest } from "@svc/service-kit";
 export interface NotedRun extends Partial<RunFacts> {
   language?: string;
   exec_id?: string;
+  trace_id?: string | undefined;
   /** As the caller says. */
   user_id?: string;
   /** The answer is that of an earlier request with the same Idempotency-Key. */

@@ -9,8 +9,9 @@ import {
   type Span,
   type TracedRun,
   type Tracing,
+  traceIdOf,
 } from "@svc/service-kit";
-import { RUNS_PROGRAMS } from "./request-log.ts";
+import { noteRun, RUNS_PROGRAMS } from "./request-log.ts";
 
 const spans = new WeakMap<FastifyRequest, Span>();
 
@@ -36,6 +37,7 @@ export function traceRequests(
       "url.path": route,
     });
     spans.set(request, span);
+    noteRun(request, { trace_id: traceIdOf(span.context) });
     reply.raw.once("close", () => {
       const left = !reply.raw.writableFinished;
       const status = left ? CLIENT_LEFT : reply.statusCode;

@@ -5,6 +5,7 @@ import {
   gauge,
   histogram,
   type Registry,
+  type Span,
   type Stage,
   StageClock,
   stageMetrics,
@@ -29,12 +30,13 @@ export interface HeldExecutions {
   paused: number;
 }
 
-/** An execution is in one stage at a time: first `queue`, for a slot. */
+/** An execution is in one stage at a time: first `queue`, for a slot. Stages are counted, and are those of its request's span. */
 export interface CountedExecution {
-  enter: (stage: Stage) => void;
+  /** `inTrace`: what a part of a stage is called there. */
+  enter: (stage: Stage, inTrace?: string) => void;
   paused: () => void;
-  /** It waits for a slot again. */
-  resumed: () => void;
+  /** It waits for a slot again, in a further request. */
+  resumed: (span: Span | undefined) => void;
   /** It is over without an end of its own: the program is run again from the top, or nobody wants it any more. */
   abandoned: () => void;
   ended: (outcome: ExecutionOutcome) => void;
@@ -42,7 +44,7 @@ export interface CountedExecution {
 
 export interface RunnerMetrics {
   /** Counts an execution. Its duration is the time in which it was not paused. */
-  began: (language: string) => CountedExecution;
+  began: (language: string, span?: Span) => CountedExecution;
   /** Says from where slots and paused programs are counted. */
   watchExecutions: (read: () => HeldExecutions) => void;
   /** A program began, in a process that was there before it, or in a new one. */
@@ -74,8 +76,8 @@ function executionMetrics(registry: Registry): Pick<RunnerMetrics, "began" | "ev
   const evictions = counter(registry, "svc_ptc_live_evictions_total");
   const stages = stageMetrics(registry);
   return {
-    began: (language) =>
-      countExecution(new StageClock(stages), (outcome, seconds) => {
+    began: (language, span) =>
+      countExecution(new StageClock(stages), span, (outcome, seconds) => {
         total.inc({ language, outcome });
         duration.observe({ language, outcome }, seconds);
       }),
@@ -85,6 +87,7 @@ function executionMetrics(registry: Registry): Pick<RunnerMetrics, "began" | "ev
 
 function countExecution(
   stages: StageClock,
+  span: Span | undefined,
   record: (outcome: ExecutionOutcome, seconds: number) => void,
 ): CountedExecution {
   let sinceMs: number | undefined = performance.now();
@@ -93,12 +96,15 @@ function countExecution(
     if (sinceMs !== undefined) ranMs += performance.now() - sinceMs;
     sinceMs = undefined;
     stages.enter(undefined);
+    stages.span = undefined;
   };
+  stages.span = span;
   stages.enter("queue");
   return {
-    enter: (stage) => stages.enter(stage),
+    enter: (stage, inTrace) => stages.enter(stage, inTrace),
     paused: stop,
-    resumed: () => {
+    resumed: (next) => {
+      stages.span = next;
       sinceMs = performance.now();
       stages.enter("queue");
     },

@@ -7,7 +7,7 @@ import {
   ServiceError,
   shownMs,
 } from "@svc/contracts";
-import { runAttributes, toServiceError } from "@svc/service-kit";
+import { runAttributes, toServiceError, traceIdOf } from "@svc/service-kit";
 import type { Call } from "./execution/types.ts";
 
 const MAX_LANGUAGE_CHARS = 64;
@@ -20,10 +20,11 @@ export async function withRunLine(
 ): Promise<RoundResponse> {
   const began = performance.now();
   const asked = language === undefined ? {} : { language: language.slice(0, MAX_LANGUAGE_CHARS) };
-  log.debug({ request_id: requestId, exec_id: execId, ...asked }, "run begins");
+  const ids = { request_id: requestId, exec_id: execId, trace_id: traceIdOf(trace?.context) };
+  log.debug({ ...ids, ...asked }, "run begins");
   const write = (facts: object): void => {
     const ms = shownMs(performance.now() - began);
-    log.info({ request_id: requestId, exec_id: execId, ms, ...facts }, "run");
+    log.info({ ...ids, ms, ...facts }, "run");
   };
   try {
     const answer = await run();

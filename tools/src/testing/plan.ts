@@ -115,8 +115,10 @@ const NOT_USUAL: readonly string[] = [
   // The same in the middle of a session's run, and storage and Redis that fail: tests/e2e/sessions.test.ts.
   "tests/e2e/sessions-kills.test.ts",
   "tests/e2e/sessions-faults.test.ts",
-  // Prometheus, slow stages and gauges after kills: tests/e2e/metrics.test.ts.
+  // Prometheus, alerts, slow stages and gauges after kills: tests/e2e/metrics.test.ts.
   "tests/e2e/monitoring.test.ts",
+  "tests/e2e/slow-stages.test.ts",
+  "tests/e2e/alerts.test.ts",
   // What hundreds of executions leave and hold: every file looks at what its own system has left.
   "tests/e2e/leaks.test.ts",
   "tests/e2e/idle-memory.test.ts",

@@ -57,6 +57,11 @@ export async function startTracing(
   return createTracing(component, config, lists, log);
 }
 
+/** The id of a trace, for the log; undefined where nothing is traced. */
+export function traceIdOf(context: TraceContext | undefined): string | undefined {
+  return context?.traceparent.split("-")[1];
+}
+
 /** Ends a span of work that threw. */
 export function endFailed(span: Span | undefined, error: unknown): void {
   span?.end({ "error.type": error instanceof ServiceError ? error.code : "internal_error" }, true);

@@ -77,19 +77,16 @@ async function runCompiler(
   withCopies: boolean,
 ): Promise<Compiled> {
   counted.enter("setup");
-  run.trace?.stage("jail.setup");
   const jail = await metrics.watchSetup(() => JailRun.open(config.SANDBOX_JAIL_SOCKET, run.signal));
   try {
-    run.trace?.stage("stage");
+    counted.enter("stage_in");
     jail.describe(argv, env, jailLimits(limits));
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
     const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
     const staging = { gateway, inputs, withCopies, run, jail, concurrency, maxBytes, directories: false };
-    counted.enter("stage_in");
     const { staged } = await stageProgram(program, staging);
-    counted.enter("setup");
     await jail.directory(staged.length, build);
-    run.trace?.stage("jail.compile");
+    counted.enter("setup", "jail.compile");
     await jail.start();
     const outcome = await jail.outcome();
     const ending = compileEndingOf(outcome.end, limits);

@@ -30,10 +30,9 @@ export async function execute(
   const program = offered(programOf(request, runtime, nameLimits(deps.config), memory), deps.config);
   const within = new DeadlineSignal(call.signal, deadlinesFor(limits.wallMs, deps.config).runner);
   const { signal } = within;
-  const counted = deps.metrics.began(runtime.language);
+  const counted = deps.metrics.began(runtime.language, call.trace);
   try {
     const release = await deps.slots.lease(signal);
-    counted.enter("setup");
     try {
       const to = destinationOf(request, { ...call, signal });
       const { answer, ending } = await runLeased(

@@ -46,7 +46,6 @@ export function refuseUnexecutable({ end }: RunOutcome): void {
 export async function finish(one: Finish, deps: ExecuteDeps): Promise<RunAnswer> {
   const { outcome, ending, limits, to } = one;
   const { end, stdout, stderr } = outcome;
-  to.run.trace?.stage("collect");
   const { plan, report, omitted, allowed, listing } = await collect(one, deps);
   const state = await saveSession(one, listing, report, deps);
   const reached = reachedLimits(outcome, limits);
@@ -92,7 +91,6 @@ async function collect({ launched, outcome, to, counted, log }: Finish, { config
   const allowed = outputLimits(config);
   const plan = planOutputs(withoutDirectory(view, launched.build), staged, allowed);
   counted.enter("store");
-  to.run.trace?.stage("store");
   const report = await storeOutputs(plan.uploads, {
     gateway,
     run: to.run,

@@ -57,22 +57,18 @@ async function attempt(
   beganMs: number,
 ): Promise<Launched> {
   counted.enter("setup");
-  run.trace?.stage("jail.setup");
   const jail = await metrics.watchSetup(() => jails.open(program, life));
   try {
-    run.trace?.stage("stage");
+    counted.enter("stage_in");
     jail.describe(program.argv, replaced(program.env, environment?.(jail) ?? []), jailLimits(limits));
     if (program.stdin !== undefined) await jail.stdin(program.stdin);
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
     const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
     const staging = { gateway, inputs, withCopies, run, jail, concurrency, maxBytes };
-    counted.enter("stage_in");
     const staged = await stageProgram(program, staging);
-    counted.enter("setup");
     await prepare?.(jail);
-    run.trace?.stage("jail.run");
-    await jail.start();
     counted.enter("run");
+    await jail.start();
     metrics.started(jail.startedWarm);
     const build = program.compile && { build: program.compile.build };
     const session = program.session && { session: program.session };

@@ -99,7 +99,7 @@ export async function startProgram(
     quiescence: { settleMs: config.PTC_SETTLE_MS, settleMaxMs: config.PTC_SETTLE_MAX_MS },
     directories: deps.directories,
     client: deps.client,
-    counted: deps.metrics.began(runtime.language),
+    counted: deps.metrics.began(runtime.language, call.trace),
   });
   deps.programs.begin(program);
   return makeRound(program, limits.wallMs, request, call, deps, async ({ to, call: { signal } }) => {
@@ -134,8 +134,8 @@ export async function resumeProgram(
   const program = programs.take(execution_id, round);
   const { language } = program.runtime;
   const { wallMs } = limitsFor(config, overrides, { language, run_timeout: request.run_timeout });
-  program.counted.resumed();
-  return makeRound(program, wallMs, request, call, deps, async ({ call: { signal, trace } }) => {
+  program.counted.resumed(call.trace);
+  return makeRound(program, wallMs, request, call, deps, async ({ call: { signal } }) => {
     program.answer(answers);
     if (!(await program.haveResults(answered_call_ids, RESULTS_MS))) {
       throw new ServiceError("execution_not_found");
@@ -143,7 +143,6 @@ export async function resumeProgram(
     const release = await slots.lease(signal, { goesOn: true });
     try {
       program.counted.enter("run");
-      trace?.stage("jail.run");
       program.resume(wallMs);
       program.limits = { ...program.limits, wallMs };
       return release;

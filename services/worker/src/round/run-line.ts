@@ -1,6 +1,6 @@
 /** One log line for each run or round that a worker drove, with the request and the execution that it was for. */
 import { factsOfAnswer, type Job, type JobResult, outcomeOfError, shownMs } from "@svc/contracts";
-import type { Log } from "@svc/service-kit";
+import { type Log, traceIdOf } from "@svc/service-kit";
 
 /** How a job ended, for the metrics: a cancelled one did not fail. */
 export type JobEnd = "completed" | "failed" | "cancelled";
@@ -15,7 +15,8 @@ export function runLine(log: Log, job: Job): (result: JobResult) => void {
   const queueMs = Math.max(0, Date.now() - job.enqueued_at);
   const began = performance.now();
   const { request_id, execution_id: exec_id, language } = job;
-  log.debug({ request_id, exec_id, language, queue_ms: queueMs }, "run begins");
+  const trace_id = traceIdOf(job.trace);
+  log.debug({ request_id, exec_id, trace_id, language, queue_ms: queueMs }, "run begins");
   return (result) => {
     // Nothing was run.
     if (job.discard !== undefined) return;
@@ -23,6 +24,6 @@ export function runLine(log: Log, job: Job): (result: JobResult) => void {
       ? factsOfAnswer(result.answer)
       : { outcome: outcomeOfError(result.error), error: result.error.code };
     const ms = shownMs(performance.now() - began);
-    log.info({ request_id, exec_id, language, ms, queue_ms: queueMs, ...facts }, "run");
+    log.info({ request_id, exec_id, trace_id, language, ms, queue_ms: queueMs, ...facts }, "run");
   };
 }

@@ -1,0 +1,31 @@
+/** Each alert of deploy/monitoring fires for series that it is there for, and not for others; Debian's promtool judges. */
+import { describe, expect, test } from "vitest";
+import { ALERT_CASES } from "./support/alert-cases.ts";
+import { expressionsOfAlerts } from "./support/monitoring.ts";
+import { differences, type InputSeries } from "./support/rule-tests.ts";
+
+test("every alert has a case", () => {
+  expect(Object.keys(ALERT_CASES)).toEqual(expressionsOfAlerts().map(({ name }) => name));
+});
+
+describe.each(Object.entries(ALERT_CASES))("%s", (alertname, { fires, quiet, at, labels, summary }) => {
+  const judged = (input_series: readonly InputSeries[], alerts: readonly object[]) =>
+    differences({
+      input_series,
+      alert_rule_test: [
+        {
+          eval_time: at,
+          alertname,
+          exp_alerts: alerts.map((exp_labels) => ({ exp_labels, exp_annotations: { summary } })),
+        },
+      ],
+    });
+
+  test("fires", async () => {
+    expect(await judged(fires, [labels])).toBe("");
+  });
+
+  test("stays quiet", async () => {
+    expect(await judged(quiet, [])).toBe("");
+  });
+});
