@@ -58,7 +58,7 @@ void pulse_failed(void)
 
 int pulse_keep(void)
 {
-	return madvise(shared, sizeof(*shared), MADV_DONTFORK);
+	return mprotect(shared, sizeof(*shared), PROT_READ) < 0 ? -1 : madvise(shared, sizeof(*shared), MADV_DONTFORK);
 }
 
 uint32_t pulse_silent_ms(void)

@@ -17,7 +17,7 @@ void pulse_beat(void);
 /* No jail could be prepared. Failures that follow each other soon are one row. */
 void pulse_failed(void);
 
-/* In a keeper, before it makes processes: these do not have the memory. -1: it failed. */
+/* In a keeper before it makes processes: these do not have the memory, and it only reads it. -1: it failed. */
 int pulse_keep(void);
 /* Milliseconds since the last turn. */
 uint32_t pulse_silent_ms(void);
