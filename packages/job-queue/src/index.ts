@@ -4,6 +4,6 @@
  */
 export { Cancellations } from "./cancellations.ts";
 export { type ConsumerOptions, type HandleJob, JobConsumer } from "./consumer.ts";
-export { JobProducer, type UnsentJob } from "./producer.ts";
+export { JobProducer, ProducerStopped, type UnsentJob } from "./producer.ts";
 export { type Place, QUEUE_NAMES } from "./protocol.ts";
 export { type JobQueues, openQueues } from "./queue.ts";

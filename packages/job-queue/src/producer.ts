@@ -18,9 +18,17 @@ const LOST_AFTER_POLLS = 2;
 /** A job as callers of `run` give it: the producer adds where its result is announced. */
 export type UnsentJob = Omit<Job, "reply_to">;
 
+/** This process ends. A job that goes on with a program goes on, and is there for who asks for it again; any other is cancelled. */
+export class ProducerStopped extends ServiceError {
+  constructor() {
+    super("shutting_down");
+  }
+}
+
 /** A job that is waited for. */
 interface Waited {
   job: UnsentJob;
+  place: Place;
   id: string;
   queue: JobQueue;
   /** Notified when the result is in the store. */
@@ -37,6 +45,7 @@ export class JobProducer {
   readonly #queues: JobQueues;
   readonly #channel = `svc:results:${newId()}`;
   readonly #announced = new Map<string, Condition>();
+  #isStopped = false;
 
   constructor(config: Config, log: Log, redis: Redis) {
     this.#config = config;
@@ -71,7 +80,7 @@ export class JobProducer {
     this.#announced.set(id, announced);
     try {
       await storeCall(() => queue.add({ ...job, reply_to: this.#channel }, place));
-      return await this.#wait({ job, id, queue, announced, left });
+      return await this.#wait({ job, place, id, queue, announced, left });
     } finally {
       this.#announced.delete(id);
     }
@@ -99,6 +108,7 @@ export class JobProducer {
         await this.#cancel(waited);
         throw new ServiceError("execution_cancelled");
       }
+      if (this.#isStopped) await this.#leave(waited);
       if (!isAnnounced && performance.now() >= limit) {
         await this.#expire(waited);
         continue;
@@ -129,6 +139,13 @@ export class JobProducer {
     }
   }
 
+  /** Ends the wait of a process that stops, unless there is a result. */
+  async #leave(waited: Waited): Promise<void> {
+    if ((await this.#look(waited))?.state === "ended") return;
+    if (waited.place !== "first") await this.#cancel(waited);
+    throw new ProducerStopped();
+  }
+
   /** A deadline has passed. Returns when the job turns out to have started in time. */
   async #expire(waited: Waited): Promise<void> {
     const { id, queue } = waited;
@@ -157,6 +174,12 @@ export class JobProducer {
     } catch (error) {
       this.#log.debug({ err: (error as Error).message, job: id }, "removing a result failed");
     }
+  }
+
+  /** Waits for no job any longer: `run` throws ProducerStopped from now on. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const announced of this.#announced.values()) announced.notify();
   }
 
   async close(): Promise<void> {

@@ -24,7 +24,9 @@ export async function startApi(context: Context): Promise<Running> {
   );
   return {
     stop: async () => {
+      const grace = setTimeout(() => jobs.stop(), config.SHUTDOWN_GRACE_MS);
       await app.close();
+      clearTimeout(grace);
       identity.close();
       await jobs.close();
       await fileServer.close();

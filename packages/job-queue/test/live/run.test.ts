@@ -1,5 +1,6 @@
 /** Jobs between a producer and workers, over a real Redis: each is handled once, in order, and has its own result. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { ProducerStopped } from "@svc/job-queue";
 import { held, never, OK, startJobs, type TestJobs, workFor } from "@svc/test-kit/components/job-queue";
 import { jobOf, resumeOf } from "@svc/test-kit/components/messages";
 import { Queue } from "bullmq";
@@ -187,6 +188,52 @@ describe("jobs that wait", () => {
     await expect.poll(counts).toEqual({ waiting: 2, active: 0, delayed: 0 });
     await consume({ work: async () => OK });
     expect(await Promise.all(results)).toEqual([OK, OK]);
+  });
+});
+
+describe("a producer that stops", () => {
+  it("cancels new runs, and answers as one that stops", async () => {
+    const { jobs, consume } = await start();
+    const worker = await consume({ work: (_job, stop) => workFor(60_000, stop), concurrency: 1 });
+    const running = jobOf();
+    const results = [jobs.run(running, never())];
+    await expect.poll(() => worker.started).toEqual([running.execution_id]);
+    results.push(jobs.run(jobOf(), never()));
+    const refused = Promise.all(
+      results.map((result) => expect(result).rejects.toBeInstanceOf(ProducerStopped)),
+    );
+    jobs.stop();
+    await refused;
+    await expect.poll(() => worker.cancelled).toEqual([running.execution_id]);
+    await expect(jobs.run(jobOf(), never())).rejects.toMatchObject({ code: "shutting_down" });
+    await expect.poll(() => made.counts()).toEqual(IDLE);
+  });
+
+  it("leaves what goes on with a program to who asks for it again", async () => {
+    const { jobs, consume, secondProducer } = await start();
+    const second = await secondProducer();
+    const { work, end } = held();
+    const { started } = await consume({ work });
+    const round = resumeOf();
+    const left = jobs.run(round, never(), "first");
+    await expect.poll(() => started).toHaveLength(1);
+    jobs.stop();
+    await expect(left).rejects.toBeInstanceOf(ProducerStopped);
+    const again = second.run(round, never(), "first");
+    end();
+    expect(await again).toEqual(OK);
+    expect(started).toHaveLength(1);
+  });
+
+  it("still gives results that are there", async () => {
+    const { jobs, consume, deafen, redis } = await start();
+    await consume({ work: async () => OK });
+    await deafen();
+    const job = jobOf();
+    const result = jobs.run(job, never());
+    await expect.poll(() => redis.exists(`svc:result:${job.execution_id}`)).toBe(1);
+    jobs.stop();
+    expect(await result).toEqual(OK);
   });
 });
 

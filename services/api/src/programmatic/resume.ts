@@ -4,6 +4,7 @@
  * and its answer is kept for the next request with the same results.
  */
 import { type ErrorCode, type ProgrammaticResponse, ServiceError, type TraceContext } from "@svc/contracts";
+import { ProducerStopped } from "@svc/job-queue";
 import { type FastifyRequest, type Log, toServiceError } from "@svc/service-kit";
 import type { ExecDeps } from "../exec/route.ts";
 import type { Once, OwnEntry } from "../once/once.ts";
@@ -135,7 +136,8 @@ async function attemptRound(deps: ResumeDeps, resume: Resume): Promise<Programma
     } catch (error) {
       cancelled.throwIfAborted();
       const code = error instanceof ServiceError ? error.code : "internal_error";
-      if (code === "state_too_large") throw error;
+      // The attempt of a process that stops goes on without it, and the next request finds it.
+      if (code === "state_too_large" || error instanceof ProducerStopped) throw error;
       deps.log.warn({ request_id: requestId, mode, err: error }, "attempt to resume a program failed");
       snapshot = await nextAttempt(deps, id, snapshot, code);
       const again = mode === "live" || (code === "sandbox_execution_failed" && fromTop < MAX_FROM_TOP);

@@ -13,7 +13,7 @@ import {
   type TraceContext,
   type UsedLimits,
 } from "@svc/contracts";
-import type { JobProducer, Place, UnsentJob } from "@svc/job-queue";
+import { type JobProducer, type Place, ProducerStopped, type UnsentJob } from "@svc/job-queue";
 import type { Config, Counter, Log } from "@svc/service-kit";
 import { answerOf } from "../exec/answer.ts";
 import { outcomeBytes } from "./accept-results.ts";
@@ -93,8 +93,8 @@ export class RoundJobs {
     } catch (error) {
       // The exchange must be open before anything closes it.
       await opened.catch(() => undefined);
-      // While the store is away the job may still run, and the next request may find it.
-      const isOver = !(error instanceof ServiceError) || error.code !== "store_unavailable";
+      // While the store is away, or when this process stops, the job may still run, and the next request may find it.
+      const isOver = !isStoreAway(error) && !(error instanceof ProducerStopped);
       if (isOver) this.#exchanges.revoke(grantId, attempt.requestId);
       throw error;
     }
@@ -184,6 +184,8 @@ export class RoundJobs {
 function withoutSource({ stdin: _s, inline: _i, env: _e, ...job }: UnsentJob): UnsentJob {
   return { ...job, code: "", args: [] };
 }
+
+const isStoreAway = (error: unknown) => error instanceof ServiceError && error.code === "store_unavailable";
 
 export function endOf(result: JobResult, { run_timeout }: Pick<Program, "run_timeout">): RoundEnd {
   const answer = answerOf(result);
