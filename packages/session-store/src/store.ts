@@ -21,6 +21,7 @@ const SNAPSHOTS = "svc:sessions:snapshots";
 const recordKey = (namespace: string, hint: string | undefined) =>
   hint === undefined ? `sessionstate:${namespace}` : `sessionstate:${namespace}:${hint}`;
 const indexKey = (namespace: string) => `svc:sessions:index:${namespace}`;
+const attemptKey = (executionSession: string) => `svc:sessions:attempt:${executionSession}`;
 const executionKey = (namespace: string, executionSession: string) =>
   `svc:sessions:execution:${namespace}:${executionSession}`;
 
@@ -67,6 +68,8 @@ export interface BeginOptions {
   language: string;
   /** The execution's own session, in which its snapshot is stored. */
   executionSession: string;
+  /** A new one for each attempt of the execution, and the same one when a call is repeated. */
+  snapshotId: string;
 }
 
 /** The sessions of a Redis, with the times of the configuration: a run is over when the worker's deadline of the longest one is. */
@@ -94,15 +97,21 @@ export class SessionStore {
     const script = (name: string) => new URL(`./lua/${name}.lua`, import.meta.url);
     this.#find = luaCommand(redis, "svcSessionFind", script("find"), 1);
     this.#begin = luaCommand(redis, "svcSessionBegin", script("begin"));
-    this.#settle = luaCommand(redis, "svcSessionSettle", script("settle"), 3);
+    this.#settle = luaCommand(redis, "svcSessionSettle", script("settle"), 4);
     this.#remove = luaCommand(redis, "svcSessionRemove", script("remove"), 3);
   }
 
   /** A run of a session begins; the session is made if there is none. An execution that begins again takes back what it left. */
-  async begin({ namespace, hint, language, executionSession }: BeginOptions): Promise<SessionRun> {
-    const to = { id: newId(), storage_session_id: executionSession };
+  async begin({
+    namespace,
+    hint,
+    language,
+    executionSession,
+    snapshotId,
+  }: BeginOptions): Promise<SessionRun> {
+    const to = { id: snapshotId, storage_session_id: executionSession };
     const key = recordKey(namespace, hint);
-    const keys = [key, indexKey(namespace), SNAPSHOTS];
+    const keys = [key, indexKey(namespace), SNAPSHOTS, attemptKey(executionSession)];
     if (hint !== undefined) keys.push(executionKey(namespace, executionSession));
     const own = [hint ?? "", newId(), language, this.#ttlMs, this.#runMs, memberOf(to, key)];
     const [sessionId, id, storage_session_id, size] = await this.#begin(
@@ -121,7 +130,7 @@ export class SessionStore {
     const times = [this.#ttlMs, this.#runMs];
     const stored = [memberOf(to, key), to.id, to.storage_session_id, size];
     return this.#settle(
-      ...[key, indexKey(namespace), SNAPSHOTS],
+      ...[key, indexKey(namespace), SNAPSHOTS, attemptKey(to.storage_session_id)],
       ...[left.kind, sessionId, from?.id ?? "", ...times, ...stored, FAILURES, FAILING_MS],
     );
   }

@@ -2,7 +2,9 @@
 -- Guarantee: atomic. Until the run must be over, no sweep takes the snapshot that it begins with or the one that it may store.
 -- An execution that begins again, since its worker died, takes back the state that its earlier attempt left: nobody got that answer.
 -- KEYS[1]: sessionstate:<namespace>[:<hint>]   KEYS[2]: svc:sessions:index:<namespace>   KEYS[3]: svc:sessions:snapshots
--- KEYS[4], of a session with a hint: svc:sessions:execution:<namespace>:<session id of the execution>
+-- The same call made twice begins once, whenever the second arrives.
+-- KEYS[4]: svc:sessions:attempt:<session id of the execution>
+-- KEYS[5], of a session with a hint: svc:sessions:execution:<namespace>:<session id of the execution>
 -- ARGV[1]: hint, or empty   ARGV[2]: id of a new session   ARGV[3]: language   ARGV[4]: life of a session in ms
 -- ARGV[5]: ms in which the run must be over   ARGV[6]: member of KEYS[3] for the snapshot that the run may store
 -- ARGV[7]: session id of the execution   ARGV[8]: sessionstate:<namespace>   ARGV[9]: sessions that a user may have
@@ -38,10 +40,16 @@ redis.call('HSET', KEYS[1], 'last_used_at', now, 'language_last', ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('ZADD', KEYS[2], now, ARGV[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
-if KEYS[4] then
-  redis.call('SET', KEYS[4], ARGV[1], 'PX', ARGV[4])
+if KEYS[5] then
+  redis.call('SET', KEYS[5], ARGV[1], 'PX', ARGV[4])
 end
-redis.call('ZADD', KEYS[3], now + ARGV[5], ARGV[6])
+-- The latest attempt of the execution alone may move the session.
+local attempt = redis.call('GET', KEYS[4])
+local is_repeated = attempt == ARGV[6] or attempt == ARGV[6] .. ' settled'
+if not is_repeated then
+  redis.call('SET', KEYS[4], ARGV[6], 'PX', ARGV[5])
+  redis.call('ZADD', KEYS[3], now + ARGV[5], ARGV[6])
+end
 local function member(session, snapshot)
   return session .. '/' .. snapshot .. '/' .. KEYS[1]
 end
@@ -51,7 +59,7 @@ end
 
 local snapshot = current()
 local before = redis.call('HMGET', KEYS[1], 'before_id', 'before_session', 'before_size')
-if snapshot[1] and snapshot[2] == ARGV[7] and before[1] then
+if not is_repeated and snapshot[1] and snapshot[2] == ARGV[7] and before[1] then
   local known = before[1] ~= '' and redis.call('ZSCORE', KEYS[3], member(before[2], before[1]))
   if before[1] == '' or (known and tonumber(known) > now) then
     -- Other runs may have begun with it.

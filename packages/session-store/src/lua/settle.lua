@@ -1,14 +1,16 @@
 -- Purpose: a run of a session has ended; move the session to the state that it left, unless another run was first.
 -- Guarantee: atomic. The session moves only from the snapshot that the run began with, and only to one that no sweep may have taken.
--- What an earlier attempt of the same execution left is replaced.
+-- The same call made twice settles once, whenever the second arrives.
 -- KEYS[1]: sessionstate:<namespace>[:<hint>]   KEYS[2]: svc:sessions:index:<namespace>   KEYS[3]: svc:sessions:snapshots
+-- KEYS[4]: svc:sessions:attempt:<session id of the execution>
 -- ARGV[1]: `stored`: the run left a new snapshot; `unchanged`: the state is what it began with; `failed`: it could not be
 --   restored
 -- ARGV[2]: id of the session   ARGV[3]: id of the snapshot that the run began with, or empty   ARGV[4]: life of a session in ms
 -- ARGV[5]: ms in which any run must be over   ARGV[6]: member of KEYS[3] for the snapshot that the run may have stored
 -- ARGV[7], ARGV[8], ARGV[9]: its id, storage session and size
 -- ARGV[10]: failed restores in a row that end a session   ARGV[11]: ms between the first and the last of these, at least
--- Returns: `current`, `conflict`: another state is current, `gone`: the session was removed or the run took too long, `failed`.
+-- Returns: `current`, `conflict`: another state is current, `gone`: the session was removed, the execution has begun
+--   again, or the run took too long, `failed`.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local kind = ARGV[1]
@@ -26,17 +28,21 @@ local function release_old()
   end
 end
 
--- The reply to an earlier try of this call was lost.
-if record[1] == ARGV[2] and record[2] == ARGV[7] then
+local attempt = redis.call('GET', KEYS[4])
+-- The reply to an earlier try of this call was lost, or came while this one was on its way.
+if attempt == ARGV[6] .. ' settled' then
   return 'current'
+end
+if attempt ~= ARGV[6] then
+  give_up_new()
+  return 'gone'
 end
 -- A sweep may have taken a snapshot that comes too late.
 if record[1] ~= ARGV[2] or (kind == 'stored' and (not known or tonumber(known) <= now)) then
   give_up_new()
   return 'gone'
 end
-local replaces_own = kind == 'stored' and record[3] == ARGV[8]
-if (record[2] or '') ~= ARGV[3] and not replaces_own then
+if (record[2] or '') ~= ARGV[3] then
   give_up_new()
   return 'conflict'
 end
@@ -52,6 +58,7 @@ if kind == 'failed' then
   end
   return kind
 end
+redis.call('SET', KEYS[4], ARGV[6] .. ' settled', 'KEEPTTL')
 redis.call('HDEL', KEYS[1], 'failures', 'failing_since')
 redis.call('HSET', KEYS[1], 'last_used_at', now)
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
@@ -62,9 +69,7 @@ if kind == 'unchanged' then
   return 'current'
 end
 release_old()
-if not replaces_own then
-  redis.call('HSET', KEYS[1], 'before_id', record[2] or '', 'before_session', record[3] or '', 'before_size', record[5] or '')
-end
+redis.call('HSET', KEYS[1], 'before_id', record[2] or '', 'before_session', record[3] or '', 'before_size', record[5] or '')
 redis.call('HSET', KEYS[1], 'snapshot_id', ARGV[7], 'snapshot_session', ARGV[8], 'snapshot_size', ARGV[9])
 redis.call('ZADD', KEYS[3], now + ARGV[4], ARGV[6])
 return 'current'

@@ -45,6 +45,7 @@ export class Sessions {
     session_id,
     request_id,
   }: Job): Promise<SessionRun | undefined> {
+    const snapshotId = newId();
     try {
       return await repeated(() =>
         this.#store.begin({
@@ -52,6 +53,7 @@ export class Sessions {
           hint: session?.hint,
           language,
           executionSession: session_id,
+          snapshotId,
         }),
       );
     } catch (err) {
