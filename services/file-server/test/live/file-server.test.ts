@@ -20,7 +20,8 @@ describe("the operational routes", () => {
     expect(await (await fetch(`${server.url}/health`)).json()).toEqual({ status: "ok" });
     const ready = await fetch(`${server.url}/ready`);
     expect(ready.status).toBe(200);
-    expect(await ready.json()).toEqual({ status: "ready", checks: { redis: "ok", storage: "ok" } });
+    const checks = { redis: "ok", clock: "ok", storage: "ok", descriptors: "ok", running: "ok" };
+    expect(await ready.json()).toEqual({ status: "ready", checks });
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
     expect(metrics).toContain('svc_http_requests_total{method="GET",route="/ready",status="200"}');
     expect(metrics).toContain("svc_http_request_duration_seconds_bucket");

@@ -66,7 +66,7 @@ describe("a runner without a jail", () => {
 
   it("is not ready where jaild answers nothing good", async () => {
     const path = join(folder, "nonsense");
-    const server = createServer((socket) => socket.end("nonsense"));
+    const server = createServer((socket) => socket.on("error", () => undefined).end("nonsense"));
     await new Promise<void>((resolve) => server.listen(path, resolve));
     try {
       await start(path);
