@@ -12,7 +12,7 @@ export class SmallDisk {
   constructor(folder: string, megabytes: number) {
     this.folder = folder;
     mkdirSync(folder);
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=0711`, "svc-chaos", folder]);
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=0711`, "svc-test-disk", folder]);
   }
 
   /** Until nothing more can be written. What is returned frees it. */

@@ -58,7 +58,7 @@ beforeAll(async () => {
     ["objects", "16m"],
   ] as const) {
     mkdirSync(join(folder, name));
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "health", join(folder, name)]);
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "svc-test-disk", join(folder, name)]);
     chmodSync(join(folder, name), 0o711);
   }
   chmodSync(folder, 0o711);

@@ -24,7 +24,7 @@ export class SmallDisk {
   /** `options`: of tmpfs. */
   constructor(options: string) {
     this.folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-full-")));
-    execFileSync("mount", ["-t", "tmpfs", "-o", options, "full", this.folder]);
+    execFileSync("mount", ["-t", "tmpfs", "-o", options, "svc-test-disk", this.folder]);
     chmodSync(this.folder, 0o711);
   }
 
