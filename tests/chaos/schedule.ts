@@ -29,7 +29,7 @@ export const LINKS = [
 ] as const;
 export type Link = (typeof LINKS)[number];
 
-/** File systems that are filled: that of the stored objects, and that of the data folder with logs and sockets. */
+/** Two file systems that the faults fill: one for stored objects, one for the data folder with its logs and sockets. */
 export const DISKS = ["objects", "data"] as const;
 export type Disk = (typeof DISKS)[number];
 
