@@ -1,6 +1,6 @@
 /** Brings the faults of a schedule over a running system, each at its time, and takes them back. */
 import { rmSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as immediate, setTimeout as sleep } from "node:timers/promises";
 import { isAlive, killProcess } from "@svc/test-kit/jail/host";
 import type { ComponentOfChaos, Fault } from "./schedule.ts";
 import { type ChaosSystem, redisFolder } from "./system.ts";
@@ -67,7 +67,7 @@ function ifItRuns({ system, redis }: ChaosSystem, name: ComponentOfChaos, work: 
   signalled(() => work(pid));
 }
 
-/** Settles when the process is gone, and its connections with it. */
+/** Settles when the process is gone, and the load in this process has seen its connections end. */
 async function kill(chaos: ChaosSystem, name: ComponentOfChaos): Promise<void> {
   let killed: number | undefined;
   ifItRuns(chaos, name, (pid) => {
@@ -75,6 +75,7 @@ async function kill(chaos: ChaosSystem, name: ComponentOfChaos): Promise<void> {
     killed = pid;
   });
   while (killed !== undefined && isAlive(killed)) await sleep(GONE_LOOK_MS);
+  await immediate();
 }
 
 function stopped(chaos: ChaosSystem, name: ComponentOfChaos): () => void {

@@ -26,7 +26,8 @@ const MAX_BODY = 8 * 2 ** 20;
 const LIVE_MS = 4000;
 /** Sooner than a paused program goes by itself. */
 const GONE_MS = 3000;
-const EXPIRY_MS = 8000;
+/** Long after LIVE_MS, so that a busy machine resumes in between. */
+const EXPIRY_MS = 24_000;
 const SOON_MS = 20_000;
 const STARTS = 3;
 const RESUMES = 6;

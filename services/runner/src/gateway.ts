@@ -24,7 +24,10 @@ import {
 import { z } from "zod";
 import type { Reference } from "./execution/program.ts";
 
-const PAUSES_MS = [100, 400, 1000, 1500];
+/** Between the attempts to read an input: its caller can send the request again. */
+const READ_PAUSES_MS = [100, 400, 1000, 1500];
+/** Between the attempts to store an output, which is lost when they fail: a file server may be restarted meanwhile. */
+const STORE_PAUSES_MS = [...READ_PAUSES_MS, 3000, 4000];
 
 /** An input without `size` and `body` is still the one whose tag was named. */
 export type FetchedInput = { etag: string; readOnly: boolean } & ({ size: number; body: Readable } | object);
@@ -78,8 +81,8 @@ export class GatewayClient {
     open: () => Promise<InnerRequest["body"]>,
   ): Promise<void> {
     const path = `/sessions/${encodeURIComponent(session)}/objects/${file.id}`;
-    const response = await this.#repeat(run, async () => ({
-      method: "PUT",
+    const make = async () => ({
+      method: "PUT" as const,
       path,
       headers: {
         "content-length": String(file.size),
@@ -87,13 +90,14 @@ export class GatewayClient {
         [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(file.name),
       },
       body: await open(),
-    }));
+    });
+    const response = await this.#repeat(run, STORE_PAUSES_MS, make);
     if (response.statusCode !== 200) throw await innerError(response);
     await response.body.dump();
   }
 
   async #send(run: RunGateway, call: InnerRequest, file: Reference): Promise<InnerResponse> {
-    const response = await this.#repeat(run, async () => call).catch((error: unknown) => {
+    const response = await this.#repeat(run, READ_PAUSES_MS, async () => call).catch((error: unknown) => {
       run.signal.throwIfAborted();
       throw inputProblem("storage_unavailable", file, "cannot be fetched now", error);
     });
@@ -102,9 +106,13 @@ export class GatewayClient {
   }
 
   /** Repeats a call that got no answer, or a 5xx that says that storage or store are away for the moment. */
-  async #repeat(run: RunGateway, make: () => Promise<InnerRequest>): Promise<InnerResponse> {
+  async #repeat(
+    run: RunGateway,
+    pausesMs: readonly number[],
+    make: () => Promise<InnerRequest>,
+  ): Promise<InnerResponse> {
     for (let attempt = 0; ; attempt++) {
-      const pause = this.#inVain.has(run) ? undefined : PAUSES_MS[attempt];
+      const pause = this.#inVain.has(run) ? undefined : pausesMs[attempt];
       const call = await make();
       try {
         const response = await this.client.send({

@@ -17,7 +17,7 @@ import { declare, drive } from "@svc/test-kit/system/programmatic";
 const ONE_MORE_MS = 120_000;
 const CONTENT_BYTES = 100_000;
 /** For so long a runner asks again for a file server that is away, with the pauses of services/runner/src/gateway.ts. */
-const STORES_AGAIN_MS = 3000;
+const STORES_AGAIN_MS = 10_000;
 
 /** An output could not be stored, and the answer says so. */
 class OutputOmitted extends Error {}

@@ -9,7 +9,7 @@ let jaild: Jaild;
 beforeAll(async () => {
   jaild = await Jaild.start({ slots: 4, zygotes: true });
   await jaild.warm();
-}, 90_000);
+});
 afterAll(() => jaild.stop());
 
 /** Addresses differ between any two interpreters. */

@@ -3,9 +3,11 @@ import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { slow } from "./slowness.ts";
 
-function stat(pid: number): { parent: number; state: string } | undefined {
+const stat = (pid: number) => statOf(`/proc/${pid}/stat`);
+
+function statOf(path: string): { parent: number; state: string } | undefined {
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const text = readFileSync(path, "utf8");
     const [state = "", parent = "0"] = text.slice(text.lastIndexOf(")") + 2).split(" ");
     return { parent: Number(parent), state };
   } catch {
@@ -52,9 +54,20 @@ export function descendants(pid: number | undefined): number[] {
   return childrenOf(pid).flatMap((child) => [child, ...descendants(child)]);
 }
 
+/** Whether any thread of the process lives: until the last one has ended, its sockets are open. */
 export function isAlive(pid: number): boolean {
-  const found = stat(pid);
-  return found !== undefined && found.state !== "Z";
+  const state = stat(pid)?.state;
+  return state === "Z"
+    ? threadsOf(pid).some((thread) => (statOf(`/proc/${pid}/task/${thread}/stat`)?.state ?? "Z") !== "Z")
+    : state !== undefined;
+}
+
+function threadsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
 }
 
 /**
