@@ -11,6 +11,7 @@ import type { Caller, ClaimRules } from "./claims.ts";
 import { credentialOf } from "./credential.ts";
 import { KeyRing } from "./key-ring.ts";
 import { TokenRefused } from "./refused.ts";
+import { VerifiedTokens } from "./verified-tokens.ts";
 import { verifyToken } from "./verifier.ts";
 
 export interface Identity {
@@ -35,10 +36,11 @@ export async function createIdentityProvider(config: Config, log: Log): Promise<
   );
   const rules = claimRules(config);
   const now = () => Date.now() / 1000;
+  const verified = new VerifiedTokens();
   return {
     identify: async (request) => {
       const credential = credentialOf(request.headersDistinct);
-      if (credential.kind === "token") return verifyToken(credential.token, { keys, rules, now });
+      if (credential.kind === "token") return verifyToken(credential.token, { keys, rules, verified, now });
       if (apiKeys === undefined) throw new TokenRefused("unknown_api_key", "SVC_API_KEYS_FILE is not set");
       return apiKeys.callerOf(credential.key);
     },

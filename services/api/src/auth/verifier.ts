@@ -8,10 +8,12 @@ import { compactVerify, errors } from "jose";
 import { z } from "zod";
 import { type Caller, type ClaimRules, callerOf } from "./claims.ts";
 import { TokenRefused } from "./refused.ts";
+import type { VerifiedTokens } from "./verified-tokens.ts";
 
 export interface VerifierDeps {
   keys: { get: (kid: string) => VerificationKey | undefined };
   rules: ClaimRules;
+  verified: VerifiedTokens;
   /** Seconds since 1970. */
   now: () => number;
 }
@@ -26,19 +28,27 @@ const headerSchema = z.object({
 
 const MAX_SHOWN_KID_CHARS = 64;
 
-export async function verifyToken(token: string, { keys, rules, now }: VerifierDeps): Promise<Caller> {
-  const [header = "", , signature = ""] = token.split(".");
+export async function verifyToken(
+  token: string,
+  { keys, rules, verified, now }: VerifierDeps,
+): Promise<Caller> {
+  const [header = ""] = token.split(".", 1);
   const { alg, kid } = headerOf(header);
   const key = keys.get(kid);
   if (key === undefined) throw new TokenRefused("unknown_key", `unknown kid ${JSON.stringify(shown(kid))}`);
   if (alg !== key.algorithm)
     throw new TokenRefused("wrong_algorithm", "an algorithm that does not fit the key");
+  return callerOf(await verified.payloadOf(token, key, () => signedPayload(token, key)), rules, now());
+}
+
+async function signedPayload(token: string, { key, algorithm }: VerificationKey): Promise<unknown> {
+  const [, , signature = ""] = token.split(".");
   if (Buffer.from(signature, "base64url").toString("base64url") !== signature) {
     throw new TokenRefused("malformed", "a signature that is not canonical");
   }
   try {
-    const { payload } = await compactVerify(token, key.key, { algorithms: [key.algorithm] });
-    return callerOf(jsonOf(Buffer.from(payload)), rules, now());
+    const { payload } = await compactVerify(token, key, { algorithms: [algorithm] });
+    return jsonOf(Buffer.from(payload));
   } catch (error) {
     if (error instanceof errors.JWSSignatureVerificationFailed)
       throw new TokenRefused("bad_signature", "bad signature");

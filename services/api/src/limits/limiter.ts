@@ -37,36 +37,50 @@ export class Limiter {
     principal: Principal,
     isExecution: boolean = scope === "executions",
   ): Promise<Entry> {
-    const { what } = SCOPES[scope];
     const limit = limitOf(scope, this.#config);
     const most = this.#config.SVC_MAX_CONCURRENT_EXECUTIONS;
-    const takesSeat = isExecution && most > 0;
     const caller = callerKey(principal);
-    const window = `svc:limit:${scope}:${caller}`;
-    const seats = `svc:seats:${caller}`;
+    const key = `svc:limit:${scope}:${caller}`;
+    if (isExecution && most > 0) return this.#enterWithSeat(scope, key, `svc:seats:${caller}`);
+    const [count, leftMs] = await storeCall(() => this.#enter(1, key, limit.requests, limit.windowMs));
+    return entryOf(scope, { ...limit, count, leftMs });
+  }
+
+  async #enterWithSeat(scope: Scope, key: string, seats: string): Promise<Entry> {
+    const { requests, windowMs } = limitOf(scope, this.#config);
+    const most = this.#config.SVC_MAX_CONCURRENT_EXECUTIONS;
+    const full = this.#seats.fullWindow(seats, most);
+    if (full !== undefined) return withoutSeat(full, most);
     const id = newId();
-    const [count, leftMs, place] = await storeCall(() =>
-      takesSeat
-        ? this.#enter(2, window, seats, limit.requests, limit.windowMs, id, most, SEAT_LIFE_MS)
-        : this.#enter(1, window, limit.requests, limit.windowMs),
-    ).catch((error: unknown) => {
-      // A call that was given up may still reach the store.
-      if (takesSeat) this.#seats.giveBack(seats, id);
-      throw error;
+    return this.#seats.ask(seats, async () => {
+      const [count, leftMs, place] = await storeCall(() =>
+        this.#enter(2, key, seats, requests, windowMs, id, most, SEAT_LIFE_MS),
+      ).catch((error: unknown) => {
+        // A call that was given up may still reach the store.
+        this.#seats.giveBack(seats, id);
+        throw error;
+      });
+      const entry = entryOf(scope, { requests, windowMs, count, leftMs });
+      if (entry.refusal !== undefined) return entry;
+      if (place === 0) return withoutSeat(entry.window, most);
+      return { ...entry, seat: this.#seats.hold(seats, id, place) };
     });
-    const entry: Entry = { window: { ...limit, count, leftMs } };
-    if (isOver(entry.window)) {
-      return { ...entry, refusal: { by: scope, error: windowIsFull(what, entry.window) } };
-    }
-    if (!takesSeat) return entry;
-    if (place > 0) return { ...entry, seat: this.#seats.hold(seats, id, place) };
-    return { ...entry, refusal: { by: "concurrent_executions", error: seatsAreTaken(most) } };
   }
 
   close(): void {
     this.#seats.close();
   }
 }
+
+function entryOf(scope: Scope, window: Window): Entry {
+  if (!isOver(window)) return { window };
+  return { window, refusal: { by: scope, error: windowIsFull(SCOPES[scope].what, window) } };
+}
+
+const withoutSeat = (window: Window, most: number): Entry => ({
+  window,
+  refusal: { by: "concurrent_executions", error: seatsAreTaken(most) },
+});
 
 /** Short, whatever the ids are, and never the same for two principals. */
 export function callerKey({ tenantId, userId }: Principal): string {

@@ -1,9 +1,11 @@
 /**
  * The seats that this process holds: each stands for one execution that a principal has waiting or running. They are
  * renewed while held and end by themselves soon after the process has died. A seat that cannot be given back to a store
- * that is away ends the same way.
+ * that is away ends the same way. A principal who has as many requests for seats here as there are seats is refused without
+ * the store, so that a flood costs it nothing.
  */
 import { type FastifyRequest, type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
+import type { Window } from "./window.ts";
 
 export const SEAT_LIFE_MS = 10_000;
 const RENEW_MS = 3000;
@@ -42,10 +44,19 @@ export class Seat {
   }
 }
 
+/** What this process knows of a principal. */
+interface Held {
+  ids: Set<string>;
+  /** Seats that the store was asked for and has not answered for yet. */
+  asked: number;
+  /** The window of the last request that the store counted, and when that was. */
+  last?: { window: Window; atMs: number };
+}
+
 export class Seats {
   readonly #redis: Redis;
   readonly #renewSeats: LuaCommand<unknown>;
-  readonly #held = new Map<string, Set<string>>();
+  readonly #held = new Map<string, Held>();
   readonly #renewal: NodeJS.Timeout;
 
   constructor(redis: Redis) {
@@ -54,15 +65,47 @@ export class Seats {
     this.#renewal = setInterval(() => this.#renew(), RENEW_MS).unref();
   }
 
+  /** The caller's window where `most` of its requests have a seat here or are asking for one; undefined: ask the store. */
+  fullWindow(key: string, most: number): Window | undefined {
+    const { ids, asked, last } = this.#held.get(key) ?? NOTHING;
+    if (ids.size + asked < most || last === undefined) return undefined;
+    const leftMs = last.window.leftMs - (performance.now() - last.atMs);
+    return leftMs > 0 ? { ...last.window, leftMs } : undefined;
+  }
+
+  /** Asks the store for a seat, and keeps the window that it tells. */
+  async ask<T extends { window: Window }>(key: string, call: () => Promise<T>): Promise<T> {
+    const held = this.#heldOf(key);
+    held.asked++;
+    try {
+      const answer = await call();
+      held.last = { window: answer.window, atMs: performance.now() };
+      return answer;
+    } finally {
+      held.asked--;
+      this.#forget(key, held);
+    }
+  }
+
   /** Looks after a seat that was just taken. */
   hold(key: string, id: string, place: number): Seat {
-    const ids = this.#held.get(key) ?? new Set();
-    this.#held.set(key, ids.add(id));
+    const held = this.#heldOf(key);
+    held.ids.add(id);
     return new Seat(place, () => {
-      ids.delete(id);
-      if (ids.size === 0) this.#held.delete(key);
+      held.ids.delete(id);
+      this.#forget(key, held);
       this.giveBack(key, id);
     });
+  }
+
+  #heldOf(key: string): Held {
+    const held = this.#held.get(key) ?? { ids: new Set(), asked: 0 };
+    this.#held.set(key, held);
+    return held;
+  }
+
+  #forget(key: string, { ids, asked }: Held): void {
+    if (ids.size + asked === 0) this.#held.delete(key);
   }
 
   /** Frees a seat, also one that was asked for in vain: what is sent later arrives later. */
@@ -71,8 +114,8 @@ export class Seats {
   }
 
   #renew(): void {
-    for (const [key, ids] of this.#held) {
-      this.#renewSeats(key, SEAT_LIFE_MS, ...ids).catch(() => undefined);
+    for (const [key, { ids }] of this.#held) {
+      if (ids.size > 0) this.#renewSeats(key, SEAT_LIFE_MS, ...ids).catch(() => undefined);
     }
   }
 
@@ -80,3 +123,5 @@ export class Seats {
     clearInterval(this.#renewal);
   }
 }
+
+const NOTHING: Held = { ids: new Set(), asked: 0 };

@@ -4,7 +4,7 @@ import type { Limit } from "./scopes.ts";
 
 /** A window as it was when a request had been counted. */
 export interface Window extends Limit {
-  /** Requests so far, this one and refused ones included. */
+  /** Requests that the store has counted so far, refused ones too. */
   count: number;
   /** Time until it ends. */
   leftMs: number;

@@ -7,12 +7,13 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { PrivateCopy } from "@svc/test-kit/system/private-copy";
 import { cpuByComponent, cpuOfProcess } from "../accounting.ts";
+import { startBareServer } from "../bare-process.ts";
 import { LoadClient, uploadForm } from "../load-client.ts";
 import { timed } from "../measure.ts";
 import { round, type Summary } from "../statistics.ts";
 import { byThemselves, type Case } from "../turns.ts";
-import { startBareServer } from "./bare-process.ts";
 
+const BARE = new URL("./bare-server.ts", import.meta.url);
 const MIB = 2 ** 20;
 const FILE_MIB = 20;
 /** The components that a transfer keeps busy. */
@@ -41,7 +42,7 @@ export async function measureFiles(
 ): Promise<FileRow[]> {
   const stored = join(folder, "bare-files");
   mkdirSync(stored);
-  const server = await startBareServer(stored);
+  const server = await startBareServer(BARE, stored);
   const bareClient = new LoadClient(server.url);
   try {
     const ours = await transfers(client, "/upload", ourForm, ourPath);

@@ -2,18 +2,24 @@
  * Overload: one principal offers ten times what the copy can do, and another one sends one run after the other. What is refused, how
  * soon, and with what; what becomes of the admitted runs and of the other principal; and whether all is as before afterwards.
  */
+import { setPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Note } from "@svc/cli/terminal";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { type PrivateCopy, startPrivateCopy } from "@svc/test-kit/system/private-copy";
 import { pssByComponent } from "../accounting.ts";
+import { startBareServer } from "../bare-process.ts";
 import { type Origin, VERSIONS } from "../result.ts";
 import { begin } from "../run.ts";
 import { settingsOf } from "../settings.ts";
 import { round, type Summary, sum, summarize } from "../statistics.ts";
 import { Caller, type Seen } from "./caller.ts";
 
-/** Runs of the flooding principal that are admitted at once: what an operator has who changes nothing. */
+const BARE = new URL("./bare-refusals.ts", import.meta.url);
+/** The generator measures; were it to wait for a processor, it would measure that. */
+const GENERATOR_PRIORITY = -10;
+/** What an operator has who changes nothing, besides windows that are never full: so many runs of a caller at once, and as many slots. */
+const { SANDBOX_MAX_CONCURRENT_JOBS: _, ...OPEN } = settingsOf("warm");
 const SEATS = "20";
 const TIMES_CAPACITY = 10;
 /** Requests that may be open at once; those for which there is no room are not sent. */
@@ -41,6 +47,8 @@ export interface OverloadResult extends Origin {
   settings: Record<string, string>;
   /** Runs per second with as many in flight as there are slots and nothing else. */
   bestPerSecond: number;
+  /** The same while the flood goes to a server that does nothing but refuse: what is left beside the generator. */
+  besideBarePerSecond: number;
   /** Milliseconds of the other principal by itself, beside the flood, and afterwards. */
   quiet: Summary;
   beside: Summary;
@@ -56,49 +64,57 @@ export async function overload(seconds: number): Promise<OverloadResult> {
   const { progress, end } = await begin(2);
   const signer = newSigner();
   const settings = {
-    ...settingsOf("warm"),
+    ...OPEN,
     SVC_MAX_CONCURRENT_EXECUTIONS: SEATS,
     LOCAL_MODE: "false",
     SVC_JWT_PUBLIC_KEY: signer.pem,
     SVC_JWT_KID: KID,
   };
+  const bare = await startBareServer(BARE);
   const copy = await progress.step("Starting a private copy", () => startPrivateCopy({ env: settings }));
-  const [flooding, other] = ["flooding", "other"].map((user) => new Caller(copy.url, signer, user)) as [
-    Caller,
-    Caller,
-  ];
+  const flooding = new Caller(copy.url, signer, "flooding");
+  const other = new Caller(copy.url, signer, "other");
+  const floodingBare = new Caller(bare.url, signer, "flooding");
+  // Now that what it has started does not inherit it.
+  setPriority(GENERATOR_PRIORITY);
   try {
     const measured = await progress.step(`A flood of ${seconds} s`, (note) =>
-      measure({ copy, flooding, other }, seconds, note),
+      measure({ copy, flooding, floodingBare, other }, seconds, note),
     );
     const { SVC_JWT_PUBLIC_KEY: _, ...told } = settings;
     return { version: VERSIONS.overload, ...end(), kind: "overload", settings: told, ...measured };
   } finally {
-    flooding.close();
-    other.close();
+    for (const caller of [flooding, floodingBare, other]) caller.close();
     await copy.stop();
+    await bare.stop();
   }
 }
 
 interface Measured {
   copy: PrivateCopy;
   flooding: Caller;
+  floodingBare: Caller;
   other: Caller;
 }
 
-async function measure({ copy, flooding, other }: Measured, seconds: number, note: Note) {
-  const slots = Number(settingsOf("warm").SANDBOX_MAX_CONCURRENT_JOBS);
+async function measure({ copy, flooding, floodingBare, other }: Measured, seconds: number, note: Note) {
+  const { slots } = copy.state();
   const mib = () => round(sum(pssByComponent(copy.state()).values()));
   await closedLoop(flooding, slots, WARM_UP_MS);
   const bestPerSecond = await closedLoop(flooding, slots, WARM_UP_MS);
   note(`best: ${bestPerSecond.toFixed(0)} runs a second`);
+  const rate = TIMES_CAPACITY * bestPerSecond;
+  const [besideBarePerSecond] = await Promise.all([
+    closedLoop(flooding, slots, WARM_UP_MS),
+    openLoop(floodingBare, rate, WARM_UP_MS),
+  ]);
   await sleep(1000);
   const quiet = summarize(await inTurn(other, 10_000));
   note(`other principal: p99 ${quiet.p99.toFixed(1)} ms`);
   const before = mib();
   const length = seconds * 1000;
   const [flood, beside, first, last] = await Promise.all([
-    openLoop(flooding, TIMES_CAPACITY * bestPerSecond, length),
+    openLoop(flooding, rate, length),
     sleep(1000).then(() => inTurn(other, length - 1000)),
     sleep(5000).then(mib),
     sleep(length - 2000).then(mib),
@@ -107,6 +123,7 @@ async function measure({ copy, flooding, other }: Measured, seconds: number, not
   const after = await inTurn(other, 10_000);
   return {
     bestPerSecond: round(bestPerSecond),
+    besideBarePerSecond: round(besideBarePerSecond),
     ...{ quiet, beside: summarize(beside), after: summarize(after), flood },
     mib: { before, first, last },
     firstAfterMs: round(firstAfterMs),

@@ -6,7 +6,8 @@ import type { OverloadResult } from "./run.ts";
 const latency = ({ n, p50, p99, max }: Summary) => [String(n), ms(p50), ms(p99), ms(max)];
 
 export function overloadTables(result: OverloadResult): Table[] {
-  const { flood, quiet, beside, after, bestPerSecond, mib, firstAfterMs } = result;
+  const { flood, quiet, beside, after, mib, firstAfterMs } = result;
+  const inFlood = flood.admittedPerSecond + beside.n / flood.seconds;
   const codes = Object.entries(flood.refusals).map(([name, count]) => `${count} times ${name}`);
   return [
     {
@@ -30,16 +31,17 @@ export function overloadTables(result: OverloadResult): Table[] {
     },
     {
       title: "The copy",
-      note: `Refused: ${codes.join(", ") || "nothing"}; without Retry-After: ${flood.withoutRetryAfter}.`,
-      head: ["what", "before", "in the flood"],
+      note: `While the flood goes to a server that does nothing but refuse, the machine has the generator's work alone besides. Refused: ${codes.join(", ") || "nothing"}; without Retry-After: ${flood.withoutRetryAfter}.`,
+      head: ["what", "before", "beside a bare server's refusals", "in the flood"],
       rows: [
         [
           "runs per second, both principals",
-          bestPerSecond.toFixed(0),
-          (flood.admittedPerSecond + beside.n / flood.seconds).toFixed(0),
+          result.bestPerSecond.toFixed(0),
+          result.besideBarePerSecond.toFixed(0),
+          `${inFlood.toFixed(0)} (${times(inFlood, result.besideBarePerSecond)})`,
         ],
-        ["memory, MiB", mib.before.toFixed(0), `${mib.first.toFixed(0)} to ${mib.last.toFixed(0)}`],
-        ["first run afterwards, ms", ms(quiet.p50), ms(firstAfterMs)],
+        ["memory, MiB", mib.before.toFixed(0), "", `${mib.first.toFixed(0)} to ${mib.last.toFixed(0)}`],
+        ["first run afterwards, ms", ms(quiet.p50), "", ms(firstAfterMs)],
       ],
     },
   ];

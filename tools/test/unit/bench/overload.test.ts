@@ -33,7 +33,8 @@ describe("what a flood met", () => {
       quiet: summarize([10, 20]),
       beside: summarize([30, 50]),
       after: summarize([20]),
-      bestPerSecond: 2,
+      bestPerSecond: 3,
+      besideBarePerSecond: 2,
       mib: { before: 100, first: 110, last: 111 },
       firstAfterMs: 12,
     } as OverloadResult;
@@ -42,7 +43,7 @@ describe("what a flood met", () => {
     expect(text).toMatch(/beside the flood +2 +30\.0 +50\.0 +50\.0 +2\.50 x/);
     expect(text).toMatch(/afterwards +1 .* 1\.00 x/);
     expect(text).toContain("2 times 429 rate_limited, 1 times 503 queue_saturated; without Retry-After: 2");
-    expect(text).toMatch(/runs per second, both principals +2 +2\n/);
+    expect(text).toMatch(/runs per second, both principals +3 +2 +2 \(1\.00 x\)\n/);
     expect(text).toMatch(/memory, MiB +100 +110 to 111/);
   });
 });

@@ -1,6 +1,6 @@
 -- Purpose: count a request against the window of its scope and, where the route asks for it, take a seat.
--- Guarantee: atomic over all replicas. A window begins with its first request and ends after its length; every request is
---   counted, refused ones too. A seat is taken only while the window has room and fewer than the cap are held; seats whose
+-- Guarantee: atomic over all replicas. A window begins with its first request and ends after its length; every request that
+--   is asked for here is counted, refused ones too. A seat is taken only while the window has room and fewer than the cap are held; seats whose
 --   time has passed are free. The same call made twice takes one seat.
 -- KEYS[1]: svc:limit:<scope>:<caller>   KEYS[2], when a seat is asked for: svc:seats:<caller>
 -- ARGV[1]: requests allowed   ARGV[2]: length of the window in ms

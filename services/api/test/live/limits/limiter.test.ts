@@ -175,11 +175,25 @@ describe("seats", () => {
     expect((await enter(made)).seat).toBeDefined();
   });
 
-  it("count refused requests in the window", async () => {
-    const made = capped(1);
+  it("count requests in the window that the store refused, and not those that the process refuses that holds all", async () => {
+    const [holding, other] = [capped(1), capped(1)];
+    const { seat } = await enter(holding);
+    expect((await enter(other)).window.count).toBe(2);
+    const refused = await enter(holding);
+    expect(refused).toMatchObject({ refusal: { by: "concurrent_executions" }, window: { count: 1 } });
+    expect(refused.window.leftMs).toBeGreaterThan(0);
+    seat?.release();
+    expect((await enter(holding)).window.count).toBe(3);
+  });
+
+  it("that one process holds are known to it without the store, until the window ends", async () => {
+    const made = limiter({ ...OPEN, RATE_LIMIT_WINDOW: "1500", SVC_MAX_CONCURRENT_EXECUTIONS: "1" });
     await enter(made);
-    await enter(made);
-    expect((await enter(made)).window.count).toBe(3);
+    await redis().del(`svc:seats:${callerKey(me)}`);
+    const flood = await Promise.all(times(CLIENTS, () => enter(made)));
+    expect(passed(flood)).toBe(0);
+    await sleep(1510);
+    expect((await enter(made)).window.count).toBe(1);
   });
 
   it("of a process that renews them outlive their life; without renewal they end", async () => {

@@ -2,6 +2,7 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import { bearerToken } from "@svc/api/auth/bearer";
 import { TokenRefused } from "@svc/api/auth/refused";
+import { VerifiedTokens } from "@svc/api/auth/verified-tokens";
 import { verifyToken } from "@svc/api/auth/verifier";
 import type { VerificationKey } from "@svc/service-kit/credentials/key-text";
 import { generator, mutate, newSeed } from "@svc/test-kit/credentials/mutations";
@@ -26,6 +27,8 @@ const keys = new Map<string, VerificationKey>([
   [KID, { algorithm: "EdDSA", key: signer.publicKey }],
   ["rsa", { algorithm: "RS256", key: rsa.publicKey }],
 ]);
+/** For all tokens, as in a process: none passes for another that was verified. */
+const verified = new VerifiedTokens();
 const rules = {
   issuer: "librechat",
   audiences: ["codeapi"],
@@ -37,7 +40,7 @@ const rules = {
 /** True when a token that arrives in a header is refused; false when it names somebody. Anything else that is thrown is a crash. */
 async function isRefused(token: string): Promise<boolean> {
   try {
-    await verifyToken(bearerToken([`Bearer ${token}`]), { keys, rules, now: seconds });
+    await verifyToken(bearerToken([`Bearer ${token}`]), { keys, rules, verified, now: seconds });
     return false;
   } catch (error) {
     if (error instanceof TokenRefused && error.message !== "") return true;
@@ -47,7 +50,9 @@ async function isRefused(token: string): Promise<boolean> {
 
 /** The verifier itself, without the check of the header before it. */
 async function isRefusedBare(token: string): Promise<boolean> {
-  const outcome = await verifyToken(token, { keys, rules, now: seconds }).catch((error: unknown) => error);
+  const outcome = await verifyToken(token, { keys, rules, verified, now: seconds }).catch(
+    (error: unknown) => error,
+  );
   if (outcome instanceof Error && !(outcome instanceof TokenRefused)) throw outcome;
   return outcome instanceof TokenRefused;
 }

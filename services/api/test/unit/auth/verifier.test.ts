@@ -2,6 +2,7 @@ import { createPublicKey, sign } from "node:crypto";
 import { bearerToken, MAX_TOKEN_CHARS } from "@svc/api/auth/bearer";
 import type { ClaimRules } from "@svc/api/auth/claims";
 import { TokenRefused } from "@svc/api/auth/refused";
+import { VerifiedTokens } from "@svc/api/auth/verified-tokens";
 import { verifyToken } from "@svc/api/auth/verifier";
 import type { VerificationKey } from "@svc/service-kit/credentials/key-text";
 import {
@@ -31,8 +32,9 @@ const rules: ClaimRules = {
   maxTtlSeconds: 300,
   fallbackTenant: "legacy",
 };
+const verified = new VerifiedTokens();
 const verify = (token: string, change: Partial<ClaimRules> = {}, now = seconds) =>
-  verifyToken(token, { keys, rules: { ...rules, ...change }, now });
+  verifyToken(token, { keys, rules: { ...rules, ...change }, verified, now });
 
 async function causeOf(token: string, change: Partial<ClaimRules> = {}, now = seconds): Promise<string> {
   const outcome = await verify(token, change, now).catch((error: unknown) => error);
@@ -57,10 +59,37 @@ describe("a right token", () => {
     await expect(verify(signer.mint(change))).resolves.toHaveProperty("principal.tenantId", "t1");
   });
 
-  it("may be used again", async () => {
+  it("may be used again, until it has expired, its key is gone or another one has its name, or the rules are others", async () => {
     const token = signer.mint();
     await verify(token);
     await verify(token);
+    expect(await causeOf(token, {}, () => seconds() + 10_000)).toContain("expired");
+    expect(await causeOf(token, { issuer: "elsewhere" })).toBe("another issuer");
+    const withKeys = (known: Map<string, VerificationKey>) =>
+      verifyToken(token, { keys: known, rules, verified, now: seconds });
+    await expect(withKeys(new Map())).rejects.toMatchObject({ reason: "unknown_key" });
+    const renamed = new Map([[KID, { algorithm: "EdDSA", key: other.publicKey } as const]]);
+    for (let time = 0; time < 2; time++)
+      await expect(withKeys(renamed)).rejects.toMatchObject({ reason: "bad_signature" });
+    await verify(token);
+  });
+
+  it("is verified once while it is in use, among a thousand others; one that is refused is verified each time", async () => {
+    const key: VerificationKey = { algorithm: "EdDSA", key: signer.publicKey };
+    const tokens = new VerifiedTokens();
+    const asked: string[] = [];
+    const use = (name: string, isGood = true) =>
+      tokens.payloadOf(name, key, async () => {
+        asked.push(name);
+        if (!isGood) throw new TokenRefused("bad_signature", "bad signature");
+        return name;
+      });
+    for (let n = 0; n < 3000; n++) expect([await use("mine"), await use(`${n}`)]).toEqual(["mine", `${n}`]);
+    expect(asked.filter((name) => name === "mine")).toEqual(["mine"]);
+    await use("0");
+    expect(asked.filter((name) => name === "0")).toEqual(["0", "0"]);
+    for (let time = 0; time < 2; time++) await expect(use("bad", false)).rejects.toThrow(TokenRefused);
+    expect(asked.filter((name) => name === "bad")).toEqual(["bad", "bad"]);
   });
 
   it("may be signed with RSA where the key is an RSA key", async () => {

@@ -1,4 +1,4 @@
-/** Starts the bare server of bare-server.ts on a folder, and ends it. */
+/** Starts a bare server that the service is compared with, in a process of its own, and ends it. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -10,15 +10,16 @@ export interface BareServer {
   stop: () => Promise<void>;
 }
 
-const MAIN = fileURLToPath(new URL("./bare-server.ts", import.meta.url));
-
-export async function startBareServer(folder: string): Promise<BareServer> {
-  const child = spawn(process.execPath, [MAIN, folder], { stdio: ["ignore", "pipe", "inherit"] });
+/** `main`: the file to run; it prints its address. */
+export async function startBareServer(main: URL, ...args: string[]): Promise<BareServer> {
+  const child = spawn(process.execPath, [fileURLToPath(main), ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const [url] = await Promise.race([
     once(createInterface({ input: child.stdout }), "line"),
-    once(child, "exit").then(() => Promise.reject(new Error("the bare file server did not start"))),
+    once(child, "exit").then(() => Promise.reject(new Error("the bare server did not start"))),
   ]);
-  if (child.pid === undefined) throw new Error("the bare file server has no process");
+  if (child.pid === undefined) throw new Error("the bare server has no process");
   return {
     url: String(url),
     pid: child.pid,

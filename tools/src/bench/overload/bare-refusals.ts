@@ -1,0 +1,17 @@
+/**
+ * What the refusals of a flood are compared with: a bare server that refuses every request as soon as it has its head. Run as a
+ * process of its own; prints its address.
+ */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+const REFUSAL = JSON.stringify({ error: "rate_limited" });
+
+const server = createServer((request, response) => {
+  request.resume();
+  response.writeHead(429, { "content-type": "application/json", "retry-after": "1" }).end(REFUSAL);
+});
+
+server.listen(0, "127.0.0.1", () => {
+  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});
