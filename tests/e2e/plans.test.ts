@@ -1,11 +1,12 @@
 /** The memory of a run by the caller's plan: a second API that demands tokens, before the rest of a whole system. */
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { NODE } from "@svc/cli/components";
 import { componentEnvironment } from "@svc/cli/environment";
-import { ROOT } from "@svc/cli/instance";
 import { loadSecrets } from "@svc/cli/secrets";
 import type { ExecResponse } from "@svc/contracts";
+import { builtBundle } from "@svc/test-kit/components/component";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { Api } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
@@ -83,7 +84,7 @@ test("a plan's limit that cannot be read stops a component by name", async () =>
   const env = componentEnvironment("worker", instance, loadSecrets(instance.dataDir), {
     SVC_PLAN_LIMITS: '{"small":{"run_memory":1}}',
   });
-  const worker = spawn(process.execPath, [join(ROOT, "services/worker/src/main.ts")], {
+  const worker = spawn(NODE, [await builtBundle("worker")], {
     env,
     stdio: ["ignore", "pipe", "pipe"],
   });

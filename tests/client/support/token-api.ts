@@ -2,12 +2,12 @@
  * A second replica of a running system's API that asks for access tokens, for tests: the same Redis, queue and files, and
  * callers who prove who they are as LibreChat's users do.
  */
+
 import { spawn } from "node:child_process";
-import { join } from "node:path";
 import { NODE } from "@svc/cli/components";
 import { componentEnvironment } from "@svc/cli/environment";
-import { ROOT } from "@svc/cli/instance";
 import { loadSecrets } from "@svc/cli/secrets";
+import { builtBundle } from "@svc/test-kit/components/component";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { freePort } from "@svc/test-kit/system/free-ports";
 import { until } from "@svc/test-kit/system/processes";
@@ -27,7 +27,7 @@ export async function startTokenApi(
 ): Promise<TokenApi> {
   const signer = newSigner();
   const port = String(await freePort());
-  const child = spawn(NODE, [join(ROOT, "services/api/src/main.ts")], {
+  const child = spawn(NODE, [await builtBundle("api")], {
     env: {
       ...componentEnvironment("api", instance, loadSecrets(instance.dataDir), env),
       LOCAL_MODE: "false",

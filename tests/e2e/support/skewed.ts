@@ -1,11 +1,14 @@
 /** A further component beside those of a running system, whose clock can be moved. Its owner ends it. */
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { NODE } from "@svc/cli/components";
 import { componentEnvironment } from "@svc/cli/environment";
-import { PORTS, ROOT, type Service } from "@svc/cli/instance";
+import { PORTS, type Service } from "@svc/cli/instance";
 import { loadSecrets } from "@svc/cli/secrets";
+import { builtBundle } from "@svc/test-kit/components/component";
 import { freePort } from "@svc/test-kit/system/free-ports";
 import type { System } from "@svc/test-kit/system/system";
 
@@ -32,8 +35,9 @@ export async function startSkewed(
   const port = String(await freePort());
   const variables = componentEnvironment(name, instance, loadSecrets(instance.dataDir), env);
   const clock = `data:text/javascript,${encodeURIComponent(CLOCK)}`;
+  const bundle = await builtBundle(name);
   const log = openSync(join(instance.logsDir, `skewed-${name}.log`), "a", 0o600);
-  const child = spawn(process.execPath, ["--import", clock, join(ROOT, `services/${name}/src/main.ts`)], {
+  const child = spawn(NODE, ["--import", clock, bundle], {
     env: { ...variables, [PORTS[name][0]]: port },
     stdio: ["ignore", log, log],
   });

@@ -2,6 +2,7 @@
  * docs/troubleshooting.md, "Programs do not run, or are slow": each fault is made, seen in the answer or the log with what the page names,
  * and gone after its advice.
  */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, chownSync, existsSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -9,10 +10,12 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { NODE } from "@svc/cli/components";
 import { componentEnvironment } from "@svc/cli/environment";
 import { ROOT } from "@svc/cli/instance";
 import { loadSecrets } from "@svc/cli/secrets";
 import type { ExecResponse, FileRef } from "@svc/contracts";
+import { builtBundle } from "@svc/test-kit/components/component";
 import { killProcess } from "@svc/test-kit/jail/host";
 import { type Answer, Api, type StoredFile } from "@svc/test-kit/system/api";
 import { freePort } from "@svc/test-kit/system/free-ports";
@@ -98,12 +101,8 @@ async function workerAhead(ms: number): Promise<ChildProcess> {
     SETTINGS,
   );
   const clock = `const now = Date.now; Date.now = () => now() + ${ms};`;
-  const args = [
-    "--import",
-    `data:text/javascript,${encodeURIComponent(clock)}`,
-    join(ROOT, "services/worker/src/main.ts"),
-  ];
-  const worker = spawn(process.execPath, args, {
+  const args = ["--import", `data:text/javascript,${encodeURIComponent(clock)}`, await builtBundle("worker")];
+  const worker = spawn(NODE, args, {
     env: { ...variables, WORKER_HEALTH_PORT: String(await freePort()) },
     stdio: ["ignore", "ignore", "inherit"],
   });

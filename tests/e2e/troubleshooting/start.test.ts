@@ -1,4 +1,5 @@
 /** docs/troubleshooting.md, "It does not start": each symptom is made, seen with its cause, and gone after what the page advises. */
+
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -21,8 +22,10 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { text } from "node:stream/consumers";
+import { NODE } from "@svc/cli/components";
 import type { Finding } from "@svc/cli/doctor/finding";
 import { ROOT } from "@svc/cli/instance";
+import { builtBundle } from "@svc/test-kit/components/component";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { freePort } from "@svc/test-kit/system/free-ports";
 import { sharedSystem } from "@svc/test-kit/system/shared";
@@ -286,7 +289,7 @@ provokeEachRow(
     "`is required by the`": async () => {
       const start = async (env: Record<string, string>) => {
         const port = String(await freePort());
-        const child = spawn(process.execPath, [join(ROOT, "services/tool-call-server/src/main.ts")], {
+        const child = spawn(NODE, [await builtBundle("tool-call-server")], {
           env: {
             TOOL_CALL_SERVER_PORT: port,
             REDIS_URL: `unix://${shared.instance.redisSocket}`,

@@ -12,15 +12,26 @@ export const BUILDS = { "v2 build": "v2", "compat build": "compat", "client buil
 export type Build = keyof typeof BUILDS;
 export type Part = Suite | Build;
 
+type Stages = readonly (readonly (readonly Part[])[])[];
+
 /**
- * Stages run one after the other, the lanes of a stage side by side, the parts of a lane in turn. The last stage counts
- * what the whole host holds and how soon bystanders are served, so nothing runs beside it. Live and end-to-end tests wait part of
- * their time, which others use.
+ * Stages run one after the other, the lanes of a stage side by side, the parts of a lane in turn. Two lanes keep two processors busy; more
+ * would only make each other late. The last stage counts what the whole host holds and how soon bystanders are served, so nothing
+ * runs beside it.
  */
-export const STAGES: readonly (readonly (readonly Part[])[])[] = [
+export const STAGES: Stages = [
   [["checks"], ["unit"], ["v2 build", "compat build", "client build"]],
-  [["live"], ["e2e"], ["v2"], ["s3", "compat", "client", "fuzz", "chaos"]],
+  [
+    ["live", "e2e"],
+    ["v2", "s3", "compat", "client", "fuzz", "chaos"],
+  ],
   [["escape", "slow"]],
+];
+
+/** Without a choice: live and end-to-end tests wait part of their time, which the others use. */
+const USUAL_STAGES: Stages = [
+  [["checks"], ["unit"]],
+  [["live"], ["e2e"]],
 ];
 
 const USUAL: readonly Suite[] = ["checks", "unit", "live", "e2e"];
@@ -28,9 +39,10 @@ const USUAL: readonly Suite[] = ["checks", "unit", "live", "e2e"];
 const isBuild = (part: Part): part is Build => part in BUILDS;
 
 /** The lanes of each stage with the suites that are wanted and their builds; without those that are empty. */
-export function stagesOf(wanted: (suite: Suite) => boolean): Part[][][] {
+export function stagesOf(wanted: (suite: Suite) => boolean, scope: Scope): Part[][][] {
   const isWanted = (part: Part) => wanted(isBuild(part) ? BUILDS[part] : part);
-  return STAGES.map((lanes) => lanes.map((lane) => lane.filter(isWanted)).filter((lane) => lane.length > 0));
+  const stages = scope === "usual" ? USUAL_STAGES : STAGES;
+  return stages.map((lanes) => lanes.map((lane) => lane.filter(isWanted)).filter((lane) => lane.length > 0));
 }
 
 export const isIn = (scope: Scope, suite: Suite): boolean => scope !== "usual" || USUAL.includes(suite);

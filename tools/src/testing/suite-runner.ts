@@ -33,7 +33,7 @@ export async function runSuites(
   const reports = mkdtempSync(join(tmpdir(), "svc-test-"));
   try {
     const outcomes: Outcome[] = [];
-    for (const lanes of stagesOf(wanted)) {
+    for (const lanes of stagesOf(wanted, options.scope)) {
       const aside = lanes.length > 1;
       const each = lanes.map(async (lane) => {
         const told: Outcome[] = [];

@@ -1,11 +1,13 @@
 /** A further API process in front of a running system: another replica, or one that demands tokens. Its owner ends it. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { NODE } from "@svc/cli/components";
 import { componentEnvironment } from "@svc/cli/environment";
-import { ROOT } from "@svc/cli/instance";
 import { loadSecrets } from "@svc/cli/secrets";
+import { builtBundle } from "../components/component.ts";
 import { freePort } from "./free-ports.ts";
 import { until } from "./processes.ts";
 import type { System } from "./system.ts";
@@ -29,8 +31,9 @@ export async function startSecondApi(
 ): Promise<SecondApi> {
   const SERVICE_PORT = String(await freePort());
   const variables = componentEnvironment("api", instance, loadSecrets(instance.dataDir), env);
+  const bundle = await builtBundle("api");
   const log = openSync(join(instance.logsDir, "api.log"), "a", 0o600);
-  const api = spawn(process.execPath, [join(ROOT, "services/api/src/main.ts")], {
+  const api = spawn(NODE, [bundle], {
     env: { ...variables, SERVICE_PORT },
     stdio: ["ignore", log, "inherit"],
   });

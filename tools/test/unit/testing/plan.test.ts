@@ -15,11 +15,16 @@ describe("the plan of the tests", () => {
 
   it("keeps the order of stages and lanes for the suites that are wanted, and builds what they need before", () => {
     const wanted = ["slow", "live", "compat", "client"];
-    expect(stagesOf((suite) => wanted.includes(suite))).toEqual([
+    expect(stagesOf((suite) => wanted.includes(suite), "ci")).toEqual([
       [["compat build", "client build"]],
       [["live"], ["compat", "client"]],
       [["slow"]],
     ]);
+  });
+
+  it("has every suite that runs without a choice once", () => {
+    const usual = stagesOf((suite) => isIn("usual", suite), "usual").flat(2);
+    expect(usual.toSorted()).toEqual(["checks", "e2e", "live", "unit"]);
   });
 
   it("names only files that exist as left out", () => {
