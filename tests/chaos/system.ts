@@ -2,8 +2,7 @@
  * A system for chaos: each component a process of its own, every connection between two of them through our links, the stored objects
  * and the data folder on small file systems, over a Redis that survives a crash.
  */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Instance, resolveInstance } from "@svc/cli/instance";
 import { type Unprivileged, userOf } from "@svc/cli/users";
@@ -13,8 +12,8 @@ import { STEADY_POOL } from "@svc/test-kit/system/holdings";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
+import { SmallDisk } from "@svc/test-kit/system/small-disk";
 import { type System, startSystem } from "@svc/test-kit/system/system";
-import { SmallDisk } from "./disks.ts";
 import { Links } from "./links.ts";
 import type { Disk } from "./schedule.ts";
 
@@ -65,11 +64,9 @@ export interface ChaosSystem {
 }
 
 export async function startChaosSystem(): Promise<ChaosSystem> {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-chaos-")));
-  chmodSync(folder, 0o711);
   const disks = {
-    objects: new SmallDisk(join(folder, "objects-disk"), 64),
-    data: new SmallDisk(join(folder, "data-disk"), 128),
+    objects: new SmallDisk("size=64m"),
+    data: new SmallDisk("size=128m"),
   };
   const redis = await startRedis({ kept: true });
   const redisPort = await freePort();
@@ -100,7 +97,6 @@ export async function startChaosSystem(): Promise<ChaosSystem> {
     await links.close();
     await redis.stop();
     for (const disk of Object.values(disks)) disk.remove();
-    rmSync(folder, { recursive: true, force: true });
   };
   const starting = startSystem({ env });
   try {

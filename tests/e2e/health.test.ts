@@ -2,23 +2,7 @@
  * Liveness and readiness while something is broken: the component whose work is hindered says so and why, nothing is started
  * again because of what it needs, and all are ready again by themselves. `./svc status` tells the cause.
  */
-import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Service } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
@@ -27,6 +11,7 @@ import { killProcess } from "@svc/test-kit/jail/host";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
+import { SmallDisk } from "@svc/test-kit/system/small-disk";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { exhaustDescriptors } from "./support/descriptor-limit.ts";
@@ -45,38 +30,24 @@ import { openStore } from "./support/store.ts";
 import { svc } from "./support/svc.ts";
 
 const SOON_MS = 60_000;
-const PIECE = Buffer.alloc(64 * 1024);
 
-/** Two small file systems: one for the data folder with Redis's log, one for objects. */
-let folder: string;
+/** One for the data folder with Redis's log, one for objects. */
+let disks: Record<"data" | "objects", SmallDisk>;
 let system: System;
 let env: Record<string, string>;
 beforeAll(async () => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-health-")));
-  for (const [name, size] of [
-    ["data", "192m"],
-    ["objects", "16m"],
-  ] as const) {
-    mkdirSync(join(folder, name));
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "svc-test-disk", join(folder, name)]);
-    chmodSync(join(folder, name), 0o711);
-  }
-  chmodSync(folder, 0o711);
+  disks = { data: new SmallDisk("size=192m"), objects: new SmallDisk("size=16m") };
   env = {
     ...OPEN_LIMITS,
     ...ONE_BY_ONE,
-    SVC_DATA_DIR: join(folder, "data"),
-    STORAGE_DIR: join(folder, "objects/of-svc"),
+    SVC_DATA_DIR: disks.data.folder,
+    STORAGE_DIR: join(disks.objects.folder, "of-svc"),
   };
   system = await startSystem({ env });
 });
 afterAll(async () => {
   const left = await system?.stop();
-  for (const name of ["data", "objects"]) {
-    execFileSync("umount", [join(folder, name)]);
-    rmdirSync(join(folder, name));
-  }
-  rmdirSync(folder);
+  for (const disk of Object.values(disks)) disk.remove();
   expect(left).toEqual([]);
 });
 afterEach(() => untilAllReady(system));
@@ -120,28 +91,6 @@ const noProcesses: Break = () => {
   writeFileSync(file, "1");
   return () => writeFileSync(file, before);
 };
-
-/** Fills a file system to its last byte. */
-function full(name: "data" | "objects"): Break {
-  return () => {
-    const filler = join(folder, name, "filler");
-    const file = openSync(filler, "w");
-    try {
-      for (const size of [PIECE.length, 1]) writeUntilFull(file, PIECE.subarray(0, size));
-    } finally {
-      closeSync(file);
-    }
-    return () => rmSync(filler);
-  };
-}
-
-function writeUntilFull(file: number, piece: Buffer): void {
-  try {
-    for (;;) writeSync(file, piece);
-  } catch (error) {
-    expect((error as NodeJS.ErrnoException).code).toBe("ENOSPC");
-  }
-}
 
 const memoryFull: Break = () => {
   const redis = openStore(system);
@@ -199,12 +148,12 @@ const FAULTS: Record<string, Fault> = {
     status: /^api +\d+ +is not ready: Redis takes no writes: its memory is full/m,
   },
   "a full disk under Redis": {
-    break: full("data"),
+    break: () => disks.data.fill(),
     unready: ofRedis(/^Redis cannot write to its disk; is the disk full\?$/),
     status: /^redis +\d+ +cannot write to its disk; is the disk full\?/m,
   },
   "a full disk under the objects": {
-    break: full("objects"),
+    break: () => disks.objects.fill(),
     unready: {
       "file-server": ["storage", /^object storage is full$/],
       api: ["file_server", /object storage is full/],

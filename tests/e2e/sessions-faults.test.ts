@@ -1,9 +1,11 @@
 /** What a run of a session costs when something fails: never its result, and of the state no more than the answer says. */
+
 import { readFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
 import { type ExecResponse, snapshotNamespaceOf } from "@svc/contracts";
 import { until } from "@svc/test-kit/system/processes";
 import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
 import { SandboxSide } from "@svc/test-kit/system/sandbox-side";
+import { SmallDisk } from "@svc/test-kit/system/small-disk";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectToHeal, withoutStorage } from "./support/faults.ts";
 import {
@@ -17,7 +19,6 @@ import {
   type WaitingStep,
   WITHIN_MS,
 } from "./support/session-system.ts";
-import { SmallDisk } from "./support/small-disk.ts";
 
 const EMPTY = "[sandbox] The previous session could not be restored; this run started empty\n";
 const NOT_SAVED = { session_state_persisted: false, session_state_restore_failed: false };

@@ -2,15 +2,16 @@
  * docs/troubleshooting.md, "Disk full": small file systems are filled. Each request is answered, also one that was accepted
  * before; deadlines are those of any copy, and longer than a call of these tests waits. All goes on when there is room again.
  */
+
 import { join } from "node:path";
 import { isAlive, killProcess } from "@svc/test-kit/jail/host";
 import { type Answer, Api, refTo } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
+import { SmallDisk } from "@svc/test-kit/system/small-disk";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterEach, expect, test } from "vitest";
 import { expectToHeal } from "../support/faults.ts";
-import { SmallDisk } from "../support/small-disk.ts";
 
 const NOTICED_MS = 90_000;
 /** As long as a request may ask for: nothing that is accepted ends by a deadline here. */

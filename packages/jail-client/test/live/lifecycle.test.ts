@@ -11,6 +11,7 @@ import {
 import { Jaild } from "@svc/test-kit/jail/jaild";
 import { bash, runOpen, stage } from "@svc/test-kit/jail/run";
 import { slow, times } from "@svc/test-kit/jail/slowness";
+import { TEST_DISK } from "@svc/test-kit/system/small-disk";
 import { afterEach, describe, expect, it } from "vitest";
 import { JailError, JailRun } from "../../src/index.ts";
 
@@ -22,7 +23,7 @@ const STALL = ["--stage-timeout-ms", `${slow(200)}`, "--fetch-timeout-ms", `${sl
 const mounts = () =>
   readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
-    .filter((line) => !line.includes(" svc-test-disk "))
+    .filter((line) => !line.includes(` ${TEST_DISK} `))
     .join("\n");
 const sleeping = { argv: ["/bin/bash", "-c", "sleep 100 & setsid sleep 100 & sleep 100"] };
 

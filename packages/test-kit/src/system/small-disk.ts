@@ -1,4 +1,4 @@
-/** A small file system of its own, for a test to fill. */
+/** A small file system in memory, for a test to fill. Needs root. */
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
@@ -16,7 +16,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const PIECE = Buffer.alloc(4096);
+const PIECE = Buffer.alloc(64 * 1024);
+/** What the table of mounts calls it. */
+export const TEST_DISK = "svc-test-disk";
 
 export class SmallDisk {
   readonly folder: string;
@@ -24,7 +26,7 @@ export class SmallDisk {
   /** `options`: of tmpfs. */
   constructor(options: string) {
     this.folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-full-")));
-    execFileSync("mount", ["-t", "tmpfs", "-o", options, "svc-test-disk", this.folder]);
+    execFileSync("mount", ["-t", "tmpfs", "-o", options, TEST_DISK, this.folder]);
     chmodSync(this.folder, 0o711);
   }
 
@@ -57,7 +59,7 @@ export class SmallDisk {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
     }
-    return () => rmSync(filler, { recursive: true });
+    return () => rmSync(filler, { recursive: true, force: true });
   }
 
   remove(): void {
