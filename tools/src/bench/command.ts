@@ -1,6 +1,6 @@
 /** `./svc bench`: measures private copies of the system against bare commands; tables, results, pages. */
 import { writeFileSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { join } from "node:path";
 import { defineCommand } from "@svc/cli/command";
 import { systemName } from "@svc/cli/install/packages";
 import { ROOT } from "@svc/cli/instance";
@@ -13,8 +13,7 @@ import { comparisonTables } from "./compare.ts";
 import { languagesPage, measureLanguages } from "./languages.ts";
 import { type OverloadResult, overload } from "./overload/run.ts";
 import { overloadTables } from "./overload/tables.ts";
-import type { Sources } from "./page.ts";
-import { publish } from "./publish.ts";
+import { publish, readSources } from "./publish.ts";
 import {
   BUSY,
   isBusy,
@@ -39,7 +38,9 @@ const OPTIONS = {
   json: { value: "FILE", doc: "Write the result with its conditions and all samples as JSON." },
   compare: { doc: "Compare two results instead: --compare BEFORE AFTER." },
   languages: { doc: "Measure a hello in every language and write docs/languages.md instead." },
-  page: { doc: "Write docs/numbers.md and its charts instead: --page RESULT [RESULT OF A SOAK]." },
+  page: {
+    doc: "Write docs/numbers.md and its charts instead: --page RESULT [RESULT OF A PART…]. What was measured apart, as by bench soak, becomes a chapter.",
+  },
 } as const;
 
 const DEFAULT_N = 200;
@@ -107,19 +108,11 @@ function compare(paths: readonly string[]): number {
 }
 
 function writePage(paths: readonly string[]): number {
-  const [path, soakPath] = paths;
-  if (path === undefined || paths.length > 2) {
-    throw usage("one result is needed, and one of a soak may follow: ./svc bench --page RESULT [SOAK]");
-  }
-  const source = <T extends Result | SoakResult>(file: string, kind: T["kind"]) => ({
-    result: readResult<T>(file, kind),
-    path: relative(ROOT, resolve(file)),
-  });
-  const sources: Sources = {
-    bench: source<Result>(path, "bench"),
-    ...(soakPath === undefined ? {} : { soak: source<SoakResult>(soakPath, "soak") }),
-  };
-  console.log(`Written: ${publish(sources, join(ROOT, "docs")).join(", ")}`);
+  if (paths.length === 0)
+    throw usage(
+      "a result of the whole is needed, and results of parts may follow: ./svc bench --page RESULT [PART…]",
+    );
+  console.log(`Written: ${publish(readSources(paths), join(ROOT, "docs")).join(", ")}`);
   return 0;
 }
 

@@ -1,12 +1,16 @@
 /** docs/numbers.md: generated from committed results, so that every number has its conditions. Pure. */
 import { type Drawing, drawingsOf, drawingsOfSoak } from "./charts.ts";
 import { headlineTable } from "./headline.ts";
+import type { OverloadResult } from "./overload/run.ts";
+import { overloadTables } from "./overload/tables.ts";
 import { BUSY, isBusy, type Origin, type Result } from "./result.ts";
 import { MODE_MEANING, MODES, type Mode } from "./settings.ts";
 import type { SoakResult } from "./soak/run.ts";
 import { soakTables } from "./soak/tables.ts";
 import { asMarkdown, type Table } from "./table.ts";
-import { tablesOf } from "./tables.ts";
+import { partTablesOf, tablesOf } from "./tables.ts";
+
+export type AnyResult = Result | SoakResult | OverloadResult;
 
 export interface Source<T> {
   result: T;
@@ -16,18 +20,20 @@ export interface Source<T> {
 
 export interface Sources {
   bench: Source<Result>;
-  soak?: Source<SoakResult>;
+  /** What was measured apart; each result is a chapter with its own conditions. */
+  others: readonly Source<AnyResult>[];
 }
 
 /** The folder of the charts, beside the page. */
 export const CHARTS = "numbers";
 
-export function drawings({ bench, soak }: Sources): Drawing[] {
-  return [...drawingsOf(bench.result), ...(soak === undefined ? [] : drawingsOfSoak(soak.result))];
+export function drawings({ bench, others }: Sources): Drawing[] {
+  const apart = others.flatMap(({ result }) => (result.kind === "soak" ? drawingsOfSoak(result) : []));
+  return [...drawingsOf(bench.result), ...apart];
 }
 
-export function numbersPage({ bench, soak }: Sources): string {
-  const paths = [bench.path, ...(soak === undefined ? [] : [soak.path])].join(" ");
+export function numbersPage({ bench, others }: Sources): string {
+  const paths = [bench, ...others].map(({ path }) => path).join(" ");
   const { result } = bench;
   const [targets, ...tables] = tablesOf(result);
   const modes = MODES.filter((mode) => result.modes[mode] !== undefined);
@@ -45,7 +51,7 @@ ${factsOf(result)}
 - Command: \`${result.command}\` (n = ${result.n}, ${result.seconds} s in all)
 ${modes.map((mode) => `- ${modeFact(mode, result.settings[mode])}`).join("\n")}
 
-${[...(targets === undefined ? [] : [asMarkdown(targets)]), gallery(drawingsOf(result).slice(result.modes.warm === undefined ? 0 : 1)), ...tables.map(asMarkdown)].join("\n")}${soak === undefined ? "" : soakPart(soak.result)}`;
+${[...(targets === undefined ? [] : [asMarkdown(targets)]), gallery(drawingsOf(result).slice(result.modes.warm === undefined ? 0 : 1)), ...tables.map(asMarkdown)].join("\n")}${others.map(({ result: other }) => chapter(other)).join("")}`;
 }
 
 /** The numbers and the one chart that most readers came for. */
@@ -56,17 +62,46 @@ function opening(result: Result): string {
   return `${asMarkdown(headlineTable(measured))}\n${chart === undefined ? "" : `${image(chart)}\n\n`}`;
 }
 
-function soakPart(result: SoakResult): string {
-  const [first, ...others] = soakTables(result);
-  const parts = [...markdown(first), gallery(drawingsOfSoak(result)), ...others.map(asMarkdown)];
+function chapter(result: AnyResult): string {
+  const { title, facts, parts } = contentOf(result);
   return `
-# Soak
+# ${title}
 
 ${factsOf(result)}
 - Command: \`${result.command}\` (${result.seconds} s)
-- ${modeFact(result.mode, result.settings)}
+${facts.map((fact) => `- ${fact}`).join("\n")}
 
 ${parts.join("\n")}`;
+}
+
+interface Content {
+  title: string;
+  facts: string[];
+  parts: string[];
+}
+
+function contentOf(result: AnyResult): Content {
+  switch (result.kind) {
+    case "soak": {
+      const [first, ...others] = soakTables(result);
+      const parts = [...markdown(first), gallery(drawingsOfSoak(result)), ...others.map(asMarkdown)];
+      return { title: "Soak", facts: [modeFact(result.mode, result.settings)], parts };
+    }
+    case "overload":
+      return {
+        title: "Overload",
+        facts: [`With authentication; ${variablesOf(result.settings)}; all else by default`],
+        parts: overloadTables(result).map(asMarkdown),
+      };
+    case "bench": {
+      const modes = MODES.filter((mode) => result.modes[mode] !== undefined);
+      return {
+        title: "Measured apart",
+        facts: modes.map((mode) => modeFact(mode, result.settings[mode])),
+        parts: partTablesOf(result).map(asMarkdown),
+      };
+    }
+  }
 }
 
 const markdown = (table: Table | undefined) => (table === undefined ? [] : [asMarkdown(table)]);
@@ -79,9 +114,13 @@ function factsOf({ date, conditions }: Origin): string {
 }
 
 function modeFact(mode: Mode, settings: Readonly<Record<string, string>> = {}): string {
-  const variables = Object.entries(settings).map(([name, value]) => `\`${name}=${value}\``);
-  return `Mode "${mode}": local (\`./svc up\`), a new jail for each run, ${MODE_MEANING[mode]}; ${variables.join(", ")}; all else by default`;
+  return `Mode "${mode}": local (\`./svc up\`), a new jail for each run, ${MODE_MEANING[mode]}; ${variablesOf(settings)}; all else by default`;
 }
+
+const variablesOf = (settings: Readonly<Record<string, string>>) =>
+  Object.entries(settings)
+    .map(([name, value]) => `\`${name}=${value}\``)
+    .join(", ");
 
 const image = ({ name, title }: Drawing) => `![${title}](${CHARTS}/${name}.svg)`;
 

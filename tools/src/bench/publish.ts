@@ -1,7 +1,18 @@
-/** Writes docs/numbers.md and the folder of its charts, which has nothing else in it. */
+/** Reads results, and writes docs/numbers.md and the folder of its charts, which has nothing else in it. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { CHARTS, drawings, numbersPage, type Sources } from "./page.ts";
+import { join, relative, resolve } from "node:path";
+import { ROOT } from "@svc/cli/instance";
+import { type AnyResult, CHARTS, drawings, numbersPage, type Sources } from "./page.ts";
+import { type Result, readResult } from "./result.ts";
+
+/** The first result is of the whole. */
+export function readSources([bench = "", ...others]: readonly string[]): Sources {
+  const path = (file: string) => relative(ROOT, resolve(file));
+  return {
+    bench: { result: readResult<Result>(bench, "bench"), path: path(bench) },
+    others: others.map((file) => ({ result: readResult<AnyResult>(file), path: path(file) })),
+  };
+}
 
 /** Answers what was written. */
 export function publish(sources: Sources, docs: string): string[] {

@@ -118,14 +118,18 @@ function git(args: readonly string[]): string {
   }
 }
 
-/** Reads a result of this kind. */
+/** Reads a result of this kind; undefined: of any kind, which its `kind` tells. */
 export function readResult<T extends Origin & { kind: keyof typeof VERSIONS; version: number }>(
   path: string,
-  kind: T["kind"],
+  kind?: T["kind"],
 ): T {
   const result = JSON.parse(readFileSync(path, "utf8")) as T;
-  if (result.version !== VERSIONS[kind] || result.kind !== kind) {
-    throw new Problem(`${path} is no result of ${kind} of this version`, undefined, USAGE_EXIT_CODE);
+  if (result.version !== VERSIONS[result.kind] || (kind ?? result.kind) !== result.kind) {
+    throw new Problem(
+      `${path} is no result of ${kind ?? "a bench"} of this version`,
+      undefined,
+      USAGE_EXIT_CODE,
+    );
   }
   return result;
 }

@@ -10,14 +10,20 @@ import { type Summary, sum } from "./statistics.ts";
 import { ms, signed, spread, type Table, times } from "./table.ts";
 import { targetTable } from "./targets.ts";
 
-export function tablesOf({ modes }: Result): Table[] {
-  const targets = modes.warm === undefined ? [] : [targetTable(modes.warm)];
-  const parts = MODES.flatMap((mode) => {
+export function tablesOf(result: Result): Table[] {
+  const { warm } = result.modes;
+  const targets = warm === undefined ? [] : [targetTable(warm)];
+  return [...targets.filter(({ rows }) => rows.length > 0), ...partTablesOf(result)];
+}
+
+/** Without targets. */
+export function partTablesOf({ modes }: Result): Table[] {
+  const tables = MODES.flatMap((mode) => {
     const measured = modes[mode];
     if (measured === undefined) return [];
     return tablesOfMode(measured).map((table) => ({ ...table, title: `${table.title} (${mode})` }));
   });
-  return [...targets, ...parts].filter(({ rows }) => rows.length > 0);
+  return tables.filter(({ rows }) => rows.length > 0);
 }
 
 function tablesOfMode(measured: Measured): Table[] {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
 import { CHARTS, drawings, numbersPage, type Sources } from "@svc/tools/bench/page";
-import { publish } from "@svc/tools/bench/publish";
+import { publish, readSources } from "@svc/tools/bench/publish";
 import { asJson, type Result, readResult, writeResult } from "@svc/tools/bench/result";
 import type { SoakResult } from "@svc/tools/bench/soak/run";
 import { describe, expect, it } from "vitest";
@@ -50,7 +50,7 @@ describe("a result", () => {
 });
 
 describe("the page", () => {
-  const sources: Sources = { bench: { result, path: "a.json" } };
+  const sources: Sources = { bench: { result, path: "a.json" }, others: [] };
 
   it("says what was measured, where, and how to repeat it", () => {
     const page = numbersPage(sources);
@@ -75,16 +75,33 @@ describe("the page", () => {
       { state: "a file of 1 MB", changed: false, stored: 1_000_000, ms: around(20), withoutMs: around(8) },
     ];
     const measured = { ...NOTHING, sessions };
-    const page = numbersPage({ bench: { result: resultOf({ warm: measured }), path: "a.json" } });
+    const page = numbersPage({ bench: { result: resultOf({ warm: measured }), path: "a.json" }, others: [] });
     expect(page).toContain("## Sessions (warm)\n");
     expect(page).toContain("| a file of 1 MB | nothing | 41 | 8.0 | 20.0 | +12.0 ms |");
     expect(numbersPage(sources)).not.toContain("## Sessions");
   });
 
+  it("has a chapter for each part that was measured apart, with its conditions and without targets", () => {
+    const sessions = [
+      { state: "a file of 1 MB", changed: false, stored: 1_000_000, ms: around(20), withoutMs: around(8) },
+    ];
+    const part = { ...resultOf({ warm: { ...NOTHING, sessions } }), command: "./svc bench sessions" };
+    const page = numbersPage({
+      bench: { result, path: "a.json" },
+      others: [{ result: part, path: "b.json" }],
+    });
+    expect(page).toContain("Generated from a.json b.json by ./svc bench --page a.json b.json;");
+    const [, chapter = ""] = page.split("\n# Measured apart\n");
+    expect(chapter).toContain("- Command: `./svc bench sessions` (60 s)");
+    expect(chapter).toContain("| a file of 1 MB | nothing | 41 | 8.0 | 20.0 | +12.0 ms |");
+    expect(chapter).not.toContain("Targets");
+    expect(page.split("A CPU")).toHaveLength(3);
+  });
+
   it("says when the machine was busy", () => {
     const busy = { ...result, conditions: { ...result.conditions, loadBefore: 2.1 } };
     expect(numbersPage(sources)).not.toContain("did other work");
-    expect(numbersPage({ bench: { result: busy, path: "a.json" } })).toContain("did other work");
+    expect(numbersPage({ bench: { result: busy, path: "a.json" }, others: [] })).toContain("did other work");
   });
 
   it("is written with its charts, and nothing else stays among them", () => {
@@ -100,15 +117,8 @@ describe("the page", () => {
 
 describe("docs/numbers.md", () => {
   const page = readFileSync(join(ROOT, "docs/numbers.md"), "utf8");
-  const [path = "", soakPath] = (/^<!-- Generated from (.+) by /.exec(page)?.[1] ?? "").split(" ");
-  const source = <T extends Result | SoakResult>(file: string, kind: T["kind"]) => ({
-    result: readResult<T>(join(ROOT, file), kind),
-    path: file,
-  });
-  const sources: Sources = {
-    bench: source<Result>(path, "bench"),
-    ...(soakPath === undefined ? {} : { soak: source<SoakResult>(soakPath, "soak") }),
-  };
+  const paths = (/^<!-- Generated from (.+) by /.exec(page)?.[1] ?? "").split(" ");
+  const sources = readSources(paths.map((path) => join(ROOT, path)));
 
   it("is what its results generate", () => {
     expect(page).toBe(numbersPage(sources));
@@ -123,7 +133,7 @@ describe("docs/numbers.md", () => {
 
   it("comes from committed results", () => {
     const names = readdirSync(join(ROOT, "bench/results")).filter((name) => name.endsWith(".json"));
-    for (const file of [path, ...(soakPath === undefined ? [] : [soakPath])]) {
+    for (const file of paths) {
       expect(names.map((name) => `bench/results/${name}`)).toContain(file);
     }
   });
