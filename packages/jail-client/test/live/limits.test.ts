@@ -1,12 +1,15 @@
 import { execFileSync } from "node:child_process";
 import { availableParallelism } from "node:os";
-import { descendants } from "@svc/test-kit/jail/host";
+import { childrenOf, descendants, until } from "@svc/test-kit/jail/host";
 import { Jaild } from "@svc/test-kit/jail/jaild";
 import { bash, runJob } from "@svc/test-kit/jail/run";
 import { slow } from "@svc/test-kit/jail/slowness";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const MIB = 1 << 20;
+/** Time for so many processes, which share one processor with the one that starts them, on a machine that does other work. */
+const MANY = 20;
+const SPIN_MS = slow(5000);
 let jaild: Jaild;
 beforeAll(async () => {
   jaild = await Jaild.start({
@@ -51,7 +54,7 @@ os.kill(0, signal.SIGSTOP)`;
     expect(end.wallUs).toBeLessThan(700_000 + slow(2_000_000));
   });
 
-  it("ends 250 processes that spin, when they slow the jail's first process and when it gets no processor", async () => {
+  it("ends many processes that spin, when they slow the jail's first process and when it gets no processor", async () => {
     const spin = `import os
 cpu = max(os.sched_getaffinity(0))
 os.sched_setaffinity(0, {cpu})
@@ -71,18 +74,19 @@ while True: pass`;
     try {
       for (const starved of [false, true]) {
         await single.full();
-        const [init] = descendants(single.keepers[0]);
+        const [init = 0] = descendants(single.keepers[0]);
+        const run = runJob(single, { argv: ["/usr/bin/python3", "-c", spin], limits: { wallMs: SPIN_MS } });
+        run.catch(() => undefined);
+        const spinning = () => childrenOf(childrenOf(init)[0] ?? init).length >= MANY;
+        await until(spinning, "many processes spin", SPIN_MS);
         if (starved) {
           execFileSync("taskset", ["-p", "-c", `${availableParallelism() - 1}`, `${init}`]);
           execFileSync("chrt", ["--idle", "-p", "0", `${init}`]);
         }
-        const { end, out } = await runJob(single, {
-          argv: ["/usr/bin/python3", "-c", spin],
-          limits: { wallMs: slow(1500) },
-        });
+        const { end, out } = await run;
         expect(out).toBe("[]\n");
         expect(end.cause).toBe("wall_limit");
-        expect(end.wallUs / 1000 - slow(1500)).toBeLessThan(slow(500));
+        expect(end.wallUs / 1000 - SPIN_MS).toBeLessThan(slow(500));
       }
     } finally {
       await single.stop();

@@ -94,12 +94,17 @@ export async function startJobs(env: Record<string, string> = {}) {
 const QUIT_MS = 5000;
 
 /**
- * A connection that has just come back subscribes once more by itself: cut before the reply, that fails, and nobody awaits it. QUIT is
- * answered behind it.
+ * A connection that comes back subscribes once more by itself: cut before the reply, that fails, and nobody awaits it. QUIT is answered
+ * behind it.
  */
 async function ended(connection: Redis): Promise<void> {
-  if (connection.status === "ready")
-    await Promise.race([connection.quit().catch(() => undefined), sleep(QUIT_MS, undefined, { ref: false })]);
+  const quit = async () => {
+    if (connection.status !== "ready") await once(connection, "ready");
+    await connection.quit();
+  };
+  // Where the server is away, the connection fails meanwhile.
+  if (connection.status !== "end")
+    await Promise.race([quit().catch(() => undefined), sleep(QUIT_MS, undefined, { ref: false })]);
   connection.disconnect();
 }
 
