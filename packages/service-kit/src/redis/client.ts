@@ -62,6 +62,7 @@ export function createRedis(config: Config, log: Log, { use }: RedisPurpose): Re
   };
   const redis = new Redis({ ...options, replyMapping: "legacy" });
   if (use === "commands") waitLessWhileAway(redis);
+  awaitOwnSubscriptions(redis);
   let reported = false;
   redis.on("error", (error: Error) => {
     if (!reported) log.warn({ err: error.message }, "redis connection lost; reconnecting");
@@ -72,6 +73,20 @@ export function createRedis(config: Config, log: Log, { use }: RedisPurpose): Re
     reported = false;
   });
   return redis;
+}
+
+/**
+ * A connection that comes back subscribes once more by itself, and awaits nothing. When it is ended before the reply, as by a process that
+ * stops, nobody would handle that; callers still see the failures of their own.
+ */
+function awaitOwnSubscriptions(redis: Redis): void {
+  const subscribe = redis.subscribe.bind(redis) as (...args: unknown[]) => Promise<unknown>;
+  const handled = (...args: unknown[]) => {
+    const done = subscribe(...args);
+    done.catch(() => undefined);
+    return done;
+  };
+  redis.subscribe = handled as Redis["subscribe"];
 }
 
 function waitLessWhileAway(redis: Redis): void {

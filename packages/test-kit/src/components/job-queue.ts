@@ -85,27 +85,10 @@ export async function startJobs(env: Record<string, string> = {}) {
     stop: async () => {
       await Promise.all(closes.map((close) => close()));
       await Promise.all([queues.python.close(), queues.other.close()]);
-      await Promise.all(connections.map(ended));
+      for (const connection of connections) connection.disconnect();
       await server.stop();
     },
   };
-}
-
-const QUIT_MS = 5000;
-
-/**
- * A connection that comes back subscribes once more by itself: cut before the reply, that fails, and nobody awaits it. QUIT is answered
- * behind it.
- */
-async function ended(connection: Redis): Promise<void> {
-  const quit = async () => {
-    if (connection.status !== "ready") await once(connection, "ready");
-    await connection.quit();
-  };
-  // Where the server is away, the connection fails meanwhile.
-  if (connection.status !== "end")
-    await Promise.race([quit().catch(() => undefined), sleep(QUIT_MS, undefined, { ref: false })]);
-  connection.disconnect();
 }
 
 export type TestJobs = Awaited<ReturnType<typeof startJobs>>;
