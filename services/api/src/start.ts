@@ -5,6 +5,9 @@ import { createIdentityProvider } from "./auth/provider.ts";
 import { RunningPrograms } from "./programmatic/cancel.ts";
 import { buildApi } from "./server.ts";
 
+/** In which a file server that was ended is there again. */
+const REPLACED_MS = 5000;
+
 export async function startApi(context: Context): Promise<Running> {
   const { config, log } = context;
   const identity = await createIdentityProvider(config, log);
@@ -14,6 +17,7 @@ export async function startApi(context: Context): Promise<Running> {
     baseUrl: config.FILE_SERVER_URL,
     internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
     unreachable: "storage_unavailable",
+    refusedMs: REPLACED_MS,
   });
   const jobs = new JobProducer(config, log, redis);
   const running = new RunningPrograms(redis);

@@ -12,7 +12,7 @@ import {
   ServiceError,
   type TraceContext,
 } from "@svc/contracts";
-import { type Dispatcher, Pool } from "undici";
+import { buildConnector, type Dispatcher, Pool } from "undici";
 import { knownErrorCode } from "./server.ts";
 
 export interface InnerClientOptions {
@@ -25,6 +25,8 @@ export interface InnerClientOptions {
   /** Longest wait for the head of an answer, where a call says nothing else. */
   timeoutMs?: number;
   connections?: number;
+  /** How long a request waits for a component that refuses connections, as one does that is being replaced; 0 where it is absent. */
+  refusedMs?: number;
 }
 
 export interface InnerRequest {
@@ -54,6 +56,24 @@ const HEAD_IS_LATE = "UND_ERR_HEADERS_TIMEOUT";
 /** More than the largest message of ours has. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
+/** Between attempts to connect. */
+const AGAIN_MS = 50;
+
+/** Requests that it holds up have sent nothing yet, not a byte of their body. */
+function connectorThatWaits(longestMs: number): buildConnector.connector {
+  const connect = buildConnector({});
+  return (address, done) => {
+    const end = performance.now() + longestMs;
+    const attempt = () =>
+      connect(address, (...outcome) => {
+        const { code } = (outcome[0] ?? {}) as { code?: unknown };
+        if (code === "ECONNREFUSED" && performance.now() < end) setTimeout(attempt, AGAIN_MS);
+        else done(...outcome);
+      });
+    attempt();
+  };
+}
+
 export class InnerClient {
   readonly #options: InnerClientOptions;
   readonly #pool: Pool;
@@ -67,6 +87,7 @@ export class InnerClient {
     this.#pool = new Pool(origin, {
       connections: options.connections ?? 256,
       bodyTimeout: 0,
+      ...(options.refusedMs === undefined ? {} : { connect: connectorThatWaits(options.refusedMs) }),
     });
   }
 

@@ -1,8 +1,11 @@
 import { EventEmitter, once } from "node:events";
-import { request } from "node:http";
+import { createServer, request } from "node:http";
 import { connect } from "node:net";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { INTERNAL_TOKEN_HEADER, ServiceError } from "@svc/contracts";
+import { freePort } from "@svc/test-kit/system/free-ports";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   createRegistry,
@@ -218,6 +221,22 @@ describe("calls between components", () => {
     await expect(refused).rejects.toMatchObject({ code: "upstream_unavailable" });
     const late = client().send({ method: "GET", path: "/hang", timeoutMs: 100 });
     await expect(late).rejects.toMatchObject({ code: "upstream_unavailable" });
+  });
+
+  it("wait for a component that refuses connections as long as they are told, with their bodies whole", async () => {
+    const port = await freePort();
+    const options = { baseUrl: `http://127.0.0.1:${port}`, refusedMs: 30_000 };
+    const body = Readable.from(["one ", "two"]);
+    const sent = client(options).send({ method: "PUT", path: "/", body });
+    const begin = performance.now();
+    const refused = client({ ...options, refusedMs: 200 }).send({ method: "GET", path: "/" });
+    await expect(refused).rejects.toMatchObject({ code: "upstream_unavailable" });
+    expect(performance.now() - begin).toBeGreaterThan(150);
+    const server = createServer(async (request, response) => response.end(`got ${await text(request)}`));
+    await once(server.listen(port, "127.0.0.1"), "listening");
+    expect(await text((await sent).body)).toBe("got one two");
+    server.closeAllConnections();
+    server.close();
   });
 
   it("end with the caller's own reason when the caller gives up", async () => {
