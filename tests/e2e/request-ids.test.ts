@@ -258,6 +258,16 @@ const CALLER: Partial<Record<ErrorCode, () => Promise<ErrorBody>>> = {
   },
 };
 
+/** Between its end and its restart it has no process. */
+function killRunner(): void {
+  const runner = system.state().components.find(({ name }) => name === "runner")?.process;
+  try {
+    if (runner !== undefined) killProcess(runner.pid);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
 const OPERATOR: Partial<Record<ErrorCode, () => Promise<ErrorBody>>> = {
   origin_not_allowed: () => sent("GET", "/languages", { headers: { origin: "https://elsewhere.example" } }),
   input_unavailable: async () => {
@@ -284,9 +294,7 @@ const OPERATOR: Partial<Record<ErrorCode, () => Promise<ErrorBody>>> = {
       return refusal;
     });
     while (!isOver) {
-      // Between its end and its restart it has no process.
-      const runner = system.state().components.find(({ name }) => name === "runner")?.process;
-      if (runner !== undefined && processesWith(marker).length > 0) killProcess(runner.pid);
+      if (processesWith(marker).length > 0) killRunner();
       await sleep(100);
     }
     return refused;

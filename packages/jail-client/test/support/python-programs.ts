@@ -169,10 +169,11 @@ kept = Noisy("global"); ring = Noisy("ring"); ring.self = ring
 class Holder: pass
 holder = Holder(); weakref.finalize(holder, print, "finalize")
 atexit.register(print, "first registered"); atexit.register(print, "last registered", file=sys.stderr)
-def work(): time.sleep(0.05); print("thread done")
+ended = threading.Event()
+def work(): ended.wait(); time.sleep(0.05); print("thread done")
 threading.Thread(target=work).start()
 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
-print("main done")
+print("main done"); ended.set()
 `),
   "finalizers of what other modules hold": one(`
 import builtins, gc, os, sys
@@ -350,7 +351,7 @@ random.seed(5); print(random.random(), random.sample(range(99), 3))
 `),
   "a time limit, with what was printed before": one(
     "import time\nprint('line'); print('part', end='', flush=True)\ntime.sleep(30)",
-    { limits: { wallMs: 700 } },
+    { limits: { wallMs: 2000 } },
   ),
   "too much memory": one("x = bytearray(1 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1\n", {
     limits: { memoryBytes: 128 << 20 },
