@@ -1,8 +1,8 @@
 /**
  * The seats that this process holds: each stands for one execution that a principal has waiting or running. They are
  * renewed while held and end by themselves soon after the process has died. A seat that cannot be given back to a store
- * that is away ends the same way. A principal who has as many requests for seats here as there are seats is refused without
- * the store, so that a flood costs it nothing.
+ * that is away ends the same way. A principal that already holds or asks for all of its seats in this
+ * process is refused without the store, so that a flood costs the store nothing.
  */
 import { type FastifyRequest, type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
 import type { Window } from "./window.ts";
