@@ -52,7 +52,7 @@ export class Limiter {
     const full = this.#seats.fullWindow(seats, most);
     if (full !== undefined) return withoutSeat(full, most);
     const id = newId();
-    return this.#seats.ask(seats, async () => {
+    const { window, seat } = await this.#seats.ask(seats, id, async () => {
       const [count, leftMs, place] = await storeCall(() =>
         this.#enter(2, key, seats, requests, windowMs, id, most, SEAT_LIFE_MS),
       ).catch((error: unknown) => {
@@ -60,11 +60,10 @@ export class Limiter {
         this.#seats.giveBack(seats, id);
         throw error;
       });
-      const entry = entryOf(scope, { requests, windowMs, count, leftMs });
-      if (entry.refusal !== undefined) return entry;
-      if (place === 0) return withoutSeat(entry.window, most);
-      return { ...entry, seat: this.#seats.hold(seats, id, place) };
+      return { window: { requests, windowMs, count, leftMs }, place };
     });
+    if (seat !== undefined) return { window, seat };
+    return isOver(window) ? entryOf(scope, window) : withoutSeat(window, most);
   }
 
   close(): void {

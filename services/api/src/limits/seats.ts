@@ -44,6 +44,12 @@ export class Seat {
   }
 }
 
+/** What the store answered: the window, and how many seats the principal holds with the one that was taken, else 0. */
+interface Asked {
+  window: Window;
+  place: number;
+}
+
 /** What this process knows of a principal. */
 interface Held {
   ids: Set<string>;
@@ -73,15 +79,16 @@ export class Seats {
     return leftMs > 0 ? { ...last.window, leftMs } : undefined;
   }
 
-  /** Asks the store for a seat, and keeps the window that it tells. */
-  async ask<T extends { window: Window }>(key: string, call: () => Promise<T>): Promise<T> {
+  /** Asks the store for the seat `id`, and keeps the window that it tells. It is taken where its place is not 0. */
+  async ask(key: string, id: string, call: () => Promise<Asked>): Promise<{ window: Window; seat?: Seat }> {
     const held = this.#heldOf(key);
     held.asked++;
     try {
-      const answer = await call();
-      held.last = { window: answer.window, atMs: performance.now() };
-      return answer;
+      const { window, place } = await call();
+      held.last = { window, atMs: performance.now() };
+      return place === 0 ? { window } : { window, seat: this.hold(key, id, place) };
     } finally {
+      // In the same turn in which the seat is held: it never counts twice.
       held.asked--;
       this.#forget(key, held);
     }

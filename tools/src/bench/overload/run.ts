@@ -49,7 +49,7 @@ export interface OverloadResult extends Origin {
   settings: Record<string, string>;
   /** Runs per second with as many in flight as there are slots and nothing else. */
   bestPerSecond: number;
-  /** The same while the flood goes to a bare server that refuses every request: what is left beside the generator. */
+  /** Runs per second while the flood goes to a bare server that refuses every request, so that the generator has the same work. */
   besideBarePerSecond: number;
   /** Milliseconds of the other principal by itself, beside the flood, and afterwards. */
   quiet: Summary;

@@ -186,6 +186,16 @@ describe("seats", () => {
     expect((await enter(holding)).window.count).toBe(3);
   });
 
+  it("are all given to as many requests as there are, however they come together", async () => {
+    const made = capped(8);
+    await enter(made);
+    for (let round = 0; round < 50; round++) {
+      const entries = await Promise.all(times(7, () => enter(made)));
+      expect(passed(entries)).toBe(7);
+      for (const { seat } of entries) seat?.release();
+    }
+  });
+
   it("that one process holds are known to it without the store, until the window ends", async () => {
     const made = limiter({ ...OPEN, RATE_LIMIT_WINDOW: "1500", SVC_MAX_CONCURRENT_EXECUTIONS: "1" });
     await enter(made);
