@@ -5,6 +5,7 @@
 
 import { isErrorCode } from "@svc/contracts";
 import { ADVICE } from "@svc/contracts/error-advice";
+import { CLOCK_TOLERANCE_MS } from "@svc/service-kit/health/clock";
 import type { Fault } from "./schedule.ts";
 
 /** How a request ended for its client. */
@@ -19,6 +20,9 @@ export type Outcome =
   /** No answer came in time. */
   | { as: "silent" }
   | { as: "wrong"; found: string };
+
+/** Of two clocks that are compared: whole seconds, and the way in between. */
+const LOOK_MS = 2000;
 
 export interface Span {
   fromMs: number;
@@ -66,7 +70,7 @@ function violationsOf(one: Ended, faults: readonly Fault[], rules: Rules): strin
       if (isForgotten(one, faults)) return [];
       const problem = problemOf(outcome);
       if (problem !== undefined) return said(problem);
-      return faults.some((fault) => meets(one, fault, rules.healingMs))
+      return faults.some((fault) => mayRefuse(fault) && meets(one, fault, rules.healingMs + lateMs(fault)))
         ? []
         : said(`refused (${outcome.status} ${outcome.code}) though nothing was wrong`);
     }
@@ -83,6 +87,13 @@ const isForgotten = ({ kind, outcome, toMs }: Ended, faults: readonly Fault[]) =
   faults.some(({ what, atMs }) => what === "empty" && atMs <= toMs);
 
 const seconds = (ms: number) => (ms / 1000).toFixed(2);
+
+/** Clocks that differ by less are no reason to refuse anything. */
+const mayRefuse = (fault: Fault) =>
+  fault.what !== "step" || Math.abs(fault.byMs) > CLOCK_TOLERANCE_MS - LOOK_MS;
+
+/** What was signed, or has started, while a clock was ahead is of the future until that time has come. */
+const lateMs = (fault: Fault) => (fault.what === "step" ? Math.abs(fault.byMs) : 0);
 
 /** The connections to the API are its process's. */
 const isEndOfApi = ({ what, where }: Fault) => what === "kill" && where === "api";
@@ -126,7 +137,8 @@ export function violationsOfPair(
   rules: Rules,
 ): string[] {
   const mayBeForgotten = faults.some(
-    (fault) => /redis|^api$/.test(fault.where) && meets(span, fault, rules.healingMs),
+    (fault) =>
+      fault.what !== "step" && /redis|^api$/.test(fault.where) && meets(span, fault, rules.healingMs),
   );
   return isSame || mayBeForgotten ? [] : [`same key ${token}: it ran twice`];
 }

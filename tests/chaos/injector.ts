@@ -34,7 +34,7 @@ export async function inject(
 const nothing = () => undefined;
 
 async function bring(chaos: ChaosSystem, redis: RedisFaults, fault: Fault): Promise<() => void> {
-  const { links, disks } = chaos;
+  const { links, disks, clocks } = chaos;
   switch (fault.what) {
     case "kill":
       if (fault.where === "redis") await redis.restart({ isKept: true });
@@ -53,6 +53,8 @@ async function bring(chaos: ChaosSystem, redis: RedisFaults, fault: Fault): Prom
       return links.slow(fault.where, fault.byMs);
     case "fill":
       return disks[fault.where].fill();
+    case "step":
+      return clocks.step(fault.where, fault.byMs);
   }
 }
 

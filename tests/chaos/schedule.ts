@@ -13,6 +13,17 @@ export const COMPONENTS = [
 ] as const;
 export type ComponentOfChaos = (typeof COMPONENTS)[number];
 
+/** Services whose clocks are stepped. */
+export const CLOCKS = [
+  "api",
+  "worker",
+  "runner",
+  "file-server",
+  "egress-gateway",
+  "tool-call-server",
+] as const satisfies readonly ComponentOfChaos[];
+export type ClockOfChaos = (typeof CLOCKS)[number];
+
 /** Each connection between two components: who opens it, and to whom. */
 export const LINKS = [
   "api>redis",
@@ -45,6 +56,8 @@ export type Fault = { atMs: number; forMs: number } & (
   | { what: "fill"; where: Disk }
   /** Redis is killed and comes back with nothing of what it held. */
   | { what: "empty"; where: "redis" }
+  /** Its wall clock is so far ahead of all others; negative: behind them. */
+  | { what: "step"; where: ClockOfChaos; byMs: number }
 );
 
 const FIRST_MS = 500;
@@ -54,6 +67,11 @@ const LONGEST_MS = 4000;
 const KINDS = ["kill", "kill", "kill", "stop", "stop", "cut", "cut", "hang", "slow", "fill"] as const;
 /** Of all schedules so many have Redis lose what it held: once, for much is allowed from then on. */
 const EMPTIED = 0.15;
+/** Of all schedules so many have clocks that are stepped, one after the other. */
+const STEPPED = 0.5;
+const STEPS_PAUSE_MS = 10_000;
+const LEAST_STEP_MS = 2000;
+const LARGEST_STEP_MS = 60_000;
 
 export function scheduleOf(seed: number, seconds: number): Fault[] {
   const next = random("schedule", seed);
@@ -66,7 +84,22 @@ export function scheduleOf(seed: number, seconds: number): Fault[] {
   }
   if (next() < EMPTIED)
     faults.push({ atMs: between(FIRST_MS, endMs, next), forMs: 0, what: "empty", where: "redis" });
-  return faults.sort((one, other) => one.atMs - other.atMs);
+  return [...faults, ...stepsOf(seed, endMs)].sort((one, other) => one.atMs - other.atMs);
+}
+
+/** By numbers of their own. Never two clocks are wrong at once. */
+function stepsOf(seed: number, endMs: number): Fault[] {
+  const next = random("steps", seed);
+  const steps: Fault[] = [];
+  if (next() >= STEPPED) return steps;
+  for (let atMs = FIRST_MS; ; ) {
+    atMs += Math.round(next() * STEPS_PAUSE_MS);
+    if (atMs >= endMs) return steps;
+    const forMs = between(0, Math.min(2 * LONGEST_MS, endMs - atMs), next);
+    const byMs = between(LEAST_STEP_MS, LARGEST_STEP_MS, next) * (next() < 0.5 ? 1 : -1);
+    steps.push({ atMs, forMs, what: "step", where: oneOf(CLOCKS, next), byMs });
+    atMs += forMs;
+  }
 }
 
 function faultAt(atMs: number, mostMs: number, next: () => number): Fault {
@@ -91,9 +124,13 @@ function faultAt(atMs: number, mostMs: number, next: () => number): Fault {
 
 const seconds = (ms: number) => (ms / 1000).toFixed(1);
 
+function amount(fault: Fault): string {
+  if (fault.what === "slow") return ` by ${fault.byMs} ms`;
+  return fault.what === "step" ? ` by ${seconds(fault.byMs)} s` : "";
+}
+
 /** A line for a person: what happens, when and for how long. */
 export function described(fault: Fault): string {
   const lasting = fault.forMs > 0 ? ` for ${seconds(fault.forMs)} s` : "";
-  const late = fault.what === "slow" ? ` by ${fault.byMs} ms` : "";
-  return `at ${seconds(fault.atMs)} s: ${fault.what} ${fault.where}${late}${lasting}`;
+  return `at ${seconds(fault.atMs)} s: ${fault.what} ${fault.where}${amount(fault)}${lasting}`;
 }

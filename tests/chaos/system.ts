@@ -14,6 +14,7 @@ import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import { SmallDisk } from "@svc/test-kit/system/small-disk";
 import { type System, startSystem } from "@svc/test-kit/system/system";
+import { Clocks } from "./clocks.ts";
 import { Links } from "./links.ts";
 import type { Disk } from "./schedule.ts";
 
@@ -59,6 +60,7 @@ export interface ChaosSystem {
   redis: PrivateRedis;
   links: Links;
   disks: Record<Disk, SmallDisk>;
+  clocks: Clocks;
   /** Ends it, and answers what it left. */
   stop: () => Promise<string[]>;
 }
@@ -92,13 +94,15 @@ export async function startChaosSystem(): Promise<ChaosSystem> {
     { ...process.env, ...env },
   );
   const links = linksOf(instance);
+  const clocks = await Clocks.make(instance);
   await links.open({ name: "redis", port: redisPort, at: { path: redis.socket } });
   const end = async () => {
     await links.close();
     await redis.stop();
     for (const disk of Object.values(disks)) disk.remove();
+    clocks.remove();
   };
-  const starting = startSystem({ env });
+  const starting = startSystem({ env, through: clocks.through });
   try {
     const [system] = await Promise.all([starting, openAll(links, instance, env)]);
     const stop = async () => {
@@ -106,7 +110,7 @@ export async function startChaosSystem(): Promise<ChaosSystem> {
       await end();
       return left;
     };
-    return { system, redis, links, disks, stop };
+    return { system, redis, links, disks, clocks, stop };
   } catch (error) {
     await starting.then(
       ({ stop }) => stop(),

@@ -3,7 +3,7 @@
  * the logs of several components that share it are descriptors 3 and up, in the order of their list. It runs in a session of its own, so that Ctrl-C in a terminal reaches the supervisor only.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Component } from "../components.ts";
 import { identify, type ProcessIdentity } from "../system/process.ts";
@@ -85,7 +85,8 @@ export class Child {
     if (child.pid !== undefined) {
       this.#identity = identify(child.pid);
       setOomScore(child.pid, this.component.oomScore);
-      this.#writePidFile(child.pid);
+      rmSync(this.#pidFile, { force: true });
+      this.writePidFile();
     }
     child.once("error", (error) => this.#ended(error.message));
     child.once("exit", (code, signal) =>
@@ -141,10 +142,11 @@ export class Child {
     this.#process?.kill("SIGKILL");
   }
 
-  /** For people. A full disk costs the file, not the process. */
-  #writePidFile(pid: number): void {
+  /** For people, where a running process has none. A full disk costs the file, not the process; the next call makes up for it. */
+  writePidFile(): void {
+    if (this.#identity === undefined || existsSync(this.#pidFile)) return;
     try {
-      writeFileSync(this.#pidFile, `${pid}\n`);
+      writeFileSync(this.#pidFile, `${this.#identity.pid}\n`);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
       rmSync(this.#pidFile, { force: true });

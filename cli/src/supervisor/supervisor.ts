@@ -162,6 +162,7 @@ export class Supervisor {
     this.#rotation = setInterval(() => {
       this.#rotate(rules);
       if (!this.#isPublished && this.#state.phase === "running") this.#publish();
+      for (const child of this.#children.values()) child.writePidFile();
     }, ROTATE_EVERY_MS);
     this.#control = serveControl(controlSocket(instance), (component, tell) => this.restart(component, tell));
     this.#startAll(components);

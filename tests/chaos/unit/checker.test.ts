@@ -46,6 +46,24 @@ describe("a request", () => {
     expect(found(one, { ...KILL, atMs: 11_001 })).toContain("though nothing was wrong");
   });
 
+  test("is not refused for a small step of a clock, and for a large one until the time has come that it showed", () => {
+    const one = refused(502, "sandbox_setup_failed");
+    const step = (byMs: number, atMs: number): Fault => ({
+      atMs,
+      forMs: 0,
+      what: "step",
+      where: "worker",
+      byMs,
+    });
+    expect(found(one, step(6000, 9000))).toContain("though nothing was wrong");
+    expect(found(one, step(-6000, 9000))).toContain("though nothing was wrong");
+    expect(found(one, step(40_000, 9000))).toBe("");
+    expect(found(ended(one.outcome, 54_000, 55_000), step(-40_000, 9000))).toBe("");
+    expect(found(ended(one.outcome, 54_001, 55_000), step(40_000, 9000))).toContain(
+      "though nothing was wrong",
+    );
+  });
+
   test("is refused with a code for callers, and told when to come again", () => {
     expect(found(refused(503, "queue_saturated", "2"), KILL)).toBe("");
     expect(found(refused(429, "rate_limited", "2"), KILL)).toBe("");

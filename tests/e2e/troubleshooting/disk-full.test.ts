@@ -8,6 +8,7 @@ import { isAlive, killProcess } from "@svc/test-kit/jail/host";
 import { type Answer, Api, refTo } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
+import { readOrEmpty } from "@svc/test-kit/system/read-file";
 import { SmallDisk } from "@svc/test-kit/system/small-disk";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterEach, expect, test } from "vitest";
@@ -68,6 +69,8 @@ test("of the data folder: requests are refused, runs that had begun, too, and no
   await expectToHeal(system);
   expect((await api.bytes(kept)).toString()).toBe("kept");
   await expect.poll(() => system?.pid("runner")).not.toBe(lost);
+  const noted = join(system.instance.runDir, "runner.pid");
+  await expect.poll(() => readOrEmpty(noted), { timeout: NOTICED_MS }).toBe(`${system.pid("runner")}\n`);
   await expect.poll(() => readiness(api)).toBe(200);
 });
 

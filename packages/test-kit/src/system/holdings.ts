@@ -46,7 +46,7 @@ export function holdingsOf(system: Copy): Holdings {
   return {
     processes: countBy(treeOf(system.supervisorPid).map(programOf)),
     descriptors: descriptorsByComponent(system),
-    mounts: mountsOf(instance).length,
+    mounts: mountsOf(instance, system.supervisorPid).length,
     cgroups: findCgroups(instance.cgroup).reduce((sum, folder) => sum + foldersIn(folder), 0),
     namespaces: namespaces.names.size,
     files: [...filesIn(instance.dataDir, KEPT), ...ownTemporaryFiles(instance)].sort(),

@@ -82,16 +82,16 @@ function pids(): string[] {
 /** Where a mount of a jail would land if it leaked into the machine's own tree. */
 const JAIL_MOUNTS = /^\/($|mnt|tmp$|run$|dev|proc|sys)/;
 
-/** Mounts that this copy could have made: others may mount things elsewhere at any time. */
-export function mountsOf({ dataDir, packagesDir }: Instance): string[] {
-  return mountTable().filter((line) => {
+/** Mounts that this copy could have made: others may mount things elsewhere at any time. `process`: in whose mount namespace. */
+export function mountsOf({ dataDir, packagesDir }: Instance, process: number | "self" = "self"): string[] {
+  return mountTable(process).filter((line) => {
     const [, , , , point = ""] = line.split(" ");
     return JAIL_MOUNTS.test(point) || [dataDir, packagesDir, ROOT].some((folder) => line.includes(folder));
   });
 }
 
-function mountTable(): string[] {
-  return readFileSync("/proc/self/mountinfo", "utf8").split("\n").filter(Boolean);
+function mountTable(process: number | "self" = "self"): string[] {
+  return readFileSync(`/proc/${process}/mountinfo`, "utf8").split("\n").filter(Boolean);
 }
 
 function namespacesOf(processes: readonly string[]): Set<string> {
