@@ -36,6 +36,8 @@ interface Waited {
   /** Notified when the result is in the store. */
   announced: Condition;
   left: AbortSignal;
+  /** By `performance.now()`: the job was in the queue. */
+  began: number;
   /** By `performance.now()`; undefined until the job is known to have started. */
   startedAt?: number;
 }
@@ -86,7 +88,7 @@ export class JobProducer {
     this.#announced.set(id, announced);
     try {
       await storeCall(() => queue.add({ ...job, reply_to: this.#channel }, place));
-      return await this.#wait({ job, place, id, queue, announced, left });
+      return await this.#wait({ job, place, id, queue, announced, left, began: performance.now() });
     } finally {
       this.#announced.delete(id);
     }
@@ -118,8 +120,7 @@ export class JobProducer {
   }
 
   async #wait(waited: Waited): Promise<JobResult> {
-    const { job, announced, left } = waited;
-    const began = performance.now();
+    const { job, announced, left, began } = waited;
     const { api: runMs } = deadlinesFor(job.run_timeout, this.#config);
     for (let missed = 0; ; ) {
       const limit =
@@ -140,7 +141,7 @@ export class JobProducer {
         if (!isRound(job)) void this.#forget(waited);
         return seen.result;
       }
-      if (seen?.state === "started") waited.startedAt ??= localStart(seen.at);
+      if (seen?.state === "started") waited.startedAt ??= localStart(seen.at, waited);
       missed = seen?.state === "gone" ? missed + 1 : 0;
       if (missed < LOST_AFTER_POLLS) continue;
       await this.#cancel(waited);
@@ -177,7 +178,7 @@ export class JobProducer {
     }
     const startedAt = await storeCall(() => queue.withdraw(id));
     if (startedAt === undefined) throw saturated();
-    waited.startedAt = localStart(startedAt);
+    waited.startedAt = localStart(startedAt, waited);
   }
 
   async #cancel({ id, queue }: Waited): Promise<void> {
@@ -213,9 +214,12 @@ export class JobProducer {
 const saturated = (message?: string) =>
   new ServiceError("queue_saturated", message, { headers: { "retry-after": RETRY_SECONDS } });
 
-/** The start of a job by `performance.now()`; `at`: ms since 1970, by the clock of a worker. */
-function localStart(at: number): number {
-  return performance.now() - Math.max(0, Date.now() - at);
+/**
+ * The start of a job by `performance.now()`; `at`: ms since 1970, by the clock of a worker. A clock that is behind costs no job its time:
+ * none has started before it was in the queue. One that goes on with a round may have, and gets its time anew.
+ */
+function localStart(at: number, { began }: Pick<Waited, "began">): number {
+  return Math.max(began, performance.now() - Math.max(0, Date.now() - at));
 }
 
 /** A run has no effect but its result, so the caller may repeat it. A paused program that is lost is replayed. */

@@ -1,5 +1,6 @@
 /** Jobs that come too late, take too long, or whose callers leave: nothing of them starts later, nothing of them goes on. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { jobIdOf, QUEUE_NAMES } from "@svc/job-queue";
 import { caller, never, OK, startJobs, type TestJobs, workFor } from "@svc/test-kit/components/job-queue";
 import { jobOf, resumeOf } from "@svc/test-kit/components/messages";
 import { afterEach, describe, expect, it } from "vitest";
@@ -56,6 +57,20 @@ it.each(KINDS)("a %s that takes too long is cancelled at the outermost deadline"
   expect(ended).toMatchObject({ code: "execution_timeout", status: 504 });
   expect(started).toHaveLength(1);
   await expect.poll(() => cancelled).toEqual(started);
+});
+
+it.each(KINDS)("a %s has its time though the clock of its worker is an hour behind", async (_kind, make) => {
+  const { jobs, consume, deafen, redis } = await start();
+  const anHourAgo = Date.now() - 3_600_000;
+  const { cancelled } = await consume({
+    work: async (job, stop) => {
+      await redis.hset(`bull:${QUEUE_NAMES.python}:${jobIdOf(job)}`, "processedOn", anHourAgo);
+      return workFor(5000, stop);
+    },
+  });
+  await deafen();
+  expect(await jobs.run(make(), never())).toEqual(OK);
+  expect(cancelled).toEqual([]);
 });
 
 describe.each(KINDS)("a client that leaves a %s", (_kind, make) => {
