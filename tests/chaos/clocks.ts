@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Instance } from "@svc/cli/instance";
 import { userOf } from "@svc/cli/users";
+import { afterDeath } from "@svc/test-kit/system/after-death";
 import { debianProgram } from "../e2e/support/debian-programs.ts";
 import { CLOCKS, type ClockOfChaos } from "./schedule.ts";
 
@@ -61,6 +62,8 @@ export class Clocks {
   readonly #instance: Instance;
   readonly #aheadMs = new Map<ClockOfChaos, number>();
 
+  readonly #isRemoved = afterDeath('rm -rf "$what"', this.#folder);
+
   private constructor(instance: Instance) {
     this.#instance = instance;
     chmodSync(this.#folder, 0o711);
@@ -93,6 +96,7 @@ export class Clocks {
 
   remove(): void {
     rmSync(this.#folder, { recursive: true, force: true });
+    this.#isRemoved();
   }
 
   /** A reader finds a whole file. */

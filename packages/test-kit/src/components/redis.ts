@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { redisProgram } from "@svc/cli/install/packages";
+import { afterDeath } from "../system/after-death.ts";
 import { pidOf } from "./component.ts";
 
 export interface PrivateRedis {
@@ -27,6 +28,7 @@ const START_MS = 10_000;
 export async function startRedis({ kept = false } = {}): Promise<PrivateRedis> {
   const directory = await mkdtemp(join(tmpdir(), "svc-test-redis-"));
   const socket = join(directory, "redis.sock");
+  const isRemoved = afterDeath('rm -rf "$what"', directory);
   let child = await launch(directory, socket, kept);
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -46,6 +48,7 @@ export async function startRedis({ kept = false } = {}): Promise<PrivateRedis> {
     stop: async () => {
       await kill();
       await rm(directory, { recursive: true, force: true });
+      isRemoved();
     },
   };
 }
@@ -67,6 +70,7 @@ async function launch(directory: string, socket: string, kept: boolean): Promise
     "everysec",
   ];
   const child = spawn(redisProgram() ?? "redis-server", options, { argv0: "redis-server", stdio: "ignore" });
+  child.once("exit", afterDeath('kill -KILL "$what"', String(child.pid)));
   const failed = once(child, "exit").then(() => {
     throw new Error("redis-server ended at start");
   });

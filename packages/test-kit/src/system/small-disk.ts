@@ -15,18 +15,29 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { afterDeath } from "./after-death.ts";
 
 const PIECE = Buffer.alloc(64 * 1024);
 /** What the table of mounts calls it. */
 export const TEST_DISK = "svc-test-disk";
 
+/** What used it may need a while to end. */
+const UNMOUNT = `
+for second in $(seq 60); do umount "$what" && break; sleep 1; done
+umount --lazy "$what"
+rmdir "$what"
+`;
+
+/** It goes with the process that made it, at the latest. */
 export class SmallDisk {
   readonly folder: string;
+  readonly #isRemoved: () => void;
 
   /** `options`: of tmpfs. */
   constructor(options: string) {
     this.folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-full-")));
     execFileSync("mount", ["-t", "tmpfs", "-o", options, TEST_DISK, this.folder]);
+    this.#isRemoved = afterDeath(UNMOUNT, this.folder);
     chmodSync(this.folder, 0o711);
   }
 
@@ -65,5 +76,6 @@ export class SmallDisk {
   remove(): void {
     execFileSync("umount", [this.folder]);
     rmdirSync(this.folder);
+    this.#isRemoved();
   }
 }

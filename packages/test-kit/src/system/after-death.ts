@@ -1,0 +1,24 @@
+/**
+ * Cleans up after this process once it has ended, however that happens: on Ctrl-C in a terminal a test has no chance to do so by
+ * itself. A shell in a session of its own waits for the end of a pipe.
+ */
+import { spawn } from "node:child_process";
+
+/** `$what` comes through the pipe: tests that look for leftovers by their command lines do not find the shell. */
+const WAIT = `
+read -r what
+read -r forget && exit
+`;
+
+/** `script`: for sh, with `what` as "$what". What is returned takes it back. */
+export function afterDeath(script: string, what: string): () => void {
+  const shell = spawn("/bin/sh", ["-c", WAIT + script], {
+    cwd: "/",
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  shell.unref();
+  shell.stdin.write(`${what}\n`);
+  return () => shell.stdin.end("forget\n");
+}
