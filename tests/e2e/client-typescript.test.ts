@@ -1,10 +1,13 @@
 /** The TypeScript client against the whole system: every method, errors as classes, ends, and answers of something else. */
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { type SecondApi, startSecondApi } from "@svc/test-kit/system/second-api";
@@ -23,6 +26,7 @@ import {
 } from "svc-client";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
+const execute = promisify(execFile);
 const shared = sharedSystem();
 const svc = new Svc({ baseUrl: shared.url });
 const signer = newSigner();
@@ -229,6 +233,32 @@ describe("credentials", () => {
 
   test("sessions are the service's to offer", async () => {
     await expect(svc.sessions.list()).rejects.toMatchObject({ code: "not_found", status: 404 });
+  });
+});
+
+describe("the package", () => {
+  const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+  const blocks = [
+    ...readFileSync(join(ROOT, "docs/clients.md"), "utf8").matchAll(/^```ts\n([\s\S]*?)^```$/gm),
+  ].map(([, code = ""]) => code);
+
+  test("is made, installed in an empty folder, and does what docs/clients.md says", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "svc-client-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    await execute("npm", ["run", "--silent", "pack:client"], { cwd: ROOT });
+    const packed = join(ROOT, "packages/client/dist/svc-client-0.1.0.tgz");
+    writeFileSync(join(folder, "package.json"), '{"type": "module"}');
+    await execute("npm", ["install", "--offline", "--no-audit", "--no-fund", packed], { cwd: folder });
+    expect(blocks.length).toBeGreaterThan(4);
+    const said: string[] = [];
+    for (const [at, code] of blocks.entries()) {
+      const file = join(folder, `block-${at}.ts`);
+      writeFileSync(file, code.replaceAll("http://127.0.0.1:3112", shared.url));
+      said.push(
+        (await execute(process.execPath, [file], { cwd: folder })).stdout.replaceAll(/\s+/g, " ").trim(),
+      );
+    }
+    expect(said).toEqual(["42 0", "7 done", "1 2 3 code 0", "completed 4", "completed done"]);
   });
 });
 
