@@ -9,7 +9,7 @@ const MAX_LINES = 400;
 const MAX_START_LINES = 60;
 
 const filesBelow = (pattern: string) =>
-  globSync(pattern, { cwd: ROOT, exclude: (path) => path.includes("node_modules") });
+  globSync(pattern, { cwd: ROOT, exclude: (path) => /node_modules|\/dist\//.test(path) });
 const textOf = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
 const FILES = filesBelow("{packages,services,cli,tools,tests,runtimes}/**/*.ts");
