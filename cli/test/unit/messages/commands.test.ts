@@ -65,6 +65,7 @@ it("a command line that is not understood", async () => {
   await run(["help", "frobnicate"]);
   await run(["--frob"]);
   for (const word of ["ad", "create", "help", "frobnicate"]) await run(["key", word]);
+  await run(["key", "ad", "one", "--user", "alice"]);
   await run(["key", "add", "one", "two"]);
   await run(["status", "extra"]);
   await run(["status", ""]);
