@@ -84,6 +84,21 @@ describe("./svc up in the foreground", () => {
     expect(await answerOf(system, hello)).toMatchObject({ status: 200, stdout: "42\n" });
   });
 
+  it("is named to another copy that wants its ports", async () => {
+    const other = await privateFolder();
+    const { code, stderr } = await svc(["up"], {
+      ...system.environment,
+      SVC_DATA_DIR: other.instance.dataDir,
+    });
+    other.remove();
+    expect(code).toBe(1);
+    const { api, runner } = system.instance.ports;
+    for (const port of [`${api} of the api`, `${runner} of the runner`])
+      expect(stderr).toMatch(
+        new RegExp(`port ${port} is taken by pid \\d+ of the copy in ${system.instance.dataDir} `),
+      );
+  });
+
   it("does not change its languages while it runs, and says what to do", async () => {
     const other = await svc(["up", "--languages", "rs"], system.environment);
     expect(other).toMatchObject({ code: 1, stdout: "" });

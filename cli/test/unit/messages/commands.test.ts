@@ -347,7 +347,12 @@ it("doctor", async () => {
     }
   };
   await answering(200, "", {}, async (url) => {
-    const wrong = { MAX_REQUESTS: "many", PTC_MODE: "x", SERVICE_PORT: url.split(":")[1] ?? "" };
+    const wrong = {
+      MAX_REQUESTS: "many",
+      PTC_MODE: "x",
+      MAX_REQUEST: "5",
+      SERVICE_PORT: url.split(":")[1] ?? "",
+    };
     await found("nothing is right", ["redis", "image", "settings", "ports", "service"], {
       ...wrong,
       REDIS_URL: "redis://127.0.0.1:6379",
