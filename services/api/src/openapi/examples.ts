@@ -2,7 +2,7 @@
 import {
   CANARIES,
   checked,
-  type Example,
+  type Examples,
   ended,
   executed,
   FILE,
@@ -17,12 +17,7 @@ import {
   uploaded,
   weather,
 } from "./example-parts.ts";
-
-interface Examples {
-  request?: Readonly<Record<string, Example>>;
-  /** By status and media type. */
-  answers?: Readonly<Record<number, Readonly<Record<string, Readonly<Record<string, Example>>>>>>;
-}
+import { JOB_EXAMPLES } from "./job-examples.ts";
 
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   health: {
@@ -244,23 +239,32 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
         },
       },
     },
-    answers: json(200, {
-      output: { summary: "What it printed", value: executed },
-      file: { summary: "A file that it made", value: { ...executed, stdout: "", files: [output] } },
-      timeout: {
-        summary: "The time limit ended it",
-        value: {
-          ...executed,
-          stdout: "",
-          stderr: "[sandbox] Time limit exceeded (60 s)\n",
-          code: 137,
-          signal: "SIGKILL",
-          message: "Time limit exceeded",
-          status: "TO",
+    answers: {
+      ...json(202, {
+        job: {
+          summary: "With Prefer: respond-async",
+          value: { job_id: "Vq3xN8sT0_mJ-4rLw2Kdz", status: "queued" },
         },
-      },
-    }),
+      }),
+      ...json(200, {
+        output: { summary: "What it printed", value: executed },
+        file: { summary: "A file that it made", value: { ...executed, stdout: "", files: [output] } },
+        timeout: {
+          summary: "The time limit ended it",
+          value: {
+            ...executed,
+            stdout: "",
+            stderr: "[sandbox] Time limit exceeded (60 s)\n",
+            code: 137,
+            signal: "SIGKILL",
+            message: "Time limit exceeded",
+            status: "TO",
+          },
+        },
+      }),
+    },
   },
+  ...JOB_EXAMPLES,
   listLanguages: {
     answers: {
       200: {
