@@ -12,7 +12,7 @@ import { type PrivateFolder, privateFolder, svc } from "./support/svc.ts";
 
 /** The smallest language that is not always installed. */
 const PHP = { lang: "php", code: "<?php echo 6 * 7;" };
-const BUILD_MS = 240_000;
+const BUILD_MS = 900_000;
 
 let folder: PrivateFolder;
 let api: Api;
