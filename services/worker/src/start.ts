@@ -93,7 +93,7 @@ function handlerOf({ config, log, tracing }: Context, { metrics, canary, ...deps
     const write = runLine(log, job);
     const span = tracing && traceJob(tracing, job);
     const traced = span === undefined ? job : { ...job, trace: span.context };
-    const events = job.events ? new EventLog(deps.redis, log, jobIdOf(job)) : undefined;
+    const events = job.events ? new EventLog(deps.redis, log, jobIdOf(job), cancelled) : undefined;
     const tell = events && ((event: RunEvent) => events.add(event));
     const result = await metrics.during(job, () =>
       processJob(traced, cancelled, { config, log, tell, ...deps }),
