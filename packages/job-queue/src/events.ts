@@ -133,8 +133,7 @@ export class EventFeed {
    */
   async *read(jobId: string, until: AbortSignal): AsyncGenerator<PlacedEvent[], void> {
     const key = eventsKey(jobId);
-    const more = new Condition();
-    const leave = this.#enter(key, more);
+    const { more, leave } = this.watch(jobId);
     try {
       for (let after = "-"; ; ) {
         const isOver = until.aborted;
@@ -151,7 +150,10 @@ export class EventFeed {
     }
   }
 
-  #enter(channel: string, reader: Condition): () => void {
+  /** `more` is notified when there is something new of the job, events or its end, unless the announcement is lost. */
+  watch(jobId: string): { more: Condition; leave: () => void } {
+    const channel = eventsKey(jobId);
+    const reader = new Condition();
     const readers = this.#readers.get(channel) ?? new Set();
     const isFirst = readers.size === 0;
     readers.add(reader);
@@ -162,12 +164,13 @@ export class EventFeed {
         () => reader.notify(),
         () => undefined,
       );
-    return () => {
+    const leave = () => {
       readers.delete(reader);
       if (readers.size > 0) return;
       this.#readers.delete(channel);
       this.#subscriber?.unsubscribe(channel).catch(() => undefined);
     };
+    return { more: reader, leave };
   }
 
   /** Nobody will read them again. */
