@@ -37,18 +37,19 @@ export class EventLog {
     this.#cancelled = cancelled;
   }
 
-  add(event: RunEvent): void {
+  /** `sessionId`: of the run's outputs. */
+  add(event: RunEvent, sessionId: string): void {
     if (this.#cancelled.aborted) return;
-    this.#waiting.push(this.#placed(event));
+    this.#waiting.push(this.#placed(event, sessionId));
     this.#sending ??= this.#send().finally(() => {
       this.#sending = undefined;
     });
   }
 
-  #placed(event: RunEvent): PlacedEvent {
+  #placed(event: RunEvent, sessionId: string): PlacedEvent {
     if (event.event === "started") {
       for (const stream of OUTPUT_STREAMS) this.#at[stream] = 0;
-      return event;
+      return { ...event, session_id: sessionId };
     }
     const at = this.#at[event.event];
     this.#at[event.event] += event.text.length;

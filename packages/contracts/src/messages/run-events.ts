@@ -3,6 +3,7 @@
  * it writes. Runner to worker as lines of JSON, worker to API as entries of a stream in Redis.
  */
 import { z } from "zod";
+import { idSchema } from "../ids.ts";
 
 export const OUTPUT_STREAMS = ["stdout", "stderr"] as const;
 export type OutputStream = (typeof OUTPUT_STREAMS)[number];
@@ -17,9 +18,12 @@ const output = z.object({ event: z.enum(OUTPUT_STREAMS), text: z.string() });
 export const runEventSchema = z.discriminatedUnion("event", [started, output]);
 export type RunEvent = z.infer<typeof runEventSchema>;
 
-/** The same in the stream of a job. `at`: where the text begins in its output since the start, in characters as JavaScript counts them. */
+/**
+ * The same in the stream of a job. `session_id`: of its outputs, which its grant may have chosen. `at`: where the text begins in its output since the start, in characters as
+ * JavaScript counts them.
+ */
 export const placedEventSchema = z.discriminatedUnion("event", [
-  started,
+  started.extend({ session_id: idSchema }),
   output.extend({ at: z.number().int().min(0) }),
 ]);
 export type PlacedEvent = z.infer<typeof placedEventSchema>;

@@ -98,7 +98,7 @@ async function execute(
   const job = await jobFor(request, asked, deps);
   if (stream !== undefined) {
     job.events = true;
-    await stream.follow(jobIdOf(job), job.session_id);
+    await stream.follow(jobIdOf(job));
   }
   const answer = answerOf(await deps.holdingSeat(request, (place) => deps.jobs.run(job, left, place)));
   noteRun(request, factsOfAnswer(answer));

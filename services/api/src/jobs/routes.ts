@@ -124,11 +124,11 @@ async function events(
   { jobs, feed, principalOf }: JobRoutesDeps,
 ): Promise<FastifyReply> {
   const principal = principalOf(request);
-  const { session_id } = await jobs.find(principal, id);
+  await jobs.find(principal, id);
   const stream = new RunStream(request, reply, feed);
   stream.open();
   try {
-    await stream.follow(id, session_id, { isKept: true });
+    await stream.follow(id, { isKept: true });
     const { end } = await jobs.afterEnd(principal, id, Number.POSITIVE_INFINITY, stream.closed);
     if (end !== undefined) await stream.end(answerOf(end));
     else await stream.abandon();

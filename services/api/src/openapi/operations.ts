@@ -85,7 +85,7 @@ const EVENTS =
   "`files`, and last `result` with the whole answer, or `error` with an error body. Joined, the texts of an output are its field in the " +
   "answer. Failures before the first event are ordinary errors with their status.";
 
-const JOB: Refusals = { 400: ["invalid_request"], 404: ["execution_not_found"] };
+const JOB: Refusals = { 400: ["invalid_request"], 404: ["job_not_found"] };
 
 const FILE_HEADERS: readonly AnswerHeader[] = [
   "Accept-Ranges",

@@ -67,28 +67,27 @@ export class RunStream {
    */
   async follow(
     jobId: string,
-    sessionId: string,
     { goesOn = false, isKept = false }: { goesOn?: boolean; isKept?: boolean } = {},
   ): Promise<void> {
     await this.#unfollow();
     this.#base = goesOn ? { ...this.#from } : { stdout: 0, stderr: 0 };
     this.#stop = new AbortController();
-    this.#following = this.#send(jobId, sessionId, isKept).catch((err: unknown) =>
+    this.#following = this.#send(jobId, isKept).catch((err: unknown) =>
       this.#request.log.warn({ err, request_id: this.#request.id }, "reading the events of a run failed"),
     );
   }
 
-  async #send(jobId: string, sessionId: string, isKept: boolean): Promise<void> {
+  async #send(jobId: string, isKept: boolean): Promise<void> {
     const until = AbortSignal.any([this.#stop.signal, this.#stream.closed]);
     for await (const events of this.#feed.read(jobId, until)) {
-      for (const event of events) await this.#tell(event, sessionId);
+      for (const event of events) await this.#tell(event);
       if (this.#stream.isClosed) break;
     }
     if (!isKept) this.#feed.forget(jobId);
   }
 
-  async #tell(event: PlacedEvent, sessionId: string): Promise<void> {
-    if (event.event === "started") await this.#started({ ...event, session_id: sessionId });
+  async #tell(event: PlacedEvent): Promise<void> {
+    if (event.event === "started") await this.#started({ ...event });
     else await this.#output(event.event, this.#base[event.event] + event.at, event.text);
   }
 

@@ -24,7 +24,7 @@ import { destinationOf, nameLimits } from "../execution/execute.ts";
 import { endingOf, faultEnding } from "../execution/exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "../execution/finish.ts";
 import { launch } from "../execution/launch.ts";
-import { programOf, writingAtOnce } from "../execution/program.ts";
+import { programOf } from "../execution/program.ts";
 import { RunEvents, type TellEvent } from "../execution/run-events.ts";
 import type { Runtime } from "../execution/runtimes.ts";
 import type { Call, Destination, ExecuteDeps } from "../execution/types.ts";
@@ -84,8 +84,7 @@ export async function startProgram(
   const runtime = deps.runtimes.findProgrammatic(request.language, request.version ?? "*");
   const limits = limitsFor(config, overrides, { ...request, language: runtime.language });
   const memory = { run: limits.memoryBytes, compile: limits.memoryBytes };
-  const asked = programOf(request, runtime, nameLimits(config), memory);
-  const source = call.tell ? writingAtOnce(asked, runtime) : asked;
+  const source = programOf(request, runtime, nameLimits(config), memory);
   const tools = toolsOf(ptc);
   const history = historyOf(ptc, tools);
   const program = new StartedProgram(limits, runtime, ptc.hash_seed, {

@@ -11,7 +11,8 @@ import {
 } from "@svc/contracts";
 import { innerErrorOf } from "@svc/service-kit";
 
-export type TellEvent = (event: RunEvent) => void;
+/** `sessionId`: of the run's outputs. */
+export type TellEvent = (event: RunEvent, sessionId: string) => void;
 
 const NEWLINE = 0x0a;
 
@@ -21,7 +22,7 @@ const NEWLINE = 0x0a;
  */
 export async function readEventLines(
   body: AsyncIterable<Buffer>,
-  tell: TellEvent,
+  tell: (event: RunEvent) => void,
   { maxBytes, bounds }: { maxBytes: number; bounds: JsonBounds },
 ): Promise<unknown> {
   let last: ReturnType<typeof runnerLastLineSchema.parse> | undefined;
