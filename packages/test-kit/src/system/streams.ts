@@ -14,7 +14,7 @@ export interface StreamEvent {
 /** No stream of a test lasts longer than this. */
 const STREAM_MS = 115_000;
 const COMMENT = ":";
-const EVENT = /^event: ([a-z]+)\ndata: (.*)$/;
+const EVENT = /^event: ([a-z]+)\ndata: ([^\n]*)$/;
 
 export const EVENTS = "text/event-stream";
 
@@ -37,10 +37,13 @@ export class EventAnswer {
     this.#response = response;
     this.leave = leave;
     this.#check = check;
+    this.#coming = this.#read();
   }
 
+  readonly #coming: AsyncGenerator<StreamEvent, void>;
+
   /** Events as they come, with comments as events without a name. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void> {
+  async *#read(): AsyncGenerator<StreamEvent, void> {
     if (!this.headers.get("content-type")?.startsWith(EVENTS))
       throw new Error(`no events: ${this.status} ${(await this.#response.text()).slice(0, 2000)}`);
     let begun = "";
@@ -68,9 +71,18 @@ export class EventAnswer {
     return taken;
   }
 
+  /** Reads until an event has come that is wanted; the connection stays open. */
+  async until(wanted: (event: StreamEvent) => boolean): Promise<StreamEvent> {
+    for (;;) {
+      const { value } = await this.#coming.next();
+      if (value === undefined) throw new Error(`it did not come: ${JSON.stringify(this.events)}`);
+      if (wanted(value)) return value;
+    }
+  }
+
   /** Reads to the end. */
   async all(): Promise<StreamEvent[]> {
-    for await (const _ of this);
+    while (!(await this.#coming.next()).done);
     return this.events;
   }
 
@@ -81,6 +93,7 @@ export class EventAnswer {
   }
 }
 
+/** POST of a body; settles when the head of the answer has come. */
 export async function openStream(
   url: string,
   path: string,
