@@ -97,11 +97,11 @@ export class RunStream {
     await this.#stream.send("started", { session_id, language, version });
   }
 
-  /** What lies behind a gap is left to the answer. */
+  /** What has no beginning, or lies behind a gap, is left to the answer. */
   async #output(stream: OutputStream, at: number, text: string): Promise<void> {
     const sent = this.#sent[stream];
     const unsent = text.slice(sent - at);
-    if (at > sent || at + text.length <= sent) return;
+    if (!this.#hasStarted || at > sent || at + text.length <= sent) return;
     this.#sent[stream] = at + text.length;
     this.#hashes[stream].update(unsent, "utf16le");
     await this.#stream.send(stream, { text: unsent });
