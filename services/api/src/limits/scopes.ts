@@ -56,6 +56,7 @@ export const SCOPES = {
       "GET /v1/health/detailed",
       "GET /v1/languages",
       "GET /v1/openapi.json",
+      "POST /mcp",
     ],
   },
 } as const satisfies Record<string, ScopeRow>;
