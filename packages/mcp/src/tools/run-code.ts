@@ -41,7 +41,7 @@ export const runCode = defineTool({
   name: "run_code",
   title: "Run code",
   description:
-    "Runs a program in a sandbox without network and returns what it printed. Files that it writes to its working directory are returned, too: pictures (PNG, JPEG, GIF, WebP) as images, others as links. Each run starts with an empty directory, unless it continues a session.",
+    "Runs a program in a sandbox without network and returns what it printed. Files that it writes to its working directory are returned, too: pictures (PNG, JPEG, GIF, WebP) as images, others as links. A run starts with an empty directory, or, where the service keeps sessions, with what the run before in its session left.",
   input,
   isReadOnly: false,
   run: async (program, { service, signal, onOutput }) => {
