@@ -51,6 +51,7 @@ export const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   rate_limited: caller("Wait for `retry_after_seconds`", "yes"),
   not_found: caller("Compare the path with the page that the service shows at `/docs`"),
   method_not_allowed: caller("Use a method that `Allow` names"),
+  job_not_found: caller("Run the program again: the job was removed, is over its time, or was never yours"),
   file_not_found: caller("Upload the file again: it was deleted, is over its time, or was never yours"),
   range_not_satisfiable: caller("Ask for a range within `Content-Range`"),
   execution_profile_mismatch: caller("Ask for the default profile"),

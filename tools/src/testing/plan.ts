@@ -22,8 +22,8 @@ type Stages = readonly (readonly (readonly Part[])[])[];
 export const STAGES: Stages = [
   [["checks"], ["unit"], ["v2 build", "compat build", "client build"]],
   [
-    ["live", "e2e"],
-    ["v2", "s3", "compat", "client", "fuzz", "chaos"],
+    ["e2e", "fuzz", "chaos"],
+    ["live", "v2", "s3", "compat", "client"],
   ],
   [["escape", "slow"]],
 ];

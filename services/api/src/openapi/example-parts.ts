@@ -6,6 +6,12 @@ export interface Example {
   value: unknown;
 }
 
+export interface Examples {
+  request?: Readonly<Record<string, Example>>;
+  /** By status and media type. */
+  answers?: Readonly<Record<number, Readonly<Record<string, Readonly<Record<string, Example>>>>>>;
+}
+
 export const FILE = "V1StGXR8_Z5jdHi6B-myT";
 export const SESSION = "kd83HtQmZ0_4vYcPa7-Rn";
 export const TOKEN = "svc1.opaque";

@@ -2,7 +2,7 @@
 import {
   CANARIES,
   checked,
-  type Example,
+  type Examples,
   ended,
   executed,
   FILE,
@@ -17,20 +17,7 @@ import {
   uploaded,
   weather,
 } from "./example-parts.ts";
-
-interface Examples {
-  request?: Readonly<Record<string, Example>>;
-  /** By status and media type. */
-  answers?: Readonly<Record<number, Readonly<Record<string, Readonly<Record<string, Example>>>>>>;
-}
-
-const runningJob = {
-  job_id: "Vq3xN8sT0_mJ-4rLw2Kdz",
-  status: "running",
-  language: "python",
-  created_at: STORED_AT,
-  started_at: STORED_AT,
-};
+import { JOB_EXAMPLES } from "./job-examples.ts";
 
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   health: {
@@ -282,33 +269,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       }),
     },
   },
-  getJob: {
-    answers: json(200, {
-      running: { summary: "It runs", value: runningJob },
-      completed: {
-        summary: "It has ended",
-        value: { ...runningJob, status: "completed", ended_at: STORED_AT, result: executed },
-      },
-    }),
-  },
-  jobEvents: {
-    answers: {
-      200: {
-        "text/event-stream": {
-          hello: {
-            summary: "A program that prints 42",
-            value:
-              'event: started\ndata: {"session_id":"kd83HtQmZ0_4vYcPa7-Rn","language":"python","version":"3.13.5"}\n\n' +
-              'event: stdout\ndata: {"text":"42\\n"}\n\nevent: result\ndata: {"stdout":"42\\n","code":0}\n\n',
-          },
-        },
-      },
-    },
-  },
-  listJobs: {
-    answers: json(200, { one: { summary: "One job", value: { jobs: [runningJob] } } }),
-  },
-  deleteJob: {},
+  ...JOB_EXAMPLES,
   listLanguages: {
     answers: {
       200: {

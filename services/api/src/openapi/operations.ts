@@ -78,7 +78,7 @@ const STORED_FILES: Refusals = {
   503: ["storage_unavailable"],
 };
 
-const JOB: Refusals = { 400: ["invalid_request"], 404: ["execution_not_found"] };
+const JOB: Refusals = { 400: ["invalid_request"], 404: ["job_not_found"] };
 
 const FILE_HEADERS: readonly AnswerHeader[] = [
   "Accept-Ranges",
