@@ -1,12 +1,7 @@
 /** Reads the body of an answer to a bound; one that is longer is broken off. */
 import { ServiceRefusal } from "./service.ts";
 
-/** `what`: names the body in the refusal of one that is too long. */
-export async function readBounded(
-  { body }: Response,
-  maxBytes: number,
-  what: string,
-): Promise<Uint8Array<ArrayBuffer>> {
+export async function readBounded({ body }: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
   let bytes = 0;
   // Leaving the loop cancels the body.
@@ -14,7 +9,7 @@ export async function readBounded(
     bytes += piece.length;
     if (bytes > maxBytes) {
       throw new ServiceRefusal(
-        `${what} has more than ${maxBytes.toLocaleString("en")} bytes; read a part of it with run_code.`,
+        `The file has more than ${maxBytes.toLocaleString("en")} bytes; read a part of it with run_code.`,
       );
     }
     pieces.push(piece);

@@ -1,15 +1,18 @@
-/** The service by its public API over HTTP. Answers are read to a bound; a call that nobody waits for any more is broken off. */
-import type { ExecResponse, LanguageInfo } from "@svc/contracts";
+/**
+ * The service by its public API, through the client of the project, and by requests of its own for what that does not offer. Bytes
+ * are read to a bound; a call that nobody waits for any more is broken off. Nothing is repeated by itself: the model is told when to try again.
+ */
+import { type InputFile, Svc, SvcError } from "svc-client";
+import { base64Bytes } from "./base64.ts";
 import { readBounded } from "./bounded-body.ts";
-import { refusalOf, unreachable } from "./refusal.ts";
-import { resultOf } from "./run-events.ts";
+import { refusalOf, refused } from "./refusal.ts";
 import {
   type DescribedFile,
-  type KeptSession,
+  type InlineFile,
   type Program,
   type Service,
   ServiceRefusal,
-  type SessionFile,
+  type StoredFile,
 } from "./service.ts";
 
 export interface HttpServiceOptions {
@@ -21,99 +24,86 @@ export interface HttpServiceOptions {
   whenUnreachable?: string;
 }
 
-/** Of an answer in JSON, more than any has. */
-const MAX_JSON_BYTES = 32 * 2 ** 20;
+/** Of a list in JSON. */
+const MAX_LIST_BYTES = 8 * 2 ** 20;
 
-interface Call {
-  method?: "GET" | "POST";
-  path: string;
-  headers?: Readonly<Record<string, string>>;
-  body?: string | FormData;
-  signal: AbortSignal;
-}
-
-export function httpService({ baseUrl, headers = {}, whenUnreachable }: HttpServiceOptions): Service {
-  const base = `${baseUrl}/v1`;
-  const send = async ({ method = "GET", path, body, signal, ...call }: Call): Promise<Response> => {
-    const init = { method, headers: { ...headers, ...call.headers }, signal };
-    const response = await fetch(`${base}${path}`, {
-      ...init,
-      ...(body === undefined ? {} : { body }),
-    }).catch((error: unknown) => {
-      throw signal.aborted ? error : unreachable(base, error, whenUnreachable);
-    });
-    if (response.ok) return response;
-    throw refusalOf(response.status, response.headers, await readBounded(response, MAX_JSON_BYTES, ""));
-  };
-  const json = async <T>(call: Call): Promise<T> => {
-    const bytes = await readBounded(await send(call), MAX_JSON_BYTES, "The answer of the service");
+export function httpService({ baseUrl, headers = {}, whenUnreachable = "" }: HttpServiceOptions): Service {
+  const withHeaders: typeof fetch = (url, init) =>
+    fetch(url, { ...init, headers: { ...headers, ...(init?.headers as Record<string, string>) } });
+  const svc = new Svc({ baseUrl, fetch: withHeaders, maxRetries: 0 });
+  const asked = async <T>(work: Promise<T>): Promise<T> => {
     try {
-      return JSON.parse(new TextDecoder().decode(bytes)) as T;
-    } catch (cause) {
-      throw new ServiceRefusal(`What answers at ${base} is not this service.`, undefined, { cause });
+      return await work;
+    } catch (error) {
+      throw error instanceof SvcError ? refused(error, whenUnreachable) : error;
     }
   };
+  const bytesAt = async (path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> => {
+    const response = await withHeaders(`${baseUrl}/v1${path}`, { signal }).catch((cause: unknown) => {
+      signal.throwIfAborted();
+      const said = `The service at ${baseUrl} cannot be reached. ${whenUnreachable}`;
+      throw new ServiceRefusal(said.trim(), undefined, { cause });
+    });
+    if (response.ok) return readBounded(response, maxBytes);
+    throw refusalOf(response.status, await readBounded(response, MAX_LIST_BYTES));
+  };
   return {
-    run: async (program, signal, onOutput) => {
-      const response = await send({
-        method: "POST",
-        path: "/exec",
-        headers: { "content-type": "application/json", accept: "text/event-stream" },
-        body: JSON.stringify(requestOf(program)),
-        signal,
-      });
-      return resultOf(response, onOutput) as Promise<ExecResponse>;
-    },
+    run: (program, signal, onOutput) => asked(runOn(svc, program, signal, onOutput)),
     upload: async (name, content, signal) => {
-      const body = new FormData();
-      body.append("file", new Blob([content]), name);
-      const answer = await json<Uploaded>({ method: "POST", path: "/upload", body, signal });
-      const [file] = answer.files;
-      if (file === undefined) throw new ServiceRefusal("The file was not stored.");
-      const { id, size, contentType } = file;
-      return { id, session_id: answer.storage_session_id, name: file.name, size, content_type: contentType };
+      const file = await asked(svc.upload(new Blob([content]), { name, signal }));
+      const { id, storage_session_id: session_id, size, contentType: content_type } = file;
+      return { id, session_id, name: file.name, size, content_type };
     },
-    download: async ({ id, session_id }, maxBytes, signal) =>
-      readBounded(
-        await send({ path: `/download/${encodeURIComponent(session_id)}/${encodeURIComponent(id)}`, signal }),
-        maxBytes,
-        "The file",
-      ),
-    filesOf: async (session, signal) =>
-      (
-        await json<Listed[]>({
-          path: `/files/${encodeURIComponent(session)}?detail=normalized`,
-          signal,
-        })
-      ).map(described),
+    download: ({ id, session_id }, maxBytes, signal) =>
+      bytesAt(`/download/${encodeURIComponent(session_id)}/${encodeURIComponent(id)}`, maxBytes, signal),
+    filesOf: async (session, signal) => {
+      const path = `/files/${encodeURIComponent(session)}?detail=normalized`;
+      const bytes = await bytesAt(path, MAX_LIST_BYTES, signal);
+      return (JSON.parse(new TextDecoder().decode(bytes)) as Listed[]).map(described);
+    },
     sessions: async (signal) => {
       try {
-        return (await json<{ sessions: KeptSession[] }>({ path: "/sessions", signal })).sessions;
+        return await asked(svc.sessions.list({ signal }));
       } catch (error) {
         if (error instanceof ServiceRefusal && error.code === "not_found") return [];
         throw error;
       }
     },
-    sessionFiles: async (id, signal) =>
-      (await json<{ files: SessionFile[] }>({ path: `/sessions/${encodeURIComponent(id)}/files`, signal }))
-        .files,
-    sessionFile: async (id, name, maxBytes, signal) =>
-      readBounded(
-        await send({
-          path: `/sessions/${encodeURIComponent(id)}/file?name=${encodeURIComponent(name)}`,
-          signal,
-        }),
-        maxBytes,
-        "The file",
-      ),
-    languages: async (signal) =>
-      (await json<{ languages: LanguageInfo[] }>({ path: "/languages", signal })).languages,
+    sessionFiles: (id, signal) => asked(svc.sessions.files(id, { signal })),
+    sessionFile: (id, name, maxBytes, signal) =>
+      bytesAt(`/sessions/${encodeURIComponent(id)}/file?name=${encodeURIComponent(name)}`, maxBytes, signal),
+    languages: (signal) => asked(svc.languages({ signal })),
   };
 }
 
-interface Uploaded {
-  storage_session_id: string;
-  files: { id: string; name: string; size: number; contentType: string }[];
+/** Streamed, also where nobody asked for progress: the connection is never silent for long. */
+const runOn = async (
+  svc: Svc,
+  { timeout_ms, session, files, language, code, args, stdin }: Program,
+  signal: AbortSignal,
+  onOutput: Parameters<Service["run"]>[2],
+): ReturnType<Service["run"]> => {
+  const program = {
+    language,
+    code,
+    args: args === undefined ? null : [...args],
+    stdin: stdin ?? null,
+    run_timeout: timeout_ms ?? null,
+    // Any value in the generated types; a string for the service.
+    ...(session === undefined ? {} : { runtime_session_hint: session as never }),
+    files: (files ?? []).map(inputOf),
+  };
+  for await (const event of svc.stream(program, { signal })) {
+    if (event.type === "result") return event.result;
+    if (event.type === "stdout" || event.type === "stderr") onOutput(event.type, event.text);
+  }
+  throw new ServiceRefusal("The answer of the service broke off before the run's result.");
+};
+
+function inputOf(file: StoredFile | InlineFile, at: number): InputFile {
+  if ("session_id" in file) return { id: file.id, storage_session_id: file.session_id, name: file.name };
+  const { name, content, encoding } = file;
+  return { name, content: encoding === "base64" ? base64Bytes(content, `files[${at}].content`) : content };
 }
 
 interface Listed {
@@ -131,19 +121,3 @@ const described = ({ id, storage_session_id, name, size, contentType }: Listed):
   size,
   content_type: contentType,
 });
-
-/** As POST /v1/exec takes it. What is undefined is left out. */
-function requestOf({ language, code, files, args, stdin, timeout_ms, session }: Program): object {
-  return {
-    lang: language,
-    code,
-    args,
-    stdin,
-    run_timeout: timeout_ms,
-    runtime_session_hint: session,
-    files: files?.map((file) => {
-      if (!("session_id" in file)) return file;
-      return { id: file.id, storage_session_id: file.session_id, name: file.name };
-    }),
-  };
-}

@@ -4,7 +4,7 @@
  */
 
 import type { ContentBlock } from "@modelcontextprotocol/sdk/types.js";
-import type { ExecResponse, OutputFile } from "@svc/contracts";
+import type { Result, ResultFile } from "svc-client";
 import { base64 } from "./file-content.ts";
 import { isCalledPicture, pictureType } from "./pictures.ts";
 import { type Service, ServiceRefusal } from "./service.ts";
@@ -15,7 +15,7 @@ export const MAX_PICTURE_BYTES = 4 * 2 ** 20;
 export const MAX_PICTURES = 8;
 
 export async function contentOf(
-  answer: ExecResponse,
+  answer: Result,
   service: Service,
   signal: AbortSignal,
 ): Promise<ContentBlock[]> {
@@ -27,11 +27,11 @@ export async function contentOf(
 
 /** One after the other: the next fits only into what the ones before left. */
 async function picturesOf(
-  files: readonly OutputFile[],
+  files: readonly ResultFile[],
   service: Service,
   signal: AbortSignal,
-): Promise<Map<OutputFile, ContentBlock>> {
-  const pictures = new Map<OutputFile, ContentBlock>();
+): Promise<Map<ResultFile, ContentBlock>> {
+  const pictures = new Map<ResultFile, ContentBlock>();
   let left = MAX_PICTURE_BYTES;
   for (const file of files) {
     if (pictures.size === MAX_PICTURES) break;
@@ -47,7 +47,7 @@ async function picturesOf(
 
 /** Undefined where the service refuses: the run has its result all the same, and the picture a link. */
 async function bytesOf(
-  { id, storage_session_id: session_id }: OutputFile,
+  { id, storage_session_id: session_id }: ResultFile,
   maxBytes: number,
   service: Service,
   signal: AbortSignal,
@@ -60,12 +60,12 @@ async function bytesOf(
   }
 }
 
-function linkTo({ id, storage_session_id: session_id, name, size, content_type }: OutputFile): ContentBlock {
+function linkTo({ id, storage_session_id: session_id, name, size, content_type }: ResultFile): ContentBlock {
   return { type: "resource_link", uri: fileUri({ session_id, id }), name, mimeType: content_type, size };
 }
 
 /** Standard output as it is; then, each below a line that names it, what else there is. */
-function textOf(answer: ExecResponse, files: readonly OutputFile[]): string {
+function textOf(answer: Result, files: readonly ResultFile[]): string {
   const { stdout, stderr, code, signal, message } = answer;
   const parts = [
     stdout,
@@ -85,6 +85,6 @@ function textOf(answer: ExecResponse, files: readonly OutputFile[]): string {
 }
 
 /** With what run_code and read_file need to name the file. */
-function lineOf({ name, id, storage_session_id, size }: OutputFile): string {
+function lineOf({ name, id, storage_session_id, size }: ResultFile): string {
   return `${JSON.stringify(name)}: ${size} bytes, id ${id}, session_id ${storage_session_id}`;
 }

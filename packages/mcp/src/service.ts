@@ -1,5 +1,6 @@
 /** What the MCP server needs of the service: its public API, seen by one caller. */
-import type { ExecResponse, LanguageInfo, OutputStream } from "@svc/contracts";
+import type { LanguageInfo, OutputStream } from "@svc/contracts";
+import type { Result } from "svc-client";
 
 /** A file that the service keeps; `session_id`: its storage session. */
 export interface StoredFile {
@@ -47,7 +48,7 @@ export type OnOutput = (stream: OutputStream, text: string) => void;
 /** Every call ends early when its signal is aborted, which cancels a run. A refusal is thrown as ServiceRefusal. */
 export interface Service {
   /** `onOutput` is called with output while it comes. */
-  run: (program: Program, signal: AbortSignal, onOutput: OnOutput) => Promise<ExecResponse>;
+  run: (program: Program, signal: AbortSignal, onOutput: OnOutput) => Promise<Result>;
   upload: (name: string, content: Uint8Array<ArrayBuffer>, signal: AbortSignal) => Promise<DescribedFile>;
   /** Refuses what has more bytes. */
   download: (

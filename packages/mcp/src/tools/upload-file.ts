@@ -1,5 +1,6 @@
 /** `upload_file`: keeps a file for later runs. */
 import { z } from "zod";
+import { base64Bytes } from "../base64.ts";
 import { ServiceRefusal } from "../service.ts";
 import { encoding, fileName, storedFile } from "./fields.ts";
 import { defineTool, structured } from "./tool.ts";
@@ -24,14 +25,8 @@ export const uploadFile = defineTool({
   },
 });
 
-/** Only base64 that is made of whole bytes, with its padding and without anything else, says what it holds in one way. */
 function bytesOf(content: string, written: "utf8" | "base64" = "utf8"): Uint8Array<ArrayBuffer> {
-  const bytes = Buffer.from(content, written);
-  if (written === "base64" && bytes.toString("base64") !== content) {
-    throw new ServiceRefusal("content: must be base64 with padding, of A-Z a-z 0-9 + / alone.");
-  }
-  if (written === "utf8" && !content.isWellFormed()) {
-    throw new ServiceRefusal("content: must be valid Unicode; send other bytes as base64.");
-  }
-  return bytes;
+  if (written === "base64") return base64Bytes(content, "content");
+  if (content.isWellFormed()) return Buffer.from(content, "utf8");
+  throw new ServiceRefusal("content: must be valid Unicode; send other bytes as base64.");
 }

@@ -1,22 +1,23 @@
-import type { ExecResponse, OutputFile } from "@svc/contracts";
 import { contentOf, MAX_PICTURE_BYTES, MAX_PICTURES } from "@svc/mcp/run-content";
 import { type Service, ServiceRefusal } from "@svc/mcp/service";
+import type { Result, ResultFile } from "svc-client";
 import { expect, test } from "vitest";
 
 const PNG = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
 
-const file = (at: number, more: Partial<OutputFile> = {}): OutputFile => ({
-  id: `file-${at}`,
-  name: `${at}.png`,
-  storage_session_id: "session",
-  kind: "user",
-  size: PNG.length,
-  content_type: "image/png",
-  ...more,
-});
+const file = (at: number, more: Partial<ResultFile> = {}): ResultFile =>
+  ({
+    id: `file-${at}`,
+    name: `${at}.png`,
+    storage_session_id: "session",
+    kind: "user",
+    size: PNG.length,
+    content_type: "image/png",
+    ...more,
+  }) as ResultFile;
 
-const answer = (files: OutputFile[]) =>
-  ({ stdout: "out\n", stderr: "", code: 0, signal: null, message: null, files }) as unknown as ExecResponse;
+const answer = (files: ResultFile[]) =>
+  ({ stdout: "out\n", stderr: "", code: 0, signal: null, message: null, files }) as unknown as Result;
 
 /** Bytes of a file by its id; what is a string is refused with it. */
 const serviceWith = (bytesOf: (id: string) => Uint8Array | string): Service =>
@@ -28,7 +29,7 @@ const serviceWith = (bytesOf: (id: string) => Uint8Array | string): Service =>
     },
   }) as unknown as Service;
 
-const typesOf = async (files: OutputFile[], bytesOf: (id: string) => Uint8Array | string = () => PNG) =>
+const typesOf = async (files: ResultFile[], bytesOf: (id: string) => Uint8Array | string = () => PNG) =>
   (await contentOf(answer(files), serviceWith(bytesOf), new AbortController().signal)).map(
     ({ type }) => type,
   );
