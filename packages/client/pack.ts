@@ -15,7 +15,13 @@ const manifest = {
   description: "Client of svc, a self-hosted service that runs untrusted code.",
   type: "module",
   engines: { node: ">=20" },
-  exports: { ".": { types: "./lib/index.d.ts", default: "./lib/index.js" } },
+  exports: {
+    ".": { types: "./lib/index.d.ts", default: "./lib/index.js" },
+    "./langchain": { types: "./lib/adapters/langchain.d.ts", default: "./lib/adapters/langchain.js" },
+    "./ai": { types: "./lib/adapters/ai.d.ts", default: "./lib/adapters/ai.js" },
+  },
+  peerDependencies: { "@langchain/core": "1", ai: "7" },
+  peerDependenciesMeta: { "@langchain/core": { optional: true }, ai: { optional: true } },
   files: ["lib"],
 };
 writeFileSync(join(dist, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);

@@ -50,9 +50,7 @@ export interface ExecRequestInput {
   /**
    * Refused when it is given: attached workspaces are not offered.
    */
-  workspace_instance_id?: {
-    [k: string]: unknown;
-  };
+  workspace_instance_id?: unknown;
   /**
    * Wall time limit of the run in ms; default 60000. A larger one than the service allows is lowered.
    */
@@ -64,15 +62,11 @@ export interface ExecRequestInput {
   /**
    * With persistent sessions: which session the run continues, 1 to 128 of `A-Z a-z 0-9 . _ : -`. Without effect where they are off.
    */
-  runtime_session_hint?: {
-    [k: string]: unknown;
-  };
+  runtime_session_hint?: unknown;
   /**
    * With persistent sessions and without `runtime_session_hint`: an earlier execution whose session the run continues; unknown ones have no effect.
    */
-  session_id?: {
-    [k: string]: unknown;
-  };
+  session_id?: unknown;
 }
 /**
  * A stored file.
@@ -418,9 +412,7 @@ export interface ProgrammaticStartInput {
   /**
    * Refused when it is given: attached workspaces are not offered.
    */
-  workspace_instance_id?: {
-    [k: string]: unknown;
-  };
+  workspace_instance_id?: unknown;
   /**
    * Run time limit of one round in ms; time spent paused does not count.
    */
@@ -445,9 +437,7 @@ export interface ToolInput {
   /**
    * JSON schema of the arguments.
    */
-  parameters?: {
-    [k: string]: unknown;
-  };
+  parameters?: unknown;
   /**
    * The same fields, where clients put them here.
    */
@@ -463,9 +453,7 @@ export interface ToolInput {
     /**
      * JSON schema of the arguments.
      */
-    parameters?: {
-      [k: string]: unknown;
-    };
+    parameters?: unknown;
   } | null;
 }
 /**

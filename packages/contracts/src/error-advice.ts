@@ -27,7 +27,9 @@ const LATER = "Wait for Retry-After and send it again; when it stays, the compon
 
 export const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   invalid_json: caller("Send a JSON object in UTF-8, within 64 levels and 200,000 values"),
-  invalid_request: caller("Correct the fields that `details` names"),
+  invalid_request: caller(
+    "Correct the fields that `details` names; a 408 says that the body came too slowly",
+  ),
   invalid_content_type: caller("Send `application/json`, or `multipart/form-data` for uploads"),
   unsupported_language: caller("Choose a language that the message lists, or have the operator install it"),
   unsupported_version: caller("Choose a version that the message lists, or `*`"),

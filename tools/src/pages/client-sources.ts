@@ -56,8 +56,14 @@ function plain(value: unknown): unknown {
     const name = $ref.slice(REF.length);
     return { $ref: `#/$defs/${RENAMED[name] ?? name}` };
   }
-  return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, plain(child)]));
+  const schema = Object.fromEntries(Object.entries(value).map(([key, child]) => [key, plain(child)]));
+  return isAny(schema) ? { ...schema, tsType: "unknown" } : schema;
 }
+
+/** The generator takes a schema that allows anything for one of objects. */
+const isAny = (schema: Record<string, unknown>): boolean =>
+  typeof schema.description === "string" &&
+  !["type", "anyOf", "oneOf", "allOf", "enum", "const"].some((key) => key in schema);
 
 const classOf = (code: string) =>
   `${code.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}${code.endsWith("error") ? "" : "Error"}`;
