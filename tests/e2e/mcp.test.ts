@@ -213,7 +213,7 @@ describe.each(TRANSPORTS)("over %s", (kind) => {
       "a file that is too large",
       "run_code",
       bash("", { files: [{ name: "x", content: "x".repeat(2 ** 20 + 1) }] }),
-      "at most 1048576",
+      "at most 1 MiB",
     ],
   ])("%s is an error of the tool with the service's sentence", async (_what, name, args, sentence) => {
     const client = await connect(kind);
