@@ -30,6 +30,7 @@ import { Jobs } from "./jobs/jobs.ts";
 import { jobRoutes } from "./jobs/routes.ts";
 import { languageRoutes } from "./languages/routes.ts";
 import { limits } from "./limits/hook.ts";
+import { mcpRoute } from "./mcp/route.ts";
 import { openApiOptions } from "./openapi/options.ts";
 import { openApiRoutes } from "./openapi/routes.ts";
 import { originGuard } from "./origin-guard.ts";
@@ -107,6 +108,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   sessionRoutes(app, deps, sessions);
   languageRoutes(app, runtimes);
   openApiRoutes(app);
+  if (config.SVC_MCP) mcpRoute(app, { config, principalOf });
   programmaticRoutes(app, programmaticDeps(app, deps, exec));
   return app;
 }
