@@ -101,6 +101,20 @@ bool conn_flush(struct conn *conn)
 	return !conn->broken;
 }
 
+void conn_offer(struct conn *conn)
+{
+	ssize_t n = 0;
+
+	if (conn->out_used > 0 && !conn->broken)
+		n = send(conn->fd, conn->out, conn->out_used, MSG_NOSIGNAL);
+	if (n > 0) {
+		conn->out_used -= (size_t)n;
+		memmove(conn->out, conn->out + n, conn->out_used);
+	} else if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		conn->broken = true;
+	}
+}
+
 static void queue(struct conn *conn, const void *data, size_t size)
 {
 	if (size > OUT_SIZE - conn->out_used)

@@ -45,5 +45,7 @@ void conn_send(struct conn *conn, uint8_t tag, const void *head, size_t head_siz
 void conn_send_error(struct conn *conn, enum error_code code, int error, const char *text);
 /* False when the peer is gone or stuck. */
 bool conn_flush(struct conn *conn);
+/* The same without waiting: what the peer does not take now stays queued. */
+void conn_offer(struct conn *conn);
 
 #endif

@@ -1,5 +1,22 @@
 #include "keeper/report.h"
 
+#define LIVE_CHUNK 32768
+
+/* Whole frames that fit into the buffer of the connection, so that queueing them does not wait. */
+void report_output(struct conn *conn, struct capture streams[2])
+{
+	for (int i = 0; i < 2 && conn->out_used == 0; i++)
+		while (streams[i].sent < streams[i].held && conn->out_used == 0) {
+			size_t size = streams[i].held - streams[i].sent;
+
+			if (size > LIVE_CHUNK)
+				size = LIVE_CHUNK;
+			conn_send(conn, (uint8_t)('1' + i), streams[i].data + streams[i].sent, size, NULL, 0);
+			streams[i].sent += size;
+			conn_offer(conn);
+		}
+}
+
 static void send_output(struct conn *conn, struct capture streams[2])
 {
 	for (int i = 0; i < 2; i++)

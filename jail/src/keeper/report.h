@@ -11,6 +11,9 @@ struct pause {
 	uint64_t wall_us, cpu_us, memory;
 };
 
+/* Sends output that is not sent yet as far as the peer takes it without waiting. */
+void report_output(struct conn *conn, struct capture streams[2]);
+
 /* Both send the captured output that is not sent yet: before the pause, and after the end. */
 void report_pause(struct conn *conn, const struct pause *pause, struct capture streams[2]);
 void report_end(struct conn *conn, const struct result *result, struct capture streams[2]);

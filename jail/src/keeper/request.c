@@ -187,7 +187,8 @@ static struct refusal take_start(struct receiver *r, const struct frame *frame)
 	struct request *request = r->request;
 
 	if (frame->size != 0 || request->argc == 0 || !request->has_limits || request->has_stdin ||
-	    request->inputs.count > 0 || request->inputs.links > 0 || request->is_listed_whole || r->jail->has_program)
+	    request->inputs.count > 0 || request->inputs.links > 0 || request->is_listed_whole || request->is_live ||
+	    r->jail->has_program)
 		return refuse("this cannot be pre-started");
 	request->is_prestart = true;
 	return accept_frame();
@@ -198,6 +199,14 @@ static struct refusal take_whole_listing(struct receiver *r, const struct frame 
 	if (frame->size != 0 || r->request->is_listed_whole)
 		return refuse("invalid request for a whole listing");
 	r->request->is_listed_whole = true;
+	return accept_frame();
+}
+
+static struct refusal take_live(struct receiver *r, const struct frame *frame)
+{
+	if (frame->size != 0 || r->request->is_live)
+		return refuse("invalid request for output as it comes");
+	r->request->is_live = true;
 	return accept_frame();
 }
 
@@ -230,6 +239,8 @@ static struct refusal take_frame(struct receiver *r, const struct frame *frame)
 		return take_link(r, frame);
 	case 'V':
 		return take_whole_listing(r, frame);
+	case 'O':
+		return take_live(r, frame);
 	case 'I':
 		return take_stdin(r, frame);
 	case 'B':

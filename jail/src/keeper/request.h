@@ -19,6 +19,7 @@ struct request {
 	struct limits limits;
 	bool has_limits, has_stdin, is_prestart;
 	bool is_listed_whole; /* see harvest.h */
+	bool is_live;	      /* output is sent as it comes */
 	uint32_t argc, envc;
 	uint64_t job_size;
 	struct inputs inputs;

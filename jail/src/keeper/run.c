@@ -1,6 +1,7 @@
 #include "keeper/run.h"
 
 #include "files/locks.h"
+#include "keeper/report.h"
 #include "keeper/watch.h"
 #include "lib/channel.h"
 #include "lib/step.h"
@@ -167,12 +168,32 @@ static void read_streams(struct watch *w, const struct pollfd *polled)
 	}
 }
 
+static bool has_unsent_output(const struct watch *w)
+{
+	return w->request->is_live && (w->streams[0].sent < w->streams[0].held || w->streams[1].sent < w->streams[1].held);
+}
+
+/* The first output after a while is sent at once; what follows on it waits for more, so that many small writes stay cheap. */
+static void send_output_in_time(struct watch *w)
+{
+	uint64_t now = monotonic_us();
+
+	if (w->phase != PHASE_EXECUTING || !has_unsent_output(w) || now < w->next_output)
+		return;
+	report_output(w->conn, w->streams);
+	w->next_output = now + OUTPUT_US;
+}
+
 /* The longest time to wait for events; NULL: without limit. */
 static const struct timespec *next_timeout(const struct watch *w, struct timespec *timeout)
 {
 	uint64_t now = monotonic_us();
 	uint64_t until = w->next_tick < w->clock.deadline ? w->next_tick : w->clock.deadline;
-	uint64_t left = until > now ? until - now : 0;
+	uint64_t left;
+
+	if (has_unsent_output(w) && w->conn->out_used == 0 && w->next_output < until)
+		until = w->next_output;
+	left = until > now ? until - now : 0;
 
 	if (w->input == INPUT_PENDING)
 		left = 0;
@@ -183,11 +204,18 @@ static const struct timespec *next_timeout(const struct watch *w, struct timespe
 	return timeout;
 }
 
+static short client_events(const struct watch *w)
+{
+	short events = w->input == INPUT_DEFERRED ? POLLRDHUP : POLLRDHUP | POLLIN;
+
+	return w->conn->out_used > 0 ? events | POLLOUT : events;
+}
+
 static void wait_for_events(struct watch *w)
 {
 	struct timespec timeout;
 	struct pollfd polled[WATCHED] = {
-		[WATCH_CLIENT] = {w->conn->fd, w->input == INPUT_DEFERRED ? POLLRDHUP : POLLRDHUP | POLLIN, 0},
+		[WATCH_CLIENT] = {w->conn->fd, client_events(w), 0},
 		[WATCH_CONTROL] = {w->phase == PHASE_STARTING ? w->jail->control : -1, POLLIN, 0},
 		[WATCH_STATUS] = {w->jail->status, POLLIN, 0},
 		[WATCH_OUT] = {w->streams[0].open ? w->streams[0].fd : -1, POLLIN, 0},
@@ -196,7 +224,7 @@ static void wait_for_events(struct watch *w)
 
 	if (ppoll(polled, WATCHED, next_timeout(w, &timeout), NULL) < 0)
 		return;
-	if ((polled[WATCH_CLIENT].revents & ~POLLIN) != 0) {
+	if ((polled[WATCH_CLIENT].revents & ~(POLLIN | POLLOUT)) != 0) {
 		watch_end(w, ENDING_CLIENT_LEFT, 0);
 		return;
 	}
@@ -205,7 +233,9 @@ static void wait_for_events(struct watch *w)
 	if (polled[WATCH_STATUS].revents != 0 && w->phase != PHASE_OVER)
 		read_status(w);
 	read_streams(w, polled);
-	if (w->phase != PHASE_OVER && (polled[WATCH_CLIENT].revents != 0 || w->input == INPUT_PENDING))
+	conn_offer(w->conn);
+	send_output_in_time(w);
+	if (w->phase != PHASE_OVER && ((polled[WATCH_CLIENT].revents & POLLIN) != 0 || w->input == INPUT_PENDING))
 		watch_receive_frames(w);
 }
 

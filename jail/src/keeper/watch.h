@@ -12,7 +12,8 @@
 #include "keeper/run.h"
 #include "lib/clock.h"
 
-#define TICK_US 25000 /* between two looks at the counters */
+#define TICK_US 25000	/* between two looks at the counters */
+#define OUTPUT_US 20000 /* between two times at which output is sent as it comes */
 
 enum phase {
 	PHASE_STARTING, /* until the exec */
@@ -54,6 +55,7 @@ struct watch {
 	bool warm; /* the program began without an exec */
 	struct run_clock clock;
 	uint64_t next_tick;
+	uint64_t next_output; /* when output may be sent again, while the program runs */
 	uint64_t locks_seen; /* CPU time of the run when its locks were counted */
 };
 

@@ -19,6 +19,7 @@ export * from "./messages/public-languages.ts";
 export * from "./messages/public-programmatic.ts";
 export * from "./messages/public-sessions.ts";
 export * from "./messages/queue.ts";
+export * from "./messages/run-events.ts";
 export * from "./messages/runner-answers.ts";
 export * from "./messages/runner-programmatic.ts";
 export * from "./messages/runner-requests.ts";

@@ -10,6 +10,9 @@ import type { RunOutcome, RunPause, TaskState } from "./types.ts";
 
 type Answer = TaskState | RunPause;
 
+/** Told of output as it comes. The bytes are kept here too and must not be changed. */
+export type OnOutput = (stream: "stdout" | "stderr", bytes: Buffer) => void;
+
 /** What is settled with `undefined` ended first. */
 interface Question {
   /** Of the answers that it may have. */
@@ -22,6 +25,7 @@ export class Dialogue {
   readonly #next: () => Promise<Frame>;
   readonly #stdout: Stream;
   readonly #stderr: Stream;
+  readonly #onOutput: OnOutput | undefined;
   #open: Question | undefined;
   #over = false;
   /** The end of the program and the listing. */
@@ -32,7 +36,9 @@ export class Dialogue {
     next: () => Promise<Frame>,
     caps: { stdout: number; stderr: number },
     explain: (error: unknown) => Promise<unknown>,
+    onOutput?: OnOutput,
   ) {
+    this.#onOutput = onOutput;
     this.#next = async () => refuseError(await next(), true);
     this.#stdout = new Stream(caps.stdout);
     this.#stderr = new Stream(caps.stderr);
@@ -61,6 +67,7 @@ export class Dialogue {
   #collect({ tag, payload }: Frame): boolean {
     if (tag !== "1" && tag !== "2") return false;
     (tag === "1" ? this.#stdout : this.#stderr).push(payload);
+    this.#onOutput?.(tag === "1" ? "stdout" : "stderr", payload);
     return true;
   }
 

@@ -4,7 +4,7 @@
  * Every failure is a JailError; `started` tells whether the program may have run.
  */
 import { Connection } from "./connection.ts";
-import { Dialogue } from "./dialogue.ts";
+import { Dialogue, type OnOutput } from "./dialogue.ts";
 import { asJailError, expectTag, refuseError } from "./errors.ts";
 import { CHUNK_BYTES, Fields, frame, frameHead, ProtocolError, u16, u32, u64 } from "./frames.ts";
 import { JailError, type JailLimits, type RunOutcome, type RunPause, type TaskState } from "./types.ts";
@@ -154,6 +154,11 @@ export class JailRun {
     this.#post(frame("V"));
   }
 
+  /** Has output sent while the program runs, instead of when it pauses or ends. Part of the job. */
+  tellOutput(): void {
+    this.#post(frame("O"));
+  }
+
   /**
    * A directory that belongs to the program, with its permission bits (at most 0o777). One that is there already is given
    * them. Settles when more may be sent; a failure shows at the start.
@@ -198,7 +203,7 @@ export class JailRun {
   }
 
   /** Starts the program; settles when it has been executed. */
-  async start(): Promise<void> {
+  async start(onOutput?: OnOutput): Promise<void> {
     this.#post(frame("R"));
     this.#connection.release();
     await this.#guard(
@@ -210,6 +215,7 @@ export class JailRun {
           () => this.#connection.next(),
           this.#caps,
           (error) => this.#explain(error),
+          onOutput,
         );
       }),
     );

@@ -4,6 +4,7 @@
  */
 export { Cancellations } from "./cancellations.ts";
 export { type ConsumerOptions, type HandleJob, JobConsumer } from "./consumer.ts";
+export { EventFeed, EventLog } from "./events.ts";
 export { JobProducer, ProducerStopped, type UnsentJob } from "./producer.ts";
-export { type Place, QUEUE_NAMES } from "./protocol.ts";
+export { jobIdOf, type Place, QUEUE_NAMES } from "./protocol.ts";
 export { type JobQueues, openQueues } from "./queue.ts";

@@ -5,6 +5,7 @@
  */
 import { deadlinesFor, findLanguage, type Job, type JobResult, newId, ServiceError } from "@svc/contracts";
 import { Condition, type Config, type Log, type Redis, refusesWrites, storeCall } from "@svc/service-kit";
+import { EventFeed } from "./events.ts";
 import { CANCEL_CHANNEL, isOfPausedProgram, isRound, jobIdOf, type Place } from "./protocol.ts";
 import { type JobQueue, type JobQueues, type JobState, openQueues } from "./queue.ts";
 
@@ -45,6 +46,8 @@ export class JobProducer {
   readonly #queues: JobQueues;
   readonly #channel = `svc:results:${newId()}`;
   readonly #announced = new Map<string, Condition>();
+  /** What the jobs write that are to be read while they run. */
+  readonly feed: EventFeed;
   #isStopped = false;
 
   constructor(config: Config, log: Log, redis: Redis) {
@@ -52,12 +55,14 @@ export class JobProducer {
     this.#log = log;
     this.#redis = redis;
     this.#queues = openQueues(redis, log);
+    this.feed = new EventFeed(redis);
   }
 
   async listen(subscriber: Redis): Promise<void> {
     subscriber.on("message", (channel: string, id: string) => {
       if (channel === this.#channel) this.#announced.get(id)?.notify();
     });
+    this.feed.listen(subscriber);
     await subscriber.subscribe(this.#channel);
   }
 

@@ -87,6 +87,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   const exec: ExecDeps = {
     config,
     jobs: deps.jobs,
+    feed: deps.jobs.feed,
     idempotency: new Idempotency(redis),
     runtimes,
     submitted: counter(registry, "svc_jobs_submitted_total"),

@@ -21,6 +21,7 @@ import {
 import type { onRequestHookHandler } from "fastify";
 import { limitsFor, toldLimits } from "./admission/limits.ts";
 import { isManifestError, type ManifestVerifier, type Presented } from "./admission/manifest.ts";
+import { answerRound } from "./event-answer.ts";
 import { execute } from "./execution/execute.ts";
 import { WORKSPACE } from "./execution/program.ts";
 import type { Call } from "./execution/types.ts";
@@ -118,8 +119,12 @@ function executionRoutes(app: HttpServer, { deps, verifier, log, stopping, traci
       const execution = admitted(request, (presented) => verifier.admit(presented));
       const { ptc, exec_id, language } = execution.request;
       const call = callOf(request, reply, ptc?.execution_id ?? exec_id);
-      return withRunLine(call, language, () =>
-        ptc == null ? execute(execution.request, call, deps) : startProgram(execution, ptc, call, deps),
+      return answerRound(request, reply, (tell) =>
+        withRunLine(call, language, () =>
+          ptc == null
+            ? execute(execution.request, { ...call, tell }, deps)
+            : startProgram(execution, ptc, { ...call, tell }, deps),
+        ),
       );
     });
   }
@@ -130,7 +135,9 @@ function executionRoutes(app: HttpServer, { deps, verifier, log, stopping, traci
       const { id } = request.params;
       const resume = admitted(request, (presented) => verifier.admitResume(presented, id));
       const call = callOf(request, reply, id);
-      return withRunLine(call, undefined, () => resumeProgram(resume, call, deps));
+      return answerRound(request, reply, (tell) =>
+        withRunLine(call, undefined, () => resumeProgram(resume, { ...call, tell }, deps)),
+      );
     },
   );
   app.delete<OfExecution>("/api/v2/executions/:id", async (request, reply) => {

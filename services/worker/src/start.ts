@@ -1,6 +1,6 @@
 /** Starts the worker, which consumes the queues: its connections, its consumers, its port. */
-import { ServiceError } from "@svc/contracts";
-import { Cancellations, type HandleJob, JobConsumer, openQueues } from "@svc/job-queue";
+import { type RunEvent, ServiceError } from "@svc/contracts";
+import { Cancellations, EventLog, type HandleJob, JobConsumer, jobIdOf, openQueues } from "@svc/job-queue";
 import {
   type Context,
   createRedis,
@@ -93,7 +93,12 @@ function handlerOf({ config, log, tracing }: Context, { metrics, canary, ...deps
     const write = runLine(log, job);
     const span = tracing && traceJob(tracing, job);
     const traced = span === undefined ? job : { ...job, trace: span.context };
-    const result = await metrics.during(job, () => processJob(traced, cancelled, { config, log, ...deps }));
+    const events = job.events ? new EventLog(deps.redis, log, jobIdOf(job)) : undefined;
+    const tell = events && ((event: RunEvent) => events.add(event));
+    const result = await metrics.during(job, () =>
+      processJob(traced, cancelled, { config, log, tell, ...deps }),
+    );
+    await events?.end();
     if (span !== undefined) endJob(span, result);
     if (job.discard === undefined) canary.observe(job.language, result);
     write(result);

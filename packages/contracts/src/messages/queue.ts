@@ -66,6 +66,8 @@ export const jobSchema = z.object({
   resume: answeredCallsSchema.extend({ runner_url: z.string(), round: positive }).optional(),
   /** A paused program that is not needed any more: where it is. Nothing is run. */
   discard: z.object({ runner_url: z.string() }).optional(),
+  /** Somebody wants to read what the program writes while it runs. */
+  events: z.boolean().optional(),
   /** Redis channel of the API process that waits; absent when no process does. */
   reply_to: z.string().optional(),
   enqueued_at: z.number(),

@@ -62,11 +62,8 @@ export function parseOrRefuse<T extends z.ZodType>(schema: T, value: unknown): z
   throw invalidRequest(problemsOf(result.error));
 }
 
-export async function sendError(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  error: ServiceError,
-): Promise<void> {
+/** Tells the log, and the metrics of requests, with which error a request ends. */
+export function noteError(request: FastifyRequest, error: ServiceError): void {
   noteFailure(request, error);
   const line = {
     request_id: request.id,
@@ -76,6 +73,14 @@ export async function sendError(
   };
   if (error.status >= 500) request.log.error(line, error.message);
   else request.log.debug(line, error.message);
+}
+
+export async function sendError(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: ServiceError,
+): Promise<void> {
+  noteError(request, error);
   if (reply.raw.headersSent) {
     reply.raw.destroy();
     return;

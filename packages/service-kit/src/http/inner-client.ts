@@ -117,14 +117,16 @@ export class InnerClient {
 
   /** Sends a request that must succeed and reads its JSON answer. */
   async json<T>({ maxBytes, bounds, ...call }: JsonRequest): Promise<T> {
-    const response = await this.send(call);
+    return this.read(await this.send(call), (response) => jsonAnswer<T>(response, maxBytes, bounds));
+  }
+
+  /** Reads an answer that must be a success. What `read` throws that is no ServiceError is a broken connection, or as good as one. */
+  async read<T>(response: InnerResponse, read: (response: InnerResponse) => Promise<T>): Promise<T> {
     if (response.statusCode >= 300) throw await innerError(response);
     try {
-      const bytes = await answerBytes(response, maxBytes);
-      const exceeded = bounds && exceededJsonBound(bytes, bounds);
-      if (exceeded !== undefined) throw new Error(`the answer is beyond its bound of ${exceeded}`);
-      return JSON.parse(bytes.toString("utf8")) as T;
+      return await read(response);
     } catch (error) {
+      if (error instanceof ServiceError) throw error;
       throw new ServiceError(this.#options.unreachable, undefined, { cause: error });
     }
   }
@@ -132,6 +134,18 @@ export class InnerClient {
   async close(): Promise<void> {
     await this.#pool.destroy();
   }
+}
+
+/** The JSON of an answer, within its bounds. */
+export async function jsonAnswer<T>(
+  response: InnerResponse,
+  maxBytes?: number,
+  bounds?: JsonBounds,
+): Promise<T> {
+  const bytes = await answerBytes(response, maxBytes);
+  const exceeded = bounds && exceededJsonBound(bytes, bounds);
+  if (exceeded !== undefined) throw new Error(`the answer is beyond its bound of ${exceeded}`);
+  return JSON.parse(bytes.toString("utf8")) as T;
 }
 
 /** The body of an answer. One that is longer is not read on: its connection is closed, and this rejects. */
@@ -157,21 +171,27 @@ const detailsSchema = errorBodySchema.shape.details.unwrap();
 
 /** Reads the error body of an inner answer. The message stays inside: only code, status and details are taken over. */
 export async function innerError(response: InnerResponse): Promise<ServiceError> {
-  let body: { error?: unknown; message?: unknown; details?: unknown } = {};
+  let body: unknown;
   try {
     let text = "";
     for await (const chunk of response.body) {
       text += chunk;
       if (text.length > MAX_ERROR_BYTES) break;
     }
-    body = JSON.parse(text) as typeof body;
+    body = JSON.parse(text);
   } catch {
     // An answer without a readable body: the status is all there is.
   }
-  const details = detailsSchema.safeParse(body.details);
-  return new ServiceError(knownErrorCode(body.error), undefined, {
-    status: response.statusCode,
-    cause: `inner answer ${response.statusCode}: ${String(body.message ?? "")}`,
+  return innerErrorOf(response.statusCode, body);
+}
+
+/** The same of a body that was read. */
+export function innerErrorOf(status: number, body: unknown): ServiceError {
+  const { error, message, details: given } = Object(body) as Record<string, unknown>;
+  const details = detailsSchema.safeParse(given);
+  return new ServiceError(knownErrorCode(error), undefined, {
+    status,
+    cause: `inner answer ${status}: ${String(message ?? "")}`,
     ...(details.success ? { details: details.data } : {}),
   });
 }

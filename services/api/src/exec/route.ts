@@ -11,7 +11,7 @@ import {
   type ObjectRecord,
   type Principal,
 } from "@svc/contracts";
-import type { JobProducer, UnsentJob } from "@svc/job-queue";
+import { type EventFeed, type JobProducer, jobIdOf, type UnsentJob } from "@svc/job-queue";
 import {
   type Config,
   type Counter,
@@ -26,6 +26,8 @@ import type { SessionStore } from "@svc/session-store";
 import type { HoldingSeat } from "../limits/seats.ts";
 import type { HasWaiters } from "../once/once.ts";
 import { noteRun, noteUser } from "../request-log.ts";
+import { type Answered, answerRun } from "../streams/answer.ts";
+import type { RunStream } from "../streams/run-stream.ts";
 import { traceOf } from "../tracing.ts";
 import { answerOf } from "./answer.ts";
 import { clientLeft, permanentRefusal } from "./client.ts";
@@ -40,6 +42,7 @@ import { sessionOf } from "./session.ts";
 export interface ExecDeps {
   config: Config;
   jobs: JobProducer;
+  feed: EventFeed;
   idempotency: Idempotency;
   runtimes: KnownRuntimes;
   submitted: Counter<"language">;
@@ -70,11 +73,19 @@ export function execRoute(app: HttpServer, deps: ExecDeps): void {
       errorHandler: (error, request, reply) =>
         sendError(request, reply, permanentRefusal(toServiceError(error, request))),
     },
-    (request, reply) => handle(request, reply, deps) as Promise<ExecResponse>,
+    (request, reply) =>
+      answerRun(request, reply, deps.feed, (stream) =>
+        handle(request, reply, stream, deps),
+      ) as Promise<ExecResponse>,
   );
 }
 
-async function handle(request: FastifyRequest, reply: FastifyReply, deps: ExecDeps): Promise<unknown> {
+async function handle(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  stream: RunStream | undefined,
+  deps: ExecDeps,
+): Promise<Answered> {
   const principal = deps.principalOf(request);
   tellIgnoredFields(reply, request.body, KNOWN_FIELDS);
   noteUser(request);
@@ -83,15 +94,17 @@ async function handle(request: FastifyRequest, reply: FastifyReply, deps: ExecDe
   const parsed = parseExec(request.body, execRules(deps.config, await deps.runtimes.get()));
   const session = await sessionOf(request.body, principal, deps.sessions);
   noteRun(request, { language: parsed.language });
-  if (key === undefined) return execute(request, { ...parsed, session }, principal, left, deps);
+  const asked = { ...parsed, session, stream };
+  if (key === undefined)
+    return { answer: await execute(request, asked, principal, left, deps), replayed: false };
   const outcome = await deps.idempotency.once(principal, key, request.body, left, (hasWaiters) =>
-    execute(request, { ...parsed, session }, principal, leftAlone(left, hasWaiters), deps),
+    execute(request, asked, principal, leftAlone(left, hasWaiters), deps),
   );
   if (outcome.replayed) {
     reply.header("idempotency-replayed", "true");
     noteRun(request, { replayed: true, outcome: factsOfAnswer(Object(outcome.answer)).outcome });
   }
-  return outcome.answer;
+  return outcome;
 }
 
 /** Like `left`, but only once nobody else waits for the same answer. */
@@ -110,7 +123,7 @@ function leftAlone(left: AbortSignal, hasWaiters: HasWaiters): AbortSignal {
 
 async function execute(
   request: FastifyRequest,
-  parsed: ParsedExec & Pick<Job, "session">,
+  { stream, ...parsed }: ParsedExec & Pick<Job, "session"> & { stream: RunStream | undefined },
   principal: Principal,
   left: AbortSignal,
   deps: ExecDeps,
@@ -124,6 +137,10 @@ async function execute(
   const trace = traceOf(request)?.context;
   if (trace !== undefined) job.trace = trace;
   noteRun(request, { exec_id: job.execution_id });
+  if (stream !== undefined) {
+    job.events = true;
+    await stream.follow(jobIdOf(job), job.session_id);
+  }
   const answer = answerOf(await deps.holdingSeat(request, (place) => deps.jobs.run(job, left, place)));
   noteRun(request, factsOfAnswer(answer));
   return answer;

@@ -140,6 +140,7 @@ export function pausedRecord(
     pending,
     runner_url: paused.runner_url,
     paused_at: Date.now(),
+    told: { stdout: paused.stdout.length, stderr: paused.stderr.length },
     run_ms: paused.execution_time,
     calls: recorded + added.length,
     history_bytes: before?.history_bytes ?? 0,

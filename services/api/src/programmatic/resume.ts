@@ -9,6 +9,7 @@ import { type FastifyRequest, type Log, toServiceError } from "@svc/service-kit"
 import type { ExecDeps } from "../exec/route.ts";
 import type { Once, OwnEntry } from "../once/once.ts";
 import { noteOutliving, noteRun } from "../request-log.ts";
+import type { RunStream } from "../streams/run-stream.ts";
 import { traceOf } from "../tracing.ts";
 import { AcceptedResults, modeOf } from "./accept-results.ts";
 import { type CancelDeps, forgetLabel, labelOf, rememberLabel } from "./cancel.ts";
@@ -38,6 +39,7 @@ interface Resume extends Stored {
   cancelled: AbortSignal;
   onMode: (mode: Mode) => void;
   onEnd: (end: RoundEnd) => void;
+  stream: RunStream | undefined;
 }
 
 /** A resume goes on without its client. */
@@ -54,15 +56,20 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   ...NEVER_STARTED,
 ]);
 
-export async function handleResume(request: FastifyRequest, deps: ResumeDeps): Promise<ProgrammaticResponse> {
+export async function handleResume(
+  request: FastifyRequest,
+  deps: ResumeDeps,
+  stream: RunStream | undefined,
+): Promise<{ answer: ProgrammaticResponse; replayed: boolean }> {
   let mode: Mode = deps.config.PTC_MODE;
   const count = (outcome: ResumeOutcome) => deps.metrics.continuations.inc({ mode, outcome });
   try {
-    const answer = await resumeOnce(request, deps, (chosen) => {
+    const outcome = await resumeOnce(request, deps, stream, (chosen) => {
       mode = chosen;
     });
-    count(answer.status === "tool_call_required" ? "paused" : answer.status);
-    return answer;
+    const { status } = outcome.answer;
+    count(status === "tool_call_required" ? "paused" : status);
+    return outcome;
   } catch (error) {
     const { status } = toServiceError(error);
     count(status < 500 ? "client_error" : "retryable_error");
@@ -74,8 +81,9 @@ export async function handleResume(request: FastifyRequest, deps: ResumeDeps): P
 async function resumeOnce(
   request: FastifyRequest,
   deps: ResumeDeps,
+  stream: RunStream | undefined,
   onMode: (mode: Mode) => void,
-): Promise<ProgrammaticResponse> {
+): Promise<{ answer: ProgrammaticResponse; replayed: boolean }> {
   const { running, once, renewal, tokens, redis } = deps;
   const principal = deps.principalOf(request);
   const { token, results: given } = parseResume(request.body);
@@ -93,20 +101,23 @@ async function resumeOnce(
     body: results.digest,
     left: NEVER,
   };
-  const { answer } = await running.during(executionId, (cancelled) =>
+  const { answer, replayed } = await running.during(executionId, (cancelled) =>
     once.run(asked, async ({ entry }) => {
       const stored = await results.accept();
       noteRun(request, { language: stored.program.language });
       const span = traceOf(request);
       span?.link(stored.program.trace);
       const { id: requestId } = request;
-      const resume = { ...stored, results, entry, requestId, trace: span?.context, cancelled, onMode, onEnd };
+      const { told } = stored.snapshot.record;
+      if (told !== undefined) stream?.passOver(told);
+      const trace = span?.context;
+      const resume = { ...stored, results, entry, requestId, trace, cancelled, onMode, onEnd, stream };
       return nextRound(deps, resume);
     }),
   );
   renewal.renew(continuation, Date.now());
   if (label !== undefined) forgetLabel(redis, principal, label, executionId);
-  return answer as ProgrammaticResponse;
+  return { answer: answer as ProgrammaticResponse, replayed };
 }
 
 async function nextRound(deps: ResumeDeps, resume: Resume): Promise<ProgrammaticResponse> {
@@ -148,7 +159,7 @@ async function attemptRound(deps: ResumeDeps, resume: Resume): Promise<Programma
 
 function runAttempt(
   { jobs }: ResumeDeps,
-  { program, results, requestId, trace, cancelled: signal }: Resume,
+  { program, results, requestId, trace, cancelled: signal, stream }: Resume,
   record: ProgramRecord,
 ): Promise<RoundEnd> {
   const { runner_url: runnerUrl, run_ms: runMs, calls, round, pending, attempt } = record;
@@ -159,6 +170,7 @@ function runAttempt(
     requestId,
     signal,
     trace,
+    stream,
     place: "first" as const,
   };
   return attempt?.mode === "live" && runnerUrl !== undefined

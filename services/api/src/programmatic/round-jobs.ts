@@ -13,9 +13,10 @@ import {
   type TraceContext,
   type UsedLimits,
 } from "@svc/contracts";
-import { type JobProducer, type Place, ProducerStopped, type UnsentJob } from "@svc/job-queue";
+import { type JobProducer, jobIdOf, type Place, ProducerStopped, type UnsentJob } from "@svc/job-queue";
 import type { Config, Counter, Log } from "@svc/service-kit";
 import { answerOf } from "../exec/answer.ts";
+import type { RunStream } from "../streams/run-stream.ts";
 import { outcomeBytes } from "./accept-results.ts";
 import type { EndedRound } from "./completion.ts";
 import type { Program } from "./state.ts";
@@ -41,6 +42,8 @@ export interface Attempt {
   place: Place;
   /** Of the request. */
   trace?: TraceContext | undefined;
+  /** Reads what the program writes; absent: nobody does. */
+  stream?: RunStream | undefined;
 }
 
 export interface RoundJobsDeps {
@@ -73,7 +76,7 @@ export class RoundJobs {
     const job = this.#jobOf(attempt, Math.min(program.run_timeout + Math.ceil(runMs), JOB_TIMEOUT));
     // A job that another replica queued keeps its exchange. Nobody else queues a first round.
     if (round > 1 && (await this.#jobs.exists(job)))
-      return endOf(await this.#jobs.run(job, attempt.signal), program);
+      return endOf(await this.#run(job, attempt, attempt.signal), program);
     const { callback, opened } = this.#exchanges.open(program, attempt.requestId);
     // A first call waits for its exchange to open, but would find the exchange of an earlier attempt.
     if (round > 1 || attempt.number > 1) await opened;
@@ -120,7 +123,7 @@ export class RoundJobs {
     };
     this.#submitted.inc({ language: program.language });
     if (answers?.length === from.pending)
-      return endOf(await this.#jobs.run(job, attempt.signal, "first"), program);
+      return endOf(await this.#run(job, attempt, attempt.signal, "first"), program);
     const handOver = this.#exchanges.answer(program.execution_id, from.answers, attempt.requestId);
     return this.#runBeside(handOver, job, attempt, "first");
   }
@@ -129,7 +132,7 @@ export class RoundJobs {
   async #runBeside(
     needed: Promise<unknown>,
     job: UnsentJob,
-    { program, signal: cancelled }: Attempt,
+    attempt: Attempt,
     place: Place | undefined,
   ): Promise<RoundEnd> {
     const stop = new AbortController();
@@ -137,9 +140,14 @@ export class RoundJobs {
       stop.abort(error);
       throw error;
     });
-    const signal = AbortSignal.any([cancelled, stop.signal]);
-    const [result] = await Promise.all([this.#jobs.run(job, signal, place), done]);
-    return endOf(result, program);
+    const signal = AbortSignal.any([attempt.signal, stop.signal]);
+    const [result] = await Promise.all([this.#run(job, attempt, signal, place), done]);
+    return endOf(result, attempt.program);
+  }
+
+  async #run(job: UnsentJob, { stream }: Attempt, signal: AbortSignal, place?: Place): Promise<JobResult> {
+    await stream?.follow(jobIdOf(job), job.session_id, { goesOn: job.resume !== undefined });
+    return this.#jobs.run(job, signal, place);
   }
 
   /** Kills a frozen program in the background. One that is not found expires on its runner. */
@@ -153,7 +161,7 @@ export class RoundJobs {
     });
   }
 
-  #jobOf({ program, round, number, requestId, trace }: Attempt, runTimeout: number): UnsentJob {
+  #jobOf({ program, round, number, requestId, trace, stream }: Attempt, runTimeout: number): UnsentJob {
     const { execution_id, session_id, principal, output_namespace, language, version } = program;
     const { code, args, files, inline, env } = program;
     return {
@@ -176,6 +184,7 @@ export class RoundJobs {
       run_timeout: runTimeout,
       enqueued_at: Date.now(),
       ...(trace === undefined ? {} : { trace }),
+      ...(stream === undefined ? {} : { events: true }),
     };
   }
 }

@@ -2,6 +2,7 @@
 import {
   cancelRequestSchema,
   cancelResponseSchema,
+  type ProgrammaticResponse,
   programmaticRequestSchema,
   programmaticResponseSchema,
   programmaticResumeSchema,
@@ -17,6 +18,7 @@ import {
 import { permanentRefusal } from "../exec/client.ts";
 import { tellIgnoredFields } from "../exec/ignored-fields.ts";
 import { noteUser } from "../request-log.ts";
+import { answerRun } from "../streams/answer.ts";
 import { cancelByLabel } from "./cancel.ts";
 import { parseCancel, tokenOf } from "./request.ts";
 import { handleResume } from "./resume.ts";
@@ -57,7 +59,11 @@ export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): voi
       const isStart = tokenOf(request.body) === undefined;
       tellIgnoredFields(reply, request.body, isStart ? START_FIELDS : RESUME_FIELDS);
       if (isStart) noteUser(request);
-      return isStart ? handleStart(request, reply, deps) : handleResume(request, deps);
+      return answerRun(request, reply, deps.feed, async (stream) =>
+        isStart
+          ? { answer: await handleStart(request, reply, deps, stream), replayed: false }
+          : handleResume(request, deps, stream),
+      ) as Promise<ProgrammaticResponse>;
     },
   );
   app.post(

@@ -10,6 +10,7 @@ import { authoriseRefs } from "../exec/refs.ts";
 import type { ExecDeps } from "../exec/route.ts";
 import { execRules, startLimit } from "../exec/rules.ts";
 import { noteRun } from "../request-log.ts";
+import type { RunStream } from "../streams/run-stream.ts";
 import { traceOf } from "../tracing.ts";
 import { type CancelDeps, cancelProgram, forgetLabel, labelOf, rememberLabel } from "./cancel.ts";
 import { completeProgram } from "./completion.ts";
@@ -21,7 +22,7 @@ import type { Program } from "./state.ts";
 export interface StartDeps
   extends PauseDeps,
     CancelDeps,
-    Pick<ExecDeps, "runtimes" | "principalOf" | "planLimitsOf" | "lookupRecords" | "holdingSeat"> {}
+    Pick<ExecDeps, "runtimes" | "feed" | "principalOf" | "planLimitsOf" | "lookupRecords" | "holdingSeat"> {}
 
 const HASH_SEEDS = 2 ** 32;
 /** A broken first round is attempted once more. */
@@ -31,6 +32,7 @@ export async function handleStart(
   request: FastifyRequest,
   reply: FastifyReply,
   deps: StartDeps,
+  stream: RunStream | undefined,
 ): Promise<ProgrammaticResponse> {
   const { config, running, redis, principalOf, holdingSeat } = deps;
   const principal = principalOf(request);
@@ -52,7 +54,7 @@ export async function handleStart(
       if (label !== undefined) await rememberLabel(redis, principal, label, execution_id);
       unwanted = AbortSignal.any([unwanted, cancelled]);
       const onEnd = (end: RoundEnd) => noteRun(request, factsOfEnd(end));
-      const attempt = { program, round: 1, requestId: request.id, trace: program.trace };
+      const attempt = { program, round: 1, requestId: request.id, trace: program.trace, stream };
       return holdingSeat(request, (place) =>
         firstRound(deps, { ...attempt, place, signal: unwanted }, onEnd),
       );

@@ -191,6 +191,8 @@ export interface ProgramRecord {
   grant_id?: string;
   /** ms since 1970. */
   paused_at: number;
+  /** Characters of output that the answer of the last pause told. */
+  told?: { stdout: number; stderr: number };
   /** Run time of the attempt that paused last, ms. */
   run_ms: number;
   /** Calls in the list. */

@@ -12,7 +12,8 @@ import { compile } from "./compile.ts";
 import { type Ending, endingOf } from "./exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "./finish.ts";
 import { launch } from "./launch.ts";
-import { type Program, programOf } from "./program.ts";
+import { type Program, programOf, writingAtOnce } from "./program.ts";
+import { RunEvents } from "./run-events.ts";
 import type { Call, Destination, ExecuteDeps, RunAnswer } from "./types.ts";
 
 export async function execute(
@@ -27,7 +28,9 @@ export async function execute(
   const limits = limitsFor(deps.config, deps.overrides, limited);
   const compileLimits = compileLimitsFor(deps.config, deps.overrides, limited);
   const memory = { run: limits.memoryBytes, compile: compileLimits.memoryBytes };
-  const program = offered(programOf(request, runtime, nameLimits(deps.config), memory), deps.config);
+  const asked = programOf(request, runtime, nameLimits(deps.config), memory);
+  const program = offered(call.tell ? writingAtOnce(asked, runtime) : asked, deps.config);
+  const events = call.tell && new RunEvents(call.tell, runtime);
   const within = new DeadlineSignal(call.signal, deadlinesFor(limits.wallMs, deps.config).runner);
   const { signal } = within;
   const counted = deps.metrics.began(runtime.language, call.trace);
@@ -39,7 +42,7 @@ export async function execute(
         program,
         { run: limits, compile: compileLimits },
         to,
-        { counted, log: call.log },
+        { counted, log: call.log, events },
         deps,
       );
       counted.ended(ending.outcome);
@@ -54,6 +57,7 @@ export async function execute(
     if (isCancelled(call.signal)) throw call.signal.reason;
     throw asServiceError(error);
   } finally {
+    events?.end();
     within.end();
   }
 }
@@ -62,14 +66,25 @@ async function runLeased(
   program: Program,
   { run: limits, compile: compileLimits }: { run: RunLimits; compile: RunLimits },
   to: Destination,
-  { counted, log }: { counted: CountedExecution; log: Log },
+  { counted, log, events }: { counted: CountedExecution; log: Log; events: RunEvents | undefined },
   deps: ExecuteDeps,
 ): Promise<{ answer: RunAnswer; ending: Ending }> {
   const { run } = to;
   const beganMs = performance.now();
   const compiled = await compile(program, compileLimits, to, counted, deps);
   if ("answer" in compiled) return compiled;
-  const launched = await launch({ program: compiled.program, limits, run, life: run.signal, counted }, deps);
+  const launched = await launch(
+    {
+      program: compiled.program,
+      limits,
+      run,
+      life: run.signal,
+      counted,
+      events,
+      isLive: events !== undefined,
+    },
+    deps,
+  );
   try {
     const outcome = await launched.jail.outcome();
     counted.enter("collect");

@@ -12,6 +12,7 @@ import {
   stageProgram,
 } from "../session-state/stage.ts";
 import { type Program, type ProgramSession, replaced } from "./program.ts";
+import type { RunEvents } from "./run-events.ts";
 import type { ExecuteDeps } from "./types.ts";
 
 export interface Launched {
@@ -39,6 +40,10 @@ export interface Launch {
   environment?: (jail: JailRun) => readonly string[];
   /** The last thing before the start. */
   prepare?: (jail: JailRun) => Promise<void>;
+  /** Told when the program runs, and of its output. */
+  events?: Pick<RunEvents, "started" | "output"> | undefined;
+  /** jaild sends output as it comes. */
+  isLive?: boolean;
 }
 
 export function launch(what: Launch, deps: ExecuteDeps): Promise<Launched> {
@@ -51,16 +56,19 @@ export function launch(what: Launch, deps: ExecuteDeps): Promise<Launched> {
 }
 
 async function attempt(
-  { program, limits, run, life, counted, environment, prepare }: Launch,
-  { config, gateway, inputs, metrics, jails }: ExecuteDeps,
+  what: Launch,
+  deps: ExecuteDeps,
   withCopies: boolean,
   beganMs: number,
 ): Promise<Launched> {
+  const { program, limits, run, life, counted, environment, prepare, events, isLive } = what;
+  const { config, gateway, inputs, metrics, jails } = deps;
   counted.enter("setup");
   const jail = await metrics.watchSetup(() => jails.open(program, life));
   try {
     counted.enter("stage_in");
     jail.describe(program.argv, replaced(program.env, environment?.(jail) ?? []), jailLimits(limits));
+    if (isLive) jail.tellOutput();
     if (program.stdin !== undefined) await jail.stdin(program.stdin);
     const concurrency = config.SANDBOX_PRIME_CONCURRENCY;
     const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
@@ -68,7 +76,8 @@ async function attempt(
     const staged = await stageProgram(program, staging);
     await prepare?.(jail);
     counted.enter("run");
-    await jail.start();
+    await jail.start(events && ((stream, bytes) => events.output(stream, bytes)));
+    events?.started();
     metrics.started(jail.startedWarm);
     const build = program.compile && { build: program.compile.build };
     const session = program.session && { session: program.session };
@@ -76,6 +85,9 @@ async function attempt(
     return { jail, staged, entry, ...session, ...build, beganMs, startedMs: performance.now() };
   } catch (error) {
     jail.close();
+    // A jaild that runs since before an update of the runner sends output at the end only.
+    if (isLive && error instanceof JailError && error.kind === "protocol" && !error.started)
+      return attempt({ ...what, isLive: false }, deps, withCopies, beganMs);
     // What the jail says of a restored file may come as late as the start.
     if (program.session?.snapshot !== undefined && error instanceof JailError && !isOfTheJail(error))
       throw new RestoreFailed("the state of the session does not fit into the jail", { cause: error });

@@ -7,6 +7,7 @@ import type { GatewayClient, RunGateway } from "../gateway.ts";
 import type { InputSource } from "../inputs/source.ts";
 import type { RunnerMetrics } from "../metrics.ts";
 import type { WarmJails } from "../warm/jails.ts";
+import type { TellEvent } from "./run-events.ts";
 import type { Runtimes } from "./runtimes.ts";
 
 export interface ExecuteDeps {
@@ -31,6 +32,8 @@ export interface Call {
   /** Aborted when the caller goes away or the runner stops. */
   signal: AbortSignal;
   log: Log;
+  /** Absent: nobody wants to read what the program writes while it runs. */
+  tell?: TellEvent | undefined;
   /** Absent where nothing is traced. */
   trace?: Span | undefined;
 }

@@ -5,6 +5,7 @@
 import {
   deadlinesFor,
   faultText,
+  OUTPUT_STREAMS,
   type PausedResponse,
   type ProgrammaticRun,
   type ResumeRequest,
@@ -23,7 +24,8 @@ import { destinationOf, nameLimits } from "../execution/execute.ts";
 import { endingOf, faultEnding } from "../execution/exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "../execution/finish.ts";
 import { launch } from "../execution/launch.ts";
-import { programOf } from "../execution/program.ts";
+import { programOf, writingAtOnce } from "../execution/program.ts";
+import { RunEvents, type TellEvent } from "../execution/run-events.ts";
 import type { Runtime } from "../execution/runtimes.ts";
 import type { Call, Destination, ExecuteDeps } from "../execution/types.ts";
 import { isCancelled, outcomeOfFault } from "../run-line.ts";
@@ -48,6 +50,8 @@ class StartedProgram extends ToolProgram {
   limits: RunLimits;
   readonly runtime: Runtime;
   hashSeed: number;
+  /** Of its round, where its caller wants to read what it writes. */
+  events: RunEvents | undefined;
 
   constructor(
     limits: RunLimits,
@@ -79,10 +83,9 @@ export async function startProgram(
   const { config, overrides, slots } = deps;
   const runtime = deps.runtimes.findProgrammatic(request.language, request.version ?? "*");
   const limits = limitsFor(config, overrides, { ...request, language: runtime.language });
-  const source = programOf(request, runtime, nameLimits(config), {
-    run: limits.memoryBytes,
-    compile: limits.memoryBytes,
-  });
+  const memory = { run: limits.memoryBytes, compile: limits.memoryBytes };
+  const asked = programOf(request, runtime, nameLimits(config), memory);
+  const source = call.tell ? writingAtOnce(asked, runtime) : asked;
   const tools = toolsOf(ptc);
   const history = historyOf(ptc, tools);
   const program = new StartedProgram(limits, runtime, ptc.hash_seed, {
@@ -101,19 +104,28 @@ export async function startProgram(
     client: deps.client,
     counted: deps.metrics.began(runtime.language, call.trace),
   });
+  program.events = call.tell && new RunEvents(call.tell, runtime);
+  const events = {
+    started: () => program.events?.started(),
+    output: (...output: Parameters<RunEvents["output"]>) => program.events?.output(...output),
+  };
   deps.programs.begin(program);
   return makeRound(program, limits.wallMs, request, call, deps, async ({ to, call: { signal } }) => {
     const release = await slots.lease(signal);
     try {
       const { life, counted } = program;
       const { run } = to;
+      const isLive = call.tell !== undefined;
       const environment = ({ zygoteWord }: { zygoteWord: number | undefined }) => {
         if (ptc.mode === "live" && zygoteWord !== undefined) program.hashSeed = zygoteWord;
         return toolEnvironment(program.hashSeed, config.SANDBOX_TOOL_SOCKET);
       };
       const prepare = ({ slot }: { slot: number }) => program.prepare(slot);
       program.started(
-        await launch({ program: source, limits, run, life, counted, environment, prepare }, deps),
+        await launch(
+          { program: source, limits, run, life, counted, environment, prepare, events, isLive },
+          deps,
+        ),
       );
       return release;
     } catch (error) {
@@ -143,6 +155,7 @@ export async function resumeProgram(
     const release = await slots.lease(signal, { goesOn: true });
     try {
       program.counted.enter("run");
+      program.events = call.tell && goingOn(program, call.tell);
       program.resume(wallMs);
       program.limits = { ...program.limits, wallMs };
       return release;
@@ -151,6 +164,14 @@ export async function resumeProgram(
       throw error;
     }
   });
+}
+
+/** The events of a further round: what the program has written until now was told before, or not asked for. */
+function goingOn({ runtime, sofar }: StartedProgram, tell: TellEvent): RunEvents {
+  const events = new RunEvents(tell, runtime);
+  for (const stream of OUTPUT_STREAMS) events.passOver(stream, sofar[stream]);
+  events.started();
+  return events;
 }
 
 /** `begin` leases a slot and lets the program run; the slot is released at the end of the round. */
@@ -189,6 +210,8 @@ async function makeRound(
     if (isCancelled(call.signal)) throw call.signal.reason;
     throw asServiceError(error);
   } finally {
+    program.events?.end();
+    program.events = undefined;
     within.end();
     signal.removeEventListener("abort", abort);
   }

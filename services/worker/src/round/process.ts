@@ -75,14 +75,14 @@ async function runOnce(
   history: readonly RecordedCall[] | undefined,
 ): Promise<Round> {
   if (job.session !== undefined) return sessionRound(job, deadlines, signal, deps);
-  const { grants, runner } = deps;
+  const { grants, runner, tell } = deps;
   const { resume } = job;
   const { grant, job: granted } = await grants.take(job, deadlines, signal);
   try {
     const response =
       resume === undefined
-        ? await runner.execute(granted, grant, signal, { history })
-        : await runner.resume(granted, resume, grant, signal);
+        ? await runner.execute(granted, grant, signal, { history, tell })
+        : await runner.resume(granted, resume, grant, signal, tell);
     // A replay begins anew, with all its inputs. The answer goes first.
     if ("paused" in response && job.ptc?.mode !== "replay") {
       setImmediate(() => grants.prepare(job, deadlines, grant.grant_id));

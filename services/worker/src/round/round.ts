@@ -3,6 +3,7 @@ import { type Job, type RoundResponse, ServiceError } from "@svc/contracts";
 import type { Config, Log, Redis } from "@svc/service-kit";
 import type { Grants } from "../grants/grants.ts";
 import type { Runner } from "../runner/client.ts";
+import type { TellEvent } from "../runner/event-lines.ts";
 import type { SessionFields, Sessions } from "../sessions/sessions.ts";
 
 export interface ProcessDeps {
@@ -13,6 +14,8 @@ export interface ProcessDeps {
   runner: Runner;
   /** Undefined: this worker keeps no sessions. */
   sessions: Sessions | undefined;
+  /** Told of what the program writes; undefined: nobody wants to read it while it runs. */
+  tell?: TellEvent | undefined;
 }
 
 /** The job as its grant knows it. */

@@ -7,14 +7,14 @@ export async function sessionRound(
   job: Job,
   deadlines: Deadlines,
   signal: AbortSignal,
-  { sessions, grants, runner }: ProcessDeps,
+  { sessions, grants, runner, tell }: ProcessDeps,
 ): Promise<Round> {
   const { request_id } = job;
   const run = await sessions?.begin(job);
   const begun = run === undefined ? job : withSnapshot(job, run);
   const { grant } = await grants.take(begun, deadlines, signal, run);
   try {
-    const response = await runner.execute(begun, grant, signal, { session: persistSession(run) });
+    const response = await runner.execute(begun, grant, signal, { session: persistSession(run), tell });
     if ("paused" in response) throw new TypeError("a run without tools has paused");
     // Its client has left, or another worker has the job.
     signal.throwIfAborted();

@@ -6,6 +6,7 @@
 import { parseSigningKey } from "@svc/capabilities";
 import {
   boundsAround,
+  EVENT_LINES,
   type ExecuteRequest,
   inRequestOrder,
   type Job,
@@ -22,9 +23,10 @@ import {
   type TraceContext,
 } from "@svc/contracts";
 import type { Config, PeerAnswer, Tracing } from "@svc/service-kit";
-import { askPeer, endFailed, InnerClient, parsedVariable } from "@svc/service-kit";
+import { askPeer, endFailed, InnerClient, jsonAnswer, parsedVariable } from "@svc/service-kit";
 import { z } from "zod";
 import { discardManifest } from "./discard-request.ts";
+import { readEventLines, type TellEvent } from "./event-lines.ts";
 import { requestSigner, type SignRequest } from "./signed-request.ts";
 
 const DISCARD_MS = 5000;
@@ -33,10 +35,21 @@ const MAX_RUNTIMES_BYTES = 1024 * 1024;
 /** JSON writes a character with as many bytes for each byte of output, at most. */
 const JSON_FACTOR = 6;
 const STREAMS = 2;
+/** Events tell the output once more, in pieces. */
+const EVENTS_FACTOR = 2;
 /** What an answer holds besides output: names of files, as many as there may be. */
 const MAX_REST_BYTES = 16 * 1024 * 1024;
 /** A pause tells of arguments, in a list of calls. */
 const ANSWER_BOUNDS = boundsAround(4);
+
+/** A round as it is asked of a runner. */
+interface Asked {
+  job: Job;
+  /** Signed. */
+  body: string;
+  signal: AbortSignal;
+  tell: TellEvent | undefined;
+}
 
 export type PersistSession = NonNullable<ExecuteRequest["persist_session"]>;
 export type Resume = NonNullable<Job["resume"]>;
@@ -73,7 +86,12 @@ export class Runner {
     {
       history,
       session,
-    }: { history?: readonly RecordedCall[] | undefined; session?: PersistSession | undefined } = {},
+      tell,
+    }: {
+      history?: readonly RecordedCall[] | undefined;
+      session?: PersistSession | undefined;
+      tell?: TellEvent | undefined;
+    } = {},
   ): Promise<RoundResponse> {
     const entry = LANGUAGES.find(({ runner }) => runner === job.language)?.entry ?? "main";
     const request = {
@@ -98,7 +116,7 @@ export class Runner {
       persist_session: session,
     };
     const body = this.#sign(request, grant, { toolSocket: job.ptc !== undefined });
-    return this.#round(this.#client, "/execute", job, body, signal);
+    return this.#round(this.#client, "/execute", { job, body, signal, tell });
   }
 
   /** A further round of a paused program. `execution_not_found`: it is lost, with its runner or without. */
@@ -107,26 +125,23 @@ export class Runner {
     { runner_url, ...round }: Resume,
     grant: RegisteredGrant,
     signal: AbortSignal,
+    tell?: TellEvent,
   ): Promise<RoundResponse> {
     const { session_id, output_session_id } = grant.payload;
     const { execution_id, run_timeout } = job;
     const ptc = { execution_id, ...round };
     const request = { session_id, output_session_id, run_timeout, ptc };
     const body = this.#sign(request, grant, { toolSocket: true });
-    return this.#round(this.#at(runner_url), `/api/v2/executions/${execution_id}/resume`, job, body, signal);
+    const path = `/api/v2/executions/${execution_id}/resume`;
+    return this.#round(this.#at(runner_url), path, { job, body, signal, tell });
   }
 
-  async #round(
-    client: InnerClient,
-    path: string,
-    job: Job,
-    body: string,
-    signal: AbortSignal,
-  ): Promise<RoundResponse> {
+  async #round(client: InnerClient, path: string, asked: Asked): Promise<RoundResponse> {
+    const { job } = asked;
     const span = this.#tracing?.join("runner.execute", "client", job.trace);
     try {
       const trace = span?.context ?? job.trace;
-      const round = await this.#answer(client, path, job.request_id, body, signal, trace);
+      const round = await this.#answer(client, path, asked, trace);
       span?.end();
       return round;
     } catch (error) {
@@ -138,23 +153,25 @@ export class Runner {
   async #answer(
     client: InnerClient,
     path: string,
-    requestId: string,
-    body: string,
-    signal: AbortSignal,
+    { job, body, signal, tell }: Asked,
     trace: TraceContext | undefined,
   ): Promise<RoundResponse> {
-    const answer = await client.json<unknown>({
+    const response = await client.send({
       method: "POST",
       path,
-      requestId,
+      requestId: job.request_id,
       trace,
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", ...(tell && { accept: EVENT_LINES }) },
       body,
       signal,
       timeoutMs: 0,
-      maxBytes: this.#maxAnswerBytes,
-      bounds: ANSWER_BOUNDS,
     });
+    const maxBytes = this.#maxAnswerBytes;
+    const answer = await client.read(response, (received) =>
+      tell === undefined || !String(response.headers["content-type"]).startsWith(EVENT_LINES)
+        ? jsonAnswer(received, maxBytes, ANSWER_BOUNDS)
+        : readEventLines(received.body, tell, { maxBytes: EVENTS_FACTOR * maxBytes, bounds: ANSWER_BOUNDS }),
+    );
     const round = roundResponseSchema.parse(answer);
     if ("paused" in round && !this.#advertised.has(rootOf(round.runner_url))) {
       throw new ServiceError("internal_error", undefined, {

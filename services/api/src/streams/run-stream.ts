@@ -1,0 +1,141 @@
+/**
+ * The events of one run for one reader: that it runs, what it writes, its files, and its answer last. What was sent of an output is
+ * always the beginning of the answer's field, so the rest of it comes from the answer. A run that was repeated from its beginning goes on
+ * where the first attempt stopped; one that then writes something else ends with an error.
+ */
+import { createHash, type Hash } from "node:crypto";
+import { errorBody, OUTPUT_STREAMS, type OutputStream, type RunEvent, ServiceError } from "@svc/contracts";
+import type { EventFeed } from "@svc/job-queue";
+import { type FastifyReply, type FastifyRequest, noteError, toServiceError } from "@svc/service-kit";
+import { EventStream } from "./event-stream.ts";
+
+/** Characters of each output, as JavaScript counts them. */
+export type Told = Record<OutputStream, number>;
+
+/** What an answer says of the run of this round. */
+type Answer = Record<string, unknown>;
+
+const PARTIAL = { stdout: "partial_stdout", stderr: "partial_stderr" } as const;
+const REPEATED = "The program was run again after a failure of the service, and wrote something else.";
+
+export class RunStream {
+  readonly #request: FastifyRequest;
+  readonly #stream: EventStream;
+  readonly #feed: EventFeed;
+  /** Where each output of the answer begins that belongs to this stream. */
+  #from: Told = { stdout: 0, stderr: 0 };
+  /** Up to where each was sent. */
+  #sent: Told = { stdout: 0, stderr: 0 };
+  /** Where the attempt that is followed is. */
+  #at: Told = { stdout: 0, stderr: 0 };
+  readonly #hashes: Record<OutputStream, Hash> = {
+    stdout: createHash("sha256"),
+    stderr: createHash("sha256"),
+  };
+  #hasStarted = false;
+  #following = Promise.resolve();
+  #stop = new AbortController();
+
+  constructor(request: FastifyRequest, reply: FastifyReply, feed: EventFeed) {
+    this.#request = request;
+    this.#stream = new EventStream(reply);
+    this.#feed = feed;
+  }
+
+  get isOpen(): boolean {
+    return this.#stream.isOpen;
+  }
+
+  /** Output that earlier answers told, which the answer of this round repeats. */
+  passOver(told: Told): void {
+    this.#from = { ...told };
+    this.#sent = { ...told };
+  }
+
+  /** Sends the events of a job while it runs; a further attempt takes the place of the one before. `goesOn`: it begins where earlier answers ended. */
+  async follow(jobId: string, sessionId: string, { goesOn = false } = {}): Promise<void> {
+    await this.#unfollow();
+    this.#at = goesOn ? { ...this.#from } : { stdout: 0, stderr: 0 };
+    this.#stop = new AbortController();
+    this.#following = this.#send(jobId, sessionId, this.#stop.signal).catch((err: unknown) =>
+      this.#request.log.warn({ err, request_id: this.#request.id }, "reading the events of a run failed"),
+    );
+  }
+
+  async #send(jobId: string, sessionId: string, until: AbortSignal): Promise<void> {
+    for await (const events of this.#feed.read(jobId, until)) {
+      for (const event of events) await this.#tell(event, sessionId);
+      if (until.aborted || this.#stream.isClosed) break;
+    }
+    this.#feed.forget(jobId);
+  }
+
+  async #tell(event: RunEvent, session_id: string): Promise<void> {
+    if (event.event !== "started") return this.#output(event.event, event.text);
+    const { language, version } = event;
+    if (this.#hasStarted) this.#at = { stdout: 0, stderr: 0 };
+    else await this.#stream.send("started", { session_id, language, version });
+    this.#hasStarted = true;
+  }
+
+  async #output(stream: OutputStream, text: string): Promise<void> {
+    const unsent = text.slice(Math.max(0, this.#sent[stream] - this.#at[stream]));
+    this.#at[stream] += text.length;
+    if (unsent === "") return;
+    this.#sent[stream] = this.#at[stream];
+    this.#hashes[stream].update(unsent, "utf16le");
+    await this.#stream.send(stream, { text: unsent });
+  }
+
+  async #unfollow(): Promise<void> {
+    this.#stop.abort();
+    await this.#following;
+  }
+
+  /** For a run that ended before its first event. */
+  async abandon(): Promise<void> {
+    await this.#unfollow();
+  }
+
+  /** The rest of the outputs, the files, and the answer. */
+  async end(answer: Answer): Promise<void> {
+    await this.#unfollow();
+    for (const stream of OUTPUT_STREAMS) {
+      const text = String(answer[stream] ?? answer[PARTIAL[stream]] ?? "");
+      if (!this.#isBeginningOf(text, stream))
+        return this.fail(new ServiceError("sandbox_execution_failed", REPEATED));
+      const rest = text.slice(this.#sent[stream]);
+      if (rest !== "") await this.#stream.send(stream, { text: rest });
+    }
+    for (const file of filesOf(answer)) await this.#stream.send("file", file);
+    await this.repeat(answer);
+  }
+
+  #isBeginningOf(text: string, stream: OutputStream): boolean {
+    if (this.#sent[stream] === this.#from[stream]) return true;
+    const sent = createHash("sha256").update(text.slice(this.#from[stream], this.#sent[stream]), "utf16le");
+    return sent.digest().equals(this.#hashes[stream].digest());
+  }
+
+  /** An answer that was given before. */
+  async repeat(answer: Answer): Promise<void> {
+    await this.#stream.send("result", answer);
+    this.#stream.end();
+  }
+
+  /** After the first event; before it, errors are ordinary answers. */
+  async fail(error: unknown): Promise<void> {
+    await this.#unfollow();
+    const failure = toServiceError(error, this.#request);
+    noteError(this.#request, failure);
+    await this.#stream.send("error", errorBody(failure, this.#request.id));
+    this.#stream.end();
+  }
+}
+
+/** New and changed ones. */
+function filesOf({ files }: Answer): object[] {
+  return (Array.isArray(files) ? files : []).filter(
+    (file: { inherited?: boolean }) => file.inherited !== true,
+  );
+}

@@ -1,0 +1,53 @@
+/**
+ * Reads a runner's answer with events: lines of JSON, of which the last one holds the answer or the failure. No line is longer, and all
+ * of them are not longer together, than the runner may answer.
+ */
+import {
+  exceededJsonBound,
+  type JsonBounds,
+  type RunEvent,
+  runEventSchema,
+  runnerLastLineSchema,
+} from "@svc/contracts";
+import { innerErrorOf } from "@svc/service-kit";
+
+export type TellEvent = (event: RunEvent) => void;
+
+const NEWLINE = 0x0a;
+
+/** The answer. Throws the failure that the last line tells, and an Error for what no runner sends. */
+export async function readEventLines(
+  body: AsyncIterable<Buffer>,
+  tell: TellEvent,
+  { maxBytes, bounds }: { maxBytes: number; bounds: JsonBounds },
+): Promise<unknown> {
+  for await (const line of linesOf(body, maxBytes)) {
+    const exceeded = exceededJsonBound(line, bounds);
+    if (exceeded !== undefined) throw new Error(`a line is beyond its bound of ${exceeded}`);
+    const value: unknown = JSON.parse(line.toString("utf8"));
+    if (typeof value === "object" && value !== null && "event" in value) {
+      tell(runEventSchema.parse(value));
+      continue;
+    }
+    const last = runnerLastLineSchema.parse(value);
+    if ("failure" in last) throw innerErrorOf(last.failure.status, last.failure.body);
+    return last.answer;
+  }
+  throw new Error("the answer ends before its last line");
+}
+
+async function* linesOf(body: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
+  let begun: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new Error(`the answer is longer than ${maxBytes} bytes`);
+    let from = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
+      yield Buffer.concat([...begun, chunk.subarray(from, end)]);
+      begun = [];
+      from = end + 1;
+    }
+    if (from < chunk.length) begun.push(chunk.subarray(from));
+  }
+}
