@@ -49,7 +49,7 @@ def error_of(answer: Answer) -> SvcError:
     try:
         return error_from_body(answer.json(), answer)
     except InvalidAnswer:
-        text = f"The answer with status {answer.status} is not one of the service."
+        text = f"The answer with status {answer.status} is not one that this service gives here."
         return InvalidAnswer(text, status=answer.status, request_id=answer.request_id)
 
 

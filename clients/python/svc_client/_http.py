@@ -21,7 +21,8 @@ _OK: FrozenSet[int] = frozenset({200})
 
 @dataclass(frozen=True)
 class Request:
-    """`path`: below /v1, as it goes over the wire. `success`: statuses that are no errors. `idle`: seconds for a single read."""
+    """`path`: below /v1, as it goes over the wire. `success`: statuses that are no errors. `idle`: seconds for a
+    single read of the body."""
 
     method: str
     path: str
@@ -48,7 +49,7 @@ class Exchange:
         self._network = network
         self._request = request
         self._deadline = deadline
-        self._wire = Wire(deadline, request.idle)
+        self._wire = Wire(deadline)
         self._response: Optional[http.client.HTTPResponse] = None
         self._left: Optional[int] = None
         self.status = 0
@@ -66,6 +67,7 @@ class Exchange:
             raise InvalidAnswer("The answer is not HTTP.") from error
         except (OSError, ValueError) as error:
             self._failed(error)
+        self._wire.idle = self._request.idle
         self._response, self._left = response, None if response.chunked else response.length
         self.status = response.status
         self.headers = {name.lower(): value for name, value in response.getheaders()}

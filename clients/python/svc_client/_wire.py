@@ -39,9 +39,9 @@ class Wire:
     the operation of the first then ends at once with ConnectionFailed.
     """
 
-    def __init__(self, deadline: Deadline, idle: Optional[float]) -> None:
+    def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
-        self._idle = idle
+        self.idle: Optional[float] = None
         self._lock = threading.Lock()
         self._socket: Optional[socket.socket] = None
         self._in_use = False
@@ -93,12 +93,12 @@ class Wire:
 
     def receive(self, buffer: Any) -> int:
         with self._use() as connected:
-            connected.settimeout(self._deadline.left(self._idle))
+            connected.settimeout(self._deadline.left(self.idle))
             try:
                 count = connected.recv_into(buffer)
             except socket.timeout as error:
                 self._deadline.left()
-                raise RequestTimeout(f"Nothing came for {self._idle} s.") from error
+                raise RequestTimeout(f"Nothing came for {self.idle} s.") from error
             except OSError as error:
                 raise self.broken(error) from error
             if self._ended:
