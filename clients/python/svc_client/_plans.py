@@ -133,22 +133,27 @@ def run_tools(
             return pause_of(answer)
         return tool_result_of(answer, file, got.request_id)
 
-    started = False
+    paused = False
     try:
         for _ in range(MAX_ROUNDS):
             ended = yield from ask(request, timeout, policy, read)
             if not isinstance(ended, Pause):
                 return ended
-            started = True
+            paused = True
             results: List[Dict[str, Any]] = yield CallTools(tools, ended.calls)
             request = requests.resume_tools(ended.token, results)
         raise InvalidAnswer(f"The program did not end within {MAX_ROUNDS} rounds.")
     except GeneratorExit:
         raise
-    except BaseException:
-        if started:
+    except BaseException as error:
+        # A start that was given up may have been answered meanwhile; one that was refused runs nothing.
+        if paused or not _is_refusal(error):
             yield from _cancel(label)
         raise
+
+
+def _is_refusal(error: BaseException) -> bool:
+    return isinstance(error, SvcError) and error.status is not None and not isinstance(error, InvalidAnswer)
 
 
 def _cancel(label: str) -> "Plan[None]":

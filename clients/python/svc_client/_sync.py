@@ -116,6 +116,7 @@ class ToolCaller:
 
     def _await(self, awaitables: List[Any]) -> List[Any]:
         if self._loop is None:
+            _refuse_running_loop(awaitables)
             self._loop = asyncio.new_event_loop()
 
         async def every() -> List[Any]:
@@ -140,3 +141,14 @@ class ToolCaller:
         self._loop.run_until_complete(end())
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
+
+
+def _refuse_running_loop(awaitables: List[Any]) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    for awaitable in awaitables:
+        if inspect.iscoroutine(awaitable):
+            awaitable.close()
+    raise RuntimeError("an event loop runs in this thread: use AsyncSvc there")

@@ -109,6 +109,22 @@ class Tools(unittest.IsolatedAsyncioTestCase):
                 await task
         self.assert_cancelled(server.requests, 1)
 
+    async def test_a_start_that_is_given_up_cancels_the_program(self):
+        waiting = Waiting()
+        with serve(waiting, lambda one: one.answer(200, {"status": "cancelled", "cancelled": 1})) as server:
+            task = asyncio.ensure_future(client(server).with_tools({}).run("x"))
+            await asyncio.to_thread(waiting.arrived.wait, LONG)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+        self.assert_cancelled(server.requests, 1)
+
+    async def test_a_start_that_is_refused_has_nothing_to_cancel(self):
+        with serve(lambda one: one.answer(400, error("unsupported_language"))) as server:
+            with self.assertRaises(errors.UnsupportedLanguage):
+                await client(server).with_tools({}).run("x")
+        self.assertEqual(len(server.requests), 1)
+
     async def test_a_resume_that_fails_cancels_the_program(self):
         answers = [
             lambda one: one.answer(200, PAUSE),
@@ -153,7 +169,9 @@ class Tools(unittest.IsolatedAsyncioTestCase):
         self.assertIn('"is_error":true', server.requests[1])
 
     def test_a_pause_without_calls_is_no_answer(self):
-        with serve(lambda one: one.answer(200, {**PAUSE, "tool_calls": []})) as server:
+        cancelled = {"status": "cancelled", "cancelled": 1}
+        answers = [lambda one: one.answer(200, {**PAUSE, "tool_calls": []}), lambda one: one.answer(200, cancelled)]
+        with serve(*answers) as server:
             with self.assertRaises(errors.InvalidAnswer):
                 Svc(server.url, timeout=LONG).with_tools({}).run("x")
 
