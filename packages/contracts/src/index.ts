@@ -15,6 +15,7 @@ export * from "./messages/file-server.ts";
 export * from "./messages/gateway.ts";
 export * from "./messages/public-exec.ts";
 export * from "./messages/public-files.ts";
+export * from "./messages/public-jobs.ts";
 export * from "./messages/public-languages.ts";
 export * from "./messages/public-programmatic.ts";
 export * from "./messages/public-sessions.ts";

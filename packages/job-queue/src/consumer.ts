@@ -3,11 +3,19 @@
  * another worker; one of a paused program fails instead. A job whose lock was lost is aborted: another worker may have it.
  */
 import { hostname } from "node:os";
-import { type Job, type JobResult, jobSchema, type QueueKind, ServiceError } from "@svc/contracts";
+import {
+  type ErrorCode,
+  type Job,
+  type JobResult,
+  jobSchema,
+  type QueueKind,
+  ServiceError,
+} from "@svc/contracts";
 import type { Log, Redis } from "@svc/service-kit";
-import { type Job as QueuedJob, Worker } from "bullmq";
+import { type Job as QueuedJob, WaitingError, Worker } from "bullmq";
 import type { Cancellations } from "./cancellations.ts";
 import { queueConnection } from "./connection.ts";
+import { KeptJobs } from "./kept-jobs.ts";
 import { isOfPausedProgram, QUEUE_NAMES, RESULT_LIFE_MS, resultKey } from "./protocol.ts";
 
 /** A worker that does not renew the lock of a job for so long counts as dead. */
@@ -35,12 +43,14 @@ class LockLostError extends Error {}
 export class JobConsumer {
   readonly #options: ConsumerOptions;
   readonly #worker: Worker<unknown, void>;
+  readonly #kept: KeptJobs;
 
   constructor(options: ConsumerOptions) {
     const { kind, concurrency, redis, log, cancellations } = options;
     const queue = QUEUE_NAMES[kind];
     this.#options = options;
-    this.#worker = new Worker(queue, (job) => this.#process(job), {
+    this.#kept = new KeptJobs(redis);
+    this.#worker = new Worker(queue, (job, token) => this.#process(job, token), {
       connection: queueConnection(redis),
       concurrency,
       lockDuration: LOCK_MS,
@@ -68,9 +78,10 @@ export class JobConsumer {
   }
 
   /** A failure leaves the job without a result: the producer finds it failed, or its next worker makes one. */
-  async #process(queued: QueuedJob<unknown, void>): Promise<void> {
+  async #process(queued: QueuedJob<unknown, void>, token: string | undefined): Promise<void> {
     const id = queued.id ?? "";
     const job = jobSchema.parse(queued.data);
+    if (job.kept !== undefined) return this.#processKept(queued, job, job.kept, token);
     const result =
       queued.stalledCounter > 0 && isOfPausedProgram(job) ? notRepeated() : await this.#handle(id, job);
     if (job.reply_to === undefined) return;
@@ -80,6 +91,19 @@ export class JobConsumer {
       redis.set(resultKey(id), JSON.stringify(result), "PX", RESULT_LIFE_MS),
       redis.publish(job.reply_to, id),
     ]);
+  }
+
+  /** A worker that ends before the job does leaves it to another one. */
+  async #processKept(queued: QueuedJob, job: Job, lifeMs: number, token: string | undefined): Promise<void> {
+    const kept = { id: job.execution_id, namespace: job.output_namespace };
+    const begun = await this.#kept.begin(job);
+    if (begun === "over") return;
+    const result = begun === "cancelled" ? failed("execution_cancelled") : await this.#handle(kept.id, job);
+    if (!result.ok && result.error.code === "shutting_down") {
+      await queued.moveToWait(token);
+      throw new WaitingError();
+    }
+    await this.#kept.end(kept, result, lifeMs);
   }
 
   async #handle(id: string, job: Job): Promise<JobResult> {
@@ -96,7 +120,9 @@ export class JobConsumer {
   }
 }
 
-function notRepeated(): JobResult {
-  const { code, status, message } = new ServiceError("sandbox_execution_failed");
+const notRepeated = () => failed("sandbox_execution_failed");
+
+function failed(why: ErrorCode): JobResult {
+  const { code, status, message } = new ServiceError(why);
   return { ok: false, error: { code, status, message } };
 }

@@ -95,8 +95,7 @@ export class EventFeed {
    */
   async *read(jobId: string, until: AbortSignal): AsyncGenerator<RunEvent[], void> {
     const key = eventsKey(jobId);
-    const more = new Condition();
-    const leave = await this.#enter(key, more);
+    const { more, leave } = await this.watch(jobId);
     try {
       for (let after = "-"; ; ) {
         const isOver = until.aborted;
@@ -113,19 +112,23 @@ export class EventFeed {
     }
   }
 
-  async #enter(channel: string, reader: Condition): Promise<() => void> {
+  /** `more` is notified when there is something new of the job, events or its end, unless the announcement is lost. */
+  async watch(jobId: string): Promise<{ more: Condition; leave: () => void }> {
+    const channel = eventsKey(jobId);
+    const reader = new Condition();
     const readers = this.#readers.get(channel) ?? new Set();
     const isFirst = readers.size === 0;
     readers.add(reader);
     this.#readers.set(channel, readers);
     // Without an announcement the reader looks by itself.
     if (isFirst) await this.#subscriber?.subscribe(channel).catch(() => undefined);
-    return () => {
+    const leave = () => {
       readers.delete(reader);
       if (readers.size > 0) return;
       this.#readers.delete(channel);
       this.#subscriber?.unsubscribe(channel).catch(() => undefined);
     };
+    return { more: reader, leave };
   }
 
   /** Nobody will read them again. */

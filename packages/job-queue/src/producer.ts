@@ -6,6 +6,7 @@
 import { deadlinesFor, findLanguage, type Job, type JobResult, newId, ServiceError } from "@svc/contracts";
 import { Condition, type Config, type Log, type Redis, refusesWrites, storeCall } from "@svc/service-kit";
 import { EventFeed } from "./events.ts";
+import type { KeptJob } from "./kept-jobs.ts";
 import { CANCEL_CHANNEL, isOfPausedProgram, isRound, jobIdOf, type Place } from "./protocol.ts";
 import { type JobQueue, type JobQueues, type JobState, openQueues } from "./queue.ts";
 
@@ -89,6 +90,22 @@ export class JobProducer {
     } finally {
       this.#announced.delete(id);
     }
+  }
+
+  /** Queues a job that nobody waits for. */
+  async submit(job: UnsentJob, place: Place): Promise<void> {
+    await storeCall(() => this.#queueOf(job).add(job, place));
+  }
+
+  /** Where a job is that nobody waits for. */
+  async look({ language, id }: Pick<KeptJob, "language" | "id">): Promise<JobState["state"]> {
+    return storeCall(async () => (await this.#queueOf({ language }).look(id)).state);
+  }
+
+  /** Takes a job that nobody waits for out of the queue, or tells its worker to end it. */
+  async cancel({ language, id }: Pick<KeptJob, "language" | "id">): Promise<void> {
+    await storeCall(() => this.#redis.publish(CANCEL_CHANNEL, id));
+    await storeCall(() => this.#queueOf({ language }).withdraw(id));
   }
 
   /** Whether the job waits, runs, or belongs to a round that has just ended. */

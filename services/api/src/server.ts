@@ -1,7 +1,7 @@
 /** The public API as one Fastify app: all routes under /v1, authentication in front of them, the OpenAPI document behind. */
 import swagger from "@fastify/swagger";
 import { JSON_BOUNDS } from "@svc/contracts";
-import type { JobProducer } from "@svc/job-queue";
+import { type JobProducer, KeptJobs } from "@svc/job-queue";
 import {
   counter,
   createHttpServer,
@@ -17,13 +17,17 @@ import {
   type Tracing,
 } from "@svc/service-kit";
 import { type SessionStore, sessionStoreFor } from "@svc/session-store";
+import type { FastifyInstance } from "fastify";
 import type { IdentityProvider } from "./auth/provider.ts";
+import type { ExecDeps } from "./exec/asked.ts";
 import { Idempotency } from "./exec/idempotency.ts";
-import { type ExecDeps, execRoute } from "./exec/route.ts";
+import { execRoute } from "./exec/route.ts";
 import { KnownRuntimes } from "./exec/runtimes.ts";
 import { FileStorage } from "./files/file-storage.ts";
 import { fileRoutes } from "./files/routes.ts";
 import { healthRoutes } from "./health.ts";
+import { Jobs } from "./jobs/jobs.ts";
+import { jobRoutes } from "./jobs/routes.ts";
 import { languageRoutes } from "./languages/routes.ts";
 import { limits } from "./limits/hook.ts";
 import { openApiOptions } from "./openapi/options.ts";
@@ -88,6 +92,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     config,
     jobs: deps.jobs,
     feed: deps.jobs.feed,
+    kept: new Jobs(config, new KeptJobs(redis), deps.jobs),
     idempotency: new Idempotency(redis),
     runtimes,
     submitted: counter(registry, "svc_jobs_submitted_total"),
@@ -98,6 +103,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     sessions,
   };
   execRoute(app, exec);
+  app.register(async (scope) => withoutBodies(scope, (one) => jobRoutes(one, { ...exec, jobs: exec.kept })));
   sessionRoutes(app, deps, sessions);
   languageRoutes(app, runtimes);
   openApiRoutes(app);
@@ -125,6 +131,13 @@ function httpServer({ config, log, registry, lifecycle, tracing }: ApiDeps): Htt
   return app;
 }
 
+/** No route has a body: what a client sends all the same is not read. */
+function withoutBodies(scope: FastifyInstance, routes: (scope: HttpServer) => void): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
+  routes(scope as unknown as HttpServer);
+}
+
 function sessionRoutes(
   app: HttpServer,
   { config, log, redis, fileServer }: ApiDeps,
@@ -132,12 +145,9 @@ function sessionRoutes(
 ): void {
   const storage = new FileStorage(fileServer);
   const maxBytes = config.SVC_SESSION_STATE_MAX_BYTES;
-  app.register(async (scope) => {
-    // No route has a body: what a client sends all the same is not read.
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
-    persistentSessionRoutes(scope as unknown as HttpServer, { sessions, storage, principalOf, maxBytes });
-  });
+  app.register(async (scope) =>
+    withoutBodies(scope, (one) => persistentSessionRoutes(one, { sessions, storage, principalOf, maxBytes })),
+  );
   if (sessions === undefined) return;
   const stopSweep = startSweep({ config, log, redis, sessions, storage });
   app.addHook("onClose", async () => stopSweep());

@@ -68,6 +68,8 @@ export const jobSchema = z.object({
   discard: z.object({ runner_url: z.string() }).optional(),
   /** Somebody wants to read what the program writes while it runs. */
   events: z.boolean().optional(),
+  /** Nobody waits for it: how it ends is kept for so long, in ms. */
+  kept: z.number().int().positive().optional(),
   /** Redis channel of the API process that waits; absent when no process does. */
   reply_to: z.string().optional(),
   enqueued_at: z.number(),

@@ -24,6 +24,14 @@ interface Examples {
   answers?: Readonly<Record<number, Readonly<Record<string, Readonly<Record<string, Example>>>>>>;
 }
 
+const runningJob = {
+  job_id: "Vq3xN8sT0_mJ-4rLw2Kdz",
+  status: "running",
+  language: "python",
+  created_at: STORED_AT,
+  started_at: STORED_AT,
+};
+
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   health: {
     answers: json(200, { alive: { summary: "Alive", value: { status: "ok", version: "0.1.0" } } }),
@@ -244,23 +252,58 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
         },
       },
     },
-    answers: json(200, {
-      output: { summary: "What it printed", value: executed },
-      file: { summary: "A file that it made", value: { ...executed, stdout: "", files: [output] } },
-      timeout: {
-        summary: "The time limit ended it",
-        value: {
-          ...executed,
-          stdout: "",
-          stderr: "[sandbox] Time limit exceeded (60 s)\n",
-          code: 137,
-          signal: "SIGKILL",
-          message: "Time limit exceeded",
-          status: "TO",
+    answers: {
+      ...json(202, {
+        job: {
+          summary: "With Prefer: respond-async",
+          value: { job_id: "Vq3xN8sT0_mJ-4rLw2Kdz", status: "queued" },
         },
+      }),
+      ...json(200, {
+        output: { summary: "What it printed", value: executed },
+        file: { summary: "A file that it made", value: { ...executed, stdout: "", files: [output] } },
+        timeout: {
+          summary: "The time limit ended it",
+          value: {
+            ...executed,
+            stdout: "",
+            stderr: "[sandbox] Time limit exceeded (60 s)\n",
+            code: 137,
+            signal: "SIGKILL",
+            message: "Time limit exceeded",
+            status: "TO",
+          },
+        },
+      }),
+    },
+  },
+  getJob: {
+    answers: json(200, {
+      running: { summary: "It runs", value: runningJob },
+      completed: {
+        summary: "It has ended",
+        value: { ...runningJob, status: "completed", ended_at: STORED_AT, result: executed },
       },
     }),
   },
+  jobEvents: {
+    answers: {
+      200: {
+        "text/event-stream": {
+          hello: {
+            summary: "A program that prints 42",
+            value:
+              'event: started\ndata: {"session_id":"kd83HtQmZ0_4vYcPa7-Rn","language":"python","version":"3.13.5"}\n\n' +
+              'event: stdout\ndata: {"text":"42\\n"}\n\nevent: result\ndata: {"stdout":"42\\n","code":0}\n\n',
+          },
+        },
+      },
+    },
+  },
+  listJobs: {
+    answers: json(200, { one: { summary: "One job", value: { jobs: [runningJob] } } }),
+  },
+  deleteJob: {},
   listLanguages: {
     answers: {
       200: {

@@ -37,6 +37,10 @@ export const REQUEST_HEADERS = {
       "Keys of different callers are apart.",
     schema: { type: "string", pattern: "^[\\x20-\\x7e]{1,255}$", example: "order-1001" },
   },
+  Prefer: text(
+    "`respond-async`: 202 at once; the program runs as a job that is asked for later (RFC 7240).",
+    "respond-async",
+  ),
   Range: text("One byte range is answered with 206; several with the whole file.", "bytes=0-1023"),
   "If-Range": text("The range counts only when the file is still this one.", '"0cc175b9c0f1b6a8"'),
   "If-None-Match": text("304 when the file is still this one.", '"0cc175b9c0f1b6a8"'),
@@ -54,6 +58,8 @@ export const ANSWER_HEADERS = {
   "WWW-Authenticate": text("What is wanted.", "Bearer"),
   "X-SVC-Ignored-Fields": text("Fields of the body that have no effect, comma-separated.", "timeout_ms"),
   "Idempotency-Replayed": text("`true`: the answer of an earlier request with the same key.", "true"),
+  Location: text("Where the job is.", "/v1/jobs/Vq3xN8sT0_mJ-4rLw2Kdz"),
+  "Preference-Applied": text("What of `Prefer` was done.", "respond-async"),
   "Accept-Ranges": text("Ranges may be asked for.", "bytes"),
   "Cache-Control": text("Only for the caller, and only after asking again.", "private, no-cache"),
   "Content-Disposition": text(

@@ -78,6 +78,8 @@ const STORED_FILES: Refusals = {
   503: ["storage_unavailable"],
 };
 
+const JOB: Refusals = { 400: ["invalid_request"], 404: ["execution_not_found"] };
+
 const FILE_HEADERS: readonly AnswerHeader[] = [
   "Accept-Ranges",
   "Cache-Control",
@@ -175,9 +177,38 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       "Runs a program in a jail of its own and answers when it has ended. A program that fails is a 200: the status speaks of the " +
       "service. A client that closes the connection cancels its run.",
     access: "limited",
-    reads: ["Idempotency-Key", "X-LibreChat-Code-Workspace-ID"],
-    sends: { 200: ["X-SVC-Ignored-Fields", "Idempotency-Replayed"], 400: ["X-SVC-Ignored-Fields"] },
+    reads: ["Idempotency-Key", "Prefer", "X-LibreChat-Code-Workspace-ID"],
+    sends: {
+      200: ["X-SVC-Ignored-Fields", "Idempotency-Replayed"],
+      202: ["X-SVC-Ignored-Fields", "Idempotency-Replayed", "Location", "Preference-Applied"],
+      400: ["X-SVC-Ignored-Fields"],
+    },
     refusals: merged(PROGRAM, { 422: ["idempotency_key_reused"] }),
+  },
+  getJob: {
+    description:
+      "A job of the caller: whether it waits, runs or has ended, and its answer. With `wait_ms` it is answered when the job has ended, " +
+      "at the latest after that time. Kept for an hour after its end, if the operator says nothing else.",
+    access: "limited",
+    refusals: JOB,
+  },
+  jobEvents: {
+    description:
+      "What the program of a job writes, from its beginning, while it runs or afterwards: the events of /v1/exec, `result` or `error` " +
+      "last. Several may read at once. To close the connection does not cancel the job.",
+    access: "limited",
+    refusals: JOB,
+  },
+  listJobs: {
+    description: "The jobs of the caller, the newest first, a hundred on a page.",
+    access: "limited",
+    refusals: { 400: ["invalid_request"] },
+  },
+  deleteJob: {
+    description:
+      "Ends a job that waits or runs: 202, it becomes `cancelled` and its events end with `error`. Removes one that has ended: 204.",
+    access: "limited",
+    refusals: JOB,
   },
   listLanguages: {
     description:

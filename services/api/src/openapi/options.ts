@@ -29,6 +29,7 @@ export const openApiOptions: SwaggerOptions = {
     security: [{ bearer: [] }, { apiKey: [] }],
     tags: [
       { name: "execution", description: "Programs" },
+      { name: "jobs", description: "Programs that nobody waits for" },
       { name: "files", description: "Files in and out" },
       { name: "sessions", description: "Persistent sessions" },
       { name: "service", description: "State of the service" },

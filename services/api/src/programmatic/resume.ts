@@ -6,7 +6,7 @@
 import { type ErrorCode, type ProgrammaticResponse, ServiceError, type TraceContext } from "@svc/contracts";
 import { ProducerStopped } from "@svc/job-queue";
 import { type FastifyRequest, type Log, toServiceError } from "@svc/service-kit";
-import type { ExecDeps } from "../exec/route.ts";
+import type { ExecDeps } from "../exec/asked.ts";
 import type { Once, OwnEntry } from "../once/once.ts";
 import { noteOutliving, noteRun } from "../request-log.ts";
 import type { RunStream } from "../streams/run-stream.ts";

@@ -5,9 +5,9 @@
 import { randomInt } from "node:crypto";
 import { namespaceOf, newId, type Principal, type ProgrammaticResponse, ServiceError } from "@svc/contracts";
 import { bodyBytes, type FastifyReply, type FastifyRequest } from "@svc/service-kit";
+import type { ExecDeps } from "../exec/asked.ts";
 import { clientLeft } from "../exec/client.ts";
 import { authoriseRefs } from "../exec/refs.ts";
-import type { ExecDeps } from "../exec/route.ts";
 import { execRules, startLimit } from "../exec/rules.ts";
 import { noteRun } from "../request-log.ts";
 import type { RunStream } from "../streams/run-stream.ts";

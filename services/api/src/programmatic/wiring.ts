@@ -1,6 +1,6 @@
 /** Builds what the programmatic routes work with. */
 import type { Config, HttpServer, Log, Redis, Registry } from "@svc/service-kit";
-import type { ExecDeps } from "../exec/route.ts";
+import type { ExecDeps } from "../exec/asked.ts";
 import { Once } from "../once/once.ts";
 import type { RunningPrograms } from "./cancel.ts";
 import { AnswerRenewal, storedSecondsFor } from "./expiry.ts";

@@ -34,6 +34,10 @@ export class EventStream {
     return this.#isOpen;
   }
 
+  get closed(): AbortSignal {
+    return this.#closed.signal;
+  }
+
   get isClosed(): boolean {
     return this.#closed.signal.aborted;
   }

@@ -46,28 +46,45 @@ export class RunStream {
     return this.#stream.isOpen;
   }
 
+  /** Aborted when the reader has left. */
+  get closed(): AbortSignal {
+    return this.#stream.closed;
+  }
+
+  open(): void {
+    this.#stream.open();
+  }
+
   /** Output that earlier answers told, which the answer of this round repeats. */
   passOver(told: Told): void {
     this.#from = { ...told };
     this.#sent = { ...told };
   }
 
-  /** Sends the events of a job while it runs; a further attempt takes the place of the one before. `goesOn`: it begins where earlier answers ended. */
-  async follow(jobId: string, sessionId: string, { goesOn = false } = {}): Promise<void> {
+  /**
+   * Sends the events of a job while it runs; a further attempt takes the place of the one before.
+   * `goesOn`: it begins where earlier answers ended. `isKept`: others may read its events later.
+   */
+  async follow(
+    jobId: string,
+    sessionId: string,
+    { goesOn = false, isKept = false }: { goesOn?: boolean; isKept?: boolean } = {},
+  ): Promise<void> {
     await this.#unfollow();
     this.#at = goesOn ? { ...this.#from } : { stdout: 0, stderr: 0 };
     this.#stop = new AbortController();
-    this.#following = this.#send(jobId, sessionId, this.#stop.signal).catch((err: unknown) =>
+    this.#following = this.#send(jobId, sessionId, isKept).catch((err: unknown) =>
       this.#request.log.warn({ err, request_id: this.#request.id }, "reading the events of a run failed"),
     );
   }
 
-  async #send(jobId: string, sessionId: string, until: AbortSignal): Promise<void> {
+  async #send(jobId: string, sessionId: string, isKept: boolean): Promise<void> {
+    const until = AbortSignal.any([this.#stop.signal, this.#stream.closed]);
     for await (const events of this.#feed.read(jobId, until)) {
       for (const event of events) await this.#tell(event, sessionId);
-      if (until.aborted || this.#stream.isClosed) break;
+      if (this.#stream.isClosed) break;
     }
-    this.#feed.forget(jobId);
+    if (!isKept) this.#feed.forget(jobId);
   }
 
   async #tell(event: RunEvent, session_id: string): Promise<void> {

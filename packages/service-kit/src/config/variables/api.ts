@@ -88,6 +88,15 @@ export const API = {
   SVC_MAX_CONCURRENT_EXECUTIONS: int(20, "Executions of a principal that wait or run at once. 0: no limit.", {
     max: 1_000_000,
   }),
+  SVC_MAX_UNFINISHED_JOBS: int(
+    100,
+    "Jobs of a principal (`Prefer: respond-async`) that wait or run at once. 0: no limit.",
+    { max: 1_000_000 },
+  ),
+  SVC_JOB_RETENTION_SECONDS: int(3600, "How long a job and its events are kept after its end.", {
+    min: 1,
+    max: 604_800,
+  }),
   JOB_QUEUE_LIMIT: int(
     1000,
     "Executions of all principals that one API process has waiting or running at once; more are refused with 503 `queue_saturated`. 0: no limit.",

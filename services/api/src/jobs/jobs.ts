@@ -1,0 +1,134 @@
+/**
+ * Jobs of callers who do not wait: made, found, waited for, cancelled. A job of another caller is as one that does not exist. A job that
+ * the queue has lost, with the store's data or with its second worker, is found out when somebody asks for it, and has failed then.
+ */
+import { type JobResult, namespaceOf, type Principal, ServiceError } from "@svc/contracts";
+import {
+  hasEnded,
+  type JobProducer,
+  type KeptJob,
+  type KeptJobs,
+  type ListPage,
+  type UnsentJob,
+} from "@svc/job-queue";
+import type { Config } from "@svc/service-kit";
+
+/** Between the record of a job and its place in the queue. */
+const QUEUED_MS = 5000;
+/** An announcement of its end may be lost. */
+const LOOK_MS = 2000;
+const RETRY_SECONDS = 5;
+
+export class Jobs {
+  readonly #config: Config;
+  readonly #kept: KeptJobs;
+  readonly #producer: JobProducer;
+
+  constructor(config: Config, kept: KeptJobs, producer: JobProducer) {
+    this.#config = config;
+    this.#kept = kept;
+    this.#producer = producer;
+  }
+
+  get #lifeMs(): number {
+    return this.#config.SVC_JOB_RETENTION_SECONDS * 1000;
+  }
+
+  /** Queues a job. Throws `rate_limited` when its caller has too many that have not ended. */
+  async start(job: UnsentJob): Promise<void> {
+    job.kept = this.#lifeMs;
+    job.events = true;
+    const most = this.#config.SVC_MAX_UNFINISHED_JOBS;
+    const place = (await this.#kept.create(job, most)) || (await this.#createAgain(job, most));
+    try {
+      await this.#producer.submit(job, place);
+    } catch (error) {
+      await this.#kept
+        .remove({ id: job.execution_id, namespace: job.output_namespace })
+        .catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Some that count may be lost. */
+  async #createAgain(job: UnsentJob, most: number): Promise<number> {
+    const { output_namespace: namespace } = job;
+    for (const id of await this.#kept.open(namespace)) {
+      const found = await this.#look(id);
+      if (found === undefined || hasEnded(found)) await this.#kept.forgetOpen(namespace, id);
+    }
+    const place = await this.#kept.create(job, most);
+    if (place === 0) throw tooMany(most);
+    return place;
+  }
+
+  /** Throws when the caller has no such job. */
+  async find(principal: Principal, id: string): Promise<KeptJob> {
+    const found = await this.#look(id);
+    if (found?.namespace !== ownNamespace(principal))
+      throw new ServiceError("execution_not_found", "There is no such job.");
+    return found;
+  }
+
+  async #look(id: string): Promise<KeptJob | undefined> {
+    const found = await this.#kept.find(id);
+    if (found === undefined || hasEnded(found) || Date.now() - found.created_at < QUEUED_MS) return found;
+    const state = await this.#producer.look(found);
+    if (state === "waiting" || state === "started") return found;
+    // Its end is kept before it leaves the queue, so what is still open now was lost.
+    await this.#kept.end(found, state === "ended" ? BROKEN : LOST, this.#lifeMs);
+    return this.#kept.find(id);
+  }
+
+  /** The job as soon as it has ended, at the latest after so long. */
+  async afterEnd(principal: Principal, id: string, ms: number, left: AbortSignal): Promise<KeptJob> {
+    const untilMs = performance.now() + ms;
+    const { more, leave } = await this.#producer.feed.watch(id);
+    try {
+      for (;;) {
+        const found = await this.find(principal, id);
+        const leftMs = untilMs - performance.now();
+        if (hasEnded(found) || leftMs <= 0 || left.aborted) return found;
+        await more.wait({ ms: Math.min(leftMs, LOOK_MS), signal: left });
+      }
+    } finally {
+      leave();
+    }
+  }
+
+  async list(principal: Principal, after: ListPage["next"]): Promise<ListPage> {
+    return this.#kept.list(ownNamespace(principal), after);
+  }
+
+  /** Ends a job, or removes one that has ended. */
+  async cancel(principal: Principal, id: string): Promise<"ends" | "removed"> {
+    const found = await this.find(principal, id);
+    const before = hasEnded(found) ? found.status : await this.#kept.cancel(found, CANCELLED, this.#lifeMs);
+    if (before === "queued" || before === "running") {
+      await this.#producer.cancel(found);
+      return "ends";
+    }
+    await this.#kept.remove(found);
+    return "removed";
+  }
+}
+
+const ownNamespace = (principal: Principal) => namespaceOf(principal, { kind: "user" });
+
+const failure = (error: ServiceError): JobResult => {
+  const { code, status, message } = error;
+  return { ok: false, error: { code, status, message } };
+};
+
+const CANCELLED = failure(new ServiceError("execution_cancelled"));
+const BROKEN = failure(new ServiceError("sandbox_execution_failed"));
+const LOST = failure(
+  new ServiceError("store_unavailable", "The state store lost the execution; it may be repeated."),
+);
+
+function tooMany(most: number): ServiceError {
+  return new ServiceError("rate_limited", `Too many jobs: ${most} may wait or run at the same time.`, {
+    headers: { "retry-after": String(RETRY_SECONDS) },
+    extra: { retry_after_seconds: RETRY_SECONDS, retry_after: RETRY_SECONDS },
+  });
+}
