@@ -10,10 +10,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { PYTHON, PYTHON_CLIENT } from "./support/python-client.ts";
 
 const ADDRESS = "http://127.0.0.1:3112";
-const [first, files, streamed, tools, asynchronous, errors, ...others] = readPage("docs/clients.md").blocks(
-  "python",
-  "Python",
-);
+const [first, files, streamed, tools, asynchronous, jobs, errors, ...others] = readPage(
+  "docs/clients.md",
+).blocks("python", "Python");
 
 let folder: string;
 beforeAll(() => {
@@ -53,6 +52,10 @@ test("the asynchronous client", async () => {
   const [squares, ...events] = (await run(asynchronous)).trimEnd().split("\n");
   expect(squares).toBe("['0', '1', '4', '9']");
   expect(events).toEqual(["started", "stdout", "result", "given up, and the program is ended"]);
+});
+
+test("a job", async () => {
+  expect(await run(jobs)).toBe("done\ncompleted 0\n");
 });
 
 test("an error by its class", async () => {

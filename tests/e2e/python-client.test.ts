@@ -15,7 +15,7 @@ import { useSystem } from "./support/use-system.ts";
 
 const { url, instance } = sharedSystem();
 const { starts } = useProxies(new Api(url));
-const MODULES = ["test_sync", "test_asyncio"];
+const MODULES = ["test_sync", "test_asyncio", "test_jobs"];
 
 test.each(MODULES)("%s", (module) => runLive(module, { url }));
 
@@ -70,7 +70,7 @@ describe("with API keys and sessions", () => {
   });
   afterAll(() => keys.remove());
 
-  test.each(["test_sessions", "test_sync.Files", "test_sync.Tools"])("%s", (module) =>
+  test.each(["test_sessions", "test_sync.Files", "test_sync.Tools", "test_jobs"])("%s", (module) =>
     runLive(module, { url: address, token: key }),
   );
 });

@@ -58,11 +58,12 @@ class SessionFile:
 class Job(Generic[FileT]):
     """
     A run that nobody waits for. `status`: queued, running, completed, failed or cancelled. A program that fails is `completed`:
-    `result` tells. `error`: why the service could not run it.
+    `result` tells. `error`: why the service could not run it, or that it was cancelled. Lists have neither, and a new job no `language`.
     """
 
     id: str
     status: str
+    language: Optional[str]
     created_at: Optional[str]
     started_at: Optional[str]
     ended_at: Optional[str]
@@ -129,6 +130,7 @@ def job_of(answer: Fields, file: FileReader[FileT]) -> Job[FileT]:
     return Job(
         id=answer.text("job_id"),
         status=answer.text("status"),
+        language=answer.optional_text("language"),
         created_at=answer.optional_text("created_at"),
         started_at=answer.optional_text("started_at"),
         ended_at=answer.optional_text("ended_at"),
