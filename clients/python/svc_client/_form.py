@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import Iterator, List, Mapping, Tuple, Union
 from urllib.parse import quote
 
+_TYPE = re.compile(r"[\x21-\x7e][\x20-\x7e]{0,254}\Z")
 _BLOCK = 256 * 1024
 Source = Union[bytes, Path]
 
@@ -16,6 +18,8 @@ class Form:
     """Fields, then one file. Its length is known before it is sent; a file that changes meanwhile raises OSError."""
 
     def __init__(self, fields: Mapping[str, str], name: str, source: Source, content_type: str) -> None:
+        if _TYPE.match(content_type) is None:
+            raise ValueError("content_type must be like text/csv")
         boundary = f"svc-{secrets.token_hex(16)}"
         self.content_type = f"multipart/form-data; boundary={boundary}"
         parts = [_part(boundary, f'name="{key}"', []) + value.encode("utf-8") + b"\r\n" for key, value in fields.items()]

@@ -2,7 +2,10 @@
 
 import json
 import os
+import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -257,6 +260,43 @@ class Streams(unittest.TestCase):
 
         with serve(answer) as server, self.assertRaises(RequestTimeout):
             next(client(server, timeout=0.3).stream("x"))
+
+
+class Ways(unittest.TestCase):
+    def test_a_forward_proxy_gets_the_whole_address(self):
+        with serve(lambda connection: connection.answer(200, RESULT)) as proxy:
+            svc = Svc("http://code.example/base/v1", "token", proxy=proxy.url.replace("//", "//user:pass@"), timeout=LONG)
+            self.assertEqual(svc.run("x").stdout, "42\n")
+        lines = proxy.requests[0].split("\r\n")
+        self.assertEqual(lines[0], "POST http://code.example/base/v1/exec HTTP/1.1")
+        self.assertIn("Host: code.example", lines)
+        self.assertIn("Proxy-Authorization: Basic dXNlcjpwYXNz", lines)
+
+    def test_an_interrupt_closes_the_connection(self):
+        arrived, gone = threading.Event(), threading.Event()
+
+        def answer(connection):
+            arrived.set()
+            connection.wait_for_end()
+            gone.set()
+
+        with serve(answer) as server:
+            program = f"import svc_client; svc_client.Svc({server.url!r}).run('x')"
+            with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) as child:
+                self.assertTrue(arrived.wait(LONG))
+                child.send_signal(signal.SIGINT)
+                self.assertTrue(gone.wait(LONG))
+                self.assertIn(b"KeyboardInterrupt", child.stderr.read())
+
+    def test_threads_share_a_client(self):
+        with serve(lambda connection: connection.answer(200, RESULT)) as server:
+            svc, found = client(server), []
+            threads = [threading.Thread(target=lambda: found.append(svc.run("x").ok)) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(found, [True] * 8)
 
 
 class Downloads(unittest.TestCase):

@@ -90,6 +90,11 @@ class Bodies(unittest.TestCase):
             self.assertIn(b"filename*=UTF-8''we%22ird%2F%0D%0A%C3%A9.csv\r\n", body)
             self.assertIn(b"\r\n\r\n" + source + b"\r\n--", body)
 
+    def test_a_content_type_cannot_add_headers(self):
+        for content_type in ("", "text/csv\r\nX: y", "text/é"):
+            with self.assertRaises(ValueError, msg=content_type):
+                Form({}, "n", b"", content_type)
+
 
 def price(item: str, count: int = 1, *, note: Optional[str] = None, tags: List[str] = [], more: Dict[str, int] = {}) -> float:
     """Price of an item."""

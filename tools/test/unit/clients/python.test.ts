@@ -23,4 +23,5 @@ const DISCOVER = [
 test("the unit tests of the Python client pass", async () => {
   const { stderr } = await promisify(execFile)("/usr/bin/python3", DISCOVER, { cwd: FOLDER });
   expect(stderr).toMatch(/^Ran \d{2,} tests in /m);
+  expect(stderr).not.toMatch(/Exception ignored|Warning/);
 });
