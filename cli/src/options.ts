@@ -122,6 +122,9 @@ function refused(error: CommanderError, parser: Parser): Problem {
     if (parser.commands.length > 0) return unknownCommand(unexpected, parser);
     return usage(`unexpected argument ${named(unexpected)}`, `See: ${lineOf(parser)} --help`);
   }
+  const [first = "-"] = parser.args;
+  if (error.code === "commander.unknownOption" && parser.commands.length > 0 && !first.startsWith("-"))
+    return unknownCommand(first, parser);
   // "error: unknown option '--lagn'"
   const [, what = error.message] = /^error: (.*)$/s.exec(error.message) ?? [];
   const [, quoted = ""] = /'(.*)'/s.exec(what) ?? [];

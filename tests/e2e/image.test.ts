@@ -1,4 +1,5 @@
 /** One copy has one image: the one that it started with, whatever is built for others, until it is ended and started again. */
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import type { Status } from "@svc/cli/status/status";
@@ -11,7 +12,7 @@ import { type PrivateFolder, privateFolder, svc } from "./support/svc.ts";
 
 /** The smallest language that is not always installed. */
 const PHP = { lang: "php", code: "<?php echo 6 * 7;" };
-const BUILD_MS = 240_000;
+const BUILD_MS = 900_000;
 
 let folder: PrivateFolder;
 let api: Api;
@@ -37,6 +38,10 @@ function component(name: ComponentName) {
 
 const textOf = (name: ComponentName, file: string) =>
   readFileSync(`/proc/${component(name).pid}/${file}`, "utf8").replaceAll("\0", "\n");
+
+/** In bytes. */
+const diskUse = (path: string) =>
+  Number.parseInt(execFileSync("du", ["-s", "--block-size=1", path], { encoding: "utf8" }), 10);
 
 async function expectPhp(): Promise<void> {
   const answer = async () => {
@@ -100,6 +105,8 @@ test(
     expect(fewer.stdout).toMatch(/The root image has changed\.\n {2}before: .*php.*\n {2}now: {4}(?!.*php)/);
     // Nobody needs it any more.
     expect(existsSync(before)).toBe(false);
+    // As the README says of the usual languages.
+    expect(diskUse(realpathSync(folder.instance.image))).toBeLessThan(1e9);
     const answer = await api.post("/exec", PHP);
     expect(answer.refusal).toMatchObject({ error: "unsupported_language" });
   },

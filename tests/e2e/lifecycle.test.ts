@@ -4,9 +4,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { STARTED_SETTINGS } from "@svc/cli/settings/started";
 import { identify, isAlive, signalProcess, sleep, waitGone } from "@svc/cli/system/process";
 import { serviceProcesses } from "@svc/cli/topology";
 import { userOf } from "@svc/cli/users";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { holdNamespaces, leftovers, takeBaseline } from "@svc/test-kit/system/leftovers";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -65,6 +67,39 @@ describe("./svc up in the foreground", () => {
     );
   });
 
+  it("says at a second start which settings are not those of the first, and refuses wrong ones", async () => {
+    const same = await svc(["up"], { ...system.environment, MAX_REQUESTS: "1000" });
+    expect(same.code, same.stderr).toBe(0);
+    expect(same.stdout).not.toContain("Settings that are not");
+    const secret = newSecret();
+    const others = { ...system.environment, MAX_REQUESTS: "7", SVC_METRICS_TOKEN: secret };
+    const second = await svc(["up"], others);
+    expect(second.code, second.stderr).toBe(0);
+    expect(second.stdout).toContain(
+      "\nSettings that are not those of its start: MAX_REQUESTS, SVC_METRICS_TOKEN. They count after ./svc down, then ./svc up.\n",
+    );
+    const wrong = await svc(["up"], { ...system.environment, MAX_REQUESTS: "many", SVC_JWT_ISSUR: "x" });
+    expect(wrong).toMatchObject({ code: 1, stdout: "" });
+    expect(wrong.stderr).toContain('MAX_REQUESTS must be a whole number, not "many"');
+    expect(wrong.stderr).toContain("SVC_JWT_ISSUR is not known; did you mean SVC_JWT_ISSUER?");
+    expect(await answerOf(system, hello)).toMatchObject({ status: 200, stdout: "42\n" });
+  });
+
+  it("is named to another copy that wants its ports", async () => {
+    const other = await privateFolder();
+    const { code, stderr } = await svc(["up"], {
+      ...system.environment,
+      SVC_DATA_DIR: other.instance.dataDir,
+    });
+    other.remove();
+    expect(code).toBe(1);
+    const { api, runner } = system.instance.ports;
+    for (const port of [`${api} of the api`, `${runner} of the runner`])
+      expect(stderr).toMatch(
+        new RegExp(`port ${port} is taken by pid \\d+ of the copy in ${system.instance.dataDir} `),
+      );
+  });
+
   it("does not change its languages while it runs, and says what to do", async () => {
     const other = await svc(["up", "--languages", "rs"], system.environment);
     expect(other).toMatchObject({ code: 1, stdout: "" });
@@ -76,6 +111,8 @@ describe("./svc up in the foreground", () => {
     expect(statSync(join(system.instance.dataDir, "secrets.env")).mode & 0o777).toBe(0o600);
     expect(statSync(system.instance.redisSocket).mode & 0o007).toBe(0);
     expect(statSync(join(system.instance.redisSocket, "..")).mode & 0o777).toBe(0o710);
+    const settings = join(system.instance.runDir, STARTED_SETTINGS);
+    expect(statSync(settings).mode & 0o777).toBe(0o600);
     for (const folder of ["objects", "redis", "logs"]) {
       expect(statSync(join(system.instance.dataDir, folder)).mode & 0o777).toBe(0o700);
     }

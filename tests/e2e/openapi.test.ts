@@ -139,6 +139,15 @@ describe("what is asked in order is answered as the document says", () => {
     expect(answer.json()).toMatchObject({ status: "OL", deleted_files: ["in.txt"], files_omitted_count: 1 });
   });
 
+  test("a job: made, asked for, its events, listed, removed", async () => {
+    const made = done("exec", await exec({ code: "echo 1" }, { prefer: "respond-async" }), 202);
+    const { job_id } = made.json<{ job_id: string }>();
+    done("jobEvents", await get(`/jobs/${job_id}/events`));
+    done("getJob", await get(`/jobs/${job_id}?wait_ms=30000`));
+    done("listJobs", await get("/jobs"));
+    done("deleteJob", await api.send("DELETE", `/jobs/${job_id}`, as(ME)), 204);
+  });
+
   test("exec again with its key", async () => {
     const send = () => exec({ code: "echo once" }, { "idempotency-key": "document-1" });
     const [first, again] = [await send(), await send()];
@@ -250,6 +259,7 @@ describe("what is refused has a code that the document names", () => {
     ["invalid_request", 400, () => get(`/files/${SOME_ID}?detail=all`)],
     ["file_not_found", 404, () => get(`/files/${SOME_ID}`)],
     ["not_found", 404, () => get("/sessions")],
+    ["job_not_found", 404, () => get(`/jobs/${SOME_ID}`)],
     ["range_not_satisfiable", 416, async () => get(await stored(), { range: "bytes=10-" })],
     ["no_files", 400, () => form([{ field: "kind", content: "user" }])],
     [

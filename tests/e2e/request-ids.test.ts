@@ -168,6 +168,7 @@ const CALLER: Partial<Record<ErrorCode, () => Promise<ErrorBody>>> = {
   not_found: () => sent("GET", "/nothing"),
   method_not_allowed: () => sent("DELETE", "/exec"),
   file_not_found: () => sent("GET", `/download/${ID}/${ID}`),
+  job_not_found: () => sent("GET", `/jobs/${ID}`),
   range_not_satisfiable: async () => {
     const file = await api.stage("short.txt", "short");
     return (await api.download(file, { range: "bytes=100-" })).refusal;

@@ -201,6 +201,16 @@ describe("./svc restart", () => {
     expect((await command("status")).stdout).not.toContain("svc.env");
   });
 
+  it("says that what the shell sets does not count yet", async () => {
+    const env = { ...system.environment, SVC_MAX_CONCURRENT_EXECUTIONS: "3" };
+    expect(await svc(["restart", "worker"], env)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(
+        "warning: it keeps the settings of its start; others do not count yet: SVC_MAX_CONCURRENT_EXECUTIONS\n",
+      ),
+    });
+  });
+
   it("is done one at a time", async () => {
     const { answer } = await holding();
     const [first, second] = await Promise.all([command("restart"), command("restart")]);

@@ -6,6 +6,7 @@ import { INSTANCE_OPTIONS } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { findCopy } from "../running-copy.ts";
 import { changedSettingsFile } from "../settings/changed.ts";
+import { settingsSinceStart } from "../settings/started.ts";
 import { controlSocket, type RestartEvent, requestRestart } from "../supervisor/control.ts";
 import { RESTARTABLE } from "../supervisor/rolling.ts";
 import { startAgain, svcLine } from "../svc-line.ts";
@@ -35,7 +36,7 @@ a new root image need ./svc down and ./svc up.
 
 Exit codes: 0 all are ready again; 1 one of them is not; 3 nothing is running.`,
   options: INSTANCE_OPTIONS,
-  run: async ({ values, positionals: [component] }) => {
+  run: async ({ values, positionals: [component] }, settings) => {
     const { instance, state } = findCopy(values);
     if (state === undefined) {
       throw new Problem(
@@ -56,6 +57,14 @@ Exit codes: 0 all are ready again; 1 one of them is not; 3 nothing is running.`,
     if (changed !== undefined)
       console.error(
         `warning: ${changed} was changed after the start and does not count yet: ${startAgain()}`,
+      );
+    const given = settingsSinceStart(instance.runDir, settings.values).filter(
+      (name) =>
+        settings.values[name] !== undefined && !(changed !== undefined && settings.fromFile.has(name)),
+    );
+    if (given.length > 0)
+      console.error(
+        `warning: it keeps the settings of its start; others do not count yet: ${given.join(", ")}`,
       );
     return 0;
   },

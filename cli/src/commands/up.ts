@@ -22,6 +22,8 @@ import { waitReady } from "../readiness.ts";
 import { findCopy } from "../running-copy.ts";
 import { demandGoodSettings, resolveChecked, settingsWarnings } from "../settings/check.ts";
 import { adoptSettings, type Settings } from "../settings/sources.ts";
+import { settingsSinceStart } from "../settings/started.ts";
+import type { Environment } from "../settings.ts";
 import { sized } from "../sizing.ts";
 import { stopBackground } from "../supervisor/background.ts";
 import { runInForeground } from "../supervisor/foreground.ts";
@@ -67,11 +69,12 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     if (running !== undefined) {
       demandImage(running, values, chooseImage(values, {}, readChoice(instance.dataDir)));
       if (values.sessions) demandSessions(running);
-      return await sayRunning(running, instance, { choice: chosen(), mode: modeOf(settings.values) });
     }
     for (const warning of settingsWarnings(settings, process.env, instance))
       console.error(`warning: ${warning}`);
     await demandGoodSettings(instance, settings.values, values);
+    if (running !== undefined)
+      return await sayRunning(running, instance, { choice: chosen(), settings: settings.values });
     const choice = chosen();
     await demandFreePorts(instance, settings.values);
     makeFolders(instance);
@@ -131,7 +134,7 @@ function demandImage(
 async function sayRunning(
   state: State,
   instance: Instance,
-  wanted: { choice: Choice; mode: Mode },
+  wanted: { choice: Choice; settings: Environment },
 ): Promise<number> {
   await waitReady(
     { ...instance, url: state.url, ports: state.ports },
@@ -142,9 +145,14 @@ async function sayRunning(
   console.log(
     `Already running: ${state.url}${shownMode}, pid ${state.supervisor.pid}, data in ${state.dataDir}.`,
   );
-  const next = await modeText(wanted.mode);
+  const next = await modeText(modeOf(wanted.settings));
   if (mode !== undefined && next !== mode)
-    console.log(`The settings now say: ${next}. It has that after ./svc down and ./svc up.`);
+    console.log(`The settings now say: ${next}. It has that after ${startAgain()}.`);
+  const others = settingsSinceStart(instance.runDir, wanted.settings);
+  if (others.length > 0)
+    console.log(
+      `Settings that are not those of its start: ${others.join(", ")}. They count after ${startAgain()}.`,
+    );
   if (!isSame(wanted.choice, readChoice(instance.dataDir) ?? wanted.choice)) {
     console.log(
       `SVC_LANGUAGES or SVC_PACKAGES ask for other languages or packages. It has them after ${startAgain()}.`,

@@ -1,21 +1,24 @@
-/** The settings that the next ./svc up would use: the mode, and what would be refused. */
+/** The settings that the next ./svc up would use: the mode, what would be refused, and what would have no effect. */
 
 import type { Instance } from "../instance.ts";
 import { countKeys, describeMode, modeOf } from "../mode.ts";
-import { refusedSettings } from "../settings/check.ts";
+import { refusedSettings, settingsWarnings } from "../settings/check.ts";
 import type { Settings } from "../settings/sources.ts";
 import { svcLine } from "../svc-line.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
-export async function settings(instance: Instance, { unreadable }: Settings): Promise<Finding[]> {
+export async function settings(instance: Instance, read: Settings): Promise<Finding[]> {
+  const { unreadable } = read;
   if (unreadable !== undefined)
     return [
       warn("settings", `${unreadable} can only be read by its owner`, `Run: sudo ${svcLine("doctor")}`),
     ];
   const problems = await refusedSettings(instance, process.env);
   const mode = modeOf(process.env);
-  if (problems.length === 0) return [ok("settings", describeMode(mode, await countKeys(mode)))];
-  return problems.map((problem) =>
-    fail("settings", problem, `See ${svcLine("config")} and docs/configuration.md.`),
-  );
+  const fix = `See ${svcLine("config")} and docs/configuration.md.`;
+  const refused = problems.map((problem) => fail("settings", problem, fix));
+  return [
+    ...(refused.length > 0 ? refused : [ok("settings", describeMode(mode, await countKeys(mode)))]),
+    ...settingsWarnings(read, process.env, instance).map((warning) => warn("settings", warning, fix)),
+  ];
 }

@@ -16,6 +16,7 @@ import { modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
 import { loadSecrets } from "../secrets.ts";
 import { settingsFileOf } from "../settings/changed.ts";
+import { keepStartedSettings } from "../settings/started.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { sized } from "../sizing.ts";
 import { svcLine } from "../svc-line.ts";
@@ -88,6 +89,7 @@ export class Supervisor {
     const instance = { ...chosen, image: imageFolder(chosen) };
     await demandFreePorts(instance, caller);
     removeLeftovers(instance);
+    keepStartedSettings(instance.runDir, caller);
     try {
       const { settings, notice } = sized(caller, thisMachine(), languagesOf(instance));
       const view = await confine(instance, caller);
@@ -304,7 +306,7 @@ export class Supervisor {
 function removeLeftovers(instance: Instance): void {
   removeState(instance.runDir);
   for (const name of readdirSync(instance.runDir)) {
-    if (/\.(pid|sock|new)$|^(redis-server|compile-cache|api-keys\.jsonl)$/.test(name)) {
+    if (/\.(pid|sock|new)$|^(redis-server|compile-cache|api-keys\.jsonl|settings\.json)$/.test(name)) {
       rmSync(join(instance.runDir, name), { recursive: true, force: true });
     }
   }

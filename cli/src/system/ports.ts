@@ -1,6 +1,7 @@
 /** Who holds a TCP port, for messages that help. */
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { createServer } from "node:net";
+import { dirname, join } from "node:path";
 import { printable } from "../terminal.ts";
 
 /** True when the address can be listened on. */
@@ -19,7 +20,7 @@ export function listenProblem(host: string, port: number): Promise<string | unde
 
 const LISTENING = "0A";
 
-/** `pid 812 (/usr/sbin/nginx -g daemon off;)` of the process that listens on a port, or undefined when that cannot be seen. */
+/** `pid 812 (/usr/sbin/nginx -g daemon off;)` or `pid 812 of the copy in /srv/data` of the process that listens on a port, or undefined when that cannot be seen. */
 export function listenerOf(port: number): string | undefined {
   const hexPort = port.toString(16).toUpperCase().padStart(4, "0");
   const inodes = new Set<string>();
@@ -30,8 +31,24 @@ export function listenerOf(port: number): string | undefined {
     }
   }
   if (inodes.size === 0) return undefined;
-  const pid = readdirSync("/proc").find((entry) => /^\d+$/.test(entry) && holds(entry, inodes));
-  return pid === undefined ? undefined : `pid ${pid} (${commandLine(pid)})`;
+  let other: string | undefined;
+  for (const pid of readdirSync("/proc")) {
+    if (!/^\d+$/.test(pid) || !holds(pid, inodes)) continue;
+    const copy = copyOf(pid);
+    if (copy !== undefined) return `pid ${pid} of the copy in ${copy}`;
+    other ??= `pid ${pid} (${commandLine(pid)})`;
+    // A supervisor in a terminal holds the API's port together with the API.
+    if (!other.includes("/src/main.ts")) break;
+  }
+  return other;
+}
+
+/** The data folder of a copy of ./svc, to whose logs the process writes. */
+function copyOf(pid: string): string | undefined {
+  const log = link(`/proc/${pid}/fd/1`);
+  const folder = dirname(dirname(log));
+  const isOurs = log === join(folder, "logs", log.slice(log.lastIndexOf("/") + 1)) && log.endsWith(".log");
+  return isOurs && existsSync(join(folder, "run/state.json")) ? printable(folder) : undefined;
 }
 
 const MOST_SHOWN = 120;

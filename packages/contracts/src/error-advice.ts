@@ -27,7 +27,9 @@ const LATER = "Wait for Retry-After and send it again; when it stays, the compon
 
 export const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   invalid_json: caller("Send a JSON object in UTF-8, within 64 levels and 200,000 values"),
-  invalid_request: caller("Correct the fields that `details` names"),
+  invalid_request: caller(
+    "Correct the fields that `details` names; a 408 says that the body came too slowly",
+  ),
   invalid_content_type: caller("Send `application/json`, or `multipart/form-data` for uploads"),
   unsupported_language: caller("Choose a language that the message lists, or have the operator install it"),
   unsupported_version: caller("Choose a version that the message lists, or `*`"),
@@ -51,6 +53,7 @@ export const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   rate_limited: caller("Wait for `retry_after_seconds`", "yes"),
   not_found: caller("Compare the path with the page that the service shows at `/docs`"),
   method_not_allowed: caller("Use a method that `Allow` names"),
+  job_not_found: caller("Run the program again: the job was removed, is over its time, or was never yours"),
   file_not_found: caller("Upload the file again: it was deleted, is over its time, or was never yours"),
   range_not_satisfiable: caller("Ask for a range within `Content-Range`"),
   execution_profile_mismatch: caller("Ask for the default profile"),

@@ -42,6 +42,7 @@ export const ERRORS = {
   tool_history_too_large: { status: 422, message: "All tool results together are larger than allowed." },
   state_too_large: { status: 422, message: "The stored state is larger than allowed." },
   continuation_conflict: { status: 409, message: "The continuation token was used with other results." },
+  job_not_found: { status: 404, message: "The job does not exist." },
   execution_cancelled: { status: 409, message: "The execution was cancelled." },
   input_unavailable: { status: 502, message: "An input file is missing or damaged." },
   storage_unavailable: { status: 503, message: "The file storage cannot be reached." },

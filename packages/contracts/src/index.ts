@@ -30,6 +30,7 @@ export * from "./metrics.ts";
 export * from "./names.ts";
 export * from "./namespaces.ts";
 export * from "./problem-text.ts";
+export * from "./quantities.ts";
 export * from "./run-facts.ts";
 export * from "./sessions.ts";
 export * from "./tool-files.ts";

@@ -45,7 +45,7 @@ Made by \`npm run docs\` from \`packages/service-kit/src/config/variables/\`.
 
 Every component is configured by environment variables only. All components know all names, so one file of variables
 serves them all. Sizes take \`k\`, \`m\`, \`g\` (powers of 1024). A value that does not parse or is out of range stops the
-process, and so does an unknown \`SVC_\` name; the message names the nearest known one. Any other name within two letters of a
+process, and so does an unknown \`SVC_\` name; the message names the known one that was probably meant. Any other name within two letters of a
 known one is warned of. At start each component logs what differs from the defaults, secrets only as \`[set]\` ([logs.md](logs.md)).
 
 ## Where settings come from

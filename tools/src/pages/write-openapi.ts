@@ -1,8 +1,11 @@
-/** Writes docs/openapi.json. Run by `npm run openapi`. */
+/** Writes docs/openapi.json, and what the TypeScript client has of it. Run by `npm run openapi`. */
 import { writeFile } from "node:fs/promises";
 import { openApiDocument } from "@svc/api/openapi/document";
+import { clientErrors, clientTypes } from "./client-sources.ts";
 
-const target = new URL("../../../docs/openapi.json", import.meta.url);
-await writeFile(target, await openApiDocument());
-process.stdout.write("wrote docs/openapi.json\n");
+const at = (path: string) => new URL(`../../../${path}`, import.meta.url);
+await writeFile(at("docs/openapi.json"), await openApiDocument());
+await writeFile(at("packages/client/src/api.generated.ts"), await clientTypes());
+await writeFile(at("packages/client/src/errors.generated.ts"), clientErrors());
+process.stdout.write("wrote docs/openapi.json and the sources of packages/client that are made of it\n");
 process.exit(0);

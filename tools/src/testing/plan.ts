@@ -22,8 +22,8 @@ type Stages = readonly (readonly (readonly Part[])[])[];
 export const STAGES: Stages = [
   [["checks"], ["unit"], ["v2 build", "compat build", "client build"]],
   [
-    ["live", "e2e"],
-    ["v2", "s3", "compat", "client", "fuzz", "chaos"],
+    ["e2e", "fuzz", "chaos"],
+    ["live", "v2", "s3", "compat", "client"],
   ],
   [["escape", "slow"]],
 ];
@@ -68,6 +68,7 @@ const SAME_COLD_AND_WARM = [
   "tests/escape/outputs/swap.slow.test.ts",
   "tests/escape/tenants/five-others.test.ts",
   "tests/slow/sessions-rounds.slow.test.ts",
+  "tests/slow/streams.slow.test.ts",
   "tests/compat/compilation.test.ts",
   "tests/compat/groups.test.ts",
   "tests/compat/sessions.test.ts",

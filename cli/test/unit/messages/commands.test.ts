@@ -65,6 +65,7 @@ it("a command line that is not understood", async () => {
   await run(["help", "frobnicate"]);
   await run(["--frob"]);
   for (const word of ["ad", "create", "help", "frobnicate"]) await run(["key", word]);
+  await run(["key", "ad", "one", "--user", "alice"]);
   await run(["key", "add", "one", "two"]);
   await run(["status", "extra"]);
   await run(["status", ""]);
@@ -346,7 +347,12 @@ it("doctor", async () => {
     }
   };
   await answering(200, "", {}, async (url) => {
-    const wrong = { MAX_REQUESTS: "many", PTC_MODE: "x", SERVICE_PORT: url.split(":")[1] ?? "" };
+    const wrong = {
+      MAX_REQUESTS: "many",
+      PTC_MODE: "x",
+      MAX_REQUEST: "5",
+      SERVICE_PORT: url.split(":")[1] ?? "",
+    };
     await found("nothing is right", ["redis", "image", "settings", "ports", "service"], {
       ...wrong,
       REDIS_URL: "redis://127.0.0.1:6379",

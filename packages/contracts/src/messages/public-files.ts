@@ -54,7 +54,7 @@ export const failedUploadSchema = z
     error: z.string().meta({ description: "Stable code of the file's failure.", example: "file_too_large" }),
     message: z
       .string()
-      .meta({ description: "A sentence for a person.", example: "The file is larger than 26214400 bytes." }),
+      .meta({ description: "A sentence for a person.", example: "The file is larger than 25 MiB." }),
   })
   .meta({ id: "FailedUpload", description: "A file that was not stored." });
 

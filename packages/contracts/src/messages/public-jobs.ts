@@ -49,13 +49,10 @@ export type PublicJob = z.infer<typeof keptJobSchema>;
 export const jobListSchema = z
   .object({
     jobs: z.array(jobSummarySchema).meta({ description: "The newest first, at most 100." }),
-    next_cursor: z
-      .string()
-      .optional()
-      .meta({
-        description: "Send it as `cursor` for the next page; absent on the last one.",
-        example: "MTc2NDE1LkE",
-      }),
+    next_cursor: z.string().optional().meta({
+      description: "Send it as `cursor` for the next page; absent on the last one.",
+      example: "MTc2NDE1LkE",
+    }),
   })
   .meta({ id: "JobList", description: "Jobs of the caller." });
 

@@ -7,7 +7,7 @@ import { deadlinesFor } from "@svc/contracts";
 import { forwardProblems } from "./forward-target.ts";
 import { holds } from "./holders.ts";
 import { modeContradictions } from "./mode.ts";
-import { misspelt, nearestName } from "./nearest.ts";
+import { likelyName, misspelt } from "./nearest.ts";
 import { keyProblem, secretProblem } from "./secret-quality.ts";
 import type { Component } from "./types.ts";
 import { UNAVAILABLE } from "./variables/unavailable.ts";
@@ -51,7 +51,8 @@ export function loadConfig(component: Component, env: Record<string, string | un
   const { values, problems } = parseValues(env);
   for (const name of Object.keys(env)) {
     if (name.startsWith("SVC_") && !Object.hasOwn(VARIABLES, name)) {
-      problems.push(`${name} is not known; did you mean ${nearestName(name, NAMES)}?`);
+      const meant = likelyName(name, NAMES);
+      problems.push(`${name} is not known${meant === undefined ? "" : `; did you mean ${meant}?`}`);
     }
   }
   for (const name of NAMES) if (!holds(component, name)) values[name] = VARIABLES[name].fallback;

@@ -11,6 +11,13 @@ export function nearestName(name: string, names: readonly string[]): string {
   return best;
 }
 
+/** As nearestName, whatever the case. Undefined where more than a third of the name would have to change. */
+export function likelyName(name: string, names: readonly string[]): string | undefined {
+  const upper = name.toUpperCase();
+  const nearest = nearestName(upper, names);
+  return editDistance(upper, nearest) * 3 <= upper.length ? nearest : undefined;
+}
+
 /** Names so close to a known one that they are probably meant to be it. */
 export function misspelt(
   given: readonly string[],

@@ -4,7 +4,7 @@
  * silence. Time that we need ourselves does not count.
  */
 import type { IncomingMessage } from "node:http";
-import { ServiceError } from "@svc/contracts";
+import { byteSize, ServiceError } from "@svc/contracts";
 
 export interface BodyReaderLimits {
   maxBytes: number;
@@ -50,7 +50,7 @@ export class BodyReader {
 
   #count(chunk: Buffer): Buffer {
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#limits.maxBytes) throw new ServiceError("request_too_large");
+    if (this.#bytes > this.#limits.maxBytes) throw bodyTooLarge(this.#limits.maxBytes);
     return chunk;
   }
 
@@ -78,4 +78,8 @@ export class BodyReader {
     });
     this.#waitedMs += performance.now() - start;
   }
+}
+
+export function bodyTooLarge(maxBytes: number): ServiceError {
+  return new ServiceError("request_too_large", `The request body is larger than ${byteSize(maxBytes)}.`);
 }

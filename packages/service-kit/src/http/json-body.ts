@@ -7,7 +7,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { JSON_BOUNDS, type JsonBounds, JsonScanner, jsonErrorIndex, ServiceError } from "@svc/contracts";
-import { BodyReader } from "./body-reader.ts";
+import { BodyReader, bodyTooLarge } from "./body-reader.ts";
 import type { FastifyRequest, HttpServer } from "./types.ts";
 
 export interface JsonBodyRules {
@@ -37,7 +37,7 @@ async function readBody(
   { timeoutMs, bounds }: JsonBodyRules,
 ): Promise<Buffer> {
   const maxBytes = request.routeOptions.bodyLimit;
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw new ServiceError("request_too_large");
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
   const scanner = bounds && new JsonScanner(bounds);
   const reader = new BodyReader(payload, { maxBytes, timeoutMs, late });
   const chunks: Buffer[] = [];

@@ -177,6 +177,10 @@ describe("unknown names", () => {
     expect(problemsOf({ [wrong]: "x" })).toEqual([`${wrong} is not known; did you mean ${near}?`]);
   });
 
+  it.each(["SVC_FOO", "SVC_", "SVC_NOTHING_LIKE_ANY_OTHER"])("for %s none is offered", (wrong) => {
+    expect(problemsOf({ [wrong]: "x" })).toEqual([`${wrong} is not known`]);
+  });
+
   it("an unknown name is told without its value", () => {
     expect(problemsOf({ SVC_SECRET_OF_MINE: "hunter2" }).join()).not.toContain("hunter2");
   });

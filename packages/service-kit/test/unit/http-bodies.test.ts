@@ -106,7 +106,10 @@ describe("JSON bodies", () => {
     expect((await post(`{"name":"${"a".repeat(LIMIT - frame)}"}`)).statusCode).toBe(200);
     const answer = await post(`{"name":"${"a".repeat(LIMIT - frame + 1)}"}`);
     expect(answer.statusCode).toBe(413);
-    expect(answer.json().error).toBe("request_too_large");
+    expect(answer.json()).toMatchObject({
+      error: "request_too_large",
+      message: "The request body is larger than 64 KiB.",
+    });
   });
 
   it.each([

@@ -1,5 +1,6 @@
 /** Inline files of an execution: their shape and size. Their names follow the rules of all files (refs.ts). Pure. */
 import {
+  byteSize,
   fileNameProblem,
   INLINE_LIMITS,
   type InlineJobFile,
@@ -54,12 +55,18 @@ export function checkInlineSizes(files: readonly InlineJobFile[]): void {
   for (const { at, content, encoding } of files) {
     const bytes = Buffer.byteLength(content, encoding);
     if (bytes > INLINE_LIMITS.fileBytes) {
-      throw tooLarge(`files[${at}].content`, `has ${bytes} bytes; at most ${INLINE_LIMITS.fileBytes}`);
+      throw tooLarge(
+        `files[${at}].content`,
+        `has ${byteSize(bytes)}; at most ${byteSize(INLINE_LIMITS.fileBytes)}`,
+      );
     }
     total += bytes;
   }
   if (total > INLINE_LIMITS.totalBytes) {
-    throw tooLarge("files", `have ${total} bytes of content; at most ${INLINE_LIMITS.totalBytes}`);
+    throw tooLarge(
+      "files",
+      `have ${byteSize(total)} of content; at most ${byteSize(INLINE_LIMITS.totalBytes)}`,
+    );
   }
 }
 

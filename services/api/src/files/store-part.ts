@@ -3,7 +3,7 @@
  * on) or an error of the whole request (thrown).
  */
 import { Readable } from "node:stream";
-import { fileNameProblem, newId, ServiceError } from "@svc/contracts";
+import { byteSize, fileNameProblem, newId, ServiceError } from "@svc/contracts";
 import type { CallContext, FileStorage } from "./file-storage.ts";
 import type { Part } from "./multipart/reader.ts";
 
@@ -91,5 +91,5 @@ function mediaType({ contentType = "" }: Part): string {
 }
 
 function tooLarge(maxBytes: number): ServiceError {
-  return new ServiceError("file_too_large", `The file is larger than ${maxBytes} bytes.`);
+  return new ServiceError("file_too_large", `The file is larger than ${byteSize(maxBytes)}.`);
 }

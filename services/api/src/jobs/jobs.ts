@@ -65,8 +65,7 @@ export class Jobs {
   /** Throws when the caller has no such job. */
   async find(principal: Principal, id: string): Promise<KeptJob> {
     const found = await this.#look(id);
-    if (found?.namespace !== ownNamespace(principal))
-      throw new ServiceError("execution_not_found", "There is no such job.");
+    if (found?.namespace !== ownNamespace(principal)) throw new ServiceError("job_not_found");
     return found;
   }
 

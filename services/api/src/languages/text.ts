@@ -1,5 +1,5 @@
 /** The installed languages as a plain text for a model: bounded, so that it fits into the definition of a tool. Pure. */
-import type { LanguageInfo } from "@svc/contracts";
+import { byteSize, duration, type LanguageInfo } from "@svc/contracts";
 
 const MAX_BYTES = 4000;
 const MAX_PACKAGES_BYTES = 2200;
@@ -20,11 +20,11 @@ export function languagesText(languages: readonly LanguageInfo[]): string {
 }
 
 function packagesLine({ name, packages }: LanguageInfo): string {
-  const shown = listed(
-    packages.map((one) => `${one.name} ${one.version}`),
-    MAX_PACKAGES_BYTES,
-  );
-  return `Packages of ${name}: ${shown}.`;
+  const versions = packages.map((one) => `${one.name} ${one.version}`);
+  const names = packages.map((one) => one.name);
+  // A package that is not named is not used: versions go first.
+  const shown = bytesOf(versions) <= MAX_PACKAGES_BYTES ? versions : names;
+  return `Packages of ${name}: ${listed(shown, MAX_PACKAGES_BYTES)}.`;
 }
 
 function commandsLine(ready: readonly LanguageInfo[]): string[] {
@@ -37,12 +37,11 @@ function limitsLines(ready: readonly LanguageInfo[]): string[] {
   const byText = new Map<string, string[]>();
   for (const { name, limits } of ready) {
     if (limits === undefined) continue;
-    const mebibytes = Math.floor(limits.memory_bytes / 2 ** 20);
     const text = [
-      `${limits.run_timeout_ms / 1000} s`,
-      `${mebibytes} MiB of memory`,
-      `${limits.output_bytes} bytes of each output stream`,
-      `${limits.files} returned files of ${limits.file_bytes} bytes at most`,
+      duration(limits.run_timeout_ms),
+      `${byteSize(limits.memory_bytes)} of memory`,
+      `${byteSize(limits.output_bytes)} of each output stream`,
+      `${limits.files} returned files of ${byteSize(limits.file_bytes)} at most`,
       `${limits.processes} processes`,
     ].join(", ");
     byText.set(text, [...(byText.get(text) ?? []), name]);
@@ -52,11 +51,15 @@ function limitsLines(ready: readonly LanguageInfo[]): string[] {
   );
 }
 
+const SEPARATOR_BYTES = 2;
+const bytesOf = (names: readonly string[]) =>
+  names.reduce((sum, name) => sum + Buffer.byteLength(name) + SEPARATOR_BYTES, 0);
+
 function listed(names: readonly string[], maxBytes: number): string {
   const shown: string[] = [];
   let bytes = 0;
   for (const name of names) {
-    bytes += Buffer.byteLength(name) + 2;
+    bytes += Buffer.byteLength(name) + SEPARATOR_BYTES;
     if (bytes > maxBytes) return `${shown.join(", ")} and ${names.length - shown.length} more`;
     shown.push(name);
   }

@@ -6,6 +6,12 @@ export interface Example {
   value: unknown;
 }
 
+export interface Examples {
+  request?: Readonly<Record<string, Example>>;
+  /** By status and media type. */
+  answers?: Readonly<Record<number, Readonly<Record<string, Readonly<Record<string, Example>>>>>>;
+}
+
 export const FILE = "V1StGXR8_Z5jdHi6B-myT";
 export const SESSION = "kd83HtQmZ0_4vYcPa7-Rn";
 export const TOKEN = "svc1.opaque";
@@ -95,6 +101,22 @@ export const ended = {
   sandbox_status: null,
   limits: LIMITS,
 };
+
+/** An answer as events. */
+export const events = (result: { stdout: string; status?: string | null }) => ({
+  "text/event-stream": {
+    events: {
+      summary: "The same as events",
+      value: [
+        ["started", { session_id: SESSION, language: "python", version: "3.13.5" }],
+        ["stdout", { text: result.stdout }],
+        ["result", result],
+      ]
+        .map(([event, data]) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+        .join(""),
+    },
+  },
+});
 
 export const weather = {
   name: "get_weather",

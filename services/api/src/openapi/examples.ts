@@ -2,8 +2,9 @@
 import {
   CANARIES,
   checked,
-  type Example,
+  type Examples,
   ended,
+  events,
   executed,
   FILE,
   form,
@@ -17,20 +18,7 @@ import {
   uploaded,
   weather,
 } from "./example-parts.ts";
-
-interface Examples {
-  request?: Readonly<Record<string, Example>>;
-  /** By status and media type. */
-  answers?: Readonly<Record<number, Readonly<Record<string, Readonly<Record<string, Example>>>>>>;
-}
-
-const runningJob = {
-  job_id: "Vq3xN8sT0_mJ-4rLw2Kdz",
-  status: "running",
-  language: "python",
-  created_at: STORED_AT,
-  started_at: STORED_AT,
-};
+import { JOB_EXAMPLES } from "./job-examples.ts";
 
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   health: {
@@ -142,7 +130,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
                 status: "error",
                 filename: "huge.bin",
                 error: "file_too_large",
-                message: "The file is larger than 26214400 bytes.",
+                message: "The file is larger than 25 MiB.",
               },
             ],
             succeeded: 1,
@@ -151,7 +139,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
         },
       }),
       ...noneStored(400, "invalid_file_name", "The file name must not hold the segment `..`."),
-      ...noneStored(413, "file_too_large", "The file is larger than 26214400 bytes."),
+      ...noneStored(413, "file_too_large", "The file is larger than 25 MiB."),
       ...noneStored(502, "storage_unavailable", "The file storage cannot be reached."),
     },
   },
@@ -259,51 +247,28 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
           value: { job_id: "Vq3xN8sT0_mJ-4rLw2Kdz", status: "queued" },
         },
       }),
-      ...json(200, {
-        output: { summary: "What it printed", value: executed },
-        file: { summary: "A file that it made", value: { ...executed, stdout: "", files: [output] } },
-        timeout: {
-          summary: "The time limit ended it",
-          value: {
-            ...executed,
-            stdout: "",
-            stderr: "[sandbox] Time limit exceeded (60 s)\n",
-            code: 137,
-            signal: "SIGKILL",
-            message: "Time limit exceeded",
-            status: "TO",
-          },
-        },
-      }),
-    },
-  },
-  getJob: {
-    answers: json(200, {
-      running: { summary: "It runs", value: runningJob },
-      completed: {
-        summary: "It has ended",
-        value: { ...runningJob, status: "completed", ended_at: STORED_AT, result: executed },
-      },
-    }),
-  },
-  jobEvents: {
-    answers: {
       200: {
-        "text/event-stream": {
-          hello: {
-            summary: "A program that prints 42",
-            value:
-              'event: started\ndata: {"session_id":"kd83HtQmZ0_4vYcPa7-Rn","language":"python","version":"3.13.5"}\n\n' +
-              'event: stdout\ndata: {"text":"42\\n"}\n\nevent: result\ndata: {"stdout":"42\\n","code":0}\n\n',
+        ...events(executed),
+        "application/json": {
+          output: { summary: "What it printed", value: executed },
+          file: { summary: "A file that it made", value: { ...executed, stdout: "", files: [output] } },
+          timeout: {
+            summary: "The time limit ended it",
+            value: {
+              ...executed,
+              stdout: "",
+              stderr: "[sandbox] Time limit exceeded (60 s)\n",
+              code: 137,
+              signal: "SIGKILL",
+              message: "Time limit exceeded",
+              status: "TO",
+            },
           },
         },
       },
     },
   },
-  listJobs: {
-    answers: json(200, { one: { summary: "One job", value: { jobs: [runningJob] } } }),
-  },
-  deleteJob: {},
+  ...JOB_EXAMPLES,
   listLanguages: {
     answers: {
       200: {
@@ -364,37 +329,42 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
         },
       },
     },
-    answers: json(200, {
-      paused: {
-        summary: "It waits for the result of its call",
-        value: {
-          status: "tool_call_required",
-          session_id: SESSION,
-          continuation_token: TOKEN,
-          tool_calls: [
-            { id: "call_001", name: "get_weather", arguments: { city: "Oslo" }, input: { city: "Oslo" } },
-          ],
-          partial_stdout: "",
-          partial_stderr: "",
-          tool_calls_made: 1,
-          execution_time: 24.1,
-          limits: LIMITS,
+    answers: {
+      200: {
+        ...events({ status: "completed", ...ended }),
+        "application/json": {
+          paused: {
+            summary: "It waits for the result of its call",
+            value: {
+              status: "tool_call_required",
+              session_id: SESSION,
+              continuation_token: TOKEN,
+              tool_calls: [
+                { id: "call_001", name: "get_weather", arguments: { city: "Oslo" }, input: { city: "Oslo" } },
+              ],
+              partial_stdout: "",
+              partial_stderr: "",
+              tool_calls_made: 1,
+              execution_time: 24.1,
+              limits: LIMITS,
+            },
+          },
+          completed: { summary: "It ended well", value: { status: "completed", ...ended } },
+          error: {
+            summary: "It failed",
+            value: {
+              status: "error",
+              ...ended,
+              stdout: "",
+              stderr: "Traceback …\n",
+              code: 1,
+              error: "Sandbox exited with code 1",
+              error_type: "nonzero_exit",
+            },
+          },
         },
       },
-      completed: { summary: "It ended well", value: { status: "completed", ...ended } },
-      error: {
-        summary: "It failed",
-        value: {
-          status: "error",
-          ...ended,
-          stdout: "",
-          stderr: "Traceback …\n",
-          code: 1,
-          error: "Sandbox exited with code 1",
-          error_type: "nonzero_exit",
-        },
-      },
-    }),
+    },
   },
   cancelProgrammatic: {
     request: { label: { summary: "By the label of a start", value: { request_id: "turn-17" } } },

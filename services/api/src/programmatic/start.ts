@@ -4,7 +4,7 @@
  */
 import { randomInt } from "node:crypto";
 import { namespaceOf, newId, type Principal, type ProgrammaticResponse, ServiceError } from "@svc/contracts";
-import { bodyBytes, type FastifyReply, type FastifyRequest } from "@svc/service-kit";
+import { bodyBytes, bodyTooLarge, type FastifyReply, type FastifyRequest } from "@svc/service-kit";
 import type { ExecDeps } from "../exec/asked.ts";
 import { clientLeft } from "../exec/client.ts";
 import { authoriseRefs } from "../exec/refs.ts";
@@ -36,7 +36,7 @@ export async function handleStart(
 ): Promise<ProgrammaticResponse> {
   const { config, running, redis, principalOf, holdingSeat } = deps;
   const principal = principalOf(request);
-  if (bodyBytes(request) > startLimit(config)) throw new ServiceError("request_too_large");
+  if (bodyBytes(request) > startLimit(config)) throw bodyTooLarge(startLimit(config));
   const program = await programOf(request, principal, deps);
   if (programBytes(program) > config.PTC_MAX_STATE_BYTES) {
     deps.metrics.oversize.inc({ kind: "state" });

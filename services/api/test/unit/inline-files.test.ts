@@ -139,6 +139,6 @@ describe("the size of inline files", () => {
 
   it("what is too large is named with its size", () => {
     const error = refusal(() => parse(refNamed("a"), inline("b", "x".repeat(MIB + 1))));
-    expect(error.message).toContain("files[1].content: has 1048577 bytes; at most 1048576");
+    expect(error.message).toContain("files[1].content: has 1,048,577 bytes; at most 1 MiB");
   });
 });

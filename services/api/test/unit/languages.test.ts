@@ -61,7 +61,7 @@ describe("the text for a model", () => {
         "Languages: python 3.11.2, bash 5.2.15.",
         "Packages of python: numpy 1.24.2.",
         "Commands: git, jq.",
-        "Limits of a run: 60 s, 512 MiB of memory, 65536 bytes of each output stream, 50 returned files of 10000000 bytes at most, 256 processes.",
+        "Limits of a run: 60 s, 512 MiB of memory, 64 KiB of each output stream, 50 returned files of 10,000,000 bytes at most, 256 processes.",
       ].join("\n")}\n`,
     );
   });
@@ -72,6 +72,17 @@ describe("the text for a model", () => {
     );
     expect(text).toContain("Limits of a run (python): 60 s");
     expect(text).toContain("Limits of a run (bash): 1.5 s");
+  });
+
+  it("names every package where versions would not fit", () => {
+    const packages = Array.from({ length: 160 }, (_, at) => ({
+      name: `package-${at}`,
+      version: "1.2.3+dfsg",
+    }));
+    const text = languagesText(languagesOf([{ ...python, packages }]));
+    expect(text).toContain("Packages of python: package-0, package-1, ");
+    expect(text).toContain(", package-159.\n");
+    expect(text).not.toContain("dfsg");
   });
 
   it("stays below 4 KB whatever is installed, and says how much is left out", () => {

@@ -2,10 +2,11 @@
  * How a run ended, as the interface words it: status, code, signal, message and note lines, from what the jail observed.
  * Nothing is guessed from text or from exit codes. Clients match messages word by word; notes also name the limit. Pure.
  */
+
 import { constants } from "node:os";
 import type { ExecutionOutcome, RunStatus } from "@svc/contracts";
+import { byteSize, duration, grouped } from "@svc/contracts";
 import type { RunLimits } from "../admission/limits.ts";
-import { byteSize, duration, grouped } from "./quantities.ts";
 
 export type EndCause =
   | "exited"

@@ -2,10 +2,11 @@
  * Limits that a program met without being ended by them. It saw ordinary errors of the system, which do not say whose limit
  * it was; the answer does. Known are those that show from outside: a number of open files does not. Pure.
  */
+
 import type { ReachedLimit } from "@svc/contracts";
+import { byteSize, grouped } from "@svc/contracts";
 import type { RunOutcome } from "@svc/jail-client";
 import type { RunLimits } from "../admission/limits.ts";
-import { byteSize, grouped } from "./quantities.ts";
 
 export function reachedLimits(
   { end, listing }: Pick<RunOutcome, "end" | "listing">,

@@ -1,5 +1,5 @@
 /** What callers are told of omitted files: the fields of the answer and the note lines. Pure. */
-import { byteSize, grouped } from "../execution/quantities.ts";
+import { byteSize, grouped } from "@svc/contracts";
 import type { OmittedFile, OutputLimits } from "./outputs.ts";
 
 const MAX_LISTED = 100;

@@ -2,10 +2,16 @@
  * Saves the state that a run of a session leaves: what the plan says is read from the jail, archived, compressed, and stored through
  * the gateway. What cannot be saved costs nothing but the state; the reason becomes a note.
  */
-import { type DroppedVariable, type ExecuteResponse, SNAPSHOT_NAME, VARIABLES_NAME } from "@svc/contracts";
+import {
+  byteSize,
+  type DroppedVariable,
+  type ExecuteResponse,
+  grouped,
+  SNAPSHOT_NAME,
+  VARIABLES_NAME,
+} from "@svc/contracts";
 import type { JailRun } from "@svc/jail-client";
 import { compress, type WrittenMember, writeArchive } from "@svc/session-archive";
-import { byteSize, grouped } from "../execution/quantities.ts";
 import type { GatewayClient, RunGateway } from "../gateway.ts";
 import type { PlannedMember, SnapshotPlan } from "./plan.ts";
 import { Spool } from "./spool.ts";

@@ -55,7 +55,7 @@ describe("POST /v1/upload/batch with bad files", () => {
         status: "error",
         filename: "big",
         error: "file_too_large",
-        message: expect.stringMatching(/1000000 bytes/),
+        message: expect.stringMatching(/1,000,000 bytes/),
       },
       { status: "error", filename: "../bad", error: "invalid_file_name" },
       { status: "success", filename: "last" },

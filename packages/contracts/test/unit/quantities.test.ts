@@ -1,4 +1,4 @@
-import { byteSize, duration } from "@svc/runner/execution/quantities";
+import { byteSize, duration } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
 
 describe("limits as people read them", () => {

@@ -1,0 +1,25 @@
+/** What the adapters use of packages that only their users have. */
+declare module "@langchain/core/tools" {
+  export interface StructuredToolInterface {
+    name: string;
+    description: string;
+    invoke: (input: unknown, config?: { signal?: AbortSignal }) => Promise<unknown>;
+  }
+  export function tool<Input>(
+    run: (input: Input, config?: { signal?: AbortSignal }) => Promise<string>,
+    fields: { name: string; description: string; schema: object },
+  ): StructuredToolInterface;
+}
+
+declare module "ai" {
+  export interface Schema<Value> {
+    readonly _type: Value;
+  }
+  export interface Tool<Input, Output> {
+    description?: string;
+    inputSchema: Schema<Input>;
+    execute?: (input: Input, options: { abortSignal?: AbortSignal }) => Promise<Output>;
+  }
+  export function jsonSchema<Value>(schema: object): Schema<Value>;
+  export function tool<Input, Output>(tool: Tool<Input, Output>): Tool<Input, Output>;
+}

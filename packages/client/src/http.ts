@@ -1,0 +1,147 @@
+/** Requests to the service: address, credentials, errors as classes, and repeats where the service says that they are safe. */
+import type { ErrorBody } from "./api.generated.ts";
+import { ConnectionFailedError, SvcError } from "./error.ts";
+import { CODES } from "./errors.generated.ts";
+
+export interface SvcOptions {
+  /** Address of the service, with or without /v1. */
+  baseUrl: string;
+  /** Access token or API key; without one where the service wants none. */
+  token?: string | undefined;
+  /** In the place of the global fetch: a proxy, a test, other TLS settings. */
+  fetch?: typeof globalThis.fetch | undefined;
+  /** How often a request is repeated by itself, where its error says that it is safe (2). */
+  maxRetries?: number | undefined;
+}
+
+/** What every method takes as its last argument. */
+export interface CallOptions {
+  /** Ends the call. A run that waits for it is cancelled. */
+  signal?: AbortSignal | undefined;
+  /** X-Request-Id: the logs of the service know it. */
+  requestId?: string | undefined;
+}
+
+export interface Request extends CallOptions {
+  method: "GET" | "POST" | "DELETE";
+  /** Without /v1. */
+  path: string;
+  headers?: Readonly<Record<string, string>>;
+  body?: string | FormData;
+}
+
+const MAX_RETRIES = 2;
+/** No longer than this is waited before a repeat. */
+const MAX_PAUSE_MS = 30_000;
+const PAUSE_MS = 500;
+
+export class Http {
+  readonly #base: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #fetch: typeof globalThis.fetch;
+  readonly #maxRetries: number;
+
+  constructor({ baseUrl, token, fetch = globalThis.fetch, maxRetries = MAX_RETRIES }: SvcOptions) {
+    this.#base = `${baseUrl.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1`;
+    this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    // As a method of this object a browser's fetch refuses to run.
+    this.#fetch = (...call) => fetch(...call);
+    this.#maxRetries = maxRetries;
+  }
+
+  /** The answer of a success. Throws SvcError otherwise, and the signal's reason when it is aborted. */
+  async send(request: Request): Promise<Response> {
+    for (let repeats = 0; ; repeats++) {
+      try {
+        return await this.#once(request);
+      } catch (error) {
+        if (!(error instanceof SvcError) || CODES[error.code]?.repeat !== "same") throw error;
+        if (repeats >= this.#maxRetries) throw error;
+        const ms = error.retryAfter === undefined ? PAUSE_MS * 2 ** repeats : error.retryAfter * 1000;
+        if (ms > MAX_PAUSE_MS) throw error;
+        await pause(ms, request.signal);
+      }
+    }
+  }
+
+  async json<T>(request: Request): Promise<T> {
+    const response = await this.send(request);
+    try {
+      return (await response.json()) as T;
+    } catch (cause) {
+      request.signal?.throwIfAborted();
+      throw new ConnectionFailedError(
+        "The answer is not one of the service.",
+        { status: response.status },
+        { cause },
+      );
+    }
+  }
+
+  async #once({ method, path, headers, body, signal, requestId }: Request): Promise<Response> {
+    let response: Response;
+    try {
+      response = await this.#fetch(this.#base + path, {
+        method,
+        headers: {
+          ...this.#headers,
+          ...(requestId === undefined ? {} : { "x-request-id": requestId }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+    } catch (cause) {
+      signal?.throwIfAborted();
+      throw new ConnectionFailedError(`The service at ${this.#base} cannot be reached.`, {}, { cause });
+    }
+    if (response.ok) return response;
+    throw errorOf(
+      response.status,
+      await bodyOf(response),
+      Number(response.headers.get("retry-after") ?? Number.NaN),
+    );
+  }
+}
+
+/** Errors of the service have at most 16 KiB; what is longer comes from something else. */
+const MAX_ERROR_CHARS = 64 * 1024;
+
+async function bodyOf(response: Response): Promise<unknown> {
+  try {
+    const text = await response.text();
+    return text.length > MAX_ERROR_CHARS ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** `body`: what the service said, or anything that a proxy did. */
+export function errorOf(status: number, body: unknown, retryAfter?: number): SvcError {
+  const { error, message, request_id, details } = Object(body) as Partial<ErrorBody>;
+  if (typeof error !== "string" || typeof message !== "string")
+    return new ConnectionFailedError(`The answer ${status} is not one of the service.`, { status });
+  const type = CODES[error]?.type ?? SvcError;
+  return new type(message, {
+    code: error,
+    status,
+    requestId: request_id,
+    details,
+    retryAfter: retryAfter !== undefined && Number.isFinite(retryAfter) ? retryAfter : undefined,
+  });
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", end);
+      resolve();
+    }, ms);
+    if (signal?.aborted) end();
+    else signal?.addEventListener("abort", end, { once: true });
+  });
+}

@@ -1,0 +1,11 @@
+export type { CreatedJob, JobList, Languages, SessionFiles, SessionList } from "./api.generated.ts";
+export { ConnectionFailedError, ConnectionLostError, type ErrorFields, SvcError } from "./error.ts";
+export * from "./errors.generated.ts";
+export type { RunEvent, RunningEvent } from "./events.ts";
+export type { CallOptions, SvcOptions } from "./http.ts";
+export type { InlineFile, InputFile, Program, StoredFile, ToolProgram } from "./inputs.ts";
+export type { CreateOptions, Job, Jobs } from "./jobs.ts";
+export type { Readable, Result, ResultFile, ToolResult, UploadedFile } from "./results.ts";
+export type { Sessions } from "./sessions.ts";
+export { type RunOptions, Svc, type UploadOptions } from "./svc.ts";
+export type { Tool, ToolEvent, Tools, WithTools } from "./tools.ts";

@@ -1,0 +1,90 @@
+/** The client: a method for what the service does, under the names that the service gives it. */
+import type { ExecResponse, Languages, UploadResponse } from "./api.generated.ts";
+import { type RunEvent, runEvents } from "./events.ts";
+import { type CallOptions, Http, type SvcOptions } from "./http.ts";
+import { bodyOf, type Program } from "./inputs.ts";
+import { Jobs } from "./jobs.ts";
+import { type Result, type UploadedFile, withFiles } from "./results.ts";
+import { Sessions } from "./sessions.ts";
+import { type Tools, WithTools } from "./tools.ts";
+
+export interface RunOptions extends CallOptions {
+  /** The same key and program are run once, for ten minutes. */
+  idempotencyKey?: string | undefined;
+}
+
+export interface UploadOptions extends CallOptions {
+  /** Path under which programs find it; that of the file without one. */
+  name?: string | undefined;
+}
+
+export class Svc {
+  readonly #http: Http;
+  readonly jobs: Jobs;
+  readonly sessions: Sessions;
+
+  constructor(options: SvcOptions) {
+    this.#http = new Http(options);
+    this.jobs = new Jobs(this.#http);
+    this.sessions = new Sessions(this.#http);
+  }
+
+  /** Runs a program to its end. One that fails is a result: see `code` and `status`. */
+  async run(program: Program, options: RunOptions = {}): Promise<Result> {
+    return withFiles(await this.#http.json<ExecResponse>(execRequest(program, options)), this.#http);
+  }
+
+  /** The same, with what the program writes while it runs. Leaving the loop early cancels the run. */
+  async *stream(program: Program, options: RunOptions = {}): AsyncGenerator<RunEvent, void> {
+    const request = execRequest(program, options, { accept: "text/event-stream" });
+    yield* runEvents(await this.#http.send(request), this.#http, options.signal);
+  }
+
+  /** Functions that programs can call. */
+  withTools(tools: Tools): WithTools {
+    return new WithTools(this.#http, tools);
+  }
+
+  /** Stores a file, by its path (in Node) or its bytes. */
+  async upload(file: string | Blob, { name, ...options }: UploadOptions = {}): Promise<UploadedFile> {
+    const { blob, own } = typeof file === "string" ? await fromDisk(file) : { blob: file, own: nameOf(file) };
+    const body = new FormData();
+    body.append("file", blob, name ?? own);
+    const answer = await this.#http.json<UploadResponse>({
+      method: "POST",
+      path: "/upload",
+      body,
+      ...options,
+    });
+    return withFiles(answer, this.#http).files[0] as UploadedFile;
+  }
+
+  async languages(options: CallOptions = {}): Promise<Languages["languages"]> {
+    return (await this.#http.json<Languages>({ method: "GET", path: "/languages", ...options })).languages;
+  }
+}
+
+function execRequest(
+  program: Program,
+  { idempotencyKey, ...options }: RunOptions,
+  headers: Readonly<Record<string, string>> = {},
+) {
+  return {
+    method: "POST",
+    path: "/exec",
+    headers: {
+      "content-type": "application/json",
+      ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
+      ...headers,
+    },
+    body: bodyOf(program),
+    ...options,
+  } as const;
+}
+
+const nameOf = (blob: Blob) => ("name" in blob && typeof blob.name === "string" ? blob.name : "file");
+
+async function fromDisk(path: string): Promise<{ blob: Blob; own: string }> {
+  const [{ openAsBlob }, { basename }] = await Promise.all([import("node:fs"), import("node:path")]);
+  return { blob: await openAsBlob(path), own: basename(path) };
+}

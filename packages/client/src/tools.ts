@@ -1,0 +1,152 @@
+/** Programs that call functions of the caller: each pause is answered, all its calls at once, until the program has ended. */
+import type { ProgrammaticResponse, ToolCallRequired } from "./api.generated.ts";
+import { eventsOf, type RunningEvent } from "./events.ts";
+import type { CallOptions, Http } from "./http.ts";
+import { bodyOf, type ToolProgram } from "./inputs.ts";
+import { type ToolResult, withFiles } from "./results.ts";
+
+type Arguments = Record<string, unknown>;
+
+export interface Tool {
+  description?: string;
+  /** JSON Schema of the arguments. */
+  parameters?: object;
+  /** What it throws is told to the program as an error. The signal is that of the run. */
+  run: (input: Arguments, context: { signal: AbortSignal | undefined }) => unknown;
+}
+
+export type Tools = Readonly<Record<string, Tool | Tool["run"]>>;
+
+export type ToolEvent =
+  | RunningEvent
+  | { type: "call"; id: string; name: string; input: Arguments }
+  | { type: "result"; result: ToolResult };
+
+interface Answer {
+  call_id: string;
+  result?: unknown;
+  is_error?: true;
+  error_message?: string;
+}
+
+const PATH = "/exec/programmatic";
+
+export class WithTools {
+  readonly #http: Http;
+  readonly #tools: ReadonlyMap<string, Tool>;
+
+  constructor(http: Http, tools: Tools) {
+    this.#http = http;
+    this.#tools = new Map(
+      Object.entries(tools).map(([name, tool]) => [name, typeof tool === "function" ? { run: tool } : tool]),
+    );
+  }
+
+  /** How the program ended. An aborted signal ends it, also while it is paused. */
+  async run(program: ToolProgram, options: CallOptions = {}): Promise<ToolResult> {
+    for await (const event of this.#rounds(program, options, false)) {
+      if (event.type === "result") return event.result;
+    }
+    throw new TypeError("a program has no result");
+  }
+
+  /** The same, with what the program writes while it runs and the calls that it makes. */
+  stream(program: ToolProgram, options: CallOptions = {}): AsyncGenerator<ToolEvent, void> {
+    return this.#rounds(program, options, true);
+  }
+
+  async *#rounds(
+    program: ToolProgram,
+    options: CallOptions,
+    isStreamed: boolean,
+  ): AsyncGenerator<ToolEvent, void> {
+    const label = crypto.randomUUID();
+    const tools = [...this.#tools].map(([name, { description, parameters }]) => ({
+      name,
+      description,
+      parameters,
+    }));
+    let hasEnded = false;
+    try {
+      let body = bodyOf(program, { tools });
+      for (;;) {
+        const answer = yield* this.#round(body, label, options, isStreamed);
+        if (answer.status !== "tool_call_required") {
+          hasEnded = true;
+          yield { type: "result", result: withFiles(answer, this.#http) as ToolResult };
+          return;
+        }
+        for (const { id, name, input } of answer.tool_calls) yield { type: "call", id, name, input };
+        const tool_results = await this.#answers(answer, options.signal);
+        body = JSON.stringify({ continuation_token: answer.continuation_token, tool_results });
+      }
+    } finally {
+      // A paused program waits for its caller, and one that is resumed goes on without him.
+      if (!hasEnded) this.#cancel(label);
+    }
+  }
+
+  async *#round(
+    body: string,
+    label: string,
+    options: CallOptions,
+    isStreamed: boolean,
+  ): AsyncGenerator<ToolEvent, ProgrammaticResponse> {
+    const headers = {
+      "content-type": "application/json",
+      "x-librechat-code-request-id": label,
+      ...(isStreamed ? { accept: "text/event-stream" } : {}),
+    };
+    const request = { method: "POST", path: PATH, headers, body, ...options } as const;
+    if (!isStreamed) return this.#http.json(request);
+    for await (const event of eventsOf<ProgrammaticResponse>(
+      await this.#http.send(request),
+      options.signal,
+    )) {
+      if (event.type === "answer") return event.answer;
+      yield event;
+    }
+    throw new TypeError("a round has no answer");
+  }
+
+  #answers({ tool_calls }: ToolCallRequired, signal: AbortSignal | undefined): Promise<Answer[]> {
+    const ended = new Promise<never>((_, reject) => {
+      if (signal?.aborted) reject(signal.reason);
+      signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+    });
+    ended.catch(() => undefined);
+    return Promise.race([
+      ended,
+      Promise.all(tool_calls.map(({ id, name, input }) => this.#answer(id, name, input, signal))),
+    ]);
+  }
+
+  async #answer(
+    call_id: string,
+    name: string,
+    input: Arguments,
+    signal: AbortSignal | undefined,
+  ): Promise<Answer> {
+    try {
+      const result = await this.#tools.get(name)?.run(input, { signal });
+      return { call_id, result: result ?? null };
+    } catch (error) {
+      return {
+        call_id,
+        is_error: true,
+        error_message: error instanceof Error ? error.message : String(error),
+      };
+    }
+  }
+
+  #cancel(request_id: string): void {
+    this.#http
+      .send({
+        method: "POST",
+        path: `${PATH}/cancel`,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ request_id }),
+      })
+      .catch(() => undefined);
+  }
+}

@@ -1,0 +1,183 @@
+/** Jobs that nobody waits for: how they end is kept, whoever dies on the way, and a caller's cancel and a worker's end agree. */
+import { type Job, type JobResult, newId } from "@svc/contracts";
+import { type KeptJob, KeptJobs, type UnsentJob } from "@svc/job-queue";
+import { held, OK, startJobs, workFor } from "@svc/test-kit/components/job-queue";
+import { jobOf } from "@svc/test-kit/components/messages";
+import { describe, expect, it, onTestFinished } from "vitest";
+
+const LIFE_MS = 60_000;
+const LONG_MS = 60_000;
+/** A lock lasts five seconds, stalled jobs are looked for every two and a half, and a job is moved at the second look. */
+const FOUND_MS = 5000 + 3 * 2500 + 2500;
+const ended = (code: string): JobResult => ({
+  ok: false,
+  error: { code, status: 409, message: "It ended." },
+});
+const CANCELLED = ended("execution_cancelled");
+
+async function start() {
+  const made = await startJobs();
+  onTestFinished(made.stop);
+  const kept = new KeptJobs(made.redis);
+  /** Notes and queues a job, as the API does. */
+  const submit = async (change: Partial<Job> = {}): Promise<UnsentJob> => {
+    const job = jobOf({ kept: LIFE_MS, run_timeout: LONG_MS, ...change });
+    await kept.create(job, 0);
+    await made.jobs.submit(job, 1);
+    return job;
+  };
+  const find = async ({ execution_id }: UnsentJob) => kept.find(execution_id);
+  const statusOf = async (job: UnsentJob) => (await find(job))?.status;
+  return { ...made, kept, submit, find, statusOf };
+}
+const named = ({ execution_id: id, output_namespace: namespace }: UnsentJob) => ({ id, namespace });
+
+describe("a job", () => {
+  it.each<[string, JobResult, KeptJob["status"]]>([
+    ["with an answer is completed", OK, "completed"],
+    ["with an error is failed", ended("sandbox_execution_failed"), "failed"],
+    ["that was cancelled is cancelled", CANCELLED, "cancelled"],
+  ])("%s, and its end is kept for a while", async (_what, result, status) => {
+    const { submit, consume, find, redis, kept } = await start();
+    await consume({ work: async () => result });
+    const job = await submit();
+    await expect.poll(() => find(job)).toMatchObject({ status, end: result, request_id: "request" });
+    const found = await find(job);
+    expect(found?.ended_at).toBeGreaterThanOrEqual(found?.started_at ?? Number.NaN);
+    const left = await redis.pttl(`svc:job:${job.execution_id}`);
+    expect(left).toBeGreaterThan(LIFE_MS / 2);
+    expect(left).toBeLessThanOrEqual(LIFE_MS);
+    expect(await kept.open(job.output_namespace)).toEqual([]);
+  });
+
+  it("whose worker is killed is run by another one, once", async () => {
+    const { submit, spawnWorker, consume, find, statusOf } = await start();
+    const worker = await spawnWorker(LONG_MS);
+    const job = await submit();
+    await expect.poll(() => worker.started).toHaveLength(1);
+    expect(await statusOf(job)).toBe("running");
+    worker.kill("SIGKILL");
+    const other = await consume({ work: async () => OK });
+    await expect.poll(() => statusOf(job), { timeout: 2 * FOUND_MS }).toBe("completed");
+    expect(other.started).toEqual([job.execution_id]);
+    expect((await find(job))?.end).toEqual(OK);
+  });
+
+  it("whose worker ends in order goes to the next one at once", async () => {
+    const { submit, consume, statusOf, config } = await start();
+    const stopping = new AbortController();
+    const first = await consume({
+      work: async () => {
+        await workFor(LONG_MS, stopping.signal);
+        return ended("shutting_down");
+      },
+    });
+    const job = await submit();
+    await expect.poll(() => first.started).toHaveLength(1);
+    const closed = first.close();
+    stopping.abort();
+    await closed;
+    expect(await statusOf(job)).toBe("running");
+    const next = await consume({ work: async () => OK });
+    await expect.poll(() => statusOf(job)).toBe("completed");
+    expect(next.started).toEqual([job.execution_id]);
+    expect(config.SVC_JOB_RETENTION_SECONDS).toBe(3600);
+  });
+
+  it("that nobody knows any more is not run", async () => {
+    const { submit, consume, kept, counts } = await start();
+    const job = await submit();
+    await kept.remove(named(job));
+    const { started } = await consume({ work: async () => OK });
+    await expect.poll(counts).toMatchObject({ waiting: 0, active: 0 });
+    expect(started).toEqual([]);
+  });
+});
+
+describe("a cancel", () => {
+  it("ends a job that waits: it never runs", async () => {
+    const { submit, consume, kept, statusOf, counts } = await start();
+    const job = await submit();
+    expect(await kept.cancel(named(job), CANCELLED, LIFE_MS)).toBe("queued");
+    expect(await statusOf(job)).toBe("cancelled");
+    const { started } = await consume({ work: async () => OK });
+    await expect.poll(counts).toMatchObject({ waiting: 0, active: 0 });
+    expect(started).toEqual([]);
+  });
+
+  it("reaches a job that runs, through its worker", async () => {
+    const { submit, consume, kept, jobs, statusOf } = await start();
+    const { started } = await consume({ work: (_job, signal) => workFor(LONG_MS, signal) });
+    const job = await submit();
+    await expect.poll(() => started).toHaveLength(1);
+    expect(await kept.cancel(named(job), CANCELLED, LIFE_MS)).toBe("running");
+    expect(await statusOf(job)).toBe("running");
+    await jobs.cancel({ id: job.execution_id, language: job.language });
+    await expect.poll(() => statusOf(job)).toBe("cancelled");
+  });
+
+  it("of a job whose worker dies before it hears of it: the next worker does not run it", async () => {
+    const { submit, spawnWorker, consume, kept, statusOf } = await start();
+    const worker = await spawnWorker(LONG_MS);
+    const job = await submit();
+    await expect.poll(() => worker.started).toHaveLength(1);
+    worker.kill("SIGKILL");
+    expect(await kept.cancel(named(job), CANCELLED, LIFE_MS)).toBe("running");
+    const { started } = await consume({ work: async () => OK });
+    await expect.poll(() => statusOf(job), { timeout: 2 * FOUND_MS }).toBe("cancelled");
+    expect(started).toEqual([]);
+  });
+
+  it("and an end: whichever is first counts", async () => {
+    const { submit, consume, kept, statusOf, find } = await start();
+    const work = held();
+    const { started } = await consume({ work: work.work });
+    const job = await submit();
+    await expect.poll(() => started).toHaveLength(1);
+    work.end();
+    await expect.poll(() => statusOf(job)).toBe("completed");
+    expect(await kept.cancel(named(job), CANCELLED, LIFE_MS)).toBe("completed");
+    await kept.end(named(job), CANCELLED, LIFE_MS);
+    expect((await find(job))?.end).toEqual(OK);
+    expect(
+      await kept.cancel({ id: newId(), namespace: "tenant:user:alice" }, CANCELLED, LIFE_MS),
+    ).toBeUndefined();
+  });
+});
+
+describe("the jobs of a caller", () => {
+  it("are listed the newest first, a hundred on a page, each once, and nobody else's", async () => {
+    const { kept } = await start();
+    const ids: string[] = [];
+    for (let at = 0; at < 230; at++) {
+      const job = jobOf();
+      ids.unshift(job.execution_id);
+      await kept.create(job, 0);
+    }
+    await kept.create(jobOf({ output_namespace: "tenant:user:bob" }), 0);
+    const listed: KeptJob[] = [];
+    const pages: number[] = [];
+    let after: Parameters<typeof kept.list>[1];
+    do {
+      const page = await kept.list("tenant:user:alice", after);
+      listed.push(...page.jobs);
+      pages.push(page.jobs.length);
+      after = page.next;
+    } while (after !== undefined);
+    expect(pages).toEqual([100, 100, 30]);
+    expect(listed.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+    expect(listed.map(({ created_at }) => created_at)).toEqual(
+      listed.map(({ created_at }) => created_at).toSorted((left, right) => right - left),
+    );
+  });
+
+  it("are limited while they have not ended", async () => {
+    const { kept } = await start();
+    const [first, second, third] = [jobOf(), jobOf(), jobOf()] as const;
+    expect([await kept.create(first, 2), await kept.create(second, 2)]).toEqual([1, 2]);
+    expect(await kept.create(third, 2)).toBe(0);
+    expect(await kept.find(third.execution_id)).toBeUndefined();
+    await kept.end(named(first), OK, LIFE_MS);
+    expect(await kept.create(third, 2)).toBe(2);
+  });
+});

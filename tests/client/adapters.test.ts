@@ -1,0 +1,91 @@
+/** The tools of svc-client for LangChain and the AI SDK, with these packages and a real run each. */
+
+import { execFileSync } from "node:child_process";
+import { cpSync, rmSync } from "node:fs";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type System, startSystem } from "@svc/test-kit/system/system";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const INSTALLED = fileURLToPath(new URL("./node_modules/svc-client", import.meta.url));
+const part = (path: string) => import(/* @vite-ignore */ pathToFileURL(`${INSTALLED}/lib/${path}.js`).href);
+
+let system: System;
+beforeAll(async () => {
+  execFileSync("npm", ["run", "--silent", "pack:client"], { cwd: ROOT });
+  cpSync(`${ROOT}/packages/client/dist`, INSTALLED, { recursive: true });
+  system = await startSystem({ env: OPEN_LIMITS });
+});
+afterAll(async () => {
+  rmSync(INSTALLED, { recursive: true, force: true });
+  expect(await system.stop()).toEqual([]);
+});
+
+const client = async (baseUrl = system.url) => new (await part("index")).Svc({ baseUrl });
+const PROGRAM = { language: "python", code: "print(6 * 7); open('a.txt', 'w').write('x')" };
+
+test("LangChain: a model's call is run, and answered with a text", async () => {
+  const { langchainTool } = await part("adapters/langchain");
+  const tool = langchainTool(await client());
+  expect([tool.name, tool.description]).toEqual([
+    "run_code",
+    expect.stringContaining("python, javascript, bash"),
+  ]);
+  expect(await tool.invoke(PROGRAM)).toBe("42\n\nfiles: a.txt");
+  const call = {
+    type: "tool_call",
+    id: "call_1",
+    name: "run_code",
+    args: { ...PROGRAM, code: "raise SystemExit(3)" },
+  };
+  expect(await tool.invoke(call)).toMatchObject({ tool_call_id: "call_1", content: "exit code 3" });
+  await expect(tool.invoke({ language: "python" })).rejects.toThrow();
+});
+
+test("the AI SDK: a model's call is run, and its result goes back to the model", async () => {
+  const { aiTool } = await part("adapters/ai");
+  const { generateText, stepCountIs } = await import("ai" as string);
+  const { MockLanguageModelV4, MockLanguageModelV3 } = await import("ai/test" as string);
+  const prompts: unknown[] = [];
+  const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
+  const says = (content: object[], finishReason: string) => ({
+    content,
+    finishReason: { unified: finishReason, raw: finishReason },
+    usage,
+    warnings: [],
+  });
+  const model = new (MockLanguageModelV4 ?? MockLanguageModelV3)({
+    doGenerate: async ({ prompt }: { prompt: unknown }) => {
+      prompts.push(prompt);
+      const call = {
+        type: "tool-call",
+        toolCallId: "1",
+        toolName: "run_code",
+        input: JSON.stringify(PROGRAM),
+      };
+      return prompts.length === 1
+        ? says([call], "tool-calls")
+        : says([{ type: "text", text: "It is 42." }], "stop");
+    },
+  });
+  const { text } = await generateText({
+    model,
+    prompt: "What is 6 * 7?",
+    tools: { run_code: aiTool(await client()) },
+    stopWhen: stepCountIs(2),
+  });
+  expect(text).toBe("It is 42.");
+  expect(JSON.stringify(prompts[1])).toContain("42\\\\n\\\\nfiles: a.txt".replaceAll("\\\\", "\\"));
+});
+
+test("a service that is away is a sentence for the model, and an aborted call ends", async () => {
+  const { langchainTool } = await part("adapters/langchain");
+  const away = langchainTool(await client("http://127.0.0.1:1"));
+  expect(await away.invoke(PROGRAM)).toBe(
+    "The program was not run: The service at http://127.0.0.1:1/v1 cannot be reached.",
+  );
+  const tool = langchainTool(await client(), { session: undefined });
+  const signal = AbortSignal.abort(new Error("enough"));
+  await expect(tool.invoke(PROGRAM, { signal })).rejects.toThrow();
+});
