@@ -289,6 +289,14 @@ class ContinuationConflict(SvcError):
     usual_status = 409
 
 
+class JobNotFound(SvcError):
+    """The job does not exist."""
+
+    code = "job_not_found"
+    repeat = "no"
+    usual_status = 404
+
+
 class ExecutionCancelled(SvcError):
     """The execution was cancelled."""
 
@@ -565,6 +573,7 @@ BY_CODE: Dict[str, Type[SvcError]] = {
     "tool_history_too_large": ToolHistoryTooLarge,
     "state_too_large": StateTooLarge,
     "continuation_conflict": ContinuationConflict,
+    "job_not_found": JobNotFound,
     "execution_cancelled": ExecutionCancelled,
     "input_unavailable": InputUnavailable,
     "storage_unavailable": StorageUnavailable,
@@ -639,6 +648,7 @@ __all__ = [
     "ToolHistoryTooLarge",
     "StateTooLarge",
     "ContinuationConflict",
+    "JobNotFound",
     "ExecutionCancelled",
     "InputUnavailable",
     "StorageUnavailable",

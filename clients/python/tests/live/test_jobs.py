@@ -33,7 +33,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual("".join(one.text for one in events if isinstance(one, Stdout)), "done\n")
         self.assertIsInstance(events[-1], Finished)
         self.assertIs(svc.jobs.cancel(made.id), False)
-        with self.assertRaises(errors.ExecutionNotFound):
+        with self.assertRaises(errors.JobNotFound):
             svc.jobs.get(made.id)
 
     def test_a_job_that_is_cancelled(self):
@@ -73,7 +73,7 @@ class Jobs(unittest.TestCase):
     def test_refusals(self):
         with self.assertRaises(errors.UnsupportedLanguage):
             client().jobs.create("x", language="klingon")
-        with self.assertRaises(errors.ExecutionNotFound):
+        with self.assertRaises(errors.JobNotFound):
             client().jobs.get("x" * 21)
 
 

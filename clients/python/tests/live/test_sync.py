@@ -137,6 +137,7 @@ class Streams(unittest.TestCase):
         self.assertIsInstance(events[0], Started)
         self.assertIsInstance(events[-1], Finished)
         result = events[-1].result
+        self.assertEqual(events[0].session_id, result.session_id)
         self.assertEqual("".join(one.text for one in events if isinstance(one, Stdout)), result.stdout)
         self.assertEqual("".join(one.text for one in events if isinstance(one, Stderr)), result.stderr)
         self.assertEqual([one.file for one in events if isinstance(one, FileStored)], list(result.files))
