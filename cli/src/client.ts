@@ -5,6 +5,7 @@ import { request as overHttps } from "node:https";
 import { Readable } from "node:stream";
 import { buffer, json, text } from "node:stream/consumers";
 import type { ReadableStream } from "node:stream/web";
+import { eventsOf } from "./exec/event-stream.ts";
 import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
 import { serviceAddress } from "./service-address.ts";
 
@@ -46,6 +47,13 @@ export interface ExecRequest {
   runtime_session_hint?: string;
 }
 
+/** Settles when more may come. */
+export type TellOutput = (stream: "stdout" | "stderr", text: string) => Promise<void>;
+
+interface Output {
+  text: string;
+}
+
 export class Client {
   readonly #base: string;
   readonly #credentials: { authorization?: string };
@@ -64,8 +72,31 @@ export class Client {
   }
 
   async exec(request: ExecRequest): Promise<ExecResult> {
-    const body = new Blob([JSON.stringify(request)], { type: "application/json" });
-    return (await json(await this.#request("POST", "/exec", new Response(body)))) as ExecResult;
+    return (await json(await this.#request("POST", "/exec", bodyOf(request)))) as ExecResult;
+  }
+
+  /** The same, with the program's output told as it comes. A service that does not stream tells it at the end. */
+  async follow(request: ExecRequest, tell: TellOutput): Promise<ExecResult> {
+    const answer = await this.#request("POST", "/exec", bodyOf(request), EVENTS_OR_JSON);
+    if (answer.headers["content-type"]?.startsWith(EVENT_STREAM)) return this.#followed(answer, tell);
+    const result = (await json(answer)) as ExecResult;
+    await tell("stdout", result.stdout);
+    await tell("stderr", result.stderr);
+    return result;
+  }
+
+  async #followed(answer: IncomingMessage, tell: TellOutput): Promise<ExecResult> {
+    try {
+      for await (const { event, data } of eventsOf(answer.setEncoding("utf8"))) {
+        if (event === "stdout" || event === "stderr") await tell(event, (JSON.parse(data) as Output).text);
+        else if (event === "result") return JSON.parse(data) as ExecResult;
+        else if (event === "error") throw refusalOf("after its start", data, undefined);
+      }
+    } catch (error) {
+      if (error instanceof Problem) throw error;
+      throw new Problem(`the answer of ${this.#base} broke off (${(error as Error).message})`);
+    }
+    throw new Problem(`the answer of ${this.#base} broke off`);
   }
 
   async upload(files: readonly { name: string; content: Blob }[]): Promise<UploadedFile[]> {
@@ -84,9 +115,14 @@ export class Client {
   }
 
   /** node:http and not fetch: no time limit of its own (the service's deadlines decide), and no refused ports. */
-  #request(method: string, path: string, body?: Response): Promise<IncomingMessage> {
+  #request(
+    method: string,
+    path: string,
+    body?: Response,
+    more: { accept?: string } = {},
+  ): Promise<IncomingMessage> {
     const type = body?.headers.get("content-type");
-    const headers = { ...this.#credentials, ...(type ? { "content-type": type } : {}) };
+    const headers = { ...this.#credentials, ...more, ...(type ? { "content-type": type } : {}) };
     const request = this.#base.startsWith("https:") ? overHttps : overHttp;
     return new Promise((resolve, reject) => {
       const sent = request(`${this.#base}${path}`, { method, headers, agent: false }, (response) => {
@@ -111,14 +147,22 @@ export class Client {
   }
 }
 
+const EVENT_STREAM = "text/event-stream";
+const EVENTS_OR_JSON = { accept: `${EVENT_STREAM}, application/json;q=0.9` };
+
+const bodyOf = (request: ExecRequest) =>
+  new Response(new Blob([JSON.stringify(request)], { type: "application/json" }));
+
 const NEEDS_TOKEN = "Pass --token TOKEN or set SVC_TOKEN: a JWT or an API key (docs/authentication.md).";
 const NO_SUCH_TOKEN =
   "The token was not accepted: it may be wrong, expired, or for another service. The log of the API says which.";
 
 async function refusal(response: IncomingMessage): Promise<Problem> {
-  const status = response.statusCode ?? 0;
-  const retryAfter = response.headers["retry-after"];
-  const body = await text(response);
+  return refusalOf(response.statusCode ?? 0, await text(response), response.headers["retry-after"]);
+}
+
+/** `when`: the status, or what is known instead. */
+function refusalOf(when: number | string, body: string, retryAfter: string | undefined): Problem {
   try {
     const { error, message, details } = JSON.parse(body) as {
       error: string;
@@ -127,10 +171,10 @@ async function refusal(response: IncomingMessage): Promise<Problem> {
     };
     const lines = Array.isArray(details) ? details.map(({ path, problem }) => `  ${path}: ${problem}`) : [];
     if (retryAfter !== undefined) lines.push(`Try again in ${retryAfter} s.`);
-    return new Problem(`${message} (${status} ${error})`, lines.length > 0 ? lines.join("\n") : undefined);
+    return new Problem(`${message} (${when} ${error})`, lines.length > 0 ? lines.join("\n") : undefined);
   } catch {
     return new Problem(
-      `the service answered ${status}: ${body.slice(0, 200)}`,
+      `the service answered ${when}: ${body.slice(0, 200)}`,
       "This is no answer of svc: a proxy may have given it, or --url is the address of something else.",
     );
   }

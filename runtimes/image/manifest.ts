@@ -13,8 +13,6 @@ interface RuntimeFile {
   entry: string;
   command: string[];
   env: Record<string, string>;
-  /** Variables with which a program writes its output at once, for a caller that reads it as it comes. */
-  live?: Record<string, string>;
   /** What makes the program before it is started; absent where sources are run as they are. */
   compile?: { command: string[]; env: Record<string, string> };
   /** How a program that has tools is started; absent where there is no prelude for them. */
@@ -73,19 +71,8 @@ const packagesOf = (language: string) =>
   });
 
 const runtimes = folders.map((folder) => {
-  const {
-    language,
-    entry,
-    command,
-    env,
-    live,
-    version,
-    compile,
-    programmatic,
-    session,
-    zygotes,
-    prestarted,
-  } = readJson<RuntimeFile>(folder, "runtime.json");
+  const { language, entry, command, env, version, compile, programmatic, session, zygotes, prestarted } =
+    readJson<RuntimeFile>(folder, "runtime.json");
   const argv = command.map((part) => part.replaceAll("{entry}", entry));
   return {
     language,
@@ -95,7 +82,6 @@ const runtimes = folders.map((folder) => {
     entry,
     packages: packagesOf(language),
     ...(compile && { compile: { ...compile, env: { ...environment, ...compile.env } } }),
-    ...(live && { live }),
     ...(zygotes && {
       zygotes: zygotes.map(({ name, script, words = [], ...rest }) => ({
         name,

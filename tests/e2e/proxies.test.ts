@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { Api, refTo } from "@svc/test-kit/system/api";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { sharedSystem } from "@svc/test-kit/system/shared";
+import { openStream } from "@svc/test-kit/system/streams";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ReverseProxy } from "./support/proxies.ts";
 import { SITE, useProxies } from "./support/use-proxies.ts";
@@ -58,6 +59,16 @@ describe.each(Object.entries(starts))("through %s", (_name, start) => {
       () => processesWith(marker),
     );
     await expect(call).rejects.toThrow();
+  });
+
+  test("events come as the program writes them, and a reader that leaves ends its program", async () => {
+    const marker = newMarker();
+    const code = 'import time\nprint("first")\ntime.sleep(60)';
+    const answer = await openStream(proxy.url, "/exec", { lang: "py", code, args: [marker] });
+    expect((await answer.until(({ event }) => event === "stdout")).data).toEqual({ text: "first\n" });
+    expect(processesWith(marker).length).toBeGreaterThan(0);
+    answer.leave();
+    await until(() => processesWith(marker).length === 0, APPEAR_MS);
   });
 
   test("the id of a request and the state of its limit arrive, and a slow program is waited for", async () => {

@@ -56,7 +56,7 @@ const OPTIONS = {
 export const exec = defineCommand({
   usage: "exec [FILE|-|-c CODE] [--in FILE…] [--out DIR] [-- ARG…]",
   positionals: "[FILE...]",
-  summary: "Runs a program in a jail: its output becomes ours, its exit code too.",
+  summary: "Runs a program in a jail: its output becomes ours as it comes, its exit code too.",
   details: `
 Examples:
   ./svc exec plot.py --in data.csv --out .
@@ -83,9 +83,8 @@ Exit codes: the program's own; 128 + n when a signal ended it (137 also for a li
     if (session !== undefined) request.runtime_session_hint = session;
     const inputs = await Promise.all(values.in.map(openInput));
     if (inputs.length > 0) request.files = await client.upload(inputs);
-    const result = await client.exec(request);
+    const result = values.json ? await client.exec(request) : await client.follow(request, write);
     if (values.json) printJson(result);
-    else await show(result);
     if (session !== undefined)
       for (const note of sessionNotes(session, result)) process.stderr.write(`svc: ${note}\n`);
     await saveOutputs(client, result, values.out, values.force);
@@ -130,13 +129,8 @@ async function readProgram(path: string): Promise<string> {
   throw new Problem("no program given: standard input is empty", "See: ./svc exec --help", USAGE_EXIT_CODE);
 }
 
-async function show(result: ExecResult): Promise<void> {
-  await write(process.stdout, result.stdout);
-  await write(process.stderr, result.stderr);
-}
-
-function write(stream: NodeJS.WriteStream, content: string): Promise<void> {
-  return new Promise((resolve) => stream.write(content, () => resolve()));
+function write(stream: "stdout" | "stderr", text: string): Promise<void> {
+  return new Promise((resolve) => process[stream].write(text, () => resolve()));
 }
 
 async function saveOutputs(

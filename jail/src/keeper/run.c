@@ -170,7 +170,8 @@ static void read_streams(struct watch *w, const struct pollfd *polled)
 
 static bool has_unsent_output(const struct watch *w)
 {
-	return w->request->is_live && (w->streams[0].sent < w->streams[0].held || w->streams[1].sent < w->streams[1].held);
+	return w->request->is_live && w->phase == PHASE_EXECUTING &&
+	       (w->streams[0].sent < w->streams[0].held || w->streams[1].sent < w->streams[1].held);
 }
 
 /* The first output after a while is sent at once; what follows on it waits for more, so that many small writes stay cheap. */
@@ -178,7 +179,7 @@ static void send_output_in_time(struct watch *w)
 {
 	uint64_t now = monotonic_us();
 
-	if (w->phase != PHASE_EXECUTING || !has_unsent_output(w) || now < w->next_output)
+	if (!has_unsent_output(w) || now < w->next_output)
 		return;
 	report_output(w->conn, w->streams);
 	w->next_output = now + OUTPUT_US;

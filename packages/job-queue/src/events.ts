@@ -1,76 +1,115 @@
 /**
  * What running jobs write, on its way from the worker to whoever reads it: a stream in Redis for each job that somebody wants to read,
  * which keeps it from the beginning, and a channel that says when there is more. Readers may come late, and several at once. Nothing
- * rests on it but speed: the answer of a job holds all of it again.
+ * rests on it but speed: the answer of a job holds all of it again. Output carries its place, by which a reader notices gaps and
+ * repetitions: a write whose reply was lost is made again.
  */
-import { type RunEvent, runEventSchema } from "@svc/contracts";
-import { Condition, type Log, type Redis, storeCall } from "@svc/service-kit";
+import { setTimeout as sleep } from "node:timers/promises";
+import { OUTPUT_STREAMS, type PlacedEvent, placedEventSchema, type RunEvent } from "@svc/contracts";
+import { Condition, type Log, type Redis } from "@svc/service-kit";
 
 /** How long the events of a job are kept after the last one; a run may say nothing for as long as a run may last. */
 const EVENTS_LIFE_MS = 900_000;
 /** Looks without having been told of anything: an announcement may be lost with its connection. */
 const LOOK_MS = 2000;
+/** Between attempts to write to a store that fails. */
+const AGAIN_MS = 500;
 /** Entries that are read at once. */
 const BATCH = 500;
 
 export const eventsKey = (jobId: string): string => `svc:events:${jobId}`;
 
-/** Keeps the order of a job's events, and sends those that wait together. */
+/** Keeps the order of a job's events, and sends those that wait together. A job that was cancelled adds none. */
 export class EventLog {
   readonly #redis: Redis;
   readonly #log: Log;
   readonly #key: string;
-  #waiting: RunEvent[] = [];
+  readonly #cancelled: AbortSignal;
+  readonly #ended = new AbortController();
+  #at = { stdout: 0, stderr: 0 };
+  #waiting: PlacedEvent[] = [];
   #sending: Promise<void> | undefined;
 
-  constructor(redis: Redis, log: Log, jobId: string) {
+  constructor(redis: Redis, log: Log, jobId: string, cancelled: AbortSignal) {
     this.#redis = redis;
     this.#log = log;
     this.#key = eventsKey(jobId);
+    this.#cancelled = cancelled;
   }
 
-  add(event: RunEvent): void {
-    this.#waiting.push(event);
+  /** `sessionId`: of the run's outputs. */
+  add(event: RunEvent, sessionId: string): void {
+    if (this.#cancelled.aborted) return;
+    this.#waiting.push(this.#placed(event, sessionId));
     this.#sending ??= this.#send().finally(() => {
       this.#sending = undefined;
     });
   }
 
+  #placed(event: RunEvent, sessionId: string): PlacedEvent {
+    if (event.event === "started") {
+      for (const stream of OUTPUT_STREAMS) this.#at[stream] = 0;
+      return { ...event, session_id: sessionId };
+    }
+    const at = this.#at[event.event];
+    this.#at[event.event] += event.text.length;
+    return { ...event, at };
+  }
+
   async #send(): Promise<void> {
-    while (this.#waiting.length > 0) {
+    for (let isWarned = false; this.#waiting.length > 0; ) {
       const events = merged(this.#waiting);
       this.#waiting = [];
-      const commands = this.#redis.multi();
-      for (const event of events) {
-        if (event.event === "started") commands.del(this.#key);
-        commands.xadd(this.#key, "*", "e", JSON.stringify(event));
-      }
-      commands.pexpire(this.#key, EVENTS_LIFE_MS).publish(this.#key, "");
       try {
-        await commands.exec();
+        await this.#write(events);
       } catch (error) {
-        this.#log.warn({ err: (error as Error).message, key: this.#key }, "events of a run were lost");
+        if (!isWarned)
+          this.#log.warn(
+            { err: (error as Error).message, key: this.#key },
+            "writing the events of a run failed",
+          );
+        isWarned = true;
+        if (this.#ended.signal.aborted) return;
+        this.#waiting.unshift(...events);
+        await sleep(AGAIN_MS, undefined, { signal: this.#ended.signal }).catch(() => undefined);
       }
     }
   }
 
+  /** Only a start makes the stream: output does not bring one back that was forgotten. */
+  async #write(events: readonly PlacedEvent[]): Promise<void> {
+    const commands = this.#redis.multi();
+    for (const event of events) {
+      const text = JSON.stringify(event);
+      if (event.event === "started") commands.del(this.#key).xadd(this.#key, "*", "e", text);
+      else commands.xadd(this.#key, "NOMKSTREAM", "*", "e", text);
+    }
+    await commands.pexpire(this.#key, EVENTS_LIFE_MS).publish(this.#key, "").exec();
+  }
+
   /** All that was added is in the store, or lost. */
   async end(): Promise<void> {
+    this.#ended.abort();
     await this.#sending;
   }
 }
 
 /** Output of one stream that follows on each other becomes one event. */
-export function merged(events: readonly RunEvent[]): RunEvent[] {
-  const result: RunEvent[] = [];
+export function merged(events: readonly PlacedEvent[]): PlacedEvent[] {
+  const result: PlacedEvent[] = [];
   for (const event of events) {
     const last = result.at(-1);
-    if (last !== undefined && "text" in last && "text" in event && last.event === event.event)
+    if (last !== undefined && "text" in last && "text" in event && follows(last, event))
       result[result.length - 1] = { ...last, text: last.text + event.text };
     else result.push(event);
   }
   return result;
 }
+
+type Output = Extract<PlacedEvent, { text: string }>;
+
+const follows = (last: Output, event: Output) =>
+  last.event === event.event && last.at + last.text.length === event.at;
 
 /** Reads the events of jobs. */
 export class EventFeed {
@@ -91,19 +130,19 @@ export class EventFeed {
 
   /**
    * The events of a job from the beginning, those that are there together at once, merged. Ends when `until` is aborted and all that was
-   * there by then has been given. Throws `store_unavailable`.
+   * there by then has been given. While the store fails it goes on looking.
    */
-  async *read(jobId: string, until: AbortSignal): AsyncGenerator<RunEvent[], void> {
+  async *read(jobId: string, until: AbortSignal): AsyncGenerator<PlacedEvent[], void> {
     const key = eventsKey(jobId);
-    const { more, leave } = await this.watch(jobId);
+    const { more, leave } = this.watch(jobId);
     try {
       for (let after = "-"; ; ) {
         const isOver = until.aborted;
-        const entries = await storeCall(() => this.#redis.xrange(key, after, "+", "COUNT", BATCH));
+        const entries = await this.#redis.xrange(key, after, "+", "COUNT", BATCH).catch(() => []);
         const last = entries.at(-1);
         if (last !== undefined) {
           after = `(${last[0]}`;
-          yield merged(entries.map(([, fields]) => runEventSchema.parse(JSON.parse(fields[1] ?? ""))));
+          yield merged(entries.map(([, fields]) => placedEventSchema.parse(JSON.parse(fields[1] ?? ""))));
         } else if (isOver) return;
         else await more.wait({ ms: LOOK_MS, signal: until });
       }
@@ -113,15 +152,19 @@ export class EventFeed {
   }
 
   /** `more` is notified when there is something new of the job, events or its end, unless the announcement is lost. */
-  async watch(jobId: string): Promise<{ more: Condition; leave: () => void }> {
+  watch(jobId: string): { more: Condition; leave: () => void } {
     const channel = eventsKey(jobId);
     const reader = new Condition();
     const readers = this.#readers.get(channel) ?? new Set();
     const isFirst = readers.size === 0;
     readers.add(reader);
     this.#readers.set(channel, readers);
-    // Without an announcement the reader looks by itself.
-    if (isFirst) await this.#subscriber?.subscribe(channel).catch(() => undefined);
+    // What came before the subscription was not announced. Without one the reader looks by itself.
+    if (isFirst)
+      this.#subscriber?.subscribe(channel).then(
+        () => reader.notify(),
+        () => undefined,
+      );
     const leave = () => {
       readers.delete(reader);
       if (readers.size > 0) return;

@@ -61,8 +61,6 @@ STEERING = re.compile(
     rb"(PYTHON|LD_|LC_|LANG|MPL|MATPLOTLIB|NPY_|NUMPY_|NUMEXPR_|OPENBLAS|GOTO|OMP_|MKL_|KMP_|BLIS|BLAS|LAPACK|PANDAS|SCIPY|JOBLIB"
     rb"|SKLEARN|MALLOC_|GLIBC_|GCONV|LOCPATH|NLSPATH|FONTCONFIG|FC_|OPENSSL|SSL_|XDG_|TZ$|HOME$)"
 )
-# Somebody reads the output as it comes: each line is written when it is complete.
-LIVE = (b"PYTHONUNBUFFERED", b"1")
 # Files in the home directory with the same effect.
 STEERING_FILES = frozenset([".local", ".config", ".matplotlib", "matplotlibrc"])
 MODULE_SUFFIXES = tuple(importlib.machinery.all_suffixes())
@@ -323,12 +321,10 @@ def set_environment(variables):
         return False
     if len(dict(variables)) != len(variables):
         return False
-    if LIVE in extra:
-        sys.stdout.reconfigure(line_buffering=True)
     os.environb.clear()
     os.environb.update(variables)
     return True
 
 
 def is_too_late(item):
-    return len(item) != 2 or bool(STEERING.match(item[0])) and item not in ((SEED_NAME, SEED), LIVE)
+    return len(item) != 2 or bool(STEERING.match(item[0])) and item != (SEED_NAME, SEED)

@@ -1,5 +1,5 @@
 /** Starts the worker, which consumes the queues: its connections, its consumers, its port. */
-import { type RunEvent, ServiceError } from "@svc/contracts";
+import { ServiceError } from "@svc/contracts";
 import { Cancellations, EventLog, type HandleJob, JobConsumer, jobIdOf, openQueues } from "@svc/job-queue";
 import {
   type Context,
@@ -18,6 +18,7 @@ import { processJob } from "./round/process.ts";
 import { runLine } from "./round/run-line.ts";
 import { endJob, traceJob } from "./round/trace.ts";
 import { Runner } from "./runner/client.ts";
+import type { TellEvent } from "./runner/event-lines.ts";
 import { publishRuntimes } from "./runner/runtimes.ts";
 import { sessionMetrics } from "./sessions/metrics.ts";
 import { Sessions } from "./sessions/sessions.ts";
@@ -93,8 +94,8 @@ function handlerOf({ config, log, tracing }: Context, { metrics, canary, ...deps
     const write = runLine(log, job);
     const span = tracing && traceJob(tracing, job);
     const traced = span === undefined ? job : { ...job, trace: span.context };
-    const events = job.events ? new EventLog(deps.redis, log, jobIdOf(job)) : undefined;
-    const tell = events && ((event: RunEvent) => events.add(event));
+    const events = job.events ? new EventLog(deps.redis, log, jobIdOf(job), cancelled) : undefined;
+    const tell: TellEvent | undefined = events && ((...event) => events.add(...event));
     const result = await metrics.during(job, () =>
       processJob(traced, cancelled, { config, log, tell, ...deps }),
     );

@@ -68,6 +68,7 @@ const SAME_COLD_AND_WARM = [
   "tests/escape/outputs/swap.slow.test.ts",
   "tests/escape/tenants/five-others.test.ts",
   "tests/slow/sessions-rounds.slow.test.ts",
+  "tests/slow/streams.slow.test.ts",
   "tests/compat/compilation.test.ts",
   "tests/compat/groups.test.ts",
   "tests/compat/sessions.test.ts",

@@ -35,6 +35,10 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
   "needs a program that goes away between its installation and its use": [
     "components.ts: no Redis server is installed",
   ],
+  "needs a service that breaks off, as test/unit/follow.test.ts has it": [
+    "client.ts: the answer of … broke off (…)",
+    "client.ts: the answer of … broke off",
+  ],
   "needs a disk or a kernel that fails": [
     "doctor/copy.ts: See docs/troubleshooting.md.",
     "supervisor/background.ts: … (pid …) cannot be ended",

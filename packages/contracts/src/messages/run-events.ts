@@ -3,19 +3,30 @@
  * it writes. Runner to worker as lines of JSON, worker to API as entries of a stream in Redis.
  */
 import { z } from "zod";
+import { idSchema } from "../ids.ts";
 
 export const OUTPUT_STREAMS = ["stdout", "stderr"] as const;
 export type OutputStream = (typeof OUTPUT_STREAMS)[number];
 
 const shortText = z.string().max(1024);
 
-export const runEventSchema = z.discriminatedUnion("event", [
-  /** The program runs. Once more: it was run again from its beginning, and what came before does not count. */
-  z.object({ event: z.literal("started"), language: shortText, version: shortText }),
-  /** Whole characters; joined they are the beginning of the final field. */
-  z.object({ event: z.enum(OUTPUT_STREAMS), text: z.string() }),
-]);
+/** The program runs. Once more: it was run again from its beginning, and what came before does not count. */
+const started = z.object({ event: z.literal("started"), language: shortText, version: shortText });
+/** Whole characters; joined they are the beginning of the final field. */
+const output = z.object({ event: z.enum(OUTPUT_STREAMS), text: z.string() });
+
+export const runEventSchema = z.discriminatedUnion("event", [started, output]);
 export type RunEvent = z.infer<typeof runEventSchema>;
+
+/**
+ * The same in the stream of a job. `session_id`: of its outputs, which its grant may have chosen. `at`: where the text begins in its output since the start, in characters as
+ * JavaScript counts them.
+ */
+export const placedEventSchema = z.discriminatedUnion("event", [
+  started.extend({ session_id: idSchema }),
+  output.extend({ at: z.number().int().min(0) }),
+]);
+export type PlacedEvent = z.infer<typeof placedEventSchema>;
 
 /** Media type of a runner's answer with events: a line of JSON for each, then a line of RunnerLastLine. */
 export const EVENT_LINES = "application/x-ndjson";

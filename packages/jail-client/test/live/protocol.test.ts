@@ -83,6 +83,9 @@ describe("a frame that is out of place or out of bounds is answered with a proto
     ["a whole listing twice", [frame("V"), frame("V")]],
     ["a whole listing with a payload", [frame("V", u32(1))]],
     ["a whole listing of a pre-start", [program, limits(), frame("V"), frame("S")]],
+    ["output as it comes twice", [frame("O"), frame("O")]],
+    ["output as it comes with a payload", [frame("O", u32(1))]],
+    ["output as it comes of a pre-start", [program, limits(), frame("O"), frame("S")]],
     ["a symlink of a pre-start", [program, limits(), symlink("a", "b"), frame("S")]],
     ["too many arguments", [program, ...Array.from({ length: 300 }, () => frame("A", Buffer.from("x")))]],
     [

@@ -18,6 +18,7 @@ import { prefersJob } from "../jobs/prefer.ts";
 import type { HasWaiters } from "../once/once.ts";
 import { noteRun } from "../request-log.ts";
 import { type Answered, answerRun } from "../streams/answer.ts";
+import { runAnswer } from "../streams/documented.ts";
 import type { RunStream } from "../streams/run-stream.ts";
 import { answerOf } from "./answer.ts";
 import { type Asked, askedOf, type ExecDeps, jobFor } from "./asked.ts";
@@ -35,7 +36,7 @@ export function execRoute(app: HttpServer, deps: ExecDeps): void {
         operationId: "exec",
         tags: ["execution"],
         body: execRequestSchema,
-        response: { 200: execResponseSchema, 202: createdJobSchema },
+        response: { 200: runAnswer(execResponseSchema), 202: createdJobSchema },
       },
       // Parsed by parseExec, which knows the rules that go beyond the shape.
       validatorCompiler: () => (value) => ({ value }),
@@ -97,7 +98,7 @@ async function execute(
   const job = await jobFor(request, asked, deps);
   if (stream !== undefined) {
     job.events = true;
-    await stream.follow(jobIdOf(job), job.session_id);
+    await stream.follow(jobIdOf(job));
   }
   const answer = answerOf(await deps.holdingSeat(request, (place) => deps.jobs.run(job, left, place)));
   noteRun(request, factsOfAnswer(answer));

@@ -19,6 +19,7 @@ import {
 } from "@svc/service-kit";
 import { z } from "zod";
 import { answerOf } from "../exec/answer.ts";
+import { eventsAnswer } from "../streams/documented.ts";
 import { RunStream } from "../streams/run-stream.ts";
 import type { Jobs } from "./jobs.ts";
 
@@ -40,11 +41,6 @@ const cursorSchema = z.object({
     .optional()
     .meta({ description: "`next_cursor` of the page before.", example: "MTc2NDE1LkE" }),
 });
-
-const eventsAnswer = {
-  description: "The events, until the job has ended.",
-  content: { "text/event-stream": { schema: z.string() } },
-};
 
 export function jobRoutes(app: HttpServer, deps: JobRoutesDeps): void {
   const { jobs, principalOf } = deps;
@@ -79,7 +75,7 @@ export function jobRoutes(app: HttpServer, deps: JobRoutesDeps): void {
         summary: "The events of a job from its beginning",
         operationId: "jobEvents",
         params: jobIdSchema,
-        response: { 200: eventsAnswer },
+        response: { 200: eventsAnswer("The events, until the job has ended.") },
       },
     },
     (request, reply) => events(request, reply, request.params.id, deps) as never,
@@ -128,11 +124,11 @@ async function events(
   { jobs, feed, principalOf }: JobRoutesDeps,
 ): Promise<FastifyReply> {
   const principal = principalOf(request);
-  const { session_id } = await jobs.find(principal, id);
+  await jobs.find(principal, id);
   const stream = new RunStream(request, reply, feed);
   stream.open();
   try {
-    await stream.follow(id, session_id, { isKept: true });
+    await stream.follow(id, { isKept: true });
     const { end } = await jobs.afterEnd(principal, id, Number.POSITIVE_INFINITY, stream.closed);
     if (end !== undefined) await stream.end(answerOf(end));
     else await stream.abandon();

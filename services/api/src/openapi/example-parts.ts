@@ -102,6 +102,22 @@ export const ended = {
   limits: LIMITS,
 };
 
+/** An answer as events. */
+export const events = (result: { stdout: string; status?: string | null }) => ({
+  "text/event-stream": {
+    events: {
+      summary: "The same as events",
+      value: [
+        ["started", { session_id: SESSION, language: "python", version: "3.13.5" }],
+        ["stdout", { text: result.stdout }],
+        ["result", result],
+      ]
+        .map(([event, data]) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+        .join(""),
+    },
+  },
+});
+
 export const weather = {
   name: "get_weather",
   description: "The weather of a city",

@@ -4,6 +4,7 @@ import {
   checked,
   type Examples,
   ended,
+  events,
   executed,
   FILE,
   form,
@@ -246,22 +247,25 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
           value: { job_id: "Vq3xN8sT0_mJ-4rLw2Kdz", status: "queued" },
         },
       }),
-      ...json(200, {
-        output: { summary: "What it printed", value: executed },
-        file: { summary: "A file that it made", value: { ...executed, stdout: "", files: [output] } },
-        timeout: {
-          summary: "The time limit ended it",
-          value: {
-            ...executed,
-            stdout: "",
-            stderr: "[sandbox] Time limit exceeded (60 s)\n",
-            code: 137,
-            signal: "SIGKILL",
-            message: "Time limit exceeded",
-            status: "TO",
+      200: {
+        ...events(executed),
+        "application/json": {
+          output: { summary: "What it printed", value: executed },
+          file: { summary: "A file that it made", value: { ...executed, stdout: "", files: [output] } },
+          timeout: {
+            summary: "The time limit ended it",
+            value: {
+              ...executed,
+              stdout: "",
+              stderr: "[sandbox] Time limit exceeded (60 s)\n",
+              code: 137,
+              signal: "SIGKILL",
+              message: "Time limit exceeded",
+              status: "TO",
+            },
           },
         },
-      }),
+      },
     },
   },
   ...JOB_EXAMPLES,
@@ -325,37 +329,42 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
         },
       },
     },
-    answers: json(200, {
-      paused: {
-        summary: "It waits for the result of its call",
-        value: {
-          status: "tool_call_required",
-          session_id: SESSION,
-          continuation_token: TOKEN,
-          tool_calls: [
-            { id: "call_001", name: "get_weather", arguments: { city: "Oslo" }, input: { city: "Oslo" } },
-          ],
-          partial_stdout: "",
-          partial_stderr: "",
-          tool_calls_made: 1,
-          execution_time: 24.1,
-          limits: LIMITS,
+    answers: {
+      200: {
+        ...events({ status: "completed", ...ended }),
+        "application/json": {
+          paused: {
+            summary: "It waits for the result of its call",
+            value: {
+              status: "tool_call_required",
+              session_id: SESSION,
+              continuation_token: TOKEN,
+              tool_calls: [
+                { id: "call_001", name: "get_weather", arguments: { city: "Oslo" }, input: { city: "Oslo" } },
+              ],
+              partial_stdout: "",
+              partial_stderr: "",
+              tool_calls_made: 1,
+              execution_time: 24.1,
+              limits: LIMITS,
+            },
+          },
+          completed: { summary: "It ended well", value: { status: "completed", ...ended } },
+          error: {
+            summary: "It failed",
+            value: {
+              status: "error",
+              ...ended,
+              stdout: "",
+              stderr: "Traceback …\n",
+              code: 1,
+              error: "Sandbox exited with code 1",
+              error_type: "nonzero_exit",
+            },
+          },
         },
       },
-      completed: { summary: "It ended well", value: { status: "completed", ...ended } },
-      error: {
-        summary: "It failed",
-        value: {
-          status: "error",
-          ...ended,
-          stdout: "",
-          stderr: "Traceback …\n",
-          code: 1,
-          error: "Sandbox exited with code 1",
-          error_type: "nonzero_exit",
-        },
-      },
-    }),
+    },
   },
   cancelProgrammatic: {
     request: { label: { summary: "By the label of a start", value: { request_id: "turn-17" } } },

@@ -1,5 +1,5 @@
 /** The examples of the routes of jobs. */
-import { type Examples, executed, json, STORED_AT } from "./example-parts.ts";
+import { type Examples, events, executed, json, STORED_AT } from "./example-parts.ts";
 
 const runningJob = {
   job_id: "Vq3xN8sT0_mJ-4rLw2Kdz",
@@ -20,18 +20,7 @@ export const JOB_EXAMPLES: Readonly<Record<string, Examples>> = {
     }),
   },
   jobEvents: {
-    answers: {
-      200: {
-        "text/event-stream": {
-          hello: {
-            summary: "A program that prints 42",
-            value:
-              'event: started\ndata: {"session_id":"kd83HtQmZ0_4vYcPa7-Rn","language":"python","version":"3.13.5"}\n\n' +
-              'event: stdout\ndata: {"text":"42\\n"}\n\nevent: result\ndata: {"stdout":"42\\n","code":0}\n\n',
-          },
-        },
-      },
-    },
+    answers: { 200: events(executed) },
   },
   listJobs: {
     answers: json(200, { one: { summary: "One job", value: { jobs: [runningJob] } } }),

@@ -78,6 +78,13 @@ const STORED_FILES: Refusals = {
   503: ["storage_unavailable"],
 };
 
+/** Of answers with `Accept: text/event-stream`. */
+const EVENTS =
+  "With `Accept: text/event-stream` the answer is a stream of server-sent events, each with a JSON object as `data`: `started` " +
+  "{session_id, language, version}, `stdout` and `stderr` {text} as the program writes them, `file` for each new or changed entry of " +
+  "`files`, and last `result` with the whole answer, or `error` with an error body. Joined, the texts of an output are its field in the " +
+  "answer. Failures before the first event are ordinary errors with their status.";
+
 const JOB: Refusals = { 400: ["invalid_request"], 404: ["job_not_found"] };
 
 const FILE_HEADERS: readonly AnswerHeader[] = [
@@ -175,7 +182,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   exec: {
     description:
       "Runs a program in a jail of its own and answers when it has ended. A program that fails is a 200: the status speaks of the " +
-      "service. A client that closes the connection cancels its run.",
+      "service. A client that closes the connection cancels its run.\n\n" +
+      EVENTS,
     access: "limited",
     reads: ["Idempotency-Key", "Prefer", "X-LibreChat-Code-Workspace-ID"],
     sends: {
@@ -226,7 +234,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     description:
       "Runs a program that may call the tools of its caller. At its calls it pauses: the answer lists them and has a continuation " +
       "token; the same route takes their results with the token and goes on. The same token and results give the same answer. " +
-      "docs/tool-calling.md tells more.",
+      "docs/tool-calling.md tells more.\n\n" +
+      EVENTS,
     access: "limited",
     reads: ["X-LibreChat-Code-Request-ID", "X-LibreChat-Code-Workspace-ID"],
     sends: { 200: ["X-SVC-Ignored-Fields"], 400: ["X-SVC-Ignored-Fields"] },

@@ -146,7 +146,7 @@ export class RoundJobs {
   }
 
   async #run(job: UnsentJob, { stream }: Attempt, signal: AbortSignal, place?: Place): Promise<JobResult> {
-    await stream?.follow(jobIdOf(job), job.session_id, { goesOn: job.resume !== undefined });
+    await stream?.follow(jobIdOf(job), { goesOn: job.resume !== undefined });
     return this.#jobs.run(job, signal, place);
   }
 

@@ -19,6 +19,7 @@ import { permanentRefusal } from "../exec/client.ts";
 import { tellIgnoredFields } from "../exec/ignored-fields.ts";
 import { noteUser } from "../request-log.ts";
 import { answerRun } from "../streams/answer.ts";
+import { runAnswer } from "../streams/documented.ts";
 import { cancelByLabel } from "./cancel.ts";
 import { parseCancel, tokenOf } from "./request.ts";
 import { handleResume } from "./resume.ts";
@@ -52,7 +53,7 @@ export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): voi
         operationId: "execProgrammatic",
         tags: ["execution"],
         body: programmaticRequestSchema,
-        response: { 200: programmaticResponseSchema },
+        response: { 200: runAnswer(programmaticResponseSchema) },
       },
     },
     (request, reply) => {

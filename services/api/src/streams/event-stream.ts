@@ -7,20 +7,25 @@ import { PassThrough } from "node:stream";
 import type { FastifyReply } from "@svc/service-kit";
 import { EVENT_STREAM } from "./wanted.ts";
 
-const QUIET_MS = 10_000;
 const COMMENT = ":\n\n";
-const STALLED_MS = 60_000;
+/** Written at once. A reader that takes one of them goes on reading. */
+const PIECE_BYTES = 16_384;
+
+/** `quietMs`: after so long without an event comes a comment. `stalledMs`: a reader that takes nothing for so long is given up. */
+const TIMES = { quietMs: 10_000, stalledMs: 60_000 };
 
 export class EventStream {
   readonly #reply: FastifyReply;
+  readonly #times: typeof TIMES;
   readonly #body = new PassThrough();
   /** Aborted when the connection has closed. */
   readonly #closed = new AbortController();
   #isOpen = false;
   #comment: NodeJS.Timeout | undefined;
 
-  constructor(reply: FastifyReply) {
+  constructor(reply: FastifyReply, times = TIMES) {
     this.#reply = reply;
+    this.#times = times;
     // A connection that broke is told by its close.
     this.#body.on("error", () => undefined);
     reply.raw.once("close", () => {
@@ -45,7 +50,8 @@ export class EventStream {
   /** Begins the answer before its first event. */
   open(): void {
     this.#begin();
-    this.#write(COMMENT);
+    this.#body.write(COMMENT);
+    this.#commentLater();
   }
 
   #begin(): void {
@@ -56,10 +62,14 @@ export class EventStream {
       .send(this.#body);
   }
 
-  /** Settles when the connection takes more, or has closed. */
+  /** Settles when the connection takes more, or has closed. One at a time. */
   async send(event: string, data: unknown): Promise<void> {
     this.#begin();
-    if (!this.#write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)) await this.#drained();
+    clearTimeout(this.#comment);
+    const bytes = Buffer.from(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    for (let from = 0; from < bytes.length && !this.isClosed; from += PIECE_BYTES)
+      if (!this.#body.write(bytes.subarray(from, from + PIECE_BYTES))) await this.#drained();
+    this.#commentLater();
   }
 
   end(): void {
@@ -67,15 +77,17 @@ export class EventStream {
     this.#body.end();
   }
 
-  #write(text: string): boolean {
-    if (this.isClosed) return true;
+  #commentLater(): void {
     clearTimeout(this.#comment);
-    this.#comment = setTimeout(() => this.#write(COMMENT), QUIET_MS);
-    return this.#body.write(text);
+    if (this.isClosed) return;
+    this.#comment = setTimeout(() => {
+      this.#body.write(COMMENT);
+      this.#commentLater();
+    }, this.#times.quietMs);
   }
 
   async #drained(): Promise<void> {
-    const stalled = setTimeout(() => this.#reply.raw.destroy(), STALLED_MS);
+    const stalled = setTimeout(() => this.#reply.raw.destroy(), this.#times.stalledMs);
     try {
       await once(this.#body, "drain", { signal: this.#closed.signal });
     } catch (error) {

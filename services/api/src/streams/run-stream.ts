@@ -4,7 +4,7 @@
  * where the first attempt stopped; one that then writes something else ends with an error.
  */
 import { createHash, type Hash } from "node:crypto";
-import { errorBody, OUTPUT_STREAMS, type OutputStream, type RunEvent, ServiceError } from "@svc/contracts";
+import { errorBody, OUTPUT_STREAMS, type OutputStream, type PlacedEvent, ServiceError } from "@svc/contracts";
 import type { EventFeed } from "@svc/job-queue";
 import { type FastifyReply, type FastifyRequest, noteError, toServiceError } from "@svc/service-kit";
 import { EventStream } from "./event-stream.ts";
@@ -26,8 +26,8 @@ export class RunStream {
   #from: Told = { stdout: 0, stderr: 0 };
   /** Up to where each was sent. */
   #sent: Told = { stdout: 0, stderr: 0 };
-  /** Where the attempt that is followed is. */
-  #at: Told = { stdout: 0, stderr: 0 };
+  /** Where the outputs of the job that is followed begin. */
+  #base: Told = { stdout: 0, stderr: 0 };
   readonly #hashes: Record<OutputStream, Hash> = {
     stdout: createHash("sha256"),
     stderr: createHash("sha256"),
@@ -67,39 +67,42 @@ export class RunStream {
    */
   async follow(
     jobId: string,
-    sessionId: string,
     { goesOn = false, isKept = false }: { goesOn?: boolean; isKept?: boolean } = {},
   ): Promise<void> {
     await this.#unfollow();
-    this.#at = goesOn ? { ...this.#from } : { stdout: 0, stderr: 0 };
+    this.#base = goesOn ? { ...this.#from } : { stdout: 0, stderr: 0 };
     this.#stop = new AbortController();
-    this.#following = this.#send(jobId, sessionId, isKept).catch((err: unknown) =>
+    this.#following = this.#send(jobId, isKept).catch((err: unknown) =>
       this.#request.log.warn({ err, request_id: this.#request.id }, "reading the events of a run failed"),
     );
   }
 
-  async #send(jobId: string, sessionId: string, isKept: boolean): Promise<void> {
+  async #send(jobId: string, isKept: boolean): Promise<void> {
     const until = AbortSignal.any([this.#stop.signal, this.#stream.closed]);
     for await (const events of this.#feed.read(jobId, until)) {
-      for (const event of events) await this.#tell(event, sessionId);
+      for (const event of events) await this.#tell(event);
       if (this.#stream.isClosed) break;
     }
     if (!isKept) this.#feed.forget(jobId);
   }
 
-  async #tell(event: RunEvent, session_id: string): Promise<void> {
-    if (event.event !== "started") return this.#output(event.event, event.text);
-    const { language, version } = event;
-    if (this.#hasStarted) this.#at = { stdout: 0, stderr: 0 };
-    else await this.#stream.send("started", { session_id, language, version });
-    this.#hasStarted = true;
+  async #tell(event: PlacedEvent): Promise<void> {
+    if (event.event === "started") await this.#started({ ...event });
+    else await this.#output(event.event, this.#base[event.event] + event.at, event.text);
   }
 
-  async #output(stream: OutputStream, text: string): Promise<void> {
-    const unsent = text.slice(Math.max(0, this.#sent[stream] - this.#at[stream]));
-    this.#at[stream] += text.length;
-    if (unsent === "") return;
-    this.#sent[stream] = this.#at[stream];
+  async #started({ session_id, language, version }: Answer): Promise<void> {
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
+    await this.#stream.send("started", { session_id, language, version });
+  }
+
+  /** What has no beginning, or lies behind a gap, is left to the answer. */
+  async #output(stream: OutputStream, at: number, text: string): Promise<void> {
+    const sent = this.#sent[stream];
+    const unsent = text.slice(sent - at);
+    if (!this.#hasStarted || at > sent || at + text.length <= sent) return;
+    this.#sent[stream] = at + text.length;
     this.#hashes[stream].update(unsent, "utf16le");
     await this.#stream.send(stream, { text: unsent });
   }
@@ -117,6 +120,7 @@ export class RunStream {
   /** The rest of the outputs, the files, and the answer. */
   async end(answer: Answer): Promise<void> {
     await this.#unfollow();
+    if (hasRun(answer)) await this.#started(answer);
     for (const stream of OUTPUT_STREAMS) {
       const text = String(answer[stream] ?? answer[PARTIAL[stream]] ?? "");
       if (!this.#isBeginningOf(text, stream))
@@ -156,3 +160,6 @@ function filesOf({ files }: Answer): object[] {
     (file: { inherited?: boolean }) => file.inherited !== true,
   );
 }
+
+/** Nothing runs of what did not compile. */
+const hasRun = ({ status, language }: Answer): boolean => status !== "CE" && language !== undefined;

@@ -12,7 +12,7 @@ import { compile } from "./compile.ts";
 import { type Ending, endingOf } from "./exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "./finish.ts";
 import { launch } from "./launch.ts";
-import { type Program, programOf, writingAtOnce } from "./program.ts";
+import { type Program, programOf } from "./program.ts";
 import { RunEvents } from "./run-events.ts";
 import type { Call, Destination, ExecuteDeps, RunAnswer } from "./types.ts";
 
@@ -28,8 +28,7 @@ export async function execute(
   const limits = limitsFor(deps.config, deps.overrides, limited);
   const compileLimits = compileLimitsFor(deps.config, deps.overrides, limited);
   const memory = { run: limits.memoryBytes, compile: compileLimits.memoryBytes };
-  const asked = programOf(request, runtime, nameLimits(deps.config), memory);
-  const program = offered(call.tell ? writingAtOnce(asked, runtime) : asked, deps.config);
+  const program = offered(programOf(request, runtime, nameLimits(deps.config), memory), deps.config);
   const events = call.tell && new RunEvents(call.tell, runtime);
   const within = new DeadlineSignal(call.signal, deadlinesFor(limits.wallMs, deps.config).runner);
   const { signal } = within;

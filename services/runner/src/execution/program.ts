@@ -127,12 +127,6 @@ export function programOf(
   };
 }
 
-/** The program for a caller that reads its output as it comes. */
-export function writingAtOnce(program: Program, { live = {} }: Pick<Runtime, "live">): Program {
-  const variables = Object.entries(live).map(([name, value]) => `${name}=${value}`);
-  return { ...program, env: replaced(variables, program.env) };
-}
-
 function sessionOf(
   { persist_session }: ExecuteRequest,
   runtime: Runtime,

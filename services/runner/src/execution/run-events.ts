@@ -1,15 +1,14 @@
 /** What a run tells while it goes on. jaild sends output as it comes, what comes within 20 ms together. */
 import type { OutputStream, RunEvent } from "@svc/contracts";
+import { outputDecoder } from "./decode-output.ts";
 
 export type TellEvent = (event: RunEvent) => void;
-
-const decoder = () => new TextDecoder("utf-8", { ignoreBOM: true });
 
 export class RunEvents {
   readonly #tell: TellEvent;
   readonly #runtime: { language: string; version: string };
   /** Each keeps the bytes of a character whose end is still to come. */
-  readonly #decoders = { stdout: decoder(), stderr: decoder() };
+  readonly #decoders = { stdout: outputDecoder(), stderr: outputDecoder() };
   #hasStarted = false;
   #isOpen = true;
 
@@ -27,13 +26,13 @@ export class RunEvents {
 
   /** Output of earlier rounds, which were told or were not asked for. */
   passOver(stream: OutputStream, bytes: Buffer): void {
-    this.#decoders[stream].decode(bytes, { stream: true });
+    this.#decoders[stream].decode(bytes);
   }
 
   output(stream: OutputStream, bytes: Buffer): void {
     if (!this.#isOpen) return;
     this.started();
-    const text = this.#decoders[stream].decode(bytes, { stream: true });
+    const text = this.#decoders[stream].decode(bytes);
     if (text !== "") this.#tell({ event: stream, text });
   }
 

@@ -25,8 +25,6 @@ const manifestSchema = z.object({
       entry: z.string(),
       command: z.array(z.string()).min(1),
       env: z.record(z.string(), z.string()),
-      /** Variables with which a program writes its output at once, for a caller that reads it as it comes. */
-      live: z.record(z.string(), z.string()).optional(),
       /** Libraries beside the language's own. */
       packages: z.array(installedPackageSchema).optional(),
       /** Fork servers of the interpreter, by jaild's names. */

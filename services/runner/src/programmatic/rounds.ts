@@ -19,12 +19,12 @@ import { DeadlineSignal, invalidRequest } from "@svc/service-kit";
 import { z } from "zod";
 import { limitsFor, type RunLimits, usedLimits } from "../admission/limits.ts";
 import type { Admitted } from "../admission/manifest.ts";
-import { captured, cutAtCharacter } from "../execution/decode-output.ts";
+import { unfinished } from "../execution/decode-output.ts";
 import { destinationOf, nameLimits } from "../execution/execute.ts";
 import { endingOf, faultEnding } from "../execution/exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "../execution/finish.ts";
 import { launch } from "../execution/launch.ts";
-import { programOf, writingAtOnce } from "../execution/program.ts";
+import { programOf } from "../execution/program.ts";
 import { RunEvents, type TellEvent } from "../execution/run-events.ts";
 import type { Runtime } from "../execution/runtimes.ts";
 import type { Call, Destination, ExecuteDeps } from "../execution/types.ts";
@@ -84,8 +84,7 @@ export async function startProgram(
   const runtime = deps.runtimes.findProgrammatic(request.language, request.version ?? "*");
   const limits = limitsFor(config, overrides, { ...request, language: runtime.language });
   const memory = { run: limits.memoryBytes, compile: limits.memoryBytes };
-  const asked = programOf(request, runtime, nameLimits(config), memory);
-  const source = call.tell ? writingAtOnce(asked, runtime) : asked;
+  const source = programOf(request, runtime, nameLimits(config), memory);
   const tools = toolsOf(ptc);
   const history = historyOf(ptc, tools);
   const program = new StartedProgram(limits, runtime, ptc.hash_seed, {
@@ -224,15 +223,15 @@ const isBusy = (error: unknown) => error instanceof ServiceError && error.code =
 
 /** The program is kept, unless every round is to be run from the top. */
 function pause({ program, to }: Round, { config, programs }: ProgrammaticDeps): PausedResponse {
-  const { wallUs, stdout, stderr, stdoutTotal, stderrTotal } = program.sofar;
+  const { wallUs, stdout, stderr } = program.sofar;
   const { limits } = program;
   const answer: PausedResponse = {
     paused: true,
     session_id: to.sessionId,
     pending_call_ids: program.outstanding,
     pending_calls: program.outstandingCalls,
-    stdout: unfinished(stdout, stdoutTotal, limits.outputCap),
-    stderr: unfinished(stderr, stderrTotal, limits.outputCap),
+    stdout: unfinished(stdout.subarray(0, limits.outputCap)),
+    stderr: unfinished(stderr.subarray(0, limits.outputCap)),
     execution_time: wallUs / 1000,
     tool_calls_made: program.callsMade,
     runner_url: config.SANDBOX_ADVERTISED_URL || config.SANDBOX_ENDPOINT,
@@ -246,11 +245,6 @@ function pause({ program, to }: Round, { config, programs }: ProgrammaticDeps): 
   programs.keep(program);
   if (config.PTC_MODE === "replay") programs.discard(program.executionId);
   return answer;
-}
-
-/** Output of a program that goes on: a character whose end is still to come is not shown yet. */
-function unfinished(bytes: Buffer, total: number, cap: number): string {
-  return captured(total > cap ? bytes : cutAtCharacter(bytes, bytes.length), total, cap);
 }
 
 async function end({ program, to, call }: Round, deps: ProgrammaticDeps): Promise<RoundResponse> {

@@ -170,7 +170,10 @@ export class Runner {
     const answer = await client.read(response, (received) =>
       tell === undefined || !String(response.headers["content-type"]).startsWith(EVENT_LINES)
         ? jsonAnswer(received, maxBytes, ANSWER_BOUNDS)
-        : readEventLines(received.body, tell, { maxBytes: EVENTS_FACTOR * maxBytes, bounds: ANSWER_BOUNDS }),
+        : readEventLines(received.body, (event) => tell(event, job.session_id), {
+            maxBytes: EVENTS_FACTOR * maxBytes,
+            bounds: ANSWER_BOUNDS,
+          }),
     );
     const round = roundResponseSchema.parse(answer);
     if ("paused" in round && !this.#advertised.has(rootOf(round.runner_url))) {

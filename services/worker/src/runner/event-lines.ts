@@ -11,29 +11,32 @@ import {
 } from "@svc/contracts";
 import { innerErrorOf } from "@svc/service-kit";
 
-export type TellEvent = (event: RunEvent) => void;
+/** `sessionId`: of the run's outputs. */
+export type TellEvent = (event: RunEvent, sessionId: string) => void;
 
 const NEWLINE = 0x0a;
 
-/** The answer. Throws the failure that the last line tells, and an Error for what no runner sends. */
+/**
+ * The answer, once the body has ended, so that its connection can be used again. Throws the failure that the last line tells, and an
+ * Error for what no runner sends.
+ */
 export async function readEventLines(
   body: AsyncIterable<Buffer>,
-  tell: TellEvent,
+  tell: (event: RunEvent) => void,
   { maxBytes, bounds }: { maxBytes: number; bounds: JsonBounds },
 ): Promise<unknown> {
+  let last: ReturnType<typeof runnerLastLineSchema.parse> | undefined;
   for await (const line of linesOf(body, maxBytes)) {
+    if (last !== undefined) throw new Error("the answer goes on behind its last line");
     const exceeded = exceededJsonBound(line, bounds);
     if (exceeded !== undefined) throw new Error(`a line is beyond its bound of ${exceeded}`);
     const value: unknown = JSON.parse(line.toString("utf8"));
-    if (typeof value === "object" && value !== null && "event" in value) {
-      tell(runEventSchema.parse(value));
-      continue;
-    }
-    const last = runnerLastLineSchema.parse(value);
-    if ("failure" in last) throw innerErrorOf(last.failure.status, last.failure.body);
-    return last.answer;
+    if (typeof value === "object" && value !== null && "event" in value) tell(runEventSchema.parse(value));
+    else last = runnerLastLineSchema.parse(value);
   }
-  throw new Error("the answer ends before its last line");
+  if (last === undefined) throw new Error("the answer ends before its last line");
+  if ("failure" in last) throw innerErrorOf(last.failure.status, last.failure.body);
+  return last.answer;
 }
 
 async function* linesOf(body: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {

@@ -1,42 +1,56 @@
-import { isUtf8 } from "node:buffer";
-import { captured, cutAtCharacter, withNotes } from "@svc/runner/execution/decode-output";
+import { captured, outputDecoder, unfinished, withNotes } from "@svc/runner/execution/decode-output";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 const text = fc.string({ unit: fc.constantFrom("a", "\n", "é", "ß", "日", "\u2028", "🎉", "👩") });
 
-describe("cutAtCharacter", () => {
-  it("gives a prefix of at most the cap that is whole characters and misses less than one", () => {
+/** Bytes that often make characters, whole and broken ones. */
+const BYTES = [
+  0x0a, 0x41, 0x80, 0x9f, 0xa0, 0xac, 0xbb, 0xbf, 0x82, 0x8f, 0x90, 0x98, 0xc0, 0xc2, 0xc3, 0xe0,
+];
+const MORE_BYTES = [0xe2, 0xed, 0xef, 0xf0, 0xf4, 0xf5, 0xfe, 0xff];
+const bytes = fc
+  .array(fc.constantFrom(...BYTES, ...MORE_BYTES), { maxLength: 16 })
+  .map((raw) => Buffer.from(raw));
+
+describe("unfinished", () => {
+  it("is all that was written but the beginning of a character", () => {
     fc.assert(
-      fc.property(text, fc.integer({ min: 1, max: 40 }), (written, cap) => {
-        const bytes = Buffer.from(written);
-        const cut = cutAtCharacter(bytes.subarray(0, cap), cap);
-        expect(cut.length).toBeLessThanOrEqual(cap);
-        expect(bytes.subarray(0, cut.length).equals(cut)).toBe(true);
-        expect(isUtf8(cut)).toBe(true);
-        expect(cut.length).toBeGreaterThan(Math.min(cap, bytes.length) - 4);
+      fc.property(text, fc.integer({ min: 0, max: 40 }), (written, cap) => {
+        const shown = unfinished(Buffer.from(written).subarray(0, cap));
+        expect(written.startsWith(shown)).toBe(true);
+        expect(Buffer.byteLength(shown)).toBeGreaterThan(Math.min(cap, Buffer.byteLength(written)) - 4);
       }),
       { numRuns: 2000 },
     );
   });
 
-  it("keeps a stream that ends at a character border exactly at the cap", () => {
+  it("is the beginning of the text of any bytes, and misses one character at most", () => {
     fc.assert(
-      fc.property(text, (written) => {
-        const bytes = Buffer.from(written);
-        expect(cutAtCharacter(bytes, bytes.length)).toEqual(bytes);
+      fc.property(bytes, (raw) => {
+        const [shown, whole] = [unfinished(raw), captured(raw, raw.length, raw.length)];
+        expect(whole.startsWith(shown)).toBe(true);
+        expect(whole.length - shown.length).toBeLessThanOrEqual(1);
       }),
+      { numRuns: 5000 },
     );
   });
+});
 
-  it("drops at most three bytes of bytes that are not text", () => {
+describe("outputDecoder", () => {
+  it("tells in pieces, however they are cut, what an overflowing stream shows, and the beginning of what another does", () => {
     fc.assert(
-      fc.property(fc.uint8Array({ minLength: 1, maxLength: 40 }), (raw) => {
-        const bytes = Buffer.from(raw);
-        const cut = cutAtCharacter(bytes, bytes.length);
-        expect(bytes.length - cut.length).toBeLessThanOrEqual(3);
-        expect(bytes.subarray(0, cut.length).equals(cut)).toBe(true);
+      fc.property(bytes, fc.array(fc.integer({ min: 0, max: 5 })), (raw, sizes) => {
+        const decoder = outputDecoder();
+        let [told, at] = ["", 0];
+        for (const size of [...sizes, raw.length]) {
+          told += decoder.decode(raw.subarray(at, at + size));
+          at += size;
+        }
+        expect(told).toBe(captured(raw, raw.length + 1, raw.length));
+        expect(captured(raw, raw.length, raw.length).startsWith(told)).toBe(true);
       }),
+      { numRuns: 5000 },
     );
   });
 });

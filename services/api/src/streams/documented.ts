@@ -1,0 +1,18 @@
+/** How the API document describes answers with events. */
+import { z } from "zod";
+import { EVENT_STREAM } from "./wanted.ts";
+
+const eventStream = { schema: z.string() };
+
+/** A 200 of events alone. */
+export const eventsAnswer = (description: string) => ({
+  description,
+  content: { [EVENT_STREAM]: eventStream },
+});
+
+/** A 200 of a run, in both forms. */
+export const runAnswer = (answer: z.ZodType) => ({
+  description:
+    "The answer; with `Accept: text/event-stream` what the program writes while it runs, and the answer last.",
+  content: { "application/json": { schema: answer }, [EVENT_STREAM]: eventStream },
+});
