@@ -82,11 +82,13 @@ export class JobConsumer {
     const id = queued.id ?? "";
     const job = jobSchema.parse(queued.data);
     if (job.kept !== undefined) return this.#processKept(queued, job, job.kept, token);
-    const result =
-      queued.stalledCounter > 0 && isOfPausedProgram(job) ? notRepeated() : await this.#handle(id, job);
+    const { redis } = this.#options;
+    const isRepeated = queued.stalledCounter > 0;
+    // Its worker answered it, and could not end it in the queue.
+    if (isRepeated && (await redis.exists(resultKey(id))) === 1) return;
+    const result = isRepeated && isOfPausedProgram(job) ? notRepeated() : await this.#handle(id, job);
     if (job.reply_to === undefined) return;
     // Commands of one connection are done in their order.
-    const { redis } = this.#options;
     await Promise.all([
       redis.set(resultKey(id), JSON.stringify(result), "PX", RESULT_LIFE_MS),
       redis.publish(job.reply_to, id),

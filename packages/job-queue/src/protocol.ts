@@ -21,7 +21,10 @@ export type Place = number | "first";
 /** For a producer that looks late: a result whose announcement was lost, or went to another replica. */
 export const RESULT_LIFE_MS = 120_000;
 
-/** Redis key of a result: JSON of JobResult. */
+/** In the place of a result that its reader has taken. */
+export const READ = "";
+
+/** Redis key of a result: JSON of JobResult, or READ. */
 export function resultKey(jobId: string): string {
   return `svc:result:${jobId}`;
 }

@@ -4,7 +4,7 @@ import { ServiceError } from "@svc/contracts";
 import { isWriteRefusal, type Log, type Redis } from "@svc/service-kit";
 import { Queue } from "bullmq";
 import { queueConnection } from "./connection.ts";
-import { isRound, jobIdOf, type Place, QUEUE_NAMES, resultKey } from "./protocol.ts";
+import { isRound, jobIdOf, type Place, QUEUE_NAMES, READ, RESULT_LIFE_MS, resultKey } from "./protocol.ts";
 
 /** How long the job of an ended round stays in the queue, so that no replica adds it again. */
 const ENDED_ROUND_SECONDS = 120;
@@ -51,11 +51,12 @@ export class JobQueue {
 
   async result(id: string): Promise<JobResult | undefined> {
     const text = await this.#redis.get(resultKey(id));
-    return text === null ? undefined : (JSON.parse(text) as JobResult);
+    return text === null || text === READ ? undefined : (JSON.parse(text) as JobResult);
   }
 
+  /** Its only reader has it. That there was one stays known: a job whose worker could not end it in the queue does not run again. */
   async forgetResult(id: string): Promise<void> {
-    await this.#redis.unlink(resultKey(id));
+    await this.#redis.set(resultKey(id), READ, "PX", RESULT_LIFE_MS);
   }
 
   async look(id: string): Promise<JobState> {

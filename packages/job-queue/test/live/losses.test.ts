@@ -56,6 +56,23 @@ describe.concurrent("a lock that is lost", () => {
 });
 
 describe.concurrent("a worker that dies", () => {
+  it("after its answer was read, before the queue heard of it: the run is not repeated", async (context) => {
+    const { expect } = context;
+    const { jobs, spawnWorker, consume, redis, counts } = await start(context);
+    const worker = await spawnWorker(LONG_MS);
+    const job = longJob();
+    const result = jobs.run(job, never());
+    await expect.poll(() => worker.started).toHaveLength(1);
+    const [channel = ""] = (await redis.pubsub("CHANNELS", "svc:results:*")) as string[];
+    await redis.set(`svc:result:${job.execution_id}`, JSON.stringify(OK));
+    await redis.publish(channel, job.execution_id);
+    expect(await result).toEqual(OK);
+    worker.kill("SIGKILL");
+    const { started } = await consume({ work: async () => OK });
+    await expect.poll(counts, { timeout: 2 * FOUND_MS }).toEqual(IDLE);
+    expect(started).toEqual([]);
+  });
+
   it("with a new run: another worker takes it up", async (context) => {
     const { expect } = context;
     const { jobs, spawnWorker, consume } = await start(context);

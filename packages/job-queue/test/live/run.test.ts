@@ -70,12 +70,15 @@ const echo = (code: string, resume: unknown, id: string) =>
   ({ ok: true, answer: { code, resume, id } }) as const;
 
 describe("an ended job", () => {
-  it("leaves nothing of a new run in the store; a round stays for other replicas, and expires", async () => {
+  it("leaves of a new run that it was answered; a round stays for other replicas; both expire", async () => {
     const { jobs, consume, redis } = await start();
     await consume({ work: async () => OK });
     const [job, round] = [jobOf({ code: "x".repeat(100_000) }), resumeOf()];
     await Promise.all([jobs.run(job, never()), jobs.run(round, never())]);
-    await expect.poll(() => redis.keys(`*${job.execution_id}*`)).toEqual([]);
+    const answered = `svc:result:${job.execution_id}`;
+    await expect.poll(() => redis.keys(`*${job.execution_id}*`)).toEqual([answered]);
+    await expect.poll(() => redis.get(answered)).toBe("");
+    expect(await redis.pttl(answered)).toBeGreaterThan(0);
     await expect.poll(() => made.counts()).toEqual(IDLE);
     expect([await jobs.exists(job), await jobs.exists(round)]).toEqual([false, true]);
     expect(await redis.pttl(`svc:result:${round.job_id}`)).toBeGreaterThan(0);
