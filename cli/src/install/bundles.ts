@@ -26,6 +26,7 @@ import { SERVICE_PROCESSES, type ServiceProcess } from "../topology.ts";
 const SOURCES = ["services", "packages"];
 /** What components load when tracing is on, and not before. */
 const TRACING_SDK = { in: join(ROOT, "packages/service-kit/src/tracing/sdk.ts"), out: "tracing-sdk" };
+const CONSOLE = join(ROOT, "console/src");
 const COMPLETE = join(BUNDLES, "complete");
 
 /** A cache that cannot be made costs only time; a bundle that cannot be made is a Problem. */
@@ -61,6 +62,7 @@ async function bundle(): Promise<void> {
       plugins: [placesOfSources, tracingApart],
       logLevel: "silent",
     });
+    await bundleConsole(build, making);
     for (const name of readdirSync(making)) renameSync(join(making, name), join(BUNDLES, name));
   } catch (error) {
     throw new Problem("bundling the components failed", (error as Error).message);
@@ -69,6 +71,25 @@ async function bundle(): Promise<void> {
     await stop();
   }
   writeFileSync(COMPLETE, "");
+}
+
+/** The page at /console: a script and a style sheet, which the API serves. */
+async function bundleConsole(build: typeof import("esbuild").build, outdir: string): Promise<void> {
+  await build({
+    entryPoints: { console: join(CONSOLE, "main.tsx"), "console-style": join(CONSOLE, "style.css") },
+    outdir,
+    bundle: true,
+    platform: "browser",
+    format: "esm",
+    target: "es2022",
+    minify: true,
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    // The client reads files from disk in Node alone.
+    external: ["node:*"],
+    legalComments: "none",
+    logLevel: "silent",
+  });
 }
 
 /** A module that reads files beside itself finds them beside its source, wherever this folder is moved. */
@@ -127,7 +148,10 @@ function newestSource(): number {
       ),
     ),
   );
-  return Math.max(...[...files, join(ROOT, "package-lock.json"), import.meta.filename].map(modified));
+  const page = readdirSync(CONSOLE).map((file) => join(CONSOLE, file));
+  return Math.max(
+    ...[...files, ...page, join(ROOT, "package-lock.json"), import.meta.filename].map(modified),
+  );
 }
 
 function modified(path: string): number {
