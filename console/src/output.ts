@@ -9,6 +9,7 @@ export class Output {
   readonly #place: HTMLElement;
   #waiting: { stream: Stream; text: string }[] = [];
   #whole: string[] = [];
+  #written = 0;
   #shown = 0;
   #isAsked = false;
 
@@ -18,6 +19,7 @@ export class Output {
 
   add(stream: Stream, text: string): void {
     this.#whole.push(text);
+    this.#written += text.length;
     const last = this.#waiting.at(-1);
     if (last?.stream === stream) last.text += text;
     else this.#waiting.push({ stream, text });
@@ -31,12 +33,13 @@ export class Output {
   }
 
   get isCut(): boolean {
-    return this.#shown >= SHOWN_CHARS;
+    return this.#written > SHOWN_CHARS;
   }
 
   clear(): void {
     this.#waiting = [];
     this.#whole = [];
+    this.#written = 0;
     this.#shown = 0;
     this.#place.replaceChildren();
   }

@@ -21,6 +21,8 @@ const HEADERS = {
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
+    // A browser that puts typed text in the place of selected text gives it such attributes by itself.
+    "style-src-attr 'unsafe-inline'",
     "connect-src 'self'",
     "img-src 'self' blob: data:",
     "frame-ancestors 'none'",
