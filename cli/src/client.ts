@@ -47,6 +47,13 @@ export interface ExecRequest {
   runtime_session_hint?: string;
 }
 
+/** The headers of a JWT or an API key. */
+export function credentialsOf(token: string | undefined): { authorization?: string } {
+  if (token === undefined) return {};
+  if (/^[\x21-\x7e]+$/.test(token)) return { authorization: `Bearer ${token}` };
+  throw new Problem("the token holds characters that no token has", undefined, USAGE_EXIT_CODE);
+}
+
 /** Settles when more may come. */
 export type TellOutput = (stream: "stdout" | "stderr", text: string) => Promise<void>;
 
@@ -66,9 +73,7 @@ export class Client {
   ) {
     this.#whenUnreachable = whenUnreachable;
     this.#base = `${serviceAddress(address)}/v1`;
-    if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
-      throw new Problem("the token holds characters that no token has", undefined, USAGE_EXIT_CODE);
-    this.#credentials = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    this.#credentials = credentialsOf(token);
   }
 
   async exec(request: ExecRequest): Promise<ExecResult> {

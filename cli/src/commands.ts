@@ -12,6 +12,7 @@ const COMMANDS: Commands = {
   restart: async () => (await import("./commands/restart.ts")).restart,
   down: async () => (await import("./commands/down.ts")).down,
   exec: async () => (await import("./commands/exec.ts")).exec,
+  mcp: async () => (await import("./commands/mcp.ts")).mcp,
   config: async () => (await import("./commands/config.ts")).config,
   key: async () => (await import("./commands/key.ts")).key,
   token: async () => (await import("./commands/token.ts")).token,

@@ -41,6 +41,8 @@ test("LangChain: a model's call is run, and answered with a text", async () => {
   };
   expect(await tool.invoke(call)).toMatchObject({ tool_call_id: "call_1", content: "exit code 3" });
   await expect(tool.invoke({ language: "python" })).rejects.toThrow();
+  const { artifact } = await tool.invoke({ ...call, args: PROGRAM });
+  expect(await artifact.files[0].text()).toBe("x");
 });
 
 test("the AI SDK: a model's call is run, and its result goes back to the model", async () => {
@@ -69,14 +71,41 @@ test("the AI SDK: a model's call is run, and its result goes back to the model",
         : says([{ type: "text", text: "It is 42." }], "stop");
     },
   });
-  const { text } = await generateText({
+  const { text, steps } = await generateText({
     model,
     prompt: "What is 6 * 7?",
     tools: { run_code: aiTool(await client()) },
     stopWhen: stepCountIs(2),
   });
   expect(text).toBe("It is 42.");
-  expect(JSON.stringify(prompts[1])).toContain("42\\\\n\\\\nfiles: a.txt".replaceAll("\\\\", "\\"));
+  expect(prompts[1]).toContainEqual({
+    role: "tool",
+    content: [expect.objectContaining({ output: { type: "text", value: "42\n\nfiles: a.txt" } })],
+  });
+  expect(await steps[0].toolResults[0].output.result.files[0].text()).toBe("x");
+});
+
+test("a run has the files that it is given, and no other language than those", async () => {
+  const { aiTool } = await part("adapters/ai");
+  const svc = await client();
+  const note = await svc.upload(new Blob(["uploaded"]), { name: "note.txt" });
+  const files = [note, { name: "unit.txt", content: "EUR" }];
+  const tool = aiTool(svc, { files, languages: ["bash"] });
+  expect(tool.description).toContain("Files that are there: note.txt, unit.txt.");
+  const run = (input: unknown) => tool.execute(input, { toolCallId: "1", messages: [] });
+  expect(await run({ language: "bash", code: "cat note.txt unit.txt" })).toMatchObject({
+    text: "uploadedEUR",
+  });
+  for (const language of ["python", 1, undefined])
+    expect(await run({ language, code: "print(1)" })).toEqual({
+      text: "The program was not run: The languages are bash.",
+      result: null,
+    });
+  for (const code of [7, undefined, {}])
+    expect(await run({ language: "bash", code })).toMatchObject({
+      text: expect.stringMatching(/^The program was not run: ./),
+      result: null,
+    });
 });
 
 test("a service that is away is a sentence for the model, and an aborted call ends", async () => {

@@ -196,14 +196,14 @@ describe("what is asked in order is answered as the document says", () => {
   });
 
   /** Routes of a service that keeps sessions, and the file that calls them. */
-  const OF_SESSIONS = ["deleteSession", "listSessionFiles", "listSessions"];
+  const OF_SESSIONS = ["deleteSession", "listSessionFiles", "listSessions", "sessionFile"];
   const SESSIONS_TEST = new URL("./sessions.test.ts", import.meta.url);
 
   test("every operation has succeeded, here or in the test of sessions", () => {
     const all = operations.map(({ operationId }) => operationId).toSorted();
     expect([...succeeded, ...OF_SESSIONS].toSorted()).toEqual(all);
     const text = readFileSync(SESSIONS_TEST, "utf8");
-    for (const call of ['"GET", "/sessions"', '"GET", `/sessions/', '"DELETE", `/sessions/'])
+    for (const call of ['"GET", "/sessions"', "/files`", "/file?name=", '"DELETE", `/sessions/'])
       expect(text).toContain(call);
   });
 });

@@ -218,6 +218,11 @@ describe("a caller's sessions", () => {
         { name: "d/f", size: 6, mode: 0o640 },
       ],
     });
+    const bytesOf = (name: string) =>
+      api.send("GET", `/sessions/${first?.id}/file?name=${encodeURIComponent(name)}`);
+    expect((await bytesOf("d/f")).text).toBe("12345\n");
+    for (const name of ["d", "d/l", "../d/f", ".session_state.pkl"])
+      expect((await bytesOf(name)).status, name).toBe(404);
     // The snapshot itself is no file of the caller.
     const files = await api.send("GET", `/files/${session_id}?detail=normalized`);
     expect(files.ok<{ name: string }[]>().map(({ name }) => name)).toEqual(["d/f"]);
@@ -233,6 +238,7 @@ describe("a caller's sessions", () => {
     for (const [method, path] of [
       ["DELETE", ""],
       ["GET", "/files"],
+      ["GET", "/file?name=f"],
     ] as const) {
       const refused = await api.send(method, `/sessions/${id}${path}`);
       expect([refused.status, refused.refusal.error]).toEqual([404, "file_not_found"]);

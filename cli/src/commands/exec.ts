@@ -8,10 +8,9 @@ import { type Program, programOf, STANDARD_INPUT } from "../exec/program.ts";
 import { saveOutput } from "../exec/save.ts";
 import { sessionName, sessionNotes } from "../exec/session.ts";
 import { INSTANCE_OPTIONS } from "../instance.ts";
+import { meantAddress, whenUnreachable } from "../meant-address.ts";
 import { type Values, wholeNumber } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
-import { findCopy } from "../running-copy.ts";
-import { svcLine } from "../svc-line.ts";
 import { printJson } from "../terminal.ts";
 
 const OPTIONS = {
@@ -72,12 +71,9 @@ Exit codes: the program's own; 128 + n when a signal ended it (137 also for a li
   run: async ({ values, positionals, rest }) => {
     const session = values.session === undefined ? undefined : sessionName(values.session);
     const program = programOf(values, positionals, process.stdin.isTTY);
-    const client = new Client(addressOf(values), {
+    const client = new Client(meantAddress(values), {
       token: values.token ?? (process.env.SVC_TOKEN || undefined),
-      whenUnreachable:
-        values.url === undefined
-          ? `${svcLine("up -d")} starts one.`
-          : "Check the address, and whether the service runs there.",
+      whenUnreachable: whenUnreachable(values),
     });
     const request = await requestOf(program, values, rest);
     if (session !== undefined) request.runtime_session_hint = session;
@@ -91,17 +87,6 @@ Exit codes: the program's own; 128 + n when a signal ended it (137 also for a li
     return result.code;
   },
 });
-
-/** The running copy of the data folder knows its own address. */
-function addressOf(values: Values<typeof OPTIONS>): string {
-  if (values.url === undefined) {
-    const { instance, state } = findCopy(values);
-    return state?.url ?? instance.url;
-  }
-  const other = (["data-dir", "port-offset"] as const).find((name) => values[name] !== undefined);
-  if (other === undefined) return values.url;
-  throw new Problem(`--url and --${other} exclude each other`, undefined, USAGE_EXIT_CODE);
-}
 
 async function requestOf(
   program: Program,

@@ -24,9 +24,10 @@ import { run } from "../system/run.ts";
 import { SERVICE_PROCESSES, type ServiceProcess } from "../topology.ts";
 
 const SOURCES = ["services", "packages"];
-/** What components load when tracing is on, and not before. */
+/** What components load when it is used, and not before: the SDK of tracing, and the API's MCP server. */
 const TRACING_SDK = { in: join(ROOT, "packages/service-kit/src/tracing/sdk.ts"), out: "tracing-sdk" };
 const CONSOLE = join(ROOT, "console/src");
+const MCP = { in: join(ROOT, "packages/mcp/src/http.ts"), out: "mcp" };
 const COMPLETE = join(BUNDLES, "complete");
 
 /** A cache that cannot be made costs only time; a bundle that cannot be made is a Problem. */
@@ -43,7 +44,11 @@ async function bundle(): Promise<void> {
   const making = mkdtempSync(`${BUNDLES}.`);
   try {
     await build({
-      entryPoints: [...SERVICE_PROCESSES.map((name) => ({ in: sourceOf(name), out: name })), TRACING_SDK],
+      entryPoints: [
+        ...SERVICE_PROCESSES.map((name) => ({ in: sourceOf(name), out: name })),
+        TRACING_SDK,
+        MCP,
+      ],
       outdir: making,
       outExtension: { ".js": ".mjs" },
       bundle: true,
@@ -59,7 +64,7 @@ async function bundle(): Promise<void> {
       banner: {
         js: 'import{createRequire as $createRequire}from"node:module";const require=$createRequire(import.meta.url);',
       },
-      plugins: [placesOfSources, tracingApart],
+      plugins: [placesOfSources, loadedApart],
       logLevel: "silent",
     });
     await bundleConsole(build, making);
@@ -103,14 +108,16 @@ const placesOfSources: Plugin = {
   },
 };
 
-/** Bundles do not contain the SDK of tracing: they import its own bundle beside them. */
-const tracingApart: Plugin = {
-  name: "tracing apart",
+/** Bundles do not contain these: they import bundles of their own beside them. */
+const loadedApart: Plugin = {
+  name: "loaded apart",
   setup: ({ onResolve }) => {
+    const apart = ({ out }: { out: string }) => ({ path: `./${out}.mjs`, external: true });
     onResolve({ filter: /^\.\/sdk\.ts$/ }, ({ resolveDir, path, kind }) =>
-      kind === "dynamic-import" && join(resolveDir, path) === TRACING_SDK.in
-        ? { path: `./${TRACING_SDK.out}.mjs`, external: true }
-        : undefined,
+      kind === "dynamic-import" && join(resolveDir, path) === TRACING_SDK.in ? apart(TRACING_SDK) : undefined,
+    );
+    onResolve({ filter: /^@svc\/mcp\/http$/ }, ({ kind }) =>
+      kind === "dynamic-import" ? apart(MCP) : undefined,
     );
   },
 };

@@ -31,6 +31,7 @@ import { Jobs } from "./jobs/jobs.ts";
 import { jobRoutes } from "./jobs/routes.ts";
 import { languageRoutes } from "./languages/routes.ts";
 import { limits } from "./limits/hook.ts";
+import { mcpRoute } from "./mcp/route.ts";
 import { openApiOptions } from "./openapi/options.ts";
 import { openApiRoutes } from "./openapi/routes.ts";
 import { originGuard } from "./origin-guard.ts";
@@ -109,6 +110,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   languageRoutes(app, runtimes);
   openApiRoutes(app);
   if (config.SVC_CONSOLE) consoleRoutes(app);
+  if (config.SVC_MCP) mcpRoute(app, { config, principalOf });
   programmaticRoutes(app, programmaticDeps(app, deps, exec));
   return app;
 }

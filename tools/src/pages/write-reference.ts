@@ -1,6 +1,7 @@
-/** Writes the reference pages. Run by `npm run docs`. */
+/** Writes the reference pages and the classes of errors of the Python client. Run by `npm run docs`. */
 import { writeFile } from "node:fs/promises";
 import { metricsPage } from "./metrics.ts";
+import { pythonErrors } from "./python-errors.ts";
 import { configurationPage, errorsPage, secretsPage } from "./reference.ts";
 
 const docs = new URL("../../../docs/", import.meta.url);
@@ -8,3 +9,6 @@ await writeFile(new URL("configuration.md", docs), configurationPage());
 await writeFile(new URL("errors.md", docs), errorsPage());
 await writeFile(new URL("metrics.md", docs), metricsPage());
 await writeFile(new URL("secrets.md", docs), secretsPage());
+
+const python = new URL("../../../clients/python/svc_client/", import.meta.url);
+await writeFile(new URL("errors.py", python), pythonErrors());

@@ -140,6 +140,8 @@ const NOT_USUAL: readonly string[] = [
   "tests/e2e/programmatic-generated.test.ts",
   "tests/e2e/programmatic-many.test.ts",
   "tests/e2e/programmatic-repeated.test.ts",
+  // Each method of the Python client, by proxies of each kind: tests/e2e/python-client-page.test.ts.
+  "tests/e2e/python-client.test.ts",
   // Each limit to the byte: tests/e2e/limits.test.ts.
   "tests/e2e/limits-exact.test.ts",
   // Images of their own: which image is whose in runtimes/test/live/images.test.ts.

@@ -8,7 +8,7 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
     "credentials/at-hand.ts: key add try --expires 1h",
     'install/bundles.ts: import{createRequire as $createRequire}from"node:module";const require=$createRequire(import.meta.url);',
     "install/bundles.ts: places of sources",
-    "install/bundles.ts: tracing apart",
+    "install/bundles.ts: loaded apart",
     "install/bundles.ts: new URL(…,import.meta.url).href",
     "readiness.ts: exit code 78",
     'supervisor/confinement.ts: \nfor file; do test -r "$file" || echo "$file"; done\nfind "$ROOT/services" "$ROOT/packages" -name "*.lua" ! -readable 2>&1\ntest ! -e "$RUN" || cd "$RUN" 2>&1\n',

@@ -1,14 +1,15 @@
 /** A tool for language models that runs a program, in no framework's form. The adapters beside it give it theirs. */
+import type { InputFile } from "../inputs.ts";
 import type { Result } from "../results.ts";
 import type { Svc } from "../svc.ts";
 
 export interface CodeToolOptions {
-  /** Name under which the model calls it. */
-  name?: string | undefined;
-  /** What the model is told of it; the languages are added. */
+  /** What the model is told of it; the languages, and the names of `files`, are added. */
   description?: string | undefined;
   /** Those that the model may choose from. */
   languages?: readonly string[] | undefined;
+  /** Every run finds them in its folder. */
+  files?: readonly InputFile[] | undefined;
   /** Runs of the same hint continue each other, where the service keeps sessions. */
   session?: string | undefined;
 }
@@ -18,8 +19,14 @@ export interface CodeInput {
   code: string;
 }
 
+export interface CodeOutput {
+  /** What the model reads of a run: its output, how it ended, its files. An error of the service is a sentence, too. */
+  text: string;
+  /** For the application: its files can be downloaded. Null where the program was not run. */
+  result: Result | null;
+}
+
 export interface CodeTool {
-  name: string;
   description: string;
   /** JSON Schema of the input. */
   schema: {
@@ -28,23 +35,20 @@ export interface CodeTool {
     required: string[];
     additionalProperties: false;
   };
-  /** What the model reads of a run: its output, how it ended, its files. An error of the service is a sentence, too. */
-  run: (input: CodeInput, signal?: AbortSignal) => Promise<string>;
+  /** Rejects only when `signal` is aborted, with its reason. `input` need not keep to the schema: a model wrote it. */
+  run: (input: CodeInput, signal?: AbortSignal) => Promise<CodeOutput>;
 }
 
 const DESCRIPTION =
   "Runs a program in a sandbox without network and returns what it prints. Files that it writes into the current folder are kept.";
 
 export function codeTool(svc: Svc, options: CodeToolOptions = {}): CodeTool {
-  const {
-    name = "run_code",
-    description = DESCRIPTION,
-    languages = ["python", "javascript", "bash"],
-  } = options;
+  const { description = DESCRIPTION, languages = ["python", "javascript", "bash"], files = [] } = options;
   const session = options.session === undefined ? {} : { runtime_session_hint: options.session };
+  const given =
+    files.length === 0 ? "" : ` Files that are there: ${files.map(({ name }) => name).join(", ")}.`;
   return {
-    name,
-    description: `${description} Languages: ${languages.join(", ")}.`,
+    description: `${description} Languages: ${languages.join(", ")}.${given}`,
     schema: {
       type: "object",
       properties: {
@@ -55,15 +59,19 @@ export function codeTool(svc: Svc, options: CodeToolOptions = {}): CodeTool {
       additionalProperties: false,
     },
     run: async ({ language, code }, signal) => {
+      if (!languages.includes(language)) return notRun(`The languages are ${languages.join(", ")}.`);
       try {
-        return textOf(await svc.run({ language, code, ...session }, { signal }));
+        const result = await svc.run({ language, code, files, ...session }, { signal });
+        return { text: textOf(result), result };
       } catch (error) {
         signal?.throwIfAborted();
-        return `The program was not run: ${error instanceof Error ? error.message : String(error)}`;
+        return notRun(error instanceof Error ? error.message : String(error));
       }
     },
   };
 }
+
+const notRun = (why: string): CodeOutput => ({ text: `The program was not run: ${why}`, result: null });
 
 function textOf({ stdout, stderr, code, message, files }: Result): string {
   const parts = [stdout];

@@ -1,13 +1,26 @@
-/** The tool for LangChain: `createAgent({ tools: [langchainTool(svc)] })`. Needs `@langchain/core`. */
-import { tool } from "@langchain/core/tools";
+/**
+ * The tool for LangChain: `createAgent({ tools: [langchainTool(svc)] })`. Needs `@langchain/core`. The content of its
+ * message is what the model reads, the artifact is the result of the run.
+ */
+import { type StructuredToolInterface, tool } from "@langchain/core/tools";
 import type { Svc } from "../svc.ts";
 import { type CodeInput, type CodeToolOptions, codeTool } from "./code-tool.ts";
 
-export function langchainTool(svc: Svc, options?: CodeToolOptions) {
-  const { name, description, schema, run } = codeTool(svc, options);
-  return tool((input: CodeInput, config?: { signal?: AbortSignal }) => run(input, config?.signal), {
-    name,
-    description,
-    schema,
-  });
+export interface LangchainToolOptions extends CodeToolOptions {
+  /** Name under which the model calls it (`run_code`). */
+  name?: string | undefined;
+}
+
+export function langchainTool(
+  svc: Svc,
+  { name = "run_code", ...options }: LangchainToolOptions = {},
+): StructuredToolInterface {
+  const { description, schema, run } = codeTool(svc, options);
+  return tool(
+    async (input: CodeInput, config) => {
+      const { text, result } = await run(input, config?.signal);
+      return [text, result];
+    },
+    { name, description, schema, responseFormat: "content_and_artifact" },
+  );
 }

@@ -5,9 +5,9 @@ declare module "@langchain/core/tools" {
     description: string;
     invoke: (input: unknown, config?: { signal?: AbortSignal }) => Promise<unknown>;
   }
-  export function tool<Input>(
-    run: (input: Input, config?: { signal?: AbortSignal }) => Promise<string>,
-    fields: { name: string; description: string; schema: object },
+  export function tool<Input, Artifact>(
+    run: (input: Input, config?: { signal?: AbortSignal }) => Promise<[content: string, artifact: Artifact]>,
+    fields: { name: string; description: string; schema: object; responseFormat: "content_and_artifact" },
   ): StructuredToolInterface;
 }
 
@@ -19,6 +19,7 @@ declare module "ai" {
     description?: string;
     inputSchema: Schema<Input>;
     execute?: (input: Input, options: { abortSignal?: AbortSignal }) => Promise<Output>;
+    toModelOutput?: (options: { output: Output }) => { type: "text"; value: string };
   }
   export function jsonSchema<Value>(schema: object): Schema<Value>;
   export function tool<Input, Output>(tool: Tool<Input, Output>): Tool<Input, Output>;

@@ -43,3 +43,7 @@ export const sessionFilesSchema = z
       .meta({ description: "By path." }),
   })
   .meta({ id: "SessionFiles", description: "The files of the current state of a session." });
+
+export const sessionFileQuerySchema = z.object({
+  name: z.string().min(1).meta({ description: "Path under /mnt/data.", example: "data/points.csv" }),
+});

@@ -36,7 +36,7 @@ export const SCOPES = {
     what: "downloads",
     requests: "DOWNLOAD_MAX_REQUESTS",
     windowMs: "DOWNLOAD_LIMIT_WINDOW",
-    routes: ["GET /v1/download/:session_id/:fileId"],
+    routes: ["GET /v1/download/:session_id/:fileId", "GET /v1/sessions/:id/file"],
   },
   fetches: {
     what: "metadata, list, delete and health requests",
@@ -56,6 +56,7 @@ export const SCOPES = {
       "GET /v1/health/detailed",
       "GET /v1/languages",
       "GET /v1/openapi.json",
+      "POST /mcp",
     ],
   },
 } as const satisfies Record<string, ScopeRow>;

@@ -223,6 +223,11 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       },
     }),
   },
+  sessionFile: {
+    answers: {
+      200: { "application/octet-stream": { file: { summary: "A file", value: "x,y\n1,2\n" } } },
+    },
+  },
   deleteSession: {},
   exec: {
     request: {

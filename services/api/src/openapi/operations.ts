@@ -173,6 +173,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       503: ["storage_unavailable"],
     },
   },
+  sessionFile: {
+    description: "The bytes of one file of the state that the next run of the session begins with.",
+    access: "limited",
+    sends: { 200: ["Cache-Control", "Content-Length", "X-Content-Type-Options"] },
+    refusals: {
+      400: ["invalid_request"],
+      404: ["file_not_found", "not_found"],
+      502: ["input_unavailable"],
+      503: ["storage_unavailable"],
+    },
+  },
   deleteSession: {
     description:
       "Deletes a session and its state. A run of it that is still going ends as usual, and is not kept.",

@@ -1,28 +1,29 @@
 /** The caller's persistent sessions: list, files of one, deletion. */
 import {
-  isReservedName,
   namespaceOf,
   type Principal,
   ServiceError,
-  type Snapshot,
+  sessionFileQuerySchema,
   sessionFilesSchema,
   sessionIdSchema,
   sessionListSchema,
-  snapshotNamespaceOf,
 } from "@svc/contracts";
-import { clientGone, type FastifyRequest, type HttpServer, storeCall } from "@svc/service-kit";
-import { DamagedArchive, decompress, readArchive } from "@svc/session-archive";
+import {
+  clientGone,
+  type FastifyReply,
+  type FastifyRequest,
+  type HttpServer,
+  storeCall,
+} from "@svc/service-kit";
 import type { SessionRecord, SessionStore } from "@svc/session-store";
 import { z } from "zod";
-import type { CallContext, FileStorage } from "../files/file-storage.ts";
+import type { CallContext } from "../files/file-storage.ts";
+import { fileOf, filesOf, type StateReader } from "./files.ts";
 
-export interface SessionRoutesDeps {
+export interface SessionRoutesDeps extends StateReader {
   /** Undefined: sessions are not kept. */
   sessions: SessionStore | undefined;
-  storage: FileStorage;
   principalOf: (request: FastifyRequest) => Principal;
-  /** Largest state, in bytes. */
-  maxBytes: number;
 }
 
 export function persistentSessionRoutes(app: HttpServer, deps: SessionRoutesDeps): void {
@@ -57,8 +58,32 @@ export function persistentSessionRoutes(app: HttpServer, deps: SessionRoutesDeps
       const found = await storeCall(() => store.find(namespace, request.params.id));
       if (found === undefined) throw unknownSession();
       if (found.snapshot === undefined) return { files: [] };
-      const signal = clientGone(reply, new Error("the client closed the connection"));
-      return { files: await filesOf(found.snapshot, namespace, { requestId: request.id, signal }, deps) };
+      return { files: await filesOf(found.snapshot, namespace, contextOf(request, reply), deps) };
+    },
+  );
+  app.get(
+    "/v1/sessions/:id/file",
+    {
+      schema: {
+        tags: ["sessions"],
+        summary: "Download a file of a persistent session",
+        operationId: "sessionFile",
+        params: sessionIdSchema,
+        querystring: sessionFileQuerySchema,
+        response: { 200: bytesOfFile },
+      },
+    },
+    async (request, reply) => {
+      const { store, namespace } = of(request, deps);
+      const found = await storeCall(() => store.find(namespace, request.params.id));
+      if (found === undefined) throw unknownSession();
+      const { snapshot } = found;
+      const context = contextOf(request, reply);
+      const file = snapshot && (await fileOf(snapshot, request.query.name, namespace, context, deps));
+      if (file === undefined) throw new ServiceError("file_not_found", "The session has no such file.");
+      file.bytes.once("error", (error) => reply.raw.destroy(error));
+      reply.headers({ ...AS_BYTES, "content-length": file.size });
+      return reply.send(file.bytes as never);
     },
   );
   app.delete(
@@ -78,6 +103,21 @@ export function persistentSessionRoutes(app: HttpServer, deps: SessionRoutesDeps
       return reply.code(204).send();
     },
   );
+}
+
+const bytesOfFile = {
+  description: "The bytes of the file.",
+  content: { "application/octet-stream": { schema: z.string().meta({ format: "binary" }) } },
+};
+const AS_BYTES = {
+  "content-type": "application/octet-stream",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+};
+
+function contextOf(request: FastifyRequest, reply: FastifyReply): CallContext {
+  const signal = clientGone(reply, new Error("the client closed the connection"));
+  return { requestId: request.id, signal };
 }
 
 const unknownSession = () => new ServiceError("file_not_found", "There is no such session.");
@@ -104,55 +144,4 @@ function shown({ id, hint, created_at, last_used_at, expires_at, language_last, 
     size: snapshot?.size ?? 0,
     language_last,
   };
-}
-
-async function filesOf(
-  snapshot: Snapshot,
-  namespace: string,
-  context: CallContext,
-  { storage, maxBytes }: SessionRoutesDeps,
-) {
-  const body = await open(snapshot, namespace, context, storage);
-  const files: { name: string; size: number; mode: number }[] = [];
-  try {
-    for await (const { body: bytes, ...member } of readArchive(decompress(body, maxBytes))) {
-      for await (const _ of bytes);
-      if (member.type === "file" && !isReservedName(member.path))
-        files.push({ name: member.path, size: member.size, mode: member.mode });
-    }
-  } catch (cause) {
-    throw cause instanceof DamagedArchive ? damaged(cause) : unread(cause);
-  } finally {
-    body.destroy();
-  }
-  return files.sort((left, right) => (left.name < right.name ? -1 : 1));
-}
-
-const ANEW = "Delete the session to begin anew.";
-const damaged = (cause: unknown) =>
-  new ServiceError("input_unavailable", `The state of the session is missing or damaged. ${ANEW}`, { cause });
-/** Storage was away, or found while it sent the state that its bytes are others than were stored. */
-const unread = (cause: unknown) =>
-  new ServiceError(
-    "storage_unavailable",
-    `The state of the session cannot be read now. If that stays so: ${ANEW}`,
-    {
-      cause,
-    },
-  );
-
-const MISSING_OR_DAMAGED: ReadonlySet<unknown> = new Set(["file_not_found", "internal_error"]);
-
-async function open(
-  { storage_session_id: session, id: file }: Snapshot,
-  namespace: string,
-  context: CallContext,
-  storage: FileStorage,
-) {
-  try {
-    const address = { session, file };
-    return (await storage.download("GET", address, snapshotNamespaceOf(namespace), {}, context)).body;
-  } catch (error) {
-    throw error instanceof ServiceError && MISSING_OR_DAMAGED.has(error.code) ? damaged(error) : error;
-  }
 }

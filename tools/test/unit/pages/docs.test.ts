@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { metricsPage } from "@svc/tools/pages/metrics";
+import { pythonErrors } from "@svc/tools/pages/python-errors";
 import { configurationPage, errorsPage, secretsPage } from "@svc/tools/pages/reference";
 import { describe, expect, test } from "vitest";
 
@@ -14,6 +15,10 @@ test("docs/configuration.md states what the code knows", async () => {
 
 test("docs/errors.md has a row for every error code", async () => {
   expect(await committed("errors.md")).toBe(errorsPage());
+});
+
+test("the Python client has a class for every error code", async () => {
+  expect(await committed("../clients/python/svc_client/errors.py")).toBe(pythonErrors());
 });
 
 test("docs/metrics.md has a row for every metric", async () => {

@@ -82,6 +82,7 @@ export const API = {
     secret("Key of continuation tokens."),
     "derived from SVC_INTERNAL_SERVICE_TOKEN",
   ),
+  SVC_MCP: bool(true, "Whether the API is an MCP server, too, at /mcp."),
   MAX_REQUESTS: perWindow(20, "Executions per window and principal."),
   RATE_LIMIT_WINDOW: ms(30_000, "Window of MAX_REQUESTS."),
   PTC_RESUME_MAX_REQUESTS: perWindow(600, "Programmatic resumes and cancels per window and principal."),

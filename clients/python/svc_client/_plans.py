@@ -1,0 +1,164 @@
+"""
+What each call does, step by step, without doing it: generators that yield requests, waits and tool calls, and are sent what came of them.
+The synchronous and the asynchronous client perform the same plans, so they differ in nothing else.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Tuple, TypeVar, Union
+
+from . import _requests as requests
+from ._answers import Answer, error_of
+from ._base import InvalidAnswer, SvcError
+from ._http import Exchange, Request
+from ._results import FileReader, FileT, ToolResult, tool_result_of
+from ._retry import RetryPolicy
+from ._shape import Fields
+from ._tools import Pause, Tool, ToolCall, definitions, pause_of
+from ._wire import Deadline
+
+T = TypeVar("T")
+#: Rounds of a program with tools; the service allows 200 calls unless its operator changes that.
+MAX_ROUNDS = 10_000
+#: Seconds for telling the service that nobody waits for a paused program any more.
+CANCEL_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Send:
+    """Answered with the whole Answer; with `keep_open`, with the Exchange when it is a success and its content type begins so."""
+
+    request: Request
+    deadline: Deadline
+    keep_open: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Sleep:
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CallTools:
+    """Answered with the results in the order of the calls."""
+
+    tools: Mapping[str, Tool]
+    calls: Tuple[ToolCall, ...]
+
+
+Step = Union[Send, Sleep, CallTools]
+Plan = Generator[Step, Any, T]
+
+
+def perform(effect: Send, exchange: Exchange) -> Union[Answer, Exchange]:
+    """Blocks. The exchange is closed unless it is what this answers."""
+    kept = False
+    try:
+        exchange.open()
+        wanted = effect.keep_open
+        kind = exchange.headers.get("content-type", "").lower()
+        if wanted is not None and exchange.status in effect.request.success and kind.startswith(wanted):
+            kept = True
+            return exchange
+        return exchange.answer()
+    finally:
+        if not kept:
+            exchange.close()
+
+
+def attempts(send: Send, policy: RetryPolicy) -> "Plan[Union[Answer, Exchange]]":
+    """Sends until the answer is a success; repeats what is safe to repeat. Raises SvcError."""
+    repeats = 0
+    while True:
+        got: Union[Answer, Exchange] = yield send
+        if isinstance(got, Exchange) or got.status in send.request.success:
+            return got
+        error = error_of(got)
+        delay = policy.delay(error, repeats)
+        left = send.deadline.left()
+        if delay is None or (left is not None and delay >= left):
+            raise error
+        yield Sleep(delay)
+        repeats += 1
+
+
+def ask(
+    request: Request,
+    timeout: Optional[float],
+    policy: RetryPolicy,
+    read: Callable[[Fields, Answer], T],
+) -> "Plan[T]":
+    """One request with a JSON answer. Empty bodies of 202 and 204 are read as an empty object."""
+    got = yield from attempts(Send(request, Deadline(timeout)), policy)
+    if not isinstance(got, Answer):
+        raise TypeError("the answer was to be read")
+    body = got.json() if got.body else {}
+    try:
+        return read(Fields(body), got)
+    except InvalidAnswer as error:
+        raise InvalidAnswer(error.message, status=got.status, request_id=got.request_id) from error
+
+
+def open_stream(
+    request: Request, timeout: Optional[float], policy: RetryPolicy, content_type: str
+) -> "Plan[Exchange]":
+    """An exchange whose body is still to be read. `content_type`: how it must begin."""
+    got = yield from attempts(Send(request, Deadline(timeout), content_type), policy)
+    if isinstance(got, Exchange):
+        return got
+    raise InvalidAnswer(
+        f"The answer is not of the type {content_type}.", status=got.status, request_id=got.request_id
+    )
+
+
+def run_tools(
+    fields: Dict[str, Any],
+    run_timeout_ms: Optional[int],
+    tools: Mapping[str, Tool],
+    timeout: Optional[float],
+    policy: RetryPolicy,
+    file: "FileReader[FileT]",
+) -> "Plan[ToolResult[FileT]]":
+    """
+    Answers the calls of a program until it ends. `timeout`: for each request. Whatever ends this before the program's end cancels the
+    program, which would wait for results otherwise.
+    """
+    label = f"svc-client-{secrets.token_hex(16)}"
+    request = requests.start_tools({**fields, "tools": definitions(tools)}, run_timeout_ms, label)
+
+    def read(answer: Fields, got: Answer) -> "Union[Pause, ToolResult[FileT]]":
+        if answer.text("status") == "tool_call_required":
+            return pause_of(answer)
+        return tool_result_of(answer, file, got.request_id)
+
+    paused = False
+    try:
+        for _ in range(MAX_ROUNDS):
+            ended = yield from ask(request, timeout, policy, read)
+            if not isinstance(ended, Pause):
+                return ended
+            paused = True
+            results: List[Dict[str, Any]] = yield CallTools(tools, ended.calls)
+            request = requests.resume_tools(ended.token, results)
+        raise InvalidAnswer(f"The program did not end within {MAX_ROUNDS} rounds.")
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        # A start that was given up may have been answered meanwhile; one that was refused runs nothing.
+        if paused or not _is_refusal(error):
+            yield from _cancel(label)
+        raise
+
+
+def _is_refusal(error: BaseException) -> bool:
+    return isinstance(error, SvcError) and error.status is not None and not isinstance(error, InvalidAnswer)
+
+
+def _cancel(label: str) -> "Plan[None]":
+    """Never raises for the service: the program's time ends it anyway."""
+    try:
+        yield Send(requests.cancel_tools(label), Deadline(CANCEL_SECONDS))
+    except SvcError:
+        pass

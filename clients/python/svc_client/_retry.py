@@ -1,0 +1,29 @@
+"""When a request is sent again, and how late. Only what the service calls safe is repeated (docs/errors.md, `same`)."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Optional
+
+from ._base import SvcError
+
+#: Without Retry-After: seconds before the first repeat, doubled for each further one.
+FIRST_DELAY = 0.5
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """`repeats`: at most. `longest`: seconds; when the service asks for a longer wait, the error is raised instead."""
+
+    repeats: int = 2
+    longest: float = 30.0
+
+    def delay(self, error: SvcError, repeats: int) -> Optional[float]:
+        """Seconds until the next attempt after `repeats` of them; None: do not repeat."""
+        if error.repeat != "same" or error.status is None or repeats >= self.repeats:
+            return None
+        if error.retry_after is not None:
+            return None if error.retry_after > self.longest else float(error.retry_after)
+        delay = min(FIRST_DELAY * 2.0**repeats, self.longest)
+        return delay * (0.5 + random.random() / 2)

@@ -1,0 +1,18 @@
+"""The fields of an upload beside the file."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional
+
+
+def upload_form(
+    kind: str, resource_id: Optional[str], version: Optional[float], read_only: bool
+) -> Dict[str, str]:
+    fields = {"kind": kind if kind != "user" else None, "id": resource_id}
+    more = {"version": None if version is None else f"{version:g}", "read_only": "true" if read_only else None}
+    return {name: value for name, value in {**fields, **more}.items() if value is not None}
+
+
+def owner_fields(kind: str, resource_id: Optional[str], version: Optional[float]) -> Dict[str, Any]:
+    """Of FileInfo: whose file it is."""
+    return {"kind": kind, "resource_id": resource_id, "version": version}

@@ -1,0 +1,237 @@
+"""The asynchronous client: what a cancelled task leaves, and that it does as the other one."""
+
+import asyncio
+import inspect
+import threading
+import unittest
+
+from svc_client import AsyncSvc, ConnectionFailed, RequestTimeout, Stdout, Svc, _async_svc, _svc, errors
+from tests.servers import FILE, RESULT, error, event, serve
+
+LONG = 30.0
+
+
+def client(server, **options):
+    return AsyncSvc(server.url, **{"timeout": LONG, **options})
+
+
+class Waiting:
+    """An answer that never comes, and whether the client is still there."""
+
+    def __init__(self, begin=lambda connection: None):
+        self.begin, self.arrived, self.gone = begin, threading.Event(), threading.Event()
+
+    def __call__(self, connection):
+        self.begin(connection)
+        self.arrived.set()
+        connection.wait_for_end()
+        self.gone.set()
+
+
+class Cancelling(unittest.IsolatedAsyncioTestCase):
+    async def cancelled(self, waiting, make):
+        with serve(waiting) as server:
+            task = asyncio.ensure_future(make(client(server)))
+            await asyncio.to_thread(waiting.arrived.wait, LONG)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertTrue(await asyncio.to_thread(waiting.gone.wait, LONG))
+
+    async def test_a_run(self):
+        await self.cancelled(Waiting(), lambda svc: svc.run("x"))
+
+    async def test_a_stream(self):
+        async def read(svc):
+            async for one in svc.stream("x"):
+                self.assertEqual(one, Stdout("a"))
+
+        await self.cancelled(Waiting(lambda connection: connection.stream(event("stdout", {"text": "a"}))), read)
+
+    async def test_a_stream_that_is_left(self):
+        waiting = Waiting(lambda connection: connection.stream(event("stdout", {"text": "a"})))
+        with serve(waiting) as server:
+            async with client(server).stream("x") as stream:
+                self.assertEqual(await stream.__anext__(), Stdout("a"))
+            self.assertTrue(await asyncio.to_thread(waiting.gone.wait, LONG))
+
+    async def test_a_time_limit_of_the_caller(self):
+        waiting = Waiting()
+        with serve(waiting) as server:
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(client(server).run("x"), 0.2)
+            self.assertTrue(await asyncio.to_thread(waiting.gone.wait, LONG))
+
+    async def test_a_time_limit_of_the_client(self):
+        with serve(Waiting()) as server, self.assertRaises(RequestTimeout):
+            await client(server, timeout=0.2).run("x")
+
+
+PAUSE = {
+    "status": "tool_call_required",
+    "session_id": "s" * 21,
+    "continuation_token": "token-1",
+    "tool_calls": [{"id": "call_001", "name": "wait", "arguments": {}}],
+}
+ENDED = {
+    **{name: RESULT[name] for name in ("session_id", "stdout", "stderr", "files", "code", "signal", "limits")},
+    "status": "completed",
+    "sandbox_status": None,
+    "tool_calls_made": 1,
+    "execution_time": 1.0,
+}
+
+
+def label_of(request):
+    [line] = [line for line in request.split("\r\n") if line.startswith("X-LibreChat-Code-Request-ID: ")]
+    return line.split(": ")[1]
+
+
+class Tools(unittest.IsolatedAsyncioTestCase):
+    def assert_cancelled(self, requests, rounds):
+        self.assertEqual(len(requests), rounds + 1)
+        self.assertTrue(requests[-1].startswith("POST /v1/exec/programmatic/cancel "))
+        self.assertIn(label_of(requests[0]), requests[-1].split("\r\n\r\n")[1])
+
+    async def test_a_task_that_is_cancelled_in_a_tool_cancels_the_program(self):
+        entered = asyncio.Event()
+
+        async def wait():
+            entered.set()
+            await asyncio.sleep(3600)
+
+        answers = [lambda one: one.answer(200, PAUSE), lambda one: one.answer(200, {"status": "cancelled", "cancelled": 1})]
+        with serve(*answers) as server:
+            task = asyncio.ensure_future(client(server).with_tools({"wait": wait}).run("x"))
+            await entered.wait()
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+        self.assert_cancelled(server.requests, 1)
+
+    async def test_a_start_that_is_given_up_cancels_the_program(self):
+        waiting = Waiting()
+        with serve(waiting, lambda one: one.answer(200, {"status": "cancelled", "cancelled": 1})) as server:
+            task = asyncio.ensure_future(client(server).with_tools({}).run("x"))
+            await asyncio.to_thread(waiting.arrived.wait, LONG)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+        self.assert_cancelled(server.requests, 1)
+
+    async def test_a_start_that_is_refused_has_nothing_to_cancel(self):
+        with serve(lambda one: one.answer(400, error("unsupported_language"))) as server:
+            with self.assertRaises(errors.UnsupportedLanguage):
+                await client(server).with_tools({}).run("x")
+        self.assertEqual(len(server.requests), 1)
+
+    async def test_a_resume_that_fails_cancels_the_program(self):
+        answers = [
+            lambda one: one.answer(200, PAUSE),
+            lambda one: one.answer(422, error("tool_result_too_large")),
+            lambda one: one.answer(500, error("internal_error")),
+        ]
+        with serve(*answers) as server, self.assertRaises(errors.ToolResultTooLarge):
+            await client(server).with_tools({"wait": lambda: 1}).run("x")
+        self.assert_cancelled(server.requests, 2)
+
+    def test_an_interrupt_in_a_tool_cancels_the_program(self):
+        def wait():
+            raise KeyboardInterrupt
+
+        with serve(lambda one: one.answer(200, PAUSE), lambda one: None) as server:
+            with self.assertRaises(KeyboardInterrupt):
+                Svc(server.url, timeout=LONG).with_tools({"wait": wait}).run("x")
+        self.assert_cancelled(server.requests, 1)
+
+    async def test_tools_of_one_batch_run_together(self):
+        calls = [{"id": f"call_00{at}", "name": name, "arguments": {}} for at, name in enumerate(("wait", "plain"))]
+        met = threading.Barrier(2)
+
+        async def wait():
+            await asyncio.to_thread(met.wait, LONG)
+            return "async"
+
+        def plain():
+            met.wait(LONG)
+            return "plain"
+
+        with serve(lambda one: one.answer(200, {**PAUSE, "tool_calls": calls}), lambda one: one.answer(200, ENDED)) as server:
+            found = await client(server).with_tools({"wait": wait, "plain": plain}).run("x")
+        self.assertTrue(found.ok)
+        sent = server.requests[1]
+        self.assertIn('{"call_id":"call_000","result":"async"},{"call_id":"call_001","result":"plain"}', sent)
+
+    def test_calls_that_no_tool_answers_fail_alone(self):
+        calls = [{"id": "call_001", "name": "other", "arguments": {"a": 1}}]
+        with serve(lambda one: one.answer(200, {**PAUSE, "tool_calls": calls}), lambda one: one.answer(200, ENDED)) as server:
+            Svc(server.url, timeout=LONG).with_tools({"wait": lambda: 1}).run("x")
+        self.assertIn('"is_error":true', server.requests[1])
+
+    def test_a_pause_without_calls_is_no_answer(self):
+        cancelled = {"status": "cancelled", "cancelled": 1}
+        answers = [lambda one: one.answer(200, {**PAUSE, "tool_calls": []}), lambda one: one.answer(200, cancelled)]
+        with serve(*answers) as server:
+            with self.assertRaises(errors.InvalidAnswer):
+                Svc(server.url, timeout=LONG).with_tools({}).run("x")
+
+
+class Jobs(unittest.IsolatedAsyncioTestCase):
+    async def test_what_goes_over_the_wire(self):
+        job = {"job_id": "j" * 21, "status": "queued"}
+        failed = {**job, "status": "failed", "error": error("sandbox_execution_failed")}
+        answers = [
+            lambda one: one.answer(202, job),
+            lambda one: one.answer(200, {**job, "status": "completed", "result": RESULT}),
+            lambda one: one.answer(200, {"jobs": [failed], "next_cursor": "c&1"}),
+            lambda one: one.answer(200, {"jobs": []}),
+            lambda one: one.answer(202, {}),
+            lambda one: one.send("HTTP/1.1 204 No Content\r\n\r\n"),
+            lambda one: one.stream(event("result", {**RESULT, "files": [FILE]})),
+        ]
+        with serve(*answers) as server:
+            jobs = client(server).jobs
+            made = await jobs.create("x")
+            self.assertEqual((made.id, made.status, made.ended), ("j" * 21, "queued", False))
+            got = await jobs.get(made.id, wait_ms=30_000)
+            self.assertEqual((got.result.stdout, got.ended), ("42\n", True))
+            page = await jobs.list()
+            self.assertEqual((type(page.jobs[0].error), page.next_cursor), (errors.SandboxExecutionFailed, "c&1"))
+            self.assertEqual((await jobs.list(cursor="c&1")).next_cursor, None)
+            self.assertEqual([await jobs.cancel(made.id), await jobs.cancel(made.id)], [True, False])
+            self.assertEqual([one.event async for one in jobs.events(made.id)], ["result"])
+        id = "j" * 21
+        self.assertEqual([request.split(" HTTP")[0] for request in server.requests], [
+            "POST /v1/exec", f"GET /v1/jobs/{id}?wait_ms=30000", "GET /v1/jobs", "GET /v1/jobs?cursor=c%261",
+            f"DELETE /v1/jobs/{id}", f"DELETE /v1/jobs/{id}", f"GET /v1/jobs/{id}/events",
+        ])
+        self.assertIn("\r\nPrefer: respond-async\r\n", server.requests[0])
+        self.assertIn("\r\nAccept: text/event-stream\r\n", server.requests[6])
+
+
+class Surface(unittest.TestCase):
+    def test_both_clients_have_the_same_methods_and_parameters(self):
+        def surface(module, prefix):
+            found = {}
+            for name in ("Svc", "WithTools", "Jobs", "Sessions"):
+                for method, function in vars(getattr(module, prefix + name)).items():
+                    if not method.startswith("_"):
+                        found[name, method] = [
+                            (one.name, one.kind, one.default) for one in inspect.signature(function).parameters.values()
+                        ]
+            return found
+
+        self.assertEqual(surface(_svc, ""), surface(_async_svc, "Async"))
+        self.assertGreater(len(surface(_svc, "")), 12)
+
+    def test_a_file_of_no_client_says_so(self):
+        from svc_client import AsyncFile, File
+
+        with self.assertRaises(ValueError):
+            File("f" * 21, "s" * 21, "n", 1, "t").download()
+        with self.assertRaises(ValueError):
+            asyncio.run(AsyncFile("f" * 21, "s" * 21, "n", 1, "t").download())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,89 @@
+/**
+ * The MCP server over the service, for one client and any transport. It keeps nothing between requests. Errors of programs are
+ * results; errors of the service are tool errors with its sentence; what nobody foresaw is told to `onError` and hidden.
+ */
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ErrorCode,
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
+  ListToolsRequestSchema,
+  McpError,
+  ReadResourceRequestSchema,
+  type ServerNotification,
+  type ServerRequest,
+} from "@modelcontextprotocol/sdk/types.js";
+import { listResources, readResource, TEMPLATES } from "./resources.ts";
+import { type Service, ServiceRefusal } from "./service.ts";
+import { TOOLS } from "./tools/tools.ts";
+
+export interface ServerOptions {
+  service: Service;
+  version: string;
+  onError: (error: unknown) => void;
+}
+
+type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
+
+const INSTRUCTIONS =
+  "Runs untrusted programs in single-use sandboxes without network. Files are written to /mnt/data and come back with the result.";
+const LOST = "The connection to the service was lost.";
+
+export function createServer({ service, version, onError }: ServerOptions): Server {
+  const server = new Server(
+    { name: "svc", title: "svc code execution", version },
+    { capabilities: { tools: {}, resources: {} }, instructions: INSTRUCTIONS },
+  );
+  const sentence = (error: unknown): string => {
+    if (error instanceof ServiceRefusal) return error.message;
+    onError(error);
+    return LOST;
+  };
+  const reading = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      throw error instanceof McpError ? error : new McpError(ErrorCode.InternalError, sentence(error));
+    }
+  };
+  server.setRequestHandler(ListToolsRequestSchema, () => ({
+    tools: [...TOOLS.values()].map(({ listed }) => listed),
+  }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra): Promise<CallToolResult> => {
+    const tool = TOOLS.get(params.name);
+    if (tool === undefined) throw new McpError(ErrorCode.InvalidParams, "There is no such tool.");
+    const { signal } = extra;
+    try {
+      return await tool.call(params.arguments, { service, signal, onOutput: progressOf(extra) });
+    } catch (error) {
+      // Nobody reads the result of a call that was cancelled.
+      const text = signal.aborted ? LOST : sentence(error);
+      return { content: [{ type: "text", text }], isError: true };
+    }
+  });
+  server.setRequestHandler(ListResourcesRequestSchema, async (_request, { signal }) => ({
+    resources: await reading(listResources(service, signal)),
+  }));
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: TEMPLATES }));
+  server.setRequestHandler(ReadResourceRequestSchema, ({ params }, { signal }) =>
+    reading(readResource(params.uri, service, signal)),
+  );
+  server.onerror = onError;
+  return server;
+}
+
+/** Output becomes notifications where the caller asked for progress: `message` is the text, `progress` the characters so far. */
+function progressOf({ _meta, sendNotification }: Extra): (text: string) => void {
+  const progressToken = _meta?.progressToken;
+  if (progressToken === undefined) return () => undefined;
+  let progress = 0;
+  return (message) => {
+    progress += message.length;
+    const params = { progressToken, progress, message };
+    // A client that has left is told by its signal.
+    sendNotification({ method: "notifications/progress", params }).catch(() => undefined);
+  };
+}

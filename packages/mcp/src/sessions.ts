@@ -1,0 +1,34 @@
+/** The files that the caller's sessions hold. Bounded: the last used sessions, one after the other. */
+import { type KeptSession, type Service, ServiceRefusal, type SessionFile } from "./service.ts";
+import { sessionFileUri } from "./uris.ts";
+
+const MAX_SESSIONS = 20;
+const MAX_FILES = 1000;
+
+export interface ListedSession extends KeptSession {
+  files: (SessionFile & { uri: string })[];
+}
+
+export async function listSessions(service: Service, signal: AbortSignal): Promise<ListedSession[]> {
+  const listed: ListedSession[] = [];
+  let left = MAX_FILES;
+  for (const session of (await service.sessions(signal)).slice(0, MAX_SESSIONS)) {
+    const files = (await filesOf(session, service, signal)).slice(0, left);
+    left -= files.length;
+    listed.push({
+      ...session,
+      files: files.map(({ name, size }) => ({ name, size, uri: sessionFileUri(session.id, name) })),
+    });
+  }
+  return listed;
+}
+
+/** A session may have ended since it was listed, or its state be damaged: the others are listed all the same. */
+async function filesOf({ id }: KeptSession, service: Service, signal: AbortSignal): Promise<SessionFile[]> {
+  try {
+    return await service.sessionFiles(id, signal);
+  } catch (error) {
+    if (error instanceof ServiceRefusal && error.code !== "rate_limited") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * The MCP requests that this process answers now, so that a client can cancel one with another request. A client is told a label when
+ * it begins, and sends it with each request (Mcp-Session-Id): request ids are unique only among those of one client.
+ */
+import { randomUUID } from "node:crypto";
+import type { Principal } from "@svc/contracts";
+import { callerKey } from "../limits/limiter.ts";
+
+const LABEL = /^[\x21-\x7e]{1,128}$/;
+
+/** Who sent a message. `label`: undefined for a client that sends none; nothing of it can be cancelled so. */
+export interface Sender {
+  principal: Principal;
+  label: string | undefined;
+}
+
+export const newLabel = (): string => randomUUID();
+
+export function labelOf(header: unknown): string | undefined {
+  return typeof header === "string" && LABEL.test(header) ? header : undefined;
+}
+
+export class OpenCalls {
+  readonly #cancels = new Map<string, () => void>();
+
+  /** `cancel` is called when the client cancels the request, until the returned function was called. */
+  enter(sender: Sender, id: unknown, cancel: () => void): () => void {
+    const key = keyOf(sender, id);
+    if (key === undefined) return () => undefined;
+    this.#cancels.set(key, cancel);
+    return () => {
+      if (this.#cancels.get(key) === cancel) this.#cancels.delete(key);
+    };
+  }
+
+  cancel(sender: Sender, id: unknown): void {
+    const key = keyOf(sender, id);
+    if (key !== undefined) this.#cancels.get(key)?.();
+  }
+}
+
+function keyOf({ principal, label }: Sender, id: unknown): string | undefined {
+  const isRequestId = typeof id === "string" || typeof id === "number";
+  return label === undefined || !isRequestId ? undefined : JSON.stringify([callerKey(principal), label, id]);
+}

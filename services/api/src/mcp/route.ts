@@ -1,0 +1,94 @@
+/**
+ * POST /mcp: one message of the Model Context Protocol (streamable HTTP). The protocol's code is loaded at the first one. No
+ * state is kept between requests, so there is nothing to GET or DELETE; a client that leaves cancels what it asked for.
+ */
+import { type Principal, ServiceError } from "@svc/contracts";
+import {
+  type Config,
+  clientGone,
+  type FastifyReply,
+  type FastifyRequest,
+  type HttpServer,
+  VERSION,
+} from "@svc/service-kit";
+import { startLimit } from "../exec/rules.ts";
+import { innerHeaders, ownAddress } from "./inner.ts";
+import { labelOf, newLabel, OpenCalls, type Sender } from "./open-calls.ts";
+
+export interface McpDeps {
+  config: Config;
+  principalOf: (request: FastifyRequest) => Principal;
+}
+
+interface Message {
+  id?: unknown;
+  method?: unknown;
+  params?: { requestId?: unknown } | null;
+}
+
+const SESSION = "mcp-session-id";
+/** What the protocol reads of the headers of a message. */
+const READ = ["accept", "content-type", "mcp-protocol-version"] as const;
+
+export function mcpRoute(app: HttpServer, { config, principalOf }: McpDeps): void {
+  const calls = new OpenCalls();
+  app.post(
+    "/mcp",
+    {
+      bodyLimit: startLimit(config),
+      // Few bodies of a caller are read at once; what a message asks for counts once more, as the call that it is.
+      config: { scopeOfBody: () => "fetches" },
+      schema: { hide: true },
+    },
+    async (request, reply) => {
+      const message = request.body as Message;
+      // Each message of a list would be a call of its own, and one request thousands of them.
+      if (Array.isArray(message)) throw new ServiceError("invalid_request", ONE_MESSAGE);
+      const sender = { principal: principalOf(request), label: labelOf(request.headers[SESSION]) };
+      if (message?.method === "notifications/cancelled") calls.cancel(sender, message.params?.requestId);
+      if (message?.method === "initialize") reply.header(SESSION, newLabel());
+      return send(
+        reply,
+        await answer(app, request, message, untilCancelled(reply, calls, sender, message.id)),
+      );
+    },
+  );
+}
+
+const ONE_MESSAGE = "Send one JSON-RPC message in a request, not a list of them.";
+
+/** Aborted when the client has left or cancelled the request. */
+function untilCancelled(reply: FastifyReply, calls: OpenCalls, sender: Sender, id: unknown): AbortSignal {
+  const cancelled = new AbortController();
+  const leave = calls.enter(sender, id, () => cancelled.abort());
+  reply.raw.once("close", leave);
+  return AbortSignal.any([cancelled.signal, clientGone(reply, new ServiceError("execution_cancelled"))]);
+}
+
+async function answer(
+  app: HttpServer,
+  request: FastifyRequest,
+  message: unknown,
+  signal: AbortSignal,
+): Promise<Response> {
+  const { answerPost } = await import("@svc/mcp/http");
+  const headers = new Headers(
+    READ.map((name) => [name, String(request.headers[name] ?? "")] as const).filter(
+      ([, value]) => value !== "",
+    ) as [string, string][],
+  );
+  return answerPost({
+    inner: { baseUrl: ownAddress(app), headers: innerHeaders(request) },
+    headers,
+    message,
+    signal,
+    version: VERSION,
+    onError: (err) => request.log.debug({ err, request_id: request.id }, "an MCP message failed"),
+  });
+}
+
+function send(reply: FastifyReply, { status, headers, body }: Response): FastifyReply {
+  reply.code(status);
+  for (const [name, value] of headers) if (name !== "connection") reply.header(name, value);
+  return reply.serializer((text: unknown) => text as string).send(body ?? "");
+}

@@ -1,0 +1,34 @@
+/** Runs tests and programs of the Python client in clients/python on the system's Python. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { ROOT } from "@svc/cli/instance";
+import { expect } from "vitest";
+
+export const PYTHON = "/usr/bin/python3";
+export const PYTHON_CLIENT = join(ROOT, "clients/python");
+
+/** How the tests reach the service. */
+export interface Reached {
+  url: string;
+  token?: string;
+  /** http://host:port; none when it is left out. */
+  proxy?: string;
+  /** File of the authority that has signed the service's certificate. */
+  authority?: string;
+}
+
+/** Runs tests/live/<module>.py, or one class or test of it; each of its tests must run and pass. */
+export async function runLive(name: string, { url, token, proxy = "", authority }: Reached): Promise<void> {
+  const env = {
+    ...process.env,
+    SVC_TEST_URL: url,
+    SVC_TEST_PROXY: proxy,
+    ...(token === undefined ? {} : { SVC_TEST_TOKEN: token }),
+    ...(authority === undefined ? {} : { SSL_CERT_FILE: authority }),
+  };
+  const args = ["-B", "-X", "dev", "-W", "error", "-m", "unittest", `tests.live.${name}`];
+  const { stderr } = await promisify(execFile)(PYTHON, args, { cwd: PYTHON_CLIENT, env });
+  expect(stderr).toMatch(/^Ran \d+ tests? in .*\n\nOK\n$/m);
+  expect(stderr).not.toMatch(/^Ran 0 |Exception ignored|Warning/m);
+}
