@@ -26,6 +26,7 @@ import { SERVICE_PROCESSES, type ServiceProcess } from "../topology.ts";
 const SOURCES = ["services", "packages"];
 /** What components load when it is used, and not before: the SDK of tracing, and the API's MCP server. */
 const TRACING_SDK = { in: join(ROOT, "packages/service-kit/src/tracing/sdk.ts"), out: "tracing-sdk" };
+const CONSOLE = join(ROOT, "console/src");
 const MCP = { in: join(ROOT, "packages/mcp/src/http.ts"), out: "mcp" };
 const COMPLETE = join(BUNDLES, "complete");
 
@@ -66,6 +67,7 @@ async function bundle(): Promise<void> {
       plugins: [placesOfSources, loadedApart],
       logLevel: "silent",
     });
+    await bundleConsole(build, making);
     for (const name of readdirSync(making)) renameSync(join(making, name), join(BUNDLES, name));
   } catch (error) {
     throw new Problem("bundling the components failed", (error as Error).message);
@@ -74,6 +76,25 @@ async function bundle(): Promise<void> {
     await stop();
   }
   writeFileSync(COMPLETE, "");
+}
+
+/** The page at /console: a script and a style sheet, which the API serves. */
+async function bundleConsole(build: typeof import("esbuild").build, outdir: string): Promise<void> {
+  await build({
+    entryPoints: { console: join(CONSOLE, "main.tsx"), "console-style": join(CONSOLE, "style.css") },
+    outdir,
+    bundle: true,
+    platform: "browser",
+    format: "esm",
+    target: "es2022",
+    minify: true,
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    // The client reads files from disk in Node alone.
+    external: ["node:*"],
+    legalComments: "none",
+    logLevel: "silent",
+  });
 }
 
 /** A module that reads files beside itself finds them beside its source, wherever this folder is moved. */
@@ -134,7 +155,10 @@ function newestSource(): number {
       ),
     ),
   );
-  return Math.max(...[...files, join(ROOT, "package-lock.json"), import.meta.filename].map(modified));
+  const page = readdirSync(CONSOLE).map((file) => join(CONSOLE, file));
+  return Math.max(
+    ...[...files, ...page, join(ROOT, "package-lock.json"), import.meta.filename].map(modified),
+  );
 }
 
 function modified(path: string): number {

@@ -7,6 +7,7 @@ import { type Principal, ServiceError } from "@svc/contracts";
 import { counter, type FastifyRequest, type HttpServer, type Registry } from "@svc/service-kit";
 import type { Identity, IdentityProvider } from "./auth/provider.ts";
 import { REFUSALS, type Refusal, TokenRefused } from "./auth/refused.ts";
+import { CONSOLE_PATHS } from "./console/routes.ts";
 import { PAGES } from "./openapi/routes.ts";
 
 /** Routes that answer without authentication. */
@@ -16,6 +17,7 @@ const OPEN_ROUTES: ReadonlySet<string> = new Set([
   "/metrics",
   "/v1/metrics",
   ...PAGES,
+  ...CONSOLE_PATHS,
 ]);
 
 /** Says what to send and where to read, and nothing of what was wrong. */

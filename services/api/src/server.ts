@@ -19,6 +19,7 @@ import {
 import { type SessionStore, sessionStoreFor } from "@svc/session-store";
 import type { FastifyInstance } from "fastify";
 import type { IdentityProvider } from "./auth/provider.ts";
+import { consoleRoutes } from "./console/routes.ts";
 import type { ExecDeps } from "./exec/asked.ts";
 import { Idempotency } from "./exec/idempotency.ts";
 import { execRoute } from "./exec/route.ts";
@@ -108,6 +109,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   sessionRoutes(app, deps, sessions);
   languageRoutes(app, runtimes);
   openApiRoutes(app);
+  if (config.SVC_CONSOLE) consoleRoutes(app);
   if (config.SVC_MCP) mcpRoute(app, { config, principalOf });
   programmaticRoutes(app, programmaticDeps(app, deps, exec));
   return app;

@@ -30,7 +30,7 @@ export interface Came {
 }
 
 /** Found below the same address, and no operations. */
-const UNDOCUMENTED: ReadonlySet<string> = new Set(["/", "/docs", "/metrics", "/v1/metrics"]);
+const UNDOCUMENTED: ReadonlySet<string> = new Set(["/", "/docs", "/console", "/metrics", "/v1/metrics"]);
 /** Answers to what is no request of any operation. */
 const NO_OPERATION = new Set(["not_found", "method_not_allowed", "origin_not_allowed"]);
 const HEADERS_TOO_LARGE = 431;

@@ -51,6 +51,7 @@ export const API = {
   SVC_ALLOWED_HOSTS: hosts(
     "Names and addresses, besides loopback, that requests may have in Host and Origin where authentication is off.",
   ),
+  SVC_CONSOLE: bool(true, "The console at /console, to which / leads a browser."),
   SVC_JWT_ISSUER: text("librechat", "Required issuer of access tokens."),
   SVC_JWT_AUDIENCE: list(["codeapi"], "Accepted audiences of access tokens."),
   SVC_JWT_ALLOWED_ALGS: list(["EdDSA"], "Accepted signature algorithms: EdDSA, RS256.", ["EdDSA", "RS256"]),
