@@ -1,8 +1,11 @@
 /** The editor. In a shadow root its styles are adopted sheets, which the content security policy need not allow. */
 import { javascript } from "@codemirror/lang-javascript";
 import { python } from "@codemirror/lang-python";
+import { defaultHighlightStyle, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { Compartment, Prec } from "@codemirror/state";
+import { oneDark } from "@codemirror/theme-one-dark";
 import { keymap } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
 import { basicSetup, EditorView } from "codemirror";
 
 export interface Editor {
@@ -18,9 +21,20 @@ const MODES: Readonly<Record<string, () => ReturnType<typeof python>>> = {
 };
 
 const LOOK = EditorView.theme({
-  "&": { height: "40vh", border: "1px solid #888", background: "#fff", color: "#111" },
+  "&": { height: "40vh", border: "1px solid #888" },
   ".cm-scroller": { overflow: "auto" },
+  // Colours of the text are made for the plain background.
+  "& .cm-activeLine, & .cm-activeLineGutter": { backgroundColor: "transparent" },
 });
+/** As the page is: one of them is on. */
+const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+
+/** Two colours of the themes have too little contrast (WCAG 2.2, 1.4.3). */
+const READABLE = HighlightStyle.define([
+  isDark
+    ? { tag: [tags.name, tags.deleted, tags.character, tags.propertyName], color: "#f28b93 !important" }
+    : { tag: [tags.regexp, tags.escape, tags.special(tags.string)], color: "#b83200 !important" },
+]);
 
 export function makeEditor(place: HTMLElement, run: () => void): Editor {
   const root = place.attachShadow({ mode: "open" });
@@ -38,6 +52,8 @@ export function makeEditor(place: HTMLElement, run: () => void): Editor {
       Prec.highest(keymap.of([{ key: "Mod-Enter", run: start }])),
       basicSetup,
       LOOK,
+      isDark ? oneDark : syntaxHighlighting(defaultHighlightStyle),
+      syntaxHighlighting(READABLE),
       mode.of([]),
       EditorView.contentAttributes.of({ "aria-label": "Code" }),
     ],

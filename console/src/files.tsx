@@ -1,8 +1,9 @@
 /** Files of a run or of uploads: to download, and pictures shown. A picture is only ever an image, SVG too. */
 import { useEffect, useState } from "preact/hooks";
 import type { Readable } from "../../packages/client/src/results.ts";
+import { isTable, Table } from "./table.tsx";
 
-export type Shown = Readable & { id: string; name: string };
+export type Shown = Readable & { id: string; name: string; size?: number };
 
 const PICTURES: Readonly<Record<string, string>> = {
   png: "image/png",
@@ -66,6 +67,7 @@ export function Files({
                 Download <bdi>{file.name}</bdi>
               </button>
               {type !== undefined && <Picture file={file} type={type} />}
+              {isTable(file) && <Table file={file} />}
             </li>
           );
         })}

@@ -2,13 +2,17 @@
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { SvcError } from "../../packages/client/src/error.ts";
+import type { RunEvent } from "../../packages/client/src/events.ts";
 import type { Result, UploadedFile } from "../../packages/client/src/results.ts";
 import { Svc } from "../../packages/client/src/svc.ts";
 import { type Editor, makeEditor } from "./editor.ts";
 import { EXAMPLES } from "./examples.ts";
+import { Facts } from "./facts.tsx";
 import { Files, save } from "./files.tsx";
+import { JobsList, SessionsList } from "./kept.tsx";
 import { Output, SHOWN_CHARS } from "./output.ts";
-import { endOf, runProgram } from "./run.ts";
+import { Request } from "./request.tsx";
+import { endOf, follow } from "./run.ts";
 
 const clientOf = (token?: string) => new Svc({ baseUrl: location.origin, token });
 const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
@@ -31,7 +35,14 @@ function Login({ onToken }: { onToken: (token: string) => void }) {
   );
 }
 
-function Console({ svc, languages }: { svc: Svc; languages: string[] }) {
+interface ConsoleProps {
+  svc: Svc;
+  languages: string[];
+  hasToken: boolean;
+  keepsSessions: boolean;
+}
+
+function Console({ svc, languages, hasToken, keepsSessions }: ConsoleProps) {
   const editor = useRef<Editor | undefined>(undefined);
   const output = useRef<Output | undefined>(undefined);
   const stop = useRef<AbortController | undefined>(undefined);
@@ -41,9 +52,17 @@ function Console({ svc, languages }: { svc: Svc; languages: string[] }) {
   const [isRunning, setRunning] = useState(false);
   const [result, setResult] = useState<Result>();
   const [uploads, setUploads] = useState<UploadedFile[]>([]);
+  const [session, setSession] = useState("");
   const failed = (error: unknown) => setState(`Error: ${textOf(error)}`);
+  const code = () => editor.current?.text() ?? "";
+  const program = () => ({
+    language,
+    code: code(),
+    files: uploads,
+    ...(session === "" ? {} : { runtime_session_hint: session }),
+  });
 
-  run.current = () => {
+  const show = (eventsOf: (signal: AbortSignal) => AsyncIterable<RunEvent>) => {
     if (stop.current !== undefined || output.current === undefined) return;
     const ending = new AbortController();
     stop.current = ending;
@@ -51,8 +70,7 @@ function Console({ svc, languages }: { svc: Svc; languages: string[] }) {
     setRunning(true);
     setResult(undefined);
     setState("Running");
-    const program = { language, code: editor.current?.text() ?? "", files: uploads };
-    runProgram(svc, program, output.current, ending.signal)
+    follow(eventsOf(ending.signal), output.current)
       .then(
         (ended) => {
           setResult(ended);
@@ -65,6 +83,11 @@ function Console({ svc, languages }: { svc: Svc; languages: string[] }) {
         setRunning(false);
       });
   };
+  run.current = () => show((signal) => svc.stream(program(), { signal }));
+  const runAsJob = () =>
+    void svc.jobs
+      .create(program())
+      .then(({ job_id }) => setState(`Job ${job_id} was made: see Jobs`), failed);
   useEffect(() => {
     editor.current?.speak(language);
     editor.current?.show(EXAMPLES[language] ?? "");
@@ -110,6 +133,15 @@ function Console({ svc, languages }: { svc: Svc; languages: string[] }) {
         <button type="button" disabled={!isRunning} onClick={() => stop.current?.abort()}>
           Stop
         </button>
+        <button type="button" onClick={runAsJob}>
+          Run as job
+        </button>
+        {keepsSessions && (
+          <label>
+            Session{" "}
+            <input value={session} size={12} onInput={(event) => setSession(event.currentTarget.value)} />
+          </label>
+        )}
         <label>
           Add files (or drop them here){" "}
           <input type="file" multiple onChange={(event) => take(event.currentTarget.files)} />
@@ -139,26 +171,59 @@ function Console({ svc, languages }: { svc: Svc; languages: string[] }) {
         </p>
       )}
       <Files title="Files of the run" files={result?.files ?? []} onError={failed} />
+      {result !== undefined && <Facts result={result} />}
       <Files title="Uploads" files={uploads} onError={failed} />
+      <Request
+        asked={() => ({ language, code: code(), files: uploads, ...(session === "" ? {} : { session }) })}
+        hasToken={hasToken}
+      />
+      <JobsList
+        svc={svc}
+        onShow={(id) => show((signal) => svc.jobs.events(id, { signal }))}
+        onError={failed}
+      />
+      {keepsSessions && <SessionsList svc={svc} onChoose={setSession} onError={failed} />}
     </div>
   );
 }
 
 function Page() {
+  const [token, setToken] = useState<string>();
   const [svc, setSvc] = useState(() => clientOf());
+  const [keepsSessions, setKeepsSessions] = useState(false);
   const [languages, setLanguages] = useState<string[]>();
   const [error, setError] = useState<unknown>();
   useEffect(() => {
     setError(undefined);
-    svc.languages().then((all) => setLanguages(all.map(({ name }) => name)), setError);
+    svc.languages().then((all) => {
+      setLanguages(all.filter(({ status }) => status === "ready").map(({ name }) => name));
+      svc.sessions.list().then(
+        () => setKeepsSessions(true),
+        () => setKeepsSessions(false),
+      );
+    }, setError);
   }, [svc]);
   const wantsToken = error instanceof SvcError && error.status === 401;
   return (
     <main>
       <h1>Console</h1>
       {error !== undefined && <p role="alert">{textOf(error)}</p>}
-      {wantsToken && <Login onToken={(token) => setSvc(clientOf(token))} />}
-      {languages !== undefined && error === undefined && <Console svc={svc} languages={languages} />}
+      {wantsToken && (
+        <Login
+          onToken={(given) => {
+            setToken(given);
+            setSvc(clientOf(given));
+          }}
+        />
+      )}
+      {languages !== undefined && error === undefined && (
+        <Console
+          svc={svc}
+          languages={languages}
+          hasToken={token !== undefined}
+          keepsSessions={keepsSessions}
+        />
+      )}
     </main>
   );
 }

@@ -1,17 +1,11 @@
 /** One run: its output while it comes, then how it ended. */
-import type { Program } from "../../packages/client/src/inputs.ts";
+import type { RunEvent } from "../../packages/client/src/events.ts";
 import type { Result } from "../../packages/client/src/results.ts";
-import type { Svc } from "../../packages/client/src/svc.ts";
 import type { Output } from "./output.ts";
 
 /** Rejects with the error of the service, or the signal's reason when it was stopped. */
-export async function runProgram(
-  svc: Svc,
-  program: Program,
-  output: Output,
-  signal: AbortSignal,
-): Promise<Result> {
-  for await (const event of svc.stream(program, { signal })) {
+export async function follow(events: AsyncIterable<RunEvent>, output: Output): Promise<Result> {
+  for await (const event of events) {
     if (event.type === "stdout" || event.type === "stderr") output.add(event.type, event.text);
     else if (event.type === "result") return event.result;
   }

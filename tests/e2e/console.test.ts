@@ -1,14 +1,25 @@
 /** The console in a browser, against the whole system: real runs, hostile output, much output, a narrow screen. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { type SecondApi, startSecondApi } from "@svc/test-kit/system/second-api";
 import { sharedSystem } from "@svc/test-kit/system/shared";
+import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startChromium } from "./support/chromium.ts";
 
+const execute = promisify(execFile);
 const shared = sharedSystem();
 const signer = newSigner();
 const LONG_MS = 60_000;
+
+/** What axe-core says of a page. */
+interface Checked {
+  violations: { id: string; impact: string; nodes: { failureSummary: string }[] }[];
+}
+
 let browser: Browser;
 let page: Page;
 let second: SecondApi;
@@ -55,7 +66,7 @@ const open = async (url = shared.url) => {
   expect(new URL(page.url()).pathname).toBe("/console");
 };
 const output = () => page.getByLabel("Output").locator("pre");
-const status = () => page.getByRole("status");
+const status = () => page.getByRole("status").first();
 
 async function start(code: string): Promise<void> {
   const editor = page.getByRole("textbox", { name: "Code" });
@@ -110,6 +121,16 @@ describe("the console", () => {
     expect(download.suggestedFilename()).toBe("a.txt");
   });
 
+  test.runIf(process.env.CONSOLE_SCREENSHOT)("is pictured for its document", async () => {
+    await page.setViewportSize({ width: 1000, height: 1000 });
+    await open();
+    await runs(
+      "import matplotlib.pyplot as plt\n\nplt.figure(figsize=(4, 2.2))\nplt.plot([1, 4, 9, 16, 25], 'o-')\nplt.title('Squares')\nplt.savefig('squares.png')\nprint('done')",
+    );
+    await page.getByRole("img", { name: "squares.png" }).waitFor();
+    await page.screenshot({ path: process.env.CONSOLE_SCREENSHOT ?? "", fullPage: true });
+  });
+
   test("gives a program the files that were added", async () => {
     await open();
     const file = { name: "in.txt", mimeType: "text/plain", buffer: Buffer.from("from outside") };
@@ -118,6 +139,86 @@ describe("the console", () => {
     await runs("print(open('in.txt').read())");
     expect(await output().textContent()).toBe("from outside\n");
   });
+
+  test("takes files that are dropped on it", async () => {
+    await open();
+    await page.getByRole("button", { name: "Run (Ctrl+Enter)" }).waitFor();
+    await page.evaluate(`(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["dropped"], "drop.txt"));
+      dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, cancelable: true }));
+    })()`);
+    await page.getByRole("button", { name: "Download drop.txt" }).waitFor();
+    await runs("print(open('drop.txt').read())");
+    expect(await output().textContent()).toBe("dropped\n");
+  });
+
+  test("shows rows as a table, where the time went, and the limits", async () => {
+    await open();
+    await runs(
+      "open('rows.csv', 'w').write('name,size\\n\"<b>a</b>\",1\\n')\nimport json\njson.dump([{'x': 1}], open('r.json', 'w'))",
+    );
+    const table = page.getByLabel("Table rows.csv");
+    await table.waitFor();
+    expect(await table.locator("th, td").allTextContents()).toEqual(["name", "size", "<b>a</b>", "1"]);
+    expect(await page.getByLabel("Table r.json").locator("th, td").allTextContents()).toEqual(["x", "1"]);
+    const facts = page.getByLabel("Facts");
+    expect(await facts.locator("th").allTextContents()).toEqual([
+      "waiting",
+      "preparing",
+      "running",
+      "collecting files",
+    ]);
+    expect(await facts.textContent()).toContain("of 512 MiB. Time limit: 60 s.");
+  });
+
+  test("gives the request as code that does the same", async () => {
+    await open();
+    const program = `print("it's", 6 * 7)`;
+    await runs(program);
+    await page.getByText("This request as code").click();
+    const code = page.getByLabel("Request").locator("pre");
+    const { stdout } = await execute("bash", ["-c", (await code.textContent()) ?? ""]);
+    expect(JSON.parse(stdout).stdout).toBe("it's 42\n");
+    await page.getByLabel("Form").selectOption("Python");
+    const clients = fileURLToPath(new URL("../../clients/python", import.meta.url));
+    const python = await execute("/usr/bin/python3", ["-c", (await code.textContent()) ?? ""], {
+      env: { PYTHONPATH: clients },
+    });
+    expect(python.stdout).toBe("it's 42\n\n");
+    await page.getByLabel("Form").selectOption("TypeScript");
+    expect(await code.textContent()).toContain(JSON.stringify(program));
+  });
+
+  test("runs a program as a job, shows it, and removes it", async () => {
+    await open();
+    await page.getByLabel("Language").selectOption("bash");
+    await page.getByRole("button", { name: "Run as job" }).click();
+    await status().getByText("was made").waitFor();
+    await page.getByText("Jobs", { exact: true }).click();
+    const job = page.getByRole("list", { name: "Jobs" }).getByRole("listitem").first();
+    await job.getByRole("button", { name: "Show" }).click();
+    await status().getByText("Ended").waitFor();
+    expect(await output().textContent()).toBe("line 1\nline 2\nline 3\n");
+    await page.getByRole("button", { name: "Refresh" }).click();
+    await job.getByRole("button", { name: "Remove" }).click();
+  });
+
+  test.each(["light", "dark"] as const)(
+    "has names and contrast for everybody, in %s",
+    async (colorScheme) => {
+      await page.emulateMedia({ colorScheme });
+      await open();
+      await runs("import sys; print(1); print(2, file=sys.stderr); open('a.csv', 'w').write('x\\n1\\n')");
+      await page.getByLabel("Table a.csv").waitFor();
+      await page.evaluate(axe.source);
+      const { violations } = (await page.evaluate("axe.run()")) as Checked;
+      const found = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+      expect(
+        found.flatMap(({ id, nodes }) => nodes.map(({ failureSummary }) => [id, failureSummary])),
+      ).toEqual([]);
+    },
+  );
 
   test("fits a narrow screen", async () => {
     await page.setViewportSize({ width: 360, height: 640 });

@@ -77,10 +77,18 @@ function sendAsset({ type, plain, compressed }: Asset, request: FastifyRequest, 
     : reply.send(plain);
 }
 
+function built(file: string): Buffer {
+  try {
+    return readFileSync(new URL(file, BUNDLES));
+  } catch (cause) {
+    throw new ServiceError("not_found", "The console is not built here; ./svc up builds it.", { cause });
+  }
+}
+
 function make(): Made {
   const assets = new Map<string, Asset>();
   const add = (file: string, type: string) => {
-    const plain = readFileSync(new URL(file, BUNDLES));
+    const plain = built(file);
     const digest = createHash("sha256").update(plain).digest("hex").slice(0, 16);
     const name = file.replace(".", `-${digest}.`);
     assets.set(name, { type, plain, compressed: gzipSync(plain, { level: 9 }) });

@@ -1,0 +1,74 @@
+/** What the service keeps for the caller: jobs, and sessions where it keeps any. Read when the list is opened. */
+import { useState } from "preact/hooks";
+import type { JobList, SessionList } from "../../packages/client/src/api.generated.ts";
+import type { Svc } from "../../packages/client/src/svc.ts";
+
+type Failed = (error: unknown) => void;
+
+export function JobsList({
+  svc,
+  onShow,
+  onError,
+}: {
+  svc: Svc;
+  onShow: (id: string) => void;
+  onError: Failed;
+}) {
+  const [jobs, setJobs] = useState<JobList["jobs"]>([]);
+  const read = () => void svc.jobs.list().then(({ jobs: all }) => setJobs(all), onError);
+  const cancel = (id: string) => void svc.jobs.cancel(id).then(read, onError);
+  return (
+    <details onToggle={(event) => event.currentTarget.open && read()}>
+      <summary>Jobs</summary>
+      <button type="button" onClick={read}>
+        Refresh
+      </button>
+      <ul aria-label="Jobs">
+        {jobs.map(({ job_id, status, language, created_at, ended_at }) => (
+          <li key={job_id}>
+            {language}, {status}, {new Date(created_at).toLocaleTimeString()}{" "}
+            <button type="button" onClick={() => onShow(job_id)}>
+              Show
+            </button>{" "}
+            <button type="button" onClick={() => cancel(job_id)}>
+              {ended_at === undefined ? "Cancel" : "Remove"}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+export function SessionsList({
+  svc,
+  onChoose,
+  onError,
+}: {
+  svc: Svc;
+  onChoose: (hint: string) => void;
+  onError: Failed;
+}) {
+  const [sessions, setSessions] = useState<SessionList["sessions"]>([]);
+  const read = () => void svc.sessions.list().then(setSessions, onError);
+  return (
+    <details onToggle={(event) => event.currentTarget.open && read()}>
+      <summary>Sessions</summary>
+      <ul aria-label="Sessions">
+        {sessions.map(({ id, hint, size, language_last }) => (
+          <li key={id}>
+            <bdi>{hint ?? "(default)"}</bdi>, {language_last}, {size} bytes{" "}
+            {hint !== undefined && (
+              <button type="button" onClick={() => onChoose(hint)}>
+                Continue
+              </button>
+            )}{" "}
+            <button type="button" onClick={() => void svc.sessions.delete(id).then(read, onError)}>
+              Delete
+            </button>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
