@@ -61,7 +61,7 @@ describe("the size of an uploaded file", () => {
     expect((await upload(plan, [limit])).status).toBe(200);
     const refused = await upload(plan, [limit + 1]);
     expect([refused.status, refused.body.error]).toEqual([413, "file_too_large"]);
-    expect(refused.body.message).toContain(`${limit} bytes`);
+    expect(refused.body.message).toContain(`${limit.toLocaleString("en")} bytes`);
   });
 
   test("is judged file by file in a batch, also when all together are many times the plan's", async () => {
@@ -113,7 +113,7 @@ test("an API key has the limits of its plan, or of default", async () => {
   }
   expect(api.ran.map(({ run_memory_limit }) => run_memory_limit)).toEqual([MEMORY, undefined]);
   expect(sizeLimits).toEqual([
-    expect.stringContaining(`${SMALL} bytes`),
+    expect.stringContaining(`${SMALL.toLocaleString("en")} bytes`),
     expect.stringContaining("100 bytes"),
   ]);
 });
