@@ -14,7 +14,7 @@ export interface RunOptions extends CallOptions {
 }
 
 export interface UploadOptions extends CallOptions {
-  /** Path under which programs find it; that of the file without one. */
+  /** Path under which programs find it; by default the name of the file. */
   name?: string | undefined;
 }
 

@@ -8,7 +8,7 @@ import uuid
 from svc_client import AsyncSvc, Svc
 
 #: Seconds in which a step must come true on a machine that does other work.
-PATIENCE = 30.0
+WAIT_SECONDS = 30.0
 _SETTINGS = {
     "base_url": os.environ["SVC_TEST_URL"],
     "token": os.environ.get("SVC_TEST_TOKEN"),
@@ -41,7 +41,7 @@ def processes_with(marker):
 
 
 def wait_until(holds):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + WAIT_SECONDS
     while not holds():
         if time.monotonic() > end:
             raise AssertionError("it did not come true in time")

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 from svc_client import Finished, Stdout, errors
-from tests.live.target import PATIENCE, SLEEPER, async_client, new_marker, processes_with, wait_until
+from tests.live.target import WAIT_SECONDS, SLEEPER, async_client, new_marker, processes_with, wait_until
 
 
 async def until(holds):
@@ -39,7 +39,7 @@ class Everything(unittest.IsolatedAsyncioTestCase):
 
         async def together(n: int) -> int:
             if entered is not None:
-                await asyncio.wait_for(entered.wait(), PATIENCE)
+                await asyncio.wait_for(entered.wait(), WAIT_SECONDS)
             return n * 2
 
         code = "print(sum(await asyncio.gather(*(together(n) for n in range(3)))))"

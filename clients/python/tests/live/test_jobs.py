@@ -5,12 +5,12 @@ import time
 import unittest
 
 from svc_client import Finished, Started, Stdout, errors
-from tests.live.target import PATIENCE, SLEEPER, async_client, client, new_marker, processes_with, wait_until
+from tests.live.target import WAIT_SECONDS, SLEEPER, async_client, client, new_marker, processes_with, wait_until
 
 
 def ended(svc, job_id):
     """The job when it is over, asked for as a user does."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + WAIT_SECONDS
     job = svc.jobs.get(job_id, wait_ms=30_000)
     while not job.ended and time.monotonic() < end:
         job = svc.jobs.get(job_id, wait_ms=30_000)

@@ -82,7 +82,7 @@ export class Jobs {
   /** The job as soon as it has ended, at the latest after so long. */
   async afterEnd(principal: Principal, id: string, ms: number, left: AbortSignal): Promise<KeptJob> {
     const untilMs = performance.now() + ms;
-    const { more, leave } = await this.#producer.feed.watch(id);
+    const { more, leave } = this.#producer.feed.watch(id);
     try {
       for (;;) {
         const found = await this.find(principal, id);
