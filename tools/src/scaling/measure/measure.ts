@@ -13,7 +13,16 @@ import { SCENARIOS, type Scenario } from "../../bench/scenarios.ts";
 import { settingsOf } from "../../bench/settings.ts";
 import { round } from "../../bench/statistics.ts";
 import type { Accounts, KindAccount } from "./result.ts";
-import { byteSeconds, bytesAtPort, countStore, keysOf, type StoreCount, storeOf } from "./traffic.ts";
+import {
+  byteSeconds,
+  bytesBetween,
+  type Connections,
+  connectionsAt,
+  countStore,
+  keysOf,
+  type StoreCount,
+  storeOf,
+} from "./traffic.ts";
 
 const KINDS = [
   "hello-python",
@@ -25,7 +34,6 @@ const KINDS = [
   "file-out",
   "calls-1",
   "calls-20",
-  // Last: a connection that carried much and is closed then would hide what came after.
   "upload-1mb",
   "download-1mb",
 ];
@@ -95,7 +103,7 @@ async function accountOf(
         byteSeconds: per(kept),
       },
       bytes: Object.fromEntries(
-        PORTS.map((name) => [name, per((bytesAfter[name] ?? 0) - (bytesBefore[name] ?? 0))]),
+        PORTS.map((name) => [name, per(bytesBetween(bytesBefore[name], bytesAfter[name]))]),
       ),
     };
   } finally {
@@ -112,7 +120,14 @@ async function idleStore(redis: ReturnType<typeof storeOf>): Promise<StoreCount>
   return { commands: per("commands"), inBytes: per("inBytes"), outBytes: per("outBytes") };
 }
 
-function portsOf(copy: PrivateCopy): Record<string, number> {
+function portsOf(copy: PrivateCopy): Record<(typeof PORTS)[number], Connections> {
   const { ports } = copy.state();
-  return Object.fromEntries(PORTS.map((name) => [name, bytesAtPort(ports[name] ?? 0)]));
+  const of = (name: (typeof PORTS)[number]) => connectionsAt(ports[name]);
+  return {
+    api: of("api"),
+    runner: of("runner"),
+    "egress-gateway": of("egress-gateway"),
+    "file-server": of("file-server"),
+    "tool-call-server": of("tool-call-server"),
+  };
 }

@@ -9,13 +9,28 @@ export interface StoreCount {
   outBytes: number;
 }
 
-/** Bytes that a component received from and sent to those who call it, over connections that are open now. */
-export function bytesAtPort(port: number): number {
+/** Bytes of each open connection by the address of its other end. */
+export type Connections = ReadonlyMap<string, number>;
+
+/** What a component received from and sent to those who call it. */
+export function connectionsAt(port: number): Connections {
   const text = execFileSync("ss", ["-tinH", "state", "established", `( sport = :${port} )`], {
     encoding: "utf8",
   });
-  const counts = [...text.matchAll(/\bbytes_(?:sent|received):(\d+)/g)];
-  return counts.reduce((sum, [, bytes]) => sum + Number(bytes), 0);
+  // A line of addresses, then an indented one of counters.
+  const rows = text.split(/\n(?=\S)/).map((row): [string, number] => {
+    const peer = /^\S+\s+\S+\s+\S+\s+(\S+)/.exec(row)?.[1] ?? "";
+    const counts = [...row.matchAll(/\bbytes_(?:sent|received):(\d+)/g)];
+    return [peer, counts.reduce((sum, [, bytes]) => sum + Number(bytes), 0)];
+  });
+  return new Map(rows);
+}
+
+/** Bytes between two looks. What a connection carried that was closed in between is not known. */
+export function bytesBetween(before: Connections, after: Connections): number {
+  let total = 0;
+  for (const [peer, bytes] of after) total += Math.max(0, bytes - (before.get(peer) ?? 0));
+  return total;
 }
 
 export async function countStore(redis: Redis): Promise<StoreCount> {
