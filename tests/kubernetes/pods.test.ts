@@ -1,6 +1,7 @@
 /** What every pod of every overlay has: rights, probes, limits, an orderly end, a place beside the others. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { memoryOfJails } from "@svc/cli/capacity";
 import { ROOT } from "@svc/cli/instance";
 import { LISTENS } from "@svc/service-kit/config/calls";
 import type { Component } from "@svc/service-kit/config/types";
@@ -9,10 +10,11 @@ import { describe, expect, it } from "vitest";
 import { ROUTES } from "../e2e/support/readiness.ts";
 import { OVERLAYS } from "./support/kubectl.ts";
 import {
+  containersOf,
   environmentOf,
   type KubeObject,
+  mainContainer,
   objectsOf,
-  onlyContainer,
   ownWorkloads,
   type Probe,
   workloadsOf,
@@ -31,6 +33,12 @@ interface Selecting extends KubeObject {
 const secondsOf = ({ periodSeconds = 10, failureThreshold = 3 }: Probe) => periodSeconds * failureThreshold;
 const bytesOf = (text: string) => Number(/^(\d+)Gi$/.exec(text)?.[1]) * 2 ** 30;
 
+function runnerOf(objects: readonly KubeObject[]) {
+  const runner = ownWorkloads(objects).find(({ metadata }) => metadata.name === "runner");
+  if (runner === undefined) throw new Error("there is no runner");
+  return runner;
+}
+
 describe.each(OVERLAYS)("each pod of %s", (overlay) => {
   it("is one of the six components, and in `small` of Redis", () => {
     const names = workloadsOf(objectsOf(overlay)).map(({ metadata }) => metadata.name);
@@ -38,7 +46,7 @@ describe.each(OVERLAYS)("each pod of %s", (overlay) => {
     expect(names.sort()).toEqual(expected.sort());
   });
 
-  it("passes the level of its namespace; only the runner's is privileged", () => {
+  it("passes the level of its namespace; only the runner's has jaild, which is privileged", () => {
     const objects = objectsOf(overlay);
     const levels = objects.filter(({ kind }) => kind === "Namespace");
     const enforced = levels.map(({ metadata }) => [
@@ -56,11 +64,11 @@ describe.each(OVERLAYS)("each pod of %s", (overlay) => {
     }
   });
 
-  it("has no right of the runner beyond those that docs/kubernetes.md gives a reason for", () => {
+  it("has no right of jaild beyond those that docs/kubernetes.md gives a reason for, and none of the runner", () => {
     const runner = workloadsOf(objectsOf(overlay)).find(({ metadata }) => metadata.name === "runner");
     const page = readFileSync(join(ROOT, "docs/kubernetes.md"), "utf8");
     const [, section = ""] = /^## What each permission is for\n([\s\S]*?)^## /m.exec(page) ?? [];
-    const reasons = [...section.matchAll(/^\| runner: ([^|]+?) \|/gm)].map(([, name]) => name);
+    const reasons = [...section.matchAll(/^\| (jaild: [^|]+?) \|/gm)].map(([, name]) => name);
     expect(runner && refusedByRestricted(runner.spec.template.spec).sort()).toEqual(reasons.sort());
   });
 
@@ -70,9 +78,8 @@ describe.each(OVERLAYS)("each pod of %s", (overlay) => {
       const { spec } = workload.spec.template;
       expect(spec.automountServiceAccountToken, workload.metadata.name).toBe(false);
       expect(spec.enableServiceLinks, workload.metadata.name).toBe(false);
-      expect(onlyContainer(workload).securityContext?.readOnlyRootFilesystem, workload.metadata.name).toBe(
-        true,
-      );
+      for (const { name, securityContext } of containersOf(workload))
+        expect(securityContext?.readOnlyRootFilesystem, name).toBe(true);
     }
     const accounts = objects.filter(({ kind }) => kind === "ServiceAccount");
     expect(accounts.map(({ metadata }) => metadata.name).sort()).toEqual(Object.keys(ROUTES).sort());
@@ -85,7 +92,7 @@ describe.each(OVERLAYS)("each pod of %s", (overlay) => {
   it("has probes at the routes of its component, with time for a start and for checks", () => {
     for (const workload of ownWorkloads(objectsOf(overlay))) {
       const name = workload.metadata.name as Component;
-      const { startupProbe, livenessProbe, readinessProbe, ports } = onlyContainer(workload);
+      const { startupProbe, livenessProbe, readinessProbe, ports } = mainContainer(workload);
       const [alive, ready] = ROUTES[name];
       expect(startupProbe?.httpGet, name).toEqual({ path: alive, port: "http" });
       expect(livenessProbe?.httpGet, name).toEqual({ path: alive, port: "http" });
@@ -102,7 +109,7 @@ describe.each(OVERLAYS)("each pod of %s", (overlay) => {
     for (const workload of ownWorkloads(objects)) {
       const { name } = workload.metadata;
       const { terminationGracePeriodSeconds = 30 } = workload.spec.template.spec;
-      const sleep = onlyContainer(workload).lifecycle?.preStop?.sleep?.seconds ?? 0;
+      const sleep = mainContainer(workload).lifecycle?.preStop?.sleep?.seconds ?? 0;
       const graceMs = Number(environmentOf(workload, objects).get("SHUTDOWN_GRACE_MS"));
       // A run of the default limit ends within it.
       expect(graceMs, name).toBeGreaterThan(VARIABLES.SANDBOX_RUN_TIMEOUT.fallback);
@@ -118,9 +125,13 @@ describe.each(OVERLAYS)("each pod of %s", (overlay) => {
     const objects = objectsOf(overlay);
     const budgets = objects.filter(({ kind }) => kind === "PodDisruptionBudget") as Selecting[];
     for (const { metadata, spec } of workloadsOf(objects)) {
-      const { resources } = spec.template.spec.containers[0] ?? {};
-      expect(Object.keys(resources?.requests ?? {}).sort(), metadata.name).toEqual(["cpu", "memory"]);
-      expect(resources?.limits?.memory, metadata.name).toBeDefined();
+      for (const { name, resources } of [
+        ...spec.template.spec.containers,
+        ...(spec.template.spec.initContainers ?? []),
+      ]) {
+        expect(Object.keys(resources?.requests ?? {}).sort(), name).toEqual(["cpu", "memory"]);
+        expect(resources?.limits?.memory, name).toBeDefined();
+      }
       const own = budgets.filter((budget) => budget.metadata.name === metadata.name);
       expect(own.map((budget) => [budget.metadata.namespace, budget.spec.selector.matchLabels])).toEqual([
         [metadata.namespace, spec.selector.matchLabels],
@@ -135,19 +146,42 @@ describe.each(OVERLAYS)("each pod of %s", (overlay) => {
     expect(budgets).toHaveLength(workloadsOf(objects).length);
   });
 
+  it("of the runner has jaild beside it, from before its start until after its end", () => {
+    const runner = runnerOf(objectsOf(overlay));
+    const [jaild, ...others] = runner.spec.template.spec.initContainers ?? [];
+    expect(others).toEqual([]);
+    expect(jaild?.name).toBe("jaild");
+    expect(jaild?.restartPolicy).toBe("Always");
+    // The runner starts when this one has passed.
+    expect(jaild?.startupProbe?.exec).toEqual(jaild?.livenessProbe?.exec);
+    const { image, volumeMounts = [], securityContext } = mainContainer(runner);
+    expect(jaild?.image).toBe(image);
+    const shared = volumeMounts.find(({ name }) => name === "run");
+    expect(shared?.mountPath).toBe(dirname(VARIABLES.SANDBOX_JAIL_SOCKET.fallback));
+    expect(shared?.mountPath).toBe(dirname(VARIABLES.SANDBOX_TOOL_DIRECTORY.fallback));
+    expect(jaild?.volumeMounts).toContainEqual(shared);
+    // The user to whom jaild gives its socket.
+    expect(securityContext?.runAsUser).toBe(VARIABLES.SANDBOX_JOB_UID_BASE.fallback - 1);
+  });
+
   it("of the runner has memory for all its slots", () => {
     const objects = objectsOf(overlay);
-    const runner = ownWorkloads(objects).find(({ metadata }) => metadata.name === "runner");
-    if (runner === undefined) throw new Error("there is no runner");
+    const runner = runnerOf(objects);
+    const [jaild] = runner.spec.template.spec.initContainers ?? [];
     const { SANDBOX_RUN_MEMORY_LIMIT, SANDBOX_WORKSPACE_MAX_BYTES, SANDBOX_TMP_MAX_BYTES } = VARIABLES;
     const slot =
       SANDBOX_RUN_MEMORY_LIMIT.fallback +
       SANDBOX_WORKSPACE_MAX_BYTES.fallback +
       SANDBOX_TMP_MAX_BYTES.fallback +
       SHM_BYTES;
-    const slots = Number(environmentOf(runner, objects).get("SANDBOX_MAX_CONCURRENT_JOBS"));
-    const { requests, limits } = onlyContainer(runner).resources ?? {};
-    expect(bytesOf(limits?.memory ?? "")).toBeGreaterThanOrEqual(slots * slot + 2 ** 30);
+    const own = environmentOf(runner, objects, jaild);
+    expect(own.get("SANDBOX_MAX_CONCURRENT_JOBS")).toBe(
+      environmentOf(runner, objects).get("SANDBOX_MAX_CONCURRENT_JOBS"),
+    );
+    const slots = Number(own.get("SANDBOX_MAX_CONCURRENT_JOBS"));
+    const { requests, limits } = jaild?.resources ?? {};
+    // jaild takes its container's limit for the memory of the machine.
+    expect(memoryOfJails(bytesOf(limits?.memory ?? ""))).toBeGreaterThanOrEqual(slots * slot);
     expect(requests?.memory).toBe(limits?.memory);
   });
 

@@ -10,8 +10,8 @@ import { OVERLAYS } from "./support/kubectl.ts";
 import {
   environmentOf,
   type KubeObject,
+  mainContainer,
   objectsOf,
-  onlyContainer,
   ownWorkloads,
   type Workload,
   workloadsOf,
@@ -50,7 +50,7 @@ beforeAll(() => {
 function livingEnvironment(workload: Workload, objects: readonly KubeObject[]): Record<string, string> {
   const values: Record<string, string> = {};
   for (const [name, value] of environmentOf(workload, objects)) if (value !== undefined) values[name] = value;
-  for (const { name, valueFrom } of onlyContainer(workload).env ?? []) {
+  for (const { name, valueFrom } of mainContainer(workload).env ?? []) {
     const { secretKeyRef, fieldRef } = valueFrom ?? {};
     if (fieldRef !== undefined) values[name] = `${workload.metadata.name}-0`;
     if (secretKeyRef === undefined) continue;
@@ -70,12 +70,19 @@ describe.each(OVERLAYS)("the settings of %s", (overlay) => {
       const unknown = Object.keys(environment).filter((name) => !isVariable(name));
       expect(unknown, workload.metadata.name).toEqual([]);
       expect(() => loadConfig(workload.metadata.name as Component, environment)).not.toThrow();
+      for (const sidecar of workload.spec.template.spec.initContainers ?? [])
+        expect(
+          [...environmentOf(workload, objects, sidecar).keys()].filter((name) => !isVariable(name)),
+        ).toEqual([]);
     }
   });
 
   it("have every secret by reference, and give it to its holders alone", () => {
     const objects = objectsOf(overlay);
     expect(objects.filter(({ kind }) => kind === "Secret")).toEqual([]);
+    // jaild holds none.
+    for (const { spec } of workloadsOf(objects))
+      for (const { env = [] } of spec.template.spec.initContainers ?? []) expect(env).toEqual([]);
     for (const workload of workloadsOf(objects)) {
       const { name } = workload.metadata;
       for (const [variable, value] of environmentOf(workload, objects)) {

@@ -25,6 +25,7 @@ export interface Env {
 export interface Probe {
   httpGet?: { path: string; port: string | number };
   tcpSocket?: { port: string | number };
+  exec?: { command: string[] };
   periodSeconds?: number;
   timeoutSeconds?: number;
   failureThreshold?: number;
@@ -34,6 +35,8 @@ export interface Container {
   name: string;
   image: string;
   args?: string[];
+  restartPolicy?: string;
+  volumeMounts?: { name: string; mountPath: string; readOnly?: boolean }[];
   env?: Env[];
   envFrom?: { configMapRef?: { name: string } }[];
   ports?: { name: string; containerPort: number }[];
@@ -87,19 +90,25 @@ export function workloadsOf(objects: readonly KubeObject[]): Workload[] {
 export const ownWorkloads = (objects: readonly KubeObject[]) =>
   workloadsOf(objects).filter(({ metadata }) => metadata.labels?.["app.kubernetes.io/name"] === "svc");
 
-export function onlyContainer({ metadata, spec }: Workload): Container {
-  const { containers, initContainers = [] } = spec.template.spec;
-  const [first, ...others] = [...containers, ...initContainers];
+/** The component itself. */
+export function mainContainer({ metadata, spec }: Workload): Container {
+  const [first, ...others] = spec.template.spec.containers;
   if (first === undefined || others.length > 0) throw new Error(`${metadata.name} has not one container`);
   return first;
 }
+
+/** With the sidecars. */
+export const containersOf = ({ spec }: Workload): Container[] => [
+  ...spec.template.spec.containers,
+  ...(spec.template.spec.initContainers ?? []),
+];
 
 /** The environment of a container as Kubernetes makes it, with its ConfigMaps; secrets and fields as undefined. */
 export function environmentOf(
   workload: Workload,
   objects: readonly KubeObject[],
+  container = mainContainer(workload),
 ): Map<string, string | undefined> {
-  const container = onlyContainer(workload);
   const variables = new Map<string, string | undefined>();
   for (const { configMapRef } of container.envFrom ?? []) {
     const map = objects.find(

@@ -42,7 +42,7 @@ export function refusedByRestricted(pod: PodSpec): string[] {
   ];
 }
 
-function refusedOf({ securityContext, ports = [] }: Container, pod: SecurityContext): string[] {
+function refusedOf({ name, securityContext, ports = [] }: Container, pod: SecurityContext): string[] {
   const own = (securityContext ?? {}) as SecurityContext;
   const { add = [], drop = [] } = own.capabilities ?? {};
   const seccomp = (own.seccompProfile ?? pod.seccompProfile)?.type;
@@ -60,5 +60,7 @@ function refusedOf({ securityContext, ports = [] }: Container, pod: SecurityCont
     procMount: (own.procMount ?? "Default") !== "Default",
     hostPort: ports.some((port) => "hostPort" in port),
   };
-  return Object.keys(controls).filter((name) => controls[name]);
+  return Object.keys(controls)
+    .filter((control) => controls[control])
+    .map((control) => `${name}: ${control}`);
 }

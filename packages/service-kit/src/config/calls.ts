@@ -17,14 +17,14 @@ export interface Call {
 }
 
 /** Which variable has the port that a component listens on, and which the address. */
-export const LISTENS: Record<Component, { port: VariableName; host: VariableName }> = {
+export const LISTENS = {
   api: { port: "SERVICE_PORT", host: "SERVICE_HOST" },
   worker: { port: "WORKER_HEALTH_PORT", host: "WORKER_HOST" },
   runner: { port: "PORT", host: "RUNNER_HOST" },
   "egress-gateway": { port: "EGRESS_GATEWAY_PORT", host: "EGRESS_GATEWAY_HOST" },
   "file-server": { port: "FILE_SERVER_PORT", host: "FILE_SERVER_HOST" },
   "tool-call-server": { port: "TOOL_CALL_SERVER_PORT", host: "TOOL_CALL_SERVER_HOST" },
-};
+} as const satisfies Record<Component, { port: VariableName; host: VariableName }>;
 
 export const CALLS: readonly Call[] = [
   { from: "clients", to: "api" },
