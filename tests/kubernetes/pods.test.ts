@@ -6,8 +6,8 @@ import { ROOT } from "@svc/cli/instance";
 import { LISTENS } from "@svc/service-kit/config/calls";
 import type { Component } from "@svc/service-kit/config/types";
 import { VARIABLES } from "@svc/service-kit/config/variables";
+import { ROUTES } from "@svc/test-kit/system/health-routes";
 import { describe, expect, it } from "vitest";
-import { ROUTES } from "../e2e/support/readiness.ts";
 import { OVERLAYS } from "./support/kubectl.ts";
 import {
   containersOf,
