@@ -81,6 +81,13 @@ async function runs(code: string): Promise<void> {
 }
 
 describe("the console", () => {
+  test.each(["GET", "HEAD"])("%s / leads a browser to it", async (method) => {
+    const headers = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+    const answer = await fetch(new URL("/", shared.url), { method, headers, redirect: "manual" });
+    const told = ["location", "vary"].map((name) => answer.headers.get(name));
+    expect([answer.status, ...told]).toEqual([302, "/console", "accept"]);
+  });
+
   test("shows output while a program runs, and stops it", async () => {
     await open();
     await start("import time\nprint('first')\ntime.sleep(50)");

@@ -1,6 +1,6 @@
 /**
  * Thousands of streams: the texts of each are exactly its answer's outputs, and nothing stays behind of readers that leave.
- * SVC_TEST_STREAMS: how many; 10,000 take a quarter of an hour.
+ * STREAMS: how many; 10,000 take a quarter of an hour.
  */
 import type { ExecResponse } from "@svc/contracts";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
@@ -9,14 +9,14 @@ import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { leaveStreams, leftOfStreams } from "../e2e/support/streams.ts";
 
-const STREAMS = Number(process.env.SVC_TEST_STREAMS ?? 500);
+const STREAMS = Number(process.env.STREAMS ?? 500);
 const CONCURRENCY = 8;
 const LEAVING = 1000;
 
 let system: System;
 beforeAll(async () => {
   system = await startSystem({
-    env: { ...OPEN_LIMITS, SVC_MAX_CONCURRENT_EXECUTIONS: "0", SVC_TEST_STREAMS: "" },
+    env: { ...OPEN_LIMITS, SVC_MAX_CONCURRENT_EXECUTIONS: "0" },
   });
 });
 afterAll(async () => {

@@ -14,6 +14,7 @@ import {
 } from "@svc/contracts";
 import { buildConnector, type Dispatcher, Pool } from "undici";
 import { knownErrorCode } from "./server.ts";
+import type { TlsIdentity } from "./tls.ts";
 
 export interface InnerClientOptions {
   baseUrl: string;
@@ -27,6 +28,8 @@ export interface InnerClientOptions {
   connections?: number;
   /** How long a request waits for a component that refuses connections, as one does that is being replaced; 0 where it is absent. */
   refusedMs?: number;
+  /** What it shows to a component with an https address, and takes it by. */
+  tls?: TlsIdentity | undefined;
 }
 
 export interface InnerRequest {
@@ -59,9 +62,17 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** Between attempts to connect. */
 const AGAIN_MS = 50;
 
+function connectorWith(tls: TlsIdentity | undefined): buildConnector.connector {
+  if (tls === undefined) return buildConnector({});
+  let connect = buildConnector(tls.material);
+  tls.follow((material) => {
+    connect = buildConnector(material);
+  });
+  return (address, done) => connect(address, done);
+}
+
 /** Requests that it holds up have sent nothing yet, not a byte of their body. */
-function connectorThatWaits(longestMs: number): buildConnector.connector {
-  const connect = buildConnector({});
+function connectorThatWaits(connect: buildConnector.connector, longestMs: number): buildConnector.connector {
   return (address, done) => {
     const end = performance.now() + longestMs;
     const attempt = () =>
@@ -83,11 +94,13 @@ export class InnerClient {
   constructor(options: InnerClientOptions) {
     this.#options = options;
     const { origin, pathname } = new URL(options.baseUrl);
+    const { connections = 256, refusedMs, tls } = options;
+    const connect = connectorWith(tls);
     this.#prefix = pathname.replace(/\/$/, "");
     this.#pool = new Pool(origin, {
-      connections: options.connections ?? 256,
+      connections,
       bodyTimeout: 0,
-      ...(options.refusedMs === undefined ? {} : { connect: connectorThatWaits(options.refusedMs) }),
+      connect: refusedMs === undefined ? connect : connectorThatWaits(connect, refusedMs),
     });
   }
 

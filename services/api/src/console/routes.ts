@@ -53,7 +53,7 @@ export function consoleRoutes(app: HttpServer): void {
     return made;
   };
   app.addHook("onRequest", async (request, reply) => {
-    const isRoot = request.method === "GET" && request.url === "/";
+    const isRoot = (request.method === "GET" || request.method === "HEAD") && request.url === "/";
     if (isRoot && prefersHtml(request.headers.accept))
       return reply.header("vary", "accept").redirect(PAGE, 302);
   });
