@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config";
 // these with a process for each component.
 // compat: the same with an image of all languages. s3: against a real S3 server, Ceph's, which the project starts.
 // client: LibreChat's own client, an npm package, against the whole system.
+// kubernetes: the manifests, rendered by kubectl and held against published schemas; both are npm packages.
 // escape: hostile programs against the whole system; slow: such tests that need seconds each.
 // v2: in the virtual machine of ./svc test --v2.
 // Which files run when, and with which settings, is in tools/src/testing/plan.ts.
@@ -113,6 +114,14 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 240_000,
           fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "kubernetes",
+          include: ["tests/kubernetes/*.test.ts"],
+          globalSetup: ["tests/kubernetes/support/setup.ts"],
+          testTimeout: 120_000,
         },
       },
       {

@@ -8,6 +8,7 @@ import type { Service } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
 import type { ComponentName } from "@svc/cli/topology";
 import { killProcess } from "@svc/test-kit/jail/host";
+import { ROUTES } from "@svc/test-kit/system/health-routes";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
@@ -18,7 +19,6 @@ import { exhaustDescriptors } from "./support/descriptor-limit.ts";
 import {
   type Expected,
   isLive,
-  ROUTES,
   reasonsAt,
   reasonsOf,
   SERVICES,

@@ -1,8 +1,8 @@
 /** The egress gateway: the single path out of the sandbox. Puts its routes together. */
 import { MAX_TOKEN_CHARS } from "@svc/capabilities";
 import {
-  CALLERS,
   type Checks,
+  callersOf,
   checkReadiness,
   createHttpServer,
   descriptorsCheck,
@@ -25,7 +25,7 @@ export function buildGateway(deps: GatewayDeps): HttpServer {
     log,
     lifecycle,
     tls,
-    callers: CALLERS["egress-gateway"],
+    callers: callersOf("egress-gateway"),
     bodyLimit: config.SVC_HTTP_JSON_LIMIT,
     maxHeaderBytes: MAX_HEADER_BYTES,
     metrics: deps.metrics.requests,

@@ -4,8 +4,8 @@
  */
 import type { ObjectStore } from "@svc/object-store";
 import {
-  CALLERS,
   type Context,
+  callersOf,
   checkReadiness,
   createHttpServer,
   descriptorsCheck,
@@ -34,7 +34,7 @@ export function buildApp(
     log,
     lifecycle,
     tls,
-    callers: CALLERS["file-server"],
+    callers: callersOf("file-server"),
     bodyLimit: COMMIT_BODY_BYTES,
     metrics: httpMetrics(registry, "svc_http"),
     alwaysOn: ["/health", "/ready", "/metrics"],

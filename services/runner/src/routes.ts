@@ -4,9 +4,9 @@
  */
 import { ServiceError } from "@svc/contracts";
 import {
-  CALLERS,
   type Check,
   type Context,
+  callersOf,
   checkReadiness,
   clientGone,
   createHttpServer,
@@ -46,7 +46,7 @@ export function buildRunner(runner: RunnerApp): HttpServer {
     log,
     lifecycle,
     tls,
-    callers: CALLERS.runner,
+    callers: callersOf("runner"),
     bodyLimit: config.SANDBOX_EXECUTE_BODY_LIMIT,
     metrics: httpMetrics(registry, "svc_sandbox_http"),
     alwaysOn: ["/health", "/api/v2/health", "/metrics"],

@@ -3,8 +3,8 @@
  * Redis; several servers may run. Everything but health and metrics needs the internal token.
  */
 import {
-  CALLERS,
   type Context,
+  callersOf,
   checkReadiness,
   createHttpServer,
   createRedis,
@@ -42,7 +42,7 @@ export async function startToolCallServer({
     log,
     lifecycle,
     tls,
-    callers: CALLERS["tool-call-server"],
+    callers: callersOf("tool-call-server"),
     bodyLimit: config.SVC_HTTP_JSON_LIMIT,
     alwaysOn: ["/live", "/health", "/ready", "/metrics"],
   });

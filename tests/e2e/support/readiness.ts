@@ -3,18 +3,10 @@
  * component is a process of its own.
  */
 import type { Service } from "@svc/cli/instance";
+import { ROUTES } from "@svc/test-kit/system/health-routes";
 import { until } from "@svc/test-kit/system/processes";
 import type { System } from "@svc/test-kit/system/system";
 
-/** The liveness and the readiness route of each component. */
-export const ROUTES: Readonly<Record<Service, readonly [live: string, ready: string]>> = {
-  api: ["/v1/health", "/v1/ready"],
-  worker: ["/live", "/ready"],
-  runner: ["/health", "/api/v2/health"],
-  "file-server": ["/health", "/ready"],
-  "tool-call-server": ["/live", "/ready"],
-  "egress-gateway": ["/live", "/ready"],
-};
 export const SERVICES = Object.keys(ROUTES) as Service[];
 
 /** Until a fault shows, and until it is forgotten. On a quiet machine either takes less than 10 s. */

@@ -1,6 +1,7 @@
-/** Writes the reference pages and the classes of errors of the Python client. Run by `npm run docs`. */
-import { writeFile } from "node:fs/promises";
+/** Writes the reference pages, the table of calls and the classes of errors of the Python client. Run by `npm run docs`. */
+import { readFile, writeFile } from "node:fs/promises";
 import { readMeasurements } from "../scaling/results.ts";
+import { withCalls } from "./calls.ts";
 import { metricsPage } from "./metrics.ts";
 import { pythonErrors } from "./python-errors.ts";
 import { configurationPage, errorsPage, secretsPage } from "./reference.ts";
@@ -12,6 +13,8 @@ await writeFile(new URL("errors.md", docs), errorsPage());
 await writeFile(new URL("metrics.md", docs), metricsPage());
 await writeFile(new URL("secrets.md", docs), secretsPage());
 await writeFile(new URL("scaling.md", docs), scalingPage(readMeasurements()));
+const deploy = new URL("deploy.md", docs);
+await writeFile(deploy, withCalls(await readFile(deploy, "utf8")));
 
 const python = new URL("../../../clients/python/svc_client/", import.meta.url);
 await writeFile(new URL("errors.py", python), pythonErrors());

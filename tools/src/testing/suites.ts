@@ -26,6 +26,7 @@ export const VITEST_PROJECTS = [
   "slow",
   "s3",
   "client",
+  "kubernetes",
   "compat",
   "chaos",
 ] as const;

@@ -7,20 +7,16 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext, type SecureContextOptions, type TLSSocket } from "node:tls";
+import { CALLS, LISTENS } from "../config/calls.ts";
 import { ConfigError } from "../config/load.ts";
 import type { Component } from "../config/types.ts";
 import type { Config } from "../config/variables.ts";
 import type { Log } from "../log.ts";
 
-/** Who calls whom with requests of their own. Health, readiness and metrics are open to others. */
-export const CALLERS: Readonly<Record<Component, readonly Component[]>> = {
-  api: [],
-  worker: [],
-  runner: ["worker"],
-  "egress-gateway": ["api", "worker", "runner"],
-  "file-server": ["api", "egress-gateway"],
-  "tool-call-server": ["api", "egress-gateway"],
-};
+/** The components that call it with requests of their own. Health, readiness and metrics are open to others. */
+export function callersOf(component: Component): readonly string[] {
+  return CALLS.filter(({ from, to }) => to === component && from in LISTENS).map(({ from }) => from);
+}
 
 const LOOK_AGAIN_MS = 30_000;
 const MIN_VERSION = "TLSv1.3";

@@ -8,7 +8,7 @@ import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
-  CALLERS,
+  callersOf,
   type Component,
   createHttpServer,
   type HttpServer,
@@ -51,7 +51,7 @@ beforeAll(async () => {
     lifecycle: { state: "running" },
     bodyLimit: 1024,
     tls: identity,
-    callers: CALLERS["file-server"],
+    callers: callersOf("file-server"),
     alwaysOn: ["/health"],
   });
   server.get("/health", async () => ({ status: "ok" }));

@@ -2,8 +2,8 @@
 import type { JobQueues } from "@svc/job-queue";
 import {
   askPeer,
-  CALLERS,
   type Context,
+  callersOf,
   checkReadiness,
   createHttpServer,
   descriptorsCheck,
@@ -41,7 +41,7 @@ export function operationalRoutes(operated: Operated): HttpServer {
     log,
     lifecycle,
     tls,
-    callers: CALLERS.worker,
+    callers: callersOf("worker"),
     bodyLimit: BODY_BYTES,
     alwaysOn: ["/live", "/health", "/ready", "/metrics"],
   });
