@@ -25,6 +25,8 @@ export interface InnerClientOptions {
   /** Longest wait for the head of an answer, where a call says nothing else. */
   timeoutMs?: number;
   connections?: number;
+  /** How long making a connection may take; 10 s where it is absent. */
+  connectMs?: number;
   /** How long a request waits for a component that refuses connections, as one does that is being replaced; 0 where it is absent. */
   refusedMs?: number;
 }
@@ -60,8 +62,8 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const AGAIN_MS = 50;
 
 /** Requests that it holds up have sent nothing yet, not a byte of their body. */
-function connectorThatWaits(longestMs: number): buildConnector.connector {
-  const connect = buildConnector({});
+function connectorThatWaits(longestMs: number, timeout: number | undefined): buildConnector.connector {
+  const connect = buildConnector(timeout === undefined ? {} : { timeout });
   return (address, done) => {
     const end = performance.now() + longestMs;
     const attempt = () =>
@@ -82,12 +84,15 @@ export class InnerClient {
 
   constructor(options: InnerClientOptions) {
     this.#options = options;
+    const { refusedMs, connectMs } = options;
     const { origin, pathname } = new URL(options.baseUrl);
     this.#prefix = pathname.replace(/\/$/, "");
     this.#pool = new Pool(origin, {
       connections: options.connections ?? 256,
       bodyTimeout: 0,
-      ...(options.refusedMs === undefined ? {} : { connect: connectorThatWaits(options.refusedMs) }),
+      ...(refusedMs === undefined
+        ? connectMs !== undefined && { connect: { timeout: connectMs } }
+        : { connect: connectorThatWaits(refusedMs, connectMs) }),
     });
   }
 
