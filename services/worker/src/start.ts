@@ -19,6 +19,7 @@ import { runLine } from "./round/run-line.ts";
 import { endJob, traceJob } from "./round/trace.ts";
 import { Runner } from "./runner/client.ts";
 import type { TellEvent } from "./runner/event-lines.ts";
+import { RunnerFleet } from "./runner/fleet.ts";
 import { publishRuntimes } from "./runner/runtimes.ts";
 import { sessionMetrics } from "./sessions/metrics.ts";
 import { Sessions } from "./sessions/sessions.ts";
@@ -34,8 +35,10 @@ export async function startWorker(context: Context): Promise<Running> {
     unreachable: "upstream_unavailable",
     tls: context.tls,
   });
-  const runner = new Runner(config, tracing, context.tls);
+  const fleet = new RunnerFleet(config, { log, tls: context.tls });
+  const runner = new Runner(config, fleet, tracing);
   const metrics = workerMetrics(registry);
+  metrics.watchRunners(() => fleet.counts());
   const cancellations = new Cancellations();
   const queues = openQueues(redis, log);
   const canary = new Canary(config, redis, log, metrics, queues);
@@ -50,7 +53,7 @@ export async function startWorker(context: Context): Promise<Running> {
     python: consumers?.python.isRunning ?? false,
     other: consumers?.other.isRunning ?? false,
   });
-  const app = operationalRoutes({ context, redis, runner, gateway, canary, running, metrics, queues });
+  const app = operationalRoutes({ context, redis, fleet, gateway, canary, running, metrics, queues });
   // A job that is cancelled while it begins is told of it.
   await listenWhen(cancellations.listen(subscriber), () =>
     app.listen({ port: config.WORKER_HEALTH_PORT, host: config.WORKER_HOST }),
@@ -74,7 +77,7 @@ export async function startWorker(context: Context): Promise<Running> {
       await Promise.all([python.close(), other.close()]);
       clearTimeout(grace);
       await Promise.all([app.close(), grants.close()]);
-      await Promise.all([gateway.close(), runner.close(), queues.python.close(), queues.other.close()]);
+      await Promise.all([gateway.close(), fleet.close(), queues.python.close(), queues.other.close()]);
       for (const connection of [subscriber, queueRedis, redis]) connection.disconnect();
     },
   };

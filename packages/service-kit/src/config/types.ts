@@ -171,8 +171,8 @@ export function url(fallback: string, doc: string): Variable<string> {
 }
 
 /** A comma list of addresses. */
-export function urls(doc: string): Variable<readonly string[]> {
-  return variable((value) => list([], doc).parse(value).map(parseUrl), [], doc);
+export function urls(doc: string, fallback: readonly string[] = []): Variable<readonly string[]> {
+  return variable((value) => list([], doc).parse(value).map(parseUrl), fallback, doc);
 }
 
 function parseUrl(value: string): string {

@@ -26,6 +26,8 @@ export interface InnerClientOptions {
   /** Longest wait for the head of an answer, where a call says nothing else. */
   timeoutMs?: number;
   connections?: number;
+  /** How long making a connection may take; 10 s where it is absent. */
+  connectMs?: number;
   /** How long a request waits for a component that refuses connections, as one does that is being replaced; 0 where it is absent. */
   refusedMs?: number;
   /** What it shows to a component with an https address, and takes it by. */
@@ -62,11 +64,12 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** Between attempts to connect. */
 const AGAIN_MS = 50;
 
-function connectorWith(tls: TlsIdentity | undefined): buildConnector.connector {
-  if (tls === undefined) return buildConnector({});
-  let connect = buildConnector(tls.material);
+function connectorWith({ tls, connectMs }: InnerClientOptions): buildConnector.connector {
+  const times = connectMs === undefined ? {} : { timeout: connectMs };
+  if (tls === undefined) return buildConnector(times);
+  let connect = buildConnector({ ...tls.material, ...times });
   tls.follow((material) => {
-    connect = buildConnector(material);
+    connect = buildConnector({ ...material, ...times });
   });
   return (address, done) => connect(address, done);
 }
@@ -94,8 +97,8 @@ export class InnerClient {
   constructor(options: InnerClientOptions) {
     this.#options = options;
     const { origin, pathname } = new URL(options.baseUrl);
-    const { connections = 256, refusedMs, tls } = options;
-    const connect = connectorWith(tls);
+    const { connections = 256, refusedMs } = options;
+    const connect = connectorWith(options);
     this.#prefix = pathname.replace(/\/$/, "");
     this.#pool = new Pool(origin, {
       connections,

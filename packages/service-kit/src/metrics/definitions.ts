@@ -152,6 +152,12 @@ export const METRICS = {
     help: "1 while the consumer of a queue is running and Redis answers.",
     labels: { worker_type: ["python", "other"] },
   },
+  svc_worker_runners: {
+    type: "gauge",
+    components: WORKER,
+    help: "Runners that the worker knows: ready, busy (no slot free), or away (left out until they answer again).",
+    labels: { state: ["ready", "busy", "away"] },
+  },
   svc_active_jobs: {
     type: "gauge",
     components: WORKER,

@@ -47,7 +47,7 @@ describe("the documented defaults", () => {
     ["UPLOAD_MAX_FILES", 200],
     ["SESSION_CACHE_TTL", 86_400],
     ["FILE_SERVER_URL", "http://localhost:3000"],
-    ["SANDBOX_ENDPOINT", "http://localhost:2000"],
+    ["SANDBOX_ENDPOINT", ["http://localhost:2000"]],
     ["PYTHON_CONCURRENCY", 1],
     ["OTHER_CONCURRENCY", 8],
     ["JOB_TIMEOUT", 300_000],
@@ -78,7 +78,7 @@ describe("the documented defaults", () => {
     ["SANDBOX_WARM_START", true],
     ["LOG_LEVEL", "info"],
   ] as const)("%s is %j", (name, value) => {
-    expect(load({})[name]).toBe(value);
+    expect(load({})[name]).toEqual(value);
   });
 });
 

@@ -234,7 +234,7 @@ function pause({ program, to }: Round, { config, programs }: ProgrammaticDeps): 
     stderr: unfinished(stderr.subarray(0, limits.outputCap)),
     execution_time: wallUs / 1000,
     tool_calls_made: program.callsMade,
-    runner_url: config.SANDBOX_ADVERTISED_URL || config.SANDBOX_ENDPOINT,
+    runner_url: config.SANDBOX_ADVERTISED_URL,
     hash_seed: program.hashSeed,
     language: program.runtime.language,
     version: program.runtime.version,

@@ -3,12 +3,15 @@ import { findLanguage, type Job, type JobResult } from "@svc/contracts";
 import { type JobQueues, QUEUE_NAMES } from "@svc/job-queue";
 import { counter, gauge, histogram, type Registry, type StageMetrics, stageMetrics } from "@svc/service-kit";
 import { endOf, type JobEnd } from "../round/run-line.ts";
+import type { RunnerState } from "../runner/pool.ts";
 
 export interface WorkerMetrics {
   /** Counts a job while it is in work, and how it ends. One that discards a paused program runs nothing, and is not counted. */
   during: (job: Job, work: () => Promise<JobResult>) => Promise<JobResult>;
   stages: StageMetrics;
   canarySucceeded: (atMs: number) => void;
+  /** Says from where the runners are counted. */
+  watchRunners: (read: () => Record<RunnerState, number>) => void;
   /** Counts the queues and the consumers, at scrape. While Redis does not answer no queue is served, and no count is known. */
   refresh: (queues: JobQueues, running: { python: boolean; other: boolean }) => Promise<void>;
 }
@@ -63,9 +66,16 @@ function jobMetrics(registry: Registry, stages: StageMetrics): WorkerMetrics["du
 function serviceMetrics(registry: Registry): Omit<WorkerMetrics, "during" | "stages"> {
   const worker = gauge(registry, "svc_worker_running");
   const depth = gauge(registry, "svc_queue_jobs");
+  let readRunners = (): Record<RunnerState, number> => ({ ready: 0, busy: 0, away: 0 });
+  gauge(registry, "svc_worker_runners", (runners) => {
+    for (const [state, count] of Object.entries(readRunners())) runners.set({ state }, count);
+  });
   const canary = gauge(registry, "svc_canary_last_success_timestamp_seconds");
   return {
     canarySucceeded: (atMs) => canary.set(atMs / 1000),
+    watchRunners: (read) => {
+      readRunners = read;
+    },
     refresh: async (queues, running) => {
       const kinds = ["python", "other"] as const;
       const counts = await Promise.all(kinds.map((kind) => queues[kind].counts().catch(() => undefined)));

@@ -16,7 +16,7 @@ import {
   runningCheck,
   toldOf,
 } from "@svc/service-kit";
-import type { Runner } from "../runner/client.ts";
+import type { RunnerFleet } from "../runner/fleet.ts";
 import type { Canary } from "./canary.ts";
 import type { WorkerMetrics } from "./metrics.ts";
 
@@ -25,7 +25,7 @@ const BODY_BYTES = 1024;
 export interface Operated {
   context: Context;
   redis: Redis;
-  runner: Runner;
+  fleet: RunnerFleet;
   gateway: InnerClient;
   canary: Canary;
   /** Which consumers take jobs. */
@@ -35,7 +35,7 @@ export interface Operated {
 }
 
 export function operationalRoutes(operated: Operated): HttpServer {
-  const { context, redis, runner, gateway, canary, running, metrics, queues } = operated;
+  const { context, redis, fleet, gateway, canary, running, metrics, queues } = operated;
   const { config, log, registry, lifecycle, tls } = context;
   const app = createHttpServer({
     log,
@@ -58,7 +58,7 @@ export function operationalRoutes(operated: Operated): HttpServer {
   });
   const checks = {
     ...redisChecks(redis),
-    runner: async () => peerReason("the runner", await runner.health()),
+    runner: () => fleet.notReady(),
     // What it needs itself is its own readiness.
     gateway: async () => peerReason("the gateway", await askPeer(gateway, "/live")),
     canary: () => canary.missing,

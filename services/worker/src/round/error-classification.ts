@@ -24,12 +24,21 @@ const BROKEN: ReadonlySet<ErrorCode> = new Set(["sandbox_execution_failed", "int
 const OWN_STATUS = ERRORS.internal_error.status;
 /** Failures of a connection that was never made: nothing was sent over it. */
 const NOT_CONNECTED: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT", "UND_ERR_CONNECT_TIMEOUT"]);
+/** Calls that come before the first byte. */
+const BEFORE_SENDING: ReadonlySet<unknown> = new Set(["connect", "getaddrinfo"]);
 
 export function faultOf(error: unknown): Fault {
   if (!(error instanceof ServiceError)) return "broken";
   if (AWAY.has(error.code)) return "away";
   if (!BROKEN.has(error.code) || isOwnFailure(error)) return "final";
-  return NOT_CONNECTED.has((error.cause as NodeJS.ErrnoException | undefined)?.code) ? "away" : "broken";
+  return isNotConnected(error.cause) ? "away" : "broken";
+}
+
+/** `cause`: of an error that tells of a call without an answer. */
+export function isNotConnected(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false;
+  const { code, syscall } = cause as NodeJS.ErrnoException;
+  return NOT_CONNECTED.has(code) || BEFORE_SENDING.has(syscall);
 }
 
 /** A component failed at what it was given. */

@@ -1,7 +1,7 @@
 /**
- * The worker's calls to runners: execute, resume and discard (signed), health, runtimes. Closing the connection kills the
+ * The worker's calls to runners: execute, resume and discard (signed), runtimes. Closing the connection kills the
  * run. A paused program is on the runner that paused it and nowhere else. Nothing that a runner says is believed: its answers
- * are bounded in bytes, depth and fields, and the address of a paused program is one of the configured ones.
+ * are bounded in bytes, depth and fields, and the address of a paused program is one that the worker knows.
  */
 import { parseSigningKey } from "@svc/capabilities";
 import {
@@ -22,11 +22,12 @@ import {
   ServiceError,
   type TraceContext,
 } from "@svc/contracts";
-import type { Config, PeerAnswer, TlsIdentity, Tracing } from "@svc/service-kit";
-import { askPeer, endFailed, InnerClient, jsonAnswer, parsedVariable } from "@svc/service-kit";
+import type { Config, InnerClient, Tracing } from "@svc/service-kit";
+import { endFailed, jsonAnswer, parsedVariable } from "@svc/service-kit";
 import { z } from "zod";
 import { discardManifest } from "./discard-request.ts";
 import { readEventLines, type TellEvent } from "./event-lines.ts";
+import type { RunnerFleet } from "./fleet.ts";
 import { requestSigner, type SignRequest } from "./signed-request.ts";
 
 const DISCARD_MS = 5000;
@@ -44,6 +45,7 @@ const ANSWER_BOUNDS = boundsAround(4);
 
 /** A round as it is asked of a runner. */
 interface Asked {
+  path: string;
   job: Job;
   /** Signed. */
   body: string;
@@ -55,22 +57,15 @@ export type PersistSession = NonNullable<ExecuteRequest["persist_session"]>;
 export type Resume = NonNullable<Job["resume"]>;
 
 export class Runner {
-  readonly #client: InnerClient;
-  /** By the addresses that runners may advertise. */
-  readonly #advertised: ReadonlyMap<string, InnerClient>;
+  readonly #fleet: RunnerFleet;
   readonly #maxAnswerBytes: number;
   readonly #sign: SignRequest;
   readonly #signDiscard: (executionId: string) => string;
   readonly #tracing: Tracing | undefined;
 
-  constructor(config: Config, tracing?: Tracing, tls?: TlsIdentity) {
+  constructor(config: Config, fleet: RunnerFleet, tracing?: Tracing) {
+    this.#fleet = fleet;
     this.#tracing = tracing;
-    const endpoint = rootOf(config.SANDBOX_ENDPOINT);
-    this.#client = new InnerClient({ baseUrl: endpoint, unreachable: "sandbox_execution_failed", tls });
-    const advertised = [endpoint, ...config.SANDBOX_RUNNER_URLS.map(rootOf)].map(
-      (baseUrl) => [baseUrl, new InnerClient({ baseUrl, unreachable: "execution_not_found", tls })] as const,
-    );
-    this.#advertised = new Map(advertised);
     this.#maxAnswerBytes = STREAMS * JSON_FACTOR * largestOutput(config) + MAX_REST_BYTES;
     const key = parsedVariable("SVC_EXECUTION_MANIFEST_PRIVATE_KEY", config, parseSigningKey);
     const ttl = config.EXECUTION_MANIFEST_TTL_SECONDS;
@@ -115,8 +110,11 @@ export class Runner {
       ptc: job.ptc && ptcOf(job.ptc, grant, history),
       persist_session: session,
     };
-    const body = this.#sign(request, grant, { toolSocket: job.ptc !== undefined });
-    return this.#round(this.#client, "/execute", { job, body, signal, tell });
+    return this.#fleet.run(signal, (client, own, address) => {
+      // A runner accepts what was signed after its start.
+      const body = this.#sign(request, grant, { toolSocket: job.ptc !== undefined });
+      return this.#round(client, address, { path: "/execute", job, body, signal: own, tell });
+    });
   }
 
   /** A further round of a paused program. `execution_not_found`: it is lost, with its runner or without. */
@@ -133,15 +131,17 @@ export class Runner {
     const request = { session_id, output_session_id, run_timeout, ptc };
     const body = this.#sign(request, grant, { toolSocket: true });
     const path = `/api/v2/executions/${execution_id}/resume`;
-    return this.#round(this.#at(runner_url), path, { job, body, signal, tell });
+    return this.#fleet.held(runner_url, signal, (client, own, address) =>
+      this.#round(client, address, { path, job, body, signal: own, tell }),
+    );
   }
 
-  async #round(client: InnerClient, path: string, asked: Asked): Promise<RoundResponse> {
+  async #round(client: InnerClient, address: string, asked: Asked): Promise<RoundResponse> {
     const { job } = asked;
     const span = this.#tracing?.join("runner.execute", "client", job.trace);
     try {
       const trace = span?.context ?? job.trace;
-      const round = await this.#answer(client, path, asked, trace);
+      const round = this.#resumable(await this.#answer(client, asked, trace), address);
       span?.end();
       return round;
     } catch (error) {
@@ -152,8 +152,7 @@ export class Runner {
 
   async #answer(
     client: InnerClient,
-    path: string,
-    { job, body, signal, tell }: Asked,
+    { path, job, body, signal, tell }: Asked,
     trace: TraceContext | undefined,
   ): Promise<RoundResponse> {
     const response = await client.send({
@@ -175,50 +174,39 @@ export class Runner {
             bounds: ANSWER_BOUNDS,
           }),
     );
-    const round = roundResponseSchema.parse(answer);
-    if ("paused" in round && !this.#advertised.has(rootOf(round.runner_url))) {
-      throw new ServiceError("internal_error", undefined, {
-        cause: `a runner advertises ${JSON.stringify(round.runner_url)}, which is not among SANDBOX_RUNNER_URLS`,
-      });
-    }
-    return round;
+    return roundResponseSchema.parse(answer);
+  }
+
+  /** `address`: where the round was. A paused program resumes there, or, behind a balancer, at the address that its runner tells. */
+  #resumable(round: RoundResponse, address: string): RoundResponse {
+    if (!("paused" in round)) return round;
+    if (this.#fleet.isDirect) return { ...round, runner_url: address };
+    if (this.#fleet.isKnown(round.runner_url)) return round;
+    throw new ServiceError("internal_error", undefined, {
+      cause: `a runner advertises ${JSON.stringify(round.runner_url)}, which is not among SANDBOX_RUNNER_URLS`,
+    });
   }
 
   /** Ends a paused program; one that is gone already is none the worse. */
   async discard(job: Job, runnerUrl: string): Promise<void> {
-    const response = await this.#at(runnerUrl).send({
-      method: "DELETE",
-      path: `/api/v2/executions/${job.execution_id}`,
-      requestId: job.request_id,
-      headers: { [MANIFEST_HEADER]: this.#signDiscard(job.execution_id) },
-      timeoutMs: DISCARD_MS,
+    const { signal } = new AbortController();
+    await this.#fleet.held(runnerUrl, signal, async (client) => {
+      const response = await client.send({
+        method: "DELETE",
+        path: `/api/v2/executions/${job.execution_id}`,
+        requestId: job.request_id,
+        headers: { [MANIFEST_HEADER]: this.#signDiscard(job.execution_id) },
+        timeoutMs: DISCARD_MS,
+      });
+      await response.body.dump();
     });
-    await response.body.dump();
-  }
-
-  /** A program at an address that is not configured is lost. */
-  #at(runnerUrl: string): InnerClient {
-    const client = this.#advertised.get(rootOf(runnerUrl));
-    if (client === undefined) throw new ServiceError("execution_not_found");
-    return client;
-  }
-
-  /** Its readiness, in its own words. */
-  health(): Promise<PeerAnswer | undefined> {
-    return askPeer(this.#client, "/api/v2/health");
   }
 
   async runtimes(): Promise<RuntimeInfo[]> {
     const call = { method: "GET", path: "/api/v2/runtimes", maxBytes: MAX_RUNTIMES_BYTES } as const;
-    return z.array(runtimeInfoSchema).parse(await this.#client.json(call));
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.#client, ...this.#advertised.values()].map((client) => client.close()));
+    return z.array(runtimeInfoSchema).parse(await this.#fleet.ask((client) => client.json(call)));
   }
 }
-
-const rootOf = (url: string) => url.replace(/\/(api\/v2\/?)?$/, "");
 
 /** The largest output that a run of any language may have. */
 function largestOutput({ SANDBOX_OUTPUT_MAX_SIZE, SANDBOX_LIMIT_OVERRIDES }: Config): number {

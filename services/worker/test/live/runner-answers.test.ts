@@ -4,12 +4,13 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type ErrorCode, newId, ServiceError } from "@svc/contracts";
-import { loadConfig } from "@svc/service-kit";
+import { createLog, loadConfig } from "@svc/service-kit";
 import { jobOf, unsealedGrantOf } from "@svc/test-kit/components/messages";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { faultOf } from "../../src/round/error-classification.ts";
 import { Runner } from "../../src/runner/client.ts";
+import { RunnerFleet } from "../../src/runner/fleet.ts";
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -21,6 +22,7 @@ const { privateKey } = generateKeyPairSync("ed25519", {
 let server: Server;
 let address: string;
 let answer: Answer;
+let fleet: RunnerFleet;
 let runner: Runner;
 
 beforeAll(async () => {
@@ -30,18 +32,18 @@ beforeAll(async () => {
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  runner = new Runner(
-    loadConfig("worker", {
-      LOG_LEVEL: "fatal",
-      SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
-      SVC_EXECUTION_MANIFEST_PRIVATE_KEY: privateKey,
-      SANDBOX_ENDPOINT: `${address}/api/v2`,
-      SANDBOX_RUNNER_URLS: "http://runner-two:2000, http://runner-three:2000/api/v2",
-    }),
-  );
+  const config = loadConfig("worker", {
+    LOG_LEVEL: "fatal",
+    SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
+    SVC_EXECUTION_MANIFEST_PRIVATE_KEY: privateKey,
+    SANDBOX_ENDPOINT: `${address}/api/v2`,
+    SANDBOX_RUNNER_URLS: "http://runner-two:2000, http://runner-three:2000/api/v2",
+  });
+  fleet = new RunnerFleet(config, { log: createLog("worker", config) });
+  runner = new Runner(config, fleet);
 });
 afterAll(async () => {
-  await runner.close();
+  await fleet.close();
   server.closeAllConnections();
   server.close();
 });

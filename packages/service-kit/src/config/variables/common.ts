@@ -9,6 +9,7 @@ import {
   size,
   text,
   url,
+  urls,
   type Variable,
   withNote,
 } from "../types.ts";
@@ -39,7 +40,9 @@ export const COMMON = {
   ),
   FILE_SERVER_URL: url("http://localhost:3000", "Address of the file server."),
   TOOL_CALL_SERVER_URL: url("http://localhost:3033", "Address of the tool call server."),
-  SANDBOX_ENDPOINT: url("http://localhost:2000", "Address of the runner, with or without /api/v2."),
+  SANDBOX_ENDPOINT: urls("Address of the runner, with or without /api/v2; of several, a comma list.", [
+    "http://localhost:2000",
+  ]),
   SHUTDOWN_GRACE_MS: ms(30_000, "How long a stopping component may finish its work."),
   REDIS_URL: redisUrl("Address of Redis: redis, rediss or unix form. Wins over the parts."),
   REDIS_HOST: text("localhost", "Host of Redis."),

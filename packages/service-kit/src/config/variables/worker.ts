@@ -1,11 +1,28 @@
 /** Variables that only the worker reads. */
-import { count, ms, port, seconds, secret, text, url, urls, type Variable, withNote } from "../types.ts";
+import {
+  count,
+  ms,
+  oneOf,
+  port,
+  seconds,
+  secret,
+  text,
+  url,
+  urls,
+  type Variable,
+  withNote,
+} from "../types.ts";
 
 export const WORKER = {
   EGRESS_GATEWAY_URL: url("http://localhost:3190", "Address of the egress gateway."),
   SANDBOX_RUNNER_URLS: withNote(
     urls("All addresses that runners advertise, a comma list; resumes go nowhere else."),
     "SANDBOX_ENDPOINT",
+  ),
+  SVC_RUNNER_DISCOVERY: oneOf(
+    ["off", "dns", "srv"],
+    "off",
+    "How runners are found: each address of SANDBOX_ENDPOINT is one, or its name has many in DNS (docs/several-machines.md).",
   ),
   PYTHON_CONCURRENCY: withNote(
     count(1, "Concurrent Python jobs of a worker.", 1024),

@@ -1,0 +1,47 @@
+import { type ErrorCode, ServiceError } from "@svc/contracts";
+import { isNeverAccepted, outcomeOf } from "@svc/worker/runner/outcome";
+import { describe, expect, it } from "vitest";
+
+const failure = (code: ErrorCode, cause?: unknown, status?: number) =>
+  new ServiceError(code, undefined, { cause, ...(status === undefined ? {} : { status }) });
+const unanswered = (code: string, syscall?: string) =>
+  failure("sandbox_execution_failed", Object.assign(new Error("x"), { code, syscall }));
+
+describe("a failed call", () => {
+  it.each([
+    ["ECONNREFUSED", "connect", "failed"],
+    ["EHOSTUNREACH", "connect", "silent"],
+    ["ENOTFOUND", "getaddrinfo", "silent"],
+    ["UND_ERR_CONNECT_TIMEOUT", undefined, "silent"],
+  ])("that got no connection (%s) goes to another runner", (code, syscall, outcome) => {
+    expect(isNeverAccepted(unanswered(code, syscall))).toBe(true);
+    expect(outcomeOf(unanswered(code, syscall))).toBe(outcome);
+  });
+
+  it.each([
+    ["ECONNRESET", "read"],
+    ["EHOSTUNREACH", "read"],
+    ["UND_ERR_SOCKET", undefined],
+  ])("whose connection broke (%s, %s) may have begun, and goes to no other", (code, syscall) => {
+    expect(isNeverAccepted(unanswered(code, syscall))).toBe(false);
+    expect(outcomeOf(unanswered(code, syscall))).toBe("failed");
+  });
+
+  it("that found no slot or no started runner goes to another runner", () => {
+    expect(isNeverAccepted(failure("runner_busy", "inner answer 503"))).toBe(true);
+    expect(outcomeOf(failure("runner_busy", "inner answer 503"))).toBe("busy");
+    expect(isNeverAccepted(failure("starting_up"))).toBe(true);
+  });
+
+  it("of a runner that stops may have begun", () => {
+    expect(isNeverAccepted(failure("shutting_down"))).toBe(false);
+    expect(outcomeOf(failure("shutting_down"))).toBe("failed");
+  });
+
+  it("that the runner answered leaves out no runner: the program may be the cause", () => {
+    expect(outcomeOf(failure("sandbox_setup_failed", "inner answer 500"))).toBe("doubt");
+    expect(outcomeOf(failure("invalid_request", "inner answer 400"))).toBe("served");
+    expect(isNeverAccepted(failure("sandbox_setup_failed", "inner answer 500"))).toBe(false);
+    expect(outcomeOf(new TypeError("x"))).toBe("doubt");
+  });
+});
