@@ -7,7 +7,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { holds } from "@svc/service-kit/config/holders";
+import { HOLDERS, holds } from "@svc/service-kit/config/holders";
 import type { VariableName } from "@svc/service-kit/config/variables";
 import { languagesOf, type Machine } from "../capacity.ts";
 import { pick } from "../environment.ts";
@@ -25,7 +25,7 @@ export const CONTAINERS = [...SERVICES, "jaild"] as const;
 const SIZES = ["SANDBOX_MAX_CONCURRENT_JOBS", "PYTHON_CONCURRENCY", "OTHER_CONCURRENCY"] as const;
 /** They are about the container of this step. */
 const OWN = ["SVC_DATA_DIR", "SVC_SETTINGS_FILE"];
-/** These hold no secret of the service, and have users of their own that must read theirs. */
+/** They have users of their own, which must read theirs. No container but these and the first step sees their volumes. */
 const OPEN = ["runner", "jaild"];
 
 export function init(env: Environment, secrets = SECRETS): void {
@@ -61,6 +61,5 @@ export function environmentOf(component: Service | "jaild", all: Environment): M
 
 /** jaild takes sizes alone, and holds nothing that is confidential. */
 function mayHold(component: Service | "jaild", name: VariableName): boolean {
-  if (component !== "jaild") return holds(component, name);
-  return SERVICES.every((service) => holds(service, name));
+  return component === "jaild" ? HOLDERS[name] === undefined : holds(component, name);
 }
