@@ -54,7 +54,8 @@ export const STOP_ORDER: readonly (readonly ComponentName[])[] = [
   ["redis"],
 ];
 
-const HEALTH: Record<Service, string> = {
+/** The route that answers while a component is alive. */
+export const HEALTH: Record<Service, string> = {
   api: "/v1/health",
   worker: "/health",
   runner: "/health",
@@ -72,6 +73,7 @@ export const NODE_OPTIONS = ["--max-semi-space-size=4"];
 /** Beside the packages that they contain, and gone with them. */
 export const BUNDLES = join(ROOT, "node_modules/.cache/components");
 export const JAILD = join(ROOT, "jail/build/jaild");
+export const JAILD_ENVIRONMENT = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
 
 export interface Setting {
   instance: Instance;
@@ -147,7 +149,8 @@ export const SPARE_JAILS = 2;
 const FETCH_MS = 120_000;
 const MAX_FETCH_MS = 3_600_000;
 
-function jaild(setting: Setting): Component {
+/** The command line of jaild, its program first. */
+export function jaildCommand(setting: Omit<Setting, "secrets">): string[] {
   const { instance, caller, view, jailsGroup } = setting;
   const size = (
     name:
@@ -184,11 +187,15 @@ function jaild(setting: Setting): Component {
     "tmp-bytes": String(size("SANDBOX_TMP_MAX_BYTES")),
   };
   const list = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  return [JAILD, ...list, ...zygotes.options];
+}
+
+function jaild(setting: Setting): Component {
   return {
     name: "jaild",
-    command: [...as("jaild", "TERM", setting), JAILD, ...list, ...zygotes.options],
-    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
-    probe: () => socketExists(instance.jailSocket),
+    command: [...as("jaild", "TERM", setting), ...jaildCommand(setting)],
+    env: JAILD_ENVIRONMENT,
+    probe: () => socketExists(setting.instance.jailSocket),
     after: [],
     oomScore: LAST_TO_GO,
   };

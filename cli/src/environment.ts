@@ -19,7 +19,7 @@ export const COMPILE_CACHE = join(ROOT, "node_modules/.cache/compile");
  * that was busy). Fixed limits above which a block is a mapping of its own and goes back when it is freed: by itself
  * malloc raises them to 32 MiB, and holes stay (2 to 6 MiB in each component).
  */
-const MALLOC = {
+export const MALLOC = {
   MALLOC_ARENA_MAX: "2",
   MALLOC_MMAP_THRESHOLD_: "262144",
   MALLOC_TRIM_THRESHOLD_: "262144",
@@ -119,7 +119,7 @@ export function componentEnvironment(
 }
 
 /** What the caller set of our variables; unknown `SVC_` names too, so that the components can refuse them by name. */
-function pick(caller: Environment): Record<string, string> {
+export function pick(caller: Environment): Record<string, string> {
   const picked: Record<string, string> = {};
   for (const [name, value] of Object.entries(caller)) {
     if (value && (Object.hasOwn(VARIABLES, name) || name.startsWith("SVC_"))) picked[name] = value;

@@ -48,7 +48,7 @@ Exit codes: 0 all are ready again; 1 one of them is not; 3 nothing is running.`,
     const asRoot = await continueAsRoot(process.argv.slice(2), "restarting components");
     if (asRoot !== undefined) return asRoot;
     const progress = new Progress(2);
-    await progress.step("The components (esbuild)", buildBundles);
+    await progress.step("The components (esbuild)", () => buildBundles());
     await progress.step("Restarting, one after the other", (note) =>
       requestRestart(controlSocket(instance), component, shownBy(note)),
     );

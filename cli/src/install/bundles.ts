@@ -30,14 +30,22 @@ const CONSOLE = join(ROOT, "console/src");
 const MCP = { in: join(ROOT, "packages/mcp/src/http.ts"), out: "mcp" };
 const COMPLETE = join(BUNDLES, "complete");
 
-/** A cache that cannot be made costs only time; a bundle that cannot be made is a Problem. */
-export async function buildBundles(): Promise<void> {
-  if (modified(COMPLETE) < newestSource()) await bundle();
+export interface Entry {
+  in: string;
+  out: string;
+}
+
+/**
+ * A cache that cannot be made costs only time; a bundle that cannot be made is a Problem. `more`: entries beside those of
+ * the components, made with them.
+ */
+export async function buildBundles(more: readonly Entry[] = []): Promise<void> {
+  if (modified(COMPLETE) < newestSource()) await bundle(more);
   const cache = getCompileCacheDir();
   if (cache !== undefined && modified(join(cache, "complete")) < modified(COMPLETE)) await compile(cache);
 }
 
-async function bundle(): Promise<void> {
+async function bundle(more: readonly Entry[]): Promise<void> {
   const { build, stop } = await import("esbuild");
   mkdirSync(BUNDLES, { recursive: true });
   // As deep as its destination: bundles name the places of sources as seen from themselves.
@@ -48,6 +56,7 @@ async function bundle(): Promise<void> {
         ...SERVICE_PROCESSES.map((name) => ({ in: sourceOf(name), out: name })),
         TRACING_SDK,
         MCP,
+        ...more,
       ],
       outdir: making,
       outExtension: { ".js": ".mjs" },

@@ -36,7 +36,7 @@ export async function install(
   await progress.step("The root image of the jails", async (note) => {
     await buildImage(instance, image, note);
   });
-  await progress.step("The components (esbuild)", buildBundles);
+  await progress.step("The components (esbuild)", () => buildBundles());
 }
 
 /** The same for a copy, whose link it moves and whose choice it remembers. Says how the copy's image changes. */

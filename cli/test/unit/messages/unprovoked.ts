@@ -20,6 +20,12 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
     "system/standstill.ts: has no file descriptors left (… of … are open)",
     "system/standstill.ts: is stopped by a signal (kill -CONT … lets it go on)",
   ],
+  "is said in a container or while its image is built": [
+    "containers/build.ts: NODE_COMPILE_CACHE is not set",
+    "containers/health.ts: the first process is no component",
+    "containers/main.ts: error: init, jaild, health, key, or the name of a component",
+    "containers/root-image.ts: the link is missing",
+  ],
   "needs systemd as the first process of the machine, as tests/v2/service.test.ts has it": [
     "commands/install.ts: Starting the service, until a canary run has passed",
     "commands/install.ts: Running: …/v1 (systemctl status …, journalctl -u …)",

@@ -1,0 +1,65 @@
+/**
+ * The first step of a start with containers: makes the secrets that are missing, chooses sizes that fit the machine, and
+ * gives each component a file with the settings that it may hold and no others. Repeating it changes nothing that the
+ * settings do not change.
+ *
+ * <secrets>/<component>/environment: NAME=value, each ended by NUL. <SVC_DATA_DIR>/secrets.env: as of `./svc up`.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { HOLDERS, holds } from "@svc/service-kit/config/holders";
+import type { VariableName } from "@svc/service-kit/config/variables";
+import { languagesOf, type Machine } from "../capacity.ts";
+import { pick } from "../environment.ts";
+import { SERVICES, type Service } from "../instance.ts";
+import { Problem } from "../problem.ts";
+import { loadSecrets } from "../secrets.ts";
+import { type Environment, settingOf } from "../settings.ts";
+import { sized } from "../sizing.ts";
+import { thisMachine } from "../system/memory.ts";
+import { replaceFile } from "../system/replace-file.ts";
+import { containerInstance } from "./place.ts";
+
+const SECRETS = "/secrets";
+export const CONTAINERS = [...SERVICES, "jaild"] as const;
+const SIZES = ["SANDBOX_MAX_CONCURRENT_JOBS", "PYTHON_CONCURRENCY", "OTHER_CONCURRENCY"] as const;
+/** They are about the container of this step. */
+const OWN = ["SVC_DATA_DIR", "SVC_SETTINGS_FILE"];
+/** They have users of their own, which must read theirs. No container but these and the first step sees their volumes. */
+const OPEN = ["runner", "jaild"];
+
+export function init(env: Environment, secrets = SECRETS): void {
+  const all = settingsOf(env, thisMachine());
+  for (const component of CONTAINERS) {
+    const text = [...environmentOf(component, all)].map((pair) => `${pair.join("=")}\0`).join("");
+    const mode = OPEN.includes(component) ? 0o644 : 0o600;
+    replaceFile(join(secrets, component, "environment"), text, { mode });
+  }
+  const keys = settingOf("SVC_API_KEYS_FILE", env);
+  if (keys !== "" && !existsSync(keys)) replaceFile(keys, "", { mode: 0o600 });
+}
+
+/** Every setting with its value: generated secrets, then sizes, then what is set. */
+function settingsOf(env: Environment, machine: Machine): Environment {
+  const instance = containerInstance(env);
+  const { settings, notice } = sized(env, machine, languagesOf(instance));
+  if (notice !== undefined) console.error(notice);
+  const sizes = Object.fromEntries(SIZES.map((name) => [name, settings[name]]));
+  return { ...loadSecrets(instance.dataDir), ...sizes, ...pick(env) };
+}
+
+/** What a component is given. Throws a Problem for a name that no shell takes. Pure. */
+export function environmentOf(component: Service | "jaild", all: Environment): Map<string, string> {
+  const given = new Map<string, string>();
+  for (const [name, value] of Object.entries(all)) {
+    if (!/^[A-Z][A-Z0-9_]*$/.test(name)) throw new Problem(`${JSON.stringify(name)} is no name of a setting`);
+    if (value === undefined || OWN.includes(name) || !mayHold(component, name as VariableName)) continue;
+    given.set(name, value);
+  }
+  return given;
+}
+
+/** jaild takes sizes alone, and holds nothing that is confidential. */
+function mayHold(component: Service | "jaild", name: VariableName): boolean {
+  return component === "jaild" ? HOLDERS[name] === undefined : holds(component, name);
+}

@@ -1,0 +1,139 @@
+/** The files of deploy/ for containers agree with each other, with the configuration and with docs/containers.md. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { JAILD, NODE_OPTIONS } from "@svc/cli/components";
+import { componentOf } from "@svc/cli/containers/health";
+import { CONTAINERS, environmentOf } from "@svc/cli/containers/init";
+import { MALLOC } from "@svc/cli/environment";
+import { ROOT, SERVICES } from "@svc/cli/instance";
+import { SECRET_NAMES } from "@svc/cli/secrets";
+import { userOf } from "@svc/cli/users";
+import { HOLDERS } from "@svc/service-kit/config/holders";
+import { VARIABLES } from "@svc/service-kit/config/variables";
+import { expect, test } from "vitest";
+import { parse } from "yaml";
+
+const read = (name: string) => readFileSync(join(ROOT, name), "utf8");
+
+interface Service {
+  image: string;
+  command?: string[];
+  cap_drop?: string[];
+  cap_add?: string[];
+  read_only?: boolean;
+  security_opt: string[];
+  user?: string;
+  privileged?: boolean;
+  env_file?: string[];
+  environment?: Record<string, string>;
+  networks?: string[];
+  volumes?: string[];
+}
+
+const compose = parse(read("deploy/compose.yaml"), { merge: true }) as {
+  services: Record<string, Service>;
+  networks: Record<string, unknown>;
+};
+const containerfile = read("deploy/images/Containerfile");
+const services = Object.entries(compose.services);
+
+test("there is a container for each component, for jaild, for Redis and for the first step", () => {
+  expect(Object.keys(compose.services).sort()).toEqual([...CONTAINERS, "init", "redis"].sort());
+  for (const name of CONTAINERS) expect(compose.services[name]?.command).toEqual([name]);
+});
+
+test("images are targets of the build, of this version", () => {
+  const { version } = JSON.parse(read("package.json")) as { version: string };
+  const targets = [...containerfile.matchAll(/^FROM \S+ AS (svc\S*)$/gm)].map(([, target]) => target);
+  expect([...new Set(services.map(([, { image }]) => image))].sort()).toEqual(
+    targets.map((target) => `localhost/${target}:${version}`).sort(),
+  );
+  for (const target of targets)
+    expect(read("deploy/images/build")).toMatch(new RegExp(`^for target in .*\\b${target}\\b`, "m"));
+});
+
+test.each(services)(
+  "%s has no capability but those that the page names, and a read-only root",
+  (name, service) => {
+    expect(service.cap_drop).toEqual(["ALL"]);
+    expect(service.read_only).toBe(true);
+    expect(service.privileged).toBeUndefined();
+    expect(service.security_opt).toContain("no-new-privileges");
+    if (name === "jaild") return;
+    expect(service.cap_add).toBeUndefined();
+    expect(service.security_opt).toEqual(["no-new-privileges"]);
+    expect(service.user ?? "").not.toMatch(/^0|root/);
+  },
+);
+
+test("the page has each privilege of jaild with its reason, and no other", () => {
+  const [, table = ""] = read("docs/containers.md").split("## Privileges");
+  const rows = [...table.matchAll(/^\| `([^`]+)` \| \S.+ \|$/gm)].map(([, privilege]) => privilege);
+  const { cap_add = [], security_opt = [] } = compose.services.jaild ?? {};
+  const extra = security_opt.filter((option) => option !== "no-new-privileges");
+  expect(rows.sort()).toEqual([...cap_add, ...extra, "/sys/fs/cgroup"].sort());
+});
+
+test.each(services)("every variable of %s is documented, and none is a secret", (_, { environment = {} }) => {
+  for (const name of Object.keys(environment)) {
+    expect(VARIABLES).toHaveProperty(name);
+    expect(SECRET_NAMES).not.toContain(name);
+  }
+});
+
+test("only the first step reads the settings; each other container sees its own file alone", () => {
+  expect(services.filter(([, { env_file }]) => env_file !== undefined).map(([name]) => name)).toEqual([
+    "init",
+  ]);
+  for (const name of CONTAINERS) {
+    const secrets = compose.services[name]?.volumes?.filter((volume) => volume.startsWith("secrets-"));
+    expect(secrets).toEqual([`secrets-${name}:/run/secrets/svc:ro`]);
+    expect(compose.services.init?.volumes).toContain(`secrets-${name}:/secrets/${name}`);
+  }
+});
+
+test("jaild and the first step reach nobody, and Redis is out of the runner's reach", () => {
+  const networks = (name: string) => compose.services[name]?.networks ?? [];
+  for (const name of ["init", "jaild"]) {
+    const sharing = services.filter(([, service]) => service.networks?.includes(name));
+    expect(networks(name)).toEqual([name]);
+    expect(sharing.map(([other]) => other)).toEqual([name]);
+    expect(compose.networks[name]).toEqual({ internal: true });
+  }
+  expect(networks("runner").filter((network) => networks("redis").includes(network))).toEqual([]);
+});
+
+test("the image is built for the users and with the settings that ./svc up has", () => {
+  for (const [name, value] of Object.entries(MALLOC)) expect(containerfile).toContain(`${name}=${value}`);
+  expect(read("deploy/images/svc-component")).toContain(`"$node" ${NODE_OPTIONS.join(" ")} `);
+  const bases = {
+    jobUidBase: VARIABLES.SANDBOX_JOB_UID_BASE.fallback,
+    jobGidBase: VARIABLES.SANDBOX_JOB_GID_BASE.fallback,
+  };
+  const { uid, gid } = userOf("runner", bases as Parameters<typeof userOf>[1]);
+  expect(containerfile).toContain(`USER ${uid}:${gid}`);
+  expect(containerfile).toContain(`build.ts 10001 ${uid} `);
+});
+
+test("a component is given what it may hold", () => {
+  const all = Object.fromEntries(Object.keys(HOLDERS).map((name) => [name, "x"]));
+  const given = (name: (typeof CONTAINERS)[number]) => [
+    ...environmentOf(name, { ...all, PTC_MODE: "live" }).keys(),
+  ];
+  for (const service of SERVICES) {
+    const held = Object.entries(HOLDERS).filter(([, holders]) => holders.includes(service));
+    expect(given(service).sort()).toEqual([...held.map(([name]) => name), "PTC_MODE"].sort());
+  }
+  expect(given("jaild")).toEqual(["PTC_MODE"]);
+});
+
+test("the data folder of the first step stays its own, and names that no shell takes are refused", () => {
+  expect(environmentOf("api", { SVC_DATA_DIR: "/secrets/init" }).size).toBe(0);
+  expect(() => environmentOf("api", { "SVC_A[$(id)]": "x" })).toThrow("is no name of a setting");
+});
+
+test("a container's component is known by its first process", () => {
+  for (const service of SERVICES) expect(componentOf(["node", `/opt/${service}.mjs`, ""])).toBe(service);
+  expect(componentOf([JAILD, "--root", "/x"])).toBe("jaild");
+  expect(componentOf(["node", "/opt/containers.mjs", "health"])).toBeUndefined();
+});
