@@ -8,8 +8,8 @@ import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
-  callersOf,
   type Component,
+  callersOf,
   createHttpServer,
   type HttpServer,
   InnerClient,
