@@ -3,6 +3,7 @@ import type { EndCause, JailLimits } from "@svc/jail-client";
 import { JailRun } from "@svc/jail-client";
 import type { Jaild } from "./jaild.ts";
 import { LIMITS } from "./run.ts";
+import { slow } from "./slowness.ts";
 import { NAMES, variables, ZYGOTES } from "./zygotes.ts";
 
 export interface PythonJob {
@@ -27,6 +28,9 @@ export interface Way {
 
 const own = ZYGOTES[0]?.env ?? {};
 
+/** As many interpreters as there are ways load pandas and draw side by side, on a machine that does other things too. */
+const WALL_MS = slow(60_000);
+
 /** A jail for a job, warm when a zygote is named. */
 export async function openPython(jaild: Jaild, zygote: string | undefined): Promise<JailRun> {
   const run = await JailRun.open(jaild.socket, new AbortController().signal);
@@ -36,7 +40,7 @@ export async function openPython(jaild: Jaild, zygote: string | undefined): Prom
 
 export async function describePython(run: JailRun, job: PythonJob): Promise<void> {
   const argv = ["/usr/bin/python3", ...(job.argv ?? ["main.py"])];
-  run.describe(argv, variables({ ...job.env, ...own }), { ...LIMITS, ...job.limits });
+  run.describe(argv, variables({ ...job.env, ...own }), { ...LIMITS, wallMs: WALL_MS, ...job.limits });
   let index = 0;
   for (const [path, text] of Object.entries(job.files)) {
     const body = Buffer.from(text);
