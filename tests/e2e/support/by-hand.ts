@@ -132,4 +132,3 @@ export async function isIdle({ component }: Runner): Promise<boolean> {
   const states = [...text.matchAll(/^svc_sandbox_active_executions\{state="\w+"\} (\d+)$/gm)];
   return states.length > 0 && states.every(([, count]) => Number(count) === 0);
 }
-

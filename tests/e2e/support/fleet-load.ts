@@ -6,6 +6,7 @@ import { files, plain, tools, twice } from "../../chaos/chains.ts";
 import { type Rules, violations, violationsOfPair, violationsOfSession } from "../../chaos/checker.ts";
 import { type Chain, demand, type Lane, Seen } from "../../chaos/load.ts";
 import { oneOf, random } from "../../chaos/random.ts";
+import { countsOf } from "../../chaos/run.ts";
 import type { Fault } from "../../chaos/schedule.ts";
 import { sessionStep } from "../../chaos/sessions.ts";
 import { DEADLINES, MOST_CALLS, RUN_MS } from "../../chaos/system.ts";
@@ -104,12 +105,14 @@ export class FleetLoad {
     this.#lanes.catch(() => undefined);
   }
 
-  /** How many requests of each kind were answered rightly. */
-  get right(): ReadonlyMap<string, number> {
-    const counts = new Map<string, number>();
-    for (const { kind, outcome } of this.seen.ended)
-      if (outcome.as === "right") counts.set(kind, (counts.get(kind) ?? 0) + 1);
-    return counts;
+  /** How many requests were answered rightly. */
+  get right(): number {
+    return this.seen.ended.filter(({ outcome }) => outcome.as === "right").length;
+  }
+
+  /** How many requests of each kind ended how. */
+  get counts(): Record<string, number> {
+    return countsOf(this.seen);
   }
 
   /** Settles when all that was begun is answered: what did not hold, as sentences. */

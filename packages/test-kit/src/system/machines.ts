@@ -75,11 +75,11 @@ export class Machines {
     ip(
       this.#switch,
       ...["link", "add", "name", port, "type", "veth"],
-      ...["peer", "name", "link", "netns", String(holder.pid)],
+      ...["peer", "name", "wire", "netns", String(holder.pid)],
     );
     this.#attach(port);
-    ip(holder, "address", "add", `${address}/24`, "dev", "link");
-    ip(holder, "link", "set", "link", "up");
+    ip(holder, "address", "add", `${address}/24`, "dev", "wire");
+    ip(holder, "link", "set", "wire", "up");
     ip(holder, "link", "set", "lo", "up");
     return {
       address,
