@@ -17,6 +17,10 @@ type Variables = Readonly<Record<string, string>>;
 
 /** Beside the slots of a runner: one for its health, one that is made anew. */
 const SPARE_JAILS = 2;
+/** Of a runner. Each has a jail, and no slot. */
+const MOST_PAUSED = 8;
+/** Ends with the tests' process. */
+const ATTACHED = ["/usr/bin/setpriv", "--pdeathsig", "TERM"];
 
 export interface Runner {
   jaild: Jaild;
@@ -73,7 +77,7 @@ export class ByHand {
   async start(
     name: ServiceProcess,
     env: Variables,
-    through: readonly string[] = [],
+    through: readonly string[] = ATTACHED,
   ): Promise<RunningComponent> {
     // A component that starts to listen is ready a little later, and holds nobody up who waits for that.
     const variables = { ...this.#shared, ...this.#own[name], ...env };
@@ -83,13 +87,15 @@ export class ByHand {
   }
 
   /** With a jaild of its own. */
-  async startRunner({ slots, env, through = [] }: RunnerOptions): Promise<Runner> {
-    const jaild = await Jaild.start({ slots: slots + SPARE_JAILS, zygotes: false, through });
+  async startRunner({ slots, env, through = ATTACHED }: RunnerOptions): Promise<Runner> {
+    const ready = slots + SPARE_JAILS;
+    const jaild = await Jaild.start({ slots: ready + MOST_PAUSED, ready, zygotes: false, through });
     this.#running.add(jaild);
     const variables = {
       SANDBOX_JAIL_SOCKET: jaild.socket,
       SANDBOX_TOOL_DIRECTORY: jaild.tools,
       SANDBOX_MAX_CONCURRENT_JOBS: String(slots),
+      SANDBOX_MAX_PAUSED: String(MOST_PAUSED),
       ...env,
     };
     return { jaild, component: await this.start("runner", variables, through) };
