@@ -12,7 +12,7 @@ import { isIdle, type Runner } from "./support/by-hand.ts";
 import { FleetLoad, LOAD_ENV } from "./support/fleet-load.ts";
 import { SLOTS, TwoMachines } from "./support/two-machines.ts";
 
-/** ./svc test --scope all cuts for longer. */
+/** `./svc test --all` cuts for longer. */
 const CUT_MS = Number(process.env.FLEET_CUT_SECONDS ?? 12) * 1000;
 /** Without luck, however busy this machine is. */
 const SOON_MS = 90_000;
