@@ -1,6 +1,5 @@
 /** Two replicas of each component behind Services, replaced as the Deployments and the StatefulSet of deploy/kubernetes replace their pods. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ServiceProcess } from "@svc/cli/topology";
 import type { RunningComponent } from "@svc/test-kit/components/component";
 import { freePort } from "@svc/test-kit/system/free-ports";
 import { until } from "@svc/test-kit/system/processes";
@@ -34,12 +33,14 @@ export const STAGES = [
   "api",
 ] as const;
 
+type Replicated = Exclude<(typeof STAGES)[number], "runner">;
+
 export class Deployments {
   readonly hand: ByHand;
   readonly runners: Runner[] = [];
   readonly #services: Record<Served | "runner", Balancer>;
   readonly #runnerPorts: readonly number[];
-  readonly #replicas = new Map<Exclude<ServiceProcess, "runner">, RunningComponent[]>();
+  readonly #replicas = new Map<Replicated, RunningComponent[]>();
 
   private constructor(hand: ByHand, services: Record<Served | "runner", Balancer>, ports: readonly number[]) {
     this.hand = hand;
@@ -86,7 +87,7 @@ export class Deployments {
   }
 
   /** maxSurge 1, maxUnavailable 0: the new one is ready before the old one ends. */
-  async #replaceReplica(name: Exclude<ServiceProcess, "runner">): Promise<void> {
+  async #replaceReplica(name: Replicated): Promise<void> {
     const [old] = this.#replicas.get(name) ?? [];
     if (old === undefined) throw new Error(`no replica of ${name} runs`);
     await this.#startReplica(name);
@@ -96,7 +97,7 @@ export class Deployments {
     await this.hand.end(old);
   }
 
-  async #startReplica(name: Exclude<ServiceProcess, "runner">): Promise<void> {
+  async #startReplica(name: Replicated): Promise<void> {
     const replica = await this.hand.start(name, await this.#variablesOf(name));
     await untilReady(`${replica.url}${name === "api" ? "/v1" : ""}/ready`);
     this.#replicas.set(name, [...(this.#replicas.get(name) ?? []), replica]);
@@ -131,7 +132,7 @@ export class Deployments {
     return this.#runnerPorts.map((port) => `http://127.0.0.1:${port}`);
   }
 
-  async #variablesOf(name: Exclude<ServiceProcess, "runner">): Promise<Variables> {
+  async #variablesOf(name: Replicated): Promise<Variables> {
     const url = (service: Served | "runner") => `http://${this.#services[service].host}`;
     const gateway = { EGRESS_GATEWAY_URL: url("egress-gateway") };
     const stores = { FILE_SERVER_URL: url("file-server"), TOOL_CALL_SERVER_URL: url("tool-call-server") };
