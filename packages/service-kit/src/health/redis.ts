@@ -8,7 +8,8 @@ const ANSWER_MS = 2000;
 const NO_SUCH_KEY = "svc:no-such-key";
 
 /** Our scripts use several keys at once, which there may be on different nodes. */
-const IS_CLUSTER = "Redis is a cluster, and several nodes that share the keys cannot be used (docs/deploy.md)";
+const IS_CLUSTER =
+  "Redis is a cluster, and several nodes that share the keys cannot be used (docs/deploy.md)";
 
 /** By the first word of an error of Redis. */
 const REFUSALS: Readonly<Record<string, string>> = {

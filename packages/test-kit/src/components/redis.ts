@@ -25,7 +25,10 @@ export interface PrivateRedis {
 const START_MS = 10_000;
 
 /** `kept`: what it holds is written to disk as in the local copy, and survives a crash of the server. `further`: options of redis-server. */
-export async function startRedis({ kept = false, further = [] as readonly string[] } = {}): Promise<PrivateRedis> {
+export async function startRedis({
+  kept = false,
+  further = [] as readonly string[],
+} = {}): Promise<PrivateRedis> {
   const directory = await mkdtemp(join(tmpdir(), "svc-test-redis-"));
   const socket = join(directory, "redis.sock");
   const isRemoved = afterDeath('rm -rf "$what"', directory);
