@@ -29,6 +29,8 @@ export interface RedisOptions {
   kept?: boolean;
   /** Where it listens besides its socket, without a password. */
   at?: { host: string; port: number };
+  /** Options of redis-server. */
+  further?: readonly string[];
 }
 
 export async function startRedis(options: RedisOptions = {}): Promise<PrivateRedis> {
@@ -62,7 +64,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<PrivateRed
 async function launch(
   directory: string,
   socket: string,
-  { kept = false, at }: RedisOptions,
+  { kept = false, at, further = [] }: RedisOptions,
 ): Promise<ChildProcess> {
   await rm(socket, { force: true });
   const address = at && ["--bind", at.host, "--protected-mode", "no"];
@@ -80,6 +82,7 @@ async function launch(
     kept ? "yes" : "no",
     "--appendfsync",
     "everysec",
+    ...further,
   ];
   const child = spawn(redisProgram() ?? "redis-server", options, { argv0: "redis-server", stdio: "ignore" });
   child.once("exit", afterDeath('kill -KILL "$what"', String(child.pid)));
