@@ -125,6 +125,9 @@ const NOT_USUAL: readonly string[] = [
   "tests/e2e/health.test.ts",
   "tests/e2e/start-order.test.ts",
   "tests/e2e/programmatic-kills.test.ts",
+  // Machines that are cut off, and every process replaced, two of each component: tests/e2e/sessions-fleet.test.ts, restart.test.ts.
+  "tests/e2e/fleet.test.ts",
+  "tests/e2e/rolling-update.test.ts",
   // The same in the middle of a session's run, and storage and Redis that fail: tests/e2e/sessions.test.ts.
   "tests/e2e/sessions-kills.test.ts",
   "tests/e2e/sessions-faults.test.ts",
@@ -211,12 +214,15 @@ export interface Chosen {
   SVC_TOPOLOGY?: string | undefined;
 }
 
+/** How long a machine is cut off in tests/e2e/fleet.test.ts, where that is longer than usual. */
+const LONG_CUT = { FLEET_CUT_SECONDS: "30" };
+
 /** The passes over a project in a scope. */
 export function passesOf(project: VitestProject, scope: Scope, chosen: Chosen): Pass[] {
   const exclude = { usual: [...NOT_USUAL, ...ONLY_IN_ALL], ci: ONLY_IN_ALL, all: [] }[scope];
   if (IN_BOTH_WAYS.includes(project))
     return bothWays(project, scope, [...exclude], chosen.SANDBOX_WARM_START);
-  const once: Pass = { title: project, env: {}, exclude };
+  const once: Pass = { title: project, env: project === "e2e" && scope === "all" ? LONG_CUT : {}, exclude };
   if (project !== "e2e" || scope === "usual" || chosen.SVC_TOPOLOGY !== undefined) return [once];
   const env = { SVC_TOPOLOGY: "separate" };
   return [once, { title: "e2e, a process for each component", env, exclude, files: IN_BOTH_TOPOLOGIES }];

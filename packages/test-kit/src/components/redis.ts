@@ -24,15 +24,20 @@ export interface PrivateRedis {
 
 const START_MS = 10_000;
 
-/** `kept`: what it holds is written to disk as in the local copy, and survives a crash of the server. `further`: options of redis-server. */
-export async function startRedis({
-  kept = false,
-  further = [] as readonly string[],
-} = {}): Promise<PrivateRedis> {
+export interface RedisOptions {
+  /** What it holds is written to disk as in the local copy, and survives a crash of the server. */
+  kept?: boolean;
+  /** Where it listens besides its socket, without a password. */
+  at?: { host: string; port: number };
+  /** Options of redis-server. */
+  further?: readonly string[];
+}
+
+export async function startRedis(options: RedisOptions = {}): Promise<PrivateRedis> {
   const directory = await mkdtemp(join(tmpdir(), "svc-test-redis-"));
   const socket = join(directory, "redis.sock");
   const isRemoved = afterDeath('rm -rf "$what"', directory);
-  let child = await launch(directory, socket, kept, further);
+  let child = await launch(directory, socket, options);
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill("SIGKILL");
@@ -46,7 +51,7 @@ export async function startRedis({
     },
     kill,
     start: async () => {
-      child = await launch(directory, socket, kept, further);
+      child = await launch(directory, socket, options);
     },
     stop: async () => {
       await kill();
@@ -59,13 +64,14 @@ export async function startRedis({
 async function launch(
   directory: string,
   socket: string,
-  kept: boolean,
-  further: readonly string[],
+  { kept = false, at, further = [] }: RedisOptions,
 ): Promise<ChildProcess> {
   await rm(socket, { force: true });
+  const address = at && ["--bind", at.host, "--protected-mode", "no"];
   const options = [
     "--port",
-    "0",
+    String(at?.port ?? 0),
+    ...(address ?? []),
     "--unixsocket",
     socket,
     "--dir",

@@ -31,6 +31,11 @@ describe("the plan of the tests", () => {
     for (const file of LEFT_OUT) expect(globSync(file, { cwd: ROOT }), file).not.toEqual([]);
   });
 
+  it("cuts a machine off for longer where everything runs", () => {
+    const cuts = (["usual", "ci", "all"] as const).map((scope) => passesOf("e2e", scope, {})[0]?.env);
+    expect(cuts).toEqual([{}, {}, { FLEET_CUT_SECONDS: "30" }]);
+  });
+
   it("leaves nothing out of a pass over everything but what is the same cold and warm", () => {
     for (const project of VITEST_PROJECTS) {
       const [first, ...others] = passesOf(project, "all", {});
