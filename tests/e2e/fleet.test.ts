@@ -59,7 +59,7 @@ test("two machines do 1.8 times the work of one, or as much with each millisecon
   );
   console.log(`one machine ${told[0]} of processor time each, two ${told[1]}: ${times.toFixed(2)} times`);
   // Where both machines wait for the same processors, the second one can add no more than they have left.
-  if (times < 1.8) expect(two.cpuMs).toBeLessThan(1.2 * one.cpuMs);
+  if (times < 1.8) expect(two.cpuMs).toBeLessThan(1.5 * one.cpuMs);
 });
 
 const countOf = (text: string, name: string) =>
