@@ -9,7 +9,16 @@ import { BASE, buildImage } from "@svc/cli/install/image";
 import { type Instance, ROOT, resolveInstance } from "@svc/cli/instance";
 import type { ChaosSettings } from "./chaos.ts";
 import { installTestClient } from "./client.ts";
-import { MACHINE_IN_CI, type Part, passesOf, type Scope, type Suite, stagesOf } from "./plan.ts";
+import { buildTestImages } from "./images.ts";
+import {
+  IN_CONTAINERS,
+  MACHINE_IN_CI,
+  type Part,
+  passesOf,
+  type Scope,
+  type Suite,
+  stagesOf,
+} from "./plan.ts";
 import { FUZZ, type Outcome, runCheck, runVitest, USUAL_CHECKS, type VitestProject } from "./suites.ts";
 import { buildMachine, runMachines } from "./virtual-machine.ts";
 
@@ -80,6 +89,10 @@ async function outcomesOf(part: Part, context: Context): Promise<Outcome[]> {
       return built(part, () => buildImage(allLanguages(context).instance, { choice: ALL }, unseen));
     case "client build":
       return built(part, () => installTestClient(unseen));
+    case "images build":
+      return built(part, () => buildTestImages(unseen));
+    case "images":
+      return [...(await runPasses(part, context)), ...(await runInContainers(context))];
     case "v2":
       return runMachines(scope === "ci" && filters.length === 0 ? MACHINE_IN_CI : filters, { aside });
     case "compat":
@@ -109,6 +122,18 @@ async function runPasses(
     const mayBeEmpty = filters.length + vitestArguments.length > 0;
     const options = { title, env: { ...own, ...env }, aside, mayBeEmpty };
     outcomes.push(await runVitest(project, args, join(reports, `${title}.json`), options));
+  }
+  return outcomes;
+}
+
+/** Suites of `./svc up`, once more against containers. A filter picks from the tests of the containers themselves. */
+async function runInContainers({ filters, vitestArguments, reports, aside }: Context): Promise<Outcome[]> {
+  if (filters.length + vitestArguments.length > 0) return [];
+  const outcomes: Outcome[] = [];
+  for (const [project, files] of Object.entries(IN_CONTAINERS)) {
+    const title = `${project}, in containers`;
+    const options = { title, env: { TEST_SYSTEM: "containers" }, aside };
+    outcomes.push(await runVitest(project as VitestProject, files, join(reports, `${title}.json`), options));
   }
   return outcomes;
 }

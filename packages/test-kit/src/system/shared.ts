@@ -6,6 +6,7 @@ import { type Instance, resolveInstance } from "@svc/cli/instance";
 import { readState } from "@svc/cli/supervisor/state";
 import { runsIn } from "@svc/cli/topology";
 import { inject } from "vitest";
+import { attachContainers } from "../containers/system.ts";
 import type {} from "./shared-setup.ts";
 import type { System } from "./system.ts";
 
@@ -32,7 +33,8 @@ export function attach(instance: Instance, supervisorPid: number): AttachedSyste
 }
 
 export function sharedSystem(): AttachedSystem & Pick<System, "environment"> {
-  const { environment, supervisorPid } = inject("sharedSystem");
+  const { environment, supervisorPid, url } = inject("sharedSystem");
+  if (url !== undefined) return attachContainers(url);
   const none = { "data-dir": undefined, "port-offset": undefined };
   const instance = resolveInstance(none, { ...process.env, ...environment });
   return { ...attach(instance, supervisorPid), environment };

@@ -1,0 +1,214 @@
+/**
+ * deploy/compose.yaml from nothing by one command, as an operator has it: keys, programs, files, sessions and tools work; no container has
+ * more rights than docs/containers.md says; each can be started anew under load; and nothing of it is left.
+ */
+import { type Compose, startCompose } from "@svc/test-kit/containers/compose";
+import { Api, output, refTo } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { until } from "@svc/test-kit/system/processes";
+import { drive } from "@svc/test-kit/system/programmatic";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { inInit, KeyApi } from "./support/first-key.ts";
+import { processOf, setOf } from "./support/processes.ts";
+
+const NONE = "0000000000000000";
+const READY_MS = 120_000;
+const RESTARTED = [
+  "redis",
+  "api",
+  "worker",
+  "file-server",
+  "egress-gateway",
+  "tool-call-server",
+  "runner",
+  "jaild",
+];
+const SERVICES = ["init", ...RESTARTED];
+/** jaild's is the only one with a root user. */
+const USERS: Record<string, [string, string]> = {
+  redis: ["10002", "10002"],
+  runner: ["199999", "199999"],
+  jaild: ["0", "0"],
+};
+
+let compose: Compose;
+let api: KeyApi;
+
+beforeAll(async () => {
+  compose = await startCompose({ ...OPEN_LIMITS, SVC_PERSIST_SESSIONS: "true" });
+  const lines = await inInit(compose, "key", "add", "laptop");
+  api = new KeyApi(compose.url, lines.at(-1) ?? "");
+  await until(async () => (await api.tryExec({ lang: "bash", code: "true" })).status === 200, READY_MS);
+});
+
+afterAll(async () => {
+  expect(await compose?.stop()).toEqual([]);
+});
+
+test("the compose file has the containers that are looked at here", () => {
+  expect([...compose.services].sort()).toEqual([...SERVICES].sort());
+});
+
+describe("keys", () => {
+  test("nobody is served without one, and each command of keys works in the first container", async () => {
+    expect((await new Api(compose.url).tryExec({ lang: "py", code: "1" })).status).toBe(401);
+    const added = await inInit(compose, "key", "add", "other");
+    expect(added.at(-1)).toMatch(/^sk-svc-/);
+    expect((await inInit(compose, "key", "list")).join("\n")).toMatch(/laptop[\s\S]*other/);
+  });
+
+  test("what a command advises can be typed where the containers are", async () => {
+    for (const words of [
+      ["key", "add", "third"],
+      ["key", "list"],
+      ["key", "--help"],
+      ["key", "add", "--help"],
+    ])
+      expect((await inInit(compose, ...words)).join("\n")).not.toContain("./svc");
+    await expect(inInit(compose, "key", "revoke")).rejects.toThrow(
+      "See: podman-compose run --rm --no-deps -T init key revoke --help",
+    );
+  });
+});
+
+describe("what callers have", () => {
+  test.each([
+    ["py", "print(6 * 7)"],
+    ["js", "console.log(6 * 7)"],
+    ["ts", "const n: number = 42; console.log(n)"],
+    ["bash", "echo $((6 * 7))"],
+  ])("programs in %s", async (lang, code) => {
+    expect(await api.exec({ lang, code })).toMatchObject({ code: 0, stdout: "42\n" });
+  });
+
+  test("files in and out", async () => {
+    const input = await api.stage("in.txt", "words");
+    const answer = await api.exec({ lang: "bash", code: "tr a-z A-Z <in.txt >out.txt", files: [input] });
+    expect((await api.bytes(output(answer, "out.txt"))).toString()).toBe("WORDS");
+  });
+
+  test("sessions", async () => {
+    const session = { lang: "py", runtime_session_hint: "kept" };
+    await api.exec({ ...session, code: "open('kept.txt', 'w').write('kept')" });
+    expect(await api.exec({ ...session, code: "print(open('kept.txt').read())" })).toMatchObject({
+      stdout: "kept\n",
+      session_state_persisted: true,
+    });
+  });
+
+  test("tools", async () => {
+    const tools = { add: ({ a, b }: { a: number; b: number }) => a + b };
+    const { answer, batches } = await drive(api, { code: "print(await add(a=40, b=2))" }, tools);
+    expect(answer).toMatchObject({ status: "completed", stdout: "42\n" });
+    expect(batches).toEqual([["add"]]);
+  });
+
+  test("limits of time and memory", async () => {
+    const late = await api.exec({ lang: "py", code: "while True: pass", timeout: 1500 });
+    expect(late.stderr).toContain("Time limit exceeded");
+    const large = await api.exec({ lang: "py", code: "x = bytearray(4 << 30)" });
+    expect(large.code).not.toBe(0);
+  });
+});
+
+describe("rights", () => {
+  test.each(RESTARTED)("%s: its user, a root that is read only, and no way to more", (service) => {
+    const { uids, gids, noNewPrivileges, seccomp, rootOptions } = processOf(compose, service);
+    const [uid, gid] = USERS[service] ?? ["10001", "10001"];
+    expect(new Set(uids)).toEqual(new Set([uid]));
+    expect(new Set(gids)).toEqual(new Set([gid]));
+    expect({ noNewPrivileges, seccomp }).toEqual({ noNewPrivileges: "1", seccomp: "2" });
+    expect(rootOptions).toContain("ro");
+  });
+
+  test.each(RESTARTED.filter((service) => service !== "jaild"))("%s has no capability", (service) => {
+    const { effective, permitted, bounding } = processOf(compose, service);
+    expect({ effective, permitted, bounding }).toEqual({ effective: NONE, permitted: NONE, bounding: NONE });
+  });
+
+  test("jaild keeps the capabilities that its page names, and has no address that reaches the others", () => {
+    const { effective, permitted } = processOf(compose, "jaild");
+    const kept = setOf("CHOWN", "DAC_OVERRIDE", "FOWNER");
+    expect({ effective, permitted }).toEqual({ effective: kept, permitted: kept });
+    const networks = (service: string) =>
+      compose.podman("inspect", "--format", "{{json .NetworkSettings.Networks}}", compose.nameOf(service));
+    expect(Object.keys(JSON.parse(networks("jaild")))).toEqual([`${compose.project}_jaild`]);
+  });
+
+  test("only the API has a port outside, on the loopback address", () => {
+    const ports = (service: string) => compose.podman("port", compose.nameOf(service));
+    for (const service of RESTARTED)
+      expect([service, ports(service)]).toEqual([
+        service,
+        service === "api" ? expect.stringMatching(/^3112\/tcp -> 127\.0\.0\.1:\d+$/) : "",
+      ]);
+  });
+
+  test("each health check is green", async () => {
+    for (const service of RESTARTED) await expectHealthy(service);
+  });
+});
+
+async function expectHealthy(service: string): Promise<void> {
+  const check = () => compose.tryPodman("healthcheck", "run", compose.nameOf(service));
+  await until(
+    () => check().status === 0,
+    READY_MS,
+    () => [service, check().stdout, compose.tryPodman("logs", "--tail", "5", compose.nameOf(service)).stderr],
+  );
+}
+
+/** Two callers, one request after the other, each sent again until it is answered. Answers what was answered wrongly. */
+async function callingDuring(work: () => Promise<void>): Promise<{ answered: number; wrong: unknown[] }> {
+  let isDone = false;
+  let answered = 0;
+  const wrong: unknown[] = [];
+  const caller = async (name: string) => {
+    for (let n = 0; !isDone; n++) {
+      const word = `${name}-${n}`;
+      const headers = { connection: "close", "idempotency-key": word };
+      const send = () => api.tryExec({ lang: "bash", code: "echo $1", args: [word] }, { headers });
+      let answer: Awaited<ReturnType<typeof send>> | undefined;
+      await until(
+        async () => {
+          answer = await send().catch(() => undefined);
+          return answer?.status === 200;
+        },
+        READY_MS,
+        () => answer?.text,
+      );
+      answered += 1;
+      const { stdout } = JSON.parse(answer?.text ?? "{}") as { stdout?: string };
+      if (stdout !== `${word}\n`) wrong.push([word, answer?.text]);
+    }
+  };
+  const callers = ["a", "b"].map((name) => caller(name));
+  try {
+    await work();
+  } finally {
+    isDone = true;
+    await Promise.all(callers);
+  }
+  return { answered, wrong };
+}
+
+describe("starting a container anew under load", () => {
+  test.each(RESTARTED)("%s: callers are answered, and files and sessions are there", async (service) => {
+    const session = { lang: "bash", runtime_session_hint: `restart-${service}` };
+    const [file] = await api.upload({ "kept.txt": service });
+    if (file === undefined) throw new Error("no file was stored");
+    await api.exec({ ...session, code: `echo ${service} >kept` });
+    const { answered, wrong } = await callingDuring(async () => {
+      compose.podman("restart", compose.nameOf(service));
+      await expectHealthy(service);
+      await until(
+        async () => (await api.send("GET", "/ready").catch(() => undefined))?.status === 200,
+        READY_MS,
+      );
+    });
+    expect(wrong).toEqual([]);
+    expect(answered).toBeGreaterThan(0);
+    expect((await api.bytes(refTo({ ...file, name: "kept.txt" }))).toString()).toBe(service);
+    expect((await api.exec({ ...session, code: "cat kept" })).stdout).toBe(`${service}\n`);
+  });
+});
