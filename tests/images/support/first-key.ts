@@ -10,6 +10,10 @@ const IN_INIT = ["run", "--rm", "--no-deps", "-T", "init"];
 export const inInit = (compose: Compose, ...words: string[]): Promise<string[]> =>
   compose.run(...IN_INIT, ...words);
 
+/** The key among what `key add` and podman-compose print; empty without one. */
+export const keyIn = (lines: readonly string[]): string =>
+  lines.find((line) => /^svc_[\w-]{20,}$/.test(line.trim()))?.trim() ?? "";
+
 /** Sends a key with each request. */
 export class KeyApi extends Api {
   readonly #key: string;
