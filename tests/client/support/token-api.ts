@@ -8,7 +8,6 @@ import { NODE } from "@svc/cli/components";
 import { componentEnvironment } from "@svc/cli/environment";
 import { loadSecrets } from "@svc/cli/secrets";
 import { builtBundle } from "@svc/test-kit/components/component";
-import { areInContainers, composeOf } from "@svc/test-kit/containers/system";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { freePort } from "@svc/test-kit/system/free-ports";
 import { until } from "@svc/test-kit/system/processes";
@@ -23,28 +22,17 @@ export interface TokenApi {
 }
 
 export async function startTokenApi(
-  system: System,
+  { instance }: System,
   env: Readonly<Record<string, string>> = {},
 ): Promise<TokenApi> {
   const signer = newSigner();
-  const asked = { ...env, LOCAL_MODE: "false", SVC_JWT_PUBLIC_KEY: signer.pem, SVC_JWT_KID: KID };
-  const start = areInContainers() ? startInContainer : startProcess;
-  const { url, stop } = await start(system, asked);
-  const token: TokenApi["token"] = (user, claims) => signer.mint({ claims: { sub: user, ...claims } });
-  return { url, token, stop };
-}
-
-function startInContainer(system: System, env: Readonly<Record<string, string>>) {
-  const compose = composeOf(system);
-  if (compose === undefined) throw new Error("the containers are not of this process");
-  return compose.startApi({ ...env, SVC_ALLOW_AUTH_PROVIDER_NONE: "false" });
-}
-
-async function startProcess({ instance }: System, env: Readonly<Record<string, string>>) {
   const port = String(await freePort());
   const child = spawn(NODE, [await builtBundle("api")], {
     env: {
       ...componentEnvironment("api", instance, loadSecrets(instance.dataDir), env),
+      LOCAL_MODE: "false",
+      SVC_JWT_PUBLIC_KEY: signer.pem,
+      SVC_JWT_KID: KID,
       SERVICE_PORT: port,
     },
     stdio: ["ignore", "ignore", "inherit"],
@@ -59,6 +47,7 @@ async function startProcess({ instance }: System, env: Readonly<Record<string, s
   await until(answers, 30_000);
   return {
     url: `${origin}/v1`,
+    token: (user, claims) => signer.mint({ claims: { sub: user, ...claims } }),
     stop: () => {
       child.kill("SIGTERM");
       return ended;

@@ -216,23 +216,6 @@ const IN_BOTH_TOPOLOGIES: readonly string[] = [
   "uploads",
 ].map((name) => `tests/e2e/${name}.test.ts`);
 
-/** What else runs against the containers: the whole client suite, and end-to-end tests that need the public address alone. */
-export const IN_CONTAINERS: Partial<Record<VitestProject, readonly string[]>> = {
-  client: ["tests/client/"],
-  e2e: [
-    "exec-additions",
-    "exec-contract",
-    "exec-refusals",
-    "files",
-    "jobs",
-    "limits",
-    "outputs",
-    "programmatic-ends",
-    "rate-limits",
-    "sessions",
-  ].map((name) => `tests/e2e/${name}.test.ts`),
-};
-
 /** What decides how often a project runs, where the environment of `./svc test` says it. */
 export interface Chosen {
   SANDBOX_WARM_START?: string | undefined;

@@ -11,7 +11,6 @@ import type { ChaosSettings } from "./chaos.ts";
 import { installTestClient } from "./client.ts";
 import { buildTestImages } from "./images.ts";
 import {
-  IN_CONTAINERS,
   MACHINE_IN_CI,
   type Part,
   passesOf,
@@ -91,8 +90,6 @@ async function outcomesOf(part: Part, context: Context): Promise<Outcome[]> {
       return built(part, () => installTestClient(unseen));
     case "images build":
       return built(part, () => buildTestImages(unseen));
-    case "images":
-      return [...(await runPasses(part, context)), ...(await runInContainers(context))];
     case "v2":
       return runMachines(scope === "ci" && filters.length === 0 ? MACHINE_IN_CI : filters, { aside });
     case "compat":
@@ -122,18 +119,6 @@ async function runPasses(
     const mayBeEmpty = filters.length + vitestArguments.length > 0;
     const options = { title, env: { ...own, ...env }, aside, mayBeEmpty };
     outcomes.push(await runVitest(project, args, join(reports, `${title}.json`), options));
-  }
-  return outcomes;
-}
-
-/** Suites of `./svc up`, once more against containers. A filter picks from the tests of the containers themselves. */
-async function runInContainers({ filters, vitestArguments, reports, aside }: Context): Promise<Outcome[]> {
-  if (filters.length + vitestArguments.length > 0) return [];
-  const outcomes: Outcome[] = [];
-  for (const [project, files] of Object.entries(IN_CONTAINERS)) {
-    const title = `${project}, in containers`;
-    const options = { title, env: { TEST_SYSTEM: "containers" }, aside };
-    outcomes.push(await runVitest(project as VitestProject, files, join(reports, `${title}.json`), options));
   }
   return outcomes;
 }

@@ -35,14 +35,12 @@ export interface Compose extends Podman {
   services: readonly string[];
   /** The name of a service's container. */
   nameOf: (service: string) => string;
-  /** Starts one more API beside the first. */
-  startApi: (env: Readonly<Record<string, string>>) => Promise<{ url: string; stop: () => Promise<void> }>;
   /** Ends it with its volumes; answers what is left all the same. */
   stop: () => Promise<string[]>;
 }
 
 interface ComposeFile {
-  services: Record<string, { image: string; environment?: Record<string, string> }>;
+  services: Record<string, unknown>;
 }
 
 /** `settings`: lines of settings.env over those of the repository. Settles when a program has run. */
@@ -94,7 +92,6 @@ export async function startCompose(settings: Readonly<Record<string, string>> = 
     url,
     services: Object.keys(services),
     nameOf,
-    startApi: (env) => startApi(podman, project, services, env),
     stop,
   };
 }
@@ -104,7 +101,7 @@ function replaced(text: string, from: string, to: string): string {
   return text.replace(from, () => to);
 }
 
-export const answers = (url: string): Promise<boolean> =>
+const answers = (url: string): Promise<boolean> =>
   fetch(url, { signal: AbortSignal.timeout(30_000) }).then(
     ({ ok }) => ok,
     () => false,
@@ -127,41 +124,4 @@ function leftOf(project: string, { podman, tryPodman }: Podman): string[] {
     ...named("volume", "ls"),
     ...named("network", "ls"),
   ].filter((name) => name !== "");
-}
-
-/** As compose.yaml has the API, with other settings: what the container's environment sets goes before its file. */
-async function startApi(
-  { podman, tryPodman }: Podman,
-  project: string,
-  services: ComposeFile["services"],
-  env: Readonly<Record<string, string>>,
-) {
-  const { image = "", environment = {} } = services.api ?? {};
-  const port = await freePort();
-  const name = `${project}_api_${port}`;
-  podman(
-    ...[
-      "run",
-      "--detach",
-      "--name",
-      name,
-      "--label",
-      `${LABEL}=${project}`,
-      "--publish",
-      `127.0.0.1:${port}:${PORT}`,
-    ],
-    ...["--network", `${project}_edge,${project}_inner`, "--read-only", "--cap-drop", "ALL"],
-    ...["--security-opt", "no-new-privileges", "--tmpfs", "/tmp:size=256m,mode=1777,nosuid,nodev"],
-    ...["--volume", `${project}_secrets-api:/run/secrets/svc:ro`, "--volume", `${project}_keys:/keys:ro`],
-    ...Object.entries({ ...environment, ...env }).flatMap(([key, value]) => ["--env", `${key}=${value}`]),
-    ...[image, "api"],
-  );
-  const url = `http://127.0.0.1:${port}/v1`;
-  await until(
-    () => answers(`${url}/health`),
-    READY_MS,
-    () => tryPodman("logs", name).stderr,
-  );
-  const stop = async () => void podman("rm", "--force", "--time", "10", name);
-  return { url, stop };
 }

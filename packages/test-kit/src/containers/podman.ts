@@ -44,8 +44,6 @@ export interface Podman {
   tryPodman: (...args: readonly string[]) => SpawnSyncReturns<string>;
   /** podman-compose with a compose file, to its end: its last lines. Throws with them when it fails. */
   compose: (file: string, args: readonly string[]) => Promise<string[]>;
-  /** What a shell script printed that runs in the same place, with its arguments. */
-  sh: (script: string, ...args: readonly string[]) => string;
   close: () => void;
 }
 
@@ -68,7 +66,6 @@ export async function openPodman(): Promise<Podman> {
   return {
     tryPodman,
     podman: (...args) => printed(`podman ${args.join(" ")}`, tryPodman(...args)),
-    sh: (script, ...args) => printed(script, start("sh", "-c", script, "sh", ...args)),
     compose: async (file, args) => {
       const { code, tail } = await runToEnd([...place, "podman-compose", "-f", file, ...args], { env });
       if (code !== 0)

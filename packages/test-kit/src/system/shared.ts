@@ -6,7 +6,6 @@ import { type Instance, resolveInstance } from "@svc/cli/instance";
 import { readState } from "@svc/cli/supervisor/state";
 import { runsIn } from "@svc/cli/topology";
 import { inject } from "vitest";
-import { attachContainers } from "../containers/system.ts";
 import type {} from "./shared-setup.ts";
 import type { System } from "./system.ts";
 
@@ -33,8 +32,7 @@ export function attach(instance: Instance, supervisorPid: number): AttachedSyste
 }
 
 export function sharedSystem(): AttachedSystem & Pick<System, "environment"> {
-  const { environment, supervisorPid, url } = inject("sharedSystem");
-  if (url !== undefined) return attachContainers(url);
+  const { environment, supervisorPid } = inject("sharedSystem");
   const none = { "data-dir": undefined, "port-offset": undefined };
   const instance = resolveInstance(none, { ...process.env, ...environment });
   return { ...attach(instance, supervisorPid), environment };

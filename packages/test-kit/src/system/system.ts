@@ -3,7 +3,6 @@
  * answers what it left on the machine: an empty list when all is well.
  */
 
-import { areInContainers, startContainers } from "../containers/system.ts";
 import { holdNamespaces, leftovers, takeBaseline } from "./leftovers.ts";
 import { type PrivateCopy, type PrivateCopyOptions, startPrivateCopy } from "./private-copy.ts";
 
@@ -11,9 +10,7 @@ export interface System extends Omit<PrivateCopy, "stop"> {
   stop: () => Promise<string[]>;
 }
 
-/** Where the test run says so, the same in containers, which take settings alone. */
 export async function startSystem(options: PrivateCopyOptions = {}): Promise<System> {
-  if (areInContainers()) return startContainers(options.env);
   const baseline = takeBaseline();
   // What tests are told by is no setting of the system, which refuses unknown ones.
   const env = { SVC_TEST_SLOWNESS: "", ...options.env };

@@ -1,6 +1,6 @@
 import { globSync } from "node:fs";
 import { ROOT } from "@svc/cli/instance";
-import { BUILDS, IN_CONTAINERS, isIn, LEFT_OUT, passesOf, STAGES, stagesOf } from "@svc/tools/testing/plan";
+import { BUILDS, isIn, LEFT_OUT, passesOf, STAGES, stagesOf } from "@svc/tools/testing/plan";
 import { VITEST_PROJECTS } from "@svc/tools/testing/suites";
 import { describe, expect, it } from "vitest";
 
@@ -30,11 +30,6 @@ describe("the plan of the tests", () => {
 
   it("names only files that exist as left out", () => {
     for (const file of LEFT_OUT) expect(globSync(file, { cwd: ROOT }), file).not.toEqual([]);
-  });
-
-  it("names only files that exist as run in containers, too", () => {
-    for (const file of Object.values(IN_CONTAINERS).flat())
-      expect(globSync(`${file}*`, { cwd: ROOT }), file).not.toEqual([]);
   });
 
   it("leaves nothing out of a pass over everything but what is the same cold and warm", () => {
