@@ -25,14 +25,14 @@ export const CONTAINERS = [...SERVICES, "jaild"] as const;
 const SIZES = ["SANDBOX_MAX_CONCURRENT_JOBS", "PYTHON_CONCURRENCY", "OTHER_CONCURRENCY"] as const;
 /** They are about the container of this step. */
 const OWN = ["SVC_DATA_DIR", "SVC_SETTINGS_FILE"];
-/** They have users of their own, which must read theirs. No container but these and the first step sees their volumes. */
-const OPEN = ["runner", "jaild"];
+/** Has a user of its own, who reads by the group, which is this step's, too, and nobody else's. jaild is root. */
+const BY_GROUP = "runner";
 
 export function init(env: Environment, secrets = SECRETS): void {
   const all = settingsOf(env, thisMachine());
   for (const component of CONTAINERS) {
     const text = [...environmentOf(component, all)].map((pair) => `${pair.join("=")}\0`).join("");
-    const mode = OPEN.includes(component) ? 0o644 : 0o600;
+    const mode = component === BY_GROUP ? 0o640 : 0o600;
     replaceFile(join(secrets, component, "environment"), text, { mode });
   }
   const keys = settingOf("SVC_API_KEYS_FILE", env);

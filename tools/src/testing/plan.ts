@@ -8,7 +8,12 @@ import type { VitestProject } from "./suites.ts";
 export type Scope = "usual" | "ci" | "all";
 export type Suite = "checks" | "fuzz" | "v2" | VitestProject;
 /** What only one suite needs is built before: builds mount things, and tests look at the host's mounts. */
-export const BUILDS = { "v2 build": "v2", "compat build": "compat", "client build": "client" } as const;
+export const BUILDS = {
+  "v2 build": "v2",
+  "compat build": "compat",
+  "client build": "client",
+  "images build": "images",
+} as const;
 export type Build = keyof typeof BUILDS;
 export type Part = Suite | Build;
 
@@ -20,10 +25,10 @@ type Stages = readonly (readonly (readonly Part[])[])[];
  * runs beside it.
  */
 export const STAGES: Stages = [
-  [["checks"], ["unit"], ["v2 build", "compat build", "client build"]],
+  [["checks"], ["unit"], ["v2 build", "compat build", "client build", "images build"]],
   [
     ["e2e", "fuzz", "chaos"],
-    ["live", "v2", "s3", "compat", "client", "kubernetes"],
+    ["live", "v2", "s3", "compat", "client", "kubernetes", "images"],
   ],
   [["escape", "slow"]],
 ];
@@ -45,7 +50,13 @@ export function stagesOf(wanted: (suite: Suite) => boolean, scope: Scope): Part[
   return stages.map((lanes) => lanes.map((lane) => lane.filter(isWanted)).filter((lane) => lane.length > 0));
 }
 
-export const isIn = (scope: Scope, suite: Suite): boolean => scope !== "usual" || USUAL.includes(suite);
+/** The build takes a quarter of an hour, and podman is needed. */
+const SUITES_ONLY_IN_ALL: readonly Suite[] = ["images"];
+
+export function isIn(scope: Scope, suite: Suite): boolean {
+  if (scope === "usual") return USUAL.includes(suite);
+  return scope === "all" || !SUITES_ONLY_IN_ALL.includes(suite);
+}
 
 /** One pass over a project. */
 export interface Pass {
