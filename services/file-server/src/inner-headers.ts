@@ -1,8 +1,10 @@
 /** Reads the headers of inner calls. Callers are our own components, but the names and types they pass on are not theirs. */
 import type { IncomingHttpHeaders } from "node:http";
 import {
+  ACCOUNT_HEADER,
   fileNameProblem,
   isId,
+  isSnapshotNamespace,
   NAMESPACE_HEADER,
   type NameLimits,
   ORIGINAL_FILENAME_HEADER,
@@ -32,6 +34,12 @@ export function namespaceIn(headers: IncomingHttpHeaders): string | undefined {
   return given === undefined ? undefined : checkNamespace(String(given));
 }
 
+/** Whose quota a pending object counts in; undefined when the caller names nobody. */
+export function accountIn(headers: IncomingHttpHeaders): string | undefined {
+  const given = headers[ACCOUNT_HEADER];
+  return given === undefined ? undefined : checkNamespace(String(given));
+}
+
 export function checkNamespace(text: string): string {
   if (!NAMESPACE.test(text) || text.split(":").length < 3 || !isPercentEncoded(text)) {
     throw new ServiceError("invalid_request", "The namespace is not valid.");
@@ -39,11 +47,16 @@ export function checkNamespace(text: string): string {
   return text;
 }
 
+/** Of an object that is stored at once: an output of a run, or a snapshot. */
 export function attributesIn(headers: IncomingHttpHeaders, limits: NameLimits): ObjectAttributes {
   const pending = pendingAttributesIn(headers, limits);
   const namespace = namespaceIn(headers);
   if (namespace === undefined) throw missing("X-SVC-Namespace");
-  return { ...pending, namespace, readOnly: String(headers[READ_ONLY_HEADER]).toLowerCase() === "true" };
+  const readOnly = String(headers[READ_ONLY_HEADER]).toLowerCase() === "true";
+  return {
+    ...{ ...pending, namespace, readOnly },
+    ...(isSnapshotNamespace(namespace) ? {} : { origin: "output" as const }),
+  };
 }
 
 export function pendingAttributesIn(headers: IncomingHttpHeaders, limits: NameLimits): PendingAttributes {

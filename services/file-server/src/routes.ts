@@ -6,6 +6,7 @@ import { z } from "zod";
 import { fileMetadata } from "./descriptions.ts";
 import { sendObject } from "./download.ts";
 import {
+  accountIn,
   addressOf,
   attributesIn,
   checkNamespace,
@@ -53,11 +54,12 @@ export async function objectRoutes(app: HttpServer, config: Config, objects: Obj
   );
 
   app.post("/sessions/:sid/commit", { schema: { body: commitSessionSchema } }, async (request) => {
-    checkNamespace(request.body.namespace);
+    const { namespace, account = namespace } = request.body;
+    for (const name of [namespace, account]) checkNamespace(name);
     return { files: await objects.commit(sessionOf(request.params), request.body) };
   });
   app.delete("/sessions/:sid/pending", async (request) => {
-    await objects.discard(sessionOf(request.params));
+    await objects.discard(sessionOf(request.params), accountIn(request.headers));
     return { message: "Pending files discarded" };
   });
 
@@ -72,7 +74,8 @@ export async function objectRoutes(app: HttpServer, config: Config, objects: Obj
     raw.put("/sessions/:sid/pending/:fid", async (request) => {
       const address = addressOf(request.params);
       const attributes = pendingAttributesIn(request.headers, names);
-      return withBody(request, (content) => objects.stage(address, content, attributes));
+      const account = accountIn(request.headers);
+      return withBody(request, (content) => objects.stage(address, content, attributes, account));
     });
   });
 }

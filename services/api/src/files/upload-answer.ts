@@ -75,7 +75,8 @@ function failedItem({ filename, error }: { filename: string; error: ServiceError
 }
 
 function failureStatus(errors: readonly ServiceError[]): number {
-  if (errors.every(({ code }) => code === "file_too_large")) return 413;
+  if (errors.every(({ status }) => status === 413)) return 413;
+  if (errors.every(({ status }) => status === 429)) return 429;
   if (errors.every(({ status }) => status >= 500)) return 502;
   return 400;
 }

@@ -63,6 +63,7 @@ export function uploadRoutes(
           200: batchUploadResponseSchema,
           400: batchUploadResponseSchema,
           413: batchUploadResponseSchema,
+          429: batchUploadResponseSchema,
           502: batchUploadResponseSchema,
         },
       },

@@ -1,0 +1,60 @@
+/**
+ * Quotas of stored objects: how many bytes and objects an account may hold at once. An account is a storage namespace: a user's for
+ * all files that the user uploaded and the outputs of the user's runs, the snapshots' for the states of the user's sessions.
+ */
+import { z } from "zod";
+import { ServiceError } from "./errors.ts";
+import type { ObjectRecord } from "./messages/file-server.ts";
+import { byteSize, grouped } from "./quantities.ts";
+import { isSnapshotNamespace } from "./sessions.ts";
+
+/** Header that names the account on an upload whose namespace is not known yet. */
+export const ACCOUNT_HEADER = "x-svc-account";
+
+export const STORED_KINDS = ["files", "session_states"] as const;
+export type StoredKind = (typeof STORED_KINDS)[number];
+
+/** A quota that a write would exceed. `used` and `asked`: bytes or objects that the account holds, and that the write adds. */
+export const quotaSchema = z.object({
+  kind: z.enum(STORED_KINDS),
+  resource: z.enum(["bytes", "objects"]),
+  used: z.number().int().nonnegative(),
+  limit: z.number().int().nonnegative(),
+  asked: z.number().int().nonnegative(),
+});
+export type Quota = z.infer<typeof quotaSchema>;
+
+export const storedKindOf = (account: string): StoredKind =>
+  isSnapshotNamespace(account) ? "session_states" : "files";
+
+/** Whose quota an object counts in: its uploader's, which a file of an agent or a skill names. */
+export const accountOf = ({ account, namespace }: Pick<ObjectRecord, "account" | "namespace">): string =>
+  account ?? namespace;
+
+/** `900,000 of 1 MiB are in use`. */
+export function quotaUse({ resource, used, limit }: Quota): string {
+  return resource === "bytes"
+    ? `${grouped(used)} of ${byteSize(limit)} are in use`
+    : `${grouped(used)} of ${grouped(limit)} files are stored`;
+}
+
+const STATUS = { bytes: 413, objects: 429 } as const;
+
+export function quotaExceeded(quota: Quota, cause?: unknown): ServiceError {
+  const { resource, asked } = quota;
+  const what =
+    resource === "bytes"
+      ? `There is no room for ${grouped(asked)} more ${asked === 1 ? "byte" : "bytes"}`
+      : `There is no room for ${grouped(asked)} more ${asked === 1 ? "file" : "files"}`;
+  return new ServiceError("quota_exceeded", `${what}: ${quotaUse(quota)}.`, {
+    status: STATUS[resource],
+    extra: { quota },
+    cause,
+  });
+}
+
+/** The quota that an error speaks of. */
+export function quotaOf(error: unknown): Quota | undefined {
+  if (!(error instanceof ServiceError) || error.code !== "quota_exceeded") return undefined;
+  return quotaSchema.safeParse(error.extra?.quota).data;
+}
