@@ -14,13 +14,17 @@ export const ACCOUNT_HEADER = "x-svc-account";
 export const STORED_KINDS = ["files", "session_states"] as const;
 export type StoredKind = (typeof STORED_KINDS)[number];
 
+const amount = (description: string, example: number) => z.int().nonnegative().meta({ description, example });
+
 /** A quota that a write would exceed. `used` and `asked`: bytes or objects that the account holds, and that the write adds. */
 export const quotaSchema = z.object({
-  kind: z.enum(STORED_KINDS),
-  resource: z.enum(["bytes", "objects"]),
-  used: z.number().int().nonnegative(),
-  limit: z.number().int().nonnegative(),
-  asked: z.number().int().nonnegative(),
+  kind: z.enum(STORED_KINDS).meta({ description: "Files, or states of sessions.", example: "files" }),
+  resource: z
+    .enum(["bytes", "objects"])
+    .meta({ description: "What there is no room for.", example: "bytes" }),
+  used: amount("What the caller has stored.", 996_000),
+  limit: amount("What the caller may have stored.", 1_000_000),
+  asked: amount("What would have been added.", 12_000),
 });
 export type Quota = z.infer<typeof quotaSchema>;
 

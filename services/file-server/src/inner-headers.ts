@@ -4,7 +4,6 @@ import {
   ACCOUNT_HEADER,
   fileNameProblem,
   isId,
-  isSnapshotNamespace,
   NAMESPACE_HEADER,
   type NameLimits,
   ORIGINAL_FILENAME_HEADER,
@@ -47,16 +46,11 @@ export function checkNamespace(text: string): string {
   return text;
 }
 
-/** Of an object that is stored at once: an output of a run, or a snapshot. */
 export function attributesIn(headers: IncomingHttpHeaders, limits: NameLimits): ObjectAttributes {
   const pending = pendingAttributesIn(headers, limits);
   const namespace = namespaceIn(headers);
   if (namespace === undefined) throw missing("X-SVC-Namespace");
-  const readOnly = String(headers[READ_ONLY_HEADER]).toLowerCase() === "true";
-  return {
-    ...{ ...pending, namespace, readOnly },
-    ...(isSnapshotNamespace(namespace) ? {} : { origin: "output" as const }),
-  };
+  return { ...pending, namespace, readOnly: String(headers[READ_ONLY_HEADER]).toLowerCase() === "true" };
 }
 
 export function pendingAttributesIn(headers: IncomingHttpHeaders, limits: NameLimits): PendingAttributes {

@@ -6,6 +6,7 @@ import {
   accountOf,
   type CommitSession,
   type FileDetail,
+  isSnapshotNamespace,
   ServiceError,
   type UploadedFile,
 } from "@svc/contracts";
@@ -38,7 +39,9 @@ export class Objects {
     this.#limits = limits;
   }
 
-  async put(address: ObjectAddress, content: Content, attributes: ObjectAttributes): Promise<UploadedFile> {
+  /** Stores an output of a run, or a snapshot. */
+  async put(address: ObjectAddress, content: Content, given: ObjectAttributes): Promise<UploadedFile> {
+    const attributes = isSnapshotNamespace(given.namespace) ? given : { ...given, origin: "output" as const };
     const account = accountOf(attributes);
     const record = await this.#quotas.writing(account, address, (admit) =>
       stored(() => this.#store.put(address, content, attributes, { ...this.#limits, admit })),

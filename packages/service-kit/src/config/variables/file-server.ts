@@ -16,7 +16,8 @@ import {
 /** More than any store has. */
 const MAX_QUOTA_BYTES = 2 ** 50;
 const quotaBytes = (doc: string) => size(0, `${doc} 0: no quota.`, { max: MAX_QUOTA_BYTES });
-const lifeOf = (doc: string) => withNote(seconds(0, doc), "`SESSION_CACHE_TTL`");
+const lifeOf = (doc: string) =>
+  withNote(int(0, `${doc} In seconds.`, { max: 31_536_000 }), "`SESSION_CACHE_TTL`");
 
 export const FILE_SERVER = {
   SESSION_CACHE_TTL: seconds(86_400, "Shortest life of files and their records after upload and last use."),

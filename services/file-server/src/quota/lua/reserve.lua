@@ -1,6 +1,6 @@
 -- Purpose: set room aside for objects of one account before anything shows them, if its quota has the room.
 -- Guarantee: atomic over all file servers, so an account never holds more than its quota. Reservations whose time has passed are
---   free. An object that is asked for again counts once.
+--   free. An object that is asked for again counts once, and one that is stored needs no room: it never changes.
 -- KEYS[1]: svc:quota:entries:<account>   KEYS[2]: svc:quota:sizes:<account>   KEYS[3]: svc:quota:accounts
 -- ARGV[1]: account   ARGV[2]: most bytes, 0: any   ARGV[3]: most objects, 0: any
 -- ARGV[4]: life of a reservation in ms   ARGV[5]: life of the keys in ms   ARGV[6..]: address and bytes of each object, in turn
@@ -15,10 +15,15 @@ end
 local bytes = tonumber(redis.call('HGET', KEYS[2], 'total') or 0)
 local objects = redis.call('ZCARD', KEYS[1])
 local more_bytes, more_objects = 0, 0
+local reserved = {}
 for index = 6, #ARGV, 2 do
-  local held = redis.call('HGET', KEYS[2], ARGV[index])
-  more_bytes = more_bytes + ARGV[index + 1] - (held or 0)
-  more_objects = more_objects + (held and 0 or 1)
+  local address, size = ARGV[index], ARGV[index + 1]
+  local score = tonumber(redis.call('ZSCORE', KEYS[1], address) or 0)
+  if score <= 0 then
+    more_bytes = more_bytes + size - (redis.call('HGET', KEYS[2], address) or 0)
+    more_objects = more_objects + (score < 0 and 0 or 1)
+    reserved[address] = size
+  end
 end
 local most_bytes, most_objects = tonumber(ARGV[2]), tonumber(ARGV[3])
 if most_bytes > 0 and more_bytes > 0 and bytes + more_bytes > most_bytes then
@@ -27,12 +32,9 @@ end
 if most_objects > 0 and more_objects > 0 and objects + more_objects > most_objects then
   return { 'objects', bytes, objects, more_bytes, more_objects }
 end
-for index = 6, #ARGV, 2 do
-  local score = redis.call('ZSCORE', KEYS[1], ARGV[index])
-  if not score or tonumber(score) < 0 then
-    redis.call('ZADD', KEYS[1], -(now + ARGV[4]), ARGV[index])
-  end
-  redis.call('HSET', KEYS[2], ARGV[index], ARGV[index + 1])
+for address, size in pairs(reserved) do
+  redis.call('ZADD', KEYS[1], -(now + ARGV[4]), address)
+  redis.call('HSET', KEYS[2], address, size)
 end
 redis.call('HINCRBY', KEYS[2], 'total', more_bytes)
 redis.call('SADD', KEYS[3], ARGV[1])
