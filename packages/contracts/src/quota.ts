@@ -43,6 +43,8 @@ export function quotaUse({ resource, used, limit }: Quota): string {
 }
 
 const STATUS = { bytes: 413, objects: 429 } as const;
+/** Every 429 says when to ask again. Here nobody knows: room comes when files are deleted, or expire and are swept. */
+const RETRY_SECONDS = 600;
 
 export function quotaExceeded(quota: Quota, cause?: unknown): ServiceError {
   const { resource, asked } = quota;
@@ -53,6 +55,7 @@ export function quotaExceeded(quota: Quota, cause?: unknown): ServiceError {
   return new ServiceError("quota_exceeded", `${what}: ${quotaUse(quota)}.`, {
     status: STATUS[resource],
     extra: { quota },
+    ...(resource === "objects" ? { headers: { "retry-after": String(RETRY_SECONDS) } } : {}),
     cause,
   });
 }

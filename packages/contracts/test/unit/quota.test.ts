@@ -21,6 +21,7 @@ test.each([
   const error = quotaExceeded(quota);
   expect(errorBody(error, "r")).toEqual({ error: "quota_exceeded", message, request_id: "r", quota });
   expect(error.status).toBe(status);
+  expect(error.headers).toEqual(status === 429 ? { "retry-after": "600" } : undefined);
   expect(quotaOf(error)).toEqual(quota);
 });
 
