@@ -4,6 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { newId } from "@svc/contracts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ObjectAddress, ObjectStore } from "../../src/index.ts";
+import { admissionConformance } from "./admission.ts";
 import { chunks, collect, failure } from "./content.ts";
 
 export interface StoreUnderTest {
@@ -323,54 +324,7 @@ export function objectStoreConformance(name: string, create: () => Promise<Store
       });
     });
 
-    test("a write that is not admitted leaves nothing, and its writer is asked once all content is there", async () => {
-      const asked: number[] = [];
-      const refuse = async (bytes: number) => {
-        asked.push(bytes);
-        throw new Error("no room");
-      };
-      const limit = { ...LIMIT, admit: refuse };
-      const at = address();
-      await expect(store.put(at, chunks(randomBytes(10_000)), OWN, limit)).rejects.toThrow("no room");
-      await expect(store.stage(at, chunks(randomBytes(20_000)), PENDING, limit)).rejects.toThrow("no room");
-      expect(await failure(store.put(at, thenFail(randomBytes(30_000)), OWN, limit))).toBe("other");
-      expect(asked).toEqual([10_000, 20_000]);
-      expect(await failure(store.open(at))).toBe("not_found");
-      expect(await tested.countStored()).toBe(0);
-    });
-
-    test("a commit that is not admitted shows nothing and can be made later", async () => {
-      const at = address();
-      await store.stage(at, chunks(Buffer.from("12345")), PENDING, LIMIT);
-      const commit = {
-        namespace: "t:agent:a",
-        readOnly: false,
-        origin: "upload" as const,
-        account: "t:user:u",
-      };
-      const refuse = async (records: readonly { size: number }[]) => {
-        throw new Error(`no room for ${records.map(({ size }) => size)}`);
-      };
-      await expect(store.commit(at.session, [at.file], commit, refuse)).rejects.toThrow("no room for 5");
-      expect(await failure(store.open(at))).toBe("not_found");
-      const admitted: unknown[] = [];
-      const records = await store.commit(at.session, [at.file], commit, async (all) => {
-        admitted.push(...all);
-      });
-      expect(records).toMatchObject([{ id: at.file, size: 5, ...commit }]);
-      expect(admitted).toEqual(records);
-      expect((await store.open(at)).record).toEqual(records[0]);
-    });
-
-    test("all objects are named once, and none that is pending", async () => {
-      const session = newId();
-      const stored = [address(session), address(session), address()];
-      for (const at of stored) await store.put(at, chunks(Buffer.from("x")), OWN, LIMIT);
-      await store.stage(address(), chunks(Buffer.from("x")), PENDING, LIMIT);
-      const found = await collect(store.addresses());
-      const names = (all: readonly ObjectAddress[]) => all.map((at) => `${at.session}/${at.file}`).sort();
-      expect(names(found)).toEqual(names(stored));
-    });
+    admissionConformance(() => tested);
 
     test("only what was neither stored nor used since a time is named as unused", async () => {
       const [idle, used] = [address(), address()];
