@@ -23,15 +23,19 @@ export interface ObjectAttributes {
   filename: string;
   contentType: string;
   readOnly: boolean;
+  origin?: ObjectRecord["origin"];
+  account?: string;
 }
 
 export type PendingAttributes = Pick<ObjectAttributes, "filename" | "contentType">;
-export type CommitAttributes = Pick<ObjectAttributes, "namespace" | "readOnly">;
+export type CommitAttributes = Pick<ObjectAttributes, "namespace" | "readOnly" | "origin" | "account">;
 export type Content = AsyncIterable<Uint8Array>;
 
 export interface WriteLimits {
   /** Content above this many bytes is refused with `too_large` as soon as it is seen. */
   maxBytes: number;
+  /** Called with the size when all content is there, before anything shows the object. What it throws breaks the write off. */
+  admit?: (bytes: number) => Promise<void>;
 }
 
 /** First and last byte, both inclusive, both inside the content. */
@@ -72,12 +76,14 @@ export interface ObjectStore {
 
   /**
    * Makes the named pending objects the objects of their new session and drops its other pending ones. After a failure
-   * none of them is visible. Records come in the order of `files`.
+   * none of them is visible. Records come in the order of `files`. `admit` is called with them before any is visible; what it
+   * throws breaks the commit off.
    */
   commit: (
     session: string,
     files: readonly string[],
     attributes: CommitAttributes,
+    admit?: (records: readonly ObjectRecord[]) => Promise<void>,
   ) => Promise<ObjectRecord[]>;
 
   /** Drops all pending objects of a session. */
@@ -90,6 +96,9 @@ export interface ObjectStore {
 
   /** Up to `limit` records of a session, by file id. Damaged objects are left out. */
   list: (session: string, limit: number) => Promise<ObjectRecord[]>;
+
+  /** All objects, and some that are not visible yet or any more. */
+  addresses: () => AsyncIterable<ObjectAddress>;
 
   /** Objects that were neither stored nor used since then. */
   unusedSince: (time: Date) => AsyncIterable<ObjectAddress>;

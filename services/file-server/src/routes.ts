@@ -14,6 +14,7 @@ import { z } from "zod";
 import { fileMetadata } from "./descriptions.ts";
 import { sendObject } from "./download.ts";
 import {
+  accountIn,
   addressOf,
   attributesIn,
   checkNamespace,
@@ -75,11 +76,12 @@ function uploadRoutes(app: HttpServer, objects: Objects, names: NameBounds): voi
     return { message: "File deleted successfully", session_id: address.session, fileId: address.file };
   });
   app.post("/sessions/:sid/commit", { schema: { body: commitSessionSchema } }, async (request) => {
-    checkNamespace(request.body.namespace);
+    const { namespace, account = namespace } = request.body;
+    for (const name of [namespace, account]) checkNamespace(name);
     return { files: await objects.commit(sessionOf(request.params), request.body) };
   });
   app.delete("/sessions/:sid/pending", async (request) => {
-    await objects.discard(sessionOf(request.params));
+    await objects.discard(sessionOf(request.params), accountIn(request.headers));
     return { message: "Pending files discarded" };
   });
   app.register(async (raw) => {
@@ -87,7 +89,8 @@ function uploadRoutes(app: HttpServer, objects: Objects, names: NameBounds): voi
     raw.put("/sessions/:sid/pending/:fid", async (request) => {
       const address = addressOf(request.params);
       const attributes = pendingAttributesIn(request.headers, names);
-      return withBody(request, (content) => objects.stage(address, content, attributes));
+      const account = accountIn(request.headers);
+      return withBody(request, (content) => objects.stage(address, content, attributes, account));
     });
   });
 }

@@ -9,6 +9,8 @@ import {
   exceededJsonBound,
   INTERNAL_TOKEN_HEADER,
   type JsonBounds,
+  quotaExceeded,
+  quotaSchema,
   ServiceError,
   type TraceContext,
 } from "@svc/contracts";
@@ -185,7 +187,7 @@ export async function answerBytes(
 const MAX_ERROR_BYTES = 64 * 1024;
 const detailsSchema = errorBodySchema.shape.details.unwrap();
 
-/** Reads the error body of an inner answer. The message stays inside: only code, status and details are taken over. */
+/** Reads the error body of an inner answer. The message stays inside: only code, status, details and an exceeded quota are taken over. */
 export async function innerError(response: InnerResponse): Promise<ServiceError> {
   let body: unknown;
   try {
@@ -203,11 +205,14 @@ export async function innerError(response: InnerResponse): Promise<ServiceError>
 
 /** The same of a body that was read. */
 export function innerErrorOf(status: number, body: unknown): ServiceError {
-  const { error, message, details: given } = Object(body) as Record<string, unknown>;
+  const { error, message, details: given, quota } = Object(body) as Record<string, unknown>;
+  const cause = `inner answer ${status}: ${String(message ?? "")}`;
+  const exceeded = error === "quota_exceeded" ? quotaSchema.safeParse(quota).data : undefined;
+  if (exceeded !== undefined) return quotaExceeded(exceeded, cause);
   const details = detailsSchema.safeParse(given);
   return new ServiceError(knownErrorCode(error), undefined, {
     status,
-    cause: `inner answer ${status}: ${String(message ?? "")}`,
+    cause,
     ...(details.success ? { details: details.data } : {}),
   });
 }
