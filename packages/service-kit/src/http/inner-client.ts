@@ -3,6 +3,7 @@
  * failures as ServiceError. Error texts of other components never travel further: only their code does. An answer that is
  * read as a whole is read to its bound at most; the connection of a longer one is closed.
  */
+import type { Socket } from "node:net";
 import {
   type ErrorCode,
   errorBodySchema,
@@ -13,6 +14,7 @@ import {
   type TraceContext,
 } from "@svc/contracts";
 import { buildConnector, type Dispatcher, Pool } from "undici";
+import { connectInSameProcess } from "./same-process.ts";
 import { knownErrorCode } from "./server.ts";
 
 export interface InnerClientOptions {
@@ -59,10 +61,16 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** Between attempts to connect. */
 const AGAIN_MS = 50;
 
-/** Requests that it holds up have sent nothing yet, not a byte of their body. */
+/** Connects in memory within a process. Requests that it holds up have sent nothing yet, not a byte of their body. */
 function connectorThatWaits(longestMs: number): buildConnector.connector {
   const connect = buildConnector({});
   return (address, done) => {
+    const inMemory = connectInSameProcess(address.hostname, Number(address.port));
+    if (inMemory !== undefined) {
+      // undici takes any duplex stream, its types know sockets only.
+      queueMicrotask(() => done(null, inMemory as Socket));
+      return;
+    }
     const end = performance.now() + longestMs;
     const attempt = () =>
       connect(address, (...outcome) => {
@@ -87,7 +95,7 @@ export class InnerClient {
     this.#pool = new Pool(origin, {
       connections: options.connections ?? 256,
       bodyTimeout: 0,
-      ...(options.refusedMs === undefined ? {} : { connect: connectorThatWaits(options.refusedMs) }),
+      connect: connectorThatWaits(options.refusedMs ?? 0),
     });
   }
 

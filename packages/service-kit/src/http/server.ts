@@ -22,6 +22,7 @@ import {
   routeOf,
 } from "./request-log.ts";
 import { type Route, routeTable } from "./route-table.ts";
+import { acceptFromSameProcess } from "./same-process.ts";
 import type { HttpServer } from "./types.ts";
 
 /** Life of the component as its routes see it. */
@@ -102,6 +103,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   const routes = routeTable(app);
   const connections = openConnections(app);
+  acceptFromSameProcess(app);
   const lateMs = options.lateRequestsMs ?? 0;
   const isLateButServed = lateRequests(lifecycle, lateMs);
   app.addHook("onRequest", (request, reply, done) => {
