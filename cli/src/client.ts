@@ -5,7 +5,7 @@ import { request as overHttps } from "node:https";
 import { Readable } from "node:stream";
 import { buffer, json, text } from "node:stream/consumers";
 import type { ReadableStream } from "node:stream/web";
-import { eventsOf } from "./exec/event-stream.ts";
+import { readEvents } from "svc-client/sse";
 import { Problem, USAGE_EXIT_CODE } from "./problem.ts";
 import { serviceAddress } from "./service-address.ts";
 
@@ -92,7 +92,7 @@ export class Client {
 
   async #followed(answer: IncomingMessage, tell: TellOutput): Promise<ExecResult> {
     try {
-      for await (const { event, data } of eventsOf(answer.setEncoding("utf8"))) {
+      for await (const { event, data } of readEvents(bytesOf(answer))) {
         if (event === "stdout" || event === "stderr") await tell(event, (JSON.parse(data) as Output).text);
         else if (event === "result") return JSON.parse(data) as ExecResult;
         else if (event === "error") throw refusalOf("after its start", data, undefined);
@@ -151,6 +151,8 @@ export class Client {
     return new Problem(`no service answers at ${this.#base} (${reason})`, this.#whenUnreachable);
   }
 }
+
+const bytesOf = (answer: IncomingMessage) => Readable.toWeb(answer) as globalThis.ReadableStream<Uint8Array>;
 
 const EVENT_STREAM = "text/event-stream";
 const EVENTS_OR_JSON = { accept: `${EVENT_STREAM}, application/json;q=0.9` };

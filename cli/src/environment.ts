@@ -65,6 +65,10 @@ function places(instance: Instance, caller: Environment): Record<string, string>
     SANDBOX_ENDPOINT: local("runner"),
     SANDBOX_FORWARD_TARGET: `127.0.0.1:${ports["egress-gateway"]}`,
     SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: String(ports["egress-gateway"]),
+    // All of them are on this machine, and on loopback.
+    SVC_TLS_CERT_FILE: "",
+    SVC_TLS_KEY_FILE: "",
+    SVC_TLS_CA_FILE: "",
   };
 }
 
@@ -84,7 +88,7 @@ export function systemVariables(instance: Instance, secrets: Secrets, caller: En
 /** Addresses that the caller set and ./svc sets otherwise. */
 export function overriddenSettings(instance: Instance, caller: Environment): string[] {
   const isAddress = (name: string) =>
-    /_URL$|_ENDPOINT$|_TARGET$|_SOCKET$|^SANDBOX_TOOL_DIRECTORY$/.test(name);
+    /_URL$|_ENDPOINT$|_TARGET$|_SOCKET$|^SANDBOX_TOOL_DIRECTORY$|^SVC_TLS_/.test(name);
   return Object.entries(places(instance, caller))
     .filter(([name, value]) => isAddress(name) && Boolean(caller[name]) && caller[name] !== value)
     .map(([name]) => name);

@@ -1,5 +1,8 @@
-/** What the editor shows first in a language. Others begin empty. */
+import { HELLO } from "../../packages/contracts/src/hello-programs.ts";
+
+/** What the editor shows first in a language. */
 export const EXAMPLES: Readonly<Record<string, string>> = {
+  ...HELLO,
   python: `import time
 
 for number in range(1, 6):

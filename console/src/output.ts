@@ -1,25 +1,39 @@
 /**
  * What a program wrote, as text nodes: it is never read as HTML. Pieces are gathered and added once a frame. No more than
- * SHOWN_CHARS are shown; all of it is kept for download (the service bounds it).
+ * SHOWN_CHARS in MAX_PIECES nodes are shown; all of it is kept for download (the service bounds it).
  */
 export const SHOWN_CHARS = 200_000;
+/** Changes between the two streams. More would make the page slow long before the characters do. */
+const MAX_PIECES = 2000;
 export type Stream = "stdout" | "stderr";
 
-export class Output {
-  readonly #place: HTMLElement;
-  #waiting: { stream: Stream; text: string }[] = [];
-  #whole: string[] = [];
-  #written = 0;
-  #shown = 0;
-  #isAsked = false;
+interface Piece {
+  stream: Stream;
+  text: string;
+}
 
-  constructor(place: HTMLElement) {
+export class Output {
+  #place: HTMLElement | undefined;
+  #onCut = () => {};
+  #waiting: Piece[] = [];
+  #whole: string[] = [];
+  #shown = 0;
+  #last: HTMLElement | undefined;
+  #isAsked = false;
+  #isCut = false;
+  /** Characters so far. */
+  written = 0;
+
+  /** `onCut`: from now on not all is shown. */
+  showIn(place: HTMLElement, onCut: () => void): void {
     this.#place = place;
+    this.#onCut = onCut;
   }
 
   add(stream: Stream, text: string): void {
     this.#whole.push(text);
-    this.#written += text.length;
+    this.written += text.length;
+    if (this.#isCut) return;
     const last = this.#waiting.at(-1);
     if (last?.stream === stream) last.text += text;
     else this.#waiting.push({ stream, text });
@@ -32,28 +46,43 @@ export class Output {
     return this.#whole.join("");
   }
 
-  get isCut(): boolean {
-    return this.#written > SHOWN_CHARS;
+  /** Characters that are shown. */
+  get shown(): number {
+    return this.#shown;
   }
 
   clear(): void {
     this.#waiting = [];
     this.#whole = [];
-    this.#written = 0;
+    this.written = 0;
     this.#shown = 0;
-    this.#place.replaceChildren();
+    this.#last = undefined;
+    this.#isCut = false;
+    this.#place?.replaceChildren();
   }
 
   #show(): void {
     this.#isAsked = false;
     for (const { stream, text } of this.#waiting.splice(0)) {
-      const part = text.slice(0, SHOWN_CHARS - this.#shown);
-      if (part === "") return;
+      const piece = this.#pieceOf(stream);
+      const part = piece === undefined ? "" : text.slice(0, SHOWN_CHARS - this.#shown);
+      piece?.append(part);
       this.#shown += part.length;
-      const piece = document.createElement("span");
-      piece.className = stream;
-      piece.textContent = part;
-      this.#place.append(piece);
+      if (part.length === text.length) continue;
+      this.#isCut = true;
+      this.#onCut();
+      return;
     }
+  }
+
+  /** The node that text of a stream goes to; undefined when there are too many. */
+  #pieceOf(stream: Stream): HTMLElement | undefined {
+    if (this.#place === undefined) return undefined;
+    if (this.#last?.className === stream) return this.#last;
+    if (this.#place.childElementCount === MAX_PIECES) return undefined;
+    this.#last = document.createElement("span");
+    this.#last.className = stream;
+    this.#place.append(this.#last);
+    return this.#last;
   }
 }

@@ -12,8 +12,14 @@ export async function follow(events: AsyncIterable<RunEvent>, output: Output): P
   throw new Error("The answer ended without a result.");
 }
 
-export function endOf({ code, status, signal }: Result): string {
-  if (status !== null && status !== undefined) return `Ended: ${status}`;
+/** In words. Of an output beyond its limit: how much the service kept, which is all there is to download. */
+export function endOf({ code, status, signal, message, stdout, stderr }: Result): string {
+  if (status !== null && status !== undefined) {
+    const kept = status === "OL" ? stdout : status === "EL" ? stderr : undefined;
+    const cut =
+      kept === undefined ? "" : `; its first ${kept.length.toLocaleString("en")} characters are kept`;
+    return `Ended: ${status}${message ? `, ${message}` : ""}${cut}`;
+  }
   if (signal !== null && signal !== undefined) return `Ended by ${signal}`;
   return `Ended with exit code ${code}`;
 }

@@ -1,10 +1,7 @@
 /** The MCP server by both transports, with the official client: every tool does the same over HTTP and over standard input and output. */
-import { readdirSync } from "node:fs";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { ContentBlock, Progress } from "@modelcontextprotocol/sdk/types.js";
-import { killProcess } from "@svc/test-kit/jail/host";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
-import { readOrEmpty } from "@svc/test-kit/system/read-file";
 import type { System } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -12,6 +9,7 @@ import {
   bash,
   call,
   connectAlone,
+  endWaiters,
   GONE_MS,
   startMcpSystem,
   TOOLS,
@@ -40,14 +38,6 @@ function connect(kind: Transport, user = `reader-${kind}`): Promise<Client> {
   const client = open.get(user) ?? connectAlone(transportOf(system, kind, tokenOf(user)));
   open.set(user, client);
   return client;
-}
-
-/** Ids of the processes that a program with the marker waits for. */
-function waitersOf(marker: string): number[] {
-  return readdirSync("/proc").flatMap((name) => {
-    const words = /^\d+$/.test(name) ? readOrEmpty(`/proc/${name}/cmdline`).split("\0") : [];
-    return words[0] === "python3" && words.includes(marker) ? [Number(name)] : [];
-  });
 }
 
 describe.each(TRANSPORTS)("over %s", (kind) => {
@@ -163,8 +153,7 @@ describe.each(TRANSPORTS)("over %s", (kind) => {
     });
     await until(() => seen.length > 0, APPEAR_MS);
     expect(seen).toEqual([{ progress: 6, message: "first\n" }]);
-    await until(() => waitersOf(marker).length > 0, APPEAR_MS);
-    for (const pid of waitersOf(marker)) killProcess(pid);
+    await endWaiters(marker);
     const { text } = await running;
     expect(text).toMatch(/^first\nsecond\n\[standard error\]\n/);
     const messages = seen.map(({ message }) => message ?? "").join("");

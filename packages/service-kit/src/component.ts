@@ -16,6 +16,7 @@ import {
 import type { Component } from "./config/types.ts";
 import type { Config } from "./config/variables.ts";
 import type { Lifecycle } from "./http/server.ts";
+import { type TlsIdentity, tlsIdentity } from "./http/tls.ts";
 import { createLog, type Log, logWarnings } from "./log.ts";
 import { createRegistry } from "./metrics/registry.ts";
 import { compileWhatRequestsCall } from "./tiering.ts";
@@ -26,6 +27,8 @@ export interface Context {
   log: Log;
   registry: Registry;
   lifecycle: Lifecycle;
+  /** Absent: it speaks plain HTTP. */
+  tls?: TlsIdentity | undefined;
   /** Absent: nothing is traced. */
   tracing?: Tracing | undefined;
 }
@@ -115,6 +118,7 @@ function isOtherTopology(names: readonly Component[], { SVC_TOPOLOGY }: Config):
 async function startPart(part: Part, started: Started): Promise<void> {
   const { config, log, lifecycle } = started.context;
   try {
+    started.context.tls = tlsIdentity(part.name, config, log);
     started.context.tracing = await startTracing(part.name, config, log);
     started.running = await part.start(started.context);
   } catch (error) {

@@ -25,6 +25,7 @@ export { bodyBytes } from "./http/json-body.ts";
 export * from "./http/operations.ts";
 export { CLIENT_LEFT, type EndedRequest, failureOf, noteFailure } from "./http/request-log.ts";
 export * from "./http/server.ts";
+export * from "./http/tls.ts";
 export type * from "./http/types.ts";
 export * from "./listen.ts";
 export * from "./log.ts";

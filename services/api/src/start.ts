@@ -18,6 +18,7 @@ export async function startApi(context: Context): Promise<Running> {
     internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
     unreachable: "storage_unavailable",
     refusedMs: REPLACED_MS,
+    tls: context.tls,
   });
   const jobs = new JobProducer(config, log, redis);
   const running = new RunningPrograms(redis);

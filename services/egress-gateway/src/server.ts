@@ -1,6 +1,7 @@
 /** The egress gateway: the single path out of the sandbox. Puts its routes together. */
 import { MAX_TOKEN_CHARS } from "@svc/capabilities";
 import {
+  CALLERS,
   type Checks,
   checkReadiness,
   createHttpServer,
@@ -19,10 +20,12 @@ import { sandboxRoutes } from "./sandbox-routes.ts";
 const MAX_HEADER_BYTES = 2 * MAX_TOKEN_CHARS + 64 * 1024;
 
 export function buildGateway(deps: GatewayDeps): HttpServer {
-  const { config, log, registry, lifecycle } = deps;
+  const { config, log, registry, lifecycle, tls } = deps;
   const app = createHttpServer({
     log,
     lifecycle,
+    tls,
+    callers: CALLERS["egress-gateway"],
     bodyLimit: config.SVC_HTTP_JSON_LIMIT,
     maxHeaderBytes: MAX_HEADER_BYTES,
     metrics: deps.metrics.requests,

@@ -17,6 +17,7 @@ export async function startGateway(context: Context): Promise<Running> {
     unreachable: "storage_unavailable",
     late: "upstream_timeout",
     timeoutMs: config.EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS,
+    tls: context.tls,
   });
   const keys = sealKeys(config.SVC_EGRESS_GRANT_SECRET, config.SVC_EGRESS_GRANT_SECRET_PREVIOUS);
   const ledger = new Ledger({
@@ -27,7 +28,7 @@ export async function startGateway(context: Context): Promise<Running> {
   });
   const authority = new Authority(keys, ledger, config.EGRESS_GRANT_TTL_SECONDS);
   const admission = new Admission(keys, ledger, config.SVC_EGRESS_LEDGER_REQUIRED);
-  const toolCalls = new ToolCalls(keys, admission, config);
+  const toolCalls = new ToolCalls(keys, admission, config, context.tls);
   const made = { redis, fileServer, keys, ledger, authority, admission, toolCalls, metrics };
   const app = buildGateway({ ...context, ...made });
   await app.listen({ port: config.EGRESS_GATEWAY_PORT, host: config.EGRESS_GATEWAY_HOST });

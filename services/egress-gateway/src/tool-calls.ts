@@ -30,6 +30,7 @@ import {
   InnerClient,
   innerError,
   parseOrRefuse,
+  type TlsIdentity,
 } from "@svc/service-kit";
 import type { Admission } from "./admission.ts";
 import { nowSeconds } from "./authority.ts";
@@ -61,7 +62,7 @@ export class ToolCalls {
   readonly #server: InnerClient;
   readonly #waiting = new Set<AbortController>();
 
-  constructor(keys: SealKeys, admission: Admission, config: Config) {
+  constructor(keys: SealKeys, admission: Admission, config: Config, tls?: TlsIdentity) {
     this.#keys = keys;
     this.#admission = admission;
     this.#maxBytes = config.EGRESS_GATEWAY_MAX_TOOL_CALL_BYTES;
@@ -73,6 +74,7 @@ export class ToolCalls {
       unreachable: "upstream_unavailable",
       late: "upstream_timeout",
       connections: MAX_CALLS,
+      tls,
     });
   }
 

@@ -4,6 +4,7 @@
  */
 import type { ObjectStore } from "@svc/object-store";
 import {
+  CALLERS,
   type Context,
   checkReadiness,
   createHttpServer,
@@ -24,7 +25,7 @@ import { storageCheck } from "./storage-check.ts";
 const COMMIT_BODY_BYTES = 1024 * 1024;
 
 export function buildApp(
-  { config, log, registry, lifecycle }: Context,
+  { config, log, registry, lifecycle, tls }: Context,
   store: ObjectStore,
   redis: Redis,
   cache: RecordCache,
@@ -32,6 +33,8 @@ export function buildApp(
   const app = createHttpServer({
     log,
     lifecycle,
+    tls,
+    callers: CALLERS["file-server"],
     bodyLimit: COMMIT_BODY_BYTES,
     metrics: httpMetrics(registry, "svc_http"),
     alwaysOn: ["/health", "/ready", "/metrics"],

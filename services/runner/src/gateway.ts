@@ -20,6 +20,7 @@ import {
   type InnerResponse,
   innerError,
   type Span,
+  type TlsIdentity,
 } from "@svc/service-kit";
 import { z } from "zod";
 import type { Reference } from "./execution/program.ts";
@@ -45,8 +46,8 @@ export class GatewayClient {
   /** Runs whose last call was repeated in vain: their next ones are not, or each file would wait as long as the first. */
   readonly #inVain = new WeakSet<RunGateway>();
 
-  constructor(baseUrl: string) {
-    this.client = new InnerClient({ baseUrl, unreachable: "storage_unavailable" });
+  constructor(baseUrl: string, tls?: TlsIdentity) {
+    this.client = new InnerClient({ baseUrl, unreachable: "storage_unavailable", tls });
   }
 
   /** Opens an input, if it is not the one with the entity tag `known`. */

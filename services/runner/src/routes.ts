@@ -4,6 +4,7 @@
  */
 import { ServiceError } from "@svc/contracts";
 import {
+  CALLERS,
   type Check,
   type Context,
   checkReadiness,
@@ -40,10 +41,12 @@ export interface RunnerApp extends Context {
 }
 
 export function buildRunner(runner: RunnerApp): HttpServer {
-  const { config, log, registry, lifecycle } = runner;
+  const { config, log, registry, lifecycle, tls } = runner;
   const app = createHttpServer({
     log,
     lifecycle,
+    tls,
+    callers: CALLERS.runner,
     bodyLimit: config.SANDBOX_EXECUTE_BODY_LIMIT,
     metrics: httpMetrics(registry, "svc_sandbox_http"),
     alwaysOn: ["/health", "/api/v2/health", "/metrics"],

@@ -50,10 +50,10 @@ export async function startRunner(context: Context): Promise<Running> {
   };
 }
 
-async function createDeps({ config, log, registry }: Context): Promise<ProgrammaticDeps> {
+async function createDeps({ config, log, registry, tls }: Context): Promise<ProgrammaticDeps> {
   const runtimes = await Runtimes.load(config);
-  const target = `http://${config.SANDBOX_FORWARD_TARGET}`;
-  const gateway = new GatewayClient(target);
+  const target = `${tls ? "https" : "http"}://${config.SANDBOX_FORWARD_TARGET}`;
+  const gateway = new GatewayClient(target, tls);
   const metrics = runnerMetrics(registry);
   const mostCalls = config.PTC_MAX_CALLS * (config.SANDBOX_MAX_CONCURRENT_JOBS + config.SANDBOX_MAX_PAUSED);
   const overrides = parseOverrides(config.SANDBOX_LIMIT_OVERRIDES);
@@ -80,7 +80,7 @@ async function createDeps({ config, log, registry }: Context): Promise<Programma
       metrics,
       log,
     ),
-    client: new ToolCallClient(target, mostCalls),
+    client: new ToolCallClient(target, mostCalls, tls),
     directories: new ToolDirectories(config.SANDBOX_TOOL_DIRECTORY, config.SANDBOX_TOOL_SOCKET),
   };
 }

@@ -3,6 +3,7 @@
  * Redis; several servers may run. Everything but health and metrics needs the internal token.
  */
 import {
+  CALLERS,
   type Context,
   checkReadiness,
   createHttpServer,
@@ -25,7 +26,13 @@ import { LongPolls } from "./long-poll.ts";
 import { toolCallMetrics } from "./metrics.ts";
 import { toolCallRoutes } from "./routes.ts";
 
-export async function startToolCallServer({ config, log, registry, lifecycle }: Context): Promise<Running> {
+export async function startToolCallServer({
+  config,
+  log,
+  registry,
+  lifecycle,
+  tls,
+}: Context): Promise<Running> {
   const redis = createRedis(config, log, { use: "commands" });
   const subscriber = createRedis(config, log, { use: "blocking" });
   const exchanges = new Exchanges(redis, config);
@@ -34,6 +41,8 @@ export async function startToolCallServer({ config, log, registry, lifecycle }: 
   const app = createHttpServer({
     log,
     lifecycle,
+    tls,
+    callers: CALLERS["tool-call-server"],
     bodyLimit: config.SVC_HTTP_JSON_LIMIT,
     alwaysOn: ["/live", "/health", "/ready", "/metrics"],
   });

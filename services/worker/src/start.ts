@@ -32,8 +32,9 @@ export async function startWorker(context: Context): Promise<Running> {
     baseUrl: config.EGRESS_GATEWAY_URL,
     internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
     unreachable: "upstream_unavailable",
+    tls: context.tls,
   });
-  const runner = new Runner(config, tracing);
+  const runner = new Runner(config, tracing, context.tls);
   const metrics = workerMetrics(registry);
   const cancellations = new Cancellations();
   const queues = openQueues(redis, log);

@@ -1,4 +1,5 @@
 /** A system that asks for credentials and keeps sessions, and clients of its MCP server by the official SDK. */
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
@@ -6,7 +7,10 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/sdk/types.js";
 import { ROOT } from "@svc/cli/instance";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { killProcess } from "@svc/test-kit/jail/host";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { until } from "@svc/test-kit/system/processes";
+import { readOrEmpty } from "@svc/test-kit/system/read-file";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 
 /** What a program that was cancelled left must be gone in this time, on a machine that does other work. */
@@ -81,3 +85,16 @@ export const bash = (code: string, more: Record<string, unknown> = {}) => ({
   code,
   ...more,
 });
+
+/** Waits until a program waits for a Python process with the marker among its words, and ends that: the program goes on. */
+export async function endWaiters(marker: string): Promise<void> {
+  await until(() => waitersOf(marker).length > 0, APPEAR_MS);
+  for (const pid of waitersOf(marker)) killProcess(pid);
+}
+
+function waitersOf(marker: string): number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    const words = /^\d+$/.test(name) ? readOrEmpty(`/proc/${name}/cmdline`).split("\0") : [];
+    return words[0] === "python3" && words.includes(marker) ? [Number(name)] : [];
+  });
+}

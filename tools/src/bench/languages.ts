@@ -1,5 +1,6 @@
 /** What a hello costs in every installed language, as docs/languages.md shows it. */
 
+import { HELLO } from "@svc/contracts/hello-programs";
 import { LANGUAGES } from "@svc/contracts/languages";
 import type { PrivateCopy } from "@svc/test-kit/system/private-copy";
 import { cpuByComponent } from "./accounting.ts";
@@ -7,24 +8,6 @@ import type { Conditions } from "./result.ts";
 import { round } from "./statistics.ts";
 
 const ROUNDS = 7;
-
-const PRINT = `console.log("hello")`;
-const HELLO: Readonly<Record<string, string>> = {
-  python: `print("hello")`,
-  bash: "echo hello",
-  javascript: PRINT,
-  typescript: PRINT,
-  node: PRINT,
-  c: `#include <stdio.h>\nint main(void) { puts("hello"); }`,
-  cpp: `#include <iostream>\nint main() { std::cout << "hello\\n"; }`,
-  java: `class Main { public static void main(String[] args) { System.out.println("hello"); } }`,
-  php: `<?php echo "hello\\n";`,
-  rust: `fn main() { println!("hello"); }`,
-  go: `package main\nimport "fmt"\nfunc main() { fmt.Println("hello") }`,
-  d: `import std.stdio; void main() { writeln("hello"); }`,
-  fortran: `program hello\nprint '(a)', 'hello'\nend program`,
-  r: `cat("hello\\n")`,
-};
 
 export interface LanguageRow {
   lang: string;

@@ -147,6 +147,8 @@ const NOT_USUAL: readonly string[] = [
   // Images of their own: which image is whose in runtimes/test/live/images.test.ts.
   "tests/e2e/image.test.ts",
   "tests/e2e/packages.test.ts",
+  // A reader that takes nothing is given up after a minute: services/api/test/live/streams/event-stream.test.ts.
+  "tests/e2e/streams-unread.test.ts",
   // Every symptom of the troubleshooting page, and every code in the logs: tests/e2e/modes.test.ts, doctor.test.ts, logs.test.ts.
   "tests/e2e/troubleshooting/*",
   "tests/e2e/request-ids.test.ts",

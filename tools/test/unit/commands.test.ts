@@ -10,7 +10,7 @@ describe("the commands of a working copy", () => {
   test("are the operator's and the project's own", async () => {
     const operators = await namesIn({});
     expect(operators).toEqual(expect.arrayContaining(["up", "down", "exec", "doctor", "completion"]));
-    expect(await namesIn(COMMANDS)).toEqual([...operators, "test", "bench"]);
+    expect(await namesIn(COMMANDS)).toEqual([...operators, "test", "bench", "scaling"]);
   });
 
   test("are listed under a heading of their own, after all others", async () => {
@@ -30,6 +30,8 @@ describe("the commands of a working copy", () => {
   });
 
   test("are completed", async () => {
-    expect(SHELLS.bash?.(await parserFor(undefined, [], COMMANDS))).toMatch(/'up .* completion test bench'/);
+    expect(SHELLS.bash?.(await parserFor(undefined, [], COMMANDS))).toMatch(
+      /'up .* completion test bench scaling'/,
+    );
   });
 });

@@ -41,6 +41,14 @@ test.each<[string, string, ServerEvent[]]>([
     "id: 7\nretry: 1\nevent: a\n\ndata\n\n",
     [{ event: "message", data: "" }],
   ],
+  [
+    "a name without data, which is not the next event's",
+    "event: a\n\ndata: 1\n\n",
+    [{ event: "message", data: "1" }],
+  ],
+  ["colons in data", 'event: a\ndata: {"a": ":"}\n\n', [{ event: "a", data: '{"a": ":"}' }]],
+  ["an event without its empty line", "event: a\ndata: never ended\n", []],
+  ["nothing", "", []],
   ["an event that is not complete", "event: a\ndata: 1\n\nevent: b\ndata: 2", [{ event: "a", data: "1" }]],
 ])("%s", async (_what, text, events) => {
   expect(await read(text)).toEqual(events);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { HELLO } from "../../src/hello-programs.ts";
 import { findLanguage, installHint, LANGUAGES, queueKindsOf } from "../../src/index.ts";
 
 /** lang, aliases, runner name, entry, compiled, queue: the table of the public interface. */
@@ -62,4 +63,9 @@ describe("the command that adds a language", () => {
   it("does not exist for what is no language", () => {
     expect(installHint("cobol", ["c"])).toBeUndefined();
   });
+});
+
+it("has a first program for each language and for no other", () => {
+  expect(Object.keys(HELLO).sort()).toEqual(LANGUAGES.map(({ runner }) => runner).sort());
+  for (const code of Object.values(HELLO)) expect(code).toContain("hello");
 });

@@ -9,6 +9,7 @@ import { holds } from "./holders.ts";
 import { modeContradictions } from "./mode.ts";
 import { likelyName, misspelt } from "./nearest.ts";
 import { keyProblem, secretProblem } from "./secret-quality.ts";
+import { tlsProblems } from "./tls-problems.ts";
 import type { Component } from "./types.ts";
 import { UNAVAILABLE } from "./variables/unavailable.ts";
 import { type Config, VARIABLES, type VariableName } from "./variables.ts";
@@ -174,6 +175,7 @@ function relations(component: Component, config: Config): string[] {
       "SVC_TENANT_ISOLATION_STRICT=false needs SVC_JWT_SINGLE_TENANT_ID, the tenant of tokens without one",
     );
   }
+  problems.push(...tlsProblems(component, config, isLoopback));
   if (component === "file-server") problems.push(...s3Problems(config));
   if (component === "runner") {
     const { SANDBOX_FORWARD_TARGET: target, SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: port } = config;

@@ -16,6 +16,7 @@ import {
 import { buildConnector, type Dispatcher, Pool } from "undici";
 import { connectInSameProcess } from "./same-process.ts";
 import { knownErrorCode } from "./server.ts";
+import type { TlsIdentity } from "./tls.ts";
 
 export interface InnerClientOptions {
   baseUrl: string;
@@ -29,6 +30,8 @@ export interface InnerClientOptions {
   connections?: number;
   /** How long a request waits for a component that refuses connections, as one does that is being replaced; 0 where it is absent. */
   refusedMs?: number;
+  /** What it shows to a component with an https address, and takes it by. */
+  tls?: TlsIdentity | undefined;
 }
 
 export interface InnerRequest {
@@ -61,16 +64,28 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** Between attempts to connect. */
 const AGAIN_MS = 50;
 
-/** Connects in memory within a process. Requests that it holds up have sent nothing yet, not a byte of their body. */
-function connectorThatWaits(longestMs: number): buildConnector.connector {
-  const connect = buildConnector({});
+function connectorWith(tls: TlsIdentity | undefined): buildConnector.connector {
+  if (tls === undefined) return withinProcessFirst(buildConnector({}));
+  let connect = buildConnector(tls.material);
+  tls.follow((material) => {
+    connect = buildConnector(material);
+  });
+  return (address, done) => connect(address, done);
+}
+
+/** Connects in memory to a server of this process. */
+function withinProcessFirst(connect: buildConnector.connector): buildConnector.connector {
   return (address, done) => {
     const inMemory = connectInSameProcess(address.hostname, Number(address.port));
-    if (inMemory !== undefined) {
-      // undici takes any duplex stream, its types know sockets only.
-      queueMicrotask(() => done(null, inMemory as Socket));
-      return;
-    }
+    if (inMemory === undefined) return connect(address, done);
+    // undici takes any duplex stream, its types know sockets only.
+    queueMicrotask(() => done(null, inMemory as Socket));
+  };
+}
+
+/** Requests that it holds up have sent nothing yet, not a byte of their body. */
+function connectorThatWaits(connect: buildConnector.connector, longestMs: number): buildConnector.connector {
+  return (address, done) => {
     const end = performance.now() + longestMs;
     const attempt = () =>
       connect(address, (...outcome) => {
@@ -91,11 +106,13 @@ export class InnerClient {
   constructor(options: InnerClientOptions) {
     this.#options = options;
     const { origin, pathname } = new URL(options.baseUrl);
+    const { connections = 256, refusedMs, tls } = options;
+    const connect = connectorWith(tls);
     this.#prefix = pathname.replace(/\/$/, "");
     this.#pool = new Pool(origin, {
-      connections: options.connections ?? 256,
+      connections,
       bodyTimeout: 0,
-      connect: connectorThatWaits(options.refusedMs ?? 0),
+      connect: refusedMs === undefined ? connect : connectorThatWaits(connect, refusedMs),
     });
   }
 

@@ -4,7 +4,9 @@
  */
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
+import type { Server as HttpsServer } from "node:https";
 import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { type ErrorCode, isErrorCode, ServiceError } from "@svc/contracts";
 import Fastify from "fastify";
 import { type serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
@@ -23,6 +25,7 @@ import {
 } from "./request-log.ts";
 import { type Route, routeTable } from "./route-table.ts";
 import { acceptFromSameProcess } from "./same-process.ts";
+import { isCaller, type TlsIdentity } from "./tls.ts";
 import type { HttpServer } from "./types.ts";
 
 /** Life of the component as its routes see it. */
@@ -48,6 +51,9 @@ export interface HttpServerOptions {
    * `close` waits for them. 0 by default.
    */
   lateRequestsMs?: number;
+  /** Has it speak TLS, and serve these components alone. */
+  tls?: TlsIdentity | undefined;
+  callers?: readonly string[];
   /** Routes that answer in any state: health, readiness, metrics. */
   alwaysOn: readonly string[];
 }
@@ -89,10 +95,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       if (answer && (error.code === EARLY_END || answer.headersSent)) socket.destroy(error);
       else refuseBrokenRequest(error, socket, (id, refusal) => lines?.broken(id, refusal));
     },
-    http: {
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      maxHeaderSize: options.maxHeaderBytes ?? DEFAULT_HEADER_BYTES,
-    },
+    ...serverOptions(options),
     requestTimeout: 0,
     keepAliveTimeout: 75_000,
   }) as unknown as HttpServer;
@@ -103,7 +106,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   const routes = routeTable(app);
   const connections = openConnections(app);
-  acceptFromSameProcess(app);
+  if (options.tls === undefined) acceptFromSameProcess(app);
   const lateMs = options.lateRequestsMs ?? 0;
   const isLateButServed = lateRequests(lifecycle, lateMs);
   app.addHook("onRequest", (request, reply, done) => {
@@ -113,6 +116,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     reply.header("x-request-id", request.id);
     done();
   });
+  if (options.tls) serveCallersAlone(app, options.tls, options);
   // After the onRequest hooks, which know routes and credentials, and before the body is read.
   app.addHook("preParsing", (request, _reply, _payload, done) => {
     if (lifecycle.state === "running" || request.is404 || isLateButServed()) return done();
@@ -138,6 +142,26 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     done();
   });
   return app;
+}
+
+function serverOptions({ maxHeaderBytes = DEFAULT_HEADER_BYTES, tls }: HttpServerOptions) {
+  const heads = { headersTimeout: HEADERS_TIMEOUT_MS, maxHeaderSize: maxHeaderBytes };
+  if (tls === undefined) return { http: heads };
+  // Probes have no certificate: what is not open to them is refused for each request.
+  const asking = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: HEADERS_TIMEOUT_MS };
+  return { https: { ...tls.material, ...heads, ...asking } };
+}
+
+function serveCallersAlone(
+  app: HttpServer,
+  tls: TlsIdentity,
+  { alwaysOn, callers = [] }: Pick<HttpServerOptions, "alwaysOn" | "callers">,
+): void {
+  tls.follow((material) => (app.server as unknown as HttpsServer).setSecureContext(material));
+  app.addHook("onRequest", (request, _reply, done) => {
+    if (alwaysOn.includes(request.routeOptions.url ?? "")) return done();
+    done(isCaller(request.raw.socket as TLSSocket, callers) ? undefined : new ServiceError("unauthorized"));
+  });
 }
 
 /** The commonest slip: a path without its prefix. */

@@ -52,7 +52,7 @@ async function addressOf(child: ChildProcess, until: "running" | "listening"): P
   let url: string | undefined;
   for await (const line of createInterface({ input: child.stdout })) {
     const text = (JSON.parse(line) as { msg: string }).msg;
-    url ??= /Server listening at (http:\S+)/.exec(text)?.[1];
+    url ??= /Server listening at (https?:\S+)/.exec(text)?.[1];
     if (text === "running" || (until === "listening" && url !== undefined)) break;
   }
   child.stdout.resume();

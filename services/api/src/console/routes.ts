@@ -7,8 +7,8 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { ServiceError } from "@svc/contracts";
 import type { FastifyReply, FastifyRequest, HttpServer } from "@svc/service-kit";
+import { prefersHtml } from "../accept.ts";
 import { takesGzip } from "../openapi/served-page.ts";
-import { prefersHtml } from "./prefers-html.ts";
 
 const PAGE = "/console";
 const ASSETS = "/console/:asset";

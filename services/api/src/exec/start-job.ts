@@ -1,7 +1,7 @@
 /** POST /v1/exec with `Prefer: respond-async`: the program is queued, and its caller asks for it later. */
 import type { CreatedJob } from "@svc/contracts";
 import { type FastifyReply, type FastifyRequest, invalidRequest } from "@svc/service-kit";
-import { wantsEvents } from "../streams/wanted.ts";
+import { wantsEvents } from "../accept.ts";
 import { type Asked, askedOf, type ExecDeps, jobFor } from "./asked.ts";
 import { clientLeft } from "./client.ts";
 

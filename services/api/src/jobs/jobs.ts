@@ -12,6 +12,7 @@ import {
   type UnsentJob,
 } from "@svc/job-queue";
 import type { Config } from "@svc/service-kit";
+import { rateLimited } from "../limits/window.ts";
 
 /** Between the record of a job and its place in the queue. */
 const QUEUED_MS = 5000;
@@ -125,9 +126,5 @@ const LOST = failure(
   new ServiceError("store_unavailable", "The state store lost the execution; it may be repeated."),
 );
 
-function tooMany(most: number): ServiceError {
-  return new ServiceError("rate_limited", `Too many jobs: ${most} may wait or run at the same time.`, {
-    headers: { "retry-after": String(RETRY_SECONDS) },
-    extra: { retry_after_seconds: RETRY_SECONDS, retry_after: RETRY_SECONDS },
-  });
-}
+const tooMany = (most: number): ServiceError =>
+  rateLimited(`Too many jobs: ${most} may wait or run at the same time.`, RETRY_SECONDS);

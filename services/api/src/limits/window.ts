@@ -59,7 +59,8 @@ export function bodiesAreOpen(): ServiceError {
   return rateLimited("Too many request bodies at once; send them completely, or fewer.", SEAT_RETRY_SECONDS);
 }
 
-function rateLimited(message: string, seconds: number): ServiceError {
+/** The 429 of every limit, with the seconds after which to ask again. */
+export function rateLimited(message: string, seconds: number): ServiceError {
   return new ServiceError("rate_limited", message, {
     headers: { "retry-after": String(seconds) },
     extra: { retry_after_seconds: seconds, retry_after: seconds },

@@ -14,7 +14,7 @@ import {
   ServiceError,
   type ToolExchange,
 } from "@svc/contracts";
-import { type Config, InnerClient, type Log } from "@svc/service-kit";
+import { type Config, InnerClient, type Log, type TlsIdentity } from "@svc/service-kit";
 import type { Program } from "./state.ts";
 
 /** How long the calls of a paused program may take to be recorded. */
@@ -37,12 +37,13 @@ export class ToolExchanges {
   readonly #config: Config;
   readonly #log: Log;
 
-  constructor(config: Config, log: Log) {
+  constructor(config: Config, log: Log, tls?: TlsIdentity) {
     const client = (baseUrl: string) =>
       new InnerClient({
         baseUrl,
         internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
         unreachable: "sandbox_setup_failed",
+        tls,
       });
     this.#server = client(config.TOOL_CALL_SERVER_URL);
     this.#gateway = client(config.EGRESS_GATEWAY_URL);

@@ -1,5 +1,5 @@
 /** Builds what the programmatic routes work with. */
-import type { Config, HttpServer, Log, Redis, Registry } from "@svc/service-kit";
+import type { Config, HttpServer, Log, Redis, Registry, TlsIdentity } from "@svc/service-kit";
 import type { ExecDeps } from "../exec/asked.ts";
 import { Once } from "../once/once.ts";
 import type { RunningPrograms } from "./cancel.ts";
@@ -18,13 +18,14 @@ export interface Parts {
   redis: Redis;
   registry: Registry;
   running: RunningPrograms;
+  tls?: TlsIdentity | undefined;
 }
 
 export type ProgrammaticDeps = StartDeps & ResumeDeps;
 
 export function programmaticDeps(app: HttpServer, parts: Parts, exec: ExecDeps): ProgrammaticDeps {
-  const { config, log, redis, registry, running } = parts;
-  const exchanges = new ToolExchanges(config, log);
+  const { config, log, redis, registry, running, tls } = parts;
+  const exchanges = new ToolExchanges(config, log, tls);
   app.addHook("onClose", () => exchanges.close());
   const metrics = programmaticMetrics(registry);
   const once = new Once(redis, {

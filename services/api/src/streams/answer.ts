@@ -1,8 +1,8 @@
 /** Answers a request of a run as its caller wants: with one answer, or with events. */
 import type { EventFeed } from "@svc/job-queue";
 import type { FastifyReply, FastifyRequest } from "@svc/service-kit";
+import { wantsEvents } from "../accept.ts";
 import { RunStream } from "./run-stream.ts";
-import { wantsEvents } from "./wanted.ts";
 
 export interface Answered {
   answer: unknown;

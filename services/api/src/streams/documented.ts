@@ -1,6 +1,6 @@
 /** How the API document describes answers with events. */
 import { z } from "zod";
-import { EVENT_STREAM } from "./wanted.ts";
+import { EVENT_STREAM } from "../accept.ts";
 
 const eventStream = { schema: z.string() };
 

@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import type { FastifyReply } from "@svc/service-kit";
-import { EVENT_STREAM } from "./wanted.ts";
+import { EVENT_STREAM } from "../accept.ts";
 
 const COMMENT = ":\n\n";
 /** Written at once. A reader that takes one of them goes on reading. */

@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { CALLBACK_TOKEN_HEADER, EXECUTION_ID_HEADER, TOOL_CALL_ID_HEADER } from "@svc/contracts";
-import { answerBytes, InnerClient } from "@svc/service-kit";
+import { answerBytes, InnerClient, type TlsIdentity } from "@svc/service-kit";
 
 const BACK_OFF_MS = { first: 50, most: 1000 } as const;
 const MAX_REFUSAL_BYTES = 16 * 1024;
@@ -40,8 +40,8 @@ export class ToolCallClient {
   readonly #client: InnerClient;
 
   /** `connections`: requests that may be open at once, of all programs. */
-  constructor(baseUrl: string, connections: number) {
-    this.#client = new InnerClient({ baseUrl, unreachable: "upstream_unavailable", connections });
+  constructor(baseUrl: string, connections: number, tls?: TlsIdentity) {
+    this.#client = new InnerClient({ baseUrl, unreachable: "upstream_unavailable", connections, tls });
   }
 
   /** Has all calls of a body of `POST /tool-calls` recorded, or none of them. Rejects only when the signal is aborted. */

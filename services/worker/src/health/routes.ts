@@ -2,6 +2,7 @@
 import type { JobQueues } from "@svc/job-queue";
 import {
   askPeer,
+  CALLERS,
   type Context,
   checkReadiness,
   createHttpServer,
@@ -35,10 +36,12 @@ export interface Operated {
 
 export function operationalRoutes(operated: Operated): HttpServer {
   const { context, redis, runner, gateway, canary, running, metrics, queues } = operated;
-  const { config, log, registry, lifecycle } = context;
+  const { config, log, registry, lifecycle, tls } = context;
   const app = createHttpServer({
     log,
     lifecycle,
+    tls,
+    callers: CALLERS.worker,
     bodyLimit: BODY_BYTES,
     alwaysOn: ["/live", "/health", "/ready", "/metrics"],
   });

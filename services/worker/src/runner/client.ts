@@ -22,7 +22,7 @@ import {
   ServiceError,
   type TraceContext,
 } from "@svc/contracts";
-import type { Config, PeerAnswer, Tracing } from "@svc/service-kit";
+import type { Config, PeerAnswer, TlsIdentity, Tracing } from "@svc/service-kit";
 import { askPeer, endFailed, InnerClient, jsonAnswer, parsedVariable } from "@svc/service-kit";
 import { z } from "zod";
 import { discardManifest } from "./discard-request.ts";
@@ -63,12 +63,12 @@ export class Runner {
   readonly #signDiscard: (executionId: string) => string;
   readonly #tracing: Tracing | undefined;
 
-  constructor(config: Config, tracing?: Tracing) {
+  constructor(config: Config, tracing?: Tracing, tls?: TlsIdentity) {
     this.#tracing = tracing;
     const endpoint = rootOf(config.SANDBOX_ENDPOINT);
-    this.#client = new InnerClient({ baseUrl: endpoint, unreachable: "sandbox_execution_failed" });
+    this.#client = new InnerClient({ baseUrl: endpoint, unreachable: "sandbox_execution_failed", tls });
     const advertised = [endpoint, ...config.SANDBOX_RUNNER_URLS.map(rootOf)].map(
-      (baseUrl) => [baseUrl, new InnerClient({ baseUrl, unreachable: "execution_not_found" })] as const,
+      (baseUrl) => [baseUrl, new InnerClient({ baseUrl, unreachable: "execution_not_found", tls })] as const,
     );
     this.#advertised = new Map(advertised);
     this.#maxAnswerBytes = STREAMS * JSON_FACTOR * largestOutput(config) + MAX_REST_BYTES;

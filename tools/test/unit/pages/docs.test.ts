@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 import { metricsPage } from "@svc/tools/pages/metrics";
 import { pythonErrors } from "@svc/tools/pages/python-errors";
 import { configurationPage, errorsPage, secretsPage } from "@svc/tools/pages/reference";
+import { scalingPage } from "@svc/tools/pages/scaling";
+import { readMeasurements } from "@svc/tools/scaling/results";
 import { describe, expect, test } from "vitest";
 
 const committed = (page: string) => readFile(new URL(`../../../../docs/${page}`, import.meta.url), "utf8");
@@ -36,6 +38,10 @@ test("docs/operate.md has a row for every alert", async () => {
 test("docs/secrets.md says who holds which secret", async () => {
   expect(await committed("secrets.md")).toBe(secretsPage());
 });
+
+test("docs/scaling.md states what the model says of the measurements", async () => {
+  expect(await committed("scaling.md")).toBe(scalingPage(readMeasurements()));
+}, 60_000);
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const PAGES = [...globSync("*.md", { cwd: ROOT }), ...globSync("docs/*.md", { cwd: ROOT })];

@@ -27,6 +27,16 @@ export const COMMON = {
     30_000,
     "How long the body of a request may take to arrive, besides 1 s for each MiB of it.",
   ),
+  SVC_TLS_CERT_FILE: text(
+    "",
+    "Certificate of the component, PEM, with the ones between it and the authority. With it the component speaks TLS to others, and they to it.",
+  ),
+  SVC_TLS_KEY_FILE: text("", "Key of that certificate, PEM."),
+  SVC_TLS_CA_FILE: text("", "Authority of all components' certificates, PEM. No other is believed."),
+  SVC_ALLOW_PLAIN_HTTP: bool(
+    false,
+    "Lets a component other than the API listen beyond loopback without TLS: in a network that is encrypted or closed itself.",
+  ),
   FILE_SERVER_URL: url("http://localhost:3000", "Address of the file server."),
   TOOL_CALL_SERVER_URL: url("http://localhost:3033", "Address of the tool call server."),
   SANDBOX_ENDPOINT: url("http://localhost:2000", "Address of the runner, with or without /api/v2."),

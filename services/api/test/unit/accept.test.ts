@@ -1,4 +1,4 @@
-import { wantsEvents } from "@svc/api/streams/wanted";
+import { prefersHtml, wantsEvents } from "@svc/api/accept";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 
@@ -22,8 +22,26 @@ it.each<[string | undefined, boolean]>([
   ["text/event-stream;charset=utf-8;q=0.5, application/json;q=0.4", true],
   ["x-text/event-stream", false],
   ["text/event-streams", false],
-])("%j: %j", (accept, expected) => {
+])("%j wants events: %j", (accept, expected) => {
   expect(wantsEvents(accept)).toBe(expected);
+});
+
+it.each<[string | undefined, boolean]>([
+  [undefined, false],
+  ["", false],
+  ["*/*", false],
+  ["application/json", false],
+  ["text/html", true],
+  ["text/html, ", true],
+  ["Text/HTML;q=0.5", true],
+  ["text/html;q=0", false],
+  ["text/html;q=none", false],
+  ["text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8", true],
+  ["text/html;q=0.5, application/json", false],
+  ["application/json;q=0.5, text/html", true],
+  ["text/htmls", false],
+])("%j is a browser's: %j", (accept, expected) => {
+  expect(prefersHtml(accept)).toBe(expected);
 });
 
 it("no header breaks it", () => {
@@ -41,9 +59,8 @@ it("no header breaks it", () => {
     "0.5",
   );
   fc.assert(
-    fc.property(
-      fc.array(fc.oneof(parts, fc.string()), { maxLength: 12 }),
-      (words) => typeof wantsEvents(words.join("")) === "boolean",
+    fc.property(fc.array(fc.oneof(parts, fc.string()), { maxLength: 12 }), (words) =>
+      [wantsEvents, prefersHtml].every((of) => typeof of(words.join("")) === "boolean"),
     ),
   );
 });

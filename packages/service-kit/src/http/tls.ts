@@ -1,0 +1,110 @@
+/**
+ * TLS between components, both sides known by certificates of one authority (SVC_TLS_CERT_FILE, SVC_TLS_KEY_FILE,
+ * SVC_TLS_CA_FILE). A certificate says which component its holder is: the first label of one of its DNS names is the component's name,
+ * such as `worker` or `worker.svc.internal`. A component serves those alone that have to call it. Files that are replaced, as by a renewal,
+ * are read again.
+ */
+import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createSecureContext, type SecureContextOptions, type TLSSocket } from "node:tls";
+import { ConfigError } from "../config/load.ts";
+import type { Component } from "../config/types.ts";
+import type { Config } from "../config/variables.ts";
+import type { Log } from "../log.ts";
+
+/** Who calls whom with requests of their own. Health, readiness and metrics are open to others. */
+export const CALLERS: Readonly<Record<Component, readonly Component[]>> = {
+  api: [],
+  worker: [],
+  runner: ["worker"],
+  "egress-gateway": ["api", "worker", "runner"],
+  "file-server": ["api", "egress-gateway"],
+  "tool-call-server": ["api", "egress-gateway"],
+};
+
+const LOOK_AGAIN_MS = 30_000;
+const MIN_VERSION = "TLSv1.3";
+const FILES = ["SVC_TLS_CERT_FILE", "SVC_TLS_KEY_FILE", "SVC_TLS_CA_FILE"] as const;
+
+type Material = Required<Pick<SecureContextOptions, "cert" | "key" | "ca">> & SecureContextOptions;
+
+/** What a component shows to others, and what it takes them by. */
+export class TlsIdentity {
+  readonly #read: () => Material;
+  readonly #log: Log;
+  #material: Material;
+  readonly #followers = new Set<(material: Material) => void>();
+  #refused = "";
+
+  constructor(read: () => Material, log: Log, lookAgainMs = LOOK_AGAIN_MS) {
+    this.#read = read;
+    this.#log = log;
+    this.#material = read();
+    setInterval(() => this.lookAgain(), lookAgainMs).unref();
+  }
+
+  get material(): Material {
+    return this.#material;
+  }
+
+  follow(follower: (material: Material) => void): void {
+    this.#followers.add(follower);
+  }
+
+  /** Takes what the files hold now. Files that do not belong together, as in the midst of a renewal, change nothing. */
+  lookAgain(): void {
+    try {
+      const found = this.#read();
+      this.#refused = "";
+      if (FILE_PARTS.every((part) => String(found[part]) === String(this.#material[part]))) return;
+      this.#material = found;
+      for (const follower of this.#followers) follower(found);
+      this.#log.info({ certificate_until: until(found) }, "took a new certificate");
+    } catch (error) {
+      const { message } = error as Error;
+      if (message !== this.#refused) this.#log.warn({ err: message }, "the new certificate is not usable");
+      this.#refused = message;
+    }
+  }
+}
+
+const FILE_PARTS = ["cert", "key", "ca"] as const;
+const until = ({ cert }: Material) => new X509Certificate(cert as Buffer).validToDate.toISOString();
+
+/** Undefined where the component speaks plain HTTP. Files that are no pair, or are not readable, are a ConfigError. */
+export function tlsIdentity(component: Component, config: Config, log: Log): TlsIdentity | undefined {
+  if (config.SVC_TLS_CERT_FILE === "") return undefined;
+  try {
+    return new TlsIdentity(() => readMaterial(component, config), log);
+  } catch (error) {
+    throw new ConfigError([`SVC_TLS_*: ${(error as Error).message}`]);
+  }
+}
+
+function readMaterial(component: Component, config: Config): Material {
+  const [cert, key, ca] = FILES.map((name) => readFileSync(config[name])) as [Buffer, Buffer, Buffer];
+  const material = { cert, key, ca, minVersion: MIN_VERSION } as const;
+  createSecureContext(material);
+  const own = new X509Certificate(cert);
+  if (!componentsOf(own.subjectAltName).has(component)) {
+    throw new Error(
+      `the certificate is not the ${component}'s: none of its DNS names is ${component} or begins with ${component}. (it has ${own.subjectAltName ?? "none"})`,
+    );
+  }
+  return material;
+}
+
+const NAME = /^DNS:([a-z][a-z-]*)(?:\.[a-z0-9.-]+)?$/;
+
+/** First labels of the DNS names in a subjectAltName as Node writes it. One that had to be quoted is not of ours: then there are none. */
+export function componentsOf(subjectAltName: string | undefined): ReadonlySet<string> {
+  if (subjectAltName === undefined || subjectAltName.includes('"')) return new Set();
+  return new Set(subjectAltName.split(", ").flatMap((name) => NAME.exec(name)?.[1] ?? []));
+}
+
+/** Whether the other side of a connection showed a certificate of a component that may call. */
+export function isCaller(socket: TLSSocket, callers: readonly string[]): boolean {
+  if (!socket.authorized) return false;
+  const names = componentsOf(socket.getPeerCertificate().subjectaltname);
+  return callers.some((caller) => names.has(caller));
+}
