@@ -1,0 +1,66 @@
+/**
+ * Connections between components of one process (SVC_TOPOLOGY=combined): a pair of streams in memory, in place of a socket over
+ * loopback, which copies each byte twice and makes V8 collect the whole heap for the buffers that are read into. What goes over them
+ * is the same HTTP: the same routes, tokens, limits and failures. Taken only for the exact address that a server of this process
+ * listens on.
+ */
+import type { EventEmitter } from "node:events";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Duplex, duplexPair } from "node:stream";
+import type { HttpServer } from "./types.ts";
+
+/** Of each direction. A chunk of a file's content fits. */
+const BUFFER_BYTES = 256 * 1024;
+const IDLE_LOOK_MS = 20;
+
+interface Listening {
+  server: EventEmitter;
+  open: Set<Duplex>;
+}
+
+const listening = new Map<string, Listening>();
+
+/** Lets other components of this process connect in memory while the server listens. Its end waits for their requests. */
+export function acceptFromSameProcess(app: HttpServer): void {
+  const server: Server = app.server;
+  const open = new Set<Duplex>();
+  let key: string | undefined;
+  server.once("listening", () => {
+    const address = server.address();
+    if (address === null || typeof address === "string") return;
+    key = keyOf(address);
+    listening.set(key, { server, open });
+  });
+  app.addHook("preClose", async () => {
+    if (key !== undefined) listening.delete(key);
+    await closedAll(server, open);
+  });
+}
+
+/** A connection to the server of this process that listens there; undefined when there is none. */
+export function connectInSameProcess(address: string, port: number): Duplex | undefined {
+  const found = listening.get(keyOf({ address, port }));
+  if (found === undefined) return undefined;
+  const [near, far] = duplexPair({ highWaterMark: BUFFER_BYTES });
+  // As a socket does: what happens to one end happens to the other, and a server does not fail by a client that left.
+  near.once("close", () => far.destroy());
+  far.once("close", () => near.destroy());
+  far.on("error", () => undefined);
+  Object.assign(far, { remoteAddress: address, remotePort: 0 });
+  found.open.add(far);
+  far.once("close", () => found.open.delete(far));
+  found.server.emit("connection", far);
+  return near;
+}
+
+const keyOf = ({ address, port }: Pick<AddressInfo, "address" | "port">) => `${address} ${port}`;
+
+/** Node's own end of a server waits for its sockets only. */
+async function closedAll(server: Server, open: ReadonlySet<Duplex>): Promise<void> {
+  while (open.size > 0) {
+    server.closeIdleConnections();
+    if (open.size === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, IDLE_LOOK_MS));
+  }
+}
