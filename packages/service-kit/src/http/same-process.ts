@@ -2,7 +2,7 @@
  * Connections between components of one process (SVC_TOPOLOGY=combined): a pair of streams in memory, in place of a socket over
  * loopback, which copies each byte twice and makes V8 collect the whole heap for the buffers that are read into. What goes over them
  * is the same HTTP: the same routes, tokens, limits and failures. Taken only for the exact address that a server of this process
- * listens on.
+ * listens on. Chunks are passed on, not copied: what one side has written it must not change.
  */
 import type { EventEmitter } from "node:events";
 import type { Server } from "node:http";
@@ -10,8 +10,6 @@ import type { AddressInfo } from "node:net";
 import { type Duplex, duplexPair } from "node:stream";
 import type { HttpServer } from "./types.ts";
 
-/** Of each direction. A chunk of a file's content fits. */
-const BUFFER_BYTES = 256 * 1024;
 const IDLE_LOOK_MS = 20;
 
 interface Listening {
@@ -32,17 +30,18 @@ export function acceptFromSameProcess(app: HttpServer): void {
     key = keyOf(address);
     listening.set(key, { server, open });
   });
-  app.addHook("preClose", async () => {
+  app.addHook("preClose", (done) => {
     if (key !== undefined) listening.delete(key);
-    await closedAll(server, open);
+    done();
   });
+  app.addHook("onClose", () => closedAll(server, open));
 }
 
 /** A connection to the server of this process that listens there; undefined when there is none. */
 export function connectInSameProcess(address: string, port: number): Duplex | undefined {
   const found = listening.get(keyOf({ address, port }));
   if (found === undefined) return undefined;
-  const [near, far] = duplexPair({ highWaterMark: BUFFER_BYTES });
+  const [near, far] = duplexPair();
   // As a socket does: what happens to one end happens to the other, and a server does not fail by a client that left.
   near.once("close", () => far.destroy());
   far.once("close", () => near.destroy());

@@ -1,13 +1,8 @@
-/**
- * Gives the memory of a download's chunks back once the kernel has their bytes. Left to V8 it counts as external memory of the process
- * until a collection, and each 64 MiB of it make V8 mark the whole heap, which costs more than sending the bytes.
- */
+/** Gives the memory of a download's chunks back once the kernel has their bytes. */
 import type { ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import type { Readable } from "node:stream";
-
-/** Smaller ones may share their memory with others; they are left to V8. */
-const MIN_BYTES = 16 * 1024;
+import { freeMemory } from "@svc/service-kit";
 
 /** Called before `body` is piped to the response. Nobody else may use its chunks after they were written. */
 export function freeWrittenChunks(body: Readable, response: ServerResponse): void {
@@ -19,13 +14,7 @@ export function freeWrittenChunks(body: Readable, response: ServerResponse): voi
       const written = chunks;
       chunks = [];
       if (response.writableLength > 0 || !(response.socket instanceof Socket)) return;
-      for (const chunk of written) free(chunk);
+      for (const chunk of written) freeMemory(chunk);
     });
   });
-}
-
-/** Only memory that the chunk has for itself. */
-function free({ buffer, byteLength }: Buffer): void {
-  if (byteLength < MIN_BYTES || byteLength !== buffer.byteLength) return;
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
