@@ -7,7 +7,7 @@
 import type { EventEmitter } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Duplex, duplexPair } from "node:stream";
+import { Duplex } from "node:stream";
 import type { HttpServer } from "./types.ts";
 
 const IDLE_LOOK_MS = 20;
@@ -41,10 +41,8 @@ export function acceptFromSameProcess(app: HttpServer): void {
 export function connectInSameProcess(address: string, port: number): Duplex | undefined {
   const found = listening.get(keyOf({ address, port }));
   if (found === undefined) return undefined;
-  const [near, far] = duplexPair();
-  // As a socket does: what happens to one end happens to the other, and a server does not fail by a client that left.
-  near.once("close", () => far.destroy());
-  far.once("close", () => near.destroy());
+  const [near, far] = connectedEnds();
+  // A server does not fail by a client that left.
   far.on("error", () => undefined);
   Object.assign(far, { remoteAddress: address, remotePort: 0 });
   found.open.add(far);
@@ -54,6 +52,49 @@ export function connectInSameProcess(address: string, port: number): Duplex | un
 }
 
 const keyOf = ({ address, port }: Pick<AddressInfo, "address" | "port">) => `${address} ${port}`;
+
+/**
+ * One end of a connection, as a socket is: what is written counts as sent when the other end has room for more, and what happens to one
+ * end happens to the other. (`duplexPair` of Node counts a chunk as sent when the next is asked for, which a client that has its answer
+ * does not do.)
+ */
+class End extends Duplex {
+  other: End | undefined;
+  #read: (() => void) | undefined;
+
+  override _read(): void {
+    const read = this.#read;
+    this.#read = undefined;
+    read?.();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.other?.#take(chunk, done);
+  }
+
+  #take(chunk: Buffer, done: () => void): void {
+    if (this.push(chunk)) done();
+    else this.#read = done;
+  }
+
+  override _final(done: () => void): void {
+    this.other?.push(null);
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    // Later: what was read whole is known as sent by then.
+    setImmediate(() => this.other?.destroy());
+    done(error);
+  }
+}
+
+function connectedEnds(): [End, End] {
+  const [one, other] = [new End(), new End()];
+  one.other = other;
+  other.other = one;
+  return [one, other];
+}
 
 /** Node's own end of a server waits for its sockets only. */
 async function closedAll(server: Server, open: ReadonlySet<Duplex>): Promise<void> {
