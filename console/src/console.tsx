@@ -8,6 +8,7 @@ import { EXAMPLES } from "./examples.ts";
 import { Facts } from "./facts.tsx";
 import { Files } from "./files.tsx";
 import { JobsList, SessionsList } from "./kept.tsx";
+import { isRefused } from "./login.tsx";
 import { Output } from "./output.ts";
 import { OutputView } from "./output-view.tsx";
 import { Request } from "./request.tsx";
@@ -19,9 +20,11 @@ interface ConsoleProps {
   languages: string[];
   hasToken: boolean;
   keepsSessions: boolean;
+  /** The credential is not accepted any more: what is on the page stays. */
+  onRefused: () => void;
 }
 
-export function Console({ svc, languages, hasToken, keepsSessions }: ConsoleProps) {
+export function Console({ svc, languages, hasToken, keepsSessions, onRefused }: ConsoleProps) {
   const [output] = useState(() => new Output());
   const editor = useRef<Editor | undefined>(undefined);
   const stop = useRef<AbortController | undefined>(undefined);
@@ -32,7 +35,10 @@ export function Console({ svc, languages, hasToken, keepsSessions }: ConsoleProp
   const [result, setResult] = useState<Result>();
   const [uploads, setUploads] = useState<UploadedFile[]>([]);
   const [session, setSession] = useState("");
-  const failed = (error: unknown) => setState(`Error: ${textOf(error)}`);
+  const failed = (error: unknown) => {
+    setState(`Error: ${textOf(error)}`);
+    if (isRefused(error)) onRefused();
+  };
   const code = () => editor.current?.text() ?? "";
   const program = () => ({
     language,

@@ -1,8 +1,11 @@
 /** Asks for a credential, which stays in the memory of the page. */
 import { useState } from "preact/hooks";
+import { SvcError } from "../../packages/client/src/error.ts";
 
 export const NOT_ACCEPTED =
   "The service does not accept this key or token: it may be wrong, expired or revoked.";
+export const isRefused = (problem: unknown) => problem instanceof SvcError && problem.status === 401;
+
 /** What a header can carry of it (RFC 6750, 2.1). */
 const CREDENTIAL = /^[\x21-\x7e]+$/;
 

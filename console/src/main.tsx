@@ -1,10 +1,9 @@
 /** The page: asks for a credential where the service wants one, then shows the console. A credential stays in this page's memory. */
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { SvcError } from "../../packages/client/src/error.ts";
 import { Svc } from "../../packages/client/src/svc.ts";
 import { Console } from "./console.tsx";
-import { Login, NOT_ACCEPTED } from "./login.tsx";
+import { isRefused, Login, NOT_ACCEPTED } from "./login.tsx";
 import { textOf } from "./text-of.ts";
 
 const clientOf = (token?: string) => new Svc({ baseUrl: location.origin, token });
@@ -16,10 +15,15 @@ function Page() {
   const [languages, setLanguages] = useState<string[]>();
   const [wantsToken, setWantsToken] = useState(false);
   const [error, setError] = useState<string>();
+  const askAgain = () => {
+    setWantsToken(true);
+    setError(NOT_ACCEPTED);
+  };
   useEffect(() => {
     setError(undefined);
     svc.languages().then(
       (all) => {
+        setWantsToken(false);
         setLanguages(all.filter(({ status }) => status === "ready").map(({ name }) => name));
         svc.sessions.list().then(
           () => setKeepsSessions(true),
@@ -27,11 +31,10 @@ function Page() {
         );
       },
       (problem) => {
-        const isRefused = problem instanceof SvcError && problem.status === 401;
-        if (isRefused) setWantsToken(true);
         // Before a credential was given there is nothing wrong with it.
-        if (!isRefused) setError(textOf(problem));
-        else if (token !== undefined) setError(NOT_ACCEPTED);
+        if (!isRefused(problem)) setError(textOf(problem));
+        else if (token === undefined) setWantsToken(true);
+        else askAgain();
       },
     );
   }, [svc]);
@@ -39,7 +42,7 @@ function Page() {
     <main>
       <h1>Console</h1>
       {error !== undefined && <p role="alert">{error}</p>}
-      {wantsToken && languages === undefined && (
+      {wantsToken && (
         <Login
           onToken={(given) => {
             setToken(given);
@@ -53,6 +56,7 @@ function Page() {
           languages={languages}
           hasToken={token !== undefined}
           keepsSessions={keepsSessions}
+          onRefused={askAgain}
         />
       )}
     </main>

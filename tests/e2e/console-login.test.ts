@@ -1,11 +1,14 @@
 /** The console where authentication is on, and where it is switched off. */
 import { apiKeyRecord, apiKeysFile, newApiKey } from "@svc/test-kit/credentials/api-keys";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { until } from "@svc/test-kit/system/processes";
 import { type SecondApi, startSecondApi } from "@svc/test-kit/system/second-api";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { useConsole } from "./support/console.ts";
 
+/** Until the API has read its file of keys again. */
+const WAIT_MS = 60_000;
 const signer = newSigner();
 const keys = apiKeysFile();
 const key = newApiKey();
@@ -73,6 +76,28 @@ test("a wrong key is told plainly, and a right one can be given at once", async 
   await give(` ${key} `);
   await runs("print(1)");
   expect(await page().getByRole("alert").count()).toBe(0);
+});
+
+test("a key that is revoked while the page is open is asked for again, and the program stays", async () => {
+  const short = newApiKey();
+  const others = [apiKeyRecord(key), apiKeyRecord(expired, { expires_at: "2026-11-25T00:00:00Z" })];
+  keys.put([...others, apiKeyRecord(short)]);
+  const statusFor = async () =>
+    (await fetch(`${closed.url}/languages`, { headers: { "x-api-key": short } })).status;
+  await until(async () => (await statusFor()) === 200, WAIT_MS);
+  await open(closed.url);
+  await give(short);
+  await runs("print('kept')");
+  keys.put(others);
+  await until(async () => (await statusFor()) === 401, WAIT_MS);
+  await button("Run (Ctrl+Enter)").click();
+  await page().getByRole("alert").getByText("does not accept this key or token").waitFor();
+  await give(key);
+  await field().waitFor({ state: "detached" });
+  expect(await page().getByRole("alert").count()).toBe(0);
+  await button("Run (Ctrl+Enter)").click();
+  await page().getByRole("status").getByText("Ended").waitFor();
+  expect(await output().textContent()).toBe("kept\n");
 });
 
 test("SVC_CONSOLE=false: there is no console, and / does not lead there", async () => {

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { PYTHON, PYTHON_CLIENT } from "./support/python-client.ts";
 
 const ADDRESS = "http://127.0.0.1:3112";
-const [first, files, streamed, tools, asynchronous, jobs, errors, ...others] = readPage(
+const [first, files, streamed, tools, watched, asynchronous, jobs, errors, ...others] = readPage(
   "docs/clients.md",
 ).blocks("python", "Python");
 
@@ -46,6 +46,10 @@ test("output comes while the program runs", async () => {
 
 test("a program calls functions", async () => {
   expect(await run(tools)).toBe("7.5\nno price for 'gold'\n\n");
+});
+
+test("a program that calls functions is watched", async () => {
+  expect(await run(watched)).toBe("asking\nprice {'item': 'tea'}\n3.5\ncompleted\n");
 });
 
 test("the asynchronous client", async () => {

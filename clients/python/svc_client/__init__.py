@@ -13,14 +13,14 @@ from . import errors
 from ._async import AsyncEventStream, AsyncFile
 from ._async_svc import AsyncSvc
 from ._base import ConnectionFailed, InvalidAnswer, Problem, RequestTimeout, SvcError
-from ._events import Event, FileStored, Finished, Started, Stderr, Stdout
+from ._events import Event, FileStored, Finished, Started, Stderr, Stdout, ToolEvent
 from ._files import FileInfo, InlineFile, InputFile
 from ._http import VERSION as __version__
 from ._records import Job, JobPage, Language, Package, Session, SessionFile
 from ._results import Limits, OmittedFile, Result, Timings, ToolResult
 from ._svc import Svc
 from ._sync import EventStream, File
-from ._tools import Tool, Tools
+from ._tools import Tool, ToolCall, Tools
 
 __all__ = [
     "AsyncEventStream",
@@ -54,6 +54,8 @@ __all__ = [
     "SvcError",
     "Timings",
     "Tool",
+    "ToolCall",
+    "ToolEvent",
     "ToolResult",
     "Tools",
     "__version__",

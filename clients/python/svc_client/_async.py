@@ -8,15 +8,16 @@ import inspect
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, List, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, AsyncGenerator, AsyncIterator, Callable, Dict, List, Optional, TypeVar
 
+from . import _requests as requests
 from ._base import SvcError
 from ._downloads import PathLike, read_bytes, save
-from ._events import Event, EventReader, Step
+from ._events import EventReader, Finished, RequestEvent, ResultReader, ResultT, Step, ToolEvent
 from ._files import FileInfo
 from ._http import Exchange
-from ._plans import CallTools, Plan
-from ._tools import Tool, ToolCall, failed, invoke, succeeded
+from ._plans import CallTools, Plan, ToolProgram, Outcome, outcome_of
+from ._tools import Pause, Tool, ToolCall, failed, invoke, succeeded
 
 if TYPE_CHECKING:
     from ._async_svc import AsyncSvc
@@ -84,27 +85,32 @@ class AsyncFile(FileInfo):
         return await self._svc._drive(self._svc._core.download(self, timeout))
 
 
-class AsyncEventStream(AsyncIterator["Event[AsyncFile]"]):
+class AsyncEventStream(AsyncIterator[RequestEvent[AsyncFile, ResultT]]):
     """
     The events of a run, read while they come: `async for event in stream`. The request goes out with the first. `aclose`, the end of an
     `async with` block, a cancelled task and garbage collection close the connection; of `AsyncSvc.stream` that cancels a run that has not ended.
     """
 
-    def __init__(self, svc: "AsyncSvc", plan: "Plan[Exchange]") -> None:
+    def __init__(
+        self, svc: "AsyncSvc", plan: "Plan[Exchange]", result: "ResultReader[AsyncFile, ResultT]"
+    ) -> None:
         self._svc = svc
+        self._result = result
         self._plan: "Optional[Plan[Exchange]]" = plan
         self._exchange: Optional[Exchange] = None
-        self._reader: "Optional[EventReader[AsyncFile]]" = None
-        self._steps: "List[Step[AsyncFile]]" = []
+        self._reader: "Optional[EventReader[AsyncFile, ResultT]]" = None
+        self._steps: "List[Step[AsyncFile, ResultT]]" = []
 
-    def __aiter__(self) -> "AsyncEventStream":
+    def __aiter__(self) -> "AsyncEventStream[ResultT]":
         return self
 
-    async def __anext__(self) -> "Event[AsyncFile]":
+    async def __anext__(self) -> "RequestEvent[AsyncFile, ResultT]":
         if self._plan is not None:
             plan, self._plan = self._plan, None
             self._exchange = await self._svc._drive(plan)
-            self._reader = EventReader(self._svc._core.file, self._exchange.headers.get("x-request-id"))
+            self._reader = EventReader(
+                self._svc._core.file, self._result, self._exchange.headers.get("x-request-id")
+            )
         try:
             while not self._steps:
                 exchange, reader = self._exchange, self._reader
@@ -130,7 +136,7 @@ class AsyncEventStream(AsyncIterator["Event[AsyncFile]"]):
     async def aclose(self) -> None:
         self._close()
 
-    async def __aenter__(self) -> "AsyncEventStream":
+    async def __aenter__(self) -> "AsyncEventStream[ResultT]":
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -138,6 +144,34 @@ class AsyncEventStream(AsyncIterator["Event[AsyncFile]"]):
 
     def __del__(self) -> None:
         self._close()
+
+
+async def tool_events(
+    svc: "AsyncSvc", program: ToolProgram, timeout: Optional[float]
+) -> "AsyncGenerator[ToolEvent[AsyncFile], None]":
+    read: "ResultReader[AsyncFile, Outcome[AsyncFile]]" = outcome_of
+    ended = False
+    try:
+        while not ended:
+            plan = svc._core.events(requests.streamed(program.request), timeout)
+            async with AsyncEventStream(svc, plan, read) as events:
+                async for event in events:
+                    if not isinstance(event, Finished):
+                        yield event
+                    elif isinstance(event.result, Pause):
+                        pause = event.result
+                    else:
+                        ended = True
+                        yield Finished(event.result)
+            if not ended:
+                step = program.paused(pause)
+                for call in pause.calls:
+                    yield call
+                program.resume(pause, await call_tools(step))
+    except BaseException as error:
+        if not ended:
+            await svc._drive(program.give_up(error))
+        raise
 
 
 async def call_tools(step: CallTools) -> List[Dict[str, Any]]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, AsyncGenerator, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _requests as requests
 from ._core import DEFAULT_CONNECT_TIMEOUT, DEFAULT_TIMEOUT, DEFAULT_URL, Core
 from ._downloads import PathLike
+from ._events import ToolEvent
 from ._files import InputFile, output_fields
-from ._plans import Plan, Send, Sleep, Step, T, perform
+from ._plans import Plan, Send, Sleep, Step, T, ToolProgram, perform
 from ._records import Job, JobPage, Language, Session, SessionFile
-from ._results import Result, ToolResult
+from ._results import Result, ToolResult, result_of
 from ._shape import Fields
-from ._async import AsyncEventStream, AsyncFile, call_tools, in_thread
+from ._async import AsyncEventStream, AsyncFile, call_tools, in_thread, tool_events
 from ._tools import Tool, Tools, checked_tools
 from ._uploads import owner_fields, upload_form
 
@@ -93,7 +94,7 @@ class AsyncSvc:
         session_id: Optional[str] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
-    ) -> AsyncEventStream:
+    ) -> "AsyncEventStream[Result[AsyncFile]]":
         """As `run`, with output and files as they come; the last event has the result. `timeout`: for the whole stream."""
         fields = requests.program(
             code, language=language, args=args, stdin=stdin, files=files, env=env, version=version
@@ -105,7 +106,7 @@ class AsyncSvc:
             session_id=session_id,
             idempotency_key=idempotency_key,
         )
-        return AsyncEventStream(self, self._core.events(requests.streamed(request), timeout))
+        return AsyncEventStream(self, self._core.events(requests.streamed(request), timeout), result_of)
 
     async def upload(
         self,
@@ -183,7 +184,30 @@ class AsyncWithTools:
         fields = requests.program(
             code, language=language, args=args, stdin=stdin, files=files, env=env, version=version
         )
-        return await self._svc._drive(self._svc._core.tools(fields, run_timeout_ms, self._tools, timeout))
+        program = ToolProgram(fields, run_timeout_ms, self._tools)
+        return await self._svc._drive(self._svc._core.tools(program, timeout))
+
+    def stream(
+        self,
+        code: str,
+        *,
+        language: str = "python",
+        args: Optional[Sequence[str]] = None,
+        stdin: Optional[str] = None,
+        files: Sequence[InputFile] = (),
+        env: Optional[Mapping[str, str]] = None,
+        version: Optional[str] = None,
+        run_timeout_ms: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> "AsyncGenerator[ToolEvent[AsyncFile], None]":
+        """
+        As `run`, with output, files and calls as they come; the last event has the result. A call is told before its function runs. The
+        request goes out with the first event. Leaving the loop before the last event cancels the program as soon as the generator is closed.
+        """
+        fields = requests.program(
+            code, language=language, args=args, stdin=stdin, files=files, env=env, version=version
+        )
+        return tool_events(self._svc, ToolProgram(fields, run_timeout_ms, self._tools), timeout)
 
 
 class AsyncJobs:
@@ -232,9 +256,9 @@ class AsyncJobs:
         """True: it was not over, and becomes cancelled. False: it was over, and is removed."""
         return await self._svc._drive(self._svc._core.cancel_job(job_id))
 
-    def events(self, job_id: str, *, timeout: Optional[float] = None) -> AsyncEventStream:
+    def events(self, job_id: str, *, timeout: Optional[float] = None) -> "AsyncEventStream[Result[AsyncFile]]":
         """From the job's beginning. Closing the stream does not cancel it."""
-        return AsyncEventStream(self._svc, self._svc._core.events(requests.job_events(job_id), timeout))
+        return AsyncEventStream(self._svc, self._svc._core.events(requests.job_events(job_id), timeout), result_of)
 
 
 class AsyncSessions:

@@ -13,7 +13,7 @@ from ._files import FileInfo, upload_fields
 from ._form import Form, checked_upload
 from ._downloads import PathLike
 from ._http import Exchange, Network, Request
-from ._plans import Plan, Send, T, ask, open_stream, run_tools
+from ._plans import Plan, Send, T, ToolProgram, ask, open_stream, run_tools
 from ._records import (
     Job,
     JobPage,
@@ -30,7 +30,6 @@ from ._results import FileReader, FileT, Result, ToolResult, result_of
 from ._retry import RetryPolicy
 from ._shape import Fields
 from ._target import authorization_of, target_of
-from ._tools import Tool
 
 #: Seconds: longer than the service lets a request wait for its turn and its program run.
 DEFAULT_TIMEOUT = 600.0
@@ -83,14 +82,8 @@ class Core(Generic[FileT]):
 
         return ask(request, self._limit(timeout), self._policy, read)
 
-    def tools(
-        self,
-        fields: Dict[str, Any],
-        run_timeout_ms: Optional[int],
-        tools: Mapping[str, Tool],
-        timeout: Optional[float],
-    ) -> "Plan[ToolResult[FileT]]":
-        return run_tools(fields, run_timeout_ms, tools, self._limit(timeout), self._policy, self.file)
+    def tools(self, program: ToolProgram, timeout: Optional[float]) -> "Plan[ToolResult[FileT]]":
+        return run_tools(program, self._limit(timeout), self._policy, self.file)
 
     def events(self, request: Request, timeout: Optional[float]) -> "Plan[Exchange]":
         return open_stream(request, self._limit(timeout), self._policy, "text/event-stream")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Iterator, Optional, Union
+from typing import Callable, ClassVar, Generic, Iterator, Optional, TypeVar, Union
 
 from ._answers import MAX_ANSWER_BYTES, error_from_body
 from ._base import ConnectionFailed, SvcError
-from ._results import FileReader, FileT, Result, result_of
+from ._results import FileReader, FileT, Result, ToolResult
 from ._shape import Fields, parse_object
 from ._sse import EventParser, RawEvent
+from ._tools import ToolCall
+
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True)
@@ -43,31 +46,44 @@ class FileStored(Generic[FileT]):
 
 
 @dataclass(frozen=True)
-class Finished(Generic[FileT]):
+class Finished(Generic[ResultT]):
     """The last event. `result` holds all output again."""
 
-    result: Result[FileT]
+    result: ResultT
     event: ClassVar[str] = "result"
 
 
-Event = Union[Started, Stdout, Stderr, FileStored[FileT], Finished[FileT]]
+#: What one request with a stream as its answer tells.
+RequestEvent = Union[Started, Stdout, Stderr, FileStored[FileT], Finished[ResultT]]
+Event = RequestEvent[FileT, Result[FileT]]
+#: Of a program with tools: `Started` comes at its begin and after each pause.
+ToolEvent = Union[ToolCall, RequestEvent[FileT, ToolResult[FileT]]]
 #: A step of a stream: an event, or the error that ends it.
-Step = Union[Event[FileT], SvcError]
+Step = Union[RequestEvent[FileT, ResultT], SvcError]
+ResultReader = Callable[[Fields, FileReader[FileT], Optional[str]], ResultT]
 
 
-class EventReader(Generic[FileT]):
-    """Reads the bytes of a stream. Kinds of events that it does not know are skipped. `limit`: bytes of one event."""
+class EventReader(Generic[FileT, ResultT]):
+    """
+    Reads the bytes of a stream. `result`: reads the last event. Kinds of events that it does not know are skipped. `limit`: bytes of one
+    event.
+    """
 
     def __init__(
-        self, file: FileReader[FileT], request_id: Optional[str] = None, limit: int = MAX_ANSWER_BYTES
+        self,
+        file: FileReader[FileT],
+        result: "ResultReader[FileT, ResultT]",
+        request_id: Optional[str] = None,
+        limit: int = MAX_ANSWER_BYTES,
     ) -> None:
         self._parser = EventParser(limit)
         self._file = file
+        self._result = result
         self._request_id = request_id
         #: Whether the last event came.
         self.ended = False
 
-    def feed(self, chunk: bytes) -> Iterator[Step[FileT]]:
+    def feed(self, chunk: bytes) -> "Iterator[Step[FileT, ResultT]]":
         """What the chunk completes, to the end of the stream; no bytes: the connection has ended."""
         if not chunk and not self.ended:
             self.ended = True
@@ -84,7 +100,7 @@ class EventReader(Generic[FileT]):
             self.ended = True
             yield error
 
-    def _step(self, raw: RawEvent) -> Optional[Step[FileT]]:
+    def _step(self, raw: RawEvent) -> "Optional[Step[FileT, ResultT]]":
         if raw.name not in ("started", "stdout", "stderr", "file", "result", "error"):
             return None
         body = parse_object(raw.data)
@@ -98,5 +114,5 @@ class EventReader(Generic[FileT]):
         if raw.name == "file":
             return FileStored(self._file(data))
         if raw.name == "result":
-            return Finished(result_of(data, self._file, self._request_id))
+            return Finished(self._result(data, self._file, self._request_id))
         return error_from_body(body)

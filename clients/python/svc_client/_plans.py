@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 from . import _requests as requests
 from ._answers import Answer, error_of
@@ -20,6 +20,8 @@ from ._tools import Pause, Tool, ToolCall, definitions, pause_of
 from ._wire import Deadline
 
 T = TypeVar("T")
+#: How a round of a program with tools ends.
+Outcome = Union[Pause, ToolResult[FileT]]
 #: Rounds of a program with tools; the service allows 200 calls unless its operator changes that.
 MAX_ROUNDS = 10_000
 #: Seconds for telling the service that nobody waits for a paused program any more.
@@ -113,52 +115,73 @@ def open_stream(
     )
 
 
+class ToolProgram:
+    """A program with tools, from its start through its pauses. `request`: what is sent next."""
+
+    def __init__(
+        self, fields: Dict[str, Any], run_timeout_ms: Optional[int], tools: Mapping[str, Tool]
+    ) -> None:
+        self._label = f"svc-client-{secrets.token_hex(16)}"
+        self._tools = tools
+        self._pauses = 0
+        self.request = requests.start_tools(
+            {**fields, "tools": definitions(tools)}, run_timeout_ms, self._label
+        )
+
+    def paused(self, pause: Pause) -> CallTools:
+        self._pauses += 1
+        if self._pauses > MAX_ROUNDS:
+            raise InvalidAnswer(f"The program did not end within {MAX_ROUNDS} rounds.")
+        return CallTools(self._tools, pause.calls)
+
+    def resume(self, pause: Pause, results: Sequence[Mapping[str, Any]]) -> None:
+        self.request = requests.resume_tools(pause.token, results)
+
+    def give_up(self, error: BaseException) -> "Plan[None]":
+        """
+        Cancels the program, which would wait for results otherwise, unless its start was refused; one that was given up may have been
+        answered meanwhile. Never raises for the service: the program's time ends it anyway.
+        """
+        if self._pauses == 0 and _is_refusal(error):
+            return
+        try:
+            yield Send(requests.cancel_tools(self._label), Deadline(CANCEL_SECONDS))
+        except SvcError:
+            pass
+
+
+def outcome_of(
+    answer: Fields, file: "FileReader[FileT]", request_id: Optional[str]
+) -> "Outcome[FileT]":
+    if answer.text("status") == "tool_call_required":
+        return pause_of(answer)
+    return tool_result_of(answer, file, request_id)
+
+
 def run_tools(
-    fields: Dict[str, Any],
-    run_timeout_ms: Optional[int],
-    tools: Mapping[str, Tool],
-    timeout: Optional[float],
-    policy: RetryPolicy,
-    file: "FileReader[FileT]",
+    program: ToolProgram, timeout: Optional[float], policy: RetryPolicy, file: "FileReader[FileT]"
 ) -> "Plan[ToolResult[FileT]]":
     """
     Answers the calls of a program until it ends. `timeout`: for each request. Whatever ends this before the program's end cancels the
-    program, which would wait for results otherwise.
+    program.
     """
-    label = f"svc-client-{secrets.token_hex(16)}"
-    request = requests.start_tools({**fields, "tools": definitions(tools)}, run_timeout_ms, label)
 
-    def read(answer: Fields, got: Answer) -> "Union[Pause, ToolResult[FileT]]":
-        if answer.text("status") == "tool_call_required":
-            return pause_of(answer)
-        return tool_result_of(answer, file, got.request_id)
+    def read(answer: Fields, got: Answer) -> "Outcome[FileT]":
+        return outcome_of(answer, file, got.request_id)
 
-    paused = False
     try:
-        for _ in range(MAX_ROUNDS):
-            ended = yield from ask(request, timeout, policy, read)
+        while True:
+            ended = yield from ask(program.request, timeout, policy, read)
             if not isinstance(ended, Pause):
                 return ended
-            paused = True
-            results: List[Dict[str, Any]] = yield CallTools(tools, ended.calls)
-            request = requests.resume_tools(ended.token, results)
-        raise InvalidAnswer(f"The program did not end within {MAX_ROUNDS} rounds.")
+            results: List[Dict[str, Any]] = yield program.paused(ended)
+            program.resume(ended, results)
     except GeneratorExit:
         raise
     except BaseException as error:
-        # A start that was given up may have been answered meanwhile; one that was refused runs nothing.
-        if paused or not _is_refusal(error):
-            yield from _cancel(label)
+        yield from program.give_up(error)
         raise
 
 
 def _is_refusal(error: BaseException) -> bool:
     return isinstance(error, SvcError) and error.status is not None and not isinstance(error, InvalidAnswer)
-
-
-def _cancel(label: str) -> "Plan[None]":
-    """Never raises for the service: the program's time ends it anyway."""
-    try:
-        yield Send(requests.cancel_tools(label), Deadline(CANCEL_SECONDS))
-    except SvcError:
-        pass

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ssl
 import time
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Generator, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _requests as requests
 from ._core import DEFAULT_CONNECT_TIMEOUT, DEFAULT_TIMEOUT, DEFAULT_URL, Core
 from ._downloads import PathLike
+from ._events import ToolEvent
 from ._files import InputFile, output_fields
-from ._plans import Plan, Send, Sleep, Step, T, perform
+from ._plans import Plan, Send, Sleep, Step, T, ToolProgram, perform
 from ._records import Job, JobPage, Language, Session, SessionFile
-from ._results import Result, ToolResult
+from ._results import Result, ToolResult, result_of
 from ._shape import Fields
-from ._sync import EventStream, File, ToolCaller
+from ._sync import EventStream, File, ToolCaller, tool_events
 from ._tools import Tool, Tools, checked_tools
 from ._uploads import owner_fields, upload_form
 
@@ -92,7 +93,7 @@ class Svc:
         session_id: Optional[str] = None,
         idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
-    ) -> EventStream:
+    ) -> "EventStream[Result[File]]":
         """As `run`, with output and files as they come; the last event has the result. `timeout`: for the whole stream."""
         fields = requests.program(
             code, language=language, args=args, stdin=stdin, files=files, env=env, version=version
@@ -104,7 +105,7 @@ class Svc:
             session_id=session_id,
             idempotency_key=idempotency_key,
         )
-        return EventStream(self, self._core.events(requests.streamed(request), timeout))
+        return EventStream(self, self._core.events(requests.streamed(request), timeout), result_of)
 
     def upload(
         self,
@@ -184,7 +185,30 @@ class WithTools:
         fields = requests.program(
             code, language=language, args=args, stdin=stdin, files=files, env=env, version=version
         )
-        return self._svc._drive(self._svc._core.tools(fields, run_timeout_ms, self._tools, timeout))
+        program = ToolProgram(fields, run_timeout_ms, self._tools)
+        return self._svc._drive(self._svc._core.tools(program, timeout))
+
+    def stream(
+        self,
+        code: str,
+        *,
+        language: str = "python",
+        args: Optional[Sequence[str]] = None,
+        stdin: Optional[str] = None,
+        files: Sequence[InputFile] = (),
+        env: Optional[Mapping[str, str]] = None,
+        version: Optional[str] = None,
+        run_timeout_ms: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> "Generator[ToolEvent[File], None, None]":
+        """
+        As `run`, with output, files and calls as they come; the last event has the result. A call is told before its function runs. The
+        request goes out with the first event. Leaving the loop before the last event cancels the program as soon as the generator is closed.
+        """
+        fields = requests.program(
+            code, language=language, args=args, stdin=stdin, files=files, env=env, version=version
+        )
+        return tool_events(self._svc, ToolProgram(fields, run_timeout_ms, self._tools), timeout)
 
 
 class Jobs:
@@ -233,9 +257,9 @@ class Jobs:
         """True: it was not over, and becomes cancelled. False: it was over, and is removed."""
         return self._svc._drive(self._svc._core.cancel_job(job_id))
 
-    def events(self, job_id: str, *, timeout: Optional[float] = None) -> EventStream:
+    def events(self, job_id: str, *, timeout: Optional[float] = None) -> "EventStream[Result[File]]":
         """From the job's beginning. Closing the stream does not cancel it."""
-        return EventStream(self._svc, self._svc._core.events(requests.job_events(job_id), timeout))
+        return EventStream(self._svc, self._svc._core.events(requests.job_events(job_id), timeout), result_of)
 
 
 class Sessions:

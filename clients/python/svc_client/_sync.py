@@ -6,15 +6,16 @@ import asyncio
 import inspect
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, Generator, Generic, Iterator, List, Optional
 
+from . import _requests as requests
 from ._base import SvcError
 from ._downloads import PathLike, read_bytes, save
-from ._events import Event, EventReader, Step
+from ._events import EventReader, Finished, RequestEvent, ResultReader, ResultT, Step, ToolEvent
 from ._files import FileInfo
 from ._http import Exchange
-from ._plans import CallTools, Plan
-from ._tools import failed, invoke, succeeded
+from ._plans import CallTools, Plan, ToolProgram, Outcome, outcome_of
+from ._tools import Pause, failed, invoke, succeeded
 
 if TYPE_CHECKING:
     from ._svc import Svc
@@ -41,27 +42,32 @@ class File(FileInfo):
         return self._svc._drive(self._svc._core.download(self, timeout))
 
 
-class EventStream(Iterator["Event[File]"]):
+class EventStream(Iterator[RequestEvent[File, ResultT]]):
     """
     The events of a run, read while they come: `for event in stream`. The request goes out with the first. `close`, the end of a `with` block
     and garbage collection close the connection; of `Svc.stream` that cancels a run that has not ended.
     """
 
-    def __init__(self, svc: "Svc", plan: "Plan[Exchange]") -> None:
+    def __init__(
+        self, svc: "Svc", plan: "Plan[Exchange]", result: "ResultReader[File, ResultT]"
+    ) -> None:
         self._svc = svc
+        self._result = result
         self._plan: "Optional[Plan[Exchange]]" = plan
         self._exchange: Optional[Exchange] = None
-        self._reader: "Optional[EventReader[File]]" = None
-        self._steps: "List[Step[File]]" = []
+        self._reader: "Optional[EventReader[File, ResultT]]" = None
+        self._steps: "List[Step[File, ResultT]]" = []
 
-    def __iter__(self) -> "EventStream":
+    def __iter__(self) -> "EventStream[ResultT]":
         return self
 
-    def __next__(self) -> "Event[File]":
+    def __next__(self) -> "RequestEvent[File, ResultT]":
         if self._plan is not None:
             plan, self._plan = self._plan, None
             self._exchange = self._svc._drive(plan)
-            self._reader = EventReader(self._svc._core.file, self._exchange.headers.get("x-request-id"))
+            self._reader = EventReader(
+                self._svc._core.file, self._result, self._exchange.headers.get("x-request-id")
+            )
         try:
             while not self._steps:
                 if self._exchange is None or self._reader is None or self._reader.ended:
@@ -82,7 +88,7 @@ class EventStream(Iterator["Event[File]"]):
             self._exchange.close()
             self._exchange = None
 
-    def __enter__(self) -> "EventStream":
+    def __enter__(self) -> "EventStream[ResultT]":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -152,3 +158,33 @@ def _refuse_running_loop(awaitables: List[Any]) -> None:
         if inspect.iscoroutine(awaitable):
             awaitable.close()
     raise RuntimeError("an event loop runs in this thread: use AsyncSvc there")
+
+
+def tool_events(
+    svc: "Svc", program: ToolProgram, timeout: Optional[float]
+) -> "Generator[ToolEvent[File], None, None]":
+    caller = ToolCaller()
+    read: "ResultReader[File, Outcome[File]]" = outcome_of
+    ended = False
+    try:
+        while not ended:
+            plan = svc._core.events(requests.streamed(program.request), timeout)
+            with EventStream(svc, plan, read) as events:
+                for event in events:
+                    if not isinstance(event, Finished):
+                        yield event
+                    elif isinstance(event.result, Pause):
+                        pause = event.result
+                    else:
+                        ended = True
+                        yield Finished(event.result)
+            if not ended:
+                step = program.paused(pause)
+                yield from pause.calls
+                program.resume(pause, caller(step))
+    except BaseException as error:
+        if not ended:
+            svc._drive(program.give_up(error))
+        raise
+    finally:
+        caller.close()

@@ -6,7 +6,7 @@ import inspect
 import json
 import typing
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Tuple, Union
 
 from ._base import InvalidAnswer
 from ._shape import Fields
@@ -41,9 +41,12 @@ Tools = Mapping[str, Union[Tool, Callable[..., Any]]]
 
 @dataclass(frozen=True)
 class ToolCall:
+    """The program calls a function, and waits. Also an event of a program that is watched."""
+
     id: str
     name: str
     arguments: Mapping[str, Any]
+    event: ClassVar[str] = "call"
 
 
 @dataclass(frozen=True)

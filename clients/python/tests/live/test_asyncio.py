@@ -46,6 +46,16 @@ class Everything(unittest.IsolatedAsyncioTestCase):
         result = await async_client().with_tools({"together": together}).run(code)
         self.assertEqual((result.stdout, result.ok), ("6\n", True))
 
+    async def test_a_program_that_is_watched(self):
+        async def stock(item: str) -> int:
+            return len(item)
+
+        seen = []
+        async for one in async_client().with_tools({"stock": stock}).stream("print(await stock('abc'))"):
+            seen.append(one)
+        self.assertEqual([one.event for one in seen], ["started", "call", "started", "stdout", "result"])
+        self.assertEqual(seen[-1].result.stdout, "3\n")
+
     async def test_refusals_and_languages(self):
         with self.assertRaises(errors.UnsupportedLanguage):
             await async_client().run("x", language="klingon")

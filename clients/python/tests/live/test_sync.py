@@ -6,7 +6,7 @@ import pathlib
 import tempfile
 import unittest
 
-from svc_client import FileStored, Finished, InlineFile, RequestTimeout, Started, Stderr, Stdout, Tool, errors
+from svc_client import FileStored, Finished, InlineFile, RequestTimeout, Started, Stderr, Stdout, Tool, ToolCall, errors
 from tests.live.target import SLEEPER, client, new_marker, processes_with, wait_until
 
 
@@ -174,6 +174,28 @@ except ToolExecutionError as error:
         result = client().with_tools({"price": price, "stock": stock}).run(code)
         self.assertEqual(result.stdout, "7.5 3\n1\n2\n3\nthere is no such item\n")
         self.assertEqual((result.ok, result.tool_calls_made, result.error), (True, 7, None))
+
+    def test_a_program_that_is_watched(self):
+        code = "print('before'); a = await price('tea'); print(a); b = await stock('xx'); print(b)"
+        seen = list(client().with_tools({"price": price, "stock": stock}).stream(code))
+        calls = [(one.name, dict(one.arguments)) for one in seen if isinstance(one, ToolCall)]
+        self.assertEqual(calls, [("price", {"item": "tea"}), ("stock", {"item": "xx"})])
+        [last] = [one for one in seen if isinstance(one, Finished)]
+        self.assertIs(last, seen[-1])
+        text = "".join(one.text for one in seen if isinstance(one, Stdout))
+        self.assertEqual((text, last.result.ok), (last.result.stdout, True))
+        at = [type(one) for one in seen]
+        self.assertLess(at.index(Stdout), at.index(ToolCall))
+
+    def test_a_watched_program_that_is_left_ends(self):
+        marker = new_marker()
+        program = client().with_tools({"stock": stock}).stream("print(1); await stock('x')", args=[marker])
+        for one in program:
+            if isinstance(one, ToolCall):
+                break
+        self.assertNotEqual(processes_with(marker), [])
+        program.close()
+        wait_until(lambda: processes_with(marker) == [])
 
     def test_a_program_of_bash_and_files(self):
         tools = {"look-up": Tool(lambda **arguments: arguments, "Echoes.", {"type": "object"})}

@@ -5,7 +5,7 @@ import inspect
 import threading
 import unittest
 
-from svc_client import AsyncSvc, ConnectionFailed, RequestTimeout, Stdout, Svc, _async_svc, _svc, errors
+from svc_client import AsyncSvc, ConnectionFailed, Finished, RequestTimeout, Stdout, Svc, ToolCall, _async_svc, _svc, errors
 from tests.servers import FILE, RESULT, error, event, serve
 
 LONG = 30.0
@@ -108,6 +108,63 @@ class Tools(unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(asyncio.CancelledError):
                 await task
         self.assert_cancelled(server.requests, 1)
+
+    STREAMED = (
+        lambda one: one.stream(event("stdout", {"text": "a"}), event("result", PAUSE)),
+        lambda one: one.stream(event("stdout", {"text": "b"}), event("result", ENDED)),
+    )
+    #: What a caller sees of them.
+    SEEN = [Stdout("a"), ToolCall("call_001", "wait", {}), Stdout("b")]
+
+    async def test_a_program_that_is_watched_tells_its_calls_before_they_are_answered(self):
+        async def read(program):
+            return [one async for one in program]
+
+        for make in (
+            lambda url, tools: list(Svc(url, timeout=LONG).with_tools(tools).stream("x")),
+            lambda url, tools: asyncio.run(read(AsyncSvc(url, timeout=LONG).with_tools(tools).stream("x"))),
+        ):
+            with serve(*self.STREAMED) as server:
+                *seen, last = await asyncio.to_thread(make, server.url, {"wait": lambda: 7})
+            self.assertEqual(seen, self.SEEN)
+            self.assertEqual((type(last), last.result.ok), (Finished, True))
+            self.assertEqual(len(server.requests), 2)
+            self.assertIn('{"call_id":"call_001","result":7}', server.requests[1])
+            for sent in server.requests:
+                self.assertIn("\r\nAccept: text/event-stream\r\n", sent)
+
+    async def test_a_watched_program_that_is_left_is_cancelled(self):
+        cancelled = lambda one: one.answer(200, {"status": "cancelled", "cancelled": 1})
+        for events in (1, 2):
+            with serve(self.STREAMED[0], cancelled) as server:
+                program = Svc(server.url, timeout=LONG).with_tools({"wait": lambda: 7}).stream("x")
+                self.assertEqual([next(program) for _ in range(events)], self.SEEN[:events])
+                program.close()
+            self.assert_cancelled(server.requests, 1)
+            with serve(self.STREAMED[0], cancelled) as server:
+                program = client(server).with_tools({"wait": lambda: 7}).stream("x")
+                self.assertEqual([await program.__anext__() for _ in range(events)], self.SEEN[:events])
+                await program.aclose()
+            self.assert_cancelled(server.requests, 1)
+
+    async def test_a_watched_program_whose_loop_ends_with_its_result_is_over(self):
+        with serve(*self.STREAMED) as server:
+            for one in Svc(server.url, timeout=LONG).with_tools({"wait": lambda: 7}).stream("x"):
+                if isinstance(one, Finished):
+                    break
+        self.assertEqual(len(server.requests), 2)
+
+    async def test_a_watched_program_that_the_service_ends_raises_its_error(self):
+        answers = [self.STREAMED[0], lambda one: one.stream(event("error", error("tool_call_timeout"))), lambda one: one.answer(200, {})]
+        with serve(*answers) as server, self.assertRaises(errors.SvcError) as caught:
+            list(Svc(server.url, timeout=LONG).with_tools({"wait": lambda: 7}).stream("x"))
+        self.assertEqual(caught.exception.code, "tool_call_timeout")
+
+    async def test_a_watched_start_that_is_refused_has_nothing_to_cancel(self):
+        with serve(lambda one: one.answer(400, error("unsupported_language"))) as server:
+            with self.assertRaises(errors.UnsupportedLanguage):
+                await client(server).with_tools({}).stream("x").__anext__()
+        self.assertEqual(len(server.requests), 1)
 
     async def test_a_start_that_is_given_up_cancels_the_program(self):
         waiting = Waiting()
