@@ -59,7 +59,7 @@ const keyOf = ({ address, port }: Pick<AddressInfo, "address" | "port">) => `${a
  * does not do.)
  */
 class End extends Duplex {
-  other: End | undefined;
+  other: End = this;
   #read: (() => void) | undefined;
 
   override _read(): void {
@@ -69,7 +69,7 @@ class End extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.other?.#take(chunk, done);
+    this.other.#take(chunk, done);
   }
 
   #take(chunk: Buffer, done: () => void): void {
@@ -78,13 +78,13 @@ class End extends Duplex {
   }
 
   override _final(done: () => void): void {
-    this.other?.push(null);
+    this.other.push(null);
     done();
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     // Later: what was read whole is known as sent by then.
-    setImmediate(() => this.other?.destroy());
+    setImmediate(() => this.other.destroy());
     done(error);
   }
 }
