@@ -13,7 +13,7 @@ import { languagesOf, type Machine } from "../capacity.ts";
 import { pick } from "../environment.ts";
 import { SERVICES, type Service } from "../instance.ts";
 import { Problem } from "../problem.ts";
-import { loadSecrets } from "../secrets.ts";
+import { givenSecrets, loadSecrets } from "../secrets.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { sized } from "../sizing.ts";
 import { thisMachine } from "../system/memory.ts";
@@ -45,7 +45,7 @@ function settingsOf(env: Environment, machine: Machine): Environment {
   const { settings, notice } = sized(env, machine, languagesOf(instance));
   if (notice !== undefined) console.error(notice);
   const sizes = Object.fromEntries(SIZES.map((name) => [name, settings[name]]));
-  return { ...loadSecrets(instance.dataDir), ...sizes, ...pick(env) };
+  return { ...givenSecrets(loadSecrets(instance.dataDir), false, env), ...sizes, ...pick(env) };
 }
 
 /** What a component is given. Throws a Problem for a name that no shell takes. Pure. */

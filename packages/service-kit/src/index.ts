@@ -1,6 +1,7 @@
 export * from "./component.ts";
 export * from "./condition.ts";
 export * from "./config/holders.ts";
+export { PAIR_TOKENS, tokensFrom, tokenTo } from "./config/internal-tokens.ts";
 export * from "./config/load.ts";
 export * from "./config/mode.ts";
 export * from "./config/nearest.ts";

@@ -24,12 +24,15 @@ export interface PrivateRedis {
 
 const START_MS = 10_000;
 
-/** `kept`: what it holds is written to disk as in the local copy, and survives a crash of the server. */
-export async function startRedis({ kept = false } = {}): Promise<PrivateRedis> {
+/** `kept`: what it holds is written to disk as in the local copy, and survives a crash of the server. `further`: options of redis-server. */
+export async function startRedis({
+  kept = false,
+  further = [] as readonly string[],
+} = {}): Promise<PrivateRedis> {
   const directory = await mkdtemp(join(tmpdir(), "svc-test-redis-"));
   const socket = join(directory, "redis.sock");
   const isRemoved = afterDeath('rm -rf "$what"', directory);
-  let child = await launch(directory, socket, kept);
+  let child = await launch(directory, socket, kept, further);
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill("SIGKILL");
@@ -43,7 +46,7 @@ export async function startRedis({ kept = false } = {}): Promise<PrivateRedis> {
     },
     kill,
     start: async () => {
-      child = await launch(directory, socket, kept);
+      child = await launch(directory, socket, kept, further);
     },
     stop: async () => {
       await kill();
@@ -53,7 +56,12 @@ export async function startRedis({ kept = false } = {}): Promise<PrivateRedis> {
   };
 }
 
-async function launch(directory: string, socket: string, kept: boolean): Promise<ChildProcess> {
+async function launch(
+  directory: string,
+  socket: string,
+  kept: boolean,
+  further: readonly string[],
+): Promise<ChildProcess> {
   await rm(socket, { force: true });
   const options = [
     "--port",
@@ -68,6 +76,7 @@ async function launch(directory: string, socket: string, kept: boolean): Promise
     kept ? "yes" : "no",
     "--appendfsync",
     "everysec",
+    ...further,
   ];
   const child = spawn(redisProgram() ?? "redis-server", options, { argv0: "redis-server", stdio: "ignore" });
   child.once("exit", afterDeath('kill -KILL "$what"', String(child.pid)));
