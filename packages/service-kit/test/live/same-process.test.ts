@@ -63,7 +63,7 @@ beforeEach(async () => {
     ended = answered(reply);
   });
   app.get("/socket", async ({ raw }) => ({ isSocket: raw.socket instanceof Socket }));
-  app.get("/inner", { onRequest: requireInternalToken("right") }, async () => ({ ok: true }));
+  app.get("/inner", { onRequest: requireInternalToken(["right"]) }, async () => ({ ok: true }));
   app.get<{ Params: { size: string } }>("/closing/:size", ({ params }, reply) =>
     reply.header("connection", "close").send(Buffer.alloc(Number(params.size))),
   );
