@@ -6,7 +6,8 @@
  *   changes nothing. It becomes visible at once, with all its bytes and its record, after
  *   they are safe from a power failure; a write that fails or is broken off leaves nothing.
  * - Pending objects belong to a storage session that is still being made. Nothing but `commit` and `discard` sees them.
- * - Content arrives and leaves as a stream with back-pressure. Content that throws breaks the write off.
+ * - Content arrives and leaves as a stream with back-pressure. Content that throws breaks the write off. The chunks of content
+ *   belong to who receives them: a store may give their memory back once it has their bytes.
  * - Every failure is a StoreError.
  */
 import type { Readable } from "node:stream";

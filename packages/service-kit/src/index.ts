@@ -10,6 +10,7 @@ export * from "./config/secret-quality.ts";
 export * from "./config/types.ts";
 export { type Config, VARIABLES, type VariableName } from "./config/variables.ts";
 export * from "./deadline-signal.ts";
+export * from "./free-memory.ts";
 export * from "./health/clock.ts";
 export * from "./health/descriptors.ts";
 export * from "./health/peer.ts";

@@ -3,6 +3,7 @@
  * failures as ServiceError. Error texts of other components never travel further: only their code does. An answer that is
  * read as a whole is read to its bound at most; the connection of a longer one is closed.
  */
+import type { Socket } from "node:net";
 import {
   type ErrorCode,
   errorBodySchema,
@@ -15,6 +16,7 @@ import {
   type TraceContext,
 } from "@svc/contracts";
 import { buildConnector, type Dispatcher, Pool } from "undici";
+import { connectInSameProcess } from "./same-process.ts";
 import { knownErrorCode } from "./server.ts";
 import type { TlsIdentity } from "./tls.ts";
 
@@ -68,12 +70,22 @@ const AGAIN_MS = 50;
 
 function connectorWith({ tls, connectMs }: InnerClientOptions): buildConnector.connector {
   const times = connectMs === undefined ? {} : { timeout: connectMs };
-  if (tls === undefined) return buildConnector(times);
+  if (tls === undefined) return withinProcessFirst(buildConnector(times));
   let connect = buildConnector({ ...tls.material, ...times });
   tls.follow((material) => {
     connect = buildConnector({ ...material, ...times });
   });
   return (address, done) => connect(address, done);
+}
+
+/** Connects in memory to a server of this process. */
+function withinProcessFirst(connect: buildConnector.connector): buildConnector.connector {
+  return (address, done) => {
+    const inMemory = connectInSameProcess(address.hostname, Number(address.port));
+    if (inMemory === undefined) return connect(address, done);
+    // undici takes any duplex stream, its types know sockets only.
+    queueMicrotask(() => done(null, inMemory as Socket));
+  };
 }
 
 /** Requests that it holds up have sent nothing yet, not a byte of their body. */
