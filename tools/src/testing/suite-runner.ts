@@ -10,14 +10,7 @@ import { type Instance, ROOT, resolveInstance } from "@svc/cli/instance";
 import type { ChaosSettings } from "./chaos.ts";
 import { installTestClient } from "./client.ts";
 import { buildTestImages } from "./images.ts";
-import {
-  MACHINE_IN_CI,
-  type Part,
-  passesOf,
-  type Scope,
-  type Suite,
-  stagesOf,
-} from "./plan.ts";
+import { MACHINE_IN_CI, type Part, passesOf, type Scope, type Suite, stagesOf } from "./plan.ts";
 import { FUZZ, type Outcome, runCheck, runVitest, USUAL_CHECKS, type VitestProject } from "./suites.ts";
 import { buildMachine, runMachines } from "./virtual-machine.ts";
 
