@@ -1,4 +1,5 @@
 /** Two machines with a worker and a runner each: what the second one adds, and what callers see when it is cut off and comes back. */
+import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ToolCallRequired } from "@svc/contracts";
 import { Api } from "@svc/test-kit/system/api";
@@ -102,7 +103,7 @@ test(
   `a machine that is cut off for ${CUT_MS / 1000} s takes no answer with it`,
   async () => {
     const paused = await pausedOn(1, 2);
-    const load = new FleetLoad(api, "cut", 1);
+    const load = new FleetLoad(api, `cut-${randomUUID().slice(0, 8)}`, 1);
     await until(() => Object.keys(load.counts).length >= 10, SOON_MS);
     const [, site] = fleet.sites;
     const atMs = load.seen.now();

@@ -1,4 +1,5 @@
 /** Every process is replaced in the order of docs/kubernetes.md, two replicas of each, under load: callers see nothing of it. */
+import { randomUUID } from "node:crypto";
 import type { ToolCallRequired } from "@svc/contracts";
 import { until } from "@svc/test-kit/system/processes";
 import { declare, driveOn, startPaused } from "@svc/test-kit/system/programmatic";
@@ -29,7 +30,7 @@ test("an update in order loses no request, refuses none, and every paused progra
   const paused: ToolCallRequired[] = [];
   for (let count = 0; count < 3; count++)
     paused.push(await startPaused(api, { code: CODE, language: "python", tools: declare(["add"]) }));
-  const load = new FleetLoad(api, "update", 2);
+  const load = new FleetLoad(api, `update-${randomUUID().slice(0, 8)}`, 2);
   for (const stage of STAGES) {
     const before = load.right;
     await all.update(stage);
