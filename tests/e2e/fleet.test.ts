@@ -103,7 +103,7 @@ test(
   `a machine that is cut off for ${CUT_MS / 1000} s takes no answer with it`,
   async () => {
     const paused = await pausedOn(1, 2);
-    const load = new FleetLoad(api, `cut-${randomUUID().slice(0, 8)}`, 1);
+    const load = new FleetLoad(api, `cut${randomUUID().slice(0, 8)}`, 1);
     await until(() => Object.keys(load.counts).length >= 10, SOON_MS);
     const [, site] = fleet.sites;
     const atMs = load.seen.now();

@@ -30,7 +30,7 @@ test("an update in order loses no request, refuses none, and every paused progra
   const paused: ToolCallRequired[] = [];
   for (let count = 0; count < 3; count++)
     paused.push(await startPaused(api, { code: CODE, language: "python", tools: declare(["add"]) }));
-  const load = new FleetLoad(api, `update-${randomUUID().slice(0, 8)}`, 2);
+  const load = new FleetLoad(api, `update${randomUUID().slice(0, 8)}`, 2);
   for (const stage of STAGES) {
     const before = load.right;
     await all.update(stage);
