@@ -26,7 +26,10 @@ type Stages = readonly (readonly (readonly Part[])[])[];
  */
 export const STAGES: Stages = [
   [["checks"], ["unit"], ["v2 build", "compat build", "client build", "images build"]],
-  [["e2e"], ["live", "fuzz", "chaos", "v2", "s3", "compat", "client", "kubernetes", "images"]],
+  [
+    ["e2e", "fuzz", "chaos"],
+    ["live", "v2", "s3", "compat", "client", "kubernetes", "images"],
+  ],
   [["escape", "slow"]],
 ];
 
