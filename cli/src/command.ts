@@ -16,7 +16,7 @@ import {
   type Settings,
   type SettingsFlags,
 } from "./settings/sources.ts";
-import { meanCopy } from "./svc-line.ts";
+import { asTyped, meanCopy } from "./svc-line.ts";
 
 export interface CommandSpec<T extends Options> {
   /** What follows `./svc ` in the usage line, the command's name first. */
@@ -45,7 +45,7 @@ export function defineCommand<const T extends Options>(spec: CommandSpec<T>): Co
       const parser = addOptions(strict(program.command(name)), spec.options);
       parser.description(spec.summary).usage(usage.join(" "));
       if (spec.positionals !== undefined) addArguments(parser, spec.positionals, spec.words);
-      if (spec.details !== undefined) parser.addHelpText("after", `\n${spec.details.trim()}`);
+      if (spec.details !== undefined) parser.addHelpText("after", `\n${asTyped(spec.details.trim())}`);
       parser.action(async () => {
         const values = valuesOf(parser, spec.options);
         const positionals = argumentsOf(parser);

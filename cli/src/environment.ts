@@ -7,8 +7,8 @@ import { holds } from "@svc/service-kit/config/holders";
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import { type Instance, ROOT, type Service } from "./instance.ts";
 import { modeOf } from "./mode.ts";
-import type { Secrets } from "./secrets.ts";
-import { componentsIn, type ServiceProcess } from "./topology.ts";
+import { givenSecrets, type Secrets } from "./secrets.ts";
+import { componentsIn, type ServiceProcess, serviceProcesses } from "./topology.ts";
 
 /** Halves the start of a component. It lies beside the code and is writable for those who may write the code. */
 export const COMPILE_CACHE = join(ROOT, "node_modules/.cache/compile");
@@ -78,7 +78,7 @@ export function systemVariables(instance: Instance, secrets: Secrets, caller: En
     SERVICE_HOST: "127.0.0.1",
     FILE_SERVER_HOST: "127.0.0.1",
     STORAGE_DRIVER: "fs",
-    ...secrets,
+    ...givenSecrets(secrets, serviceProcesses(caller).includes("combined"), caller),
     ...(hasOwnRedis(caller) ? {} : { REDIS_URL: `unix://${encodeURI(instance.redisSocket)}` }),
     ...pick(caller),
     ...places(instance, caller),

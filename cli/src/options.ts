@@ -38,7 +38,7 @@ export interface Parsed<T extends Options> {
 
 export function parseOptions<const T extends Options>(argv: readonly string[], options: T): Parsed<T> {
   const { before, rest } = splitRest(argv);
-  const parser = addOptions(strict(new Parser()), options).argument("[ARG...]");
+  const parser = addOptions(strict(new Parser("./svc")), options).argument("[ARG...]");
   parser.parse(before, { from: "user" });
   return { values: valuesOf(parser, options), positionals: argumentsOf(parser), rest };
 }
@@ -168,7 +168,7 @@ const named = (text: string) => (text === "" ? '""' : text);
 
 /** `./svc key add` */
 function lineOf(parser: Parser): string {
-  return parser.parent === null ? "./svc" : `${lineOf(parser.parent)} ${parser.name()}`;
+  return parser.parent === null ? parser.name() : `${lineOf(parser.parent)} ${parser.name()}`;
 }
 
 function nearOption(typed: string, { options }: Parser): string | undefined {

@@ -5,10 +5,13 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { PAIR_TOKENS } from "@svc/service-kit/config/internal-tokens";
 import { Problem } from "./problem.ts";
 import { replaceFile } from "./system/replace-file.ts";
 
-const RANDOM = ["SVC_INTERNAL_SERVICE_TOKEN", "SVC_EGRESS_GRANT_SECRET", "SVC_CONTINUATION_SECRET"] as const;
+const TOKEN_OF_ALL = "SVC_INTERNAL_SERVICE_TOKEN";
+const PAIRS = Object.keys(PAIR_TOKENS) as (keyof typeof PAIR_TOKENS)[];
+const RANDOM = [TOKEN_OF_ALL, ...PAIRS, "SVC_EGRESS_GRANT_SECRET", "SVC_CONTINUATION_SECRET"] as const;
 const PRIVATE_KEY = "SVC_EXECUTION_MANIFEST_PRIVATE_KEY";
 const PUBLIC_KEY = "SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY";
 
@@ -25,6 +28,21 @@ export function loadSecrets(dataDir: string): Secrets {
     replaceFile(path, lines.join(""), { mode: 0o600 });
   }
   return secrets;
+}
+
+/**
+ * What the components of a copy are given of its secrets: a token for each pair that speaks, or the one for all that the operator set.
+ * Only one process that has them all anyway also takes the one for all that was made.
+ */
+export function givenSecrets(
+  secrets: Secrets,
+  isOneProcess: boolean,
+  caller: Readonly<Record<string, string | undefined>>,
+): Partial<Secrets> {
+  const given: Partial<Secrets> = { ...secrets };
+  if (caller[TOKEN_OF_ALL]) for (const name of PAIRS) delete given[name];
+  else if (!isOneProcess) delete given[TOKEN_OF_ALL];
+  return given;
 }
 
 /** The file's secrets, with random ones where it lacks any: for checks before anything is made. */

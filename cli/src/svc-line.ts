@@ -14,7 +14,21 @@ export interface CopyFlags {
 
 const NAMES = ["data-dir", "port-offset", "settings"] as const;
 
+/** What runs ./svc where each component has a container of its own (docs/containers.md). */
+export const IN_CONTAINERS = "podman-compose run --rm --no-deps -T init";
+
+let program = "./svc";
 let meant: readonly string[] = [];
+
+/** Says that every later line is for the shell of a person whose components run in containers. */
+export function meanContainers(): void {
+  program = IN_CONTAINERS;
+}
+
+export const areContainersMeant = () => program === IN_CONTAINERS;
+
+/** A text that names commands of ./svc, as they are typed here. */
+export const asTyped = (text: string) => text.replaceAll("./svc", program);
 
 /** Says which copy every later line is about. A data folder that is meant without the option is left out. */
 export function meanCopy(flags: CopyFlags, env: Readonly<Record<string, string | undefined>> = {}): void {
@@ -28,7 +42,7 @@ export function meanCopy(flags: CopyFlags, env: Readonly<Record<string, string |
 
 /** `./svc COMMAND` for that copy. */
 export function svcLine(command: string): string {
-  return ["./svc", command, ...(meant.length === 0 ? [] : [shown(meant)])].join(" ");
+  return [program, command, ...(meant.length === 0 ? [] : [shown(meant)])].join(" ");
 }
 
 /** The two steps that start a running copy anew. */

@@ -94,7 +94,7 @@ async function violationsAfter({ system, redis }: ChaosSystem, before: Holdings)
 }
 
 /** Jobs that wait or run, and keys that never go. */
-async function redisHolds(socket: string): Promise<void> {
+export async function redisHolds(socket: string): Promise<void> {
   const redis = new Redis(socket);
   let left: string[] = [];
   const look = async () => {
@@ -125,7 +125,7 @@ async function allSeats(api: Api): Promise<boolean> {
   return answers.every(({ status }) => status === 200);
 }
 
-function countsOf(seen: Seen): Record<string, number> {
+export function countsOf(seen: Seen): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { kind, outcome } of seen.ended) {
     const how = outcome.as === "refused" ? `${outcome.status} ${outcome.code}` : outcome.as;

@@ -24,7 +24,7 @@ export const SEATS = 20;
 export const MOST_CALLS = 6;
 export const RUN_MS = 8000;
 /** The layers of deadlines around a run, short enough that a test sees their end. */
-const DEADLINES = {
+export const DEADLINES = {
   SANDBOX_COMPILE_TIMEOUT: 1000,
   JOB_PRIME_ALLOWANCE_MS: 8000,
   JOB_POSTPROCESS_ALLOWANCE_MS: 8000,

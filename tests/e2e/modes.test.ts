@@ -106,7 +106,10 @@ describe("./svc up with keys in its settings file", () => {
     expect(of("SVC_DATA_DIR")).toMatchObject({ value: system.instance.dataDir, source: "flag" });
     expect(of("SVC_TOPOLOGY")).toMatchObject({ value: "separate", source: "./svc" });
     expect(of("JOB_TIMEOUT")).toMatchObject({ value: "300000", source: "default", default: "300000" });
-    expect(of("SVC_INTERNAL_SERVICE_TOKEN")).toMatchObject({ value: "[set]", source: "./svc" });
+    expect(of("SVC_INTERNAL_TOKEN_WORKER_TO_EGRESS_GATEWAY")).toMatchObject({
+      value: "[set]",
+      source: "./svc",
+    });
   });
 });
 

@@ -353,6 +353,7 @@ describe("what is refused has a code that the document names", () => {
     internal_error: "services/worker/test/live/runner-answers.test.ts",
     permission_denied: "services/runner/test/live/faults.test.ts",
     queue_saturated: "tests/e2e/departures.test.ts",
+    quota_exceeded: "tests/e2e/quotas.test.ts",
     reserved_file_name: "tests/e2e/sessions.test.ts",
     sandbox_execution_failed: "services/worker/test/live/runner-answers.test.ts",
     sandbox_setup_failed: "tests/e2e/jail-faults.test.ts",

@@ -35,6 +35,7 @@ const SETTINGS = {
   PYTHON_CONCURRENCY: "1",
   JOB_QUEUE_WAIT_MS: "3000",
   MAX_FILE_SIZE: "100kb",
+  SVC_QUOTA_MAX_BYTES: "150kb",
   PTC_MAX_RESULT_BYTES: "20kb",
   PTC_MAX_HISTORY_BYTES: "30kb",
   PTC_MAX_STATE_BYTES: "100kb",
@@ -149,6 +150,10 @@ const CALLER: Partial<Record<ErrorCode, () => Promise<ErrorBody>>> = {
     sent("POST", "/upload", { headers: { "content-type": "multipart/form-data; boundary=b" }, body: "none" }),
   file_too_large: () => upload("large.bin", "x".repeat(200_000)),
   request_too_large: () => exec({ code: "#".repeat(9 * 2 ** 20) }),
+  quota_exceeded: async () => {
+    const parts = ["a", "b"].map((name) => ({ name, content: "x".repeat(90_000) }));
+    return (await api.form("/upload", parts)).refusal;
+  },
   upload_timeout: () =>
     pieces(strict.url, [
       "POST /v1/upload HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\nContent-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n",

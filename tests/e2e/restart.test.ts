@@ -7,12 +7,12 @@ import { json } from "node:stream/consumers";
 import type { Status } from "@svc/cli/status/status";
 import { versionOf } from "@svc/cli/version";
 import type { ExecResponse } from "@svc/contracts";
-import { Api, type Answer as ApiAnswer, type SendOptions } from "@svc/test-kit/system/api";
 import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { declare, driveOn, startPaused } from "@svc/test-kit/system/programmatic";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FreshConnections } from "./support/fresh-connections.ts";
 import { MixedLoad } from "./support/mixed-load.ts";
 import { privateFolder, svc } from "./support/svc.ts";
 
@@ -28,13 +28,6 @@ afterAll(async () => {
 const command = (...args: string[]) => svc(args, system.environment);
 const pids = () =>
   Object.fromEntries(system.state().components.map(({ name, process }) => [name, process?.pid]));
-
-/** A connection for each request: what is sent on one that is about to be closed was not accepted. */
-class FreshConnections extends Api {
-  override send(method: string, path: string, options: SendOptions = {}): Promise<ApiAnswer> {
-    return super.send(method, path, { ...options, headers: { ...options.headers, connection: "close" } });
-  }
-}
 
 interface Answer {
   status: number;

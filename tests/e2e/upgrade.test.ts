@@ -9,6 +9,7 @@ import { resolveInstance } from "@svc/cli/instance";
 import { RESTARTABLE } from "@svc/cli/supervisor/rolling";
 import type { ComponentName } from "@svc/cli/topology";
 import { canaryKey, EARLIER_CANARY_KEY, type ToolCallRequired, type UploadedFile } from "@svc/contracts";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { freePort, freePorts } from "@svc/test-kit/system/free-ports";
 import { holdNamespaces, leftovers, takeBaseline } from "@svc/test-kit/system/leftovers";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
@@ -51,7 +52,12 @@ beforeAll(async () => {
   last = Version.at(LAST);
   dataDir = realpathSync(mkdtempSync(join(tmpdir(), "svc-upgrade-")));
   chmodSync(dataDir, 0o711);
-  const env = { SVC_DATA_DIR: dataDir, SANDBOX_MAX_CONCURRENT_JOBS: "4" };
+  const env = {
+    SVC_DATA_DIR: dataDir,
+    SANDBOX_MAX_CONCURRENT_JOBS: "4",
+    // The last version knows no other.
+    SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
+  };
   variables = { ...(await freePorts()), ...OPEN_PROGRAM_LIMITS, ...ONE_BY_ONE, ...env };
   // The last version installs itself and makes its data folder.
   await last.svc(["up", "-d", "--no-example"], variables);

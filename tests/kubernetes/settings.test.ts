@@ -1,6 +1,7 @@
 /** What the components of every overlay are told: settings that exist, addresses that lead somewhere, secrets by reference. */
 import { CALLS } from "@svc/service-kit/config/calls";
 import { holds } from "@svc/service-kit/config/holders";
+import { PAIR_TOKENS } from "@svc/service-kit/config/internal-tokens";
 import { loadConfig } from "@svc/service-kit/config/load";
 import type { Component } from "@svc/service-kit/config/types";
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
@@ -90,6 +91,18 @@ describe.each(OVERLAYS)("the settings of %s", (overlay) => {
         if (VARIABLES[variable].secret) expect(value, `${name} ${variable}`).toBeUndefined();
         if (name !== "redis") expect(holds(name as Component, variable), `${name} ${variable}`).toBe(true);
       }
+    }
+  });
+
+  it("have a token for each pair of components that speaks, and none for all", () => {
+    const objects = objectsOf(overlay);
+    for (const { metadata, spec } of ownWorkloads(objects)) {
+      const references = (spec.template.spec.containers ?? [])
+        .flatMap(({ env = [] }) => env)
+        .filter(({ name }) => name.startsWith("SVC_INTERNAL_"))
+        .map(({ name, valueFrom }) => [name, valueFrom?.secretKeyRef?.key]);
+      const own = Object.entries(PAIR_TOKENS).filter(([, pair]) => pair.includes(metadata.name as Component));
+      expect(references.sort(), metadata.name).toEqual(own.map(([name]) => [name, name]).sort());
     }
   });
 

@@ -14,7 +14,7 @@ import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { makeFolders } from "../supervisor/ground.ts";
 import { readState } from "../supervisor/state.ts";
-import { svcLine } from "../svc-line.ts";
+import { areContainersMeant, asTyped, svcLine } from "../svc-line.ts";
 import { printJson } from "../terminal.ts";
 
 const add = defineCommand({
@@ -55,6 +55,8 @@ It is sent as "Authorization: Bearer KEY" or "X-API-Key: KEY" (docs/authenticati
 });
 
 async function sayUse(instance: Instance, env: Environment, path: string, key: string): Promise<string> {
+  // The API runs in another container, which this one does not reach.
+  if (areContainersMeant()) return `A running API accepts it within ${RELOAD_MS / 1000} seconds.`;
   const url = readState(instance.runDir)?.url;
   const verdict = url === undefined ? undefined : await tryCredential(url, () => asApiKey(key), RELOAD_MS);
   const configured = env.SVC_API_KEYS_FILE;
@@ -109,7 +111,7 @@ const revoke = defineCommand({
 });
 
 function missing(what: string, action: string): Problem {
-  return new Problem(`${what} is missing`, `See: ./svc key ${action} --help`, USAGE_EXIT_CODE);
+  return new Problem(`${what} is missing`, asTyped(`See: ./svc key ${action} --help`), USAGE_EXIT_CODE);
 }
 
 export const key: Command = {
@@ -118,7 +120,7 @@ export const key: Command = {
     parser.helpCommand(false).helpOption("-h, --help", "Show this help.");
     for (const action of [add, list, revoke]) action.addTo(parser, rest);
     parser.action(() => {
-      throw new Problem("add, list or revoke?", "See: ./svc key --help", USAGE_EXIT_CODE);
+      throw new Problem("add, list or revoke?", asTyped("See: ./svc key --help"), USAGE_EXIT_CODE);
     });
   },
 };

@@ -13,7 +13,7 @@ import { languagesOf, type Machine } from "../capacity.ts";
 import { pick } from "../environment.ts";
 import { SERVICES, type Service } from "../instance.ts";
 import { Problem } from "../problem.ts";
-import { loadSecrets } from "../secrets.ts";
+import { givenSecrets, loadSecrets } from "../secrets.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { sized } from "../sizing.ts";
 import { thisMachine } from "../system/memory.ts";
@@ -25,14 +25,14 @@ export const CONTAINERS = [...SERVICES, "jaild"] as const;
 const SIZES = ["SANDBOX_MAX_CONCURRENT_JOBS", "PYTHON_CONCURRENCY", "OTHER_CONCURRENCY"] as const;
 /** They are about the container of this step. */
 const OWN = ["SVC_DATA_DIR", "SVC_SETTINGS_FILE"];
-/** They have users of their own, which must read theirs. No container but these and the first step sees their volumes. */
-const OPEN = ["runner", "jaild"];
+/** Has a user of its own, who reads by the group, which is this step's, too, and nobody else's. jaild is root. */
+const BY_GROUP = "runner";
 
 export function init(env: Environment, secrets = SECRETS): void {
   const all = settingsOf(env, thisMachine());
   for (const component of CONTAINERS) {
     const text = [...environmentOf(component, all)].map((pair) => `${pair.join("=")}\0`).join("");
-    const mode = OPEN.includes(component) ? 0o644 : 0o600;
+    const mode = component === BY_GROUP ? 0o640 : 0o600;
     replaceFile(join(secrets, component, "environment"), text, { mode });
   }
   const keys = settingOf("SVC_API_KEYS_FILE", env);
@@ -45,7 +45,7 @@ function settingsOf(env: Environment, machine: Machine): Environment {
   const { settings, notice } = sized(env, machine, languagesOf(instance));
   if (notice !== undefined) console.error(notice);
   const sizes = Object.fromEntries(SIZES.map((name) => [name, settings[name]]));
-  return { ...loadSecrets(instance.dataDir), ...sizes, ...pick(env) };
+  return { ...givenSecrets(loadSecrets(instance.dataDir), false, env), ...sizes, ...pick(env) };
 }
 
 /** What a component is given. Throws a Problem for a name that no shell takes. Pure. */

@@ -6,6 +6,7 @@ import { CommanderError, Command as Parser } from "commander";
 import { key } from "../commands/key.ts";
 import { splitRest, strict } from "../options.ts";
 import { USAGE_EXIT_CODE } from "../problem.ts";
+import { IN_CONTAINERS, meanContainers } from "../svc-line.ts";
 import { problemOf } from "../unexpected.ts";
 import { ownHealth } from "./health.ts";
 import { init } from "./init.ts";
@@ -25,7 +26,8 @@ async function run(words: string[]): Promise<number> {
       return problem === undefined ? 0 : 1;
     }
     case "key": {
-      const parser = strict(new Parser("svc-component"));
+      meanContainers();
+      const parser = strict(new Parser(IN_CONTAINERS));
       key.addTo(parser, rest);
       await parser.parseAsync(before, { from: "user" });
       return Number(process.exitCode ?? 0);

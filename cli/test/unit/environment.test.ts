@@ -1,24 +1,58 @@
 import { describe, expect, it } from "vitest";
 import { componentEnvironment, overriddenSettings } from "../../src/environment.ts";
 import { resolveInstance, SERVICES, type Service } from "../../src/instance.ts";
-import type { Secrets } from "../../src/secrets.ts";
+import { SECRET_NAMES, type Secrets } from "../../src/secrets.ts";
 
 const instance = resolveInstance({ "data-dir": "/srv/svc", "port-offset": undefined }, {});
-const secrets: Secrets = {
-  SVC_INTERNAL_SERVICE_TOKEN: "token",
-  SVC_EGRESS_GRANT_SECRET: "grant",
-  SVC_CONTINUATION_SECRET: "continuation",
-  SVC_EXECUTION_MANIFEST_PRIVATE_KEY: "private",
-  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: "public",
-};
+const secrets = Object.fromEntries(SECRET_NAMES.map((name) => [name, `the ${name}`])) as Secrets;
+const APART = { SVC_TOPOLOGY: "separate" };
 const environmentOf = (service: Service, caller: Record<string, string> = {}) =>
   componentEnvironment(service, instance, secrets, caller);
-const secretsOf = (service: Service) =>
-  Object.keys(secrets).filter((name) => Object.hasOwn(environmentOf(service), name));
+const secretsOf = (service: Service, caller?: Record<string, string>) =>
+  Object.keys(secrets)
+    .filter((name) => Object.hasOwn(environmentOf(service, caller), name))
+    .sort();
 
 describe("componentEnvironment", () => {
-  it("gives each component only the secrets that it needs", () => {
-    expect(Object.fromEntries(SERVICES.map((service) => [service, secretsOf(service).sort()]))).toEqual({
+  it("gives each process only the secrets that it needs, and tokens of its own calls", () => {
+    expect(Object.fromEntries(SERVICES.map((service) => [service, secretsOf(service, APART)]))).toEqual({
+      api: [
+        "SVC_CONTINUATION_SECRET",
+        "SVC_INTERNAL_TOKEN_API_TO_EGRESS_GATEWAY",
+        "SVC_INTERNAL_TOKEN_API_TO_FILE_SERVER",
+        "SVC_INTERNAL_TOKEN_API_TO_TOOL_CALL_SERVER",
+      ],
+      worker: ["SVC_EXECUTION_MANIFEST_PRIVATE_KEY", "SVC_INTERNAL_TOKEN_WORKER_TO_EGRESS_GATEWAY"],
+      runner: ["SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY"],
+      "file-server": [
+        "SVC_INTERNAL_TOKEN_API_TO_FILE_SERVER",
+        "SVC_INTERNAL_TOKEN_EGRESS_GATEWAY_TO_FILE_SERVER",
+      ],
+      "tool-call-server": [
+        "SVC_INTERNAL_TOKEN_API_TO_TOOL_CALL_SERVER",
+        "SVC_INTERNAL_TOKEN_EGRESS_GATEWAY_TO_TOOL_CALL_SERVER",
+      ],
+      "egress-gateway": [
+        "SVC_EGRESS_GRANT_SECRET",
+        "SVC_INTERNAL_TOKEN_API_TO_EGRESS_GATEWAY",
+        "SVC_INTERNAL_TOKEN_EGRESS_GATEWAY_TO_FILE_SERVER",
+        "SVC_INTERNAL_TOKEN_EGRESS_GATEWAY_TO_TOOL_CALL_SERVER",
+        "SVC_INTERNAL_TOKEN_WORKER_TO_EGRESS_GATEWAY",
+      ],
+    });
+  });
+
+  it("gives the one process of five components the token of all, too", () => {
+    const given = componentEnvironment("combined", instance, secrets, { SVC_TOPOLOGY: "combined" });
+    expect(Object.keys(secrets).filter((name) => !Object.hasOwn(given, name))).toEqual([
+      "SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY",
+    ]);
+  });
+
+  it("leaves it at the token of all where the operator set one", () => {
+    const caller = { ...APART, SVC_INTERNAL_SERVICE_TOKEN: "of the operator" };
+    expect(environmentOf("worker", caller).SVC_INTERNAL_SERVICE_TOKEN).toBe("of the operator");
+    expect(Object.fromEntries(SERVICES.map((service) => [service, secretsOf(service, caller)]))).toEqual({
       api: ["SVC_CONTINUATION_SECRET", "SVC_INTERNAL_SERVICE_TOKEN"],
       worker: ["SVC_EXECUTION_MANIFEST_PRIVATE_KEY", "SVC_INTERNAL_SERVICE_TOKEN"],
       runner: ["SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY"],

@@ -31,7 +31,7 @@ class Timings:
 
 @dataclass(frozen=True)
 class OmittedFile:
-    """A file of the program that did not come back. `reason`: count, size, total_size, name, type or upload_failed."""
+    """A file of the program that did not come back. `reason`: count, size, total_size, name, type, quota or upload_failed."""
 
     name: str
     reason: str

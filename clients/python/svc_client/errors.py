@@ -129,6 +129,14 @@ class RequestTooLarge(SvcError):
     usual_status = 413
 
 
+class QuotaExceeded(SvcError):
+    """There is no room for more files of the caller."""
+
+    code = "quota_exceeded"
+    repeat = "no"
+    usual_status = 413
+
+
 class UploadTimeout(SvcError):
     """The upload did not arrive in time."""
 
@@ -553,6 +561,7 @@ BY_CODE: Dict[str, Type[SvcError]] = {
     "invalid_multipart": InvalidMultipart,
     "file_too_large": FileTooLarge,
     "request_too_large": RequestTooLarge,
+    "quota_exceeded": QuotaExceeded,
     "upload_timeout": UploadTimeout,
     "upload_failed": UploadFailed,
     "unauthorized": Unauthorized,
@@ -628,6 +637,7 @@ __all__ = [
     "InvalidMultipart",
     "FileTooLarge",
     "RequestTooLarge",
+    "QuotaExceeded",
     "UploadTimeout",
     "UploadFailed",
     "Unauthorized",

@@ -183,7 +183,7 @@ export interface ExecResponse {
     /**
      * What kept it from being stored, see docs/limits.md.
      */
-    reason: "count" | "size" | "total_size" | "name" | "type" | "upload_failed";
+    reason: "count" | "size" | "total_size" | "name" | "type" | "quota" | "upload_failed";
   }[];
   /**
    * How many files are not in `files`.
@@ -598,7 +598,7 @@ export interface ProgrammaticCompleted {
     /**
      * What kept it from being stored, see docs/limits.md.
      */
-    reason: "count" | "size" | "total_size" | "name" | "type" | "upload_failed";
+    reason: "count" | "size" | "total_size" | "name" | "type" | "quota" | "upload_failed";
   }[];
   /**
    * How many files are not in `files`.
@@ -711,7 +711,7 @@ export interface ProgrammaticError {
     /**
      * What kept it from being stored, see docs/limits.md.
      */
-    reason: "count" | "size" | "total_size" | "name" | "type" | "upload_failed";
+    reason: "count" | "size" | "total_size" | "name" | "type" | "quota" | "upload_failed";
   }[];
   /**
    * How many files are not in `files`.
@@ -951,6 +951,31 @@ export interface ErrorBody {
    * The same as `retry_after_seconds`.
    */
   retry_after?: number;
+  /**
+   * With quota_exceeded only: its numbers.
+   */
+  quota?: {
+    /**
+     * Files, or states of sessions.
+     */
+    kind: "files" | "session_states";
+    /**
+     * What there is no room for.
+     */
+    resource: "bytes" | "objects";
+    /**
+     * What the caller has stored.
+     */
+    used: number;
+    /**
+     * What the caller may have stored.
+     */
+    limit: number;
+    /**
+     * What would have been added.
+     */
+    asked: number;
+  };
 }
 /**
  * One wrong place of a request.

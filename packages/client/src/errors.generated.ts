@@ -46,6 +46,9 @@ export class FileTooLargeError extends SvcError {}
 /** The request body is larger than allowed. */
 export class RequestTooLargeError extends SvcError {}
 
+/** There is no room for more files of the caller. */
+export class QuotaExceededError extends SvcError {}
+
 /** The upload did not arrive in time. */
 export class UploadTimeoutError extends SvcError {}
 
@@ -173,6 +176,7 @@ export const CODES: Readonly<Record<string, { type: typeof SvcError; repeat: "no
   invalid_multipart: { type: InvalidMultipartError, repeat: "no" },
   file_too_large: { type: FileTooLargeError, repeat: "no" },
   request_too_large: { type: RequestTooLargeError, repeat: "no" },
+  quota_exceeded: { type: QuotaExceededError, repeat: "no" },
   upload_timeout: { type: UploadTimeoutError, repeat: "yes" },
   upload_failed: { type: UploadFailedError, repeat: "yes" },
   unauthorized: { type: UnauthorizedError, repeat: "no" },

@@ -19,6 +19,7 @@ export const ERRORS = {
   invalid_multipart: { status: 400, message: "The multipart form is broken." },
   file_too_large: { status: 413, message: "The file is larger than allowed." },
   request_too_large: { status: 413, message: "The request body is larger than allowed." },
+  quota_exceeded: { status: 413, message: "There is no room for more files of the caller." },
   upload_timeout: { status: 408, message: "The upload did not arrive in time." },
   upload_failed: { status: 502, message: "No file could be stored." },
   unauthorized: { status: 401, message: "Valid credentials are required." },

@@ -31,6 +31,7 @@ export * from "./names.ts";
 export * from "./namespaces.ts";
 export * from "./problem-text.ts";
 export * from "./quantities.ts";
+export * from "./quota.ts";
 export * from "./run-facts.ts";
 export * from "./sessions.ts";
 export * from "./tool-files.ts";

@@ -6,7 +6,8 @@
  *   changes nothing. It becomes visible at once, with all its bytes and its record, after
  *   they are safe from a power failure; a write that fails or is broken off leaves nothing.
  * - Pending objects belong to a storage session that is still being made. Nothing but `commit` and `discard` sees them.
- * - Content arrives and leaves as a stream with back-pressure. Content that throws breaks the write off.
+ * - Content arrives and leaves as a stream with back-pressure. Content that throws breaks the write off. The chunks of content
+ *   belong to who receives them: a store may give their memory back once it has their bytes.
  * - Every failure is a StoreError.
  */
 import type { Readable } from "node:stream";
@@ -23,15 +24,19 @@ export interface ObjectAttributes {
   filename: string;
   contentType: string;
   readOnly: boolean;
+  origin?: ObjectRecord["origin"];
+  account?: string;
 }
 
 export type PendingAttributes = Pick<ObjectAttributes, "filename" | "contentType">;
-export type CommitAttributes = Pick<ObjectAttributes, "namespace" | "readOnly">;
+export type CommitAttributes = Pick<ObjectAttributes, "namespace" | "readOnly" | "origin" | "account">;
 export type Content = AsyncIterable<Uint8Array>;
 
 export interface WriteLimits {
   /** Content above this many bytes is refused with `too_large` as soon as it is seen. */
   maxBytes: number;
+  /** Called with the size when all content is there, before anything shows the object. What it throws breaks the write off. */
+  admit?: (bytes: number) => Promise<void>;
 }
 
 /** First and last byte, both inclusive, both inside the content. */
@@ -72,12 +77,14 @@ export interface ObjectStore {
 
   /**
    * Makes the named pending objects the objects of their new session and drops its other pending ones. After a failure
-   * none of them is visible. Records come in the order of `files`.
+   * none of them is visible. Records come in the order of `files`. `admit` is called with them before any is visible; what it
+   * throws breaks the commit off.
    */
   commit: (
     session: string,
     files: readonly string[],
     attributes: CommitAttributes,
+    admit?: (records: readonly ObjectRecord[]) => Promise<void>,
   ) => Promise<ObjectRecord[]>;
 
   /** Drops all pending objects of a session. */
@@ -90,6 +97,9 @@ export interface ObjectStore {
 
   /** Up to `limit` records of a session, by file id. Damaged objects are left out. */
   list: (session: string, limit: number) => Promise<ObjectRecord[]>;
+
+  /** All objects, and some that are not visible yet or any more. */
+  addresses: () => AsyncIterable<ObjectAddress>;
 
   /** Objects that were neither stored nor used since then. */
   unusedSince: (time: Date) => AsyncIterable<ObjectAddress>;

@@ -1,6 +1,7 @@
 export * from "./component.ts";
 export * from "./condition.ts";
 export * from "./config/holders.ts";
+export { PAIR_TOKENS, tokensFrom, tokenTo } from "./config/internal-tokens.ts";
 export * from "./config/load.ts";
 export * from "./config/mode.ts";
 export * from "./config/nearest.ts";
@@ -9,6 +10,7 @@ export * from "./config/secret-quality.ts";
 export * from "./config/types.ts";
 export { type Config, VARIABLES, type VariableName } from "./config/variables.ts";
 export * from "./deadline-signal.ts";
+export * from "./free-memory.ts";
 export * from "./health/clock.ts";
 export * from "./health/descriptors.ts";
 export * from "./health/peer.ts";

@@ -1,6 +1,6 @@
 /** Starts the API: its connections, its app, its port. */
 import { JobProducer } from "@svc/job-queue";
-import { type Context, createRedis, InnerClient, listenWhen, type Running } from "@svc/service-kit";
+import { type Context, createRedis, InnerClient, listenWhen, type Running, tokenTo } from "@svc/service-kit";
 import { createIdentityProvider } from "./auth/provider.ts";
 import { RunningPrograms } from "./programmatic/cancel.ts";
 import { buildApi } from "./server.ts";
@@ -15,7 +15,7 @@ export async function startApi(context: Context): Promise<Running> {
   const subscriber = createRedis(config, log, { use: "blocking" });
   const fileServer = new InnerClient({
     baseUrl: config.FILE_SERVER_URL,
-    internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
+    internalToken: tokenTo(config, "api", "file-server"),
     unreachable: "storage_unavailable",
     refusedMs: REPLACED_MS,
     tls: context.tls,

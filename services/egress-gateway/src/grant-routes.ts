@@ -1,4 +1,7 @@
-/** Grants and callback tokens: made, restored from and ended by the worker and the API, who show the internal token. */
+/**
+ * Grants and callback tokens: made and restored from by the worker, ended by the worker and the API. Both show the internal token of
+ * their own.
+ */
 import {
   type EndedGrant,
   endGrantsSchema,
@@ -7,7 +10,14 @@ import {
   prefetchRequestSchema,
   registerGrantSchema,
 } from "@svc/contracts";
-import { endFailed, type FastifyRequest, type HttpServer, requireInternalToken } from "@svc/service-kit";
+import {
+  type Component,
+  endFailed,
+  type FastifyRequest,
+  type HttpServer,
+  requireInternalToken,
+  tokensFrom,
+} from "@svc/service-kit";
 import { z } from "zod";
 import { mintCallback, mintNamed } from "./callback-token.ts";
 import type { GatewayDeps } from "./deps.ts";
@@ -18,20 +28,21 @@ const REGISTERS = { "http.request.method": "POST", "http.route": "/internal/egre
 const revokeSchema = z.object({ reason: grantEndSchema.nullish() }).nullish();
 
 export function grantRoutes(app: HttpServer, deps: GatewayDeps): void {
-  const internal = { onRequest: requireInternalToken(deps.config.SVC_INTERNAL_SERVICE_TOKEN) };
-  registrationRoutes(app, deps, internal);
-  resultRoutes(app, deps, internal);
+  const openTo = (...callers: Component[]) => ({
+    onRequest: requireInternalToken(tokensFrom(deps.config, "egress-gateway", callers)),
+  });
+  const guards = { ofWorker: openTo("worker"), ofBoth: openTo("worker", "api") };
+  registrationRoutes(app, deps, guards);
+  resultRoutes(app, deps, guards);
 }
 
-interface Internal {
-  onRequest: ReturnType<typeof requireInternalToken>;
-}
+type Guards = Readonly<Record<"ofWorker" | "ofBoth", { onRequest: ReturnType<typeof requireInternalToken> }>>;
 
 /** Grants from their registration to their end. */
 function registrationRoutes(
   app: HttpServer,
   { config, keys, ledger, authority, tracing }: GatewayDeps,
-  internal: Internal,
+  { ofWorker, ofBoth }: Guards,
 ): void {
   /** One that cannot be ended lapses by itself. */
   const endInBackground = (ends: readonly EndedGrant[], { log: requestLog }: FastifyRequest) => {
@@ -41,7 +52,7 @@ function registrationRoutes(
   };
   app.post(
     "/internal/egress-grants",
-    { ...internal, schema: { body: registerGrantSchema } },
+    { ...ofWorker, schema: { body: registerGrantSchema } },
     async (request, reply) => {
       const { payload, claims, ends = [], callback } = request.body;
       const span = tracing?.join("gateway.register", "server", request.headers, REGISTERS);
@@ -60,7 +71,7 @@ function registrationRoutes(
   );
   app.post(
     "/internal/egress-grants/prefetch",
-    { ...internal, schema: { body: prefetchRequestSchema } },
+    { ...ofWorker, schema: { body: prefetchRequestSchema } },
     async (request, reply) => {
       const grants = authority.prefetch(request.body);
       endInBackground(request.body.ends ?? [], request);
@@ -69,7 +80,7 @@ function registrationRoutes(
   );
   app.post(
     "/internal/egress-grants/ends",
-    { ...internal, schema: { body: endGrantsSchema } },
+    { ...ofWorker, schema: { body: endGrantsSchema } },
     async (request, reply) => {
       await authority.revokeAll(request.body.ends);
       return reply.code(204).send();
@@ -77,7 +88,7 @@ function registrationRoutes(
   );
   app.post<{ Params: { grantId: string } }>(
     "/internal/egress-grants/:grantId/revoke",
-    { ...internal, schema: { body: revokeSchema } },
+    { ...ofBoth, schema: { body: revokeSchema } },
     async (request, reply) => {
       const body = request.body as z.infer<typeof revokeSchema>;
       await authority.revoke(request.params.grantId, body?.reason ?? "completed");
@@ -89,11 +100,11 @@ function registrationRoutes(
 function resultRoutes(
   app: HttpServer,
   { config, keys, ledger, authority }: GatewayDeps,
-  internal: Internal,
+  { ofWorker, ofBoth }: Guards,
 ): void {
   app.post<{ Params: { grantId: string } }>(
     "/internal/egress-grants/:grantId/restore-result",
-    { ...internal, schema: { body: restoreResultSchema } },
+    { ...ofWorker, schema: { body: restoreResultSchema } },
     async (request) => {
       const { grantId } = request.params;
       const body = request.body as RestoreResult;
@@ -107,7 +118,7 @@ function resultRoutes(
 
   app.post(
     "/internal/ptc-callback-token",
-    { ...internal, schema: { body: mintCallbackSchema } },
+    { ...ofBoth, schema: { body: mintCallbackSchema } },
     async (request, reply) => reply.code(201).send(await mintCallback(keys, ledger, config, request.body)),
   );
 }

@@ -1,6 +1,6 @@
 /** Starts the egress gateway: its connections, its ledger, its port. */
 import { Ledger, sealKeys } from "@svc/capabilities";
-import { type Context, createRedis, InnerClient, type Running } from "@svc/service-kit";
+import { type Context, createRedis, InnerClient, type Running, tokenTo } from "@svc/service-kit";
 import { Admission } from "./admission.ts";
 import { Authority } from "./authority.ts";
 import { gatewayMetrics } from "./metrics.ts";
@@ -13,7 +13,7 @@ export async function startGateway(context: Context): Promise<Running> {
   const redis = createRedis(config, log, { use: "commands" });
   const fileServer = new InnerClient({
     baseUrl: config.EGRESS_GATEWAY_FILE_SERVER_URL,
-    internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
+    internalToken: tokenTo(config, "egress-gateway", "file-server"),
     unreachable: "storage_unavailable",
     late: "upstream_timeout",
     timeoutMs: config.EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS,

@@ -31,6 +31,7 @@ import {
   innerError,
   parseOrRefuse,
   type TlsIdentity,
+  tokenTo,
 } from "@svc/service-kit";
 import type { Admission } from "./admission.ts";
 import { nowSeconds } from "./authority.ts";
@@ -70,7 +71,7 @@ export class ToolCalls {
     this.#upstreamMs = config.EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS;
     this.#server = new InnerClient({
       baseUrl: config.EGRESS_GATEWAY_TOOL_CALL_SERVER_URL,
-      internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
+      internalToken: tokenTo(config, "egress-gateway", "tool-call-server"),
       unreachable: "upstream_unavailable",
       late: "upstream_timeout",
       connections: MAX_CALLS,

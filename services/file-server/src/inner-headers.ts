@@ -1,6 +1,7 @@
 /** Reads the headers of inner calls. Callers are our own components, but the names and types they pass on are not theirs. */
 import type { IncomingHttpHeaders } from "node:http";
 import {
+  ACCOUNT_HEADER,
   fileNameProblem,
   isId,
   NAMESPACE_HEADER,
@@ -29,6 +30,12 @@ export function sessionOf(params: unknown): string {
 /** The namespace that the caller speaks for; undefined when it names none. */
 export function namespaceIn(headers: IncomingHttpHeaders): string | undefined {
   const given = headers[NAMESPACE_HEADER];
+  return given === undefined ? undefined : checkNamespace(String(given));
+}
+
+/** Whose quota a pending object counts in; undefined when the caller names nobody. */
+export function accountIn(headers: IncomingHttpHeaders): string | undefined {
+  const given = headers[ACCOUNT_HEADER];
   return given === undefined ? undefined : checkNamespace(String(given));
 }
 

@@ -2,7 +2,14 @@
  * What the routes do with single objects and sessions, between the store and the cache. A caller that names a namespace
  * sees the objects of that namespace only; everything else does not exist for it.
  */
-import { type CommitSession, type FileDetail, ServiceError, type UploadedFile } from "@svc/contracts";
+import {
+  accountOf,
+  type CommitSession,
+  type FileDetail,
+  isSnapshotNamespace,
+  ServiceError,
+  type UploadedFile,
+} from "@svc/contracts";
 import type {
   Content,
   ObjectAddress,
@@ -13,6 +20,7 @@ import type {
   WriteLimits,
 } from "@svc/object-store";
 import { listed, uploadedFile } from "./descriptions.ts";
+import { type Quotas, sizedOf } from "./quota/quotas.ts";
 import type { RecordCache } from "./record-cache.ts";
 import { stored } from "./storage.ts";
 
@@ -21,40 +29,63 @@ export const MAX_LISTED = 10_000;
 export class Objects {
   readonly #store: ObjectStore;
   readonly #cache: RecordCache;
+  readonly #quotas: Quotas;
   readonly #limits: WriteLimits;
 
-  constructor(store: ObjectStore, cache: RecordCache, limits: WriteLimits) {
+  constructor(store: ObjectStore, cache: RecordCache, quotas: Quotas, limits: WriteLimits) {
     this.#store = store;
     this.#cache = cache;
+    this.#quotas = quotas;
     this.#limits = limits;
   }
 
-  async put(address: ObjectAddress, content: Content, attributes: ObjectAttributes): Promise<UploadedFile> {
-    const record = await stored(() => this.#store.put(address, content, attributes, this.#limits));
-    await this.#cache.remember([record]);
+  /** Stores an output of a run, or a snapshot. */
+  async put(address: ObjectAddress, content: Content, given: ObjectAttributes): Promise<UploadedFile> {
+    const attributes = isSnapshotNamespace(given.namespace) ? given : { ...given, origin: "output" as const };
+    const account = accountOf(attributes);
+    const record = await this.#quotas.writing(account, address, (admit) =>
+      stored(() => this.#store.put(address, content, attributes, { ...this.#limits, admit })),
+    );
+    await Promise.all([this.#quotas.settle(account, [record]), this.#cache.remember([record])]);
     return uploadedFile(record);
   }
 
+  /** Room is set aside in the quota of the account, where one is named; else when the session is committed. */
   async stage(
     address: ObjectAddress,
     content: Content,
     attributes: PendingAttributes,
+    account: string | undefined,
   ): Promise<{ size: number; etag: string; lastModified: string }> {
-    const { size, etag, lastModified } = await stored(() =>
-      this.#store.stage(address, content, attributes, this.#limits),
-    );
+    const write = (limits: WriteLimits) =>
+      stored(() => this.#store.stage(address, content, attributes, limits));
+    const { size, etag, lastModified } =
+      account === undefined
+        ? await write(this.#limits)
+        : await this.#quotas.writing(account, address, (admit) => write({ ...this.#limits, admit }));
     return { size, etag, lastModified };
   }
 
-  async commit(session: string, { namespace, read_only, files }: CommitSession): Promise<UploadedFile[]> {
-    const attributes = { namespace, readOnly: read_only };
-    const records = await stored(() => this.#store.commit(session, files, attributes));
-    await this.#cache.remember(records);
+  async commit(session: string, commit: CommitSession): Promise<UploadedFile[]> {
+    const { namespace, account = namespace, files } = commit;
+    const attributes = {
+      namespace,
+      readOnly: commit.read_only,
+      origin: "upload" as const,
+      ...(account === namespace ? {} : { account }),
+    };
+    const records = await stored(() =>
+      this.#store.commit(session, files, attributes, async (own) => {
+        await this.#quotas.reserve(account, own.map(sizedOf));
+      }),
+    );
+    await Promise.all([this.#quotas.settle(account, records), this.#cache.remember(records)]);
     return records.map(uploadedFile);
   }
 
-  async discard(session: string): Promise<void> {
+  async discard(session: string, account: string | undefined): Promise<void> {
     await stored(() => this.#store.discard(session));
+    if (account !== undefined) await this.#quotas.releaseSession(account, session);
   }
 
   /** Opens an object for use. The caller reads or closes it. */
@@ -76,6 +107,7 @@ export class Objects {
     }
     await this.#cache.forget(address);
     await stored(() => this.#store.delete(address));
+    await this.#quotas.release(accountOf(object.record), [address]);
   }
 
   async list(session: string, namespace: string | undefined, detail: FileDetail): Promise<unknown[]> {

@@ -1,16 +1,19 @@
 /**
- * Removes objects that nobody stored or used for SESSION_CACHE_TTL, snapshots of sessions after SVC_SESSION_STATE_TTL_SECONDS if
- * that is longer, bytes and record together, and what broken-off writes left behind. Runs at start and then again and again, one sweep at a time. Without Redis nothing is removed: the cache must
- * not keep records of objects that are gone.
+ * Removes objects that nobody stored or used for the life of their kind (lives.ts), bytes and record together, and what broken-off
+ * writes left behind; then counts what is left, for quotas. Runs at start and then again and again, one sweep at a time, so
+ * what should have gone while no file server ran goes at the next start. Without Redis nothing is removed: the cache must not keep
+ * records of objects that are gone.
  */
-import { isSnapshotNamespace } from "@svc/contracts";
 import { type ObjectAddress, type ObjectStore, StoreError } from "@svc/object-store";
 import type { Config, Log } from "@svc/service-kit";
+import { differentLives, lifeOf } from "./lives.ts";
 import type { RecordCache } from "./record-cache.ts";
 import { useGranularityMs } from "./storage.ts";
 
 const SHORTEST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 3_600_000;
+/** After one that failed. */
+const RETRY_PAUSE_MS = 60_000;
 /** Uploads that take longer than this are given up. */
 const LEFTOVER_AGE_MS = 6 * 3_600_000;
 
@@ -28,8 +31,7 @@ export async function sweepOnce(
   const leftovers = await store.removeLeftovers(new Date(Date.now() - LEFTOVER_AGE_MS));
   const granularity = useGranularityMs(config);
   const before = (seconds: number) => new Date(Date.now() - seconds * 1000 - granularity);
-  const { SESSION_CACHE_TTL: life, SVC_SESSION_STATE_TTL_SECONDS: snapshotLife } = config;
-  const isTooYoung = (address: ObjectAddress) => snapshotLife > life && isSnapshot(store, address);
+  const [longest = 0, ...shorter] = differentLives(config);
   let removed = 0;
   const remove = async (address: ObjectAddress) => {
     await cache.forget(address);
@@ -38,39 +40,56 @@ export async function sweepOnce(
     });
     removed++;
   };
-  for await (const address of store.unusedSince(before(Math.max(life, snapshotLife)))) {
+  for await (const address of store.unusedSince(before(longest))) {
     if (isStopping()) break;
     await remove(address);
   }
-  for await (const address of store.unusedSince(before(life))) {
-    if (isStopping()) break;
-    if (!(await isTooYoung(address))) await remove(address);
+  for (const life of shorter) {
+    for await (const address of store.unusedSince(before(life))) {
+      if (isStopping()) break;
+      if ((await lifeIn(store, address, config)) <= life) await remove(address);
+    }
   }
   if (leftovers + removed > 0) log.info({ leftovers, removed }, "swept object storage");
 }
 
-/** One that is damaged is none. */
-async function isSnapshot(store: ObjectStore, address: ObjectAddress): Promise<boolean> {
+/** The kind of a damaged object is not known: it has the shortest life. */
+async function lifeIn(store: ObjectStore, address: ObjectAddress, config: Config): Promise<number> {
   try {
     const object = await store.open(address);
     await object.close();
-    return isSnapshotNamespace(object.record.namespace);
+    return lifeOf(object.record, config);
   } catch (error) {
-    if (error instanceof StoreError && error.failure !== "unavailable") return false;
+    if (error instanceof StoreError && error.failure !== "unavailable") return 0;
     throw error;
   }
 }
 
-export function startRetention(config: Config, log: Log, store: ObjectStore, cache: RecordCache): Retention {
+/** `recount` runs after each sweep. */
+export function startRetention(
+  config: Config,
+  log: Log,
+  store: ObjectStore,
+  cache: RecordCache,
+  recount: (isStopping: () => boolean) => Promise<void>,
+): Retention {
   const pause = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, useGranularityMs(config)));
   let stopping = false;
   let timer: NodeJS.Timeout | undefined;
   let sweep: Promise<void> = Promise.resolve();
   const run = (): void => {
-    sweep = sweepOnce(config, log, store, cache, () => stopping)
-      .catch((error: Error) => log.warn({ err: error.message }, "sweeping object storage failed"))
-      .finally(() => {
-        if (!stopping) timer = setTimeout(run, pause);
+    const isStopping = () => stopping;
+    sweep = sweepOnce(config, log, store, cache, isStopping)
+      .then(() => recount(isStopping))
+      .then(
+        () => pause,
+        (error: Error) => {
+          log.warn({ err: error.message }, "sweeping object storage failed");
+          return Math.min(pause, RETRY_PAUSE_MS);
+        },
+      )
+      .then((next) => {
+        if (!stopping) timer = setTimeout(run, next);
       });
   };
   run();

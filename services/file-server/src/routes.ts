@@ -1,11 +1,20 @@
-/** The routes of objects and sessions: parse, call, reply. All need the internal token. */
+/**
+ * The routes of objects and sessions: parse, call, reply. All need the internal token, and each that of a caller that has a use for it:
+ * uploads and ends are the API's, outputs of programs the gateway's.
+ */
 import { commitSessionSchema, fileDetailSchema } from "@svc/contracts";
-import type { Config } from "@svc/service-kit";
-import { type HttpServer, requireInternalToken } from "@svc/service-kit";
+import {
+  type Component,
+  type Config,
+  type HttpServer,
+  requireInternalToken,
+  tokensFrom,
+} from "@svc/service-kit";
 import { z } from "zod";
 import { fileMetadata } from "./descriptions.ts";
 import { sendObject } from "./download.ts";
 import {
+  accountIn,
   addressOf,
   attributesIn,
   checkNamespace,
@@ -18,13 +27,24 @@ import { withBody } from "./upload.ts";
 
 const listQuerySchema = z.object({ detail: fileDetailSchema.default("simple") });
 
+type NameBounds = Parameters<typeof attributesIn>[1];
+
 export async function objectRoutes(app: HttpServer, config: Config, objects: Objects): Promise<void> {
   const names = {
     maxLength: Math.max(config.SANDBOX_MAX_PATH_LENGTH, config.EGRESS_GATEWAY_MAX_PATH_LENGTH),
     maxDepth: Math.max(config.SANDBOX_MAX_NESTING_DEPTH, config.EGRESS_GATEWAY_MAX_NESTING_DEPTH),
   };
-  app.addHook("onRequest", requireInternalToken(config.SVC_INTERNAL_SERVICE_TOKEN));
+  const openTo = (callers: readonly Component[], routes: typeof uploadRoutes) =>
+    app.register(async (own) => {
+      own.addHook("onRequest", requireInternalToken(tokensFrom(config, "file-server", callers)));
+      routes(own, objects, names);
+    });
+  openTo(["api", "egress-gateway"], readRoutes);
+  openTo(["api"], uploadRoutes);
+  openTo(["egress-gateway"], outputRoutes);
+}
 
+function readRoutes(app: HttpServer, objects: Objects): void {
   app.route({
     method: ["GET", "HEAD"],
     url: "/sessions/:sid/objects/:fid",
@@ -33,6 +53,13 @@ export async function objectRoutes(app: HttpServer, config: Config, objects: Obj
       return sendObject(object, request, reply);
     },
   });
+  app.get("/sessions/:sid/objects", { schema: { querystring: listQuerySchema } }, async (request) =>
+    objects.list(sessionOf(request.params), namespaceIn(request.headers), request.query.detail),
+  );
+}
+
+/** Files of users, from their upload to their end. */
+function uploadRoutes(app: HttpServer, objects: Objects, names: NameBounds): void {
   app.get("/sessions/:sid/objects/:fid/metadata", async (request) => {
     const object = await objects.open(addressOf(request.params), namespaceIn(request.headers));
     await object.close();
@@ -48,31 +75,36 @@ export async function objectRoutes(app: HttpServer, config: Config, objects: Obj
     await objects.delete(address, namespaceIn(request.headers));
     return { message: "File deleted successfully", session_id: address.session, fileId: address.file };
   });
-  app.get("/sessions/:sid/objects", { schema: { querystring: listQuerySchema } }, async (request) =>
-    objects.list(sessionOf(request.params), namespaceIn(request.headers), request.query.detail),
-  );
-
   app.post("/sessions/:sid/commit", { schema: { body: commitSessionSchema } }, async (request) => {
-    checkNamespace(request.body.namespace);
+    const { namespace, account = namespace } = request.body;
+    for (const name of [namespace, account]) checkNamespace(name);
     return { files: await objects.commit(sessionOf(request.params), request.body) };
   });
   app.delete("/sessions/:sid/pending", async (request) => {
-    await objects.discard(sessionOf(request.params));
+    await objects.discard(sessionOf(request.params), accountIn(request.headers));
     return { message: "Pending files discarded" };
   });
-
   app.register(async (raw) => {
-    raw.removeAllContentTypeParsers();
-    raw.addContentTypeParser("*", (_request, _payload, done) => done(null));
-    raw.put("/sessions/:sid/objects/:fid", async (request) => {
-      const address = addressOf(request.params);
-      const attributes = attributesIn(request.headers, names);
-      return withBody(request, (content) => objects.put(address, content, attributes));
-    });
+    takeAnyBody(raw);
     raw.put("/sessions/:sid/pending/:fid", async (request) => {
       const address = addressOf(request.params);
       const attributes = pendingAttributesIn(request.headers, names);
-      return withBody(request, (content) => objects.stage(address, content, attributes));
+      const account = accountIn(request.headers);
+      return withBody(request, (content) => objects.stage(address, content, attributes, account));
     });
   });
+}
+
+function outputRoutes(app: HttpServer, objects: Objects, names: NameBounds): void {
+  takeAnyBody(app);
+  app.put("/sessions/:sid/objects/:fid", async (request) => {
+    const address = addressOf(request.params);
+    const attributes = attributesIn(request.headers, names);
+    return withBody(request, (content) => objects.put(address, content, attributes));
+  });
+}
+
+function takeAnyBody(app: HttpServer): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, _payload, done) => done(null));
 }

@@ -17,8 +17,7 @@ import {
   runningCheck,
   toldOf,
 } from "@svc/service-kit";
-import { Objects } from "./objects.ts";
-import type { RecordCache } from "./record-cache.ts";
+import type { Objects } from "./objects.ts";
 import { objectRoutes } from "./routes.ts";
 import { storageCheck } from "./storage-check.ts";
 
@@ -28,7 +27,7 @@ export function buildApp(
   { config, log, registry, lifecycle, tls }: Context,
   store: ObjectStore,
   redis: Redis,
-  cache: RecordCache,
+  objects: Objects,
 ): HttpServer {
   const app = createHttpServer({
     log,
@@ -57,12 +56,6 @@ export function buildApp(
       ...reasons,
     });
   });
-  const maxBytes = Math.max(
-    config.MAX_FILE_SIZE,
-    config.EGRESS_GATEWAY_MAX_FILE_BYTES,
-    config.SVC_SESSION_STATE_MAX_BYTES,
-  );
-  const objects = new Objects(store, cache, { maxBytes });
   app.register((scope) => objectRoutes(scope as unknown as HttpServer, config, objects));
   return app;
 }

@@ -2,13 +2,14 @@
 import { ID_TAKEN, ServiceError } from "@svc/contracts";
 import { FsObjectStore, type ObjectStore, StoreError } from "@svc/object-store";
 import type { Config } from "@svc/service-kit";
+import { shortestLife } from "./lives.ts";
 
-/** A use is noted this many times per life of an object, at most. */
+/** A use is noted this many times per shortest life of objects, at most. */
 const NOTES_PER_LIFE = 24;
 
 /** How much earlier than really used last an object may seem to be. */
 export function useGranularityMs(config: Config): number {
-  return Math.ceil((config.SESSION_CACHE_TTL * 1000) / NOTES_PER_LIFE);
+  return Math.ceil((shortestLife(config) * 1000) / NOTES_PER_LIFE);
 }
 
 export async function createStore(config: Config): Promise<ObjectStore> {

@@ -36,8 +36,9 @@ export async function startRunner(context: Context): Promise<Running> {
     stop: async () => {
       deps.slots.close();
       const closed = app.close();
+      // What runs until then may have begun: `shutting_down` is for what certainly has not.
       const grace = setTimeout(
-        () => stopping.abort(new ServiceError("shutting_down")),
+        () => stopping.abort(new ServiceError("sandbox_execution_failed")),
         config.SHUTDOWN_GRACE_MS,
       );
       await closed;

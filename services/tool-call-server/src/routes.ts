@@ -1,4 +1,4 @@
-/** The routes of exchanges and tool calls: parse, call, reply. Only components that hold the internal token get here. */
+/** The routes of exchanges and tool calls: parse, call, reply. Exchanges are the API's, calls the gateway's: no other token opens them. */
 import {
   CALLBACK_TOKEN_HEADER,
   EXECUTION_ID_HEADER,
@@ -16,11 +16,14 @@ import {
   toolResultsSchema,
 } from "@svc/contracts";
 import {
+  type Component,
   type Config,
   type FastifyReply,
   type FastifyRequest,
   type HttpServer,
   parseOrRefuse,
+  requireInternalToken,
+  tokensFrom,
 } from "@svc/service-kit";
 import type { Exchanges, MadeCall } from "./exchanges.ts";
 import { parsePlainJson } from "./json.ts";
@@ -38,8 +41,13 @@ export interface RouteDeps {
 
 export function toolCallRoutes(app: HttpServer, deps: RouteDeps): void {
   parsePlainJson(app);
-  exchangeRoutes(app, deps);
-  callRoutes(app, deps);
+  const openTo = (caller: Component, routes: typeof callRoutes) =>
+    app.register(async (own) => {
+      own.addHook("onRequest", requireInternalToken(tokensFrom(deps.config, "tool-call-server", [caller])));
+      routes(own, deps);
+    });
+  openTo("api", exchangeRoutes);
+  openTo("egress-gateway", callRoutes);
 }
 
 /** The API's side: exchanges, pending calls, results. */

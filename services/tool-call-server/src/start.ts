@@ -16,7 +16,6 @@ import {
   type Redis,
   type Running,
   redisChecks,
-  requireInternalToken,
   runningCheck,
   toldOf,
 } from "@svc/service-kit";
@@ -49,10 +48,7 @@ export async function startToolCallServer({
   metricsRoutes(app, { registry, token: config.SVC_METRICS_TOKEN });
   healthRoutes(app, redis, lifecycle);
   const metrics = toolCallMetrics(registry, () => exchanges.count());
-  app.register(async (internal) => {
-    internal.addHook("onRequest", requireInternalToken(config.SVC_INTERNAL_SERVICE_TOKEN));
-    toolCallRoutes(internal, { config, exchanges, polls, metrics });
-  });
+  app.register(async (internal) => toolCallRoutes(internal, { config, exchanges, polls, metrics }));
 
   await listenWhen(notifier.listen(subscriber), () =>
     app.listen({ port: config.TOOL_CALL_SERVER_PORT, host: config.TOOL_CALL_SERVER_HOST }),

@@ -8,6 +8,7 @@ import {
   listenWhen,
   type Redis,
   type Running,
+  tokenTo,
 } from "@svc/service-kit";
 import { sessionStoreFor } from "@svc/session-store";
 import { Grants } from "./grants/grants.ts";
@@ -31,7 +32,7 @@ export async function startWorker(context: Context): Promise<Running> {
   const subscriber = createRedis(config, log, { use: "blocking" });
   const gateway = new InnerClient({
     baseUrl: config.EGRESS_GATEWAY_URL,
-    internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
+    internalToken: tokenTo(config, "worker", "egress-gateway"),
     unreachable: "upstream_unavailable",
     tls: context.tls,
   });

@@ -97,6 +97,11 @@ environment of a process can be read by an attacker who takes over that process.
 
 ${table(["variable", ...COMPONENTS, ...WITHOUT], rows)}
 
+\`SVC_INTERNAL_TOKEN_<caller>_TO_<component>\` is what one component shows to another, and what opens to it the routes that it uses: an attacker who has
+taken over a component can call what it calls, and nothing as another one. \`SVC_INTERNAL_SERVICE_TOKEN\` is one for all pairs: it is shown where
+a pair has no token of its own, and opens all internal routes of each component that is given it. Give it to none where each pair has its own; the API then needs
+\`SVC_CONTINUATION_SECRET\`.
+
 Public keys stand here too: an attacker who can replace one can authenticate with a key of their own. \`SVC_JWT_PUBLIC_KEYS_DIR\` names a directory that
 the API alone must read, \`SVC_API_KEYS_FILE\` a file of mode 0600 with the digests of API keys. The runner's capabilities come with each run: a manifest and a grant, which end with it.
 
@@ -107,7 +112,7 @@ nothing; the message names the variable and never shows the value.
 
 | variable | must be |
 | --- | --- |
-| \`SVC_INTERNAL_SERVICE_TOKEN\`, \`SVC_EGRESS_GRANT_SECRET\`, \`SVC_EGRESS_GRANT_SECRET_PREVIOUS\`, \`SVC_CONTINUATION_SECRET\`, \`SVC_METRICS_TOKEN\` | 32 bytes or more, 8 or more different characters; no piece again and again, no sequence such as \`abcdef\` or \`987654\`, none of the words password, secret, change-me, example, placeholder |
+| \`SVC_INTERNAL_SERVICE_TOKEN\`, \`SVC_INTERNAL_TOKEN_*\` (each of them), \`SVC_EGRESS_GRANT_SECRET\`, \`SVC_EGRESS_GRANT_SECRET_PREVIOUS\`, \`SVC_CONTINUATION_SECRET\`, \`SVC_METRICS_TOKEN\` | 32 bytes or more, 8 or more different characters; no piece again and again, no sequence such as \`abcdef\` or \`987654\`, none of the words password, secret, change-me, example, placeholder |
 | \`SVC_EXECUTION_MANIFEST_PRIVATE_KEY\`, \`SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY\`, \`SVC_JWT_PUBLIC_KEY\`, \`SVC_JWT_JWKS_JSON\`, files of \`SVC_JWT_PUBLIC_KEYS_DIR\` | keys of your own; the test keys of RFC 8032 and RFC 8037 are refused in every form |
 
 Examples, tests and documents of this repository show no value that passes: tests make theirs at random, and a test reads
@@ -121,8 +126,9 @@ openssl genpkey -algorithm ed25519 -out manifest.key             # SVC_EXECUTION
 openssl pkey -in manifest.key -pubout -out manifest.pub          # SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY
 \`\`\`
 
-\`./svc up\` makes them at its first start in \`data/secrets.env\` (mode 0600) and gives each process the secrets of its components. With
-\`SVC_TOPOLOGY=combined\` one process holds the secrets of all but the runner; each component in it takes its own.
+\`./svc up\` makes them at its first start in \`data/secrets.env\` (mode 0600) and gives each process the secrets of its components: a token for each pair, or the
+\`SVC_INTERNAL_SERVICE_TOKEN\` that you set, and then that alone. With \`SVC_TOPOLOGY=combined\` one process holds the secrets of all but the runner, a token for all
+pairs among them; each component in it takes its own.
 `;
 }
 

@@ -8,7 +8,12 @@ import type { VitestProject } from "./suites.ts";
 export type Scope = "usual" | "ci" | "all";
 export type Suite = "checks" | "fuzz" | "v2" | VitestProject;
 /** What only one suite needs is built before: builds mount things, and tests look at the host's mounts. */
-export const BUILDS = { "v2 build": "v2", "compat build": "compat", "client build": "client" } as const;
+export const BUILDS = {
+  "v2 build": "v2",
+  "compat build": "compat",
+  "client build": "client",
+  "images build": "images",
+} as const;
 export type Build = keyof typeof BUILDS;
 export type Part = Suite | Build;
 
@@ -20,10 +25,10 @@ type Stages = readonly (readonly (readonly Part[])[])[];
  * runs beside it.
  */
 export const STAGES: Stages = [
-  [["checks"], ["unit"], ["v2 build", "compat build", "client build"]],
+  [["checks"], ["unit"], ["v2 build", "compat build", "client build", "images build"]],
   [
     ["e2e", "fuzz", "chaos"],
-    ["live", "v2", "s3", "compat", "client", "kubernetes"],
+    ["live", "v2", "s3", "compat", "client", "kubernetes", "images"],
   ],
   [["escape", "slow"]],
 ];
@@ -45,7 +50,13 @@ export function stagesOf(wanted: (suite: Suite) => boolean, scope: Scope): Part[
   return stages.map((lanes) => lanes.map((lane) => lane.filter(isWanted)).filter((lane) => lane.length > 0));
 }
 
-export const isIn = (scope: Scope, suite: Suite): boolean => scope !== "usual" || USUAL.includes(suite);
+/** The build takes a quarter of an hour, and podman is needed. */
+const SUITES_ONLY_IN_ALL: readonly Suite[] = ["images"];
+
+export function isIn(scope: Scope, suite: Suite): boolean {
+  if (scope === "usual") return USUAL.includes(suite);
+  return scope === "all" || !SUITES_ONLY_IN_ALL.includes(suite);
+}
 
 /** One pass over a project. */
 export interface Pass {
@@ -97,6 +108,8 @@ const ONLY_IN_ALL: readonly string[] = [
   "tests/compat/groups.test.ts",
   // Every component is replaced by that of another version, which is built before: tests/e2e/restart.test.ts.
   "tests/e2e/upgrade.test.ts",
+  // Two replicas of each component are replaced under load, and a request that meets an end may be refused: tests/e2e/restart.test.ts.
+  "tests/e2e/rolling-update.test.ts",
 ];
 
 /** In `ci` and `all` only, and what shows a smaller piece of the same without a choice. */
@@ -125,6 +138,8 @@ const NOT_USUAL: readonly string[] = [
   "tests/e2e/health.test.ts",
   "tests/e2e/start-order.test.ts",
   "tests/e2e/programmatic-kills.test.ts",
+  // A machine that is cut off: tests/e2e/sessions-fleet.test.ts.
+  "tests/e2e/fleet.test.ts",
   // The same in the middle of a session's run, and storage and Redis that fail: tests/e2e/sessions.test.ts.
   "tests/e2e/sessions-kills.test.ts",
   "tests/e2e/sessions-faults.test.ts",
@@ -211,12 +226,15 @@ export interface Chosen {
   SVC_TOPOLOGY?: string | undefined;
 }
 
+/** How long a machine is cut off in tests/e2e/fleet.test.ts, where that is longer than usual. */
+const LONG_CUT = { FLEET_CUT_SECONDS: "30" };
+
 /** The passes over a project in a scope. */
 export function passesOf(project: VitestProject, scope: Scope, chosen: Chosen): Pass[] {
   const exclude = { usual: [...NOT_USUAL, ...ONLY_IN_ALL], ci: ONLY_IN_ALL, all: [] }[scope];
   if (IN_BOTH_WAYS.includes(project))
     return bothWays(project, scope, [...exclude], chosen.SANDBOX_WARM_START);
-  const once: Pass = { title: project, env: {}, exclude };
+  const once: Pass = { title: project, env: project === "e2e" && scope === "all" ? LONG_CUT : {}, exclude };
   if (project !== "e2e" || scope === "usual" || chosen.SVC_TOPOLOGY !== undefined) return [once];
   const env = { SVC_TOPOLOGY: "separate" };
   return [once, { title: "e2e, a process for each component", env, exclude, files: IN_BOTH_TOPOLOGIES }];

@@ -9,6 +9,7 @@ import { BASE, buildImage } from "@svc/cli/install/image";
 import { type Instance, ROOT, resolveInstance } from "@svc/cli/instance";
 import type { ChaosSettings } from "./chaos.ts";
 import { installTestClient } from "./client.ts";
+import { buildTestImages } from "./images.ts";
 import { MACHINE_IN_CI, type Part, passesOf, type Scope, type Suite, stagesOf } from "./plan.ts";
 import { FUZZ, type Outcome, runCheck, runVitest, USUAL_CHECKS, type VitestProject } from "./suites.ts";
 import { buildMachine, runMachines } from "./virtual-machine.ts";
@@ -80,6 +81,8 @@ async function outcomesOf(part: Part, context: Context): Promise<Outcome[]> {
       return built(part, () => buildImage(allLanguages(context).instance, { choice: ALL }, unseen));
     case "client build":
       return built(part, () => installTestClient(unseen));
+    case "images build":
+      return built(part, () => buildTestImages(unseen));
     case "v2":
       return runMachines(scope === "ci" && filters.length === 0 ? MACHINE_IN_CI : filters, { aside });
     case "compat":

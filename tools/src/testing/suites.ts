@@ -27,6 +27,7 @@ export const VITEST_PROJECTS = [
   "s3",
   "client",
   "kubernetes",
+  "images",
   "compat",
   "chaos",
 ] as const;

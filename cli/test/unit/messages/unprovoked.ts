@@ -23,7 +23,9 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
   "is said in a container or while its image is built": [
     "containers/build.ts: NODE_COMPILE_CACHE is not set",
     "containers/health.ts: the first process is no component",
+    "commands/key.ts: A running API accepts it within … seconds.",
     "containers/main.ts: error: init, jaild, health, key, or the name of a component",
+    "svc-line.ts: podman-compose run --rm --no-deps -T init",
     "containers/root-image.ts: the link is missing",
   ],
   "needs systemd as the first process of the machine, as tests/v2/service.test.ts has it": [

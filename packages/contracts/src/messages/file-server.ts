@@ -13,6 +13,10 @@ export const objectRecordSchema = z.object({
   contentType: z.string(),
   lastModified: z.string(),
   readOnly: z.boolean(),
+  /** How it came; absent in records of before it was noted, and of snapshots. */
+  origin: z.enum(["upload", "output"]).optional(),
+  /** Whose quota it counts in, where that is not its namespace. */
+  account: z.string().optional(),
 });
 export type ObjectRecord = z.infer<typeof objectRecordSchema>;
 
@@ -27,6 +31,8 @@ export const DELETED_RECORD = "null";
 /** Body of POST /sessions/:sid/commit on the file server: makes pending objects visible under their namespace. */
 export const commitSessionSchema = z.object({
   namespace: z.string().min(1),
+  /** Whose quota the files count in; the namespace's where it is absent. */
+  account: z.string().min(1).optional(),
   read_only: z.boolean(),
   files: z
     .array(idSchema)

@@ -7,6 +7,7 @@ import { argsSchema } from "../args.ts";
 import { ENV_LIMITS } from "../environment.ts";
 import { ID_PATTERN } from "../ids.ts";
 import { INLINE_ENCODINGS } from "../inline-files.ts";
+import { quotaSchema } from "../quota.ts";
 import { droppedVariablesSchema } from "../sessions.ts";
 import { reportFields, runStatusSchema } from "./runner-answers.ts";
 import { usedLimitsSchema } from "./used-limits.ts";
@@ -297,5 +298,6 @@ export const errorBodySchema = z
       .min(1)
       .optional()
       .meta({ description: "The same as `retry_after_seconds`.", example: 12 }),
+    quota: quotaSchema.optional().meta({ description: "With quota_exceeded only: its numbers." }),
   })
   .meta({ id: "Error", description: "Why a request was refused or failed. At most 16 KiB." });

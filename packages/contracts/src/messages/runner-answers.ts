@@ -27,7 +27,15 @@ export const runnerFileSchema = z.object({
 });
 export type RunnerFile = z.infer<typeof runnerFileSchema>;
 
-export const omittedReasonSchema = z.enum(["count", "size", "total_size", "name", "type", "upload_failed"]);
+export const omittedReasonSchema = z.enum([
+  "count",
+  "size",
+  "total_size",
+  "name",
+  "type",
+  "quota",
+  "upload_failed",
+]);
 export type OmittedReason = z.infer<typeof omittedReasonSchema>;
 
 export const runStatusSchema = z.enum(["TO", "ML", "OL", "EL", "SG", "CE"]);

@@ -21,7 +21,7 @@ import {
 import { fsCall, hasCode } from "./errors.ts";
 import { ensureDirectory, Layout, syncDirectory } from "./layout.ts";
 import { ContentStream, openObjectFile } from "./read.ts";
-import { removeLeftovers, unusedObjects } from "./sweep.ts";
+import { allObjects, removeLeftovers, unusedObjects } from "./sweep.ts";
 import { encodeTrailer } from "./trailer.ts";
 import { writeContent } from "./write.ts";
 
@@ -134,16 +134,18 @@ export class FsObjectStore implements ObjectStore {
     session: string,
     files: readonly string[],
     attributes: CommitAttributes,
+    admit?: (records: readonly ObjectRecord[]) => Promise<void>,
   ): Promise<ObjectRecord[]> {
     const directory = this.#layout.pendingSession(session);
-    return fsCall("committing a session", async () => {
+    const records = await fsCall("preparing a commit", async () => {
       const wanted = new Set(files);
       for (const name of await readdir(directory)) {
         if (!wanted.has(name)) await rm(this.#layout.pendingObject({ session, file: name }), { force: true });
       }
-      const records = await mapLimited(files, PARALLEL_FILES, (file) =>
-        this.#finish({ session, file }, attributes),
-      );
+      return mapLimited(files, PARALLEL_FILES, (file) => this.#finish({ session, file }, attributes));
+    });
+    await admit?.(records);
+    return fsCall("committing a session", async () => {
       await syncDirectory(directory);
       await rename(directory, this.#layout.session(session));
       await syncDirectory(this.#layout.sessions);
@@ -216,6 +218,10 @@ export class FsObjectStore implements ObjectStore {
     }
   }
 
+  addresses(): AsyncIterable<ObjectAddress> {
+    return allObjects(this.#layout);
+  }
+
   unusedSince(time: Date): AsyncIterable<ObjectAddress> {
     return unusedObjects(this.#layout, time);
   }
@@ -250,6 +256,7 @@ async function writeObject(
   const file = await fsCall("creating an object file", () => open(path, "wx", FILE_MODE));
   try {
     const { size, etag } = await writeContent(file, content, limits);
+    await limits.admit?.(size);
     const record: ObjectRecord = {
       id: address.file,
       storage_session_id: address.session,

@@ -24,6 +24,15 @@ async function modified(path: string): Promise<number | undefined> {
   }
 }
 
+export async function* allObjects(layout: Layout): AsyncGenerator<ObjectAddress> {
+  for await (const session of entries(layout.sessions)) {
+    if (!isId(session.name)) continue;
+    for await (const file of entries(join(layout.sessions, session.name))) {
+      if (isId(file.name)) yield { session: session.name, file: file.name };
+    }
+  }
+}
+
 /** The modification time of an object file is the time of its last use. */
 export async function* unusedObjects(layout: Layout, time: Date): AsyncGenerator<ObjectAddress> {
   for await (const session of entries(layout.sessions)) {

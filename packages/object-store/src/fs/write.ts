@@ -1,9 +1,10 @@
 /**
  * Writes streamed content to an open file: hashed and counted on the way, gathered into large writes, with the next bytes
- * taken in while the last are written. At most two gathered writes are in memory.
+ * taken in while the last are written. At most two gathered writes are in memory, and the memory of what was written is given back.
  */
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
+import { freeMemory } from "@svc/service-kit/free-memory";
 import { type Content, StoreError, type WriteLimits } from "../store.ts";
 import { fsCall } from "./errors.ts";
 
@@ -56,7 +57,16 @@ export async function writeContent(
 async function writeAll(file: FileHandle, chunks: readonly Uint8Array[], at: number): Promise<void> {
   const total = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
   const { bytesWritten } = await file.writev(chunks, at);
-  if (bytesWritten === total) return;
+  if (bytesWritten < total) await writeRest(file, chunks, at, bytesWritten);
+  for (const chunk of chunks) freeMemory(chunk);
+}
+
+async function writeRest(
+  file: FileHandle,
+  chunks: readonly Uint8Array[],
+  at: number,
+  bytesWritten: number,
+): Promise<void> {
   const rest = Buffer.concat(chunks).subarray(bytesWritten);
   for (let done = 0; done < rest.length; ) {
     done += (await file.write(rest, done, rest.length - done, at + bytesWritten + done)).bytesWritten;

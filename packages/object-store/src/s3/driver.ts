@@ -46,7 +46,7 @@ import { ContentStream } from "./read.ts";
 import { Readers } from "./readers.ts";
 import { Sender } from "./send.ts";
 import { Spool } from "./spool.ts";
-import { removeLeftovers, unusedObjects } from "./sweep.ts";
+import { allObjects, removeLeftovers, unusedObjects } from "./sweep.ts";
 
 export interface S3ObjectStoreOptions extends S3Connection {
   /** A use is noted at most this often, so that not every read is a write. */
@@ -115,6 +115,7 @@ export class S3ObjectStore implements ObjectStore {
     checkAddress(address.session, address.file);
     const spool = await Spool.fill(content, limits);
     try {
+      await limits.admit?.(spool.size);
       await this.#check.conditions();
       const nonce = freshNonce();
       await this.#sender.send(contentKey(address, nonce), spool);
@@ -141,6 +142,7 @@ export class S3ObjectStore implements ObjectStore {
     session: string,
     files: readonly string[],
     attributes: CommitAttributes,
+    admit?: (records: readonly ObjectRecord[]) => Promise<void>,
   ): Promise<ObjectRecord[]> {
     const staged = await this.#staged(session);
     if (!files.every((file) => staged.includes(file))) {
@@ -153,6 +155,7 @@ export class S3ObjectStore implements ObjectStore {
       const entry = await this.#entries.get(PENDING, { session, file });
       return { ...entry, record: { ...entry.record, ...attributes }, batch: files.length > 1 };
     });
+    await admit?.(entries.map(({ record }) => record));
     await this.#entries.createAll(session, entries);
     const wanted = new Set(files);
     await mapLimited(staged, PARALLEL_REQUESTS, (file) =>
@@ -251,6 +254,10 @@ export class S3ObjectStore implements ObjectStore {
     const entries = await this.#entries.list(session, limit);
     if (entries.length === 0) throw new StoreError("not_found", "listing a session: it is empty");
     return entries.map(({ record }) => record);
+  }
+
+  addresses(): AsyncIterable<ObjectAddress> {
+    return allObjects(this.#bucket);
   }
 
   unusedSince(time: Date): AsyncIterable<ObjectAddress> {

@@ -46,6 +46,13 @@ class Alongside {
   }
 }
 
+export async function* allObjects(bucket: Bucket): AsyncGenerator<ObjectAddress> {
+  for await (const { key } of bucket.list(RECORDS)) {
+    const address = addressIn(key);
+    if (address !== undefined) yield address;
+  }
+}
+
 export async function* unusedObjects(bucket: Bucket, time: Date): AsyncGenerator<ObjectAddress> {
   const uses = new Alongside(bucket, USES);
   for await (const { key, modified } of bucket.list(RECORDS)) {

@@ -4,6 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { newId } from "@svc/contracts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ObjectAddress, ObjectStore } from "../../src/index.ts";
+import { admissionConformance } from "./admission.ts";
 import { chunks, collect, failure } from "./content.ts";
 
 export interface StoreUnderTest {
@@ -322,6 +323,8 @@ export function objectStoreConformance(name: string, create: () => Promise<Store
         expect(await tested.countStored()).toBe(0);
       });
     });
+
+    admissionConformance(() => tested);
 
     test("only what was neither stored nor used since a time is named as unused", async () => {
       const [idle, used] = [address(), address()];

@@ -35,7 +35,7 @@ describe("a directory store whose files were damaged", () => {
     await store.put(
       at,
       (async function* () {
-        yield bytes;
+        yield Buffer.from(bytes);
       })(),
       attributes,
       { maxBytes: 1e9 },
@@ -127,7 +127,7 @@ describe("a directory store whose files were damaged", () => {
     await store.stage(
       staged,
       (async function* () {
-        yield bytes;
+        yield Buffer.from(bytes);
       })(),
       pending,
       { maxBytes: 1e9 },

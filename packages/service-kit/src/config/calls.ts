@@ -14,7 +14,11 @@ export interface Call {
   to: Party;
   /** The variable of the caller that has the address; undefined where the caller is not ours. */
   by?: VariableName;
+  /** The variable with the token that the caller shows; undefined where it shows none of ours, or a capability. */
+  token?: InternalTokenName;
 }
+
+export type InternalTokenName = Extract<VariableName, `SVC_INTERNAL_TOKEN_${string}`>;
 
 /** Which variable has the port that a component listens on, and which the address. */
 export const LISTENS = {
@@ -28,14 +32,44 @@ export const LISTENS = {
 
 export const CALLS: readonly Call[] = [
   { from: "clients", to: "api" },
-  { from: "api", to: "file-server", by: "FILE_SERVER_URL" },
-  { from: "api", to: "tool-call-server", by: "TOOL_CALL_SERVER_URL" },
-  { from: "api", to: "egress-gateway", by: "EGRESS_GATEWAY_URL" },
-  { from: "worker", to: "egress-gateway", by: "EGRESS_GATEWAY_URL" },
+  {
+    from: "api",
+    to: "file-server",
+    by: "FILE_SERVER_URL",
+    token: "SVC_INTERNAL_TOKEN_API_TO_FILE_SERVER",
+  },
+  {
+    from: "api",
+    to: "tool-call-server",
+    by: "TOOL_CALL_SERVER_URL",
+    token: "SVC_INTERNAL_TOKEN_API_TO_TOOL_CALL_SERVER",
+  },
+  {
+    from: "api",
+    to: "egress-gateway",
+    by: "EGRESS_GATEWAY_URL",
+    token: "SVC_INTERNAL_TOKEN_API_TO_EGRESS_GATEWAY",
+  },
+  {
+    from: "worker",
+    to: "egress-gateway",
+    by: "EGRESS_GATEWAY_URL",
+    token: "SVC_INTERNAL_TOKEN_WORKER_TO_EGRESS_GATEWAY",
+  },
   { from: "worker", to: "runner", by: "SANDBOX_ENDPOINT" },
   { from: "runner", to: "egress-gateway", by: "SANDBOX_FORWARD_TARGET" },
-  { from: "egress-gateway", to: "file-server", by: "EGRESS_GATEWAY_FILE_SERVER_URL" },
-  { from: "egress-gateway", to: "tool-call-server", by: "EGRESS_GATEWAY_TOOL_CALL_SERVER_URL" },
+  {
+    from: "egress-gateway",
+    to: "file-server",
+    by: "EGRESS_GATEWAY_FILE_SERVER_URL",
+    token: "SVC_INTERNAL_TOKEN_EGRESS_GATEWAY_TO_FILE_SERVER",
+  },
+  {
+    from: "egress-gateway",
+    to: "tool-call-server",
+    by: "EGRESS_GATEWAY_TOOL_CALL_SERVER_URL",
+    token: "SVC_INTERNAL_TOKEN_EGRESS_GATEWAY_TO_TOOL_CALL_SERVER",
+  },
   { from: "api", to: "redis", by: "REDIS_URL" },
   { from: "worker", to: "redis", by: "REDIS_URL" },
   { from: "egress-gateway", to: "redis", by: "REDIS_URL" },

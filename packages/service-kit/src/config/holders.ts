@@ -2,6 +2,7 @@
  * Which component holds which confidential variable. A component that is given another one, as from a file that all
  * components share, does not take it. A variable that is not named here is not confidential.
  */
+import { PAIR_TOKENS } from "./internal-tokens.ts";
 import type { Component } from "./types.ts";
 import type { VariableName } from "./variables.ts";
 
@@ -15,6 +16,7 @@ const WITH_REDIS: readonly Component[] = [
 
 export const HOLDERS: Partial<Record<VariableName, readonly Component[]>> = {
   SVC_INTERNAL_SERVICE_TOKEN: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
+  ...PAIR_TOKENS,
   SVC_CONTINUATION_SECRET: ["api"],
   SVC_JWT_PUBLIC_KEY: ["api"],
   SVC_JWT_JWKS_JSON: ["api"],

@@ -6,6 +6,7 @@
 import { deadlinesFor } from "@svc/contracts";
 import { forwardProblems } from "./forward-target.ts";
 import { holds } from "./holders.ts";
+import { PAIR_TOKENS, pairTokenProblem, tokenProblems } from "./internal-tokens.ts";
 import { modeContradictions } from "./mode.ts";
 import { likelyName, misspelt } from "./nearest.ts";
 import { keyProblem, secretProblem } from "./secret-quality.ts";
@@ -28,7 +29,6 @@ const NAMES = Object.keys(VARIABLES) as VariableName[];
 
 /** Which components cannot start without which variable. The runner may do without keys where it demands no manifest. */
 const REQUIRED: Partial<Record<VariableName, readonly Component[]>> = {
-  SVC_INTERNAL_SERVICE_TOKEN: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
   SVC_EGRESS_GRANT_SECRET: ["egress-gateway"],
   SVC_EXECUTION_MANIFEST_PRIVATE_KEY: ["worker"],
   SANDBOX_FORWARD_TARGET: ["runner"],
@@ -38,6 +38,7 @@ const REQUIRED: Partial<Record<VariableName, readonly Component[]>> = {
 /** What the text of our own secrets must be like. Credentials of Redis and of object stores are the business of those. */
 const JUDGES: Partial<Record<VariableName, (text: string) => string | undefined>> = {
   SVC_INTERNAL_SERVICE_TOKEN: secretProblem,
+  ...Object.fromEntries(Object.keys(PAIR_TOKENS).map((name) => [name, pairTokenProblem])),
   SVC_EGRESS_GRANT_SECRET: secretProblem,
   SVC_EGRESS_GRANT_SECRET_PREVIOUS: secretProblem,
   SVC_CONTINUATION_SECRET: secretProblem,
@@ -59,6 +60,7 @@ export function loadConfig(component: Component, env: Record<string, string | un
   for (const name of NAMES) if (!holds(component, name)) values[name] = VARIABLES[name].fallback;
   const config = derive(values as Config, env);
   problems.push(
+    ...tokenProblems(component, config),
     ...missing(component, config),
     ...unfit(env),
     ...relations(component, config),

@@ -7,8 +7,14 @@ const ANSWER_MS = 2000;
 /** A write that changes nothing: nobody has this key. */
 const NO_SUCH_KEY = "svc:no-such-key";
 
+/** Our scripts use several keys at once, which there may be on different nodes. */
+const IS_CLUSTER =
+  "Redis is a cluster, and several nodes that share the keys cannot be used (docs/deploy.md)";
+
 /** By the first word of an error of Redis. */
 const REFUSALS: Readonly<Record<string, string>> = {
+  MOVED: IS_CLUSTER,
+  CLUSTERDOWN: IS_CLUSTER,
   MISCONF: "Redis cannot write to its disk; is the disk full?",
   OOM: "Redis takes no writes: its memory is full",
   READONLY: "Redis takes no writes: it is a replica",
@@ -37,9 +43,11 @@ async function askRedis(redis: Redis): Promise<Asked> {
 
 async function answers(redis: Redis): Promise<Asked> {
   const beforeMs = Date.now();
-  const [ping, write, time] = await Promise.allSettled([
+  const [ping, write, cluster, time] = await Promise.allSettled([
     redis.ping(),
     redis.setrange(NO_SUCH_KEY, 0, ""),
+    // Where it is not permitted, errors of other commands tell.
+    redis.info("cluster"),
     redis.time().then(([seconds, micros]) => ({
       beforeMs,
       toldMs: Number(seconds) * 1000 + Number(micros) / 1000,
@@ -47,8 +55,9 @@ async function answers(redis: Redis): Promise<Asked> {
     })),
   ]);
   const refused = [ping, write].find(({ status }) => status === "rejected");
+  const isCluster = cluster.status === "fulfilled" && /^cluster_enabled:1\r?$/m.test(cluster.value);
   return {
-    redis: refused && refusalOf((refused as PromiseRejectedResult).reason, redis),
+    redis: isCluster ? IS_CLUSTER : refused && refusalOf((refused as PromiseRejectedResult).reason, redis),
     clock: time.status === "fulfilled" ? clockReason(time.value, "Redis's") : undefined,
   };
 }

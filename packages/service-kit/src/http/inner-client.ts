@@ -3,16 +3,20 @@
  * failures as ServiceError. Error texts of other components never travel further: only their code does. An answer that is
  * read as a whole is read to its bound at most; the connection of a longer one is closed.
  */
+import type { Socket } from "node:net";
 import {
   type ErrorCode,
   errorBodySchema,
   exceededJsonBound,
   INTERNAL_TOKEN_HEADER,
   type JsonBounds,
+  quotaExceeded,
+  quotaSchema,
   ServiceError,
   type TraceContext,
 } from "@svc/contracts";
 import { buildConnector, type Dispatcher, Pool } from "undici";
+import { connectInSameProcess } from "./same-process.ts";
 import { knownErrorCode } from "./server.ts";
 import type { TlsIdentity } from "./tls.ts";
 
@@ -66,12 +70,22 @@ const AGAIN_MS = 50;
 
 function connectorWith({ tls, connectMs }: InnerClientOptions): buildConnector.connector {
   const times = connectMs === undefined ? {} : { timeout: connectMs };
-  if (tls === undefined) return buildConnector(times);
+  if (tls === undefined) return withinProcessFirst(buildConnector(times));
   let connect = buildConnector({ ...tls.material, ...times });
   tls.follow((material) => {
     connect = buildConnector({ ...material, ...times });
   });
   return (address, done) => connect(address, done);
+}
+
+/** Connects in memory to a server of this process. */
+function withinProcessFirst(connect: buildConnector.connector): buildConnector.connector {
+  return (address, done) => {
+    const inMemory = connectInSameProcess(address.hostname, Number(address.port));
+    if (inMemory === undefined) return connect(address, done);
+    // undici takes any duplex stream, its types know sockets only.
+    queueMicrotask(() => done(null, inMemory as Socket));
+  };
 }
 
 /** Requests that it holds up have sent nothing yet, not a byte of their body. */
@@ -185,7 +199,7 @@ export async function answerBytes(
 const MAX_ERROR_BYTES = 64 * 1024;
 const detailsSchema = errorBodySchema.shape.details.unwrap();
 
-/** Reads the error body of an inner answer. The message stays inside: only code, status and details are taken over. */
+/** Reads the error body of an inner answer. The message stays inside: only code, status, details and an exceeded quota are taken over. */
 export async function innerError(response: InnerResponse): Promise<ServiceError> {
   let body: unknown;
   try {
@@ -203,11 +217,14 @@ export async function innerError(response: InnerResponse): Promise<ServiceError>
 
 /** The same of a body that was read. */
 export function innerErrorOf(status: number, body: unknown): ServiceError {
-  const { error, message, details: given } = Object(body) as Record<string, unknown>;
+  const { error, message, details: given, quota } = Object(body) as Record<string, unknown>;
+  const cause = `inner answer ${status}: ${String(message ?? "")}`;
+  const exceeded = error === "quota_exceeded" ? quotaSchema.safeParse(quota).data : undefined;
+  if (exceeded !== undefined) return quotaExceeded(exceeded, cause);
   const details = detailsSchema.safeParse(given);
   return new ServiceError(knownErrorCode(error), undefined, {
     status,
-    cause: `inner answer ${status}: ${String(message ?? "")}`,
+    cause,
     ...(details.success ? { details: details.data } : {}),
   });
 }

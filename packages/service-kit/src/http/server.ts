@@ -24,6 +24,7 @@ import {
   routeOf,
 } from "./request-log.ts";
 import { type Route, routeTable } from "./route-table.ts";
+import { acceptFromSameProcess } from "./same-process.ts";
 import { isCaller, type TlsIdentity } from "./tls.ts";
 import type { HttpServer } from "./types.ts";
 
@@ -105,6 +106,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
   const routes = routeTable(app);
   const connections = openConnections(app);
+  if (options.tls === undefined) acceptFromSameProcess(app);
   const lateMs = options.lateRequestsMs ?? 0;
   const isLateButServed = lateRequests(lifecycle, lateMs);
   app.addHook("onRequest", (request, reply, done) => {

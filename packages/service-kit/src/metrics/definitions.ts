@@ -2,7 +2,7 @@
  * Every metric of the components, by name: docs/metrics.md is made of this table, and components make their metrics by it alone
  * (made.ts). Labels have few values, and none comes from a caller's text. Metrics of the process itself are Node's and prom-client's.
  */
-import { HTTP_BUCKETS, JOB_BUCKETS, STAGE_BUCKETS } from "@svc/contracts";
+import { HTTP_BUCKETS, JOB_BUCKETS, STAGE_BUCKETS, STORED_KINDS } from "@svc/contracts";
 import type { Component } from "../config/types.ts";
 import type { VariableName } from "../config/variables.ts";
 
@@ -44,6 +44,7 @@ const EXECUTIONS = {
 const SIZE_BUCKETS = Array.from({ length: 10 }, (_, at) => 1024 * 4 ** at);
 
 const API = ["api"] as const;
+const FILE_SERVER = ["file-server"] as const;
 const WORKER = ["worker"] as const;
 const RUNNER = ["runner"] as const;
 const GATEWAY = ["egress-gateway"] as const;
@@ -111,6 +112,24 @@ export const METRICS = {
     components: API,
     help: "Downloads by outcome.",
     labels: TRANSFERS,
+  },
+  svc_quota_refusals_total: {
+    type: "counter",
+    components: FILE_SERVER,
+    help: "Files and states of sessions that were not stored because their principal's quota of bytes or objects had no room.",
+    labels: { kind: STORED_KINDS, resource: ["bytes", "objects"] },
+  },
+  svc_quota_stored_bytes: {
+    type: "gauge",
+    components: FILE_SERVER,
+    help: "Bytes that all principals together have stored, as the last sweep counted them. 0 where the kind has no quota.",
+    labels: { kind: STORED_KINDS },
+  },
+  svc_quota_stored_objects: {
+    type: "gauge",
+    components: FILE_SERVER,
+    help: "Objects that all principals together have stored, as the last sweep counted them. 0 where the kind has no quota.",
+    labels: { kind: STORED_KINDS },
   },
   svc_ptc_replay_continuations_total: {
     type: "counter",

@@ -25,7 +25,7 @@ const slowCalls = new EventEmitter();
 
 beforeAll(async () => {
   ({ app, logged } = testApp({ bodyLimit: LIMIT, metrics: httpMetrics(registry, "svc_http") }));
-  const guard = { onRequest: requireInternalToken("t".repeat(32)) };
+  const guard = { onRequest: requireInternalToken(["t".repeat(32)]) };
   app.post("/inner", guard, async (call) => ({ id: call.id }));
   app.post("/open", async () => ({ ok: true }));
   app.get("/slow", async (request) => {

@@ -7,6 +7,7 @@ import {
   HOLDERS,
   loadConfig,
   needlessSecrets,
+  PAIR_TOKENS,
   parsedVariable,
   redactedConfig,
   VARIABLES,
@@ -231,6 +232,8 @@ describe("secrets", () => {
 
   const value = (name: VariableName) => {
     if (!VARIABLES[name].secret) return "shown";
+    // Each of its own.
+    if (Object.hasOwn(PAIR_TOKENS, name)) return `${SECRET}${name}`;
     return name === "REDIS_URL" ? `redis://:${SECRET}@localhost` : SECRET;
   };
   const held = (Object.keys(HOLDERS) as VariableName[]).map((name) => [name, value(name)]);

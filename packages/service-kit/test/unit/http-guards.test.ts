@@ -24,9 +24,9 @@ function server(options?: Parameters<typeof testApp>[0]): TestApp {
 }
 
 describe("the internal token", () => {
-  function guarded(token = TOKEN) {
+  function guarded(...tokens: string[]) {
     const made = server({ bodyLimit: 10 });
-    made.app.post("/inner", { onRequest: requireInternalToken(token) }, async () => ({ ok: true }));
+    made.app.post("/inner", { onRequest: requireInternalToken(tokens) }, async () => ({ ok: true }));
     return made;
   }
   const call = (app: HttpServer, given: string | string[] | undefined, payload: object = {}) =>
@@ -38,7 +38,7 @@ describe("the internal token", () => {
     });
 
   it("opens the route", async () => {
-    expect((await call(guarded().app, TOKEN)).json()).toEqual({ ok: true });
+    expect((await call(guarded(TOKEN).app, TOKEN)).json()).toEqual({ ok: true });
   });
 
   it.each([
@@ -51,7 +51,7 @@ describe("the internal token", () => {
     `${TOKEN}, ${TOKEN}`,
     "undefined",
   ])("%j does not, and the answer does not say why", async (given) => {
-    const answer = await call(guarded().app, given);
+    const answer = await call(guarded(TOKEN).app, given);
     expect(answer.statusCode).toBe(401);
     expect(answer.json()).toEqual({
       error: "unauthorized",
@@ -60,18 +60,26 @@ describe("the internal token", () => {
     });
   });
 
+  it("may be one of several, and none of none", async () => {
+    const other = newSecret();
+    for (const token of [TOKEN, other])
+      expect((await call(guarded(other, TOKEN).app, token)).statusCode).toBe(200);
+    expect((await call(guarded(other, TOKEN).app, `${other}, ${TOKEN}`)).statusCode).toBe(401);
+    expect((await call(guarded().app, TOKEN)).statusCode).toBe(401);
+  });
+
   it("an empty configured token opens nothing, not even for an empty one", async () => {
     expect((await call(guarded("").app, "")).statusCode).toBe(401);
     expect((await call(guarded("").app, undefined)).statusCode).toBe(401);
   });
 
   it("is checked before the body is read", async () => {
-    const answer = await call(guarded().app, "wrong", { long: "x".repeat(100) });
+    const answer = await call(guarded(TOKEN).app, "wrong", { long: "x".repeat(100) });
     expect(answer.statusCode).toBe(401);
   });
 
   it("never stands in the log", async () => {
-    const { app, logged } = guarded();
+    const { app, logged } = guarded(TOKEN);
     await call(app, `${TOKEN}-wrong`);
     await call(app, TOKEN);
     expect(logged()).not.toContain(TOKEN);

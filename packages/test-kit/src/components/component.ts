@@ -24,14 +24,16 @@ export async function builtBundle(name: ServiceProcess): Promise<string> {
 
 /**
  * Starts a component with exactly the given environment and waits until it says that it is running; `listening` is earlier, where it waits
- * for what it needs.
+ * for what it needs. `through`: a program that becomes the command line after it.
  */
 export async function startComponent(
   name: ServiceProcess,
   env: Record<string, string>,
   until: "running" | "listening" = "running",
+  through: readonly string[] = [],
 ): Promise<RunningComponent> {
-  const child = spawn(NODE, [await builtBundle(name)], {
+  const [program = NODE, ...words] = [...through, NODE, await builtBundle(name)];
+  const child = spawn(program, words, {
     env: { PATH: process.env.PATH ?? "", ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -24,12 +24,20 @@ export interface PrivateRedis {
 
 const START_MS = 10_000;
 
-/** `kept`: what it holds is written to disk as in the local copy, and survives a crash of the server. */
-export async function startRedis({ kept = false } = {}): Promise<PrivateRedis> {
+export interface RedisOptions {
+  /** What it holds is written to disk as in the local copy, and survives a crash of the server. */
+  kept?: boolean;
+  /** Where it listens besides its socket, without a password. */
+  at?: { host: string; port: number };
+  /** Options of redis-server. */
+  further?: readonly string[];
+}
+
+export async function startRedis(options: RedisOptions = {}): Promise<PrivateRedis> {
   const directory = await mkdtemp(join(tmpdir(), "svc-test-redis-"));
   const socket = join(directory, "redis.sock");
   const isRemoved = afterDeath('rm -rf "$what"', directory);
-  let child = await launch(directory, socket, kept);
+  let child = await launch(directory, socket, options);
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill("SIGKILL");
@@ -43,7 +51,7 @@ export async function startRedis({ kept = false } = {}): Promise<PrivateRedis> {
     },
     kill,
     start: async () => {
-      child = await launch(directory, socket, kept);
+      child = await launch(directory, socket, options);
     },
     stop: async () => {
       await kill();
@@ -53,11 +61,17 @@ export async function startRedis({ kept = false } = {}): Promise<PrivateRedis> {
   };
 }
 
-async function launch(directory: string, socket: string, kept: boolean): Promise<ChildProcess> {
+async function launch(
+  directory: string,
+  socket: string,
+  { kept = false, at, further = [] }: RedisOptions,
+): Promise<ChildProcess> {
   await rm(socket, { force: true });
+  const address = at && ["--bind", at.host, "--protected-mode", "no"];
   const options = [
     "--port",
-    "0",
+    String(at?.port ?? 0),
+    ...(address ?? []),
     "--unixsocket",
     socket,
     "--dir",
@@ -68,6 +82,7 @@ async function launch(directory: string, socket: string, kept: boolean): Promise
     kept ? "yes" : "no",
     "--appendfsync",
     "everysec",
+    ...further,
   ];
   const child = spawn(redisProgram() ?? "redis-server", options, { argv0: "redis-server", stdio: "ignore" });
   child.once("exit", afterDeath('kill -KILL "$what"', String(child.pid)));

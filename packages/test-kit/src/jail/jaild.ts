@@ -24,6 +24,8 @@ export interface JaildOptions {
   /** With zygotes, for warm starts: all, or those named. */
   zygotes?: boolean | readonly string[];
   binary?: string;
+  /** A program that becomes the command line after it. */
+  through?: readonly string[];
   args?: readonly string[];
   env?: Readonly<Record<string, string>>;
   /** Descriptors that jaild is started with besides its standard streams. */
@@ -47,6 +49,7 @@ export class Jaild {
     ready = slots,
     zygotes = mode.warm,
     binary = BINARY,
+    through = [],
     args = [],
     env = {},
     inherited = [],
@@ -70,8 +73,9 @@ export class Jaild {
     this.#zygotes = typeof zygotes === "boolean" ? (zygotes ? NAMES : []) : zygotes;
     const warm = zygoteArguments(this.#zygotes);
     const list = [...own, ...counts, ...warm, ...args];
+    const [program = binary, ...words] = [...through, binary, ...list];
     this.#spawn = () =>
-      spawn(binary, list, {
+      spawn(program, words, {
         stdio: ["ignore", "ignore", "pipe", ...inherited],
         env: { ...process.env, ...env },
       });

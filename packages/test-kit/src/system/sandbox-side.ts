@@ -39,7 +39,8 @@ export interface Sent {
 
 export class SandboxSide {
   readonly #ports: Record<Part, number>;
-  readonly #token: string;
+  /** Headers with the token of whoever makes such a call. */
+  readonly #shows: Record<"store" | "read" | "tools" | "trusted", Record<string, string>>;
   readonly #key: SigningKey;
 
   constructor({ instance }: Pick<System, "instance">) {
@@ -47,7 +48,13 @@ export class SandboxSide {
     const lines = readFileSync(join(instance.dataDir, "secrets.env"), "utf8").split("\n");
     const secretOf = (name: string) =>
       lines.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
-    this.#token = secretOf("SVC_INTERNAL_SERVICE_TOKEN");
+    const showing = (pair: string) => ({ [INTERNAL_TOKEN_HEADER]: secretOf(`SVC_INTERNAL_TOKEN_${pair}`) });
+    this.#shows = {
+      store: showing("EGRESS_GATEWAY_TO_FILE_SERVER"),
+      read: showing("API_TO_FILE_SERVER"),
+      tools: showing("API_TO_TOOL_CALL_SERVER"),
+      trusted: showing("WORKER_TO_EGRESS_GATEWAY"),
+    };
     this.#key = parseSigningKey(secretOf("SVC_EXECUTION_MANIFEST_PRIVATE_KEY"));
   }
 
@@ -64,11 +71,11 @@ export class SandboxSide {
     return new Answer(response.status, response.headers, Buffer.from(await response.arrayBuffer()));
   }
 
-  /** A file of some user, stored as the API stores it. */
+  /** A file of some user, stored as the gateway stores outputs. */
   async store(namespace: string, name: string, content: string): Promise<Stored> {
     const [id, session_id] = [newId(), newId()];
     const headers = {
-      [INTERNAL_TOKEN_HEADER]: this.#token,
+      ...this.#shows.store,
       [NAMESPACE_HEADER]: namespace,
       [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(name),
       "content-type": "text/plain",
@@ -83,7 +90,7 @@ export class SandboxSide {
 
   /** The stored bytes and whose they are; the status when there are none. */
   async stored(session: string, id: string, namespace: string): Promise<string | number> {
-    const headers = { [INTERNAL_TOKEN_HEADER]: this.#token, [NAMESPACE_HEADER]: namespace };
+    const headers = { ...this.#shows.read, [NAMESPACE_HEADER]: namespace };
     const answer = await this.call("file-server", "GET", `/sessions/${session}/objects/${id}`, { headers });
     return answer.status === 200 ? answer.text : answer.status;
   }
@@ -150,16 +157,16 @@ export class SandboxSide {
   }
 
   #toTools(method: string, path: string, body?: object): Promise<Answer> {
-    const headers = { [INTERNAL_TOKEN_HEADER]: this.#token, "content-type": "application/json" };
+    const headers = { ...this.#shows.tools, "content-type": "application/json" };
     return this.call("tool-call-server", method, path, {
-      headers: body === undefined ? { [INTERNAL_TOKEN_HEADER]: this.#token } : headers,
+      headers: body === undefined ? this.#shows.tools : headers,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
   }
 
   /** A call that only trusted components may make. */
   trusted(path: string, body: object): Promise<Answer> {
-    const headers = { [INTERNAL_TOKEN_HEADER]: this.#token, "content-type": "application/json" };
+    const headers = { ...this.#shows.trusted, "content-type": "application/json" };
     return this.call("egress-gateway", "POST", path, { headers, body: JSON.stringify(body) });
   }
 

@@ -4,6 +4,7 @@
  */
 import { clientGone, type FastifyReply, type FastifyRequest } from "@svc/service-kit";
 import type { FileAddress, FileStorage } from "./file-storage.ts";
+import { freeWrittenChunks } from "./written-chunks.ts";
 
 const CONDITIONS = ["range", "if-range", "if-none-match", "if-modified-since"] as const;
 const SHOWN_HEADERS = [
@@ -50,5 +51,6 @@ export async function serveFile(
   }
   upstream.body.once("error", (error: Error) => reply.raw.destroy(error));
   reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
+  freeWrittenChunks(upstream.body, reply.raw);
   return reply.send(upstream.body);
 }

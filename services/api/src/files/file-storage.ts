@@ -1,9 +1,12 @@
 /** The file server as the API uses it. Every call names the namespace that it speaks for, except for pending files. */
 import {
+  ACCOUNT_HEADER,
   type CommitSession,
   NAMESPACE_HEADER,
   type ObjectRecord,
   ORIGINAL_FILENAME_HEADER,
+  quotaExceeded,
+  quotaOf,
   ServiceError,
   type UploadedFile,
 } from "@svc/contracts";
@@ -38,14 +41,18 @@ export class FileStorage {
   async stage(
     { session, file }: FileAddress,
     content: NonNullable<InnerRequest["body"]>,
-    { filename, contentType }: { filename: string; contentType: string },
+    { filename, contentType, account }: { filename: string; contentType: string; account: string },
     { requestId }: CallContext,
   ): Promise<void> {
     await this.#json({
       method: "PUT",
       path: `/sessions/${session}/pending/${file}`,
       requestId,
-      headers: { "content-type": contentType, [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(filename) },
+      headers: {
+        "content-type": contentType,
+        [ORIGINAL_FILENAME_HEADER]: encodeURIComponent(filename),
+        [ACCOUNT_HEADER]: account,
+      },
       body: content,
     });
   }
@@ -61,8 +68,13 @@ export class FileStorage {
     return files;
   }
 
-  async discard(session: string, { requestId }: CallContext): Promise<void> {
-    await this.#json({ method: "DELETE", path: `/sessions/${session}/pending`, requestId });
+  async discard(session: string, account: string, { requestId }: CallContext): Promise<void> {
+    await this.#json({
+      method: "DELETE",
+      path: `/sessions/${session}/pending`,
+      requestId,
+      headers: { [ACCOUNT_HEADER]: account },
+    });
   }
 
   /** The answer to a GET or HEAD, with status 200, 206 or 304. The caller reads or destroys its body. */
@@ -136,6 +148,8 @@ export class FileStorage {
 async function asOurs(response: InnerResponse): Promise<ServiceError> {
   const contentRange = response.headers["content-range"];
   const error = await innerError(response);
+  const quota = quotaOf(error);
+  if (quota !== undefined) return quotaExceeded(quota, error.cause);
   if (SHARED_CODES.has(error.code)) {
     return new ServiceError(error.code, undefined, {
       cause: error.cause,

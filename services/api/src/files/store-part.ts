@@ -21,7 +21,7 @@ export async function storePart(
   storage: FileStorage,
   session: string,
   part: Part,
-  maxBytes: number,
+  { maxBytes, account }: { maxBytes: number; account: string },
   context: CallContext,
 ): Promise<StoredPart> {
   const filename = part.filename ?? "";
@@ -33,7 +33,12 @@ export async function storePart(
   const body = new LimitedBody(part.body, maxBytes);
   try {
     const content = Readable.from(body.chunks(), { objectMode: false, highWaterMark: READ_AHEAD_BYTES });
-    await storage.stage({ session, file: id }, content, { filename, contentType: mediaType(part) }, context);
+    await storage.stage(
+      { session, file: id },
+      content,
+      { filename, contentType: mediaType(part), account },
+      context,
+    );
     return { ok: true, id, filename };
   } catch (error) {
     await body.settled();

@@ -19,6 +19,7 @@ interface FailedItem {
 
 export interface BatchAnswer {
   status: number;
+  headers?: Record<string, string>;
   body: {
     message: "success" | "partial_success" | "error";
     storage_session_id: string;
@@ -50,8 +51,10 @@ export function batchAnswer(outcome: UploadOutcome, requestId: string): BatchAns
   };
   if (failures.length === 0) return { status: 200, body: { message: "success", ...common } };
   if (succeeded > 0) return { status: 200, body: { message: "partial_success", ...common } };
+  const status = failureStatus(failures.map(({ error }) => error));
   return {
-    status: failureStatus(failures.map(({ error }) => error)),
+    status,
+    ...(status === 429 ? { headers: { ...failures[0]?.error.headers } } : {}),
     body: {
       message: "error",
       error: "upload_failed",
@@ -75,7 +78,8 @@ function failedItem({ filename, error }: { filename: string; error: ServiceError
 }
 
 function failureStatus(errors: readonly ServiceError[]): number {
-  if (errors.every(({ code }) => code === "file_too_large")) return 413;
+  if (errors.every(({ status }) => status === 413)) return 413;
+  if (errors.every(({ status }) => status === 429)) return 429;
   if (errors.every(({ status }) => status >= 500)) return 502;
   return 400;
 }

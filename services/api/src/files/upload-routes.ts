@@ -63,15 +63,16 @@ export function uploadRoutes(
           200: batchUploadResponseSchema,
           400: batchUploadResponseSchema,
           413: batchUploadResponseSchema,
+          429: batchUploadResponseSchema,
           502: batchUploadResponseSchema,
         },
       },
       validatorCompiler,
     },
     async (request, reply: FastifyReply) => {
-      const { status, body } = batchAnswer(await receive(request, "some"), request.id);
+      const { status, headers = {}, body } = batchAnswer(await receive(request, "some"), request.id);
       if (body.error !== undefined) noteFailure(request, new ServiceError(body.error, undefined, { status }));
-      return reply.code(status).send(body);
+      return reply.code(status).headers(headers).send(body);
     },
   );
 }

@@ -36,6 +36,7 @@ export async function receiveUpload(
 ): Promise<UploadOutcome> {
   const context = { requestId: request.id };
   const session = newId();
+  const account = accountFor(settings.principal);
   let isCommitted = false;
   try {
     const { fields, parts } = await receiveForm(config, storage, session, request, settings);
@@ -44,13 +45,13 @@ export async function receiveUpload(
     const files = parts.flatMap((part) => (part.ok ? [part.id] : []));
     let stored: UploadedFile[] = [];
     if (files.length > 0) {
-      const commit = { namespace, read_only: fields.readOnly(), files };
+      const commit = { namespace, account, read_only: fields.readOnly(), files };
       stored = await storage.commit(session, commit, context);
       isCommitted = true;
     }
     return { session, parts, stored, maxFiles: config.UPLOAD_MAX_FILES };
   } finally {
-    if (!isCommitted) await discard(storage, session, log, context);
+    if (!isCommitted) await discard(storage, session, account, log, context);
   }
 }
 
@@ -59,7 +60,7 @@ async function receiveForm(
   storage: FileStorage,
   session: string,
   request: FastifyRequest,
-  { keep, maxFileBytes }: UploadSettings,
+  { principal, keep, maxFileBytes }: UploadSettings,
 ): Promise<{ fields: FormFields; parts: StoredPart[] }> {
   const boundary = boundaryOf(request.headers["content-type"]);
   const body = new BodyReader(request.raw, {
@@ -69,6 +70,7 @@ async function receiveForm(
     late: () => new ServiceError("upload_timeout"),
   });
   const form = new MultipartReader(body, boundary);
+  const counted = { maxBytes: maxFileBytes, account: accountFor(principal) };
   const fields = new FormFields();
   const parts: StoredPart[] = [];
   for (let fieldCount = 0; ; ) {
@@ -82,15 +84,24 @@ async function receiveForm(
     if (parts.length >= config.UPLOAD_MAX_FILES + MAX_SURPLUS_FILES) throw invalidMultipart("too many parts");
     const stored: StoredPart =
       parts.length < config.UPLOAD_MAX_FILES
-        ? await storePart(storage, session, part, maxFileBytes, { requestId: request.id })
+        ? await storePart(storage, session, part, counted, { requestId: request.id })
         : { ok: false, filename: part.filename, error: tooMany(config.UPLOAD_MAX_FILES) };
     if (!stored.ok && keep === "all") throw stored.error;
     parts.push(stored);
   }
 }
 
-async function discard(storage: FileStorage, session: string, log: Log, context: CallContext): Promise<void> {
-  await storage.discard(session, context).catch((error: unknown) => {
+/** All that a caller uploads counts in the caller's quota, for whatever agent or skill it is. */
+const accountFor = (principal: Principal) => namespaceOf(principal, { kind: "user" });
+
+async function discard(
+  storage: FileStorage,
+  session: string,
+  account: string,
+  log: Log,
+  context: CallContext,
+): Promise<void> {
+  await storage.discard(session, account, context).catch((error: unknown) => {
     log.warn(
       { request_id: context.requestId, err: String(error) },
       "removing pending files failed; the sweep removes them",

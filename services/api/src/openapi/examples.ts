@@ -140,6 +140,11 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       }),
       ...noneStored(400, "invalid_file_name", "The file name must not hold the segment `..`."),
       ...noneStored(413, "file_too_large", "The file is larger than 25 MiB."),
+      ...noneStored(
+        429,
+        "quota_exceeded",
+        "There is no room for 1 more file: 10,000 of 10,000 files are stored.",
+      ),
       ...noneStored(502, "storage_unavailable", "The file storage cannot be reached."),
     },
   },

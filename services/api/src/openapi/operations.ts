@@ -120,12 +120,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       "Stores files in a new storage session. Fields and files may come in any order. One file that cannot be stored refuses the " +
       "request, and nothing stays.",
     access: "limited",
-    refusals: merged(FORM, { 400: ["too_many_files", "invalid_file_name"], 413: ["file_too_large"] }),
+    refusals: merged(FORM, {
+      400: ["too_many_files", "invalid_file_name"],
+      413: ["file_too_large", "quota_exceeded"],
+      429: ["quota_exceeded"],
+    }),
   },
   uploadBatch: {
     description:
       "Stores files in a new storage session and answers for each whether it was stored. When none was, the status is 413 if all " +
-      "were too large, 502 if storage failed for all, else 400, and the body has the form of a 200.",
+      "were too large or found no room, 429 if all were more files than the caller may have, 502 if storage failed for all, else 400, " +
+      "and the body has the form of a 200.",
     access: "limited",
     refusals: FORM,
   },

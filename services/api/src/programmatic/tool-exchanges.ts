@@ -14,7 +14,7 @@ import {
   ServiceError,
   type ToolExchange,
 } from "@svc/contracts";
-import { type Config, InnerClient, type Log, type TlsIdentity } from "@svc/service-kit";
+import { type Config, InnerClient, type Log, type TlsIdentity, tokenTo } from "@svc/service-kit";
 import type { Program } from "./state.ts";
 
 /** How long the calls of a paused program may take to be recorded. */
@@ -38,15 +38,15 @@ export class ToolExchanges {
   readonly #log: Log;
 
   constructor(config: Config, log: Log, tls?: TlsIdentity) {
-    const client = (baseUrl: string) =>
+    const client = (to: "tool-call-server" | "egress-gateway", baseUrl: string) =>
       new InnerClient({
         baseUrl,
-        internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
+        internalToken: tokenTo(config, "api", to),
         unreachable: "sandbox_setup_failed",
         tls,
       });
-    this.#server = client(config.TOOL_CALL_SERVER_URL);
-    this.#gateway = client(config.EGRESS_GATEWAY_URL);
+    this.#server = client("tool-call-server", config.TOOL_CALL_SERVER_URL);
+    this.#gateway = client("egress-gateway", config.EGRESS_GATEWAY_URL);
     this.#config = config;
     this.#log = log;
   }

@@ -264,6 +264,34 @@ describe.concurrent("retention", () => {
     }
   });
 
+  test("gives uploads and outputs lives of their own", async (context) => {
+    const { server, put, age, names, settings } = await start(context);
+    const [output, upload] = [objectPath(), objectPath()];
+    await put(output, randomBytes(10));
+    const [, , session = "", , file = ""] = upload.split("/");
+    await put(`/sessions/${session}/pending/${file}`, randomBytes(10));
+    const commit = await fetch(`${server.url}/sessions/${session}/commit`, {
+      method: "POST",
+      headers: { ...TOKEN, "content-type": "application/json" },
+      body: JSON.stringify({ namespace: "acme:user:u1", read_only: false, files: [file] }),
+    });
+    expect(commit.status).toBe(200);
+    for (const path of [output, upload]) await age(path);
+    const days = (count: number) => String(count * 86_400);
+    const sweepWith = (uploads: number, outputs: number) =>
+      sweep(context, {
+        ...settings,
+        SVC_UPLOAD_TTL_SECONDS: days(uploads),
+        SVC_OUTPUT_TTL_SECONDS: days(outputs),
+      });
+    await sweepWith(3, 30);
+    expect((await names()).sort()).toEqual([nameOf(output), nameOf(upload)].sort());
+    await sweepWith(1, 30);
+    expect(await names()).toEqual([nameOf(output)]);
+    await sweepWith(30, 1);
+    expect(await names()).toEqual([]);
+  });
+
   test("keeps snapshots of sessions for the life of a session", async (context) => {
     const { put, age, names, settings } = await start(context);
     const [snapshot, file] = [objectPath(), objectPath()];

@@ -1,5 +1,5 @@
 /** What callers are told of omitted files: the fields of the answer and the note lines. Pure. */
-import { byteSize, grouped } from "@svc/contracts";
+import { byteSize, grouped, quotaUse } from "@svc/contracts";
 import type { OmittedFile, OutputLimits } from "./outputs.ts";
 
 const MAX_LISTED = 100;
@@ -27,7 +27,7 @@ export function omittedFields(omitted: readonly OmittedFile[], unlisted: number)
 type NotedLimits = Pick<OutputLimits, "maxFiles" | "maxFileBytes" | "maxTotalBytes">;
 
 /** The reason with its limit and, where there is one, the way out. */
-function reasonText({ reason, size }: OmittedFile, limits: NotedLimits): string {
+function reasonText({ reason, size, quota }: OmittedFile, limits: NotedLimits): string {
   switch (reason) {
     case "size":
       return `${reason}: ${grouped(size ?? 0)} bytes, at most ${byteSize(limits.maxFileBytes)}`;
@@ -35,6 +35,8 @@ function reasonText({ reason, size }: OmittedFile, limits: NotedLimits): string 
       return `${reason}: at most ${grouped(limits.maxFiles)} files are returned, an archive counts as one`;
     case "total_size":
       return `${reason}: at most ${byteSize(limits.maxTotalBytes)} together`;
+    case "quota":
+      return quota === undefined ? reason : `${reason}: ${quotaUse(quota)}`;
     default:
       return reason;
   }

@@ -2,7 +2,14 @@
  * Decides what becomes of each file that a run left behind: stored, inherited, deleted or omitted. Pure: works on the
  * jail's listing and the inputs. Names come from the program, so each one passes the name rules before it is used.
  */
-import { DIRKEEP, directoriesOf, fileNameProblem, type NameLimits, type OmittedReason } from "@svc/contracts";
+import {
+  DIRKEEP,
+  directoriesOf,
+  fileNameProblem,
+  type NameLimits,
+  type OmittedReason,
+  type Quota,
+} from "@svc/contracts";
 
 export interface InputRef {
   name: string;
@@ -66,6 +73,8 @@ export interface OmittedFile {
   reason: OmittedReason;
   /** Of one that is too large, in bytes. */
   size?: number;
+  /** The one that had no room. */
+  quota?: Quota;
 }
 
 export interface OutputPlan {

@@ -1,10 +1,11 @@
 /**
  * Stores the planned outputs through the gateway, several at once. All uploads end before the answer; a file that cannot
- * be stored is reported as omitted and counted in `artifact_delivery`. Nothing vanishes silently.
+ * be stored is reported as omitted and counted in `artifact_delivery`, but for one that has no room in its user's quota: to run the
+ * program again would not help. Nothing vanishes silently.
  */
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { newId, type RunnerFile } from "@svc/contracts";
+import { newId, quotaOf, type RunnerFile } from "@svc/contracts";
 import type { JailRun } from "@svc/jail-client";
 import { lookup } from "mime-types";
 import type { GatewayClient, RunGateway } from "../gateway.ts";
@@ -31,13 +32,18 @@ export interface UploadReport {
 
 export async function storeOutputs(plan: readonly PlannedUpload[], deps: UploadDeps): Promise<UploadReport> {
   const stored: (RunnerFile | undefined)[] = plan.map(() => undefined);
+  const omitted: (OmittedFile | undefined)[] = plan.map(() => undefined);
   const running = new Set<Promise<void>>();
   // Never rejects: a caller that awaits one upload would miss the failure of another.
   const settle = async (at: number, upload: Promise<RunnerFile>) => {
     try {
       stored[at] = await upload;
     } catch (error) {
-      if (!deps.run.signal.aborted) deps.onFailure(error);
+      const { name = "" } = plan[at] ?? {};
+      const quota = quotaOf(error);
+      omitted[at] =
+        quota === undefined ? { name, reason: "upload_failed" } : { name, reason: "quota", quota };
+      if (quota === undefined && !deps.run.signal.aborted) deps.onFailure(error);
     }
   };
   try {
@@ -54,15 +60,10 @@ export async function storeOutputs(plan: readonly PlannedUpload[], deps: UploadD
     await Promise.all(running);
   }
   deps.run.signal.throwIfAborted();
-  const omitted = plan
-    .filter((_, at) => stored[at] === undefined)
-    .map(({ name }): OmittedFile => ({ name, reason: "upload_failed" }));
-  return {
-    files: stored.filter((file): file is RunnerFile => file !== undefined),
-    omitted,
-    attempted: plan.length,
-    failed: omitted.length,
-  };
+  const files = stored.filter((file) => file !== undefined);
+  const lost = omitted.filter((file) => file !== undefined);
+  const failed = lost.filter(({ reason }) => reason === "upload_failed").length;
+  return { files, omitted: lost, attempted: files.length + failed, failed };
 }
 
 async function readSmall(file: PlannedUpload, { jail }: UploadDeps): Promise<Buffer | undefined> {

@@ -7,6 +7,8 @@ import {
   type DroppedVariable,
   type ExecuteResponse,
   grouped,
+  quotaOf,
+  quotaUse,
   SNAPSHOT_NAME,
   VARIABLES_NAME,
 } from "@svc/contracts";
@@ -101,6 +103,8 @@ async function store(members: readonly PlannedMember[], deps: SaveDeps): Promise
     run.signal.throwIfAborted();
     if (error instanceof TooLarge || error instanceof RangeError)
       return unsaved(`it is larger than ${byteSize(maxBytes)}`);
+    const quota = quotaOf(error);
+    if (quota !== undefined) return unsaved(`no room for it beside the other sessions, ${quotaUse(quota)}`);
     deps.onFailure(error);
     return unsaved("it could not be stored");
   } finally {

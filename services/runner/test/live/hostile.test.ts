@@ -219,7 +219,7 @@ while True: held.append(issue("add", n=len(held)))`);
     const one = await system.execution();
     const text = program(`
 pad = "x" * 1000000
-held = [issue("add", n=n, pad=pad) for n in range(40)]
+held = [issue("add", n=n, pad=pad) for n in range(24)]
 codes = [c.read()[0] for c in held]
 print(len(codes), sorted(set(codes)))`);
     let round = okOf(await system.start(one, text));
@@ -231,6 +231,6 @@ print(len(codes), sorted(set(codes)))`);
       );
       round = okOf(await system.resume(one, number, round.pending_call_ids));
     }
-    expect(["40 [200, 503]\n", "40 [200]\n"]).toContain(round.stdout);
+    expect(["24 [200, 503]\n", "24 [200]\n"]).toContain(round.stdout);
   });
 });

@@ -261,6 +261,26 @@ describe("a paused program", () => {
     expect(s.leftInToolDirectories()).toEqual([]);
   });
 
+  it("is told apart, when its runner stops, from one that has not begun: only what runs may have had an effect", async () => {
+    const s = await started({
+      slots: 2,
+      env: {
+        SANDBOX_MAX_CONCURRENT_JOBS: "1",
+        SANDBOX_QUEUE_LIMIT: "1",
+        SANDBOX_QUEUE_WAIT_MS: "60000",
+        SHUTDOWN_GRACE_MS: "1000",
+      },
+    });
+    const begun = s.start(await s.execution(), "import time; time.sleep(60)");
+    await eventually("the slot is taken", async () => (await s.active()).running === 1);
+    const others = [await s.execution(), await s.execution()].map((one) => s.start(one, ONE_CALL));
+    // One may wait: it does when the other one is refused.
+    expect(codeOf(await Promise.race(others))).toEqual([503, "runner_busy"]);
+    await s.runner.kill("SIGTERM");
+    expect((await Promise.all(others)).map((answer) => codeOf(answer)[1])).toContain("shutting_down");
+    expect(codeOf(await begun)).toEqual([502, "sandbox_execution_failed"]);
+  });
+
   it("costs no processor time, however many there are", async () => {
     const count = 32;
     // Beside the programs' jails: one for health, and one each that waits for JavaScript and Bash.

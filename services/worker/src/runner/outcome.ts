@@ -4,7 +4,7 @@ import { isNotConnected } from "../round/error-classification.ts";
 import type { Outcome } from "./pool.ts";
 
 /** Codes that a runner answers before it has begun anything. */
-const NOT_BEGUN: ReadonlySet<ErrorCode> = new Set(["runner_busy", "starting_up"]);
+const NOT_BEGUN: ReadonlySet<ErrorCode> = new Set(["runner_busy", "starting_up", "shutting_down"]);
 
 /** The run was certainly not begun: another runner may have it. */
 export function isNeverAccepted(error: unknown): boolean {

@@ -7,10 +7,11 @@ import { describe, expect, it } from "vitest";
 const titles = (...args: Parameters<typeof passesOf>) => passesOf(...args).map(({ title }) => title);
 
 describe("the plan of the tests", () => {
-  it("has every suite once, in CI too", () => {
+  it("has every suite once, in CI all but that of the images", () => {
     const suites = [...VITEST_PROJECTS, "checks", "fuzz", "v2"] as const;
     expect(STAGES.flat(2).toSorted()).toEqual([...suites, ...Object.keys(BUILDS)].toSorted());
-    expect(suites.every((suite) => isIn("ci", suite) && isIn("all", suite))).toBe(true);
+    expect(suites.every((suite) => isIn("all", suite))).toBe(true);
+    expect(suites.filter((suite) => !isIn("ci", suite))).toEqual(["images"]);
   });
 
   it("keeps the order of stages and lanes for the suites that are wanted, and builds what they need before", () => {
@@ -29,6 +30,11 @@ describe("the plan of the tests", () => {
 
   it("names only files that exist as left out", () => {
     for (const file of LEFT_OUT) expect(globSync(file, { cwd: ROOT }), file).not.toEqual([]);
+  });
+
+  it("cuts a machine off for longer where everything runs", () => {
+    const cuts = (["usual", "ci", "all"] as const).map((scope) => passesOf("e2e", scope, {})[0]?.env);
+    expect(cuts).toEqual([{}, {}, { FLEET_CUT_SECONDS: "30" }]);
   });
 
   it("leaves nothing out of a pass over everything but what is the same cold and warm", () => {

@@ -14,8 +14,21 @@ import {
   withNote,
 } from "../types.ts";
 
+const pairToken = (from: string, to: string) =>
+  secret(
+    `Token that the ${from} shows to the ${to}, and no other component holds; while it changes, the new one and the one before, with a comma.`,
+  );
+
 export const COMMON = {
-  SVC_INTERNAL_SERVICE_TOKEN: secret("Shared token of the internal routes; at least 32 bytes."),
+  SVC_INTERNAL_SERVICE_TOKEN: secret(
+    "Token of the internal routes, one for all components; at least 32 bytes. Not needed where each pair has its own.",
+  ),
+  SVC_INTERNAL_TOKEN_API_TO_FILE_SERVER: pairToken("API", "file server"),
+  SVC_INTERNAL_TOKEN_API_TO_TOOL_CALL_SERVER: pairToken("API", "tool call server"),
+  SVC_INTERNAL_TOKEN_API_TO_EGRESS_GATEWAY: pairToken("API", "egress gateway"),
+  SVC_INTERNAL_TOKEN_WORKER_TO_EGRESS_GATEWAY: pairToken("worker", "egress gateway"),
+  SVC_INTERNAL_TOKEN_EGRESS_GATEWAY_TO_FILE_SERVER: pairToken("egress gateway", "file server"),
+  SVC_INTERNAL_TOKEN_EGRESS_GATEWAY_TO_TOOL_CALL_SERVER: pairToken("egress gateway", "tool call server"),
   SVC_METRICS_TOKEN: secret(
     "Bearer token that /metrics then demands. Without it the API's are closed beyond loopback and behind a proxy.",
   ),

@@ -1,8 +1,35 @@
 /** Variables that only the file server reads. */
-import { bool, oneOf, port, seconds, secret, text, url, type Variable } from "../types.ts";
+import {
+  bool,
+  int,
+  oneOf,
+  port,
+  seconds,
+  secret,
+  size,
+  text,
+  url,
+  type Variable,
+  withNote,
+} from "../types.ts";
+
+/** More than any store has. */
+const MAX_QUOTA_BYTES = 2 ** 50;
+const quotaBytes = (doc: string) => size(0, `${doc} 0: no quota.`, { max: MAX_QUOTA_BYTES });
+const lifeOf = (doc: string) =>
+  withNote(int(0, `${doc} In seconds.`, { max: 31_536_000 }), "`SESSION_CACHE_TTL`");
 
 export const FILE_SERVER = {
   SESSION_CACHE_TTL: seconds(86_400, "Shortest life of files and their records after upload and last use."),
+  SVC_UPLOAD_TTL_SECONDS: lifeOf("Life of uploaded files after upload and last use."),
+  SVC_OUTPUT_TTL_SECONDS: lifeOf("Life of files that runs left, after the run and their last use."),
+  SVC_QUOTA_MAX_BYTES: quotaBytes("Bytes of all files that a principal may have stored at once."),
+  SVC_QUOTA_MAX_OBJECTS: int(0, "Files that a principal may have stored at once. 0: no quota.", {
+    max: 1_000_000,
+  }),
+  SVC_QUOTA_SESSION_STATE_MAX_BYTES: quotaBytes(
+    "Bytes of all states of sessions that a principal may have stored at once.",
+  ),
   FILE_SERVER_PORT: port(3000, "Port of the file server."),
   FILE_SERVER_HOST: text("127.0.0.1", "Address that the file server listens on."),
   STORAGE_DRIVER: oneOf(["s3", "fs"], "s3", "`s3` keeps objects in a bucket, `fs` in a directory."),

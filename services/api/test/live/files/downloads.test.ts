@@ -1,3 +1,5 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { newId, type UploadedFile } from "@svc/contracts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type FileApi, startFileApi } from "../../support/file-api.ts";
@@ -37,6 +39,25 @@ describe("a download", () => {
       });
       expect(await answer.text()).toBe(method === "GET" ? "0123456789" : "");
     }
+  });
+
+  test("of several clients at once, one of them slow, has the bytes of its file", async () => {
+    const content = randomBytes(8 * 2 ** 20);
+    const { files } = await upload(file("large.bin", content.toString("base64")));
+    const { id, storage_session_id } = files[0] as UploadedFile;
+    const received = await Promise.all(
+      [0, 1, 20].map(async (pauseMs) => {
+        const { body } = await call(`download/${storage_session_id}/${id}`);
+        const decoder = new TextDecoder();
+        let text = "";
+        for await (const chunk of body ?? []) {
+          text += decoder.decode(chunk, { stream: true });
+          if (pauseMs > 0 && text.length < 2 ** 21) await sleep(pauseMs);
+        }
+        return text;
+      }),
+    );
+    for (const text of received) expect(Buffer.from(text, "base64").equals(content)).toBe(true);
   });
 
   test("knows ranges and conditions", async () => {

@@ -7,6 +7,9 @@ const many = (count: number, reason: OmittedFile["reason"] = "count"): OmittedFi
   Array.from({ length: count }, (_, at) => ({ name: `f${at}`, reason }));
 
 const LIMITS = { maxFiles: 50, maxFileBytes: 10_000_000, maxTotalBytes: 100 << 20 };
+const files = { kind: "files", asked: 200_000 } as const;
+const bytesQuota = { ...files, resource: "bytes", used: 900_000, limit: 2 ** 20 } as const;
+const objectsQuota = { ...files, resource: "objects", used: 1000, limit: 1000 } as const;
 const COUNT = "count: at most 50 files are returned, an archive counts as one";
 
 describe("omittedNotes", () => {
@@ -16,6 +19,8 @@ describe("omittedNotes", () => {
     [{ reason: "total_size" }, "total_size: at most 100 MiB together"],
     [{ reason: "name" }, "name"],
     [{ reason: "upload_failed" }, "upload_failed"],
+    [{ reason: "quota", quota: bytesQuota }, "quota: 900,000 of 1 MiB are in use"],
+    [{ reason: "quota", quota: objectsQuota }, "quota: 1,000 of 1,000 files are stored"],
   ])("a file that is omitted for %j is told with the limit", (why, text) => {
     expect(omittedNotes([{ name: "f", ...why }], 0, LIMITS)).toEqual([`Output file omitted: f (${text})`]);
   });

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { ServiceError } from "@svc/contracts";
+import { quotaExceeded, ServiceError } from "@svc/contracts";
 import type { PlannedUpload } from "@svc/runner/outputs/outputs";
 import { storeOutputs, type UploadDeps } from "@svc/runner/outputs/uploads";
 import { describe, expect, it } from "vitest";
@@ -105,6 +105,25 @@ describe("storeOutputs", () => {
     expect(report.omitted).toEqual(["f1", "f4", "gone"].map((name) => ({ name, reason: "upload_failed" })));
     expect(report).toMatchObject({ attempted: 6, failed: 3 });
     expect(failures).toHaveLength(3);
+  });
+
+  it("a file without room in the quota is omitted as after a limit, and counts as no failure", async () => {
+    const quota = { kind: "files", resource: "bytes", used: 10, limit: 10, asked: 2 } as const;
+    const failures: unknown[] = [];
+    const good = gatewayInto(new Map());
+    const store: Store = async (...args) => {
+      if (args[2].name === "f1") throw quotaExceeded(quota);
+      if (args[2].name === "f2") throw new ServiceError("storage_unavailable");
+      await good(...args);
+    };
+    const onFailure = (error: unknown) => void failures.push(error);
+    const report = await storeOutputs(planOf([1, 2, 3]), deps(jailWith([1, 2, 3]), store, { onFailure }));
+    expect(report).toMatchObject({ files: [{ name: "f0" }], attempted: 2, failed: 1 });
+    expect(report.omitted).toEqual([
+      { name: "f1", reason: "quota", quota },
+      { name: "f2", reason: "upload_failed" },
+    ]);
+    expect(failures).toHaveLength(1);
   });
 
   it("an upload that breaks off in the middle of a large file leaves the next file whole", async () => {

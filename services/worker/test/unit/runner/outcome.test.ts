@@ -33,9 +33,11 @@ describe("a failed call", () => {
     expect(isNeverAccepted(failure("starting_up"))).toBe(true);
   });
 
-  it("of a runner that stops may have begun", () => {
-    expect(isNeverAccepted(failure("shutting_down"))).toBe(false);
-    expect(outcomeOf(failure("shutting_down"))).toBe("failed");
+  it("that a runner refused because it stops goes to another runner; one that it broke off may have begun", () => {
+    expect(isNeverAccepted(failure("shutting_down", "inner answer 503"))).toBe(true);
+    expect(outcomeOf(failure("shutting_down", "inner answer 503"))).toBe("failed");
+    expect(isNeverAccepted(failure("sandbox_execution_failed", "inner answer 502"))).toBe(false);
+    expect(outcomeOf(failure("sandbox_execution_failed", "inner answer 502"))).toBe("doubt");
   });
 
   it("that the runner answered leaves out no runner: the program may be the cause", () => {

@@ -1,0 +1,67 @@
+/**
+ * Quotas of stored objects: how many bytes and objects an account may hold at once. An account is a storage namespace: a user's for
+ * all files that the user uploaded and the outputs of the user's runs, the snapshots' for the states of the user's sessions.
+ */
+import { z } from "zod";
+import { ServiceError } from "./errors.ts";
+import type { ObjectRecord } from "./messages/file-server.ts";
+import { byteSize, grouped } from "./quantities.ts";
+import { isSnapshotNamespace } from "./sessions.ts";
+
+/** Header that names the account on an upload whose namespace is not known yet. */
+export const ACCOUNT_HEADER = "x-svc-account";
+
+export const STORED_KINDS = ["files", "session_states"] as const;
+export type StoredKind = (typeof STORED_KINDS)[number];
+
+const amount = (description: string, example: number) => z.int().nonnegative().meta({ description, example });
+
+/** A quota that a write would exceed. `used` and `asked`: bytes or objects that the account holds, and that the write adds. */
+export const quotaSchema = z.object({
+  kind: z.enum(STORED_KINDS).meta({ description: "Files, or states of sessions.", example: "files" }),
+  resource: z
+    .enum(["bytes", "objects"])
+    .meta({ description: "What there is no room for.", example: "bytes" }),
+  used: amount("What the caller has stored.", 996_000),
+  limit: amount("What the caller may have stored.", 1_000_000),
+  asked: amount("What would have been added.", 12_000),
+});
+export type Quota = z.infer<typeof quotaSchema>;
+
+export const storedKindOf = (account: string): StoredKind =>
+  isSnapshotNamespace(account) ? "session_states" : "files";
+
+/** Whose quota an object counts in: its uploader's, which a file of an agent or a skill names. */
+export const accountOf = ({ account, namespace }: Pick<ObjectRecord, "account" | "namespace">): string =>
+  account ?? namespace;
+
+/** `900,000 of 1 MiB are in use`. */
+export function quotaUse({ resource, used, limit }: Quota): string {
+  return resource === "bytes"
+    ? `${grouped(used)} of ${byteSize(limit)} are in use`
+    : `${grouped(used)} of ${grouped(limit)} files are stored`;
+}
+
+const STATUS = { bytes: 413, objects: 429 } as const;
+/** Every 429 says when to ask again. Here nobody knows: room comes when files are deleted, or expire and are swept. */
+const RETRY_SECONDS = 600;
+
+export function quotaExceeded(quota: Quota, cause?: unknown): ServiceError {
+  const { resource, asked } = quota;
+  const what =
+    resource === "bytes"
+      ? `There is no room for ${grouped(asked)} more ${asked === 1 ? "byte" : "bytes"}`
+      : `There is no room for ${grouped(asked)} more ${asked === 1 ? "file" : "files"}`;
+  return new ServiceError("quota_exceeded", `${what}: ${quotaUse(quota)}.`, {
+    status: STATUS[resource],
+    extra: { quota },
+    ...(resource === "objects" ? { headers: { "retry-after": String(RETRY_SECONDS) } } : {}),
+    cause,
+  });
+}
+
+/** The quota that an error speaks of. */
+export function quotaOf(error: unknown): Quota | undefined {
+  if (!(error instanceof ServiceError) || error.code !== "quota_exceeded") return undefined;
+  return quotaSchema.safeParse(error.extra?.quota).data;
+}

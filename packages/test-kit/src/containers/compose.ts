@@ -1,0 +1,127 @@
+/**
+ * The service in containers, for tests: `podman-compose up -d` of deploy/compose.yaml from nothing, under a project name and on a port
+ * of its own. The images of this version must be there (deploy/images/build).
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROOT } from "@svc/cli/instance";
+import { parse } from "yaml";
+import { afterDeath } from "../system/after-death.ts";
+import { freePort } from "../system/free-ports.ts";
+import { until } from "../system/processes.ts";
+import { openPodman, type Podman } from "./podman.ts";
+
+const COMPOSE = join(ROOT, "deploy/compose.yaml");
+const PORT = 3112;
+/** Ten containers at once, on a machine that does other work. */
+const READY_MS = 300_000;
+const LABEL = "io.podman.compose.project";
+
+/** Removes what is left of a project when the tests end early. */
+const REMOVE = `
+podman ps --all --quiet --filter "label=${LABEL}=$what" | xargs --no-run-if-empty podman rm --force --time 0
+podman volume ls --quiet --filter "name=^$what" | xargs --no-run-if-empty podman volume rm --force
+podman network ls --quiet --filter "name=^$what" | xargs --no-run-if-empty podman network rm --force
+`;
+
+export interface Compose extends Podman {
+  project: string;
+  /** podman-compose with this project: the last lines that it printed. */
+  run: (...args: readonly string[]) => Promise<string[]>;
+  /** Address of the public API, with /v1. */
+  url: string;
+  services: readonly string[];
+  /** The name of a service's container. */
+  nameOf: (service: string) => string;
+  /** Ends it with its volumes; answers what is left all the same. */
+  stop: () => Promise<string[]>;
+}
+
+interface ComposeFile {
+  services: Record<string, unknown>;
+}
+
+/** `settings`: lines of settings.env over those of the repository. Settles when a program has run. */
+export async function startCompose(settings: Readonly<Record<string, string>> = {}): Promise<Compose> {
+  const podman = await openPodman();
+  const project = `svc-test-${randomBytes(4).toString("hex")}`;
+  const folder = mkdtempSync(join(tmpdir(), "svc-compose-"));
+  const port = await freePort();
+  const text = readFileSync(COMPOSE, "utf8");
+  writeFileSync(join(folder, "compose.yaml"), replaced(text, `127.0.0.1:${PORT}:`, `127.0.0.1:${port}:`));
+  const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
+  const given = readFileSync(join(ROOT, "deploy/settings.env"), "utf8");
+  writeFileSync(join(folder, "settings.env"), given + lines.join(""));
+  const { services } = parse(text, { merge: true }) as ComposeFile;
+  const forget = afterDeath(REMOVE, project);
+  const url = `http://127.0.0.1:${port}/v1`;
+  const compose: Compose["run"] = (...args) =>
+    podman.compose(join(folder, "compose.yaml"), ["-p", project, ...args]);
+  const nameOf = (service: string) => `${project}_${service}_1`;
+  const stop = async () => {
+    await compose("down", "-v");
+    const left = leftOf(project, podman);
+    podman.close();
+    forget();
+    rmSync(folder, { recursive: true });
+    return left;
+  };
+  try {
+    const said = await compose("up", "-d");
+    // podman-compose before 1.1 says nothing by its exit code.
+    const unstarted = statesOf(project, podman).filter((state) => state.endsWith(" Created"));
+    if (unstarted.length > 0) throw new Error([...said, ...unstarted].join("\n"));
+    await until(
+      () => answers(`${url}/ready`),
+      READY_MS,
+      () => statesOf(project, podman),
+    );
+  } catch (error) {
+    const logs = Object.keys(services).map((name) => podman.tryPodman("logs", "--tail", "5", nameOf(name)));
+    const said = logs.map(({ stdout, stderr }) => stdout + stderr).join("");
+    const left = await stop().catch((failure: Error) => failure.message);
+    if (left.length > 0) console.error(left);
+    throw new Error(`${(error as Error).message}\n${said}`, { cause: error });
+  }
+  return {
+    ...podman,
+    project,
+    run: compose,
+    url,
+    services: Object.keys(services),
+    nameOf,
+    stop,
+  };
+}
+
+function replaced(text: string, from: string, to: string): string {
+  if (!text.includes(from)) throw new Error(`${COMPOSE} has no ${from}`);
+  return text.replace(from, () => to);
+}
+
+const answers = (url: string): Promise<boolean> =>
+  fetch(url, { signal: AbortSignal.timeout(30_000) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
+const statesOf = (project: string, { podman }: Podman) =>
+  podman("ps", "--all", "--filter", `label=${LABEL}=${project}`, "--format", "{{.Names}} {{.Status}}").split(
+    "\n",
+  );
+
+/** Containers, volumes and networks by name. podman-compose before 1.1 leaves networks, which are removed here without a word. */
+function leftOf(project: string, { podman, tryPodman }: Podman): string[] {
+  const named = (...what: string[]) =>
+    podman(...what, "--format", "{{.Name}}")
+      .split("\n")
+      .filter((name) => name.startsWith(project));
+  for (const network of named("network", "ls")) tryPodman("network", "rm", network);
+  return [
+    ...podman("ps", "--all", "--filter", `name=^${project}`, "--format", "{{.Names}}").split("\n"),
+    ...named("volume", "ls"),
+    ...named("network", "ls"),
+  ].filter((name) => name !== "");
+}

@@ -1,0 +1,32 @@
+/** How long objects of each kind live after their last use, in seconds. Pure. */
+import { isSnapshotNamespace, type ObjectRecord } from "@svc/contracts";
+import type { Config } from "@svc/service-kit";
+
+type Lives = Pick<
+  Config,
+  "SESSION_CACHE_TTL" | "SVC_UPLOAD_TTL_SECONDS" | "SVC_OUTPUT_TTL_SECONDS" | "SVC_SESSION_STATE_TTL_SECONDS"
+>;
+
+/** A state that a session still names must be there, so it lives as long as the session or longer. */
+export function lifeOf({ namespace, origin }: Pick<ObjectRecord, "namespace" | "origin">, config: Lives) {
+  const { SESSION_CACHE_TTL: common } = config;
+  if (isSnapshotNamespace(namespace)) return Math.max(common, config.SVC_SESSION_STATE_TTL_SECONDS);
+  if (origin === "upload") return config.SVC_UPLOAD_TTL_SECONDS || common;
+  if (origin === "output") return config.SVC_OUTPUT_TTL_SECONDS || common;
+  return common;
+}
+
+/** All lives that there are, the longest first. */
+export function differentLives(config: Lives): number[] {
+  const { SESSION_CACHE_TTL: common } = config;
+  const lives = [
+    common,
+    config.SVC_UPLOAD_TTL_SECONDS || common,
+    config.SVC_OUTPUT_TTL_SECONDS || common,
+    Math.max(common, config.SVC_SESSION_STATE_TTL_SECONDS),
+  ];
+  return [...new Set(lives)].sort((one, other) => other - one);
+}
+
+export const shortestLife = (config: Lives): number =>
+  differentLives(config).at(-1) ?? config.SESSION_CACHE_TTL;

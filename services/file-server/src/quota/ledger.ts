@@ -1,0 +1,103 @@
+/**
+ * What each account has stored, in Redis, for all file servers together. An account has a sorted set of addresses and a hash of
+ * their sizes with their sum. The score of a reservation is its end, negative; that of a stored object is when it was last known to
+ * be there. Times are those of Redis. The keys end by themselves when nobody counts any more.
+ */
+import type { ObjectAddress } from "@svc/object-store";
+import { type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
+
+/** Longer than a write takes from its last byte until it shows. A form that takes longer reserves anew when it ends. */
+const RESERVATION_MS = 15 * 60_000;
+/** A running file server renews them every hour at the latest. */
+const KEYS_MS = 2 * 86_400_000;
+const PRUNED_AT_ONCE = 1000;
+const ACCOUNTS = "svc:quota:accounts";
+
+export interface Sized {
+  address: ObjectAddress;
+  size: number;
+}
+
+/** Most bytes and objects of an account; 0: any. */
+export interface Allowance {
+  bytes: number;
+  objects: number;
+}
+
+export interface Asked {
+  /** What has no room; undefined: room was set aside. */
+  refused: "bytes" | "objects" | undefined;
+  used: Allowance;
+  asked: Allowance;
+}
+
+type Reply = [refused: string, bytes: number, objects: number, moreBytes: number, moreObjects: number];
+
+const script = (name: string) => new URL(`./lua/${name}.lua`, import.meta.url);
+const entriesKey = (account: string) => `svc:quota:entries:${account}`;
+const sizesKey = (account: string) => `svc:quota:sizes:${account}`;
+const textOf = ({ session, file }: ObjectAddress) => `${session}/${file}`;
+const pairs = (objects: readonly Sized[]) => objects.flatMap(({ address, size }) => [textOf(address), size]);
+
+export class Ledger {
+  readonly #redis: Redis;
+  readonly #reserve: LuaCommand<Reply>;
+  readonly #settle: LuaCommand<unknown>;
+  readonly #release: LuaCommand<unknown>;
+  readonly #prune: LuaCommand<[pruned: number, bytes: number, objects: number]>;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+    this.#reserve = luaCommand(redis, "svcQuotaReserve", script("reserve"), 3);
+    this.#settle = luaCommand(redis, "svcQuotaSettle", script("settle"), 3);
+    this.#release = luaCommand(redis, "svcQuotaRelease", script("release"), 2);
+    this.#prune = luaCommand(redis, "svcQuotaPrune", script("prune"), 3);
+  }
+
+  async reserve(account: string, objects: readonly Sized[], most: Allowance): Promise<Asked> {
+    const [refused, bytes, count, moreBytes, moreObjects] = await this.#reserve(
+      ...[entriesKey(account), sizesKey(account), ACCOUNTS],
+      ...[account, most.bytes, most.objects, RESERVATION_MS, KEYS_MS, ...pairs(objects)],
+    );
+    return {
+      refused: refused === "bytes" || refused === "objects" ? refused : undefined,
+      used: { bytes, objects: count },
+      asked: { bytes: moreBytes, objects: moreObjects },
+    };
+  }
+
+  async settle(account: string, objects: readonly Sized[]): Promise<void> {
+    const keys = [entriesKey(account), sizesKey(account), ACCOUNTS];
+    await this.#settle(...keys, account, KEYS_MS, ...pairs(objects));
+  }
+
+  async release(account: string, addresses: readonly ObjectAddress[]): Promise<void> {
+    await this.#release(entriesKey(account), sizesKey(account), ...addresses.map(textOf));
+  }
+
+  /** Gives back what is reserved for a session that will not come. */
+  async releaseSession(account: string, session: string): Promise<void> {
+    const reserved = await this.#redis.zrangebyscore(entriesKey(account), "-inf", "(0");
+    const own = reserved.filter((address) => address.startsWith(`${session}/`));
+    if (own.length > 0) await this.#release(entriesKey(account), sizesKey(account), ...own);
+  }
+
+  /** The time of Redis in ms. */
+  async now(): Promise<number> {
+    const [seconds = 0, microseconds = 0] = (await this.#redis.time()).map(Number);
+    return seconds * 1000 + Math.floor(microseconds / 1000);
+  }
+
+  async *accounts(): AsyncGenerator<string> {
+    for await (const found of this.#redis.sscanStream(ACCOUNTS)) yield* new Set(found as string[]);
+  }
+
+  /** Gives back what was not settled since `beforeMs`. Answers what the account still holds. */
+  async prune(account: string, beforeMs: number): Promise<Allowance> {
+    const keys = [entriesKey(account), sizesKey(account), ACCOUNTS];
+    for (;;) {
+      const [pruned, bytes, objects] = await this.#prune(...keys, account, beforeMs, PRUNED_AT_ONCE);
+      if (pruned < PRUNED_AT_ONCE) return { bytes, objects };
+    }
+  }
+}

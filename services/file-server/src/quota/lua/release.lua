@@ -1,0 +1,12 @@
+-- Purpose: give back the room of objects of one account that are not stored or no longer.
+-- Guarantee: atomic; an object that holds none changes nothing.
+-- KEYS[1]: svc:quota:entries:<account>   KEYS[2]: svc:quota:sizes:<account>
+-- ARGV: addresses of the objects
+for _, address in ipairs(ARGV) do
+  local held = redis.call('HGET', KEYS[2], address)
+  if held then
+    redis.call('HINCRBY', KEYS[2], 'total', -held)
+    redis.call('HDEL', KEYS[2], address)
+    redis.call('ZREM', KEYS[1], address)
+  end
+end

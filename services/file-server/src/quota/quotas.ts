@@ -1,0 +1,109 @@
+/**
+ * Keeps principals within their quotas: room is set aside when the size of a write is known and before anything shows the object,
+ * and given back when it is certain that nothing is stored. What is not certain, and what a process that dies leaves, ends with the
+ * reservation or is counted by the next sweep (recount.ts). Where an account has no quota, Redis is not asked. With Redis away
+ * nothing is stored where there is a quota.
+ */
+import { type ObjectRecord, quotaExceeded, ServiceError, STORED_KINDS, storedKindOf } from "@svc/contracts";
+import type { ObjectAddress } from "@svc/object-store";
+import {
+  type Config,
+  type Counter,
+  counter,
+  type Log,
+  type Redis,
+  type Registry,
+  storeCall,
+} from "@svc/service-kit";
+import { type Allowance, Ledger, type Sized } from "./ledger.ts";
+
+/** Called with the size of a write. It throws `quota_exceeded` where there is no room. */
+type Admit = (bytes: number) => Promise<void>;
+
+export const sizedOf = ({ storage_session_id, id, size }: ObjectRecord): Sized => ({
+  address: { session: storage_session_id, file: id },
+  size,
+});
+
+export class Quotas {
+  readonly ledger: Ledger;
+  readonly #config: Config;
+  readonly #log: Log;
+  readonly #refusals: Counter<"kind" | "resource">;
+
+  constructor({ config, log, registry }: { config: Config; log: Log; registry: Registry }, redis: Redis) {
+    this.ledger = new Ledger(redis);
+    this.#config = config;
+    this.#log = log;
+    this.#refusals = counter(registry, "svc_quota_refusals_total");
+  }
+
+  get isOn(): boolean {
+    return STORED_KINDS.some((kind) => isLimited(allowanceOf(this.#config, kind)));
+  }
+
+  covers(account: string): boolean {
+    return isLimited(allowanceOf(this.#config, storedKindOf(account)));
+  }
+
+  /** Runs a write, which calls `admit`. Room of a write that surely failed is given back; that of a success stays reserved. */
+  async writing<T>(account: string, address: ObjectAddress, write: (admit: Admit) => Promise<T>): Promise<T> {
+    let isReserved = false;
+    try {
+      return await write(async (size) => {
+        isReserved = await this.reserve(account, [{ address, size }]);
+      });
+    } catch (error) {
+      const mayBeStored = error instanceof ServiceError && error.code === "storage_unavailable";
+      if (isReserved && !mayBeStored) await this.#lightly(() => this.ledger.release(account, [address]));
+      throw error;
+    }
+  }
+
+  /** Sets room aside for all of the objects or none. Answers whether any of it is new. */
+  async reserve(account: string, objects: readonly Sized[]): Promise<boolean> {
+    if (!this.covers(account)) return false;
+    const kind = storedKindOf(account);
+    const most = allowanceOf(this.#config, kind);
+    const { refused, used, asked } = await storeCall(() => this.ledger.reserve(account, objects, most));
+    if (refused === undefined) return asked.objects > 0;
+    this.#refusals.inc({ kind, resource: refused });
+    throw quotaExceeded({
+      kind,
+      resource: refused,
+      used: used[refused],
+      limit: most[refused],
+      asked: asked[refused],
+    });
+  }
+
+  /** The objects are stored. */
+  async settle(account: string, records: readonly ObjectRecord[]): Promise<void> {
+    if (this.covers(account)) await this.#lightly(() => this.ledger.settle(account, records.map(sizedOf)));
+  }
+
+  /** The objects are gone. */
+  async release(account: string, addresses: readonly ObjectAddress[]): Promise<void> {
+    if (this.covers(account)) await this.#lightly(() => this.ledger.release(account, addresses));
+  }
+
+  /** The pending objects of the session are gone. */
+  async releaseSession(account: string, session: string): Promise<void> {
+    if (this.covers(account)) await this.#lightly(() => this.ledger.releaseSession(account, session));
+  }
+
+  /** What is lost here is made up for by the next sweep. */
+  async #lightly(operation: () => Promise<void>): Promise<void> {
+    await operation().catch((error: Error) =>
+      this.#log.warn({ err: error.message }, "counting stored objects failed; the next sweep counts them"),
+    );
+  }
+}
+
+function allowanceOf(config: Config, kind: (typeof STORED_KINDS)[number]): Allowance {
+  return kind === "files"
+    ? { bytes: config.SVC_QUOTA_MAX_BYTES, objects: config.SVC_QUOTA_MAX_OBJECTS }
+    : { bytes: config.SVC_QUOTA_SESSION_STATE_MAX_BYTES, objects: 0 };
+}
+
+const isLimited = ({ bytes, objects }: Allowance) => bytes > 0 || objects > 0;

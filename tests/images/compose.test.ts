@@ -1,0 +1,159 @@
+/**
+ * deploy/compose.yaml from nothing by one command, as an operator has it: keys, programs, files, sessions and tools work; no container has
+ * more rights than docs/containers.md says; and nothing of it is left.
+ */
+import { type Compose, startCompose } from "@svc/test-kit/containers/compose";
+import { Api, output } from "@svc/test-kit/system/api";
+import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { until } from "@svc/test-kit/system/processes";
+import { drive } from "@svc/test-kit/system/programmatic";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { inInit, KeyApi, keyIn } from "./support/first-key.ts";
+import { processOf, setOf } from "./support/processes.ts";
+
+const NONE = "0000000000000000";
+const READY_MS = 120_000;
+const RUNNING = [
+  "redis",
+  "api",
+  "worker",
+  "file-server",
+  "egress-gateway",
+  "tool-call-server",
+  "runner",
+  "jaild",
+];
+const SERVICES = ["init", ...RUNNING];
+/** jaild's is the only one with a root user. */
+const USERS: Record<string, [string, string]> = {
+  redis: ["10002", "10002"],
+  runner: ["199999", "199999"],
+  jaild: ["0", "0"],
+};
+
+let compose: Compose;
+let api: KeyApi;
+
+beforeAll(async () => {
+  compose = await startCompose({ ...OPEN_LIMITS, SVC_PERSIST_SESSIONS: "true" });
+  const lines = await inInit(compose, "key", "add", "laptop");
+  api = new KeyApi(compose.url, keyIn(lines));
+  await until(async () => (await api.tryExec({ lang: "bash", code: "true" })).status === 200, READY_MS);
+});
+
+afterAll(async () => {
+  expect(await compose?.stop()).toEqual([]);
+});
+
+test("the compose file has the containers that are looked at here", () => {
+  expect([...compose.services].sort()).toEqual([...SERVICES].sort());
+});
+
+describe("keys", () => {
+  test("nobody is served without one, and each command of keys works in the first container", async () => {
+    expect((await new Api(compose.url).tryExec({ lang: "py", code: "1" })).status).toBe(401);
+    const added = await inInit(compose, "key", "add", "other");
+    expect(keyIn(added)).not.toBe("");
+    expect((await inInit(compose, "key", "list")).join("\n")).toMatch(/laptop[\s\S]*other/);
+  });
+
+  test("what a command advises can be typed where the containers are", async () => {
+    for (const words of [
+      ["key", "add", "third"],
+      ["key", "list"],
+      ["key", "--help"],
+      ["key", "add", "--help"],
+    ])
+      expect((await inInit(compose, ...words)).join("\n")).not.toContain("./svc");
+    // podman-compose before 1.1 says nothing by its exit code.
+    const said = await inInit(compose, "key", "revoke").catch((error: Error) => [error.message]);
+    expect(said.join("\n")).toContain("See: podman-compose run --rm --no-deps -T init key revoke --help");
+  });
+});
+
+describe("what callers have", () => {
+  test.each([
+    ["py", "print(6 * 7)"],
+    ["js", "console.log(6 * 7)"],
+    ["ts", "const n: number = 42; console.log(n)"],
+    ["bash", "echo $((6 * 7))"],
+  ])("programs in %s", async (lang, code) => {
+    expect(await api.exec({ lang, code })).toMatchObject({ code: 0, stdout: "42\n" });
+  });
+
+  test("files in and out", async () => {
+    const input = await api.stage("in.txt", "words");
+    const answer = await api.exec({ lang: "bash", code: "tr a-z A-Z <in.txt >out.txt", files: [input] });
+    expect((await api.bytes(output(answer, "out.txt"))).toString()).toBe("WORDS");
+  });
+
+  test("sessions", async () => {
+    const session = { lang: "py", runtime_session_hint: "kept" };
+    await api.exec({ ...session, code: "open('kept.txt', 'w').write('kept')" });
+    expect(await api.exec({ ...session, code: "print(open('kept.txt').read())" })).toMatchObject({
+      stdout: "kept\n",
+      session_state_persisted: true,
+    });
+  });
+
+  test("tools", async () => {
+    const tools = { add: ({ a, b }: { a: number; b: number }) => a + b };
+    const { answer, batches } = await drive(api, { code: "print(await add(a=40, b=2))" }, tools);
+    expect(answer).toMatchObject({ status: "completed", stdout: "42\n" });
+    expect(batches).toEqual([["add"]]);
+  });
+
+  test("limits of time and memory", async () => {
+    const late = await api.exec({ lang: "py", code: "while True: pass", timeout: 1500 });
+    expect(late.stderr).toContain("Time limit exceeded");
+    const large = await api.exec({ lang: "py", code: "x = bytearray(4 << 30)" });
+    expect(large.code).not.toBe(0);
+  });
+});
+
+describe("rights", () => {
+  test.each(RUNNING)("%s: its user, a root that is read only, and no way to more", (service) => {
+    const { uids, gids, noNewPrivileges, seccomp, rootOptions } = processOf(compose, service);
+    const [uid, gid] = USERS[service] ?? ["10001", "10001"];
+    expect(new Set(uids)).toEqual(new Set([uid]));
+    expect(new Set(gids)).toEqual(new Set([gid]));
+    expect({ noNewPrivileges, seccomp }).toEqual({ noNewPrivileges: "1", seccomp: "2" });
+    expect(rootOptions).toContain("ro");
+  });
+
+  test.each(RUNNING.filter((service) => service !== "jaild"))("%s has no capability", (service) => {
+    const { effective, permitted, bounding } = processOf(compose, service);
+    expect({ effective, permitted, bounding }).toEqual({ effective: NONE, permitted: NONE, bounding: NONE });
+  });
+
+  test("jaild keeps the capabilities that its page names, and has no address that reaches the others", () => {
+    const { effective, permitted } = processOf(compose, "jaild");
+    const kept = setOf("CHOWN", "DAC_OVERRIDE", "FOWNER");
+    expect({ effective, permitted }).toEqual({ effective: kept, permitted: kept });
+    const networks = (service: string) =>
+      compose.podman("inspect", "--format", "{{json .NetworkSettings.Networks}}", compose.nameOf(service));
+    expect(Object.keys(JSON.parse(networks("jaild")))).toEqual([`${compose.project}_jaild`]);
+  });
+
+  test("only the API has a port outside, on the loopback address", () => {
+    const ports = (service: string) => compose.podman("port", compose.nameOf(service));
+    for (const service of RUNNING)
+      expect([service, ports(service)]).toEqual([
+        service,
+        service === "api" ? expect.stringMatching(/^3112\/tcp -> 127\.0\.0\.1:\d+$/) : "",
+      ]);
+  });
+
+  test("each health check is green", async () => {
+    for (const service of RUNNING) await expectHealthy(service);
+  });
+});
+
+async function expectHealthy(service: string): Promise<void> {
+  const check = () => compose.tryPodman("healthcheck", "run", compose.nameOf(service));
+  await until(
+    () => check().status === 0,
+    READY_MS,
+    () => [service, check().stdout, compose.tryPodman("logs", "--tail", "5", compose.nameOf(service)).stderr],
+  );
+}
