@@ -17,6 +17,6 @@ test("their defaults do not", () => {
 
 test("a variable of a feature that this version lacks is named as one without effect", () => {
   expect(
-    ineffectiveVariables({ ...env, LAUNCHER_VCPUS: "4", KVM_ENABLED: "", SANDBOX_WARM_POOL: "1" }),
-  ).toEqual(["LAUNCHER_VCPUS"]);
+    ineffectiveVariables({ ...env, SANDBOX_WORKSPACE_ROOT: "/x", KVM_ENABLED: "", SANDBOX_WARM_POOL: "1" }),
+  ).toEqual(["SANDBOX_WORKSPACE_ROOT"]);
 });
