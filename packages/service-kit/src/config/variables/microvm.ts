@@ -22,6 +22,10 @@ export const MICROVM = {
     }),
     "all but a reserve",
   ),
+  LAUNCHER_SNAPSHOT: bool(
+    true,
+    "MicroVMs go on from one that was booted and saved at the start, instead of booting each.",
+  ),
   LAUNCHER_RUNS_PER_VM: count(1, "Runs that a microVM serves, all of one user, before it is ended."),
   LAUNCHER_VM_MAX_AGE_SECONDS: seconds(3600, "Age at which a microVM is ended, once its run is over."),
 } satisfies Record<string, Variable<unknown>>;
