@@ -1,0 +1,109 @@
+/**
+ * QEMU's machine `microvm`: no firmware of a PC, no PCI, no network card. Its process has a user without rights, namespaces of its own
+ * for network, mounts, IPC and names, and QEMU's system call filter; it opens the image read-only and inherits the wires as sockets
+ * without a name, so a guest that took it over finds no file that it may write and no address to connect to. It dies with
+ * the launcher.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { confined } from "@svc/cli/users";
+import { ConsoleLines } from "./console.ts";
+import type { Machine, MachineSpec, Monitor, Wires } from "./monitor.ts";
+
+export type Accelerator = "kvm" | "tcg";
+
+/** Descriptors of the wires, as spawn numbers them. */
+const WIRES = [3, 4] as const;
+/** Under emulation without what it is slow at: 5-level page tables, checks of user memory, copies byte by byte. */
+const PROCESSOR = { kvm: "host", tcg: "max,-la57,-smap,-erms" };
+/** Code that was translated is kept up to so many MiB. */
+const ACCELERATOR = { kvm: "kvm", tcg: "tcg,thread=multi,tb-size=128" };
+const FILTER = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+const UNSHARED = ["/usr/bin/unshare", "--net", "--ipc", "--uts", "--mount", "--"];
+
+export function qemu(accelerator: Accelerator): Monitor {
+  return { boot: (spec) => new QemuMachine(accelerator, spec) };
+}
+
+/** Pure. */
+export function qemuCommand(accelerator: Accelerator, spec: MachineSpec): string[] {
+  const { image, ramMib, vcpus, logLevel, user } = spec;
+  const kernel = `console=ttyS0 loglevel=${logLevel} panic=-1 reboot=t random.trust_cpu=on${clock(accelerator)}`;
+  const drive = `id=system,file=${join(image, "system.erofs").replaceAll(",", ",,")},format=raw,if=none,readonly=on,file.locking=off`;
+  return [
+    ...UNSHARED,
+    ...confined("KILL", user),
+    "/usr/bin/qemu-system-x86_64",
+    ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
+    ...["-sandbox", FILTER],
+    ...["-machine", "microvm,rtc=on", "-accel", ACCELERATOR[accelerator], "-cpu", PROCESSOR[accelerator]],
+    ...["-smp", `${vcpus}`, "-m", `${ramMib}`],
+    ...["-kernel", join(image, "vmlinuz"), "-initrd", join(image, "initrd"), "-append", kernel],
+    ...["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"],
+    ...["-drive", drive, "-device", "virtio-blk-device,drive=system"],
+    ...["-device", "virtio-rng-device"],
+    ...WIRES.flatMap((descriptor, at) => [
+      ...["-chardev", `socket,id=wire${at},fd=${descriptor}`],
+      ...["-device", `virtio-serial-device,id=serial${at},max_ports=2`],
+      ...["-device", `virtserialport,bus=serial${at}.0,chardev=wire${at},name=svc.${at}`],
+    ]),
+  ];
+}
+
+/**
+ * The machine has no timer by which a kernel could find out how fast the processor's counter runs. KVM tells it; under emulation
+ * the counter is the one of this machine.
+ */
+function clock(accelerator: Accelerator): string {
+  if (accelerator === "kvm") return "";
+  const mhz = /^cpu MHz\s*:\s*([\d.]+)$/m.exec(readFileSync("/proc/cpuinfo", "utf8"))?.[1];
+  return ` tsc_early_khz=${Math.round(Number(mhz ?? 2000) * 1000)} tsc=reliable mitigations=off`;
+}
+
+class QemuMachine implements Machine {
+  readonly #child: ChildProcess;
+  readonly ended: Promise<string>;
+
+  constructor(accelerator: Accelerator, spec: MachineSpec) {
+    const [program = "", ...words] = qemuCommand(accelerator, spec);
+    this.#child = spawn(program, words, {
+      cwd: "/",
+      env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
+      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
+    });
+    const { stdout, stderr } = this.#child;
+    for (const stream of [stdout, stderr]) {
+      const lines = new ConsoleLines(spec.onConsole);
+      stream?.on("data", (bytes: Buffer) => lines.push(bytes));
+    }
+    this.ended = new Promise((resolve) => {
+      this.#child.once("error", (error) => resolve(`it cannot be started: ${error.message}`));
+      this.#child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  connect(): Wires {
+    const [requests, gateway] = WIRES.map((descriptor) => this.#child.stdio[descriptor] as unknown as Duplex);
+    if (requests === undefined || gateway === undefined) throw new Error("a machine without wires");
+    return { requests, gateway };
+  }
+
+  pause(): void {
+    this.#child.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#child.kill("SIGCONT");
+  }
+
+  async end(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await this.ended;
+  }
+}
