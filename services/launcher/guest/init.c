@@ -1,16 +1,19 @@
 /*
  * The first program of a guest. It runs twice: from the kernel's initial file system, where it loads the modules and
  * mounts the root image; and from the root image, where it mounts what programs expect, starts the guest's one process
- * (src/guest/main.ts) and carries bytes between that and the two ports that lead out of the guest. Whatever ends or
- * fails ends the guest, which never goes on without a part.
+ * (src/guest/main.ts), carries bytes between that and the two ports that lead out of the guest, and takes the time and
+ * random bytes from a third (src/channel/control.ts). Whatever ends or fails ends the guest, which never goes on
+ * without a part.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/random.h>
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MODULES "/modules"
@@ -31,6 +35,8 @@
 #define DISK "/dev/vda"
 #define NODE "/opt/svc/node"
 #define MAIN "/opt/svc/node_modules/.cache/components/guest.mjs"
+#define CONTROL_PORT 2
+#define SEED_BYTES 64
 #define CHANNELS 2 /* as MAIN finds them from descriptor 3 on: to the runner, to the gateway */
 #define DEVICES_MAX 8 /* a port is called after the number of its device among all of the kind virtio */
 #define BUFFER_BYTES 65536
@@ -46,6 +52,16 @@ struct pipe {
 };
 
 static struct pipe pipes[2 * CHANNELS];
+
+/* A message of the third port, of which `held` bytes have come. */
+static struct {
+	int fd;
+	size_t held;
+	struct {
+		uint64_t seconds, nanoseconds;
+		unsigned char seed[SEED_BYTES];
+	} message;
+} control;
 
 static _Noreturn void end(const char *what)
 {
@@ -169,6 +185,18 @@ static _Noreturn void become_service(const int *ends)
 	end(NODE);
 }
 
+/* The kernel is told that the other side is there after it was told the port's name. */
+static int connected(int port)
+{
+	for (int tries = 0; port >= 0 && tries < DEVICE_TRIES; tries++, usleep(DEVICE_WAIT_US)) {
+		struct pollfd waited = {port, POLLOUT, 0};
+
+		if (poll(&waited, 1, 0) >= 0 && !(waited.revents & POLLHUP))
+			break;
+	}
+	return port;
+}
+
 /* A port has the name "svc.N"; the kernel numbers devices in an order of its own. */
 static int open_port(int number)
 {
@@ -187,7 +215,7 @@ static int open_port(int number)
 			if (strncmp(name, "svc.", 4) != 0 || atoi(name + 4) != number)
 				continue;
 			snprintf(path, sizeof(path), "/dev/vport%dp1", device);
-			return open(path, O_RDWR | O_CLOEXEC);
+			return connected(open(path, O_RDWR | O_CLOEXEC));
 		}
 	}
 	errno = ENODEV;
@@ -244,6 +272,51 @@ static void carry(struct pipe *pipe)
 	pipe->length -= moved;
 }
 
+static void mix_in(const unsigned char *seed)
+{
+	struct {
+		struct rand_pool_info head;
+		unsigned char bytes[SEED_BYTES];
+	} pool = {.head = {.entropy_count = SEED_BYTES * 8, .buf_size = SEED_BYTES}};
+	int fd = open("/dev/urandom", O_WRONLY | O_CLOEXEC);
+
+	must(fd, "/dev/urandom");
+	memcpy(pool.bytes, seed, SEED_BYTES);
+	must(ioctl(fd, RNDADDENTROPY, &pool), "the random numbers");
+	must(ioctl(fd, RNDRESEEDCRNG), "the random numbers");
+	close(fd);
+}
+
+/* Takes a message and confirms it, once it has come as a whole. False: there is more to come. */
+static bool take_update(void)
+{
+	ssize_t got = read(control.fd, (char *)&control.message + control.held, sizeof(control.message) - control.held);
+	struct timespec now;
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	must(got > 0 ? 0 : -1, "the control port");
+	control.held += got;
+	if (control.held < sizeof(control.message))
+		return false;
+	control.held = 0;
+	now = (struct timespec){(time_t)control.message.seconds, (long)control.message.nanoseconds};
+	must(clock_settime(CLOCK_REALTIME, &now), "the clock");
+	mix_in(control.message.seed);
+	must(write(control.fd, "", 1) == 1 ? 0 : -1, "the control port");
+	return true;
+}
+
+/* Nothing starts before the first message. */
+static void take_first_update(void)
+{
+	control.fd = open_port(CONTROL_PORT);
+	must(control.fd, "the control port");
+	while (!take_update())
+		;
+	set_nonblocking(control.fd);
+}
+
 static void reap(pid_t service)
 {
 	pid_t pid;
@@ -271,17 +344,25 @@ static _Noreturn void serve(void)
 	sigprocmask(SIG_BLOCK, &blocked, &open);
 	sigaction(SIGCHLD, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	take_first_update();
 	service = start_service();
 	for (;;) {
-		struct pollfd waited[2 * CHANNELS];
+		struct pollfd waited[2 * CHANNELS + 1];
 
 		for (int i = 0; i < 2 * CHANNELS; i++) {
 			bool full = pipes[i].length > 0;
 
 			waited[i] = (struct pollfd){full ? pipes[i].to : pipes[i].from, full ? POLLOUT : POLLIN, 0};
 		}
-		if (ppoll(waited, 2 * CHANNELS, NULL, &open) < 0 && errno != EINTR)
-			end("waiting");
+		waited[2 * CHANNELS] = (struct pollfd){control.fd, POLLIN, 0};
+		if (ppoll(waited, 2 * CHANNELS + 1, NULL, &open) < 0) {
+			if (errno != EINTR)
+				end("waiting");
+			for (int i = 0; i <= 2 * CHANNELS; i++)
+				waited[i].revents = 0;
+		}
+		if (waited[2 * CHANNELS].revents)
+			take_update();
 		reap(service);
 		for (int i = 0; i < 2 * CHANNELS; i++)
 			if (waited[i].revents)

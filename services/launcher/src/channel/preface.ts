@@ -1,28 +1,20 @@
-/**
- * What the launcher tells a guest before anything else goes over the first channel: its settings, as JSON after their length (4
- * bytes, network order).
- */
+/** What a guest is told before anything else goes over the first channel: its environment, as JSON after its length (4 bytes, network order). */
 import type { Readable } from "node:stream";
 
-export interface GuestSettings {
-  /** Environment of the runner and of jaild. */
-  env: Record<string, string>;
-  /** Random bytes of the host in base64, for the kernel's pool. */
-  seed: string;
-}
+export type GuestEnvironment = Record<string, string>;
 
 const LENGTH_BYTES = 4;
 const MAX_BYTES = 1024 * 1024;
 
-export function encodePreface(settings: GuestSettings): Buffer {
-  const text = Buffer.from(JSON.stringify(settings));
+export function encodePreface(env: GuestEnvironment): Buffer {
+  const text = Buffer.from(JSON.stringify(env));
   const length = Buffer.alloc(LENGTH_BYTES);
   length.writeUInt32BE(text.length);
   return Buffer.concat([length, text]);
 }
 
 /** Leaves what comes after it in the stream. */
-export async function readPreface(wire: Readable): Promise<GuestSettings> {
+export async function readPreface(wire: Readable): Promise<GuestEnvironment> {
   const length = (await readExactly(wire, LENGTH_BYTES)).readUInt32BE();
   if (length > MAX_BYTES) throw new Error("the settings are too long");
   return JSON.parse((await readExactly(wire, length)).toString("utf8"));

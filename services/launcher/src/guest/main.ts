@@ -4,7 +4,7 @@
  * second (descriptor 4). guest/init.c starts it, as root.
  */
 import { spawn } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { connect, createServer, Socket } from "node:net";
 import { dirname } from "node:path";
 import process from "node:process";
@@ -21,10 +21,9 @@ const [TO_RUNNER, TO_GATEWAY] = [3, 4];
 const LOOPBACK = "127.0.0.1";
 
 const requests = new Socket({ fd: TO_RUNNER, allowHalfOpen: true });
-const { env, seed } = await readPreface(requests);
+const env = await readPreface(requests);
 for (const name of Object.keys(process.env)) if (/^(SVC|SANDBOX)_/.test(name)) delete process.env[name];
 Object.assign(process.env, env);
-writeFileSync("/dev/urandom", Buffer.from(seed, "base64"));
 
 const instance = containerInstance(process.env);
 mkdirSync(dirname(instance.toolDirectory), { recursive: true });

@@ -2,83 +2,95 @@
  * A guest from its boot to its end. It is hostile from its first program on: all that it can do is to answer requests, and to open
  * connections that lead to the gateway.
  */
-import { randomBytes } from "node:crypto";
-import { type ClientRequest, type RequestOptions, request } from "node:http";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { InnerClient } from "@svc/service-kit";
 import { join } from "../channel/bridge.ts";
 import { Channel } from "../channel/channel.ts";
-import { encodePreface } from "../channel/preface.ts";
+import { Control } from "../channel/control.ts";
+import { encodePreface, type GuestEnvironment } from "../channel/preface.ts";
 import type { Machine, MachineSpec, Monitor } from "../monitor/monitor.ts";
 
-const SEED_BYTES = 64;
-const READY_POLL_MS = 100;
-const MAX_HEAD_BYTES = 16 * 1024;
+const READY_POLL_MS = 250;
+/** Its vCPUs may wait long for a processor of a busy machine. */
+const UPDATE_MS = 10_000;
+const CONNECTIONS = 8;
 
 export interface GuestOptions {
   monitor: Monitor;
   machine: MachineSpec;
   /** Environment of its runner and its jaild. */
-  env: Record<string, string>;
+  env: GuestEnvironment;
   connectGateway: () => Duplex;
+  /** How long it may take until its runner takes runs. */
+  bootMs: number;
 }
 
 export class Guest {
   readonly #machine: Machine;
   readonly #requests: Channel;
+  readonly #control: Control;
+  readonly #bootMs: number;
+  /** To its runner: for a run, and for a program that only this guest has. */
+  readonly runs: InnerClient;
+  readonly held: InnerClient;
   /** Why it has ended. Never rejects. */
   readonly ended: Promise<string>;
   #isOver = false;
 
-  constructor({ monitor, machine, env, connectGateway }: GuestOptions) {
+  constructor({ monitor, machine, env, connectGateway, bootMs }: GuestOptions) {
+    this.#bootMs = bootMs;
     this.#machine = monitor.boot(machine);
-    this.ended = this.#machine.ended.then((reason) => {
-      this.#isOver = true;
-      return reason;
-    });
-    const { requests, gateway } = this.#machine.connect();
+    const { requests, gateway, control } = this.#machine.connect();
     const onEnd = () => void this.end();
-    requests.write(encodePreface({ env, seed: randomBytes(SEED_BYTES).toString("base64") }));
+    requests.write(encodePreface(env));
+    this.#control = new Control(control, onEnd);
     this.#requests = new Channel(requests, { onEnd });
     new Channel(gateway, { onStream: (stream) => join(stream, connectGateway()), onEnd });
+    this.runs = this.#client("sandbox_execution_failed");
+    this.held = this.#client("execution_not_found");
+    this.ended = this.#machine.ended.then(async (reason) => {
+      this.#isOver = true;
+      await Promise.all([this.runs.close(), this.held.close()]);
+      return reason;
+    });
+  }
+
+  #client(unreachable: "sandbox_execution_failed" | "execution_not_found"): InnerClient {
+    const connect = () => this.#requests.open();
+    return new InnerClient({ baseUrl: "http://guest", unreachable, connections: CONNECTIONS, connect });
   }
 
   get pid(): number {
     return this.#machine.pid;
   }
 
-  /** A request to its runner. Whoever sends it bounds the answer. */
-  request(options: RequestOptions): ClientRequest {
-    return request({
-      ...options,
-      host: "guest",
-      agent: false,
-      maxHeaderSize: MAX_HEAD_BYTES,
-      createConnection: () => this.#requests.open() as never,
-    });
-  }
-
-  /** Resolves when its runner listens; rejects when the guest has ended, or is not there in time. */
-  async ready(limitMs: number): Promise<void> {
-    const end = performance.now() + limitMs;
-    while (!(await this.#isAlive())) {
+  /** Resolves when its runner takes runs; rejects when the guest has ended, or is not there in time. */
+  async ready(): Promise<void> {
+    const end = performance.now() + this.#bootMs;
+    await this.#control.update(this.#bootMs);
+    while (!(await this.#takesRuns(end - performance.now()))) {
       if (this.#isOver) throw new Error(`the guest has ended: ${await this.ended}`);
       if (performance.now() > end) throw new Error("the guest was not ready in time");
       await sleep(READY_POLL_MS);
     }
   }
 
-  #isAlive(): Promise<boolean> {
-    return new Promise((resolve) => {
-      if (this.#isOver) return resolve(false);
-      this.request({ method: "GET", path: "/health" })
-        .once("response", (answer) => {
-          answer.once("error", () => undefined).resume();
-          resolve(answer.statusCode === 200);
-        })
-        .once("error", () => resolve(false))
-        .end();
-    });
+  /** A runner that is not ready refuses what is neither its health nor its metrics. */
+  async #takesRuns(limitMs: number): Promise<boolean> {
+    try {
+      const path = "/api/v2/runtimes";
+      const answer = await this.runs.send({ method: "GET", path, timeoutMs: Math.max(1, limitMs) });
+      await answer.body.dump();
+      return answer.statusCode === 200;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Sets its clock, and renews its kernel's random numbers. Rejects, and ends the guest, when it does not take them. */
+  update(): Promise<void> {
+    return this.#control.update(UPDATE_MS);
   }
 
   pause(): void {

@@ -14,10 +14,12 @@ export interface MachineSpec {
   onConsole: (line: string) => void;
 }
 
-/** Two byte streams to a guest. */
+/** Byte streams to a guest. */
 export interface Wires {
   requests: Duplex;
   gateway: Duplex;
+  /** To its first program. */
+  control: Duplex;
 }
 
 export interface Machine {

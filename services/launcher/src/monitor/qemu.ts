@@ -15,7 +15,7 @@ import type { Machine, MachineSpec, Monitor, Wires } from "./monitor.ts";
 export type Accelerator = "kvm" | "tcg";
 
 /** Descriptors of the wires, as spawn numbers them. */
-const WIRES = [3, 4] as const;
+const WIRES = [3, 4, 5] as const;
 /** Under emulation without what it is slow at: 5-level page tables, checks of user memory, copies byte by byte. */
 const PROCESSOR = { kvm: "host", tcg: "max,-la57,-smap,-erms" };
 /** Code that was translated is kept up to so many MiB. */
@@ -71,7 +71,7 @@ class QemuMachine implements Machine {
     this.#child = spawn(program, words, {
       cwd: "/",
       env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
-      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
+      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"],
     });
     const { stdout, stderr } = this.#child;
     for (const stream of [stdout, stderr]) {
@@ -89,9 +89,11 @@ class QemuMachine implements Machine {
   }
 
   connect(): Wires {
-    const [requests, gateway] = WIRES.map((descriptor) => this.#child.stdio[descriptor] as unknown as Duplex);
-    if (requests === undefined || gateway === undefined) throw new Error("a machine without wires");
-    return { requests, gateway };
+    const [requests, gateway, control] = WIRES.map(
+      (descriptor) => (this.#child.stdio as readonly unknown[])[descriptor] as Duplex | undefined,
+    );
+    if (!requests || !gateway || !control) throw new Error("a machine without wires");
+    return { requests, gateway, control };
   }
 
   pause(): void {

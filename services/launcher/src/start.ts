@@ -1,0 +1,115 @@
+/** Starts the launcher: the runner's routes, with a guest in place of each jail. It holds the keys that a runner holds. */
+
+import { memoryOfJails } from "@svc/cli/capacity";
+import { totalMemory } from "@svc/cli/system/memory";
+import { ServiceError } from "@svc/contracts";
+import { parseOverrides } from "@svc/runner/admission/limits";
+import { ManifestVerifier } from "@svc/runner/admission/manifest";
+import { Slots } from "@svc/runner/admission/slots";
+import { Runtimes } from "@svc/runner/execution/runtimes";
+import { GatewayClient } from "@svc/runner/gateway";
+import { runnerMetrics } from "@svc/runner/metrics";
+import { ProgramRegistry } from "@svc/runner/programmatic/program-registry";
+import { buildRunner } from "@svc/runner/routes";
+import { CALLS_END_MS } from "@svc/runner/start";
+import { type Context, listenWhen, type Running } from "@svc/service-kit";
+import type { HeldGuest } from "./execution/held-guest.ts";
+import { GuestRuns } from "./execution/runs.ts";
+import { guestCapacity } from "./guests/capacity.ts";
+import { guestFactory } from "./guests/factory.ts";
+import type { Guest } from "./guests/guest.ts";
+import { checkImage } from "./guests/image.ts";
+import { Pool } from "./guests/pool.ts";
+import { guestMetrics } from "./metrics.ts";
+import { acceleratorFor } from "./monitor/accelerator.ts";
+import { qemu } from "./monitor/qemu.ts";
+
+const MIB = 2 ** 20;
+/** Side by side; more make each other late. */
+const BOOTING = 2;
+
+export async function startLauncher(context: Context): Promise<Running> {
+  const { config, log } = context;
+  if (context.tls !== undefined)
+    throw new Error("microVMs do not reach a gateway that speaks TLS: unset SVC_TLS_CERT_FILE");
+  await checkImage(config.LAUNCHER_ROOTFS);
+  const deps = await createDeps(context);
+  const { pool, slots, programs } = deps;
+  const verifier = new ManifestVerifier(config, log);
+  const stopping = new AbortController();
+  const app = buildRunner({
+    ...context,
+    ...deps,
+    verifier,
+    runs: new GuestRuns(deps),
+    jail: () => pool.problem,
+    counts: () => ({ ...slots.counts, paused: programs.paused, retained: pool.counts.ready }),
+    stopping: stopping.signal,
+  });
+  await listenWhen(Promise.all([pool.start(), verifier.opens()]), () =>
+    app.listen({ port: config.PORT, host: config.RUNNER_HOST }),
+  );
+  return {
+    stop: async () => {
+      slots.close();
+      const closed = app.close();
+      const grace = setTimeout(
+        () => stopping.abort(new ServiceError("sandbox_execution_failed")),
+        config.SHUTDOWN_GRACE_MS,
+      );
+      await closed;
+      clearTimeout(grace);
+      programs.close();
+      await Promise.all([pool.close(), deps.gateway.close()]);
+    },
+  };
+}
+
+async function createDeps(context: Context) {
+  const { config, log, registry } = context;
+  const capacity = guestCapacity(config, Math.floor(memoryOfJails(totalMemory()) / MIB));
+  log.info(capacity, "microVMs that fit into the memory");
+  const runMetrics = runnerMetrics(registry);
+  const slots = new Slots({
+    total: capacity.slots,
+    queueLimit: config.SANDBOX_QUEUE_LIMIT,
+    queueWaitMs: config.SANDBOX_QUEUE_WAIT_MS,
+  });
+  const limits = {
+    maxPaused: capacity.paused,
+    maxPerPrincipal: config.SANDBOX_MAX_PAUSED_PER_PRINCIPAL,
+    longestPauseMs: config.TOOL_CALL_REQUEST_TIMEOUT + CALLS_END_MS,
+  };
+  const programs = new ProgramRegistry<HeldGuest>(limits, runMetrics, log);
+  runMetrics.watchExecutions(() => ({ slots: slots.counts, paused: programs.paused }));
+  return {
+    config,
+    overrides: parseOverrides(config.SANDBOX_LIMIT_OVERRIDES),
+    runtimes: await Runtimes.load(config),
+    gateway: new GatewayClient(`http://${config.SANDBOX_FORWARD_TARGET}`),
+    pool: createPool(context, capacity.most),
+    slots,
+    programs,
+    runMetrics,
+  };
+}
+
+function createPool({ config, log, registry }: Context, most: number): Pool<Guest> {
+  const accelerator = acceleratorFor(config.LAUNCHER_ACCEL);
+  if (accelerator === "tcg") log.warn("microVMs run on an emulated processor, which is many times slower");
+  const metrics = guestMetrics(registry);
+  const pool = new Pool<Guest>({
+    boot: guestFactory(config, qemu(accelerator), accelerator, log),
+    most,
+    ahead: config.LAUNCHER_POOL_SIZE,
+    booting: BOOTING,
+    runsPerGuest: config.LAUNCHER_RUNS_PER_VM,
+    maxAgeMs: config.LAUNCHER_VM_MAX_AGE_SECONDS * 1000,
+    waitMs: config.SANDBOX_QUEUE_WAIT_MS,
+    onReady: metrics.ready,
+    onEnd: metrics.ended,
+    log,
+  });
+  metrics.watch(() => pool.counts);
+  return pool;
+}
