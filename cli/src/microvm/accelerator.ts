@@ -16,7 +16,7 @@ export interface Chosen {
   warning?: string;
 }
 
-const DEVICE = "/dev/kvm";
+export const DEVICE = "/dev/kvm";
 /** A busy machine with KVM boots a kernel in a few seconds; one without it never does. */
 const KVM_LIMIT_MS = 15_000;
 
@@ -38,9 +38,9 @@ const ELSEWHERE = "Use a machine on which KVM works, or emulation: LAUNCHER_ACCE
 
 /** What there is, what it does, and who may open it, in this order. */
 async function kvm(kernel: string, boot: Boot): Promise<Access> {
-  if (!existsSync(DEVICE)) return kvmAccess();
+  if (!existsSync(DEVICE)) return accessOf(undefined, DEVICE);
   const { problem } = await boot({ accelerator: "kvm", kernel, limitMs: KVM_LIMIT_MS });
-  return problem === undefined ? kvmAccess() : { problem };
+  return problem === undefined ? accessOf(kvmStat(), DEVICE) : { problem };
 }
 
 export interface Access {
@@ -49,15 +49,11 @@ export interface Access {
   fix?: string;
 }
 
-/** Whether users without rights, as guests have, may open the device. */
-export function kvmAccess(device = DEVICE): Access {
-  const found = statSync(device, { throwIfNoEntry: false });
-  return accessOf(found, device);
-}
+export const kvmStat = () => statSync(DEVICE, { throwIfNoEntry: false });
 
 const BOTH = 0o6;
 
-/** Pure. */
+/** Whether users without rights, as guests have, may open the device. Pure. */
 export function accessOf(found: Pick<Stats, "mode" | "gid"> | undefined, device: string): Access {
   if (found === undefined)
     return {
