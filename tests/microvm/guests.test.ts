@@ -1,7 +1,7 @@
 /** Programs in guests: a real launcher, QEMU with an emulated processor, gateway, tool call server, file server and Redis. */
 import { readFileSync } from "node:fs";
-import type { ExecuteResponse } from "@svc/contracts";
-import type { Answer } from "@svc/test-kit/components/gateway";
+import { type ExecuteResponse, INTERNAL_TOKEN_HEADER, NAMESPACE_HEADER } from "@svc/contracts";
+import { type Answer, INTERNAL_TOKEN, NAMESPACE } from "@svc/test-kit/components/gateway";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { endedOf, type ProgramSystem, pausedOf } from "../../services/runner/test/support/programs.ts";
 import { requestOf } from "../../services/runner/test/support/runner.ts";
@@ -50,9 +50,12 @@ describe("a program in a guest", () => {
     expect(release).not.toBe(readFileSync("/proc/sys/kernel/osrelease", "utf8").trim());
     expect(line).toBe("from storage");
     const stored = files.find(({ name }) => name === "out.txt");
-    const path = `/sessions/${stored?.storage_session_id}/objects/${stored?.id}`;
-    const headers = { "x-svc-internal-token": "", ...{} };
-    expect(stored?.size, `${path} ${JSON.stringify(headers)}`).toBe("made\n".length);
+    const object = await system.gateway.fileCall({
+      method: "GET",
+      path: `/sessions/${stored?.storage_session_id}/objects/${stored?.id}`,
+      headers: { [INTERNAL_TOKEN_HEADER]: INTERNAL_TOKEN, [NAMESPACE_HEADER]: NAMESPACE },
+    });
+    expect(object.bytes.toString()).toBe("made\n");
   });
 
   it("has the time of this machine, and shares neither random numbers nor ids with other guests", async () => {
@@ -140,7 +143,7 @@ describe("a request", () => {
     await expect.poll(() => system.metric('svc_launcher_guests{state="ready"}')).toBe(1);
     for (const { pid } of machines()) process.kill(pid, "SIGKILL");
     const { status, json } = await answer;
-    expect([status, json().error]).toEqual([500, "sandbox_execution_failed"]);
+    expect([status, json().error]).toEqual([502, "sandbox_execution_failed"]);
     expect(await ended("lost")).toBeGreaterThan(lost);
     expect((await run("echo again")).stdout).toBe("again\n");
   });

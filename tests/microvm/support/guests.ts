@@ -1,6 +1,6 @@
 /** What guests need, and what this machine holds of them. */
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { buildBundles } from "@svc/cli/install/bundles";
 import { ROOT } from "@svc/cli/instance";
@@ -9,7 +9,7 @@ import { startProgramSystem } from "../../../services/runner/test/support/progra
 /** Where guest/build makes what has changed. */
 const IMAGE = process.env.SVC_TEST_MICROVM ?? join(ROOT, ".microvm");
 /** Of guests of the tests, and of nobody else. */
-export const UID_BASE = 230_000;
+const UID_BASE = 230_000;
 const UIDS = 1000;
 
 /** A launcher whose guests run on an emulated processor, with everything that programs with tools need. */
@@ -36,6 +36,8 @@ export async function startGuestSystem(env: Record<string, string> = {}) {
     },
   });
 }
+
+const isGuestUser = (uid: number) => uid >= UID_BASE && uid < UID_BASE + UIDS;
 
 export interface HostProcess {
   pid: number;
@@ -76,5 +78,6 @@ export function namespacesOf(pid: number | "self"): string[] {
   return ["net", "mnt", "ipc", "uts"].map((kind) => readlinkSync(`/proc/${pid}/ns/${kind}`));
 }
 
-/** Names of files that a launcher has made in memory. */
-export const memoryFiles = () => readdirSync("/dev/shm").filter((name) => name.startsWith("svc-launcher"));
+/** Names of files in memory that have the user of a guest. */
+export const memoryFiles = () =>
+  readdirSync("/dev/shm").filter((name) => isGuestUser(lstatSync(join("/dev/shm", name)).uid));
