@@ -16,13 +16,12 @@ import { type Context, listenWhen, type Running } from "@svc/service-kit";
 import type { HeldGuest } from "./execution/held-guest.ts";
 import { GuestRuns } from "./execution/runs.ts";
 import { guestCapacity } from "./guests/capacity.ts";
-import { guestFactory } from "./guests/factory.ts";
+import { GuestFactory } from "./guests/factory.ts";
 import type { Guest } from "./guests/guest.ts";
 import { checkImage } from "./guests/image.ts";
 import { Pool } from "./guests/pool.ts";
 import { guestMetrics } from "./metrics.ts";
 import { acceleratorFor } from "./monitor/accelerator.ts";
-import { qemu } from "./monitor/qemu.ts";
 
 const MIB = 2 ** 20;
 /** Side by side; more make each other late. */
@@ -34,7 +33,7 @@ export async function startLauncher(context: Context): Promise<Running> {
     throw new Error("microVMs do not reach a gateway that speaks TLS: unset SVC_TLS_CERT_FILE");
   await checkImage(config.LAUNCHER_ROOTFS);
   const deps = await createDeps(context);
-  const { pool, slots, programs } = deps;
+  const { factory, pool, slots, programs } = deps;
   const verifier = new ManifestVerifier(config, log);
   const stopping = new AbortController();
   const app = buildRunner({
@@ -46,7 +45,8 @@ export async function startLauncher(context: Context): Promise<Running> {
     counts: () => ({ ...slots.counts, paused: programs.paused, retained: pool.counts.ready }),
     stopping: stopping.signal,
   });
-  await listenWhen(Promise.all([pool.start(), verifier.opens()]), () =>
+  const started = (config.LAUNCHER_SNAPSHOT ? factory.prepare() : Promise.resolve()).then(() => pool.start());
+  await listenWhen(Promise.all([started, verifier.opens()]), () =>
     app.listen({ port: config.PORT, host: config.RUNNER_HOST }),
   );
   return {
@@ -61,6 +61,7 @@ export async function startLauncher(context: Context): Promise<Running> {
       clearTimeout(grace);
       programs.close();
       await Promise.all([pool.close(), deps.gateway.close()]);
+      factory.close();
     },
   };
 }
@@ -70,6 +71,7 @@ async function createDeps(context: Context) {
   const capacity = guestCapacity(config, Math.floor(memoryOfJails(totalMemory()) / MIB));
   log.info(capacity, "microVMs that fit into the memory");
   const runMetrics = runnerMetrics(registry);
+  const factory = createFactory(context);
   const slots = new Slots({
     total: capacity.slots,
     queueLimit: config.SANDBOX_QUEUE_LIMIT,
@@ -87,19 +89,24 @@ async function createDeps(context: Context) {
     overrides: parseOverrides(config.SANDBOX_LIMIT_OVERRIDES),
     runtimes: await Runtimes.load(config),
     gateway: new GatewayClient(`http://${config.SANDBOX_FORWARD_TARGET}`),
-    pool: createPool(context, capacity.most),
+    factory,
+    pool: createPool(context, factory, capacity.most),
     slots,
     programs,
     runMetrics,
   };
 }
 
-function createPool({ config, log, registry }: Context, most: number): Pool<Guest> {
+function createFactory({ config, log }: Context): GuestFactory {
   const accelerator = acceleratorFor(config.LAUNCHER_ACCEL);
   if (accelerator === "tcg") log.warn("microVMs run on an emulated processor, which is many times slower");
+  return new GuestFactory(config, accelerator, log);
+}
+
+function createPool({ config, log, registry }: Context, factory: GuestFactory, most: number): Pool<Guest> {
   const metrics = guestMetrics(registry);
   const pool = new Pool<Guest>({
-    boot: guestFactory(config, qemu(accelerator), accelerator, log),
+    boot: () => factory.boot(),
     most,
     ahead: config.LAUNCHER_POOL_SIZE,
     booting: BOOTING,

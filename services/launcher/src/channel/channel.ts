@@ -19,6 +19,8 @@ export interface ChannelOptions {
   /** Absent: the other side may open none. */
   onStream?: (stream: Duplex) => void;
   onEnd?: (error: Error | undefined) => void;
+  /** Number of the last stream that an earlier channel over this wire has opened. */
+  after?: number;
 }
 
 export class Channel {
@@ -32,10 +34,16 @@ export class Channel {
   constructor(wire: Duplex, options: ChannelOptions = {}) {
     this.#wire = wire;
     this.#options = options;
+    this.#number = options.after ?? 0;
     wire.setMaxListeners(MAX_STREAMS + 16);
     wire.on("data", (chunk: Buffer) => this.#receive(chunk));
     wire.on("error", (error) => this.end(error));
     wire.on("close", () => this.end());
+  }
+
+  /** Number of the last stream. */
+  get last(): number {
+    return this.#number;
   }
 
   get streams(): number {

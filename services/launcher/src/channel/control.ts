@@ -34,12 +34,12 @@ export class Control {
     wire.on("error", onFail);
   }
 
-  /** Sets the guest's clock and renews what its random numbers come from. One at a time. */
-  async update(limitMs: number): Promise<void> {
+  /** Sets the guest's clock and renews what its random numbers come from. One at a time. `now`: in ms since the epoch. */
+  async update(limitMs: number, now = Date.now()): Promise<void> {
     const confirmed = Promise.withResolvers<void>();
     const timer = setTimeout(() => confirmed.reject(new Error("the guest does not take the time")), limitMs);
     this.#unconfirmed = confirmed.resolve;
-    this.#wire.write(encodeUpdate(BigInt(Date.now()) * 1_000_000n, randomBytes(SEED_BYTES)));
+    this.#wire.write(encodeUpdate(BigInt(now) * 1_000_000n, randomBytes(SEED_BYTES)));
     try {
       await confirmed.promise;
     } catch (error) {

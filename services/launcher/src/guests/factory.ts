@@ -1,41 +1,107 @@
-/** Boots guests as the configuration says. Each has a user of its own, which no other living guest has. */
+/** Makes guests as the configuration says. Each has a user of its own, which no other living guest has. */
+
+import { closeSync } from "node:fs";
 import { connect } from "node:net";
 import type { Config, Log } from "@svc/service-kit";
-import type { Monitor } from "../monitor/monitor.ts";
+import type { MachineSpec } from "../monitor/monitor.ts";
+import { type Accelerator, qemu } from "../monitor/qemu.ts";
 import { guestEnvironment } from "./environment.ts";
-import { Guest } from "./guest.ts";
+import { Guest, type GuestOptions } from "./guest.ts";
+import { Snapshot, type User } from "./snapshot.ts";
 
 /** An emulated processor is many times slower. */
 const BOOT_MS = { kvm: 60_000, tcg: 300_000 };
 
-export function guestFactory(
-  config: Config,
-  monitor: Monitor,
-  accelerator: keyof typeof BOOT_MS,
-  log: Log,
-): () => Guest {
-  const env = guestEnvironment(config);
-  const [host = "", port = ""] = config.SANDBOX_FORWARD_TARGET.split(/:(?=\d+$)/);
-  const users = new FreeNumbers();
-  return () => {
-    const number = users.take();
-    const guest = new Guest({
-      monitor,
-      machine: {
-        image: config.LAUNCHER_ROOTFS,
-        ramMib: config.LAUNCHER_RAM_MIB,
-        vcpus: config.LAUNCHER_VCPUS,
-        logLevel: config.LAUNCHER_LOG_LEVEL,
-        user: { uid: config.SANDBOX_JOB_UID_BASE + number, gid: config.SANDBOX_JOB_GID_BASE + number },
-        onConsole: (line) => log.info({ guest: number, line }, "console of a microVM"),
-      },
-      env,
+export class GuestFactory {
+  readonly #options: Omit<GuestOptions, "machine">;
+  readonly #machine: Omit<MachineSpec, "user" | "onConsole">;
+  readonly #base: User;
+  readonly #log: Log;
+  readonly #numbers = new FreeNumbers();
+  #snapshot: Snapshot | undefined;
+
+  constructor(config: Config, accelerator: Accelerator, log: Log) {
+    const [host = "", port = ""] = config.SANDBOX_FORWARD_TARGET.split(/:(?=\d+$)/);
+    this.#log = log;
+    this.#base = { uid: config.SANDBOX_JOB_UID_BASE, gid: config.SANDBOX_JOB_GID_BASE };
+    this.#options = {
+      monitor: qemu(accelerator),
+      env: guestEnvironment(config),
       connectGateway: () => connect({ host, port: Number(port), allowHalfOpen: true }),
       bootMs: BOOT_MS[accelerator],
+    };
+    this.#machine = {
+      image: config.LAUNCHER_ROOTFS,
+      ramMib: config.LAUNCHER_RAM_MIB,
+      vcpus: config.LAUNCHER_VCPUS,
+      logLevel: config.LAUNCHER_LOG_LEVEL,
+    };
+  }
+
+  /** Guests go on from a saved one from then on. Where that fails they boot, each for itself. Never rejects. */
+  async prepare(): Promise<void> {
+    const number = this.#numbers.take();
+    const began = performance.now();
+    try {
+      this.#snapshot = await Snapshot.take(this.#userOf(number), (memory) => this.#guest(number, { memory }));
+      this.#log.info(
+        { ms: Math.round(performance.now() - began) },
+        "a microVM is saved, from which others go on",
+      );
+    } catch (err) {
+      this.#log.warn({ err }, "no microVM could be saved; each boots");
+    } finally {
+      this.#numbers.giveBack(number);
+    }
+  }
+
+  async boot(): Promise<Guest> {
+    const number = this.#numbers.take();
+    try {
+      const guest = await (this.#snapshot === undefined
+        ? this.#guest(number, {})
+        : this.#goOn(number, this.#snapshot));
+      void guest.ended.then(() => this.#numbers.giveBack(number));
+      return guest;
+    } catch (error) {
+      this.#numbers.giveBack(number);
+      throw error;
+    }
+  }
+
+  async #goOn(number: number, snapshot: Snapshot): Promise<Guest> {
+    const from = await snapshot.copyFor(this.#userOf(number));
+    try {
+      return this.#guest(number, { from }, snapshot.lastStream);
+    } finally {
+      // Its process has them.
+      closeSync(from.memory);
+      closeSync(from.devices);
+    }
+  }
+
+  #userOf(number: number): User {
+    return { uid: this.#base.uid + number, gid: this.#base.gid + number };
+  }
+
+  #guest(number: number, memory: Pick<MachineSpec, "memory" | "from">, lastStream?: number): Guest {
+    return new Guest({
+      ...this.#options,
+      machine: {
+        ...this.#machine,
+        ...memory,
+        user: this.#userOf(number),
+        onConsole: (line) => this.#log.info({ guest: number, line }, "console of a microVM"),
+      },
+      ...(lastStream === undefined ? {} : { lastStream }),
     });
-    void guest.ended.then(() => users.giveBack(number));
-    return guest;
-  };
+  }
+
+  /** Nothing boots any more. */
+  close(): void {
+    this.#snapshot?.close();
+    this.#snapshot = undefined;
+  }
 }
 
 /** The smallest numbers that nobody has. */

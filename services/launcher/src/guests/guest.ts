@@ -15,6 +15,8 @@ const READY_POLL_MS = 250;
 /** Its vCPUs may wait long for a processor of a busy machine. */
 const UPDATE_MS = 10_000;
 const CONNECTIONS = 8;
+/** Until a guest has taken notice that its connections are closed. */
+const QUIET_MS = 1000;
 
 export interface GuestOptions {
   monitor: Monitor;
@@ -24,6 +26,8 @@ export interface GuestOptions {
   connectGateway: () => Duplex;
   /** How long it may take until its runner takes runs. */
   bootMs: number;
+  /** Of the guest that it goes on from, where `machine` says so: the number of its last stream. */
+  lastStream?: number;
 }
 
 export class Guest {
@@ -38,14 +42,17 @@ export class Guest {
   readonly ended: Promise<string>;
   #isOver = false;
 
-  constructor({ monitor, machine, env, connectGateway, bootMs }: GuestOptions) {
+  constructor({ monitor, machine, env, connectGateway, bootMs, lastStream }: GuestOptions) {
     this.#bootMs = bootMs;
     this.#machine = monitor.boot(machine);
     const { requests, gateway, control } = this.#machine.connect();
     const onEnd = () => void this.end();
-    requests.write(encodePreface(env));
+    if (machine.from === undefined) requests.write(encodePreface(env));
     this.#control = new Control(control, onEnd);
-    this.#requests = new Channel(requests, { onEnd });
+    this.#requests = new Channel(requests, {
+      onEnd,
+      ...(lastStream === undefined ? {} : { after: lastStream }),
+    });
     new Channel(gateway, { onStream: (stream) => join(stream, connectGateway()), onEnd });
     this.runs = this.#client("sandbox_execution_failed");
     this.held = this.#client("execution_not_found");
@@ -66,9 +73,10 @@ export class Guest {
   }
 
   /** Resolves when its runner takes runs; rejects when the guest has ended, or is not there in time. */
-  async ready(): Promise<void> {
+  async ready(now?: number): Promise<void> {
     const end = performance.now() + this.#bootMs;
-    await this.#control.update(this.#bootMs);
+    await this.#machine.running;
+    await this.#control.update(this.#bootMs, now);
     while (!(await this.#takesRuns(end - performance.now()))) {
       if (this.#isOver) throw new Error(`the guest has ended: ${await this.ended}`);
       if (performance.now() > end) throw new Error("the guest was not ready in time");
@@ -79,13 +87,22 @@ export class Guest {
   /** A runner that is not ready refuses what is neither its health nor its metrics. */
   async #takesRuns(limitMs: number): Promise<boolean> {
     try {
-      const path = "/api/v2/runtimes";
-      const answer = await this.runs.send({ method: "GET", path, timeoutMs: Math.max(1, limitMs) });
+      const call = { method: "GET", path: "/api/v2/runtimes", requestId: "ready" } as const;
+      const answer = await this.runs.send({ ...call, timeoutMs: Math.max(1, limitMs) });
       await answer.body.dump();
       return answer.statusCode === 200;
     } catch {
       return false;
     }
+  }
+
+  /** Writes what other guests go on from, and ends. Answers the number of its last stream. */
+  async save(devices: string): Promise<number> {
+    await Promise.all([this.runs.close(), this.held.close()]);
+    await sleep(QUIET_MS);
+    const { last } = this.#requests;
+    await this.#machine.save(devices);
+    return last;
   }
 
   /** Sets its clock, and renews its kernel's random numbers. Rejects, and ends the guest, when it does not take them. */

@@ -27,7 +27,7 @@ export const END_CAUSES = ["served", "age", "boot", "lost", "failed", "evicted",
 export type EndCause = (typeof END_CAUSES)[number];
 
 export interface PoolOptions<G extends Pooled> {
-  boot: () => G;
+  boot: () => Promise<G>;
   most: number;
   /** So many are kept ready. */
   ahead: number;
@@ -74,6 +74,8 @@ export class Pool<G extends Pooled> {
   readonly #options: PoolOptions<G>;
   readonly #members = new Set<Member<G>>();
   readonly #waiting: Waiter<G>[] = [];
+  /** Boots whose guest is not there yet. */
+  #beginning = 0;
   #failures = 0;
   #isClosed = false;
   readonly #hasBeenReady = Promise.withResolvers<void>();
@@ -89,7 +91,7 @@ export class Pool<G extends Pooled> {
   }
 
   get counts(): Record<GuestState, number> {
-    const counts = { booting: 0, ready: 0, busy: 0, paused: 0, ending: 0 };
+    const counts = { booting: this.#beginning, ready: 0, busy: 0, paused: 0, ending: 0 };
     for (const { state } of this.#members) counts[state] += 1;
     return counts;
   }
@@ -190,7 +192,7 @@ export class Pool<G extends Pooled> {
       ).length;
       const wanted = ahead + this.#waiting.length - fresh - booting;
       if (this.#isClosed || wanted <= 0 || booting >= bootsAtOnce || this.#failures > 0) return;
-      if (this.#members.size < most) {
+      if (this.#members.size + this.#beginning < most) {
         void this.#boot();
         continue;
       }
@@ -201,35 +203,49 @@ export class Pool<G extends Pooled> {
   }
 
   async #boot(): Promise<void> {
-    const { boot, log, maxAgeMs, onReady } = this.#options;
     const began = performance.now();
-    const guest = boot();
-    const member: Member<G> = { guest, state: "booting", principal: undefined, runs: 0, isOld: false };
-    this.#members.add(member);
-    void guest.ended.then((reason) => this.#gone(member, reason));
+    let member: Member<G> | undefined;
     try {
-      await guest.ready();
+      member = await this.#begin();
+      await member.guest.ready();
       if (member.state !== "booting") return;
       this.#failures = 0;
-      member.state = "ready";
-      setTimeout(() => this.#grewOld(member), maxAgeMs).unref();
-      onReady(performance.now() - began);
-      this.#hasBeenReady.resolve();
-      this.#assign();
+      this.#options.onReady(performance.now() - began);
+      this.#isReady(member);
     } catch (err) {
       if (this.#isClosed) return;
       this.#failures += 1;
-      log.error({ err }, "a microVM did not get ready");
-      this.#end(member, "boot");
+      this.#options.log.error({ err }, "a microVM did not get ready");
+      if (member !== undefined) this.#end(member, "boot");
       await sleep(BOOT_PAUSE_MS, undefined, { ref: false });
       this.#retry();
     }
   }
 
+  async #begin(): Promise<Member<G>> {
+    this.#beginning += 1;
+    try {
+      const guest = await this.#options.boot();
+      const member: Member<G> = { guest, state: "booting", principal: undefined, runs: 0, isOld: false };
+      this.#members.add(member);
+      void guest.ended.then((reason) => this.#gone(member, reason));
+      if (this.#isClosed) this.#end(member, "shutdown");
+      return member;
+    } finally {
+      this.#beginning -= 1;
+    }
+  }
+
+  #isReady(member: Member<G>): void {
+    member.state = "ready";
+    setTimeout(() => this.#grewOld(member), this.#options.maxAgeMs).unref();
+    this.#hasBeenReady.resolve();
+    this.#assign();
+  }
+
   /** Boots one, whose failure or success decides about more. */
   #retry(): void {
-    if (this.#isClosed || this.counts.booting > 0 || this.#members.size >= this.#options.most) return;
-    void this.#boot();
+    if (!this.#isClosed && this.counts.booting === 0) void this.#boot();
   }
 
   #grewOld(member: Member<G>): void {

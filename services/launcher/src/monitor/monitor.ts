@@ -1,6 +1,14 @@
 /** What the launcher asks of the program that runs virtual machines; ./qemu.ts is one. */
 import type { Duplex } from "node:stream";
 
+/** Descriptors of what a machine goes on from. */
+export interface SavedState {
+  /** A file that the machine's user may write, which becomes its memory: a copy of the memory that was saved. */
+  memory: number;
+  /** The state of its devices and processors, as `save` wrote it. */
+  devices: number;
+}
+
 export interface MachineSpec {
   /** Folder that guest/build has made. */
   image: string;
@@ -10,6 +18,10 @@ export interface MachineSpec {
   logLevel: number;
   /** Whose the machine's process is; undefined: its starter's. */
   user: { uid: number; gid: number } | undefined;
+  /** Descriptor of a file that its user may write, which becomes its memory, for `save`. */
+  memory?: number;
+  /** Absent: it boots. */
+  from?: SavedState;
   /** Told of each line of the console. The guest wrote it: it is not to be believed. */
   onConsole: (line: string) => void;
 }
@@ -24,6 +36,13 @@ export interface Wires {
 
 export interface Machine {
   connect(): Wires;
+  /** Resolves when its processors run, which takes a moment where it goes on from a saved state. */
+  readonly running: Promise<void>;
+  /**
+   * Stops it for good, and writes what a machine like it can go on from: the state of its devices to the file `devices`, its memory to
+   * the one it has. Its process is gone afterwards.
+   */
+  save(devices: string): Promise<void>;
   /** It computes nothing until `resume`, and keeps its memory. */
   pause(): void;
   resume(): void;

@@ -5,17 +5,26 @@
  * the launcher.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { once } from "node:events";
+import { createWriteStream, readFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
-import type { Duplex } from "node:stream";
+import { Duplex } from "node:stream";
+import { finished } from "node:stream/promises";
 import { confined } from "@svc/cli/users";
 import { ConsoleLines } from "./console.ts";
 import type { Machine, MachineSpec, Monitor, Wires } from "./monitor.ts";
+import { Qmp } from "./qmp.ts";
 
 export type Accelerator = "kvm" | "tcg";
 
-/** Descriptors of the wires, as spawn numbers them. */
+/** Descriptors of the wires, as spawn numbers them, and of what a machine has that is saved or goes on. */
 const WIRES = [3, 4, 5] as const;
+const QMP = 6;
+const MEMORY = 7;
+const DEVICES = 8;
+/** The memory is in its file, and not part of what is written. */
+const CAPABILITIES = { capabilities: [{ capability: "x-ignore-shared", state: true }] };
 /** Under emulation without what it is slow at: 5-level page tables, checks of user memory, copies byte by byte. */
 const PROCESSOR = { kvm: "host", tcg: "max,-la57,-smap,-erms" };
 /** Code that was translated is kept up to so many MiB. */
@@ -29,7 +38,8 @@ export function qemu(accelerator: Accelerator): Monitor {
 
 /** Pure. */
 export function qemuCommand(accelerator: Accelerator, spec: MachineSpec): string[] {
-  const { image, ramMib, vcpus, logLevel, user } = spec;
+  const { image, ramMib, vcpus, logLevel, user, memory, from } = spec;
+  const hasFile = memory !== undefined || from !== undefined;
   const kernel = `console=ttyS0 loglevel=${logLevel} panic=-1 reboot=t random.trust_cpu=on${clock(accelerator)}`;
   const drive = `id=system,file=${join(image, "system.erofs").replaceAll(",", ",,")},format=raw,if=none,readonly=on,file.locking=off`;
   return [
@@ -38,17 +48,33 @@ export function qemuCommand(accelerator: Accelerator, spec: MachineSpec): string
     "/usr/bin/qemu-system-x86_64",
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
     ...["-sandbox", FILTER],
-    ...["-machine", "microvm,rtc=on", "-accel", ACCELERATOR[accelerator], "-cpu", PROCESSOR[accelerator]],
+    ...[
+      "-machine",
+      `microvm,rtc=on${hasFile ? ",memory-backend=ram" : ""}`,
+      "-accel",
+      ACCELERATOR[accelerator],
+      "-cpu",
+      PROCESSOR[accelerator],
+    ],
     ...["-smp", `${vcpus}`, "-m", `${ramMib}`],
     ...["-kernel", join(image, "vmlinuz"), "-initrd", join(image, "initrd"), "-append", kernel],
     ...["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"],
     ...["-drive", drive, "-device", "virtio-blk-device,drive=system"],
     ...["-device", "virtio-rng-device"],
+    ...(hasFile ? withMemoryFile(ramMib) : []),
+    ...(from === undefined ? [] : ["-incoming", "defer"]),
     ...WIRES.flatMap((descriptor, at) => [
       ...["-chardev", `socket,id=wire${at},fd=${descriptor}`],
       ...["-device", `virtio-serial-device,id=serial${at},max_ports=2`],
       ...["-device", `virtserialport,bus=serial${at}.0,chardev=wire${at},name=svc.${at}`],
     ]),
+  ];
+}
+
+function withMemoryFile(ramMib: number): string[] {
+  return [
+    ...["-object", `memory-backend-file,id=ram,size=${ramMib}M,mem-path=/proc/self/fd/${MEMORY},share=on`],
+    ...["-chardev", `socket,id=qmp,fd=${QMP}`, "-mon", "chardev=qmp,mode=control"],
   ];
 }
 
@@ -64,14 +90,19 @@ function clock(accelerator: Accelerator): string {
 
 class QemuMachine implements Machine {
   readonly #child: ChildProcess;
+  readonly #qmp: Qmp | undefined;
   readonly ended: Promise<string>;
+  readonly running: Promise<void>;
 
   constructor(accelerator: Accelerator, spec: MachineSpec) {
     const [program = "", ...words] = qemuCommand(accelerator, spec);
+    const { memory, from } = spec;
+    const files = from === undefined ? [memory] : [from.memory, from.devices];
+    const saved = files.some((file) => file !== undefined) ? (["pipe", ...files] as const) : [];
     this.#child = spawn(program, words, {
       cwd: "/",
       env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
-      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"],
+      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", ...saved],
     });
     const { stdout, stderr } = this.#child;
     for (const stream of [stdout, stderr]) {
@@ -82,6 +113,48 @@ class QemuMachine implements Machine {
       this.#child.once("error", (error) => resolve(`it cannot be started: ${error.message}`));
       this.#child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
     });
+    this.#qmp = saved.length > 0 ? new Qmp(this.#wire(QMP)) : undefined;
+    this.running = from === undefined ? Promise.resolve() : this.#goOn();
+    // Whoever waits for it is told.
+    this.running.catch(() => undefined);
+  }
+
+  #wire(descriptor: number): Duplex {
+    const wire = (this.#child.stdio as readonly unknown[])[descriptor];
+    if (!(wire instanceof Duplex)) throw new Error("a machine without wires");
+    return wire;
+  }
+
+  async #goOn(): Promise<void> {
+    const qmp = this.#qmp as Qmp;
+    await qmp.command("qmp_capabilities");
+    await qmp.command("migrate-set-capabilities", CAPABILITIES);
+    await qmp.command("migrate-incoming", { uri: `fd:${DEVICES}` });
+    const status = await qmp.until("query-status", ["inmigrate"]);
+    if (status !== "paused" && status !== "running") throw new Error(`QEMU does not go on: ${status}`);
+    await qmp.command("cont");
+    qmp.close();
+  }
+
+  async save(devices: string): Promise<void> {
+    const qmp = this.#qmp as Qmp;
+    const file = createWriteStream(devices, { flags: "wx", mode: 0o600 });
+    const address = `${devices}.socket`;
+    const server = createServer((connection) => connection.pipe(file));
+    try {
+      await once(server.listen({ path: address, writableAll: true }), "listening");
+      await qmp.command("qmp_capabilities");
+      await qmp.command("migrate-set-capabilities", CAPABILITIES);
+      await qmp.command("stop");
+      await qmp.command("migrate", { uri: `unix:${address}` });
+      const status = await qmp.until("query-migrate", ["none", "setup", "active", "device"]);
+      if (status !== "completed") throw new Error(`QEMU does not save the machine: ${status}`);
+      await finished(file);
+    } finally {
+      server.close();
+      file.destroy();
+      await this.end();
+    }
   }
 
   get pid(): number {
@@ -89,11 +162,8 @@ class QemuMachine implements Machine {
   }
 
   connect(): Wires {
-    const [requests, gateway, control] = WIRES.map(
-      (descriptor) => (this.#child.stdio as readonly unknown[])[descriptor] as Duplex | undefined,
-    );
-    if (!requests || !gateway || !control) throw new Error("a machine without wires");
-    return { requests, gateway, control };
+    const [requests, gateway, control] = WIRES;
+    return { requests: this.#wire(requests), gateway: this.#wire(gateway), control: this.#wire(control) };
   }
 
   pause(): void {

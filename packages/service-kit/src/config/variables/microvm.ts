@@ -37,6 +37,10 @@ export const MICROVM = {
     ),
     "all but a reserve",
   ),
+  LAUNCHER_SNAPSHOT: bool(
+    true,
+    "MicroVMs go on from one that was booted and saved at the start, instead of booting each.",
+  ),
   LAUNCHER_RUNS_PER_VM: count(
     1,
     "Runs of one microVM, all of one user. Then it is ended, and its memory with it.",
