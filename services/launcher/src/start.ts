@@ -1,6 +1,9 @@
 /** Starts the launcher: the runner's routes, with a guest in place of each jail. It holds the keys that a runner holds. */
 
+import { join } from "node:path";
 import { memoryOfJails } from "@svc/cli/capacity";
+import { type Chosen, chooseAccelerator } from "@svc/cli/microvm/accelerator";
+import { Problem } from "@svc/cli/problem";
 import { totalMemory } from "@svc/cli/system/memory";
 import { ServiceError } from "@svc/contracts";
 import { parseOverrides } from "@svc/runner/admission/limits";
@@ -12,7 +15,7 @@ import { runnerMetrics } from "@svc/runner/metrics";
 import { ProgramRegistry } from "@svc/runner/programmatic/program-registry";
 import { buildRunner } from "@svc/runner/routes";
 import { CALLS_END_MS } from "@svc/runner/start";
-import { type Context, listenWhen, type Running } from "@svc/service-kit";
+import { type Config, ConfigError, type Context, listenWhen, type Running } from "@svc/service-kit";
 import type { HeldGuest } from "./execution/held-guest.ts";
 import { GuestRuns } from "./execution/runs.ts";
 import { guestCapacity } from "./guests/capacity.ts";
@@ -21,7 +24,6 @@ import type { Guest } from "./guests/guest.ts";
 import { checkImage } from "./guests/image.ts";
 import { Pool } from "./guests/pool.ts";
 import { guestMetrics } from "./metrics.ts";
-import { acceleratorFor } from "./monitor/accelerator.ts";
 
 const MIB = 2 ** 20;
 /** Side by side; more make each other late. */
@@ -71,7 +73,7 @@ async function createDeps(context: Context) {
   const capacity = guestCapacity(config, Math.floor(memoryOfJails(totalMemory()) / MIB));
   log.info(capacity, "microVMs that fit into the memory");
   const runMetrics = runnerMetrics(registry);
-  const factory = createFactory(context);
+  const factory = await createFactory(context);
   const slots = new Slots({
     total: capacity.slots,
     queueLimit: config.SANDBOX_QUEUE_LIMIT,
@@ -97,10 +99,22 @@ async function createDeps(context: Context) {
   };
 }
 
-function createFactory({ config, log }: Context): GuestFactory {
-  const accelerator = acceleratorFor(config.LAUNCHER_ACCEL);
-  if (accelerator === "tcg") log.warn("microVMs run on an emulated processor, which is many times slower");
-  return new GuestFactory(config, accelerator, log);
+async function createFactory({ config, log }: Context): Promise<GuestFactory> {
+  const chosen = await chosenAccelerator(config);
+  if (chosen.accelerator === "kvm") log.info("microVMs run by KVM: a kernel was booted with it");
+  else
+    log.warn({ reason: chosen.warning }, "microVMs run on an emulated processor, which is many times slower");
+  return new GuestFactory(config, chosen, log);
+}
+
+/** Throws a ConfigError where KVM is demanded and not usable: no further start would find another machine. */
+async function chosenAccelerator({ LAUNCHER_ACCEL, LAUNCHER_ROOTFS }: Config): Promise<Chosen> {
+  try {
+    return await chooseAccelerator(LAUNCHER_ACCEL, join(LAUNCHER_ROOTFS, "vmlinuz"));
+  } catch (error) {
+    if (error instanceof Problem) throw new ConfigError([`${error.message}. ${error.advice}`]);
+    throw error;
+  }
 }
 
 function createPool({ config, log, registry }: Context, factory: GuestFactory, most: number): Pool<Guest> {

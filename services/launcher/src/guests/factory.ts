@@ -2,10 +2,11 @@
 
 import { closeSync } from "node:fs";
 import { connect } from "node:net";
+import type { Chosen } from "@svc/cli/microvm/accelerator";
 import type { Config, Log } from "@svc/service-kit";
 import { Groups } from "../monitor/groups.ts";
 import type { MachineSpec } from "../monitor/monitor.ts";
-import { type Accelerator, qemu } from "../monitor/qemu.ts";
+import { qemu } from "../monitor/qemu.ts";
 import { OVERHEAD_MIB } from "./capacity.ts";
 import { guestEnvironment } from "./environment.ts";
 import { Guest, type GuestOptions } from "./guest.ts";
@@ -21,14 +22,17 @@ export class GuestFactory {
   readonly #options: Omit<GuestOptions, "machine">;
   readonly #machine: Omit<MachineSpec, "user" | "onConsole">;
   readonly #base: User;
+  /** That may open the device of KVM. */
+  readonly #group: number | undefined;
   readonly #log: Log;
   readonly #numbers = new FreeNumbers();
   readonly #groups: Groups | undefined;
   #snapshot: Snapshot | undefined;
 
-  constructor(config: Config, accelerator: Accelerator, log: Log) {
+  constructor(config: Config, { accelerator, gid }: Chosen, log: Log) {
     const [host = "", port = ""] = config.SANDBOX_FORWARD_TARGET.split(/:(?=\d+$)/);
     this.#log = log;
+    this.#group = gid;
     this.#base = { uid: config.SANDBOX_JOB_UID_BASE, gid: config.SANDBOX_JOB_GID_BASE };
     this.#options = {
       monitor: qemu(accelerator),
@@ -88,7 +92,7 @@ export class GuestFactory {
   }
 
   #userOf(number: number): User {
-    return { uid: this.#base.uid + number, gid: this.#base.gid + number };
+    return { uid: this.#base.uid + number, gid: this.#group ?? this.#base.gid + number };
   }
 
   #guest(number: number, memory: Pick<MachineSpec, "memory" | "from">, lastStream?: number): Guest {

@@ -6,17 +6,16 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createWriteStream, readFileSync } from "node:fs";
+import { createWriteStream } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Duplex } from "node:stream";
 import { finished } from "node:stream/promises";
+import { type Accelerator, kernelWords, PROCESSOR, QEMU } from "@svc/cli/microvm/machine";
 import { confined } from "@svc/cli/users";
 import { ConsoleLines } from "./console.ts";
 import type { Machine, MachineSpec, Monitor, Wires } from "./monitor.ts";
 import { Qmp } from "./qmp.ts";
-
-export type Accelerator = "kvm" | "tcg";
 
 /** Descriptors of the wires, as spawn numbers them, and of what a machine has that is saved or goes on. */
 const WIRES = [3, 4, 5] as const;
@@ -25,8 +24,6 @@ const MEMORY = 7;
 const DEVICES = 8;
 /** The memory is in its file, and not part of what is written. */
 const CAPABILITIES = { capabilities: [{ capability: "x-ignore-shared", state: true }] };
-/** Under emulation without what it is slow at: 5-level page tables, checks of user memory, copies byte by byte. */
-const PROCESSOR = { kvm: "host", tcg: "max,-la57,-smap,-erms" };
 /** Code that was translated is kept up to so many MiB. */
 const ACCELERATOR = { kvm: "kvm", tcg: "tcg,thread=multi,tb-size=128" };
 const FILTER = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
@@ -40,12 +37,12 @@ export function qemu(accelerator: Accelerator): Monitor {
 export function qemuCommand(accelerator: Accelerator, spec: MachineSpec): string[] {
   const { image, ramMib, vcpus, logLevel, user, memory, from } = spec;
   const hasFile = memory !== undefined || from !== undefined;
-  const kernel = `console=ttyS0 loglevel=${logLevel} panic=-1 reboot=t random.trust_cpu=on${clock(accelerator)}`;
+  const kernel = [...kernelWords(accelerator), `loglevel=${logLevel}`, "random.trust_cpu=on"].join(" ");
   const drive = `id=system,file=${join(image, "system.erofs").replaceAll(",", ",,")},format=raw,if=none,readonly=on,file.locking=off`;
   return [
     ...UNSHARED,
     ...confined("KILL", user),
-    "/usr/bin/qemu-system-x86_64",
+    QEMU,
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
     ...["-sandbox", FILTER],
     ...[
@@ -76,16 +73,6 @@ function withMemoryFile(ramMib: number): string[] {
     ...["-object", `memory-backend-file,id=ram,size=${ramMib}M,mem-path=/proc/self/fd/${MEMORY},share=on`],
     ...["-chardev", `socket,id=qmp,fd=${QMP}`, "-mon", "chardev=qmp,mode=control"],
   ];
-}
-
-/**
- * The machine has no timer by which a kernel could find out how fast the processor's counter runs. KVM tells it; under emulation
- * the counter is the one of this machine.
- */
-function clock(accelerator: Accelerator): string {
-  if (accelerator === "kvm") return "";
-  const mhz = /^cpu MHz\s*:\s*([\d.]+)$/m.exec(readFileSync("/proc/cpuinfo", "utf8"))?.[1];
-  return ` tsc_early_khz=${Math.round(Number(mhz ?? 2000) * 1000)} tsc=reliable mitigations=off`;
 }
 
 class QemuMachine implements Machine {
