@@ -5,7 +5,7 @@ import { type Answer, INTERNAL_TOKEN, NAMESPACE } from "@svc/test-kit/components
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { endedOf, type ProgramSystem, pausedOf } from "../../services/runner/test/support/programs.ts";
 import { requestOf } from "../../services/runner/test/support/runner.ts";
-import { guestProcesses, memoryFiles, namespacesOf, startGuestSystem, statusOf } from "./support/guests.ts";
+import { guestProcesses, memoryFiles, namespacesOf, startGuestSystem, statusOf } from "./guest-system.ts";
 
 let system: ProgramSystem;
 

@@ -1,5 +1,6 @@
 import { loadConfig } from "@svc/service-kit/config/load";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
+import { newSigner } from "@svc/test-kit/credentials/signer";
 import { expect, test } from "vitest";
 import { guestCapacity, OVERHEAD_MIB } from "../../src/guests/capacity.ts";
 import { guestEnvironment } from "../../src/guests/environment.ts";
@@ -33,7 +34,7 @@ test("memory for no guest at all is an error that says what one takes", () => {
 
 test("a guest gets limits, and no key, token or address of this machine", () => {
   const secrets = {
-    SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=",
+    SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: newSigner().pem,
     SVC_METRICS_TOKEN: newSecret(),
     SANDBOX_FORWARD_TARGET: "gateway.internal:3190",
   };
@@ -46,7 +47,7 @@ test("a guest gets limits, and no key, token or address of this machine", () => 
       SANDBOX_LIMIT_OVERRIDES: JSON.stringify(overrides),
     }),
   );
-  for (const secret of Object.values(secrets)) expect(JSON.stringify(env)).not.toContain(secret);
+  for (const secret of Object.values(secrets)) expect(Object.values(env)).not.toContain(secret);
   expect(env).toMatchObject({ SANDBOX_RUN_TIMEOUT: "1234", SVC_LANGUAGES: "python,bash" });
   const inside = loadConfig("runner", env);
   expect(inside.SANDBOX_LIMIT_OVERRIDES).toEqual(overrides);
