@@ -2,11 +2,12 @@
  * deploy/compose.yaml from nothing by one command, as an operator has it: keys, programs, files, sessions and tools work; no container has
  * more rights than docs/containers.md says; and nothing of it is left.
  */
-import { type Compose, startCompose } from "@svc/test-kit/containers/compose";
+import type { Compose } from "@svc/test-kit/containers/compose";
 import { Api, output } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import { drive } from "@svc/test-kit/system/programmatic";
+import { startContainers } from "@svc/test-kit/system/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inInit, KeyApi, keyIn } from "./support/first-key.ts";
 import { processOf, setOf } from "./support/processes.ts";
@@ -35,7 +36,7 @@ let compose: Compose;
 let api: KeyApi;
 
 beforeAll(async () => {
-  compose = await startCompose({ ...OPEN_LIMITS, SVC_PERSIST_SESSIONS: "true" });
+  compose = await startContainers({ ...OPEN_LIMITS, SVC_PERSIST_SESSIONS: "true" });
   const lines = await inInit(compose, "key", "add", "laptop");
   api = new KeyApi(compose.url, keyIn(lines));
   await until(async () => (await api.tryExec({ lang: "bash", code: "true" })).status === 200, READY_MS);
