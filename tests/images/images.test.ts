@@ -24,9 +24,18 @@ interface Config {
 }
 const nameOf = (image: string) => `localhost/${image}:${versionOf().version}`;
 const inspected = (image: string) =>
-  (JSON.parse(podman.podman("image", "inspect", nameOf(image))) as [{ Config: Config; Healthcheck: unknown }])[0];
+  (
+    JSON.parse(podman.podman("image", "inspect", nameOf(image))) as [{ Config: Config; Healthcheck: unknown }]
+  )[0];
 const read = (image: string, ...command: string[]) =>
-  podman.podman("run", "--rm", "--network=none", `--entrypoint=${command[0]}`, nameOf(image), ...command.slice(1));
+  podman.podman(
+    "run",
+    "--rm",
+    "--network=none",
+    `--entrypoint=${command[0]}`,
+    nameOf(image),
+    ...command.slice(1),
+  );
 
 describe.each(IMAGES)("%s", (image) => {
   test("no layer and no line of its history has a secret, or a folder of the machine that built it", () => {
@@ -49,7 +58,9 @@ describe.each(IMAGES)("%s", (image) => {
       "org.opencontainers.image.version": versionOf().version,
       "org.opencontainers.image.revision": expect.stringMatching(/^[0-9a-f]{12}$/),
     });
-    expect(Config.Healthcheck ?? Healthcheck).toMatchObject({ Test: ["CMD", expect.any(String), expect.any(String)] });
+    expect(Config.Healthcheck ?? Healthcheck).toMatchObject({
+      Test: ["CMD", expect.any(String), expect.any(String)],
+    });
   });
 
   test("its list has each Debian package that dpkg knows, in the same version, and no other", () => {
@@ -91,7 +102,8 @@ interface Part {
   purl: string;
 }
 const partsOf = (image: string) =>
-  (JSON.parse(read(image, "/usr/bin/cat", "/usr/share/sbom/svc.cdx.json")) as { components: Part[] }).components;
+  (JSON.parse(read(image, "/usr/bin/cat", "/usr/share/sbom/svc.cdx.json")) as { components: Part[] })
+    .components;
 
 /** Of the root image of the jails, as its build left their list in it. */
 const rootPackages = () =>

@@ -28,7 +28,7 @@ const REMOVE = `
 podman ps --all --quiet --filter "label=${LABEL}=$what" | xargs --no-run-if-empty podman rm --force --time 0
 podman volume ls --quiet --filter "name=^$what" | xargs --no-run-if-empty podman volume rm --force
 podman network ls --quiet --filter "name=^$what" | xargs --no-run-if-empty podman network rm --force
-rm -r "$(dirname "$CONTAINERS_CONF")"
+rm -r "$FOLDER" "$(dirname "$CONTAINERS_CONF")"
 `;
 
 export interface Compose extends Podman {
@@ -79,7 +79,10 @@ export async function startCompose(
   const given = readFileSync(join(ROOT, "deploy/settings.env"), "utf8");
   writeFileSync(join(folder, "settings.env"), given + lines.join(""));
   const { services } = parse(text, { merge: true }) as ComposeFile;
-  const forget = afterDeath(REMOVE, project, podman);
+  const forget = afterDeath(REMOVE, project, {
+    through: podman.through,
+    env: { ...podman.env, FOLDER: folder },
+  });
   const url = `http://127.0.0.1:${port}/v1`;
   const compose: Compose["run"] = (...args) =>
     podman.compose(join(folder, "compose.yaml"), ["-p", project, ...args]);
