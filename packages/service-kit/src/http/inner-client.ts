@@ -39,6 +39,8 @@ export interface InnerClientOptions {
   connect?: () => Duplex;
   /** What it shows to a component with an https address, and takes it by. */
   tls?: TlsIdentity | undefined;
+  /** The name that the component's certificate must have, where that is not the host of `baseUrl`. */
+  certifiedAs?: string;
 }
 
 export interface InnerRequest {
@@ -73,13 +75,15 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** Between attempts to connect. */
 const AGAIN_MS = 50;
 
-function connectorWith({ tls, connectMs, connect: open }: InnerClientOptions): buildConnector.connector {
+function connectorWith(options: InnerClientOptions): buildConnector.connector {
+  const { tls, connectMs, certifiedAs, connect: open } = options;
   if (open !== undefined) return connectorOf(open);
   const times = connectMs === undefined ? {} : { timeout: connectMs };
   if (tls === undefined) return withinProcessFirst(buildConnector(times));
-  let connect = buildConnector({ ...tls.material, ...times });
+  const fixed = { ...times, ...(certifiedAs === undefined ? {} : { servername: certifiedAs }) };
+  let connect = buildConnector({ ...tls.material, ...fixed });
   tls.follow((material) => {
-    connect = buildConnector({ ...material, ...times });
+    connect = buildConnector({ ...material, ...fixed });
   });
   return (address, done) => connect(address, done);
 }
