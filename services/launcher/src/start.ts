@@ -102,7 +102,8 @@ async function createDeps(context: Context) {
 async function createFactory({ config, log }: Context): Promise<GuestFactory> {
   const chosen = await chosenAccelerator(config);
   if (chosen.accelerator === "kvm") log.info("microVMs run by KVM: a kernel was booted with it");
-  else log.warn({ reason: chosen.warning }, "microVMs run on an emulated processor, which is many times slower");
+  else
+    log.warn({ reason: chosen.warning }, "microVMs run on an emulated processor, which is many times slower");
   return new GuestFactory(config, chosen, log);
 }
 

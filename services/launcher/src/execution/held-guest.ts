@@ -13,7 +13,7 @@ export class HeldGuest {
   /** The round that is made or was made last. */
   round = 1;
   pausedAtMs = 0;
-  /** Its guest's runner finds that out. */
+  /** Called when its guest is gone while it is paused. */
   onUnanswerable: (() => void) | undefined;
   /** Absent until a guest is free. */
   lease: Lease<Guest> | undefined;
@@ -32,6 +32,12 @@ export class HeldGuest {
 
   get killed(): AbortSignal {
     return this.#killed.signal;
+  }
+
+  uses(lease: Lease<Guest>): void {
+    if (this.lease !== undefined) return;
+    this.lease = lease;
+    void lease.guest.ended.then(() => this.onUnanswerable?.());
   }
 
   kill(reason: unknown): void {

@@ -146,13 +146,17 @@ export class GuestRuns implements Runs {
   async #ask(round: Round, lease: Lease<Guest>, signal: AbortSignal): Promise<RoundResponse> {
     const { path, request, call, counted, program } = round;
     const isHeld = program?.lease !== undefined;
-    if (program !== undefined) program.lease = lease;
+    program?.uses(lease);
     if (isHeld) {
       lease.goOn();
       program.round += 1;
     }
     signal.throwIfAborted();
-    await lease.guest.update();
+    await lease.guest.update().catch((cause: unknown) => {
+      throw new ServiceError(isHeld ? "execution_not_found" : "sandbox_execution_failed", undefined, {
+        cause,
+      });
+    });
     counted.enter("run");
     const { execution_manifest: _, ...body } = request as { execution_manifest?: unknown };
     const answer = await askRound(isHeld ? lease.guest.held : lease.guest.runs, {

@@ -4,12 +4,17 @@ import { closeSync } from "node:fs";
 import { connect } from "node:net";
 import type { Chosen } from "@svc/cli/microvm/accelerator";
 import type { Config, Log } from "@svc/service-kit";
+import { Groups } from "../monitor/groups.ts";
 import type { MachineSpec } from "../monitor/monitor.ts";
 import { qemu } from "../monitor/qemu.ts";
+import { OVERHEAD_MIB } from "./capacity.ts";
 import { guestEnvironment } from "./environment.ts";
 import { Guest, type GuestOptions } from "./guest.ts";
 import { Snapshot, type User } from "./snapshot.ts";
 
+const MIB = 2 ** 20;
+/** Threads of QEMU. */
+const PROCESSES = 256;
 /** An emulated processor is many times slower. */
 const BOOT_MS = { kvm: 60_000, tcg: 300_000 };
 
@@ -21,6 +26,7 @@ export class GuestFactory {
   readonly #group: number | undefined;
   readonly #log: Log;
   readonly #numbers = new FreeNumbers();
+  readonly #groups: Groups | undefined;
   #snapshot: Snapshot | undefined;
 
   constructor(config: Config, { accelerator, gid }: Chosen, log: Log) {
@@ -34,6 +40,7 @@ export class GuestFactory {
       connectGateway: () => connect({ host, port: Number(port), allowHalfOpen: true }),
       bootMs: BOOT_MS[accelerator],
     };
+    this.#groups = groupsOr(log);
     this.#machine = {
       image: config.LAUNCHER_ROOTFS,
       ramMib: config.LAUNCHER_RAM_MIB,
@@ -89,22 +96,42 @@ export class GuestFactory {
   }
 
   #guest(number: number, memory: Pick<MachineSpec, "memory" | "from">, lastStream?: number): Guest {
-    return new Guest({
+    const { ramMib, vcpus } = this.#machine;
+    const group = this.#groups?.make(number, {
+      memoryBytes: (ramMib + OVERHEAD_MIB) * MIB,
+      cpus: vcpus,
+      processes: PROCESSES,
+    });
+    const guest = new Guest({
       ...this.#options,
       machine: {
         ...this.#machine,
         ...memory,
+        ...(group && { group }),
         user: this.#userOf(number),
         onConsole: (line) => this.#log.info({ guest: number, line }, "console of a microVM"),
       },
       ...(lastStream === undefined ? {} : { lastStream }),
     });
+    void guest.ended.then(() => group?.remove());
+    return guest;
   }
 
   /** Nothing boots any more. */
   close(): void {
     this.#snapshot?.close();
     this.#snapshot = undefined;
+    this.#groups?.close();
+  }
+}
+
+/** A guest's memory is bounded without them, too: by what QEMU gives it. */
+function groupsOr(log: Log): Groups | undefined {
+  try {
+    return Groups.open();
+  } catch (err) {
+    log.warn({ err }, "microVMs have no control groups of their own");
+    return undefined;
   }
 }
 

@@ -18,6 +18,8 @@ export interface MachineSpec {
   logLevel: number;
   /** Whose the machine's process is; undefined: its starter's. */
   user: { uid: number; gid: number } | undefined;
+  /** Its control group. */
+  group?: { add: (pid: number) => void };
   /** Descriptor of a file that its user may write, which becomes its memory, for `save`. */
   memory?: number;
   /** Absent: it boots. */

@@ -91,6 +91,7 @@ class QemuMachine implements Machine {
       env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
       stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", ...saved],
     });
+    if (this.#child.pid !== undefined) spec.group?.add(this.#child.pid);
     const { stdout, stderr } = this.#child;
     for (const stream of [stdout, stderr]) {
       const lines = new ConsoleLines(spec.onConsole);
