@@ -128,7 +128,10 @@ function createPool({ config, log, registry }: Context, factory: GuestFactory, m
     maxAgeMs: config.LAUNCHER_VM_MAX_AGE_SECONDS * 1000,
     waitMs: config.SANDBOX_QUEUE_WAIT_MS,
     onReady: metrics.ready,
-    onEnd: metrics.ended,
+    onEnd: (cause) => {
+      metrics.ended(cause);
+      if (cause === "boot") factory.distrustSnapshot();
+    },
     log,
   });
   metrics.watch(() => pool.counts);

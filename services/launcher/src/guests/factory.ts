@@ -117,10 +117,17 @@ export class GuestFactory {
     return guest;
   }
 
+  /** One that went on from it did not get ready: from now on each boots. */
+  distrustSnapshot(): void {
+    if (this.#snapshot === undefined) return;
+    this.#log.warn("a microVM did not go on from the saved one; each boots");
+    this.#snapshot.close();
+    this.#snapshot = undefined;
+  }
+
   /** Nothing boots any more. */
   close(): void {
     this.#snapshot?.close();
-    this.#snapshot = undefined;
     this.#groups?.close();
   }
 }

@@ -61,7 +61,7 @@ export class Groups {
   make(number: number, limits: GroupLimits): Group {
     const folders = this.#places.map(({ version, path, controllers }) => {
       const folder = join(path, String(number));
-      mkdirSync(folder);
+      mkdirSync(folder, { recursive: true });
       for (const [file, value] of filesOf(version, controllers, limits))
         if (existsSync(join(folder, file))) writeFileSync(join(folder, file), value);
       return folder;
