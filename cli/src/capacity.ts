@@ -131,23 +131,20 @@ export function languagesOf({ image }: Pick<Instance, "image">): Language[] {
 
 const gib = (bytes: number) => `${(bytes / GIB).toFixed(1)} GiB`;
 
-const IN_JAILS = [
-  "files",
-  "jails",
-  "SANDBOX_RUN_MEMORY_LIMIT, SANDBOX_WORKSPACE_MAX_BYTES or SANDBOX_TMP_MAX_BYTES",
-] as const;
-const IN_MICROVMS = ["microVM", "microVMs", "LAUNCHER_RAM_MIB"] as const;
-
 /** What does not fit, in numbers; undefined when all does. */
 export function shortageOf(capacity: Capacity): { message: string; advice: string } | undefined {
   const { jobs, wanted, inMicrovms, slotBytes: slot, jailsBytes, totalBytes } = capacity;
   if (jobs >= wanted) return undefined;
-  const [each, all, sizes] = inMicrovms ? IN_MICROVMS : IN_JAILS;
-  const message = `${wanted} programs at once may take ${gib(wanted * slot)} (${gib(slot)} each with its ${each}), and ${all} get ${gib(jailsBytes)} of ${gib(totalBytes)}`;
+  const [each, all, most] = [gib(slot), gib(wanted * slot), `${gib(jailsBytes)} of ${gib(totalBytes)}`];
+  const message = inMicrovms
+    ? `${wanted} programs at once may take ${all} (${each} each with its microVM), and microVMs get ${most}`
+    : `${wanted} programs at once may take ${all} (${each} each with its files), and jails get ${most}`;
   const fewer = jobs > 0 ? `SANDBOX_MAX_CONCURRENT_JOBS=${jobs}, or lower ` : "Lower ";
   return {
     message,
-    advice: `${fewer}${sizes} (docs/configuration.md).`,
+    advice: inMicrovms
+      ? `${fewer}LAUNCHER_RAM_MIB (docs/configuration.md).`
+      : `${fewer}SANDBOX_RUN_MEMORY_LIMIT, SANDBOX_WORKSPACE_MAX_BYTES or SANDBOX_TMP_MAX_BYTES (docs/configuration.md).`,
   };
 }
 

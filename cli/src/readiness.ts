@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { addressOf, type Instance } from "./instance.ts";
 import { readyAnswers, redisAnswers, socketExists } from "./probes.ts";
 import { Problem } from "./problem.ts";
-import { type Environment, settingOf } from "./settings.ts";
+import type { Environment } from "./settings.ts";
 import { fileSize, logPath, readFrom, readLine } from "./supervisor/logs.ts";
 import { type ComponentState, readState } from "./supervisor/state.ts";
 import { svcLine } from "./svc-line.ts";
@@ -16,6 +16,7 @@ import { standstillOf } from "./system/standstill.ts";
 import { type Note, printable } from "./terminal.ts";
 import { type ComponentName, componentsIn, logsOf, usesMicrovms } from "./topology.ts";
 
+const READY_TIMEOUT_S = 60;
 /** MicroVMs that are emulated take so long to boot. */
 const MICROVM_TIMEOUT_S = 600;
 const POLL_MS = 40;
@@ -61,8 +62,11 @@ export async function waitReady(instance: Instance, { note, signal }: ReadyOptio
 
 /** How long the components may take to get ready. */
 export function readySeconds(caller: Environment): number {
-  const isSet = Boolean(caller.SVC_READY_TIMEOUT);
-  return !isSet && usesMicrovms(caller) ? MICROVM_TIMEOUT_S : settingOf("SVC_READY_TIMEOUT", caller);
+  const seconds = Number(
+    caller.SVC_READY_TIMEOUT || (usesMicrovms(caller) ? MICROVM_TIMEOUT_S : READY_TIMEOUT_S),
+  );
+  if (!(seconds > 0)) throw new Problem("SVC_READY_TIMEOUT must be a number of seconds");
+  return seconds;
 }
 
 /** The API goes by what is in Redis, which may be the canary of an earlier start; a worker goes by its own alone. */
