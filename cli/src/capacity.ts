@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { Instance } from "./instance.ts";
 import { Problem } from "./problem.ts";
 import { type Environment, settingOf } from "./settings.ts";
+import { usesMicrovms } from "./topology.ts";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
@@ -64,6 +65,14 @@ export function slotBytes(caller: Environment, languages: readonly Language[]): 
   return Math.max(run, ...limits.filter(Number.isFinite)) + files;
 }
 
+/** QEMU's own, with code that it has translated. */
+export const MICROVM_OVERHEAD_MIB = 256;
+
+/** The most that a microVM takes of this machine. A program has a microVM of its own. */
+export function microvmBytes(caller: Environment): number {
+  return (settingOf("LAUNCHER_RAM_MIB", caller) + MICROVM_OVERHEAD_MIB) * MIB;
+}
+
 export interface Machine {
   cores: number;
   /** That this process and its children may use. */
@@ -82,6 +91,8 @@ export interface Capacity {
   /** As asked for, or by the processors; more than `jobs` when that does not fit. */
   wanted: number;
   isSet: boolean;
+  /** Each program has a microVM of its own. */
+  inMicrovms: boolean;
   slotBytes: number;
   jailsBytes: number;
   totalBytes: number;
@@ -95,12 +106,15 @@ export function capacityOf(
   const isSet = Boolean(caller.SANDBOX_MAX_CONCURRENT_JOBS);
   const byCores = Math.min(Math.max(LEAST_JOBS, JOBS_PER_CORE * cores), MOST_JOBS);
   const wanted = isSet ? settingOf("SANDBOX_MAX_CONCURRENT_JOBS", caller) : byCores;
-  const slot = slotBytes(caller, languages);
-  const jailsBytes = memoryOfJails(memoryBytes);
+  const inMicrovms = usesMicrovms(caller);
+  const slot = inMicrovms ? microvmBytes(caller) : slotBytes(caller, languages);
+  const set = inMicrovms ? settingOf("LAUNCHER_MEMORY_MIB", caller) * MIB : 0;
+  const jailsBytes = set || memoryOfJails(memoryBytes);
   return {
     jobs: Math.min(wanted, Math.floor(jailsBytes / slot)),
     wanted,
     isSet,
+    inMicrovms,
     slotBytes: slot,
     jailsBytes,
     totalBytes: memoryBytes,
@@ -119,13 +133,18 @@ const gib = (bytes: number) => `${(bytes / GIB).toFixed(1)} GiB`;
 
 /** What does not fit, in numbers; undefined when all does. */
 export function shortageOf(capacity: Capacity): { message: string; advice: string } | undefined {
-  const { jobs, wanted, slotBytes: slot, jailsBytes, totalBytes } = capacity;
+  const { jobs, wanted, inMicrovms, slotBytes: slot, jailsBytes, totalBytes } = capacity;
   if (jobs >= wanted) return undefined;
-  const message = `${wanted} programs at once may take ${gib(wanted * slot)} (${gib(slot)} each with its files), and jails get ${gib(jailsBytes)} of ${gib(totalBytes)}`;
+  const [each, all, most] = [gib(slot), gib(wanted * slot), `${gib(jailsBytes)} of ${gib(totalBytes)}`];
+  const message = inMicrovms
+    ? `${wanted} programs at once may take ${all} (${each} each with its microVM), and microVMs get ${most}`
+    : `${wanted} programs at once may take ${all} (${each} each with its files), and jails get ${most}`;
   const fewer = jobs > 0 ? `SANDBOX_MAX_CONCURRENT_JOBS=${jobs}, or lower ` : "Lower ";
   return {
     message,
-    advice: `${fewer}SANDBOX_RUN_MEMORY_LIMIT, SANDBOX_WORKSPACE_MAX_BYTES or SANDBOX_TMP_MAX_BYTES (docs/configuration.md).`,
+    advice: inMicrovms
+      ? `${fewer}LAUNCHER_RAM_MIB (docs/configuration.md).`
+      : `${fewer}SANDBOX_RUN_MEMORY_LIMIT, SANDBOX_WORKSPACE_MAX_BYTES or SANDBOX_TMP_MAX_BYTES (docs/configuration.md).`,
   };
 }
 

@@ -5,11 +5,12 @@
 
 import { existsSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { Component as ComponentType } from "@svc/service-kit/config/types";
 import { VARIABLES } from "@svc/service-kit/config/variables";
 import { memoryOfJails, processesOfJails } from "./capacity.ts";
 import { componentEnvironment, hasOwnRedis } from "./environment.ts";
 import { redisProgram } from "./install/packages.ts";
-import { addressOf, type Instance, ROOT, type Service } from "./instance.ts";
+import { addressOf, type Instance, ROOT } from "./instance.ts";
 import { httpAnswers, redisAnswers, socketExists } from "./probes.ts";
 import { Problem } from "./problem.ts";
 import type { Secrets } from "./secrets.ts";
@@ -23,6 +24,7 @@ import {
   runsIn,
   type ServiceProcess,
   serviceProcesses,
+  usesMicrovms,
 } from "./topology.ts";
 import { confined, isUnprivileged, userOf } from "./users.ts";
 import { type Version, versionOf } from "./version.ts";
@@ -48,17 +50,18 @@ const BEFORE_THEM = 0;
 export const STOP_ORDER: readonly (readonly ComponentName[])[] = [
   ["api", "combined"],
   ["worker"],
-  ["runner"],
+  ["runner", "launcher"],
   ["egress-gateway", "tool-call-server", "file-server"],
   ["jaild"],
   ["redis"],
 ];
 
 /** The route that answers while a component is alive. */
-export const HEALTH: Record<Service, string> = {
+export const HEALTH: Record<ComponentType, string> = {
   api: "/v1/health",
   worker: "/health",
   runner: "/health",
+  launcher: "/health",
   "file-server": "/health",
   "tool-call-server": "/health",
   "egress-gateway": "/health",
@@ -90,7 +93,13 @@ export interface Setting {
 export function componentsOf(setting: Setting): Component[] {
   const services = serviceProcesses(setting.caller).map((name) => serviceProcess(name, setting));
   const redis = hasOwnRedis(setting.caller) ? [] : [redisServer(setting)];
-  return [...redis, jaild(setting), ...services];
+  const jails = usesMicrovms(setting.caller) ? [] : [jaild(setting)];
+  return [...redis, ...jails, ...services];
+}
+
+function neededBy(name: ServiceProcess, caller: Setting["caller"]): ComponentName[] {
+  if (name === "runner") return ["jaild"];
+  return name === "launcher" || hasOwnRedis(caller) ? [] : ["redis"];
 }
 
 /** What a process is started from; ./install/bundles.ts makes it. */
@@ -120,8 +129,8 @@ const buildOf = ({ commit }: Version) => (commit === undefined ? {} : { SVC_BUIL
 
 function serviceProcess(name: ServiceProcess, setting: Setting): Component {
   const { instance, secrets, caller } = setting;
-  const healthOf = (service: Service) => `${addressOf(service, instance)}${HEALTH[service]}`;
-  const needs: ComponentName[] = name === "runner" ? ["jaild"] : hasOwnRedis(caller) ? [] : ["redis"];
+  const healthOf = (service: ComponentType) => `${addressOf(service, instance)}${HEALTH[service]}`;
+  const needs = neededBy(name, caller);
   return {
     name,
     command: [

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { holds } from "@svc/service-kit/config/holders";
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import { type Instance, ROOT, type Service } from "./instance.ts";
+import { guestFolder } from "./microvm/image.ts";
 import { modeOf } from "./mode.ts";
 import { givenSecrets, type Secrets } from "./secrets.ts";
 import { componentsIn, type ServiceProcess, serviceProcesses } from "./topology.ts";
@@ -49,6 +50,7 @@ function places(instance: Instance, caller: Environment): Record<string, string>
     STORAGE_DIR: caller.STORAGE_DIR || `${instance.dataDir}/objects`,
     SVC_DATA_DIR: instance.dataDir,
     SANDBOX_PACKAGES_DIRECTORY: instance.packagesDir,
+    LAUNCHER_ROOTFS: guestFolder(instance, caller),
     SANDBOX_JAIL_SOCKET: instance.jailSocket,
     SANDBOX_TOOL_DIRECTORY: instance.toolDirectory,
     SANDBOX_JOB_UID_BASE: String(instance.jobUidBase),

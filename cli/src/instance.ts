@@ -7,6 +7,8 @@ import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { placeOf } from "@svc/service-kit/config/calls";
+import type { Component } from "@svc/service-kit/config/types";
 import type { Options, Values } from "./options.ts";
 import { wholeNumber } from "./options.ts";
 import { Problem } from "./problem.ts";
@@ -109,8 +111,8 @@ function reachableHost(host: string): string {
 }
 
 /** Where a component answers. All but the API are reached on loopback. */
-export function addressOf(service: Service, { url, ports }: Pick<Instance, "url" | "ports">): string {
-  return service === "api" ? url : `http://127.0.0.1:${ports[service]}`;
+export function addressOf(component: Component, { url, ports }: Pick<Instance, "url" | "ports">): string {
+  return component === "api" ? url : `http://127.0.0.1:${ports[placeOf(component)]}`;
 }
 
 /** Far above the ids of users, of their sub-ids and of container hosts' first ranges. */

@@ -13,6 +13,7 @@ import {
   usableKeys,
 } from "@svc/service-kit/credentials/key-sources";
 import { type Environment, settingOf } from "./settings.ts";
+import { usesMicrovms } from "./topology.ts";
 
 export interface Mode {
   /** LOCAL_MODE, as the components are told. */
@@ -30,6 +31,8 @@ export interface Mode {
   host: string;
   /** Runs continue sessions. Absent while a supervisor of an earlier version runs. */
   keepsSessions?: boolean;
+  /** Programs run in microVMs. Absent while a supervisor of an earlier version runs. */
+  usesMicrovms?: boolean;
 }
 
 /** Pure. What is neither true nor false counts as LOCAL_MODE=false: no mistake opens the API. */
@@ -48,6 +51,7 @@ export function modeOf(settings: Environment): Mode {
     },
     host: settingOf("SERVICE_HOST", settings),
     keepsSessions: settingOf("SVC_PERSIST_SESSIONS", settings),
+    usesMicrovms: usesMicrovms(settings),
   };
 }
 
@@ -84,7 +88,8 @@ export async function countKeys({ keys }: Mode): Promise<KeyCounts> {
 
 /** `no authentication, this machine only` or `authentication: 1 JWT key, 2 API keys; sessions are kept`. Pure. */
 export function describeMode(mode: Mode, counts: KeyCounts): string {
-  return `${describeAuthentication(mode, counts)}${mode.keepsSessions ? "; sessions are kept" : ""}`;
+  const { keepsSessions, usesMicrovms: isVirtual } = mode;
+  return `${describeAuthentication(mode, counts)}${keepsSessions ? "; sessions are kept" : ""}${isVirtual ? "; in microVMs" : ""}`;
 }
 
 function describeAuthentication({ isAuthenticated, host }: Mode, { jwt, apiKeys }: KeyCounts): string {

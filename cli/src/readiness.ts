@@ -4,18 +4,21 @@
  */
 
 import { join } from "node:path";
-import { addressOf, type Instance, type Service } from "./instance.ts";
+import { addressOf, type Instance } from "./instance.ts";
 import { readyAnswers, redisAnswers, socketExists } from "./probes.ts";
 import { Problem } from "./problem.ts";
+import type { Environment } from "./settings.ts";
 import { fileSize, logPath, readFrom, readLine } from "./supervisor/logs.ts";
 import { type ComponentState, readState } from "./supervisor/state.ts";
 import { svcLine } from "./svc-line.ts";
 import { sleep } from "./system/process.ts";
 import { standstillOf } from "./system/standstill.ts";
 import { type Note, printable } from "./terminal.ts";
-import { type ComponentName, componentsIn, logsOf } from "./topology.ts";
+import { type ComponentName, componentsIn, logsOf, usesMicrovms } from "./topology.ts";
 
 const READY_TIMEOUT_S = 60;
+/** MicroVMs that are emulated take so long to boot. */
+const MICROVM_TIMEOUT_S = 600;
 const POLL_MS = 40;
 const NOTE_AFTER_MS = 1000;
 const TAIL_LINES = 8;
@@ -34,8 +37,7 @@ export interface ReadyOptions {
 }
 
 export async function waitReady(instance: Instance, { note, signal }: ReadyOptions): Promise<void> {
-  const seconds = Number(process.env.SVC_READY_TIMEOUT || READY_TIMEOUT_S);
-  if (!(seconds > 0)) throw new Problem("SVC_READY_TIMEOUT must be a number of seconds");
+  const seconds = readySeconds(process.env);
   const end = performance.now() + seconds * 1000;
   let noted = performance.now();
   let lastReason = "";
@@ -58,6 +60,15 @@ export async function waitReady(instance: Instance, { note, signal }: ReadyOptio
   }
 }
 
+/** How long the components may take to get ready. */
+export function readySeconds(caller: Environment): number {
+  const seconds = Number(
+    caller.SVC_READY_TIMEOUT || (usesMicrovms(caller) ? MICROVM_TIMEOUT_S : READY_TIMEOUT_S),
+  );
+  if (!(seconds > 0)) throw new Problem("SVC_READY_TIMEOUT must be a number of seconds");
+  return seconds;
+}
+
 /** The API goes by what is in Redis, which may be the canary of an earlier start; a worker goes by its own alone. */
 async function missing(instance: Instance): Promise<string | undefined> {
   const api = await readyAnswers(`${instance.url}/v1/ready`);
@@ -74,6 +85,7 @@ const HEALTH: Partial<Record<ComponentName, string>> = {
   api: "/v1/ready",
   worker: "/ready",
   runner: "/api/v2/health",
+  launcher: "/api/v2/health",
   "file-server": "/ready",
   "tool-call-server": "/ready",
   "egress-gateway": "/ready",
@@ -84,7 +96,7 @@ export async function componentHealth(
   instance: Instance,
   processes: readonly ComponentState[],
 ): Promise<[ComponentName, string | undefined][]> {
-  const healthOf = async (process: ComponentState, name: ComponentName) => {
+  const healthOf = async (process: ComponentState, name: Exclude<ComponentName, "combined">) => {
     if (process.process === undefined) return `is not running${endOf(process)}`;
     return standstillOf(process.process.pid) ?? answerOf(instance, name);
   };
@@ -97,10 +109,10 @@ export async function componentHealth(
   );
 }
 
-function answerOf(instance: Instance, name: ComponentName): Promise<string | undefined> {
+function answerOf(instance: Instance, name: Exclude<ComponentName, "combined">): Promise<string | undefined> {
   if (name === "redis") return redisAnswers(instance.redisSocket);
   if (name === "jaild") return socketExists(instance.jailSocket);
-  return readyAnswers(`${addressOf(name as Service, instance)}${HEALTH[name]}`);
+  return readyAnswers(`${addressOf(name, instance)}${HEALTH[name]}`);
 }
 
 function endOf({ lastExit }: ComponentState): string {

@@ -12,14 +12,21 @@ export const COMBINED = [
 ] as const satisfies readonly Service[];
 
 /** A process that runs one service, or several. */
-export type ServiceProcess = Service | "combined";
+export type ServiceProcess = Service | "combined" | "launcher";
 export type ComponentName = ServiceProcess | "redis" | "jaild";
 
 /** Of both topologies: they are built together, and either can be started. */
-export const SERVICE_PROCESSES: readonly ServiceProcess[] = [...SERVICES, "combined"];
+export const SERVICE_PROCESSES: readonly ServiceProcess[] = [...SERVICES, "combined", "launcher"];
+
+/** The launcher runs in the runner's place then, and each microVM has a runner and jaild of its own. */
+export function usesMicrovms(caller: Environment): boolean {
+  return settingOf("KVM_ENABLED", caller);
+}
 
 export function serviceProcesses(caller: Environment): readonly ServiceProcess[] {
-  return settingOf("SVC_TOPOLOGY", caller) === "combined" ? ["runner", "combined"] : SERVICES;
+  const processes: readonly ServiceProcess[] =
+    settingOf("SVC_TOPOLOGY", caller) === "combined" ? ["runner", "combined"] : SERVICES;
+  return usesMicrovms(caller) ? processes.map((name) => (name === "runner" ? "launcher" : name)) : processes;
 }
 
 /** The components that run in a process. */

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { memoryOfJails } from "@svc/cli/capacity";
 import { ROOT } from "@svc/cli/instance";
-import { LISTENS } from "@svc/service-kit/config/calls";
-import type { Component } from "@svc/service-kit/config/types";
+import { LISTENS, type Placed } from "@svc/service-kit/config/calls";
+
 import { VARIABLES } from "@svc/service-kit/config/variables";
 import { ROUTES } from "@svc/test-kit/system/health-routes";
 import { describe, expect, it } from "vitest";
@@ -91,7 +91,7 @@ describe.each(OVERLAYS)("each pod of %s", (overlay) => {
 
   it("has probes at the routes of its component, with time for a start and for checks", () => {
     for (const workload of ownWorkloads(objectsOf(overlay))) {
-      const name = workload.metadata.name as Component;
+      const name = workload.metadata.name as Placed;
       const { startupProbe, livenessProbe, readinessProbe, ports } = mainContainer(workload);
       const [alive, ready] = ROUTES[name];
       // The API leaves TLS to the Ingress.

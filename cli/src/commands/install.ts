@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { defineCommand } from "../command.ts";
 import { type ChoiceOptions, chooseImage, IMAGE_OPTIONS, readChoice } from "../install/image.ts";
-import { INSTALL_STEPS, installCopy } from "../install/install.ts";
+import { installCopy, installSteps } from "../install/install.ts";
 import { dataFolder, INSTANCE_OPTIONS, type Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { demandGoodSettings, resolveChecked, settingsWarnings } from "../settings/check.ts";
@@ -48,9 +48,9 @@ named (docs/packages.md). Data stay where they are. ./svc uninstall undoes it; d
     const spec = specOf(copy, instance, settings.values);
     if (isSystemdRunning()) await demandFreePorts(instance, settings.values, running?.ports);
     const choice = chooseImage(values, settings.values, readChoice(instance.dataDir));
-    const progress = new Progress(INSTALL_STEPS + 1);
+    const progress = new Progress(installSteps(settings.values) + 1);
     makeWritable(instance, spec.writable);
-    await installCopy(instance, choice, progress);
+    await installCopy(instance, choice, settings.values, progress);
     writeUnit(unitText(spec));
     console.log(`Written: ${UNIT_PATH}`);
     if (!isSystemdRunning()) {

@@ -14,7 +14,7 @@ import {
   isSame,
   readChoice,
 } from "../install/image.ts";
-import { INSTALL_STEPS, installCopy } from "../install/install.ts";
+import { installCopy, installSteps } from "../install/install.ts";
 import { otherImageText } from "../install/other-image.ts";
 import { INSTANCE_OPTIONS, type Instance, ROOT } from "../instance.ts";
 import { countKeys, describeMode, type Mode, modeOf } from "../mode.ts";
@@ -45,11 +45,15 @@ const OPTIONS = {
   sessions: {
     doc: "Runs continue sessions: files stay, and Python's variables (SVC_PERSIST_SESSIONS; not remembered).",
   },
+  microvm: {
+    doc: "Programs run in microVMs, each with a kernel of its own (KVM_ENABLED; not remembered).",
+  },
   ...INSTANCE_OPTIONS,
 } as const;
 
 export const up = defineCommand({
-  usage: "up [-d] [--no-example] [--languages LIST] [--packages LIST] [--mirror URL] [--sessions]",
+  usage:
+    "up [-d] [--no-example] [--languages LIST] [--packages LIST] [--mirror URL] [--sessions] [--microvm]",
   summary: "Starts everything on this machine; installs and builds what is missing first.",
   details: `
 The public API listens on http://127.0.0.1:3112 without authentication, for this machine only, unless a setting turns
@@ -58,6 +62,7 @@ Settings are environment variables, and KEY=value lines of svc.env in the data f
 checked before anything is installed. ./svc config shows them.
 A choice of languages or packages holds for this copy until you make another one (docs/packages.md).
 Sessions are kept by a copy started with --sessions or SVC_PERSIST_SESSIONS=true (docs/sessions.md).
+With --microvm or KVM_ENABLED=true it installs QEMU and builds what microVMs start from (docs/microvm.md).
 Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything.`,
   options: OPTIONS,
   run: async ({ values }, configured) => {
@@ -69,7 +74,7 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     const { state: running } = findCopy(values);
     if (running !== undefined) {
       demandImage(running, values, chooseImage(values, {}, readChoice(instance.dataDir)));
-      if (values.sessions) demandSessions(running);
+      demandMode(running, values);
     }
     for (const warning of settingsWarnings(settings, process.env, instance))
       console.error(`warning: ${warning}`);
@@ -82,8 +87,8 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     const mode = modeOf(settings.values);
     const atHand = credentialAtHand(instance, mode, settings.values);
     const example = !values["no-example"] && (!mode.isAuthenticated || atHand.mint !== undefined);
-    const progress = new Progress(INSTALL_STEPS + (example ? 2 : 1));
-    await installCopy(instance, choice, progress);
+    const progress = new Progress(installSteps(settings.values) + (example ? 2 : 1));
+    await installCopy(instance, choice, settings.values, progress);
     const showReady = async (step: (note: Note) => Promise<void>) => {
       const { notice } = sized(settings.values, thisMachine(), languagesOf(instance));
       if (notice !== undefined) console.log(notice);
@@ -99,19 +104,32 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
   },
 });
 
+interface Switches {
+  sessions: boolean;
+  microvm: boolean;
+}
+
 /** Flags are above the environment. */
-function withFlags(settings: Settings, { sessions }: { sessions: boolean }): Settings {
-  if (!sessions) return settings;
-  const chosen = { ...settings, values: { ...settings.values, SVC_PERSIST_SESSIONS: "true" } };
+function withFlags(settings: Settings, { sessions, microvm }: Switches): Settings {
+  if (!sessions && !microvm) return settings;
+  const flags = {
+    ...(sessions ? { SVC_PERSIST_SESSIONS: "true" } : {}),
+    ...(microvm ? { KVM_ENABLED: "true" } : {}),
+  };
+  const chosen = { ...settings, values: { ...settings.values, ...flags } };
   adoptSettings(chosen);
   return chosen;
 }
 
 /** A running copy keeps its settings. */
-function demandSessions({ url, mode }: State): void {
-  if (mode?.keepsSessions) return;
+function demandMode({ url, mode }: State, { sessions, microvm }: Switches): void {
+  const missing = [
+    ...(sessions && !mode?.keepsSessions ? ["sessions"] : []),
+    ...(microvm && !mode?.usesMicrovms ? ["microVMs"] : []),
+  ];
+  if (missing.length === 0) return;
   throw new Problem(
-    `sessions cannot be switched on while it is running: ${url}`,
+    `${missing.join(" and ")} cannot be switched on while it is running: ${url}`,
     `${svcLine("down")}, then the same command again; data and files stay`,
   );
 }

@@ -22,7 +22,7 @@ import { Problem } from "../problem.ts";
 import type { Environment } from "../settings.ts";
 import { svcLine } from "../svc-line.ts";
 import { replaceFile } from "../system/replace-file.ts";
-import { componentsIn, serviceProcesses } from "../topology.ts";
+import { serviceProcesses } from "../topology.ts";
 import { type User, userOf } from "../users.ts";
 import { apiKeysPath } from "./place.ts";
 
@@ -68,8 +68,8 @@ export function lendApiKeys<E extends Environment>(
 }
 
 function ownerOf(instance: Instance, caller: Environment): User {
-  const process = serviceProcesses(caller).find((name) => componentsIn(name).includes("api"));
-  return userOf(process ?? "api", instance);
+  const isShared = serviceProcesses(caller).includes("combined");
+  return userOf(isShared ? "combined" : "api", instance);
 }
 
 /** Answers the version of the file that was copied. */

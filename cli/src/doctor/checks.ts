@@ -40,6 +40,7 @@ import { type Finding, fail, ok, warn } from "./finding.ts";
 import * as host from "./host.ts";
 import { image } from "./image.ts";
 import { jail } from "./jail.ts";
+import { microvm } from "./microvm.ts";
 import { settings } from "./settings.ts";
 
 type Check = (instance: Instance, read: Settings) => Finding[] | Promise<Finding[]>;
@@ -59,6 +60,7 @@ export const CHECKS: readonly Check[] = [
   jail,
   hostSettings,
   image,
+  microvm,
   settings,
   ports,
   dataFolder,
@@ -162,8 +164,9 @@ function capacity(instance: Instance): Finding[] {
 
 export function capacityFinding(found: Capacity): Finding {
   const shortage = shortageOf(found);
-  const each = `${found.wanted} programs at once, ${gib(found.slotBytes)} each at most`;
-  if (shortage === undefined) return ok("capacity", `${each}, ${gib(found.jailsBytes)} for jails`);
+  const each = `${found.wanted} programs at once, ${gib(found.slotBytes)} each${found.inMicrovms ? " with its microVM" : " at most"}`;
+  if (shortage === undefined)
+    return ok("capacity", `${each}, ${gib(found.jailsBytes)} for ${found.inMicrovms ? "microVMs" : "jails"}`);
   const lowered = !found.isSet && found.jobs > 0;
   return lowered
     ? warn("capacity", `${shortage.message}; ./svc up takes ${found.jobs}`, shortage.advice)

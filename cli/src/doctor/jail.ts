@@ -8,9 +8,11 @@ import type { Instance } from "../instance.ts";
 import { svcLine } from "../svc-line.ts";
 import { findJailsGroup } from "../system/jails-group.ts";
 import { isRoot } from "../system/root.ts";
+import { usesMicrovms } from "../topology.ts";
 import { type Finding, fail, ok, untried, warn } from "./finding.ts";
 
 export function jail(instance: Instance): Finding[] {
+  if (usesMicrovms(process.env)) return [ok("jail", "made inside of microVMs, and not on this machine")];
   if (!existsSync(JAILD))
     return [untried("jail", "not built yet", `${svcLine("up")} builds it.`, "after ./svc up")];
   if (!isRoot()) {

@@ -28,6 +28,8 @@ const SOURCES = ["services", "packages"];
 const TRACING_SDK = { in: join(ROOT, "packages/service-kit/src/tracing/sdk.ts"), out: "tracing-sdk" };
 const CONSOLE = join(ROOT, "console/src");
 const MCP = { in: join(ROOT, "packages/mcp/src/http.ts"), out: "mcp" };
+/** What runs in a microVM. */
+const GUEST = { in: join(ROOT, "services/launcher/src/guest/main.ts"), out: "guest" };
 const COMPLETE = join(BUNDLES, "complete");
 
 export interface Entry {
@@ -56,6 +58,7 @@ async function bundle(more: readonly Entry[]): Promise<void> {
         ...SERVICE_PROCESSES.map((name) => ({ in: sourceOf(name), out: name })),
         TRACING_SDK,
         MCP,
+        GUEST,
         ...more,
       ],
       outdir: making,

@@ -5,8 +5,11 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type Instance, ROOT } from "../instance.ts";
+import { buildGuest } from "../microvm/image.ts";
+import type { Environment } from "../settings.ts";
 import { mustRun } from "../system/run.ts";
 import type { Note, Progress } from "../terminal.ts";
+import { usesMicrovms } from "../topology.ts";
 import { buildBundles } from "./bundles.ts";
 import {
   buildImage,
@@ -21,6 +24,8 @@ import { installPackages, missingPackages, type Purpose } from "./packages.ts";
 
 /** Number of steps that `install` shows. */
 export const INSTALL_STEPS = 4;
+/** Those of `installCopy`. */
+export const installSteps = (caller: Environment) => INSTALL_STEPS + (usesMicrovms(caller) ? 1 : 0);
 
 export async function install(
   purposes: readonly Purpose[],
@@ -40,9 +45,20 @@ export async function install(
 }
 
 /** The same for a copy, whose link it moves and whose choice it remembers. Says how the copy's image changes. */
-export async function installCopy(instance: Instance, choice: Choice, progress: Progress): Promise<void> {
+export async function installCopy(
+  instance: Instance,
+  choice: Choice,
+  caller: Environment,
+  progress: Progress,
+): Promise<void> {
   const before = contentOf(instance.image);
-  await install(["run"], instance, progress, { choice, link: instance.image });
+  const isVirtual = usesMicrovms(caller);
+  const purposes: Purpose[] = isVirtual ? ["run", "microvm"] : ["run"];
+  await install(purposes, instance, progress, { choice, link: instance.image });
+  if (isVirtual)
+    await progress.step("The kernel and the root image of microVMs", (note) =>
+      buildGuest(instance, caller, note),
+    );
   rememberChoice(instance.dataDir, choice);
   const news = imageNews(before, contentOf(instance.image));
   if (news !== undefined) console.log(news);

@@ -28,6 +28,13 @@ const RUN: readonly DebianPackage[] = [
   { name: "curl", why: "for the commands that are printed", provides: ["curl"] },
 ];
 
+/** For KVM_ENABLED alone. */
+const MICROVM: readonly DebianPackage[] = [
+  { name: "qemu-system-x86", why: "runs microVMs", provides: ["qemu-system-x86_64"] },
+  { name: "erofs-utils", why: "makes the root image of microVMs", provides: ["mkfs.erofs"] },
+  { name: "cpio", why: "makes what microVMs boot first", provides: ["cpio"] },
+];
+
 const TEST: readonly DebianPackage[] = [
   { name: "shellcheck", why: "checks the shell scripts", provides: ["shellcheck"] },
   { name: "systemd", why: "checks the unit of ./svc install", provides: ["systemd-analyze"] },
@@ -58,10 +65,11 @@ const TEST_V2: readonly DebianPackage[] = [
   { name: "e2fsprogs", why: "makes the virtual machine's disks", provides: ["mke2fs"] },
 ];
 
-export type Purpose = "run" | "test" | "test-s3" | "test-fuzz" | "test-v2";
+export type Purpose = "run" | "microvm" | "test" | "test-s3" | "test-fuzz" | "test-v2";
 
 const WANTED: Readonly<Record<Purpose, readonly DebianPackage[]>> = {
   run: RUN,
+  microvm: MICROVM,
   test: [...RUN, ...TEST],
   "test-s3": TEST_S3,
   "test-fuzz": TEST_FUZZ,

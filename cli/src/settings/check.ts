@@ -12,18 +12,22 @@ import {
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import { ApiKeysProblem, readApiKeysFile } from "@svc/service-kit/credentials/api-keys-file";
 import { verificationKeys } from "@svc/service-kit/credentials/key-sources";
-import { capacityOf, languagesOf, shortageOf } from "../capacity.ts";
+import { capacityOf, languagesOf, memoryOfJails, shortageOf } from "../capacity.ts";
 import { componentEnvironment, overriddenSettings } from "../environment.ts";
 import { type ChoiceOptions, chooseImage } from "../install/image.ts";
 import { type Instance, resolveInstance, SERVICES } from "../instance.ts";
+import { guestProblems } from "../microvm/image.ts";
 import { keySettingsOf, modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
 import { type Secrets, secretsToCheck } from "../secrets.ts";
-import type { Environment } from "../settings.ts";
+import { type Environment, settingOf } from "../settings.ts";
 import { sizedAnyway } from "../sizing.ts";
 import { thisMachine } from "../system/memory.ts";
 import { isRoot } from "../system/root.ts";
+import { usesMicrovms } from "../topology.ts";
 import type { Settings } from "./sources.ts";
+
+const MIB = 2 ** 20;
 
 /** Throws a Problem that lists everything that is wrong. */
 export async function demandGoodSettings(
@@ -98,21 +102,42 @@ export async function refusedSettings(instance: Instance, caller: Environment): 
     ...componentProblems(instance, secretsToCheck(instance.dataDir), settings),
     ...(await credentialProblems(caller)),
     ...imageProblems(caller),
+    ...microvmProblems(caller),
   ];
   return [...new Set(problems)];
 }
 
 /** What the components would refuse. */
 function componentProblems(instance: Instance, secrets: Secrets, settings: Environment): string[] {
-  return SERVICES.flatMap((service) => {
+  const components = SERVICES.map((name) =>
+    name === "runner" && usesMicrovms(settings) ? "launcher" : name,
+  );
+  return components.flatMap((component) => {
     try {
-      loadConfig(service, componentEnvironment(service, instance, secrets, settings));
+      loadConfig(component, componentEnvironment(component, instance, secrets, settings));
       return [];
     } catch (error) {
       if (error instanceof ConfigError) return error.problems;
       throw error;
     }
   });
+}
+
+/** What only shows when microVMs are made. */
+function microvmProblems(caller: Environment): string[] {
+  if (!usesMicrovms(caller)) return [];
+  const ram = settingOf("LAUNCHER_RAM_MIB", caller);
+  const forPrograms = memoryOfJails(ram * MIB);
+  const run = settingOf("SANDBOX_RUN_MEMORY_LIMIT", caller);
+  return [
+    ...guestProblems(caller),
+    ...(process.arch === "x64" ? [] : [`KVM_ENABLED needs an x86-64 processor, not ${process.arch}`]),
+    ...(run <= forPrograms
+      ? []
+      : [
+          `SANDBOX_RUN_MEMORY_LIMIT is ${run} bytes, and a microVM with LAUNCHER_RAM_MIB=${ram} has ${forPrograms} for programs`,
+        ]),
+  ];
 }
 
 /** Languages and packages that there are not. */
@@ -178,7 +203,8 @@ export function settingsWarnings(
       .filter(({ name }) => !meant.has(name))
       .map(({ name }) => `${shown(name)} is not known and has no effect`),
     ...ineffectiveVariables({ ...env, ...values }).map(
-      (name) => `${name} has no effect: this version does not offer what it is about`,
+      (name) =>
+        `${name} has no effect: ${usesMicrovms({ ...env, ...values }) || !name.startsWith("LAUNCHER_") ? "this version does not offer what it is about" : "KVM_ENABLED is not true"}`,
     ),
     ...overriddenSettings(instance, values).map(
       (name) => `${name} has no effect: ./svc sets where the parts of this copy are`,

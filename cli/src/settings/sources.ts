@@ -42,6 +42,7 @@ const PATHS = [
   "SANDBOX_PACKAGES_DIRECTORY",
   "STORAGE_DIR",
   "REDIS_TLS_CA",
+  "LAUNCHER_ROOTFS",
 ];
 
 export function isSetting(name: string): boolean {

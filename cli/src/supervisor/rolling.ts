@@ -19,6 +19,7 @@ const ORDER: readonly ServiceProcess[] = [
   "tool-call-server",
   "egress-gateway",
   "runner",
+  "launcher",
   "worker",
   "api",
   "combined",

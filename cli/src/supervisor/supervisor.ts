@@ -14,6 +14,7 @@ import { contentOf } from "../install/image.ts";
 import type { Instance } from "../instance.ts";
 import { modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
+import { readySeconds } from "../readiness.ts";
 import { loadSecrets } from "../secrets.ts";
 import { settingsFileOf } from "../settings/changed.ts";
 import { keepStartedSettings } from "../settings/started.ts";
@@ -114,7 +115,7 @@ export class Supervisor {
     this.#lock = lock;
     this.#view = view;
     this.#graceMs = Number(caller.SHUTDOWN_GRACE_MS || DEFAULT_GRACE_MS) + STOP_MARGIN_MS;
-    this.#readyMs = settingOf("SVC_READY_TIMEOUT", caller) * 1000;
+    this.#readyMs = readySeconds(caller) * 1000;
     this.#held = holdSocket(caller.SERVICE_HOST || "127.0.0.1", instance.ports.api);
     const lent = lendApiKeys(instance, caller, view !== undefined, (problem) => this.#log(ERROR, problem));
     this.#apiKeys = lent;

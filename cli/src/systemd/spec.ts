@@ -41,7 +41,7 @@ function copyOptions(values: Readonly<Record<string, string | undefined>>): stri
 }
 
 /** Settings whose values are files or folders that components read. */
-const FILE_SETTINGS = ["SVC_JWT_PUBLIC_KEYS_DIR", "SVC_API_KEYS_FILE", "REDIS_TLS_CA"];
+const FILE_SETTINGS = ["SVC_JWT_PUBLIC_KEYS_DIR", "SVC_API_KEYS_FILE", "REDIS_TLS_CA", "LAUNCHER_ROOTFS"];
 
 function readablePaths(options: readonly string[], settings: Environment): string[] {
   const named = FILE_SETTINGS.flatMap((name) => settings[name] || []).map((path) => resolve(path));

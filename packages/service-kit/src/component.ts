@@ -95,7 +95,10 @@ function createContexts(parts: readonly Part[]): Context[] {
       log.warn({ variables: needless }, "ignoring secrets that this component does not use");
     const ineffective = ineffectiveVariables(process.env);
     if (ineffective.length > 0)
-      log.warn({ variables: ineffective }, "variables have no effect in this version");
+      log.warn(
+        { variables: ineffective },
+        "variables have no effect: what they are about is not offered, or switched off",
+      );
     for (const { name, meant } of misspeltVariables(process.env))
       log.warn({ variable: name }, `a variable is not known and has no effect; did you mean ${meant}?`);
     if (isOtherTopology(names, config))
@@ -109,9 +112,9 @@ function createContexts(parts: readonly Part[]): Context[] {
   });
 }
 
-/** The runner is a process of its own in each topology. */
+/** The runner, or the launcher in its place, is a process of its own in each topology. */
 function isOtherTopology(names: readonly Component[], { SVC_TOPOLOGY }: Config): boolean {
-  if (names.includes("runner") || !process.env.SVC_TOPOLOGY) return false;
+  if (names.includes("runner") || names.includes("launcher") || !process.env.SVC_TOPOLOGY) return false;
   return SVC_TOPOLOGY !== (names.length > 1 ? "combined" : "separate");
 }
 

@@ -4,7 +4,7 @@
  */
 import { constants } from "node:os";
 import { JailError, JailRun } from "@svc/jail-client";
-import { type Config, type Log, retry, shared } from "@svc/service-kit";
+import { type Check, type Config, type Log, retry, shared } from "@svc/service-kit";
 
 /** A proof this young is as good as a new one. */
 const FRESH_MS = 1000;
@@ -79,6 +79,17 @@ class UnfitImageError extends Error {
   constructor(end: { cause: string; exitCode: number; execErrno: number }) {
     super(`true ended with ${JSON.stringify(end)}`);
   }
+}
+
+export function jailCheck(health: Health, log: Log): Check {
+  return () =>
+    health.check().then(
+      () => undefined,
+      (error: unknown) => {
+        log.error({ err: error }, "creating a jail failed");
+        return jailReason(error);
+      },
+    );
 }
 
 /** In plain words, why no jail could be made. */

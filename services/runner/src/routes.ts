@@ -2,7 +2,7 @@
  * The runner's routes: admit, call, reply. Called only by the worker, who signs; the port is never published. A caller that closes
  * its connection kills its run.
  */
-import { ServiceError } from "@svc/contracts";
+import { type ResumeRequest, type RoundResponse, ServiceError } from "@svc/contracts";
 import {
   type Check,
   type Context,
@@ -20,22 +20,42 @@ import {
   toldOf,
 } from "@svc/service-kit";
 import type { onRequestHookHandler } from "fastify";
-import { limitsFor, toldLimits } from "./admission/limits.ts";
-import { isManifestError, type ManifestVerifier, type Presented } from "./admission/manifest.ts";
+import { type LimitOverrides, limitsFor, toldLimits } from "./admission/limits.ts";
+import {
+  type Admitted,
+  isManifestError,
+  type ManifestVerifier,
+  type Presented,
+} from "./admission/manifest.ts";
 import { answerRound } from "./event-answer.ts";
-import { execute } from "./execution/execute.ts";
 import { WORKSPACE } from "./execution/program.ts";
+import type { Runtimes } from "./execution/runtimes.ts";
 import type { Call } from "./execution/types.ts";
+import type { GatewayClient } from "./gateway.ts";
 import { gatewayChecks } from "./gateway-checks.ts";
-import { type Health, jailReason } from "./health.ts";
+import type { RunnerMetrics } from "./metrics.ts";
 import { outputLimits } from "./outputs/limits.ts";
-import { type ProgrammaticDeps, resumeProgram, startProgram } from "./programmatic/rounds.ts";
 import { withRunLine } from "./run-line.ts";
 
+/** What runs the programs of requests that were let in. */
+export interface Runs {
+  execute: (admitted: Admitted, call: Call) => Promise<RoundResponse>;
+  resume: (request: ResumeRequest, call: Call) => Promise<RoundResponse>;
+  /** Ends a program in any state. False: there is none. */
+  discard: (executionId: string) => boolean;
+}
+
 export interface RunnerApp extends Context {
-  deps: ProgrammaticDeps;
+  runs: Runs;
+  /** Answers why no program could be run now. */
+  jail: Check;
+  /** Of the slots, and of what waits. */
+  counts: () => Readonly<Record<"total" | "busy" | "paused" | "retained", number>>;
+  runtimes: Runtimes;
+  overrides: LimitOverrides;
+  gateway: GatewayClient;
+  runMetrics: Pick<RunnerMetrics, "began">;
   verifier: ManifestVerifier;
-  health: Health;
   /** Ends what runs. */
   stopping: AbortSignal;
 }
@@ -57,18 +77,11 @@ export function buildRunner(runner: RunnerApp): HttpServer {
   return app;
 }
 
-function operationalRoutes(app: HttpServer, { deps, health, log, lifecycle }: RunnerApp): void {
-  const jail: Check = () =>
-    health.check().then(
-      () => undefined,
-      (error: unknown) => {
-        log.error({ err: error }, "creating a jail failed");
-        return jailReason(error);
-      },
-    );
+function operationalRoutes(app: HttpServer, runner: RunnerApp): void {
+  const { config, overrides, runtimes, lifecycle } = runner;
   const checks = {
-    jail,
-    ...gatewayChecks(deps.gateway.client),
+    jail: runner.jail,
+    ...gatewayChecks(runner.gateway.client),
     descriptors: descriptorsCheck,
     running: runningCheck(lifecycle),
   };
@@ -87,23 +100,26 @@ function operationalRoutes(app: HttpServer, { deps, health, log, lifecycle }: Ru
     return {
       status: "healthy",
       workspace_root: WORKSPACE,
-      slots: { ...deps.slots.counts, paused: deps.programs.paused, retained: deps.jails.waiting },
+      slots: runner.counts(),
       time: new Date().toISOString(),
       checks: passed,
     };
   });
   const limitsOf = (language: string) =>
-    toldLimits(limitsFor(deps.config, deps.overrides, { language }), outputLimits(deps.config));
-  app.get("/api/v2/runtimes", async () => deps.runtimes.list(limitsOf));
+    toldLimits(limitsFor(config, overrides, { language }), outputLimits(config));
+  app.get("/api/v2/runtimes", async () => runtimes.list(limitsOf));
 }
 
-function executionRoutes(app: HttpServer, { deps, verifier, log, stopping, tracing }: RunnerApp): void {
+function executionRoutes(
+  app: HttpServer,
+  { runs, runMetrics, verifier, log, stopping, tracing }: RunnerApp,
+): void {
   const admitted = <T>({ headers, body, id }: FastifyRequest, admit: (presented: Presented) => T): T => {
     try {
       return admit({ headers, body, requestId: id });
     } catch (error) {
       // What an unauthentic request says of its language is not believed.
-      if (isManifestError(error)) deps.metrics.began("unknown").ended("manifest_error");
+      if (isManifestError(error)) runMetrics.began("unknown").ended("manifest_error");
       throw error;
     }
   };
@@ -123,11 +139,7 @@ function executionRoutes(app: HttpServer, { deps, verifier, log, stopping, traci
       const { ptc, exec_id, language } = execution.request;
       const call = callOf(request, reply, ptc?.execution_id ?? exec_id);
       return answerRound(request, reply, (tell) =>
-        withRunLine(call, language, () =>
-          ptc == null
-            ? execute(execution.request, { ...call, tell }, deps)
-            : startProgram(execution, ptc, { ...call, tell }, deps),
-        ),
+        withRunLine(call, language, () => runs.execute(execution, { ...call, tell })),
       );
     });
   }
@@ -139,14 +151,14 @@ function executionRoutes(app: HttpServer, { deps, verifier, log, stopping, traci
       const resume = admitted(request, (presented) => verifier.admitResume(presented, id));
       const call = callOf(request, reply, id);
       return answerRound(request, reply, (tell) =>
-        withRunLine(call, undefined, () => resumeProgram(resume, { ...call, tell }, deps)),
+        withRunLine(call, undefined, () => runs.resume(resume, { ...call, tell })),
       );
     },
   );
   app.delete<OfExecution>("/api/v2/executions/:id", async (request, reply) => {
     const { id } = request.params;
     admitted(request, (presented) => verifier.admitDiscard(presented, id));
-    if (!deps.programs.discard(id)) throw new ServiceError("execution_not_found");
+    if (!runs.discard(id)) throw new ServiceError("execution_not_found");
     return reply.code(204).send();
   });
 }

@@ -4,20 +4,21 @@ import { type Context, listenWhen, type Running } from "@svc/service-kit";
 import { parseOverrides } from "./admission/limits.ts";
 import { ManifestVerifier } from "./admission/manifest.ts";
 import { Slots } from "./admission/slots.ts";
+import { execute } from "./execution/execute.ts";
 import { Runtimes } from "./execution/runtimes.ts";
 import { GatewayClient } from "./gateway.ts";
-import { Health } from "./health.ts";
+import { Health, jailCheck } from "./health.ts";
 import { inputSource } from "./inputs/source.ts";
 import { runnerMetrics } from "./metrics.ts";
 import { ProgramRegistry } from "./programmatic/program-registry.ts";
-import type { ProgrammaticDeps } from "./programmatic/rounds.ts";
+import { type ProgrammaticDeps, resumeProgram, startProgram } from "./programmatic/rounds.ts";
 import { ToolCallClient } from "./programmatic/tool-call-client.ts";
 import { ToolDirectories } from "./programmatic/tool-directory.ts";
-import { buildRunner } from "./routes.ts";
+import { buildRunner, type Runs } from "./routes.ts";
 import { WarmJails } from "./warm/jails.ts";
 
 /** The calls of a paused program end first, in time and as timeouts; its pause ends by itself when nobody tells of that. */
-const CALLS_END_MS = 500;
+export const CALLS_END_MS = 500;
 
 export async function startRunner(context: Context): Promise<Running> {
   const { config } = context;
@@ -25,7 +26,16 @@ export async function startRunner(context: Context): Promise<Running> {
   const verifier = new ManifestVerifier(config, context.log);
   const health = new Health(config);
   const stopping = new AbortController();
-  const app = buildRunner({ ...context, deps, verifier, health, stopping: stopping.signal });
+  const app = buildRunner({
+    ...context,
+    ...deps,
+    runMetrics: deps.metrics,
+    verifier,
+    runs: runsInJails(deps),
+    jail: jailCheck(health, context.log),
+    counts: () => ({ ...deps.slots.counts, paused: deps.programs.paused, retained: deps.jails.waiting }),
+    stopping: stopping.signal,
+  });
   deps.metrics.watchExecutions(() => ({ slots: deps.slots.counts, paused: deps.programs.paused }));
   deps.metrics.watchWarm(() => deps.jails.counts());
   const proven = health.prove(context.log).then(() => deps.jails.start());
@@ -48,6 +58,19 @@ export async function startRunner(context: Context): Promise<Running> {
       deps.inputs.close();
       await Promise.all([deps.gateway.close(), deps.client.close()]);
     },
+  };
+}
+
+function runsInJails(deps: ProgrammaticDeps): Runs {
+  return {
+    execute: (admitted, call) => {
+      const { request } = admitted;
+      return request.ptc == null
+        ? execute(request, call, deps)
+        : startProgram(admitted, request.ptc, call, deps);
+    },
+    resume: (request, call) => resumeProgram(request, call, deps),
+    discard: (executionId) => deps.programs.discard(executionId),
   };
 }
 

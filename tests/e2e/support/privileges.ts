@@ -131,6 +131,6 @@ export const PRIVILEGES: Record<Kind, Row> = { ...COMPONENTS, ...OTHERS };
 
 /** The rows of a copy of one topology. */
 export function kindsOf(topology: "combined" | "separate"): Kind[] {
-  const processes = serviceProcesses({ SVC_TOPOLOGY: topology });
+  const processes = serviceProcesses({ SVC_TOPOLOGY: topology }).filter((name) => name !== "launcher");
   return ["redis", ...processes, ...(Object.keys(OTHERS) as (keyof typeof OTHERS)[])];
 }

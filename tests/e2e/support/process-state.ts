@@ -42,7 +42,8 @@ export function processStates(system: System): ProcessState[] {
 
 function kindsOf(system: System): (pid: string) => Kind {
   const known = new Map<string, Kind>([[String(system.supervisorPid), "supervisor"]]);
-  for (const { name, process } of system.state().components) known.set(String(process?.pid), name);
+  for (const { name, process } of system.state().components)
+    if (name !== "launcher") known.set(String(process?.pid), name);
   return (pid) => {
     const kind = known.get(pid);
     if (kind !== undefined) return kind;

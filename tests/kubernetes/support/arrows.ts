@@ -1,6 +1,6 @@
 /** The arrows that the policies of an overlay let through, and those of the architecture. */
-import { CALLS, LISTENS, type Party } from "@svc/service-kit/config/calls";
-import type { Component } from "@svc/service-kit/config/types";
+import { CALLS, LISTENS, type Party, type Placed } from "@svc/service-kit/config/calls";
+
 import { VARIABLES } from "@svc/service-kit/config/variables";
 import type { Overlay } from "./kubectl.ts";
 import { type KubeObject, workloadsOf } from "./objects.ts";
@@ -11,7 +11,7 @@ const OBJECTS_PORT = 443;
 const NAMES_PORT = 53;
 /** What is tried of pods and addresses that must reach nothing, or be reached by nobody. */
 const OTHER_PORTS = [22, 80, 8080];
-const COMPONENTS = Object.keys(LISTENS) as Component[];
+const COMPONENTS = Object.keys(LISTENS) as Placed[];
 const COMPONENT_PORTS = COMPONENTS.map((name) => VARIABLES[LISTENS[name].port].fallback);
 
 const pod = (namespace: string, labels: Record<string, string> = {}): End => ({
@@ -86,7 +86,7 @@ export function plannedArrows(overlay: Overlay): string[] {
   const port = (party: Party) => {
     if (party === "redis") return REDIS_PORT;
     if (party === "objects") return OBJECTS_PORT;
-    return VARIABLES[LISTENS[party as Component].port].fallback;
+    return VARIABLES[LISTENS[party as Placed].port].fallback;
   };
   const planned = CALLS.filter(({ to }) => to !== "objects" || hasBucket);
   return [

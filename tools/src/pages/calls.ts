@@ -1,6 +1,5 @@
 /** The table of docs/deploy.md that says who speaks to whom, from the table that the code and the network policies agree on. */
-import { CALLS, LISTENS, type Party } from "@svc/service-kit/config/calls";
-import type { Component } from "@svc/service-kit/config/types";
+import { CALLS, LISTENS, type Party, type Placed } from "@svc/service-kit/config/calls";
 import { VARIABLES } from "@svc/service-kit/config/variables";
 import { table } from "./table.ts";
 
@@ -8,6 +7,7 @@ export const CALLED: Record<Party, string> = {
   api: "API",
   worker: "worker",
   runner: "runner",
+  launcher: "launcher",
   "egress-gateway": "gateway",
   "file-server": "file server",
   "tool-call-server": "tool call server",
@@ -25,7 +25,7 @@ export const calls = (party: Party) => CALLS.filter(({ from }) => from === party
 
 export function callsTable(): string {
   const names = (parties: readonly Party[]) => parties.map((party) => CALLED[party]).join(", ") || "-";
-  const rows = (Object.keys(LISTENS) as Component[]).map((component) => [
+  const rows = (Object.keys(LISTENS) as Placed[]).map((component) => [
     component === "runner" ? "runner, beside jaild" : component,
     String(VARIABLES[LISTENS[component].port].fallback),
     names(calledBy(component)),

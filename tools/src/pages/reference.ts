@@ -16,8 +16,9 @@ function shownDefault(fallback: unknown, note: string | undefined): string {
 
 /** What stands under a heading before its table. */
 const NOTES: Record<string, string> = {
-  "Not offered by this version":
-    "`KVM_ENABLED` stops a component that is asked for it; the others have no effect.",
+  MicroVMs:
+    "They have no effect, and are warned of, where `KVM_ENABLED` is not `true`. A runner that is asked for microVMs does not start: the launcher stands in its place.",
+  "Not offered by this version": "They have no effect, and are warned of.",
   "Tracing: every component":
     "What is traced, and how: [operate.md](operate.md#tracing). Names and meanings are OpenTelemetry's, but for the first.",
 };
@@ -55,7 +56,7 @@ A component that is started by hand knows defaults and environment. Every \`./sv
 1. the defaults below, and what \`./svc up\` sets where nothing is set: it is named beside the default;
 2. the settings file: \`--settings FILE\`, else \`SVC_SETTINGS_FILE\`, else \`svc.env\` in the data folder when it is there;
 3. the environment; an empty value counts as not set;
-4. flags: \`--data-dir\`, \`--port-offset\`, \`--languages\`, \`--packages\`.
+4. flags: \`--data-dir\`, \`--port-offset\`, \`--languages\`, \`--packages\`, \`--microvm\`.
 
 \`./svc config\` shows each value that counts, where it comes from, and its default; \`./svc config --json\` for programs.
 

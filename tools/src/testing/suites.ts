@@ -28,6 +28,7 @@ export const VITEST_PROJECTS = [
   "client",
   "kubernetes",
   "images",
+  "microvm",
   "compat",
   "chaos",
 ] as const;

@@ -5,6 +5,12 @@
 import type { Component } from "./types.ts";
 import type { VariableName } from "./variables.ts";
 
+/** Components with a place of their own in the network. */
+export type Placed = Exclude<Component, "launcher">;
+
+/** The launcher stands in the runner's place: the same port, the same callers, the same address that it calls. */
+export const placeOf = (component: Component): Placed => (component === "launcher" ? "runner" : component);
+
 /** Parties that are not ours: callers of the API, what scrapes metrics, and what the operator provides. */
 export type Outside = "clients" | "monitoring" | "redis" | "objects";
 export type Party = Component | Outside;
@@ -28,7 +34,7 @@ export const LISTENS = {
   "egress-gateway": { port: "EGRESS_GATEWAY_PORT", host: "EGRESS_GATEWAY_HOST" },
   "file-server": { port: "FILE_SERVER_PORT", host: "FILE_SERVER_HOST" },
   "tool-call-server": { port: "TOOL_CALL_SERVER_PORT", host: "TOOL_CALL_SERVER_HOST" },
-} as const satisfies Record<Component, { port: VariableName; host: VariableName }>;
+} as const satisfies Record<Placed, { port: VariableName; host: VariableName }>;
 
 export const CALLS: readonly Call[] = [
   { from: "clients", to: "api" },

@@ -14,6 +14,8 @@ const WITH_REDIS: readonly Component[] = [
   "tool-call-server",
 ];
 
+const EVERY_ONE: readonly Component[] = [...WITH_REDIS, "runner", "launcher"];
+
 export const HOLDERS: Partial<Record<VariableName, readonly Component[]>> = {
   SVC_INTERNAL_SERVICE_TOKEN: ["api", "worker", "egress-gateway", "file-server", "tool-call-server"],
   ...PAIR_TOKENS,
@@ -23,16 +25,9 @@ export const HOLDERS: Partial<Record<VariableName, readonly Component[]>> = {
   SVC_EGRESS_GRANT_SECRET: ["egress-gateway"],
   SVC_EGRESS_GRANT_SECRET_PREVIOUS: ["egress-gateway"],
   SVC_EXECUTION_MANIFEST_PRIVATE_KEY: ["worker"],
-  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: ["runner"],
-  SVC_METRICS_TOKEN: ["api", "worker", "runner", "egress-gateway", "file-server", "tool-call-server"],
-  OTEL_EXPORTER_OTLP_HEADERS: [
-    "api",
-    "worker",
-    "runner",
-    "egress-gateway",
-    "file-server",
-    "tool-call-server",
-  ],
+  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: ["runner", "launcher"],
+  SVC_METRICS_TOKEN: EVERY_ONE,
+  OTEL_EXPORTER_OTLP_HEADERS: EVERY_ONE,
   SVC_TOKEN: [],
   S3_ACCESS_KEY: ["file-server"],
   S3_SECRET_KEY: ["file-server"],

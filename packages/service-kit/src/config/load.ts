@@ -4,6 +4,7 @@
  * All problems are reported together.
  */
 import { deadlinesFor } from "@svc/contracts";
+import { placeOf } from "./calls.ts";
 import { forwardProblems } from "./forward-target.ts";
 import { holds } from "./holders.ts";
 import { PAIR_TOKENS, pairTokenProblem, tokenProblems } from "./internal-tokens.ts";
@@ -12,6 +13,7 @@ import { likelyName, misspelt } from "./nearest.ts";
 import { keyProblem, secretProblem } from "./secret-quality.ts";
 import { tlsProblems } from "./tls-problems.ts";
 import type { Component } from "./types.ts";
+import { MICROVM } from "./variables/microvm.ts";
 import { UNAVAILABLE } from "./variables/unavailable.ts";
 import { type Config, VARIABLES, type VariableName } from "./variables.ts";
 
@@ -31,8 +33,8 @@ const NAMES = Object.keys(VARIABLES) as VariableName[];
 const REQUIRED: Partial<Record<VariableName, readonly Component[]>> = {
   SVC_EGRESS_GRANT_SECRET: ["egress-gateway"],
   SVC_EXECUTION_MANIFEST_PRIVATE_KEY: ["worker"],
-  SANDBOX_FORWARD_TARGET: ["runner"],
-  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: ["runner"],
+  SANDBOX_FORWARD_TARGET: ["runner", "launcher"],
+  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: ["runner", "launcher"],
 };
 
 /** What the text of our own secrets must be like. Credentials of Redis and of object stores are the business of those. */
@@ -65,7 +67,6 @@ export function loadConfig(component: Component, env: Record<string, string | un
     ...unfit(env),
     ...relations(component, config),
     ...(component === "api" ? modeContradictions(env) : []),
-    ...notOffered(config),
   );
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
@@ -179,9 +180,9 @@ function relations(component: Component, config: Config): string[] {
   }
   problems.push(...tlsProblems(component, config, isLoopback));
   if (component === "file-server") problems.push(...s3Problems(config));
-  if (component === "runner") {
+  if (placeOf(component) === "runner") {
     const { SANDBOX_FORWARD_TARGET: target, SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: port } = config;
-    problems.push(...forwardProblems(target, port));
+    problems.push(...forwardProblems(target, port), ...microvmProblems(component, config));
   }
   if (
     component === "api" &&
@@ -196,6 +197,17 @@ function relations(component: Component, config: Config): string[] {
   return problems;
 }
 
+/** A runner that starts although somebody asks for microVMs would run programs beside this machine's kernel. */
+function microvmProblems(component: Component, config: Config): string[] {
+  const { KVM_ENABLED, LAUNCHER_MEMORY_MIB: all, LAUNCHER_RAM_MIB: each } = config;
+  if (component === "runner")
+    return KVM_ENABLED
+      ? ["KVM_ENABLED asks for microVMs, which a runner does not make: start the launcher in its place"]
+      : [];
+  if (all === 0 || all >= each) return [];
+  return [`LAUNCHER_MEMORY_MIB must be at least LAUNCHER_RAM_MIB, ${each}: otherwise no microVM fits`];
+}
+
 /** Half a pair of keys would silently be another identity: the one of the credentials chain. */
 function s3Problems({ S3_ACCESS_KEY, S3_SECRET_KEY, S3_SESSION_TOKEN }: Config): string[] {
   const problems: string[] = [];
@@ -208,20 +220,11 @@ function s3Problems({ S3_ACCESS_KEY, S3_SECRET_KEY, S3_SESSION_TOKEN }: Config):
   return problems;
 }
 
-/** Settings that this version knows but does not offer: asking for one stops the process instead of being ignored. */
-const NOT_OFFERED: readonly [VariableName, (config: Config) => boolean][] = [
-  ["KVM_ENABLED", (config) => config.KVM_ENABLED],
-];
-
-function notOffered(config: Config): string[] {
-  return NOT_OFFERED.filter(([, asked]) => asked(config)).map(
-    ([name]) => `${name} asks for something that this version does not offer; unset it`,
-  );
-}
-
-/** Variables that are set and change nothing, because this version lacks what they are about. */
+/** Variables that are set and change nothing, because this version lacks what they are about, or what they are about is switched off. */
 export function ineffectiveVariables(env: Record<string, string | undefined>): string[] {
-  return Object.keys(UNAVAILABLE).filter((name) => (env[name] ?? "").trim() !== "");
+  const { KVM_ENABLED } = effectiveConfig({ KVM_ENABLED: env.KVM_ENABLED });
+  const names = [...Object.keys(UNAVAILABLE), ...(KVM_ENABLED ? [] : Object.keys(MICROVM))];
+  return names.filter((name) => name !== "KVM_ENABLED" && (env[name] ?? "").trim() !== "");
 }
 
 /** Names that are probably misspelt: what they set has no effect. Unknown `SVC_` names are refused instead. */

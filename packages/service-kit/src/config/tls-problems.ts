@@ -1,5 +1,5 @@
 /** What is wrong with how a component would speak to others. */
-import { CALLS, LISTENS } from "./calls.ts";
+import { CALLS, LISTENS, placeOf } from "./calls.ts";
 import type { Component } from "./types.ts";
 import type { Config, VariableName } from "./variables.ts";
 
@@ -22,7 +22,7 @@ export function tlsProblems(
           `${name} must begin with https: where SVC_TLS_CERT_FILE is set, not ${address}`,
       );
   }
-  const { host } = LISTENS[component];
+  const { host } = LISTENS[placeOf(component)];
   // The API leaves TLS to a proxy.
   if (component === "api" || config.SVC_ALLOW_PLAIN_HTTP || isLoopback(String(config[host]))) return [];
   return [
@@ -32,7 +32,7 @@ export function tlsProblems(
 
 /** Variables with the addresses of other components. */
 function addressesOf(component: Component): VariableName[] {
-  const names = CALLS.filter(({ from, to }) => from === component && to in LISTENS).flatMap(
+  const names = CALLS.filter(({ from, to }) => from === placeOf(component) && to in LISTENS).flatMap(
     ({ by }) => by ?? [],
   );
   const urls = names.filter((name) => name !== "SANDBOX_FORWARD_TARGET");

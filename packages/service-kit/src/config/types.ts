@@ -5,7 +5,14 @@
 import { portOfTarget } from "./forward-target.ts";
 import { sentinelAddress } from "./redis-address.ts";
 
-export type Component = "api" | "worker" | "runner" | "file-server" | "tool-call-server" | "egress-gateway";
+export type Component =
+  | "api"
+  | "worker"
+  | "runner"
+  | "launcher"
+  | "file-server"
+  | "tool-call-server"
+  | "egress-gateway";
 
 export interface Variable<T> {
   parse: (text: string) => T;

@@ -9,6 +9,7 @@ import { EGRESS_GATEWAY } from "./variables/egress-gateway.ts";
 import { EXECUTIONS } from "./variables/executions.ts";
 import { FILE_SERVER } from "./variables/file-server.ts";
 import { LAUNCHER } from "./variables/launcher.ts";
+import { MICROVM } from "./variables/microvm.ts";
 import { RUNNER } from "./variables/runner.ts";
 import { TOOL_CALL_SERVER } from "./variables/tool-call-server.ts";
 import { TRACING } from "./variables/tracing.ts";
@@ -25,6 +26,7 @@ export const VARIABLES_BY_READER: Readonly<Record<string, Readonly<Record<string
   "Egress gateway": EGRESS_GATEWAY,
   "File server": FILE_SERVER,
   "Tool call server": TOOL_CALL_SERVER,
+  MicroVMs: MICROVM,
   "`./svc up` and jaild": LAUNCHER,
   "Tracing: every component": TRACING,
   "Not offered by this version": UNAVAILABLE,
@@ -40,6 +42,7 @@ export const VARIABLES = {
   ...FILE_SERVER,
   ...TOOL_CALL_SERVER,
   ...LAUNCHER,
+  ...MICROVM,
   ...TRACING,
   ...UNAVAILABLE,
 };

@@ -4,6 +4,7 @@
  * read as a whole is read to its bound at most; the connection of a longer one is closed.
  */
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import {
   type ErrorCode,
   errorBodySchema,
@@ -34,6 +35,8 @@ export interface InnerClientOptions {
   connectMs?: number;
   /** How long a request waits for a component that refuses connections, as one does that is being replaced; 0 where it is absent. */
   refusedMs?: number;
+  /** Makes each connection, in place of a socket to the address. Throws where none can be made. */
+  connect?: () => Duplex;
   /** What it shows to a component with an https address, and takes it by. */
   tls?: TlsIdentity | undefined;
   /** The name that the component's certificate must have, where that is not the host of `baseUrl`. */
@@ -72,7 +75,9 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** Between attempts to connect. */
 const AGAIN_MS = 50;
 
-function connectorWith({ tls, connectMs, certifiedAs }: InnerClientOptions): buildConnector.connector {
+function connectorWith(options: InnerClientOptions): buildConnector.connector {
+  const { tls, connectMs, certifiedAs, connect: open } = options;
+  if (open !== undefined) return connectorOf(open);
   const times = connectMs === undefined ? {} : { timeout: connectMs };
   if (tls === undefined) return withinProcessFirst(buildConnector(times));
   const fixed = { ...times, ...(certifiedAs === undefined ? {} : { servername: certifiedAs }) };
@@ -83,13 +88,24 @@ function connectorWith({ tls, connectMs, certifiedAs }: InnerClientOptions): bui
   return (address, done) => connect(address, done);
 }
 
+/** undici takes any duplex stream, its types know sockets only. */
+function connectorOf(open: () => Duplex): buildConnector.connector {
+  return (_address, done) =>
+    queueMicrotask(() => {
+      try {
+        done(null, open() as Socket);
+      } catch (error) {
+        done(error as Error, null);
+      }
+    });
+}
+
 /** Connects in memory to a server of this process. */
 function withinProcessFirst(connect: buildConnector.connector): buildConnector.connector {
   return (address, done) => {
     const inMemory = connectInSameProcess(address.hostname, Number(address.port));
-    if (inMemory === undefined) return connect(address, done);
-    // undici takes any duplex stream, its types know sockets only.
-    queueMicrotask(() => done(null, inMemory as Socket));
+    if (inMemory === undefined) connect(address, done);
+    else connectorOf(() => inMemory)(address, done);
   };
 }
 

@@ -7,7 +7,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext, type SecureContextOptions, type TLSSocket } from "node:tls";
-import { CALLS, LISTENS } from "../config/calls.ts";
+import { CALLS, LISTENS, placeOf } from "../config/calls.ts";
 import { ConfigError } from "../config/load.ts";
 import type { Component } from "../config/types.ts";
 import type { Config } from "../config/variables.ts";
@@ -15,7 +15,7 @@ import type { Log } from "../log.ts";
 
 /** The components that call it with requests of their own. Health, readiness and metrics are open to others. */
 export function callersOf(component: Component): readonly string[] {
-  return CALLS.filter(({ from, to }) => to === component && from in LISTENS).map(({ from }) => from);
+  return CALLS.filter(({ from, to }) => to === placeOf(component) && from in LISTENS).map(({ from }) => from);
 }
 
 const LOOK_AGAIN_MS = 30_000;

@@ -264,6 +264,30 @@ export const METRICS = {
     help: "Jails that wait warm for a program, and how many are wanted.",
     labels: { zygote: "interpreter", number: ["waiting", "wanted"] },
   },
+  svc_launcher_guests: {
+    type: "gauge",
+    components: RUNNER,
+    help: "MicroVMs by what they do, where KVM_ENABLED is set.",
+    labels: { state: ["booting", "ready", "busy", "paused", "ending"] },
+    needs: "KVM_ENABLED",
+  },
+  svc_launcher_boot_seconds: {
+    type: "histogram",
+    components: RUNNER,
+    help: "Time from a microVM's start until it takes runs, in seconds.",
+    labels: {},
+    buckets: [0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120],
+    needs: "KVM_ENABLED",
+  },
+  svc_launcher_guests_ended_total: {
+    type: "counter",
+    components: RUNNER,
+    help: "MicroVMs that were ended, by cause.",
+    labels: {
+      cause: ["served", "age", "boot", "lost", "failed", "evicted", "shutdown"],
+    },
+    needs: "KVM_ENABLED",
+  },
   svc_sandbox_jail_setup_gate_watchdog_fires_total: {
     type: "counter",
     components: RUNNER,

@@ -15,7 +15,15 @@ import {
 } from "../../src/index.ts";
 
 const SECRET = newSecret();
-const COMPONENTS = ["api", "worker", "runner", "file-server", "tool-call-server", "egress-gateway"] as const;
+const COMPONENTS = [
+  "api",
+  "worker",
+  "runner",
+  "launcher",
+  "file-server",
+  "tool-call-server",
+  "egress-gateway",
+] as const;
 const COMPLETE = {
   SVC_INTERNAL_SERVICE_TOKEN: SECRET,
   SVC_EGRESS_GRANT_SECRET: SECRET,
@@ -32,6 +40,7 @@ describe("what a component needs", () => {
     api: ["SVC_INTERNAL_SERVICE_TOKEN"],
     worker: ["SVC_INTERNAL_SERVICE_TOKEN", "SVC_EXECUTION_MANIFEST_PRIVATE_KEY"],
     runner: ["SANDBOX_FORWARD_TARGET", "SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY"],
+    launcher: ["SANDBOX_FORWARD_TARGET", "SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY"],
     "file-server": ["SVC_INTERNAL_SERVICE_TOKEN"],
     "tool-call-server": ["SVC_INTERNAL_SERVICE_TOKEN"],
     "egress-gateway": ["SVC_INTERNAL_SERVICE_TOKEN", "SVC_EGRESS_GRANT_SECRET"],

@@ -50,9 +50,16 @@ export interface SystemOptions {
   /** Programs are started as the image says, with its preludes. Else as plain ones, which speak to the socket themselves. */
   preludes?: boolean;
   env?: Record<string, string>;
+  /** A launcher stands in the runner's place, and its guests have jails of their own. */
+  component?: "runner" | "launcher";
 }
 
-export async function startProgramSystem({ slots = 4, preludes = false, env = {} }: SystemOptions = {}) {
+export async function startProgramSystem({
+  slots = 4,
+  preludes = false,
+  env = {},
+  component = "runner",
+}: SystemOptions = {}) {
   const keys = newKeys();
   const directory = mkdtempSync(join(tmpdir(), "svc-programs-"));
   const tools = join(directory, "tools");
@@ -64,7 +71,7 @@ export async function startProgramSystem({ slots = 4, preludes = false, env = {}
     TOOL_CALL_SERVER_PORT: String(toolPort),
     ...env,
   });
-  const runner = await startComponent("runner", {
+  const runner = await startComponent(component, {
     PORT: "0",
     SANDBOX_FORWARD_TARGET: new URL(gateway.gateway.url).host,
     SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: new URL(gateway.gateway.url).port,

@@ -5,8 +5,6 @@
  */
 import { parseSigningKey } from "@svc/capabilities";
 import {
-  boundsAround,
-  EVENT_LINES,
   type ExecuteRequest,
   inRequestOrder,
   type Job,
@@ -17,32 +15,21 @@ import {
   type RegisteredGrant,
   type RoundResponse,
   type RuntimeInfo,
-  roundResponseSchema,
   runtimeInfoSchema,
   ServiceError,
-  type TraceContext,
 } from "@svc/contracts";
 import type { Config, InnerClient, Tracing } from "@svc/service-kit";
-import { endFailed, jsonAnswer, parsedVariable } from "@svc/service-kit";
+import { endFailed, parsedVariable } from "@svc/service-kit";
 import { z } from "zod";
 import { discardManifest } from "./discard-request.ts";
-import { readEventLines, type TellEvent } from "./event-lines.ts";
+import type { TellEvent } from "./event-lines.ts";
 import type { RunnerFleet } from "./fleet.ts";
+import { askRound, longestAnswer } from "./round.ts";
 import { requestSigner, type SignRequest } from "./signed-request.ts";
 
 const DISCARD_MS = 5000;
 /** Of a list of runtimes. */
 const MAX_RUNTIMES_BYTES = 1024 * 1024;
-/** JSON writes a character with as many bytes for each byte of output, at most. */
-const JSON_FACTOR = 6;
-const STREAMS = 2;
-/** Events tell the output once more, in pieces. */
-const EVENTS_FACTOR = 2;
-/** What an answer holds besides output: names of files, as many as there may be. */
-const MAX_REST_BYTES = 16 * 1024 * 1024;
-/** A pause tells of arguments, in a list of calls. */
-const ANSWER_BOUNDS = boundsAround(4);
-
 /** A round as it is asked of a runner. */
 interface Asked {
   path: string;
@@ -66,7 +53,7 @@ export class Runner {
   constructor(config: Config, fleet: RunnerFleet, tracing?: Tracing) {
     this.#fleet = fleet;
     this.#tracing = tracing;
-    this.#maxAnswerBytes = STREAMS * JSON_FACTOR * largestOutput(config) + MAX_REST_BYTES;
+    this.#maxAnswerBytes = longestAnswer(config);
     const key = parsedVariable("SVC_EXECUTION_MANIFEST_PRIVATE_KEY", config, parseSigningKey);
     const ttl = config.EXECUTION_MANIFEST_TTL_SECONDS;
     this.#sign = requestSigner(key, ttl);
@@ -137,44 +124,26 @@ export class Runner {
   }
 
   async #round(client: InnerClient, address: string, asked: Asked): Promise<RoundResponse> {
-    const { job } = asked;
+    const { job, tell } = asked;
     const span = this.#tracing?.join("runner.execute", "client", job.trace);
     try {
       const trace = span?.context ?? job.trace;
-      const round = this.#resumable(await this.#answer(client, asked, trace), address);
+      const round = this.#resumable(
+        await askRound(client, {
+          ...asked,
+          trace,
+          requestId: job.request_id,
+          tell: tell && ((event) => tell(event, job.session_id)),
+          maxBytes: this.#maxAnswerBytes,
+        }),
+        address,
+      );
       span?.end();
       return round;
     } catch (error) {
       endFailed(span, error);
       throw error;
     }
-  }
-
-  async #answer(
-    client: InnerClient,
-    { path, job, body, signal, tell }: Asked,
-    trace: TraceContext | undefined,
-  ): Promise<RoundResponse> {
-    const response = await client.send({
-      method: "POST",
-      path,
-      requestId: job.request_id,
-      trace,
-      headers: { "content-type": "application/json", ...(tell && { accept: EVENT_LINES }) },
-      body,
-      signal,
-      timeoutMs: 0,
-    });
-    const maxBytes = this.#maxAnswerBytes;
-    const answer = await client.read(response, (received) =>
-      tell === undefined || !String(response.headers["content-type"]).startsWith(EVENT_LINES)
-        ? jsonAnswer(received, maxBytes, ANSWER_BOUNDS)
-        : readEventLines(received.body, (event) => tell(event, job.session_id), {
-            maxBytes: EVENTS_FACTOR * maxBytes,
-            bounds: ANSWER_BOUNDS,
-          }),
-    );
-    return roundResponseSchema.parse(answer);
   }
 
   /** `address`: where the round was. A paused program resumes there, or, behind a balancer, at the address that its runner tells. */
@@ -206,16 +175,6 @@ export class Runner {
     const call = { method: "GET", path: "/api/v2/runtimes", maxBytes: MAX_RUNTIMES_BYTES } as const;
     return z.array(runtimeInfoSchema).parse(await this.#fleet.ask((client) => client.json(call)));
   }
-}
-
-/** The largest output that a run of any language may have. */
-function largestOutput({ SANDBOX_OUTPUT_MAX_SIZE, SANDBOX_LIMIT_OVERRIDES }: Config): number {
-  let largest = SANDBOX_OUTPUT_MAX_SIZE;
-  for (const own of Object.values(SANDBOX_LIMIT_OVERRIDES)) {
-    const size = (own as { output_max_size?: unknown } | null)?.output_max_size;
-    if (typeof size === "number" && size > largest) largest = size;
-  }
-  return largest;
 }
 
 function ptcOf(

@@ -1,0 +1,70 @@
+/**
+ * What runs microVMs on this machine. That a device of KVM can be opened says little: inside of some virtual machines a kernel then
+ * stands still. So one is booted until it finds no root and restarts, which takes a second where KVM works.
+ */
+import { existsSync, type Stats, statSync } from "node:fs";
+import { Problem } from "../problem.ts";
+import { shown } from "../system/run.ts";
+import type { Accelerator } from "./machine.ts";
+import { type Boot, bootKernel } from "./trial.ts";
+
+export interface Chosen {
+  accelerator: Accelerator;
+  /** The group that may open the device of KVM: a guest's process needs it. Undefined: every user may. */
+  gid?: number;
+  /** Why it is not KVM, where KVM would have been taken. */
+  warning?: string;
+}
+
+export const DEVICE = "/dev/kvm";
+/** A busy machine with KVM boots a kernel in a few seconds; one without it never does. */
+const KVM_LIMIT_MS = 15_000;
+
+/** `kernel`: path of a vmlinuz. Throws a Problem where KVM is demanded and not usable. */
+export async function chooseAccelerator(
+  wanted: Accelerator | "auto",
+  kernel: string,
+  boot: Boot = bootKernel,
+): Promise<Chosen> {
+  if (wanted === "tcg") return { accelerator: "tcg" };
+  const { problem, gid, fix } = await kvm(kernel, boot);
+  if (problem === undefined) return { accelerator: "kvm", ...(gid === undefined ? {} : { gid }) };
+  if (wanted === "kvm")
+    throw new Problem(`LAUNCHER_ACCEL=kvm, and KVM is not usable: ${problem}`, fix ?? ELSEWHERE);
+  return { accelerator: "tcg", warning: `KVM is not usable: ${problem}. MicroVMs are emulated` };
+}
+
+const ELSEWHERE = "Use a machine on which KVM works, or emulation: LAUNCHER_ACCEL=tcg (docs/microvm.md).";
+
+/** What there is, what it does, and who may open it, in this order. */
+async function kvm(kernel: string, boot: Boot): Promise<Access> {
+  if (!existsSync(DEVICE)) return accessOf(undefined, DEVICE);
+  const { problem } = await boot({ accelerator: "kvm", kernel, limitMs: KVM_LIMIT_MS });
+  return problem === undefined ? accessOf(kvmStat(), DEVICE) : { problem };
+}
+
+export interface Access {
+  gid?: number;
+  problem?: string;
+  fix?: string;
+}
+
+export const kvmStat = () => statSync(DEVICE, { throwIfNoEntry: false });
+
+const BOTH = 0o6;
+
+/** Whether users without rights, as guests have, may open the device. Pure. */
+export function accessOf(found: Pick<Stats, "mode" | "gid"> | undefined, device: string): Access {
+  if (found === undefined)
+    return {
+      problem: `there is no ${device}`,
+      fix: "Load the module kvm_intel or kvm_amd; in a virtual machine its host must allow nested virtualisation; a container needs the device.",
+    };
+  const { mode, gid } = found;
+  if ((mode & BOTH) === BOTH) return {};
+  if (((mode >> 3) & BOTH) === BOTH) return { gid };
+  return {
+    problem: `${device} can be opened by its owner alone, and guests have users of their own`,
+    fix: `${shown(["chgrp", "kvm", device])} && ${shown(["chmod", "660", device])}, where the system has a group kvm`,
+  };
+}

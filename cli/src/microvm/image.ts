@@ -1,0 +1,45 @@
+/** What microVMs start from: a kernel, and a root image with what the copy's own root image has (services/launcher/guest/build). */
+import { existsSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { type Instance, ROOT } from "../instance.ts";
+import type { Environment } from "../settings.ts";
+import { mustRun } from "../system/run.ts";
+import type { Note } from "../terminal.ts";
+
+/** The last of them is written when the others are complete. */
+const FILES = ["vmlinuz", "initrd", "system.erofs", "SHA256SUMS"] as const;
+const BUILD = join(ROOT, "services/launcher/guest/build");
+
+/** In the root image that it is built of, and gone with it; or the one that the operator names. */
+export function guestFolder({ image }: Pick<Instance, "image">, { LAUNCHER_ROOTFS }: Environment): string {
+  return LAUNCHER_ROOTFS || join(image, "guest");
+}
+
+/** Names of files that a folder of LAUNCHER_ROOTFS lacks. */
+export function missingFiles(folder: string): string[] {
+  return FILES.filter((name) => !existsSync(join(folder, name)));
+}
+
+/** The kernel, where there is one yet. */
+export function guestKernel(instance: Pick<Instance, "image">, caller: Environment): string | undefined {
+  const kernel = join(guestFolder(instance, caller), "vmlinuz");
+  return existsSync(kernel) ? kernel : undefined;
+}
+
+/** Makes what is missing or not new any more. A folder that the operator names is taken as it is. */
+export async function buildGuest(instance: Instance, caller: Environment, note: Note): Promise<void> {
+  if (caller.LAUNCHER_ROOTFS) return;
+  const image = realpathSync(instance.image);
+  note("a kernel of Debian, and a root image: about a minute at first");
+  await mustRun([BUILD, join(image, "guest"), image], "building what microVMs start from", { onLine: note });
+}
+
+/** What is wrong with the folder that the operator names. */
+export function guestProblems({ LAUNCHER_ROOTFS }: Environment): string[] {
+  if (!LAUNCHER_ROOTFS) return [];
+  const missing = missingFiles(LAUNCHER_ROOTFS);
+  if (missing.length === 0) return [];
+  return [
+    `LAUNCHER_ROOTFS=${LAUNCHER_ROOTFS} lacks ${missing.join(", ")}: unset it, and ./svc up builds what microVMs start from, or make it with services/launcher/guest/build`,
+  ];
+}

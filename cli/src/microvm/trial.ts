@@ -1,0 +1,68 @@
+/** Boots a kernel without a root in QEMU, as guests are booted, and sees whether it comes to the point where it misses its root. */
+import { spawn } from "node:child_process";
+import { type Accelerator, kernelWords, PROCESSOR, QEMU } from "./machine.ts";
+
+export interface Trial {
+  accelerator: Accelerator;
+  /** Path of a vmlinuz. */
+  kernel: string;
+  limitMs: number;
+}
+
+export interface Result {
+  /** From QEMU's start to its end. */
+  ms: number;
+  /** Why the kernel does not boot; undefined: it does. */
+  problem?: string;
+}
+
+export type Boot = (trial: Trial) => Promise<Result>;
+
+/** The last bytes of its console and of what QEMU says. */
+const KEPT_BYTES = 64 * 1024;
+const REACHED = "Unable to mount root fs";
+
+export function trialCommand({ accelerator, kernel }: Omit<Trial, "limitMs">): string[] {
+  return [
+    ...["/usr/bin/setpriv", "--pdeathsig", "KILL", "--", QEMU],
+    ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
+    ...["-machine", "microvm", "-accel", accelerator, "-cpu", PROCESSOR[accelerator], "-m", "128"],
+    ...["-kernel", kernel, "-append", kernelWords(accelerator).join(" ")],
+    ...["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"],
+  ];
+}
+
+export function bootKernel(trial: Trial): Promise<Result> {
+  const [program = "", ...words] = trialCommand(trial);
+  const started = performance.now();
+  return new Promise((resolve) => {
+    const child = spawn(program, words, { cwd: "/", stdio: ["ignore", "pipe", "pipe"] });
+    const said = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const)
+      child[name].on("data", (bytes: Buffer) => {
+        said[name] = (said[name] + bytes.toString("latin1")).slice(-KEPT_BYTES);
+      });
+    const limit = setTimeout(() => child.kill("SIGKILL"), trial.limitMs);
+    const end = (how: string | number) => {
+      clearTimeout(limit);
+      const ms = performance.now() - started;
+      const problem = problemOf({ how, isLate: ms >= trial.limitMs, ...said });
+      resolve({ ms, ...(problem === undefined ? {} : { problem }) });
+    };
+    child.once("error", ({ message }) => end(message));
+    child.once("close", (code, signal) => end(signal ?? code ?? 0));
+  });
+}
+
+/** Pure. `how`: the exit code, the signal that ended it, or why there was no process. */
+export function problemOf(end: {
+  how: string | number;
+  isLate: boolean;
+  stdout: string;
+  stderr: string;
+}): string | undefined {
+  if (end.how === 0 && end.stdout.includes(REACHED)) return undefined;
+  if (end.isLate) return "a kernel hangs in it";
+  const [reason = ""] = end.stderr.replace(/[^\x20-\x7e\n]/g, "").split("\n");
+  return `QEMU ended with ${end.how}${reason === "" ? "" : `: ${reason.slice(0, 200)}`}`;
+}

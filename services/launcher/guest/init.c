@@ -1,0 +1,383 @@
+/*
+ * The first program of a guest. It runs twice: from the kernel's initial file system, where it loads the modules and
+ * mounts the root image; and from the root image, where it mounts what programs expect, starts the guest's one process
+ * (src/guest/main.ts), carries bytes between that and the two ports that lead out of the guest, and takes the time and
+ * random bytes from a third (src/channel/control.ts). Whatever ends or fails ends the guest, which never goes on
+ * without a part.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/random.h>
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MODULES "/modules"
+#define MODULES_MAX 32
+#define ROOT "/system"
+#define DISK "/dev/vda"
+#define NODE "/opt/svc/node"
+#define MAIN "/opt/svc/node_modules/.cache/components/guest.mjs"
+#define CONTROL_PORT 2
+#define SEED_BYTES 64
+#define CHANNELS 2 /* as MAIN finds them from descriptor 3 on: to the runner, to the gateway */
+#define DEVICES_MAX 8 /* a port is called after the number of its device among all of the kind virtio */
+#define BUFFER_BYTES 65536
+#define DEVICE_TRIES 2000
+#define DEVICE_WAIT_US 2000
+#define OPEN_FILES 65536
+
+/* Bytes on their way in one direction. */
+struct pipe {
+	int from, to;
+	size_t at, length;
+	char bytes[BUFFER_BYTES];
+};
+
+static struct pipe pipes[2 * CHANNELS];
+
+/* A message of the third port, of which `held` bytes have come. */
+static struct {
+	int fd;
+	size_t held;
+	struct {
+		uint64_t seconds, nanoseconds;
+		unsigned char seed[SEED_BYTES];
+	} message;
+} control;
+
+static _Noreturn void end(const char *what)
+{
+	fprintf(stderr, "guest: %s: %s\n", what, errno ? strerror(errno) : "ended");
+	sync();
+	reboot(RB_AUTOBOOT);
+	_exit(1);
+}
+
+static void must(int result, const char *what)
+{
+	if (result < 0)
+		end(what);
+}
+
+static void mount_new(const char *type, const char *target, unsigned long flags, const char *data)
+{
+	must(mkdir(target, 0755) < 0 && errno != EEXIST && errno != EROFS ? -1 : 0, target);
+	must(mount(type, target, type, flags, data), target);
+}
+
+/* Devices appear some time after their drivers. */
+static int open_device(const char *path, int flags)
+{
+	for (int tries = 0;; tries++) {
+		int fd = open(path, flags | O_CLOEXEC);
+
+		if (fd >= 0 || tries == DEVICE_TRIES)
+			return fd;
+		usleep(DEVICE_WAIT_US);
+	}
+}
+
+static int by_name(const struct dirent **left, const struct dirent **right)
+{
+	return strcmp((*left)->d_name, (*right)->d_name);
+}
+
+static int is_module(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+/* Their names begin with numbers, in the order of their dependencies. */
+static void load_modules(void)
+{
+	struct dirent **entries;
+	int count = scandir(MODULES, &entries, is_module, by_name);
+
+	must(count, "the modules");
+	for (int i = 0; i < count && i < MODULES_MAX; i++) {
+		char path[sizeof(MODULES) + 256];
+		int fd;
+
+		snprintf(path, sizeof(path), MODULES "/%s", entries[i]->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		must(fd, path);
+		if (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST)
+			end(path);
+		close(fd);
+	}
+}
+
+/* Goes on in the root image, which is read-only for good. */
+static _Noreturn void enter_image(char **argv)
+{
+	int disk;
+
+	mount_new("devtmpfs", "/dev", MS_NOSUID | MS_NOEXEC, "mode=755");
+	load_modules();
+	disk = open_device(DISK, O_RDONLY);
+	must(disk, DISK);
+	close(disk);
+	mkdir(ROOT, 0755);
+	must(mount(DISK, ROOT, "erofs", MS_RDONLY | MS_NODEV, NULL), "the root image");
+	must(mount("/dev", ROOT "/dev", NULL, MS_MOVE, NULL), "/dev");
+	must(chdir(ROOT), ROOT);
+	must(mount(".", "/", NULL, MS_MOVE, NULL), "the root");
+	must(chroot("."), "the root");
+	must(chdir("/"), "the root");
+	execv("/init", argv);
+	end("/init");
+}
+
+static void mount_all(void)
+{
+	mount_new("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	mount_new("sysfs", "/sys", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	mount_new("cgroup2", "/sys/fs/cgroup", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+	mount_new("tmpfs", "/run", MS_NOSUID | MS_NODEV, "mode=755");
+	mount_new("tmpfs", "/tmp", MS_NOSUID | MS_NODEV, "mode=1777");
+	mount_new("tmpfs", "/dev/shm", MS_NOSUID | MS_NODEV, "mode=1777");
+}
+
+static void raise_loopback(void)
+{
+	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	must(fd, "a socket");
+	must(ioctl(fd, SIOCSIFFLAGS, &request), "the loopback device");
+	close(fd);
+}
+
+static void set_nonblocking(int fd)
+{
+	must(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK), "a descriptor");
+}
+
+static _Noreturn void become_service(const int *ends)
+{
+	static char *const argv[] = {NODE, "--max-semi-space-size=4", "--disable-warning=ExperimentalWarning", MAIN, NULL};
+	static char *const env[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/nonexistent", "MALLOC_ARENA_MAX=2",
+				    "NODE_COMPILE_CACHE=/opt/svc/node_modules/.cache/compile", NULL};
+	struct rlimit files = {OPEN_FILES, OPEN_FILES};
+
+	for (int i = 0; i < CHANNELS; i++)
+		must(dup2(ends[i], 3 + i), "a channel");
+	must(setrlimit(RLIMIT_NOFILE, &files), "the limits");
+	execve(NODE, argv, env);
+	end(NODE);
+}
+
+/* The kernel is told that the other side is there after it was told the port's name. */
+static int connected(int port)
+{
+	for (int tries = 0; port >= 0 && tries < DEVICE_TRIES; tries++, usleep(DEVICE_WAIT_US)) {
+		struct pollfd waited = {port, POLLOUT, 0};
+
+		if (poll(&waited, 1, 0) >= 0 && !(waited.revents & POLLHUP))
+			break;
+	}
+	return port;
+}
+
+/* A port has the name "svc.N"; the kernel numbers devices in an order of its own. */
+static int open_port(int number)
+{
+	for (int tries = 0; tries < DEVICE_TRIES; tries++, usleep(DEVICE_WAIT_US)) {
+		for (int device = 0; device < DEVICES_MAX; device++) {
+			char path[64], name[16] = "";
+			int fd;
+
+			snprintf(path, sizeof(path), "/sys/class/virtio-ports/vport%dp1/name", device);
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+			if (fd < 0)
+				continue;
+			if (read(fd, name, sizeof(name) - 1) < 0)
+				name[0] = '\0';
+			close(fd);
+			if (strncmp(name, "svc.", 4) != 0 || atoi(name + 4) != number)
+				continue;
+			snprintf(path, sizeof(path), "/dev/vport%dp1", device);
+			return connected(open(path, O_RDWR | O_CLOEXEC));
+		}
+	}
+	errno = ENODEV;
+	return -1;
+}
+
+/* Answers the process; the other ends are connected to the ports by `pipes`. */
+static pid_t start_service(void)
+{
+	int ends[CHANNELS];
+	pid_t pid;
+
+	for (int i = 0; i < CHANNELS; i++) {
+		int port = open_port(i), pair[2];
+
+		must(port, "a port");
+		must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), "a pair of sockets");
+		set_nonblocking(port);
+		set_nonblocking(pair[0]);
+		pipes[2 * i].from = pipes[2 * i + 1].to = port;
+		pipes[2 * i].to = pipes[2 * i + 1].from = pair[0];
+		/* Beyond the descriptors that they become. */
+		ends[i] = fcntl(pair[1], F_DUPFD_CLOEXEC, 3 + CHANNELS);
+		must(ends[i], "a descriptor");
+		close(pair[1]);
+	}
+	pid = fork();
+	must(pid, "a process");
+	if (pid == 0)
+		become_service(ends);
+	for (int i = 0; i < CHANNELS; i++)
+		close(ends[i]);
+	return pid;
+}
+
+/* Moves what can be moved now. */
+static void carry(struct pipe *pipe)
+{
+	ssize_t moved;
+
+	if (pipe->length == 0) {
+		moved = read(pipe->from, pipe->bytes, sizeof(pipe->bytes));
+		if (moved < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		must(moved > 0 ? 0 : -1, "a channel");
+		pipe->at = 0;
+		pipe->length = moved;
+	}
+	moved = write(pipe->to, pipe->bytes + pipe->at, pipe->length);
+	if (moved < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	must(moved > 0 ? 0 : -1, "a channel");
+	pipe->at += moved;
+	pipe->length -= moved;
+}
+
+static void mix_in(const unsigned char *seed)
+{
+	struct {
+		struct rand_pool_info head;
+		unsigned char bytes[SEED_BYTES];
+	} pool = {.head = {.entropy_count = SEED_BYTES * 8, .buf_size = SEED_BYTES}};
+	int fd = open("/dev/urandom", O_WRONLY | O_CLOEXEC);
+
+	must(fd, "/dev/urandom");
+	memcpy(pool.bytes, seed, SEED_BYTES);
+	must(ioctl(fd, RNDADDENTROPY, &pool), "the random numbers");
+	must(ioctl(fd, RNDRESEEDCRNG), "the random numbers");
+	close(fd);
+}
+
+/* Takes a message and confirms it, once it has come as a whole. False: there is more to come. */
+static bool take_update(void)
+{
+	ssize_t got = read(control.fd, (char *)&control.message + control.held, sizeof(control.message) - control.held);
+	struct timespec now;
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	must(got > 0 ? 0 : -1, "the control port");
+	control.held += got;
+	if (control.held < sizeof(control.message))
+		return false;
+	control.held = 0;
+	now = (struct timespec){(time_t)control.message.seconds, (long)control.message.nanoseconds};
+	must(clock_settime(CLOCK_REALTIME, &now), "the clock");
+	mix_in(control.message.seed);
+	must(write(control.fd, "", 1) == 1 ? 0 : -1, "the control port");
+	return true;
+}
+
+/* Nothing starts before the first message. */
+static void take_first_update(void)
+{
+	control.fd = open_port(CONTROL_PORT);
+	must(control.fd, "the control port");
+	while (!take_update())
+		;
+	set_nonblocking(control.fd);
+}
+
+static void reap(pid_t service)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+		errno = 0;
+		if (pid == service)
+			end("the service");
+	}
+}
+
+static void on_child(int signal)
+{
+	(void)signal;
+}
+
+static _Noreturn void serve(void)
+{
+	struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
+	sigset_t blocked, open;
+	pid_t service;
+
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &blocked, &open);
+	sigaction(SIGCHLD, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	take_first_update();
+	service = start_service();
+	for (;;) {
+		struct pollfd waited[2 * CHANNELS + 1];
+
+		for (int i = 0; i < 2 * CHANNELS; i++) {
+			bool full = pipes[i].length > 0;
+
+			waited[i] = (struct pollfd){full ? pipes[i].to : pipes[i].from, full ? POLLOUT : POLLIN, 0};
+		}
+		waited[2 * CHANNELS] = (struct pollfd){control.fd, POLLIN, 0};
+		if (ppoll(waited, 2 * CHANNELS + 1, NULL, &open) < 0) {
+			if (errno != EINTR)
+				end("waiting");
+			for (int i = 0; i <= 2 * CHANNELS; i++)
+				waited[i].revents = 0;
+		}
+		if (waited[2 * CHANNELS].revents)
+			take_update();
+		reap(service);
+		for (int i = 0; i < 2 * CHANNELS; i++)
+			if (waited[i].revents)
+				carry(&pipes[i]);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	if (getpid() != 1)
+		return 1;
+	if (access(MODULES, F_OK) == 0)
+		enter_image(argv);
+	mount_all();
+	raise_loopback();
+	serve();
+}

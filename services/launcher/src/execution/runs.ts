@@ -1,0 +1,204 @@
+/**
+ * Runs programs in guests: leases a slot and a guest, keeps the guest's clock in step, asks its runner, and reads the answer as that of
+ * a stranger. A guest whose run failed, was cancelled or was too long is ended; one whose program is paused is kept for it.
+ */
+import {
+  deadlinesFor,
+  type ExecuteResponse,
+  type ExecutionOutcome,
+  factsOfAnswer,
+  type PausedResponse,
+  type ResumeRequest,
+  type RoundResponse,
+  ServiceError,
+} from "@svc/contracts";
+import { type LimitOverrides, limitsFor } from "@svc/runner/admission/limits";
+import type { Admitted } from "@svc/runner/admission/manifest";
+import type { Slots } from "@svc/runner/admission/slots";
+import type { Runtimes } from "@svc/runner/execution/runtimes";
+import type { Call } from "@svc/runner/execution/types";
+import type { CountedExecution, RunnerMetrics } from "@svc/runner/metrics";
+import type { ProgramRegistry } from "@svc/runner/programmatic/program-registry";
+import type { Runs } from "@svc/runner/routes";
+import { isCancelled, outcomeOfFault } from "@svc/runner/run-line";
+import { type Config, DeadlineSignal } from "@svc/service-kit";
+import { askRound, longestAnswer } from "@svc/worker/runner/round";
+import type { Guest } from "../guests/guest.ts";
+import type { Lease, Pool } from "../guests/pool.ts";
+import { HeldGuest } from "./held-guest.ts";
+
+const MIB = 2 ** 20;
+
+export interface GuestRunsDeps {
+  config: Config;
+  overrides: LimitOverrides;
+  runtimes: Runtimes;
+  slots: Slots;
+  pool: Pool<Guest>;
+  programs: ProgramRegistry<HeldGuest>;
+  runMetrics: RunnerMetrics;
+}
+
+interface Round {
+  path: string;
+  request: object;
+  wallMs: number;
+  call: Call;
+  counted: CountedExecution;
+  principal: string;
+  /** Of a program with tools. */
+  program: HeldGuest | undefined;
+}
+
+export class GuestRuns implements Runs {
+  readonly #deps: GuestRunsDeps;
+  readonly #maxAnswerBytes: number;
+
+  constructor(deps: GuestRunsDeps) {
+    this.#deps = deps;
+    this.#maxAnswerBytes = longestAnswer(deps.config);
+  }
+
+  execute({ request, principal }: Admitted, call: Call): Promise<RoundResponse> {
+    const { config, overrides, runtimes, programs, runMetrics } = this.#deps;
+    const { ptc } = request;
+    const find = ptc == null ? "find" : "findProgrammatic";
+    const { language } = runtimes[find](request.language, request.version ?? "*");
+    const { wallMs } = limitsFor(config, overrides, { ...request, language });
+    const counted = runMetrics.began(language, call.trace);
+    const memoryBytes = config.LAUNCHER_RAM_MIB * MIB;
+    const program =
+      ptc == null
+        ? undefined
+        : new HeldGuest({
+            executionId: ptc.execution_id,
+            principal,
+            language,
+            counted,
+            memoryBytes,
+            round: 1,
+          });
+    if (program !== undefined) programs.begin(program);
+    const path = "/api/v2/execute";
+    return this.#round({ path, request, wallMs, call, counted, principal, program });
+  }
+
+  resume(request: ResumeRequest, call: Call): Promise<RoundResponse> {
+    const { config, overrides, programs } = this.#deps;
+    const { execution_id, round } = request.ptc;
+    const program = programs.take(execution_id, round);
+    const { language, counted, principal } = program;
+    const { wallMs } = limitsFor(config, overrides, { language, run_timeout: request.run_timeout });
+    counted.resumed(call.trace);
+    const path = `/api/v2/executions/${execution_id}/resume`;
+    return this.#round({ path, request, wallMs, call, counted, principal, program });
+  }
+
+  discard(executionId: string): boolean {
+    return this.#deps.programs.discard(executionId);
+  }
+
+  async #round(round: Round): Promise<RoundResponse> {
+    const { call, counted, program, wallMs } = round;
+    const { config, programs } = this.#deps;
+    // Its runner's deadline ends earlier, and the worker's later.
+    const limitMs = deadlinesFor(wallMs, config).runner + config.JOB_WAIT_GRACE_MS / 2;
+    const within = new DeadlineSignal(call.signal, limitMs);
+    try {
+      const signal = program === undefined ? within.signal : AbortSignal.any([within.signal, program.killed]);
+      return await this.#leased(round, signal);
+    } catch (error) {
+      if (program?.lease !== undefined && isBusy(error) && !call.signal.aborted) {
+        counted.paused();
+        programs.keep(program);
+        throw error;
+      }
+      program?.kill(error);
+      if (program !== undefined) programs.end(program);
+      if (isGone(error)) counted.abandoned();
+      else counted.ended(outcomeOfFault(error, call.signal));
+      if (within.isLate) throw new ServiceError("deadline_exceeded", undefined, { cause: error });
+      if (isCancelled(call.signal)) throw call.signal.reason;
+      throw asServiceError(error);
+    } finally {
+      within.end();
+    }
+  }
+
+  async #leased(round: Round, signal: AbortSignal): Promise<RoundResponse> {
+    const { counted, program, principal } = round;
+    const { slots, pool } = this.#deps;
+    const release = await slots.lease(signal, { goesOn: program?.lease !== undefined });
+    try {
+      counted.enter("setup");
+      const lease = program?.lease ?? (await pool.take(principal, signal));
+      try {
+        return await this.#ask(round, lease, signal);
+      } catch (error) {
+        lease.fail("failed");
+        throw error;
+      }
+    } finally {
+      release();
+    }
+  }
+
+  async #ask(round: Round, lease: Lease<Guest>, signal: AbortSignal): Promise<RoundResponse> {
+    const { path, request, call, counted, program } = round;
+    const isHeld = program?.lease !== undefined;
+    program?.uses(lease);
+    if (isHeld) {
+      lease.goOn();
+      program.round += 1;
+    }
+    signal.throwIfAborted();
+    await lease.guest.update().catch((cause: unknown) => {
+      throw new ServiceError(isHeld ? "execution_not_found" : "sandbox_execution_failed", undefined, {
+        cause,
+      });
+    });
+    counted.enter("run");
+    const { execution_manifest: _, ...body } = request as { execution_manifest?: unknown };
+    const answer = await askRound(isHeld ? lease.guest.held : lease.guest.runs, {
+      path,
+      body: JSON.stringify(body),
+      requestId: call.requestId,
+      signal,
+      trace: call.trace?.context,
+      tell: call.tell,
+      maxBytes: this.#maxAnswerBytes,
+    });
+    return "paused" in answer ? this.#paused(answer, round, lease) : this.#over(answer, round, lease);
+  }
+
+  #over(answer: ExecuteResponse, { counted, program }: Round, lease: Lease<Guest>): RoundResponse {
+    if (program !== undefined) this.#deps.programs.end(program);
+    // It is no pause.
+    counted.ended(factsOfAnswer(answer).outcome as ExecutionOutcome);
+    lease.over();
+    return answer;
+  }
+
+  /** The guest stays with its program, unless every round is to be run from the top. */
+  #paused(answer: PausedResponse, { counted, program }: Round, lease: Lease<Guest>): RoundResponse {
+    const { config, programs } = this.#deps;
+    if (program === undefined) throw new Error("a program without tools is paused");
+    counted.paused();
+    program.pausedAtMs = performance.now();
+    lease.pause();
+    programs.keep(program);
+    if (config.PTC_MODE === "replay") programs.discard(program.executionId);
+    return { ...answer, runner_url: config.SANDBOX_ADVERTISED_URL };
+  }
+}
+
+const isGone = (error: unknown) => error instanceof ServiceError && error.code === "execution_not_found";
+
+/** No slot was free: a paused program stays where it is. */
+const isBusy = (error: unknown) => error instanceof ServiceError && error.code === "runner_busy";
+
+/** What a guest says that is no answer of a runner is the guest's failure. */
+function asServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  return new ServiceError("sandbox_execution_failed", undefined, { cause: error });
+}

@@ -1,0 +1,35 @@
+/** The environment of a guest's runner and jaild: what the launcher's own configuration says of executions, and no key. Pure. */
+import type { Config } from "@svc/service-kit";
+import { EXECUTIONS } from "@svc/service-kit/config/variables/executions";
+import { RUNNER } from "@svc/service-kit/config/variables/runner";
+
+/** Of the guest alone, or of the launcher alone. */
+const OWN = {
+  // Also, nothing random is made before a guest is saved.
+  INSTANCE_ID: "guest",
+  PORT: "2000",
+  RUNNER_HOST: "127.0.0.1",
+  SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: "3190",
+  SANDBOX_FORWARD_TARGET: "127.0.0.1:3190",
+  SANDBOX_REQUIRE_EGRESS_MANIFEST: "false",
+  SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: "",
+  SANDBOX_MAX_CONCURRENT_JOBS: "1",
+  SANDBOX_MAX_PAUSED: "1",
+  SANDBOX_MAX_PAUSED_PER_PRINCIPAL: "1",
+  SANDBOX_INPUT_CACHE_BYTES: "0",
+  SANDBOX_PACKAGES_DIRECTORY: "/pkgs",
+  SANDBOX_JAIL_SOCKET: "/run/svc/jaild.sock",
+  SANDBOX_TOOL_DIRECTORY: "/run/svc/tools",
+};
+
+export function guestEnvironment(config: Config): Record<string, string> {
+  const names = [...Object.keys(EXECUTIONS), ...Object.keys(RUNNER)] as (keyof Config)[];
+  const given = names.map((name) => [name, textOf(config[name])] as const).filter(([, text]) => text !== "");
+  return { ...Object.fromEntries(given), LOG_LEVEL: config.LOG_LEVEL, ...OWN };
+}
+
+/** A value as its variable is written. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.join(",");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,159 @@
+/** Makes guests as the configuration says. Each has a user of its own, which no other living guest has. */
+
+import { closeSync } from "node:fs";
+import { connect } from "node:net";
+import type { Chosen } from "@svc/cli/microvm/accelerator";
+import type { Config, Log } from "@svc/service-kit";
+import { Groups } from "../monitor/groups.ts";
+import type { MachineSpec } from "../monitor/monitor.ts";
+import { qemu } from "../monitor/qemu.ts";
+import { OVERHEAD_MIB } from "./capacity.ts";
+import { guestEnvironment } from "./environment.ts";
+import { Guest, type GuestOptions } from "./guest.ts";
+import { Snapshot, type User } from "./snapshot.ts";
+
+const MIB = 2 ** 20;
+/** Threads of QEMU. */
+const PROCESSES = 256;
+/** An emulated processor is many times slower. */
+const BOOT_MS = { kvm: 60_000, tcg: 300_000 };
+
+export class GuestFactory {
+  readonly #options: Omit<GuestOptions, "machine">;
+  readonly #machine: Omit<MachineSpec, "user" | "onConsole">;
+  readonly #base: User;
+  /** That may open the device of KVM. */
+  readonly #group: number | undefined;
+  readonly #log: Log;
+  readonly #numbers = new FreeNumbers();
+  readonly #groups: Groups | undefined;
+  #snapshot: Snapshot | undefined;
+
+  constructor(config: Config, { accelerator, gid }: Chosen, log: Log) {
+    const [host = "", port = ""] = config.SANDBOX_FORWARD_TARGET.split(/:(?=\d+$)/);
+    this.#log = log;
+    this.#group = gid;
+    this.#base = { uid: config.SANDBOX_JOB_UID_BASE, gid: config.SANDBOX_JOB_GID_BASE };
+    this.#options = {
+      monitor: qemu(accelerator),
+      env: guestEnvironment(config),
+      connectGateway: () => connect({ host, port: Number(port), allowHalfOpen: true }),
+      bootMs: BOOT_MS[accelerator],
+    };
+    this.#groups = groupsOr(log);
+    this.#machine = {
+      image: config.LAUNCHER_ROOTFS,
+      ramMib: config.LAUNCHER_RAM_MIB,
+      vcpus: config.LAUNCHER_VCPUS,
+      logLevel: config.LAUNCHER_LOG_LEVEL,
+    };
+  }
+
+  /** Guests go on from a saved one from then on. Where that fails they boot, each for itself. Never rejects. */
+  async prepare(): Promise<void> {
+    const number = this.#numbers.take();
+    const began = performance.now();
+    try {
+      this.#snapshot = await Snapshot.take(this.#userOf(number), (memory) => this.#guest(number, { memory }));
+      this.#log.info(
+        { ms: Math.round(performance.now() - began) },
+        "a microVM is saved, from which others go on",
+      );
+    } catch (err) {
+      this.#log.warn({ err }, "no microVM could be saved; each boots");
+    } finally {
+      this.#numbers.giveBack(number);
+    }
+  }
+
+  async boot(): Promise<Guest> {
+    const number = this.#numbers.take();
+    try {
+      const guest = await (this.#snapshot === undefined
+        ? this.#guest(number, {})
+        : this.#goOn(number, this.#snapshot));
+      void guest.ended.then(() => this.#numbers.giveBack(number));
+      return guest;
+    } catch (error) {
+      this.#numbers.giveBack(number);
+      throw error;
+    }
+  }
+
+  async #goOn(number: number, snapshot: Snapshot): Promise<Guest> {
+    const from = await snapshot.copyFor(this.#userOf(number));
+    try {
+      return this.#guest(number, { from }, snapshot.lastStream);
+    } finally {
+      // Its process has them.
+      closeSync(from.memory);
+      closeSync(from.devices);
+    }
+  }
+
+  #userOf(number: number): User {
+    return { uid: this.#base.uid + number, gid: this.#group ?? this.#base.gid + number };
+  }
+
+  #guest(number: number, memory: Pick<MachineSpec, "memory" | "from">, lastStream?: number): Guest {
+    const { ramMib, vcpus } = this.#machine;
+    const group = this.#groups?.make(number, {
+      memoryBytes: (ramMib + OVERHEAD_MIB) * MIB,
+      cpus: vcpus,
+      processes: PROCESSES,
+    });
+    const guest = new Guest({
+      ...this.#options,
+      machine: {
+        ...this.#machine,
+        ...memory,
+        ...(group && { group }),
+        user: this.#userOf(number),
+        onConsole: (line) => this.#log.info({ guest: number, line }, "console of a microVM"),
+      },
+      ...(lastStream === undefined ? {} : { lastStream }),
+    });
+    void guest.ended.then(() => group?.remove());
+    return guest;
+  }
+
+  /** One that went on from it did not get ready: from now on each boots. */
+  distrustSnapshot(): void {
+    if (this.#snapshot === undefined) return;
+    this.#log.warn("a microVM did not go on from the saved one; each boots");
+    this.#snapshot.close();
+    this.#snapshot = undefined;
+  }
+
+  /** Nothing boots any more. */
+  close(): void {
+    this.#snapshot?.close();
+    this.#groups?.close();
+  }
+}
+
+/** A guest's memory is bounded without them, too: by what QEMU gives it. */
+function groupsOr(log: Log): Groups | undefined {
+  try {
+    return Groups.open();
+  } catch (err) {
+    log.warn({ err }, "microVMs have no control groups of their own");
+    return undefined;
+  }
+}
+
+/** The smallest numbers that nobody has. */
+class FreeNumbers {
+  readonly #taken = new Set<number>();
+
+  take(): number {
+    let number = 0;
+    while (this.#taken.has(number)) number += 1;
+    this.#taken.add(number);
+    return number;
+  }
+
+  giveBack(number: number): void {
+    this.#taken.delete(number);
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * A guest from its boot to its end. It is hostile from its first program on: all that it can do is to answer requests, and to open
+ * connections that lead to the gateway.
+ */
+import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { InnerClient } from "@svc/service-kit";
+import { join } from "../channel/bridge.ts";
+import { Channel } from "../channel/channel.ts";
+import { Control } from "../channel/control.ts";
+import { encodePreface, type GuestEnvironment } from "../channel/preface.ts";
+import type { Machine, MachineSpec, Monitor } from "../monitor/monitor.ts";
+
+const READY_POLL_MS = 250;
+/** Its vCPUs may wait long for a processor of a busy machine. */
+const UPDATE_MS = 10_000;
+const CONNECTIONS = 8;
+/** Until a guest has taken notice that its connections are closed. */
+const QUIET_MS = 1000;
+
+export interface GuestOptions {
+  monitor: Monitor;
+  machine: MachineSpec;
+  /** Environment of its runner and its jaild. */
+  env: GuestEnvironment;
+  connectGateway: () => Duplex;
+  /** How long it may take until its runner takes runs. */
+  bootMs: number;
+  /** Of the guest that it goes on from, where `machine` says so: the number of its last stream. */
+  lastStream?: number;
+}
+
+export class Guest {
+  readonly #machine: Machine;
+  readonly #requests: Channel;
+  readonly #control: Control;
+  readonly #bootMs: number;
+  /** To its runner: for a run, and for a program that only this guest has. */
+  readonly runs: InnerClient;
+  readonly held: InnerClient;
+  /** Why it has ended. Never rejects. */
+  readonly ended: Promise<string>;
+  #isOver = false;
+
+  constructor({ monitor, machine, env, connectGateway, bootMs, lastStream }: GuestOptions) {
+    this.#bootMs = bootMs;
+    this.#machine = monitor.boot(machine);
+    const { requests, gateway, control } = this.#machine.connect();
+    const onEnd = () => void this.end();
+    if (machine.from === undefined) requests.write(encodePreface(env));
+    this.#control = new Control(control, onEnd);
+    this.#requests = new Channel(requests, {
+      onEnd,
+      ...(lastStream === undefined ? {} : { after: lastStream }),
+    });
+    new Channel(gateway, { onStream: (stream) => join(stream, connectGateway()), onEnd });
+    this.runs = this.#client("sandbox_execution_failed");
+    this.held = this.#client("execution_not_found");
+    this.ended = this.#machine.ended.then(async (reason) => {
+      this.#isOver = true;
+      await Promise.all([this.runs.close(), this.held.close()]);
+      return reason;
+    });
+  }
+
+  #client(unreachable: "sandbox_execution_failed" | "execution_not_found"): InnerClient {
+    const connect = () => this.#requests.open();
+    return new InnerClient({ baseUrl: "http://guest", unreachable, connections: CONNECTIONS, connect });
+  }
+
+  get pid(): number {
+    return this.#machine.pid;
+  }
+
+  /** Resolves when its runner takes runs; rejects when the guest has ended, or is not there in time. */
+  async ready(now?: number): Promise<void> {
+    const end = performance.now() + this.#bootMs;
+    await this.#machine.running;
+    await this.#control.update(this.#bootMs, now);
+    while (!(await this.#takesRuns(end - performance.now()))) {
+      if (this.#isOver) throw new Error(`the guest has ended: ${await this.ended}`);
+      if (performance.now() > end) throw new Error("the guest was not ready in time");
+      await sleep(READY_POLL_MS);
+    }
+  }
+
+  /** A runner that is not ready refuses what is neither its health nor its metrics. */
+  async #takesRuns(limitMs: number): Promise<boolean> {
+    try {
+      const call = { method: "GET", path: "/api/v2/runtimes", requestId: "ready" } as const;
+      const answer = await this.runs.send({ ...call, timeoutMs: Math.max(1, limitMs) });
+      await answer.body.dump();
+      return answer.statusCode === 200;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Writes what other guests go on from, and ends. Answers the number of its last stream. */
+  async save(devices: string): Promise<number> {
+    await Promise.all([this.runs.close(), this.held.close()]);
+    await sleep(QUIET_MS);
+    const { last } = this.#requests;
+    await this.#machine.save(devices);
+    return last;
+  }
+
+  /** Sets its clock, and renews its kernel's random numbers. Rejects, and ends the guest, when it does not take them. */
+  update(): Promise<void> {
+    return this.#control.update(UPDATE_MS);
+  }
+
+  pause(): void {
+    this.#machine.pause();
+  }
+
+  resume(): void {
+    this.#machine.resume();
+  }
+
+  end(): Promise<void> {
+    return this.#machine.end();
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * A guest whose runner takes runs and has served none, as guests go on from it: many times faster than they boot. What they share with
+ * it and each other is no secret: neither a key nor a program has been in it. Each gets the time and new random numbers before
+ * anything else (Guest.update), and its memory is a copy of its own. The files have no names, so nothing is left of them.
+ */
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { chownSync, closeSync, fchownSync, mkdtempSync, openSync, rmSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { SavedState } from "../monitor/monitor.ts";
+import type { Guest } from "./guest.ts";
+
+const run = promisify(execFile);
+
+/** Memory, whatever /tmp is. */
+const FOLDER = "/dev/shm";
+/**
+ * The time of the guest that is saved. OpenSSL's generators of random numbers, which a guest has inherited, take new ones of the kernel
+ * when a day has passed since they last did.
+ */
+const BEFORE_MS = 86_400_000;
+
+export interface User {
+  uid: number;
+  gid: number;
+}
+
+export class Snapshot {
+  readonly #memory: number;
+  readonly #devices: number;
+  readonly lastStream: number;
+
+  private constructor(memory: number, devices: number, lastStream: number) {
+    this.#memory = memory;
+    this.#devices = devices;
+    this.lastStream = lastStream;
+  }
+
+  /** Boots a guest for it. `boot` is given its memory. */
+  static async take(user: User, boot: (memory: number) => Guest): Promise<Snapshot> {
+    const folder = mkdtempSync(join(FOLDER, "svc-launcher-"));
+    const memory = nameless(user);
+    try {
+      // Its user looks up the socket that its state is written to.
+      chownSync(folder, user.uid, user.gid);
+      const guest = boot(memory);
+      try {
+        await guest.ready(Date.now() - BEFORE_MS);
+        const lastStream = await guest.save(join(folder, "devices"));
+        return new Snapshot(memory, openSync(join(folder, "devices"), "r"), lastStream);
+      } finally {
+        await guest.end();
+      }
+    } catch (error) {
+      closeSync(memory);
+      throw error;
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+
+  /** For one guest, whose user alone may use the copy. Its descriptors are to be closed once its process has them. */
+  async copyFor(user: User): Promise<SavedState> {
+    const memory = nameless(user);
+    try {
+      const [from, to] = [this.#memory, memory].map((number) => `/proc/${process.pid}/fd/${number}`);
+      await run("/bin/cp", ["--", from ?? "", to ?? ""]);
+      // Each machine reads from its beginning.
+      return { memory, devices: openSync(`/proc/self/fd/${this.#devices}`, "r") };
+    } catch (error) {
+      closeSync(memory);
+      throw error;
+    }
+  }
+
+  close(): void {
+    closeSync(this.#memory);
+    closeSync(this.#devices);
+  }
+}
+
+/** A file in memory that is gone with its last descriptor. */
+function nameless({ uid, gid }: User): number {
+  const path = join(FOLDER, `svc-launcher-${randomUUID()}`);
+  const file = openSync(path, "wx+", 0o600);
+  unlinkSync(path);
+  fchownSync(file, uid, gid);
+  return file;
+}

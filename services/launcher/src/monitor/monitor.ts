@@ -1,0 +1,60 @@
+/** What the launcher asks of the program that runs virtual machines; ./qemu.ts is one. */
+import type { Duplex } from "node:stream";
+
+/** Descriptors of what a machine goes on from. */
+export interface SavedState {
+  /** A file that the machine's user may write, which becomes its memory: a copy of the memory that was saved. */
+  memory: number;
+  /** The state of its devices and processors, as `save` wrote it. */
+  devices: number;
+}
+
+export interface MachineSpec {
+  /** Folder that guest/build has made. */
+  image: string;
+  ramMib: number;
+  vcpus: number;
+  /** Of the kernel's messages on the console, 0 to 5. */
+  logLevel: number;
+  /** Whose the machine's process is; undefined: its starter's. */
+  user: { uid: number; gid: number } | undefined;
+  /** Its control group. */
+  group?: { add: (pid: number) => void };
+  /** Descriptor of a file that its user may write, which becomes its memory, for `save`. */
+  memory?: number;
+  /** Absent: it boots. */
+  from?: SavedState;
+  /** Told of each line of the console. The guest wrote it: it is not to be believed. */
+  onConsole: (line: string) => void;
+}
+
+/** Byte streams to a guest. */
+export interface Wires {
+  requests: Duplex;
+  gateway: Duplex;
+  /** To its first program. */
+  control: Duplex;
+}
+
+export interface Machine {
+  connect(): Wires;
+  /** Resolves when its processors run, which takes a moment where it goes on from a saved state. */
+  readonly running: Promise<void>;
+  /**
+   * Stops it for good, and writes what a machine like it can go on from: the state of its devices to the file `devices`, its memory to
+   * the one it has. Its process is gone afterwards.
+   */
+  save(devices: string): Promise<void>;
+  /** It computes nothing until `resume`, and keeps its memory. */
+  pause(): void;
+  resume(): void;
+  /** Resolves when its process is gone and its memory with it. */
+  end(): Promise<void>;
+  /** Why it is gone. Never rejects. */
+  readonly ended: Promise<string>;
+  readonly pid: number;
+}
+
+export interface Monitor {
+  boot(spec: MachineSpec): Machine;
+}

@@ -1,0 +1,169 @@
+/**
+ * QEMU's machine `microvm`: no firmware of a PC, no PCI, no network card. Its process has a user without rights, namespaces of its own
+ * for network, mounts, IPC and names, and QEMU's system call filter; it opens the image read-only and inherits the wires as sockets
+ * without a name, so a guest that took it over finds no file that it may write and no address to connect to. It dies with
+ * the launcher.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { Duplex } from "node:stream";
+import { finished } from "node:stream/promises";
+import { type Accelerator, kernelWords, PROCESSOR, QEMU } from "@svc/cli/microvm/machine";
+import { confined } from "@svc/cli/users";
+import { ConsoleLines } from "./console.ts";
+import type { Machine, MachineSpec, Monitor, Wires } from "./monitor.ts";
+import { Qmp } from "./qmp.ts";
+
+/** Descriptors of the wires, as spawn numbers them, and of what a machine has that is saved or goes on. */
+const WIRES = [3, 4, 5] as const;
+const QMP = 6;
+const MEMORY = 7;
+const DEVICES = 8;
+/** The memory is in its file, and not part of what is written. */
+const CAPABILITIES = { capabilities: [{ capability: "x-ignore-shared", state: true }] };
+/** Code that was translated is kept up to so many MiB. */
+const ACCELERATOR = { kvm: "kvm", tcg: "tcg,thread=multi,tb-size=128" };
+const FILTER = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+const UNSHARED = ["/usr/bin/unshare", "--net", "--ipc", "--uts", "--mount", "--"];
+
+export function qemu(accelerator: Accelerator): Monitor {
+  return { boot: (spec) => new QemuMachine(accelerator, spec) };
+}
+
+/** Pure. */
+export function qemuCommand(accelerator: Accelerator, spec: MachineSpec): string[] {
+  const { image, ramMib, vcpus, logLevel, user, memory, from } = spec;
+  const hasFile = memory !== undefined || from !== undefined;
+  const kernel = [...kernelWords(accelerator), `loglevel=${logLevel}`, "random.trust_cpu=on"].join(" ");
+  const drive = `id=system,file=${join(image, "system.erofs").replaceAll(",", ",,")},format=raw,if=none,readonly=on,file.locking=off`;
+  return [
+    ...UNSHARED,
+    ...confined("KILL", user),
+    QEMU,
+    ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
+    ...["-sandbox", FILTER],
+    ...[
+      "-machine",
+      `microvm,rtc=on${hasFile ? ",memory-backend=ram" : ""}`,
+      "-accel",
+      ACCELERATOR[accelerator],
+      "-cpu",
+      PROCESSOR[accelerator],
+    ],
+    ...["-smp", `${vcpus}`, "-m", `${ramMib}`],
+    ...["-kernel", join(image, "vmlinuz"), "-initrd", join(image, "initrd"), "-append", kernel],
+    ...["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"],
+    ...["-drive", drive, "-device", "virtio-blk-device,drive=system"],
+    ...["-device", "virtio-rng-device"],
+    ...(hasFile ? withMemoryFile(ramMib) : []),
+    ...(from === undefined ? [] : ["-incoming", "defer"]),
+    ...WIRES.flatMap((descriptor, at) => [
+      ...["-chardev", `socket,id=wire${at},fd=${descriptor}`],
+      ...["-device", `virtio-serial-device,id=serial${at},max_ports=2`],
+      ...["-device", `virtserialport,bus=serial${at}.0,chardev=wire${at},name=svc.${at}`],
+    ]),
+  ];
+}
+
+function withMemoryFile(ramMib: number): string[] {
+  return [
+    ...["-object", `memory-backend-file,id=ram,size=${ramMib}M,mem-path=/proc/self/fd/${MEMORY},share=on`],
+    ...["-chardev", `socket,id=qmp,fd=${QMP}`, "-mon", "chardev=qmp,mode=control"],
+  ];
+}
+
+class QemuMachine implements Machine {
+  readonly #child: ChildProcess;
+  readonly #qmp: Qmp | undefined;
+  readonly ended: Promise<string>;
+  readonly running: Promise<void>;
+
+  constructor(accelerator: Accelerator, spec: MachineSpec) {
+    const [program = "", ...words] = qemuCommand(accelerator, spec);
+    const { memory, from } = spec;
+    const files = from === undefined ? [memory] : [from.memory, from.devices];
+    const saved = files.some((file) => file !== undefined) ? (["pipe", ...files] as const) : [];
+    this.#child = spawn(program, words, {
+      cwd: "/",
+      env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
+      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", ...saved],
+    });
+    if (this.#child.pid !== undefined) spec.group?.add(this.#child.pid);
+    const { stdout, stderr } = this.#child;
+    for (const stream of [stdout, stderr]) {
+      const lines = new ConsoleLines(spec.onConsole);
+      stream?.on("data", (bytes: Buffer) => lines.push(bytes));
+    }
+    this.ended = new Promise((resolve) => {
+      this.#child.once("error", (error) => resolve(`it cannot be started: ${error.message}`));
+      this.#child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
+    });
+    this.#qmp = saved.length > 0 ? new Qmp(this.#wire(QMP)) : undefined;
+    this.running = from === undefined ? Promise.resolve() : this.#goOn();
+    // Whoever waits for it is told.
+    this.running.catch(() => undefined);
+  }
+
+  #wire(descriptor: number): Duplex {
+    const wire = (this.#child.stdio as readonly unknown[])[descriptor];
+    if (!(wire instanceof Duplex)) throw new Error("a machine without wires");
+    return wire;
+  }
+
+  async #goOn(): Promise<void> {
+    const qmp = this.#qmp as Qmp;
+    await qmp.command("qmp_capabilities");
+    await qmp.command("migrate-set-capabilities", CAPABILITIES);
+    await qmp.command("migrate-incoming", { uri: `fd:${DEVICES}` });
+    const status = await qmp.until("query-status", ["inmigrate"]);
+    if (status !== "paused" && status !== "running") throw new Error(`QEMU does not go on: ${status}`);
+    await qmp.command("cont");
+    qmp.close();
+  }
+
+  async save(devices: string): Promise<void> {
+    const qmp = this.#qmp as Qmp;
+    const file = createWriteStream(devices, { flags: "wx", mode: 0o600 });
+    const address = `${devices}.socket`;
+    const server = createServer((connection) => connection.pipe(file));
+    try {
+      await once(server.listen({ path: address, writableAll: true }), "listening");
+      await qmp.command("qmp_capabilities");
+      await qmp.command("migrate-set-capabilities", CAPABILITIES);
+      await qmp.command("stop");
+      await qmp.command("migrate", { uri: `unix:${address}` });
+      const status = await qmp.until("query-migrate", ["none", "setup", "active", "device"]);
+      if (status !== "completed") throw new Error(`QEMU does not save the machine: ${status}`);
+      await finished(file);
+    } finally {
+      server.close();
+      file.destroy();
+      await this.end();
+    }
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  connect(): Wires {
+    const [requests, gateway, control] = WIRES;
+    return { requests: this.#wire(requests), gateway: this.#wire(gateway), control: this.#wire(control) };
+  }
+
+  pause(): void {
+    this.#child.kill("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#child.kill("SIGCONT");
+  }
+
+  async end(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await this.ended;
+  }
+}

@@ -1,0 +1,139 @@
+/** Starts the launcher: the runner's routes, with a guest in place of each jail. It holds the keys that a runner holds. */
+
+import { join } from "node:path";
+import { memoryOfJails } from "@svc/cli/capacity";
+import { type Chosen, chooseAccelerator } from "@svc/cli/microvm/accelerator";
+import { Problem } from "@svc/cli/problem";
+import { totalMemory } from "@svc/cli/system/memory";
+import { ServiceError } from "@svc/contracts";
+import { parseOverrides } from "@svc/runner/admission/limits";
+import { ManifestVerifier } from "@svc/runner/admission/manifest";
+import { Slots } from "@svc/runner/admission/slots";
+import { Runtimes } from "@svc/runner/execution/runtimes";
+import { GatewayClient } from "@svc/runner/gateway";
+import { runnerMetrics } from "@svc/runner/metrics";
+import { ProgramRegistry } from "@svc/runner/programmatic/program-registry";
+import { buildRunner } from "@svc/runner/routes";
+import { CALLS_END_MS } from "@svc/runner/start";
+import { type Config, ConfigError, type Context, listenWhen, type Running } from "@svc/service-kit";
+import type { HeldGuest } from "./execution/held-guest.ts";
+import { GuestRuns } from "./execution/runs.ts";
+import { guestCapacity } from "./guests/capacity.ts";
+import { GuestFactory } from "./guests/factory.ts";
+import type { Guest } from "./guests/guest.ts";
+import { checkImage } from "./guests/image.ts";
+import { Pool } from "./guests/pool.ts";
+import { guestMetrics } from "./metrics.ts";
+
+const MIB = 2 ** 20;
+/** Side by side; more make each other late. */
+const BOOTING = 2;
+
+export async function startLauncher(context: Context): Promise<Running> {
+  const { config, log } = context;
+  if (context.tls !== undefined)
+    throw new Error("microVMs do not reach a gateway that speaks TLS: unset SVC_TLS_CERT_FILE");
+  await checkImage(config.LAUNCHER_ROOTFS);
+  const deps = await createDeps(context);
+  const { factory, pool, slots, programs } = deps;
+  const verifier = new ManifestVerifier(config, log);
+  const stopping = new AbortController();
+  const app = buildRunner({
+    ...context,
+    ...deps,
+    verifier,
+    runs: new GuestRuns(deps),
+    jail: () => pool.problem,
+    counts: () => ({ ...slots.counts, paused: programs.paused, retained: pool.counts.ready }),
+    stopping: stopping.signal,
+  });
+  const started = (config.LAUNCHER_SNAPSHOT ? factory.prepare() : Promise.resolve()).then(() => pool.start());
+  await listenWhen(Promise.all([started, verifier.opens()]), () =>
+    app.listen({ port: config.PORT, host: config.RUNNER_HOST }),
+  );
+  return {
+    stop: async () => {
+      slots.close();
+      const closed = app.close();
+      const grace = setTimeout(
+        () => stopping.abort(new ServiceError("sandbox_execution_failed")),
+        config.SHUTDOWN_GRACE_MS,
+      );
+      await closed;
+      clearTimeout(grace);
+      programs.close();
+      await Promise.all([pool.close(), deps.gateway.close()]);
+      factory.close();
+    },
+  };
+}
+
+async function createDeps(context: Context) {
+  const { config, log, registry } = context;
+  const capacity = guestCapacity(config, Math.floor(memoryOfJails(totalMemory()) / MIB));
+  log.info(capacity, "microVMs that fit into the memory");
+  const runMetrics = runnerMetrics(registry);
+  const factory = await createFactory(context);
+  const slots = new Slots({
+    total: capacity.slots,
+    queueLimit: config.SANDBOX_QUEUE_LIMIT,
+    queueWaitMs: config.SANDBOX_QUEUE_WAIT_MS,
+  });
+  const limits = {
+    maxPaused: capacity.paused,
+    maxPerPrincipal: config.SANDBOX_MAX_PAUSED_PER_PRINCIPAL,
+    longestPauseMs: config.TOOL_CALL_REQUEST_TIMEOUT + CALLS_END_MS,
+  };
+  const programs = new ProgramRegistry<HeldGuest>(limits, runMetrics, log);
+  runMetrics.watchExecutions(() => ({ slots: slots.counts, paused: programs.paused }));
+  return {
+    config,
+    overrides: parseOverrides(config.SANDBOX_LIMIT_OVERRIDES),
+    runtimes: await Runtimes.load(config),
+    gateway: new GatewayClient(`http://${config.SANDBOX_FORWARD_TARGET}`),
+    factory,
+    pool: createPool(context, factory, capacity.most),
+    slots,
+    programs,
+    runMetrics,
+  };
+}
+
+async function createFactory({ config, log }: Context): Promise<GuestFactory> {
+  const chosen = await chosenAccelerator(config);
+  if (chosen.accelerator === "kvm") log.info("microVMs run by KVM: a kernel was booted with it");
+  else
+    log.warn({ reason: chosen.warning }, "microVMs run on an emulated processor, which is many times slower");
+  return new GuestFactory(config, chosen, log);
+}
+
+/** Throws a ConfigError where KVM is demanded and not usable: no further start would find another machine. */
+async function chosenAccelerator({ LAUNCHER_ACCEL, LAUNCHER_ROOTFS }: Config): Promise<Chosen> {
+  try {
+    return await chooseAccelerator(LAUNCHER_ACCEL, join(LAUNCHER_ROOTFS, "vmlinuz"));
+  } catch (error) {
+    if (error instanceof Problem) throw new ConfigError([`${error.message}. ${error.advice}`]);
+    throw error;
+  }
+}
+
+function createPool({ config, log, registry }: Context, factory: GuestFactory, most: number): Pool<Guest> {
+  const metrics = guestMetrics(registry);
+  const pool = new Pool<Guest>({
+    boot: () => factory.boot(),
+    most,
+    ahead: config.LAUNCHER_POOL_SIZE,
+    booting: BOOTING,
+    runsPerGuest: config.LAUNCHER_RUNS_PER_VM,
+    maxAgeMs: config.LAUNCHER_VM_MAX_AGE_SECONDS * 1000,
+    waitMs: config.SANDBOX_QUEUE_WAIT_MS,
+    onReady: metrics.ready,
+    onEnd: (cause) => {
+      metrics.ended(cause);
+      if (cause === "boot") factory.distrustSnapshot();
+    },
+    log,
+  });
+  metrics.watch(() => pool.counts);
+  return pool;
+}

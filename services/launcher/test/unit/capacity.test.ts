@@ -1,0 +1,55 @@
+import { loadConfig } from "@svc/service-kit/config/load";
+import { newSecret } from "@svc/test-kit/credentials/secrets";
+import { newSigner } from "@svc/test-kit/credentials/signer";
+import { expect, test } from "vitest";
+import { guestCapacity, OVERHEAD_MIB } from "../../src/guests/capacity.ts";
+import { guestEnvironment } from "../../src/guests/environment.ts";
+
+const settings = {
+  LAUNCHER_RAM_MIB: 1024,
+  LAUNCHER_MEMORY_MIB: 0,
+  LAUNCHER_POOL_SIZE: 2,
+  SANDBOX_MAX_CONCURRENT_JOBS: 8,
+  SANDBOX_MAX_PAUSED: 32,
+};
+const each = settings.LAUNCHER_RAM_MIB + OVERHEAD_MIB;
+
+test("guests, running and paused, fit into the memory together", () => {
+  for (const fits of [1, 2, 3, 7, 12, 100]) {
+    const { most, slots, paused } = guestCapacity(settings, fits * each + 1);
+    expect(most).toBeLessThanOrEqual(fits);
+    expect(slots + paused).toBeLessThanOrEqual(most);
+    expect(slots).toBeGreaterThan(0);
+  }
+  expect(guestCapacity(settings, 100 * each)).toEqual({ most: 42, slots: 8, paused: 32 });
+});
+
+test("what the configuration says counts, not what the machine has", () => {
+  expect(guestCapacity({ ...settings, LAUNCHER_MEMORY_MIB: 3 * each }, 100 * each).most).toBe(3);
+});
+
+test("memory for no guest at all is an error that says what one takes", () => {
+  expect(() => guestCapacity(settings, each - 1)).toThrow(`${each} MiB`);
+});
+
+test("a guest gets limits, and no key, token or address of this machine", () => {
+  const secrets = {
+    SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: newSigner().pem,
+    SVC_METRICS_TOKEN: newSecret(),
+    SANDBOX_FORWARD_TARGET: "gateway.internal:3190",
+  };
+  const overrides = { python: { run_memory_limit: 2 ** 28 } };
+  const env = guestEnvironment(
+    loadConfig("launcher", {
+      ...secrets,
+      SANDBOX_RUN_TIMEOUT: "1234",
+      SVC_LANGUAGES: "python,bash",
+      SANDBOX_LIMIT_OVERRIDES: JSON.stringify(overrides),
+    }),
+  );
+  for (const secret of Object.values(secrets)) expect(Object.values(env)).not.toContain(secret);
+  expect(env).toMatchObject({ SANDBOX_RUN_TIMEOUT: "1234", SVC_LANGUAGES: "python,bash" });
+  const inside = loadConfig("runner", env);
+  expect(inside.SANDBOX_LIMIT_OVERRIDES).toEqual(overrides);
+  expect(inside.SANDBOX_RUN_TIMEOUT).toBe(1234);
+});

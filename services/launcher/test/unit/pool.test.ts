@@ -1,0 +1,171 @@
+import { ServiceError } from "@svc/contracts";
+import type { Log } from "@svc/service-kit";
+import { expect, test } from "vitest";
+import { type EndCause, Pool, type Pooled, type PoolOptions } from "../../src/guests/pool.ts";
+
+const log = { error: () => undefined } as unknown as Log;
+const { signal } = new AbortController();
+
+/** A guest that is ready when it is told so, and gone at once when it is ended. */
+class Guest implements Pooled {
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #ended = Promise.withResolvers<string>();
+  readonly ended = this.#ended.promise;
+  isOver = false;
+
+  ready = () => this.#ready.promise;
+  getReady = () => this.#ready.resolve();
+  fail = () => this.#ready.reject(new Error("it does not boot"));
+  die = (reason = "killed") => {
+    this.isOver = true;
+    this.#ended.resolve(reason);
+  };
+  end = async () => this.die("ended");
+}
+
+function poolOf(options: Partial<PoolOptions<Guest>> & { areReady?: boolean } = {}) {
+  const { areReady = true, ...rest } = options;
+  const booted: Guest[] = [];
+  const causes: EndCause[] = [];
+  const pool = new Pool<Guest>({
+    boot: async () => {
+      const guest = new Guest();
+      booted.push(guest);
+      if (areReady) guest.getReady();
+      return guest;
+    },
+    most: 4,
+    ahead: 1,
+    booting: 2,
+    runsPerGuest: 1,
+    maxAgeMs: 3_600_000,
+    waitMs: 60_000,
+    onReady: () => undefined,
+    onEnd: (cause) => causes.push(cause),
+    log,
+    ...rest,
+  });
+  const living = () => booted.filter(({ isOver }) => !isOver).length;
+  return { pool, booted, causes, living };
+}
+
+test("a run gets a guest that is ready, and another is booted at once", async () => {
+  const { pool, booted } = poolOf();
+  await pool.start();
+  const lease = await pool.take("one", signal);
+  expect(lease.guest).toBe(booted[0]);
+  await expect.poll(() => pool.counts).toMatchObject({ busy: 1, ready: 1 });
+});
+
+test("a guest ends with its last run", async () => {
+  const { pool, booted, causes } = poolOf();
+  await pool.start();
+  (await pool.take("one", signal)).over();
+  expect(booted[0]?.isOver).toBe(true);
+  expect(causes).toEqual(["served"]);
+});
+
+test("a guest with runs left serves its principal again, and no other", async () => {
+  const { pool } = poolOf({ runsPerGuest: 2 });
+  await pool.start();
+  const first = await pool.take("one", signal);
+  first.over();
+  const other = await pool.take("two", signal);
+  expect(other.guest).not.toBe(first.guest);
+  const again = await pool.take("one", signal);
+  expect(again.guest).toBe(first.guest);
+  again.over();
+  expect(first.guest.isOver).toBe(true);
+});
+
+test("never more guests than allowed, those that end included", async () => {
+  const { pool, booted, living } = poolOf({ most: 3, ahead: 8, booting: 8 });
+  await pool.start();
+  await expect.poll(() => pool.counts.ready).toBe(3);
+  expect(booted).toHaveLength(3);
+  const slow = booted[0] as Guest;
+  slow.end = async () => undefined;
+  const leases = await Promise.all(["a", "b", "c"].map((name) => pool.take(name, signal)));
+  for (const lease of leases) lease.over();
+  expect(pool.counts.ending).toBeGreaterThan(0);
+  await expect.poll(() => pool.counts.ready).toBe(2);
+  slow.die();
+  await expect.poll(() => pool.counts.ready).toBe(3);
+  expect(living()).toBe(3);
+});
+
+test("a principal's idle guest makes room for others who wait", async () => {
+  const { pool, causes } = poolOf({ most: 1, ahead: 0, runsPerGuest: 5 });
+  const taken = pool.take("one", signal);
+  (await taken).over();
+  const other = await pool.take("two", signal);
+  expect(causes).toEqual(["evicted"]);
+  expect(other.guest).not.toBe((await taken).guest);
+});
+
+test("who waits too long, or leaves, gets none and keeps none", async () => {
+  const { pool, booted } = poolOf({ areReady: false, waitMs: 5 });
+  const busy = await pool.take("one", signal).catch((error: unknown) => error);
+  expect(busy).toMatchObject({ code: "runner_busy", status: 503, headers: { "retry-after": "1" } });
+  const leaving = new AbortController();
+  const left = poolOf({ areReady: false });
+  const taken = left.pool.take("one", leaving.signal);
+  leaving.abort(new ServiceError("execution_cancelled"));
+  await expect(taken).rejects.toMatchObject({ code: "execution_cancelled" });
+  for (const guest of [...booted, ...left.booted]) guest.getReady();
+  await expect.poll(() => left.pool.counts).toMatchObject({ busy: 0 });
+});
+
+test("one that does not get ready is ended and told of, until one does", async () => {
+  const { pool, booted, causes } = poolOf({ areReady: false });
+  const started = pool.start();
+  await expect.poll(() => booted.length).toBe(1);
+  booted[0]?.fail();
+  await expect.poll(() => causes).toEqual(["boot"]);
+  expect(pool.problem).toBe("no microVM gets ready; the launcher's log says why");
+  await expect.poll(() => booted.length).toBe(2);
+  booted[1]?.getReady();
+  await started;
+  expect(pool.problem).toBeUndefined();
+});
+
+test("one that ends by itself is replaced", async () => {
+  const { pool, booted, causes } = poolOf();
+  await pool.start();
+  booted[0]?.die();
+  await expect.poll(() => pool.counts.ready).toBe(1);
+  expect([booted.length, causes]).toEqual([2, ["lost"]]);
+});
+
+test("a paused guest is kept, and ends when its program is given up", async () => {
+  const { pool, causes } = poolOf();
+  await pool.start();
+  const lease = await pool.take("one", signal);
+  lease.pause();
+  expect(pool.counts.paused).toBe(1);
+  lease.goOn();
+  expect(pool.counts.busy).toBe(1);
+  lease.fail("evicted");
+  lease.fail("failed");
+  expect(causes).toEqual(["evicted"]);
+  expect(lease.guest.isOver).toBe(true);
+});
+
+test("an old guest ends, at once or after its run", async () => {
+  const { pool, booted, causes } = poolOf({ maxAgeMs: 1, ahead: 0, runsPerGuest: 5 });
+  const lease = await pool.take("one", signal);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(booted[0]?.isOver).toBe(false);
+  lease.over();
+  expect(causes).toEqual(["age"]);
+});
+
+test("nothing is left when it is closed", async () => {
+  const { pool, living } = poolOf({ ahead: 3 });
+  await pool.start();
+  await pool.take("one", signal);
+  await pool.close();
+  expect(living()).toBe(0);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(living()).toBe(0);
+});

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { ConsoleLines } from "../../src/monitor/console.ts";
+import { qemuCommand } from "../../src/monitor/qemu.ts";
+
+const spec = {
+  image: "/guest",
+  ramMib: 1024,
+  vcpus: 2,
+  logLevel: 3,
+  user: { uid: 4001, gid: 4002 },
+  onConsole: () => undefined,
+};
+const after = (command: readonly string[], word: string) =>
+  command.flatMap((given, at) => (given === word ? [command[at + 1]] : []));
+
+test("the machine has the memory and processors that were asked for, a read-only disk and no network", () => {
+  const command = qemuCommand("kvm", spec);
+  expect(after(command, "-m")).toEqual(["1024"]);
+  expect(after(command, "-smp")).toEqual(["2"]);
+  expect(after(command, "-nic")).toEqual(["none"]);
+  expect(after(command, "-drive")).toEqual([
+    "id=system,file=/guest/system.erofs,format=raw,if=none,readonly=on,file.locking=off",
+  ]);
+  expect(command.filter((word) => /netdev|virtio-net|virtfs|9p|fsdev/.test(word))).toEqual([]);
+});
+
+test("its process has a user without rights, namespaces of its own and a filter", () => {
+  const command = qemuCommand("tcg", spec);
+  expect(command.slice(0, 5)).toEqual(["/usr/bin/unshare", "--net", "--ipc", "--uts", "--mount"]);
+  for (const word of [
+    "--reuid=4001",
+    "--regid=4002",
+    "--clear-groups",
+    "--no-new-privs",
+    "--bounding-set=-all",
+  ])
+    expect(command).toContain(word);
+  expect(after(command, "-sandbox")[0]).toMatch(/^on,.*spawn=deny/);
+});
+
+test("a comma in a path is part of it", () => {
+  expect(after(qemuCommand("tcg", { ...spec, image: "/a,b" }), "-drive")[0]).toContain(
+    "file=/a,,b/system.erofs",
+  );
+});
+
+test("lines of the console are printable, and bounded in length and number", () => {
+  const lines: string[] = [];
+  const console = new ConsoleLines((line) => lines.push(line));
+  console.push(Buffer.from("one\r\ntwo \x1b[31mred\n"));
+  console.push(Buffer.from("cut in "));
+  console.push(Buffer.from("two\n\n"));
+  expect(lines).toEqual(["one", "two [31mred", "cut in two"]);
+  console.push(Buffer.from("x".repeat(100_000)));
+  console.push(Buffer.from("\n"));
+  expect(lines.at(-1)).toHaveLength(500);
+  for (let at = 0; at < 1000; at++) console.push(Buffer.from("more\n"));
+  expect(lines).toHaveLength(400);
+});

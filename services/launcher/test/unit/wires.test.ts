@@ -1,0 +1,77 @@
+/** The small protocols beside the channels: a guest and QEMU are strangers on the other side. */
+
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { expect, test } from "vitest";
+import { Control, encodeUpdate } from "../../src/channel/control.ts";
+import { Qmp } from "../../src/monitor/qmp.ts";
+
+async function pair(): Promise<[Socket, Socket]> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const near = connect((server.address() as { port: number }).port, "127.0.0.1");
+  const [far] = (await once(server, "connection")) as [Socket];
+  server.close();
+  for (const end of [near, far]) end.on("error", () => undefined);
+  return [near, far];
+}
+
+test("a guest is told the time and a seed, and confirms them", async () => {
+  const seed = Buffer.alloc(64, 7);
+  const message = encodeUpdate(1_700_000_000_123_456_789n, seed);
+  expect(message).toHaveLength(80);
+  expect([message.readBigUInt64LE(0), message.readBigUInt64LE(8)]).toEqual([1_700_000_000n, 123_456_789n]);
+  const [near, far] = await pair();
+  const control = new Control(near, () => undefined);
+  const seeds: string[] = [];
+  far.on("data", (bytes: Buffer) => {
+    seeds.push(bytes.subarray(16).toString("hex"));
+    far.write("\0");
+  });
+  await control.update(60_000);
+  await control.update(60_000);
+  expect(new Set(seeds).size).toBe(2);
+});
+
+test.each([
+  ["says more than was asked", "\0\0"],
+  ["speaks by itself", "\0"],
+])("a guest that %s fails", async (_what, bytes) => {
+  const [near, far] = await pair();
+  const failed = Promise.withResolvers<Error>();
+  new Control(near, failed.resolve);
+  far.write(bytes);
+  expect((await failed.promise).message).toBe("a message that nobody asked for");
+});
+
+test("a guest that does not confirm fails", async () => {
+  const [near] = await pair();
+  const errors: Error[] = [];
+  await expect(new Control(near, (error) => errors.push(error)).update(5)).rejects.toThrow(
+    "does not take the time",
+  );
+  expect(errors).toHaveLength(1);
+});
+
+test("QEMU's answers are told from greetings and events, in any pieces", async () => {
+  const [near, far] = await pair();
+  const qmp = new Qmp(near);
+  far.once("data", () => {
+    far.write('{"QMP": {}}\r\n{"event": "STOP"}\r\nno json\r\n{"ret');
+    setImmediate(() => far.write('urn": {"status": "paused"}}\r\n'));
+  });
+  expect(await qmp.command("query-status")).toEqual({ status: "paused" });
+  far.once("data", () => far.write('{"error": {"class": "GenericError", "desc": "no"}}\r\n'));
+  await expect(qmp.command("cont")).rejects.toThrow("QEMU: GenericError: no");
+});
+
+test("QEMU that ends, or never ends its line, is an error", async () => {
+  const [near, far] = await pair();
+  const gone = new Qmp(near).command("cont");
+  far.destroy();
+  await expect(gone).rejects.toThrow();
+  const [other, endless] = await pair();
+  const waiting = new Qmp(other).command("cont");
+  endless.write(Buffer.alloc(1024 * 1024, "x"));
+  await expect(waiting).rejects.toThrow("too long");
+});
