@@ -18,7 +18,7 @@ const NOW = 1_800_000_000;
 const grant = grantWith({ input_files: [{ id: newId(), session_id: newId(), name: "a" }] }, NOW);
 const record = newRecord(grant, "first");
 const calls = (...callIds: string[]) => ({ kind: "tool_calls", callIds }) as const;
-const read: Charge = { kind: "read" };
+const read: Charge = { kind: "reads", count: 1 };
 const write = (fileId: string, bytes = 1, attempt = newId()): Charge => ({
   kind: "write",
   fileId,
