@@ -32,7 +32,8 @@ export async function readBatch(objects: Objects, { files, directories }: BatchR
     orNothing(async () => {
       const names = await objects.names(session, bySession.get(session) ?? []);
       const kept = names.filter(isDirkeep).slice(0, MAX_DIRKEEPS);
-      return room.takes(Buffer.byteLength(JSON.stringify(kept))) ? kept : undefined;
+      const bytes = kept.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(kept));
+      return room.takes(bytes) ? kept : undefined;
     }),
   );
   await objects.remember(records);
