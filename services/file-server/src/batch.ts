@@ -63,7 +63,8 @@ async function contentOf(object: OpenObject, room: Room): Promise<BatchedFile | 
   }
   const chunks: Buffer[] = [];
   for await (const chunk of object.read()) chunks.push(chunk as Buffer);
-  return { etag, readOnly, content: Buffer.concat(chunks) };
+  const [first] = chunks;
+  return { etag, readOnly, content: first?.length === size ? first : Buffer.concat(chunks) };
 }
 
 /** Whatever it fails by, the reader who asks for it by itself is told. */
