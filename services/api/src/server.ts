@@ -44,9 +44,6 @@ import { persistentSessionRoutes } from "./sessions/routes.ts";
 import { startSweep } from "./sessions/sweep.ts";
 import { traceRequests } from "./tracing.ts";
 
-/** A connection that was accepted before the end began has brought its request by then. */
-const LATE_REQUESTS_MS = 500;
-
 export interface ApiDeps extends Parts {
   lifecycle: Lifecycle;
   fileServer: InnerClient;
@@ -128,7 +125,6 @@ function httpServer({ config, log, registry, lifecycle, tracing }: ApiDeps): Htt
     trustProxy: config.TRUST_PROXY,
     metrics: httpMetrics(registry, "svc_http"),
     requestFields: fields,
-    lateRequestsMs: LATE_REQUESTS_MS,
     alwaysOn: ["/v1/health", "/v1/health/detailed", "/v1/ready", "/metrics", "/v1/metrics"],
   });
   if (tracing !== undefined) traceRequests(app, tracing, fields);

@@ -108,7 +108,7 @@ const ONLY_IN_ALL: readonly string[] = [
   "tests/compat/groups.test.ts",
   // Every component is replaced by that of another version, which is built before: tests/e2e/restart.test.ts.
   "tests/e2e/upgrade.test.ts",
-  // Two replicas of each component are replaced under load, and a request that meets an end may be refused: tests/e2e/restart.test.ts.
+  // Two replicas of each component are replaced under load, two minutes: tests/e2e/restart.test.ts.
   "tests/e2e/rolling-update.test.ts",
 ];
 

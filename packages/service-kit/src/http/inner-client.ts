@@ -60,6 +60,8 @@ export interface JsonRequest extends InnerRequest {
 
 export type InnerResponse = Dispatcher.ResponseData;
 
+/** Idle connections are closed by us, before a server that ends closes them (LATE_REQUESTS_MS in ./server.ts). */
+const CLIENT_IDLE_MS = 1000;
 const HEAD_TIMEOUT_MS = 30_000;
 const HEAD_IS_LATE = "UND_ERR_HEADERS_TIMEOUT";
 /** More than the largest message of ours has. */
@@ -117,6 +119,8 @@ export class InnerClient {
     this.#pool = new Pool(origin, {
       connections,
       bodyTimeout: 0,
+      keepAliveTimeout: CLIENT_IDLE_MS,
+      keepAliveMaxTimeout: CLIENT_IDLE_MS,
       connect: refusedMs === undefined ? connect : connectorThatWaits(connect, refusedMs),
     });
   }

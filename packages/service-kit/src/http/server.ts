@@ -5,7 +5,8 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { Server as HttpsServer } from "node:https";
-import type { Socket } from "node:net";
+import { Server as NetServer, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { type ErrorCode, isErrorCode, ServiceError } from "@svc/contracts";
 import Fastify from "fastify";
@@ -46,11 +47,6 @@ export interface HttpServerOptions {
   requestFields?: RequestLogOptions["fields"];
   /** How many proxies are in front: that many of the last entries of X-Forwarded-For are believed. None by default. */
   trustProxy?: number;
-  /**
-   * How long after the end began requests are still served: they come on connections that had been accepted before, and
-   * `close` waits for them. 0 by default.
-   */
-  lateRequestsMs?: number;
   /** Has it speak TLS, and serve these components alone. */
   tls?: TlsIdentity | undefined;
   callers?: readonly string[];
@@ -65,6 +61,11 @@ const DEFAULT_HEADER_BYTES = 16 * 1024;
 const HEADERS_TIMEOUT_MS = 15_000;
 /** Of a component that does not say how long a body may take. */
 const BODY_TIMEOUT_MS = 30_000;
+/**
+ * How long after the end began requests are still served on connections that were open before. More than CLIENT_IDLE_MS of our own
+ * clients: none of them sends a request on a connection that is being closed.
+ */
+const LATE_REQUESTS_MS = 1500;
 const IDLE_LOOK_MS = 50;
 const EARLY_END = "HPE_INVALID_EOF_STATE";
 
@@ -107,8 +108,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const routes = routeTable(app);
   const connections = openConnections(app);
   if (options.tls === undefined) acceptFromSameProcess(app);
-  const lateMs = options.lateRequestsMs ?? 0;
-  const isLateButServed = lateRequests(lifecycle, lateMs);
+  let isClosing = false;
   app.addHook("onRequest", (request, reply, done) => {
     const { socket } = request.raw;
     answers.set(socket, reply.raw);
@@ -119,7 +119,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   if (options.tls) serveCallersAlone(app, options.tls, options);
   // After the onRequest hooks, which know routes and credentials, and before the body is read.
   app.addHook("preParsing", (request, _reply, _payload, done) => {
-    if (lifecycle.state === "running" || request.is404 || isLateButServed()) return done();
+    if (lifecycle.state === "running" || request.is404) return done();
+    if (lifecycle.state === "stopping" && !isClosing) return done();
     if (alwaysOn.includes(request.routeOptions.url ?? "")) return done();
     done(new ServiceError(lifecycle.state === "starting" ? "starting_up" : "shutting_down"));
   });
@@ -137,9 +138,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return sendError(request, reply, error);
   });
   observeRequests(app, options.metrics, lines);
-  app.addHook("preClose", (done) => {
-    closeWhenIdle(app, connections, lateMs);
-    done();
+  app.addHook("preClose", async () => {
+    if (lifecycle.state === "stopping") await untilLeft(app, connections, answers);
+    isClosing = true;
+    closeWhenIdle(app, connections);
   });
   return app;
 }
@@ -171,25 +173,30 @@ function notFound(meant: Route | undefined): ServiceError {
   return new ServiceError("not_found", `There is no such route; did you mean ${methods} ${meant.url}?`);
 }
 
-/** Answers whether the component is stopping, and has begun to only just now. */
-function lateRequests(lifecycle: Lifecycle, servedMs: number): () => boolean {
-  let since: number | undefined;
-  return () => {
-    if (lifecycle.state !== "stopping" || servedMs === 0) return false;
-    since ??= performance.now();
-    return performance.now() - since < servedMs;
-  };
+/**
+ * Takes no new connections, serves what comes on open ones, and says with each answer that its connection ends. Resolves when all are
+ * gone, or when those that are left have been idle long enough.
+ */
+async function untilLeft(
+  { server }: HttpServer,
+  connections: ReadonlySet<Socket>,
+  answers: WeakMap<Socket, ServerResponse>,
+): Promise<void> {
+  // Node's `close` of an HTTP server closes idle connections, too, on which a request may be coming.
+  NetServer.prototype.close.call(server);
+  for (const socket of connections) {
+    const answer = answers.get(socket);
+    if (answer?.headersSent) answer.once("finish", () => socket.end());
+    else if (answer !== undefined) answer.shouldKeepAlive = false;
+  }
+  const end = performance.now() + LATE_REQUESTS_MS;
+  while (connections.size > 0 && performance.now() < end) await sleep(IDLE_LOOK_MS);
 }
 
-/**
- * While the server closes: a kept-alive connection whose request was still in work ends after its answer, and one on which nothing was
- * ever sent ends after `silentMs`. Node takes the latter for busy until its headers are late.
- */
-function closeWhenIdle({ server }: HttpServer, connections: ReadonlySet<Socket>, silentMs: number): void {
-  const since = performance.now();
+/** While the server closes, Node takes a connection on which nothing was ever sent for busy until its headers are late. */
+function closeWhenIdle({ server }: HttpServer, connections: ReadonlySet<Socket>): void {
   const timer = setInterval(() => {
     server.closeIdleConnections();
-    if (performance.now() - since < silentMs) return;
     for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
   }, IDLE_LOOK_MS);
   server.once("close", () => clearInterval(timer));
@@ -197,10 +204,12 @@ function closeWhenIdle({ server }: HttpServer, connections: ReadonlySet<Socket>,
 
 function openConnections({ server }: HttpServer): ReadonlySet<Socket> {
   const connections = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
+  const add = (socket: Socket) => {
     connections.add(socket);
     socket.once("close", () => connections.delete(socket));
-  });
+  };
+  // With TLS there is a socket within the socket.
+  for (const event of ["connection", "secureConnection"]) server.on(event, add);
   return connections;
 }
 
