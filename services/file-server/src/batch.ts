@@ -8,6 +8,7 @@ import {
   type InputBatch,
   isDirkeep,
   MAX_BATCH_BYTES,
+  MAX_BATCHED_FILE_BYTES,
   MAX_DIRKEEPS,
   type ObjectRecord,
 } from "@svc/contracts";
@@ -57,7 +58,7 @@ class Room {
 
 async function contentOf(object: OpenObject, room: Room): Promise<BatchedFile | undefined> {
   const { size, etag, readOnly } = object.record;
-  if (!room.takes(size)) {
+  if (size > MAX_BATCHED_FILE_BYTES || !room.takes(size)) {
     await object.close();
     return undefined;
   }

@@ -8,6 +8,8 @@ import { MAX_INPUTS } from "./gateway.ts";
 
 /** Content of files and names of directories in one answer. */
 export const MAX_BATCH_BYTES = 2 ** 20;
+/** Larger files cost less as streams of their own. */
+export const MAX_BATCHED_FILE_BYTES = 128 * 1024;
 export const INPUT_BATCH_TYPE = "application/vnd.svc.input-batch";
 /** Of a request: a handle has a file's name in it. */
 export const MAX_BATCH_REQUEST_BYTES = 2 ** 20;
@@ -34,7 +36,7 @@ const headSchema = z.object({
   files: z.array(
     z
       .object({
-        size: z.number().int().nonnegative().max(MAX_BATCH_BYTES),
+        size: z.number().int().nonnegative().max(MAX_BATCHED_FILE_BYTES),
         etag: z.string().regex(/^[0-9a-f]{64}$/),
         read_only: z.boolean(),
       })

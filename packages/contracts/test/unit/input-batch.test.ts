@@ -8,6 +8,7 @@ import {
   type InputBatch,
   MAX_BATCH_ANSWER_BYTES,
   MAX_BATCH_BYTES,
+  MAX_BATCHED_FILE_BYTES,
   MAX_DIRKEEPS,
   missingIn,
 } from "../../src/index.ts";
@@ -90,7 +91,10 @@ describe("a batch of inputs", () => {
     ["too many directories", { files: [null], directories: [Array(MAX_DIRKEEPS + 1).fill("a/.dirkeep")] }],
     [
       "a file beyond the bound",
-      { files: [{ size: MAX_BATCH_BYTES + 1, etag: "0".repeat(64), read_only: false }], directories: [null] },
+      {
+        files: [{ size: MAX_BATCHED_FILE_BYTES + 1, etag: "0".repeat(64), read_only: false }],
+        directories: [null],
+      },
     ],
   ])("with %s is refused", (_what, head) => {
     const text = Buffer.from(JSON.stringify(head));
@@ -102,7 +106,7 @@ describe("a batch of inputs", () => {
 
   test("of the largest size is within the bound of its readers", () => {
     const files = Array.from({ length: 257 }, (_, at) =>
-      fileOf(Buffer.alloc(at === 0 ? MAX_BATCH_BYTES : 0), true),
+      fileOf(Buffer.alloc(at < MAX_BATCH_BYTES / MAX_BATCHED_FILE_BYTES ? MAX_BATCHED_FILE_BYTES : 0), true),
     );
     const directories = Array.from({ length: 257 }, () => []);
     const name = `${"d".repeat(20_000)}/.dirkeep`;

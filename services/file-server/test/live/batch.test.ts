@@ -8,6 +8,7 @@ import {
   INPUT_BATCH_TYPE,
   type InputBatch,
   MAX_BATCH_BYTES,
+  MAX_BATCHED_FILE_BYTES,
   newId,
   objectRecordKey,
 } from "@svc/contracts";
@@ -52,7 +53,7 @@ const contents = ({ files }: InputBatch) => files.map((file) => file?.content.to
 
 describe("a batch", () => {
   test("has the files of several sessions in order, empty and larger ones, and which are read-only", async () => {
-    const large = randomBytes(300_000);
+    const large = randomBytes(MAX_BATCHED_FILE_BYTES);
     const session = newId();
     const files = [
       await put("one"),
@@ -81,23 +82,25 @@ describe("a batch", () => {
   });
 
   test("leaves out what is gone, damaged, or too much for one answer, and nothing else", async () => {
-    const half = MAX_BATCH_BYTES / 2 + 1;
-    const [first, gone, damaged, small] = [
-      await put(Buffer.alloc(half)),
+    const [gone, damaged, small] = [
       { storage_session_id: newId(), id: newId() },
       await put("damaged"),
       await put("small"),
     ];
     truncateSync(join(server.directory, "sessions", damaged.storage_session_id, damaged.id), 3);
-    expect(contents(await read({ files: [gone, damaged, small], directories: [] }))).toEqual([
+    const large = await put(Buffer.alloc(MAX_BATCHED_FILE_BYTES + 1));
+    expect(contents(await read({ files: [gone, damaged, large, small], directories: [] }))).toEqual([
+      undefined,
       undefined,
       undefined,
       "small",
     ]);
-    const two = await read({ files: [first, await put(Buffer.alloc(half)), small], directories: [] });
-    const given = two.files.map((file) => file?.content.length);
-    expect(given.filter((size) => size === half)).toHaveLength(1);
-    expect(given[2]).toBe(5);
+    const fitting = MAX_BATCH_BYTES / MAX_BATCHED_FILE_BYTES;
+    const full = await put(Buffer.alloc(MAX_BATCHED_FILE_BYTES));
+    const session = small.storage_session_id;
+    const batch = await read({ files: Array(fitting + 2).fill(full), directories: [session] });
+    expect(batch.files.filter((file) => file !== undefined)).toHaveLength(fitting);
+    expect(batch.directories).toEqual([[]]);
   });
 
   test("has up to fifty directories of a session", async () => {

@@ -1,6 +1,6 @@
 /**
  * Opens the inputs of a run. The gateway is asked for every input of every run, under the run's grant, whether there is a
- * copy or not: for those without a copy in one batch, and for what is missing in it by itself. When it says that the object is still what the copy was made of, the bytes come from the copy. Bytes of the
+ * copy or not: for several without a copy in one batch, and for what is missing in it by itself. When it says that the object is still what the copy was made of, the bytes come from the copy. Bytes of the
  * gateway are checked against the checksum that storage recorded, bytes of a copy against its seal.
  */
 import { createHash } from "node:crypto";
@@ -70,7 +70,10 @@ export class InputSource {
     this.#metrics = metrics;
   }
 
-  /** Asks for all files without a copy, and for the directories of sessions. */
+  /**
+   * Asks for all files without a copy, and for the directories of sessions. A single file is fetched by itself meanwhile: it may be too
+   * large for a batch, and would come later then.
+   */
   batch(
     run: RunGateway,
     files: readonly Reference[],
@@ -82,8 +85,10 @@ export class InputSource {
       copy?.release();
       return copy !== undefined;
     };
-    const wanted = files.filter((file) => !isCopied(file));
-    return new Batch(wanted, sessions, (request) => this.#gateway.fetchBatch(run, request));
+    const uncopied = files.filter((file) => !isCopied(file));
+    return new Batch(uncopied.length > 1 ? uncopied : [], sessions, (request) =>
+      this.#gateway.fetchBatch(run, request),
+    );
   }
 
   /** `batch`: where the input may be already. */
