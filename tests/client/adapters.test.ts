@@ -4,18 +4,18 @@ import { execFileSync } from "node:child_process";
 import { cpSync, rmSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
-import { type System, startSystem } from "@svc/test-kit/system/system";
+import { type Service, startService } from "@svc/test-kit/system/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const INSTALLED = fileURLToPath(new URL("./node_modules/svc-client", import.meta.url));
 const part = (path: string) => import(/* @vite-ignore */ pathToFileURL(`${INSTALLED}/lib/${path}.js`).href);
 
-let system: System;
+let system: Service;
 beforeAll(async () => {
   execFileSync("npm", ["run", "--silent", "pack:client"], { cwd: ROOT });
   cpSync(`${ROOT}/packages/client/dist`, INSTALLED, { recursive: true });
-  system = await startSystem({ env: OPEN_LIMITS });
+  system = await startService(OPEN_LIMITS);
 });
 afterAll(async () => {
   rmSync(INSTALLED, { recursive: true, force: true });

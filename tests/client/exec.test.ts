@@ -2,15 +2,17 @@
 
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
-import { type System, startSystem } from "@svc/test-kit/system/system";
+import { type Service, startService } from "@svc/test-kit/system/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Conversation, type ConversationOptions } from "./support/conversation.ts";
 
-let system: System;
+let system: Service;
 
 beforeAll(async () => {
-  system = await startSystem({
-    env: { ...OPEN_LIMITS, SANDBOX_RUN_TIMEOUT: "6000", SANDBOX_RUN_MEMORY_LIMIT: "200mb" },
+  system = await startService({
+    ...OPEN_LIMITS,
+    SANDBOX_RUN_TIMEOUT: "6000",
+    SANDBOX_RUN_MEMORY_LIMIT: "200mb",
   });
 });
 

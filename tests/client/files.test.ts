@@ -2,15 +2,15 @@
 import { fetchSessionFiles } from "@librechat/agents";
 import { Api, metadataPath } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
-import { type System, startSystem } from "@svc/test-kit/system/system";
+import { type Service, startService } from "@svc/test-kit/system/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Conversation } from "./support/conversation.ts";
 
-let system: System;
+let system: Service;
 let api: Api;
 
 beforeAll(async () => {
-  system = await startSystem({ env: OPEN_LIMITS });
+  system = await startService(OPEN_LIMITS);
   api = new Api(system.url);
 });
 

@@ -1,15 +1,15 @@
 /** Bash programs of the model that call the host's tools through LibreChat's client. */
 
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
-import { type System, startSystem } from "@svc/test-kit/system/system";
+import { type Service, startService } from "@svc/test-kit/system/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Conversation } from "./support/conversation.ts";
 import { type HostTool, hostTool } from "./support/host-tool.ts";
 
-let system: System;
+let system: Service;
 
 beforeAll(async () => {
-  system = await startSystem({ env: OPEN_LIMITS });
+  system = await startService(OPEN_LIMITS);
 });
 
 afterAll(async () => {

@@ -1,26 +1,26 @@
 /** Programs with tools that do not end by themselves: limits, a user who stops, refusals, and what remains after them. */
 import { randomUUID } from "node:crypto";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
-import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Conversation, type Reply } from "./support/conversation.ts";
 import { hostTool } from "./support/host-tool.ts";
-import { startTokenApi, type TokenApi } from "./support/token-api.ts";
+import { startTokenService, type TokenService } from "./support/token-service.ts";
 
 /** A paused program that nobody answers is put away after this. */
 const PAUSE_MS = 5000;
-let system: System;
-let tokens: TokenApi;
+let tokens: TokenService;
 
 beforeAll(async () => {
-  const env = { TOOL_CALL_REQUEST_TIMEOUT: String(PAUSE_MS), SANDBOX_RUN_MEMORY_LIMIT: "200mb" };
-  system = await startSystem({ env });
-  tokens = await startTokenApi(system, { ...env, MAX_REQUESTS: "6", RATE_LIMIT_WINDOW: "60000" });
+  tokens = await startTokenService({
+    TOOL_CALL_REQUEST_TIMEOUT: String(PAUSE_MS),
+    SANDBOX_RUN_MEMORY_LIMIT: "200mb",
+    MAX_REQUESTS: "6",
+    RATE_LIMIT_WINDOW: "60000",
+  });
 });
 
 afterAll(async () => {
-  await tokens.stop();
-  expect(await system.stop()).toEqual([]);
+  expect(await tokens?.stop()).toEqual([]);
 });
 
 const square = () => hostTool("square", ({ n }) => Number(n) ** 2, { properties: { n: "number" } });

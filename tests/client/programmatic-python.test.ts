@@ -2,15 +2,15 @@
 
 import { Api } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
-import { type System, startSystem } from "@svc/test-kit/system/system";
+import { type Service, startService } from "@svc/test-kit/system/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Conversation } from "./support/conversation.ts";
 import { type HostTool, hostTool } from "./support/host-tool.ts";
 
-let system: System;
+let system: Service;
 
 beforeAll(async () => {
-  system = await startSystem({ env: OPEN_LIMITS });
+  system = await startService(OPEN_LIMITS);
 });
 
 afterAll(async () => {

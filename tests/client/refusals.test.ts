@@ -1,22 +1,18 @@
 /** Callers with access tokens, and what the model reads when the service says no. */
 import { randomUUID } from "node:crypto";
 import { Api } from "@svc/test-kit/system/api";
-import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Conversation } from "./support/conversation.ts";
-import { startTokenApi, type TokenApi } from "./support/token-api.ts";
+import { startTokenService, type TokenService } from "./support/token-service.ts";
 
-let system: System;
-let tokens: TokenApi;
+let tokens: TokenService;
 
 beforeAll(async () => {
-  system = await startSystem();
-  tokens = await startTokenApi(system, { MAX_REQUESTS: "8", RATE_LIMIT_WINDOW: "60000" });
+  tokens = await startTokenService({ MAX_REQUESTS: "8", RATE_LIMIT_WINDOW: "60000" });
 });
 
 afterAll(async () => {
-  await tokens.stop();
-  expect(await system.stop()).toEqual([]);
+  expect(await tokens?.stop()).toEqual([]);
 });
 
 /** A user whom no other test knows, so that the tests do not meet each other's limits. */
@@ -80,13 +76,13 @@ test("a user beyond the limit is told when to come again; others are served", as
 
 test("while the queue's store is gone the model is told to try again, and later it works", async () => {
   const chat = talk(newUser());
-  process.kill(system.pid("redis"), "SIGSTOP");
+  process.kill(tokens.pid("redis"), "SIGSTOP");
   try {
     const reply = await chat.bash("echo 1");
     expect(reply.failed).toBe(true);
     expect(reply.text).toContain("Code execution is temporarily unavailable. Please retry.");
   } finally {
-    process.kill(system.pid("redis"), "SIGCONT");
+    process.kill(tokens.pid("redis"), "SIGCONT");
   }
   const ready = await new Api(tokens.url).send("GET", "/health");
   expect(ready.status).toBe(200);

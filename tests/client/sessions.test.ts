@@ -2,22 +2,18 @@
 import { randomUUID } from "node:crypto";
 import { Api } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
-import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Conversation, type ConversationOptions, type StoredFile } from "./support/conversation.ts";
-import { startTokenApi, type TokenApi } from "./support/token-api.ts";
+import { startTokenService, type TokenService } from "./support/token-service.ts";
 
 const ON = { SVC_PERSIST_SESSIONS: "true", ...OPEN_LIMITS };
-let system: System;
-let tokens: TokenApi;
+let tokens: TokenService;
 
 beforeAll(async () => {
-  system = await startSystem({ env: ON });
-  tokens = await startTokenApi(system, ON);
+  tokens = await startTokenService(ON);
 });
 afterAll(async () => {
-  await tokens?.stop();
-  expect(await system.stop()).toEqual([]);
+  expect(await tokens?.stop()).toEqual([]);
 });
 
 /** A user whom no other test knows. */
@@ -187,7 +183,7 @@ test("a session is not there for other users, nor for callers without credential
 });
 
 test("where the API keeps no sessions, a hint changes nothing", async () => {
-  const off = await startTokenApi(system, { ...ON, SVC_PERSIST_SESSIONS: "false" });
+  const off = await startTokenService({ ...ON, SVC_PERSIST_SESSIONS: "false" });
   try {
     const user = randomUUID();
     const headers = () => ({ Authorization: `Bearer ${off.token(user)}` });
@@ -197,6 +193,6 @@ test("where the API keeps no sessions, a hint changes nothing", async () => {
     expect(Object.keys(first.artifact).sort()).toEqual(["files", "session_id"]);
     expect((await chat.bash(`${LOOK}; cat x.txt`)).text).toContain(out("nothing\nfile"));
   } finally {
-    await off.stop();
+    expect(await off.stop()).toEqual([]);
   }
 });

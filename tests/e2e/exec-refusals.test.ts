@@ -2,15 +2,15 @@
 
 import { Api } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
-import { type System, startSystem } from "@svc/test-kit/system/system";
+import { type Service, startService } from "@svc/test-kit/system/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const BODY_LIMIT = 2 * 1024 * 1024;
-let system: System;
+let system: Service;
 let api: Api;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, SVC_HTTP_JSON_LIMIT: String(BODY_LIMIT) } });
+  system = await startService({ ...OPEN_LIMITS, SVC_HTTP_JSON_LIMIT: String(BODY_LIMIT) });
   api = new Api(system.url);
 });
 

@@ -5,7 +5,7 @@
 import type { ExecResponse } from "@svc/contracts";
 import { Api } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
-import { type System, startSystem } from "@svc/test-kit/system/system";
+import { type Service, startService } from "@svc/test-kit/system/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const MIB = 2 ** 20;
@@ -21,7 +21,7 @@ const WORKSPACE = 8 * MIB;
 const FILES = 200;
 const SHORT_MS = 1500;
 
-let system: System;
+let system: Service;
 let api: Api;
 beforeAll(async () => {
   const overrides = {
@@ -35,14 +35,12 @@ beforeAll(async () => {
     },
     javascript: { run_timeout: SHORT_MS, run_cpu_time: 60_000 },
   };
-  system = await startSystem({
-    env: {
-      ...OPEN_LIMITS,
-      SANDBOX_LIMIT_OVERRIDES: JSON.stringify(overrides),
-      SANDBOX_OUTPUT_KILL_FACTOR: String(KILL_FACTOR),
-      SANDBOX_WORKSPACE_MAX_BYTES: String(WORKSPACE),
-      SANDBOX_WORKSPACE_MAX_FILES: String(FILES),
-    },
+  system = await startService({
+    ...OPEN_LIMITS,
+    SANDBOX_LIMIT_OVERRIDES: JSON.stringify(overrides),
+    SANDBOX_OUTPUT_KILL_FACTOR: String(KILL_FACTOR),
+    SANDBOX_WORKSPACE_MAX_BYTES: String(WORKSPACE),
+    SANDBOX_WORKSPACE_MAX_FILES: String(FILES),
   });
   api = new Api(system.url);
 });

@@ -4,18 +4,18 @@ import { Api, type ExecInput } from "@svc/test-kit/system/api";
 import { observe } from "@svc/test-kit/system/bystander";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
-import { type System, startSystem } from "@svc/test-kit/system/system";
+import { type Service, startService } from "@svc/test-kit/system/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 /** A bystander's request is answered within this, whatever somebody else's program does. */
 const BYSTANDER_MS = 5000;
 /** The time in which what a run left behind must be gone, on a machine that does other work. */
 const GONE_MS = 5000;
-let system: System;
+let system: Service;
 let api: Api;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, SANDBOX_MAX_CONCURRENT_JOBS: "8" } });
+  system = await startService({ ...OPEN_LIMITS, SANDBOX_MAX_CONCURRENT_JOBS: "8" });
   api = new Api(system.url);
 });
 

@@ -3,7 +3,7 @@
 import { Api } from "@svc/test-kit/system/api";
 import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { drive } from "@svc/test-kit/system/programmatic";
-import { type System, startSystem } from "@svc/test-kit/system/system";
+import { type Service, startService } from "@svc/test-kit/system/service";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { EVERY_KIND, expected, inBash, inPython, program, TOOLS } from "./support/generated-programs.ts";
@@ -11,10 +11,10 @@ import { EVERY_KIND, expected, inBash, inPython, program, TOOLS } from "./suppor
 const PROGRAMS = 12;
 const WITHIN_MS = 240_000;
 
-let systems: System[] = [];
+let systems: Service[] = [];
 beforeAll(async () => {
   for (const PTC_MODE of ["live", "replay"]) {
-    systems.push(await startSystem({ env: { ...OPEN_PROGRAM_LIMITS, PTC_MODE } }));
+    systems.push(await startService({ ...OPEN_PROGRAM_LIMITS, PTC_MODE }));
   }
 });
 afterAll(async () => {

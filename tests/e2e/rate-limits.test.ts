@@ -1,21 +1,19 @@
 /** The limits per caller as a client sees them: a short window and few seats. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, Api } from "@svc/test-kit/system/api";
-import { type System, startSystem } from "@svc/test-kit/system/system";
+import { type Service, startService } from "@svc/test-kit/system/service";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const SEATS = 2;
 const ALLOWED = 20;
-let system: System;
+let system: Service;
 let api: Api;
 
 beforeAll(async () => {
-  system = await startSystem({
-    env: {
-      SVC_MAX_CONCURRENT_EXECUTIONS: String(SEATS),
-      MAX_REQUESTS: String(ALLOWED),
-      RATE_LIMIT_WINDOW: "20000",
-    },
+  system = await startService({
+    SVC_MAX_CONCURRENT_EXECUTIONS: String(SEATS),
+    MAX_REQUESTS: String(ALLOWED),
+    RATE_LIMIT_WINDOW: "20000",
   });
   api = new Api(system.url);
 });

@@ -204,6 +204,17 @@ describe("./svc restart", () => {
     });
   });
 
+  it("says that other languages and packages need a start, also where no image could have them", async () => {
+    for (const asked of ["go", "klingon"]) {
+      const told = await svc(["restart", "worker"], { ...system.environment, SVC_LANGUAGES: asked });
+      expect(told).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining("warning: SVC_LANGUAGES or SVC_PACKAGES ask for other languages"),
+      });
+    }
+    expect((await command("restart", "worker")).stderr).not.toContain("SVC_LANGUAGES");
+  });
+
   it("is done one at a time", async () => {
     const { answer } = await holding();
     const [first, second] = await Promise.all([command("restart"), command("restart")]);

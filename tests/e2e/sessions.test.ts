@@ -5,13 +5,13 @@
 import type { ExecResponse } from "@svc/contracts";
 import { Api, type ExecInput } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
-import { type System, startSystem } from "@svc/test-kit/system/system";
+import { type Service, startService } from "@svc/test-kit/system/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-let system: System;
+let system: Service;
 let api: Api;
 beforeAll(async () => {
-  system = await startSystem({ env: { SVC_PERSIST_SESSIONS: "true", ...OPEN_LIMITS } });
+  system = await startService({ SVC_PERSIST_SESSIONS: "true", ...OPEN_LIMITS });
   api = new Api(system.url);
 });
 afterAll(async () => {

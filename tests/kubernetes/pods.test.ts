@@ -8,7 +8,7 @@ import type { Component } from "@svc/service-kit/config/types";
 import { VARIABLES } from "@svc/service-kit/config/variables";
 import { ROUTES } from "@svc/test-kit/system/health-routes";
 import { describe, expect, it } from "vitest";
-import { OVERLAYS } from "./support/kubectl.ts";
+import { hasTls, OVERLAYS } from "./support/kubectl.ts";
 import {
   containersOf,
   environmentOf,
@@ -94,9 +94,11 @@ describe.each(OVERLAYS)("each pod of %s", (overlay) => {
       const name = workload.metadata.name as Component;
       const { startupProbe, livenessProbe, readinessProbe, ports } = mainContainer(workload);
       const [alive, ready] = ROUTES[name];
-      expect(startupProbe?.httpGet, name).toEqual({ path: alive, port: "http" });
-      expect(livenessProbe?.httpGet, name).toEqual({ path: alive, port: "http" });
-      expect(readinessProbe?.httpGet, name).toEqual({ path: ready, port: "http" });
+      // The API leaves TLS to the Ingress.
+      const at = { port: "http", ...(hasTls(overlay) && name !== "api" ? { scheme: "HTTPS" } : {}) };
+      expect(startupProbe?.httpGet, name).toEqual({ path: alive, ...at });
+      expect(livenessProbe?.httpGet, name).toEqual({ path: alive, ...at });
+      expect(readinessProbe?.httpGet, name).toEqual({ path: ready, ...at });
       expect(ports, name).toEqual([{ name: "http", containerPort: VARIABLES[LISTENS[name].port].fallback }]);
       expect(secondsOf(startupProbe ?? {}), name).toBeGreaterThanOrEqual(60);
       // packages/service-kit/src/health/readiness.ts gives checks 7 s.

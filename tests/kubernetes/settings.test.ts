@@ -6,23 +6,13 @@ import { loadConfig } from "@svc/service-kit/config/load";
 import type { Component } from "@svc/service-kit/config/types";
 import { VARIABLES, type VariableName } from "@svc/service-kit/config/variables";
 import { METRICS } from "@svc/service-kit/metrics/definitions";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { OVERLAYS } from "./support/kubectl.ts";
-import {
-  environmentOf,
-  type KubeObject,
-  mainContainer,
-  objectsOf,
-  ownWorkloads,
-  type Workload,
-  workloadsOf,
-} from "./support/objects.ts";
-import { documentedSecrets } from "./support/secrets.ts";
+import { livingEnvironment } from "./support/living.ts";
+import { environmentOf, type KubeObject, objectsOf, ownWorkloads, workloadsOf } from "./support/objects.ts";
 
 const named = (name: string) => (object: KubeObject) => object.metadata.name === name;
 const isVariable = (name: string): name is VariableName => Object.hasOwn(VARIABLES, name);
-/** Values of `small`'s own store and of EKS are not in Secrets of the commands. */
-const OPTIONAL = true;
 
 interface Service extends KubeObject {
   spec: {
@@ -40,27 +30,6 @@ interface Scaler extends KubeObject {
     maxReplicaCount?: number;
     triggers?: { type: string; metadata: Record<string, string> }[];
   };
-}
-
-let secrets: Map<string, Record<string, string>>;
-beforeAll(() => {
-  secrets = documentedSecrets();
-});
-
-/** As in a running pod: its fields and secrets filled in, and references to other variables. */
-function livingEnvironment(workload: Workload, objects: readonly KubeObject[]): Record<string, string> {
-  const values: Record<string, string> = {};
-  for (const [name, value] of environmentOf(workload, objects)) if (value !== undefined) values[name] = value;
-  for (const { name, valueFrom } of mainContainer(workload).env ?? []) {
-    const { secretKeyRef, fieldRef } = valueFrom ?? {};
-    if (fieldRef !== undefined) values[name] = `${workload.metadata.name}-0`;
-    if (secretKeyRef === undefined) continue;
-    const found = secrets.get(`${workload.metadata.namespace}/${secretKeyRef.name}`)?.[secretKeyRef.key];
-    if (found !== undefined) values[name] = found;
-    else if (secretKeyRef.optional !== OPTIONAL) throw new Error(`nothing makes the secret ${name}`);
-  }
-  const filled = (text: string) => text.replaceAll(/\$\((\w+)\)/g, (_, name: string) => values[name] ?? "");
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, filled(value)]));
 }
 
 describe.each(OVERLAYS)("the settings of %s", (overlay) => {
@@ -160,7 +129,7 @@ describe.each(OVERLAYS)("the settings of %s", (overlay) => {
   });
 });
 
-describe.each(["large", "s3-irsa"] as const)("the scalers of %s", (overlay) => {
+describe.each(["large", "large-tls", "s3-irsa"] as const)("the scalers of %s", (overlay) => {
   const scalersOf = (objects: readonly KubeObject[]) =>
     objects.filter(({ kind }) => ["HorizontalPodAutoscaler", "ScaledObject"].includes(kind)) as Scaler[];
 

@@ -2,6 +2,7 @@
 
 import { defineCommand } from "../command.ts";
 import { buildBundles } from "../install/bundles.ts";
+import { asksForOtherImage, otherImageText } from "../install/other-image.ts";
 import { INSTANCE_OPTIONS } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { findCopy } from "../running-copy.ts";
@@ -66,6 +67,7 @@ Exit codes: 0 all are ready again; 1 one of them is not; 3 nothing is running.`,
       console.error(
         `warning: it keeps the settings of its start; others do not count yet: ${given.join(", ")}`,
       );
+    if (asksForOtherImage(instance.dataDir, settings.values)) console.error(`warning: ${otherImageText()}`);
     return 0;
   },
 });

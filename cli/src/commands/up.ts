@@ -15,6 +15,7 @@ import {
   readChoice,
 } from "../install/image.ts";
 import { INSTALL_STEPS, installCopy } from "../install/install.ts";
+import { otherImageText } from "../install/other-image.ts";
 import { INSTANCE_OPTIONS, type Instance, ROOT } from "../instance.ts";
 import { countKeys, describeMode, type Mode, modeOf } from "../mode.ts";
 import { Problem } from "../problem.ts";
@@ -154,9 +155,7 @@ async function sayRunning(
       `Settings that are not those of its start: ${others.join(", ")}. They count after ${startAgain()}.`,
     );
   if (!isSame(wanted.choice, readChoice(instance.dataDir) ?? wanted.choice)) {
-    console.log(
-      `SVC_LANGUAGES or SVC_PACKAGES ask for other languages or packages. It has them after ${startAgain()}.`,
-    );
+    console.log(otherImageText());
   }
   console.log(`${svcLine("down")} ends it.`);
   return 0;

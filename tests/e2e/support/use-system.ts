@@ -1,7 +1,8 @@
-/** One system for the tests of a block. It must stop without leftovers. */
+/** One system for the tests of a block. It must stop without leftovers. Tests that know it by its API run in containers, too. */
 
 import { Api } from "@svc/test-kit/system/api";
 import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
+import { type Service, startService } from "@svc/test-kit/system/service";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect } from "vitest";
@@ -11,9 +12,16 @@ export function useSystem(
   env: Readonly<Record<string, string>>,
   onStart: (made: { system: System; api: Api }) => void,
 ): void {
-  let system: System | undefined;
+  use(() => startSystem({ env }), onStart);
+}
+
+function use<Started extends Service>(
+  start: () => Promise<Started>,
+  onStart: (made: { system: Started; api: Api }) => void,
+): void {
+  let system: Started | undefined;
   beforeAll(async () => {
-    system = await startSystem({ env });
+    system = await start();
     onStart({ system, api: new Api(system.url) });
   });
   afterAll(async () => {
@@ -23,6 +31,7 @@ export function useSystem(
 
 /** A client of a system that keeps paused programs in memory, which all files share, or runs them again from the top. */
 export function useSystemOfMode(mode: "live" | "replay", onStart: (api: Api) => void): void {
-  if (mode === "replay") useSystem({ ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode }, ({ api }) => onStart(api));
+  const start = () => startService({ ...OPEN_PROGRAM_LIMITS, PTC_MODE: mode });
+  if (mode === "replay") use(start, ({ api }) => onStart(api));
   else beforeAll(() => onStart(new Api(sharedSystem().url)));
 }

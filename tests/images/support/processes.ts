@@ -17,8 +17,8 @@ export interface Seen {
   rootOptions: string[];
 }
 
-export function processOf({ podman, nameOf }: Compose, service: string): Seen {
-  const pid = podman("inspect", "--format", "{{.State.Pid}}", nameOf(service));
+export function processOf(compose: Compose, service: string): Seen {
+  const pid = compose.pid(service);
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const field = (name: string) => new RegExp(`^${name}:\t(.*)$`, "m").exec(status)?.[1]?.split("\t") ?? [];
   const one = (name: string) => field(name)[0] ?? "";

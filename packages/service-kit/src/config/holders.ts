@@ -38,6 +38,7 @@ export const HOLDERS: Partial<Record<VariableName, readonly Component[]>> = {
   S3_SECRET_KEY: ["file-server"],
   S3_SESSION_TOKEN: ["file-server"],
   REDIS_URL: WITH_REDIS,
+  SVC_REDIS_SENTINEL_PASSWORD: WITH_REDIS,
   REDIS_USERNAME: WITH_REDIS,
   REDIS_PASSWORD: WITH_REDIS,
 };

@@ -3,6 +3,7 @@
  * Sizes: bytes, or a number with k, kb, m, mb, g, gb (powers of 1024).
  */
 import { portOfTarget } from "./forward-target.ts";
+import { sentinelAddress } from "./redis-address.ts";
 
 export type Component = "api" | "worker" | "runner" | "file-server" | "tool-call-server" | "egress-gateway";
 
@@ -190,8 +191,10 @@ export function redisUrl(doc: string): Variable<string> {
       parsed?.protocol === "unix:"
         ? parsed.pathname.length > 1
         : /^rediss?:$/.test(parsed?.protocol ?? "") && /^(\/\d{0,4})?$/.test(parsed?.pathname ?? "");
-    if (!fits)
-      throw new RangeError("must be an address such as redis://localhost:6379/0 or unix:/run/redis.sock");
+    if (!fits && sentinelAddress(value) === undefined)
+      throw new RangeError(
+        "must be an address such as redis://localhost:6379/0, redis+sentinel://one:26379,two:26379/mymaster or unix:/run/redis.sock",
+      );
     return value;
   };
   return { ...variable(parse, "", doc), secret: true };

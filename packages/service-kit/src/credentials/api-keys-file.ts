@@ -1,6 +1,7 @@
 /**
  * Reads SVC_API_KEYS_FILE, for the API and for `./svc`. Trusts its owner and nobody else: a file that the group or others can read is refused, because
- * who may read it may soon write it, and a file that is not right is refused whole. Problems never show what is in it.
+ * who may read it may soon write it. One exception: root's file, read by the group of this process alone, which is how Kubernetes mounts
+ * a Secret for a user other than root. A file that is not right is refused whole. Problems never show what is in it.
  */
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
@@ -26,6 +27,7 @@ export interface ApiKeysFile {
 }
 
 const OTHERS = 0o077;
+const OTHERS_BUT_GROUP_READS = 0o037;
 
 export async function readApiKeysFile(path: string): Promise<ApiKeysFile> {
   if (!isAbsolute(path)) throw new ApiKeysProblem("must be an absolute path");
@@ -46,13 +48,19 @@ export async function readApiKeysFile(path: string): Promise<ApiKeysFile> {
 async function contentOf(path: string, file: FileHandle): Promise<{ text: string; version: string }> {
   const found = await file.stat({ bigint: true });
   if (!found.isFile()) throw new ApiKeysProblem(`${path} is not a regular file`);
-  if ((Number(found.mode) & OTHERS) !== 0) {
+  if ((Number(found.mode) & othersOf(found)) !== 0) {
     throw new ApiKeysProblem(`${path} can be read by others; run: chmod 600 ${path}`);
   }
   if (found.size > MAX_API_KEYS_FILE_BYTES) {
     throw new ApiKeysProblem(`${path} is larger than ${MAX_API_KEYS_FILE_BYTES} bytes`);
   }
   return { text: await file.readFile("utf8"), version: versionOf(found) };
+}
+
+/** Bits of a mode that no file of keys may have. */
+function othersOf({ uid, gid }: { uid: bigint; gid: bigint }): number {
+  const isLent = uid === 0n && process.geteuid?.() !== 0 && gid === BigInt(process.getegid?.() ?? -1);
+  return isLent ? OTHERS_BUT_GROUP_READS : OTHERS;
 }
 
 /** The version that lies there now; undefined where nothing can be looked at. */

@@ -36,6 +36,8 @@ export interface InnerClientOptions {
   refusedMs?: number;
   /** What it shows to a component with an https address, and takes it by. */
   tls?: TlsIdentity | undefined;
+  /** The name that the component's certificate must have, where that is not the host of `baseUrl`. */
+  certifiedAs?: string;
 }
 
 export interface InnerRequest {
@@ -70,12 +72,13 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** Between attempts to connect. */
 const AGAIN_MS = 50;
 
-function connectorWith({ tls, connectMs }: InnerClientOptions): buildConnector.connector {
+function connectorWith({ tls, connectMs, certifiedAs }: InnerClientOptions): buildConnector.connector {
   const times = connectMs === undefined ? {} : { timeout: connectMs };
   if (tls === undefined) return withinProcessFirst(buildConnector(times));
-  let connect = buildConnector({ ...tls.material, ...times });
+  const fixed = { ...times, ...(certifiedAs === undefined ? {} : { servername: certifiedAs }) };
+  let connect = buildConnector({ ...tls.material, ...fixed });
   tls.follow((material) => {
-    connect = buildConnector({ ...material, ...times });
+    connect = buildConnector({ ...material, ...fixed });
   });
   return (address, done) => connect(address, done);
 }

@@ -3,11 +3,12 @@
  * `store_unavailable`; once it has been lost for so long, further commands wait less. The client itself never stops trying to
  * reconnect.
  */
-import { readFileSync } from "node:fs";
 import { ServiceError } from "@svc/contracts";
 import { Redis, type RedisOptions } from "ioredis";
 import type { Config } from "../config/variables.ts";
 import type { Log } from "../log.ts";
+import { followPrimary } from "./follow-primary.ts";
+import { redisOptions, watchedOptions } from "./options.ts";
 
 export type { Redis } from "ioredis";
 
@@ -20,34 +21,6 @@ const AWAY_TIMEOUT_MS = 1000;
 export interface RedisPurpose {
   /** `commands`: bounded waits. `blocking`: for queues and subscriptions, which wait as long as they must. */
   use: "commands" | "blocking";
-}
-
-/** Connection options from REDIS_URL (redis, rediss or unix form) or from the single parts. */
-export function redisOptions(config: Config): RedisOptions {
-  if (config.REDIS_URL !== "") {
-    const url = new URL(config.REDIS_URL);
-    if (url.protocol === "unix:") return { path: decodeURIComponent(url.pathname) };
-    const database = Number(url.pathname.slice(1) || "0");
-    return {
-      host: url.hostname.replace(/^\[|\]$/g, ""),
-      port: Number(url.port || "6379"),
-      ...(url.username ? { username: decodeURIComponent(url.username) } : {}),
-      ...(url.password ? { password: decodeURIComponent(url.password) } : {}),
-      ...(database > 0 ? { db: database } : {}),
-      ...(url.protocol === "rediss:" ? { tls: tlsOptions(config) } : {}),
-    };
-  }
-  return {
-    host: config.REDIS_HOST,
-    port: config.REDIS_PORT,
-    ...(config.REDIS_USERNAME ? { username: config.REDIS_USERNAME } : {}),
-    ...(config.REDIS_PASSWORD ? { password: config.REDIS_PASSWORD } : {}),
-    ...(config.REDIS_TLS ? { tls: tlsOptions(config) } : {}),
-  };
-}
-
-function tlsOptions(config: Config): NonNullable<RedisOptions["tls"]> {
-  return config.REDIS_TLS_CA ? { ca: readFileSync(config.REDIS_TLS_CA) } : {};
 }
 
 export function createRedis(config: Config, log: Log, { use }: RedisPurpose): Redis {
@@ -63,6 +36,8 @@ export function createRedis(config: Config, log: Log, { use }: RedisPurpose): Re
   const redis = new Redis({ ...options, replyMapping: "legacy" });
   if (use === "commands") waitLessWhileAway(redis);
   awaitOwnSubscriptions(redis);
+  const watched = watchedOptions(config);
+  if (watched !== undefined) followPrimary(redis, watched);
   let reported = false;
   redis.on("error", (error: Error) => {
     if (!reported) log.warn({ err: error.message }, "redis connection lost; reconnecting");

@@ -105,6 +105,7 @@ describe("values", () => {
     ["FILE_SERVER_URL", "https://files.example:8443/base//", "https://files.example:8443/base"],
     ["REDIS_URL", "unix:///run/redis.sock", "unix:///run/redis.sock"],
     ["REDIS_URL", "rediss://user:p%40ss@[::1]:6380/2", "rediss://user:p%40ss@[::1]:6380/2"],
+    ["REDIS_URL", "redis+sentinel://one,two:26380/mymaster", "redis+sentinel://one,two:26380/mymaster"],
     ["SANDBOX_LIMIT_OVERRIDES", '{"python":{"run_timeout":5}}', { python: { run_timeout: 5 } }],
   ] as const)("%s=%j is read as %j", (name, given, value) => {
     expect(load({ [name]: given })[name]).toEqual(value);
@@ -154,6 +155,12 @@ describe("values", () => {
     ["REDIS_URL", "redis://localhost/notanumber"],
     ["REDIS_URL", "localhost:6379"],
     ["REDIS_URL", "unix:"],
+    ["REDIS_URL", "redis+sentinel://one:26379"],
+    ["REDIS_URL", "redis+sentinel://one:26379,/mymaster"],
+    ["REDIS_URL", "redis+sentinel://one:notanumber/mymaster"],
+    ["REDIS_URL", "redis+sentinel://one?two/mymaster"],
+    ["REDIS_URL", "redis+sentinel://:p%@one/mymaster"],
+    ["REDIS_URL", `redis+sentinel://${Array(17).fill("one").join()}/mymaster`],
   ] as const)("%s=%j stops the process and is named", (name, value) => {
     const problems = problemsOf({ [name]: value });
     expect(problems.filter((problem) => problem.startsWith(`${name} must `))).toHaveLength(1);

@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
+import { modeOf } from "@svc/cli/mode";
 import { parse } from "yaml";
 import { afterDeath } from "../system/after-death.ts";
 import { freePort } from "../system/free-ports.ts";
@@ -17,6 +18,9 @@ const COMPOSE = join(ROOT, "deploy/compose.yaml");
 const PORT = 3112;
 /** Ten containers at once, on a machine that does other work. */
 const READY_MS = 300_000;
+const JAILD = "    command: [jaild]\n";
+/** Lines of the file of API keys. */
+const KEYS = /^ *SVC_API_KEYS_FILE: .*\n/gm;
 const LABEL = "io.podman.compose.project";
 
 /** Removes what is left of a project when the tests end early. */
@@ -24,6 +28,7 @@ const REMOVE = `
 podman ps --all --quiet --filter "label=${LABEL}=$what" | xargs --no-run-if-empty podman rm --force --time 0
 podman volume ls --quiet --filter "name=^$what" | xargs --no-run-if-empty podman volume rm --force
 podman network ls --quiet --filter "name=^$what" | xargs --no-run-if-empty podman network rm --force
+rm -r "$FOLDER" "$(dirname "$CONTAINERS_CONF")"
 `;
 
 export interface Compose extends Podman {
@@ -35,6 +40,8 @@ export interface Compose extends Podman {
   services: readonly string[];
   /** The name of a service's container. */
   nameOf: (service: string) => string;
+  /** Pid of its first process, as the host sees it. */
+  pid: (service: string) => number;
   /** Ends it with its volumes; answers what is left all the same. */
   stop: () => Promise<string[]>;
 }
@@ -43,19 +50,39 @@ interface ComposeFile {
   services: Record<string, unknown>;
 }
 
-/** `settings`: lines of settings.env over those of the repository. Settles when a program has run. */
-export async function startCompose(settings: Readonly<Record<string, string>> = {}): Promise<Compose> {
-  const podman = await openPodman();
+/** Without authentication, as with `./svc up`, unless a setting asks for it. Pure. */
+export function asUpWould(settings: Readonly<Record<string, string>>): Record<string, string> {
+  const open = { LOCAL_MODE: "true", SVC_ALLOW_AUTH_PROVIDER_NONE: "true" };
+  return { ...(modeOf(settings).isLocal ? open : {}), ...settings };
+}
+
+/**
+ * `settings`: lines of settings.env over those of the repository; with LOCAL_MODE=true the file has no API keys, which contradict it.
+ * Settles when a program has run. `mountsOf`: of containers that run already (openPodman).
+ */
+export async function startCompose(
+  settings: Readonly<Record<string, string>> = {},
+  mountsOf?: number,
+): Promise<Compose> {
+  const podman = await openPodman(mountsOf);
   const project = `svc-test-${randomBytes(4).toString("hex")}`;
   const folder = mkdtempSync(join(tmpdir(), "svc-compose-"));
   const port = await freePort();
   const text = readFileSync(COMPOSE, "utf8");
-  writeFileSync(join(folder, "compose.yaml"), replaced(text, `127.0.0.1:${PORT}:`, `127.0.0.1:${port}:`));
+  const onPort = replaced(text, `127.0.0.1:${PORT}:`, `127.0.0.1:${port}:`);
+  // jaild names its control groups by it, and no two on one machine may have the same.
+  const own = `${JAILD}    environment: { SVC_DATA_DIR: /${project} }\n`;
+  const beside = replaced(onPort, JAILD, own);
+  const isOpen = settings.LOCAL_MODE === "true";
+  writeFileSync(join(folder, "compose.yaml"), isOpen ? beside.replaceAll(KEYS, "") : beside);
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
   const given = readFileSync(join(ROOT, "deploy/settings.env"), "utf8");
   writeFileSync(join(folder, "settings.env"), given + lines.join(""));
   const { services } = parse(text, { merge: true }) as ComposeFile;
-  const forget = afterDeath(REMOVE, project);
+  const forget = afterDeath(REMOVE, project, {
+    through: podman.through,
+    env: { ...podman.env, FOLDER: folder },
+  });
   const url = `http://127.0.0.1:${port}/v1`;
   const compose: Compose["run"] = (...args) =>
     podman.compose(join(folder, "compose.yaml"), ["-p", project, ...args]);
@@ -92,6 +119,7 @@ export async function startCompose(settings: Readonly<Record<string, string>> = 
     url,
     services: Object.keys(services),
     nameOf,
+    pid: (service) => Number(podman.podman("inspect", "--format", "{{.State.Pid}}", nameOf(service))),
     stop,
   };
 }

@@ -44,18 +44,28 @@ export interface Podman {
   tryPodman: (...args: readonly string[]) => SpawnSyncReturns<string>;
   /** podman-compose with a compose file, to its end: its last lines. Throws with them when it fails. */
   compose: (file: string, args: readonly string[]) => Promise<string[]>;
+  /** The process whose mounts it uses; undefined: this one's. */
+  mountsOf: number | undefined;
+  /** Where and with which variables both programs run. */
+  through: readonly string[];
+  env: Readonly<Record<string, string>>;
   close: () => void;
 }
 
-/** Settles when containers can be started. The place ends with this process. */
-export async function openPodman(): Promise<Podman> {
+/**
+ * Settles when containers can be started. The place ends with this process. `given`: that of containers which run beside these,
+ * because podman looks at the mounts of all containers that there are.
+ */
+export async function openPodman(given?: number): Promise<Podman> {
   requirePodman();
   const folder = mkdtempSync(join(tmpdir(), "svc-podman-"));
-  const env = { ...process.env, ...settingsOf(folder) };
-  const mounts = await ownMounts();
-  const place = mounts === undefined ? [] : ["nsenter", `--mount=/proc/${mounts.pid}/ns/mnt`, "--"];
+  const settings = settingsOf(folder);
+  const env = { ...process.env, ...settings };
+  const own = given === undefined ? await ownMounts() : undefined;
+  const mountsOf = given ?? own?.pid;
+  const through = mountsOf === undefined ? [] : ["nsenter", `--mount=/proc/${mountsOf}/ns/mnt`, "--"];
   const start = (...command: readonly string[]) => {
-    const [file = "", ...rest] = [...place, ...command];
+    const [file = "", ...rest] = [...through, ...command];
     return spawnSync(file, rest, { env, encoding: "utf8", timeout: COMMAND_MS, maxBuffer: 1 << 28 });
   };
   const printed = (what: string, { status, stdout, stderr }: SpawnSyncReturns<string>) => {
@@ -67,13 +77,16 @@ export async function openPodman(): Promise<Podman> {
     tryPodman,
     podman: (...args) => printed(`podman ${args.join(" ")}`, tryPodman(...args)),
     compose: async (file, args) => {
-      const { code, tail } = await runToEnd([...place, "podman-compose", "-f", file, ...args], { env });
+      const { code, tail } = await runToEnd([...through, "podman-compose", "-f", file, ...args], { env });
       if (code !== 0)
         throw new Error(`podman-compose ${args.join(" ")}: exit code ${code}\n${tail.join("\n")}`);
       return tail;
     },
+    mountsOf,
+    through,
+    env: settings,
     close: () => {
-      mounts?.end();
+      own?.end();
       rmSync(folder, { recursive: true, force: true });
     },
   };

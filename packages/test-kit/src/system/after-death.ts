@@ -10,11 +10,22 @@ read -r what
 read -r forget && exit
 `;
 
+export interface AfterDeathOptions {
+  /** A program that runs the shell, whose command line is appended. */
+  through?: readonly string[];
+  env?: Readonly<Record<string, string>>;
+}
+
 /** `script`: for sh, with `what` as "$what". What is returned takes it back. */
-export function afterDeath(script: string, what: string): () => void {
-  const shell = spawn("/bin/sh", ["-c", WAIT + script], {
+export function afterDeath(
+  script: string,
+  what: string,
+  { through = [], env = {} }: AfterDeathOptions = {},
+): () => void {
+  const [file = "", ...args] = [...through, "/bin/sh", "-c", WAIT + script];
+  const shell = spawn(file, args, {
     cwd: "/",
-    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env },
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });

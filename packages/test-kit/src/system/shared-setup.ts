@@ -10,10 +10,10 @@ declare module "vitest" {
 }
 
 /** Slots for the programs of several files at once. */
-const ENV = { ...OPEN_PROGRAM_LIMITS, SANDBOX_MAX_CONCURRENT_JOBS: "8" };
+export const SHARED_SETTINGS = { ...OPEN_PROGRAM_LIMITS, SANDBOX_MAX_CONCURRENT_JOBS: "8" };
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const { environment, supervisorPid, stop } = await startSystem({ env: ENV });
+  const { environment, supervisorPid, stop } = await startSystem({ env: SHARED_SETTINGS });
   project.provide("sharedSystem", { environment, supervisorPid });
   return async () => {
     const left = await stop();

@@ -61,7 +61,8 @@ export class KeyRing {
     if (added.length > 0 || removed.length > 0) {
       this.#log.info({ added, removed }, "JWT keys changed");
     }
-    if (this.size === 0) this.#log.error("no JWT key is loaded; every token is refused");
+    const isMissed = removed.length > 0 || this.#config.SVC_API_KEYS_FILE === "";
+    if (this.size === 0 && isMissed) this.#log.error("no JWT key is loaded; every token is refused");
   }
 
   close(): void {

@@ -1,6 +1,7 @@
 /** The connections to one runner, and the calls that are under way over them. */
 import { ServiceError } from "@svc/contracts";
 import { InnerClient, type TlsIdentity } from "@svc/service-kit";
+import type { FoundRunner } from "./discovery.ts";
 
 /** `run`: any runner may do it, and one that may have begun it broke it. `held`: only this one has the program. */
 export type Bound = "run" | "held";
@@ -13,12 +14,17 @@ export class Connection {
   /** Since when discovery does not find it, in ms. */
   goneSince: number | undefined;
 
-  constructor(baseUrl: string, connectMs: number | undefined, tls: TlsIdentity | undefined) {
+  constructor(
+    { address, certifiedAs }: FoundRunner,
+    connectMs: number | undefined,
+    tls: TlsIdentity | undefined,
+  ) {
     const client = (bound: Bound) =>
       new InnerClient({
-        baseUrl,
+        baseUrl: address,
         unreachable: UNREACHABLE[bound],
         tls,
+        ...(certifiedAs === undefined ? {} : { certifiedAs }),
         ...(connectMs === undefined ? {} : { connectMs }),
       });
     this.#clients = { run: client("run"), held: client("held") };

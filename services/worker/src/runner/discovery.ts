@@ -1,7 +1,8 @@
 /**
  * Finds runners in DNS. `dns`: the name of an endpoint has an address for each runner, as that of a headless service has: A
  * records, or AAAA where there are none. `srv`: it has SRV records, which name a host and a port each. DNS servers are asked
- * directly: names are whole, and lists of hosts and search domains do not count. What an answer may add is bounded.
+ * directly: names are whole, and lists of hosts and search domains do not count. What an answer may add is bounded. With TLS a runner at
+ * an address must be certified under the name that was looked up, because addresses of runners change and are in no certificate.
  */
 import type { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -9,34 +10,46 @@ import { isIP } from "node:net";
 export type Discovery = "dns" | "srv";
 export type DnsResolver = Pick<Resolver, "resolve4" | "resolve6" | "resolveSrv">;
 
+export interface FoundRunner {
+  /** Origin of its URLs. */
+  address: string;
+  /** The name that its certificate must have; undefined: the host of the address. */
+  certifiedAs?: string;
+}
+
 /** Of one worker. */
 const MAX_RUNNERS = 256;
 
-/** The addresses of all runners; throws when a name cannot be resolved. */
+/** All runners, one for each address; throws when a name cannot be resolved. */
 export async function discoverRunners(
   endpoints: readonly string[],
   how: Discovery,
   resolver: DnsResolver,
-): Promise<string[]> {
+): Promise<FoundRunner[]> {
   const found = await Promise.all(
     endpoints.map((endpoint) => (how === "srv" ? byService : byAddress)(new URL(endpoint), resolver)),
   );
-  return [...new Set(found.flat())].sort().slice(0, MAX_RUNNERS);
+  const byOrigin = new Map(found.flat().map((runner) => [runner.address, runner]));
+  const sorted = [...byOrigin.values()].sort((one, other) => (one.address < other.address ? -1 : 1));
+  return sorted.slice(0, MAX_RUNNERS);
 }
 
-async function byAddress(endpoint: URL, resolver: DnsResolver): Promise<string[]> {
+async function byAddress(endpoint: URL, resolver: DnsResolver): Promise<FoundRunner[]> {
   const { hostname } = endpoint;
-  if (isIP(hostname) !== 0 || hostname.startsWith("[")) return [endpoint.origin];
+  if (isIP(hostname) !== 0 || hostname.startsWith("[")) return [{ address: endpoint.origin }];
   const addresses = await resolver
     .resolve4(hostname)
     .catch(() => resolver.resolve6(hostname))
     .then((all) => all.map((address) => (isIP(address) === 6 ? `[${address}]` : address)));
-  return addresses.map((address) => at(endpoint, address, endpoint.port));
+  return addresses.map((address) => ({
+    address: at(endpoint, address, endpoint.port),
+    certifiedAs: hostname,
+  }));
 }
 
-async function byService(endpoint: URL, resolver: DnsResolver): Promise<string[]> {
+async function byService(endpoint: URL, resolver: DnsResolver): Promise<FoundRunner[]> {
   const records = await resolver.resolveSrv(endpoint.hostname);
-  return records.map(({ name, port }) => at(endpoint, name.replace(/\.$/, ""), String(port)));
+  return records.map(({ name, port }) => ({ address: at(endpoint, name.replace(/\.$/, ""), String(port)) }));
 }
 
 function at({ protocol }: URL, host: string, port: string): string {

@@ -14,7 +14,7 @@ import {
   type TlsIdentity,
 } from "@svc/service-kit";
 import { Connection } from "./connection.ts";
-import { type DnsResolver, discoverRunners } from "./discovery.ts";
+import { type DnsResolver, discoverRunners, type FoundRunner } from "./discovery.ts";
 import { isNeverAccepted, outcomeOf } from "./outcome.ts";
 import { type Outcome, RunnerPool, type RunnerState } from "./pool.ts";
 import { probeRunner } from "./probe.ts";
@@ -58,8 +58,8 @@ export class RunnerFleet {
     this.#endpoints = [...new Set(config.SANDBOX_ENDPOINT.map(rootOf))];
     this.isDirect = this.#discovery !== "off" || this.#endpoints.length > 1;
     this.#pool = new RunnerPool(this.isDirect ? PROBE_EVERY_MS : undefined);
-    for (const address of config.SANDBOX_RUNNER_URLS.map(rootOf)) this.#connect(address);
-    if (this.#discovery === "off") this.#know(this.#endpoints);
+    for (const address of config.SANDBOX_RUNNER_URLS.map(rootOf)) this.#connect({ address });
+    if (this.#discovery === "off") this.#know(this.#endpoints.map((address) => ({ address })));
     else this.#discover(this.#discovery);
     this.#ticks = setInterval(() => this.#tick(), TICK_MS).unref();
   }
@@ -168,10 +168,13 @@ export class RunnerFleet {
       });
   }
 
-  #know(found: readonly string[]): void {
+  #know(found: readonly FoundRunner[]): void {
     const now = performance.now();
-    for (const address of found) this.#connect(address).goneSince = undefined;
-    this.#pool.setMembers(found, now);
+    for (const runner of found) this.#connect(runner).goneSince = undefined;
+    this.#pool.setMembers(
+      found.map(({ address }) => address),
+      now,
+    );
     if (this.#discovery === "off") return;
     for (const [address, connection] of this.#connections) {
       if (this.#pool.has(address)) continue;
@@ -182,11 +185,11 @@ export class RunnerFleet {
     }
   }
 
-  #connect(address: string): Connection {
-    const known = this.#connections.get(address);
+  #connect(runner: FoundRunner): Connection {
+    const known = this.#connections.get(runner.address);
     if (known !== undefined) return known;
-    const made = new Connection(address, this.isDirect ? CONNECT_MS : undefined, this.#tls);
-    this.#connections.set(address, made);
+    const made = new Connection(runner, this.isDirect ? CONNECT_MS : undefined, this.#tls);
+    this.#connections.set(runner.address, made);
     return made;
   }
 

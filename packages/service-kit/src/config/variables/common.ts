@@ -57,7 +57,10 @@ export const COMMON = {
     "http://localhost:2000",
   ]),
   SHUTDOWN_GRACE_MS: ms(30_000, "How long a stopping component may finish its work."),
-  REDIS_URL: redisUrl("Address of Redis: redis, rediss or unix form. Wins over the parts."),
+  REDIS_URL: redisUrl(
+    "Address of Redis: redis, rediss, sentinel or unix form (docs/deploy.md). Wins over the parts.",
+  ),
+  SVC_REDIS_SENTINEL_PASSWORD: secret("Password of the sentinels, where REDIS_URL names some."),
   REDIS_HOST: text("localhost", "Host of Redis."),
   REDIS_PORT: port(6379, "Port of Redis."),
   REDIS_USERNAME: text("", "User of Redis."),

@@ -1,0 +1,45 @@
+/**
+ * The form of REDIS_URL that asks sentinels for the server: `redis+sentinel://user:password@host:port,host:port/name/database`, with
+ * `rediss` for TLS. User, password and database are those of the server, `name` is the group that the sentinels watch.
+ */
+export interface SentinelAddress {
+  isTls: boolean;
+  username: string | undefined;
+  password: string | undefined;
+  sentinels: { host: string; port: number }[];
+  name: string;
+  database: number;
+}
+
+const SENTINEL_PORT = 26_379;
+const MAX_SENTINELS = 16;
+/** Each part ends at a character that it cannot have, so reading is linear. */
+const FORM =
+  /^(rediss?)\+sentinel:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^@/]+)\/([A-Za-z0-9._-]{1,128})(?:\/(\d{1,4}))?$/;
+
+/** Undefined where it is not of this form. */
+export function sentinelAddress(text: string): SentinelAddress | undefined {
+  const [, scheme, username = "", password = "", hosts = "", name = "", database = "0"] =
+    FORM.exec(text) ?? [];
+  const sentinels = hosts.split(",").flatMap((host) => sentinelOf(host) ?? []);
+  const isWhole = sentinels.length === hosts.split(",").length && sentinels.length <= MAX_SENTINELS;
+  if (scheme === undefined || !isWhole) return undefined;
+  try {
+    return {
+      isTls: scheme === "rediss",
+      username: decodeURIComponent(username) || undefined,
+      password: decodeURIComponent(password) || undefined,
+      sentinels,
+      name,
+      database: Number(database),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function sentinelOf(text: string): { host: string; port: number } | undefined {
+  const url = URL.parse(`redis://${text}`);
+  if (!url?.hostname || url.pathname + url.search + url.hash !== "") return undefined;
+  return { host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port || SENTINEL_PORT) };
+}

@@ -1,0 +1,63 @@
+/** How to connect to Redis, by the configuration. */
+import { readFileSync } from "node:fs";
+import type { RedisOptions } from "ioredis";
+import { sentinelAddress } from "../config/redis-address.ts";
+import type { Config } from "../config/variables.ts";
+
+/** A sentinel or a server that does not answer must not hold up the question to the next one. */
+const SENTINEL_TIMEOUT_MS = 2000;
+const RECONNECT_AND_RESEND = 2;
+
+/** Connection options from REDIS_URL (redis, rediss, sentinel or unix form) or from the single parts. */
+export function redisOptions(config: Config): RedisOptions {
+  const watched = watchedOptions(config);
+  if (watched !== undefined) return watched;
+  if (config.REDIS_URL !== "") {
+    const url = new URL(config.REDIS_URL);
+    if (url.protocol === "unix:") return { path: decodeURIComponent(url.pathname) };
+    const database = Number(url.pathname.slice(1) || "0");
+    return {
+      host: url.hostname.replace(/^\[|\]$/g, ""),
+      port: Number(url.port || "6379"),
+      ...(url.username ? { username: decodeURIComponent(url.username) } : {}),
+      ...(url.password ? { password: decodeURIComponent(url.password) } : {}),
+      ...(database > 0 ? { db: database } : {}),
+      ...(url.protocol === "rediss:" ? { tls: tlsOptions(config) } : {}),
+    };
+  }
+  return {
+    host: config.REDIS_HOST,
+    port: config.REDIS_PORT,
+    ...(config.REDIS_USERNAME ? { username: config.REDIS_USERNAME } : {}),
+    ...(config.REDIS_PASSWORD ? { password: config.REDIS_PASSWORD } : {}),
+    ...(config.REDIS_TLS ? { tls: tlsOptions(config) } : {}),
+  };
+}
+
+function tlsOptions(config: Config): NonNullable<RedisOptions["tls"]> {
+  return config.REDIS_TLS_CA ? { ca: readFileSync(config.REDIS_TLS_CA) } : {};
+}
+
+/**
+ * Sentinels say which server is the primary, at each new connection. A primary that is demoted closes its connections, or refuses writes.
+ * Undefined where REDIS_URL names no sentinels.
+ */
+export function watchedOptions(config: Config) {
+  const watched = sentinelAddress(config.REDIS_URL);
+  if (watched === undefined) return undefined;
+  const { sentinels, name, username, password, database, isTls } = watched;
+  const tls = isTls ? tlsOptions(config) : undefined;
+  return {
+    sentinels,
+    name,
+    connectTimeout: SENTINEL_TIMEOUT_MS,
+    sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
+    // A primary that has become a replica: it has done nothing of such a command.
+    reconnectOnError: ({ message }) => (message.startsWith("READONLY ") ? RECONNECT_AND_RESEND : false),
+    ...(config.SVC_REDIS_SENTINEL_PASSWORD ? { sentinelPassword: config.SVC_REDIS_SENTINEL_PASSWORD } : {}),
+    ...(username ? { username } : {}),
+    ...(password ? { password } : {}),
+    ...(database > 0 ? { db: database } : {}),
+    ...(tls ? { tls, sentinelTLS: tls, enableTLSForSentinelMode: true } : {}),
+  } satisfies RedisOptions;
+}
