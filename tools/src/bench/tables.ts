@@ -171,7 +171,7 @@ function fileTable({ files = [] }: Measured): Table {
       speed(mib, ms).toFixed(0),
       speed(mib, bareMs).toFixed(0),
       (bareMs.p50 / ms.p50).toFixed(2),
-      cpuPerMib.toFixed(2),
+      cpuPerMib?.toFixed(2) ?? "not counted",
       bareCpuPerMib.toFixed(2),
     ]),
   };

@@ -25,8 +25,11 @@ export interface FileRow {
   mib: number;
   ms: Summary;
   bareMs: Summary;
-  /** Processor milliseconds per MiB, of the processes on the path and of the bare server. */
-  cpuPerMib: number;
+  /**
+   * Processor milliseconds per MiB, of the processes on the path and of the bare server. The first is absent in results of versions that
+   * counted only a part of it.
+   */
+  cpuPerMib?: number;
   bareCpuPerMib: number;
 }
 
