@@ -338,6 +338,7 @@ describe("what lies behind the gateway", () => {
         ["GET", `${object}/metadata`],
         ["GET", `${object}/record`],
         ["GET", `/sessions/${session_id}/objects`],
+        ["POST", "/inputs"],
         ["POST", "/tool-call"],
         ["POST", "/tool-calls"],
         ["POST", "/sessions"],

@@ -31,6 +31,7 @@ const ROUTES: readonly Route[] = [
   ["file-server", "DELETE", `/sessions/${newId()}/pending`, [API_FILES]],
   ["file-server", "PUT", `/sessions/${newId()}/pending/${newId()}`, [API_FILES]],
   ["file-server", "PUT", `${objects}/${newId()}`, [GATEWAY_FILES]],
+  ["file-server", "POST", "/inputs", [GATEWAY_FILES]],
   ["tool-call-server", "POST", "/sessions", [API_TOOLS]],
   ["tool-call-server", "DELETE", `/sessions/${newId()}`, [API_TOOLS]],
   ["tool-call-server", "GET", `/sessions/${newId()}/pending`, [API_TOOLS]],

@@ -3,6 +3,7 @@
  * more rights than docs/containers.md says, and no secret that it may not hold; each can be started anew and killed under load; and
  * nothing of it is left.
  */
+import { randomBytes } from "node:crypto";
 import type { PublicJob } from "@svc/contracts";
 import type { Compose } from "@svc/test-kit/containers/compose";
 import { Api, output, refTo } from "@svc/test-kit/system/api";
@@ -19,7 +20,7 @@ import { givenTo, secretsOf } from "./support/secrets.ts";
 const NONE = "0000000000000000";
 const READY_MS = 120_000;
 /** It passes through its file alone. */
-const OWN_SECRET = "a-secret-of-an-operator-7f3c1b-2d94e06a";
+const OWN_SECRET = randomBytes(32).toString("hex");
 const RUNNING = [
   "redis",
   "api",
@@ -183,7 +184,10 @@ describe("secrets", () => {
     const holders = (name: string) =>
       given.filter((service) => givenTo(compose, service).text.includes(secrets[name] ?? "missing"));
     expect(holders("SVC_CONTINUATION_SECRET")).toEqual(["api"]);
-    for (const name of Object.keys(secrets)) {
+    // Each pair of components has a token of its own in its place.
+    const names = Object.keys(secrets).filter((name) => name !== "SVC_INTERNAL_SERVICE_TOKEN");
+    expect(holders("SVC_INTERNAL_SERVICE_TOKEN")).toEqual([]);
+    for (const name of names) {
       expect([name, holders(name)]).not.toEqual([name, []]);
       expect(holders(name)).not.toContain("jaild");
     }

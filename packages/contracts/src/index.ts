@@ -13,6 +13,7 @@ export * from "./json-position.ts";
 export * from "./languages.ts";
 export * from "./messages/file-server.ts";
 export * from "./messages/gateway.ts";
+export * from "./messages/input-batch.ts";
 export * from "./messages/public-exec.ts";
 export * from "./messages/public-files.ts";
 export * from "./messages/public-jobs.ts";

@@ -98,6 +98,9 @@ export interface ObjectStore {
   /** Up to `limit` records of a session, by file id. Damaged objects are left out. */
   list: (session: string, limit: number) => Promise<ObjectRecord[]>;
 
+  /** Up to `limit` file ids of a session, in any order; some may not be visible yet or any more. */
+  ids: (session: string, limit: number) => Promise<string[]>;
+
   /** All objects, and some that are not visible yet or any more. */
   addresses: () => AsyncIterable<ObjectAddress>;
 

@@ -14,6 +14,7 @@ import {
   type SealKeys,
   settle,
   type Upload,
+  unread,
 } from "@svc/capabilities";
 import { GRANT_HEADER } from "@svc/contracts";
 import { storeCall } from "@svc/service-kit";
@@ -79,6 +80,12 @@ export class Admission {
     await storeCall(() =>
       this.#ledger.change(grant.grant_id, (record) => record && settle(record, upload, real)),
     );
+  }
+
+  /** Gives back what was charged for reads that were not made. */
+  async unread(grant: GrantIds, reads: number): Promise<void> {
+    if (reads === 0) return;
+    await storeCall(() => this.#ledger.change(grant.grant_id, (record) => record && unread(record, reads)));
   }
 
   /** Gives back what was set aside for an upload that failed. */

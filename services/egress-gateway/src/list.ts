@@ -1,10 +1,8 @@
 /** Lists what a grant may read in a session: the enumerated inputs and the session's `.dirkeep` files, ids as handles. */
 import type { Grant, SessionHandle } from "@svc/capabilities";
-import { isDirkeep, type ListedObject } from "@svc/contracts";
+import { isDirkeep, type ListedObject, MAX_DIRKEEPS } from "@svc/contracts";
 import type { InnerClient } from "@svc/service-kit";
 import type { Authority } from "./authority.ts";
-
-const MAX_DIRKEEPS = 50;
 
 export async function listObjects(
   authority: Authority,

@@ -1,6 +1,7 @@
 /** Objects and tool calls of a run. Every call shows a grant, which is checked anew. */
-import { ServiceError } from "@svc/contracts";
+import { batchRequestSchema, MAX_BATCH_REQUEST_BYTES, ServiceError } from "@svc/contracts";
 import type { HttpServer } from "@svc/service-kit";
+import { readBatch } from "./batch.ts";
 import type { GatewayDeps } from "./deps.ts";
 import { listObjects } from "./list.ts";
 import { readObject } from "./read.ts";
@@ -19,7 +20,7 @@ export function sandboxRoutes(app: HttpServer, deps: GatewayDeps): void {
     const { grant, subject } = await admission.admit(
       request.headers,
       (held) => authority.session(held, sessionHandle, "read"),
-      () => ({ kind: "read" }),
+      () => ({ kind: "reads", count: 1 }),
     );
     return listObjects(authority, fileServer, grant, subject, sessionHandle, request.id);
   });
@@ -31,10 +32,15 @@ export function sandboxRoutes(app: HttpServer, deps: GatewayDeps): void {
       const { subject } = await admission.admit(
         request.headers,
         (held) => authority.object(held, authority.session(held, sessionHandle, "read"), objectHandle),
-        () => ({ kind: "read" }),
+        () => ({ kind: "reads", count: 1 }),
       );
       return readObject(fileServer, subject, request, reply);
     },
+  );
+  app.post(
+    "/inputs",
+    { bodyLimit: MAX_BATCH_REQUEST_BYTES, schema: { body: batchRequestSchema } },
+    (request, reply) => readBatch(deps, request, reply),
   );
   app.register(async (raw) => {
     // An output file may have any type, JSON too, and is passed on as it comes; so are tool calls.

@@ -7,6 +7,7 @@ import {
   type CommitSession,
   type FileDetail,
   isSnapshotNamespace,
+  type ObjectRecord,
   ServiceError,
   type UploadedFile,
 } from "@svc/contracts";
@@ -90,13 +91,24 @@ export class Objects {
 
   /** Opens an object for use. The caller reads or closes it. */
   async open(address: ObjectAddress, namespace: string | undefined): Promise<OpenObject> {
+    const object = await this.openOneOfMany(address, namespace);
+    await this.remember([object.record]);
+    return object;
+  }
+
+  /** The same; the caller has all that were opened remembered together. */
+  async openOneOfMany(address: ObjectAddress, namespace: string | undefined): Promise<OpenObject> {
     const object = await stored(() => this.#store.open(address));
     if (namespace !== undefined && object.record.namespace !== namespace) {
       await object.close();
       throw new ServiceError("file_not_found");
     }
-    await Promise.all([object.noteUse(), this.#cache.remember([object.record])]);
+    await object.noteUse();
     return object;
+  }
+
+  remember(records: readonly ObjectRecord[]): Promise<void> {
+    return this.#cache.remember(records);
   }
 
   async delete(address: ObjectAddress, namespace: string | undefined): Promise<void> {
@@ -108,6 +120,17 @@ export class Objects {
     await this.#cache.forget(address);
     await stored(() => this.#store.delete(address));
     await this.#quotas.release(accountOf(object.record), [address]);
+  }
+
+  /** Names of the files of a session, some of whose records may be known. It is listed only when it has other files too. */
+  async names(session: string, known: readonly ObjectRecord[]): Promise<string[]> {
+    const ids = new Set(known.map(({ id }) => id));
+    const found = await stored(() => this.#store.ids(session, ids.size + 1));
+    const records = found.every((id) => ids.has(id))
+      ? known.filter(({ id }) => found.includes(id))
+      : await stored(() => this.#store.list(session, MAX_LISTED));
+    if (records.length === 0) throw new ServiceError("file_not_found");
+    return records.map(({ filename }) => filename);
   }
 
   async list(session: string, namespace: string | undefined, detail: FileDetail): Promise<unknown[]> {

@@ -2,7 +2,13 @@
  * The routes of objects and sessions: parse, call, reply. All need the internal token, and each that of a caller that has a use for it:
  * uploads and ends are the API's, outputs of programs the gateway's.
  */
-import { commitSessionSchema, fileDetailSchema } from "@svc/contracts";
+import {
+  batchRequestSchema,
+  commitSessionSchema,
+  encodeInputBatch,
+  fileDetailSchema,
+  INPUT_BATCH_TYPE,
+} from "@svc/contracts";
 import {
   type Component,
   type Config,
@@ -11,6 +17,7 @@ import {
   tokensFrom,
 } from "@svc/service-kit";
 import { z } from "zod";
+import { readBatch } from "./batch.ts";
 import { fileMetadata } from "./descriptions.ts";
 import { sendObject } from "./download.ts";
 import {
@@ -41,6 +48,7 @@ export async function objectRoutes(app: HttpServer, config: Config, objects: Obj
     });
   openTo(["api", "egress-gateway"], readRoutes);
   openTo(["api"], uploadRoutes);
+  openTo(["egress-gateway"], inputRoutes);
   openTo(["egress-gateway"], outputRoutes);
 }
 
@@ -92,6 +100,16 @@ function uploadRoutes(app: HttpServer, objects: Objects, names: NameBounds): voi
       const account = accountIn(request.headers);
       return withBody(request, (content) => objects.stage(address, content, attributes, account));
     });
+  });
+}
+
+/** Several inputs of a program at once. */
+function inputRoutes(app: HttpServer, objects: Objects): void {
+  app.post("/inputs", { schema: { body: batchRequestSchema } }, async ({ body }, reply) => {
+    for (const { storage_session_id: sid, id: fid } of body.files) addressOf({ sid, fid });
+    for (const sid of body.directories) sessionOf({ sid });
+    reply.type(INPUT_BATCH_TYPE);
+    return encodeInputBatch(await readBatch(objects, body));
   });
 }
 

@@ -5,10 +5,14 @@
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
+  type BatchRequest,
+  decodeInputBatch,
   type ErrorCode,
   GRANT_HEADER,
+  type InputBatch,
   type ListedObject,
   listedObjectSchema,
+  MAX_BATCH_ANSWER_BYTES,
   ORIGINAL_FILENAME_HEADER,
   READ_ONLY_HEADER,
   ServiceError,
@@ -65,6 +69,25 @@ export class GatewayClient {
     const size = Number(response.headers["content-length"]);
     if (!Number.isSafeInteger(size) || size < 0) throw inputUnavailable(file);
     return { size, etag, readOnly, body: response.body };
+  }
+
+  /** Small inputs and directories in one answer. Undefined: there is none, whatever the reason; each is asked for by itself then. */
+  async fetchBatch(run: RunGateway, batch: BatchRequest): Promise<InputBatch | undefined> {
+    try {
+      const response = await this.client.send({
+        method: "POST",
+        path: "/inputs",
+        headers: { "content-type": "application/json", [GRANT_HEADER]: run.grant },
+        body: JSON.stringify(batch),
+        requestId: run.requestId,
+        signal: run.signal,
+      });
+      return await this.client.read(response, async (answer) =>
+        decodeInputBatch(await answerBytes(answer, MAX_BATCH_ANSWER_BYTES), batch),
+      );
+    } catch {
+      return undefined;
+    }
   }
 
   /** What the session of an input offers: the enumerated inputs and its `.dirkeep` files. */

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import type { State } from "@svc/cli/supervisor/state";
 import { statFields } from "@svc/cli/system/process";
+import { type ComponentName, runsIn } from "@svc/cli/topology";
 
 const TICKS_PER_SECOND = Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }));
 
@@ -11,12 +12,26 @@ const TICKS_PER_SECOND = Number(execFileSync("getconf", ["CLK_TCK"], { encoding:
 const PPID = 1;
 const CPU_FIELDS = [11, 12, 13, 14] as const;
 
-/** Processor milliseconds by component since its start: own, of live descendants, and of those that were waited for. */
-export function cpuByComponent(state: State): Map<string, number> {
+/** Processor milliseconds by process since its start: own, of live descendants, and of those that were waited for. */
+export function cpuByComponent(state: State): Map<ComponentName, number> {
   const children = childrenOf();
   return byComponent(state, (pid) => {
     return family(pid, children).reduce((sum, member) => sum + cpuOfProcess(member), 0);
   });
+}
+
+/**
+ * Processor milliseconds of the processes in which these components run, each process once, with what else runs in it. Throws when one
+ * of the components runs in none.
+ */
+export function cpuOfComponents(state: State, components: readonly ComponentName[]): number {
+  const all = [...cpuByComponent(state)];
+  for (const component of components) {
+    if (!all.some(([process]) => runsIn(process, component))) throw new Error(`${component} does not run`);
+  }
+  return all
+    .filter(([process]) => components.some((component) => runsIn(process, component)))
+    .reduce((sum, [, ms]) => sum + ms, 0);
 }
 
 /** Whether Redis writes its log anew, in a process of its own: work of the requests before, as long as all of them took. */
@@ -33,13 +48,13 @@ export function cpuOfProcess(pid: number): number {
 }
 
 /** Proportional set size in MiB by component, descendants included. */
-export function pssByComponent(state: State): Map<string, number> {
+export function pssByComponent(state: State): Map<ComponentName, number> {
   const children = childrenOf();
   return byComponent(state, (pid) => family(pid, children).reduce((sum, member) => sum + pssOf(member), 0));
 }
 
-function byComponent(state: State, measure: (pid: number) => number): Map<string, number> {
-  const result = new Map<string, number>();
+function byComponent(state: State, measure: (pid: number) => number): Map<ComponentName, number> {
+  const result = new Map<ComponentName, number>();
   for (const { name, process } of state.components) {
     if (process !== undefined) result.set(name, measure(process.pid));
   }

@@ -71,9 +71,9 @@ export interface Upload {
   attempt: string;
 }
 
-/** What a request uses. Listing and reading are a `read`; each of several tool calls counts as a request. */
+/** What a request uses. Listing and reading are `reads`; each of several reads or tool calls counts as a request. */
 export type Charge =
-  | { kind: "read" }
+  | { kind: "reads"; count: number }
   | { kind: "tool_calls"; callIds: readonly string[] }
   | ({ kind: "write" } & Upload);
 
@@ -125,9 +125,21 @@ export function ledgerVerdict(
 export function charge(record: LedgerRecord, cost: Charge): LedgerRecord | LedgerRefusal {
   if (cost.kind === "write") return reserve(record, cost);
   if (cost.kind === "tool_calls") return count(record, cost.callIds);
-  if (record.request_count >= record.max_requests) return "request_budget";
-  return { ...record, request_count: record.request_count + 1, read_count: record.read_count + 1 };
+  const { count: reads } = cost;
+  if (record.request_count + reads > record.max_requests) return "request_budget";
+  return withReads(record, reads);
 }
+
+/** Gives back reads that were charged and not made. */
+export function unread(record: LedgerRecord, reads: number): LedgerRecord {
+  return withReads(record, -Math.min(reads, record.read_count));
+}
+
+const withReads = (record: LedgerRecord, reads: number): LedgerRecord => ({
+  ...record,
+  request_count: record.request_count + reads,
+  read_count: record.read_count + reads,
+});
 
 /** Counts those tool calls that were not counted yet: all of them, or none when a budget has no room. */
 function count(record: LedgerRecord, callIds: readonly string[]): LedgerRecord | LedgerRefusal {

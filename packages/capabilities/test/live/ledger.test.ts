@@ -19,7 +19,7 @@ import { startLossyProxy } from "../support/lossy-proxy.ts";
 
 const NOW = Math.floor(Date.now() / 1000);
 const GRACE = 300;
-const read: Charge = { kind: "read" };
+const read: Charge = { kind: "reads", count: 1 };
 let server: PrivateRedis;
 let redis: Redis;
 let ledger: Ledger;

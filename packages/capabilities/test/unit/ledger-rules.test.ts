@@ -12,13 +12,14 @@ import {
   revoke,
   settle,
   type Upload,
+  unread,
 } from "../../src/index.ts";
 
 const NOW = 1_800_000_000;
 const grant = grantWith({ input_files: [{ id: newId(), session_id: newId(), name: "a" }] }, NOW);
 const record = newRecord(grant, "first");
 const calls = (...callIds: string[]) => ({ kind: "tool_calls", callIds }) as const;
-const read: Charge = { kind: "read" };
+const read: Charge = { kind: "reads", count: 1 };
 const write = (fileId: string, bytes = 1, attempt = newId()): Charge => ({
   kind: "write",
   fileId,
@@ -62,6 +63,16 @@ describe("a charge", () => {
       output_file_ids: ["a"],
       uploads: [{ id: "a", bytes: 7, tries: ["try"] }],
     });
+  });
+
+  it("of several reads counts them all, or none, and those that were not made are given back", () => {
+    const small = { ...record, max_requests: 5 };
+    const charged = charge(small, { kind: "reads", count: 4 });
+    if (typeof charged === "string") throw new Error(charged);
+    expect(charged).toEqual({ ...small, request_count: 4, read_count: 4 });
+    expect(charge(charged, { kind: "reads", count: 2 })).toBe("request_budget");
+    expect(unread(charged, 3)).toEqual({ ...small, request_count: 1, read_count: 1 });
+    expect(unread(charged, 9)).toEqual(small);
   });
 
   it("of a tool call that was counted is free, also when the budgets are spent", () => {

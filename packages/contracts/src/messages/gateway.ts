@@ -9,7 +9,7 @@ const positive = z.number().int().positive();
 export const copyKeySchema = z.string().regex(/^[\w-]{43}$/);
 
 /** The most files that a request may name, and the snapshot of a session. */
-const MAX_INPUTS = 257;
+export const MAX_INPUTS = 257;
 
 /** Claims of an egress grant, as the worker states them and the gateway seals them. Real ids. */
 export const grantClaimsSchema = z.object({

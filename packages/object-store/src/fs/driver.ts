@@ -33,6 +33,8 @@ export interface FsObjectStoreOptions {
 
 const FILE_MODE = 0o600;
 const PARALLEL_FILES = 8;
+/** Object files up to this size are read with one call. */
+const SMALL_BYTES = 64 * 1024;
 /** A session directory can vanish between its making and the link when its last object is deleted just then. */
 const LINK_ATTEMPTS = 5;
 /** Stands for the namespace of pending objects; no real namespace is empty. */
@@ -155,7 +157,7 @@ export class FsObjectStore implements ObjectStore {
 
   /** Gives a pending object its final record. */
   async #finish(address: ObjectAddress, attributes: CommitAttributes): Promise<ObjectRecord> {
-    const opened = await openObjectFile(this.#layout.pendingObject(address), address, "r+");
+    const opened = await openObjectFile(this.#layout.pendingObject(address), address, { flags: "r+" });
     try {
       const record = { ...opened.record, ...attributes };
       await opened.file.truncate(record.size);
@@ -174,10 +176,13 @@ export class FsObjectStore implements ObjectStore {
   }
 
   async open(address: ObjectAddress): Promise<OpenObject> {
-    const { file, record, modifiedMs } = await openObjectFile(this.#layout.object(address), address);
+    const path = this.#layout.object(address);
+    const { file, record, modifiedMs, content } = await openObjectFile(path, address, {
+      wholeUpTo: SMALL_BYTES,
+    });
     return {
       record,
-      read: (range) => new ContentStream(file, record, range),
+      read: (range) => new ContentStream(file, record, range, content),
       close: () => file.close(),
       noteUse: async () => {
         const now = new Date();
@@ -216,6 +221,11 @@ export class FsObjectStore implements ObjectStore {
       if (error instanceof StoreError && error.failure !== "unavailable") return undefined;
       throw error;
     }
+  }
+
+  async ids(session: string, limit: number): Promise<string[]> {
+    const names = await fsCall("listing a session", () => readdir(this.#layout.session(session)));
+    return names.slice(0, limit);
   }
 
   addresses(): AsyncIterable<ObjectAddress> {

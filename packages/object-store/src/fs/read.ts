@@ -13,21 +13,36 @@ export interface OpenFile {
   file: FileHandle;
   record: ObjectRecord;
   modifiedMs: number;
+  /** Of a small object. */
+  content?: Buffer;
+}
+
+interface OpenOptions {
+  flags?: string;
+  /** A file of at most so many bytes is read as a whole. */
+  wholeUpTo?: number;
 }
 
 /** Opens an object file and checks that it is whole by size. The caller closes it. */
-export async function openObjectFile(path: string, address: ObjectAddress, flags = "r"): Promise<OpenFile> {
+export async function openObjectFile(
+  path: string,
+  address: ObjectAddress,
+  { flags = "r", wholeUpTo = TAIL_BYTES }: OpenOptions = {},
+): Promise<OpenFile> {
   return fsCall("opening an object", async () => {
     const file = await open(path, flags);
     try {
       const { size, mtimeMs } = await file.stat();
-      let tail = await readExactly(file, Math.max(0, size - TAIL_BYTES), Math.min(size, TAIL_BYTES));
+      const tailBytes = size <= wholeUpTo ? size : Math.min(size, TAIL_BYTES);
+      let tail = await readExactly(file, size - tailBytes, tailBytes);
       const length = recordLength(tail.subarray(-FOOTER_BYTES));
       const trailer = length + FOOTER_BYTES;
       if (trailer > size) throw new StoreError("damaged", "the record is cut off");
       if (trailer > tail.length) tail = await readExactly(file, size - trailer, trailer);
       const json = tail.subarray(tail.length - trailer, tail.length - FOOTER_BYTES);
-      return { file, record: decodeRecord(json, size, address), modifiedMs: mtimeMs };
+      const record = decodeRecord(json, size, address);
+      const content = tail.length === size ? { content: tail.subarray(0, record.size) } : {};
+      return { file, record, modifiedMs: mtimeMs, ...content };
     } catch (error) {
       await file.close();
       throw error;
@@ -49,13 +64,17 @@ export async function readExactly(file: FileHandle, position: number, length: nu
 /** The content of an open object, or a range of it. Takes the file over and closes it. */
 export class ContentStream extends VerifiedStream {
   readonly #file: FileHandle;
+  readonly #content: Buffer | undefined;
 
-  constructor(file: FileHandle, record: ObjectRecord, range?: ByteRange) {
+  /** `content`: where it was read with the record. */
+  constructor(file: FileHandle, record: ObjectRecord, range?: ByteRange, content?: Buffer) {
     super(record, range);
     this.#file = file;
+    this.#content = content;
   }
 
-  protected override chunk(): Promise<Buffer> {
+  protected override async chunk(): Promise<Buffer> {
+    if (this.#content !== undefined) return this.#content.subarray(this.position, this.end);
     const length = Math.min(CHUNK_BYTES, this.end - this.position);
     return fsCall("reading an object", () => readExactly(this.#file, this.position, length));
   }

@@ -256,6 +256,10 @@ export class S3ObjectStore implements ObjectStore {
     return entries.map(({ record }) => record);
   }
 
+  ids(session: string, limit: number): Promise<string[]> {
+    return this.#entries.ids(session, limit);
+  }
+
   addresses(): AsyncIterable<ObjectAddress> {
     return allObjects(this.#bucket);
   }

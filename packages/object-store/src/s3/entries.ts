@@ -84,14 +84,20 @@ export class Entries {
     }
   }
 
-  /** Up to `limit` visible entries of a session whose content is there, by file id. */
-  async list(session: string, limit: number): Promise<Entry[]> {
-    const files: ObjectAddress[] = [];
+  /** Up to `limit` ids of files with an entry, in order. */
+  async ids(session: string, limit: number): Promise<string[]> {
+    const files: string[] = [];
     for await (const { key } of this.#bucket.list(sessionPrefix(RECORDS, session))) {
       const address = addressIn(key);
-      if (address !== undefined) files.push(address);
+      if (address !== undefined) files.push(address.file);
       if (files.length >= limit) break;
     }
+    return files;
+  }
+
+  /** Up to `limit` visible entries of a session whose content is there, by file id. */
+  async list(session: string, limit: number): Promise<Entry[]> {
+    const files = (await this.ids(session, limit)).map((file) => ({ session, file }));
     const sizes = await this.#contentSizes(session, files.at(-1));
     const entries = await mapLimited(files, PARALLEL_REQUESTS, (address) => this.#wholeEntry(address, sizes));
     const found = entries.filter((entry) => entry !== undefined);

@@ -237,6 +237,8 @@ export function objectStoreConformance(name: string, create: () => Promise<Store
       expect(await store.list(session, 100)).toEqual(records);
       expect(await store.list(session, 2)).toEqual(records.slice(0, 2));
       expect(await failure(store.list(newId(), 10))).toBe("not_found");
+      expect((await store.ids(session, 100)).sort()).toEqual(records.map(({ id }) => id));
+      expect(await store.ids(session, 2)).toHaveLength(2);
     });
 
     describe("pending objects", () => {

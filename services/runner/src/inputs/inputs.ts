@@ -7,6 +7,7 @@ import type { JailRun } from "@svc/jail-client";
 import type { Program, Reference } from "../execution/program.ts";
 import type { GatewayClient, RunGateway } from "../gateway.ts";
 import type { StagedInput } from "../outputs/outputs.ts";
+import type { Batch } from "./batch.ts";
 import { OwnPaths } from "./own-paths.ts";
 import type { InputSource, OpenInput } from "./source.ts";
 
@@ -33,7 +34,9 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
   const staged: StagedInput[] = [];
   const directories = program.directories.map(({ name }) => dirkeepDirectory(name));
   const nextIndex = () => staged.length;
-  const extraDirectories = deps.directories === false ? Promise.resolve([]) : listDirkeeps(program, deps);
+  const sessions = sessionsOf(deps.directories === false ? [] : program.references);
+  const batch = deps.inputs.batch(deps.run, program.references, [...sessions.keys()], deps.withCopies);
+  const extraDirectories = listDirkeeps(program, sessions, batch, deps);
   extraDirectories.catch(() => undefined);
   for (const { path, bytes } of program.contents) {
     const index = nextIndex();
@@ -52,7 +55,7 @@ export async function stageAll(program: Program, deps: StagingDeps): Promise<Sta
     staged.push({ index, readOnly: path === "", ref: refOf(file) });
     if (path !== "") await deps.jail.directory(index, path);
   }
-  for await (const [file, input] of fetchAhead(program.references, deps)) {
+  for await (const [file, input] of fetchAhead(program.references, batch, deps)) {
     const index = nextIndex();
     staged.push({ index, readOnly: input.readOnly, ref: refOf(file) });
     const { size, readOnly, bytes } = input;
@@ -90,10 +93,11 @@ export function refOf(file: Reference) {
 /** Opens up to `concurrency` inputs at once and hands them out in order; unread ones wait in their sockets. */
 async function* fetchAhead(
   files: readonly Reference[],
+  batch: Batch,
   { inputs, withCopies, run, concurrency }: StagingDeps,
 ): AsyncGenerator<[Reference, OpenInput]> {
   const open = (file: Reference) => {
-    const input = inputs.open(run, file, withCopies);
+    const input = inputs.open(run, file, withCopies, batch);
     input.catch(() => undefined);
     return input;
   };
@@ -110,19 +114,27 @@ async function* fetchAhead(
   }
 }
 
-/** Directories for the `.dirkeep` files of every session that the run reads. */
+/** A file of each session that the run reads. */
+function sessionsOf(references: readonly Reference[]): ReadonlyMap<string, Reference> {
+  return new Map(references.map((file) => [file.storage_session_id, file]));
+}
+
+/** Directories for the `.dirkeep` files of the sessions. */
 async function listDirkeeps(
   { contents, references }: Program,
+  sessions: ReadonlyMap<string, Reference>,
+  batch: Batch,
   { gateway, run }: StagingDeps,
 ): Promise<string[]> {
-  const sessions = new Map(references.map((file) => [file.storage_session_id, file]));
-  const listings = await Promise.all([...sessions.values()].map((file) => gateway.list(run, file)));
+  const namesIn = async ([session, file]: [string, Reference]) =>
+    (await batch.directories(session)) ?? (await gateway.list(run, file)).map(({ name }) => name);
+  const listings = await Promise.all([...sessions].map(namesIn));
   const files = new Set([...contents.map(({ path }) => path), ...references.map(({ name }) => name)]);
   const crossesFile = (directory: string) =>
     [directory, ...directoriesOf(directory)].some((path) => files.has(path));
   return listings
     .flat()
-    .filter(({ name }) => isDirkeep(name) && fileNameProblem(name) === undefined)
-    .map(({ name }) => dirkeepDirectory(name))
+    .filter((name) => isDirkeep(name) && fileNameProblem(name) === undefined)
+    .map(dirkeepDirectory)
     .filter((directory) => directory !== "" && !crossesFile(directory));
 }

@@ -1,6 +1,6 @@
 /**
  * Opens the inputs of a run. The gateway is asked for every input of every run, under the run's grant, whether there is a
- * copy or not; when it says that the object is still what the copy was made of, the bytes come from the copy. Bytes of the
+ * copy or not: for several without a copy in one batch, and for what is missing in it by itself. When it says that the object is still what the copy was made of, the bytes come from the copy. Bytes of the
  * gateway are checked against the checksum that storage recorded, bytes of a copy against its seal.
  */
 import { createHash } from "node:crypto";
@@ -9,6 +9,7 @@ import type { Config, Log } from "@svc/service-kit";
 import type { Reference } from "../execution/program.ts";
 import { type FetchedInput, type GatewayClient, inputUnavailable, type RunGateway } from "../gateway.ts";
 import type { RunnerMetrics } from "../metrics.ts";
+import { Batch } from "./batch.ts";
 import { type HeldCopy, InputCache, type Recording } from "./cache.ts";
 
 /**
@@ -69,8 +70,36 @@ export class InputSource {
     this.#metrics = metrics;
   }
 
-  async open(run: RunGateway, file: Reference, withCopies: boolean): Promise<OpenInput> {
-    const copy = withCopies && file.copy_key != null ? this.#cache?.find(file.copy_key) : undefined;
+  /**
+   * Asks for all files without a copy, and for the directories of sessions. A single file is fetched by itself meanwhile: it may be too
+   * large for a batch, and would come later then.
+   */
+  batch(
+    run: RunGateway,
+    files: readonly Reference[],
+    sessions: readonly string[],
+    withCopies: boolean,
+  ): Batch {
+    const isCopied = (file: Reference) => {
+      const copy = this.#find(file, withCopies);
+      copy?.release();
+      return copy !== undefined;
+    };
+    const uncopied = files.filter((file) => !isCopied(file));
+    return new Batch(uncopied.length > 1 ? uncopied : [], sessions, (request) =>
+      this.#gateway.fetchBatch(run, request),
+    );
+  }
+
+  /** `batch`: where the input may be already. */
+  async open(run: RunGateway, file: Reference, withCopies: boolean, batch?: Batch): Promise<OpenInput> {
+    const batched = await batch?.file(file);
+    if (batched !== undefined) {
+      const { etag, readOnly, content } = batched;
+      const input = { etag, readOnly, size: content.length, body: [content] };
+      return { ...input, bytes: this.#fetched(input, file), close: () => undefined };
+    }
+    const copy = this.#find(file, withCopies);
     try {
       const input = await this.#gateway.fetchInput(run, file, copy?.etag);
       const { readOnly } = input;
@@ -88,6 +117,10 @@ export class InputSource {
     }
   }
 
+  #find({ copy_key }: Reference, withCopies: boolean): HeldCopy | undefined {
+    return withCopies && copy_key != null ? this.#cache?.find(copy_key) : undefined;
+  }
+
   close(): void {
     this.#cache?.close();
   }
@@ -99,7 +132,7 @@ export class InputSource {
     let written: Promise<void> | undefined;
     try {
       try {
-        for await (const chunk of input.body as AsyncIterable<Buffer>) {
+        for await (const chunk of input.body) {
           hash.update(chunk);
           size += chunk.length;
           await written;
@@ -130,7 +163,7 @@ function leave(body: Readable): void {
   body.once("error", () => undefined).destroy();
 }
 
-type Fetched = FetchedInput & { size: number; body: Readable };
+type Fetched = FetchedInput & { size: number; body: AsyncIterable<Buffer> | Iterable<Buffer> };
 
 async function* genuine(copy: HeldCopy): AsyncGenerator<Buffer> {
   try {

@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { PrivateCopy } from "@svc/test-kit/system/private-copy";
-import { cpuByComponent, cpuOfProcess } from "../accounting.ts";
+import { cpuOfComponents, cpuOfProcess } from "../accounting.ts";
 import { startBareServer } from "../bare-process.ts";
 import { LoadClient, uploadForm } from "../load-client.ts";
 import { timed } from "../measure.ts";
@@ -25,8 +25,11 @@ export interface FileRow {
   mib: number;
   ms: Summary;
   bareMs: Summary;
-  /** Processor milliseconds per MiB, of the components on the path and of the bare server. */
-  cpuPerMib: number;
+  /**
+   * Processor milliseconds per MiB, of the processes on the path and of the bare server. The first is absent in results of versions that
+   * counted only a part of it.
+   */
+  cpuPerMib?: number;
   bareCpuPerMib: number;
 }
 
@@ -48,10 +51,7 @@ export async function measureFiles(
     const ours = await transfers(client, "/upload", ourForm, ourPath);
     const bare = await transfers(bareClient, "/files", bareBody, barePath);
     const cpu = {
-      ours: () => {
-        const components = cpuByComponent(copy.state());
-        return PATH.reduce((sum, name) => sum + (components.get(name) ?? 0), 0);
-      },
+      ours: () => cpuOfComponents(copy.state(), PATH),
       bare: () => cpuOfProcess(server.pid),
     };
     const rows: FileRow[] = [];

@@ -1,0 +1,78 @@
+/**
+ * Reads several authorised objects and lists sessions in one call. Each is checked and charged as if it were asked for by itself; what
+ * the file server left out is not charged.
+ */
+
+import type { Grant } from "@svc/capabilities";
+import {
+  type BatchRequest,
+  decodeInputBatch,
+  INPUT_BATCH_TYPE,
+  type InputBatch,
+  MAX_BATCH_ANSWER_BYTES,
+  missingIn,
+  ServiceError,
+} from "@svc/contracts";
+import {
+  answerBytes,
+  clientGone,
+  type FastifyReply,
+  type FastifyRequest,
+  type InnerClient,
+} from "@svc/service-kit";
+import type { Authority } from "./authority.ts";
+import type { GatewayDeps } from "./deps.ts";
+
+export async function readBatch(
+  { authority, admission, fileServer }: Pick<GatewayDeps, "authority" | "admission" | "fileServer">,
+  request: FastifyRequest<{ Body: BatchRequest }>,
+  reply: FastifyReply,
+): Promise<Buffer> {
+  const { grant, subject: wanted } = await admission.admit(
+    request.headers,
+    (held) => withIds(authority, held, request.body),
+    ({ files, directories }) => ({ kind: "reads", count: files.length + directories.length }),
+  );
+  const signal = clientGone(reply, new ServiceError("execution_cancelled"));
+  let missing = wanted.files.length + wanted.directories.length;
+  try {
+    const { bytes, batch } = await fetched(fileServer, wanted, request.id, signal);
+    missing = missingIn(batch);
+    reply.type(INPUT_BATCH_TYPE);
+    return bytes;
+  } finally {
+    await admission.unread(grant, missing);
+  }
+}
+
+/** The same request with real ids, when the grant covers all of it. */
+function withIds(authority: Authority, grant: Grant, { files, directories }: BatchRequest): BatchRequest {
+  return {
+    files: files.map(({ storage_session_id, id }) => {
+      const session = authority.session(grant, storage_session_id, "read");
+      const object = authority.object(grant, session, id);
+      return { storage_session_id: object.session_id, id: object.object_id };
+    }),
+    directories: directories.map((handle) => authority.session(grant, handle, "read").session_id),
+  };
+}
+
+async function fetched(
+  fileServer: InnerClient,
+  wanted: BatchRequest,
+  requestId: string,
+  signal: AbortSignal,
+): Promise<{ bytes: Buffer; batch: InputBatch }> {
+  const response = await fileServer.send({
+    method: "POST",
+    path: "/inputs",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(wanted),
+    requestId,
+    signal,
+  });
+  return fileServer.read(response, async (answer) => {
+    const bytes = await answerBytes(answer, MAX_BATCH_ANSWER_BYTES);
+    return { bytes, batch: decodeInputBatch(bytes, wanted) };
+  });
+}
