@@ -14,7 +14,7 @@ import { defineConfig } from "vitest/config";
 /** Tests of the public API that know the service by its address alone. page.test.ts is about ./svc librechat. */
 const BY_ADDRESS = [
   "tests/client/{adapters,exec,files,programmatic-*,refusals,sessions}.test.ts",
-  "tests/e2e/exec-{additions,contract,headers}.test.ts",
+  "tests/e2e/exec-{additions,contract}.test.ts",
   "tests/e2e/{console,environment,files,limits,ordinary-programs,outputs,programmatic-ends}.test.ts",
   "tests/e2e/{python-client-page,readme,real-input}.test.ts",
 ];
