@@ -149,7 +149,7 @@ export default defineConfig({
         test: {
           name: "microvm",
           expect: EXPECT,
-          include: ["tests/microvm/*.test.ts"],
+          include: ["services/runner/test/microvm/*.test.ts"],
           testTimeout: 300_000,
           // A guest boots on an emulated processor.
           hookTimeout: 900_000,
