@@ -19,6 +19,8 @@ export interface ChannelOptions {
   /** Absent: the other side may open none. */
   onStream?: (stream: Duplex) => void;
   onEnd?: (error: Error | undefined) => void;
+  /** Highest number of a stream that the other side may open. */
+  most?: number;
   /** Number of the last stream that an earlier channel over this wire has opened. */
   after?: number;
 }
@@ -110,8 +112,8 @@ export class Channel {
 
   /** The numbers grow: none comes twice. */
   #opened(number: number): void {
-    const { onStream } = this.#options;
-    if (onStream === undefined || number <= this.#number)
+    const { onStream, most = MAX_NUMBER } = this.#options;
+    if (onStream === undefined || number <= this.#number || number > most)
       throw new ChannelError("a stream that may not be opened");
     this.#number = number;
     if (this.#streams.size >= MAX_STREAMS) this.send(encodeFrame(number, "reset"));

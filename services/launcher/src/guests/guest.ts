@@ -15,6 +15,8 @@ const READY_POLL_MS = 250;
 /** Its vCPUs may wait long for a processor of a busy machine. */
 const UPDATE_MS = 10_000;
 const CONNECTIONS = 8;
+/** Far more than the runs of a guest need. Each is a connection of this machine, whose port is taken for a while after its end. */
+const MAX_GATEWAY_STREAMS = 16_384;
 /** Until a guest has taken notice that its connections are closed. */
 const QUIET_MS = 1000;
 
@@ -53,7 +55,11 @@ export class Guest {
       onEnd,
       ...(lastStream === undefined ? {} : { after: lastStream }),
     });
-    new Channel(gateway, { onStream: (stream) => join(stream, connectGateway()), onEnd });
+    new Channel(gateway, {
+      onStream: (stream) => join(stream, connectGateway()),
+      most: MAX_GATEWAY_STREAMS,
+      onEnd,
+    });
     this.runs = this.#client("sandbox_execution_failed");
     this.held = this.#client("execution_not_found");
     this.ended = this.#machine.ended.then(async (reason) => {

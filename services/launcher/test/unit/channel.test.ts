@@ -178,3 +178,12 @@ test("settings that do not come, or are too long, are an error", async () => {
   other.write(Buffer.alloc(4, 0xff));
   await expect(readPreface(long)).rejects.toThrow("too long");
 });
+
+test("more streams than are allowed in all end the channel, although earlier ones are closed", async () => {
+  const opened: Duplex[] = [];
+  const { hostile, ended } = await against({ most: 3, onStream: (stream) => opened.push(stream) });
+  for (let number = 1; number <= 4; number++)
+    hostile.write(Buffer.concat([encodeFrame(number, "open"), encodeFrame(number, "reset")]));
+  expect((await ended)?.message).toBe("a stream that may not be opened");
+  expect(opened).toHaveLength(3);
+});
