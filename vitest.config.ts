@@ -11,12 +11,11 @@ import { defineConfig } from "vitest/config";
 // v2: in the virtual machine of ./svc test --v2.
 // Which files run when, and with which settings, is in tools/src/testing/plan.ts.
 
-/** Tests of the public API that know the service by its address alone. page.test.ts is about ./svc librechat. */
+/** Tests of the public API that know the service by its address alone. */
 const BY_ADDRESS = [
-  "tests/client/{adapters,exec,files,programmatic-*,refusals,sessions}.test.ts",
-  "tests/e2e/exec-{additions,contract,headers}.test.ts",
-  "tests/e2e/{console,environment,files,limits,ordinary-programs,outputs,programmatic-ends}.test.ts",
-  "tests/e2e/{python-client-page,readme,real-input}.test.ts",
+  "tests/client/{files,programmatic-python}.test.ts",
+  "tests/e2e/exec-{additions,contract}.test.ts",
+  "tests/e2e/{console,environment,files,limits,outputs,programmatic-ends,real-input}.test.ts",
 ];
 
 const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
@@ -150,7 +149,7 @@ export default defineConfig({
         test: {
           name: "microvm",
           expect: EXPECT,
-          include: ["tests/microvm/*.test.ts"],
+          include: ["services/runner/test/microvm/*.test.ts"],
           testTimeout: 300_000,
           // A guest boots on an emulated processor.
           hookTimeout: 900_000,

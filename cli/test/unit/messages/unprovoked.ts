@@ -40,7 +40,7 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
     "install/bundles.ts: bundling the components failed",
     "supervisor/confinement.ts: Let others read the code: cd … && …",
   ],
-  "needs microVMs, whose texts test/unit/microvm.test.ts and tests/microvm have": [
+  "needs microVMs, whose texts test/unit/microvm.test.ts and services/runner/test/microvm have": [
     "doctor/jail.ts: made inside of microVMs, and not on this machine",
     "doctor/microvm.ts: LAUNCHER_ACCEL=auto takes KVM where it works.",
     "doctor/microvm.ts: Let the host of this machine allow nested virtualisation, or use one that is not virtual (docs/microvm.md).",

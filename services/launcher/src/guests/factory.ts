@@ -54,7 +54,7 @@ export class GuestFactory {
     const number = this.#numbers.take();
     const began = performance.now();
     try {
-      this.#snapshot = await Snapshot.take(this.#userOf(number), (memory) => this.#guest(number, { memory }));
+      this.#snapshot = await Snapshot.take(this.#userOf(number), (saving) => this.#guest(number, { saving }));
       this.#log.info(
         { ms: Math.round(performance.now() - began) },
         "a microVM is saved, from which others go on",
@@ -95,7 +95,7 @@ export class GuestFactory {
     return { uid: this.#base.uid + number, gid: this.#group ?? this.#base.gid + number };
   }
 
-  #guest(number: number, memory: Pick<MachineSpec, "memory" | "from">, lastStream?: number): Guest {
+  #guest(number: number, memory: Pick<MachineSpec, "saving" | "from">, lastStream?: number): Guest {
     const { ramMib, vcpus } = this.#machine;
     const group = this.#groups?.make(number, {
       memoryBytes: (ramMib + MICROVM_OVERHEAD_MIB) * MIB,

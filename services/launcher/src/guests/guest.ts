@@ -97,11 +97,11 @@ export class Guest {
   }
 
   /** Writes what other guests go on from, and ends. Answers the number of its last stream. */
-  async save(devices: string): Promise<number> {
+  async save(): Promise<number> {
     await Promise.all([this.runs.close(), this.held.close()]);
     await sleep(QUIET_MS);
     const { last } = this.#requests;
-    await this.#machine.save(devices);
+    await this.#machine.save();
     return last;
   }
 

@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { chownSync, closeSync, fchownSync, mkdtempSync, openSync, rmSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { SavedState } from "../monitor/monitor.ts";
+import { DEVICES, type SavedState, type Saving } from "../monitor/monitor.ts";
 import type { Guest } from "./guest.ts";
 
 const run = promisify(execFile);
@@ -37,18 +37,18 @@ export class Snapshot {
     this.lastStream = lastStream;
   }
 
-  /** Boots a guest for it. `boot` is given its memory. */
-  static async take(user: User, boot: (memory: number) => Guest): Promise<Snapshot> {
+  /** Boots a guest for it. */
+  static async take(user: User, boot: (saving: Saving) => Guest): Promise<Snapshot> {
     const folder = mkdtempSync(join(FOLDER, "svc-launcher-"));
     const memory = nameless(user);
     try {
       // Its user looks up the socket that its state is written to.
       chownSync(folder, user.uid, user.gid);
-      const guest = boot(memory);
+      const guest = boot({ memory, folder });
       try {
         await guest.ready(Date.now() - BEFORE_MS);
-        const lastStream = await guest.save(join(folder, "devices"));
-        return new Snapshot(memory, openSync(join(folder, "devices"), "r"), lastStream);
+        const lastStream = await guest.save();
+        return new Snapshot(memory, openSync(join(folder, DEVICES), "r"), lastStream);
       } finally {
         await guest.end();
       }

@@ -9,6 +9,16 @@ export interface SavedState {
   devices: number;
 }
 
+/** Where a machine can be saved. */
+export interface Saving {
+  /** Descriptor of a file that its user may write, which becomes its memory. */
+  memory: number;
+  /** Of the machine's user; the state of its devices is written to the file DEVICES in it. */
+  folder: string;
+}
+
+export const DEVICES = "devices";
+
 export interface MachineSpec {
   /** Folder that guest/build has made. */
   image: string;
@@ -20,8 +30,8 @@ export interface MachineSpec {
   user: { uid: number; gid: number } | undefined;
   /** Its control group. */
   group?: { add: (pid: number) => void };
-  /** Descriptor of a file that its user may write, which becomes its memory, for `save`. */
-  memory?: number;
+  /** For `save`. */
+  saving?: Saving;
   /** Absent: it boots. */
   from?: SavedState;
   /** Told of each line of the console. The guest wrote it: it is not to be believed. */
@@ -41,10 +51,9 @@ export interface Machine {
   /** Resolves when its processors run, which takes a moment where it goes on from a saved state. */
   readonly running: Promise<void>;
   /**
-   * Stops it for good, and writes what a machine like it can go on from: the state of its devices to the file `devices`, its memory to
-   * the one it has. Its process is gone afterwards.
+   * Stops it for good, and writes what a machine like it can go on from, as `saving` says. Its process is gone afterwards.
    */
-  save(devices: string): Promise<void>;
+  save(): Promise<void>;
   /** It computes nothing until `resume`, and keeps its memory. */
   pause(): void;
   resume(): void;

@@ -1,8 +1,8 @@
 /**
- * QEMU's machine `microvm`: no firmware of a PC, no PCI, no network card. Its process has a user without rights, namespaces of its own
- * for network, mounts, IPC and names, and QEMU's system call filter; it opens the image read-only and inherits the wires as sockets
- * without a name, so a guest that took it over finds no file that it may write and no address to connect to. It dies with
- * the launcher.
+ * QEMU's machine `microvm`: no firmware of a PC, no PCI, no network card. Its process has a user without rights, a root folder of its
+ * own (./own-root.ts), namespaces of its own for network, mounts, IPC and names, and QEMU's system call filter; it inherits the wires
+ * as sockets without a name, so a guest that took it over finds no file that it may write and no address to connect to. It dies
+ * with the launcher.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,20 +14,22 @@ import { finished } from "node:stream/promises";
 import { type Accelerator, kernelWords, PROCESSOR, QEMU } from "@svc/cli/microvm/machine";
 import { confined } from "@svc/cli/users";
 import { ConsoleLines } from "./console.ts";
-import type { Machine, MachineSpec, Monitor, Wires } from "./monitor.ts";
+import { DEVICES, type Machine, type MachineSpec, type Monitor, type Wires } from "./monitor.ts";
+import { IMAGE, inOwnRoot, SAVED } from "./own-root.ts";
 import { Qmp } from "./qmp.ts";
 
 /** Descriptors of the wires, as spawn numbers them, and of what a machine has that is saved or goes on. */
 const WIRES = [3, 4, 5] as const;
 const QMP = 6;
 const MEMORY = 7;
-const DEVICES = 8;
+const STATE = 8;
+/** By which QEMU writes the state of devices: it takes no descriptor for that which it was not handed over a socket. */
+const SOCKET = "socket";
 /** The memory is in its file, and not part of what is written. */
 const CAPABILITIES = { capabilities: [{ capability: "x-ignore-shared", state: true }] };
 /** Code that was translated is kept up to so many MiB. */
 const ACCELERATOR = { kvm: "kvm", tcg: "tcg,thread=multi,tb-size=128" };
 const FILTER = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
-const UNSHARED = ["/usr/bin/unshare", "--net", "--ipc", "--uts", "--mount", "--"];
 
 export function qemu(accelerator: Accelerator): Monitor {
   return { boot: (spec) => new QemuMachine(accelerator, spec) };
@@ -35,12 +37,14 @@ export function qemu(accelerator: Accelerator): Monitor {
 
 /** Pure. */
 export function qemuCommand(accelerator: Accelerator, spec: MachineSpec): string[] {
-  const { image, ramMib, vcpus, logLevel, user, memory, from } = spec;
-  const hasFile = memory !== undefined || from !== undefined;
+  const { image, ramMib, vcpus, logLevel, user, saving, from } = spec;
+  const hasFile = saving !== undefined || from !== undefined;
   const kernel = [...kernelWords(accelerator), `loglevel=${logLevel}`, "random.trust_cpu=on"].join(" ");
-  const drive = `id=system,file=${join(image, "system.erofs").replaceAll(",", ",,")},format=raw,if=none,readonly=on,file.locking=off`;
+  const drive = `id=system,file=${IMAGE}/system.erofs,format=raw,if=none,readonly=on,file.locking=off`;
   return [
-    ...UNSHARED,
+    // Until it has its user.
+    ...confined("KILL", undefined),
+    ...inOwnRoot(image, saving?.folder),
     ...confined("KILL", user),
     QEMU,
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
@@ -54,7 +58,7 @@ export function qemuCommand(accelerator: Accelerator, spec: MachineSpec): string
       PROCESSOR[accelerator],
     ],
     ...["-smp", `${vcpus}`, "-m", `${ramMib}`],
-    ...["-kernel", join(image, "vmlinuz"), "-initrd", join(image, "initrd"), "-append", kernel],
+    ...["-kernel", `${IMAGE}/vmlinuz`, "-initrd", `${IMAGE}/initrd`, "-append", kernel],
     ...["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"],
     ...["-drive", drive, "-device", "virtio-blk-device,drive=system"],
     ...["-device", "virtio-rng-device"],
@@ -78,14 +82,16 @@ function withMemoryFile(ramMib: number): string[] {
 class QemuMachine implements Machine {
   readonly #child: ChildProcess;
   readonly #qmp: Qmp | undefined;
+  readonly #folder: string | undefined;
   readonly ended: Promise<string>;
   readonly running: Promise<void>;
 
   constructor(accelerator: Accelerator, spec: MachineSpec) {
     const [program = "", ...words] = qemuCommand(accelerator, spec);
-    const { memory, from } = spec;
-    const files = from === undefined ? [memory] : [from.memory, from.devices];
+    const { saving, from } = spec;
+    const files = from === undefined ? [saving?.memory] : [from.memory, from.devices];
     const saved = files.some((file) => file !== undefined) ? (["pipe", ...files] as const) : [];
+    this.#folder = saving?.folder;
     this.#child = spawn(program, words, {
       cwd: "/",
       env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
@@ -117,24 +123,25 @@ class QemuMachine implements Machine {
     const qmp = this.#qmp as Qmp;
     await qmp.command("qmp_capabilities");
     await qmp.command("migrate-set-capabilities", CAPABILITIES);
-    await qmp.command("migrate-incoming", { uri: `fd:${DEVICES}` });
+    await qmp.command("migrate-incoming", { uri: `fd:${STATE}` });
     const status = await qmp.until("query-status", ["inmigrate"]);
     if (status !== "paused" && status !== "running") throw new Error(`QEMU does not go on: ${status}`);
     await qmp.command("cont");
     qmp.close();
   }
 
-  async save(devices: string): Promise<void> {
-    const qmp = this.#qmp as Qmp;
-    const file = createWriteStream(devices, { flags: "wx", mode: 0o600 });
-    const address = `${devices}.socket`;
+  async save(): Promise<void> {
+    if (this.#qmp === undefined || this.#folder === undefined)
+      throw new Error("the machine has no file for it");
+    const qmp = this.#qmp;
+    const file = createWriteStream(join(this.#folder, DEVICES), { flags: "wx", mode: 0o600 });
     const server = createServer((connection) => connection.pipe(file));
     try {
-      await once(server.listen({ path: address, writableAll: true }), "listening");
+      await once(server.listen({ path: join(this.#folder, SOCKET), writableAll: true }), "listening");
       await qmp.command("qmp_capabilities");
       await qmp.command("migrate-set-capabilities", CAPABILITIES);
       await qmp.command("stop");
-      await qmp.command("migrate", { uri: `unix:${address}` });
+      await qmp.command("migrate", { uri: `unix:${SAVED}/${SOCKET}` });
       const status = await qmp.until("query-migrate", ["none", "setup", "active", "device"]);
       if (status !== "completed") throw new Error(`QEMU does not save the machine: ${status}`);
       await finished(file);

@@ -3,7 +3,7 @@ import { ConsoleLines } from "../../src/monitor/console.ts";
 import { qemuCommand } from "../../src/monitor/qemu.ts";
 
 const spec = {
-  image: "/guest",
+  image: "/image",
   ramMib: 1024,
   vcpus: 2,
   logLevel: 3,
@@ -24,9 +24,9 @@ test("the machine has the memory and processors that were asked for, a read-only
   expect(command.filter((word) => /netdev|virtio-net|virtfs|9p|fsdev/.test(word))).toEqual([]);
 });
 
-test("its process has a user without rights, namespaces of its own and a filter", () => {
+test("its process has a user without rights, a root of its own and a filter", () => {
   const command = qemuCommand("tcg", spec);
-  expect(command.slice(0, 5)).toEqual(["/usr/bin/unshare", "--net", "--ipc", "--uts", "--mount"]);
+  expect(after(command, "sh")).toEqual(["/image"]);
   for (const word of [
     "--reuid=4001",
     "--regid=4002",
@@ -36,12 +36,6 @@ test("its process has a user without rights, namespaces of its own and a filter"
   ])
     expect(command).toContain(word);
   expect(after(command, "-sandbox")[0]).toMatch(/^on,.*spawn=deny/);
-});
-
-test("a comma in a path is part of it", () => {
-  expect(after(qemuCommand("tcg", { ...spec, image: "/a,b" }), "-drive")[0]).toContain(
-    "file=/a,,b/system.erofs",
-  );
 });
 
 test("lines of the console are printable, and bounded in length and number", () => {

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import type { ExecuteResponse } from "@svc/contracts";
 import type { Answer } from "@svc/test-kit/components/gateway";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { endedOf, type ProgramSystem, pausedOf } from "../../services/runner/test/support/programs.ts";
-import { requestOf } from "../../services/runner/test/support/runner.ts";
+import { endedOf, type ProgramSystem, pausedOf } from "../support/programs.ts";
+import { requestOf } from "../support/runner.ts";
 import { guestProcesses, memoryFiles, namespacesOf, startGuestSystem, statusOf } from "./guest-system.ts";
 
 let system: ProgramSystem;

@@ -4,7 +4,7 @@ import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { buildBundles } from "@svc/cli/install/bundles";
 import { ROOT } from "@svc/cli/instance";
-import { startProgramSystem } from "../../services/runner/test/support/programs.ts";
+import { startProgramSystem } from "../support/programs.ts";
 
 /** Where guest/build makes what has changed. */
 const IMAGE = process.env.SVC_TEST_MICROVM ?? join(ROOT, ".microvm");
