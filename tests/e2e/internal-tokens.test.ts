@@ -27,6 +27,7 @@ const ROUTES: readonly Route[] = [
   ["file-server", "GET", `${objects}/${newId()}/metadata`, [API_FILES]],
   ["file-server", "GET", `${objects}/${newId()}/record`, [API_FILES]],
   ["file-server", "DELETE", `${objects}/${newId()}`, [API_FILES]],
+  ["file-server", "GET", "/usage", [API_FILES]],
   ["file-server", "POST", `/sessions/${newId()}/commit`, [API_FILES]],
   ["file-server", "DELETE", `/sessions/${newId()}/pending`, [API_FILES]],
   ["file-server", "PUT", `/sessions/${newId()}/pending/${newId()}`, [API_FILES]],

@@ -183,6 +183,7 @@ describe("what is asked in order is answered as the document says", () => {
     for (const detail of ["simple", "summary", "full", "normalized"]) {
       done("listFiles", await get(`/files/${file.storage_session_id}${also}detail=${detail}`));
     }
+    done("usage", await get("/usage"));
     done("fileMetadata", await get(`/sessions/${file.storage_session_id}/objects/${file.id}${query}`));
     const path = `${downloadPath(file)}${query}`;
     const whole = done("download", await get(path));
@@ -357,7 +358,7 @@ describe("what is refused has a code that the document names", () => {
     reserved_file_name: "tests/e2e/sessions.test.ts",
     sandbox_execution_failed: "services/worker/test/live/runner-answers.test.ts",
     sandbox_setup_failed: "tests/e2e/jail-faults.test.ts",
-    shutting_down: "packages/service-kit/test/unit/http-routes.test.ts",
+    shutting_down: "services/api/test/live/shutdown.test.ts",
     starting_up: "packages/service-kit/test/unit/http-routes.test.ts",
     storage_unavailable: "services/api/test/live/files/faults.test.ts",
     store_unavailable: "services/api/test/live/limits/routes.test.ts",

@@ -1,5 +1,5 @@
 /** Quotas of stored files as callers meet them: uploads, outputs of runs, states of sessions. Each test is a user of its own. */
-import type { ExecResponse, UploadedFile } from "@svc/contracts";
+import type { ExecResponse, UploadedFile, Usage } from "@svc/contracts";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import {
   type Answer,
@@ -67,6 +67,26 @@ test("of two uploads that race for the last room exactly one is stored, and othe
   const [stored] = won.ok<UploadAnswer>().files;
   expect((await remove("racer", stored as UploadedFile)).status).toBe(200);
   await uploaded("racer", [file("b", MAX_BYTES)]);
+});
+
+test("a caller is told what is used of each quota, and nothing of others", async () => {
+  const usage = async (user: string) => (await api.send("GET", "/usage", as(user))).ok<Usage>().quotas;
+  const unused = [
+    { kind: "files", resource: "bytes", used: 0, limit: MAX_BYTES },
+    { kind: "files", resource: "objects", used: 0, limit: MAX_OBJECTS },
+    { kind: "session_states", resource: "bytes", used: 0, limit: 30_000 },
+  ];
+  expect(await usage("reader")).toEqual(unused);
+  const [stored] = await uploaded("reader", [file("a", 1234), file("b", 0)]);
+  const [bytes, objects, states] = await usage("reader");
+  expect([bytes?.used, objects?.used, states?.used]).toEqual([1234, 2, 0]);
+  // An output of two bytes, which is in the state of the session, too.
+  await run("reader", "echo 1 > kept");
+  const kept = (await usage("reader")).at(-1);
+  expect(kept?.used).toBeGreaterThan(0);
+  expect((await remove("reader", stored as UploadedFile)).status).toBe(200);
+  expect((await usage("reader")).map(({ used }) => used).slice(0, 2)).toEqual([2, 2]);
+  expect(await usage("stranger")).toEqual(unused);
 });
 
 test("more files than the quota has are 429, and those that fit into a batch are stored", async () => {

@@ -28,6 +28,16 @@ export const quotaSchema = z.object({
 });
 export type Quota = z.infer<typeof quotaSchema>;
 
+/** Each quota that there is, and what the caller has of it, room set aside for writes under way included. */
+export const usageSchema = z
+  .object({
+    quotas: z
+      .array(quotaSchema.omit({ asked: true }))
+      .meta({ description: "None where there are no quotas." }),
+  })
+  .meta({ description: "The caller's quotas, and what is used of them." });
+export type Usage = z.infer<typeof usageSchema>;
+
 export const storedKindOf = (account: string): StoredKind =>
   isSnapshotNamespace(account) ? "session_states" : "files";
 

@@ -10,6 +10,7 @@ import {
   type ObjectRecord,
   ServiceError,
   type UploadedFile,
+  type Usage,
 } from "@svc/contracts";
 import type {
   Content,
@@ -120,6 +121,10 @@ export class Objects {
     await this.#cache.forget(address);
     await stored(() => this.#store.delete(address));
     await this.#quotas.release(accountOf(object.record), [address]);
+  }
+
+  usage(account: string): Promise<Usage["quotas"]> {
+    return this.#quotas.usage(account);
   }
 
   /** Names of the files of a session, some of whose records may be known. It is listed only when it has other files too. */

@@ -88,6 +88,9 @@ function uploadRoutes(app: HttpServer, objects: Objects, names: NameBounds): voi
     for (const name of [namespace, account]) checkNamespace(name);
     return { files: await objects.commit(sessionOf(request.params), request.body) };
   });
+  app.get("/usage", async ({ headers }) => ({
+    quotas: await objects.usage(checkNamespace(accountIn(headers) ?? "")),
+  }));
   app.delete("/sessions/:sid/pending", async (request) => {
     await objects.discard(sessionOf(request.params), accountIn(request.headers));
     return { message: "Pending files discarded" };

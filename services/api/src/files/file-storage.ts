@@ -9,6 +9,7 @@ import {
   quotaOf,
   ServiceError,
   type UploadedFile,
+  type Usage,
 } from "@svc/contracts";
 import { type InnerClient, type InnerRequest, type InnerResponse, innerError } from "@svc/service-kit";
 
@@ -121,6 +122,16 @@ export class FileStorage {
       path: `/sessions/${session}/objects?detail=${detail}`,
       requestId,
       headers: { [NAMESPACE_HEADER]: namespace },
+    });
+  }
+
+  /** Of a user's files, or of the states of a user's sessions. */
+  async usage(account: string, { requestId }: CallContext): Promise<Usage> {
+    return this.#json<Usage>({
+      method: "GET",
+      path: "/usage",
+      requestId,
+      headers: { [ACCOUNT_HEADER]: account },
     });
   }
 

@@ -1,4 +1,4 @@
-/** Metadata, listing and deletion: parse, call, reply. */
+/** Metadata, listing, deletion, and what is stored in all: parse, call, reply. */
 import {
   deletedFileSchema,
   fileDetailSchema,
@@ -6,7 +6,10 @@ import {
   fileMetadataSchema,
   fileOwnerQuerySchema,
   fileParamsSchema,
+  namespaceOf,
   sessionParamsSchema,
+  snapshotNamespaceOf,
+  usageSchema,
 } from "@svc/contracts";
 import type { HttpServer } from "@svc/service-kit";
 import type { z } from "zod";
@@ -52,6 +55,26 @@ export function objectRoutes(app: HttpServer, deps: FileRoutesDeps, storage: Fil
         request.query.detail,
         { requestId: request.id },
       ),
+  );
+  app.get(
+    "/v1/usage",
+    {
+      schema: {
+        tags: ["files"],
+        summary: "Quotas, and what is used of them",
+        operationId: "usage",
+        response: { 200: usageSchema },
+      },
+    },
+    async (request) => {
+      const account = namespaceOf(deps.principalOf(request), { kind: "user" });
+      const context = { requestId: request.id };
+      const [files, states] = await Promise.all([
+        storage.usage(account, context),
+        storage.usage(snapshotNamespaceOf(account), context),
+      ]);
+      return { quotas: [...files.quotas, ...states.quotas] };
+    },
   );
   app.delete(
     "/v1/files/:session_id/:fileId",

@@ -45,6 +45,7 @@ export const SCOPES = {
     routes: [
       "GET /v1/sessions/:session_id/objects/:fileId",
       "GET /v1/files/:session_id",
+      "GET /v1/usage",
       "DELETE /v1/files/:session_id/:fileId",
       "GET /v1/sessions",
       "GET /v1/sessions/:id/files",

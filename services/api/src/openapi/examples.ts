@@ -192,6 +192,20 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       },
     }),
   },
+  usage: {
+    answers: json(200, {
+      quotas: {
+        summary: "Two quotas",
+        value: {
+          quotas: [
+            { kind: "files", resource: "bytes", used: 996_000, limit: 1_000_000 },
+            { kind: "files", resource: "objects", used: 12, limit: 1000 },
+          ],
+        },
+      },
+      none: { summary: "A service without quotas", value: { quotas: [] } },
+    }),
+  },
   deleteFile: {
     answers: json(200, {
       deleted: {

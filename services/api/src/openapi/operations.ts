@@ -162,6 +162,11 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     access: "limited",
     refusals: STORED_FILES,
   },
+  usage: {
+    description: "The caller's quotas of stored files and of states of sessions, and what is used of each.",
+    access: "limited",
+    refusals: { 503: ["storage_unavailable"] },
+  },
   listSessions: {
     description:
       "The persistent sessions of the caller, the last used first. 404 `not_found` where the service keeps none.",

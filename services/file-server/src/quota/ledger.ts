@@ -66,6 +66,14 @@ export class Ledger {
     };
   }
 
+  async held(account: string): Promise<Allowance> {
+    const [bytes, objects] = await Promise.all([
+      this.#redis.hget(sizesKey(account), "total"),
+      this.#redis.zcard(entriesKey(account)),
+    ]);
+    return { bytes: Number(bytes ?? 0), objects };
+  }
+
   async settle(account: string, objects: readonly Sized[]): Promise<void> {
     const keys = [entriesKey(account), sizesKey(account), ACCOUNTS];
     await this.#settle(...keys, account, KEYS_MS, ...pairs(objects));

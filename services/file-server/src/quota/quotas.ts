@@ -4,7 +4,14 @@
  * reservation or is counted by the next sweep (recount.ts). Where an account has no quota, Redis is not asked. With Redis away
  * nothing is stored where there is a quota.
  */
-import { type ObjectRecord, quotaExceeded, ServiceError, STORED_KINDS, storedKindOf } from "@svc/contracts";
+import {
+  type ObjectRecord,
+  quotaExceeded,
+  ServiceError,
+  STORED_KINDS,
+  storedKindOf,
+  type Usage,
+} from "@svc/contracts";
 import type { ObjectAddress } from "@svc/object-store";
 import {
   type Config,
@@ -44,6 +51,17 @@ export class Quotas {
 
   covers(account: string): boolean {
     return isLimited(allowanceOf(this.#config, storedKindOf(account)));
+  }
+
+  /** What the account has of each of its quotas. */
+  async usage(account: string): Promise<Usage["quotas"]> {
+    if (!this.covers(account)) return [];
+    const kind = storedKindOf(account);
+    const most = allowanceOf(this.#config, kind);
+    const held = await storeCall(() => this.ledger.held(account));
+    return (["bytes", "objects"] as const)
+      .filter((resource) => most[resource] > 0)
+      .map((resource) => ({ kind, resource, used: held[resource], limit: most[resource] }));
   }
 
   /** Runs a write, which calls `admit`. Room of a write that surely failed is given back; that of a success stays reserved. */
