@@ -77,6 +77,16 @@ export interface Machine {
   cores: number;
   /** That this process and its children may use. */
   memoryBytes: number;
+  /** Size of /dev/shm; only microVMs need it. */
+  sharedBytes?: number;
+}
+
+/** What all microVMs together may take where nothing is set: their memory lies in /dev/shm, with that of the saved one. */
+export function memoryOfMicrovms(
+  { memoryBytes, sharedBytes = memoryBytes }: Omit<Machine, "cores">,
+  ramMib: number,
+): number {
+  return Math.max(0, Math.min(memoryOfJails(memoryBytes), sharedBytes - ramMib * MIB));
 }
 
 /** Two for each processor: programs wait for their files and tools, too. A small machine still runs several. */
@@ -98,18 +108,14 @@ export interface Capacity {
   totalBytes: number;
 }
 
-export function capacityOf(
-  { cores, memoryBytes }: Machine,
-  caller: Environment,
-  languages: readonly Language[],
-): Capacity {
+export function capacityOf(machine: Machine, caller: Environment, languages: readonly Language[]): Capacity {
+  const { cores, memoryBytes } = machine;
   const isSet = Boolean(caller.SANDBOX_MAX_CONCURRENT_JOBS);
   const byCores = Math.min(Math.max(LEAST_JOBS, JOBS_PER_CORE * cores), MOST_JOBS);
   const wanted = isSet ? settingOf("SANDBOX_MAX_CONCURRENT_JOBS", caller) : byCores;
   const inMicrovms = usesMicrovms(caller);
   const slot = inMicrovms ? microvmBytes(caller) : slotBytes(caller, languages);
-  const set = inMicrovms ? settingOf("LAUNCHER_MEMORY_MIB", caller) * MIB : 0;
-  const jailsBytes = set || memoryOfJails(memoryBytes);
+  const jailsBytes = inMicrovms ? microvmsBytes(machine, caller) : memoryOfJails(memoryBytes);
   return {
     jobs: Math.min(wanted, Math.floor(jailsBytes / slot)),
     wanted,
@@ -119,6 +125,11 @@ export function capacityOf(
     jailsBytes,
     totalBytes: memoryBytes,
   };
+}
+
+function microvmsBytes(machine: Machine, caller: Environment): number {
+  const set = settingOf("LAUNCHER_MEMORY_MIB", caller) * MIB;
+  return set || memoryOfMicrovms(machine, settingOf("LAUNCHER_RAM_MIB", caller));
 }
 
 /** Of the image; none where it is not built yet. */
@@ -143,7 +154,7 @@ export function shortageOf(capacity: Capacity): { message: string; advice: strin
   return {
     message,
     advice: inMicrovms
-      ? `${fewer}LAUNCHER_RAM_MIB (docs/configuration.md).`
+      ? `${fewer}LAUNCHER_RAM_MIB, or make /dev/shm larger (docs/microvm.md).`
       : `${fewer}SANDBOX_RUN_MEMORY_LIMIT, SANDBOX_WORKSPACE_MAX_BYTES or SANDBOX_TMP_MAX_BYTES (docs/configuration.md).`,
   };
 }

@@ -1,7 +1,7 @@
 /** Ends a background copy and makes sure that nothing of it is left. */
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
-import { findCgroups, removeCgroups } from "../system/cgroups.ts";
+import { findCgroups, removeCgroups, removeLaunchersCgroups } from "../system/cgroups.ts";
 import { isAlive, signalProcess, sleep, waitGone } from "../system/process.ts";
 import { type ComponentState, readStoredState, removeState } from "./state.ts";
 
@@ -25,6 +25,7 @@ export async function stopBackground(instance: Instance): Promise<boolean> {
   }
   await endComponents(state.components);
   await emptyCgroups(state.cgroup);
+  removeLaunchersCgroups();
   removeState(instance.runDir);
   return wasRunning;
 }

@@ -21,7 +21,7 @@ import { keepStartedSettings } from "../settings/started.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { sized } from "../sizing.ts";
 import { svcLine } from "../svc-line.ts";
-import { removeCgroups } from "../system/cgroups.ts";
+import { removeCgroups, removeLaunchersCgroups } from "../system/cgroups.ts";
 import { closeInherited } from "../system/descriptors.ts";
 import { findJailsGroup } from "../system/jails-group.ts";
 import { thisMachine } from "../system/memory.ts";
@@ -314,6 +314,7 @@ function removeLeftovers(instance: Instance): void {
   }
   removeSocketFolder(instance);
   removeCgroups(instance.cgroup);
+  removeLaunchersCgroups();
 }
 
 /** The folder belongs to Redis: nothing in it is removed but the socket by its name. */

@@ -2,7 +2,7 @@
  * Cgroups with the name of a copy: found in every mounted hierarchy, version 1 and 2. Only empty ones can be removed, so
  * nothing that runs is touched.
  */
-import { type Dirent, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { type Dirent, existsSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 
 export interface CgroupMount {
@@ -26,20 +26,36 @@ export function cgroupMounts(): CgroupMount[] {
 const NAME = /^svc-[0-9a-f]{8}$/;
 const SEARCH_DEPTH = 4;
 
+/** Of the guests of a launcher, which the number is the process of (services/launcher). */
+const LAUNCHERS_NAME = /^svc-launcher-(\d+)$/;
+
 /** Folders of all cgroups with this name. They may lie below the group in which the system was started. */
 export function findCgroups(name: string): string[] {
   if (!NAME.test(name)) throw new RangeError(`no name of ours: ${name}`);
-  return cgroupMounts().flatMap(({ path }) => search(path, name, SEARCH_DEPTH));
+  return findAll((entry) => entry === name);
 }
 
-function search(folder: string, name: string, depth: number): string[] {
+function findAll(isMeant: (name: string) => boolean): string[] {
+  return cgroupMounts().flatMap(({ path }) => search(path, isMeant, SEARCH_DEPTH));
+}
+
+function search(folder: string, isMeant: (name: string) => boolean, depth: number): string[] {
   const found: string[] = [];
   for (const entry of subfolders(folder)) {
     const path = join(folder, entry);
-    if (entry === name) found.push(path);
-    else if (depth > 1) found.push(...search(path, name, depth - 1));
+    if (isMeant(entry)) found.push(path);
+    else if (depth > 1) found.push(...search(path, isMeant, depth - 1));
   }
   return found;
+}
+
+/** Removes what launchers have left that were killed. */
+export function removeLaunchersCgroups(): void {
+  const isLeft = (name: string) => {
+    const pid = LAUNCHERS_NAME.exec(name)?.[1];
+    return pid !== undefined && !existsSync(`/proc/${pid}`);
+  };
+  for (const folder of findAll(isLeft)) removeTree(folder);
 }
 
 /** Removes the empty ones, children first. */

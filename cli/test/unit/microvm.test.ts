@@ -44,8 +44,12 @@ describe("a copy with microVMs", () => {
     expect(shortageOf(found)).toEqual({
       message:
         "16 programs at once may take 36.0 GiB (2.3 GiB each with its microVM), and microVMs get 21.6 GiB of 24.0 GiB",
-      advice: "SANDBOX_MAX_CONCURRENT_JOBS=9, or lower LAUNCHER_RAM_MIB (docs/configuration.md).",
+      advice:
+        "SANDBOX_MAX_CONCURRENT_JOBS=9, or lower LAUNCHER_RAM_MIB, or make /dev/shm larger (docs/microvm.md).",
     });
+    expect(capacityOf({ ...machine, sharedBytes: 12 * GIB }, ON, []).jobs).toBe(4);
+    expect(capacityOf({ ...machine, sharedBytes: 64 * 2 ** 20 }, ON, []).jobs).toBe(0);
+    expect(capacityOf({ ...machine, sharedBytes: 64 * 2 ** 20 }, {}, []).jobs).toBe(16);
     expect(capacityOf(machine, { ...ON, LAUNCHER_MEMORY_MIB: "5000" }, []).jobs).toBe(2);
   });
 });

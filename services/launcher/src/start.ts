@@ -1,10 +1,10 @@
 /** Starts the launcher: the runner's routes, with a guest in place of each jail. It holds the keys that a runner holds. */
 
 import { join } from "node:path";
-import { memoryOfJails } from "@svc/cli/capacity";
+import { memoryOfMicrovms } from "@svc/cli/capacity";
 import { type Chosen, chooseAccelerator } from "@svc/cli/microvm/accelerator";
 import { Problem } from "@svc/cli/problem";
-import { totalMemory } from "@svc/cli/system/memory";
+import { thisMachine } from "@svc/cli/system/memory";
 import { ServiceError } from "@svc/contracts";
 import { parseOverrides } from "@svc/runner/admission/limits";
 import { ManifestVerifier } from "@svc/runner/admission/manifest";
@@ -70,7 +70,10 @@ export async function startLauncher(context: Context): Promise<Running> {
 
 async function createDeps(context: Context) {
   const { config, log, registry } = context;
-  const capacity = guestCapacity(config, Math.floor(memoryOfJails(totalMemory()) / MIB));
+  const capacity = guestCapacity(
+    config,
+    Math.floor(memoryOfMicrovms(thisMachine(), config.LAUNCHER_RAM_MIB) / MIB),
+  );
   log.info(capacity, "microVMs that fit into the memory");
   const runMetrics = runnerMetrics(registry);
   const factory = await createFactory(context);

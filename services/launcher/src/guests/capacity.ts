@@ -1,8 +1,7 @@
 /** How many guests there may be, and what they are used for. Pure. */
+import { MICROVM_OVERHEAD_MIB } from "@svc/cli/capacity";
 import type { Config } from "@svc/service-kit";
 
-/** Of QEMU's own memory: translated code, its heap, tables. */
-export const OVERHEAD_MIB = 256;
 /** The share of guests that run programs; in the others programs are paused. */
 const RUNNING_SHARE = 2 / 3;
 
@@ -23,11 +22,11 @@ type Settings = Pick<
 
 /** `memoryMib`: what there is, where the configuration says nothing. Throws when no guest fits. */
 export function guestCapacity(config: Settings, memoryMib: number): GuestCapacity {
-  const each = config.LAUNCHER_RAM_MIB + OVERHEAD_MIB;
+  const each = config.LAUNCHER_RAM_MIB + MICROVM_OVERHEAD_MIB;
   const fits = Math.floor((config.LAUNCHER_MEMORY_MIB || memoryMib) / each);
   if (fits < 1)
     throw new Error(
-      `a microVM takes ${each} MiB (LAUNCHER_RAM_MIB and ${OVERHEAD_MIB} MiB for QEMU), and all together get ${config.LAUNCHER_MEMORY_MIB || memoryMib} MiB`,
+      `a microVM takes ${each} MiB (LAUNCHER_RAM_MIB and ${MICROVM_OVERHEAD_MIB} MiB for QEMU), and all together get ${config.LAUNCHER_MEMORY_MIB || memoryMib} MiB`,
     );
   const slots = Math.min(config.SANDBOX_MAX_CONCURRENT_JOBS, Math.ceil(fits * RUNNING_SHARE));
   const paused = Math.min(config.SANDBOX_MAX_PAUSED, fits - slots);

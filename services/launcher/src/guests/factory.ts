@@ -2,12 +2,12 @@
 
 import { closeSync } from "node:fs";
 import { connect } from "node:net";
+import { MICROVM_OVERHEAD_MIB } from "@svc/cli/capacity";
 import type { Chosen } from "@svc/cli/microvm/accelerator";
 import type { Config, Log } from "@svc/service-kit";
 import { Groups } from "../monitor/groups.ts";
 import type { MachineSpec } from "../monitor/monitor.ts";
 import { qemu } from "../monitor/qemu.ts";
-import { OVERHEAD_MIB } from "./capacity.ts";
 import { guestEnvironment } from "./environment.ts";
 import { Guest, type GuestOptions } from "./guest.ts";
 import { Snapshot, type User } from "./snapshot.ts";
@@ -98,7 +98,7 @@ export class GuestFactory {
   #guest(number: number, memory: Pick<MachineSpec, "saving" | "from">, lastStream?: number): Guest {
     const { ramMib, vcpus } = this.#machine;
     const group = this.#groups?.make(number, {
-      memoryBytes: (ramMib + OVERHEAD_MIB) * MIB,
+      memoryBytes: (ramMib + MICROVM_OVERHEAD_MIB) * MIB,
       cpus: vcpus,
       processes: PROCESSES,
     });

@@ -1,8 +1,9 @@
+import { MICROVM_OVERHEAD_MIB } from "@svc/cli/capacity";
 import { loadConfig } from "@svc/service-kit/config/load";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { newSigner } from "@svc/test-kit/credentials/signer";
 import { expect, test } from "vitest";
-import { guestCapacity, OVERHEAD_MIB } from "../../src/guests/capacity.ts";
+import { guestCapacity } from "../../src/guests/capacity.ts";
 import { guestEnvironment } from "../../src/guests/environment.ts";
 
 const settings = {
@@ -12,7 +13,7 @@ const settings = {
   SANDBOX_MAX_CONCURRENT_JOBS: 8,
   SANDBOX_MAX_PAUSED: 32,
 };
-const each = settings.LAUNCHER_RAM_MIB + OVERHEAD_MIB;
+const each = settings.LAUNCHER_RAM_MIB + MICROVM_OVERHEAD_MIB;
 
 test("guests, running and paused, fit into the memory together", () => {
   for (const fits of [1, 2, 3, 7, 12, 100]) {
