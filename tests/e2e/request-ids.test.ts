@@ -27,7 +27,7 @@ import { svc } from "./support/svc.ts";
 const SOON_MS = 30_000;
 const MET_MS = 90_000;
 /** More than the time in which the API still serves requests on connections that it had accepted. */
-const LATE_MS = 1000;
+const LATE_MS = 2500;
 const WARN = 40;
 const SETTINGS = {
   ...OPEN_PROGRAM_LIMITS,

@@ -31,6 +31,7 @@ const BROUGHT = {
   S3_ACCESS_KEY: random(),
   S3_SECRET_KEY: random(),
   S3_SESSION_TOKEN: random(),
+  SVC_REDIS_SENTINEL_PASSWORD: random(),
   REDIS_USERNAME: random(),
   REDIS_PASSWORD: random(),
 };

@@ -33,7 +33,7 @@ import { expectSaid, provokeEachRow } from "../support/troubleshooting.ts";
 const SOON_MS = 30_000;
 const HEALED_MS = 90_000;
 /** More than the time in which the API still serves requests on connections that it had accepted. */
-const LATE_MS = 1000;
+const LATE_MS = 2500;
 const SETTINGS = { ...OPEN_LIMITS, ...ONE_BY_ONE, PYTHON_CONCURRENCY: "1", JOB_QUEUE_WAIT_MS: "3000" };
 
 let system: System;
@@ -210,9 +210,9 @@ provokeEachRow("Programs do not run, or are slow", {
         () => false,
         () => true,
       );
-    await until(isClosed, SOON_MS);
     // Late requests are served for a moment.
     expect(await begun[0]()).toMatch(/^HTTP\/1\.1 200 /);
+    await until(isClosed, SOON_MS);
     await sleep(LATE_MS);
     expect(await begun[1]()).toMatch(/^HTTP\/1\.1 503 [\s\S]*"error":"shutting_down"/);
     expect(await stopped).toBe(0);

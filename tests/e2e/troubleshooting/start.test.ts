@@ -286,6 +286,16 @@ provokeEachRow(
       await expectToStart();
     },
 
+    "`KVM_ENABLED asks for microVMs, which a runner does not make`": async () => {
+      const child = spawn(NODE, [await builtBundle("runner")], {
+        env: { KVM_ENABLED: "true" },
+        stdio: ["ignore", "ignore", "pipe"],
+      });
+      const [said, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
+      expect(code).toBe(78);
+      expectSaid(said, "`KVM_ENABLED asks for microVMs, which a runner does not make`");
+    },
+
     "`is required by the`": async () => {
       const start = async (env: Record<string, string>) => {
         const port = String(await freePort());
@@ -379,6 +389,10 @@ provokeEachRow(
   {
     "`holds other processes; start jaild in a group of its own`":
       "needs cgroup v2, which this machine may not have: tests/v2/groups.test.ts",
+    "`LAUNCHER_ACCEL=kvm, and KVM is not usable`":
+      "depends on what this machine has: cli/test/unit/microvm.test.ts",
+    "`no microVM gets ready; the launcher's log says why`":
+      "needs QEMU: services/launcher/test/unit/pool.test.ts",
     "`the service did not get ready`": "needs a machine on which systemd runs as the first process",
   },
 );
