@@ -20,25 +20,32 @@ export function encodeUpdate(epochNs: bigint, seed: Buffer): Buffer {
 export class Control {
   readonly #wire: Duplex;
   readonly #onFail: (error: Error) => void;
-  #unconfirmed: (() => void) | undefined;
+  #unconfirmed: PromiseWithResolvers<void> | undefined;
 
   constructor(wire: Duplex, onFail: (error: Error) => void) {
     this.#wire = wire;
     this.#onFail = onFail;
     wire.on("data", (bytes: Buffer) => {
-      const confirm = this.#unconfirmed;
+      if (bytes.length !== 1 || this.#unconfirmed === undefined)
+        return this.#fail(new Error("a message that nobody asked for"));
+      this.#unconfirmed.resolve();
       this.#unconfirmed = undefined;
-      if (bytes.length !== 1 || confirm === undefined) onFail(new Error("a message that nobody asked for"));
-      else confirm();
     });
-    wire.on("error", onFail);
+    wire.on("error", (error) => this.#fail(error));
+    wire.on("close", () => this.#fail(new Error("the guest has ended")));
+  }
+
+  #fail(error: Error): void {
+    this.#unconfirmed?.reject(error);
+    this.#onFail(error);
   }
 
   /** Sets the guest's clock and renews what its random numbers come from. One at a time. `now`: in ms since the epoch. */
   async update(limitMs: number, now = Date.now()): Promise<void> {
     const confirmed = Promise.withResolvers<void>();
     const timer = setTimeout(() => confirmed.reject(new Error("the guest does not take the time")), limitMs);
-    this.#unconfirmed = confirmed.resolve;
+    this.#unconfirmed = confirmed;
+    if (this.#wire.destroyed) confirmed.reject(new Error("the guest has ended"));
     this.#wire.write(encodeUpdate(BigInt(now) * 1_000_000n, randomBytes(SEED_BYTES)));
     try {
       await confirmed.promise;

@@ -5,7 +5,17 @@
  */
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { chownSync, closeSync, fchownSync, mkdtempSync, openSync, rmSync, unlinkSync } from "node:fs";
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  fchownSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  unlinkSync,
+} from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { DEVICES, type SavedState, type Saving } from "../monitor/monitor.ts";
@@ -15,6 +25,8 @@ const run = promisify(execFile);
 
 /** Memory, whatever /tmp is. */
 const FOLDER = "/dev/shm";
+const OWN = `svc-launcher-${process.pid}-`;
+const NAME = /^svc-launcher-(\d+)-/;
 /**
  * The time of the guest that is saved. OpenSSL's generators of random numbers, which a guest has inherited, take new ones of the kernel
  * when a day has passed since they last did.
@@ -39,7 +51,8 @@ export class Snapshot {
 
   /** Boots a guest for it. */
   static async take(user: User, boot: (saving: Saving) => Guest): Promise<Snapshot> {
-    const folder = mkdtempSync(join(FOLDER, "svc-launcher-"));
+    sweep();
+    const folder = mkdtempSync(join(FOLDER, OWN));
     const memory = nameless(user);
     try {
       // Its user looks up the socket that its state is written to.
@@ -80,9 +93,18 @@ export class Snapshot {
   }
 }
 
+/** Removes what launchers that were killed in the midst of it have left. */
+function sweep(): void {
+  for (const name of readdirSync(FOLDER)) {
+    const pid = NAME.exec(name)?.[1];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`))
+      rmSync(join(FOLDER, name), { recursive: true, force: true });
+  }
+}
+
 /** A file in memory that is gone with its last descriptor. */
 function nameless({ uid, gid }: User): number {
-  const path = join(FOLDER, `svc-launcher-${randomUUID()}`);
+  const path = join(FOLDER, `${OWN}${randomUUID()}`);
   const file = openSync(path, "wx+", 0o600);
   unlinkSync(path);
   fchownSync(file, uid, gid);

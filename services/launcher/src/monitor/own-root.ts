@@ -39,7 +39,7 @@ for device in ${DEVICES.join(" ")}; do
 done
 mount -o remount,ro /tmp
 cd /tmp
-pivot_root . .
+/usr/sbin/pivot_root . .
 umount -l .
 cd /
 exec "$@"`;

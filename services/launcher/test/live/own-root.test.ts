@@ -31,7 +31,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 async function inside(script: string, ...folders: [saved?: string]): Promise<string[]> {
   const words = [...inOwnRoot(image, ...folders), ...confined("KILL", USER), "/bin/sh", "-c", script];
   const [program = "", ...rest] = words;
-  const { stdout } = await run(program, rest);
+  const { stdout } = await run(program, rest, { env: { PATH: "/usr/bin:/bin" } });
   return stdout.trim().split("\n");
 }
 

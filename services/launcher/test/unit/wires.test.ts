@@ -53,6 +53,15 @@ test("a guest that does not confirm fails", async () => {
   expect(errors).toHaveLength(1);
 });
 
+test("a guest that ends before it confirms, or has ended, is not waited for", async () => {
+  const [near, far] = await pair();
+  const control = new Control(near, () => undefined);
+  const updated = control.update(600_000);
+  far.destroy();
+  await expect(updated).rejects.toThrow("the guest has ended");
+  await expect(control.update(600_000)).rejects.toThrow("the guest has ended");
+});
+
 test("QEMU's answers are told from greetings and events, in any pieces", async () => {
   const [near, far] = await pair();
   const qmp = new Qmp(near);
