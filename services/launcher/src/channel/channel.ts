@@ -136,7 +136,7 @@ class ChannelStream extends Duplex {
     super({ allowHalfOpen: true, readableHighWaterMark: WINDOW, writableHighWaterMark: MAX_DATA });
     this.#channel = channel;
     this.#number = number;
-    // Whoever uses the stream may have let go of it.
+    // Its user may have let go of it.
     this.on("error", () => undefined);
   }
 

@@ -2,7 +2,7 @@
  * The frames of a channel between launcher and guest. A head of 8 bytes, integers in network order: number of the stream (4), type
  * (1), length of the payload (3). Types: `open` and `end` (this side sends no more) have no payload, `data` has at most
  * MAX_DATA bytes, `credit` has the number (4 bytes) of further bytes that the other side may send, `reset` ends both directions.
- * Whoever sends anything else is hostile or broken: the decoder throws, and the channel ends.
+ * A side that sends anything else is hostile or broken: the decoder throws, and the channel ends.
  */
 
 export const MAX_DATA = 64 * 1024;

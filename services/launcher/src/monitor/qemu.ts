@@ -109,7 +109,7 @@ class QemuMachine implements Machine {
     });
     this.#qmp = saved.length > 0 ? new Qmp(this.#wire(QMP)) : undefined;
     this.running = from === undefined ? Promise.resolve() : this.#goOn();
-    // Whoever waits for it is told.
+    // A caller that waits for it is told.
     this.running.catch(() => undefined);
   }
 

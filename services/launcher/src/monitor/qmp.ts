@@ -1,4 +1,4 @@
-/** QEMU's own protocol: lines of JSON, one answer for each command. Whoever took QEMU over may write to it, so lines are bounded. */
+/** QEMU's own protocol: lines of JSON, one answer for each command. A guest that took QEMU over may write to it, so lines are bounded. */
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
