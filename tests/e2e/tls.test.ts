@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { componentEnvironment } from "@svc/cli/environment";
 import type { Service } from "@svc/cli/instance";
 import { loadSecrets } from "@svc/cli/secrets";
+import { usesMicrovms } from "@svc/cli/topology";
 import { type RunningComponent, startComponent } from "@svc/test-kit/components/component";
 import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
 import { createAuthority, tlsFiles } from "@svc/test-kit/credentials/certificates";
@@ -16,6 +17,8 @@ import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const READY_MS = 60_000;
+/** With the runner's certificate: the launcher stands in its place. */
+const RUNNER = usesMicrovms(process.env) ? "launcher" : "runner";
 /** Each after those that it calls. */
 const ORDER = ["file-server", "tool-call-server", "egress-gateway", "runner", "worker", "api"] as const;
 const PORTS: Record<Service, string> = {
@@ -59,10 +62,11 @@ beforeAll(async () => {
   const secrets = loadSecrets(system.instance.dataDir);
   for (const name of ORDER) {
     const issued = await authority.issue([name, "127.0.0.1"]);
-    const own = componentEnvironment(name, system.instance, secrets, env);
+    const process = name === "runner" ? RUNNER : name;
+    const own = componentEnvironment(process, system.instance, secrets, env);
     const variables = { ...own, ...shared, ...tlsFiles(join(folder, name), authority.ca, issued) };
     if (!own.REDIS_URL) delete (variables as Partial<typeof shared>).REDIS_URL;
-    components.set(name, await startComponent(name, variables));
+    components.set(name, await startComponent(process, variables));
   }
   const { url } = components.get("api") as RunningComponent;
   api = new Api(`${url}/v1`);

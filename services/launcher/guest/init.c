@@ -287,6 +287,18 @@ static void mix_in(const unsigned char *seed)
 	close(fd);
 }
 
+/* Confirms a message with what the clock says. */
+static void confirm(void)
+{
+	struct timespec now;
+	uint64_t time[2];
+
+	must(clock_gettime(CLOCK_REALTIME, &now), "the clock");
+	time[0] = now.tv_sec;
+	time[1] = now.tv_nsec;
+	must(write(control.fd, time, sizeof(time)) == sizeof(time) ? 0 : -1, "the control port");
+}
+
 /* Takes a message and confirms it, once it has come as a whole. False: there is more to come. */
 static bool take_update(void)
 {
@@ -303,7 +315,7 @@ static bool take_update(void)
 	now = (struct timespec){(time_t)control.message.seconds, (long)control.message.nanoseconds};
 	must(clock_settime(CLOCK_REALTIME, &now), "the clock");
 	mix_in(control.message.seed);
-	must(write(control.fd, "", 1) == 1 ? 0 : -1, "the control port");
+	confirm();
 	return true;
 }
 

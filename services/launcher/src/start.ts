@@ -31,8 +31,6 @@ const BOOTING = 2;
 
 export async function startLauncher(context: Context): Promise<Running> {
   const { config, log } = context;
-  if (context.tls !== undefined)
-    throw new Error("microVMs do not reach a gateway that speaks TLS: unset SVC_TLS_CERT_FILE");
   await checkImage(config.LAUNCHER_ROOTFS);
   const deps = await createDeps(context);
   const { factory, pool, slots, programs } = deps;
@@ -69,7 +67,7 @@ export async function startLauncher(context: Context): Promise<Running> {
 }
 
 async function createDeps(context: Context) {
-  const { config, log, registry } = context;
+  const { config, log, registry, tls } = context;
   const capacity = guestCapacity(
     config,
     Math.floor(memoryOfMicrovms(thisMachine(), config.LAUNCHER_RAM_MIB) / MIB),
@@ -93,7 +91,7 @@ async function createDeps(context: Context) {
     config,
     overrides: parseOverrides(config.SANDBOX_LIMIT_OVERRIDES),
     runtimes: await Runtimes.load(config),
-    gateway: new GatewayClient(`http://${config.SANDBOX_FORWARD_TARGET}`),
+    gateway: new GatewayClient(`${tls ? "https" : "http"}://${config.SANDBOX_FORWARD_TARGET}`, tls),
     factory,
     pool: createPool(context, factory, capacity.most),
     slots,
@@ -102,12 +100,12 @@ async function createDeps(context: Context) {
   };
 }
 
-async function createFactory({ config, log }: Context): Promise<GuestFactory> {
+async function createFactory({ config, log, tls }: Context): Promise<GuestFactory> {
   const chosen = await chosenAccelerator(config);
   if (chosen.accelerator === "kvm") log.info("microVMs run by KVM: a kernel was booted with it");
   else
     log.warn({ reason: chosen.warning }, "microVMs run on an emulated processor, which is many times slower");
-  return new GuestFactory(config, chosen, log);
+  return new GuestFactory(config, chosen, log, tls);
 }
 
 /** Throws a ConfigError where KVM is demanded and not usable: no further start would find another machine. */

@@ -82,9 +82,10 @@ function readMaterial(component: Component, config: Config): Material {
   const material = { cert, key, ca, minVersion: MIN_VERSION } as const;
   createSecureContext(material);
   const own = new X509Certificate(cert);
-  if (!componentsOf(own.subjectAltName).has(component)) {
+  const place = placeOf(component);
+  if (!componentsOf(own.subjectAltName).has(place)) {
     throw new Error(
-      `the certificate is not the ${component}'s: none of its DNS names is ${component} or begins with ${component}. (it has ${own.subjectAltName ?? "none"})`,
+      `the certificate is not the ${place}'s: none of its DNS names is ${place} or begins with ${place}. (it has ${own.subjectAltName ?? "none"})`,
     );
   }
   return material;

@@ -183,3 +183,16 @@ const runnerNeeds = {
   SANDBOX_FORWARD_TARGET: "127.0.0.1:3190",
   SANDBOX_REQUIRE_EGRESS_MANIFEST: "false",
 };
+
+test("the launcher has a runner's certificate, and no other", async () => {
+  const start = async (name: string) => {
+    const files = tlsFiles(join(folder, `launcher-${name}`), authority.ca, await authority.issue([name]));
+    return tlsIdentity(
+      "launcher",
+      loadConfig("launcher", { ...runnerNeeds, KVM_ENABLED: "true", ...files }),
+      log,
+    );
+  };
+  expect(await start("runner")).toBeDefined();
+  await expect(start("launcher")).rejects.toThrow("the certificate is not the runner's");
+});

@@ -1,14 +1,14 @@
 /** Makes guests as the configuration says. Each has a user of its own, which no other living guest has. */
 
 import { closeSync } from "node:fs";
-import { connect } from "node:net";
 import { MICROVM_OVERHEAD_MIB } from "@svc/cli/capacity";
 import type { Chosen } from "@svc/cli/microvm/accelerator";
-import type { Config, Log } from "@svc/service-kit";
+import type { Config, Log, TlsIdentity } from "@svc/service-kit";
 import { Groups } from "../monitor/groups.ts";
 import type { MachineSpec } from "../monitor/monitor.ts";
 import { qemu } from "../monitor/qemu.ts";
 import { guestEnvironment } from "./environment.ts";
+import { gatewayConnector } from "./gateway.ts";
 import { Guest, type GuestOptions } from "./guest.ts";
 import { Snapshot, type User } from "./snapshot.ts";
 
@@ -29,15 +29,14 @@ export class GuestFactory {
   readonly #groups: Groups | undefined;
   #snapshot: Snapshot | undefined;
 
-  constructor(config: Config, { accelerator, gid }: Chosen, log: Log) {
-    const [host = "", port = ""] = config.SANDBOX_FORWARD_TARGET.split(/:(?=\d+$)/);
+  constructor(config: Config, { accelerator, gid }: Chosen, log: Log, tls: TlsIdentity | undefined) {
     this.#log = log;
     this.#group = gid;
     this.#base = { uid: config.SANDBOX_JOB_UID_BASE, gid: config.SANDBOX_JOB_GID_BASE };
     this.#options = {
       monitor: qemu(accelerator),
       env: guestEnvironment(config),
-      connectGateway: () => connect({ host, port: Number(port), allowHalfOpen: true }),
+      connectGateway: gatewayConnector(config.SANDBOX_FORWARD_TARGET, tls),
       bootMs: BOOT_MS[accelerator],
     };
     this.#groups = groupsOr(log);

@@ -113,7 +113,7 @@ export class Guest {
 
   /** Sets its clock, and renews its kernel's random numbers. Rejects, and ends the guest, when it does not take them. */
   update(): Promise<void> {
-    return this.#control.update(UPDATE_MS);
+    return this.#control.keepInStep(UPDATE_MS);
   }
 
   pause(): void {

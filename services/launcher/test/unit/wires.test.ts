@@ -26,22 +26,46 @@ test("a guest is told the time and a seed, and confirms them", async () => {
   const seeds: string[] = [];
   far.on("data", (bytes: Buffer) => {
     seeds.push(bytes.subarray(16).toString("hex"));
-    far.write("\0");
+    // In pieces.
+    far.write(bytes.subarray(0, 5), () => setImmediate(() => far.write(bytes.subarray(5, 16))));
   });
-  await control.update(60_000);
-  await control.update(60_000);
+  expect(await control.update(60_000, 1_700_000_000_123)).toBe(1_700_000_000_123);
+  expect(await control.update(60_000, 1_600_000_000_000)).toBe(1_600_000_000_000);
   expect(new Set(seeds).size).toBe(2);
 });
 
 test.each([
-  ["says more than was asked", "\0\0"],
-  ["speaks by itself", "\0"],
-])("a guest that %s fails", async (_what, bytes) => {
+  ["says more than was asked", 17, true],
+  ["speaks by itself", 1, false],
+])("a guest that %s fails", async (_what, length, isAsked) => {
   const [near, far] = await pair();
   const failed = Promise.withResolvers<Error>();
-  new Control(near, failed.resolve);
-  far.write(bytes);
+  const control = new Control(near, failed.resolve);
+  const asked = isAsked ? [control.update(60_000)] : [];
+  far.write(Buffer.alloc(length));
+  for (const update of asked) await expect(update).rejects.toThrow("a message that nobody asked for");
   expect((await failed.promise).message).toBe("a message that nobody asked for");
+});
+
+test.each([
+  ["5.5 s behind", -5500, false],
+  ["5.5 s ahead", 5500, false],
+  ["4 s behind", -4000, true],
+  ["at the end of all numbers", undefined, false],
+])("a guest whose clock is %s then is ended, or may go on", async (_what, offMs, isInStep) => {
+  const [near, far] = await pair();
+  const errors: Error[] = [];
+  const control = new Control(near, (error) => errors.push(error));
+  far.on("data", () => {
+    const time = Buffer.alloc(16, 0xff);
+    if (offMs !== undefined)
+      encodeUpdate(BigInt(Date.now() + offMs) * 1_000_000n, Buffer.alloc(64)).copy(time);
+    far.write(time);
+  });
+  const kept = control.keepInStep(60_000);
+  if (isInStep) await kept;
+  else await expect(kept).rejects.toThrow("the guest's clock is off by");
+  expect(errors).toHaveLength(isInStep ? 0 : 1);
 });
 
 test("a guest that does not confirm fails", async () => {
