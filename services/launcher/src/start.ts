@@ -21,7 +21,7 @@ import { GuestRuns } from "./execution/runs.ts";
 import { guestCapacity } from "./guests/capacity.ts";
 import { GuestFactory } from "./guests/factory.ts";
 import type { Guest } from "./guests/guest.ts";
-import { checkImage } from "./guests/image.ts";
+import { checkImage, type HeldImage, holdImage } from "./guests/image.ts";
 import { Pool } from "./guests/pool.ts";
 import { guestMetrics } from "./metrics.ts";
 
@@ -30,9 +30,19 @@ const MIB = 2 ** 20;
 const BOOTING = 2;
 
 export async function startLauncher(context: Context): Promise<Running> {
+  const image = holdImage(context.config.LAUNCHER_ROOTFS);
+  try {
+    await checkImage(image.folder);
+    return await start(context, image);
+  } catch (error) {
+    image.release();
+    throw error;
+  }
+}
+
+async function start(context: Context, image: HeldImage): Promise<Running> {
   const { config, log } = context;
-  await checkImage(config.LAUNCHER_ROOTFS);
-  const deps = await createDeps(context);
+  const deps = await createDeps(context, image);
   const { factory, pool, slots, programs } = deps;
   const verifier = new ManifestVerifier(config, log);
   const stopping = new AbortController();
@@ -62,11 +72,12 @@ export async function startLauncher(context: Context): Promise<Running> {
       programs.close();
       await Promise.all([pool.close(), deps.gateway.close()]);
       factory.close();
+      image.release();
     },
   };
 }
 
-async function createDeps(context: Context) {
+async function createDeps(context: Context, { folder }: HeldImage) {
   const { config, log, registry, tls } = context;
   const capacity = guestCapacity(
     config,
@@ -74,7 +85,7 @@ async function createDeps(context: Context) {
   );
   log.info(capacity, "microVMs that fit into the memory");
   const runMetrics = runnerMetrics(registry);
-  const factory = await createFactory(context);
+  const factory = await createFactory(context, folder);
   const slots = new Slots({
     total: capacity.slots,
     queueLimit: config.SANDBOX_QUEUE_LIMIT,
@@ -100,18 +111,18 @@ async function createDeps(context: Context) {
   };
 }
 
-async function createFactory({ config, log, tls }: Context): Promise<GuestFactory> {
-  const chosen = await chosenAccelerator(config);
+async function createFactory({ config, log, tls }: Context, image: string): Promise<GuestFactory> {
+  const chosen = await chosenAccelerator(config.LAUNCHER_ACCEL, image);
   if (chosen.accelerator === "kvm") log.info("microVMs run by KVM: a kernel was booted with it");
   else
     log.warn({ reason: chosen.warning }, "microVMs run on an emulated processor, which is many times slower");
-  return new GuestFactory(config, chosen, log, tls);
+  return new GuestFactory({ config, image, chosen, log, tls });
 }
 
 /** Throws a ConfigError where KVM is demanded and not usable: no further start would find another machine. */
-async function chosenAccelerator({ LAUNCHER_ACCEL, LAUNCHER_ROOTFS }: Config): Promise<Chosen> {
+async function chosenAccelerator(wanted: Config["LAUNCHER_ACCEL"], image: string): Promise<Chosen> {
   try {
-    return await chooseAccelerator(LAUNCHER_ACCEL, join(LAUNCHER_ROOTFS, "vmlinuz"));
+    return await chooseAccelerator(wanted, join(image, "vmlinuz"));
   } catch (error) {
     if (error instanceof Problem) throw new ConfigError([`${error.message}. ${error.advice}`]);
     throw error;

@@ -18,6 +18,15 @@ const PROCESSES = 256;
 /** An emulated processor is many times slower. */
 const BOOT_MS = { kvm: 60_000, tcg: 300_000 };
 
+export interface FactoryOptions {
+  config: Config;
+  /** Folder of the files that guests start from, which stay as they are. */
+  image: string;
+  chosen: Chosen;
+  log: Log;
+  tls: TlsIdentity | undefined;
+}
+
 export class GuestFactory {
   readonly #options: Omit<GuestOptions, "machine">;
   readonly #machine: Omit<MachineSpec, "user" | "onConsole">;
@@ -29,7 +38,7 @@ export class GuestFactory {
   readonly #groups: Groups | undefined;
   #snapshot: Snapshot | undefined;
 
-  constructor(config: Config, { accelerator, gid }: Chosen, log: Log, tls: TlsIdentity | undefined) {
+  constructor({ config, image, chosen: { accelerator, gid }, log, tls }: FactoryOptions) {
     this.#log = log;
     this.#group = gid;
     this.#base = { uid: config.SANDBOX_JOB_UID_BASE, gid: config.SANDBOX_JOB_GID_BASE };
@@ -41,7 +50,7 @@ export class GuestFactory {
     };
     this.#groups = groupsOr(log);
     this.#machine = {
-      image: config.LAUNCHER_ROOTFS,
+      image,
       ramMib: config.LAUNCHER_RAM_MIB,
       vcpus: config.LAUNCHER_VCPUS,
       logLevel: config.LAUNCHER_LOG_LEVEL,

@@ -1,15 +1,49 @@
 /** The files that a guest starts from, as guest/build made them. */
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { createReadStream, existsSync, linkSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 
 const FILES = ["vmlinuz", "initrd", "system.erofs"];
+const SUMS = "SHA256SUMS";
+const HELD = /^\.launcher-(\d+)$/;
+
+export interface HeldImage {
+  folder: string;
+  release: () => void;
+}
+
+/**
+ * Second names for the files, for as long as this process runs: a build puts new files in the place of the old ones, and guests that go on
+ * from a saved one need those that it had. A folder that nobody can write is taken as it is.
+ */
+export function holdImage(folder: string): HeldImage {
+  const held = join(folder, `.launcher-${process.pid}`);
+  try {
+    sweep(folder);
+    mkdirSync(held, { mode: 0o755 });
+    for (const name of [...FILES, SUMS]) linkSync(join(folder, name), join(held, name));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EROFS") return { folder, release: () => undefined };
+    rmSync(held, { recursive: true, force: true });
+    throw error;
+  }
+  return { folder: held, release: () => rmSync(held, { recursive: true, force: true }) };
+}
+
+/** Removes what launchers that were killed have left, and one that had this process's number. */
+function sweep(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const pid = HELD.exec(name)?.[1];
+    if (pid !== undefined && (pid === String(process.pid) || !existsSync(`/proc/${pid}`)))
+      rmSync(join(folder, name), { recursive: true, force: true });
+  }
+}
 
 /** Throws where a file is not the one that was built. */
 export async function checkImage(folder: string): Promise<void> {
-  const text = await readFile(join(folder, "SHA256SUMS"), "utf8");
+  const text = await readFile(join(folder, SUMS), "utf8");
   const sums = new Map(
     text.split("\n").map((line) => {
       const [sum = "", name = ""] = line.split("  ");
