@@ -15,12 +15,17 @@ const ID_BYTES = 16;
 /** Random bytes of ids to come: asking the system for each id alone costs more than making it. */
 const pool = Buffer.alloc(256 * ID_BYTES);
 let used = pool.length;
+/** A machine that goes on from a saved state has them a second time; its clock has jumped by then. */
+const MAX_AGE_MS = 60_000;
+let madeAtMs = 0;
 
 /** A fresh random id: the first 21 characters of 16 random bytes in base64url. */
 export function newId(): string {
-  if (used === pool.length) {
+  const nowMs = Date.now();
+  if (used === pool.length || Math.abs(nowMs - madeAtMs) > MAX_AGE_MS) {
     randomFillSync(pool);
     used = 0;
+    madeAtMs = nowMs;
   }
   const bytes = pool.subarray(used, used + ID_BYTES);
   used += ID_BYTES;

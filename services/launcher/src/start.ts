@@ -85,7 +85,8 @@ async function createDeps(context: Context, { folder }: HeldImage) {
   );
   log.info(capacity, "microVMs that fit into the memory");
   const runMetrics = runnerMetrics(registry);
-  const factory = await createFactory(context, folder);
+  const runtimes = await Runtimes.load(config);
+  const factory = await createFactory(context, folder, runtimes.languages);
   const slots = new Slots({
     total: capacity.slots,
     queueLimit: config.SANDBOX_QUEUE_LIMIT,
@@ -101,7 +102,7 @@ async function createDeps(context: Context, { folder }: HeldImage) {
   return {
     config,
     overrides: parseOverrides(config.SANDBOX_LIMIT_OVERRIDES),
-    runtimes: await Runtimes.load(config),
+    runtimes,
     gateway: new GatewayClient(`${tls ? "https" : "http"}://${config.SANDBOX_FORWARD_TARGET}`, tls),
     factory,
     pool: createPool(context, factory, capacity.most),
@@ -111,12 +112,16 @@ async function createDeps(context: Context, { folder }: HeldImage) {
   };
 }
 
-async function createFactory({ config, log, tls }: Context, image: string): Promise<GuestFactory> {
+async function createFactory(
+  { config, log, tls }: Context,
+  image: string,
+  languages: readonly string[],
+): Promise<GuestFactory> {
   const chosen = await chosenAccelerator(config.LAUNCHER_ACCEL, image);
   if (chosen.accelerator === "kvm") log.info("microVMs run by KVM: a kernel was booted with it");
   else
     log.warn({ reason: chosen.warning }, "microVMs run on an emulated processor, which is many times slower");
-  return new GuestFactory({ config, image, chosen, log, tls });
+  return new GuestFactory({ config, image, languages, chosen, log, tls });
 }
 
 /** Throws a ConfigError where KVM is demanded and not usable: no further start would find another machine. */

@@ -5,7 +5,6 @@ import { RUNNER } from "@svc/service-kit/config/variables/runner";
 
 /** Of the guest alone, or of the launcher alone. */
 const OWN = {
-  // Also, nothing random is made before a guest is saved.
   INSTANCE_ID: "guest",
   PORT: "2000",
   RUNNER_HOST: "127.0.0.1",

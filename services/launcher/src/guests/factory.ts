@@ -22,6 +22,8 @@ export interface FactoryOptions {
   config: Config;
   /** Folder of the files that guests start from, which stay as they are. */
   image: string;
+  /** That the image has. */
+  languages: readonly string[];
   chosen: Chosen;
   log: Log;
   tls: TlsIdentity | undefined;
@@ -33,12 +35,14 @@ export class GuestFactory {
   readonly #base: User;
   /** That may open the device of KVM. */
   readonly #group: number | undefined;
+  readonly #languages: readonly string[];
   readonly #log: Log;
   readonly #numbers = new FreeNumbers();
   readonly #groups: Groups | undefined;
   #snapshot: Snapshot | undefined;
 
-  constructor({ config, image, chosen: { accelerator, gid }, log, tls }: FactoryOptions) {
+  constructor({ config, image, languages, chosen: { accelerator, gid }, log, tls }: FactoryOptions) {
+    this.#languages = languages;
     this.#log = log;
     this.#group = gid;
     this.#base = { uid: config.SANDBOX_JOB_UID_BASE, gid: config.SANDBOX_JOB_GID_BASE };
@@ -62,7 +66,9 @@ export class GuestFactory {
     const number = this.#numbers.take();
     const began = performance.now();
     try {
-      this.#snapshot = await Snapshot.take(this.#userOf(number), (saving) => this.#guest(number, { saving }));
+      this.#snapshot = await Snapshot.take(this.#userOf(number), this.#languages, (saving) =>
+        this.#guest(number, { saving }),
+      );
       this.#log.info(
         { ms: Math.round(performance.now() - began) },
         "a microVM is saved, from which others go on",

@@ -12,6 +12,9 @@ export interface Pooled {
   ready(): Promise<void>;
   /** Why it is gone. Never rejects. */
   readonly ended: Promise<string>;
+  /** It computes nothing until `resume`. */
+  pause(): void;
+  resume(): void;
   /** Resolves when its memory is free. */
   end(): Promise<void>;
 }
@@ -49,6 +52,8 @@ interface Member<G> {
   principal: string | undefined;
   runs: number;
   isOld: boolean;
+  isAtRest: boolean;
+  untilRest?: NodeJS.Timeout;
 }
 
 interface Waiter<G> {
@@ -56,13 +61,16 @@ interface Waiter<G> {
   give: (member: Member<G>) => void;
 }
 
+/** A program that was just paused may still be telling of its calls. */
+const PAUSE_REST_MS = 10_000;
+
 /** Between attempts to boot, after one has failed. */
 const BOOT_PAUSE_MS = 1000;
 
 /** A guest while one program has it. `over` and `fail` are the end, and may be called once. */
 export interface Lease<G> {
   guest: G;
-  /** Its program waits, and takes no processor. */
+  /** Its program waits. */
   pause: () => void;
   goOn: () => void;
   /** The guest may serve its principal again. */
@@ -107,7 +115,7 @@ export class Pool<G extends Pooled> {
   async take(principal: string, signal: AbortSignal): Promise<Lease<G>> {
     signal.throwIfAborted();
     const member = this.#find(principal) ?? (await this.#wait(principal, signal));
-    member.state = "busy";
+    this.#change(member, "busy");
     member.principal = principal;
     member.runs += 1;
     this.#fill();
@@ -131,7 +139,23 @@ export class Pool<G extends Pooled> {
   }
 
   #change(member: Member<G>, state: GuestState): void {
-    if (member.state !== "ending") member.state = state;
+    if (member.state === "ending") return;
+    member.state = state;
+    clearTimeout(member.untilRest);
+    if (state === "ready") this.#rest(member);
+    else if (state === "paused")
+      member.untilRest = setTimeout(() => this.#rest(member), PAUSE_REST_MS).unref();
+    else if (member.isAtRest) {
+      member.isAtRest = false;
+      member.guest.resume();
+    }
+  }
+
+  /** It takes no processor until it has something to do. */
+  #rest(member: Member<G>): void {
+    if (member.isAtRest || member.state === "ending") return;
+    member.isAtRest = true;
+    member.guest.pause();
   }
 
   /** One that knows the principal first. */
@@ -176,7 +200,7 @@ export class Pool<G extends Pooled> {
       const member = this.#find(waiter.principal);
       if (member === undefined) continue;
       // Taken before the waiter's turn of the event loop comes.
-      member.state = "busy";
+      this.#change(member, "busy");
       waiter.give(member);
     }
     this.#fill();
@@ -226,7 +250,14 @@ export class Pool<G extends Pooled> {
     this.#beginning += 1;
     try {
       const guest = await this.#options.boot();
-      const member: Member<G> = { guest, state: "booting", principal: undefined, runs: 0, isOld: false };
+      const member: Member<G> = {
+        guest,
+        state: "booting",
+        principal: undefined,
+        runs: 0,
+        isOld: false,
+        isAtRest: false,
+      };
       this.#members.add(member);
       void guest.ended.then((reason) => this.#gone(member, reason));
       if (this.#isClosed) this.#end(member, "shutdown");
@@ -237,7 +268,7 @@ export class Pool<G extends Pooled> {
   }
 
   #isReady(member: Member<G>): void {
-    member.state = "ready";
+    this.#change(member, "ready");
     setTimeout(() => this.#grewOld(member), this.#options.maxAgeMs).unref();
     this.#hasBeenReady.resolve();
     this.#assign();

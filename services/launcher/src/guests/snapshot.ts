@@ -1,6 +1,6 @@
 /**
- * A guest whose runner takes runs and has served none, as guests go on from it: many times faster than they boot. What they share with
- * it and each other is no secret: neither a key nor a program has been in it. Each gets the time and new random numbers before
+ * A guest whose runner takes runs and has served nobody, as guests go on from it: many times faster than they boot. What they share with
+ * it and each other is no secret: neither a key nor a program of anybody has been in it. Each gets the time and new random numbers before
  * anything else (Guest.update), and its memory is a copy of its own. The files have no names, so nothing is left of them.
  */
 import { execFile } from "node:child_process";
@@ -20,6 +20,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { DEVICES, type SavedState, type Saving } from "../monitor/monitor.ts";
 import type { Guest } from "./guest.ts";
+import { warmUp } from "./warm-up.ts";
 
 const run = promisify(execFile);
 
@@ -49,8 +50,12 @@ export class Snapshot {
     this.lastStream = lastStream;
   }
 
-  /** Boots a guest for it. */
-  static async take(user: User, boot: (saving: Saving) => Guest): Promise<Snapshot> {
+  /** Boots a guest for it, which runs programs of `languages` first. */
+  static async take(
+    user: User,
+    languages: readonly string[],
+    boot: (saving: Saving) => Guest,
+  ): Promise<Snapshot> {
     sweep();
     const folder = mkdtempSync(join(FOLDER, OWN));
     const memory = nameless(user);
@@ -60,6 +65,7 @@ export class Snapshot {
       const guest = boot({ memory, folder });
       try {
         await guest.ready(Date.now() - BEFORE_MS);
+        await warmUp(guest, languages);
         const lastStream = await guest.save();
         return new Snapshot(memory, openSync(join(folder, DEVICES), "r"), lastStream);
       } finally {

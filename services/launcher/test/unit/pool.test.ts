@@ -1,6 +1,6 @@
 import { ServiceError } from "@svc/contracts";
 import type { Log } from "@svc/service-kit";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { type EndCause, Pool, type Pooled, type PoolOptions } from "../../src/guests/pool.ts";
 
 const log = { error: () => undefined } as unknown as Log;
@@ -12,7 +12,14 @@ class Guest implements Pooled {
   readonly #ended = Promise.withResolvers<string>();
   readonly ended = this.#ended.promise;
   isOver = false;
+  isAtRest = false;
 
+  pause = () => {
+    this.isAtRest = true;
+  };
+  resume = () => {
+    this.isAtRest = false;
+  };
   ready = () => this.#ready.promise;
   getReady = () => this.#ready.resolve();
   fail = () => this.#ready.reject(new Error("it does not boot"));
@@ -55,6 +62,42 @@ test("a run gets a guest that is ready, and another is booted at once", async ()
   const lease = await pool.take("one", signal);
   expect(lease.guest).toBe(booted[0]);
   await expect.poll(() => pool.counts).toMatchObject({ busy: 1, ready: 1 });
+});
+
+test("a guest computes while it has a program that runs, and a while after its program is paused", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { pool, booted } = poolOf({ runsPerGuest: 2 });
+  await pool.start();
+  const [guest] = booted;
+  expect(guest?.isAtRest).toBe(true);
+  const lease = await pool.take("one", signal);
+  expect(guest?.isAtRest).toBe(false);
+  lease.pause();
+  vi.advanceTimersByTime(9000);
+  expect(guest?.isAtRest).toBe(false);
+  vi.advanceTimersByTime(2000);
+  expect(guest?.isAtRest).toBe(true);
+  lease.goOn();
+  expect(guest?.isAtRest).toBe(false);
+  lease.pause();
+  lease.goOn();
+  vi.advanceTimersByTime(20_000);
+  expect(guest?.isAtRest).toBe(false);
+  lease.over();
+  expect(guest?.isAtRest).toBe(true);
+  await pool.take("one", signal);
+  expect(guest?.isAtRest).toBe(false);
+});
+
+test("one that was waited for computes", async () => {
+  const { pool, booted } = poolOf({ areReady: false });
+  void pool.start();
+  const taken = pool.take("one", signal);
+  await expect.poll(() => booted.length).toBeGreaterThan(0);
+  for (const guest of booted) guest.getReady();
+  const { guest } = await taken;
+  expect(guest.isAtRest).toBe(false);
 });
 
 test("a guest ends with its last run", async () => {

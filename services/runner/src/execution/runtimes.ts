@@ -103,6 +103,10 @@ export class Runtimes {
     return new Runtimes(runtimes, manifest.commands);
   }
 
+  get languages(): string[] {
+    return this.#runtimes.map(({ language }) => language);
+  }
+
   zygotes(): Zygote[] {
     return this.#runtimes.flatMap(({ zygotes = [], programmatic, session, entry }) =>
       zygotes.map(({ programmatic: withTools = false, session: ofSessions = false, ...zygote }) => {

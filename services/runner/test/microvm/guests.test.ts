@@ -65,6 +65,22 @@ describe("a program in a guest", () => {
     expect(ids[0]).not.toBe(ids[1]);
   });
 
+  it.each([
+    ["python", "import random, uuid, secrets\nprint(random.random(), uuid.uuid4(), secrets.token_hex(8))"],
+    [
+      "javascript",
+      "console.log(Math.random(), crypto.randomUUID(), crypto.getRandomValues(new Uint32Array(2)).join('-'))",
+    ],
+  ])("in %s has random numbers of its own", async (language, code) => {
+    const lines = [await run(code, { language }), await run(code, { language })].map(({ stdout }) =>
+      stdout.trim().split(" "),
+    );
+    for (const at of [0, 1, 2]) {
+      expect(lines[0]?.[at]).toMatch(/./);
+      expect(lines[0]?.[at]).not.toBe(lines[1]?.[at]);
+    }
+  });
+
   it("sees no network device but its own loopback, and none of this machine's processes", async () => {
     const { stdout } = await run(
       "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; ls /proc | grep -c '^[0-9]'",
@@ -123,7 +139,7 @@ describe("a request", () => {
     const failed = await ended("failed");
     const left = new AbortController();
     const answer = send("sleep 100", { signal: left.signal });
-    await expect.poll(async () => (await system.active()).running).toBe(1);
+    await expect.poll(() => system.metric('svc_launcher_guests{state="busy"}')).toBe(1);
     left.abort();
     await expect(answer).rejects.toThrow();
     await expect.poll(() => ended("failed")).toBe(failed + 1);
@@ -158,6 +174,20 @@ describe("a program with tools", () => {
     expect(rounds).toHaveLength(2);
     expect(rounds[0]?.runner_url).toBe("http://this-runner:2000");
     expect(result.stdout).toBe("3\n7\n");
+  });
+
+  it("takes no processor in a long pause, nor do guests that wait, and goes on", async () => {
+    const one = await system.execution();
+    const { pending_call_ids } = pausedOf(await system.start(one, "print(await add(a=1, b=2))"));
+    const states = () => machines().map(({ pid }) => statusOf(pid)("State"));
+    await expect.poll(() => states().filter((state) => !state.startsWith("T"))).toEqual([]);
+    expect(states().length).toBeGreaterThan(1);
+    await system.answer(
+      one,
+      pending_call_ids.map((call_id) => ({ call_id, result: 3 })),
+    );
+    const { stdout } = endedOf(await system.resume(one, 2, pending_call_ids));
+    expect(stdout).toBe("3\n");
   });
 
   it("is gone when it is discarded, and its guest with it", async () => {
