@@ -13,9 +13,11 @@ import { defineConfig } from "vitest/config";
 
 /** Tests of the public API that know the service by its address alone. */
 const BY_ADDRESS = [
-  "tests/client/{files,programmatic-python}.test.ts",
-  "tests/e2e/exec-{additions,contract}.test.ts",
+  // All but page.test.ts, which walks from a clone to a chat by docs/librechat.md.
+  "tests/client/{adapters,exec,files,programmatic-*,refusals,sessions}.test.ts",
+  "tests/e2e/exec-{additions,contract,headers,refusals}.test.ts",
   "tests/e2e/{console,environment,files,limits,outputs,programmatic-ends,real-input}.test.ts",
+  "tests/e2e/{deep-values,ordinary-programs,programmatic-{bash,python},rate-limits,sessions,streams-programs}.test.ts",
 ];
 
 const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);

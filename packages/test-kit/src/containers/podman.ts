@@ -17,6 +17,8 @@ const NEEDED = {
   buildah: "buildah",
   mmdebstrap: "mmdebstrap",
   crun: "crun",
+  // netavark says no more than "No such file or directory" without it.
+  iptables: "iptables",
   nsenter: "util-linux",
 } as const;
 /** The limit of open files that podman gives containers unless it is told another one. */
