@@ -15,7 +15,7 @@ import { defineConfig } from "vitest/config";
 const BY_ADDRESS = [
   // All but page.test.ts, which walks from a clone to a chat by docs/librechat.md.
   "tests/client/{adapters,exec,files,programmatic-*,refusals,sessions}.test.ts",
-  "tests/e2e/exec-{additions,contract,headers,refusals}.test.ts",
+  "tests/e2e/exec-{additions,contract,refusals}.test.ts",
   "tests/e2e/{console,environment,files,limits,outputs,programmatic-ends,real-input}.test.ts",
   "tests/e2e/{deep-values,ordinary-programs,programmatic-{bash,python},rate-limits,sessions,streams-programs}.test.ts",
 ];

@@ -96,7 +96,9 @@ describe("the console", () => {
     await runs(code);
     expect(await output().textContent()).toBe("</pre><script>alert(2)</script>\nx");
     await page().getByText("This request as code").click();
-    expect(await page().getByLabel("Request").locator("pre").textContent()).toContain("<script>alert(2)");
+    await expect
+      .poll(() => page().getByLabel("Request").locator("pre").textContent())
+      .toContain("<script>alert(2)");
     // Larger than a file may be: the error has its name.
     await drops(`new File([new Uint8Array(26 * 2 ** 20)], ${JSON.stringify(file.name)})`);
     await status().getByText("Error").waitFor();
