@@ -1,8 +1,9 @@
 /**
- * Runs that a guest makes before it is saved: what takes time in a first run (code that Node has not compiled yet, pages that nobody has
- * read, interpreters that have not started) is behind all guests that go on from it. The programs are the launcher's own: they keep no
- * file, are asked by nobody and have no grant.
+ * What a guest does before it is saved, so that all guests that go on from it have it behind them: interpreters start and wait for
+ * programs, and a few runs let Node compile its code and read pages that nobody has read. The programs are the launcher's own: they keep
+ * no file, are asked by nobody and have no grant.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { askRound } from "@svc/worker/runner/round";
 import type { Guest } from "./guest.ts";
 
@@ -16,23 +17,49 @@ const ROUNDS = 8;
 const ENOUGH_MS = 15_000;
 const RUN_MS = 120_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
+/** Interpreters that have loaded large libraries take their time; guests start what is missing then themselves. */
+const INTERPRETERS_MS = 90_000;
+const POLL_MS = 250;
+const WARM = /^svc_sandbox_warm_jails\{zygote="([^"]*)",number="(waiting|wanted)"\} (\d+)$/gm;
 
 /** `languages`: of the image. Rejects when a program does not print what it should. */
 export async function warmUp(guest: Guest, languages: readonly string[]): Promise<void> {
+  await interpretersWait(guest);
   const began = performance.now();
   for (let round = 0; round < ROUNDS && performance.now() - began < ENOUGH_MS; round++) {
-    for (const language of languages) {
-      const file = HELLOS[language];
-      if (file === undefined) continue;
-      const answer = await askRound(guest.runs, {
-        path: "/api/v2/execute",
-        body: JSON.stringify({ language, version: "*", files: [file] }),
-        requestId: "warm-up",
-        signal: AbortSignal.timeout(RUN_MS),
-        maxBytes: MAX_ANSWER_BYTES,
-      });
-      if ("paused" in answer || answer.stdout !== "1\n")
-        throw new Error(`a first program in ${language} did not run`);
-    }
+    for (const language of languages) await hello(guest, language);
   }
+  await interpretersWait(guest);
+}
+
+async function hello(guest: Guest, language: string): Promise<void> {
+  const file = HELLOS[language];
+  if (file === undefined) return;
+  const answer = await askRound(guest.runs, {
+    path: "/api/v2/execute",
+    body: JSON.stringify({ language, version: "*", files: [file] }),
+    requestId: "warm-up",
+    signal: AbortSignal.timeout(RUN_MS),
+    maxBytes: MAX_ANSWER_BYTES,
+  });
+  if ("paused" in answer || answer.stdout !== "1\n")
+    throw new Error(`a first program in ${language} did not run`);
+}
+
+/** Until as many wait as its runner wants, or it has taken too long. */
+async function interpretersWait(guest: Guest): Promise<void> {
+  for (const end = performance.now() + INTERPRETERS_MS; performance.now() < end; await sleep(POLL_MS)) {
+    const call = { method: "GET", path: "/metrics", requestId: "warm-up" } as const;
+    const { body } = await guest.runs.send(call);
+    if (areWarm(await body.text())) return;
+  }
+}
+
+/** Whether as many interpreters wait as are wanted, of a runner's metrics. Pure. */
+export function areWarm(metrics: string): boolean {
+  const counts = [...metrics.matchAll(WARM)];
+  const of = (which: string) =>
+    new Map(counts.flatMap(([, name, number, count]) => (number === which ? [[name, Number(count)]] : [])));
+  const waiting = of("waiting");
+  return [...of("wanted")].every(([name, wanted]) => (waiting.get(name) ?? 0) >= wanted);
 }
