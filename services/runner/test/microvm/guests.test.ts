@@ -2,10 +2,11 @@
 import { readFileSync } from "node:fs";
 import type { ExecuteResponse } from "@svc/contracts";
 import type { Answer } from "@svc/test-kit/components/gateway";
+import { guestProcesses, memoryFiles, namespacesOf, placesOf, statusOf } from "@svc/test-kit/system/guests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { endedOf, type ProgramSystem, pausedOf } from "../support/programs.ts";
 import { requestOf } from "../support/runner.ts";
-import { guestProcesses, memoryFiles, namespacesOf, startGuestSystem, statusOf } from "./guest-system.ts";
+import { startGuestSystem } from "./guest-system.ts";
 
 let system: ProgramSystem;
 
@@ -209,12 +210,18 @@ describe("a program with tools", () => {
 });
 
 describe("the launcher", () => {
-  it("leaves no process and no file when it is killed in the midst of a run", async () => {
+  it("leaves no process and no memory when it is killed in the midst of a run, and the next one removes the rest", async () => {
+    const { pid } = system.runner;
+    expect(placesOf(pid)).not.toEqual([]);
     const answer = send("sleep 100").catch(() => "no answer");
     await expect.poll(() => system.metric('svc_launcher_guests{state="busy"}')).toBe(1);
     await system.runner.kill("SIGKILL");
     expect(await answer).toBe("no answer");
     await expect.poll(guestProcesses).toEqual([]);
     expect(memoryFiles()).toEqual([]);
+    await system.stop();
+    system = await startGuestSystem();
+    expect(placesOf(pid)).toEqual([]);
+    expect((await run("echo on")).stdout).toBe("on\n");
   });
 });
