@@ -1,5 +1,5 @@
 /** The editor, a run with its output while it comes, its files, and what the service keeps. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RunEvent } from "../../packages/client/src/events.ts";
 import type { Result, UploadedFile } from "../../packages/client/src/results.ts";
 import type { Svc } from "../../packages/client/src/svc.ts";
@@ -73,7 +73,8 @@ export function Console({ svc, languages, hasToken, keepsSessions, onRefused }: 
     void svc.jobs
       .create(program())
       .then(({ job_id }) => setState(`Job ${job_id} was made: see Jobs`), failed);
-  useEffect(() => {
+  // Before the next key is pressed: that may run it.
+  useLayoutEffect(() => {
     editor.current?.speak(language);
     editor.current?.show(EXAMPLES[language] ?? "");
   }, [language]);

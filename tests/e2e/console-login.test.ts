@@ -53,12 +53,12 @@ test.each([
   const secret = credential();
   await give(secret);
   await runs("print('mine')");
-  expect(await output().textContent()).toBe("mine\n");
+  await expect.poll(() => output().textContent()).toBe("mine\n");
   expect(JSON.parse(await keptByBrowser())).toEqual([{}, {}, "", page().url(), null, "", [], []]);
   expect(page().url()).not.toContain(secret);
   expect(await page().content()).not.toContain(secret);
   await page().getByText("This request as code").click();
-  expect(await page().getByLabel("Request").textContent()).toContain("$SVC_TOKEN");
+  await expect.poll(() => page().getByLabel("Request").textContent()).toContain("$SVC_TOKEN");
   await page().reload();
   await field().waitFor();
   expect(await field().inputValue()).toBe("");
@@ -97,7 +97,7 @@ test("a key that is revoked while the page is open is asked for again, and the p
   expect(await page().getByRole("alert").count()).toBe(0);
   await button("Run (Ctrl+Enter)").click();
   await page().getByRole("status").getByText("Ended").waitFor();
-  expect(await output().textContent()).toBe("kept\n");
+  await expect.poll(() => output().textContent()).toBe("kept\n");
 });
 
 test("SVC_CONSOLE=false: there is no console, and / does not lead there", async () => {

@@ -64,10 +64,10 @@ describe.each(Object.entries(WRITES))("2 MB in %s", (_how, code) => {
     for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
     expect(Buffer.concat(chunks).length).toBe(2_000_000);
     expect(await timeOf(() => button("Clear").click())).toBeLessThan(ANSWER_MS);
-    expect(await output().textContent()).toBe("");
+    await expect.poll(() => output().textContent()).toBe("");
     expect(await button("Download the whole").count()).toBe(0);
     await runs("print('next')");
-    expect(await output().textContent()).toBe("next\n");
+    await expect.poll(() => output().textContent()).toBe("next\n");
   });
 
   test("can be stopped", async () => {
@@ -85,9 +85,11 @@ describe.each(Object.entries(WRITES))("2 MB in %s", (_how, code) => {
 test("output beyond the limit of the service is said to be cut, with a number", async () => {
   await open(system.url);
   await runs("import sys\nsys.stdout.write('x' * 5_000_000)");
-  expect(await status().textContent()).toBe(
-    `Ended: OL, stdout length exceeded; its first ${(4 * MIB).toLocaleString("en")} characters are kept`,
-  );
+  await expect
+    .poll(() => status().textContent())
+    .toBe(
+      `Ended: OL, stdout length exceeded; its first ${(4 * MIB).toLocaleString("en")} characters are kept`,
+    );
 });
 
 describe("a session", () => {
@@ -97,10 +99,10 @@ describe("a session", () => {
     await name.fill("notebook");
     await runs("kept = 6 * 7\nopen('note.txt', 'w').write('kept too')");
     await runs("print(kept, open('note.txt').read())");
-    expect(await output().textContent()).toBe("42 kept too\n");
+    await expect.poll(() => output().textContent()).toBe("42 kept too\n");
     await name.fill("other");
     await runs("print('kept' in globals())");
-    expect(await output().textContent()).toBe("False\n");
+    await expect.poll(() => output().textContent()).toBe("False\n");
     await page().getByText("Sessions", { exact: true }).click();
     const listed = page()
       .getByRole("list", { name: "Sessions" })
@@ -111,11 +113,11 @@ describe("a session", () => {
     await notebook.getByRole("button", { name: "Continue" }).click();
     expect(await name.inputValue()).toBe("notebook");
     await runs("print(kept)");
-    expect(await output().textContent()).toBe("42\n");
+    await expect.poll(() => output().textContent()).toBe("42\n");
     await notebook.getByRole("button", { name: "Delete" }).click();
     await expect.poll(() => listed.count()).toBe(1);
     await runs("print('kept' in globals())");
-    expect(await output().textContent()).toBe("False\n");
+    await expect.poll(() => output().textContent()).toBe("False\n");
   });
 
   test("with a name that no session may have is an error in words", async () => {

@@ -47,7 +47,7 @@ describe("the console", () => {
     await open();
     await start("import time\nprint('first')\ntime.sleep(50)");
     await output().getByText("first").waitFor();
-    expect(await status().textContent()).toBe("Running");
+    await expect.poll(() => status().textContent()).toBe("Running");
     await button("Stop").click();
     await status().getByText("Stopped").waitFor();
   });
@@ -55,24 +55,23 @@ describe("the console", () => {
   test("shows an error and the exit code", async () => {
     await open();
     await runs("raise ValueError('wrong number')");
-    expect(await output().textContent()).toContain("ValueError: wrong number");
-    expect(await status().textContent()).toContain("exit code 1");
+    await expect.poll(() => output().textContent()).toContain("ValueError: wrong number");
+    await expect.poll(() => status().textContent()).toContain("exit code 1");
   });
 
   test("takes output, errors, names and contents of files as text and pictures alone", async () => {
     await open();
     const hostile = "<script>alert(1)</script><img src=x onerror=alert(2)>\u202e\u001b[31m";
     await runs(HOSTILE.replaceAll("OUTPUT", JSON.stringify(hostile)));
-    expect(await output().textContent()).toBe(`${hostile}\n${hostile}`);
+    await expect.poll(() => output().textContent()).toBe(`${hostile}\n${hostile}`);
     const picture = page().getByRole("img", { name: '"onload="alert(5).svg' });
     await picture.waitFor();
-    expect(await picture.evaluate((one: { naturalWidth: number }) => one.naturalWidth)).toBe(30);
+    await expect.poll(() => picture.evaluate((one: { naturalWidth: number }) => one.naturalWidth)).toBe(30);
     await page().getByLabel("Table t.csv").waitFor();
-    expect(await page().getByLabel("Table t.json").locator("th, td").allTextContents()).toEqual([
-      "<img src=x onerror=alert(8)>",
-      "<svg onload=alert(9)>",
-    ]);
-    expect(await page().getByRole("button", { name: "Download" }).count()).toBe(6);
+    await expect
+      .poll(() => page().getByLabel("Table t.json").locator("th, td").allTextContents())
+      .toEqual(["<img src=x onerror=alert(8)>", "<svg onload=alert(9)>"]);
+    await expect.poll(() => page().getByRole("button", { name: "Download" }).count()).toBe(6);
     expect(
       await page().locator("main script, main iframe, pre :not(span), [onerror], [onload]").count(),
     ).toBe(0);
@@ -94,7 +93,7 @@ describe("the console", () => {
     const code = "echo '</pre><script>alert(2)</script>'; cat *.txt";
     await page().getByLabel("Language").selectOption("bash");
     await runs(code);
-    expect(await output().textContent()).toBe("</pre><script>alert(2)</script>\nx");
+    await expect.poll(() => output().textContent()).toBe("</pre><script>alert(2)</script>\nx");
     await page().getByText("This request as code").click();
     await expect
       .poll(() => page().getByLabel("Request").locator("pre").textContent())
@@ -112,7 +111,9 @@ describe("the console", () => {
     );
     const picture = page().getByRole("img", { name: "p.png" });
     await picture.waitFor();
-    expect(await picture.evaluate((one: { naturalWidth: number }) => one.naturalWidth)).toBeGreaterThan(0);
+    await expect
+      .poll(() => picture.evaluate((one: { naturalWidth: number }) => one.naturalWidth))
+      .toBeGreaterThan(0);
     const [download] = await Promise.all([
       page().waitForEvent("download"),
       page().getByRole("button", { name: "Download a.txt" }).click(),
@@ -136,7 +137,7 @@ describe("the console", () => {
     await page().getByLabel("Add files").setInputFiles(file);
     await page().getByRole("button", { name: "Download in.txt" }).waitFor();
     await runs("print(open('in.txt').read())");
-    expect(await output().textContent()).toBe("from outside\n");
+    await expect.poll(() => output().textContent()).toBe("from outside\n");
   });
 
   test("takes files that are dropped on it", async () => {
@@ -145,7 +146,7 @@ describe("the console", () => {
     await drops(`new File(["dropped"], "drop.txt")`);
     await page().getByRole("button", { name: "Download drop.txt" }).waitFor();
     await runs("print(open('drop.txt').read())");
-    expect(await output().textContent()).toBe("dropped\n");
+    await expect.poll(() => output().textContent()).toBe("dropped\n");
   });
 
   test("shows rows as a table, where the time went, and the limits", async () => {
@@ -155,16 +156,17 @@ describe("the console", () => {
     );
     const table = page().getByLabel("Table rows.csv");
     await table.waitFor();
-    expect(await table.locator("th, td").allTextContents()).toEqual(["name", "size", "<b>a</b>", "1"]);
-    expect(await page().getByLabel("Table r.json").locator("th, td").allTextContents()).toEqual(["x", "1"]);
+    await expect
+      .poll(() => table.locator("th, td").allTextContents())
+      .toEqual(["name", "size", "<b>a</b>", "1"]);
+    await expect
+      .poll(() => page().getByLabel("Table r.json").locator("th, td").allTextContents())
+      .toEqual(["x", "1"]);
     const facts = page().getByLabel("Facts");
-    expect(await facts.locator("th").allTextContents()).toEqual([
-      "waiting",
-      "preparing",
-      "running",
-      "collecting files",
-    ]);
-    expect(await facts.textContent()).toContain("of 512 MiB. Time limit: 60 s.");
+    await expect
+      .poll(() => facts.locator("th").allTextContents())
+      .toEqual(["waiting", "preparing", "running", "collecting files"]);
+    await expect.poll(() => facts.textContent()).toContain("of 512 MiB. Time limit: 60 s.");
   });
 
   test("gives the request as code that does the same", async () => {
@@ -173,16 +175,20 @@ describe("the console", () => {
     await runs(program);
     await page().getByText("This request as code").click();
     const code = page().getByLabel("Request").locator("pre");
-    const { stdout } = await execute("bash", ["-c", (await code.textContent()) ?? ""]);
+    const shown = async (word: string) => {
+      await expect.poll(() => code.textContent()).toContain(word);
+      return (await code.textContent()) ?? "";
+    };
+    const { stdout } = await execute("bash", ["-c", await shown("curl")]);
     expect(JSON.parse(stdout).stdout).toBe("it's 42\n");
     await page().getByLabel("Form").selectOption("Python");
     const clients = fileURLToPath(new URL("../../clients/python", import.meta.url));
-    const python = await execute("/usr/bin/python3", ["-c", (await code.textContent()) ?? ""], {
+    const python = await execute("/usr/bin/python3", ["-c", await shown("import")], {
       env: { PYTHONPATH: clients },
     });
     expect(python.stdout).toBe("it's 42\n\n");
     await page().getByLabel("Form").selectOption("TypeScript");
-    expect(await code.textContent()).toContain(JSON.stringify(program));
+    await expect.poll(() => code.textContent()).toContain(JSON.stringify(program));
   });
 
   test("runs a program as a job, shows it, and removes it", async () => {
@@ -194,7 +200,7 @@ describe("the console", () => {
     const job = page().getByRole("list", { name: "Jobs" }).getByRole("listitem").first();
     await job.getByRole("button", { name: "Show" }).click();
     await status().getByText("Ended").waitFor();
-    expect(await output().textContent()).toBe("line 1\nline 2\nline 3\n");
+    await expect.poll(() => output().textContent()).toBe("line 1\nline 2\nline 3\n");
     await page().getByRole("button", { name: "Refresh" }).click();
     await job.getByRole("button", { name: "Remove" }).click();
   });
@@ -208,7 +214,7 @@ describe("the console", () => {
       await expect.poll(() => page().getByRole("textbox", { name: "Code" }).textContent()).not.toBe("");
       await button("Run (Ctrl+Enter)").click();
       await status().getByText("Ended with exit code 0").waitFor();
-      expect((await output().textContent())?.length).toBeGreaterThan(5);
+      await expect.poll(async () => (await output().textContent())?.length).toBeGreaterThan(5);
     }
   });
 
@@ -270,7 +276,7 @@ describe("the console", () => {
     await page().keyboard.press("Tab");
     await page().keyboard.press("Enter");
     await status().getByText("Ended").waitFor();
-    expect(await output().textContent()).toBe("line 1\nline 2\nline 3\n");
+    await expect.poll(() => output().textContent()).toBe("line 1\nline 2\nline 3\n");
     await tabTo("Code");
     await page().keyboard.press("Control+a");
     await page().keyboard.insertText("echo waits; sleep 50");

@@ -9,9 +9,9 @@ describe("the text of a member", () => {
       fc.boolean(),
       (object, spaced) => {
         const text = JSON.stringify(object, undefined, spaced ? 2 : undefined);
-        const parsed = JSON.parse(text) as Record<string, unknown>;
-        for (const key of Object.keys(parsed)) {
-          expect(JSON.parse(rawMember(text, key) as string)).toEqual(parsed[key]);
+        // Not the names that JSON.parse finds: V8 13.6 takes one like "\n" for a backslash where an earlier object had that.
+        for (const [key, value] of Object.entries(object)) {
+          expect(JSON.parse(rawMember(text, key) as string)).toEqual(JSON.parse(JSON.stringify(value)));
         }
         expect(rawMember(text, "not there, surely")).toBeUndefined();
       },
