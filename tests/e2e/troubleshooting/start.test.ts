@@ -108,7 +108,8 @@ function ownPackages(): { folder: string; image: string } {
   mkdirSync(image, { mode: 0o755 });
   for (const name of readdirSync(join(whole, "current"))) {
     const path = realpathSync(join(whole, "current", name));
-    if (name === "rootfs") symlinkSync(path, join(image, name));
+    // Of what microVMs start from, which is there when somebody tried them, the image has a folder, too.
+    if (statSync(path).isDirectory()) symlinkSync(path, join(image, name));
     else copyFileSync(path, join(image, name));
   }
   for (const name of ["current", "rootfs", "runtimes.json"])
