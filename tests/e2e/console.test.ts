@@ -207,8 +207,9 @@ describe("the console", () => {
 
   test("shows an example of each language that is installed, which runs", async () => {
     await open();
-    const languages = await page().getByLabel("Language").locator("option").allTextContents();
-    expect(languages.length).toBeGreaterThanOrEqual(5);
+    const options = page().getByLabel("Language").locator("option");
+    await expect.poll(() => options.count()).toBeGreaterThanOrEqual(5);
+    const languages = await options.allTextContents();
     for (const language of languages) {
       await page().getByLabel("Language").selectOption(language);
       await expect.poll(() => page().getByRole("textbox", { name: "Code" }).textContent()).not.toBe("");
