@@ -24,6 +24,7 @@ export * from "./http/errors.ts";
 export * from "./http/inner-client.ts";
 export * from "./http/internal-token.ts";
 export { bodyBytes } from "./http/json-body.ts";
+export * from "./http/long-requests.ts";
 export * from "./http/operations.ts";
 export { CLIENT_LEFT, type EndedRequest, failureOf, noteFailure } from "./http/request-log.ts";
 export * from "./http/server.ts";

@@ -29,6 +29,7 @@ import {
   type FastifyRequest,
   InnerClient,
   innerError,
+  LongRequests,
   parseOrRefuse,
   type TlsIdentity,
   tokenTo,
@@ -61,7 +62,7 @@ export class ToolCalls {
   readonly #longestMs: number;
   readonly #upstreamMs: number;
   readonly #server: InnerClient;
-  readonly #waiting = new Set<AbortController>();
+  readonly #waiting = new LongRequests();
 
   constructor(keys: SealKeys, admission: Admission, config: Config, tls?: TlsIdentity) {
     this.#keys = keys;
@@ -102,10 +103,9 @@ export class ToolCalls {
     });
   }
 
-  /** Ends all waiting calls; their callers repeat them elsewhere. */
+  /** Ends all waiting calls, and those that still come; their callers repeat them elsewhere. */
   stop(): void {
-    const reason = new ServiceError("shutting_down", undefined, { headers: { connection: "close" } });
-    for (const wait of this.#waiting) wait.abort(reason);
+    this.#waiting.stop();
   }
 
   async close(): Promise<void> {
@@ -168,7 +168,7 @@ export class ToolCalls {
     const wait = new AbortController();
     const gone = clientGone(reply, new ServiceError("execution_cancelled"));
     gone.throwIfAborted();
-    this.#waiting.add(wait);
+    this.#waiting.begin(wait);
     try {
       const upstream = await this.#server.send({
         method: "POST",
@@ -192,7 +192,7 @@ export class ToolCalls {
       if (typeof length === "string") reply.header("content-length", length);
       return reply.send(upstream.body);
     } finally {
-      this.#waiting.delete(wait);
+      this.#waiting.end(wait);
     }
   }
 }

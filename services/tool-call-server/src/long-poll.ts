@@ -3,6 +3,7 @@
  * timeout, when its client disconnects, or when this server stops. The result stays in the store, so polls can be repeated.
  */
 import { ServiceError } from "@svc/contracts";
+import { LongRequests } from "@svc/service-kit";
 import type { ChangeNotifier, Subscription } from "./change-notifier.ts";
 import type { Call, CallState, Exchanges, Listing, Unopened } from "./exchanges.ts";
 
@@ -18,17 +19,16 @@ type RecordCall = () => Promise<CallState | Unopened>;
 export class LongPolls {
   readonly #exchanges: Exchanges;
   readonly #notifier: ChangeNotifier;
-  readonly #open = new Set<AbortController>();
+  readonly #open = new LongRequests();
 
   constructor(exchanges: Exchanges, notifier: ChangeNotifier) {
     this.#exchanges = exchanges;
     this.#notifier = notifier;
   }
 
-  /** Ends all polls with `shutting_down`. */
+  /** Ends all polls with `shutting_down`, and those that still come. */
   stop(): void {
-    const reason = new ServiceError("shutting_down", undefined, { headers: { connection: "close" } });
-    for (const poll of this.#open) poll.abort(reason);
+    this.#open.stop();
   }
 
   /**
@@ -100,11 +100,11 @@ export class LongPolls {
     work: (change: Subscription) => Promise<T>,
   ): Promise<T> {
     const change = this.#notifier.subscribe(execution, topic);
-    this.#open.add(poll);
+    this.#open.begin(poll);
     try {
       return await work(change);
     } finally {
-      this.#open.delete(poll);
+      this.#open.end(poll);
       this.#notifier.unsubscribe(change);
     }
   }

@@ -2,7 +2,15 @@ import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { connect } from "node:net";
 import {
+  CALLBACK_TOKEN_HEADER,
+  EXECUTION_ID_HEADER,
+  INTERNAL_TOKEN_HEADER,
+  TOOL_CALL_ID_HEADER,
+} from "@svc/contracts";
+import { beginPost, refusesConnections } from "@svc/test-kit/components/begun-request";
+import {
   callIds,
+  INTERNAL_TOKEN,
   startServer,
   startServers,
   type ToolCallServer,
@@ -160,6 +168,22 @@ describe("two servers on a store of their own", () => {
     const again = right.call(exchange, "a");
     await right.results(exchange, [{ call_id: "a", result: 1 }]);
     expect((await again).body.result).toBe(1);
+  });
+
+  it("stop at once, also when a further call comes on an open connection, and keep that call", async () => {
+    const [left, right] = servers();
+    const { execution, token } = await left.open();
+    const late = await beginPost(`${left.url}/tool-call`, {
+      [INTERNAL_TOKEN_HEADER]: INTERNAL_TOKEN,
+      [EXECUTION_ID_HEADER]: execution,
+      [CALLBACK_TOKEN_HEADER]: token,
+      [TOOL_CALL_ID_HEADER]: "a",
+    });
+    const stopped = left.kill("SIGTERM");
+    await expect.poll(() => refusesConnections(left.url)).toBe(true);
+    expect(await late.finish({ tool_name: "add", input: {} })).toBe("503 shutting_down");
+    await stopped;
+    expect((await right.pending({ execution, token })).pending_calls).toHaveLength(1);
   });
 
   it("count the same exchanges at each scrape", async () => {
