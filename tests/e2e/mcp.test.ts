@@ -146,19 +146,19 @@ describe.each(TRANSPORTS)("over %s", (kind) => {
     const client = await connect(kind);
     const seen: Progress[] = [];
     const marker = newMarker();
-    // The second line is written only after the first was seen here: the test ends the process that the program waits for.
-    const code = `echo first; python3 -c 'import time; time.sleep(60)' "$1" 2>/dev/null; echo second; echo third >&2`;
+    // Each line is written only after the one before was seen here: the test ends the process that the program waits for.
+    const wait = `python3 -c 'import time; time.sleep(60)' "$1" 2>/dev/null`;
+    const code = `echo first; ${wait}; echo second; ${wait}; echo third >&2; ${wait}`;
     const running = call(client, "run_code", bash(code, { args: [marker] }), {
       onprogress: (progress) => seen.push(progress),
     });
-    await until(() => seen.length > 0, APPEAR_MS);
-    expect(seen).toEqual([{ progress: 6, message: "first\n" }]);
-    await endWaiters(marker);
-    const { text } = await running;
-    expect(text).toMatch(/^first\nsecond\n\[standard error\]\n/);
-    const messages = seen.map(({ message }) => message ?? "").join("");
-    expect(messages).toContain("second\n");
-    expect(messages).toContain("third\n");
+    const told = () => seen.map(({ message }) => message ?? "").join("");
+    for (const lines of ["first\n", "first\nsecond\n", "first\nsecond\nthird\n"]) {
+      await until(() => told() === lines, APPEAR_MS, told);
+      await endWaiters(marker);
+    }
+    expect(seen[0]).toEqual({ progress: 6, message: "first\n" });
+    expect((await running).text).toMatch(/^first\nsecond\n\[standard error\]\nthird\n/);
     const steps = seen.map(({ progress }) => progress);
     expect(steps).toEqual([...new Set(steps)].toSorted((left, right) => left - right));
   });

@@ -1,5 +1,5 @@
 /**
- * The end of what `./svc test` prints: what failed and flaky tests said, a line for each suite, and the counts of all. The names of
+ * The end of what `./svc test` prints: what flaky and failed tests said, a line for each suite, and the counts of all. The names of
  * those tests stand once more before the counts, for readers of the last lines of a log.
  */
 import { paint } from "@svc/cli/terminal";
@@ -16,8 +16,8 @@ export function summary(outcomes: readonly Outcome[]): string {
     ...(flaky.length > 0 ? [`${flaky.length} flaky`] : []),
   ];
   return [
-    ...listed("Failed:", failures),
     ...listed("Flaky (failed, and passed when repeated):", flaky),
+    ...listed("Failed:", failures),
     "",
     ...outcomes.map(line),
     ...named("Failed:", failures),

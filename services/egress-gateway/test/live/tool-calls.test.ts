@@ -1,7 +1,8 @@
 import { readdirSync } from "node:fs";
 import { Readable } from "node:stream";
 import { ledgerKey, openCallback, sealCallback, sealSession } from "@svc/capabilities";
-import { newId } from "@svc/contracts";
+import { CALLBACK_TOKEN_HEADER, EXECUTION_ID_HEADER, newId, TOOL_CALL_ID_HEADER } from "@svc/contracts";
+import { beginPost, refusesConnections } from "@svc/test-kit/components/begun-request";
 import { keys } from "@svc/test-kit/components/gateway";
 import { callIds } from "@svc/test-kit/components/tool-call-server";
 import { grantWith } from "@svc/test-kit/credentials/grants";
@@ -230,6 +231,19 @@ describe("while a call waits", () => {
     await made.restart();
     for (const id of ["a", "b"]) expect((await answered(execution, id, id)).body.result).toBe(id);
     expect(await recordOf(execution)).toMatchObject({ tool_call_count: 2, request_count: 2 });
+  });
+
+  it("the gateway stops at once, also when a further call comes on an open connection", async () => {
+    const { execution, sealed } = await made.start();
+    const late = await beginPost(`${made.url}/tool-call`, {
+      [EXECUTION_ID_HEADER]: execution,
+      [CALLBACK_TOKEN_HEADER]: sealed,
+      [TOOL_CALL_ID_HEADER]: "a",
+    });
+    const stopped = made.kill("SIGTERM");
+    await expect.poll(() => refusesConnections(made.url)).toBe(true);
+    expect(await late.finish({ tool_name: "add", input: {} })).toBe("503 shutting_down");
+    await stopped;
   });
 
   it("the store may be killed and come back: the call gets its result", async () => {
