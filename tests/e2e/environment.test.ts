@@ -135,8 +135,11 @@ test("a run is over when its first process has ended: what it left in the backgr
 });
 
 test("random numbers and session ids are new in each run", async () => {
-  const code = "import random, uuid; print(random.random(), uuid.uuid4())";
-  const all = await Promise.all([python(code), python(code), python(code)]);
-  expect(new Set(all.flatMap(({ stdout }) => stdout.trim().split(" "))).size).toBe(6);
-  expect(new Set(all.map(({ session_id }) => session_id)).size).toBe(3);
+  const code = "import random, uuid, numpy; print(random.random(), uuid.uuid4(), numpy.random.rand())";
+  const script =
+    "console.log(Math.random(), crypto.randomUUID(), crypto.getRandomValues(new Uint32Array(2)).join('-'))";
+  const node = () => api.exec({ lang: "js", code: script });
+  const all = await Promise.all([python(code), python(code), python(code), node(), node(), node()]);
+  expect(new Set(all.flatMap(({ stdout }) => stdout.trim().split(" "))).size).toBe(18);
+  expect(new Set(all.map(({ session_id }) => session_id)).size).toBe(6);
 });

@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 /* `names`: of the script's functions, see _svc_zygote.py. */
@@ -22,6 +23,9 @@ __attribute__((visibility("default"))) int svc_zygote_serve(PyObject *settle, Py
 
 /* For atexit. */
 __attribute__((visibility("default"))) void svc_zygote_at_exit(void);
+
+/* More than two readings of the clocks, each in whole seconds, differ by themselves. */
+enum { CLOCK_STEP_S = 2 };
 
 struct script {
 	PyObject *renew, *begin, *usual;
@@ -69,18 +73,49 @@ static PyObject *look_closer(PyObject *begin, const struct job *job)
 	return path && PyObject_IsTrue(path) ? path : NULL;
 }
 
+/* How much further the time of day is than the time since the start, in seconds. */
+static int64_t clock_lead(void)
+{
+	struct timespec day, run;
+
+	clock_gettime(CLOCK_REALTIME, &day);
+	clock_gettime(CLOCK_MONOTONIC, &run);
+	return (int64_t)day.tv_sec - run.tv_sec;
+}
+
+/* The hash seed. */
+static uint32_t renew(const struct script *script)
+{
+	PyObject *seed = PyObject_CallFunctionObjArgs(script->renew, NULL);
+	uint32_t word;
+
+	if (!seed)
+		_exit(126);
+	word = (uint32_t)PyLong_AsLong(seed);
+	Py_DecRef(seed);
+	return word;
+}
+
+/* A microVM that goes on from a saved one holds the same copies as others that do; its clock was set since. */
+static void await_job(const struct script *script, struct job *job)
+{
+	uint32_t word = renew(script);
+	int64_t lead;
+
+	python_rehearse();
+	lead = clock_lead();
+	zygote_await_job(job, word);
+	if (llabs(clock_lead() - lead) > CLOCK_STEP_S)
+		(void)renew(script);
+}
+
 static _Noreturn void become(const struct script *script)
 {
-	PyObject *word, *path;
+	PyObject *path;
 	struct job job;
 	FILE *file;
 
-	word = PyObject_CallFunctionObjArgs(script->renew, NULL);
-	if (!word)
-		_exit(126);
-	python_rehearse();
-	zygote_await_job(&job, (uint32_t)PyLong_AsLong(word));
-	Py_DecRef(word);
+	await_job(script, &job);
 	zygote_close_rest();
 	file = fast_path_open(&job, PyBytes_AsString(script->usual), (size_t)PyBytes_Size(script->usual));
 	path = file ? PyBytes_FromStringAndSize(MAIN_PATH, sizeof(MAIN_PATH) - 1) : look_closer(script->begin, &job);

@@ -20,7 +20,7 @@ export async function startGuestSystem(env: Record<string, string> = {}) {
       SANDBOX_JOB_UID_BASE: String(UID_BASE),
       SANDBOX_JOB_GID_BASE: String(UID_BASE),
       SANDBOX_QUEUE_WAIT_MS: "240000",
-      SANDBOX_WARM_START: "off",
+      SANDBOX_WARM_START: "on",
       ...env,
     },
   });
