@@ -134,6 +134,9 @@ async function chosenAccelerator(wanted: Config["LAUNCHER_ACCEL"], image: string
   }
 }
 
+/** Before the interpreters of a guest are ten minutes old, and would be started anew (services/runner/src/warm/jails.ts). */
+const MAX_UNUSED_MS = 540_000;
+
 function createPool({ config, log, registry }: Context, factory: GuestFactory, most: number): Pool<Guest> {
   const metrics = guestMetrics(registry);
   const pool = new Pool<Guest>({
@@ -143,6 +146,7 @@ function createPool({ config, log, registry }: Context, factory: GuestFactory, m
     booting: BOOTING,
     runsPerGuest: config.LAUNCHER_RUNS_PER_VM,
     maxAgeMs: config.LAUNCHER_VM_MAX_AGE_SECONDS * 1000,
+    maxUnusedMs: config.LAUNCHER_SNAPSHOT ? MAX_UNUSED_MS : config.LAUNCHER_VM_MAX_AGE_SECONDS * 1000,
     waitMs: config.SANDBOX_QUEUE_WAIT_MS,
     onReady: metrics.ready,
     onEnd: (cause) => {

@@ -38,6 +38,8 @@ export interface PoolOptions<G extends Pooled> {
   booting: number;
   runsPerGuest: number;
   maxAgeMs: number;
+  /** After so long without a run another one takes its place. */
+  maxUnusedMs: number;
   /** Longest wait of a run for its guest. */
   waitMs: number;
   onReady: (bootMs: number) => void;
@@ -270,6 +272,7 @@ export class Pool<G extends Pooled> {
   #isReady(member: Member<G>): void {
     this.#change(member, "ready");
     setTimeout(() => this.#grewOld(member), this.#options.maxAgeMs).unref();
+    setTimeout(() => this.#stayedUnused(member), this.#options.maxUnusedMs).unref();
     this.#hasBeenReady.resolve();
     this.#assign();
   }
@@ -282,6 +285,10 @@ export class Pool<G extends Pooled> {
   #grewOld(member: Member<G>): void {
     member.isOld = true;
     if (member.state === "ready") this.#end(member, "age");
+  }
+
+  #stayedUnused(member: Member<G>): void {
+    if (member.state === "ready" && member.principal === undefined) this.#end(member, "age");
   }
 
   #end(member: Member<G>, cause: EndCause): void {

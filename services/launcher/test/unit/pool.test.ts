@@ -46,6 +46,7 @@ function poolOf(options: Partial<PoolOptions<Guest>> & { areReady?: boolean } = 
     booting: 2,
     runsPerGuest: 1,
     maxAgeMs: 3_600_000,
+    maxUnusedMs: 3_600_000,
     waitMs: 60_000,
     onReady: () => undefined,
     onEnd: (cause) => causes.push(cause),
@@ -201,6 +202,19 @@ test("an old guest ends, at once or after its run", async () => {
   expect(booted[0]?.isOver).toBe(false);
   lease.over();
   expect(causes).toEqual(["age"]);
+});
+
+test("a guest that waits long for its first run makes room for another; one that has had a run stays", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { pool, booted, causes, living } = poolOf({ maxUnusedMs: 600_000, runsPerGuest: 5 });
+  await pool.start();
+  (await pool.take("one", signal)).over();
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(booted.map(({ isOver }) => isOver)).toEqual([false, true, false]);
+  expect(causes).toEqual(["age"]);
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect([living(), booted.length]).toEqual([2, 4]);
 });
 
 test("nothing is left when it is closed", async () => {
