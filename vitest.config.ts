@@ -12,17 +12,21 @@ import { defineConfig } from "vitest/config";
 // Which files run when, and with which settings, is in tools/src/testing/plan.ts.
 
 /** Tests of the public API that know the service by its address alone. */
-const BY_ADDRESS = [
-  // All but page.test.ts, which walks from a clone to a chat by docs/librechat.md.
-  "tests/client/{adapters,exec,files,programmatic-*,refusals,sessions}.test.ts",
+const E2E_BY_ADDRESS = [
   "tests/e2e/exec-{additions,contract,refusals}.test.ts",
   "tests/e2e/{console,environment,files,limits,outputs,programmatic-ends,real-input}.test.ts",
   "tests/e2e/{deep-values,ordinary-programs,programmatic-{bash,python},rate-limits,sessions,streams-programs}.test.ts",
 ];
+const BY_ADDRESS = [
+  // All but page.test.ts, which walks from a clone to a chat by docs/librechat.md.
+  "tests/client/{adapters,exec,files,programmatic-*,refusals,sessions}.test.ts",
+  ...E2E_BY_ADDRESS,
+];
 
-/** The real client's tests against microVMs. Not those that look for programs among this machine's processes: those of guests are not there. */
+/** Tests of the whole system against microVMs. Not those that look for programs among this machine's processes: those of guests are not there. */
 const IN_GUESTS = [
   "tests/client/{adapters,files,programmatic-{bash,python},refusals,sessions}.test.ts",
+  ...E2E_BY_ADDRESS,
   "tests/e2e/tls.test.ts",
 ];
 /** For programs in guests on an emulated processor. */
@@ -33,6 +37,7 @@ const MICROVMS = {
   LAUNCHER_RAM_MIB: "1024",
   LAUNCHER_POOL_SIZE: "2",
   SANDBOX_QUEUE_WAIT_MS: "60000",
+  SVC_TEST_SLOWNESS: "4",
 };
 
 const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
@@ -167,6 +172,7 @@ export default defineConfig({
           name: "microvm",
           expect: EXPECT,
           include: ["services/{launcher,runner}/test/microvm/*.test.ts", ...IN_GUESTS],
+          globalSetup: ["packages/test-kit/src/system/shared-setup.ts"],
           env: MICROVMS,
           testTimeout: 300_000,
           // A guest boots on an emulated processor.

@@ -1,10 +1,13 @@
 /** What a program gets and what its caller sees of it: languages, arguments, input, output, endings. */
 import { createHash } from "node:crypto";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { Api, ID, output } from "@svc/test-kit/system/api";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { describe, expect, test } from "vitest";
 
 const CAP = 65_536;
+/** In which Bash has started. */
+const LIMIT_MS = slow(700);
 const KILL_ABOVE = 64 * CAP;
 const cutNote = (stream: string, total: number) =>
   `[sandbox] ${stream} length exceeded (64 KiB kept of ${total.toLocaleString("en-US")} bytes; write large results to a file)\n`;
@@ -271,20 +274,20 @@ describe("endings", () => {
   });
 
   test.each([
-    ["run_timeout", { run_timeout: 700 }],
-    ["timeout", { timeout: 700 }],
-    ["run_timeout before timeout", { run_timeout: 700, timeout: 60_000 }],
+    ["run_timeout", { run_timeout: LIMIT_MS }],
+    ["timeout", { timeout: LIMIT_MS }],
+    ["run_timeout before timeout", { run_timeout: LIMIT_MS, timeout: 60_000 }],
   ])("the time limit is given by %s", async (_name, limit) => {
     const answer = await api.exec({ lang: "bash", code: "echo started; sleep 30", ...limit });
     expect(answer).toMatchObject({
       stdout: "started\n",
-      stderr: "[sandbox] Time limit exceeded (700 ms)\n",
+      stderr: `[sandbox] Time limit exceeded (${LIMIT_MS} ms)\n`,
       status: "TO",
       code: 137,
       signal: "SIGKILL",
       message: "Time limit exceeded",
     });
-    expect(answer.wall_time).toBeGreaterThanOrEqual(700);
+    expect(answer.wall_time).toBeGreaterThanOrEqual(LIMIT_MS);
   });
 
   test("a time limit above the ceiling is lowered, not refused", async () => {

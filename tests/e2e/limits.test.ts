@@ -1,5 +1,6 @@
 /** Programs that take all they can get: each ends as its own cause, and the others do not notice. */
 
+import { slow } from "@svc/test-kit/jail/slowness";
 import { Api, type ExecInput } from "@svc/test-kit/system/api";
 import { observe } from "@svc/test-kit/system/bystander";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
@@ -8,9 +9,9 @@ import { type Service, startService } from "@svc/test-kit/system/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 /** A bystander's request is answered within this, whatever somebody else's program does. */
-const BYSTANDER_MS = 5000;
+const BYSTANDER_MS = slow(5000);
 /** The time in which what a run left behind must be gone, on a machine that does other work. */
-const GONE_MS = 5000;
+const GONE_MS = slow(5000);
 let system: Service;
 let api: Api;
 

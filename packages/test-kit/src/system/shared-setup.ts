@@ -13,7 +13,9 @@ declare module "vitest" {
 export const SHARED_SETTINGS = { ...OPEN_PROGRAM_LIMITS, SANDBOX_MAX_CONCURRENT_JOBS: "8" };
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const { environment, supervisorPid, stop } = await startSystem({ env: SHARED_SETTINGS });
+  const { environment, supervisorPid, stop } = await startSystem({
+    env: { ...project.config.env, ...SHARED_SETTINGS },
+  });
   project.provide("sharedSystem", { environment, supervisorPid });
   return async () => {
     const left = await stop();
