@@ -83,7 +83,7 @@ function setEnvironment(variables) {
 }
 
 /** How much further the time of day is than the time since the start, in ms. */
-const clockLead = () => Date.now() - performance.now();
+const clockLead = () => Date.now() - Number(process.hrtime.bigint() / 1_000_000n);
 
 /**
  * Math.random would be the same in all microVMs that go on from one saved state. It takes its seed, of 31 bits, at its first call; as many
@@ -101,6 +101,18 @@ function renewRandom() {
   setFlagsFromString("--random-seed=0");
 }
 
+/** Node reads the time of day once, at its start, and counts on from there. */
+function moveTimeOrigin(byMs) {
+  const { prototype } = Performance;
+  const { get: origin, ...how } = Object.getOwnPropertyDescriptor(prototype, "timeOrigin");
+  Object.defineProperty(prototype, "timeOrigin", {
+    ...how,
+    get() {
+      return origin.call(this) + byMs;
+    },
+  });
+}
+
 exports.becomeProgram = (object, shared) => {
   if (readlinkSync(object) !== shared) return;
   const { exports: jail } = loadObject(object);
@@ -109,7 +121,11 @@ exports.becomeProgram = (object, shared) => {
   rehearse();
   const lead = clockLead();
   const job = readJob(jail.wait());
-  if (Math.abs(clockLead() - lead) > CLOCK_STEP_MS) renewRandom();
+  const step = clockLead() - lead;
+  if (Math.abs(step) > CLOCK_STEP_MS) {
+    renewRandom();
+    moveTimeOrigin(step);
+  }
   // Node has computed the heap limit from the size of the memory.
   const canBe = job.isText && isSame(job.arguments, command) && totalmem() === memory && isWholePackage();
   if (canBe && setEnvironment(job.variables)) jail.begin();

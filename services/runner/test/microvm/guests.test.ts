@@ -67,6 +67,14 @@ describe("a program in a guest", () => {
   });
 
   it.each([
+    ["python", "import time\nprint(int(time.time() * 1000))"],
+    ["javascript", "console.log(Math.round(performance.timeOrigin + performance.now()))"],
+  ])("in %s knows the time of day", async (language, code) => {
+    const { stdout } = await run(code, { language });
+    expect(Math.abs(Number(stdout) - Date.now())).toBeLessThan(60_000);
+  });
+
+  it.each([
     ["python", "import random, uuid, numpy\nprint(random.random(), uuid.uuid4(), numpy.random.rand())"],
     [
       "javascript",
