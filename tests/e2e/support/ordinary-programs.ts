@@ -189,7 +189,7 @@ head -c 8 /dev/urandom | wc -c; (echo full >/dev/full) 2>/dev/null || echo no`,
     code: `
 timeout 0.2 bash -c 'sleep 60 & sleep 60'; echo $?
 (timeout --signal=KILL 0.1 sleep 60; echo $?) 2>/dev/null
-timeout 60 true; echo $?; timeout --preserve-status 0.1 bash -c 'trap "exit 9" TERM; sleep 60 & wait'; echo $?`,
+timeout 60 true; echo $?; timeout --preserve-status 1 bash -c 'trap "exit 9" TERM; sleep 60 & wait'; echo $?`,
     stdout: "124\n137\n0\n9\n",
   },
   "tar with modes, links, sparse files and pipes": {

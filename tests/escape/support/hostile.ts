@@ -3,6 +3,7 @@
  * another tenant does not notice it, and afterwards the system holds what it held when it was idle.
  */
 import type { ExecResponse } from "@svc/contracts";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { PROBE } from "@svc/test-kit/programs/probe";
 import type { ExecInput } from "@svc/test-kit/system/api";
 import { observe } from "@svc/test-kit/system/bystander";
@@ -15,15 +16,15 @@ import { expect } from "vitest";
 import { componentPids } from "./component-pids.ts";
 import { attacker, bystander, running, system } from "./running.ts";
 
-const RUN_TIMEOUT_MS = 20_000;
+const RUN_TIMEOUT_MS = slow(20_000);
 /** Everything of an answer but the run itself, on a machine that does other work. */
-const BESIDE_MS = 20_000;
+const BESIDE_MS = slow(20_000);
 /** Both streams at their caps with every byte escaped, and the longest lists of files. */
 const ANSWER_BYTES = 1 << 20;
 /** Bystanders: the median within three times the usual or this, each one within the other. */
-const FLOOR_MS = 2000;
-const WORST_MS = 15_000;
-const SETTLE_MS = 15_000;
+const FLOOR_MS = slow(2000);
+const WORST_MS = slow(15_000);
+const SETTLE_MS = slow(15_000);
 /** Connections that stay open for a next request: as many as were in use at once. A leak of every run passes it soon. */
 export const POOLED = 96;
 /** A JavaScript heap that is not yet collected. */
