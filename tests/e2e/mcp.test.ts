@@ -147,7 +147,7 @@ describe.each(TRANSPORTS)("over %s", (kind) => {
     const seen: Progress[] = [];
     const marker = newMarker();
     // Each line is written only after the one before was seen here: the test ends the process that the program waits for.
-    const wait = `python3 -c 'import time; time.sleep(60)' "$1" 2>/dev/null`;
+    const wait = `{ python3 -c 'import time; time.sleep(60)' "$1"; } 2>/dev/null`;
     const code = `echo first; ${wait}; echo second; ${wait}; echo third >&2; ${wait}`;
     const running = call(client, "run_code", bash(code, { args: [marker] }), {
       onprogress: (progress) => seen.push(progress),
