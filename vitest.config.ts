@@ -11,11 +11,15 @@ import { defineConfig } from "vitest/config";
 // v2: in the virtual machine of ./svc test --v2.
 // Which files run when, and with which settings, is in tools/src/testing/plan.ts.
 
-/** Tests of the public API that know the service by its address alone. */
-const E2E_BY_ADDRESS = [
+/** Tests of the public API that know the service by its address alone, and were seen to pass on an emulated processor. */
+const E2E_IN_GUESTS = [
   "tests/e2e/exec-{additions,contract,refusals}.test.ts",
-  "tests/e2e/{console,environment,files,limits,outputs,programmatic-ends,real-input}.test.ts",
-  "tests/e2e/{deep-values,ordinary-programs,programmatic-{bash,python},rate-limits,sessions,streams-programs}.test.ts",
+  "tests/e2e/{console,environment,files,limits,ordinary-programs,outputs,programmatic-ends,real-input,sessions}.test.ts",
+];
+/** With others that know no more, and were not tried there, or take too long. */
+const E2E_BY_ADDRESS = [
+  ...E2E_IN_GUESTS,
+  "tests/e2e/{deep-values,programmatic-{bash,python},rate-limits,streams-programs}.test.ts",
 ];
 const BY_ADDRESS = [
   // All but page.test.ts, which walks from a clone to a chat by docs/librechat.md.
@@ -26,7 +30,7 @@ const BY_ADDRESS = [
 /** Tests of the whole system against microVMs. Not those that look for programs among this machine's processes: those of guests are not there. */
 const IN_GUESTS = [
   "tests/client/{adapters,files,programmatic-{bash,python},refusals,sessions}.test.ts",
-  ...E2E_BY_ADDRESS,
+  ...E2E_IN_GUESTS,
   "tests/e2e/tls.test.ts",
 ];
 /** For programs in guests on an emulated processor. */
