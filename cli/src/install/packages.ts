@@ -33,6 +33,11 @@ const MICROVM: readonly DebianPackage[] = [
   { name: "qemu-system-x86", why: "runs microVMs", provides: ["qemu-system-x86_64"] },
   { name: "erofs-utils", why: "makes the root image of microVMs", provides: ["mkfs.erofs"] },
   { name: "cpio", why: "makes what microVMs boot first", provides: ["cpio"] },
+  {
+    name: "cryptsetup-bin",
+    why: "hashes the blocks of the root image of microVMs",
+    provides: ["veritysetup"],
+  },
 ];
 
 const TEST: readonly DebianPackage[] = [

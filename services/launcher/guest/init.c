@@ -1,6 +1,6 @@
 /*
  * The first program of a guest. It runs twice: from the kernel's initial file system, where it loads the modules and
- * mounts the root image; and from the root image, where it mounts what programs expect, starts the guest's one process
+ * mounts the root image, each block of which is checked as it is read (dm-verity); and from the root image, where it mounts what programs expect, starts the guest's one process
  * (src/guest/main.ts), carries bytes between that and the two ports that lead out of the guest, and takes the time and
  * random bytes from a third (src/channel/control.ts). Whatever ends or fails ends the guest, which never goes on
  * without a part.
@@ -8,11 +8,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/dm-ioctl.h>
 #include <linux/random.h>
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +34,10 @@
 #define MODULES "/modules"
 #define MODULES_MAX 32
 #define ROOT "/system"
-#define DISK "/dev/vda"
+#define DISK "/dev/vda" /* as in VERITY */
+#define VERITY "/verity" /* a table of the device mapper: one line, as dmsetup prints it */
+#define VERIFIED "/dev/dm-0"
+#define MAPPER "/dev/" DM_DIR "/" DM_CONTROL_NODE
 #define NODE "/opt/svc/node"
 #define MAIN "/opt/svc/node_modules/.cache/components/guest.mjs"
 #define CONTROL_PORT 2
@@ -95,6 +100,14 @@ static int open_device(const char *path, int flags)
 	}
 }
 
+static void await_device(const char *path)
+{
+	int fd = open_device(path, O_RDONLY);
+
+	must(fd, path);
+	close(fd);
+}
+
 static int by_name(const struct dirent **left, const struct dirent **right)
 {
 	return strcmp((*left)->d_name, (*right)->d_name);
@@ -125,18 +138,61 @@ static void load_modules(void)
 	}
 }
 
+/* A request to the device mapper, and the one target of a table. */
+struct mapping {
+	struct dm_ioctl head;
+	struct dm_target_spec target;
+	char parameters[1024];
+};
+
+static struct mapping mapping_with(uint32_t flags)
+{
+	struct mapping mapping = {.head = {.version = {DM_VERSION_MAJOR, 0, 0}, .data_size = sizeof(mapping), .flags = flags}};
+
+	mapping.head.data_start = offsetof(struct mapping, target);
+	strcpy(mapping.head.name, "system");
+	return mapping;
+}
+
+static void map(int mapper, unsigned long request, struct mapping mapping)
+{
+	must(ioctl(mapper, request, &mapping), "the device mapper");
+}
+
+/*
+ * Makes VERIFIED of DISK: a block whose hash is not the one of the table's tree restarts the kernel, which ends the
+ * guest. See the kernel's Documentation/admin-guide/device-mapper/verity.rst.
+ */
+static void verify_disk(void)
+{
+	struct mapping table = mapping_with(DM_READONLY_FLAG);
+	int mapper = open_device(MAPPER, O_RDWR);
+	unsigned long long start, sectors;
+	FILE *file = fopen(VERITY, "re");
+
+	if (!file || fscanf(file, "%llu %llu %15s %1023[^\n]", &start, &sectors, table.target.target_type, table.parameters) != 4)
+		end(VERITY);
+	fclose(file);
+	table.head.target_count = 1;
+	table.target.sector_start = start;
+	table.target.length = sectors;
+	must(mapper, MAPPER);
+	map(mapper, DM_DEV_CREATE, mapping_with(DM_READONLY_FLAG));
+	map(mapper, DM_TABLE_LOAD, table);
+	map(mapper, DM_DEV_SUSPEND, mapping_with(DM_READONLY_FLAG)); /* without DM_SUSPEND_FLAG: it begins */
+	close(mapper);
+}
+
 /* Goes on in the root image, which is read-only for good. */
 static _Noreturn void enter_image(char **argv)
 {
-	int disk;
-
 	mount_new("devtmpfs", "/dev", MS_NOSUID | MS_NOEXEC, "mode=755");
 	load_modules();
-	disk = open_device(DISK, O_RDONLY);
-	must(disk, DISK);
-	close(disk);
+	await_device(DISK);
+	verify_disk();
+	await_device(VERIFIED);
 	mkdir(ROOT, 0755);
-	must(mount(DISK, ROOT, "erofs", MS_RDONLY | MS_NODEV, NULL), "the root image");
+	must(mount(VERIFIED, ROOT, "erofs", MS_RDONLY | MS_NODEV, NULL), "the root image");
 	must(mount("/dev", ROOT "/dev", NULL, MS_MOVE, NULL), "/dev");
 	must(chdir(ROOT), ROOT);
 	must(mount(".", "/", NULL, MS_MOVE, NULL), "the root");

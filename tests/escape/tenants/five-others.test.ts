@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { createConnection, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse, ToolCallRequired } from "@svc/contracts";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { observe } from "@svc/test-kit/system/bystander";
 import { declare, driveOn, resultsOf, startPaused, tryResume } from "@svc/test-kit/system/programmatic";
 import { afterAll, expect, test } from "vitest";
@@ -16,12 +17,12 @@ import { attacker, principal, running } from "../support/running.ts";
 
 /** More than all callers together may have. */
 const PAUSES = 40;
-const IDLE_MS = 60_000;
+const IDLE_MS = slow(60_000);
 const CONNECTIONS_COUNT_LATER = Number.POSITIVE_INFINITY;
 /** Connections that nobody uses are closed after a minute. */
-const POOLS_SHRINK_MS = 150_000;
+const POOLS_SHRINK_MS = slow(150_000);
 /** No request of the five takes longer, on a machine that does other work. */
-const WORST_MS = 15_000;
+const WORST_MS = slow(15_000);
 const five = Array.from({ length: 5 }, (_, n) => principal({ sub: `caller-${n}`, tenant_id: `team-${n}` }));
 const tools = { ask: ({ n }: { n: number }) => n + 1 };
 const CODE = `import random
@@ -83,7 +84,7 @@ async function pauseMany(count: number): Promise<void> {
   for (let n = 0; n < count; n += 4) await Promise.all([0, 1, 2, 3].map((more) => attackers(n + more)));
 }
 
-const SLOW_CLOCK_MS = 10_000;
+const SLOW_CLOCK_MS = slow(10_000);
 /** A program that calls with other arguments when it is run once more. */
 async function differentCall(input: string): Promise<void> {
   const later = Date.now() + SLOW_CLOCK_MS;
@@ -223,14 +224,14 @@ test.each<[string, () => Promise<void>]>([
   [
     "locks on files of the image, and flushes of them",
     async () => {
-      const answers = await programs(4, IMAGE, { run_timeout: 20_000 });
+      const answers = await programs(4, IMAGE, { run_timeout: slow(20_000) });
       expect(answers.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
     },
   ],
   [
     "as much memory as programs may have",
     async () => {
-      const answers = await programs(6, MEMORY, { run_timeout: 20_000 });
+      const answers = await programs(6, MEMORY, { run_timeout: slow(20_000) });
       expect(answers.filter(({ code }) => code === 0)).toEqual([]);
     },
   ],

@@ -53,6 +53,7 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
     "doctor/microvm.ts: … makes one.",
     "doctor/microvm.ts: …; no kernel to try it with yet",
     "install/install.ts: The kernel and the root image of microVMs",
+    "install/packages.ts: hashes the blocks of the root image of microVMs",
     "install/packages.ts: makes the root image of microVMs",
     "install/packages.ts: makes what microVMs boot first",
     "install/packages.ts: runs microVMs",
