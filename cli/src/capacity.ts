@@ -77,16 +77,11 @@ export interface Machine {
   cores: number;
   /** That this process and its children may use. */
   memoryBytes: number;
-  /** Size of /dev/shm; only microVMs need it. */
-  sharedBytes?: number;
 }
 
-/** What all microVMs together may take where nothing is set: their memory lies in /dev/shm, with that of the saved one. */
-export function memoryOfMicrovms(
-  { memoryBytes, sharedBytes = memoryBytes }: Omit<Machine, "cores">,
-  ramMib: number,
-): number {
-  return Math.max(0, Math.min(memoryOfJails(memoryBytes), sharedBytes - ramMib * MIB));
+/** What all microVMs together may take where nothing is set, beside the saved one. */
+export function memoryOfMicrovms(memoryBytes: number, ramMib: number): number {
+  return Math.max(0, memoryOfJails(memoryBytes) - ramMib * MIB);
 }
 
 /** Two for each processor: programs wait for their files and tools, too. A small machine still runs several. */
@@ -115,7 +110,7 @@ export function capacityOf(machine: Machine, caller: Environment, languages: rea
   const wanted = isSet ? settingOf("SANDBOX_MAX_CONCURRENT_JOBS", caller) : byCores;
   const inMicrovms = usesMicrovms(caller);
   const slot = inMicrovms ? microvmBytes(caller) : slotBytes(caller, languages);
-  const jailsBytes = inMicrovms ? microvmsBytes(machine, caller) : memoryOfJails(memoryBytes);
+  const jailsBytes = inMicrovms ? microvmsBytes(memoryBytes, caller) : memoryOfJails(memoryBytes);
   return {
     jobs: Math.min(wanted, Math.floor(jailsBytes / slot)),
     wanted,
@@ -127,9 +122,9 @@ export function capacityOf(machine: Machine, caller: Environment, languages: rea
   };
 }
 
-function microvmsBytes(machine: Machine, caller: Environment): number {
+function microvmsBytes(memoryBytes: number, caller: Environment): number {
   const set = settingOf("LAUNCHER_MEMORY_MIB", caller) * MIB;
-  return set || memoryOfMicrovms(machine, settingOf("LAUNCHER_RAM_MIB", caller));
+  return set || memoryOfMicrovms(memoryBytes, settingOf("LAUNCHER_RAM_MIB", caller));
 }
 
 /** Of the image; none where it is not built yet. */
@@ -154,7 +149,7 @@ export function shortageOf(capacity: Capacity): { message: string; advice: strin
   return {
     message,
     advice: inMicrovms
-      ? `${fewer}LAUNCHER_RAM_MIB, or make /dev/shm larger (docs/microvm.md).`
+      ? `${fewer}LAUNCHER_RAM_MIB (docs/microvm.md).`
       : `${fewer}SANDBOX_RUN_MEMORY_LIMIT, SANDBOX_WORKSPACE_MAX_BYTES or SANDBOX_TMP_MAX_BYTES (docs/configuration.md).`,
   };
 }

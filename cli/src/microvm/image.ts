@@ -7,7 +7,7 @@ import { mustRun } from "../system/run.ts";
 import type { Note } from "../terminal.ts";
 
 /** The last of them is written when the others are complete. */
-const FILES = ["vmlinuz", "initrd", "system.erofs", "SHA256SUMS"] as const;
+const FILES = ["vmlinuz", "initrd", "system.erofs", "sealed-memory", "SHA256SUMS"] as const;
 const BUILD = join(ROOT, "services/launcher/guest/build");
 
 /** In the root image that it is built of, and gone with it; or the one that the operator names. */

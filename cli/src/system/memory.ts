@@ -1,5 +1,5 @@
 /** Memory that this process and its children may use: the machine's, or less where a control group limits it. */
-import { readFileSync, statfsSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { type CgroupMount, cgroupMounts } from "./cgroups.ts";
@@ -9,10 +9,9 @@ export function totalMemory(): number {
   return Math.min(machine, ...groupLimits(cgroupMounts(), readFileSync("/proc/self/cgroup", "utf8")));
 }
 
-/** What sizes follow. `sharedBytes`: the file system that holds the memory of microVMs. */
-export function thisMachine(): { cores: number; memoryBytes: number; sharedBytes: number } {
-  const { blocks, bsize } = statfsSync("/dev/shm");
-  return { cores: availableParallelism(), memoryBytes: totalMemory(), sharedBytes: blocks * bsize };
+/** What sizes follow. */
+export function thisMachine(): { cores: number; memoryBytes: number } {
+  return { cores: availableParallelism(), memoryBytes: totalMemory() };
 }
 
 /** The limits of the own group and of those above it. `own`: a file like /proc/self/cgroup. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { memoryOfMicrovms } from "@svc/cli/capacity";
 import { type Chosen, chooseAccelerator } from "@svc/cli/microvm/accelerator";
 import { Problem } from "@svc/cli/problem";
-import { thisMachine } from "@svc/cli/system/memory";
+import { totalMemory } from "@svc/cli/system/memory";
 import { ServiceError } from "@svc/contracts";
 import { parseOverrides } from "@svc/runner/admission/limits";
 import { ManifestVerifier } from "@svc/runner/admission/manifest";
@@ -81,7 +81,7 @@ async function createDeps(context: Context, { folder }: HeldImage) {
   const { config, log, registry, tls } = context;
   const capacity = guestCapacity(
     config,
-    Math.floor(memoryOfMicrovms(thisMachine(), config.LAUNCHER_RAM_MIB) / MIB),
+    Math.floor(memoryOfMicrovms(totalMemory(), config.LAUNCHER_RAM_MIB) / MIB),
   );
   log.info(capacity, "microVMs that fit into the memory");
   const runMetrics = runnerMetrics(registry);
@@ -140,7 +140,7 @@ const MAX_UNUSED_MS = 540_000;
 function createPool({ config, log, registry }: Context, factory: GuestFactory, most: number): Pool<Guest> {
   const metrics = guestMetrics(registry);
   const pool = new Pool<Guest>({
-    boot: () => factory.boot(),
+    boot: async () => factory.boot(),
     most,
     ahead: config.LAUNCHER_POOL_SIZE,
     booting: BOOTING,

@@ -66,9 +66,12 @@ export class GuestFactory {
     const number = this.#numbers.take();
     const began = performance.now();
     try {
-      this.#snapshot = await Snapshot.take(this.#userOf(number), this.#languages, (saving) =>
-        this.#guest(number, { saving }),
-      );
+      this.#snapshot = await Snapshot.take({
+        user: this.#userOf(number),
+        languages: this.#languages,
+        image: this.#machine.image,
+        boot: (saving) => this.#guest(number, { saving }),
+      });
       this.#log.info(
         { ms: Math.round(performance.now() - began) },
         "a microVM is saved, from which others go on",
@@ -80,12 +83,12 @@ export class GuestFactory {
     }
   }
 
-  async boot(): Promise<Guest> {
+  /** Throws where it cannot be started. */
+  boot(): Guest {
     const number = this.#numbers.take();
     try {
-      const guest = await (this.#snapshot === undefined
-        ? this.#guest(number, {})
-        : this.#goOn(number, this.#snapshot));
+      const guest =
+        this.#snapshot === undefined ? this.#guest(number, {}) : this.#goOn(number, this.#snapshot);
       void guest.ended.then(() => this.#numbers.giveBack(number));
       return guest;
     } catch (error) {
@@ -94,13 +97,12 @@ export class GuestFactory {
     }
   }
 
-  async #goOn(number: number, snapshot: Snapshot): Promise<Guest> {
-    const from = await snapshot.copyFor(this.#userOf(number));
+  #goOn(number: number, snapshot: Snapshot): Guest {
+    const from = snapshot.state();
     try {
       return this.#guest(number, { from }, snapshot.lastStream);
     } finally {
-      // Its process has them.
-      closeSync(from.memory);
+      // Its process has it.
       closeSync(from.devices);
     }
   }

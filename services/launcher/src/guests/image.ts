@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 
-const FILES = ["vmlinuz", "initrd", "system.erofs"];
+const FILES = ["vmlinuz", "initrd", "system.erofs", "sealed-memory"];
 const SUMS = "SHA256SUMS";
 const HELD = /^\.launcher-(\d+)$/;
 

@@ -1,29 +1,17 @@
 /**
  * A guest whose runner takes runs and has served nobody, as guests go on from it: many times faster than they boot. What they share with
  * it and each other is no secret: neither a key nor a program of anybody has been in it. Each gets the time and new random numbers before
- * anything else (Guest.update), and its memory is a copy of its own. The files have no names, so nothing is left of them.
+ * anything else (Guest.update). They share its memory, which is sealed; what one writes is its own. The files have no names, so nothing is
+ * left of them.
  */
-import { execFile } from "node:child_process";
-import { randomUUID } from "node:crypto";
-import {
-  chownSync,
-  closeSync,
-  existsSync,
-  fchownSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  rmSync,
-  unlinkSync,
-} from "node:fs";
+import { chownSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { DEVICES, type SavedState, type Saving } from "../monitor/monitor.ts";
 import type { Guest } from "./guest.ts";
+import { SealedMemory } from "./sealed-memory.ts";
 import { warmUp } from "./warm-up.ts";
 
-const run = promisify(execFile);
-
+const SEALED_MEMORY = "sealed-memory";
 /** Memory, whatever /tmp is. */
 const FOLDER = "/dev/shm";
 const OWN = `svc-launcher-${process.pid}-`;
@@ -39,62 +27,64 @@ export interface User {
   gid: number;
 }
 
+export interface SnapshotOptions {
+  /** Of the guest that is saved. */
+  user: User;
+  /** Programs of these are run in it first. */
+  languages: readonly string[];
+  /** Folder that guest/build has made. */
+  image: string;
+  boot: (saving: Saving) => Guest;
+}
+
 export class Snapshot {
-  readonly #memory: number;
+  readonly #memory: SealedMemory;
   readonly #devices: number;
   readonly lastStream: number;
 
-  private constructor(memory: number, devices: number, lastStream: number) {
+  private constructor(memory: SealedMemory, devices: number, lastStream: number) {
     this.#memory = memory;
     this.#devices = devices;
     this.lastStream = lastStream;
   }
 
-  /** Boots a guest for it, which runs programs of `languages` first. */
-  static async take(
-    user: User,
-    languages: readonly string[],
-    boot: (saving: Saving) => Guest,
-  ): Promise<Snapshot> {
+  /** Boots a guest for it. */
+  static async take({ user, languages, image, boot }: SnapshotOptions): Promise<Snapshot> {
     sweep();
     const folder = mkdtempSync(join(FOLDER, OWN));
-    const memory = nameless(user);
+    const memory = await SealedMemory.open(join(image, SEALED_MEMORY));
     try {
       // Its user looks up the socket that its state is written to.
       chownSync(folder, user.uid, user.gid);
-      const guest = boot({ memory, folder });
+      const guest = boot({ memory: memory.descriptor, folder });
       try {
         await guest.ready(Date.now() - BEFORE_MS);
         await warmUp(guest, languages);
         const lastStream = await guest.save();
+        await memory.seal();
         return new Snapshot(memory, openSync(join(folder, DEVICES), "r"), lastStream);
       } finally {
         await guest.end();
       }
     } catch (error) {
-      closeSync(memory);
+      memory.close();
       throw error;
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   }
 
-  /** For one guest, whose user alone may use the copy. Its descriptors are to be closed once its process has them. */
-  async copyFor(user: User): Promise<SavedState> {
-    const memory = nameless(user);
-    try {
-      const [from, to] = [this.#memory, memory].map((number) => `/proc/${process.pid}/fd/${number}`);
-      await run("/bin/cp", ["--", from ?? "", to ?? ""]);
-      // Each machine reads from its beginning.
-      return { memory, devices: openSync(`/proc/self/fd/${this.#devices}`, "r") };
-    } catch (error) {
-      closeSync(memory);
-      throw error;
-    }
+  /** For one guest. `devices` is to be closed once its process has it. */
+  state(): SavedState {
+    // Each machine reads it from its beginning.
+    return {
+      memory: this.#memory.descriptor,
+      devices: openSync(`/proc/self/fd/${this.#devices}`, "r"),
+    };
   }
 
   close(): void {
-    closeSync(this.#memory);
+    this.#memory.close();
     closeSync(this.#devices);
   }
 }
@@ -106,13 +96,4 @@ function sweep(): void {
     if (pid !== undefined && !existsSync(`/proc/${pid}`))
       rmSync(join(FOLDER, name), { recursive: true, force: true });
   }
-}
-
-/** A file in memory that is gone with its last descriptor. */
-function nameless({ uid, gid }: User): number {
-  const path = join(FOLDER, `${OWN}${randomUUID()}`);
-  const file = openSync(path, "wx+", 0o600);
-  unlinkSync(path);
-  fchownSync(file, uid, gid);
-  return file;
 }

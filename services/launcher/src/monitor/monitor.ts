@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 
 /** Descriptors of what a machine goes on from. */
 export interface SavedState {
-  /** A file that the machine's user may write, which becomes its memory: a copy of the memory that was saved. */
+  /** The memory that was saved, which others go on from at the same time: what the machine changes is its own. */
   memory: number;
   /** The state of its devices and processors, as `save` wrote it. */
   devices: number;
@@ -11,7 +11,7 @@ export interface SavedState {
 
 /** Where a machine can be saved. */
 export interface Saving {
-  /** Descriptor of a file that its user may write, which becomes its memory. */
+  /** Descriptor of a file that its user may open and write, which becomes its memory. */
   memory: number;
   /** Of the machine's user; the state of its devices is written to the file DEVICES in it. */
   folder: string;

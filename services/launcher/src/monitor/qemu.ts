@@ -69,7 +69,7 @@ export function qemuCommand(accelerator: Accelerator, spec: MachineSpec): string
     ...["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"],
     ...["-drive", drive, "-device", "virtio-blk-device,drive=system"],
     ...["-device", "virtio-rng-device"],
-    ...(hasFile ? withMemoryFile(ramMib) : []),
+    ...(hasFile ? withMemoryFile(ramMib, saving !== undefined) : []),
     ...(from === undefined ? [] : ["-incoming", "defer"]),
     ...WIRES.flatMap((descriptor, at) => [
       ...["-chardev", `socket,id=wire${at},fd=${descriptor}`],
@@ -79,9 +79,11 @@ export function qemuCommand(accelerator: Accelerator, spec: MachineSpec): string
   ];
 }
 
-function withMemoryFile(ramMib: number): string[] {
+/** `share`: what the machine writes goes to the file; otherwise it keeps it to itself. */
+function withMemoryFile(ramMib: number, share: boolean): string[] {
+  const file = `mem-path=/proc/self/fd/${MEMORY},share=${share ? "on" : "off"}`;
   return [
-    ...["-object", `memory-backend-file,id=ram,size=${ramMib}M,mem-path=/proc/self/fd/${MEMORY},share=on`],
+    ...["-object", `memory-backend-file,id=ram,size=${ramMib}M,${file}`],
     ...["-chardev", `socket,id=qmp,fd=${QMP}`, "-mon", "chardev=qmp,mode=control"],
   ];
 }

@@ -13,11 +13,13 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { checkImage, holdImage } from "../../src/guests/image.ts";
 
+const FILES = ["vmlinuz", "initrd", "system.erofs", "sealed-memory"];
+
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "svc-guest-image-"));
-  for (const name of ["vmlinuz", "initrd", "system.erofs"]) writeFileSync(join(folder, name), `the ${name}`);
-  const sums = execFileSync("sha256sum", ["vmlinuz", "initrd", "system.erofs"], { cwd: folder });
+  for (const name of FILES) writeFileSync(join(folder, name), `the ${name}`);
+  const sums = execFileSync("sha256sum", FILES, { cwd: folder });
   writeFileSync(join(folder, "SHA256SUMS"), sums);
 });
 afterEach(() => rmSync(folder, { recursive: true }));
@@ -26,7 +28,7 @@ test("an image as it was built is taken", async () => {
   await checkImage(folder);
 });
 
-test.each(["vmlinuz", "initrd", "system.erofs"])("a changed %s is refused by name", async (name) => {
+test.each(FILES)("a changed %s is refused by name", async (name) => {
   writeFileSync(join(folder, name), `the ${name}!`);
   await expect(checkImage(folder)).rejects.toThrow(`${name} of the guest's image is damaged`);
 });

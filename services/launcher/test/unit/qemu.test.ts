@@ -24,6 +24,13 @@ test("the machine has the memory and processors that were asked for, a read-only
   expect(command.filter((word) => /netdev|virtio-net|virtfs|9p|fsdev/.test(word))).toEqual([]);
 });
 
+test("a machine that is saved writes to its file, and one that goes on from it keeps what it writes to itself", () => {
+  const memory = (more: object) => after(qemuCommand("kvm", { ...spec, ...more }), "-object");
+  expect(memory({})).toEqual([]);
+  expect(memory({ saving: { memory: 9, folder: "/saved" } })[0]).toMatch(/,share=on$/);
+  expect(memory({ from: { memory: 9, devices: 10 } })[0]).toMatch(/,share=off$/);
+});
+
 test("its process has a user without rights, a root of its own and a filter", () => {
   const command = qemuCommand("tcg", spec);
   expect(after(command, "sh")).toEqual(["/image"]);
