@@ -17,8 +17,11 @@ const ROUNDS = 8;
 const ENOUGH_MS = 15_000;
 const RUN_MS = 120_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** Interpreters that have loaded large libraries take their time; guests start what is missing then themselves. */
-const INTERPRETERS_MS = 90_000;
+/**
+ * Interpreters that load large libraries take their time: a minute and more on a slow emulated processor. Each guest starts what is
+ * missing then itself, beside its run, which is worse.
+ */
+const INTERPRETERS_MS = 240_000;
 const POLL_MS = 250;
 const WARM = /^svc_sandbox_warm_jails\{zygote="([^"]*)",number="(waiting|wanted)"\} (\d+)$/gm;
 

@@ -22,6 +22,8 @@ export const DEVICES = "devices";
 export interface MachineSpec {
   /** Folder that guest/build has made. */
   image: string;
+  /** Each block of the root image is checked as the machine reads it (dm-verity). */
+  verified: boolean;
   ramMib: number;
   vcpus: number;
   /** Of the kernel's messages on the console, 0 to 5. */

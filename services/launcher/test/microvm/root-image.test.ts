@@ -56,6 +56,7 @@ async function boot(): Promise<{ ready: boolean; lines: string }> {
     monitor: qemu("tcg"),
     machine: {
       image,
+      verified: true,
       ramMib: 512,
       vcpus: 1,
       logLevel: 5,

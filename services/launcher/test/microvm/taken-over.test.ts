@@ -76,6 +76,7 @@ test.each([
       monitor: qemu("tcg"),
       machine: {
         image,
+        verified: true,
         ramMib: 512,
         vcpus: 1,
         logLevel: 1,

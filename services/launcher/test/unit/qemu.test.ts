@@ -4,6 +4,7 @@ import { qemuCommand } from "../../src/monitor/qemu.ts";
 
 const spec = {
   image: "/image",
+  verified: true,
   ramMib: 1024,
   vcpus: 2,
   logLevel: 3,
@@ -29,6 +30,12 @@ test("a machine that is saved writes to its file, and one that goes on from it k
   expect(memory({})).toEqual([]);
   expect(memory({ saving: { memory: 9, folder: "/saved" } })[0]).toMatch(/,share=on$/);
   expect(memory({ from: { memory: 9, devices: 10 } })[0]).toMatch(/,share=off$/);
+});
+
+test("the first program is told that blocks are not to be checked", () => {
+  const words = (more: object) => after(qemuCommand("kvm", { ...spec, ...more }), "-append")[0]?.split(" ");
+  expect(words({ verified: false })).toContain("unverified=1");
+  expect(words({})).not.toContain("unverified=1");
 });
 
 test("its process has a user without rights, a root of its own and a filter", () => {
