@@ -1,5 +1,6 @@
 /** Files that are swapped, changed and removed while the program ends: only bytes of the workspace come back, whole. */
 import type { ExecResponse } from "@svc/contracts";
+import { slow } from "@svc/test-kit/jail/slowness";
 import type { ExecInput } from "@svc/test-kit/system/api";
 import { expect, test } from "vitest";
 import { besiege } from "../support/hostile.ts";
@@ -31,7 +32,7 @@ for n in range(6):
 
 test.each([
   ["ends by itself", "import time; time.sleep(0.05)", {}],
-  ["is killed at its time limit", "import time; time.sleep(60)", { run_timeout: 400 }],
+  ["is killed at its time limit", "import time; time.sleep(60)", { run_timeout: slow(400) }],
   ["kills itself", "os.kill(os.getpid(), 9)", {}],
 ])(
   "a program whose children go on swapping when it %s gives no byte from outside",
