@@ -1,8 +1,8 @@
 /*
- * Makes the memory of a guest that is saved, on this machine: a file without a name, which processes of any user may open
- * whom the launcher gives it. Writes the number of its descriptor, under which the launcher opens it, and a line's end. When the
- * input ends, the file is sealed: from then on nobody can change it, not even who has it open for writing, until the
- * kernel drops it with its last descriptor (memfd_create(2), F_ADD_SEALS in fcntl(2)).
+ * Makes the memory of a guest that is saved, on this machine: a file without a name, which a process of any user may open
+ * once the launcher has given it the descriptor. Writes the descriptor's number, under which the launcher opens the file, and
+ * a newline. When the input ends, the file is sealed: nobody can change it any more, not even a process that has it open for
+ * writing. It is gone with its last descriptor (memfd_create(2), F_ADD_SEALS in fcntl(2)).
  */
 #include <err.h>
 #include <errno.h>

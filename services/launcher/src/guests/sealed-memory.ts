@@ -7,7 +7,7 @@ import { createInterface } from "node:readline/promises";
 export class SealedMemory {
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown[]>;
-  /** Open for reading and writing; who has it may map it. */
+  /** Open for reading and writing; a process that is given it may map it. */
   readonly descriptor: number;
 
   private constructor(child: ChildProcess, ended: Promise<unknown[]>, descriptor: number) {
@@ -18,7 +18,7 @@ export class SealedMemory {
 
   /** `program`: what guest/build made of guest/sealed-memory.c. */
   static async open(program: string): Promise<SealedMemory> {
-    const child = spawn(program, { stdio: ["pipe", "pipe", "inherit"] });
+    const child = spawn(program, { env: {}, stdio: ["pipe", "pipe", "inherit"] });
     const ended = once(child, "close");
     // Who waits for it is told.
     ended.catch(() => undefined);

@@ -49,10 +49,19 @@ export class Snapshot {
   }
 
   /** Boots a guest for it. */
-  static async take({ user, languages, image, boot }: SnapshotOptions): Promise<Snapshot> {
+  static async take(options: SnapshotOptions): Promise<Snapshot> {
     sweep();
+    const memory = await SealedMemory.open(join(options.image, SEALED_MEMORY));
+    try {
+      return await Snapshot.#save(memory, options);
+    } catch (error) {
+      memory.close();
+      throw error;
+    }
+  }
+
+  static async #save(memory: SealedMemory, { user, languages, boot }: SnapshotOptions): Promise<Snapshot> {
     const folder = mkdtempSync(join(FOLDER, OWN));
-    const memory = await SealedMemory.open(join(image, SEALED_MEMORY));
     try {
       // Its user looks up the socket that its state is written to.
       chownSync(folder, user.uid, user.gid);
@@ -66,9 +75,6 @@ export class Snapshot {
       } finally {
         await guest.end();
       }
-    } catch (error) {
-      memory.close();
-      throw error;
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

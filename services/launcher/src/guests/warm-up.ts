@@ -21,18 +21,19 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
  * Interpreters that load large libraries take their time: a minute and more on a slow emulated processor. Each guest starts what is
  * missing then itself, beside its run, which is worse.
  */
-const INTERPRETERS_MS = 240_000;
+const INTERPRETERS_MS = 300_000;
 const POLL_MS = 250;
 const WARM = /^svc_sandbox_warm_jails\{zygote="([^"]*)",number="(waiting|wanted)"\} (\d+)$/gm;
 
 /** `languages`: of the image. Rejects when a program does not print what it should. */
 export async function warmUp(guest: Guest, languages: readonly string[]): Promise<void> {
-  await interpretersWait(guest);
+  const end = performance.now() + INTERPRETERS_MS;
+  await interpretersWait(guest, end);
   const began = performance.now();
   for (let round = 0; round < ROUNDS && performance.now() - began < ENOUGH_MS; round++) {
     for (const language of languages) await hello(guest, language);
   }
-  await interpretersWait(guest);
+  await interpretersWait(guest, end);
 }
 
 async function hello(guest: Guest, language: string): Promise<void> {
@@ -49,9 +50,9 @@ async function hello(guest: Guest, language: string): Promise<void> {
     throw new Error(`a first program in ${language} did not run`);
 }
 
-/** Until as many wait as its runner wants, or it has taken too long. */
-async function interpretersWait(guest: Guest): Promise<void> {
-  for (const end = performance.now() + INTERPRETERS_MS; performance.now() < end; await sleep(POLL_MS)) {
+/** Until as many wait as its runner wants, or until `end`. */
+async function interpretersWait(guest: Guest, end: number): Promise<void> {
+  for (; performance.now() < end; await sleep(POLL_MS)) {
     const call = { method: "GET", path: "/metrics", requestId: "warm-up" } as const;
     const { body } = await guest.runs.send(call);
     if (areWarm(await body.text())) return;

@@ -35,7 +35,7 @@ const read = (file: number) => {
   return bytes.toString();
 };
 
-test("what was written before it is sealed stays, whoever has it open for writing", async () => {
+test("once it is sealed, no descriptor can change what was written before", async () => {
   const memory = await SealedMemory.open(program);
   writeSync(memory.descriptor, "before", 0);
   const opened = openSync(`/proc/self/fd/${memory.descriptor}`, "r+");
