@@ -1,5 +1,5 @@
 /** jaild and its control groups where these are of version 2: in whichever group it is started, and when the kernel kills. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { killProcess } from "@svc/test-kit/jail/host";
-import { BINARY, Jaild } from "@svc/test-kit/jail/jaild";
+import { BINARY, Jaild, type JaildOptions } from "@svc/test-kit/jail/jaild";
 import { bash, runJob } from "@svc/test-kit/jail/run";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
@@ -29,10 +29,18 @@ const subgroups = (group: string) =>
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name);
 
+function remove(group: string): void {
+  for (const name of subgroups(group)) remove(join(group, name));
+  rmdirSync(group);
+}
+
 describe("jaild in a group that was given to it", () => {
   let folder: string;
   let binary: string;
+  /** What ends the processes of a test, also of one that failed: the others need its group. */
+  let ends: (() => Promise<void>)[];
   beforeEach(() => {
+    ends = [];
     folder = mkdtempSync(join(tmpdir(), "svc-groups-"));
     binary = join(folder, "jaild");
     writeFileSync(binary, `#!/bin/bash\necho $$ > ${GROUP}/cgroup.procs\nexec ${BINARY} "$@"\n`);
@@ -41,15 +49,36 @@ describe("jaild in a group that was given to it", () => {
       writeFileSync(join(TOP, "cgroup.subtree_control"), `+${controller}`);
     mkdirSync(GROUP);
   });
-  afterEach(() => {
-    rmdirSync(GROUP);
+  afterEach(async () => {
+    for (const end of ends) await end();
+    remove(GROUP);
     for (const controller of CONTROLLERS)
       writeFileSync(join(TOP, "cgroup.subtree_control"), `-${controller}`);
     rmSync(folder, { recursive: true });
   });
 
+  async function startJaild(options: JaildOptions): Promise<Jaild> {
+    const jaild = await Jaild.start({ binary, ...options });
+    ends.push(() => jaild.stop());
+    await jaild.full();
+    return jaild;
+  }
+
+  function startOther(): ChildProcess {
+    const other = spawn("/bin/sleep", ["1000"], { stdio: "ignore" });
+    ends.push(() => end(other));
+    return other;
+  }
+
+  async function end(other: ChildProcess): Promise<void> {
+    if (other.exitCode !== null || other.signalCode !== null) return;
+    const exit = once(other, "exit");
+    killProcess(other.pid);
+    await exit;
+  }
+
   test("steps aside for its slots, and leaves the group as it was", async () => {
-    const jaild = await Jaild.start({ slots: 2, binary, args: ["--memory-bytes", `${512 << 20}`] });
+    const jaild = await startJaild({ slots: 2, args: ["--memory-bytes", `${512 << 20}`] });
     expect(words(GROUP, "cgroup.procs")).toEqual([]);
     expect(words(GROUP, "cgroup.subtree_control")).toEqual(expect.arrayContaining(CONTROLLERS));
     const own = join(GROUP, jaild.group);
@@ -77,31 +106,27 @@ describe("jaild in a group that was given to it", () => {
   test("works below the group that it is given, beside other processes, also after it was killed", async () => {
     const services = join(GROUP, "services");
     mkdirSync(services);
-    const other = spawn("/bin/sleep", ["1000"], { stdio: "ignore" });
-    const exit = once(other, "exit");
+    const other = startOther();
     writeFileSync(join(services, "cgroup.procs"), `${other.pid}`);
     writeFileSync(binary, `#!/bin/bash\necho $$ > ${services}/cgroup.procs\nexec ${BINARY} "$@"\n`);
-    const jaild = await Jaild.start({ slots: 1, binary, args: ["--cgroup-base", GROUP] });
+    const jaild = await startJaild({ slots: 1, args: ["--cgroup-base", GROUP] });
     await jaild.kill("SIGKILL");
     await jaild.restart();
     expect((await bash(jaild, "echo inside")).out).toBe("inside\n");
     expect(subgroups(GROUP).sort()).toEqual(["services", jaild.group].sort());
     expect(words(services, "cgroup.procs")).toEqual([`${other.pid}`]);
     await jaild.stop();
-    killProcess(other.pid);
-    await exit;
+    await end(other);
     rmdirSync(services);
     expect(subgroups(GROUP)).toEqual([]);
   });
 
   test("refuses to start where other processes are in its way", async () => {
-    const other = spawn("/bin/sleep", ["1000"], { stdio: "ignore" });
+    const other = startOther();
     writeFileSync(join(GROUP, "cgroup.procs"), `${other.pid}`);
     await expect(Jaild.start({ slots: 1, binary })).rejects.toThrow(/holds other processes/);
     expect(words(GROUP, "cgroup.procs")).toEqual([`${other.pid}`]);
-    const exit = once(other, "exit");
-    killProcess(other.pid);
-    await exit;
+    await end(other);
     for (const left of subgroups(GROUP)) expect(subgroups(join(GROUP, left))).toEqual([]);
   });
 });
