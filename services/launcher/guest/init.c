@@ -1,44 +1,23 @@
 /*
- * The first program of a guest. It runs twice: from the kernel's initial file system, where it loads the modules and
- * mounts the root image, each block of which is checked as it is read (dm-verity, but for the kernel's word
- * "unverified=1"); and from the root image, where it mounts what programs expect, starts the guest's one process
+ * The first program of a guest's root image: mounts what programs expect, starts the guest's one process
  * (src/guest/main.ts), carries bytes between that and the two ports that lead out of the guest, and takes the time and
- * random bytes from a third (src/channel/control.ts). Whatever ends or fails ends the guest, which never goes on
- * without a part.
+ * random bytes from a third (src/channel/control.ts). Whatever ends or fails ends the guest.
  */
-#include <dirent.h>
-#include <errno.h>
+#include "guest.h"
+
 #include <fcntl.h>
-#include <linux/dm-ioctl.h>
 #include <linux/random.h>
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#define MODULES "/modules"
-#define MODULES_MAX 32
-#define ROOT "/system"
-#define DISK "/dev/vda" /* as in VERITY */
-#define VERITY "/verity" /* a table of the device mapper: one line, as dmsetup prints it */
-#define VERIFIED "/dev/dm-0"
-#define MAPPER "/dev/" DM_DIR "/" DM_CONTROL_NODE
 #define NODE "/opt/svc/node"
 #define MAIN "/opt/svc/node_modules/.cache/components/guest.mjs"
 #define CONTROL_PORT 2
@@ -46,8 +25,6 @@
 #define CHANNELS 2 /* as MAIN finds them from descriptor 3 on: to the runner, to the gateway */
 #define DEVICES_MAX 8 /* a port is called after the number of its device among all of the kind virtio */
 #define BUFFER_BYTES 65536
-#define DEVICE_TRIES 2000
-#define DEVICE_WAIT_US 2000
 #define OPEN_FILES 65536
 
 /* Bytes on their way in one direction. */
@@ -68,145 +45,6 @@ static struct {
 		unsigned char seed[SEED_BYTES];
 	} message;
 } control;
-
-static _Noreturn void end(const char *what)
-{
-	fprintf(stderr, "guest: %s: %s\n", what, errno ? strerror(errno) : "ended");
-	sync();
-	reboot(RB_AUTOBOOT);
-	_exit(1);
-}
-
-static void must(int result, const char *what)
-{
-	if (result < 0)
-		end(what);
-}
-
-static void mount_new(const char *type, const char *target, unsigned long flags, const char *data)
-{
-	must(mkdir(target, 0755) < 0 && errno != EEXIST && errno != EROFS ? -1 : 0, target);
-	must(mount(type, target, type, flags, data), target);
-}
-
-/* Devices appear some time after their drivers. */
-static int open_device(const char *path, int flags)
-{
-	for (int tries = 0;; tries++) {
-		int fd = open(path, flags | O_CLOEXEC);
-
-		if (fd >= 0 || tries == DEVICE_TRIES)
-			return fd;
-		usleep(DEVICE_WAIT_US);
-	}
-}
-
-static void await_device(const char *path)
-{
-	int fd = open_device(path, O_RDONLY);
-
-	must(fd, path);
-	close(fd);
-}
-
-static int by_name(const struct dirent **left, const struct dirent **right)
-{
-	return strcmp((*left)->d_name, (*right)->d_name);
-}
-
-static int is_module(const struct dirent *entry)
-{
-	return entry->d_name[0] != '.';
-}
-
-/* Their names begin with numbers, in the order of their dependencies. */
-static void load_modules(void)
-{
-	struct dirent **entries;
-	int count = scandir(MODULES, &entries, is_module, by_name);
-
-	must(count, "the modules");
-	for (int i = 0; i < count && i < MODULES_MAX; i++) {
-		char path[sizeof(MODULES) + 256];
-		int fd;
-
-		snprintf(path, sizeof(path), MODULES "/%s", entries[i]->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		must(fd, path);
-		if (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST)
-			end(path);
-		close(fd);
-	}
-}
-
-/* A request to the device mapper, and the one target of a table. */
-struct mapping {
-	struct dm_ioctl head;
-	struct dm_target_spec target;
-	char parameters[1024];
-};
-
-static struct mapping mapping_with(uint32_t flags)
-{
-	struct mapping mapping = {.head = {.version = {DM_VERSION_MAJOR, 0, 0}, .data_size = sizeof(mapping), .flags = flags}};
-
-	mapping.head.data_start = offsetof(struct mapping, target);
-	strcpy(mapping.head.name, "system");
-	return mapping;
-}
-
-static void map(int mapper, unsigned long request, struct mapping mapping)
-{
-	must(ioctl(mapper, request, &mapping), "the device mapper");
-}
-
-/*
- * Makes VERIFIED of DISK: a block whose hash is not the one of the table's tree restarts the kernel, which ends the
- * guest. See the kernel's Documentation/admin-guide/device-mapper/verity.rst.
- */
-static void verify_disk(void)
-{
-	struct mapping table = mapping_with(DM_READONLY_FLAG);
-	int mapper = open_device(MAPPER, O_RDWR);
-	unsigned long long start, sectors;
-	FILE *file = fopen(VERITY, "re");
-
-	if (!file || fscanf(file, "%llu %llu %15s %1023[^\n]", &start, &sectors, table.target.target_type, table.parameters) != 4)
-		end(VERITY);
-	fclose(file);
-	table.head.target_count = 1;
-	table.target.sector_start = start;
-	table.target.length = sectors;
-	must(mapper, MAPPER);
-	map(mapper, DM_DEV_CREATE, mapping_with(DM_READONLY_FLAG));
-	map(mapper, DM_TABLE_LOAD, table);
-	map(mapper, DM_DEV_SUSPEND, mapping_with(DM_READONLY_FLAG)); /* without DM_SUSPEND_FLAG: it begins */
-	close(mapper);
-}
-
-/* Goes on in the root image, which is read-only for good. */
-static _Noreturn void enter_image(char **argv)
-{
-	/* The kernel hands on the words that it does not know. */
-	bool is_verified = !getenv("unverified");
-
-	mount_new("devtmpfs", "/dev", MS_NOSUID | MS_NOEXEC, "mode=755");
-	load_modules();
-	await_device(DISK);
-	if (is_verified) {
-		verify_disk();
-		await_device(VERIFIED);
-	}
-	mkdir(ROOT, 0755);
-	must(mount(is_verified ? VERIFIED : DISK, ROOT, "erofs", MS_RDONLY | MS_NODEV, NULL), "the root image");
-	must(mount("/dev", ROOT "/dev", NULL, MS_MOVE, NULL), "/dev");
-	must(chdir(ROOT), ROOT);
-	must(mount(".", "/", NULL, MS_MOVE, NULL), "the root");
-	must(chroot("."), "the root");
-	must(chdir("/"), "the root");
-	execv("/init", argv);
-	end("/init");
-}
 
 static void mount_all(void)
 {
@@ -444,13 +282,10 @@ static _Noreturn void serve(void)
 	}
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	(void)argc;
 	if (getpid() != 1)
 		return 1;
-	if (access(MODULES, F_OK) == 0)
-		enter_image(argv);
 	mount_all();
 	raise_loopback();
 	serve();

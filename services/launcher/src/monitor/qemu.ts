@@ -31,7 +31,7 @@ const CAPABILITIES = { capabilities: [{ capability: "x-ignore-shared", state: tr
 const ACCELERATOR = { kvm: "kvm", tcg: "tcg,thread=multi,tb-size=128" };
 /** A program meets the limit of its jail, as on a host: not that it asks for more at once than its guest has. */
 const NO_LIMIT_OF_ADDRESSES = "sysctl.vm.overcommit_memory=1";
-/** For the first program of the guest (guest/init.c). */
+/** For the first program of the guest (guest/boot.c). */
 const UNVERIFIED = "unverified=1";
 const FILTER = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
