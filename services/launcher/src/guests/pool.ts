@@ -56,6 +56,8 @@ interface Member<G> {
   isOld: boolean;
   isAtRest: boolean;
   untilRest?: NodeJS.Timeout;
+  untilOld?: NodeJS.Timeout;
+  untilUnused?: NodeJS.Timeout;
 }
 
 interface Waiter<G> {
@@ -234,7 +236,7 @@ export class Pool<G extends Pooled> {
     try {
       member = await this.#begin();
       await member.guest.ready();
-      if (member.state !== "booting") return;
+      if (member.state !== "booting") throw new Error("it ended when it was ready");
       this.#failures = 0;
       this.#options.onReady(performance.now() - began);
       this.#isReady(member);
@@ -271,8 +273,8 @@ export class Pool<G extends Pooled> {
 
   #isReady(member: Member<G>): void {
     this.#change(member, "ready");
-    setTimeout(() => this.#grewOld(member), this.#options.maxAgeMs).unref();
-    setTimeout(() => this.#stayedUnused(member), this.#options.maxUnusedMs).unref();
+    member.untilOld = setTimeout(() => this.#grewOld(member), this.#options.maxAgeMs).unref();
+    member.untilUnused = setTimeout(() => this.#stayedUnused(member), this.#options.maxUnusedMs).unref();
     this.#hasBeenReady.resolve();
     this.#assign();
   }
@@ -304,6 +306,9 @@ export class Pool<G extends Pooled> {
       this.#options.onEnd("lost");
     }
     this.#members.delete(member);
+    member.state = "ending";
+    // A timer would hold what its guest holds, for an hour.
+    for (const timer of [member.untilRest, member.untilOld, member.untilUnused]) clearTimeout(timer);
     this.#fill();
   }
 

@@ -181,6 +181,22 @@ test("one that ends by itself is replaced", async () => {
   expect([booted.length, causes]).toEqual([2, ["lost"]]);
 });
 
+test("one that ends as it gets ready is no guest, and another is booted", async () => {
+  const { pool, booted } = poolOf({ areReady: false });
+  let isStarted = false;
+  const start = pool.start().then(() => {
+    isStarted = true;
+  });
+  await expect.poll(() => booted.length).toBe(1);
+  booted[0]?.die();
+  booted[0]?.getReady();
+  await expect.poll(() => booted.length, { timeout: 5000 }).toBe(2);
+  expect(isStarted).toBe(false);
+  booted[1]?.getReady();
+  await start;
+  expect((await pool.take("one", signal)).guest).toBe(booted[1]);
+});
+
 test("a paused guest is kept, and ends when its program is given up", async () => {
   const { pool, causes } = poolOf();
   await pool.start();
@@ -215,6 +231,21 @@ test("a guest that waits long for its first run makes room for another; one that
   expect(causes).toEqual(["age"]);
   await vi.advanceTimersByTimeAsync(600_000);
   expect([living(), booted.length]).toEqual([2, 4]);
+});
+
+test("nothing waits for a guest that is gone", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { pool, living } = poolOf({ ahead: 0 });
+  for (const name of ["one", "two", "three"]) {
+    const lease = await pool.take(name, signal);
+    lease.pause();
+    if (name === "one") lease.guest.die();
+    else if (name === "two") lease.fail("evicted");
+    else lease.over();
+  }
+  await vi.advanceTimersByTimeAsync(0);
+  expect([living(), vi.getTimerCount()]).toEqual([0, 0]);
 });
 
 test("nothing is left when it is closed", async () => {
