@@ -14,13 +14,11 @@ import { defineConfig } from "vitest/config";
 /** Tests of the public API that know the service by its address alone, and were seen to pass on an emulated processor. */
 const E2E_IN_GUESTS = [
   "tests/e2e/exec-{additions,contract,refusals}.test.ts",
-  "tests/e2e/{console,environment,files,limits,ordinary-programs,outputs,programmatic-ends,real-input,sessions}.test.ts",
+  "tests/e2e/{console,deep-values,environment,files,limits,ordinary-programs,outputs}.test.ts",
+  "tests/e2e/{programmatic-ends,rate-limits,real-input,sessions,streams-programs}.test.ts",
 ];
-/** With others that know no more, and were not tried there, or take too long. */
-const E2E_BY_ADDRESS = [
-  ...E2E_IN_GUESTS,
-  "tests/e2e/{deep-values,programmatic-{bash,python},rate-limits,streams-programs}.test.ts",
-];
+/** With others that know no more, and take too long there: programs that are run again at each call. */
+const E2E_BY_ADDRESS = [...E2E_IN_GUESTS, "tests/e2e/programmatic-{bash,python}.test.ts"];
 const BY_ADDRESS = [
   // All but page.test.ts, which walks from a clone to a chat by docs/librechat.md.
   "tests/client/{adapters,exec,files,programmatic-*,refusals,sessions}.test.ts",
