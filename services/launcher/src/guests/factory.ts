@@ -8,7 +8,7 @@ import { Groups } from "../monitor/groups.ts";
 import type { MachineSpec } from "../monitor/monitor.ts";
 import { qemu } from "../monitor/qemu.ts";
 import { guestEnvironment } from "./environment.ts";
-import { gatewayConnector } from "./gateway.ts";
+import { discardingGateway, gatewayConnector } from "./gateway.ts";
 import { Guest, type GuestOptions } from "./guest.ts";
 import { Snapshot, type User } from "./snapshot.ts";
 
@@ -129,6 +129,7 @@ export class GuestFactory {
         user: this.#userOf(number),
         onConsole: (line) => this.#log.info({ guest: number, line }, "console of a microVM"),
       },
+      ...(memory.saving && { connectGateway: discardingGateway() }),
       ...(lastStream === undefined ? {} : { lastStream }),
     });
     void guest.ended.then(() => group?.remove());

@@ -2,8 +2,9 @@
  * Connections to the egress gateway for what guests ask of it. Guests speak plain HTTP on their channel and hold no certificate: with TLS
  * between components the launcher shows its own, as a runner does.
  */
+import { createServer } from "node:http";
 import { connect, isIP } from "node:net";
-import type { Duplex } from "node:stream";
+import { type Duplex, duplexPair } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import type { TlsIdentity } from "@svc/service-kit";
 
@@ -14,4 +15,19 @@ export function gatewayConnector(target: string, tls: TlsIdentity | undefined): 
   if (tls === undefined) return () => connect(to);
   const named = isIP(host) === 0 ? { servername: host } : {};
   return () => connectTls({ ...tls.material, ...to, ...named });
+}
+
+/**
+ * In the gateway's place for the guest that is warmed up: it takes the outputs of the launcher's own programs, and keeps nothing. Its
+ * connections end with each answer, so that none is open in what is saved.
+ */
+export function discardingGateway(): () => Duplex {
+  const server = createServer({ keepAlive: false }, (request, response) => {
+    request.on("end", () => response.writeHead(200, { connection: "close" }).end()).resume();
+  });
+  return () => {
+    const [near, far] = duplexPair();
+    server.emit("connection", far);
+    return near;
+  };
 }

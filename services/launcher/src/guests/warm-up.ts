@@ -1,17 +1,22 @@
 /**
  * What a guest does before it is saved, so that all guests that go on from it have it behind them: interpreters start and wait for
- * programs, and a few runs let Node compile its code and read pages that nobody has read. The programs are the launcher's own: they keep
- * no file, are asked by nobody and have no grant.
+ * programs, and a few runs let Node compile its code and read pages that nobody has read. The programs are the launcher's own: nobody
+ * asks for them, and nobody keeps their outputs (discardingGateway).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { askRound } from "@svc/worker/runner/round";
 import type { Guest } from "./guest.ts";
 
 const HELLOS: Readonly<Record<string, { name: string; content: string }>> = {
-  bash: { name: "main.sh", content: "echo 1" },
-  python: { name: "main.py", content: "print(1)" },
-  javascript: { name: "main.js", content: "console.log(1)" },
+  bash: { name: "main.sh", content: "echo 1 | tee output" },
+  python: { name: "main.py", content: "open('output', 'w').write('1')\nprint(1)" },
+  javascript: {
+    name: "main.js",
+    content: "require('node:fs').writeFileSync('output', '1'); console.log(1)",
+  },
 };
+/** Where a caller's names stand elsewhere. */
+const OWN = "warm-up";
 const ROUNDS = 8;
 /** No further round begins then: an emulated processor takes seconds for each. */
 const ENOUGH_MS = 15_000;
@@ -41,19 +46,19 @@ async function hello(guest: Guest, language: string): Promise<void> {
   if (file === undefined) return;
   const answer = await askRound(guest.runs, {
     path: "/api/v2/execute",
-    body: JSON.stringify({ language, version: "*", files: [file] }),
-    requestId: "warm-up",
+    body: JSON.stringify({ language, version: "*", files: [file], session_id: OWN, egress_grant: OWN }),
+    requestId: OWN,
     signal: AbortSignal.timeout(RUN_MS),
     maxBytes: MAX_ANSWER_BYTES,
   });
-  if ("paused" in answer || answer.stdout !== "1\n")
+  if ("paused" in answer || answer.stdout !== "1\n" || answer.files?.length !== 1)
     throw new Error(`a first program in ${language} did not run`);
 }
 
 /** Until as many wait as its runner wants, or until `end`. */
 async function interpretersWait(guest: Guest, end: number): Promise<void> {
   for (; performance.now() < end; await sleep(POLL_MS)) {
-    const call = { method: "GET", path: "/metrics", requestId: "warm-up" } as const;
+    const call = { method: "GET", path: "/metrics", requestId: OWN } as const;
     const { body } = await guest.runs.send(call);
     if (areWarm(await body.text())) return;
   }
