@@ -109,7 +109,13 @@ class QemuMachine implements Machine {
       env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
       stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", ...saved],
     });
-    if (this.#child.pid !== undefined) spec.group?.add(this.#child.pid);
+    // What its group does not hold does not stay.
+    try {
+      if (this.#child.pid !== undefined) spec.group?.add(this.#child.pid);
+    } catch (error) {
+      this.#child.kill("SIGKILL");
+      throw error;
+    }
     const { stdout, stderr } = this.#child;
     for (const stream of [stdout, stderr]) {
       const lines = new ConsoleLines(spec.onConsole);
