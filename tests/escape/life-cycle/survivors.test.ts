@@ -1,5 +1,6 @@
 /** Processes that try to outlive their program, or to harm the first process of their jail. */
 
+import { slow } from "@svc/test-kit/jail/slowness";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { describe, expect, test } from "vitest";
 import { evidence, hostile } from "../support/hostile.ts";
@@ -153,7 +154,7 @@ show(dict(
 import os, time
 def others(): return sum(map(str.isdigit, os.listdir("/proc"))) - 2
 # No more than the process limit allows at a time, however late the first process gets a processor.
-until = time.monotonic() + 20
+until = time.monotonic() + ${slow(20)}
 for _ in range(20):
     if os.fork() == 0:
         for _ in range(100):

@@ -4,6 +4,7 @@
  */
 import { readdirSync } from "node:fs";
 import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
+import { IN_GUESTS } from "@svc/test-kit/system/guests";
 import { drive, type Ended, type Input, type Start, type Tools } from "@svc/test-kit/system/programmatic";
 import { expect, test } from "vitest";
 import { besiege, PYTHON } from "../support/hostile.ts";
@@ -208,11 +209,11 @@ print(patiently())`);
 });
 
 test("descriptors passed over it arrive nowhere, and none comes back", async () => {
-  const runner = system.pid("runner");
-  const before = readdirSync(`/proc/${runner}/fd`).length;
+  const sandbox = system.pid(IN_GUESTS ? "launcher" : "runner");
+  const before = readdirSync(`/proc/${sandbox}/fd`).length;
   let during = 0;
   const look = setInterval(() => {
-    during = Math.max(during, readdirSync(`/proc/${runner}/fd`).length);
+    during = Math.max(during, readdirSync(`/proc/${sandbox}/fd`).length);
   }, 50);
   const { answer, asked } = await programWithTools(`held = [open("/dev/null") for _ in range(200)]
 import array

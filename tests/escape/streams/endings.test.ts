@@ -1,10 +1,12 @@
 /** How runs end: limits to the millisecond, every exit code, every signal, and programs that cannot be started or stopped. */
 import type { ExecResponse } from "@svc/contracts";
+import { slow, times } from "@svc/test-kit/jail/slowness";
 import { describe, expect, test } from "vitest";
 import { besiege, hostile, hostiles } from "../support/hostile.ts";
 import { attacker, bystander } from "../support/running.ts";
 
-const LANES = 4;
+/** A slow machine serves fewer programs at once. */
+const LANES = times(4);
 const TIMEOUT = { status: "TO", code: 137, signal: "SIGKILL", message: "Time limit exceeded" };
 const python = (code: string, more: object = {}) => ({ lang: "py", code, ...more });
 const bash = (code: string, more: object = {}) => ({ lang: "bash", code, ...more });
@@ -158,7 +160,7 @@ describe("standard input", () => {
 });
 
 describe("exit codes", () => {
-  test("0 to 255 are the program's own, also those above 128", async () => {
+  test("0 to 255 are the program's own, also those above 128", { timeout: slow(300_000) }, async () => {
     const codes = Array.from({ length: 256 }, (_, code) => code);
     const answers = await forEach(codes, (code) => bash(`exit ${code}`));
     const plain = { signal: null, status: null, message: null, stderr: "" };

@@ -1,28 +1,35 @@
-/** Processes of this machine, found by a word in their command line. For words that a test made up. */
+/**
+ * Processes of this machine, found by a word in their command line, for words that a test made up. Where programs are in
+ * microVMs (KVM_ENABLED) it is the virtual machine whose memory holds the word.
+ */
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { guestsWith } from "./guest-memory.ts";
+import { IN_GUESTS } from "./guests.ts";
 
 /** A word that no other process of this machine has in its command line. */
 export const newMarker = () => `marker-${randomUUID()}`;
 
 /** Command lines of all processes that hold the word. */
 export function processesWith(marker: string): string[] {
-  return otherProcesses()
-    .map(commandLine)
-    .filter((command) => command.includes(marker));
+  return pidsWith(marker).map(commandLine);
 }
 
 /** Clock ticks that all processes with the word in their command line have used. */
 export function processorTicks(marker: string): number {
-  return otherProcesses()
-    .filter((pid) => commandLine(pid).includes(marker))
+  return pidsWith(marker)
     .map((pid) =>
       textOf(pid, "stat")
         .replace(/^.*\) /s, "")
         .split(" "),
     )
     .reduce((sum, fields) => sum + Number(fields[11] ?? 0) + Number(fields[12] ?? 0), 0);
+}
+
+function pidsWith(marker: string): string[] {
+  const named = otherProcesses().filter((pid) => commandLine(pid).includes(marker));
+  return IN_GUESTS ? [...named, ...guestsWith(marker)] : named;
 }
 
 function otherProcesses(): string[] {
