@@ -2,6 +2,8 @@
  * Answers of the public API as server-sent events, for tests: each event as soon as it has come. An answer of another form throws when it
  * is read, and so does a body that is not made of whole events and comments. Knows nothing of the system behind the address.
  */
+
+import { slow } from "../jail/slowness.ts";
 import { Answer, type SendOptions } from "./api.ts";
 import { expectDocumented } from "./conformance.ts";
 
@@ -12,7 +14,7 @@ export interface StreamEvent {
 }
 
 /** No stream of a test lasts longer than this. */
-const STREAM_MS = 115_000;
+const STREAM_MS = slow(115_000);
 const COMMENT = ":";
 const EVENT = /^event: ([a-z]+)\ndata: ([^\n]*)$/;
 

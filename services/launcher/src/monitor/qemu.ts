@@ -29,8 +29,11 @@ const SOCKET = "socket";
 const CAPABILITIES = { capabilities: [{ capability: "x-ignore-shared", state: true }] };
 /** Code that was translated is kept up to so many MiB. */
 const ACCELERATOR = { kvm: "kvm", tcg: "tcg,thread=multi,tb-size=128" };
-/** A program meets the limit of its jail, as on a host: not that it asks for more at once than its guest has. */
-const NO_LIMIT_OF_ADDRESSES = "sysctl.vm.overcommit_memory=1";
+/**
+ * A program meets the limits of its jail, as on a host: not that it asks for more memory at once than its guest has, nor the number of
+ * open files that the guest's kernel chooses by its memory. It is the one that programs are shown (jail/src/init/proc.c).
+ */
+const LIMITS_OF_JAILS = ["sysctl.vm.overcommit_memory=1", "sysctl.fs.file-max=1048576"];
 /** For the first program of the guest (guest/boot.c). */
 const UNVERIFIED = "unverified=1";
 const FILTER = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
@@ -47,7 +50,7 @@ export function qemuCommand(accelerator: Accelerator, spec: MachineSpec): string
     ...kernelWords(accelerator),
     `loglevel=${logLevel}`,
     "random.trust_cpu=on",
-    NO_LIMIT_OF_ADDRESSES,
+    ...LIMITS_OF_JAILS,
     ...(verified ? [] : [UNVERIFIED]),
   ].join(" ");
   const drive = `id=system,file=${IMAGE}/system.erofs,format=raw,if=none,readonly=on,file.locking=off`;
