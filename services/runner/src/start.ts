@@ -20,9 +20,13 @@ import { WarmJails } from "./warm/jails.ts";
 /** The calls of a paused program end first, in time and as timeouts; its pause ends by itself when nobody tells of that. */
 export const CALLS_END_MS = 500;
 
-export async function startRunner(context: Context): Promise<Running> {
+/** `endsWithAnswer`: it may be gone once it has answered a run. */
+export async function startRunner(
+  context: Context,
+  { endsWithAnswer = false }: Partial<Pick<ProgrammaticDeps, "endsWithAnswer">> = {},
+): Promise<Running> {
   const { config } = context;
-  const deps = await createDeps(context);
+  const deps = { ...(await createDeps(context)), endsWithAnswer };
   const verifier = new ManifestVerifier(config, context.log);
   const health = new Health(config);
   const stopping = new AbortController();
@@ -74,7 +78,12 @@ function runsInJails(deps: ProgrammaticDeps): Runs {
   };
 }
 
-async function createDeps({ config, log, registry, tls }: Context): Promise<ProgrammaticDeps> {
+async function createDeps({
+  config,
+  log,
+  registry,
+  tls,
+}: Context): Promise<Omit<ProgrammaticDeps, "endsWithAnswer">> {
   const runtimes = await Runtimes.load(config);
   const target = `${tls ? "https" : "http"}://${config.SANDBOX_FORWARD_TARGET}`;
   const gateway = new GatewayClient(target, tls);

@@ -49,4 +49,4 @@ new Channel(requests, {
   onEnd: over,
 });
 
-await runComponent("runner", startRunner);
+await runComponent("runner", (context) => startRunner(context, { endsWithAnswer: true }));

@@ -42,6 +42,8 @@ export interface ProgrammaticDeps extends ExecuteDeps {
   programs: ProgramRegistry<StartedProgram>;
   directories: ToolDirectories;
   client: ToolCallClient;
+  /** A runner that may be gone once it has answered has nothing on its way then: calls that are recorded, when they are replayed. */
+  endsWithAnswer: boolean;
 }
 
 /** A program and what does not change between its rounds. It keeps the hash seed of its first process. */
@@ -189,12 +191,9 @@ async function makeRound(
   const abort = () => program.kill(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
   try {
-    const release = await begin(round);
-    try {
-      return (await program.run()) === "waits" ? pause(round, deps) : await end(round, deps);
-    } finally {
-      release();
-    }
+    const answer = await inSlot(begin, round, deps);
+    if ("paused" in answer && isReplay(deps.config) && deps.endsWithAnswer) await program.recorded();
+    return answer;
   } catch (error) {
     if (isBusy(error) && program.pausedAtMs > 0 && !signal.aborted) {
       program.counted.paused();
@@ -216,12 +215,28 @@ async function makeRound(
   }
 }
 
+async function inSlot(
+  begin: (round: Round) => Promise<() => void>,
+  round: Round,
+  deps: ProgrammaticDeps,
+): Promise<RoundResponse> {
+  const release = await begin(round);
+  try {
+    return (await round.program.run()) === "waits" ? pause(round, deps) : await end(round, deps);
+  } finally {
+    release();
+  }
+}
+
+/** Every round is run from the top. */
+const isReplay = ({ PTC_MODE }: ProgrammaticDeps["config"]) => PTC_MODE === "replay";
+
 const isGone = (error: unknown) => error instanceof ServiceError && error.code === "execution_not_found";
 
 /** No slot was free: a paused program stays where it is. */
 const isBusy = (error: unknown) => error instanceof ServiceError && error.code === "runner_busy";
 
-/** The program is kept, unless every round is to be run from the top. */
+/** The program is kept, unless it is replayed. */
 function pause({ program, to }: Round, { config, programs }: ProgrammaticDeps): PausedResponse {
   const { wallUs, stdout, stderr } = program.sofar;
   const { limits } = program;
@@ -243,7 +258,7 @@ function pause({ program, to }: Round, { config, programs }: ProgrammaticDeps): 
   program.counted.paused();
   program.pausedAtMs = performance.now();
   programs.keep(program);
-  if (config.PTC_MODE === "replay") programs.discard(program.executionId);
+  if (isReplay(config)) programs.discard(program.executionId);
   return answer;
 }
 

@@ -223,6 +223,11 @@ export class ToolProgram {
     if (this.#outcome === undefined) this.#thaw(wallMs);
   }
 
+  /** Resolves when the calls of a pause are recorded, or when that takes longer than it may. */
+  recorded(): Promise<void> {
+    return this.#outstanding.recorded(RECORDING_MS);
+  }
+
   /** Ends the program and its calls; never throws. Calls on their way may still be recorded. */
   kill(reason: unknown): void {
     this.#failure ??= reason;

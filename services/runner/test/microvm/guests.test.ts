@@ -4,7 +4,7 @@ import type { ExecuteResponse } from "@svc/contracts";
 import type { Answer } from "@svc/test-kit/components/gateway";
 import { guestProcesses, memoryFiles, namespacesOf, placesOf, statusOf } from "@svc/test-kit/system/guests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { endedOf, type ProgramSystem, pausedOf } from "../support/programs.ts";
+import { endedOf, type ProgramSystem, pausedOf, RECORDED_MS } from "../support/programs.ts";
 import { requestOf } from "../support/runner.ts";
 import { startGuestSystem } from "./guest-system.ts";
 
@@ -228,8 +228,20 @@ describe("the launcher", () => {
     await expect.poll(guestProcesses).toEqual([]);
     expect(memoryFiles()).toEqual([]);
     await system.stop();
-    system = await startGuestSystem();
+    system = await startGuestSystem({ PTC_MODE: "replay" });
     expect(placesOf(pid)).toEqual([]);
     expect((await run("echo on")).stdout).toBe("on\n");
+  });
+});
+
+describe("a program that is run again at each call, by this next launcher", () => {
+  it("has its calls recorded before its guest ends, however many there are", async () => {
+    const one = await system.execution();
+    const code = "await asyncio.gather(*[add(a=i, b=0) for i in range(200)])";
+    const { pending_call_ids } = pausedOf(await system.start(one, code));
+    expect(pending_call_ids).toHaveLength(200);
+    const { pending_calls } = await system.toolServer.pending(one.exchange, pending_call_ids, RECORDED_MS);
+    expect(pending_calls.map(({ call_id }) => call_id)).toEqual(pending_call_ids);
+    await expect.poll(() => system.metric('svc_launcher_guests{state="paused"}')).toBe(0);
   });
 });
