@@ -20,13 +20,13 @@ import { WarmJails } from "./warm/jails.ts";
 /** The calls of a paused program end first, in time and as timeouts; its pause ends by itself when nobody tells of that. */
 export const CALLS_END_MS = 500;
 
-/** `endsWithAnswer`: it may be gone once it has answered a run. */
+/** `mayEnd`: it may be ended whenever it has answered, as that of a microVM is. */
 export async function startRunner(
   context: Context,
-  { endsWithAnswer = false }: Partial<Pick<ProgrammaticDeps, "endsWithAnswer">> = {},
+  { mayEnd = false }: Partial<Pick<ProgrammaticDeps, "mayEnd">> = {},
 ): Promise<Running> {
   const { config } = context;
-  const deps = { ...(await createDeps(context)), endsWithAnswer };
+  const deps = { ...(await createDeps(context)), mayEnd };
   const verifier = new ManifestVerifier(config, context.log);
   const health = new Health(config);
   const stopping = new AbortController();
@@ -83,7 +83,7 @@ async function createDeps({
   log,
   registry,
   tls,
-}: Context): Promise<Omit<ProgrammaticDeps, "endsWithAnswer">> {
+}: Context): Promise<Omit<ProgrammaticDeps, "mayEnd">> {
   const runtimes = await Runtimes.load(config);
   const target = `${tls ? "https" : "http"}://${config.SANDBOX_FORWARD_TARGET}`;
   const gateway = new GatewayClient(target, tls);

@@ -49,4 +49,4 @@ new Channel(requests, {
   onEnd: over,
 });
 
-await runComponent("runner", (context) => startRunner(context, { endsWithAnswer: true }));
+await runComponent("runner", (context) => startRunner(context, { mayEnd: true }));

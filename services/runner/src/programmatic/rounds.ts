@@ -42,8 +42,8 @@ export interface ProgrammaticDeps extends ExecuteDeps {
   programs: ProgramRegistry<StartedProgram>;
   directories: ToolDirectories;
   client: ToolCallClient;
-  /** A runner that may be gone once it has answered has nothing on its way then: calls that are recorded, when they are replayed. */
-  endsWithAnswer: boolean;
+  /** This runner may be ended whenever it has answered: the calls of a pause are recorded before. */
+  mayEnd: boolean;
 }
 
 /** A program and what does not change between its rounds. It keeps the hash seed of its first process. */
@@ -192,7 +192,7 @@ async function makeRound(
   signal.addEventListener("abort", abort, { once: true });
   try {
     const answer = await inSlot(begin, round, deps);
-    if ("paused" in answer && isReplay(deps.config) && deps.endsWithAnswer) await program.recorded();
+    if ("paused" in answer && deps.mayEnd) await program.recorded();
     return answer;
   } catch (error) {
     if (isBusy(error) && program.pausedAtMs > 0 && !signal.aborted) {
@@ -228,15 +228,12 @@ async function inSlot(
   }
 }
 
-/** Every round is run from the top. */
-const isReplay = ({ PTC_MODE }: ProgrammaticDeps["config"]) => PTC_MODE === "replay";
-
 const isGone = (error: unknown) => error instanceof ServiceError && error.code === "execution_not_found";
 
 /** No slot was free: a paused program stays where it is. */
 const isBusy = (error: unknown) => error instanceof ServiceError && error.code === "runner_busy";
 
-/** The program is kept, unless it is replayed. */
+/** The program is kept, unless every round is to be run from the top. */
 function pause({ program, to }: Round, { config, programs }: ProgrammaticDeps): PausedResponse {
   const { wallUs, stdout, stderr } = program.sofar;
   const { limits } = program;
@@ -258,7 +255,7 @@ function pause({ program, to }: Round, { config, programs }: ProgrammaticDeps): 
   program.counted.paused();
   program.pausedAtMs = performance.now();
   programs.keep(program);
-  if (isReplay(config)) programs.discard(program.executionId);
+  if (config.PTC_MODE === "replay") programs.discard(program.executionId);
   return answer;
 }
 
