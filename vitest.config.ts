@@ -11,26 +11,21 @@ import { defineConfig } from "vitest/config";
 // v2: in the virtual machine of ./svc test --v2.
 // Which files run when, and with which settings, is in tools/src/testing/plan.ts.
 
-/** Tests of the public API that know the service by its address alone, and were seen to pass on an emulated processor. */
-const E2E_IN_GUESTS = [
+/** Tests of the public API that know the service by its address alone. */
+const E2E_BY_ADDRESS = [
   "tests/e2e/exec-{additions,contract,refusals}.test.ts",
   "tests/e2e/{console,deep-values,environment,files,limits,ordinary-programs,outputs}.test.ts",
-  "tests/e2e/{programmatic-ends,rate-limits,real-input,sessions,streams-programs}.test.ts",
+  "tests/e2e/programmatic-{bash,ends,python}.test.ts",
+  "tests/e2e/{rate-limits,real-input,sessions,streams-programs}.test.ts",
 ];
-/** With others that know no more, and take too long there: programs that are run again at each call. */
-const E2E_BY_ADDRESS = [...E2E_IN_GUESTS, "tests/e2e/programmatic-{bash,python}.test.ts"];
 const BY_ADDRESS = [
   // All but page.test.ts, which walks from a clone to a chat by docs/librechat.md.
   "tests/client/{adapters,exec,files,programmatic-*,refusals,sessions}.test.ts",
   ...E2E_BY_ADDRESS,
 ];
 
-/** Tests of the whole system against microVMs. Not those that look for programs among this machine's processes: those of guests are not there. */
-const IN_GUESTS = [
-  "tests/client/{adapters,files,programmatic-{bash,python},refusals,sessions}.test.ts",
-  ...E2E_IN_GUESTS,
-  "tests/e2e/tls.test.ts",
-];
+/** Tests of the whole system against microVMs. */
+const IN_GUESTS = [...BY_ADDRESS, "tests/e2e/tls.test.ts"];
 /** For programs in guests on an emulated processor. */
 const MICROVMS = {
   KVM_ENABLED: "true",

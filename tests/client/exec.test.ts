@@ -1,5 +1,6 @@
 /** What the model reads of programs that LibreChat's code tool and bash tool ran. */
 
+import { slow } from "@svc/test-kit/jail/slowness";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { type Service, startService } from "@svc/test-kit/system/service";
@@ -128,12 +129,12 @@ test("a command that the user stops is killed", async () => {
   const marker = newMarker();
   const stop = new AbortController();
   const reply = talk().bash(`exec -a ${marker} sleep 60`, stop.signal);
-  await until(() => processesWith(marker).length > 0, 10_000);
+  await until(() => processesWith(marker).length > 0, slow(10_000));
   stop.abort();
   expect((await reply).text).toContain("aborted");
   await until(
     () => processesWith(marker).length === 0,
-    1500,
+    slow(1500),
     () => processesWith(marker),
   );
 });

@@ -1,5 +1,6 @@
 /** Programs with tools that do not end by themselves: limits, a user who stops, refusals, and what remains after them. */
 import { randomUUID } from "node:crypto";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Conversation, type Reply } from "./support/conversation.ts";
@@ -42,8 +43,8 @@ const gone = (marker: string, withinMs: number) =>
   );
 
 test("a round that runs too long is told as such; time in which the host works does not count", async () => {
-  const slow = hostTool("slow", () => new Promise((resolve) => setTimeout(() => resolve("late"), 3000)));
-  const chat = talk(slow);
+  const late = hostTool("slow", () => new Promise((resolve) => setTimeout(() => resolve("late"), 3000)));
+  const chat = talk(late);
   const limits = { timeout: 2000 };
   expect((await chat.pythonWithTools("print(await slow())", limits)).text).toBe("stdout:\nlate");
   for (const reply of [
@@ -76,10 +77,10 @@ test.each([
     {},
     stop.signal,
   );
-  await until(() => processesWith(marker).length > 0, 20_000);
+  await until(() => processesWith(marker).length > 0, slow(20_000));
   stop.abort();
   expect((await reply).failed).toBe(true);
-  await gone(marker, 1500);
+  await gone(marker, slow(1500));
 });
 
 test("a program whose host falls silent, or whose client gives up, is put away in time", async () => {
@@ -89,8 +90,8 @@ test("a program whose host falls silent, or whose client gives up, is put away i
   void talk(held).pythonWithTools(`${child}await held()`);
   const endless = await talk(square()).pythonWithTools(`${child}while True: await square(n=1)`);
   expect(endless.text).toContain("Exceeded maximum round trips (20)");
-  await until(() => held.inputs.length === 1, 20_000);
-  await gone(marker, PAUSE_MS + 5000);
+  await until(() => held.inputs.length === 1, slow(20_000));
+  await gone(marker, PAUSE_MS + slow(5000));
 });
 
 test("starts are limited with the time to wait, rounds are not starts", async () => {

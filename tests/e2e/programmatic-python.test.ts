@@ -2,6 +2,7 @@
  * Python programs with tools, each the same text on a system that keeps paused programs and on one that runs them again
  * from the top at every resume: the answers are the same, rounds, output and files included.
  */
+import { slow } from "@svc/test-kit/jail/slowness";
 import { type Api, refTo } from "@svc/test-kit/system/api";
 import type { Tools } from "@svc/test-kit/system/programmatic";
 import { describe, expect, test } from "vitest";
@@ -35,18 +36,22 @@ describe.each([
     ]);
   });
 
-  test(`${many} calls in a row, each made from the result before it`, async () => {
-    const code = `total = 0
+  test(
+    `${many} calls in a row, each made from the result before it`,
+    async () => {
+      const code = `total = 0
 for i in range(${many}):
     total = add(a=total, b=i + 1)
 print(total)`;
-    const { stdout, batches, pauses } = await completed(code, ADD);
-    expect(stdout).toBe(`${(many * (many + 1)) / 2}\n`);
-    expect(batches).toEqual(Array(many).fill(["add"]));
-    expect(pauses.map(({ tool_calls }) => tool_calls[0]?.input.a)).toEqual(
-      Array.from({ length: many }, (_, i) => (i * (i + 1)) / 2),
-    );
-  }, 240_000);
+      const { stdout, batches, pauses } = await completed(code, ADD);
+      expect(stdout).toBe(`${(many * (many + 1)) / 2}\n`);
+      expect(batches).toEqual(Array(many).fill(["add"]));
+      expect(pauses.map(({ tool_calls }) => tool_calls[0]?.input.a)).toEqual(
+        Array.from({ length: many }, (_, i) => (i * (i + 1)) / 2),
+      );
+    },
+    slow(240_000),
+  );
 
   test("call number 201 ends the program, with what it had written until then", async () => {
     const code = `open("made.txt", "w").write("before")
