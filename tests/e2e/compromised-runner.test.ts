@@ -2,6 +2,7 @@
  * Somebody has taken over the runner. The intruder holds its environment, its user, its place in the network, and everything of
  * the runs that live in it: grants, handles, signed requests. What was not granted to one of those runs stays closed.
  */
+
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { parseSigningKey } from "@svc/capabilities";
@@ -14,6 +15,7 @@ import {
   type RegisteredGrant,
 } from "@svc/contracts";
 import type { Answer } from "@svc/test-kit/system/api";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { type Run, SandboxSide, type Stored, underGrant } from "@svc/test-kit/system/sandbox-side";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -197,7 +199,7 @@ describe("a grant", () => {
   });
 
   test("cannot be registered, revoked or exchanged: what a runner holds is no internal token", async () => {
-    const environment = readFileSync(`/proc/${system.pid("runner")}/environ`, "latin1").split("\0");
+    const environment = readFileSync(`/proc/${system.pid(RUNNER)}/environ`, "latin1").split("\0");
     const held = environment
       .map((line) => line.slice(line.indexOf("=") + 1))
       .filter((value) => /^[!-~]+$/.test(value));

@@ -1,10 +1,12 @@
 /** Inputs: every change of their bytes is seen, read-only ones cannot be changed, damaged ones stop the request. */
+
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { FileRef } from "@svc/contracts";
 import { copiesOf } from "@svc/test-kit/components/input-copies";
 import { Api, deletePath, output, refTo } from "@svc/test-kit/system/api";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { inputsFromCopies } from "@svc/test-kit/system/runner-metrics";
 import { type System, startSystem } from "@svc/test-kit/system/system";
@@ -223,11 +225,11 @@ describe("a large input that was used before", () => {
     const run = () =>
       api.exec({ lang: "bash", code: "sha256sum data.bin; cat small.txt", files: [ref, small] });
     const first = await run();
-    const pid = system.pid("runner");
+    const pid = system.pid(RUNNER);
     for (const path of copiesOf(pid)) writeFileSync(path, "spoiled", { flag: "r+" });
     expect((await run()).stdout).toBe(first.stdout);
     expect(first.stdout).toBe(`${sha256(LARGE)}  data.bin\nsmall`);
-    expect(system.pid("runner")).toBe(pid);
+    expect(system.pid(RUNNER)).toBe(pid);
   });
 });
 

@@ -1,6 +1,8 @@
 /** Programs with tools that nobody wants any more, or cannot be gone on with now: cancelled, left, and refused for a moment. */
+
 import type { ProgrammaticResponse, ToolCallRequired } from "@svc/contracts";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { type Answer, Api } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
@@ -18,10 +20,10 @@ import { type SecondApi, startSecondApi } from "@svc/test-kit/system/second-api"
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-const APPEAR_MS = 20_000;
+const APPEAR_MS = slow(20_000);
 /** A killed program is gone within a second; the rest is for a busy machine. */
-const GONE_MS = 3000;
-const QUEUE_WAIT_MS = 1500;
+const GONE_MS = slow(3000);
+const QUEUE_WAIT_MS = slow(1500);
 const signer = newSigner();
 let system: System;
 /** Another replica, and one that demands access tokens. */
@@ -57,7 +59,7 @@ const as = (claims: Record<string, unknown> = {}): Options => ({
 /** A program that calls once at once and then runs on, with a word in its command line and its child's. */
 const holding = (marker: string) => ({
   language: "bash",
-  code: `r=$(add '{"a":1,"b":2}'); python3 -c 'import time; time.sleep(60)' "$1" & sleep 60; echo "$r"`,
+  code: `r=$(add '{"a":1,"b":2}'); python3 -c 'import time; time.sleep(60)' "$1-child" & sleep 60; echo "$r"`,
   args: [marker],
   tools: declare(["add"]),
 });
@@ -109,7 +111,7 @@ describe("cancelling", () => {
       const [marker, label, own] = [newMarker(), newMarker(), newMarker()];
       const paused = await startPaused(api, holding(marker), labelled(label));
       const resumed = tryResume(api, paused.continuation_token, answersTo(paused), labelled(own));
-      await until(() => processesWith(marker).some((command) => command.includes("time.sleep")), APPEAR_MS);
+      await appeared(`${marker}-child`);
       expect(await cancelled(by === "start" ? label : own, new Api(replica.url))).toEqual({
         status: "cancelled",
         cancelled: 1,

@@ -1,5 +1,7 @@
 /** Programs with tools that ended in every way leave nothing: no process, no group, no socket, no key but those that are documented. */
+
 import type { Redis } from "@svc/service-kit";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
 import { Api } from "@svc/test-kit/system/api";
 import { STEADY_POOL, settledHoldings, untilHeldAsBefore } from "@svc/test-kit/system/holdings";
@@ -23,7 +25,7 @@ const EXPIRY_SECONDS = 400;
 /** Answers are kept for an eighth longer, so that they are renewed seldom. */
 const LONGEST_SECONDS = EXPIRY_SECONDS * 1.125;
 const POOLED = 60;
-const SOON_MS = 20_000;
+const SOON_MS = slow(20_000);
 let system: System;
 let api: Api;
 let redis: Redis;

@@ -1,6 +1,8 @@
 /** What a program with tools may take: sizes, time between its rounds, and requests of its caller. */
+
 import type { ToolCallRequired } from "@svc/contracts";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { type Answer, Api } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
@@ -23,15 +25,15 @@ const MAX_RESULT = 5_000_000;
 const MAX_HISTORY = 12_000_000;
 const MAX_STATE = 2_000_000;
 const MAX_BODY = 8 * 2 ** 20;
-const LIVE_MS = 4000;
+const LIVE_MS = slow(4000);
 /** Sooner than a paused program goes by itself. */
-const GONE_MS = 3000;
+const GONE_MS = slow(3000);
 /** Long after LIVE_MS, so that a busy machine resumes in between. */
-const EXPIRY_MS = 24_000;
-const SOON_MS = 20_000;
+const EXPIRY_MS = slow(24_000);
+const SOON_MS = slow(20_000);
 const STARTS = 3;
 const RESUMES = 6;
-const WINDOW_MS = 8000;
+const WINDOW_MS = slow(8000);
 
 const signer = newSigner();
 let system: System;

@@ -1,6 +1,8 @@
 /** Continuation tokens of callers with access tokens: whose they are, what they are good for, and how often. */
+
 import type { ProgrammaticResponse, ToolCallRequired, ToolResult } from "@svc/contracts";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { type Answer, Api } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
@@ -18,7 +20,7 @@ import { type SecondApi, startSecondApi } from "@svc/test-kit/system/second-api"
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-const RUNNING_MS = 20_000;
+const RUNNING_MS = slow(20_000);
 const signer = newSigner();
 let system: System;
 let second: SecondApi;

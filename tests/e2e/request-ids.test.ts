@@ -13,6 +13,7 @@ import { ADVICE } from "@svc/contracts/error-advice";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { killProcess } from "@svc/test-kit/jail/host";
 import { Api, type ErrorBody, type SendOptions } from "@svc/test-kit/system/api";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
@@ -307,7 +308,7 @@ const OPERATOR: Partial<Record<ErrorCode, () => Promise<ErrorBody>>> = {
   },
   execution_timeout: async () => {
     const { answer } = await running("bash", 'python3 -c "import time; time.sleep(4)" $1');
-    const runner = system.pid("runner");
+    const runner = system.pid(RUNNER);
     process.kill(runner, "SIGSTOP");
     try {
       return (await answer).refusal;

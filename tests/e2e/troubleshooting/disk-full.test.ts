@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import { isAlive, killProcess } from "@svc/test-kit/jail/host";
 import { type Answer, Api, refTo } from "@svc/test-kit/system/api";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { readOrEmpty } from "@svc/test-kit/system/read-file";
@@ -61,16 +62,16 @@ test("of the data folder: requests are refused, runs that had begun, too, and no
     () => processesWith(marker),
   );
   await expect.poll(() => readiness(api)).toBe(503);
-  const lost = system.pid("runner");
+  const lost = system.pid(RUNNER);
   killProcess(lost);
   await until(() => !isAlive(lost), NOTICED_MS);
   await until(() => isHealthy(system as System), NOTICED_MS);
   free();
   await expectToHeal(system);
   expect((await api.bytes(kept)).toString()).toBe("kept");
-  await expect.poll(() => system?.pid("runner")).not.toBe(lost);
+  await expect.poll(() => system?.pid(RUNNER)).not.toBe(lost);
   const noted = join(system.instance.runDir, "runner.pid");
-  await expect.poll(() => readOrEmpty(noted), { timeout: NOTICED_MS }).toBe(`${system.pid("runner")}\n`);
+  await expect.poll(() => readOrEmpty(noted), { timeout: NOTICED_MS }).toBe(`${system.pid(RUNNER)}\n`);
   await expect.poll(() => readiness(api)).toBe(200);
 });
 

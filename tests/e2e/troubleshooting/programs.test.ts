@@ -19,6 +19,7 @@ import { builtBundle } from "@svc/test-kit/components/component";
 import { killProcess } from "@svc/test-kit/jail/host";
 import { type Answer, Api, type StoredFile } from "@svc/test-kit/system/api";
 import { freePort } from "@svc/test-kit/system/free-ports";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
@@ -229,7 +230,7 @@ provokeEachRow("Programs do not run, or are slow", {
 
   "`retrying the run` (log)": async () => {
     const { answer } = await running("bash", 'python3 -c "import time; time.sleep(3)" $1; echo whole');
-    killProcess(system.pid("runner"));
+    killProcess(system.pid(RUNNER));
     expect((await answer).ok()).toMatchObject({ stdout: "whole\n", code: 0 });
     await expectLogged("`retrying the run` (log)", "worker");
   },

@@ -4,7 +4,7 @@
  */
 import { readdirSync } from "node:fs";
 import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
-import { IN_GUESTS } from "@svc/test-kit/system/guests";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { drive, type Ended, type Input, type Start, type Tools } from "@svc/test-kit/system/programmatic";
 import { expect, test } from "vitest";
 import { besiege, PYTHON } from "../support/hostile.ts";
@@ -209,7 +209,7 @@ print(patiently())`);
 });
 
 test("descriptors passed over it arrive nowhere, and none comes back", async () => {
-  const sandbox = system.pid(IN_GUESTS ? "launcher" : "runner");
+  const sandbox = system.pid(RUNNER);
   const before = readdirSync(`/proc/${sandbox}/fd`).length;
   let during = 0;
   const look = setInterval(() => {

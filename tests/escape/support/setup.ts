@@ -6,6 +6,7 @@
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { slow } from "@svc/test-kit/jail/slowness";
 import type { Api } from "@svc/test-kit/system/api";
 import { observe } from "@svc/test-kit/system/bystander";
 import { median, memoryMiB } from "@svc/test-kit/system/consumption";
@@ -17,10 +18,18 @@ import type { TestProject } from "vitest/node";
 import { componentPids } from "./component-pids.ts";
 import { ATTACKER, BYSTANDER, PrincipalApi } from "./principals.ts";
 
+/** As by default, on an ordinary machine: what waits for its turn and what is paused lasts longer on a slow one. */
+const WAITS = {
+  JOB_QUEUE_WAIT_MS: `${slow(60_000)}`,
+  TOOL_CALL_REQUEST_TIMEOUT: `${slow(300_000)}`,
+  TOOL_CALL_SESSION_EXPIRY: `${slow(600)}`,
+};
+
 /** More slots than hostile programs at once: a bystander always finds one. */
 const ENV = {
   ...OPEN_PROGRAM_LIMITS,
   ...STEADY_POOL,
+  ...WAITS,
   PYTHON_CONCURRENCY: "8",
   OTHER_CONCURRENCY: "4",
   SANDBOX_MAX_CONCURRENT_JOBS: "12",

@@ -7,6 +7,8 @@ import { cgroupMounts } from "@svc/cli/system/cgroups";
 
 /** Whether the whole systems of the tests run programs in microVMs: then neither these nor jaild nor a runner is on this machine. */
 export const IN_GUESTS = process.env.KVM_ENABLED === "true";
+/** The component that the workers ask. */
+export const RUNNER = IN_GUESTS ? "launcher" : "runner";
 /** Where guest/build makes what has changed. */
 export const IMAGE = process.env.SVC_TEST_MICROVM ?? join(ROOT, ".microvm");
 /** Of guests of the tests, and of nobody else. */
