@@ -1,7 +1,9 @@
 /** Clients that leave and requests that cannot start: nothing of them goes on, nothing of them starts later. */
+
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse } from "@svc/contracts";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { Api, type ExecInput } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
@@ -9,10 +11,10 @@ import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 /** The time in which what a run left behind must be gone, on a machine that does other work. */
-const GONE_MS = 5000;
+const GONE_MS = slow(5000);
 /** Long enough for a program to appear on a busy machine. */
-const APPEAR_MS = 20_000;
-const QUEUE_WAIT_MS = 1500;
+const APPEAR_MS = slow(20_000);
+const QUEUE_WAIT_MS = slow(1500);
 let system: System;
 let api: Api;
 

@@ -1,5 +1,6 @@
 /** What a program finds around itself: nothing of the machine, of the service, or of other programs. */
 
+import { slow } from "@svc/test-kit/jail/slowness";
 import { Api } from "@svc/test-kit/system/api";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { sharedSystem } from "@svc/test-kit/system/shared";
@@ -180,9 +181,9 @@ describe("processes", () => {
 import socket, time, os
 for place in ("/tmp", "/dev/shm", "/mnt/data"): open(f"{place}/shared", "w").write("secret")
 server = socket.socket(socket.AF_UNIX); server.bind("\\0shared"); server.listen()
-time.sleep(4)`,
+time.sleep(${slow(4)})`,
     });
-    await until(() => processesWith(marker).length > 0, 20_000);
+    await until(() => processesWith(marker).length > 0, slow(20_000));
     const second = (await python(`
 import ctypes, socket
 found = [p for p in ("/tmp/shared", "/dev/shm/shared", "/mnt/data/shared") if os.path.exists(p)]

@@ -1,7 +1,9 @@
 /** The API through Caddy and nginx with the files of deploy/proxies: what clients rely on is the same as without a proxy. */
+
 import { request } from "node:https";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { Api, refTo } from "@svc/test-kit/system/api";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { sharedSystem } from "@svc/test-kit/system/shared";
@@ -11,7 +13,7 @@ import type { ReverseProxy } from "./support/proxies.ts";
 import { SITE, useProxies } from "./support/use-proxies.ts";
 
 const MAX_FILE = 25 * 1024 * 1024;
-const APPEAR_MS = 20_000;
+const APPEAR_MS = slow(20_000);
 const { url, instance } = sharedSystem();
 const direct = new Api(url);
 const { starts, certificate } = useProxies(direct);

@@ -12,6 +12,7 @@ import { ERRORS, type ErrorCode } from "@svc/contracts";
 import { ADVICE } from "@svc/contracts/error-advice";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { killProcess } from "@svc/test-kit/jail/host";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { Api, type ErrorBody, type SendOptions } from "@svc/test-kit/system/api";
 import { RUNNER } from "@svc/test-kit/system/guests";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
@@ -25,7 +26,7 @@ import { withoutJails, withoutRedis, withoutStorage } from "./support/faults.ts"
 import { openStore } from "./support/store.ts";
 import { svc } from "./support/svc.ts";
 
-const SOON_MS = 30_000;
+const SOON_MS = slow(30_000);
 const MET_MS = 90_000;
 /** More than the time in which the API still serves requests on connections that it had accepted. */
 const LATE_MS = 2500;

@@ -2,8 +2,10 @@
  * What happens to streams when a component is killed in the middle: each ends with the whole answer and exactly its outputs, or with an
  * error. And nothing stays behind of streams whose readers left: a thousand of them are in tests/slow/streams.slow.test.ts.
  */
+
 import type { ExecResponse } from "@svc/contracts";
 import { killProcess } from "@svc/test-kit/jail/host";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { Api } from "@svc/test-kit/system/api";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
@@ -13,7 +15,7 @@ import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { leaveStreams, leftOfStreams } from "./support/streams.ts";
 
-const HEALED_MS = 20_000;
+const HEALED_MS = slow(20_000);
 let system: System;
 let api: Api;
 beforeAll(async () => {

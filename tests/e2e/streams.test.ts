@@ -2,7 +2,9 @@
  * Answers with events as a caller sees them: each event as the program writes it, and together exactly the answer that the same run
  * gives without events. What breaks in the middle is in streams-faults.test.ts.
  */
+
 import type { ExecResponse } from "@svc/contracts";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { Api, type ExecInput } from "@svc/test-kit/system/api";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { sharedSystem } from "@svc/test-kit/system/shared";
@@ -20,7 +22,7 @@ import { svc } from "./support/svc.ts";
 const system = sharedSystem();
 const { url } = system;
 const api = new Api(url);
-const APPEAR_MS = 20_000;
+const APPEAR_MS = slow(20_000);
 const newKey = () => `stream-${Math.random()}`;
 
 /** A run to its end; its outputs are what its answer says. */

@@ -1,13 +1,15 @@
 /** Programs with tools through the whole system: paused, resumed, lost in every way, and finished all the same. */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { killProcess } from "@svc/test-kit/jail/host";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-const HEALED_MS = 30_000;
+const HEALED_MS = slow(30_000);
 
 interface Answer {
   status: string;

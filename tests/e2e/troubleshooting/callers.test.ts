@@ -1,4 +1,5 @@
 /** docs/troubleshooting.md, "Callers are refused": each refusal is met, its cause is found by what the page names, and its advice helps. */
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
@@ -8,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FileRef } from "@svc/contracts";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { type Answer, Api, deletePath, downloadPath, refTo } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, until } from "@svc/test-kit/system/processes";
@@ -21,7 +23,7 @@ import { svc } from "../support/svc.ts";
 import { expectSaid, provokeEachRow } from "../support/troubleshooting.ts";
 
 const MIB = 2 ** 20;
-const SOON_MS = 30_000;
+const SOON_MS = slow(30_000);
 const system = sharedSystem();
 const api = new Api(system.url);
 const signer = newSigner();

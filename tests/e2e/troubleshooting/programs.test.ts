@@ -17,6 +17,7 @@ import { loadSecrets } from "@svc/cli/secrets";
 import type { ExecResponse, FileRef } from "@svc/contracts";
 import { builtBundle } from "@svc/test-kit/components/component";
 import { killProcess } from "@svc/test-kit/jail/host";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { type Answer, Api, type StoredFile } from "@svc/test-kit/system/api";
 import { freePort } from "@svc/test-kit/system/free-ports";
 import { RUNNER } from "@svc/test-kit/system/guests";
@@ -31,8 +32,8 @@ import { openStore } from "../support/store.ts";
 import { type CommandResult, svc } from "../support/svc.ts";
 import { expectSaid, provokeEachRow } from "../support/troubleshooting.ts";
 
-const SOON_MS = 30_000;
-const HEALED_MS = 90_000;
+const SOON_MS = slow(30_000);
+const HEALED_MS = slow(90_000);
 /** More than the time in which the API still serves requests on connections that it had accepted. */
 const LATE_MS = 2500;
 const SETTINGS = { ...OPEN_LIMITS, ...ONE_BY_ONE, PYTHON_CONCURRENCY: "1", JOB_QUEUE_WAIT_MS: "3000" };

@@ -9,14 +9,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse, ToolCallRequired } from "@svc/contracts";
 import { slow } from "@svc/test-kit/jail/slowness";
 import { observe } from "@svc/test-kit/system/bystander";
+import { IN_GUESTS } from "@svc/test-kit/system/guests";
 import { declare, driveOn, resultsOf, startPaused, tryResume } from "@svc/test-kit/system/programmatic";
 import { afterAll, expect, test } from "vitest";
 import { PYTHON, untilIdle } from "../support/hostile.ts";
 import type { PrincipalApi } from "../support/principals.ts";
 import { attacker, principal, running } from "../support/running.ts";
 
-/** More than all callers together may have. */
-const PAUSES = 40;
+/** More than all callers together may have, of which fewer fit into microVMs. */
+const PAUSES = IN_GUESTS ? 12 : 40;
 const IDLE_MS = slow(60_000);
 const CONNECTIONS_COUNT_LATER = Number.POSITIVE_INFINITY;
 /** Connections that nobody uses are closed after a minute. */
