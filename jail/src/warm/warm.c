@@ -13,7 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define READY_MS 10000
+/* A copy is there at once. */
+#define COPY_MS 10000
+/* An interpreter loads its modules, which takes long on a slow machine: it would begin anew again and again. */
+#define PRESTART_MS 60000
 
 static const struct zygote_queue *find_queue(const struct jail_config *config, const struct frame *name)
 {
@@ -37,12 +40,12 @@ static int send_request(const struct jail *jail, const struct zygote_queue *queu
 }
 
 /* Waits for the new process to report that it is confined, or the step that failed. */
-static bool reports_ready(struct jail *jail, int control)
+static bool reports_ready(struct jail *jail, int control, int within_ms)
 {
 	struct pollfd wait[] = {{control, POLLIN, 0}, {jail->pidfd, POLLIN, 0}};
 	struct message message = {0};
 
-	if (poll(wait, COUNT(wait), READY_MS) < 1 || channel_read(control, &message) != (ssize_t)sizeof(message)) {
+	if (poll(wait, COUNT(wait), within_ms) < 1 || channel_read(control, &message) != (ssize_t)sizeof(message)) {
 		log_line(LOG_WARN, (int)jail->slot, 0, "the warm process was lost before it was ready");
 		return false;
 	}
@@ -67,7 +70,8 @@ enum warm_status warm_copy(struct jail *jail, const struct jail_config *config, 
 	if (send_request(jail, queue) < 0)
 		return WARM_NONE;
 	jail_close_ends(jail);
-	if (!reports_ready(jail, jail->warm_control) || send(jail->control, &adopt, sizeof(adopt), MSG_NOSIGNAL) < 0)
+	if (!reports_ready(jail, jail->warm_control, COPY_MS) ||
+	    send(jail->control, &adopt, sizeof(adopt), MSG_NOSIGNAL) < 0)
 		return WARM_FAILED;
 	close(jail->control);
 	jail->control = jail->warm_control;
@@ -83,7 +87,8 @@ enum warm_status warm_prestart(struct jail *jail, const struct request *request,
 	if (run_set_limits(jail, &request->limits, options) < 0)
 		return WARM_FAILED;
 	jail_close_ends(jail);
-	if (send(jail->control, &prestart, sizeof(prestart), MSG_NOSIGNAL) < 0 || !reports_ready(jail, jail->control))
+	if (send(jail->control, &prestart, sizeof(prestart), MSG_NOSIGNAL) < 0 ||
+	    !reports_ready(jail, jail->control, PRESTART_MS))
 		return WARM_FAILED;
 	/* The command has been executed, so its memory file is reused for the job. */
 	if (ftruncate(jail->job, 0) < 0 || lseek(jail->job, 0, SEEK_SET) < 0)

@@ -3,9 +3,11 @@ import { childrenOf, descendants, isAlive, killProcess, until } from "@svc/test-
 import { Jaild } from "@svc/test-kit/jail/jaild";
 import { bash, LIMITS } from "@svc/test-kit/jail/run";
 import { finishPython as finish } from "@svc/test-kit/jail/warm";
+import { variables } from "@svc/test-kit/jail/zygotes";
 import { afterEach, describe, expect, it } from "vitest";
+import { JailRun } from "../../src/index.ts";
 import { seenByHost } from "../support/confinement.ts";
-import { describePrestarted, openPrestarted, runPrestarted } from "../support/prestarted.ts";
+import { describePrestarted, openPrestarted, prestartedOf, runPrestarted } from "../support/prestarted.ts";
 
 let jaild: Jaild;
 afterEach(() => jaild.stop());
@@ -135,6 +137,16 @@ describe("a jail with a pre-started Node", () => {
     const script = "echo $0 $$ $PPID; ls /proc/self/fd | wc -l; kill -PIPE $$";
     run.describe(["/bin/bash", "-c", script], ["PATH=/usr/bin"], LIMITS);
     expect(await finish(run)).toMatchObject({ out: "/bin/bash 2 1\n4\n", signal: 13, startedWarm: false });
+  });
+
+  it("is waited for on a machine on which it takes longer than ten seconds", async () => {
+    await start();
+    const { argv, env } = prestartedOf("javascript");
+    const run = await JailRun.open(jaild.socket, new AbortController().signal);
+    const late = ["/bin/bash", "-c", 'sleep 11; exec "$@"', "late", ...argv];
+    expect(await run.prestart(late, variables(env), LIMITS)).toBe(true);
+    await describePrestarted(run, main("console.log(1)"));
+    expect(await finish(run)).toMatchObject({ out: "1\n", cause: "exited" });
   });
 
   it("is refused a second pre-start", async () => {

@@ -30,13 +30,17 @@ function runtimeOf(language: string): Runtime {
   return found;
 }
 
+export function prestartedOf(language: string): NonNullable<Runtime["prestarted"]> {
+  const { prestarted } = runtimeOf(language);
+  if (prestarted === undefined) throw new Error(`no ${language} is pre-started`);
+  return prestarted;
+}
+
 /** A jail for a program of the language, with a pre-started interpreter if wanted. */
 export async function openPrestarted(jaild: Jaild, language: string, prestart: boolean): Promise<JailRun> {
   const run = await JailRun.open(jaild.socket, new AbortController().signal);
-  const { prestarted } = runtimeOf(language);
-  if (prestarted === undefined) throw new Error(`no ${language} is pre-started`);
-  if (prestart && !(await run.prestart(prestarted.argv, variables(prestarted.env), LIMITS)))
-    throw new Error("nothing was started");
+  const { argv, env } = prestartedOf(language);
+  if (prestart && !(await run.prestart(argv, variables(env), LIMITS))) throw new Error("nothing was started");
   return run;
 }
 
