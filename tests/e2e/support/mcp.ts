@@ -8,15 +8,16 @@ import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/sdk/typ
 import { ROOT } from "@svc/cli/instance";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { killProcess } from "@svc/test-kit/jail/host";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import { readOrEmpty } from "@svc/test-kit/system/read-file";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 
 /** What a program that was cancelled left must be gone in this time, on a machine that does other work. */
-export const GONE_MS = 10_000;
+export const GONE_MS = slow(10_000);
 /** Long enough for a program to appear on a busy machine. */
-export const APPEAR_MS = 30_000;
+export const APPEAR_MS = slow(30_000);
 export const TOOLS = ["run_code", "upload_file", "list_files", "read_file", "list_languages"];
 /** A program that waits, with its first argument in the command line of a process. */
 export const WAITING = `python3 -c 'import time; time.sleep(60)' "$1"`;
