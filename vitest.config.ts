@@ -24,8 +24,12 @@ const BY_ADDRESS = [
   ...E2E_BY_ADDRESS,
 ];
 
-/** Tests of the whole system against microVMs. */
-const IN_GUESTS = [...BY_ADDRESS, "tests/e2e/tls.test.ts"];
+/** Tests of the whole system against microVMs: those by address, and those that ask for no runner and no jaild on the machine. */
+const IN_GUESTS = [
+  ...BY_ADDRESS,
+  "tests/e2e/{client-typescript,console-login,exec-command,exec-headers,isolation,jobs,mcp-http,openapi}.test.ts",
+  "tests/e2e/{proxies,proxy-headers,proxy-pieces,streams,tls}.test.ts",
+];
 /** For programs in guests on an emulated processor. */
 const MICROVMS = {
   KVM_ENABLED: "true",

@@ -1,5 +1,6 @@
 /** Generated programs with tools give one and the same answer: live and by replay, in Python and in Bash. */
 
+import { slow, times } from "@svc/test-kit/jail/slowness";
 import { Api } from "@svc/test-kit/system/api";
 import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { drive } from "@svc/test-kit/system/programmatic";
@@ -8,8 +9,8 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { EVERY_KIND, expected, inBash, inPython, program, TOOLS } from "./support/generated-programs.ts";
 
-const PROGRAMS = 12;
-const WITHIN_MS = 240_000;
+const PROGRAMS = times(12);
+const WITHIN_MS = slow(240_000);
 
 let systems: Service[] = [];
 beforeAll(async () => {
