@@ -37,6 +37,7 @@ beforeAll(async () => {
     SANDBOX_MAX_PAUSED: String(MAX_PAUSED),
     TOOL_CALL_SESSION_EXPIRY: String(EXPIRY_SECONDS),
     PTC_MAX_STATE_BYTES: "1000000",
+    JOB_QUEUE_WAIT_MS: `${slow(60_000)}`,
   };
   system = await startSystem({ env });
   api = new Api(system.url);

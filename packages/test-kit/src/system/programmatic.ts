@@ -4,11 +4,12 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProgrammaticResponse, ToolCallRequired, ToolDeclaration, ToolResult } from "@svc/contracts";
+import { slow } from "../jail/slowness.ts";
 import type { Answer, Api, SendOptions } from "./api.ts";
 
 const PATH = "/exec/programmatic";
 const AGAIN_MS = 200;
-const SERVED_WITHIN_MS = 60_000;
+const SERVED_WITHIN_MS = slow(60_000);
 
 // biome-ignore lint/suspicious/noExplicitAny: a tool's own test knows what its arguments are
 export type Input = any;
