@@ -27,7 +27,8 @@ const BY_ADDRESS = [
 /** Tests of the whole system against microVMs: those by address, and those that ask for no runner and no jaild on the machine. */
 const IN_GUESTS = [
   ...BY_ADDRESS,
-  "tests/e2e/{client-typescript,console-login,exec-command,exec-headers,isolation,jobs,mcp-http,openapi}.test.ts",
+  "tests/e2e/{client-typescript,compromised-runner,console-login,exec-command,exec-headers}.test.ts",
+  "tests/e2e/{isolation,jobs,mcp-http,openapi}.test.ts",
   "tests/e2e/{proxies,proxy-headers,proxy-pieces,streams,tls}.test.ts",
 ];
 /** For programs in guests on an emulated processor. */
