@@ -95,7 +95,7 @@ async function metric(component: "runner" | "api", name: string): Promise<number
 }
 const paused = () => metric("runner", 'svc_sandbox_active_executions{state="paused"}');
 const evictedFor = (cause: string) => metric("runner", `svc_ptc_live_evictions_total{cause="${cause}"}`);
-/** In microVMs, each of which counts with all of its memory, there is more often too much than there are too many. */
+/** A microVM counts with all of its memory: there may be too much before there are too many. */
 const evicted = async () => (await evictedFor("max_paused")) + (await evictedFor("memory"));
 const completed = (mode: "live" | "replay") =>
   metric("api", `svc_ptc_replay_continuations_total{mode="${mode}",outcome="completed"}`);

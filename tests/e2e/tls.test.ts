@@ -5,21 +5,19 @@ import { join } from "node:path";
 import { componentEnvironment } from "@svc/cli/environment";
 import type { Service } from "@svc/cli/instance";
 import { loadSecrets } from "@svc/cli/secrets";
-import { usesMicrovms } from "@svc/cli/topology";
 import { type RunningComponent, startComponent } from "@svc/test-kit/components/component";
 import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
 import { createAuthority, tlsFiles } from "@svc/test-kit/credentials/certificates";
 import { Api, output } from "@svc/test-kit/system/api";
 import { freePort } from "@svc/test-kit/system/free-ports";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { until } from "@svc/test-kit/system/processes";
 import { declare, drive } from "@svc/test-kit/system/programmatic";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const READY_MS = 60_000;
-/** With the runner's certificate: the launcher stands in its place. */
-const RUNNER = usesMicrovms(process.env) ? "launcher" : "runner";
-/** Each after those that it calls. */
+/** Each after those that it calls. A launcher in the runner's place has its certificate. */
 const ORDER = ["file-server", "tool-call-server", "egress-gateway", "runner", "worker", "api"] as const;
 const PORTS: Record<Service, string> = {
   api: "SERVICE_PORT",

@@ -70,7 +70,7 @@ test("of the data folder: requests are refused, runs that had begun, too, and no
   await expectToHeal(system);
   expect((await api.bytes(kept)).toString()).toBe("kept");
   await expect.poll(() => system?.pid(RUNNER)).not.toBe(lost);
-  const noted = join(system.instance.runDir, "runner.pid");
+  const noted = join(system.instance.runDir, `${RUNNER}.pid`);
   await expect.poll(() => readOrEmpty(noted), { timeout: NOTICED_MS }).toBe(`${system.pid(RUNNER)}\n`);
   await expect.poll(() => readiness(api)).toBe(200);
 });

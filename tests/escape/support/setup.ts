@@ -10,6 +10,7 @@ import { slow } from "@svc/test-kit/jail/slowness";
 import type { Api } from "@svc/test-kit/system/api";
 import { observe } from "@svc/test-kit/system/bystander";
 import { median, memoryMiB } from "@svc/test-kit/system/consumption";
+import { IN_GUESTS } from "@svc/test-kit/system/guests";
 import { type Holdings, STEADY_POOL, settledHoldings } from "@svc/test-kit/system/holdings";
 import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { startSecondApi } from "@svc/test-kit/system/second-api";
@@ -25,11 +26,15 @@ const WAITS = {
   TOOL_CALL_SESSION_EXPIRY: `${slow(600)}`,
 };
 
+/** Fewer than tests pause there, however many microVMs the machine has room for. */
+const PAUSED = IN_GUESTS ? { SANDBOX_MAX_PAUSED: "8" } : {};
+
 /** More slots than hostile programs at once: a bystander always finds one. */
 const ENV = {
   ...OPEN_PROGRAM_LIMITS,
   ...STEADY_POOL,
   ...WAITS,
+  ...PAUSED,
   PYTHON_CONCURRENCY: "8",
   OTHER_CONCURRENCY: "4",
   SANDBOX_MAX_CONCURRENT_JOBS: "12",

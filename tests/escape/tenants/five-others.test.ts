@@ -16,7 +16,7 @@ import { PYTHON, untilIdle } from "../support/hostile.ts";
 import type { PrincipalApi } from "../support/principals.ts";
 import { attacker, principal, running } from "../support/running.ts";
 
-/** More than all callers together may have, of which fewer fit into microVMs. */
+/** More than all callers together may have: in microVMs, eight (../support/setup.ts). */
 const PAUSES = IN_GUESTS ? 12 : 40;
 const IDLE_MS = slow(60_000);
 const CONNECTIONS_COUNT_LATER = Number.POSITIVE_INFINITY;
