@@ -28,8 +28,8 @@ const BY_ADDRESS = [
 const IN_GUESTS = [
   ...BY_ADDRESS,
   "tests/e2e/{client-typescript,compromised-runner,console-login,exec-command,exec-headers}.test.ts",
-  "tests/e2e/{isolation,jobs,mcp-http,openapi}.test.ts",
-  "tests/e2e/{proxies,proxy-headers,proxy-pieces,streams,tls}.test.ts",
+  "tests/e2e/{isolation,jobs,mcp,mcp-credentials,mcp-http,openapi}.test.ts",
+  "tests/e2e/{proxies,proxy-headers,proxy-pieces,python-client,streams,tls}.test.ts",
 ];
 /** For programs in guests on an emulated processor. */
 const MICROVMS = {

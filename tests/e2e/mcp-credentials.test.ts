@@ -21,6 +21,7 @@ import {
   MCP_SETTINGS,
   tokenOf,
   WAITING,
+  WAITING_FOR_TEST,
 } from "./support/mcp.ts";
 import { type PrivateFolder, privateFolder, svc } from "./support/svc.ts";
 import { useProxies } from "./support/use-proxies.ts";
@@ -104,7 +105,7 @@ describe.each(Object.entries(ROUTES))("through %s", (_route, start) => {
     test("a program runs, its output comes as it is written, and its files are its caller's", async () => {
       await using(transportTo(origin), async (client) => {
         const seen: Progress[] = [];
-        const code = `cat in.txt; python3 -c 'import time; time.sleep(60)' "$1" 2>/dev/null; echo last`;
+        const code = `cat in.txt; ${WAITING_FOR_TEST}; echo last`;
         const { structured: file } = await call(client, "upload_file", {
           name: "in.txt",
           content: "first\n",

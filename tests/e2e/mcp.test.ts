@@ -18,6 +18,7 @@ import {
   tokenOf,
   transportOf,
   WAITING,
+  WAITING_FOR_TEST,
 } from "./support/mcp.ts";
 
 const PNG = [0x89, 0x50, 0x4e, 0x47];
@@ -146,8 +147,8 @@ describe.each(TRANSPORTS)("over %s", (kind) => {
     const client = await connect(kind);
     const seen: Progress[] = [];
     const marker = newMarker();
-    // Each line is written only after the one before was seen here: the test ends the process that the program waits for.
-    const wait = `{ python3 -c 'import time; time.sleep(60)' "$1"; } 2>/dev/null`;
+    // Each line is written only after the one before was seen here.
+    const wait = WAITING_FOR_TEST;
     const code = `echo first; ${wait}; echo second; ${wait}; echo third >&2; ${wait}`;
     const running = call(client, "run_code", bash(code, { args: [marker] }), {
       onprogress: (progress) => seen.push(progress),

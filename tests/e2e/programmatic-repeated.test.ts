@@ -3,6 +3,7 @@
  * which keeps paused programs gives the same answers.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { slow } from "@svc/test-kit/jail/slowness";
 import type { Api } from "@svc/test-kit/system/api";
 import {
   declare,
@@ -70,15 +71,16 @@ print(await asyncio.gather(*[twice(v) for v in "abc"]))`;
   test("the run limit is for one round; the time of a pause does not count", async () => {
     const code = `import time
 for i in range(int(sys.argv[1])):
-    time.sleep(0.6)
+    time.sleep(${slow(0.6)})
     await echo(value=i)
 time.sleep(await echo(value="last"))
 print("end")`;
-    const start = (calls: number) => ({ code, args: [String(calls)], timeout: 1700 });
-    const between = (_: unknown, pause: number) => (pause === 1 && mode === "live" ? sleep(1800) : undefined);
-    const { answer } = await drive(api, start(3), { echo: () => 0.1 }, { between });
+    const start = (calls: number) => ({ code, args: [String(calls)], timeout: slow(1700) });
+    const between = (_: unknown, pause: number) =>
+      pause === 1 && mode === "live" ? sleep(slow(1800)) : undefined;
+    const { answer } = await drive(api, start(3), { echo: () => slow(0.1) }, { between });
     expect(answer).toMatchObject({ status: "completed", stdout: "end\n" });
-    expect(answer.execution_time).toBeGreaterThan(1900);
+    expect(answer.execution_time).toBeGreaterThan(slow(1900));
     const late = await drive(api, start(1), { echo: () => 60 });
     expect(late.answer).toMatchObject({ status: "error", error_type: "timeout", sandbox_status: "TO" });
     expect(late.answer).toMatchObject({ error: "Time limit exceeded", tool_calls_made: 2 });

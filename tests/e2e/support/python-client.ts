@@ -1,8 +1,11 @@
 /** Runs tests and programs of the Python client in clients/python on the system's Python. */
 import { execFile } from "node:child_process";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ROOT } from "@svc/cli/instance";
+import { processesWith } from "@svc/test-kit/system/processes";
 import { expect } from "vitest";
 
 export const PYTHON = "/usr/bin/python3";
@@ -20,15 +23,33 @@ export interface Reached {
 
 /** Runs tests/live/<module>.py, or one class or test of it; each of its tests must run and pass. */
 export async function runLive(name: string, { url, token, proxy = "", authority }: Reached): Promise<void> {
+  const processes = await serveProcesses();
   const env = {
     ...process.env,
     SVC_TEST_URL: url,
     SVC_TEST_PROXY: proxy,
+    SVC_TEST_PROCESSES: processes.url,
     ...(token === undefined ? {} : { SVC_TEST_TOKEN: token }),
     ...(authority === undefined ? {} : { SSL_CERT_FILE: authority }),
   };
   const args = ["-B", "-X", "dev", "-W", "error", "-m", "unittest", `tests.live.${name}`];
-  const { stderr } = await promisify(execFile)(PYTHON, args, { cwd: PYTHON_CLIENT, env });
-  expect(stderr).toMatch(/^Ran \d+ tests? in .*\n\nOK\n$/m);
-  expect(stderr).not.toMatch(/^Ran 0 |Exception ignored|Warning/m);
+  try {
+    const { stderr } = await promisify(execFile)(PYTHON, args, { cwd: PYTHON_CLIENT, env });
+    expect(stderr).toMatch(/^Ran \d+ tests? in .*\n\nOK\n$/m);
+    expect(stderr).not.toMatch(/^Ran 0 |Exception ignored|Warning/m);
+  } finally {
+    await processes.close();
+  }
+}
+
+/** What clients/python/tests/live/target.py asks for programs on this machine. */
+async function serveProcesses(): Promise<{ url: string; close: () => Promise<void> }> {
+  const server = createServer(({ url = "" }, response) => {
+    response.end(JSON.stringify(processesWith(url.slice(url.indexOf("?") + 1))));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
 }
