@@ -68,6 +68,9 @@ interface Waiter<G> {
 /** A program that was just paused may still be telling of its calls. */
 const PAUSE_REST_MS = 10_000;
 
+/** The principal of a run that nobody has signed (services/runner/src/admission/manifest.ts): its guest serves no other. */
+const UNKNOWN = "";
+
 /** Between attempts to boot, after one has failed. */
 const BOOT_PAUSE_MS = 1000;
 
@@ -134,7 +137,7 @@ export class Pool<G extends Pooled> {
       over: () => {
         const { runsPerGuest } = this.#options;
         if (member.isOld) this.#end(member, "age");
-        else if (member.runs >= runsPerGuest) this.#end(member, "served");
+        else if (member.runs >= runsPerGuest || member.principal === UNKNOWN) this.#end(member, "served");
         else this.#change(member, "ready");
         this.#assign();
       },

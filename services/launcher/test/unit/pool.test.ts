@@ -122,6 +122,15 @@ test("a guest with runs left serves its principal again, and no other", async ()
   expect(first.guest.isOver).toBe(true);
 });
 
+test("runs that nobody has signed share no guest", async () => {
+  const { pool, causes } = poolOf({ runsPerGuest: 5 });
+  await pool.start();
+  const first = await pool.take("", signal);
+  first.over();
+  expect(causes).toEqual(["served"]);
+  expect((await pool.take("", signal)).guest).not.toBe(first.guest);
+});
+
 test("never more guests than allowed, those that end included", async () => {
   const { pool, booted, living } = poolOf({ most: 3, ahead: 8, booting: 8 });
   await pool.start();
