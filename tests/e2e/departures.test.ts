@@ -105,7 +105,7 @@ describe("a request that cannot start", () => {
     const marker = newMarker();
     const running = api.tryExec({
       lang: "py",
-      code: "import time\ntime.sleep(4)\nprint('whole')",
+      code: `import time\ntime.sleep(${slow(4)})\nprint('whole')`,
       args: [marker],
     });
     await until(() => processesWith(marker).length > 0, APPEAR_MS);

@@ -3,6 +3,7 @@
  * the answer says which limit it was. The limits are the operator's, for one language each; requests only lower them.
  */
 import type { ExecResponse } from "@svc/contracts";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { Api } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { type Service, startService } from "@svc/test-kit/system/service";
@@ -11,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 const MIB = 2 ** 20;
 const PAGE = 4096;
 const MEMORY = 128 * MIB;
-const CPU_MS = 1000;
+const CPU_MS = slow(1000);
 const PROCESSES = 20;
 const OPEN_FILES = 64;
 const FILE_BYTES = 1_000_000;
@@ -101,7 +102,7 @@ print("done")`;
     const stderr = `[sandbox] ${message} (${CPU_MS / 1000} s)\n`;
     expect(answer).toMatchObject({ ...KILLED, status: "TO", message, stderr });
     expect(answer.cpu_time).toBeGreaterThanOrEqual(CPU_MS);
-    expect(answer.cpu_time).toBeLessThan(CPU_MS + 2000);
+    expect(answer.cpu_time).toBeLessThan(CPU_MS + slow(2000));
     expect((await bash("while :; do :; done")).message).toBe(message);
   });
 

@@ -7,6 +7,7 @@ import type { ExecResponse } from "@svc/contracts";
 import { killProcess } from "@svc/test-kit/jail/host";
 import { slow } from "@svc/test-kit/jail/slowness";
 import { Api } from "@svc/test-kit/system/api";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
@@ -33,8 +34,8 @@ const changing = "import os, time\nfor at in range(20):\n  print(os.urandom(4).h
 test.each([
   ["worker", steady],
   ["worker", changing],
-  ["runner", steady],
-  ["runner", changing],
+  [RUNNER, steady],
+  [RUNNER, changing],
   ["redis", steady],
 ] as const)("kill -9 of the %s", async (name, code) => {
   const answer = await openStream(system.url, "/exec", { lang: "py", code });
@@ -59,6 +60,6 @@ test.each([
 test("streams whose readers leave leave no keys and no subscriptions", async () => {
   const left = leftOfStreams(system.instance);
   await Promise.all(Array.from({ length: 4 }, () => leaveStreams(system.url, 25)));
-  await expect.poll(left.names, { timeout: 60_000 }).toEqual([]);
+  await expect.poll(left.names, { timeout: slow(60_000) }).toEqual([]);
   left.close();
 });

@@ -3,7 +3,9 @@
  * The service gives a reader up after 60 seconds, so this takes longer.
  */
 import { connect, type Socket } from "node:net";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { Api } from "@svc/test-kit/system/api";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
@@ -20,8 +22,8 @@ const WRITTEN = 25 * KEPT;
 const READERS = 2;
 /** For each component: the kept outputs some times over, and half of what was written. */
 const MOST_MIB = (READERS * WRITTEN) / MIB / 2;
-const APPEAR_MS = 60_000;
-const GIVEN_UP_MS = 110_000;
+const APPEAR_MS = slow(60_000);
+const GIVEN_UP_MS = slow(110_000);
 
 let system: System;
 let api: Api;
@@ -56,26 +58,30 @@ function unread(body: object): Socket {
   return socket.pause();
 }
 
-test("streams that nobody reads cost bounded memory and keep neither their programs nor their seats", async () => {
-  const names = ["api", "worker", "runner"] as const;
-  const peaks = names.map((name) => watchPeak(system.pid(name)));
-  const marker = newMarker();
-  const code = `import sys
+test(
+  "streams that nobody reads cost bounded memory and keep neither their programs nor their seats",
+  async () => {
+    const names = ["api", "worker", RUNNER] as const;
+    const peaks = names.map((name) => watchPeak(system.pid(name)));
+    const marker = newMarker();
+    const code = `import sys
 for _ in range(${WRITTEN / MIB}): sys.stdout.write('x' * ${MIB})`;
-  const sockets = Array.from({ length: READERS }, () => unread({ lang: "py", code, args: [marker] }));
-  const quick = { lang: "py", code: "print(1)" };
-  try {
-    await until(() => processesWith(marker).length > 0, APPEAR_MS);
-    await until(() => processesWith(marker).length === 0, APPEAR_MS);
-    await until(async () => (await api.tryExec(quick)).status === 200, GIVEN_UP_MS);
-    const left = leftOfStreams(system.instance);
-    await expect.poll(left.names, { timeout: GIVEN_UP_MS }).toEqual([]);
-    left.close();
-    const used = peaks.map((peak, at) => ({ name: names[at], mib: peak() }));
-    expect(used.filter(({ mib }) => mib > MOST_MIB)).toEqual([]);
-  } finally {
-    for (const socket of sockets) socket.destroy();
-  }
-  const both = await Promise.all(Array.from({ length: READERS }, () => api.tryExec(quick)));
-  expect(both.map(({ status }) => status)).toEqual([200, 200]);
-}, 280_000);
+    const sockets = Array.from({ length: READERS }, () => unread({ lang: "py", code, args: [marker] }));
+    const quick = { lang: "py", code: "print(1)" };
+    try {
+      await until(() => processesWith(marker).length > 0, APPEAR_MS);
+      await until(() => processesWith(marker).length === 0, APPEAR_MS);
+      await until(async () => (await api.tryExec(quick)).status === 200, GIVEN_UP_MS);
+      const left = leftOfStreams(system.instance);
+      await expect.poll(left.names, { timeout: GIVEN_UP_MS }).toEqual([]);
+      left.close();
+      const used = peaks.map((peak, at) => ({ name: names[at], mib: peak() }));
+      expect(used.filter(({ mib }) => mib > MOST_MIB)).toEqual([]);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+    const both = await Promise.all(Array.from({ length: READERS }, () => api.tryExec(quick)));
+    expect(both.map(({ status }) => status)).toEqual([200, 200]);
+  },
+  slow(280_000),
+);

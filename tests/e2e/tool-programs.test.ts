@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { killProcess } from "@svc/test-kit/jail/host";
 import { slow } from "@svc/test-kit/jail/slowness";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
@@ -108,7 +109,7 @@ describe.each(["python", "bash"] as const)("a program in %s", (language) => {
     expect(pauses).toBe(5);
   });
 
-  test.each(["runner", "worker", "tool-call-server", "egress-gateway"] as const)(
+  test.each([RUNNER, "worker", "tool-call-server", "egress-gateway"] as const)(
     "ends alike when the %s is killed while it is paused",
     async (component) => {
       const { answer, pauses } = await drive(language, async (pause) => {
