@@ -27,12 +27,12 @@ const ANSWER_MS = slow(110_000);
 const POOLED = 32;
 /** The time of a stopping component and the layers of deadlines around a run, short enough that a test sees their end. */
 const DEADLINES = {
-  SHUTDOWN_GRACE_MS: "5000",
-  SANDBOX_COMPILE_TIMEOUT: "5000",
-  JOB_PRIME_ALLOWANCE_MS: "15000",
-  JOB_POSTPROCESS_ALLOWANCE_MS: "10000",
-  JOB_WAIT_GRACE_MS: "5000",
-  JOB_QUEUE_WAIT_MS: "40000",
+  SHUTDOWN_GRACE_MS: `${slow(5000)}`,
+  SANDBOX_COMPILE_TIMEOUT: `${slow(5000)}`,
+  JOB_PRIME_ALLOWANCE_MS: `${slow(15_000)}`,
+  JOB_POSTPROCESS_ALLOWANCE_MS: `${slow(10_000)}`,
+  JOB_WAIT_GRACE_MS: `${slow(5000)}`,
+  JOB_QUEUE_WAIT_MS: `${slow(40_000)}`,
 };
 const COMPONENTS = [
   "redis",
@@ -129,7 +129,7 @@ describe.each(["SIGTERM", "SIGKILL"] as const)("%s", (signal) => {
     let lost = 0;
     const began = performance.now();
     const running = LOAD.map(async ([program, expected]) => {
-      const answer = await api.tryExec({ run_timeout: 10_000, ...program }).catch(() => undefined);
+      const answer = await api.tryExec({ run_timeout: slow(10_000), ...program }).catch(() => undefined);
       if (answer === undefined) lost++;
       else expectRight(answer, expected);
     });

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Instance } from "@svc/cli/instance";
 import { findCgroups } from "@svc/cli/system/cgroups";
+import { slow } from "../jail/slowness.ts";
 import { type Descriptors, descriptorsOf, total } from "./descriptors.ts";
 import { holdNamespaces, isOwnUid, mountsOf } from "./leftovers.ts";
 import { until } from "./processes.ts";
@@ -28,11 +29,11 @@ export interface Holdings {
   files: string[];
 }
 
-const SETTLE_MS = 15_000;
+const SETTLE_MS = slow(15_000);
 /** A component closes a connection that waited so long for a next request (`keepAliveTimeout` of its server), and some seconds for that. */
 const KEPT_CONNECTION_MS = 75_000 + 15_000;
 const UNCHANGED_MS = 1500;
-const WARM_MS = 60_000;
+const WARM_MS = slow(60_000);
 /** Keeps the number of warm jails constant: a larger pool of pre-started interpreters grows with use and shrinks after a quiet minute. */
 export const STEADY_POOL = { SANDBOX_WARM_POOL: "1" };
 const NOTHING = { mounts: new Set<string>(), namespaces: new Set<string>() };

@@ -30,6 +30,8 @@ interface Watched {
   language: string;
   lastSuccess: number;
   published: number;
+  /** The last job that was sent, and when, in ms since 1970. */
+  sent?: { id: string; at: number };
 }
 
 export class Canary {
@@ -100,7 +102,7 @@ export class Canary {
   #tick(): void {
     const idleSince = Date.now() - this.#config.CANARY_INTERVAL_MS;
     const idle = [...this.#watched].filter(([, { lastSuccess }]) => lastSuccess <= idleSince);
-    Promise.all(idle.map(([kind, { language }]) => this.#send(kind, language)))
+    Promise.all(idle.map(([kind, watched]) => this.#send(kind, watched)))
       .catch((error: Error) => this.#log.warn({ err: error.message }, "queueing the canary failed"))
       .finally(() => {
         const pause = this.fresh ? Math.max(RETRY_MS, this.#config.CANARY_INTERVAL_MS / 2) : RETRY_MS;
@@ -109,9 +111,10 @@ export class Canary {
   }
 
   /** A job that waits already proves as much. */
-  async #send(kind: QueueKind, language: string): Promise<void> {
-    if ((await this.#queues[kind].counts()).waiting > 0) return;
+  async #send(kind: QueueKind, watched: Watched): Promise<void> {
+    if ((await this.#queues[kind].counts()).waiting > 0 || (await this.#isUnderWay(kind, watched))) return;
     const id = newId();
+    watched.sent = { id, at: Date.now() };
     const job: Job = {
       v: 1,
       request_id: `canary-${id}`,
@@ -119,15 +122,21 @@ export class Canary {
       session_id: newId(),
       principal: { tenantId: "svc", userId: "canary" },
       output_namespace: "svc:user:canary",
-      language,
+      language: watched.language,
       version: "*",
       code: "",
       args: [],
       run_timeout: Math.min(CANARY_RUN_MS, this.#config.MAX_RUN_TIMEOUT),
       files: [],
-      enqueued_at: Date.now(),
+      enqueued_at: watched.sent.at,
     };
     await this.#queues[kind].add(job);
+  }
+
+  /** Where a run takes long, more of them would take longer. One that hangs is not waited for. */
+  async #isUnderWay(kind: QueueKind, { sent }: Watched): Promise<boolean> {
+    if (sent === undefined || Date.now() - sent.at > CANARY_RUN_MS) return false;
+    return (await this.#queues[kind].look(sent.id)).state === "started";
   }
 
   stop(): void {
