@@ -30,7 +30,7 @@ const INTERPRETERS_MS = 300_000;
 const POLL_MS = 250;
 const WARM = /^svc_sandbox_warm_jails\{zygote="([^"]*)",number="(waiting|wanted)"\} (\d+)$/gm;
 
-/** `languages`: of the image. Rejects when a program does not print what it should. */
+/** `languages`: of the image. Rejects when the guest's runner does not answer. */
 export async function warmUp(guest: Guest, languages: readonly string[]): Promise<void> {
   const end = performance.now() + INTERPRETERS_MS;
   await interpretersWait(guest, end);
@@ -41,18 +41,17 @@ export async function warmUp(guest: Guest, languages: readonly string[]): Promis
   await interpretersWait(guest, end);
 }
 
+/** However it ends: an operator's limits may be shorter than its first run on a slow machine. */
 async function hello(guest: Guest, language: string): Promise<void> {
   const file = HELLOS[language];
   if (file === undefined) return;
-  const answer = await askRound(guest.runs, {
+  await askRound(guest.runs, {
     path: "/api/v2/execute",
     body: JSON.stringify({ language, version: "*", files: [file], session_id: OWN, egress_grant: OWN }),
     requestId: OWN,
     signal: AbortSignal.timeout(RUN_MS),
     maxBytes: MAX_ANSWER_BYTES,
   });
-  if ("paused" in answer || answer.stdout !== "1\n" || answer.files?.length !== 1)
-    throw new Error(`a first program in ${language} did not run`);
 }
 
 /** Until as many wait as its runner wants, or until `end`. */

@@ -36,6 +36,8 @@ async function send(code: string, { inputs = [], signal, language = "bash" }: Op
 const run = async (code: string, options?: Options): Promise<ExecuteResponse> =>
   endedOf(await send(code, options));
 
+/** Whether QEMU was told to take over a saved guest, rather than to boot one. */
+const goesOn = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("\0-incoming\0");
 const machines = () => guestProcesses().filter(({ name }) => name.startsWith("qemu"));
 const ended = (cause: string) => system.metric(`svc_launcher_guests_ended_total{cause="${cause}"}`);
 
@@ -228,7 +230,11 @@ describe("the launcher", () => {
     await expect.poll(guestProcesses).toEqual([]);
     expect(memoryFiles()).toEqual([]);
     await system.stop();
-    system = await startGuestSystem({ PTC_MODE: "replay" });
+    // Limits that the launcher's own first programs do not keep: guests go on from a saved one all the same.
+    const limits = { javascript: { run_timeout: 1 }, bash: { max_file_size: 1 } };
+    const env = { PTC_MODE: "replay", SANDBOX_LIMIT_OVERRIDES: JSON.stringify(limits) };
+    system = await startGuestSystem(env);
+    expect(machines().map(({ pid }) => goesOn(pid))).toContain(true);
     expect(placesOf(pid)).toEqual([]);
     expect((await run("echo on")).stdout).toBe("on\n");
   });
