@@ -1,6 +1,7 @@
 /** The environment of a guest's runner and jaild: what the launcher's own configuration says of executions, and no key. Pure. */
 import type { Config } from "@svc/service-kit";
 import { EXECUTIONS } from "@svc/service-kit/config/variables/executions";
+import { FILE_SYSTEMS } from "@svc/service-kit/config/variables/launcher";
 import { RUNNER } from "@svc/service-kit/config/variables/runner";
 
 /** Of the guest alone, or of the launcher alone. */
@@ -22,7 +23,7 @@ const OWN = {
 };
 
 export function guestEnvironment(config: Config): Record<string, string> {
-  const names = [...Object.keys(EXECUTIONS), ...Object.keys(RUNNER)] as (keyof Config)[];
+  const names = [EXECUTIONS, FILE_SYSTEMS, RUNNER].flatMap(Object.keys) as (keyof Config)[];
   const given = names.map((name) => [name, textOf(config[name])] as const).filter(([, text]) => text !== "");
   return { ...Object.fromEntries(given), LOG_LEVEL: config.LOG_LEVEL, ...OWN };
 }

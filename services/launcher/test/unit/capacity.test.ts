@@ -40,15 +40,25 @@ test("a guest gets limits, and no key, token or address of this machine", () => 
     SANDBOX_FORWARD_TARGET: "gateway.internal:3190",
   };
   const overrides = { python: { run_memory_limit: 2 ** 28 } };
+  const ofJaild = {
+    SANDBOX_WORKSPACE_MAX_BYTES: "8388608",
+    SANDBOX_WORKSPACE_MAX_FILES: "200",
+    SANDBOX_TMP_MAX_BYTES: "1048576",
+    TOOL_CALL_REQUEST_TIMEOUT: "20000",
+    SANDBOX_WARM_START: "false",
+    SANDBOX_WARM_POOL: "3",
+  };
   const env = guestEnvironment(
     loadConfig("launcher", {
       ...secrets,
+      ...ofJaild,
       SANDBOX_RUN_TIMEOUT: "1234",
       SVC_LANGUAGES: "python,bash",
       SANDBOX_LIMIT_OVERRIDES: JSON.stringify(overrides),
     }),
   );
   for (const secret of Object.values(secrets)) expect(Object.values(env)).not.toContain(secret);
+  expect(env).toMatchObject(ofJaild);
   expect(env).toMatchObject({ SANDBOX_RUN_TIMEOUT: "1234", SVC_LANGUAGES: "python,bash" });
   const inside = loadConfig("runner", env);
   expect(inside.SANDBOX_LIMIT_OVERRIDES).toEqual(overrides);

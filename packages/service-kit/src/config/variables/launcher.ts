@@ -12,13 +12,18 @@ import {
   withNote,
 } from "../types.ts";
 
-export const LAUNCHER = {
+/** Limits that jaild keeps, on this machine or in microVMs. */
+export const FILE_SYSTEMS = {
   SANDBOX_WORKSPACE_MAX_BYTES: size(512 * 2 ** 20, "Size of a workspace."),
   SANDBOX_WORKSPACE_MAX_FILES: int(65_536, "Files and directories of a workspace.", {
     min: 16,
     max: 4_194_304,
   }),
   SANDBOX_TMP_MAX_BYTES: size(100 * 2 ** 20, "Size of /tmp in a jail."),
+} satisfies Record<string, Variable<unknown>>;
+
+export const LAUNCHER = {
+  ...FILE_SYSTEMS,
   SANDBOX_JOB_UID_BASE: int(200_000, "First user id of the slots; the 16 below are for components.", {
     min: 1016,
     max: 4_000_000_000,
