@@ -1,8 +1,13 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { MICROVM_OVERHEAD_MIB } from "@svc/cli/capacity";
+import { jaildCommand } from "@svc/cli/components";
+import { containerInstance } from "@svc/cli/containers/place";
 import { loadConfig } from "@svc/service-kit/config/load";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { newSigner } from "@svc/test-kit/credentials/signer";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { guestCapacity } from "../../src/guests/capacity.ts";
 import { guestEnvironment } from "../../src/guests/environment.ts";
 
@@ -63,4 +68,22 @@ test("a guest gets limits, and no key, token or address of this machine", () => 
   const inside = loadConfig("runner", env);
   expect(inside.SANDBOX_LIMIT_OVERRIDES).toEqual(overrides);
   expect(inside.SANDBOX_RUN_TIMEOUT).toBe(1234);
+});
+
+test("a guest is told each variable that its jaild is started by", () => {
+  const image = mkdtempSync(join(tmpdir(), "svc-image-"));
+  onTestFinished(() => rmSync(image, { recursive: true }));
+  mkdirSync(join(image, "rootfs"));
+  writeFileSync(join(image, "runtimes.json"), '{"runtimes":[]}');
+  const asked = new Set<string>();
+  const caller = new Proxy<Record<string, string>>({}, { get: (_, name) => void asked.add(String(name)) });
+  jaildCommand({ instance: containerInstance({ SANDBOX_PACKAGES_DIRECTORY: image }), caller, view: undefined });
+  const told = guestEnvironment(
+    loadConfig("launcher", {
+      SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: newSigner().pem,
+      SANDBOX_FORWARD_TARGET: "gateway.internal:3190",
+    }),
+  );
+  expect(asked).toContain("SANDBOX_WORKSPACE_MAX_BYTES");
+  expect([...asked].filter((name) => !(name in told))).toEqual([]);
 });
