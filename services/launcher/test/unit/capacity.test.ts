@@ -77,7 +77,11 @@ test("a guest is told each variable that its jaild is started by", () => {
   writeFileSync(join(image, "runtimes.json"), '{"runtimes":[]}');
   const asked = new Set<string>();
   const caller = new Proxy<Record<string, string>>({}, { get: (_, name) => void asked.add(String(name)) });
-  jaildCommand({ instance: containerInstance({ SANDBOX_PACKAGES_DIRECTORY: image }), caller, view: undefined });
+  jaildCommand({
+    instance: containerInstance({ SANDBOX_PACKAGES_DIRECTORY: image }),
+    caller,
+    view: undefined,
+  });
   const told = guestEnvironment(
     loadConfig("launcher", {
       SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: newSigner().pem,
