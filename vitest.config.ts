@@ -31,18 +31,19 @@ const IN_GUESTS = [
   "tests/e2e/{isolation,jobs,mcp,mcp-credentials,mcp-http,openapi}.test.ts",
   "tests/e2e/{proxies,proxy-headers,proxy-pieces,python-client,streams,tls}.test.ts",
 ];
-/** For programs in guests on an emulated processor. */
+const OF_LAUNCHER = "services/{launcher,runner}/test/microvm/*.test.ts";
+/** For programs in guests, on an emulated processor where nothing else is asked for. */
 const MICROVMS = {
   KVM_ENABLED: "true",
-  LAUNCHER_ACCEL: "tcg",
+  LAUNCHER_ACCEL: process.env.LAUNCHER_ACCEL ?? "tcg",
   LAUNCHER_VCPUS: "1",
   LAUNCHER_RAM_MIB: "1024",
   LAUNCHER_POOL_SIZE: "2",
   SANDBOX_QUEUE_WAIT_MS: "60000",
-  SVC_TEST_SLOWNESS: "4",
+  TEST_SLOWNESS: process.env.TEST_SLOWNESS ?? "4",
 };
 
-const slowness = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
+const slowness = Number(process.env.TEST_SLOWNESS ?? 1);
 // Files of these projects run side by side: they wait half of the time, and each has what it needs for itself.
 const WORKERS = slowness > 1 ? 1 : 2;
 
@@ -173,12 +174,23 @@ export default defineConfig({
         test: {
           name: "microvm",
           expect: EXPECT,
-          include: ["services/{launcher,runner}/test/microvm/*.test.ts", ...IN_GUESTS],
+          include: [OF_LAUNCHER, ...IN_GUESTS],
           globalSetup: ["packages/test-kit/src/system/shared-setup.ts"],
           env: MICROVMS,
           testTimeout: 300_000,
           // A guest boots on an emulated processor.
           hookTimeout: 900_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: "kvm",
+          expect: EXPECT,
+          include: ["tests/kvm/**/*.test.ts", OF_LAUNCHER],
+          env: { ...MICROVMS, LAUNCHER_ACCEL: "kvm" },
+          testTimeout: 300_000 * slowness,
+          hookTimeout: 900_000 * slowness,
           fileParallelism: false,
         },
       },

@@ -32,11 +32,9 @@ SVC_READY_TIMEOUT=${slow(120)}
 let other: OtherMachine;
 let key: string;
 
-/** Without what tests are told by: it is no setting of the system. */
 function run(script: string): Promise<Said> {
-  const options = { cwd: ROOT, env: { ...process.env, SVC_TEST_SLOWNESS: "" } };
   return new Promise((resolve) => {
-    execFile("bash", ["-euo", "pipefail", "-c", script], options, (error, stdout, stderr) => {
+    execFile("bash", ["-euo", "pipefail", "-c", script], { cwd: ROOT }, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
       resolve({ code, stdout, stderr });
     });

@@ -2,7 +2,7 @@
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { installCommands, missingPackages } from "../install/packages.ts";
 import type { Instance } from "../instance.ts";
-import { accessOf, DEVICE, kvmStat } from "../microvm/accelerator.ts";
+import { accessOf, DEVICE, KVM_LIMIT_MS, kvmStat } from "../microvm/accelerator.ts";
 import { guestKernel } from "../microvm/image.ts";
 import type { Accelerator } from "../microvm/machine.ts";
 import { bootKernel, type Result } from "../microvm/trial.ts";
@@ -13,7 +13,7 @@ import { shown } from "../system/run.ts";
 import { usesMicrovms } from "../topology.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";
 
-const LIMITS_MS = { kvm: 15_000, tcg: 60_000 };
+const TCG_LIMIT_MS = 60_000;
 const SUBJECT = "microVMs";
 
 /** What is known of KVM on this machine. */
@@ -38,12 +38,14 @@ export async function microvm(instance: Instance): Promise<Finding[]> {
       warn(SUBJECT, `${kvmText(kvm)}; no kernel to try it with yet`, `${svcLine("up --microvm")} makes one.`),
     ];
   if (!isRoot()) return [warn(SUBJECT, "can only be tried by root", `Run ${svcLine("doctor")} as root.`)];
-  const tried = async (accelerator: Accelerator) =>
-    bootKernel({ accelerator, kernel, limitMs: LIMITS_MS[accelerator] });
   const wanted = settingOf("LAUNCHER_ACCEL", process.env);
-  const byKvm = wanted === "tcg" || kvm.closed !== undefined ? undefined : await tried("kvm");
+  const byKvm =
+    wanted === "tcg" || kvm.closed !== undefined
+      ? undefined
+      : await bootKernel({ accelerator: "kvm", kernel, limitMs: KVM_LIMIT_MS[wanted] });
   const access = accessOf(kvmStat(), DEVICE);
-  const byTcg = byKvm?.problem === undefined && byKvm !== undefined ? undefined : await tried("tcg");
+  const works = byKvm !== undefined && byKvm.problem === undefined;
+  const byTcg = works ? undefined : await bootKernel({ accelerator: "tcg", kernel, limitMs: TCG_LIMIT_MS });
   return [trialFinding({ wanted, kvm, byKvm, byTcg, access })];
 }
 

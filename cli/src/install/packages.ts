@@ -63,14 +63,14 @@ const TEST_FUZZ: readonly DebianPackage[] = [
   { name: "libclang-rt-dev", why: "fuzzes the jail", provides: ["/var/lib/dpkg/info/libclang-rt-dev.list"] },
 ];
 
-/** The virtual machine in which cgroup v2 has all controllers. */
-const TEST_V2: readonly DebianPackage[] = [
-  { name: "qemu-system-x86", why: "runs tests in a virtual machine", provides: ["qemu-system-x86_64"] },
-  { name: "mmdebstrap", why: "makes the virtual machine's system", provides: ["mmdebstrap"] },
-  { name: "e2fsprogs", why: "makes the virtual machine's disks", provides: ["mke2fs"] },
+/** Virtual machines in which tests run. */
+const TEST_MACHINES: readonly DebianPackage[] = [
+  { name: "qemu-system-x86", why: "runs tests in virtual machines", provides: ["qemu-system-x86_64"] },
+  { name: "mmdebstrap", why: "makes the virtual machines' systems", provides: ["mmdebstrap"] },
+  { name: "e2fsprogs", why: "makes the virtual machines' disks", provides: ["mke2fs"] },
 ];
 
-export type Purpose = "run" | "microvm" | "test" | "test-s3" | "test-fuzz" | "test-v2";
+export type Purpose = "run" | "microvm" | "test" | "test-s3" | "test-fuzz" | "test-machines";
 
 const WANTED: Readonly<Record<Purpose, readonly DebianPackage[]>> = {
   run: RUN,
@@ -78,7 +78,7 @@ const WANTED: Readonly<Record<Purpose, readonly DebianPackage[]>> = {
   test: [...RUN, ...TEST],
   "test-s3": TEST_S3,
   "test-fuzz": TEST_FUZZ,
-  "test-v2": TEST_V2,
+  "test-machines": TEST_MACHINES,
 };
 
 /** Path of the server; it serves only when it is called as redis-server. */

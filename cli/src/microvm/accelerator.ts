@@ -17,8 +17,8 @@ export interface Chosen {
 }
 
 export const DEVICE = "/dev/kvm";
-/** A busy machine with KVM boots a kernel in a few seconds; one without it never does. */
-const KVM_LIMIT_MS = 15_000;
+/** A busy machine with KVM boots a kernel in a few seconds; one without it never does. Who demands KVM has nothing else to wait for. */
+export const KVM_LIMIT_MS = { auto: 15_000, kvm: 120_000 };
 
 /** `kernel`: path of a vmlinuz. Throws a Problem where KVM is demanded and not usable. */
 export async function chooseAccelerator(
@@ -27,7 +27,7 @@ export async function chooseAccelerator(
   boot: Boot = bootKernel,
 ): Promise<Chosen> {
   if (wanted === "tcg") return { accelerator: "tcg" };
-  const { problem, gid, fix } = await kvm(kernel, boot);
+  const { problem, gid, fix } = await kvm(kernel, KVM_LIMIT_MS[wanted], boot);
   if (problem === undefined) return { accelerator: "kvm", ...(gid === undefined ? {} : { gid }) };
   if (wanted === "kvm")
     throw new Problem(`LAUNCHER_ACCEL=kvm, and KVM is not usable: ${problem}`, fix ?? ELSEWHERE);
@@ -37,9 +37,9 @@ export async function chooseAccelerator(
 const ELSEWHERE = "Use a machine on which KVM works, or emulation: LAUNCHER_ACCEL=tcg (docs/microvm.md).";
 
 /** What there is, what it does, and who may open it, in this order. */
-async function kvm(kernel: string, boot: Boot): Promise<Access> {
+async function kvm(kernel: string, limitMs: number, boot: Boot): Promise<Access> {
   if (!existsSync(DEVICE)) return accessOf(undefined, DEVICE);
-  const { problem } = await boot({ accelerator: "kvm", kernel, limitMs: KVM_LIMIT_MS });
+  const { problem } = await boot({ accelerator: "kvm", kernel, limitMs });
   return problem === undefined ? accessOf(kvmStat(), DEVICE) : { problem };
 }
 

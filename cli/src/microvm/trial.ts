@@ -63,6 +63,16 @@ export function problemOf(end: {
 }): string | undefined {
   if (end.how === 0 && end.stdout.includes(REACHED)) return undefined;
   if (end.isLate) return "a kernel hangs in it";
-  const [reason = ""] = end.stderr.replace(/[^\x20-\x7e\n]/g, "").split("\n");
-  return `QEMU ended with ${end.how}${reason === "" ? "" : `: ${reason.slice(0, 200)}`}`;
+  const reason = linesOf(end.stderr).at(0) ?? lastWords(linesOf(end.stdout));
+  return `QEMU ended with ${end.how}${reason === undefined ? "" : `: ${reason.slice(0, 200)}`}`;
 }
+
+const linesOf = (text: string) =>
+  text
+    .replace(/[^\x20-\x7e\n]/g, "")
+    .split("\n")
+    .filter((line) => line !== "");
+
+/** Of a kernel: why it panics, or what it said last. */
+const lastWords = (lines: readonly string[]) =>
+  lines.find((line) => line.includes("Kernel panic")) ?? lines.at(-1);

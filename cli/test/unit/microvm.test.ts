@@ -114,6 +114,21 @@ describe("the trial of a kernel", () => {
       { how: 0, isLate: false, stdout: "", stderr: "" },
       "QEMU ended with 0",
     ],
+    [
+      "a kernel that panics elsewhere says why",
+      {
+        how: 0,
+        isLate: false,
+        stdout: "[ 1.0] up\r\n[ 2.0] Kernel panic - not syncing: no timer\r\n[ 2.1] Call Trace:\r\n",
+        stderr: "",
+      },
+      "QEMU ended with 0: [ 2.0] Kernel panic - not syncing: no timer",
+    ],
+    [
+      "one that restarts leaves its last line",
+      { how: 0, isLate: false, stdout: "[ 1.0] up\r\n[ 2.0] further\r\n", stderr: "" },
+      "QEMU ended with 0: [ 2.0] further",
+    ],
   ])("%s", (_, end, problem) => {
     expect(problemOf(end)).toBe(problem);
   });

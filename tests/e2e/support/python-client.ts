@@ -26,10 +26,10 @@ export async function runLive(name: string, { url, token, proxy = "", authority 
   const processes = await serveProcesses();
   const env = {
     ...process.env,
-    SVC_TEST_URL: url,
-    SVC_TEST_PROXY: proxy,
-    SVC_TEST_PROCESSES: processes.url,
-    ...(token === undefined ? {} : { SVC_TEST_TOKEN: token }),
+    TEST_URL: url,
+    TEST_PROXY: proxy,
+    TEST_PROCESSES: processes.url,
+    ...(token === undefined ? {} : { TEST_TOKEN: token }),
     ...(authority === undefined ? {} : { SSL_CERT_FILE: authority }),
   };
   const args = ["-B", "-X", "dev", "-W", "error", "-m", "unittest", `tests.live.${name}`];

@@ -11,7 +11,7 @@ import { chaosSettings } from "./chaos.ts";
 import { requireMatches } from "./filters.ts";
 import { isIn, type Scope, type Suite } from "./plan.ts";
 import { runSuites } from "./suite-runner.ts";
-import { VITEST_PROJECTS } from "./suites.ts";
+import { MACHINE_PROJECTS, VITEST_PROJECTS } from "./suites.ts";
 import { summary } from "./summary.ts";
 
 const OPTIONS = {
@@ -27,6 +27,7 @@ const OPTIONS = {
   microvm: { doc: "Only the tests of programs in microVMs; QEMU must be there." },
   compat: { doc: "Only the tests of all languages, in an image of their own (.pkgs-all)." },
   v2: { doc: "Only the tests in a virtual machine that has cgroup v2; it is made of Debian packages." },
+  kvm: { doc: "Only the tests of microVMs that KVM runs, in a virtual machine whose KVM works; 40 minutes." },
   fuzz: { doc: "Only the fuzz targets of the jail, half a minute; clang is installed from Debian, 600 MB." },
   chaos: { doc: "Only the whole system under load while faults come, 30 seconds of a random seed." },
   seed: {
@@ -35,7 +36,7 @@ const OPTIONS = {
   },
   seconds: { value: "S", doc: "With --chaos: how long faults come, for each seed." },
   ci: {
-    doc: "What CI runs: every suite but the images and microVMs, without the files that only --all has. Failed tests run once more.",
+    doc: "What CI runs: every suite but the images, microVMs and KVM, without the files that only --all has. Failed tests run once more.",
   },
   all: { doc: "Everything. Like --ci it installs the packages of every suite." },
   "packages-dir": {
@@ -45,13 +46,18 @@ const OPTIONS = {
 } as const;
 
 /** The suites that have an option of their own. */
-const CHOICES = [...VITEST_PROJECTS, "v2", "fuzz"] as const;
+const CHOICES = [...VITEST_PROJECTS, ...MACHINE_PROJECTS, "fuzz"] as const;
 /** Suites that need Debian packages that nothing else does. */
-const PURPOSES: Partial<Record<Suite, Purpose>> = { s3: "test-s3", fuzz: "test-fuzz", v2: "test-v2" };
+const PURPOSES: Partial<Record<Suite, readonly Purpose[]>> = {
+  s3: ["test-s3"],
+  fuzz: ["test-fuzz"],
+  v2: ["test-machines"],
+  kvm: ["test-machines", "microvm"],
+};
 
 export const test = defineCommand({
   usage:
-    "test [--ci|--all] [--unit] [--live] [--e2e] [--escape] [--slow] [--s3] [--client] [--kubernetes] [--images] [--microvm] [--compat] [--v2] [--fuzz] [--chaos [--seed N] [--seconds S]] [FILTER…] [-- VITEST-ARG…]",
+    "test [--ci|--all] [--unit] [--live] [--e2e] [--escape] [--slow] [--s3] [--client] [--kubernetes] [--images] [--microvm] [--compat] [--v2] [--kvm] [--fuzz] [--chaos [--seed N] [--seconds S]] [FILTER…] [-- VITEST-ARG…]",
   positionals: "[FILTER...]",
   summary: "Runs the checks (types, lint, jail, shell) and tests; the last line counts them.",
   details: `
@@ -89,11 +95,11 @@ Exit codes: 0 when all passed, else 1.`,
         : { ...process.env, SANDBOX_PACKAGES_DIRECTORY: values["packages-dir"] };
     const instance = resolveInstance({ "data-dir": undefined, "port-offset": undefined }, env);
     const scope: Scope = values.ci ? "ci" : values.all || chosen.length > 0 || isFiltered ? "all" : "usual";
-    const purposes = Object.entries(PURPOSES).filter(([suite]) => wanted(suite as Suite));
-    const needed: Purpose[] = ["test", ...purposes.map(([, purpose]) => purpose)];
+    const special = Object.entries(PURPOSES).filter(([suite]) => wanted(suite as Suite));
+    const needed = new Set<Purpose>(["test", ...special.flatMap(([, purposes]) => purposes)]);
     const progress = new Progress(INSTALL_STEPS + 1);
     // Most suites look at an image of what is always installed; some need that a language is missing.
-    await install(needed, instance, progress, { choice: BASE });
+    await install([...needed], instance, progress, { choice: BASE });
     await progress.step("The tests of the jail (make -C jail faults build/unit)", buildJailTests);
     const packagesDir = values["packages-dir"];
     const chosenFiles = { filters: positionals, vitestArguments: rest };

@@ -2,15 +2,16 @@
 import { NODE } from "@svc/cli/components";
 import { Problem } from "@svc/cli/problem";
 import { mustRun, shown } from "@svc/cli/system/run";
-import { MACHINE_FILES, picksFrom, type Suite } from "./plan.ts";
-import { VITEST, VITEST_PROJECTS } from "./suites.ts";
+import { suiteHas } from "./machines.ts";
+import type { Suite } from "./plan.ts";
+import { MACHINE_PROJECTS, VITEST, VITEST_PROJECTS } from "./suites.ts";
 
 /** Throws a Problem for the first filter that picks no file of a wanted suite; it says which suites have such files. */
 export async function requireMatches(
   filters: readonly string[],
   wanted: (suite: Suite) => boolean,
 ): Promise<void> {
-  const chosen = [...VITEST_PROJECTS, "v2" as const].filter(wanted);
+  const chosen = [...VITEST_PROJECTS, ...MACHINE_PROJECTS].filter(wanted);
   for (const filter of filters) {
     const matching = await suitesWith(filter);
     if (chosen.some((suite) => matching.includes(suite))) continue;
@@ -29,6 +30,8 @@ async function suitesWith(filter: string): Promise<Suite[]> {
   await mustRun([NODE, VITEST, "list", "--filesOnly", "--no-color", filter], "listing the test files", {
     onLine: (line) => projects.add(/^\[(\w+)\] /.exec(line)?.[1]),
   });
-  const suites: Suite[] = VITEST_PROJECTS.filter((project) => projects.has(project));
-  return picksFrom(Object.values(MACHINE_FILES).flat(), filter) ? [...suites, "v2"] : suites;
+  return [
+    ...VITEST_PROJECTS.filter((project) => projects.has(project)),
+    ...MACHINE_PROJECTS.filter((project) => suiteHas(project, filter)),
+  ];
 }

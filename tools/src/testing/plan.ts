@@ -2,14 +2,15 @@
  * What `./svc test` runs, as data: the suites of each scope, which of them run side by side, and the files that only a
  * larger scope has. Every kind of guarantee is in `ci` at least once; `all` leaves out nothing.
  */
-import type { VitestProject } from "./suites.ts";
+import type { MachineProject, VitestProject } from "./suites.ts";
 
 /** `usual`: without a choice; `ci`: what .ci/run asks for; `all`: everything. */
 export type Scope = "usual" | "ci" | "all";
-export type Suite = "checks" | "fuzz" | "v2" | VitestProject;
+export type Suite = "checks" | "fuzz" | MachineProject | VitestProject;
 /** What only some suites need is built before: builds mount things, and tests look at the host's mounts. */
 export const BUILDS = {
   "v2 build": ["v2"],
+  "kvm build": ["kvm"],
   "compat build": ["compat"],
   "client build": ["client", "images", "microvm"],
   "images build": ["images"],
@@ -25,10 +26,10 @@ type Stages = readonly (readonly (readonly Part[])[])[];
  * runs beside it.
  */
 export const STAGES: Stages = [
-  [["checks"], ["unit"], ["v2 build", "compat build", "client build", "images build"]],
+  [["checks"], ["unit"], ["v2 build", "kvm build", "compat build", "client build", "images build"]],
   [
     ["e2e", "fuzz", "chaos"],
-    ["live", "v2", "s3", "compat", "client", "kubernetes", "images", "microvm"],
+    ["live", "v2", "s3", "compat", "client", "kubernetes", "images", "microvm", "kvm"],
   ],
   [["escape", "slow"]],
 ];
@@ -51,7 +52,7 @@ export function stagesOf(wanted: (suite: Suite) => boolean, scope: Scope): Part[
 }
 
 /** The build takes a quarter of an hour, and podman is needed; guests boot in minutes, and QEMU is needed. */
-const SUITES_ONLY_IN_ALL: readonly Suite[] = ["images", "microvm"];
+const SUITES_ONLY_IN_ALL: readonly Suite[] = ["images", "microvm", "kvm"];
 
 export function isIn(scope: Scope, suite: Suite): boolean {
   if (scope === "usual") return USUAL.includes(suite);
@@ -174,31 +175,8 @@ const NOT_USUAL: readonly string[] = [
 /** All files that a scope leaves out. */
 export const LEFT_OUT: readonly string[] = [...SAME_COLD_AND_WARM, ...ONLY_IN_ALL, ...NOT_USUAL];
 
-/** The test files that the virtual machine runs, by their project; those of the service run in a machine of their own. */
-export const MACHINE_FILES = {
-  live: [
-    "limits",
-    "group-limits",
-    "lifecycle",
-    "pause",
-    "confinement",
-    "syscalls",
-    "shared-kernel",
-    "two-runs",
-    "zygotes",
-    "shortage",
-    "takeover",
-  ].map((name) => `packages/jail-client/test/live/${name}.test.ts`),
-  v2: ["tests/v2/groups.test.ts", "tests/v2/system.test.ts"],
-  service: ["tests/v2/service.test.ts"],
-} as const satisfies Record<string, readonly string[]>;
-
-/** Whether a filter is a part of one of these paths. */
-export const picksFrom = (files: readonly string[], filter: string): boolean =>
-  files.some((file) => file.includes(filter));
-
 /**
- * What of the virtual machine's tests CI runs: all that control groups decide, a whole system, and the service. The rest takes a core
+ * What of the tests in machines with cgroup v2 CI runs: all that control groups decide, a whole system, and the service. The rest takes a core
  * for half an hour under emulation, and the same files run beside it with version 1.
  */
 export const MACHINE_IN_CI: readonly string[] = [

@@ -1,6 +1,6 @@
 /**
  * A reporter of vitest that writes what ./svc test tells of a run as JSON (the type Results) to the file that the variable
- * SVC_TEST_REPORT names.
+ * TEST_REPORT names.
  */
 import { writeFileSync } from "node:fs";
 import { relative } from "node:path";
@@ -22,11 +22,11 @@ type Failure = Errors[number];
 const ERROR_LINES = 12;
 
 export default class implements Reporter {
-  readonly #path = process.env.SVC_TEST_REPORT;
+  readonly #path = process.env.TEST_REPORT;
 
   constructor() {
     // Tests start systems with their own environment, and a system refuses a variable that it does not know.
-    delete process.env.SVC_TEST_REPORT;
+    delete process.env.TEST_REPORT;
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandled: Errors): void {

@@ -12,7 +12,7 @@ import { installTestClient } from "./client.ts";
 import { buildTestImages } from "./images.ts";
 import { MACHINE_IN_CI, type Part, passesOf, type Scope, type Suite, stagesOf } from "./plan.ts";
 import { FUZZ, type Outcome, runCheck, runVitest, USUAL_CHECKS, type VitestProject } from "./suites.ts";
-import { buildMachine, runMachines } from "./virtual-machine.ts";
+import { buildMachines, runMachines } from "./virtual-machine.ts";
 
 export interface SuiteOptions {
   scope: Scope;
@@ -76,7 +76,9 @@ async function outcomesOf(part: Part, context: Context): Promise<Outcome[]> {
     case "fuzz":
       return [await runCheck(FUZZ, { aside })];
     case "v2 build":
-      return built(part, () => buildMachine(instance, unseen));
+      return built(part, () => buildMachines("v2", instance, unseen));
+    case "kvm build":
+      return built(part, () => buildMachines("kvm", instance, unseen));
     case "compat build":
       return built(part, () => buildImage(allLanguages(context).instance, { choice: ALL }, unseen));
     case "client build":
@@ -84,7 +86,9 @@ async function outcomesOf(part: Part, context: Context): Promise<Outcome[]> {
     case "images build":
       return built(part, () => buildTestImages(unseen));
     case "v2":
-      return runMachines(scope === "ci" && filters.length === 0 ? MACHINE_IN_CI : filters, { aside });
+      return runMachines(part, scope === "ci" && filters.length === 0 ? MACHINE_IN_CI : filters, { aside });
+    case "kvm":
+      return runMachines(part, filters, { aside });
     case "compat":
       return runPasses(part, context, allLanguages(context).env);
     case "chaos":

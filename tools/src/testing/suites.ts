@@ -33,8 +33,9 @@ export const VITEST_PROJECTS = [
   "chaos",
 ] as const;
 export type VitestProject = (typeof VITEST_PROJECTS)[number];
-/** A project that runs in a virtual machine only (virtual-machine.ts). */
-export type GuestProject = "v2";
+/** Projects that run in virtual machines only (./machines.ts). */
+export const MACHINE_PROJECTS = ["v2", "kvm"] as const;
+export type MachineProject = (typeof MACHINE_PROJECTS)[number];
 
 export const VITEST = join(ROOT, "node_modules/vitest/vitest.mjs");
 const REPORTER = join(import.meta.dirname, "reporter.ts");
@@ -78,7 +79,7 @@ export interface VitestOptions {
  * test left it behind that passed when it was repeated.
  */
 export async function runVitest(
-  project: VitestProject | GuestProject,
+  project: VitestProject | MachineProject,
   args: readonly string[],
   report: string,
   { title = project, env = {}, aside = false, mayBeEmpty = false }: VitestOptions = {},
@@ -87,7 +88,7 @@ export async function runVitest(
   const filtered = mayBeEmpty ? ["--passWithNoTests"] : [];
   const command = [NODE, VITEST, "run", "--project", project, ...reporters, ...filtered, ...args];
   const name = `tests (${title})`;
-  const { code, seconds } = await visibly(name, command, { env: { ...env, SVC_TEST_REPORT: report }, aside });
+  const { code, seconds } = await visibly(name, command, { env: { ...env, TEST_REPORT: report }, aside });
   const { passed, failures, flaky, leftBehind } = readResults(report);
   if (code !== 0 && failures.length + leftBehind === 0)
     failures.push(`${name}: exit code ${code}, see its output above`);

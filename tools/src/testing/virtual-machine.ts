@@ -1,7 +1,7 @@
 /**
- * The suite that needs control groups of version 2 with all controllers: it runs in a virtual machine, under software
- * emulation, so no machine is too old or too virtual for it. The machine has Debian's cloud kernel, no network, and
- * disks that forget what was written (tests/v2/guest/build). What the tests print is shown as it comes; their outcomes
+ * Suites that need what few machines have: control groups of version 2 with all controllers, or KVM that works. They run in virtual machines
+ * (./machines.ts), under software emulation, so no machine is too old or too virtual for them. These have Debian's cloud kernel, no network, and
+ * disks that forget what was written (tests/machine/build). What the tests print is shown as it comes; their outcomes
  * come over a serial line of their own. A machine that ends without its last outcome, or not in time, is a failure.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -9,26 +9,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NODE } from "@svc/cli/components";
 import { COMPILE_CACHE } from "@svc/cli/environment";
+import { buildBundles } from "@svc/cli/install/bundles";
 import { type Instance, ROOT } from "@svc/cli/instance";
+import { buildGuest, guestFolder } from "@svc/cli/microvm/image";
 import { Problem } from "@svc/cli/problem";
 import { mustRun, shown } from "@svc/cli/system/run";
 import type { Note } from "@svc/cli/terminal";
-import { MACHINE_FILES, picksFrom } from "./plan.ts";
-import { type Outcome, visibly } from "./suites.ts";
+import { filesOf, MACHINE_SUITES, MACHINES, type MachineName } from "./machines.ts";
+import { type MachineProject, type Outcome, visibly } from "./suites.ts";
 
 const FOLDER = join(ROOT, ".guest");
-const SUITE = "virtual machine (cgroup v2)";
 /** What the guest writes when it has told all outcomes. */
 export const LAST_LINE = "end";
-/** The word that has systemd boot the machine, for the files of the service. */
-export const SERVICE = "service";
-const MEMORY_MB = 2560;
-/**
- * The machine's clock counts the instructions that it executes, a billion to the second, and goes on by itself while it
- * idles. So tests find the same machine however slow and busy this one is, a few times slower than an ordinary one.
- */
-const CLOCK = ["-accel", "tcg", "-icount", "shift=0", "-smp", "1"];
-const SLOWNESS = 5;
 /** Of this machine, which may be busy with other suites: only one that hangs takes so long. */
 const TIMEOUT_MS = 50 * 60_000;
 /** Without what an emulator is slow at: 5-level page tables, checks of user memory, copies byte by byte. */
@@ -36,11 +28,17 @@ const PROCESSOR = "max,-la57,-smap,-erms";
 /** Without what costs time and shows nothing about control groups. The processor's counter is the clock above. */
 const KERNEL = "console=ttyS0 loglevel=2 panic=-1 mitigations=off init_on_alloc=0 tsc=reliable";
 
-/** Builds the disks, of the built jail and its tests too; each only when it is out of date. */
-export async function buildMachine(instance: Instance, note: Note): Promise<void> {
-  if (process.arch !== "x64") throw new Problem("the virtual machine of the tests needs an x86-64 machine");
+/** Builds the disks of a suite's machines, of the built jail and its tests too; each only when it is out of date. */
+export async function buildMachines(suite: MachineProject, instance: Instance, note: Note): Promise<void> {
+  if (process.arch !== "x64") throw new Problem("the virtual machines of the tests need an x86-64 machine");
   await compile();
-  const build = [join(ROOT, "tests/v2/guest/build"), FOLDER, instance.packagesDir];
+  const build = [join(ROOT, "tests/machine/build"), FOLDER, instance.packagesDir];
+  if (suite === "kvm") {
+    await buildBundles();
+    const own = { ...instance, image: join(instance.packagesDir, "current") };
+    await buildGuest(own, {}, note);
+    build.push(guestFolder(own, {}));
+  }
   await mustRun(build, "building the virtual machine", { onLine: note });
 }
 
@@ -50,33 +48,35 @@ async function compile(): Promise<void> {
   await mustRun([NODE, join(ROOT, "tools/src/main.ts"), "up", "--help"], "compiling", { env });
 }
 
-/**
- * The outcomes of the suites inside; filters pick suites and test files. The machine is booted twice: into the tests, and into
- * systemd for the tests of the service.
- */
+/** The outcomes of the tests inside; filters pick test files, and with them machines. */
 export async function runMachines(
+  suite: MachineProject,
   filters: readonly string[],
   options: { aside?: boolean },
 ): Promise<Outcome[]> {
-  const { live, v2, service } = MACHINE_FILES;
-  const ofTests = filters.filter((filter) => picksFrom([...live, ...v2], filter));
   const outcomes: Outcome[] = [];
-  if (filters.length === 0 || ofTests.length > 0) outcomes.push(...(await runMachine(ofTests, options)));
-  if (filters.length === 0 || filters.some((filter) => picksFrom(service, filter)))
-    outcomes.push(...(await runMachine([SERVICE], options)));
+  for (const machine of MACHINE_SUITES[suite]) {
+    const own = filters.filter((filter) => filesOf(machine, [filter]).length > 0);
+    if (filters.length === 0 || own.length > 0) outcomes.push(...(await runMachine(machine, own, options)));
+  }
   return outcomes;
 }
 
-async function runMachine(args: readonly string[], { aside = false }): Promise<Outcome[]> {
+async function runMachine(
+  machine: MachineName,
+  filters: readonly string[],
+  { aside = false },
+): Promise<Outcome[]> {
   const folder = mkdtempSync(join(tmpdir(), "svc-guest-"));
   const outcomes = join(folder, "outcomes");
+  const title = `virtual machine (${machine})`;
   try {
-    const command = machineCommand(outcomes, args);
-    const { code, seconds } = await visibly(SUITE, command, { aside, timeout: TIMEOUT_MS });
+    const command = machineCommand(machine, outcomes, filters);
+    const { code, seconds } = await visibly(title, command, { aside, timeout: TIMEOUT_MS });
     const { told, complete } = readOutcomes(existsSync(outcomes) ? readFileSync(outcomes, "utf8") : "");
     if (code === 0 && complete) return told;
-    const failure = `${SUITE}: ended early (exit code ${code}), see its output above`;
-    return [...told, { name: SUITE, passed: 0, failed: 1, seconds, failures: [failure], flaky: [] }];
+    const failure = `${title}: ended early (exit code ${code}), see its output above`;
+    return [...told, { name: title, passed: 0, failed: 1, seconds, failures: [failure], flaky: [] }];
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -90,8 +90,9 @@ export function readOutcomes(text: string): { told: Outcome[]; complete: boolean
 }
 
 /** The first program mounts the working tree, where it lies here too (compile caches hold), and hands over to the script in it. */
-function machineCommand(outcomes: string, args: readonly string[]): string[] {
-  const words = [ROOT, ...args];
+function machineCommand(machine: MachineName, outcomes: string, filters: readonly string[]): string[] {
+  const { slowness, memoryMb, processors, disks: names } = MACHINES[machine];
+  const words = [ROOT, ...filters];
   if (!words.every((word) => /^[\w./+-]+$/.test(word)))
     throw new Problem(`no words for the virtual machine: ${shown(words)}`);
   const mounts = [
@@ -100,9 +101,11 @@ function machineCommand(outcomes: string, args: readonly string[]): string[] {
     `mkdir -p ${ROOT}`,
     `mount /dev/nvme1n1 ${ROOT}`,
   ];
-  const first = [...mounts, `cd ${ROOT}`, `exec tests/v2/guest/init ${args.join(" ")}`].join(" && ");
-  const kernel = `root=/dev/nvme0n1 rw ${KERNEL} SVC_TEST_SLOWNESS=${SLOWNESS} init=/bin/bash -- -c "${first}"`;
-  const disks = ["system", "tree", "image"].flatMap((name) => [
+  const first = [...mounts, `cd ${ROOT}`, `exec tests/machine/init ${[machine, ...filters].join(" ")}`].join(
+    " && ",
+  );
+  const kernel = `root=/dev/nvme0n1 rw ${KERNEL} TEST_SLOWNESS=${slowness} init=/bin/bash -- -c "${first}"`;
+  const disks = names.flatMap((name) => [
     "-drive",
     `file=${join(FOLDER, `${name}.ext4`)},id=${name},if=none,format=raw,snapshot=on`,
     "-device",
@@ -113,7 +116,7 @@ function machineCommand(outcomes: string, args: readonly string[]): string[] {
     ...["nice", "-n", "-5"],
     "qemu-system-x86_64",
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
-    ...["-machine", "pc", ...CLOCK, "-cpu", PROCESSOR, "-m", `${MEMORY_MB}`],
+    ...["-machine", "pc", ...processors, "-cpu", PROCESSOR, "-m", `${memoryMb}`],
     ...["-kernel", join(FOLDER, "vmlinuz"), "-append", kernel],
     ...["-serial", "stdio", "-serial", `file:${outcomes}`],
     ...disks,

@@ -53,7 +53,7 @@ it("doctor: the machine", async () => {
   await finding("all Debian packages", () => debianFinding([]));
   await finding("no Debian package", () => debianFinding(packages));
   await told.add("what is installed for all purposes", () =>
-    announcement(packagesFor("test", "test-s3", "test-fuzz", "test-v2")).join("\n"),
+    announcement(packagesFor("test", "test-s3", "test-fuzz", "test-machines")).join("\n"),
   );
   const redis = (says: string) => () => host.redis({ program: "/usr/bin/redis-server", says });
   await finding("Redis", redis("Redis server v=7.0.15 sha=0"));

@@ -1,5 +1,5 @@
 """
-The service that the tests of this folder run against: SVC_TEST_URL, SVC_TEST_TOKEN and SVC_TEST_PROXY. SVC_TEST_PROCESSES is an
+The service that the tests of this folder run against: TEST_URL, TEST_TOKEN and TEST_PROXY. TEST_PROCESSES is an
 address that answers GET ?MARKER with what runs on its machine with this word in its command line, as a list in JSON.
 """
 
@@ -12,11 +12,11 @@ import uuid
 from svc_client import AsyncSvc, Svc
 
 #: Seconds in which a step must come true on a machine that does other work.
-WAIT_SECONDS = 30.0 * float(os.environ.get("SVC_TEST_SLOWNESS", "1"))
+WAIT_SECONDS = 30.0 * float(os.environ.get("TEST_SLOWNESS", "1"))
 _SETTINGS = {
-    "base_url": os.environ["SVC_TEST_URL"],
-    "token": os.environ.get("SVC_TEST_TOKEN"),
-    "proxy": os.environ.get("SVC_TEST_PROXY"),
+    "base_url": os.environ["TEST_URL"],
+    "token": os.environ.get("TEST_TOKEN"),
+    "proxy": os.environ.get("TEST_PROXY"),
 }
 
 
@@ -34,7 +34,7 @@ def new_marker():
 
 
 def processes_with(marker):
-    with urllib.request.urlopen(f"{os.environ['SVC_TEST_PROCESSES']}?{marker}") as answer:
+    with urllib.request.urlopen(f"{os.environ['TEST_PROCESSES']}?{marker}") as answer:
         return json.load(answer)
 
 

@@ -1,6 +1,6 @@
 /**
  * A jaild of a test's own: temporary socket, own control group name. Needs root, `make -C jail`, and the image
- * (SVC_TEST_ROOTFS, or the one in the working tree).
+ * (TEST_ROOTFS, or the one in the working tree).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,8 +14,8 @@ import { slow } from "./slowness.ts";
 import { NAMES, zygoteArguments } from "./zygotes.ts";
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
-export const IMAGE = process.env.SVC_TEST_ROOTFS ?? join(root, ".pkgs/rootfs");
-export const BINARY = process.env.SVC_TEST_JAILD ?? join(root, "jail/build/jaild");
+export const IMAGE = process.env.TEST_ROOTFS ?? join(root, ".pkgs/rootfs");
+export const BINARY = process.env.TEST_JAILD ?? join(root, "jail/build/jaild");
 
 export interface JaildOptions {
   slots?: number;

@@ -1,5 +1,5 @@
-/** How many times slower than an ordinary one the machine of the tests is (SVC_TEST_SLOWNESS): in an emulated one, a lot. */
-export const SLOWNESS = Number(process.env.SVC_TEST_SLOWNESS ?? 1);
+/** How many times slower than an ordinary one the machine of the tests is (TEST_SLOWNESS): in an emulated one, a lot. */
+export const SLOWNESS = Number(process.env.TEST_SLOWNESS ?? 1);
 
 /** A time that an ordinary machine keeps, on this one. */
 export const slow = (time: number): number => time * SLOWNESS;

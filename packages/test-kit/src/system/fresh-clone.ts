@@ -37,7 +37,7 @@ export async function freshClone(): Promise<FreshClone> {
   for (const name of readdirSync(ROOT).filter((entry) => !NOT_CLONED.includes(entry)))
     symlinkSync(join(ROOT, name), join(folder, name));
   const dataDir = join(folder, "data");
-  const environment = { ...(await freePorts()), SVC_DATA_DIR: dataDir, SVC_TEST_SLOWNESS: "" };
+  const environment = { ...(await freePorts()), SVC_DATA_DIR: dataDir };
   const none = { "data-dir": undefined, "port-offset": undefined };
   const instance = resolveInstance(none, environment);
   const run: FreshClone["run"] = (script, env = {}) =>

@@ -3,20 +3,28 @@ import { execFileSync } from "node:child_process";
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
+import type { Accelerator } from "@svc/cli/microvm/machine";
 import { cgroupMounts } from "@svc/cli/system/cgroups";
 
 /** Whether the whole systems of the tests run programs in microVMs: then neither these nor jaild nor a runner is on this machine. */
 export const IN_GUESTS = process.env.KVM_ENABLED === "true";
+/** What runs the guests of tests that boot some themselves. */
+export const ACCELERATOR: Accelerator = process.env.LAUNCHER_ACCEL === "kvm" ? "kvm" : "tcg";
 /** The component that the workers ask. */
 export const RUNNER = IN_GUESTS ? "launcher" : "runner";
-/** Where guest/build makes what has changed. */
-export const IMAGE = process.env.SVC_TEST_MICROVM ?? join(ROOT, ".microvm");
+/** The processes between the workers and a program. */
+export const SANDBOX = IN_GUESTS ? (["launcher"] as const) : (["runner", "jaild"] as const);
+/** Where what guests start from has been built already. */
+const BUILT = process.env.TEST_MICROVM;
+/** Where guest/build makes what has changed, otherwise. */
+export const IMAGE = BUILT ?? join(ROOT, ".microvm");
 /** Of guests of the tests, and of nobody else. */
 export const UID_BASE = 230_000;
 const UIDS = 1000;
 
 /** Of the bundles and the root image that there are. */
 export function buildGuest(): void {
+  if (BUILT !== undefined) return;
   execFileSync(join(ROOT, "services/launcher/guest/build"), [IMAGE, join(ROOT, ".pkgs/current")], {
     stdio: ["ignore", "ignore", "inherit"],
   });

@@ -12,9 +12,7 @@ export interface System extends Omit<PrivateCopy, "stop"> {
 
 export async function startSystem(options: PrivateCopyOptions = {}): Promise<System> {
   const baseline = takeBaseline();
-  // What tests are told by is no setting of the system, which refuses unknown ones.
-  const env = { ...options.env, SVC_TEST_SLOWNESS: "" };
-  const copy = await startPrivateCopy({ ...options, env }).catch((error: Error & { advice?: string }) => {
+  const copy = await startPrivateCopy(options).catch((error: Error & { advice?: string }) => {
     throw new Error(`${error.message}\n${error.advice ?? ""}`, { cause: error });
   });
   let stopped: Promise<string[]> | undefined;

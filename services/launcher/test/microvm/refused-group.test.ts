@@ -1,6 +1,6 @@
 /** A machine whose control group does not take it: nothing would bound it, so it does not stay. */
 import { existsSync } from "node:fs";
-import { buildGuest, guestProcesses, IMAGE, UID_BASE } from "@svc/test-kit/system/guests";
+import { ACCELERATOR, buildGuest, guestProcesses, IMAGE, UID_BASE } from "@svc/test-kit/system/guests";
 import { until } from "@svc/test-kit/system/processes";
 import { beforeAll, expect, test } from "vitest";
 import { qemu } from "../../src/monitor/qemu.ts";
@@ -20,7 +20,7 @@ test("its process is ended, and its start fails", async () => {
     remove: () => undefined,
   };
   const machine = { image: IMAGE, verified: false, ramMib: 512, vcpus: 1, logLevel: 1, user: USER, group };
-  expect(() => qemu("tcg").boot({ ...machine, onConsole: () => undefined })).toThrow("no space left");
+  expect(() => qemu(ACCELERATOR).boot({ ...machine, onConsole: () => undefined })).toThrow("no space left");
   expect(added).toHaveLength(1);
   const left = () => [
     ...guestProcesses().filter(({ uid }) => uid === USER.uid),

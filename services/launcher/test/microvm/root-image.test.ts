@@ -14,7 +14,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { loadConfig } from "@svc/service-kit/config/load";
 import { newSigner } from "@svc/test-kit/credentials/signer";
-import { buildGuest, guestProcesses, IMAGE, UID_BASE } from "@svc/test-kit/system/guests";
+import { ACCELERATOR, buildGuest, guestProcesses, IMAGE, UID_BASE } from "@svc/test-kit/system/guests";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { guestEnvironment } from "../../src/guests/environment.ts";
 import { Guest } from "../../src/guests/guest.ts";
@@ -53,7 +53,7 @@ function change(position: number): void {
 async function boot(): Promise<{ ready: boolean; lines: string }> {
   const lines: string[] = [];
   const guest = new Guest({
-    monitor: qemu("tcg"),
+    monitor: qemu(ACCELERATOR),
     machine: {
       image,
       verified: true,

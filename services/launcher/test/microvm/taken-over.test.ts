@@ -4,7 +4,14 @@ import { chmodSync, copyFileSync, linkSync, mkdirSync, mkdtempSync, readFileSync
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildGuest, guestProcesses, IMAGE, memoryFiles, UID_BASE } from "@svc/test-kit/system/guests";
+import {
+  ACCELERATOR,
+  buildGuest,
+  guestProcesses,
+  IMAGE,
+  memoryFiles,
+  UID_BASE,
+} from "@svc/test-kit/system/guests";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Guest } from "../../src/guests/guest.ts";
 import { qemu } from "../../src/monitor/qemu.ts";
@@ -73,7 +80,7 @@ test.each([
     const before = readFileSync(join(image, "system.erofs")).subarray(0, 4096);
     const opened: number[] = [];
     const guest = new Guest({
-      monitor: qemu("tcg"),
+      monitor: qemu(ACCELERATOR),
       machine: {
         image,
         verified: true,

@@ -2,7 +2,7 @@
  * A guest that says anything at all on its three wires. Whatever comes, in any pieces: what the launcher asked for settles when the guest
  * is gone, nothing is thrown outside of it, what is held for it is bounded, and another guest notices nothing.
  *
- * SVC_TEST_FUZZ_SECONDS goes on for so long, with other attacks each time.
+ * TEST_FUZZ_SECONDS goes on for so long, with other attacks each time.
  */
 import { once } from "node:events";
 import { createServer as createRunner } from "node:http";
@@ -17,7 +17,7 @@ import { Channel, MAX_STREAMS, WINDOW } from "../../src/channel/channel.ts";
 import { Control } from "../../src/channel/control.ts";
 import { encodeCredit, encodeFrame, TYPES } from "../../src/channel/frames.ts";
 
-const seconds = Number(process.env.SVC_TEST_FUZZ_SECONDS ?? 0);
+const seconds = Number(process.env.TEST_FUZZ_SECONDS ?? 0);
 const MOST = 200;
 const SETTLE_MS = 20_000;
 

@@ -1,9 +1,9 @@
 /** A launcher with guests, and what they need. */
 import { buildBundles } from "@svc/cli/install/bundles";
-import { buildGuest, IMAGE, UID_BASE } from "@svc/test-kit/system/guests";
+import { ACCELERATOR, buildGuest, IMAGE, UID_BASE } from "@svc/test-kit/system/guests";
 import { startProgramSystem } from "../support/programs.ts";
 
-/** A launcher whose guests run on an emulated processor, with everything that programs with tools need. */
+/** A launcher with everything that programs with tools need. */
 export async function startGuestSystem(env: Record<string, string> = {}) {
   await buildBundles();
   buildGuest();
@@ -12,7 +12,7 @@ export async function startGuestSystem(env: Record<string, string> = {}) {
     preludes: true,
     env: {
       KVM_ENABLED: "true",
-      LAUNCHER_ACCEL: "tcg",
+      LAUNCHER_ACCEL: ACCELERATOR,
       LAUNCHER_ROOTFS: IMAGE,
       LAUNCHER_RAM_MIB: "1024",
       LAUNCHER_MEMORY_MIB: "6000",

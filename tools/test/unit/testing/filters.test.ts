@@ -7,6 +7,7 @@ test("a filter that picks a file of a chosen suite is accepted, in the virtual m
   const file = "jail-client/test/live/pause";
   await expect(requireMatches([file, "test/live"], only("live"))).resolves.toBeUndefined();
   await expect(requireMatches([file], only("v2"))).resolves.toBeUndefined();
+  await expect(requireMatches(["launcher/test/microvm"], only("kvm"))).resolves.toBeUndefined();
 });
 
 test("a filter that picks files of other suites only is refused, with the commands that run them", async () => {

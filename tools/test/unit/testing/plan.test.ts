@@ -1,17 +1,17 @@
 import { globSync } from "node:fs";
 import { ROOT } from "@svc/cli/instance";
 import { BUILDS, isIn, LEFT_OUT, passesOf, STAGES, stagesOf } from "@svc/tools/testing/plan";
-import { VITEST_PROJECTS } from "@svc/tools/testing/suites";
+import { MACHINE_PROJECTS, VITEST_PROJECTS } from "@svc/tools/testing/suites";
 import { describe, expect, it } from "vitest";
 
 const titles = (...args: Parameters<typeof passesOf>) => passesOf(...args).map(({ title }) => title);
 
 describe("the plan of the tests", () => {
-  it("has every suite once, in CI all but those of the images and of microVMs", () => {
-    const suites = [...VITEST_PROJECTS, "checks", "fuzz", "v2"] as const;
+  it("has every suite once, in CI all but those of the images, of microVMs and of KVM", () => {
+    const suites = [...VITEST_PROJECTS, ...MACHINE_PROJECTS, "checks", "fuzz"] as const;
     expect(STAGES.flat(2).toSorted()).toEqual([...suites, ...Object.keys(BUILDS)].toSorted());
     expect(suites.every((suite) => isIn("all", suite))).toBe(true);
-    expect(suites.filter((suite) => !isIn("ci", suite))).toEqual(["images", "microvm"]);
+    expect(suites.filter((suite) => !isIn("ci", suite))).toEqual(["images", "microvm", "kvm"]);
   });
 
   it("keeps the order of stages and lanes for the suites that are wanted, and builds what they need before", () => {
