@@ -1,4 +1,5 @@
 /** `./svc up` and `down` as a user meets them: start, second start, restart of what died, every way of ending. */
+
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,6 +10,7 @@ import { identify, isAlive, signalProcess, sleep, waitGone } from "@svc/cli/syst
 import { serviceProcesses } from "@svc/cli/topology";
 import { userOf } from "@svc/cli/users";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
+import { IN_GUESTS, RUNNER, SANDBOX } from "@svc/test-kit/system/guests";
 import { holdNamespaces, leftovers, takeBaseline } from "@svc/test-kit/system/leftovers";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -94,7 +96,7 @@ describe("./svc up in the foreground", () => {
     other.remove();
     expect(code).toBe(1);
     const { api, runner } = system.instance.ports;
-    for (const port of [`${api} of the api`, `${runner} of the runner`])
+    for (const port of [`${api} of the api`, `${runner} of the ${RUNNER}`])
       expect(stderr).toMatch(
         new RegExp(`port ${port} is taken by pid \\d+ of the copy in ${system.instance.dataDir} `),
       );
@@ -118,7 +120,7 @@ describe("./svc up in the foreground", () => {
     }
   });
 
-  it("runs the runner as a user of its own, who alone may use the jail's socket", () => {
+  it.skipIf(IN_GUESTS)("runs the runner as a user of its own, who alone may use the jail's socket", () => {
     const { uid } = userOf("runner", system.instance);
     const socket = statSync(system.instance.jailSocket);
     expect([socket.uid, socket.mode & 0o777]).toEqual([uid, 0o600]);
@@ -127,13 +129,13 @@ describe("./svc up in the foreground", () => {
   });
 
   it("gives no component the caller's environment", () => {
-    for (const name of ["api", "worker", "runner", "redis", "jaild"] as const) {
+    for (const name of ["api", "worker", "redis", ...SANDBOX] as const) {
       const environment = readFileSync(`/proc/${system.pid(name)}/environ`, "latin1");
       expect(environment).not.toContain("CANARY_OF_THE_CALLER");
     }
   });
 
-  it.each(["redis", "jaild", ...serviceProcesses(process.env)] as const)(
+  it.each(["redis", ...(IN_GUESTS ? [] : (["jaild"] as const)), ...serviceProcesses(process.env)] as const)(
     "starts %s again when it is killed, and the next request works",
     async (name) => {
       const old = identify(system.pid(name));

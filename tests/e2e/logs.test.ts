@@ -1,9 +1,11 @@
 /** What the logs say of a request, from its id to its lines in every component, also after rotations and on a stopped copy. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
 import { Api } from "@svc/test-kit/system/api";
+import { RUNNER, SANDBOX } from "@svc/test-kit/system/guests";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
@@ -11,7 +13,7 @@ import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { privateFolder, svc } from "./support/svc.ts";
 
-const COMPONENTS = ["api", "worker", "runner"];
+const COMPONENTS = ["api", "worker", RUNNER];
 const ROTATIONS = 2;
 let system: System;
 let api: Api;
@@ -165,7 +167,7 @@ test("every line of every component has an ISO time, and all together are in its
   expect(times.filter((time) => !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(time))).toEqual([]);
   expect(times).toEqual([...times].sort());
   expect(new Set(lines.map(({ name }) => name))).toEqual(
-    new Set([...COMPONENTS, "file-server", "tool-call-server", "egress-gateway", "jaild", "redis"]),
+    new Set([...COMPONENTS, "file-server", "tool-call-server", "egress-gateway", "redis", ...SANDBOX]),
   );
 });
 
@@ -176,7 +178,9 @@ test("a copy that does not run has its logs; what is not there is named", async 
     cpSync(system.instance.logsDir, instance.logsDir, { recursive: true });
     const { code, stdout } = await svc(["logs", "--request", "hello"], environment);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^\S+Z runner +info +run request_id=hello exec_id=\S+ .*outcome=success/m);
+    expect(stdout).toMatch(
+      new RegExp(`^\\S+Z ${RUNNER} +info +run request_id=hello exec_id=\\S+ .*outcome=success`, "m"),
+    );
     const none = await svc(["logs", "--request", "nowhere"], environment);
     expect(none).toMatchObject({ code: 1, stdout: "" });
     expect(none.stderr).toContain("No line of the request nowhere");

@@ -5,7 +5,7 @@ import type { ProgrammaticResponse, ToolCallRequired } from "@svc/contracts";
 import { killProcess } from "@svc/test-kit/jail/host";
 import { slow } from "@svc/test-kit/jail/slowness";
 import { Api } from "@svc/test-kit/system/api";
-import { IN_GUESTS } from "@svc/test-kit/system/guests";
+import { IN_GUESTS, SANDBOX } from "@svc/test-kit/system/guests";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
@@ -29,7 +29,6 @@ const RUNNING_MS = slow(20_000);
 const INTO_RUN_MS = 300;
 const ENV = { ...OPEN_LIMITS, ...ONE_BY_ONE, PTC_RESUME_MAX_REQUESTS: "100000" };
 /** What runs programs. */
-const SANDBOX = IN_GUESTS ? (["launcher"] as const) : (["runner", "jaild"] as const);
 /** With it programs end. */
 const HOLDER = IN_GUESTS ? "launcher" : "jaild";
 const EVERYTHING = [

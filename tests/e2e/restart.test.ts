@@ -1,4 +1,5 @@
 /** `./svc status` and `./svc restart`: what an operator sees, and that callers notice nothing. */
+
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { createConnection } from "node:net";
@@ -7,6 +8,7 @@ import { json } from "node:stream/consumers";
 import type { Status } from "@svc/cli/status/status";
 import { versionOf } from "@svc/cli/version";
 import type { ExecResponse } from "@svc/contracts";
+import { IN_GUESTS, RUNNER, SANDBOX } from "@svc/test-kit/system/guests";
 import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
 import { declare, driveOn, startPaused } from "@svc/test-kit/system/programmatic";
@@ -101,13 +103,17 @@ describe("./svc status", () => {
     });
     if (status.status === "not_running") throw new Error("it runs");
     expect(status.components.map(({ name, state }) => [name, state]).sort()).toEqual(
-      ["api", "egress-gateway", "file-server", "jaild", "redis", "runner", "tool-call-server", "worker"].map(
-        (name) => [name, "ready"],
-      ),
+      ["api", "egress-gateway", "file-server", "redis", ...SANDBOX, "tool-call-server", "worker"]
+        .sort()
+        .map((name) => [name, "ready"]),
     );
     for (const { name, pid } of status.components) expect(pid).toBe(system.pid(name as "api"));
     const text = (await command("status")).stdout;
-    for (const part of [/^status +ready$/m, /^address .*\(no authentication/m, /^runner +\d+ {2}ready$/m])
+    for (const part of [
+      /^status +ready$/m,
+      /^address .*\(no authentication/m,
+      new RegExp(`^${RUNNER} +\\d+ {2}ready$`, "m"),
+    ])
       expect(text).toMatch(part);
   });
 
@@ -145,9 +151,11 @@ describe("./svc restart", () => {
     expect(answer).toMatchObject({ status: "completed", stdout: "1\n3\n", tool_calls_made: 1 });
     expect(result.code, result.stderr).toBe(0);
     expect(result.stdout).toBe(`Restarted: ${system.url}\n`);
-    expect(result.stderr).toMatch(/runner finishes[\s\S]+runner is ready[\s\S]+finishes/);
+    expect(result.stderr).toMatch(
+      new RegExp(`${RUNNER} finishes[\\s\\S]+${RUNNER} is ready[\\s\\S]+finishes`),
+    );
     const kept = Object.entries(pids()).filter(([name, pid]) => before[name] === pid);
-    expect(kept.map(([name]) => name).sort()).toEqual(["jaild", "redis"]);
+    expect(kept.map(([name]) => name).sort()).toEqual(IN_GUESTS ? ["redis"] : ["jaild", "redis"]);
     expect(JSON.parse((await command("status", "--json")).stdout)).toMatchObject({ status: "ready" });
     for (const { restarts } of system.state().components) expect(restarts).toBe(0);
   });
@@ -162,12 +170,12 @@ describe("./svc restart", () => {
 
   it("takes one component by its name, and no other", async () => {
     const before = pids();
-    expect((await command("restart", "runner")).code).toBe(0);
-    const { runner: _, ...others } = before;
+    expect((await command("restart", RUNNER)).code).toBe(0);
+    const { [RUNNER]: _, ...others } = before;
     expect(pids()).toMatchObject(others);
-    expect(pids().runner).not.toBe(before.runner);
+    expect(pids()[RUNNER]).not.toBe(before[RUNNER]);
     for (const [name, code, message] of [
-      ["jaild", 1, /jaild is not restarted alone/],
+      ["redis", 1, /redis is not restarted alone/],
       ["wroker", 2, /no component wroker is running; did you mean worker\?/],
     ] as const) {
       const refused = await command("restart", name);
@@ -235,6 +243,6 @@ describe("./svc restart", () => {
     });
     expect(pids()).toEqual(before);
     const log = readFileSync(`${system.instance.logsDir}/supervisor.log`, "utf8");
-    expect(log).toContain("restarting runner");
+    expect(log).toContain(`restarting ${RUNNER}`);
   });
 });

@@ -2,9 +2,11 @@
  * Each component is killed at each step of restoring and saving a session's state. Whatever dies: the state is the old or the new one,
  * whole, the answer says which, and the next run works.
  */
+
 import type { ExecResponse } from "@svc/contracts";
 import { killProcess } from "@svc/test-kit/jail/host";
 import type { Answer } from "@svc/test-kit/system/api";
+import { RUNNER, SANDBOX } from "@svc/test-kit/system/guests";
 import { until } from "@svc/test-kit/system/processes";
 import { startSecondApi } from "@svc/test-kit/system/second-api";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -20,7 +22,7 @@ import {
   WITHIN_MS,
 } from "./support/session-system.ts";
 
-type Component = "api" | "worker" | "runner" | "jaild" | "egress-gateway" | "file-server" | "redis";
+type Component = "api" | "worker" | (typeof SANDBOX)[number] | "egress-gateway" | "file-server" | "redis";
 /** The client's own connection, and what the queue is made of: their loss may cost the answer. */
 const MAY_COST_THE_ANSWER: ReadonlySet<Component> = new Set(["api", "redis"]);
 /** More than a request without its body. */
@@ -42,7 +44,7 @@ async function kill(component: Component): Promise<void> {
 }
 
 /** Stops a process. It goes on, if it still lives, by what is answered. */
-function stop(component: "runner" | "file-server"): () => void {
+function stop(component: typeof RUNNER | "file-server"): () => void {
   const pid = made.system.pid(component);
   process.kill(pid, "SIGSTOP");
   return () => {
@@ -90,7 +92,7 @@ const MOMENTS: readonly [string, (session: TestSession) => Promise<Held>, readon
       await until(() => unreadOfStorage() > 0, WITHIN_MS);
       return { running, release };
     },
-    ["worker", "runner", "egress-gateway", "file-server", "jaild", "redis"],
+    ["worker", ...SANDBOX, "egress-gateway", "file-server", "redis"],
   ],
   [
     "its program runs",
@@ -99,19 +101,19 @@ const MOMENTS: readonly [string, (session: TestSession) => Promise<Held>, readon
       await running.waits();
       return { running, release: running.goOn };
     },
-    ["api", "worker", "runner", "jaild"],
+    ["api", "worker", ...SANDBOX],
   ],
   [
     "its workspace is listed",
     async (session) => {
       const running = session.begin();
       await running.waits();
-      const release = stop("runner");
+      const release = stop(RUNNER);
       running.goOn();
       await until(running.isGone, WITHIN_MS);
       return { running, release };
     },
-    ["worker", "runner", "jaild"],
+    ["worker", ...SANDBOX],
   ],
   [
     "its snapshot is being stored",
@@ -123,7 +125,7 @@ const MOMENTS: readonly [string, (session: TestSession) => Promise<Held>, readon
       await until(() => unreadOfStorage() > PART_OF_AN_ARCHIVE, WITHIN_MS);
       return { running, release };
     },
-    ["worker", "runner", "egress-gateway", "file-server", "redis"],
+    ["worker", RUNNER, "egress-gateway", "file-server", "redis"],
   ],
   [
     "its snapshot is stored and the session has not moved",

@@ -2,6 +2,7 @@
  * Tracing through the whole system, in both topologies, with a receiver of the test's own: one trace for a request, from
  * the API to the jail, and nothing of what callers send in it. A receiver that is slow or away costs spans and nothing else.
  */
+
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { bundleOf } from "@svc/cli/components";
 import { SERVICE_PROCESSES } from "@svc/cli/topology";
 import { Api } from "@svc/test-kit/system/api";
 import { freePort } from "@svc/test-kit/system/free-ports";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { OtlpReceiver, type ReceivedSpan } from "@svc/test-kit/system/otlp-receiver";
 import { declare, driveOn, startPaused } from "@svc/test-kit/system/programmatic";
 import { type System, startSystem } from "@svc/test-kit/system/system";
@@ -122,7 +124,7 @@ describe.each([
         .split("\n")
         .filter((line) => line.includes(`"msg":"${text}"`) && line.includes(`"trace_id":"${traceId}"`))
         .length;
-    const lines = () => [named("api", "request"), named("worker", "run"), named("runner", "run")];
+    const lines = () => [named("api", "request"), named("worker", "run"), named(RUNNER, "run")];
     await expect.poll(lines).toEqual([1, 1, 1]);
   });
 

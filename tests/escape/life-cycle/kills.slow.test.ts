@@ -9,7 +9,7 @@ import { ERRORS, type ExecResponse } from "@svc/contracts";
 import { childrenOf, descendants, killProcess } from "@svc/test-kit/jail/host";
 import { slow } from "@svc/test-kit/jail/slowness";
 import { type Answer, Api, type ExecInput } from "@svc/test-kit/system/api";
-import { IN_GUESTS } from "@svc/test-kit/system/guests";
+import { IN_GUESTS, SANDBOX } from "@svc/test-kit/system/guests";
 import {
   type Holdings,
   STEADY_POOL,
@@ -36,7 +36,7 @@ const DEADLINES = {
 };
 const COMPONENTS = [
   "redis",
-  ...(IN_GUESTS ? (["launcher"] as const) : (["jaild", "runner"] as const)),
+  ...SANDBOX,
   "worker",
   "api",
   "file-server",
