@@ -6,6 +6,7 @@ import { SERVICES } from "@svc/cli/instance";
 import { versionOf } from "@svc/cli/version";
 import { METRICS, type MetricDefinition } from "@svc/service-kit/metrics/definitions";
 import { Api } from "@svc/test-kit/system/api";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { parseScrape, type Scrape, scrapeOf } from "@svc/test-kit/system/scrape";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { processMetrics } from "@svc/tools/pages/metrics";
@@ -26,7 +27,8 @@ function metricOf({ types }: Scrape, sample: string): string {
   return types.has(sample) ? sample : sample.replace(/_(bucket|sum|count)$/, "");
 }
 
-function documentedTypes(component: (typeof SERVICES)[number]): Record<string, string> {
+function documentedTypes(service: (typeof SERVICES)[number]): Record<string, string> {
+  const component = service === "runner" ? RUNNER : service;
   const own = Object.entries<MetricDefinition>(METRICS).filter(
     ([, { components, needs }]) => components.includes(component) && needs === undefined,
   );

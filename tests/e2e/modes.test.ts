@@ -9,6 +9,7 @@ import type { Effective } from "@svc/cli/settings/effective";
 import { COMBINED } from "@svc/cli/topology";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { Api } from "@svc/test-kit/system/api";
+import { RUNNER } from "@svc/test-kit/system/guests";
 import { until } from "@svc/test-kit/system/processes";
 import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
 import { type System, startSystem } from "@svc/test-kit/system/system";
@@ -302,7 +303,7 @@ describe("a start is refused before anything is made", () => {
     try {
       const told = await refusal({ SERVICE_PORT: String(ports[0]), PORT: String(ports[1]) });
       expect(told).toContain(`port ${ports[0]} of the api is taken by pid ${process.pid} (`);
-      expect(told).toContain(`port ${ports[1]} of the runner is taken by pid ${process.pid} (`);
+      expect(told).toContain(`port ${ports[1]} of the ${RUNNER} is taken by pid ${process.pid} (`);
       expect(told).not.toContain("MainThread");
     } finally {
       for (const squatter of squatters) squatter.close();
