@@ -12,6 +12,7 @@ import { COMPILE_CACHE } from "@svc/cli/environment";
 import { buildBundles } from "@svc/cli/install/bundles";
 import { type Instance, ROOT } from "@svc/cli/instance";
 import { buildGuest, guestFolder } from "@svc/cli/microvm/image";
+import { PROCESSOR } from "@svc/cli/microvm/machine";
 import { Problem } from "@svc/cli/problem";
 import { mustRun, shown } from "@svc/cli/system/run";
 import type { Note } from "@svc/cli/terminal";
@@ -23,18 +24,16 @@ const FOLDER = join(ROOT, ".guest");
 export const LAST_LINE = "end";
 /** Of this machine, which may be busy with other suites: only one that hangs takes so long. */
 const TIMEOUT_MS = 50 * 60_000;
-/** Without what an emulator is slow at: 5-level page tables, checks of user memory, copies byte by byte. */
-const PROCESSOR = "max,-la57,-smap,-erms";
 /** Without what costs time and shows nothing about control groups. The processor's counter is the clock above. */
 const KERNEL = "console=ttyS0 loglevel=2 panic=-1 mitigations=off init_on_alloc=0 tsc=reliable";
 
 /** Builds the disks of a suite's machines, of the built jail and its tests too; each only when it is out of date. */
 export async function buildMachines(suite: MachineProject, instance: Instance, note: Note): Promise<void> {
   if (process.arch !== "x64") throw new Problem("the virtual machines of the tests need an x86-64 machine");
+  await buildBundles();
   await compile();
   const build = [join(ROOT, "tests/machine/build"), FOLDER, instance.packagesDir];
   if (suite === "kvm") {
-    await buildBundles();
     const own = { ...instance, image: join(instance.packagesDir, "current") };
     await buildGuest(own, {}, note);
     build.push(guestFolder(own, {}));
@@ -116,7 +115,7 @@ function machineCommand(machine: MachineName, outcomes: string, filters: readonl
     ...["nice", "-n", "-5"],
     "qemu-system-x86_64",
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
-    ...["-machine", "pc", ...processors, "-cpu", PROCESSOR, "-m", `${memoryMb}`],
+    ...["-machine", "pc", ...processors, "-cpu", PROCESSOR.tcg, "-m", `${memoryMb}`],
     ...["-kernel", join(FOLDER, "vmlinuz"), "-append", kernel],
     ...["-serial", "stdio", "-serial", `file:${outcomes}`],
     ...disks,

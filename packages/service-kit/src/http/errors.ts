@@ -1,5 +1,5 @@
 /** Turns whatever a route throws into an answer of the error table, and logs what the client must not see. */
-import { errorBody, fieldPath, type Problem, problemsOf, ServiceError } from "@svc/contracts";
+import { type ErrorCode, errorBody, fieldPath, type Problem, problemsOf, ServiceError } from "@svc/contracts";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import type { z } from "zod";
@@ -9,6 +9,8 @@ import { noteFailure } from "./request-log.ts";
 
 const REQUEST_TIMEOUT = 408;
 const UNAVAILABLE = 503;
+/** A component that starts or stops says so to whoever asks, which is no fault. */
+const OF_LIFE_CYCLE: ReadonlySet<ErrorCode> = new Set(["starting_up", "shutting_down"]);
 /** Of a 503 whose thrower knows nothing better. */
 export const RETRY_AFTER = { "retry-after": "2" } as const;
 
@@ -71,7 +73,7 @@ export function noteError(request: FastifyRequest, error: ServiceError): void {
     status: error.status,
     err: causeText(error.cause),
   };
-  if (error.status >= 500) request.log.error(line, error.message);
+  if (error.status >= 500 && !OF_LIFE_CYCLE.has(error.code)) request.log.error(line, error.message);
   else request.log.debug(line, error.message);
 }
 

@@ -99,17 +99,17 @@ describe("request ids", () => {
 
 describe("start-up and shutdown", () => {
   function at(state: Lifecycle["state"]) {
-    const { app } = server({ lifecycle: { state }, alwaysOn: ["/health"] });
+    const { app, logged } = server({ lifecycle: { state }, alwaysOn: ["/health"] });
     app.get("/health", async () => ({ ok: true }));
     const guard = (_request: unknown, _reply: unknown, done: (error?: Error) => void) =>
       done(new ServiceError("unauthorized"));
     app.get("/guarded", { onRequest: guard }, async () => ({ ok: true }));
     app.post("/work", async () => ({ ok: true }));
-    return app;
+    return { app, levels: () => [...logged().matchAll(/"level":(\d+)/g)].map(([, level]) => Number(level)) };
   }
 
   it("while it starts, work is refused and health still answers", async () => {
-    const app = at("starting");
+    const { app } = at("starting");
     const refused = await app.inject({ method: "POST", url: "/work", payload: { a: 1 } });
     expect(refused.statusCode).toBe(503);
     expect(refused.json().error).toBe("starting_up");
@@ -117,12 +117,18 @@ describe("start-up and shutdown", () => {
   });
 
   it("the refusal comes after route, method and credentials and before the body", async () => {
-    const app = at("starting");
+    const { app } = at("starting");
     expect((await app.inject({ url: "/nothing" })).statusCode).toBe(404);
     expect((await app.inject({ url: "/work" })).statusCode).toBe(405);
     expect((await app.inject({ url: "/guarded" })).statusCode).toBe(401);
     const broken = { method: "POST", url: "/work", headers: { "content-type": "application/json" } } as const;
     expect((await app.inject({ ...broken, payload: "{" })).json().error).toBe("starting_up");
+  });
+
+  it("that it starts is no fault, by which the log would alarm somebody", async () => {
+    const { app, levels } = at("starting");
+    expect((await app.inject({ method: "POST", url: "/work", payload: {} })).statusCode).toBe(503);
+    expect(levels().filter((level) => level > 30)).toEqual([]);
   });
 
   it("work is done again as soon as the state says so", async () => {
