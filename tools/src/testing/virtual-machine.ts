@@ -113,7 +113,7 @@ function machineCommand(machine: MachineName, outcomes: string, filters: readonl
   return [
     // It computes all the time, and the suites beside it wait for the most part: without this they end long before it.
     ...["nice", "-n", "-5"],
-    "qemu-system-x86_64",
+    process.env.TEST_QEMU ?? "qemu-system-x86_64",
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"],
     ...["-machine", "pc", ...processors, "-cpu", PROCESSOR.tcg, "-m", `${memoryMb}`],
     ...["-kernel", join(FOLDER, "vmlinuz"), "-append", kernel],
