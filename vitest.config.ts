@@ -187,7 +187,7 @@ export default defineConfig({
         test: {
           name: "kvm",
           expect: EXPECT,
-          include: ["tests/kvm/**/*.test.ts", OF_LAUNCHER],
+          include: [OF_LAUNCHER],
           env: { ...MICROVMS, LAUNCHER_ACCEL: "kvm" },
           testTimeout: 300_000 * slowness,
           hookTimeout: 900_000 * slowness,

@@ -27,7 +27,7 @@ const OPTIONS = {
   microvm: { doc: "Only the tests of programs in microVMs; QEMU must be there." },
   compat: { doc: "Only the tests of all languages, in an image of their own (.pkgs-all)." },
   v2: { doc: "Only the tests in a virtual machine that has cgroup v2; it is made of Debian packages." },
-  kvm: { doc: "Only the tests of microVMs that KVM runs, in a virtual machine whose KVM works; 40 minutes." },
+  kvm: { doc: "Only the tests of microVMs that KVM runs, in a virtual machine whose KVM works; 10 minutes." },
   fuzz: { doc: "Only the fuzz targets of the jail, half a minute; clang is installed from Debian, 600 MB." },
   chaos: { doc: "Only the whole system under load while faults come, 30 seconds of a random seed." },
   seed: {

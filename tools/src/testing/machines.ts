@@ -53,7 +53,10 @@ export const MACHINES = {
   },
   /** The same with systemd. */
   service: { ...V2, files: { v2: ["tests/v2/service.test.ts"] } },
-  /** A processor whose virtualisation is emulated, so that KVM runs microVMs in it. */
+  /**
+   * A processor whose virtualisation is emulated, so that KVM runs microVMs in it. Only what leaves it idle but for one guest: beside other
+   * work, emulators (QEMU 7.2 and 10.0) confuse the kernels of both.
+   */
   kvm: {
     memoryMb: 6144,
     processors: PARALLEL,
@@ -63,9 +66,8 @@ export const MACHINES = {
       kvm: [
         "services/launcher/test/microvm/refused-group.test.ts",
         "services/launcher/test/microvm/root-image.test.ts",
+        "services/launcher/test/microvm/saved-guest.test.ts",
         "services/launcher/test/microvm/taken-over.test.ts",
-        "services/runner/test/microvm/guests.test.ts",
-        "tests/kvm/system.test.ts",
       ],
     },
   },

@@ -13,8 +13,7 @@ test("every machine is of one suite, and runs files that exist", () => {
 
 test("every test that needs such a machine runs in one", () => {
   const all = names.flatMap((name) => filesOf(name, []).flatMap(([, files]) => files));
-  for (const file of globSync(["tests/v2/*.test.ts", "tests/kvm/*.test.ts"], { cwd: ROOT }))
-    expect(all).toContain(file);
+  for (const file of globSync("tests/v2/*.test.ts", { cwd: ROOT })) expect(all).toContain(file);
 });
 
 test("filters pick files of a machine's projects, and with them machines", () => {
