@@ -6,7 +6,7 @@ import { SERVICES } from "@svc/cli/instance";
 import { versionOf } from "@svc/cli/version";
 import { METRICS, type MetricDefinition } from "@svc/service-kit/metrics/definitions";
 import { Api } from "@svc/test-kit/system/api";
-import { RUNNER } from "@svc/test-kit/system/guests";
+import { IN_GUESTS } from "@svc/test-kit/system/guests";
 import { parseScrape, type Scrape, scrapeOf } from "@svc/test-kit/system/scrape";
 import { sharedSystem } from "@svc/test-kit/system/shared";
 import { processMetrics } from "@svc/tools/pages/metrics";
@@ -27,10 +27,10 @@ function metricOf({ types }: Scrape, sample: string): string {
   return types.has(sample) ? sample : sample.replace(/_(bucket|sum|count)$/, "");
 }
 
-function documentedTypes(service: (typeof SERVICES)[number]): Record<string, string> {
-  const component = service === "runner" ? RUNNER : service;
+function documentedTypes(component: (typeof SERVICES)[number]): Record<string, string> {
   const own = Object.entries<MetricDefinition>(METRICS).filter(
-    ([, { components, needs }]) => components.includes(component) && needs === undefined,
+    ([, { components, needs }]) =>
+      components.includes(component) && (needs === undefined || (IN_GUESTS && needs === "KVM_ENABLED")),
   );
   return Object.fromEntries([
     ...own.map(([name, { type }]) => [name, type]),
