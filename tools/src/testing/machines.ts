@@ -86,13 +86,13 @@ export const MACHINE_SUITES = { v2: ["v2", "service"], kvm: ["kvm"] } as const s
 export function filesOf(
   machine: MachineName,
   filters: readonly string[],
-): [VitestProject | MachineProject, readonly string[]][] {
+): [project: VitestProject | MachineProject, paths: string[]][] {
   const files: Files = MACHINES[machine].files;
-  const picked = (path: string) => filters.length === 0 || filters.some((filter) => path.includes(filter));
-  return Object.entries(files)
-    .map(([project, paths]) => [project as VitestProject | MachineProject, paths.filter(picked)] as const)
-    .filter(([, paths]) => paths.length > 0)
-    .map(([project, paths]) => [project, paths]);
+  const isPicked = (path: string) => filters.length === 0 || filters.some((filter) => path.includes(filter));
+  return (Object.keys(files) as (keyof Files)[]).flatMap((project) => {
+    const paths = files[project]?.filter(isPicked) ?? [];
+    return paths.length === 0 ? [] : [[project, paths]];
+  });
 }
 
 /** Whether a filter picks a file of a suite. */

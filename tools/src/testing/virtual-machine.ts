@@ -24,7 +24,7 @@ const FOLDER = join(ROOT, ".guest");
 export const LAST_LINE = "end";
 /** Of this machine, which may be busy with other suites: only one that hangs takes so long. */
 const TIMEOUT_MS = 50 * 60_000;
-/** Without what costs time and shows nothing about control groups. The processor's counter is the clock above. */
+/** Without what costs time and shows nothing about control groups and guests. The processor's counter is the machine's clock. */
 const KERNEL = "console=ttyS0 loglevel=2 panic=-1 mitigations=off init_on_alloc=0 tsc=reliable";
 
 /** Builds the disks of a suite's machines, of the built jail and its tests too; each only when it is out of date. */

@@ -9,7 +9,7 @@ import { noteFailure } from "./request-log.ts";
 
 const REQUEST_TIMEOUT = 408;
 const UNAVAILABLE = 503;
-/** A component that starts or stops says so to whoever asks, which is no fault. */
+/** What a component answers while it starts or stops: no fault, so no line at error level. */
 const OF_LIFE_CYCLE: ReadonlySet<ErrorCode> = new Set(["starting_up", "shutting_down"]);
 /** Of a 503 whose thrower knows nothing better. */
 export const RETRY_AFTER = { "retry-after": "2" } as const;
