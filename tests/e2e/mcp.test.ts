@@ -159,7 +159,7 @@ describe.each(TRANSPORTS)("over %s", (kind) => {
       await endWaiters(marker);
     }
     expect(seen[0]).toEqual({ progress: 6, message: "first\n" });
-    expect((await running).text).toMatch(/^first\nsecond\n\[standard error\]\nthird(\n|$)/);
+    expect((await running).text).toMatch(/^first\nsecond\n\[standard error\]\nthird(\n\[|$)/);
     const steps = seen.map(({ progress }) => progress);
     expect(steps).toEqual([...new Set(steps)].toSorted((left, right) => left - right));
   });
