@@ -42,11 +42,11 @@ void test_conn(void)
 	CHECK(conn_take(&conn, &frame) == CONN_NONE && conn_take(&conn, &frame) == CONN_NONE);
 	CHECK(write(ends[1], bytes + size - 3, 3) == 3);
 	CHECK(conn_receive(&conn, &frame, 0) == CONN_FRAME && is(&frame, 'C', 8));
-	CHECK(conn_receive(&conn, &frame, 0) == CONN_GONE); /* the deadline has passed */
+	CHECK(conn_receive(&conn, &frame, 0) == CONN_NONE); /* the deadline has passed */
 	CHECK(write(ends[1], "\xff\xff\xff\xff\xff", 5) == 5);
 	CHECK(conn_take(&conn, &frame) == CONN_INVALID && conn_take(&conn, &frame) == CONN_INVALID);
 	conn_begin(&conn, ends[0], 1000);
 	close(ends[1]);
-	CHECK(conn_take(&conn, &frame) == CONN_GONE);
+	CHECK(conn_take(&conn, &frame) == CONN_GONE && conn_receive(&conn, &frame, 0) == CONN_GONE);
 	close(ends[0]);
 }

@@ -8,7 +8,7 @@ static const struct {
 	{"policy", test_policy}, {"verdict", test_verdict}, {"text", test_text}, {"tasks", test_tasks},
 	{"freezer", test_freezer}, {"clock", test_clock}, {"conn", test_conn}, {"check", test_check},
 	{"locks", test_locks}, {"network", test_network}, {"channel", test_channel}, {"zygote_wire", test_zygote_wire},
-	{"timestamp", test_timestamp},
+	{"timestamp", test_timestamp}, {"harvest", test_harvest}, {"cgroup", test_cgroup},
 };
 
 unsigned test_random(void)

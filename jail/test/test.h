@@ -18,6 +18,8 @@ void test_hash(void);
 void test_inputs(void);
 void test_stage(void);
 void test_listing(void);
+void test_harvest(void);
+void test_cgroup(void);
 void test_policy(void);
 void test_verdict(void);
 void test_text(void);

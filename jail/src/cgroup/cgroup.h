@@ -43,7 +43,7 @@ struct cgroup_totals {
 
 /* Master. Finds the hierarchies, removes groups of an earlier jaild, makes all groups; fatal on failure. */
 void cgroups_make(const struct options *options);
-/* Kills the remaining processes of a slot's groups, frozen or not; true when the groups are empty. */
+/* Kills the remaining processes of a slot's groups, frozen or not; true when the groups are there and empty. */
 bool cgroups_clean(unsigned slot);
 void cgroups_remove(void);
 /* "v1", "v2" or "none". */

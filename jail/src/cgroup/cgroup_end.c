@@ -112,6 +112,7 @@ static bool has_residual_memory(unsigned slot)
  */
 bool cgroups_clean(unsigned slot)
 {
+	static bool unmade[SLOTS_MAX]; /* the memory group is missing or lacks settings */
 	char name[SLOT_PATH];
 
 	if (cgroup_tree.version == 0)
@@ -119,10 +120,10 @@ bool cgroups_clean(unsigned slot)
 	snprintf(name, sizeof(name), "slot-%u", slot);
 	if (!end_members(CONTROLLER_FREEZER, name))
 		return false;
-	if (!peak_needs_new_group(slot) && !has_residual_memory(slot))
+	if (!unmade[slot] && !peak_needs_new_group(slot) && !has_residual_memory(slot))
 		return true;
-	if (unlinkat(cgroup_tree.fd[CONTROLLER_MEMORY], name, AT_REMOVEDIR) < 0)
+	if (unlinkat(cgroup_tree.fd[CONTROLLER_MEMORY], name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return false;
-	cgroup_make_slot(slot);
-	return true;
+	unmade[slot] = !cgroup_make_slot(slot);
+	return !unmade[slot];
 }

@@ -13,7 +13,7 @@
 
 static const char *const v1_names[CONTROLLERS] = {"freezer", "memory", "pids", "cpu", "cpuacct"};
 
-static bool has_word(const char *text, const char *word, char separator)
+bool cgroup_has_word(const char *text, const char *word, char separator)
 {
 	size_t size = strlen(word);
 
@@ -46,7 +46,7 @@ static bool find_mount(const char *type, const char *option, char *root, char *p
 			rest[i] = strtok_r(i ? NULL : dash + 3, " \n", &save);
 		if (!field[4] || !rest[2] || strcmp(rest[0], type) != 0)
 			continue;
-		if (option && !has_word(rest[2], option, ','))
+		if (option && !cgroup_has_word(rest[2], option, ','))
 			continue;
 		snprintf(root, size, "%s", field[3]);
 		snprintf(point, size, "%s", field[4]);
@@ -100,8 +100,8 @@ bool cgroup_find_v2(const char *given, char *base, size_t size)
 	snprintf(path, sizeof(path), "%.3000s/cgroup.controllers", base);
 	if (read_file_at(AT_FDCWD, path, controllers, sizeof(controllers)) < 0)
 		return false;
-	return has_word(controllers, "memory", ' ') && has_word(controllers, "pids", ' ') &&
-	       has_word(controllers, "cpu", ' ');
+	return cgroup_has_word(controllers, "memory", ' ') && cgroup_has_word(controllers, "pids", ' ') &&
+	       cgroup_has_word(controllers, "cpu", ' ');
 }
 
 bool cgroup_find_v1(enum controller controller, char *base, size_t size)

@@ -87,44 +87,52 @@ static void slot_group(char *path, size_t size, enum controller controller, unsi
 }
 
 /* Keepers and zygotes create processes in groups. No other process has their id, and they cannot move processes of other ids. */
-static void delegate_entry(const char *group)
+static bool delegate_entry(const char *group)
 {
 	char path[PATH_MAX + 64];
 
 	snprintf(path, sizeof(path), "%s/%s", group, cgroup_tree.version == 2 ? "cgroup.procs" : "tasks");
-	if (chown(path, userns_uid(settings), userns_gid(settings)) < 0)
-		fatal("cannot change the owner of %s", path);
+	return chown(path, userns_uid(settings), userns_gid(settings)) == 0;
 }
 
-void cgroup_make_slot(unsigned slot)
+static bool forbid_swap(const char *group)
 {
-	char path[PATH_MAX], text[64];
+	if (cgroup_tree.version == 1)
+		return write_control(group, "memory.swappiness", "0") == 0;
+	return write_control(group, "memory.oom.group", "1") == 0 &&
+	       (write_control(group, "memory.swap.max", "0") == 0 || errno == ENOENT);
+}
+
+static bool limit_cpu(const char *group)
+{
+	char text[64];
+
+	if (settings->cpu_percent == 0)
+		return true;
+	if (cgroup_tree.version == 1) {
+		snprintf(text, sizeof(text), "%u", settings->cpu_percent * (PERIOD_US / 100));
+		return write_control(group, "cpu.cfs_quota_us", text) == 0;
+	}
+	snprintf(text, sizeof(text), "%u %u", settings->cpu_percent * (PERIOD_US / 100), PERIOD_US);
+	return write_control(group, "cpu.max", text) == 0;
+}
+
+bool cgroup_make_slot(unsigned slot)
+{
+	char path[PATH_MAX];
 
 	for (unsigned c = 0; c < CONTROLLERS; c++) {
 		if (cgroup_hierarchy((enum controller)c) != c)
 			continue;
 		slot_group(path, sizeof(path), (enum controller)c, slot);
-		make_group(path);
-		delegate_entry(path);
+		if ((mkdir(path, 0755) < 0 && errno != EEXIST) || !delegate_entry(path))
+			return false;
 	}
 	slot_group(path, sizeof(path), CONTROLLER_MEMORY, slot);
-	if (cgroup_tree.version == 2) {
-		must_write(path, "memory.oom.group", "1");
-		if (write_control(path, "memory.swap.max", "0") < 0 && errno != ENOENT)
-			fatal("cannot forbid swap in %s", path);
-	} else {
-		must_write(path, "memory.swappiness", "0");
-	}
-	if (settings->cpu_percent == 0)
-		return;
+	if (!forbid_swap(path))
+		return false;
 	slot_group(path, sizeof(path), CONTROLLER_CPU, slot);
-	if (cgroup_tree.version == 2) {
-		snprintf(text, sizeof(text), "%u %u", settings->cpu_percent * (PERIOD_US / 100), PERIOD_US);
-		must_write(path, "cpu.max", text);
-	} else {
-		snprintf(text, sizeof(text), "%u", settings->cpu_percent * (PERIOD_US / 100));
-		must_write(path, "cpu.cfs_quota_us", text);
-	}
+	return limit_cpu(path);
 }
 
 /*
@@ -170,8 +178,7 @@ void cgroups_forget(void)
 		cgroup_tree.fd[c] = -1;
 }
 
-/* Enables the controllers for the children of `group`; EBUSY when the group itself contains processes. */
-static int enable_controllers(const char *group, char *added, size_t size)
+int cgroup_enable(const char *group, char *added, size_t size)
 {
 	static const char *const names[] = {"memory", "pids", "cpu"};
 	char path[PATH_MAX + 64], present[512], text[16];
@@ -180,10 +187,7 @@ static int enable_controllers(const char *group, char *added, size_t size)
 	if (read_file_at(AT_FDCWD, path, present, sizeof(present)) < 0)
 		return -1;
 	for (size_t i = 0; i < COUNT(names); i++) {
-		const char *at = strstr(present, names[i]);
-		size_t length = strlen(names[i]);
-
-		if (at && (at[length] == ' ' || at[length] == '\n' || at[length] == '\0'))
+		if (cgroup_has_word(present, names[i], ' '))
 			continue;
 		snprintf(text, sizeof(text), "+%s", names[i]);
 		if (write_file_at(AT_FDCWD, path, text) < 0)
@@ -212,15 +216,16 @@ static void make_v2(void)
 		fatal("cannot find the control group of jaild");
 	move_self(self);
 	v2_moved = true;
-	if (enable_controllers(v2_base, v2_added, sizeof(v2_added)) < 0) {
+	if (cgroup_enable(v2_base, v2_added, sizeof(v2_added)) < 0) {
 		if (errno != EBUSY)
 			fatal("cannot enable memory, pids and cpu below %s", v2_base);
 		fatal("the control group %s holds other processes; start jaild in a group of its own (systemd: Delegate=yes and "
 		      "DelegateSubgroup=)", v2_base);
 	}
-	if (enable_controllers(v2_top, NULL, 0) < 0 || enable_controllers(cgroup_tree.own[CONTROLLER_MEMORY], NULL, 0) < 0)
+	if (cgroup_enable(v2_top, NULL, 0) < 0 || cgroup_enable(cgroup_tree.own[CONTROLLER_MEMORY], NULL, 0) < 0)
 		fatal("cannot enable memory, pids and cpu below %s", v2_top);
-	delegate_entry(v2_top);
+	if (!delegate_entry(v2_top))
+		fatal("cannot change the owner of the entry of %s", v2_top);
 }
 
 /* Undoes make_v2 in reverse order, as far as it got. */
@@ -310,7 +315,8 @@ void cgroups_make(const struct options *options)
 		make_v2();
 	limit_all();
 	for (unsigned slot = 0; slot < options->slots; slot++)
-		cgroup_make_slot(slot);
+		if (!cgroup_make_slot(slot))
+			fatal("cannot make the control groups of slot %u below %s", slot, cgroup_tree.own[CONTROLLER_MEMORY]);
 	if (cgroup_tree.version == 1)
 		keep_one_frozen();
 }

@@ -27,11 +27,18 @@ enum controller cgroup_hierarchy(enum controller controller);
 /* Room for "slot-<n>/<control file>". */
 #define SLOT_PATH 64
 
-/* Master. Makes the missing groups of a slot; fatal on failure. */
-void cgroup_make_slot(unsigned slot);
+/* Master. Makes the missing groups of a slot; on failure false with errno, and those that are made may lack settings. */
+bool cgroup_make_slot(unsigned slot);
+/*
+ * v2: enables the missing ones of jaild's controllers for the children of `group` and notes them in `added`, unless NULL, as a
+ * text that takes them back. -1 with errno on failure: EBUSY when the group itself contains processes.
+ */
+int cgroup_enable(const char *group, char *added, size_t size);
 /* Kills every process of one of jaild's groups, thaws the group and removes it; false when it cannot be removed. */
 bool cgroup_remove(enum controller hierarchy, const char *name);
 
+/* Whether a list, which may end with a line feed, has the word. */
+bool cgroup_has_word(const char *text, const char *word, char separator);
 /* Finds the directory in which jaild may make its own group, and makes nothing. `given`: that directory, or NULL. */
 bool cgroup_find_v2(const char *given, char *base, size_t size);
 /* The v2 group of this process. */

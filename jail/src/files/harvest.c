@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TIME_US 2000000
+#define TIME_US 2000000 /* for comparing the inputs, and again for the walk */
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
 #define READ_SIZE (256u << 10)
 
@@ -26,21 +26,26 @@ struct walk {
 	char path[PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
 };
 
-static bool is_late(struct walk *w)
-{
-	if (w->countdown-- > 0)
-		return (w->listing->flags & LISTING_TIMED_OUT) != 0;
-	w->countdown = 64;
-	if (monotonic_us() > w->deadline)
-		w->listing->flags |= LISTING_TIMED_OUT;
-	return (w->listing->flags & LISTING_TIMED_OUT) != 0;
-}
-
 /* Counts an entry that cannot be examined; no program can cause that. */
 static void lose(struct walk *w)
 {
 	w->listing->unlisted++;
 	w->listing->flags |= LISTING_TRUNCATED;
+}
+
+/* What a late walk does not reach counts as one entry: how many there are is not known. */
+static bool is_late(struct walk *w)
+{
+	bool late = (w->listing->flags & LISTING_TIMED_OUT) != 0;
+
+	if (late || w->countdown-- > 0)
+		return late;
+	w->countdown = 64;
+	if (monotonic_us() <= w->deadline)
+		return false;
+	w->listing->flags |= LISTING_TIMED_OUT;
+	lose(w);
+	return true;
 }
 
 static int open_beneath(int directory, const char *path, uint64_t flags)
@@ -213,9 +218,8 @@ void harvest(int workspace, const struct inputs *inputs, bool whole, struct list
 	memset(listing, 0, offsetof(struct listing, files));
 	for (size_t i = 0; i < inputs->count; i++)
 		look_at_input(&w, workspace, &inputs->item[i]);
-	/* A restored workspace may be so large that comparing takes all the time: what is new in it is found all the same. */
-	if (whole)
-		w.deadline = monotonic_us() + TIME_US;
+	/* Inputs may be so large that comparing takes all the time: what is new is found all the same. */
+	w.deadline = monotonic_us() + TIME_US;
 	root = open_beneath(workspace, ".", O_RDONLY | O_DIRECTORY);
 	if (root >= 0)
 		walk_directory(&w, root, 0, 0);

@@ -71,7 +71,7 @@ static void pause_run(struct watch *w)
 	}
 	pause.wall_us = clock_wall_us(&w->clock, monotonic_us());
 	if (cgroup_cpu_us(&w->jail->cgroup, &pause.cpu_us) < 0 ||
-	    cgroup_run_memory(&w->jail->cgroup, &pause.memory) < 0) {
+	    run_memory(w->jail, &pause.memory) < 0) {
 		watch_end(w, ENDING_COUNTERS, errno);
 		return;
 	}

@@ -75,7 +75,7 @@ enum conn_status conn_receive(struct conn *conn, struct frame *frame, uint64_t d
 		if (status != CONN_NONE)
 			return status;
 		if (!wait_for(conn->fd, POLLIN, deadline))
-			return CONN_GONE;
+			return CONN_NONE;
 	}
 }
 

@@ -26,7 +26,7 @@ struct conn {
 /* Takes over an accepted descriptor. */
 void conn_begin(struct conn *conn, int fd, uint64_t idle_us);
 
-/* The next frame; its payload stays valid until the next call. `deadline` is on monotonic_us. */
+/* The next frame; its payload stays valid until the next call. CONN_NONE: none came before `deadline`, on monotonic_us. */
 enum conn_status conn_receive(struct conn *conn, struct frame *frame, uint64_t deadline);
 
 /* The same without waiting: CONN_NONE when no complete frame has arrived. */

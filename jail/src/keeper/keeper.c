@@ -40,6 +40,8 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#define KEPT_US 1000000 /* without a fetch, until the master may prepare one more jail */
+
 struct kept {
 	int fds[64 + ZYGOTES_MAX];
 	size_t count;
@@ -113,6 +115,20 @@ static int accept_client(const struct jail *jail, int listener)
 	return client;
 }
 
+/* A client that fetches nothing for a moment may keep the jail for long. Then it is not active, as that of a paused run. */
+static enum conn_status receive_fetch(struct conn *conn, struct frame *frame, const struct options *options)
+{
+	uint64_t now = monotonic_us(), deadline = now + options->fetch_ms * 1000;
+	enum conn_status status = conn_receive(conn, frame, now + KEPT_US < deadline ? now + KEPT_US : deadline);
+
+	if (status != CONN_NONE)
+		return status;
+	journal_send_paused(true);
+	status = conn_receive(conn, frame, deadline);
+	journal_send_paused(false);
+	return status;
+}
+
 static void answer_fetches(struct conn *conn, const struct jail *jail, const struct listing *listing,
 			   const struct options *options)
 {
@@ -120,10 +136,9 @@ static void answer_fetches(struct conn *conn, const struct jail *jail, const str
 	uint32_t number;
 
 	while (conn_flush(conn)) {
-		enum conn_status status =
-			conn_receive(conn, &frame, monotonic_us() + options->fetch_ms * 1000);
+		enum conn_status status = receive_fetch(conn, &frame, options);
 
-		if (status == CONN_GONE)
+		if (status == CONN_GONE || status == CONN_NONE)
 			return;
 		/* The client sent this command before it received the end of the run, which answers it. */
 		if (status == CONN_FRAME && frame.size == 0 && memchr("PQT", frame.tag, 3))
@@ -155,7 +170,9 @@ static bool prepare_start(struct jail *jail, struct conn *conn, const struct jai
 	if (status != CONN_FRAME || frame.tag != 'W') {
 		if (status == CONN_FRAME)
 			conn_return(conn, &frame);
-		return status != CONN_GONE;
+		if (status == CONN_NONE)
+			conn_send_error(conn, ERROR_SETUP, 0, REQUEST_LATE);
+		return status == CONN_FRAME || status == CONN_INVALID;
 	}
 	warm = warm_copy(jail, config, &frame);
 	if (warm == WARM_FAILED) {

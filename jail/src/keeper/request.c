@@ -274,7 +274,10 @@ bool request_receive(struct request *request, struct conn *conn, const struct ja
 
 		if (status == CONN_GONE)
 			return false;
-		refusal = status == CONN_INVALID ? refuse("invalid frame") : take_frame(&receiver, &frame);
+		if (status == CONN_FRAME)
+			refusal = take_frame(&receiver, &frame);
+		else
+			refusal = status == CONN_NONE ? (struct refusal){ERROR_SETUP, 0, REQUEST_LATE} : refuse("invalid frame");
 		if (refusal.text) {
 			conn_send_error(conn, refusal.code, refusal.error, refusal.text);
 			log_line(LOG_WARN, (int)jail->slot, refusal.error, "job refused: %s",

@@ -14,6 +14,7 @@
 #define ENVIRONMENT_MAX 65536
 #define JOB_BYTES_MAX (64u << 20)
 #define STDIN_BYTES_MAX (64u << 20)
+#define REQUEST_LATE "the job did not come in time"
 
 struct request {
 	struct limits limits;

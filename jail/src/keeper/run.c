@@ -53,6 +53,17 @@ static uint64_t file_system_bytes(const struct jail *jail)
 	return total;
 }
 
+int run_memory(const struct jail *jail, uint64_t *bytes)
+{
+	uint64_t files = file_system_bytes(jail);
+	struct cgroup_usage usage;
+
+	if (cgroup_run_memory(&jail->cgroup, bytes) < 0 || cgroup_usage(&jail->cgroup, &usage) < 0)
+		return -1;
+	*bytes += files > usage.shared ? files - usage.shared : 0;
+	return 0;
+}
+
 /*
  * Counting locks takes the kernel ten milliseconds or more, during which the wall time limit cannot be enforced. Near its
  * deadline a run's count is postponed, but not for long: a client may extend the deadline again and again.

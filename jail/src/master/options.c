@@ -16,8 +16,9 @@ static const char help[] =
 	"  --socket-gid GID          group of the socket (0)\n"
 	"  --socket-mode MODE        octal permissions of the socket (0600)\n"
 	"  --root DIR                tree that becomes the read-only root of every jail\n"
-	"  --slots N                 jails at a time, ready, running or paused (8)\n"
-	"  --ready N                 limit of jails that are not paused (--slots)\n"
+	"  --slots N                 jails at a time, ready, running, paused or kept (8)\n"
+	"  --ready N                 limit of jails that are neither paused nor kept for a\n"
+	"                            client after their end (--slots)\n"
 	"  --uid-base N              slot k runs as uid N+k on the host, keepers and zygotes\n"
 	"                            as N-16 (200000)\n"
 	"  --gid-base N              the same for gids (200000)\n"
@@ -26,7 +27,8 @@ static const char help[] =
 	"                            holds no processes (jaild's own)\n"
 	"  --no-cgroups              run without control groups: memory, process and CPU\n"
 	"                            limits are not enforced; for debugging only\n"
-	"  --memory-bytes N          memory of all jails together, file systems and all (0 = no limit)\n"
+	"  --memory-bytes N          memory of all jails together, file systems and all but\n"
+	"                            what was staged (0 = no limit)\n"
 	"  --pids N                  processes and threads of all jails together (0 = no limit)\n"
 	"  --cpu-percent N           processor quota of one run, 100 = one processor (0 = none)\n"
 	"  --workspace-bytes N       size of /mnt/data (536870912)\n"
@@ -181,7 +183,8 @@ static void check_zygotes(const struct options *o)
 
 static void handle_option(struct options *o, int option, const char *name)
 {
-	const uint64_t size_max = UINT64_C(1) << 40, id_max = UINT32_MAX - 2 * SLOTS_MAX;
+	/* No machine has more memory. */
+	const uint64_t memory_max = UINT64_C(1) << 50, size_max = UINT64_C(1) << 40, id_max = UINT32_MAX - 2 * SLOTS_MAX;
 
 	switch (option) {
 	case SOCKET: o->socket = optarg; break;
@@ -198,7 +201,7 @@ static void handle_option(struct options *o, int option, const char *name)
 	case CGROUP: o->cgroup = control_group(name); break;
 	case CGROUP_BASE: o->cgroup_base = directory(name); break;
 	case NO_CGROUPS: o->no_cgroups = true; break;
-	case MEMORY_BYTES: o->memory_bytes = number(name, 0, size_max); break;
+	case MEMORY_BYTES: o->memory_bytes = number(name, 0, memory_max); break;
 	case PIDS: o->pids = number(name, 0, 1u << 22); break;
 	case CPU_PERCENT: o->cpu_percent = (unsigned)number(name, 0, 100000); break;
 	case WORKSPACE_BYTES: o->workspace_bytes = number(name, 65536, size_max); break;

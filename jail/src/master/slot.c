@@ -122,7 +122,7 @@ static void reap_children(struct slot *slots, unsigned count)
 	}
 }
 
-/* Counts the keepers that are ready or running, not paused. */
+/* Counts the keepers that are ready or running, not those of paused runs and of ended ones that a client keeps. */
 static unsigned count_active(const struct slot *slots, unsigned count)
 {
 	unsigned active = 0;

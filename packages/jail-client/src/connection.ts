@@ -59,6 +59,10 @@ export class Connection {
     this.#reader = undefined;
   }
 
+  get isGone(): boolean {
+    return this.#failure !== undefined;
+  }
+
   onGone(listener: () => void): void {
     this.#socket.once("close", listener);
   }

@@ -16,6 +16,7 @@ const NO_INPUT = 0xffffffff;
 const MAX_ENTRIES = 21_000;
 const MAX_PATH = 4096 + 256;
 const STATES = ["new", "changed", "unchanged"] as const;
+const TIMED_OUT = 2;
 const OMITTED_REASONS = { 1: "type", 2: "name" } as const;
 
 /** The kept bytes of an output stream: never more than the cap that the run was given. */
@@ -100,7 +101,7 @@ export async function listingOf(first: Frame, next: () => Promise<Frame>): Promi
     kept: [],
     missing: [],
     omitted: [],
-    truncated: false,
+    timedOut: false,
     unlisted: 0,
   };
   let received = first;
@@ -110,7 +111,7 @@ export async function listingOf(first: Frame, next: () => Promise<Frame>): Promi
     received = await next();
   }
   const fields = new Fields(received.payload);
-  listing.truncated = fields.u32() !== 0;
+  listing.timedOut = (fields.u32() & TIMED_OUT) !== 0;
   listing.unlisted = fields.u64();
   fields.end();
   return listing;

@@ -287,6 +287,11 @@ export class JailRun {
     }
   }
 
+  /** The jail has ended, so its slot may be another run's. */
+  get isGone(): boolean {
+    return this.#connection.isGone;
+  }
+
   /** Ends the connection; a run that is still going is killed. */
   close(): void {
     this.#release();

@@ -70,7 +70,9 @@ export interface WorkspaceListing {
   /** Indices of inputs that are gone, or have become something else. */
   missing: number[];
   omitted: { path: Buffer; reason: "type" | "name" }[];
-  truncated: boolean;
+  /** Not all could be looked at in time: more entries are missing than are counted. */
+  timedOut: boolean;
+  /** Entries that are there and not listed. */
   unlisted: number;
 }
 

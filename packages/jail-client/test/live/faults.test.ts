@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { buildFaulty, FAULTY, Faults, JAIL, STEPS } from "@svc/test-kit/jail/faults";
 import { groupFile, until } from "@svc/test-kit/jail/host";
 import { BINARY, IMAGE, Jaild } from "@svc/test-kit/jail/jaild";
-import { bytesOf, stageIn } from "@svc/test-kit/jail/run";
+import { bytesOf, runJob, stageIn } from "@svc/test-kit/jail/run";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { JailError, JailRun, type RunOutcome } from "../../src/index.ts";
 import { confinedJob, confinementIn } from "../support/confinement.ts";
@@ -234,6 +234,36 @@ describe("a call of the start that fails", () => {
     },
     300_000,
   );
+});
+
+describe("the groups of a slot that must be made anew", () => {
+  /** Leaves names that do not exist in the kernel's memory, charged to the slot's group; other ones each time. */
+  const forgetful =
+    "import os, uuid\nname = 4 * uuid.uuid4().hex\nfor i in range(50000): os.path.exists(f'/usr/lib/{name}{i}')";
+  const run = (of: Jaild, program: string) => runJob(of, { argv: ["/usr/bin/python3", "-c", program] });
+  /** The number of the last call with which the groups are made anew. */
+  const lastCall = async (only: string) => {
+    const plan = Faults.plan({ role: "master", only, first: 1_000_000, tickets: 1 });
+    const counted = await plan.start();
+    const { calls } = plan.ticket(0);
+    await run(counted, forgetful);
+    await until(() => plan.ticket(0).calls > calls, "the groups are made anew");
+    await counted.full();
+    const last = plan.ticket(0).calls;
+    await counted.stop();
+    plan.remove();
+    return last;
+  };
+
+  it.each(["mkdir", "chown"])("are made later where a %s fails, and jaild goes on", async (only) => {
+    const plan = Faults.plan({ role: "master", only, first: await lastCall(only), tickets: 1 });
+    faults = plan;
+    jaild = await plan.start();
+    await run(jaild, forgetful);
+    await until(() => plan.ticket(0).fired, "the call has failed");
+    expect((await run(jaild, "print(1)")).out).toBe("1\n");
+    expect(jaild.ended).toBe(false);
+  });
 });
 
 describe("fault injection", () => {

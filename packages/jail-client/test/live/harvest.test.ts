@@ -125,7 +125,7 @@ open("f", "w").close()`);
     expect(listing.files.length).toBe(10_000);
     expect(listing.files[0]?.path.toString()).toBe("f000000");
     expect(listing.files.at(-1)?.path.toString()).toBe("f009999");
-    expect([listing.truncated, listing.unlisted]).toEqual([true, 40_000]);
+    expect([listing.timedOut, listing.unlisted]).toEqual([false, 40_000]);
   });
 
   it("lists its inputs however many files come before them", async () => {

@@ -19,6 +19,13 @@ let jaild: Jaild;
 afterEach(() => jaild.stop());
 
 const STALL = ["--stage-timeout-ms", `${slow(200)}`, "--fetch-timeout-ms", `${slow(200)}`];
+/** Nothing has run, so the job may be sent again. */
+const LATE = { kind: "setup", started: false, message: "the job did not come in time (errno 0)" };
+async function* late(bytes: Buffer) {
+  yield bytes.subarray(0, -1);
+  await new Promise((resolve) => setTimeout(resolve, slow(400)));
+  yield bytes.subarray(-1);
+}
 /** All of this machine, but for the small disks of tests that run beside. */
 const mounts = () =>
   readFileSync("/proc/self/mountinfo", "utf8")
@@ -73,7 +80,13 @@ describe("a client that goes away", () => {
     jaild = await Jaild.start({ slots: 1, args: STALL });
     const stalled = await stage(jaild, { argv: ["/bin/true"] });
     await new Promise((resolve) => setTimeout(resolve, slow(400)));
-    await expect(stalled.start()).rejects.toBeInstanceOf(JailError);
+    await expect(stalled.start()).rejects.toMatchObject(LATE);
+    const begun = await stage(jaild, { argv: ["/bin/true"] });
+    // More than the client keeps back until the start.
+    const body = Buffer.alloc(300_000);
+    const file = { index: 0, path: "f", size: body.length, readOnly: false };
+    const sending = begun.file(file, late(body));
+    await expect(sending.then(() => begun.start())).rejects.toMatchObject(LATE);
     const finished = await runOpen(jaild, { argv: ["/bin/bash", "-c", "echo x > f"] });
     await new Promise((resolve) => setTimeout(resolve, slow(400)));
     await expect(finished.run.fetch(0)).rejects.toBeInstanceOf(JailError);

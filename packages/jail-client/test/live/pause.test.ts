@@ -8,7 +8,7 @@ import {
   wakeups,
 } from "@svc/test-kit/jail/host";
 import { Jaild } from "@svc/test-kit/jail/jaild";
-import { bash, paused, settled, started } from "@svc/test-kit/jail/run";
+import { bash, bytesOf, paused, runOpen, settled, started } from "@svc/test-kit/jail/run";
 import { slow, times } from "@svc/test-kit/jail/slowness";
 import { afterEach, describe, expect, it } from "vitest";
 
@@ -101,6 +101,25 @@ asyncio.run(asyncio.sleep(0.1)); print("end")`;
     run.close();
   });
 
+  it("holds what was staged for it and what it wrote, each once", async () => {
+    jaild = await Jaild.start({ slots: 1 });
+    const size = 64 << 20;
+    for (const [staged, written] of [
+      [size, 0],
+      [0, size],
+      [size, size],
+    ] as const) {
+      const script = `head -c ${written} /dev/zero > own; mkfifo f; read x < f & wait`;
+      const run = await started(jaild, { argv: shell(script), files: { staged: Buffer.alloc(staged) } });
+      await settled(run, "blocked");
+      const holds = staged + written;
+      const { memory } = await paused(run);
+      expect(memory).toBeGreaterThanOrEqual(holds);
+      expect(memory).toBeLessThan(holds + size / 4);
+      run.close();
+    }
+  });
+
   it("may have been in the middle of anything", async () => {
     jaild = await Jaild.start({ slots: 2 });
     const programs: Record<string, string[]> = {
@@ -179,6 +198,26 @@ asyncio.run(asyncio.sleep(0.1)); print("end")`;
     await pass(50);
     expect(jaild.keepers.length).toBe(3);
     for (const run of [...runs, last]) run.close();
+    await jaild.full();
+    expect((await bash(jaild, "echo next")).out).toBe("next\n");
+  });
+});
+
+describe("a program that has ended, whose client keeps the jail", () => {
+  it("leaves its place among the ready jails to another until the client fetches a file", async () => {
+    jaild = await Jaild.start({ slots: 3, ready: 1 });
+    await jaild.full();
+    const kept = [];
+    for (let i = 0; i < 2; i++) {
+      const { run } = await runOpen(jaild, { argv: shell("echo made > out") });
+      await until(() => jaild.keepers.length === i + 2, "another jail is made ready");
+      kept.push(run);
+    }
+    expect((await bash(jaild, "echo plain")).out).toBe("plain\n");
+    for (const run of kept) {
+      expect((await bytesOf(run, 0))?.toString()).toBe("made\n");
+      run.close();
+    }
     await jaild.full();
     expect((await bash(jaild, "echo next")).out).toBe("next\n");
   });

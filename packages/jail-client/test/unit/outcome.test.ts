@@ -41,9 +41,17 @@ describe("the listing", () => {
       kept: [5],
       missing: [6],
       omitted: [{ reason: "type", path: Buffer.from("link") }],
-      truncated: true,
+      timedOut: false,
       unlisted: 12,
     });
+  });
+
+  it("tells one that was not made in time from one that is too long", async () => {
+    for (const [flags, timedOut] of [
+      [1, false],
+      [3, true],
+    ] as const)
+      expect(await listing(received("z", u32(flags), u64(1)))).toMatchObject({ timedOut, unlisted: 1 });
   });
 
   it("takes directories with their modes and symlinks with their targets from a whole one", async () => {
