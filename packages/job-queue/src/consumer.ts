@@ -1,29 +1,34 @@
 /**
  * Handles the jobs of one kind, as many at once as configured. One attempt per job. A job whose worker died is taken up once by
- * another worker; one of a paused program fails instead. A job whose lock was lost is aborted: another worker may have it.
+ * another worker; one of a paused program fails instead. A job that nobody waits for goes back to the queue, before others of its place,
+ * when no runner had a slot for it or its worker ends. A job whose lock was lost is aborted: another worker may have it. A job that
+ * nobody waits for any more is not run.
  */
 import { hostname } from "node:os";
-import {
-  type ErrorCode,
-  type Job,
-  type JobResult,
-  jobSchema,
-  type QueueKind,
-  ServiceError,
-} from "@svc/contracts";
+import type { ErrorCode, Job, JobResult, QueueKind } from "@svc/contracts";
 import type { Log, Redis } from "@svc/service-kit";
-import { type Job as QueuedJob, WaitingError, Worker } from "bullmq";
-import type { Cancellations } from "./cancellations.ts";
+import { type Job as BullJob, WaitingError, Worker } from "bullmq";
+import type { CancellableRun, Cancellations } from "./cancellations.ts";
 import { queueConnection } from "./connection.ts";
 import { KeptJobs } from "./kept-jobs.ts";
-import { isOfPausedProgram, QUEUE_NAMES, RESULT_LIFE_MS, resultKey } from "./protocol.ts";
+import {
+  cancelKey,
+  failed,
+  goesBack,
+  isOfPausedProgram,
+  QUEUE_NAMES,
+  type QueuedJob,
+  queuedJobSchema,
+  RESULT_LIFE_MS,
+  resultKey,
+} from "./protocol.ts";
+import { RedisClock } from "./redis-clock.ts";
+import { LOCK_MS, LockLostError, RunLocks } from "./run-locks.ts";
 
-/** A worker that does not renew the lock of a job for so long counts as dead. */
-const LOCK_MS = 5000;
 /** How often stalled jobs, those without a lock, are looked for; one is found at the second look. */
 const STALLED_CHECK_MS = 2500;
-/** How BullMQ words each lock that could not be renewed. */
-const LOCK_NOT_RENEWED = "could not renew lock for job";
+/** A job that starts sooner has not been given up yet: a producer waits for its add a second at least. */
+const SOON_MS = 250;
 
 /** Never rejects. The signal aborts with a ServiceError when the job is cancelled, or with LockLostError. */
 export type HandleJob = (job: Job, cancelled: AbortSignal) => Promise<JobResult>;
@@ -38,55 +43,61 @@ export interface ConsumerOptions {
   handle: HandleJob;
 }
 
-class LockLostError extends Error {}
-
 export class JobConsumer {
   readonly #options: ConsumerOptions;
   readonly #worker: Worker<unknown, void>;
   readonly #kept: KeptJobs;
+  readonly #clock: RedisClock;
+  readonly #locks: RunLocks;
 
   constructor(options: ConsumerOptions) {
     const { kind, concurrency, redis, log, cancellations } = options;
     const queue = QUEUE_NAMES[kind];
     this.#options = options;
     this.#kept = new KeptJobs(redis);
+    this.#clock = new RedisClock(redis);
+    cancellations.lookBy(redis);
+    this.#locks = new RunLocks(log, queue, (jobIds) => void cancellations.look(jobIds));
     this.#worker = new Worker(queue, (job, token) => this.#process(job, token), {
       connection: queueConnection(redis),
       concurrency,
       lockDuration: LOCK_MS,
+      skipLockRenewal: true,
       stalledInterval: STALLED_CHECK_MS,
       maxStalledCount: 1,
       name: `${hostname()}-${process.pid}`,
     });
-    this.#worker.on("error", (error) => {
-      // `lockRenewalFailed` has told of these.
-      if (error.message.startsWith(LOCK_NOT_RENEWED)) return;
-      log.warn({ err: error.message, queue }, "queue error");
-    });
+    this.#worker.on("error", (error) => log.warn({ err: error.message, queue }, "queue error"));
     this.#worker.on("stalled", (job) => log.warn({ job, queue }, "a stalled job was returned to the queue"));
-    this.#worker.on("lockRenewalFailed", (jobs) => {
-      for (const job of jobs) {
-        // The lock of a job that ended meanwhile is gone, as it should be.
-        if (!cancellations.abort(job, new LockLostError("the lock of the job was lost"))) continue;
-        log.warn({ job, queue }, "lock renewal failed; the job was aborted");
-      }
-    });
   }
 
   get isRunning(): boolean {
     return this.#worker.isRunning();
   }
 
-  /** A failure leaves the job without a result: the producer finds it failed, or its next worker makes one. */
-  async #process(queued: QueuedJob<unknown, void>, token: string | undefined): Promise<void> {
+  async #process(queued: BullJob<unknown, void>, token = ""): Promise<void> {
     const id = queued.id ?? "";
-    const job = jobSchema.parse(queued.data);
-    if (job.kept !== undefined) return this.#processKept(queued, job, job.kept, token);
+    const run = this.#options.cancellations.begin(id);
+    const unlock = this.#locks.add({ id, run, renew: () => queued.extendLock(token, LOCK_MS) });
+    try {
+      const job = queuedJobSchema.parse(queued.data);
+      if (job.kept === undefined) await this.#processAwaited(queued, job, run);
+      else await this.#processKept(queued, job, { run, token, lifeMs: job.kept });
+    } finally {
+      unlock();
+      run.done();
+    }
+  }
+
+  /** A failure leaves the job without a result: the producer finds it failed, or its next worker makes one. */
+  async #processAwaited(queued: BullJob, job: QueuedJob, run: CancellableRun): Promise<void> {
+    const id = queued.id ?? "";
     const { redis } = this.#options;
     const isRepeated = queued.stalledCounter > 0;
     // Its worker answered it, and could not end it in the queue.
     if (isRepeated && (await redis.exists(resultKey(id))) === 1) return;
-    const result = isRepeated && isOfPausedProgram(job) ? notRepeated() : await this.#handle(id, job);
+    const refusal = await this.#refusalOf(id, job, isRepeated);
+    const result = refusal === undefined ? await this.#handle(job, run) : failed(refusal);
     if (job.reply_to === undefined) return;
     // Commands of one connection are done in their order.
     await Promise.all([
@@ -95,23 +106,37 @@ export class JobConsumer {
     ]);
   }
 
-  /** A worker that ends before the job does leaves it to another one. */
-  async #processKept(queued: QueuedJob, job: Job, lifeMs: number, token: string | undefined): Promise<void> {
+  /** Why a job is not run; undefined: it is. */
+  async #refusalOf(id: string, job: QueuedJob, isRepeated: boolean): Promise<ErrorCode | undefined> {
+    const { redis, log } = this.#options;
+    if (isRepeated && isOfPausedProgram(job)) return "sandbox_execution_failed";
+    const { sent_at, start_by } = job;
+    if (sent_at === undefined || start_by === undefined) return undefined;
+    const now = this.#clock.now();
+    const isLate = now > start_by && !isRepeated;
+    const isSoon = now - sent_at < SOON_MS;
+    if (!isLate && (isSoon || (await redis.exists(cancelKey(id))) === 0)) return undefined;
+    log.info({ job: id, waited_ms: now - sent_at }, "a job that nobody waits for was not run");
+    return isLate ? "queue_saturated" : "execution_cancelled";
+  }
+
+  async #processKept(
+    queued: BullJob,
+    job: Job,
+    { run, token, lifeMs }: { run: CancellableRun; token: string; lifeMs: number },
+  ): Promise<void> {
     const kept = { id: job.execution_id, namespace: job.output_namespace };
     const begun = await this.#kept.begin(job);
     if (begun === "over") return;
-    const result = begun === "cancelled" ? failed("execution_cancelled") : await this.#handle(kept.id, job);
-    if (!result.ok && result.error.code === "shutting_down") {
-      await queued.moveToWait(token);
-      throw new WaitingError();
-    }
-    await this.#kept.end(kept, result, lifeMs);
+    const result = begun === "cancelled" ? failed("execution_cancelled") : await this.#handle(job, run);
+    if (!goesBack(job, result) || (await this.#kept.giveBack(kept, result)) === "cancelled")
+      return this.#kept.end(kept, result, lifeMs);
+    await queued.moveToWait(token);
+    throw new WaitingError();
   }
 
-  async #handle(id: string, job: Job): Promise<JobResult> {
-    const { cancellations, handle } = this.#options;
-    const { signal, done } = cancellations.begin(id);
-    const result = await handle(job, signal).finally(done);
+  async #handle(job: Job, { signal }: CancellableRun): Promise<JobResult> {
+    const result = await this.#options.handle(job, signal);
     if (signal.reason instanceof LockLostError) throw signal.reason;
     return result;
   }
@@ -119,12 +144,6 @@ export class JobConsumer {
   /** Takes no more jobs, and waits for those that run. */
   async close(): Promise<void> {
     await this.#worker.close();
+    this.#locks.close();
   }
-}
-
-const notRepeated = () => failed("sandbox_execution_failed");
-
-function failed(why: ErrorCode): JobResult {
-  const { code, status, message } = new ServiceError(why);
-  return { ok: false, error: { code, status, message } };
 }

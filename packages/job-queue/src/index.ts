@@ -7,5 +7,5 @@ export { type ConsumerOptions, type HandleJob, JobConsumer } from "./consumer.ts
 export { EventFeed, EventLog } from "./events.ts";
 export { hasEnded, KEPT_STATUSES, type KeptJob, KeptJobs, type ListPage } from "./kept-jobs.ts";
 export { JobProducer, ProducerStopped, type UnsentJob } from "./producer.ts";
-export { jobIdOf, type Place, QUEUE_NAMES } from "./protocol.ts";
+export { goesBack, jobIdOf, type Place, QUEUE_NAMES } from "./protocol.ts";
 export { type JobQueues, type JobState, openQueues } from "./queue.ts";

@@ -5,10 +5,12 @@
 import type { Job, JobResult } from "@svc/contracts";
 import { type LuaCommand, luaCommand, type Redis, storeCall } from "@svc/service-kit";
 import { eventsKey } from "./events.ts";
+import { failed } from "./protocol.ts";
 
 /** How long a job may wait and run; after that nothing is known of it. */
 const OPEN_LIFE_MS = 24 * 3600 * 1000;
 const PAGE = 100;
+const CANCELLED = JSON.stringify(failed("execution_cancelled"));
 
 const script = (name: string) => new URL(`./lua/${name}.lua`, import.meta.url);
 const recordKey = (id: string) => `svc:job:${id}`;
@@ -49,12 +51,14 @@ export class KeptJobs {
   readonly #redis: Redis;
   readonly #create: LuaCommand<number>;
   readonly #begin: LuaCommand<"run" | "cancelled" | "over">;
+  readonly #giveBack: LuaCommand<"queued" | "cancelled">;
   readonly #end: LuaCommand<KeptStatus | null>;
 
   constructor(redis: Redis) {
     this.#redis = redis;
     this.#create = luaCommand(redis, "svcCreateJob", script("create-job"), 3);
     this.#begin = luaCommand(redis, "svcBeginJob", script("begin-job"), 1);
+    this.#giveBack = luaCommand(redis, "svcGiveBackJob", script("give-back-job"), 1);
     this.#end = luaCommand(redis, "svcEndJob", script("end-job"), 3);
   }
 
@@ -63,14 +67,23 @@ export class KeptJobs {
     const { execution_id: id, output_namespace: namespace, language, session_id, request_id } = job;
     const fields = Object.entries({ namespace, language, session_id, request_id }).flat();
     const keys = [recordKey(id), listKey(namespace), openKey(namespace)];
-    return storeCall(() => this.#create(...keys, id, Date.now(), OPEN_LIFE_MS, most, JSON.stringify(fields)));
+    const listLifeMs = OPEN_LIFE_MS + (job.kept ?? 0);
+    return storeCall(() =>
+      this.#create(...keys, id, Date.now(), OPEN_LIFE_MS, most, JSON.stringify(fields), listLifeMs),
+    );
   }
 
   async begin({ execution_id: id }: Job): Promise<"run" | "cancelled" | "over"> {
     return this.#begin(recordKey(id), Date.now());
   }
 
-  /** Keeps how a job ended for so long. The first end counts. */
+  /** It goes back to the queue. One that no runner had a slot for has not started. `cancelled`: somebody has asked for its end. */
+  async giveBack(job: Pick<KeptJob, "id">, result: JobResult): Promise<"queued" | "cancelled"> {
+    const hasStarted = result.ok || result.error.code !== "queue_saturated";
+    return this.#giveBack(recordKey(job.id), hasStarted ? "started" : "");
+  }
+
+  /** Keeps how a job ended for so long. The first end counts; one that was to end while it ran was cancelled, whatever came of it. */
   async end(job: Pick<KeptJob, "id" | "namespace">, result: JobResult, lifeMs: number): Promise<void> {
     await this.#change(job, statusOf(result), result, lifeMs, "end");
   }
@@ -93,7 +106,7 @@ export class KeptJobs {
   ): Promise<KeptStatus | undefined> {
     const keys = [recordKey(id), openKey(namespace), eventsKey(id)];
     const before = await storeCall(() =>
-      this.#end(...keys, id, Date.now(), status, JSON.stringify(result), lifeMs, how),
+      this.#end(...keys, id, Date.now(), status, JSON.stringify(result), lifeMs, how, CANCELLED),
     );
     return before ?? undefined;
   }

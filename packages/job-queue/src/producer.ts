@@ -1,17 +1,28 @@
 /**
  * Hands jobs to the workers and waits for their results. A lost announcement costs one poll, and polls find that a job has
  * started. A store that takes no writes, as on a full disk, can keep no result: its jobs are given up soon. Deadlines: a job that does not start in JOB_QUEUE_WAIT_MS is removed and never runs; a started one is cancelled at
- * the API's deadline; a client that leaves cancels its job at once.
+ * the API's deadline; a client that leaves cancels its job at once. A command that failed may still be done when the store is back: a
+ * job whose add or removal failed is cancelled by what is sent behind it.
  */
 import { deadlinesFor, findLanguage, type Job, type JobResult, newId, ServiceError } from "@svc/contracts";
 import { Condition, type Config, type Log, type Redis, refusesWrites, storeCall } from "@svc/service-kit";
 import { EventFeed } from "./events.ts";
 import type { KeptJob } from "./kept-jobs.ts";
-import { CANCEL_CHANNEL, isOfPausedProgram, isRound, jobIdOf, type Place } from "./protocol.ts";
+import {
+  isFurtherRound,
+  isOfPausedProgram,
+  jobIdOf,
+  type Place,
+  type QueuedJob,
+  sendCancel,
+} from "./protocol.ts";
 import { type JobQueue, type JobQueues, type JobState, openQueues } from "./queue.ts";
+import { RedisClock } from "./redis-clock.ts";
 
 const POLL_MS = 2000;
 const RETRY_SECONDS = "5";
+/** So long after its time in the queue nobody waits for a job any more, however slow the store was. */
+const LATE_MS = 60_000;
 const FULL =
   "Too many executions wait or run already; this one was not started, and it is safe to repeat it.";
 /** A job that neither waits nor runs nor has a result in this many polls was lost, as is one whose store took no write in them. */
@@ -27,12 +38,16 @@ export class ProducerStopped extends ServiceError {
   }
 }
 
-/** A job that is waited for. */
-interface Waited {
-  job: UnsentJob;
-  place: Place;
+/** A job in the store. */
+interface Sent {
   id: string;
   queue: JobQueue;
+}
+
+/** A job that is waited for. */
+interface Waited extends Sent {
+  job: UnsentJob;
+  place: Place;
   /** Notified when the result is in the store. */
   announced: Condition;
   left: AbortSignal;
@@ -47,6 +62,7 @@ export class JobProducer {
   readonly #log: Log;
   readonly #redis: Redis;
   readonly #queues: JobQueues;
+  readonly #clock: RedisClock;
   readonly #channel = `svc:results:${newId()}`;
   readonly #announced = new Map<string, Condition>();
   /** What the jobs write that are to be read while they run. */
@@ -58,6 +74,7 @@ export class JobProducer {
     this.#log = log;
     this.#redis = redis;
     this.#queues = openQueues(redis, log);
+    this.#clock = new RedisClock(redis);
     this.feed = new EventFeed(redis);
   }
 
@@ -87,16 +104,27 @@ export class JobProducer {
     const announced = new Condition();
     this.#announced.set(id, announced);
     try {
-      await storeCall(() => queue.add({ ...job, reply_to: this.#channel }, place));
+      await this.#orCancel({ id, queue }, () => queue.add(this.#awaited(job), place));
       return await this.#wait({ job, place, id, queue, announced, left, began: performance.now() });
     } finally {
       this.#announced.delete(id);
     }
   }
 
+  #awaited(job: UnsentJob): QueuedJob {
+    const sent_at = this.#clock.now();
+    return { ...job, reply_to: this.#channel, sent_at, start_by: sent_at + this.#startMs };
+  }
+
+  /** Counted from when a job was sent: it does not start after that, and its cancellation is kept until then. */
+  get #startMs(): number {
+    return this.#config.JOB_QUEUE_WAIT_MS + LATE_MS;
+  }
+
   /** Queues a job that nobody waits for. */
   async submit(job: UnsentJob, place: Place): Promise<void> {
-    await storeCall(() => this.#queueOf(job).add(job, place));
+    const queue = this.#queueOf(job);
+    await this.#orCancel({ id: jobIdOf(job), queue }, () => queue.add(job, place));
   }
 
   /** Where a job is that nobody waits for. */
@@ -106,7 +134,7 @@ export class JobProducer {
 
   /** Takes a job that nobody waits for out of the queue, or tells its worker to end it. */
   async cancel({ language, id }: Pick<KeptJob, "language" | "id">): Promise<void> {
-    await storeCall(() => this.#redis.publish(CANCEL_CHANNEL, id));
+    await storeCall(() => sendCancel(this.#redis, id, this.#startMs));
     await storeCall(() => this.#queueOf({ language }).withdraw(id));
   }
 
@@ -132,13 +160,10 @@ export class JobProducer {
         throw new ServiceError("execution_cancelled");
       }
       if (this.#isStopped) await this.#leave(waited);
-      if (!isAnnounced && performance.now() >= limit) {
-        await this.#expire(waited);
-        continue;
-      }
+      if (!isAnnounced && performance.now() >= limit) await this.#expire(waited);
       const seen = await this.#look(waited);
       if (seen?.state === "ended") {
-        if (!isRound(job)) void this.#forget(waited);
+        if (!isFurtherRound(job)) void this.#forget(waited);
         return seen.result;
       }
       if (seen?.state === "started") waited.startedAt ??= localStart(seen.at, waited);
@@ -169,22 +194,32 @@ export class JobProducer {
     throw new ProducerStopped();
   }
 
-  /** A deadline has passed. Returns when the job turns out to have started in time. */
+  /** A deadline has passed. Returns when the job turns out to have started in time; it may have ended by now. */
   async #expire(waited: Waited): Promise<void> {
     const { id, queue } = waited;
     if (waited.startedAt !== undefined) {
       await this.#cancel(waited);
       throw new ServiceError("execution_timeout");
     }
-    const startedAt = await storeCall(() => queue.withdraw(id));
-    if (startedAt === undefined) throw saturated();
-    waited.startedAt = localStart(startedAt, waited);
+    const withdrawn = await this.#orCancel(waited, () => queue.withdraw(id));
+    if (withdrawn.state === "removed") throw saturated();
+    if (withdrawn.state === "started") waited.startedAt = localStart(withdrawn.at, waited);
   }
 
-  async #cancel({ id, queue }: Waited): Promise<void> {
+  /** The store may still do what has failed, when it is back: the cancellation of the job comes behind it. */
+  async #orCancel<T>(sent: Sent, operation: () => Promise<T>): Promise<T> {
     try {
-      await this.#redis.publish(CANCEL_CHANNEL, id);
-      await queue.withdraw(id);
+      return await storeCall(operation);
+    } catch (error) {
+      void this.#cancel(sent);
+      throw error;
+    }
+  }
+
+  /** Never rejects. What fails here may still be done, too. */
+  async #cancel({ id, queue }: Sent): Promise<void> {
+    try {
+      await Promise.all([sendCancel(this.#redis, id, this.#startMs), queue.withdraw(id)]);
     } catch (error) {
       this.#log.warn({ err: (error as Error).message, job: id }, "cancelling a job failed");
     }

@@ -2,15 +2,39 @@
  * What producer and consumer agree on. A job is a BullMQ job of the queue of its kind. Its result is a key in Redis of its
  * own, which the consumer announces on the producer's channel: BullMQ would write a return value twice, and keep it in a stream.
  */
-import type { Job, QueueKind } from "@svc/contracts";
+import {
+  type ErrorCode,
+  type Job,
+  type JobResult,
+  jobSchema,
+  type QueueKind,
+  ServiceError,
+} from "@svc/contracts";
+import type { Redis } from "@svc/service-kit";
 
 export const QUEUE_NAMES = { python: "python-queue", other: "other-queue" } as const satisfies Record<
   QueueKind,
   string
 >;
 
+const { enqueued_at: time } = jobSchema.shape;
+
+/** A job in its queue. One that a producer waits for says, in ms by Redis's clock, when it was sent and when it starts at the latest. */
+export const queuedJobSchema = jobSchema.extend({ sent_at: time.optional(), start_by: time.optional() });
+export type QueuedJob = ReturnType<typeof queuedJobSchema.parse>;
+
 /** Redis channel on which cancellations are published: the message is the job id. */
 export const CANCEL_CHANNEL = "svc:cancel";
+
+/** Redis key of a cancellation: a worker that was not listening finds it. */
+export function cancelKey(jobId: string): string {
+  return `svc:cancelled:${jobId}`;
+}
+
+/** Tells the workers to end a job. Both commands are sent at once: whatever this connection sent before is done before. */
+export async function sendCancel(redis: Redis, jobId: string, lifeMs: number): Promise<void> {
+  await Promise.all([redis.set(cancelKey(jobId), "", "PX", lifeMs), redis.publish(CANCEL_CHANNEL, jobId)]);
+}
 
 /**
  * Where a job waits: `first`: before all jobs with a number. A number counts from 1: behind those with a smaller one, and behind those with
@@ -34,12 +58,23 @@ export function jobIdOf(job: Pick<Job, "execution_id" | "job_id">): string {
   return job.job_id ?? job.execution_id;
 }
 
-/** A round of a program with tools: another replica may ask for it. */
-export function isRound({ job_id }: Pick<Job, "job_id">): boolean {
-  return job_id !== undefined;
+/** A further round of a program with tools: another replica may ask for it. The first one is asked for once, as an execution is. */
+export function isFurtherRound({ job_id, ptc }: Pick<Job, "job_id" | "ptc">): boolean {
+  return job_id !== undefined && ptc?.round !== 1;
 }
 
 /** Whether the job acts on a paused program. It must not start a second time: the program goes on only once. */
 export function isOfPausedProgram({ resume, discard }: Pick<Job, "resume" | "discard">): boolean {
   return resume !== undefined || discard !== undefined;
+}
+
+/** Whether a job that nobody waits for begins anew: its worker ends, or no runner had a slot for it. */
+export function goesBack({ kept }: Pick<Job, "kept">, result: JobResult): boolean {
+  return kept !== undefined && !result.ok && ["shutting_down", "queue_saturated"].includes(result.error.code);
+}
+
+/** The result of a job that was not run, or not to its end. */
+export function failed(why: ErrorCode): JobResult {
+  const { code, status, message } = new ServiceError(why);
+  return { ok: false, error: { code, status, message } };
 }

@@ -1,12 +1,21 @@
 /** The jobs of one kind in the store. A job is added once under its id, and a job that has started cannot be withdrawn. */
-import type { Job, JobResult, QueueKind } from "@svc/contracts";
-import { ServiceError } from "@svc/contracts";
+import type { JobResult, QueueKind } from "@svc/contracts";
 import { isWriteRefusal, type Log, type Redis } from "@svc/service-kit";
 import { Queue } from "bullmq";
 import { queueConnection } from "./connection.ts";
-import { isRound, jobIdOf, type Place, QUEUE_NAMES, READ, RESULT_LIFE_MS, resultKey } from "./protocol.ts";
+import {
+  failed,
+  isFurtherRound,
+  jobIdOf,
+  type Place,
+  QUEUE_NAMES,
+  type QueuedJob,
+  READ,
+  RESULT_LIFE_MS,
+  resultKey,
+} from "./protocol.ts";
 
-/** How long the job of an ended round stays in the queue, so that no replica adds it again. */
+/** How long the job of a further round stays in the queue when it has ended, so that no replica adds it again. */
 const ENDED_ROUND_SECONDS = 120;
 /** BullMQ's largest priority; jobs with a lower one go before others, those without one first of all. */
 const MAX_PRIORITY = 2 ** 21;
@@ -19,6 +28,9 @@ export type JobState =
   | { state: "started"; at: number }
   | { state: "ended"; result: JobResult };
 
+/** `gone`: it has ended, or was never there. */
+export type Withdrawn = { state: "removed" | "gone" } | { state: "started"; at: number };
+
 export interface JobCounts {
   waiting: number;
   active: number;
@@ -28,19 +40,46 @@ export interface JobCounts {
 export class JobQueue {
   readonly name: string;
   readonly #redis: Redis;
-  readonly #queue: Queue<Job, void>;
+  readonly #log: Log;
+  #queue: Queue<QueuedJob, void>;
 
   constructor(kind: QueueKind, redis: Redis, log: Log) {
     this.name = QUEUE_NAMES[kind];
     this.#redis = redis;
-    this.#queue = new Queue(this.name, { connection: queueConnection(redis), ...NO_EVENTS });
-    this.#queue.on("error", (error) => log.debug({ err: error.message, queue: this.name }, "queue error"));
+    this.#log = log;
+    this.#queue = this.#open();
+  }
+
+  #open(): Queue<QueuedJob, void> {
+    const queue = new Queue<QueuedJob, void>(this.name, {
+      connection: queueConnection(this.#redis),
+      ...NO_EVENTS,
+    });
+    return queue.on("error", (error) =>
+      this.#log.debug({ err: error.message, queue: this.name }, "queue error"),
+    );
+  }
+
+  /** BullMQ asks for the store's version as it opens a queue; one whose question failed fails for ever, and is replaced. */
+  async #opened(): Promise<Queue<QueuedJob, void>> {
+    const queue = this.#queue;
+    try {
+      await queue.waitUntilReady();
+    } catch (error) {
+      if (this.#queue === queue) {
+        this.#queue = this.#open();
+        await queue.close();
+      }
+      throw error;
+    }
+    return queue;
   }
 
   /** A job whose id is in the queue already is left as it is. */
-  async add(job: Job, place: Place = 1): Promise<void> {
-    const removed = isRound(job) ? { age: ENDED_ROUND_SECONDS } : true;
-    await this.#queue.add("exec", job, {
+  async add(job: QueuedJob, place: Place = 1): Promise<void> {
+    const removed = isFurtherRound(job) ? { age: ENDED_ROUND_SECONDS } : true;
+    const queue = await this.#opened();
+    await queue.add("exec", job, {
       jobId: jobIdOf(job),
       attempts: 1,
       ...(place === "first" ? {} : { priority: Math.min(place, MAX_PRIORITY) }),
@@ -62,32 +101,35 @@ export class JobQueue {
   async look(id: string): Promise<JobState> {
     const result = await this.result(id);
     if (result !== undefined) return { state: "ended", result };
-    const job = await this.#queue.getJob(id);
+    const job = await (await this.#opened()).getJob(id);
     if (job === undefined) return { state: "gone" };
-    if (job.finishedOn !== undefined) return { state: "ended", result: broken() };
+    // One that failed in the queue itself has no result.
+    if (job.finishedOn !== undefined) return { state: "ended", result: failed("sandbox_execution_failed") };
     return job.processedOn === undefined ? { state: "waiting" } : { state: "started", at: job.processedOn };
   }
 
-  /** Removes a job that has not started; otherwise says when it has started, ms since 1970. */
-  async withdraw(id: string): Promise<number | undefined> {
-    const job = await this.#queue.getJob(id);
-    if (job?.processedOn !== undefined) return job.processedOn;
+  /** Removes a job that has not started. */
+  async withdraw(id: string): Promise<Withdrawn> {
+    const job = await (await this.#opened()).getJob(id);
+    if (job === undefined) return { state: "gone" };
+    if (job.processedOn !== undefined) return { state: "started", at: job.processedOn };
     try {
-      await job?.remove();
-      return undefined;
+      await job.remove();
+      return { state: "removed" };
     } catch (error) {
       if (isWriteRefusal(error)) throw error;
-      return Date.now();
+      return { state: "started", at: Date.now() };
     }
   }
 
   /** Whether the job waits, runs, or belongs to a round that has just ended. */
   async exists(id: string): Promise<boolean> {
-    return (await this.#queue.getJobState(id)) !== "unknown";
+    return (await (await this.#opened()).getJobState(id)) !== "unknown";
   }
 
   async counts(): Promise<JobCounts> {
-    const counts = await this.#queue.getJobCounts("waiting", "prioritized", "active", "delayed");
+    const queue = await this.#opened();
+    const counts = await queue.getJobCounts("waiting", "prioritized", "active", "delayed");
     const { waiting = 0, prioritized = 0, active = 0, delayed = 0 } = counts;
     return { waiting: waiting + prioritized, active, delayed };
   }
@@ -103,9 +145,3 @@ export const openQueues = (redis: Redis, log: Log): JobQueues => ({
   python: new JobQueue("python", redis, log),
   other: new JobQueue("other", redis, log),
 });
-
-/** A job that failed in the queue itself has no result. */
-function broken(): JobResult {
-  const { code, status, message } = new ServiceError("sandbox_execution_failed");
-  return { ok: false, error: { code, status, message } };
-}

@@ -45,6 +45,21 @@ it("a job that has started in time is waited for, whatever is announced", async 
   expect(await jobs.run(jobOf(), never())).toEqual(OK);
 });
 
+it("a job that has ended in time is answered, though nobody heard of it until the time was over", async () => {
+  const { jobs, consume, deafen } = await start({ JOB_QUEUE_WAIT_MS: "1500" });
+  await consume({ work: async () => OK });
+  await deafen();
+  expect(await jobs.run(jobOf(), never())).toEqual(OK);
+});
+
+it("a job that is gone when its time is over was lost: nobody knows whether it ran", async () => {
+  const { jobs, counts, redis } = await start({ JOB_QUEUE_WAIT_MS: "1500" });
+  const result = errorOf(jobs.run(jobOf(), never()));
+  await expect.poll(counts).toEqual({ ...IDLE, waiting: 1 });
+  await redis.flushall();
+  expect(await result).toMatchObject({ code: "store_unavailable", status: 503 });
+});
+
 it.each(KINDS)("a %s that takes too long is cancelled at the outermost deadline", async (_kind, make) => {
   const { jobs, consume } = await start({
     SANDBOX_COMPILE_TIMEOUT: "1",
@@ -94,6 +109,19 @@ describe.each(KINDS)("a client that leaves a %s", (_kind, make) => {
     leave();
     expect(await result).toMatchObject({ code: "execution_cancelled" });
     await expect.poll(() => cancelled, { timeout: 1000 }).toEqual(started);
+    await expect.poll(counts).toEqual(IDLE);
+  });
+
+  it("after its start has it cancelled also when its worker does not hear of it", async () => {
+    const { jobs, consume, counts } = await start();
+    const { started, cancelled, deafen } = await consume({ work: (_job, stop) => workFor(LONG_MS, stop) });
+    await deafen();
+    const { signal, leave } = caller();
+    const result = errorOf(jobs.run(make(), signal));
+    await expect.poll(() => started).toHaveLength(1);
+    leave();
+    expect(await result).toMatchObject({ code: "execution_cancelled" });
+    await expect.poll(() => cancelled, { timeout: 5000 }).toEqual(started);
     await expect.poll(counts).toEqual(IDLE);
   });
 

@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 
 const LIFE_MS = 60_000;
 const LONG_MS = 60_000;
+const DAY_MS = 86_400_000;
 /** A lock lasts five seconds, stalled jobs are looked for every two and a half, and a job is moved at the second look. */
 const FOUND_MS = 5000 + 3 * 2500 + 2500;
 const ended = (code: string): JobResult => ({
@@ -84,6 +85,53 @@ describe("a job", () => {
     expect(config.SVC_JOB_RETENTION_SECONDS).toBe(3600);
   });
 
+  it("that no runner has a slot for waits on, before others, until one has", async () => {
+    const { submit, consume, find, statusOf } = await start();
+    const seen: (string | undefined)[] = [];
+    const { started } = await consume({
+      concurrency: 1,
+      work: async ({ execution_id: id }) => {
+        if (id !== job.execution_id || started.length > 3) return OK;
+        seen.push(await statusOf(job));
+        return ended("queue_saturated");
+      },
+    });
+    const job = await submit();
+    const other = await submit();
+    await expect.poll(() => statusOf(other)).toBe("completed");
+    expect(await find(job)).toMatchObject({ status: "completed", end: OK });
+    expect(seen).toEqual(["running", "running", "running"]);
+    expect(started).toEqual([...Array(4).fill(job.execution_id), other.execution_id]);
+  });
+
+  it("that went back to the queue without a start is queued, and can be cancelled there", async () => {
+    const { submit, consume, kept, find, statusOf, counts } = await start();
+    const first = await consume({ work: async () => ended("queue_saturated"), concurrency: 1 });
+    const job = await submit();
+    await expect.poll(() => first.started.length).toBeGreaterThan(0);
+    await first.close();
+    expect(await find(job)).toMatchObject({ status: "queued" });
+    expect((await find(job))?.started_at).toBeUndefined();
+    expect(await kept.cancel(named(job), CANCELLED, LIFE_MS)).toBe("queued");
+    expect(await statusOf(job)).toBe("cancelled");
+    const { started } = await consume({ work: async () => OK });
+    await expect.poll(counts).toMatchObject({ waiting: 0, active: 0 });
+    expect(started).toEqual([]);
+  });
+
+  it("whose end was asked for does not go back to the queue", async () => {
+    const { submit, consume, kept, statusOf, counts } = await start();
+    const end = Promise.withResolvers<JobResult>();
+    const { started } = await consume({ work: () => end.promise });
+    const job = await submit();
+    await expect.poll(() => started).toHaveLength(1);
+    expect(await kept.cancel(named(job), CANCELLED, LIFE_MS)).toBe("running");
+    end.resolve(ended("queue_saturated"));
+    await expect.poll(() => statusOf(job)).toBe("cancelled");
+    await expect.poll(counts).toMatchObject({ waiting: 0, active: 0 });
+    expect(started).toHaveLength(1);
+  });
+
   it("that nobody knows any more is not run", async () => {
     const { submit, consume, kept, counts } = await start();
     const job = await submit();
@@ -114,6 +162,42 @@ describe("a cancel", () => {
     expect(await statusOf(job)).toBe("running");
     await jobs.cancel({ id: job.execution_id, language: job.language });
     await expect.poll(() => statusOf(job)).toBe("cancelled");
+  });
+
+  it("that no worker hears of ends the job all the same", async () => {
+    const { submit, consume, kept, jobs, statusOf } = await start();
+    const worker = await consume({ work: (_job, signal) => workFor(LONG_MS, signal) });
+    const job = await submit();
+    await expect.poll(() => worker.started).toHaveLength(1);
+    await worker.deafen();
+    expect(await kept.cancel(named(job), CANCELLED, LIFE_MS)).toBe("running");
+    await jobs.cancel({ id: job.execution_id, language: job.language });
+    await expect.poll(() => statusOf(job), { timeout: 5000 }).toBe("cancelled");
+    expect(worker.cancelled).toEqual([job.execution_id]);
+  });
+
+  it("while the worker's connection is lost is heard of when it is back", async () => {
+    const { submit, consume, jobs, statusOf, redis } = await start();
+    const { started } = await consume({ work: (_job, signal) => workFor(LONG_MS, signal) });
+    const job = await submit();
+    await expect.poll(() => started).toHaveLength(1);
+    const lost = redis.call("CLIENT", "KILL", "TYPE", "pubsub");
+    await jobs.cancel({ id: job.execution_id, language: job.language });
+    expect(await lost).toBe(2);
+    await expect.poll(() => statusOf(job), { timeout: 1000 }).toBe("cancelled");
+  });
+
+  it("that was accepted counts, though the job ended with a result before it heard of it", async () => {
+    const { submit, consume, kept, statusOf, find } = await start();
+    const work = held();
+    const { started } = await consume({ work: work.work });
+    const job = await submit();
+    await expect.poll(() => started).toHaveLength(1);
+    expect(await kept.cancel(named(job), CANCELLED, LIFE_MS)).toBe("running");
+    work.end();
+    await expect.poll(() => statusOf(job)).toBe("cancelled");
+    expect((await find(job))?.end).toMatchObject({ ok: false, error: { code: "execution_cancelled" } });
+    expect(await kept.open(job.output_namespace)).toEqual([]);
   });
 
   it("of a job whose worker dies before it hears of it: the next worker does not run it", async () => {
@@ -169,6 +253,17 @@ describe("the jobs of a caller", () => {
     expect(listed.map(({ created_at }) => created_at)).toEqual(
       listed.map(({ created_at }) => created_at).toSorted((left, right) => right - left),
     );
+  });
+
+  it("are listed for as long as they are kept, a week after a day in the queue", async () => {
+    const { kept, redis } = await start();
+    const job = jobOf({ kept: 7 * DAY_MS });
+    const list = `svc:jobs:${job.output_namespace}`;
+    await redis.zadd(list, Date.now() - 7.9 * DAY_MS, "kept", Date.now() - 8.1 * DAY_MS, "forgotten");
+    await kept.create(job, 0);
+    expect(await redis.zrange(list, "0", "-1")).toEqual(["kept", job.execution_id]);
+    expect(await redis.pttl(list)).toBeGreaterThan(7.9 * DAY_MS);
+    expect(await redis.pttl(`svc:job:${job.execution_id}`)).toBeLessThanOrEqual(DAY_MS);
   });
 
   it("are limited while they have not ended", async () => {

@@ -1,6 +1,7 @@
 /** Workers that die and a store that goes away: a new run is repeated once, a paused program never goes on twice. */
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { caller, held, never, OK, startJobs, workFor } from "@svc/test-kit/components/job-queue";
 import { jobOf, resumeOf } from "@svc/test-kit/components/messages";
 import { describe, it, type TestContext } from "vitest";
@@ -34,6 +35,18 @@ describe.concurrent("a lock", () => {
     expect(await result).toEqual(BY_PROCESS);
     expect(other.started).toEqual([]);
   });
+
+  it("is renewed though the clock of its worker is set back while the job runs", async (context) => {
+    const { expect } = context;
+    const { jobs, spawnWorker, consume } = await start(context);
+    const worker = await spawnWorker(14_000);
+    const result = jobs.run(longJob(), never());
+    await expect.poll(() => worker.started).toHaveLength(1);
+    worker.setClockBack(3_600_000);
+    const other = await consume({ work: async () => OK });
+    expect(await result).toEqual(BY_PROCESS);
+    expect(other.started).toEqual([]);
+  });
 });
 
 describe.concurrent("a lock that is lost", () => {
@@ -52,6 +65,33 @@ describe.concurrent("a lock that is lost", () => {
     await expect.poll(() => cancelled).toEqual(started);
     left.leave();
     expect(warnings.filter((message) => message.startsWith("lock renewal failed"))).toHaveLength(1);
+  });
+});
+
+describe.concurrent("a job that comes back to the worker that lost it", () => {
+  it("runs there, is cancelled there, and the end of the lost run ends nothing of it", async (context) => {
+    const { expect } = context;
+    const { jobs, consume, redis } = await start(context);
+    const lost = Promise.withResolvers<typeof OK>();
+    let runs = 0;
+    const { started, cancelled } = await consume({
+      // The lost run takes a while to end.
+      work: (_, signal) => (runs++ === 0 ? lost.promise : workFor(LONG_MS, signal)),
+    });
+    const left = caller();
+    const result = errorOf(jobs.run(longJob(), left.signal));
+    await expect.poll(() => started).toHaveLength(1);
+    expect(await redis.del(`bull:python-queue:${started[0]}:lock`)).toBe(1);
+    await expect.poll(() => started, { timeout: 2 * FOUND_MS }).toHaveLength(2);
+    await expect.poll(() => cancelled).toHaveLength(1);
+    lost.resolve(OK);
+    // Its lock is renewed: it is not lost in turn.
+    await sleep(FOUND_MS);
+    expect(started).toHaveLength(2);
+    expect(cancelled).toHaveLength(1);
+    left.leave();
+    expect(await result).toMatchObject({ code: "execution_cancelled" });
+    await expect.poll(() => cancelled, { timeout: 1000 }).toHaveLength(2);
   });
 });
 

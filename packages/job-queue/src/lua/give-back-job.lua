@@ -1,0 +1,14 @@
+-- Purpose: a job that nobody waits for goes back to the queue.
+-- Guarantee: atomic. One that was asked to end does not.
+-- KEYS[1]: svc:job:<id>
+-- ARGV[1]: empty: it has not started
+-- Returns: `queued`, or `cancelled`: it is to end.
+local record = redis.call('HMGET', KEYS[1], 'status', 'is_cancelled')
+if record[2] then
+  return 'cancelled'
+end
+if ARGV[1] == '' and record[1] == 'running' then
+  redis.call('HSET', KEYS[1], 'status', 'queued')
+  redis.call('HDEL', KEYS[1], 'started_at')
+end
+return 'queued'
