@@ -104,8 +104,14 @@ export interface ObjectStore {
   /** All objects, and some that are not visible yet or any more. */
   addresses: () => AsyncIterable<ObjectAddress>;
 
-  /** Objects that were neither stored nor used since then. */
-  unusedSince: (time: Date) => AsyncIterable<ObjectAddress>;
+  /**
+   * Objects that were neither stored nor used since then, of those that are wanted. A walk takes long, so the last use of an object
+   * is looked at once more right before it is named.
+   */
+  unusedSince: (
+    time: Date,
+    isWanted?: (address: ObjectAddress) => Promise<boolean>,
+  ) => AsyncIterable<ObjectAddress>;
 
   /** Removes what broken-off writes and abandoned sessions left behind before this time; keeps anything younger. */
   removeLeftovers: (olderThan: Date) => Promise<number>;

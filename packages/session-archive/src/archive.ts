@@ -25,7 +25,7 @@ export async function* readArchive(source: AsyncIterable<Buffer>): AsyncGenerato
     for (let names: Names | undefined; ; ) {
       const block = await input.take(BLOCK);
       if (block.equals(ZEROS)) break;
-      const header = headerOf(block);
+      const header = headerOf(block, names);
       if (header.type === "ExtendedHeader") {
         if (names !== undefined) throw new DamagedArchive("two headers of names");
         names = await readNames(input, header.size ?? 0);
@@ -49,10 +49,11 @@ interface Names {
   linkpath?: string;
 }
 
-function headerOf(block: Buffer): Header {
+/** `names`: what a header has no room for. A cut name may end with a slash, by which alone a file would be taken for a directory. */
+function headerOf(block: Buffer, names?: Names): Header {
   let header: Header;
   try {
-    header = new Header(block);
+    header = new Header(block, 0, names);
   } catch (cause) {
     throw new DamagedArchive("a header that cannot be read", { cause });
   }

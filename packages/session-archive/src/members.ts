@@ -1,4 +1,5 @@
 /** What a snapshot consists of, and what may be in one: the rules of both directions. Pure. */
+import { hash } from "node:crypto";
 import { MAX_SNAPSHOT_ENTRIES, SNAPSHOT_NAME } from "@svc/contracts";
 
 /** Permission bits; owners and times are not kept. Paths are relative to the workspace. */
@@ -51,6 +52,9 @@ export function staysInside(path: string, target: string): boolean {
   return true;
 }
 
+/** Stands for a path while an archive is read: all paths together may be tens of megabytes. */
+const keyOf = (path: string) => hash("sha256", path, "base64");
+
 /** Follows the members of an archive, and throws at one that cannot be there. */
 export class MemberRules {
   readonly #kinds = new Map<string, Member["type"]>();
@@ -61,17 +65,18 @@ export class MemberRules {
     const { path, type } = member;
     if (!isSnapshotPath(path)) throw new DamagedArchive("a path that no workspace has");
     if (this.#kinds.size >= MAX_SNAPSHOT_ENTRIES) throw new DamagedArchive("too many members");
-    if (this.#kinds.has(path)) throw new DamagedArchive("a path twice");
-    if (type !== "directory" && this.#parents.has(path)) throw new DamagedArchive("a directory that is none");
+    const key = keyOf(path);
+    if (this.#kinds.has(key)) throw new DamagedArchive("a path twice");
+    if (type !== "directory" && this.#parents.has(key)) throw new DamagedArchive("a directory that is none");
     this.#enter(path);
-    this.#kinds.set(path, type);
+    this.#kinds.set(key, type);
     if (type === "symlink" && !staysInside(path, member.target))
       throw new DamagedArchive("a link that leads out");
   }
 
   #enter(path: string): void {
     for (let slash = path.lastIndexOf("/"); slash !== -1; slash = path.lastIndexOf("/", slash - 1)) {
-      const parent = path.slice(0, slash);
+      const parent = keyOf(path.slice(0, slash));
       if (this.#parents.has(parent)) return;
       if ((this.#kinds.get(parent) ?? "directory") !== "directory")
         throw new DamagedArchive("a path below a file");

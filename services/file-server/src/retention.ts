@@ -2,11 +2,12 @@
  * Removes objects that nobody stored or used for the life of their kind (lives.ts), bytes and record together, and what broken-off
  * writes left behind; then counts what is left, for quotas. Runs at start and then again and again, one sweep at a time, so
  * what should have gone while no file server ran goes at the next start. Without Redis nothing is removed: the cache must not keep
- * records of objects that are gone.
+ * records of objects that are gone. Nor is anything removed on the word of one clock: this machine's and Redis's must agree.
  */
 import { type ObjectAddress, type ObjectStore, StoreError } from "@svc/object-store";
-import type { Config, Log } from "@svc/service-kit";
+import { type Config, clockReason, type Log } from "@svc/service-kit";
 import { differentLives, lifeOf } from "./lives.ts";
+import { passedOver } from "./passed-over.ts";
 import type { RecordCache } from "./record-cache.ts";
 import { useGranularityMs } from "./storage.ts";
 
@@ -21,36 +22,56 @@ export interface Retention {
   stop: () => Promise<void>;
 }
 
-export async function sweepOnce(
-  config: Config,
-  log: Log,
-  store: ObjectStore,
-  cache: RecordCache,
-  isStopping: () => boolean = () => false,
-): Promise<void> {
-  const leftovers = await store.removeLeftovers(new Date(Date.now() - LEFTOVER_AGE_MS));
-  const granularity = useGranularityMs(config);
-  const before = (seconds: number) => new Date(Date.now() - seconds * 1000 - granularity);
-  const [longest = 0, ...shorter] = differentLives(config);
+export interface SweepDeps {
+  config: Config;
+  log: Log;
+  store: ObjectStore;
+  cache: RecordCache;
+  /** In ms. */
+  redisTime: () => Promise<number>;
+}
+
+export async function sweepOnce(deps: SweepDeps, isStopping: () => boolean = () => false): Promise<void> {
+  const { config, log, store } = deps;
+  const nowMs = await agreedTime(deps);
+  if (nowMs === undefined) return;
+  const passOver = passedOver(log);
+  const leftovers = (await store.removeLeftovers(new Date(nowMs - LEFTOVER_AGE_MS)).catch(passOver)) ?? 0;
+  const lives = differentLives(config);
   let removed = 0;
-  const remove = async (address: ObjectAddress) => {
-    await cache.forget(address);
-    await store.delete(address).catch((error: unknown) => {
-      if (!(error instanceof StoreError && error.failure === "not_found")) throw error;
-    });
-    removed++;
-  };
-  for await (const address of store.unusedSince(before(longest))) {
-    if (isStopping()) break;
-    await remove(address);
-  }
-  for (const life of shorter) {
-    for await (const address of store.unusedSince(before(life))) {
+  for (const life of lives) {
+    const time = new Date(nowMs - life * 1000 - useGranularityMs(config));
+    // The longest life is over for every kind.
+    const isOver = async (address: ObjectAddress) =>
+      !isStopping() &&
+      (life === lives[0] || ((await lifeIn(store, address, config).catch(passOver)) ?? Infinity) <= life);
+    for await (const address of store.unusedSince(time, isOver)) {
       if (isStopping()) break;
-      if ((await lifeIn(store, address, config)) <= life) await remove(address);
+      const isRemoved = await remove(address, deps).then(() => true, passOver);
+      if (isRemoved) removed++;
     }
   }
   if (leftovers + removed > 0) log.info({ leftovers, removed }, "swept object storage");
+}
+
+/** Undefined: one of the two clocks is wrong. The time is asked for once, so a clock that is set during a sweep changes nothing. */
+async function agreedTime({ log, redisTime }: SweepDeps): Promise<number | undefined> {
+  const beforeMs = Date.now();
+  const toldMs = await redisTime();
+  const reason = clockReason({ beforeMs, toldMs, afterMs: Date.now() }, "Redis's");
+  if (reason === undefined) return beforeMs;
+  log.warn(
+    { reason },
+    "sweeping object storage skipped, nothing expires: keep this machine and Redis's on one time server",
+  );
+  return undefined;
+}
+
+async function remove(address: ObjectAddress, { store, cache }: SweepDeps): Promise<void> {
+  await cache.forget(address);
+  await store.delete(address).catch((error: unknown) => {
+    if (!(error instanceof StoreError && error.failure === "not_found")) throw error;
+  });
 }
 
 /** The kind of a damaged object is not known: it has the shortest life. */
@@ -67,19 +88,17 @@ async function lifeIn(store: ObjectStore, address: ObjectAddress, config: Config
 
 /** `recount` runs after each sweep. */
 export function startRetention(
-  config: Config,
-  log: Log,
-  store: ObjectStore,
-  cache: RecordCache,
+  deps: SweepDeps,
   recount: (isStopping: () => boolean) => Promise<void>,
 ): Retention {
+  const { config, log } = deps;
   const pause = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, useGranularityMs(config)));
   let stopping = false;
   let timer: NodeJS.Timeout | undefined;
   let sweep: Promise<void> = Promise.resolve();
   const run = (): void => {
     const isStopping = () => stopping;
-    sweep = sweepOnce(config, log, store, cache, isStopping)
+    sweep = sweepOnce(deps, isStopping)
       .then(() => recount(isStopping))
       .then(
         () => pause,

@@ -18,7 +18,7 @@ export async function startFileServer(context: Context): Promise<Running> {
   const redis = createRedis(config, log, { use: "commands" });
   const cache = new RecordCache(redis, config.SESSION_CACHE_TTL, log);
   const quotas = new Quotas(context, redis);
-  const recount = new Recount(quotas, store, redis, context.registry);
+  const recount = new Recount(context, quotas, store, redis);
   const app = buildApp(
     context,
     store,
@@ -30,7 +30,10 @@ export async function startFileServer(context: Context): Promise<Running> {
     .catch((error: Error) => log.warn({ err: error }, "object storage is unavailable"));
   await Promise.race([checked, sleep(CHECK_MS, undefined, { ref: false })]);
   await app.listen({ port: config.FILE_SERVER_PORT, host: config.FILE_SERVER_HOST });
-  const retention = startRetention(config, log, store, cache, (isStopping) => recount.run(isStopping));
+  const redisTime = () => quotas.ledger.now();
+  const retention = startRetention({ config, log, store, cache, redisTime }, (isStopping) =>
+    recount.run(isStopping),
+  );
   return {
     stop: async () => {
       await app.close();

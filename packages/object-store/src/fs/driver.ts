@@ -23,7 +23,7 @@ import { ensureDirectory, Layout, syncDirectory } from "./layout.ts";
 import { ContentStream, openObjectFile } from "./read.ts";
 import { allObjects, removeLeftovers, unusedObjects } from "./sweep.ts";
 import { encodeTrailer } from "./trailer.ts";
-import { writeContent } from "./write.ts";
+import { writeAll, writeContent } from "./write.ts";
 
 export interface FsObjectStoreOptions {
   root: string;
@@ -161,8 +161,7 @@ export class FsObjectStore implements ObjectStore {
     try {
       const record = { ...opened.record, ...attributes };
       await opened.file.truncate(record.size);
-      const trailer = encodeTrailer(record);
-      await opened.file.write(trailer, 0, trailer.length, record.size);
+      await writeAll(opened.file, [encodeTrailer(record)], record.size);
       await opened.file.sync();
       return record;
     } finally {
@@ -232,8 +231,11 @@ export class FsObjectStore implements ObjectStore {
     return allObjects(this.#layout);
   }
 
-  unusedSince(time: Date): AsyncIterable<ObjectAddress> {
-    return unusedObjects(this.#layout, time);
+  unusedSince(
+    time: Date,
+    isWanted: (address: ObjectAddress) => Promise<boolean> = async () => true,
+  ): AsyncIterable<ObjectAddress> {
+    return unusedObjects(this.#layout, time, isWanted);
   }
 
   async removeLeftovers(olderThan: Date): Promise<number> {
@@ -275,9 +277,8 @@ async function writeObject(
       etag,
       lastModified: new Date().toISOString(),
     };
-    const trailer = encodeTrailer(record);
     await fsCall("writing an object file", async () => {
-      await file.write(trailer, 0, trailer.length, size);
+      await writeAll(file, [encodeTrailer(record)], size);
       if (sync) await file.sync();
     });
     return record;

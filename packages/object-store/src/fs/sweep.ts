@@ -34,13 +34,18 @@ export async function* allObjects(layout: Layout): AsyncGenerator<ObjectAddress>
 }
 
 /** The modification time of an object file is the time of its last use. */
-export async function* unusedObjects(layout: Layout, time: Date): AsyncGenerator<ObjectAddress> {
+export async function* unusedObjects(
+  layout: Layout,
+  time: Date,
+  isWanted: (address: ObjectAddress) => Promise<boolean>,
+): AsyncGenerator<ObjectAddress> {
   for await (const session of entries(layout.sessions)) {
     if (!isId(session.name)) continue;
     for await (const file of entries(join(layout.sessions, session.name))) {
       if (!isId(file.name)) continue;
-      const used = await modified(join(layout.sessions, session.name, file.name));
-      if (used !== undefined && used < time.getTime()) yield { session: session.name, file: file.name };
+      const address = { session: session.name, file: file.name };
+      const isUnused = async () => ((await modified(layout.object(address))) ?? Infinity) < time.getTime();
+      if ((await isUnused()) && (await isWanted(address)) && (await isUnused())) yield address;
     }
     await removeIfEmpty(join(layout.sessions, session.name), time);
   }

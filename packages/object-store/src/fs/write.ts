@@ -54,7 +54,8 @@ export async function writeContent(
   return { size, etag: hash.digest("hex") };
 }
 
-async function writeAll(file: FileHandle, chunks: readonly Uint8Array[], at: number): Promise<void> {
+/** All bytes or a failure: a disk that fills up takes a part of them, which is no error of the call. */
+export async function writeAll(file: FileHandle, chunks: readonly Uint8Array[], at: number): Promise<void> {
   const total = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
   const { bytesWritten } = await file.writev(chunks, at);
   if (bytesWritten < total) await writeRest(file, chunks, at, bytesWritten);

@@ -157,12 +157,13 @@ export class Bucket {
     } while (marker !== undefined);
   }
 
+  /** Ends an upload; that it has ended already is fine. */
   async abortUpload(key: string, uploadId: string): Promise<void> {
     const input = { Bucket: this.name, Key: key, UploadId: uploadId };
     await s3Call("aborting an upload", () =>
-      this.client.send(new AbortMultipartUploadCommand(input), within(SHORT)),
-    ).catch((error: unknown) => {
-      if (!(error instanceof StoreError && error.failure === "not_found")) throw error;
-    });
+      this.client.send(new AbortMultipartUploadCommand(input), within(SHORT)).catch((error: unknown) => {
+        if ((error as Error).name !== "NoSuchUpload") throw error;
+      }),
+    );
   }
 }

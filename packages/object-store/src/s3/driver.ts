@@ -264,8 +264,11 @@ export class S3ObjectStore implements ObjectStore {
     return allObjects(this.#bucket);
   }
 
-  unusedSince(time: Date): AsyncIterable<ObjectAddress> {
-    return unusedObjects(this.#bucket, time);
+  unusedSince(
+    time: Date,
+    isWanted: (address: ObjectAddress) => Promise<boolean> = async () => true,
+  ): AsyncIterable<ObjectAddress> {
+    return unusedObjects(this.#bucket, time, isWanted);
   }
 
   removeLeftovers(olderThan: Date): Promise<number> {
@@ -273,7 +276,9 @@ export class S3ObjectStore implements ObjectStore {
       try {
         return (await this.#entries.get(kind, address)).content;
       } catch (error) {
-        if (error instanceof StoreError && error.failure === "not_found") return undefined;
+        if (!(error instanceof StoreError)) throw error;
+        if (error.failure === "not_found") return undefined;
+        if (error.failure === "damaged") return "unknown";
         throw error;
       }
     });

@@ -1,13 +1,16 @@
 /**
  * Walks the bucket by its listings alone, side by side, a page of each in memory: what was not used for long, and what
- * broken-off writes left. Listings come in the order of keys. Before bytes are removed the records are asked once more, because
- * a listing may be older than a commit.
+ * broken-off writes left. Listings come in the order of keys, and may be older than a use or a commit. So the mark of a use
+ * is asked for once more before an object is named as unused, and the records before bytes are removed.
  */
 import type { ObjectAddress } from "../store.ts";
 import type { Bucket, Listed } from "./bucket.ts";
 import { addressIn, BATCHES, CONTENT, keyOf, PENDING, PROBES, RECORDS, sessionPrefix, USES } from "./keys.ts";
 
-/** The content that the entry of an address names, or undefined when there is no entry. */
+/** Unlike a listing, the headers of an object tell its time in whole seconds. */
+const HEAD_PRECISION_MS = 1000;
+
+/** The content that the entry of an address names; `unknown`: it cannot be read; undefined: there is no entry. */
 type ContentOf = (
   kind: typeof RECORDS | typeof PENDING,
   address: ObjectAddress,
@@ -53,14 +56,26 @@ export async function* allObjects(bucket: Bucket): AsyncGenerator<ObjectAddress>
   }
 }
 
-export async function* unusedObjects(bucket: Bucket, time: Date): AsyncGenerator<ObjectAddress> {
+export async function* unusedObjects(
+  bucket: Bucket,
+  time: Date,
+  isWanted: (address: ObjectAddress) => Promise<boolean>,
+): AsyncGenerator<ObjectAddress> {
   const uses = new Alongside(bucket, USES);
   for await (const { key, modified } of bucket.list(RECORDS)) {
     const address = addressIn(key);
     if (address === undefined) continue;
     const use = await uses.find(address);
-    if (modified < time && (use === undefined || use.modified < time)) yield address;
+    if (modified >= time || (use !== undefined && use.modified >= time)) continue;
+    if (!(await isWanted(address)) || (await isMarkedSince(bucket, address, time))) continue;
+    yield address;
   }
+}
+
+/** Asks for the mark itself: a page of a listing may have been read minutes ago, while the objects before were removed. */
+async function isMarkedSince(bucket: Bucket, address: ObjectAddress, time: Date): Promise<boolean> {
+  const mark = await bucket.head(keyOf(USES, address));
+  return mark !== undefined && mark.modified.getTime() + HEAD_PRECISION_MS > time.getTime();
 }
 
 /** Answers how many writes were cleared away. */
@@ -109,6 +124,8 @@ async function removeUnnamed(
 ): Promise<number> {
   const named = [await contentOf(PENDING, address), await contentOf(RECORDS, address)];
   let removed = 0;
+  // Any of the bytes may be its, until it goes itself.
+  if (named.includes("unknown")) return removed;
   for await (const { key, modified } of bucket.list(
     `${sessionPrefix(CONTENT, address.session)}${address.file}/`,
   )) {

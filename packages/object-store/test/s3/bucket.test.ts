@@ -155,6 +155,26 @@ describe("the sweep", () => {
     expect(listed(), "listings that went on").toBeGreaterThan(count / 25);
   });
 
+  test("shares the uploads that were broken off with a sweep of another file server", async () => {
+    const input = { Bucket: tested.options.bucket, Key: `content/${newId()}/${newId()}/${NONCE}` };
+    const begin = () => tested.bucket.client.send(new CreateMultipartUploadCommand(input));
+    for (let upload = 0; upload < 20; upload++) await begin();
+    const other = new S3ObjectStore(tested.options);
+    const sweeps = [store, other, store].map((one) => failure(one.removeLeftovers(FUTURE)));
+    expect(await Promise.all(sweeps)).toEqual(["none", "none", "none"]);
+    expect(await tested.keys()).toEqual([]);
+  });
+
+  test("goes on behind a record that cannot be read, and leaves its bytes to it", async () => {
+    const { content, record } = await stored();
+    const twin = content.replace(/[^/]+$/, NONCE);
+    await tested.bucket.put(twin, Buffer.from("x"));
+    await tested.bucket.put(record, Buffer.from("{"));
+    await tested.bucket.put("probes/left", Buffer.from("x"));
+    expect(await failure(store.removeLeftovers(FUTURE))).toBe("none");
+    expect(await tested.keys()).toEqual([twin, content, record].sort());
+  });
+
   test("does not take an object whose use is younger than its bytes", async () => {
     const { at } = await stored();
     const time = new Date();

@@ -5,7 +5,8 @@ import { newId } from "@svc/contracts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ObjectAddress, ObjectStore } from "../../src/index.ts";
 import { admissionConformance } from "./admission.ts";
-import { chunks, collect, failure } from "./content.ts";
+import { chunks, failure } from "./content.ts";
+import { unusedConformance } from "./unused.ts";
 
 export interface StoreUnderTest {
   store: ObjectStore;
@@ -328,18 +329,7 @@ export function objectStoreConformance(name: string, create: () => Promise<Store
 
     admissionConformance(() => tested);
 
-    test("only what was neither stored nor used since a time is named as unused", async () => {
-      const [idle, used] = [address(), address()];
-      for (const at of [idle, used]) await store.put(at, chunks(Buffer.from("x")), OWN, LIMIT);
-      await new Promise((resolve) => setTimeout(resolve, 30));
-      const time = new Date();
-      await new Promise((resolve) => setTimeout(resolve, 30));
-      const object = await store.open(used);
-      await object.noteUse();
-      await object.close();
-      expect(await collect(store.unusedSince(time))).toEqual([idle]);
-      expect(await collect(store.unusedSince(new Date(0)))).toEqual([]);
-    });
+    unusedConformance(() => store);
 
     test("leftovers go when they are old, and not before", async () => {
       await store.stage(address(), chunks(Buffer.from("x")), PENDING, LIMIT);

@@ -97,6 +97,15 @@ describe("an archive", () => {
     expect(await read(await written([]))).toEqual([]);
   });
 
+  it("gives back files of long names, wherever a header cuts these", async () => {
+    const lengths = Array.from({ length: 60 }, (_, at) => at + 60);
+    const given = lengths.flatMap((length) => [
+      file(`${"d".repeat(150)}/${"e".repeat(length)}/content`, "x".repeat(600)),
+      file(`${`${"s".repeat((length % 30) + 1)}/`.repeat(30)}${length}`),
+    ]);
+    expect(await read(await written(given))).toEqual(given);
+  });
+
   it("gives back any tree", async () => {
     const name = fc
       .string({ unit: "grapheme", minLength: 1, maxLength: 90 })

@@ -45,7 +45,7 @@ if KEYS[5] then
 end
 -- The latest attempt of the execution alone may move the session.
 local attempt = redis.call('GET', KEYS[4])
-local is_repeated = attempt == ARGV[6] or attempt == ARGV[6] .. ' settled'
+local is_repeated = attempt == ARGV[6] or attempt == ARGV[6] .. ' settled' or attempt == ARGV[6] .. ' failed'
 if not is_repeated then
   redis.call('SET', KEYS[4], ARGV[6], 'PX', ARGV[5])
   redis.call('ZADD', KEYS[3], now + ARGV[5], ARGV[6])

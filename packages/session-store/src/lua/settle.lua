@@ -33,6 +33,9 @@ local attempt = redis.call('GET', KEYS[4])
 if attempt == ARGV[6] .. ' settled' then
   return 'current'
 end
+if attempt == ARGV[6] .. ' failed' then
+  return 'failed'
+end
 if attempt ~= ARGV[6] then
   give_up_new()
   return 'gone'
@@ -47,6 +50,7 @@ if (record[2] or '') ~= ARGV[3] then
   return 'conflict'
 end
 if kind == 'failed' then
+  redis.call('SET', KEYS[4], ARGV[6] .. ' failed', 'KEEPTTL')
   give_up_new()
   redis.call('HSETNX', KEYS[1], 'failing_since', now)
   local failures = redis.call('HINCRBY', KEYS[1], 'failures', 1)

@@ -12,20 +12,30 @@ import {
   storedKindOf,
 } from "@svc/contracts";
 import { type ObjectAddress, type ObjectStore, StoreError } from "@svc/object-store";
-import { type Gauge, gauge, mapLimited, type Redis, type Registry } from "@svc/service-kit";
+import { type Gauge, gauge, type Log, mapLimited, type Redis, type Registry } from "@svc/service-kit";
+import { passedOver } from "../passed-over.ts";
 import { type Quotas, sizedOf } from "./quotas.ts";
 
 const BATCH = 500;
 const PARALLEL_READS = 16;
 
+type PassOver = ReturnType<typeof passedOver>;
+
 export class Recount {
+  readonly #log: Log;
   readonly #quotas: Quotas;
   readonly #store: ObjectStore;
   readonly #redis: Redis;
   readonly #bytes: Gauge<"kind">;
   readonly #objects: Gauge<"kind">;
 
-  constructor(quotas: Quotas, store: ObjectStore, redis: Redis, registry: Registry) {
+  constructor(
+    { log, registry }: { log: Log; registry: Registry },
+    quotas: Quotas,
+    store: ObjectStore,
+    redis: Redis,
+  ) {
+    this.#log = log;
     this.#quotas = quotas;
     this.#store = store;
     this.#redis = redis;
@@ -37,15 +47,16 @@ export class Recount {
   async run(isStopping: () => boolean = () => false): Promise<void> {
     if (!this.#quotas.isOn) return;
     const begun = await this.#quotas.ledger.now();
+    const passOver = passedOver(this.#log);
     let batch: ObjectAddress[] = [];
     for await (const address of this.#store.addresses()) {
       if (isStopping()) return;
       batch.push(address);
       if (batch.length < BATCH) continue;
-      await this.#note(batch);
+      await this.#note(batch, passOver);
       batch = [];
     }
-    await this.#note(batch);
+    await this.#note(batch, passOver);
     const held = totals();
     for await (const account of this.#quotas.ledger.accounts()) {
       if (isStopping()) return;
@@ -57,8 +68,8 @@ export class Recount {
     this.#show(held);
   }
 
-  async #note(addresses: readonly ObjectAddress[]): Promise<void> {
-    const records = await this.#records(addresses);
+  async #note(addresses: readonly ObjectAddress[], passOver: PassOver): Promise<void> {
+    const records = await this.#records(addresses, passOver);
     const byAccount = Map.groupBy(
       records.filter((record) => record !== undefined),
       accountOf,
@@ -68,7 +79,10 @@ export class Recount {
     }
   }
 
-  async #records(addresses: readonly ObjectAddress[]): Promise<(ObjectRecord | undefined)[]> {
+  async #records(
+    addresses: readonly ObjectAddress[],
+    passOver: PassOver,
+  ): Promise<(ObjectRecord | undefined)[]> {
     if (addresses.length === 0) return [];
     const cached = await this.#redis.mget(
       addresses.map(({ session, file }) => objectRecordKey(session, file)),
@@ -77,7 +91,7 @@ export class Recount {
       addresses.map((address, at) => ({ address, text: cached[at] ?? null })),
       PARALLEL_READS,
       async ({ address, text }) =>
-        text === DELETED_RECORD ? undefined : (parsed(text) ?? (await this.#read(address))),
+        text === DELETED_RECORD ? undefined : (parsed(text) ?? (await this.#read(address).catch(passOver))),
     );
   }
 

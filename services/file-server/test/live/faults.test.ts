@@ -1,6 +1,7 @@
+import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { open, readdir, readFile, readlink, stat, utimes } from "node:fs/promises";
+import { open, readdir, readFile, readlink, stat, utimes, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { DELETED_RECORD, newId, objectRecordKey, snapshotNamespaceOf } from "@svc/contracts";
@@ -8,6 +9,7 @@ import { createLog, createRedis, loadConfig } from "@svc/service-kit";
 import { INTERNAL_TOKEN, startFileServer } from "@svc/test-kit/components/file-server";
 import { startRedis } from "@svc/test-kit/components/redis";
 import { describe, expect, type TestContext, test } from "vitest";
+import { Ledger } from "../../src/quota/ledger.ts";
 import { RecordCache } from "../../src/record-cache.ts";
 import { sweepOnce } from "../../src/retention.ts";
 import { createStore } from "../../src/storage.ts";
@@ -232,7 +234,8 @@ async function sweep({ onTestFinished }: TestContext, settings: Record<string, s
   onTestFinished(() => redis.disconnect());
   await once(redis, "ready");
   const cache = new RecordCache(redis, config.SESSION_CACHE_TTL, log);
-  await sweepOnce(config, log, await createStore(config), cache);
+  const redisTime = () => new Ledger(redis).now();
+  await sweepOnce({ config, log, store: await createStore(config), cache, redisTime });
   return redis;
 }
 
@@ -263,6 +266,42 @@ describe.concurrent("retention", () => {
       await until(async () => !(await names()).includes(nameOf(path)));
     }
   });
+
+  test("does not begin in a process whose clock is days ahead", async (context) => {
+    const ahead = `const { now } = Date; Date.now = () => now() + ${8 * DAY_MS};`;
+    const { server, put, get, names } = await start(context, {
+      // Such a life is looked after every second.
+      SESSION_CACHE_TTL: "24",
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(ahead)}`,
+    });
+    const path = objectPath();
+    await put(path, randomBytes(10));
+    await server.restart();
+    await delay(3000);
+    expect(await names()).toEqual([nameOf(path)]);
+    expect(((await (await get("/ready")).json()) as { reasons: unknown }).reasons).toEqual({
+      clock: `its clock is ${(8 * DAY_MS) / 1000} s ahead of Redis's`,
+    });
+  });
+
+  for (const kind of ["object", "leftover"]) {
+    test(`removes the others where one ${kind} cannot be removed`, async (context) => {
+      const { server, put, age, names, fileOf, settings } = await start(context);
+      const paths = Array.from({ length: 12 }, () => objectPath());
+      for (const path of paths) {
+        await put(path, randomBytes(10));
+        await age(path);
+      }
+      const leftover = `${server.directory}/incoming/${newId()}`;
+      const stuck = kind === "object" ? fileOf(paths[0] ?? "") : leftover;
+      if (kind === "leftover") await writeFile(leftover, "");
+      await utimes(stuck, 0, 0);
+      execFileSync("chattr", ["+i", stuck]);
+      context.onTestFinished(() => void execFileSync("chattr", ["-i", stuck]));
+      await sweep(context, settings);
+      expect(await names()).toEqual([stuck.slice(-43)]);
+    });
+  }
 
   test("gives uploads and outputs lives of their own", async (context) => {
     const { server, put, age, names, settings } = await start(context);

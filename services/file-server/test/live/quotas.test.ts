@@ -1,5 +1,5 @@
 /** Quotas with real file servers and a real Redis: exact under load, and right again after whatever was lost. */
-import { rm, utimes } from "node:fs/promises";
+import { mkdir, rm, utimes } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { ACCOUNT_HEADER, newId, snapshotNamespaceOf } from "@svc/contracts";
 import {
@@ -262,6 +262,27 @@ describe.concurrent("what is lost", () => {
     await server.restart();
     await until(async () => (await held()).join() === "50,1");
     await stored(put(950));
+  });
+
+  test("an object that cannot be read keeps no other from being counted", async (context) => {
+    const { server, put, held, redis } = await start(context);
+    await stored(put(300));
+    await mkdir(`${server.directory}/sessions/${newId()}/${newId()}`, { recursive: true });
+    await redis.flushall();
+    await server.restart();
+    await until(async () => (await held()).join() === "300,1");
+  });
+
+  test("objects that cannot be read while storage fails stay counted", async (context) => {
+    const { server, put, held, redis } = await start(context);
+    await stored(put(300));
+    for (let object = 0; object < 40; object++)
+      await mkdir(`${server.directory}/sessions/${newId()}/${newId()}`, { recursive: true });
+    await redis.zadd(entriesOf(ME), 1, "lost");
+    await redis.hset(`svc:quota:sizes:${ME}`, { total: 400, lost: 100 });
+    await server.restart();
+    await delay(3000);
+    expect(await held()).toEqual([400, 2]);
   });
 
   test("an object that expired gives its room back", async (context) => {
