@@ -4,6 +4,7 @@
  * All problems are reported together.
  */
 import { deadlinesFor } from "@svc/contracts";
+import { parsePairs } from "../tracing/pairs.ts";
 import { placeOf } from "./calls.ts";
 import { forwardProblems } from "./forward-target.ts";
 import { holds } from "./holders.ts";
@@ -66,6 +67,7 @@ export function loadConfig(component: Component, env: Record<string, string | un
     ...missing(component, config),
     ...unfit(env),
     ...relations(component, config),
+    ...tracingProblems(config),
     ...(component === "api" ? modeContradictions(env) : []),
   );
   if (problems.length > 0) throw new ConfigError(problems);
@@ -156,13 +158,17 @@ export function isLoopback(host: string): boolean {
 
 function relations(component: Component, config: Config): string[] {
   const problems: string[] = [];
-  if (config.MAX_RUN_TIMEOUT > config.JOB_TIMEOUT)
-    problems.push("MAX_RUN_TIMEOUT must be at most JOB_TIMEOUT");
-  if (config.SANDBOX_RUN_TIMEOUT > config.MAX_RUN_TIMEOUT) {
-    problems.push("SANDBOX_RUN_TIMEOUT must be at most MAX_RUN_TIMEOUT");
+  const { JOB_TIMEOUT: job, MAX_RUN_TIMEOUT: most, SANDBOX_RUN_TIMEOUT: run } = config;
+  if (most > job) problems.push(`MAX_RUN_TIMEOUT must be at most JOB_TIMEOUT: ${most} is above ${job}`);
+  if (run > most) {
+    problems.push(
+      `SANDBOX_RUN_TIMEOUT must be at most MAX_RUN_TIMEOUT, by default JOB_TIMEOUT: ${run} is above ${most}`,
+    );
   }
   if (config.TOOL_CALL_REQUEST_TIMEOUT >= config.TOOL_CALL_SESSION_EXPIRY * 1000) {
-    problems.push("TOOL_CALL_REQUEST_TIMEOUT must be below TOOL_CALL_SESSION_EXPIRY");
+    problems.push(
+      `TOOL_CALL_REQUEST_TIMEOUT, in milliseconds, must be below TOOL_CALL_SESSION_EXPIRY, in seconds: ${config.TOOL_CALL_REQUEST_TIMEOUT} ms is not below ${config.TOOL_CALL_SESSION_EXPIRY} s`,
+    );
   }
   const widest = deadlinesFor(config.MAX_RUN_TIMEOUT, config).worker / 1000 + 60;
   if (config.EGRESS_GRANT_TTL_SECONDS < widest) {
@@ -199,13 +205,36 @@ function relations(component: Component, config: Config): string[] {
 
 /** A runner that starts although somebody asks for microVMs would run programs beside this machine's kernel. */
 function microvmProblems(component: Component, config: Config): string[] {
-  const { KVM_ENABLED, LAUNCHER_MEMORY_MIB: all, LAUNCHER_RAM_MIB: each } = config;
   if (component === "runner")
-    return KVM_ENABLED
+    return config.KVM_ENABLED
       ? ["KVM_ENABLED asks for microVMs, which a runner does not make: start the launcher in its place"]
       : [];
-  if (all === 0 || all >= each) return [];
-  return [`LAUNCHER_MEMORY_MIB must be at least LAUNCHER_RAM_MIB, ${each}: otherwise no microVM fits`];
+  const { LAUNCHER_MEMORY_MIB: all, LAUNCHER_RAM_MIB: each } = config;
+  const problems: string[] = [];
+  if (all !== 0 && all < each)
+    problems.push(
+      `LAUNCHER_MEMORY_MIB must be at least LAUNCHER_RAM_MIB, ${each}: otherwise no microVM fits`,
+    );
+  // File systems of a guest are in its memory.
+  for (const name of ["SANDBOX_WORKSPACE_MAX_BYTES", "SANDBOX_TMP_MAX_BYTES"] as const) {
+    const most = each * 2 ** 20;
+    if (config[name] > most)
+      problems.push(`${name} must be at most ${most} bytes, what a microVM has by LAUNCHER_RAM_MIB=${each}`);
+  }
+  return problems;
+}
+
+/** Lists of pairs may be there for other programs: they count where something is traced. */
+function tracingProblems(config: Config): string[] {
+  if (!config.OTEL_TRACING_ENABLED) return [];
+  return (["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_RESOURCE_ATTRIBUTES"] as const).flatMap((name) => {
+    try {
+      parsePairs(config[name]);
+      return [];
+    } catch (error) {
+      return [`${name} ${(error as Error).message}`];
+    }
+  });
 }
 
 /** Half a pair of keys would silently be another identity: the one of the credentials chain. */

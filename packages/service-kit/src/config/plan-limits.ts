@@ -3,6 +3,8 @@
  * plan's limits. A plan can only tighten the limits of the service: each use lowers it to the limit of the service.
  */
 import { z } from "zod";
+import { MIN_RUN_MEMORY } from "./jail-bounds.ts";
+import { parseLimitTable } from "./limit-table.ts";
 import { parseSize, type Variable } from "./types.ts";
 
 /** Bytes. A limit that is absent is the service's own. */
@@ -11,9 +13,6 @@ export interface PlanLimits {
   max_file_size?: number | undefined;
 }
 export type Plans = Readonly<Record<string, PlanLimits>>;
-
-/** Programs do not start in less; SANDBOX_RUN_MEMORY_LIMIT has the same bound. */
-export const MIN_RUN_MEMORY = 16 * 2 ** 20;
 
 const DEFAULT_PLAN = "default";
 const NOTHING: PlanLimits = Object.freeze({});
@@ -33,26 +32,8 @@ const planSchema = z.strictObject({
 });
 
 export function planLimits(doc: string): Variable<Plans> {
-  return { parse: parsePlans, fallback: NOTHING as Plans, doc, secret: false };
-}
-
-function parsePlans(text: string): Plans {
-  let given: unknown;
-  try {
-    given = JSON.parse(text);
-  } catch {
-    throw new RangeError("must be JSON");
-  }
-  if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new RangeError("must be a JSON object of plans");
-  }
-  const entries = Object.entries(given).map(([plan, limits]) => {
-    const result = planSchema.safeParse(limits);
-    if (result.success) return [plan, Object.freeze(result.data)] as const;
-    const [issue] = result.error.issues;
-    throw new RangeError(`is wrong at ${[plan, ...(issue?.path ?? [])].join(".")}: ${issue?.message}`);
-  });
-  return Object.freeze(Object.fromEntries(entries));
+  const parse = (text: string) => parseLimitTable<PlanLimits>(text, planSchema);
+  return { parse, fallback: NOTHING as Plans, doc, secret: false };
 }
 
 /** The limits of a plan; of `default` when it is not listed or the caller has none. */

@@ -29,18 +29,20 @@ interface Range {
 }
 
 function within(value: number, { min = 0, max = Number.MAX_SAFE_INTEGER }: Range): number {
-  if (value < min || value > max) throw new RangeError(`must be between ${min} and ${max}`);
-  return value;
+  if (value >= min && value <= max) return value;
+  const isOpen = max === Number.MAX_SAFE_INTEGER;
+  throw new RangeError(isOpen ? `must be at least ${min}` : `must be between ${min} and ${max}`);
 }
 
 function variable<T>(parse: (text: string) => T, fallback: T, doc: string): Variable<T> {
   return { parse, fallback, doc, secret: false };
 }
 
-export function int(fallback: number, doc: string, range: Range = {}): Variable<number> {
+export function int(fallback: number, doc: string, range: Range = {}, unit = ""): Variable<number> {
+  const kind = unit === "" ? "a whole number" : `a whole number of ${unit}`;
   return variable(
     (text) => {
-      if (!/^-?\d{1,15}$/.test(text)) throw new RangeError("must be a whole number");
+      if (!/^-?\d{1,15}$/.test(text)) throw new RangeError(`must be ${kind}`);
       return within(Number(text), range);
     },
     fallback,
@@ -61,10 +63,13 @@ export function ratio(fallback: number, doc: string): Variable<number> {
 }
 
 export const port = (fallback: number, doc: string) => int(fallback, doc, { min: 0, max: 65535 });
+export const LONGEST_TIME_MS = 86_400_000;
 export const ms = (fallback: number, doc: string) =>
-  int(fallback, `${doc} In milliseconds.`, { min: 1, max: 86_400_000 });
+  int(fallback, `${doc} In milliseconds.`, { min: 1, max: LONGEST_TIME_MS }, "milliseconds");
+/** Node's longest timer, 2^31 - 1 ms: one that is longer ends at once. */
+export const LONGEST_TIMER_SECONDS = 2_147_483;
 export const seconds = (fallback: number, doc: string, max = 31_536_000) =>
-  int(fallback, `${doc} In seconds.`, { min: 1, max });
+  int(fallback, `${doc} In seconds.`, { min: 1, max }, "seconds");
 export const count = (fallback: number, doc: string, max = 1_000_000) => int(fallback, doc, { min: 1, max });
 
 const UNITS: Record<string, number> = { "": 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
@@ -205,25 +210,6 @@ export function redisUrl(doc: string): Variable<string> {
     return value;
   };
   return { ...variable(parse, "", doc), secret: true };
-}
-
-export function json(fallback: Record<string, unknown>, doc: string): Variable<Record<string, unknown>> {
-  return variable(
-    (value) => {
-      let parsed: unknown;
-      try {
-        parsed = JSON.parse(value);
-      } catch {
-        throw new RangeError("must be JSON");
-      }
-      if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
-        throw new RangeError("must be a JSON object");
-      }
-      return parsed as Record<string, unknown>;
-    },
-    fallback,
-    doc,
-  );
 }
 
 /** Gives a variable a default that depends on other variables; `note` says which. */

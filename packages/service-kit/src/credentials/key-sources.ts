@@ -120,9 +120,14 @@ function keySet(text: string, onProblem: OnProblem): KeySet {
 
 /**
  * The keys of a directory: one per file, the file name without extension is the key id. Hidden files and whatever
- * is no regular file are passed over. What is not there holds no key; what cannot be read for another reason throws.
+ * is no regular file are passed over. What is not there holds no key; what cannot be read for another reason throws, but
+ * for single files that are closed to this user where `onClosed` is told of them.
  */
-export async function keysOfDirectory(directory: string, onProblem: OnProblem): Promise<KeySet> {
+export async function keysOfDirectory(
+  directory: string,
+  onProblem: OnProblem,
+  onClosed?: OnProblem,
+): Promise<KeySet> {
   const keys = new Map<string, VerificationKey>();
   if (directory === "") return keys;
   const names = await readdir(directory).catch((error: unknown) => {
@@ -133,7 +138,7 @@ export async function keysOfDirectory(directory: string, onProblem: OnProblem): 
   for (const name of names.sort()) {
     if (name.startsWith(".")) continue;
     const path = join(directory, name);
-    const text = await keyFile(path);
+    const text = await keyFile(path, onClosed);
     if (text === undefined) continue;
     const key = attempt(`SVC_JWT_PUBLIC_KEYS_DIR ${path}`, () => fileKey(text), onProblem);
     if (key !== undefined) keys.set(parse(name).name, key);
@@ -148,14 +153,22 @@ function fileKey(text: string): VerificationKey {
   return parseKeyText(text);
 }
 
-async function keyFile(path: string): Promise<string | undefined> {
+/** A fault of this file alone: not of the disk, and not of a folder in which nothing may be looked up. */
+function isClosed({ code = "", syscall }: NodeJS.ErrnoException): boolean {
+  return code === "ELOOP" || (syscall === "open" && ["EACCES", "EPERM"].includes(code));
+}
+
+async function keyFile(path: string, onClosed?: OnProblem): Promise<string | undefined> {
   try {
     const found = await stat(path);
     if (!found.isFile()) return undefined;
     return found.size > MAX_FILE_BYTES ? "" : await readFile(path, "latin1");
   } catch (error) {
     if (isMissing(error)) return undefined;
-    throw error;
+    const fault = error as NodeJS.ErrnoException;
+    if (onClosed === undefined || !isClosed(fault)) throw error;
+    onClosed(`SVC_JWT_PUBLIC_KEYS_DIR ${path} cannot be read (${fault.code})`);
+    return undefined;
   }
 }
 

@@ -81,11 +81,15 @@ function connectorWith(options: InnerClientOptions): buildConnector.connector {
   const times = connectMs === undefined ? {} : { timeout: connectMs };
   if (tls === undefined) return withinProcessFirst(buildConnector(times));
   const fixed = { ...times, ...(certifiedAs === undefined ? {} : { servername: certifiedAs }) };
-  let connect = buildConnector({ ...tls.material, ...fixed });
-  tls.follow((material) => {
-    connect = buildConnector({ ...material, ...fixed });
-  });
-  return (address, done) => connect(address, done);
+  let { material } = tls;
+  let connect = buildConnector({ ...material, ...fixed });
+  return (address, done) => {
+    if (tls.material !== material) {
+      material = tls.material;
+      connect = buildConnector({ ...material, ...fixed });
+    }
+    connect(address, done);
+  };
 }
 
 /** undici takes any duplex stream, its types know sockets only. */

@@ -4,7 +4,7 @@
  * such as `worker` or `worker.svc.internal`. A component serves those alone that have to call it. Files that are replaced, as by a renewal,
  * are read again.
  */
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext, type SecureContextOptions, type TLSSocket } from "node:tls";
 import { CALLS, LISTENS, placeOf } from "../config/calls.ts";
@@ -73,22 +73,44 @@ export function tlsIdentity(component: Component, config: Config, log: Log): Tls
   try {
     return new TlsIdentity(() => readMaterial(component, config), log);
   } catch (error) {
-    throw new ConfigError([`SVC_TLS_*: ${(error as Error).message}`]);
+    throw new ConfigError([(error as Error).message]);
   }
 }
 
 function readMaterial(component: Component, config: Config): Material {
-  const [cert, key, ca] = FILES.map((name) => readFileSync(config[name])) as [Buffer, Buffer, Buffer];
-  const material = { cert, key, ca, minVersion: MIN_VERSION } as const;
-  createSecureContext(material);
-  const own = new X509Certificate(cert);
+  const read = <T>(name: (typeof FILES)[number], what: string, parse: (pem: Buffer) => T) => {
+    const pem = readNamed(name, config[name]);
+    try {
+      return { pem, parsed: parse(pem) };
+    } catch {
+      throw new Error(`${name} ${config[name]} is no ${what} in PEM`);
+    }
+  };
+  const own = read("SVC_TLS_CERT_FILE", "certificate", (pem) => new X509Certificate(pem));
+  const key = read("SVC_TLS_KEY_FILE", "private key without a passphrase", createPrivateKey);
+  const ca = read("SVC_TLS_CA_FILE", "certificate", (pem) => new X509Certificate(pem));
+  if (!own.parsed.checkPrivateKey(key.parsed)) {
+    throw new Error("SVC_TLS_KEY_FILE is not the key of the certificate in SVC_TLS_CERT_FILE");
+  }
   const place = placeOf(component);
-  if (!componentsOf(own.subjectAltName).has(place)) {
+  const { subjectAltName } = own.parsed;
+  if (!componentsOf(subjectAltName).has(place)) {
     throw new Error(
-      `the certificate is not the ${place}'s: none of its DNS names is ${place} or begins with ${place}. (it has ${own.subjectAltName ?? "none"})`,
+      `SVC_TLS_CERT_FILE ${config.SVC_TLS_CERT_FILE}: the certificate is not the ${place}'s: none of its DNS names is ${place} or begins with ${place}. (it has ${subjectAltName ?? "none"})`,
     );
   }
+  const material = { cert: own.pem, key: key.pem, ca: ca.pem, minVersion: MIN_VERSION } as const;
+  createSecureContext(material);
   return material;
+}
+
+function readNamed(name: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new Error(`${name} ${path} ${code === "ENOENT" ? "does not exist" : `cannot be read: ${message}`}`);
+  }
 }
 
 const NAME = /^DNS:([a-z][a-z-]*)(?:\.[a-z0-9.-]+)?$/;

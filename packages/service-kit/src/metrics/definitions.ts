@@ -161,7 +161,7 @@ export const METRICS = {
   svc_queue_wait_seconds: {
     type: "histogram",
     components: WORKER,
-    help: "Time from a job's submission until a worker took it, in seconds.",
+    help: "Time from the submission of a job that a caller waits for until a worker took it, in seconds.",
     labels: { queue: QUEUES },
     buckets: STAGE_BUCKETS,
   },

@@ -176,8 +176,19 @@ test("a certificate of somebody else, a key that is not its own and a missing fi
   writeFileSync(files.SVC_TLS_KEY_FILE as string, other.key);
   const start = (env: Record<string, string>) =>
     tlsIdentity("runner", loadConfig("runner", { ...runnerNeeds, ...env }), log);
-  expect(() => start(files)).toThrow(/key values mismatch/);
-  expect(() => start({ ...files, SVC_TLS_CA_FILE: "/nonexistent" })).toThrow(/no such file.*nonexistent/);
+  expect(() => start(files)).toThrow(
+    "SVC_TLS_KEY_FILE is not the key of the certificate in SVC_TLS_CERT_FILE",
+  );
+  const { SVC_TLS_CERT_FILE: cert = "", SVC_TLS_KEY_FILE: key = "" } = files;
+  for (const [wrong, why] of [
+    [{ SVC_TLS_CA_FILE: "/nonexistent" }, "SVC_TLS_CA_FILE /nonexistent does not exist"],
+    [{ SVC_TLS_CA_FILE: folder }, `SVC_TLS_CA_FILE ${folder} cannot be read: EISDIR`],
+    [{ SVC_TLS_CA_FILE: key }, `SVC_TLS_CA_FILE ${key} is no certificate in PEM`],
+    [{ SVC_TLS_CERT_FILE: key }, `SVC_TLS_CERT_FILE ${key} is no certificate in PEM`],
+    [{ SVC_TLS_KEY_FILE: cert }, `SVC_TLS_KEY_FILE ${cert} is no private key without a passphrase in PEM`],
+  ] as const) {
+    expect(() => start({ ...files, ...wrong })).toThrow(why);
+  }
 });
 const runnerNeeds = {
   SANDBOX_FORWARD_TARGET: "127.0.0.1:3190",

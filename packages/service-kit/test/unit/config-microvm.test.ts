@@ -33,7 +33,16 @@ describe("settings of microVMs", () => {
     expect(problemsOf("launcher", { LAUNCHER_MEMORY_MIB: "2048" })).toEqual([]);
   });
 
+  it("the launcher refuses file systems that are larger than a microVM", () => {
+    const sizes = { SANDBOX_WORKSPACE_MAX_BYTES: "1025m", SANDBOX_TMP_MAX_BYTES: "1g" };
+    expect(problemsOf("launcher", { LAUNCHER_RAM_MIB: "1024", ...sizes })).toEqual([
+      "SANDBOX_WORKSPACE_MAX_BYTES must be at most 1073741824 bytes, what a microVM has by LAUNCHER_RAM_MIB=1024",
+    ]);
+  });
+
   it.each([
+    ["SANDBOX_WORKSPACE_MAX_BYTES", "65535", "must be between 65536 and 1099511627776"],
+    ["SANDBOX_TMP_MAX_BYTES", "1025g", "must be between 65536 and 1099511627776"],
     ["KVM_ENABLED", "yes", "must be true or false"],
     ["LAUNCHER_ACCEL", "hvf", "must be one of auto, kvm, tcg"],
     ["LAUNCHER_RAM_MIB", "511", "must be between 512 and 1048576"],
@@ -41,7 +50,9 @@ describe("settings of microVMs", () => {
     ["LAUNCHER_LOG_LEVEL", "6", "must be between 0 and 5"],
     ["LAUNCHER_POOL_SIZE", "-1", "must be between 0 and 512"],
     ["LAUNCHER_RUNS_PER_VM", "0", "must be between 1 and 1000000"],
-    ["LAUNCHER_VM_MAX_AGE_SECONDS", "1h", "must be a whole number"],
+    ["LAUNCHER_VM_MAX_AGE_SECONDS", "1h", "must be a whole number of seconds"],
+    // Node's timers end at once beyond that.
+    ["LAUNCHER_VM_MAX_AGE_SECONDS", "2147484", "must be between 1 and 2147483"],
   ])("refuses %s=%s", (name, value, problem) => {
     expect(problemsOf("launcher", { [name]: value })).toEqual([`${name} ${problem}, not "${value}"`]);
   });

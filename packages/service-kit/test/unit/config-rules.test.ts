@@ -91,19 +91,28 @@ describe("what a component needs", () => {
 
 describe("relations between values", () => {
   it.each([
-    [{ JOB_TIMEOUT: "100000", MAX_RUN_TIMEOUT: "100001" }, "MAX_RUN_TIMEOUT must be at most JOB_TIMEOUT"],
+    [
+      { JOB_TIMEOUT: "100000", MAX_RUN_TIMEOUT: "100001" },
+      "MAX_RUN_TIMEOUT must be at most JOB_TIMEOUT: 100001 is above 100000",
+    ],
+    [
+      { JOB_TIMEOUT: "50000" },
+      "SANDBOX_RUN_TIMEOUT must be at most MAX_RUN_TIMEOUT, by default JOB_TIMEOUT: 60000 is above 50000",
+    ],
     [
       { MAX_RUN_TIMEOUT: "1000", SANDBOX_RUN_TIMEOUT: "1001" },
-      "SANDBOX_RUN_TIMEOUT must be at most MAX_RUN_TIMEOUT",
+      "SANDBOX_RUN_TIMEOUT must be at most MAX_RUN_TIMEOUT, by default JOB_TIMEOUT: 1001 is above 1000",
     ],
     [
       { TOOL_CALL_REQUEST_TIMEOUT: "600000", TOOL_CALL_SESSION_EXPIRY: "600" },
-      "TOOL_CALL_REQUEST_TIMEOUT must be below TOOL_CALL_SESSION_EXPIRY",
+      "TOOL_CALL_REQUEST_TIMEOUT, in milliseconds, must be below TOOL_CALL_SESSION_EXPIRY, in seconds: 600000 ms is not below 600 s",
     ],
     [
       { EGRESS_GRANT_TTL_SECONDS: "584" },
       "EGRESS_GRANT_TTL_SECONDS must cover the widest worker deadline and 60 s: at least 585",
     ],
+    // A success counts for a minute: an idle service would be ready now and then.
+    [{ CANARY_INTERVAL_MS: "45001" }, 'CANARY_INTERVAL_MS must be between 0 and 45000, not "45001"'],
   ])("%j stops the process", (env, problem) => {
     expect(problemsOf("worker", { ...COMPLETE, ...env })).toEqual([problem]);
   });
@@ -112,8 +121,19 @@ describe("relations between values", () => {
     { JOB_TIMEOUT: "100000", MAX_RUN_TIMEOUT: "100000", SANDBOX_RUN_TIMEOUT: "100000" },
     { TOOL_CALL_REQUEST_TIMEOUT: "599999", TOOL_CALL_SESSION_EXPIRY: "600" },
     { EGRESS_GRANT_TTL_SECONDS: "585" },
+    { CANARY_INTERVAL_MS: "45000" },
+    { CANARY_INTERVAL_MS: "0" },
   ])("%j is just allowed", (env) => {
     expect(problemsOf("worker", { ...COMPLETE, ...env })).toEqual([]);
+  });
+
+  it("lists of pairs for tracing are judged where something is traced", () => {
+    const lists = { OTEL_EXPORTER_OTLP_HEADERS: "hunter2", OTEL_RESOURCE_ATTRIBUTES: "a=%" };
+    expect(problemsOf("worker", { ...COMPLETE, ...lists })).toEqual([]);
+    expect(problemsOf("worker", { ...COMPLETE, ...lists, OTEL_TRACING_ENABLED: "true" })).toEqual([
+      "OTEL_EXPORTER_OTLP_HEADERS must be a comma list of name=value with percent-encoded values",
+      "OTEL_RESOURCE_ATTRIBUTES must be a comma list of name=value with percent-encoded values",
+    ]);
   });
 
   it("the ceiling of a request's run limit follows JOB_TIMEOUT unless it is set", () => {

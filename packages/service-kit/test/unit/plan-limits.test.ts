@@ -14,8 +14,8 @@ describe("SVC_PLAN_LIMITS", () => {
   });
 
   test.each([
-    ['{"pro":{"max_file_sise":1}}', "pro", "max_file_sise"],
-    ['{"pro":{"max_file_size":0}}', "pro.max_file_size", "between"],
+    ['{"pro":{"max_file_sise":1}}', "pro", "max_file_sise is not one of run_memory_limit, max_file_size"],
+    ['{"pro":{"max_file_size":0}}', "pro.max_file_size", "must be at least 1"],
     ['{"pro":{"max_file_size":-1}}', "pro.max_file_size", "must be"],
     ['{"pro":{"max_file_size":1.5}}', "pro.max_file_size", "must be"],
     ['{"pro":{"max_file_size":1e30}}', "pro.max_file_size", "must be"],
@@ -23,7 +23,7 @@ describe("SVC_PLAN_LIMITS", () => {
     ['{"pro":{"max_file_size":null}}', "pro.max_file_size", ""],
     ['{"pro":{"max_file_size":true}}', "pro.max_file_size", ""],
     ['{"pro":{"max_file_size":[1]}}', "pro.max_file_size", ""],
-    ['{"pro":{"run_memory_limit":"15m"}}', "pro.run_memory_limit", "between"],
+    ['{"pro":{"run_memory_limit":"15m"}}', "pro.run_memory_limit", "must be at least 16777216"],
     ['{"pro":1}', "pro", ""],
     ['{"pro":null}', "pro", ""],
     ['{"ok":{},"pro":[]}', "pro", ""],

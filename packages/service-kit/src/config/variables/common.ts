@@ -53,6 +53,7 @@ export const COMMON = {
   ),
   FILE_SERVER_URL: url("http://localhost:3000", "Address of the file server."),
   TOOL_CALL_SERVER_URL: url("http://localhost:3033", "Address of the tool call server."),
+  EGRESS_GATEWAY_URL: url("http://localhost:3190", "Address of the egress gateway."),
   SANDBOX_ENDPOINT: urls("Address of the runner, with or without /api/v2; of several, a comma list.", [
     "http://localhost:2000",
   ]),

@@ -1,5 +1,18 @@
 /** Variables about executions that several components apply: nested time limits, sizes, tool calls. */
-import { bool, count, int, json, ms, oneOf, seconds, size, type Variable, withNote } from "../types.ts";
+import { OUTPUT_BYTES } from "../jail-bounds.ts";
+import { limitOverrides } from "../limit-overrides.ts";
+import {
+  bool,
+  count,
+  int,
+  LONGEST_TIMER_SECONDS,
+  ms,
+  oneOf,
+  seconds,
+  size,
+  type Variable,
+  withNote,
+} from "../types.ts";
 
 export const EXECUTIONS = {
   MAX_FILE_SIZE: size(25 * 2 ** 20, "Largest uploaded file.", { min: 1 }),
@@ -34,15 +47,12 @@ export const EXECUTIONS = {
   SVC_SESSION_STATE_SWEEP_SECONDS: seconds(
     600,
     "How often snapshots that nothing needs any more are removed.",
+    LONGEST_TIMER_SECONDS,
   ),
-  SANDBOX_OUTPUT_MAX_SIZE: size(65_536, "Bytes kept of each output stream.", {
-    min: 1024,
-    max: 64 * 2 ** 20,
-  }),
+  SANDBOX_OUTPUT_MAX_SIZE: size(65_536, "Bytes kept of each output stream.", OUTPUT_BYTES),
   SANDBOX_MAX_PATH_LENGTH: int(256, "Longest file name, in characters.", { min: 1, max: 4096 }),
   SANDBOX_MAX_NESTING_DEPTH: int(10, "Most segments of a file name.", { min: 1, max: 64 }),
-  SANDBOX_LIMIT_OVERRIDES: json(
-    {},
+  SANDBOX_LIMIT_OVERRIDES: limitOverrides(
     'Limits per language, `*` for all, such as `{"java": {"run_memory_limit": 268435456}}`; also `run_timeout`, `run_cpu_time`, `compile_timeout`, `compile_memory_limit`, `max_process_count`, `max_open_files`, `max_file_size`, `output_max_size`.',
   ),
 } satisfies Record<string, Variable<unknown>>;

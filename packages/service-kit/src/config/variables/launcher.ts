@@ -12,14 +12,17 @@ import {
   withNote,
 } from "../types.ts";
 
+/** What jaild takes as the size of a file system. */
+const FILE_SYSTEM_BYTES = { min: 65_536, max: 2 ** 40 };
+
 /** Limits that jaild keeps, on this machine or in microVMs. */
 export const FILE_SYSTEMS = {
-  SANDBOX_WORKSPACE_MAX_BYTES: size(512 * 2 ** 20, "Size of a workspace."),
+  SANDBOX_WORKSPACE_MAX_BYTES: size(512 * 2 ** 20, "Size of a workspace.", FILE_SYSTEM_BYTES),
   SANDBOX_WORKSPACE_MAX_FILES: int(65_536, "Files and directories of a workspace.", {
     min: 16,
     max: 4_194_304,
   }),
-  SANDBOX_TMP_MAX_BYTES: size(100 * 2 ** 20, "Size of /tmp in a jail."),
+  SANDBOX_TMP_MAX_BYTES: size(100 * 2 ** 20, "Size of /tmp in a jail.", FILE_SYSTEM_BYTES),
 } satisfies Record<string, Variable<unknown>>;
 
 export const LAUNCHER = {

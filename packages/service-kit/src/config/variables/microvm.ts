@@ -1,5 +1,15 @@
 /** Variables of microVMs. The launcher reads them, and `./svc up`, which starts it in the runner's place. */
-import { bool, count, int, oneOf, seconds, text, type Variable, withNote } from "../types.ts";
+import {
+  bool,
+  count,
+  int,
+  LONGEST_TIMER_SECONDS,
+  oneOf,
+  seconds,
+  text,
+  type Variable,
+  withNote,
+} from "../types.ts";
 
 /** A kernel, a runner and warm interpreters fit into it, and a small program. */
 export const MIN_GUEST_MIB = 512;
@@ -45,5 +55,9 @@ export const MICROVM = {
     1,
     "Runs of one microVM, all of one user. Then it is ended, and its memory with it.",
   ),
-  LAUNCHER_VM_MAX_AGE_SECONDS: seconds(3600, "Age at which a microVM takes no further run."),
+  LAUNCHER_VM_MAX_AGE_SECONDS: seconds(
+    3600,
+    "Age at which a microVM takes no further run.",
+    LONGEST_TIMER_SECONDS,
+  ),
 } satisfies Record<string, Variable<unknown>>;

@@ -1,5 +1,5 @@
 /** Variables that only the runner reads; `./svc up` reads some of them for jaild, too. */
-import { MIN_RUN_MEMORY } from "../plan-limits.ts";
+import { MAX_JAIL_BYTES, MAX_PROCESSES, MIN_RUN_MEMORY, OPEN_FILES } from "../jail-bounds.ts";
 import {
   bool,
   count,
@@ -48,14 +48,22 @@ export const RUNNER = {
     "",
     "Keys that verify manifests: PEM, base64 DER, a comma list, or a JWKS.",
   ),
-  SANDBOX_RUN_MEMORY_LIMIT: size(512 * 2 ** 20, "Memory of one run.", { min: MIN_RUN_MEMORY }),
-  SANDBOX_COMPILE_MEMORY_LIMIT: size(1024 * 2 ** 20, "Memory of one compilation.", { min: 16 * 2 ** 20 }),
+  SANDBOX_RUN_MEMORY_LIMIT: size(512 * 2 ** 20, "Memory of one run.", {
+    min: MIN_RUN_MEMORY,
+    max: MAX_JAIL_BYTES,
+  }),
+  SANDBOX_COMPILE_MEMORY_LIMIT: size(1024 * 2 ** 20, "Memory of one compilation.", {
+    min: MIN_RUN_MEMORY,
+    max: MAX_JAIL_BYTES,
+  }),
   SANDBOX_OUTPUT_KILL_FACTOR: count(64, "A run ends when a stream passes its cap this many times.", 100_000),
   SANDBOX_MAX_OUTPUT_FILES: count(50, "Output files of one run.", 10_000),
   SANDBOX_MAX_FILE_SIZE: size(10_000_000, "Largest output file of one run."),
-  SANDBOX_MAX_PROCESS_COUNT: count(256, "Processes and threads of one run.", 32_768),
-  SANDBOX_MAX_OPEN_FILES: int(2048, "Open files of one process.", { min: 16, max: 1_048_576 }),
-  SANDBOX_RLIMIT_FSIZE: size(100 * 2 ** 20, "Largest file that a program may write."),
+  SANDBOX_MAX_PROCESS_COUNT: count(256, "Processes and threads of one run.", MAX_PROCESSES),
+  SANDBOX_MAX_OPEN_FILES: int(2048, "Open files of one process.", OPEN_FILES),
+  SANDBOX_RLIMIT_FSIZE: size(100 * 2 ** 20, "Largest file that a program may write.", {
+    max: MAX_JAIL_BYTES,
+  }),
   SANDBOX_UPLOAD_CONCURRENCY: count(8, "Outputs stored at once.", 64),
   SANDBOX_PRIME_CONCURRENCY: count(8, "Inputs fetched at once.", 64),
   SANDBOX_INPUT_CACHE_BYTES: size(
@@ -70,7 +78,7 @@ export const RUNNER = {
   SANDBOX_WARM_POOL: withNote(
     int(
       0,
-      "Warm jails that wait for a program: so many of each zygote, and so many with pre-started interpreters of all languages together, but at least one of each language that keeps one.",
+      "Warm jails kept waiting: this many for each zygote, and this many with pre-started interpreters for all languages together, at least one per such language.",
       {
         max: 512,
       },

@@ -1,20 +1,23 @@
 /** Variables that only the worker reads. */
+import { CANARY_MAX_AGE_MS } from "@svc/contracts";
 import {
   count,
+  int,
   ms,
   oneOf,
   port,
   seconds,
   secret,
   text,
-  url,
   urls,
   type Variable,
   withNote,
 } from "../types.ts";
 
+/** A success is to be followed by another one before it is too old: this is for the run, on a slow machine. */
+const CANARY_MARGIN_MS = 15_000;
+
 export const WORKER = {
-  EGRESS_GATEWAY_URL: url("http://localhost:3190", "Address of the egress gateway."),
   SANDBOX_RUNNER_URLS: withNote(
     urls("All addresses that runners advertise, a comma list; resumes go nowhere else."),
     "SANDBOX_ENDPOINT",
@@ -34,7 +37,12 @@ export const WORKER = {
   ),
   WORKER_HEALTH_PORT: port(3113, "Port of the worker's operational routes."),
   WORKER_HOST: text("127.0.0.1", "Address that the worker listens on."),
-  CANARY_INTERVAL_MS: ms(30_000, "How often an idle worker proves that executions work."),
+  CANARY_INTERVAL_MS: int(
+    30_000,
+    "How often an idle worker proves that executions work. 0: only at its start, and an idle service is not ready a minute later. In milliseconds.",
+    { min: 0, max: CANARY_MAX_AGE_MS - CANARY_MARGIN_MS },
+    "milliseconds",
+  ),
   EGRESS_GATEWAY_REQUEST_TIMEOUT_MS: ms(30_000, "Time limit of the worker's calls to the gateway."),
   EGRESS_GATEWAY_REVOKE_TIMEOUT_MS: ms(5000, "Time limit of the worker's revocations."),
   SVC_EXECUTION_MANIFEST_PRIVATE_KEY: secret("Ed25519 key that signs manifests: PEM or base64 DER (PKCS8)."),
