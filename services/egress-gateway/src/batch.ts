@@ -1,6 +1,6 @@
 /**
  * Reads several authorised objects and lists sessions in one call. Each is checked and charged as if it were asked for by itself; what
- * the file server left out is not charged.
+ * the file server left out is not charged, but a call costs one read at least, and all of them when its runner does not wait.
  */
 
 import type { Grant } from "@svc/capabilities";
@@ -31,19 +31,22 @@ export async function readBatch(
   const { grant, subject: wanted } = await admission.admit(
     request.headers,
     (held) => withIds(authority, held, request.body),
-    ({ files, directories }) => ({ kind: "reads", count: files.length + directories.length }),
+    (held) => ({ kind: "reads", count: readsOf(held) }),
   );
   const signal = clientGone(reply, new ServiceError("execution_cancelled"));
-  let missing = wanted.files.length + wanted.directories.length;
+  const reads = readsOf(wanted);
+  let unread = reads;
   try {
     const { bytes, batch } = await fetched(fileServer, wanted, request.id, signal);
-    missing = missingIn(batch);
+    unread = Math.min(missingIn(batch), reads - 1);
     reply.type(INPUT_BATCH_TYPE);
     return bytes;
   } finally {
-    await admission.unread(grant, missing);
+    if (!signal.aborted) await admission.unread(grant, unread);
   }
 }
+
+const readsOf = ({ files, directories }: BatchRequest) => Math.max(files.length + directories.length, 1);
 
 /** The same request with real ids, when the grant covers all of it. */
 function withIds(authority: Authority, grant: Grant, { files, directories }: BatchRequest): BatchRequest {

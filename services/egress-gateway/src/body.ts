@@ -7,6 +7,9 @@ import type { Readable } from "node:stream";
 import { exceededJsonBound, type JsonBounds, ServiceError } from "@svc/contracts";
 import type { FastifyRequest } from "@svc/service-kit";
 
+/** A body of which nothing more comes for so long is given up. */
+const SILENT_MS = 30_000;
+
 export interface JsonBody {
   /** As it came. */
   bytes: Buffer;
@@ -24,12 +27,15 @@ export async function readJson(
   const chunks: Buffer[] = [];
   let length = 0;
   const body = (request.body as Readable | undefined) ?? request.raw;
+  request.raw.setTimeout(SILENT_MS);
   // Who sends too much shall read why, so the connection stays.
   for await (const chunk of body.iterator({ destroyOnReturn: false })) {
     length += chunk.length;
     if (length > limit) throw tooLarge();
     chunks.push(chunk);
   }
+  // The answer may be long in coming.
+  request.raw.setTimeout(0);
   const bytes = Buffer.concat(chunks);
   if (exceededJsonBound(bytes, bounds) !== undefined) throw tooLarge();
   try {

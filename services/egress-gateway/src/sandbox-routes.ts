@@ -1,14 +1,22 @@
 /** Objects and tool calls of a run. Every call shows a grant, which is checked anew. */
 import { batchRequestSchema, MAX_BATCH_REQUEST_BYTES, ServiceError } from "@svc/contracts";
-import type { HttpServer } from "@svc/service-kit";
+import type { FastifyRequest, HttpServer } from "@svc/service-kit";
 import { readBatch } from "./batch.ts";
 import type { GatewayDeps } from "./deps.ts";
 import { listObjects } from "./list.ts";
 import { readObject } from "./read.ts";
 import { writeObject, writeRequest } from "./write.ts";
 
+const PATIENCE_MS = 5000;
+
 export function sandboxRoutes(app: HttpServer, deps: GatewayDeps): void {
   const { config, fileServer, authority, admission, toolCalls } = deps;
+  /**
+   * A transfer in which nothing moves is cut long after the file server would have had to answer: it holds one of the connections to it, which
+   * are those of all runs.
+   */
+  const cutStandstill = ({ raw }: FastifyRequest) =>
+    void raw.setTimeout(2 * config.EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS + PATIENCE_MS);
   app.get<{ Params: { sessionHandle: string } }>("/sessions/:sessionHandle/objects", async (request) => {
     const detail = (request.query as { detail?: unknown }).detail ?? "normalized";
     if (detail !== "normalized") {
@@ -28,6 +36,7 @@ export function sandboxRoutes(app: HttpServer, deps: GatewayDeps): void {
     "/sessions/:sessionHandle/objects/:objectHandle",
     { exposeHeadRoute: false },
     async (request, reply) => {
+      cutStandstill(request);
       const { sessionHandle, objectHandle } = request.params;
       const { subject } = await admission.admit(
         request.headers,
@@ -40,7 +49,10 @@ export function sandboxRoutes(app: HttpServer, deps: GatewayDeps): void {
   app.post(
     "/inputs",
     { bodyLimit: MAX_BATCH_REQUEST_BYTES, schema: { body: batchRequestSchema } },
-    (request, reply) => readBatch(deps, request, reply),
+    (request, reply) => {
+      cutStandstill(request);
+      return readBatch(deps, request, reply);
+    },
   );
   app.register(async (raw) => {
     // An output file may have any type, JSON too, and is passed on as it comes; so are tool calls.
@@ -51,6 +63,7 @@ export function sandboxRoutes(app: HttpServer, deps: GatewayDeps): void {
     raw.put<{ Params: { sessionHandle: string; fileId: string } }>(
       "/sessions/:sessionHandle/objects/:fileId",
       async (request) => {
+        cutStandstill(request);
         const { sessionHandle } = request.params;
         const { grant, subject } = await admission.admit(
           request.headers,

@@ -39,7 +39,7 @@ import { nowSeconds } from "./authority.ts";
 import { readJson } from "./body.ts";
 import { refusals } from "./refusals.ts";
 
-/** Calls that wait at once; each holds two connections. */
+/** Calls that wait for their results at once; each holds two connections. Calls that are only recorded are not refused for it. */
 const MAX_CALLS = 10_000;
 
 const SMALL_BYTES = 16 * 1024;
@@ -162,7 +162,7 @@ export class ToolCalls {
     way: Way,
     body: Buffer,
   ): Promise<FastifyReply> {
-    if (this.#waiting.size >= MAX_CALLS) {
+    if (way.waitMs > 0 && this.#waiting.size >= MAX_CALLS) {
       throw new ServiceError("upstream_unavailable", "Too many tool calls wait.", { status: 503 });
     }
     const wait = new AbortController();

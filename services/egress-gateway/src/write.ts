@@ -78,17 +78,23 @@ export async function writeObject(
     answer = await send(fileServer, grant, write, request);
   } catch (error) {
     if (neverArrived(error, request)) await failed();
-    else request.log.warn({ request_id: request.id }, "upload outcome unknown; it stays charged");
+    else noteUnknown(request);
     throw error;
   }
   if (answer.statusCode !== 200) {
     const error = await innerError(answer);
-    await failed();
+    // Storage that failed may have stored it all the same.
+    if (error.code === "storage_unavailable") noteUnknown(request);
+    else await failed();
     throw isTaken(error) ? ledgerRefused("file_id_reused") : error;
   }
   const stored = await storedFile(answer);
   await admission.settle(grant, write, stored.size);
   return { fileId, filename, size: stored.size, etag: stored.etag, lastModified: stored.lastModified };
+}
+
+function noteUnknown(request: FastifyRequest): void {
+  request.log.warn({ request_id: request.id }, "upload outcome unknown; it stays charged");
 }
 
 function send(

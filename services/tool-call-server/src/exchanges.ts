@@ -5,7 +5,13 @@
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { newCallbackToken, type OpenToolExchange, ServiceError, type ToolResults } from "@svc/contracts";
+import {
+  newCallbackToken,
+  type OpenToolExchange,
+  roundLifeMs,
+  ServiceError,
+  type ToolResults,
+} from "@svc/contracts";
 import { type Config, type Redis, storeCall } from "@svc/service-kit";
 import { jsonText, sameJson } from "./json.ts";
 
@@ -164,7 +170,9 @@ export class Exchanges {
   }
 
   #command(command: Command, execution: string, args: (string | number)[]): Promise<unknown> {
-    const life = this.#config.TOOL_CALL_SESSION_EXPIRY * 1000;
+    // A listing is a pause: with all else a round goes on, and the program may not call anything for as long as it runs.
+    const life =
+      command === "pending" ? this.#config.TOOL_CALL_SESSION_EXPIRY * 1000 : roundLifeMs(this.#config);
     const keys = keysOf(execution);
     return storeCall(() => this.#redis[commandName(command)](keys.length, ...keys, execution, life, ...args));
   }

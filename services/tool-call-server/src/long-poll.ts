@@ -52,8 +52,10 @@ export class LongPolls {
   }
 
   /** Waits only for the exchange of the calls that `record` records; the given call is one of them. */
-  recorded({ execution, id }: Call, record: RecordCall, poll: AbortController): Promise<void> {
-    return this.#subscribed(execution, `${execution}/${id}`, poll, async (change) => {
+  async recorded({ execution, id }: Call, record: RecordCall, poll: AbortController): Promise<void> {
+    // Those that wait for results take no place from calls that wait for nothing.
+    if ((await record()).state !== "unopened") return;
+    await this.#subscribed(execution, `${execution}/${id}`, poll, async (change) => {
       await this.#first(record, change, poll.signal);
     });
   }

@@ -1,4 +1,5 @@
 import { createCipheriv, createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { thrown } from "@svc/test-kit/thrown";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -228,6 +229,29 @@ describe("keys", () => {
     const token = seal(sealKeys(SECRET, OLD), envelope());
     expect(refusal(token, NOW, "session", sealKeys(SECRET))).toBeUndefined();
     expect(refusal(token, NOW, "session", sealKeys(OLD))).toBe("malformed");
+  });
+
+  it("in the steps of docs/operate.md each gateway opens what any other sealed, and what was sealed a step before", () => {
+    const page = readFileSync(new URL("../../../../docs/operate.md", import.meta.url), "utf8");
+    const secrets: Record<string, string> = { old: OLD, new: SECRET };
+    const step = /^\d\. `SVC_EGRESS_GRANT_SECRET=(\w+)`(?: and `SVC_EGRESS_GRANT_SECRET_PREVIOUS=(\w+)`)?/gm;
+    const documented = [...page.matchAll(step)].map(([, current = "", previous = ""]) =>
+      sealKeys(secrets[current] ?? "", secrets[previous]),
+    );
+    expect(documented).toHaveLength(3);
+    const states = [sealKeys(OLD), ...documented];
+    for (const [at, after] of states.slice(1).entries()) {
+      const both = [states[at] ?? after, after];
+      for (const sealing of both)
+        for (const opening of both)
+          expect(refusal(seal(sealing, envelope()), NOW, "session", opening)).toBeUndefined();
+    }
+    expect(states.map((opening) => refusal(seal(keys, envelope()), NOW, "session", opening))).toEqual([
+      "malformed",
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 
   it.each([

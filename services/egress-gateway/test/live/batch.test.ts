@@ -1,6 +1,8 @@
 /** Several inputs in one call: each is checked and charged as if it were asked for by itself. */
+import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type LedgerRecord, ledgerKey, openGrant, sealObject, sealSession } from "@svc/capabilities";
 import {
   type BatchRequest,
@@ -42,6 +44,8 @@ const counted = async ({ grant_id }: RegisteredGrant) => {
   const record = JSON.parse((await redis.get(ledgerKey(grant_id))) ?? "null") as LedgerRecord;
   return [record.request_count, record.read_count];
 };
+/** What a gateway gives back, it has given back by then. */
+const SETTLED_MS = 500;
 const goneInput = (): Input => ({ id: newId(), session_id: newId(), name: "gone" });
 
 describe("a batch", () => {
@@ -78,6 +82,15 @@ describe("a batch", () => {
     expect(files.map((file) => file?.content.length)).toEqual([1, undefined, undefined]);
     expect(directories).toEqual([[], undefined, []]);
     expect(await counted(grant)).toEqual([3, 3]);
+  });
+
+  it("costs one read where all is missing: no call is free", async () => {
+    const grant = await made.register([goneInput()], { max_requests: 2 });
+    const { files } = requestFor(grant);
+    expect((await read(grant, { files, directories: [] })).files).toEqual([undefined]);
+    await read(grant, { files: [], directories: [] });
+    expect(await counted(grant)).toEqual([2, 2]);
+    expect(await refusal(callOf(grant, { files, directories: [] }))).toBe("403 request_budget");
   });
 
   it("is refused as a whole when one of its handles is out of scope, and costs nothing then", async () => {
@@ -136,6 +149,30 @@ describe("a batch", () => {
     expect(await refusal(callOf(grant, "x".repeat(2 ** 20)))).toMatch(/^413 /);
     expect(await counted(grant)).toEqual([0, 0]);
   });
+});
+
+it("a batch is charged whose runner does not wait for it", async () => {
+  const asked = Promise.withResolvers<Socket>();
+  const silent = createServer((request) => request.resume().once("end", () => asked.resolve(request.socket)));
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const { port } = silent.address() as AddressInfo;
+  const own = await startGateway({ EGRESS_GATEWAY_FILE_SERVER_URL: `http://127.0.0.1:${port}` });
+  const store = new Redis(own.redis.socket).on("error", () => undefined);
+  try {
+    const grant = await own.register([await own.upload("a", "1")]);
+    const leaving = new AbortController();
+    const left = own.call({ ...callOf(grant), signal: leaving.signal });
+    const dropped = once(await asked.promise, "close");
+    leaving.abort();
+    await Promise.all([dropped, expect(left).rejects.toThrow()]);
+    await sleep(SETTLED_MS);
+    const record = JSON.parse((await store.get(ledgerKey(grant.grant_id))) ?? "null") as LedgerRecord;
+    expect([record.request_count, record.read_count]).toEqual([2, 2]);
+  } finally {
+    store.disconnect();
+    await own.stop();
+    silent.close();
+  }
 });
 
 describe("without a file server that answers", () => {

@@ -1,6 +1,10 @@
 /** What the gateway answers while a component behind it takes connections and says nothing. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { newId } from "@svc/contracts";
-import { asRunner, type Gateway, startGateway } from "@svc/test-kit/components/gateway";
+import { asRunner, type Call, type Gateway, startGateway } from "@svc/test-kit/components/gateway";
 import { startToolGateway, type ToolGateway } from "@svc/test-kit/components/gateway-tool-calls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -25,6 +29,73 @@ describe("a file server that hangs", () => {
     }
     expect((await made.call(runner.read())).status).toBe(200);
     expect((await made.call(runner.write("x", { id }))).status).toBe(200);
+  });
+});
+
+describe("a runner whose transfers stand still", () => {
+  const UPSTREAM_MS = 500;
+  /** After which the gateway cuts it. */
+  const STANDSTILL_MS = 2 * UPSTREAM_MS + 5000;
+  const LARGE = 30 * 2 ** 20;
+  let made: Gateway;
+  beforeAll(async () => {
+    made = await startGateway({ EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS: String(UPSTREAM_MS) });
+  });
+  afterAll(() => made.stop());
+
+  /** Sends the head of a request and the beginning of its body. */
+  async function begun({ path, method, headers }: Call, more = {}, body = ""): Promise<Socket> {
+    const { hostname, port } = new URL(made.gateway.url);
+    const socket = connect(Number(port), hostname).on("error", () => undefined);
+    const head = Object.entries({ ...headers, host: "gateway", ...more }).map((line) => line.join(": "));
+    socket.write(`${method} ${path} HTTP/1.1\r\n${head.join("\r\n")}\r\n\r\n${body}`);
+    return socket;
+  }
+
+  it("is cut in an upload, of which nothing stays", async () => {
+    const before = await made.files.storedFiles();
+    const socket = await begun(
+      asRunner(await made.register([])).write(""),
+      { "content-length": "1000" },
+      "x",
+    );
+    const beganMs = performance.now();
+    await once(socket.resume(), "close");
+    expect(performance.now() - beganMs).toBeGreaterThan(STANDSTILL_MS - 100);
+    await expect.poll(() => made.files.storedFiles()).toEqual(before);
+  });
+
+  it("is cut in a download", async () => {
+    const runner = asRunner(await made.register([await made.upload("a", Buffer.alloc(LARGE))]));
+    const socket = await begun(runner.read());
+    await once(socket, "readable");
+    // Node looks once more whether anything moved.
+    await sleep(2.5 * STANDSTILL_MS);
+    let bytes = 0;
+    socket.on("data", (chunk) => {
+      bytes += chunk.length;
+    });
+    await once(socket, "close");
+    expect(bytes).toBeGreaterThan(0);
+    expect(bytes).toBeLessThan(LARGE);
+  });
+
+  it("is not cut where an upload or a download moves slowly", async () => {
+    const runner = asRunner(await made.register([await made.upload("a", Buffer.alloc(LARGE))]));
+    const upload = await begun(runner.write(""), { "content-length": "5", connection: "close" });
+    for (let sent = 0; sent < 5; sent++) {
+      await sleep(STANDSTILL_MS / 3);
+      upload.write("x");
+    }
+    expect(await text(upload)).toMatch(/^HTTP\/1.1 200 /);
+    const download = await begun(runner.read(), { connection: "close" });
+    let bytes = 0;
+    for await (const chunk of download) {
+      const before = bytes;
+      bytes += chunk.length;
+      if (Math.floor(before / 2 ** 23) < Math.floor(bytes / 2 ** 23)) await sleep(STANDSTILL_MS / 3);
+    }
+    expect(bytes).toBeGreaterThan(LARGE);
   });
 });
 

@@ -12,14 +12,17 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The exchange's life and the waiting time of its calls begin anew.
+-- The exchange's life and the waiting time of its calls begin anew. Nobody removes an exchange that its caller abandons: what has
+-- expired leaves the index here, and the index itself ends with the last exchange.
 local function renew()
   local now = now_ms()
   redis.call('HSET', EXCHANGE, 'renewed', now)
+  redis.call('ZREMRANGEBYSCORE', INDEX, '-inf', now)
+  redis.call('ZADD', INDEX, now + LIFE, EXECUTION)
   for _, key in ipairs({ EXCHANGE, CALLS, RESULTS }) do
     redis.call('PEXPIRE', key, LIFE)
   end
-  redis.call('ZADD', INDEX, now + LIFE, EXECUTION)
+  redis.call('PEXPIREAT', INDEX, redis.call('ZRANGE', INDEX, -1, -1, 'WITHSCORES')[2])
   return now
 end
 

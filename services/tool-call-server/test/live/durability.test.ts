@@ -216,6 +216,9 @@ describe("two servers on a store of their own", () => {
   });
 });
 
+/** By the settings that are not set here. */
+const LONGEST_ROUND_MS = 300_000;
+
 describe("times", () => {
   let started: Awaited<ReturnType<typeof startServers>>;
   let server: ToolCallServer;
@@ -254,12 +257,28 @@ describe("times", () => {
     expect(performance.now() - began).toBeGreaterThan(950);
   });
 
+  it("an exchange whose program runs without a pause lives as long as the program may run", async () => {
+    const store = new Redis(started.redis.socket).on("error", () => {});
+    const lives = async ({ execution }: { execution: string }) =>
+      Promise.all(["session", "calls", "results"].map((part) => store.pttl(`svc:tool:${execution}:${part}`)));
+    const exchange = await server.open();
+    expect(Math.max(...(await lives(exchange)))).toBeGreaterThan(LONGEST_ROUND_MS);
+    await server.call(exchange, "a");
+    expect((await server.pending(exchange)).status).toBe("active");
+    expect(Math.max(...(await lives(exchange)))).toBeLessThanOrEqual(2000);
+    await server.results(exchange, [{ call_id: "a", result: 1 }]);
+    expect(Math.min(...(await lives(exchange)))).toBeGreaterThan(LONGEST_ROUND_MS);
+    expect(await store.pttl("svc:tool:sessions")).toBeGreaterThan(LONGEST_ROUND_MS);
+    store.disconnect();
+  });
+
   it("an exchange expires as a whole, unless it is paused anew, and is no longer counted", async () => {
     const store = new Redis(started.redis.socket).on("error", () => {});
     await store.flushall();
     const [kept, left] = [await server.open(), await server.open()];
     await Promise.all([kept, left].map((exchange) => server.call(exchange, "a")));
     await server.results(left, [{ call_id: "a", result: 1 }]);
+    await server.pending(left);
     expect(await server.metric("svc_tool_call_active_sessions")).toBe(2);
     const gone = async () => (await store.keys(`svc:tool:${left.execution}:*`)).length === 0;
     await expect
@@ -269,6 +288,20 @@ describe("times", () => {
     expect((await server.call(left, "a")).status).toBe(401);
     await expect.poll(() => server.metric("svc_tool_call_active_sessions"), { timeout: 5000 }).toBe(0);
     expect(await store.keys("svc:tool:*")).toEqual([]);
+    store.disconnect();
+  });
+
+  it("exchanges that nobody closes leave the index, also where nobody reads the metrics", async () => {
+    const store = new Redis(started.redis.socket).on("error", () => {});
+    await store.flushall();
+    const opened = await Promise.all(Array.from({ length: 20 }, () => server.open()));
+    await Promise.all(opened.map((exchange) => server.pending(exchange)));
+    expect(await store.zcard("svc:tool:sessions")).toBe(20);
+    await expect.poll(() => store.keys("svc:tool:*:session"), { timeout: 5000 }).toEqual([]);
+    const last = await server.open();
+    expect(await store.zrange("svc:tool:sessions", "0", "-1")).toEqual([last.execution]);
+    await server.pending(last);
+    await expect.poll(() => store.keys("svc:tool:*"), { timeout: 5000 }).toEqual([]);
     store.disconnect();
   });
 });

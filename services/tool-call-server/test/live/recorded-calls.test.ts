@@ -78,6 +78,16 @@ describe("calls that are recorded together", () => {
   });
 });
 
+it("calls are recorded also while no more may wait for their results", async () => {
+  const exchange = await server.open();
+  const calls = Array.from({ length: 17 }, () => server.call(exchange, "a", { x: 1 }));
+  expect((await Promise.race(calls)).status).toBe(503);
+  expect((await server.record(exchange, [A, B])).status).toBe(200);
+  await server.results(exchange, [{ call_id: "a", result: 1 }]);
+  const answers = await Promise.all(calls);
+  expect(answers.filter(({ body }) => body.result === 1)).toHaveLength(16);
+});
+
 describe("calls one of which is refused", () => {
   it.each([
     [
