@@ -34,6 +34,8 @@ export interface HeldExecutions {
 export interface CountedExecution {
   /** `inTrace`: what a part of a stage is called there. */
   enter: (stage: Stage, inTrace?: string) => void;
+  /** It enters its stage `run`: its program may run for so long, in ms. */
+  runs: (wallMs: number) => void;
   paused: () => void;
   /** It waits for a slot again, in a further request. */
   resumed: (span: Span | undefined) => void;
@@ -45,6 +47,8 @@ export interface CountedExecution {
 export interface RunnerMetrics {
   /** Counts an execution. Its duration is the time in which it was not paused. */
   began: (language: string, span?: Span) => CountedExecution;
+  /** How many programs of each language run now, within their time. */
+  running: () => Record<string, number>;
   /** Says from where slots and paused programs are counted. */
   watchExecutions: (read: () => HeldExecutions) => void;
   /** A program began, in a process that was there before it, or in a new one. */
@@ -70,29 +74,57 @@ export function runnerMetrics(registry: Registry): RunnerMetrics {
   };
 }
 
-function executionMetrics(registry: Registry): Pick<RunnerMetrics, "began" | "evicted"> {
+function executionMetrics(registry: Registry): Pick<RunnerMetrics, "began" | "running" | "evicted"> {
   const total = counter(registry, "svc_sandbox_executions_total");
   const duration = histogram(registry, "svc_sandbox_execution_duration_seconds");
   const evictions = counter(registry, "svc_ptc_live_evictions_total");
   const stages = stageMetrics(registry);
+  const running = new RunningPrograms();
   return {
     began: (language, span) =>
-      countExecution(new StageClock(stages), span, (outcome, seconds) => {
+      countExecution(new StageClock(stages), span, running.counter(language), (outcome, seconds) => {
         total.inc({ language, outcome });
         duration.observe({ language, outcome }, seconds);
       }),
+    running: () => running.counts(),
     evicted: (cause) => evictions.inc({ cause }),
   };
+}
+
+/** Programs in their stage `run`. One that goes on beyond its time does not count: whatever ends programs then does not work. */
+class RunningPrograms {
+  readonly #running = new Set<{ language: string; untilMs: number }>();
+
+  /** To be told how long a program may run from now on; undefined: it does not run. */
+  counter(language: string): (wallMs: number | undefined) => void {
+    const program = { language, untilMs: 0 };
+    return (wallMs) => {
+      this.#running.delete(program);
+      if (wallMs === undefined) return;
+      program.untilMs = performance.now() + wallMs;
+      this.#running.add(program);
+    };
+  }
+
+  counts(): Record<string, number> {
+    const nowMs = performance.now();
+    const counts: Record<string, number> = {};
+    for (const { language, untilMs } of this.#running)
+      if (nowMs < untilMs) counts[language] = (counts[language] ?? 0) + 1;
+    return counts;
+  }
 }
 
 function countExecution(
   stages: StageClock,
   span: Span | undefined,
+  mayRun: (wallMs: number | undefined) => void,
   record: (outcome: ExecutionOutcome, seconds: number) => void,
 ): CountedExecution {
   let sinceMs: number | undefined = performance.now();
   let ranMs = 0;
   const stop = () => {
+    mayRun(undefined);
     if (sinceMs !== undefined) ranMs += performance.now() - sinceMs;
     sinceMs = undefined;
     stages.enter(undefined);
@@ -101,14 +133,24 @@ function countExecution(
   stages.span = span;
   stages.enter("queue");
   return {
-    enter: (stage, inTrace) => stages.enter(stage, inTrace),
+    enter: (stage, inTrace) => {
+      mayRun(undefined);
+      stages.enter(stage, inTrace);
+    },
+    runs: (wallMs) => {
+      stages.enter("run");
+      mayRun(wallMs);
+    },
     paused: stop,
     resumed: (next) => {
       stages.span = next;
       sinceMs = performance.now();
       stages.enter("queue");
     },
-    abandoned: () => stages.end(),
+    abandoned: () => {
+      mayRun(undefined);
+      stages.end();
+    },
     ended: (outcome) => {
       stop();
       stages.end();

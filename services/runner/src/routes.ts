@@ -2,6 +2,7 @@
  * The runner's routes: admit, call, reply. Called only by the worker, who signs; the port is never published. A caller that closes
  * its connection kills its run.
  */
+
 import { type ResumeRequest, type RoundResponse, ServiceError } from "@svc/contracts";
 import {
   type Check,
@@ -19,8 +20,9 @@ import {
   runningCheck,
   toldOf,
 } from "@svc/service-kit";
+import type { LimitOverrides } from "@svc/service-kit/config/limit-overrides";
 import type { onRequestHookHandler } from "fastify";
-import { type LimitOverrides, limitsFor, toldLimits } from "./admission/limits.ts";
+import { limitsFor, toldLimits } from "./admission/limits.ts";
 import {
   type Admitted,
   isManifestError,
@@ -54,7 +56,7 @@ export interface RunnerApp extends Context {
   runtimes: Runtimes;
   overrides: LimitOverrides;
   gateway: GatewayClient;
-  runMetrics: Pick<RunnerMetrics, "began">;
+  runMetrics: Pick<RunnerMetrics, "began" | "running">;
   verifier: ManifestVerifier;
   /** Ends what runs. */
   stopping: AbortSignal;
@@ -101,6 +103,7 @@ function operationalRoutes(app: HttpServer, runner: RunnerApp): void {
       status: "healthy",
       workspace_root: WORKSPACE,
       slots: runner.counts(),
+      running: runner.runMetrics.running(),
       time: new Date().toISOString(),
       checks: passed,
     };

@@ -1,7 +1,6 @@
 /** Starts the runner: its slots, its jails, its connections, its port. */
 import { ServiceError } from "@svc/contracts";
 import { type Context, listenWhen, type Running } from "@svc/service-kit";
-import { parseOverrides } from "./admission/limits.ts";
 import { ManifestVerifier } from "./admission/manifest.ts";
 import { Slots } from "./admission/slots.ts";
 import { execute } from "./execution/execute.ts";
@@ -89,7 +88,7 @@ async function createDeps({
   const gateway = new GatewayClient(target, tls);
   const metrics = runnerMetrics(registry);
   const mostCalls = config.PTC_MAX_CALLS * (config.SANDBOX_MAX_CONCURRENT_JOBS + config.SANDBOX_MAX_PAUSED);
-  const overrides = parseOverrides(config.SANDBOX_LIMIT_OVERRIDES);
+  const overrides = config.SANDBOX_LIMIT_OVERRIDES;
   return {
     config,
     overrides,

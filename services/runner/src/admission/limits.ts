@@ -1,38 +1,8 @@
 /** The limits of one run: the configuration's, the operator's overrides for the language, lowered by the request. Pure. */
-import { type ExecuteRequest, LANGUAGES, type LanguageLimits, type UsedLimits } from "@svc/contracts";
+import type { ExecuteRequest, LanguageLimits, UsedLimits } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
-import { z } from "zod";
+import { EVERY_LANGUAGE, type LimitOverrides } from "@svc/service-kit/config/limit-overrides";
 import type { OutputLimits } from "../outputs/outputs.ts";
-
-const positive = z.number().int().positive();
-
-/** The entry for languages that have none of their own, or not this limit in it. */
-const EVERY_LANGUAGE = "*";
-
-/** One entry of SANDBOX_LIMIT_OVERRIDES. */
-const overrideSchema = z.strictObject({
-  run_timeout: positive.optional(),
-  run_cpu_time: positive.optional(),
-  run_memory_limit: positive.optional(),
-  compile_timeout: positive.optional(),
-  compile_memory_limit: positive.optional(),
-  max_process_count: positive.optional(),
-  max_open_files: positive.optional(),
-  max_file_size: positive.optional(),
-  output_max_size: positive.optional(),
-});
-export const overridesSchema = z.partialRecord(
-  z.enum([EVERY_LANGUAGE, ...LANGUAGES.map(({ runner }) => runner)]),
-  overrideSchema,
-);
-export type LimitOverrides = z.infer<typeof overridesSchema>;
-
-/** The value of SANDBOX_LIMIT_OVERRIDES; one that is not right stops the runner and is named. */
-export function parseOverrides(value: unknown): LimitOverrides {
-  const result = overridesSchema.safeParse(value);
-  if (result.success) return result.data;
-  throw new Error(`SANDBOX_LIMIT_OVERRIDES is not valid: ${z.prettifyError(result.error)}`);
-}
 
 export interface RunLimits {
   wallMs: number;

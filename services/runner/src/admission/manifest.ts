@@ -30,10 +30,10 @@ import {
 import { type Config, type Log, parsedVariable, parseOrRefuse } from "@svc/service-kit";
 
 /**
- * The second in which this process started. What an earlier one has let in is not remembered, so nothing that was signed by
- * then is let in: the worker signs anew.
+ * The second in which this process started, by today's clock: it may have been ahead then. What an earlier process has let in is not
+ * remembered, so nothing that was signed by then is let in: the worker signs anew.
  */
-const STARTED_SECOND = Math.floor(performance.timeOrigin / 1000);
+const startedSecond = () => Math.floor((Date.now() - performance.now()) / 1000);
 
 /** Far more than a runner can execute within the life of a manifest. */
 const MAX_REMEMBERED = 200_000;
@@ -66,7 +66,7 @@ export class ManifestVerifier {
 
   /** Resolves when manifests that are signed from now on are let in: within a second of the start. */
   async opens(): Promise<void> {
-    await sleep(Math.max(0, (STARTED_SECOND + 1) * 1000 - Date.now()));
+    await sleep(Math.max(0, (startedSecond() + 1) * 1000 - Date.now()));
   }
 
   /** An execute request, authentic and well-formed, with its grant in the body whichever way it came. */
@@ -126,12 +126,12 @@ export class ManifestVerifier {
     return this.#orRefuse(presented, () => {
       const { claims, lastSecond } = openManifest(this.#keys, manifest, now);
       const { jti, iat, nbf, exp } = claims;
-      if (iat <= STARTED_SECOND) throw this.#signedBeforeStart(presented.requestId, iat);
+      if (iat <= startedSecond()) throw this.#signedBeforeStart(presented.requestId, iat);
       if (nbf > now || exp < now) {
         const times = { request_id: presented.requestId, nbf, exp, now };
         this.#log.warn(times, "manifest accepted within the clock tolerance");
       }
-      const use = this.#used.use(jti, lastSecond, now);
+      const use = this.#used.use(jti, lastSecond, now, Math.floor(performance.now() / 1000));
       if (use === "full") throw new ServiceError("runner_busy");
       if (use === "used") throw new ManifestRefused("replayed");
       checkBinding(claims, { body: boundText(presented.body), grant });
@@ -141,7 +141,7 @@ export class ManifestVerifier {
 
   #signedBeforeStart(request_id: string, iat: number): ServiceError {
     this.#log.info(
-      { request_id, iat, started: STARTED_SECOND },
+      { request_id, iat, started: startedSecond() },
       "manifest refused: signed before this runner started",
     );
     return new ServiceError("starting_up", "The execution manifest was signed before this runner started.");

@@ -11,9 +11,11 @@ import { refOf } from "../inputs/inputs.ts";
 import { despiteSpoiledCopies } from "../inputs/source.ts";
 import type { CountedExecution } from "../metrics.ts";
 import { decodeListing } from "../outputs/listing.ts";
+import { NOT_LISTED_IN_TIME } from "../outputs/omitted.ts";
 import { despiteFailedRestore, restoreNotes, stageProgram } from "../session-state/stage.ts";
 import { captured, withNotes } from "./decode-output.ts";
 import { compileEndingOf, compileFailure, type Ending } from "./exit-status.ts";
+import { refuseUnexecutable } from "./finish.ts";
 import type { Compilation, Program } from "./program.ts";
 import type { Destination, ExecuteDeps, RunAnswer } from "./types.ts";
 
@@ -89,6 +91,7 @@ async function runCompiler(
     counted.enter("setup", "jail.compile");
     await jail.start();
     const outcome = await jail.outcome();
+    refuseUnexecutable(outcome);
     const ending = compileEndingOf(outcome.end, limits);
     if (ending !== undefined) return { outcome, made: [], ending };
     return { outcome, ...(await harvest(jail, outcome, build)) };
@@ -102,6 +105,9 @@ async function harvest(
   { listing }: RunOutcome,
   build: string,
 ): Promise<Pick<Compiled, "made" | "ending">> {
+  // What was compiled may be missing.
+  if (listing.timedOut)
+    throw new ServiceError("sandbox_setup_failed", undefined, { cause: NOT_LISTED_IN_TIME });
   const files = decodeListing(listing).files.filter(({ path }) => path.startsWith(`${build}/`));
   const size = files.reduce((sum, file) => sum + file.size, 0);
   if (size > MAX_PROGRAM_BYTES) {

@@ -12,7 +12,7 @@ import { compile } from "./compile.ts";
 import { type Ending, endingOf } from "./exit-status.ts";
 import { asServiceError, finish, refuseUnexecutable } from "./finish.ts";
 import { launch } from "./launch.ts";
-import { type Program, programOf } from "./program.ts";
+import { isMade, type Program, programOf } from "./program.ts";
 import { RunEvents } from "./run-events.ts";
 import type { Call, Destination, ExecuteDeps, RunAnswer } from "./types.ts";
 
@@ -90,7 +90,7 @@ async function runLeased(
     const endedMs = performance.now();
     // The notice of the start can arrive late; the jail's own clock cannot.
     const runMs = Math.max(endedMs - launched.startedMs, outcome.end.wallUs / 1000);
-    refuseUnexecutable(outcome);
+    refuseUnexecutable(outcome, isMade(compiled.program));
     const ending = endingOf(outcome.end, limits);
     const setupMs = endedMs - beganMs - runMs;
     const one = { launched, outcome, ending, runMs, endedMs, setupMs, limits, to, counted, log };

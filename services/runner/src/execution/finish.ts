@@ -1,5 +1,6 @@
 /** The end of every execution: outputs are stored, once, and what happened becomes the answer. */
 import { constants } from "node:os";
+import { getSystemErrorName } from "node:util";
 import { ServiceError } from "@svc/contracts";
 import { JailError, type RunOutcome } from "@svc/jail-client";
 import { invalidRequest, type Log } from "@svc/service-kit";
@@ -37,10 +38,18 @@ export interface Finish {
 
 const round = (ms: number) => Math.round(ms * 1000) / 1000;
 
-/** A program that could not be executed for what the request says is no result. */
-export function refuseUnexecutable({ end }: RunOutcome): void {
-  if (end.execErrno !== constants.errno.E2BIG) return;
-  throw invalidRequest([{ path: "args", problem: "are too long for a program, all together" }]);
+const { E2BIG, EAGAIN, EIO, ENFILE, ENOMEM } = constants.errno;
+/** Why the machine may execute nothing, whatever a compiler made. */
+const OF_THE_MACHINE: ReadonlySet<number> = new Set([EAGAIN, EIO, ENFILE, ENOMEM]);
+
+/** What could not be executed is no result, unless a compiler made it so. */
+export function refuseUnexecutable({ end: { execErrno } }: RunOutcome, isCompiled = false): void {
+  if (execErrno === E2BIG) {
+    throw invalidRequest([{ path: "args", problem: "are too long for a program, all together" }]);
+  }
+  if (execErrno === 0 || (isCompiled && !OF_THE_MACHINE.has(execErrno))) return;
+  const cause = new Error(`execve: ${getSystemErrorName(-execErrno)}`);
+  throw new ServiceError("sandbox_setup_failed", undefined, { cause });
 }
 
 export async function finish(one: Finish, deps: ExecuteDeps): Promise<RunAnswer> {
@@ -50,7 +59,7 @@ export async function finish(one: Finish, deps: ExecuteDeps): Promise<RunAnswer>
   const state = await saveSession(one, listing, report, deps);
   const reached = reachedLimits(outcome, limits);
   const notes = [
-    ...omittedNotes(omitted, plan.unlisted, allowed),
+    ...omittedNotes(omitted, listing, allowed),
     ...reachedNotes(reached),
     ...restoreNotes(one.launched.session),
     ...(state?.notes ?? []),

@@ -6,7 +6,7 @@ import { despiteSpoiledCopies } from "../inputs/source.ts";
 import type { CountedExecution } from "../metrics.ts";
 import {
   despiteFailedRestore,
-  isOfTheJail,
+  isNoFaultOfState,
   RestoreFailed,
   type StagedProgram,
   stageProgram,
@@ -35,7 +35,7 @@ export interface Launch {
   run: RunGateway;
   /** Aborted: the jail is gone. */
   life: AbortSignal;
-  counted: Pick<CountedExecution, "enter">;
+  counted: Pick<CountedExecution, "enter" | "runs">;
   /** What else is in its environment, once its jail is known. */
   environment?: (jail: JailRun) => readonly string[];
   /** The last thing before the start. */
@@ -75,7 +75,7 @@ async function attempt(
     const staging = { gateway, inputs, withCopies, run, jail, concurrency, maxBytes };
     const staged = await stageProgram(program, staging);
     await prepare?.(jail);
-    counted.enter("run");
+    counted.runs(limits.wallMs);
     await jail.start(events && ((stream, bytes) => events.output(stream, bytes)));
     events?.started();
     metrics.started(jail.startedWarm);
@@ -85,12 +85,13 @@ async function attempt(
     return { jail, staged, entry, ...session, ...build, beganMs, startedMs: performance.now() };
   } catch (error) {
     jail.close();
-    // A jaild that runs since before an update of the runner sends output at the end only.
-    if (isLive && error instanceof JailError && error.kind === "protocol" && !error.started)
+    // A jaild that runs since before an update of the runner sends output at the end only. Nothing is prepared twice.
+    const isOfOldJail = error instanceof JailError && error.kind === "protocol" && !error.started;
+    if (isLive && isOfOldJail && prepare === undefined)
       return attempt({ ...what, isLive: false }, deps, withCopies, beganMs);
     // What the jail says of a restored file may come as late as the start.
-    if (program.session?.snapshot !== undefined && error instanceof JailError && !isOfTheJail(error))
-      throw new RestoreFailed("the state of the session does not fit into the jail", { cause: error });
+    if (program.session?.snapshot !== undefined && error instanceof JailError && !isNoFaultOfState(error))
+      throw new RestoreFailed("the jail does not take the state of the session", { cause: error });
     throw error;
   }
 }

@@ -205,6 +205,11 @@ function compilation(
   return { argv: command.map(fill), env: environment(request, env, fill), build };
 }
 
+/** What is executed is what a compiler leaves, and no interpreter of the image. */
+export function isMade({ argv: [command = ""], compile }: Program): boolean {
+  return compile !== undefined && command.startsWith(`${WORKSPACE}/${compile.build}/`);
+}
+
 const nameOf = (variable: string) => variable.slice(0, variable.indexOf("="));
 
 /** Variables, each name once: the later ones win. */

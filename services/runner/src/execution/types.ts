@@ -1,7 +1,7 @@
 /** What the steps of an execution share. */
 import type { ExecuteResponse } from "@svc/contracts";
 import type { Config, Log, Span } from "@svc/service-kit";
-import type { LimitOverrides } from "../admission/limits.ts";
+import type { LimitOverrides } from "@svc/service-kit/config/limit-overrides";
 import type { Slots } from "../admission/slots.ts";
 import type { GatewayClient, RunGateway } from "../gateway.ts";
 import type { InputSource } from "../inputs/source.ts";

@@ -1,6 +1,6 @@
 /** What callers are told of omitted files: the fields of the answer and the note lines. Pure. */
 import { byteSize, grouped, quotaUse } from "@svc/contracts";
-import type { OmittedFile, OutputLimits } from "./outputs.ts";
+import type { Listing, OmittedFile, OutputLimits } from "./outputs.ts";
 
 const MAX_LISTED = 100;
 const MAX_NOTES = 5;
@@ -42,16 +42,19 @@ function reasonText({ reason, size, quota }: OmittedFile, limits: NotedLimits): 
   }
 }
 
+export const NOT_LISTED_IN_TIME = "the workspace could not be listed in time";
+
 /** Note lines for omitted files. Files that are no regular files are not worth a line. */
 export function omittedNotes(
   omitted: readonly OmittedFile[],
-  unlisted: number,
+  { unlisted, timedOut }: Pick<Listing, "unlisted" | "timedOut">,
   limits: NotedLimits,
 ): string[] {
   const worth = omitted.filter(({ reason }) => reason !== "type");
   const notes = worth
     .slice(0, MAX_NOTES)
     .map((file) => `Output file omitted: ${shown(file.name)} (${reasonText(file, limits)})`);
+  if (timedOut) return [...notes, `Output files omitted: ${NOT_LISTED_IN_TIME}`];
   const more = worth.length + unlisted - notes.length;
   return more > 0 ? [...notes, `and ${more} more`] : notes;
 }

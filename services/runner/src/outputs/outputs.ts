@@ -49,7 +49,9 @@ export interface Listing {
   /** Indices of staged inputs that are gone. */
   missing: number[];
   omitted: { path: string; reason: "type" | "name" }[];
-  /** Entries beyond the bound of the listing. */
+  /** The jail could not look at all of it in time. */
+  timedOut: boolean;
+  /** Entries that are not listed: at least so many, where it timed out. */
   unlisted: number;
 }
 

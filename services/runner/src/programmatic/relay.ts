@@ -9,6 +9,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { ArrivalOrder } from "./arrival-order.ts";
+import { GrowingBuffer } from "./growing-buffer.ts";
 import { BadToolRequest, parseToolRequest, type ToolCall } from "./tool-request.ts";
 
 const MAX_HEADER_BYTES = 4096;
@@ -24,6 +25,8 @@ export interface RelayOptions {
   tools: readonly string[];
   /** Of one request. */
   maxBytes: number;
+  /** Of all requests together that have not come whole. */
+  maxArrivingBytes: number;
   maxConnections: number;
   /** A well-formed call, in the order in which the program made them. */
   onCall: (call: ToolCall, reply: CallReply) => void;
@@ -45,6 +48,8 @@ interface Arriving {
   place: number;
   sinceMs: number;
   used: boolean;
+  /** Held of it. */
+  bytes: number;
 }
 
 export class Relay {
@@ -57,6 +62,7 @@ export class Relay {
   #frozen = false;
   #events = 0;
   #replies = 0;
+  #arrivingBytes = 0;
   readonly #sending = new Set<Socket>();
 
   constructor(options: RelayOptions) {
@@ -108,6 +114,11 @@ export class Relay {
   /** A call is on its way in. */
   get arriving(): boolean {
     return this.#order.waiting > 0;
+  }
+
+  /** Held of requests that have not come whole. */
+  get arrivingBytes(): number {
+    return this.#arrivingBytes;
   }
 
   /** Counts all that comes in. */
@@ -172,7 +183,7 @@ export class Relay {
   #accept(socket: Socket): void {
     const place = this.#order.accepted();
     this.#sockets.add(socket);
-    this.#arriving.set(socket, { socket, place, sinceMs: performance.now(), used: false });
+    this.#arriving.set(socket, { socket, place, sinceMs: performance.now(), used: false, bytes: 0 });
     socket.on(
       "close",
       this.#guarded(() => {
@@ -188,7 +199,21 @@ export class Relay {
     const arriving = this.#arriving.get(socket);
     if (arriving === undefined) return;
     this.#arriving.delete(socket);
+    this.#letGo(arriving);
     this.#order.gone(arriving.place);
+  }
+
+  #letGo(arriving: Arriving): void {
+    this.#arrivingBytes -= arriving.bytes;
+    arriving.bytes = 0;
+  }
+
+  /** False where all requests together have too much. */
+  #hold(arriving: Arriving, bytes: number): boolean {
+    if (this.#arrivingBytes + bytes > this.#options.maxArrivingBytes) return false;
+    this.#arrivingBytes += bytes;
+    arriving.bytes += bytes;
+    return true;
   }
 
   #sweep(): void {
@@ -224,25 +249,33 @@ export class Relay {
   #read(request: IncomingMessage, arriving: Arriving, reply: CallReply): void {
     const { maxBytes, tools, onCall } = this.#options;
     const { socket } = request;
-    let chunks: Buffer[] = [];
+    const body = new GrowingBuffer();
     let length = 0;
+    let refusal: [status: number, message: string] | undefined;
     const take = (chunk: Buffer): void => {
       arriving.sinceMs = performance.now();
       this.#happened();
       length += chunk.length;
-      if (length <= maxBytes) chunks.push(chunk);
-      else chunks = [];
+      if (length > maxBytes) refusal ??= [413, "the arguments are too large"];
+      else if (!this.#hold(arriving, chunk.length))
+        refusal ??= [503, "too many large tool calls are on their way"];
+      if (refusal === undefined) body.add(chunk);
+      else {
+        body.clear();
+        this.#letGo(arriving);
+      }
       if (length > maxBytes * DISCARD_FACTOR) socket.destroy();
     };
     const end = (): void => {
       this.#happened();
-      if (length > maxBytes) {
-        this.#refuse(socket, reply, 413, "the arguments are too large");
+      if (refusal !== undefined) {
+        this.#refuse(socket, reply, ...refusal);
         return;
       }
       try {
-        const call = parseToolRequest(request.headers, Buffer.concat(chunks), tools);
+        const call = parseToolRequest(request.headers, body.bytes, tools);
         this.#arriving.delete(socket);
+        this.#letGo(arriving);
         this.#order.complete(arriving.place, () => onCall(call, reply));
       } catch (error) {
         if (!(error instanceof BadToolRequest)) throw error;

@@ -15,6 +15,7 @@ import {
   toolFiles,
   toolSchema,
 } from "@svc/contracts";
+import type { JailRun } from "@svc/jail-client";
 import { DeadlineSignal, invalidRequest } from "@svc/service-kit";
 import { z } from "zod";
 import { limitsFor, type RunLimits, usedLimits } from "../admission/limits.ts";
@@ -121,7 +122,7 @@ export async function startProgram(
         if (ptc.mode === "live" && zygoteWord !== undefined) program.hashSeed = zygoteWord;
         return toolEnvironment(program.hashSeed, config.SANDBOX_TOOL_SOCKET);
       };
-      const prepare = ({ slot }: { slot: number }) => program.prepare(slot);
+      const prepare = (jail: JailRun) => program.prepare(jail);
       program.started(
         await launch(
           { program: source, limits, run, life, counted, environment, prepare, events, isLive },
@@ -155,7 +156,7 @@ export async function resumeProgram(
     }
     const release = await slots.lease(signal, { goesOn: true });
     try {
-      program.counted.enter("run");
+      program.counted.runs(wallMs);
       program.events = call.tell && goingOn(program, call.tell);
       program.resume(wallMs);
       program.limits = { ...program.limits, wallMs };

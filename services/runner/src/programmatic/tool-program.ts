@@ -6,7 +6,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { CallAnswer, PausedCall, ProgrammaticFault, RecordedCall } from "@svc/contracts";
 import { ServiceError } from "@svc/contracts";
-import type { RunOutcome, RunPause } from "@svc/jail-client";
+import { JailError, type JailRun, type RunOutcome, type RunPause } from "@svc/jail-client";
 import { Condition } from "@svc/service-kit";
 import type { Launched } from "../execution/launch.ts";
 import type { CountedExecution } from "../metrics.ts";
@@ -88,6 +88,7 @@ export class ToolProgram {
     this.#relay = new Relay({
       tools,
       maxBytes: maxCallBytes,
+      maxArrivingBytes: MAX_OUTSTANDING * maxCallBytes,
       maxConnections: maxCalls + SPARE_CONNECTIONS,
       onCall: (call, reply) => this.#call(call, reply),
       onActivity: () => {
@@ -110,8 +111,9 @@ export class ToolProgram {
   }
 
   /** Puts the tools into the slot of the jail; before the program starts. */
-  async prepare(slot: number): Promise<void> {
+  async prepare({ slot, isGone }: Pick<JailRun, "slot" | "isGone">): Promise<void> {
     const { directories, files } = this.#options;
+    if (isGone) throw new JailError("gone", false, "the jail ended before its tools were there");
     const directory = directories.claim(slot, files);
     directory.onRelease = () => this.#relay.close();
     this.#directory = directory;
@@ -307,7 +309,7 @@ export class ToolProgram {
     if (this.fault === undefined && !this.#history.hasOutstanding) this.#thaw(0);
     else if (this.#history.unused > 0) this.fault ??= { type: "replay_diverged" };
     if (this.#pause === undefined || this.fault !== undefined) return false;
-    this.memoryBytes = pause.memory;
+    this.memoryBytes = pause.memory + this.#relay.arrivingBytes + this.#outstanding.bytes;
     return true;
   }
 
@@ -318,15 +320,16 @@ export class ToolProgram {
   }
 
   /** The program ended by itself, or by a limit: what it asked for before it ended is still asked for. */
-  async #atEnd({ end }: RunOutcome): Promise<"waits" | "ended"> {
+  async #atEnd({ end, listing }: RunOutcome): Promise<"waits" | "ended"> {
     await this.#relay.freeze();
     this.#relay.flush();
     if (this.fault !== undefined) return "ended";
     if (end.cause !== "exited" && end.cause !== "signaled") return "ended";
     if (this.#history.unused > 0) this.fault = { type: "replay_diverged" };
     if (this.fault !== undefined || !this.#history.hasOutstanding) return "ended";
-    // What it holds now is not more: its files.
-    this.memoryBytes = end.memoryPeak;
+    // What it holds now is not more: its files, and those that were staged, which its peak does not count.
+    const inputs = listing.files.filter(({ input }) => input !== undefined);
+    this.memoryBytes = inputs.reduce((sum, { size }) => sum + size, end.memoryPeak);
     return this.#waits();
   }
 

@@ -7,6 +7,7 @@ import {
   VARIABLES_NAME,
 } from "@svc/contracts";
 import { isArchivable, isSnapshotPath, type Member, staysInside } from "@svc/session-archive";
+import { NOT_LISTED_IN_TIME } from "../outputs/omitted.ts";
 import type { Listing, StagedInput } from "../outputs/outputs.ts";
 import type { Restored } from "./restore.ts";
 
@@ -19,8 +20,8 @@ export interface SnapshotPlan {
   size: number;
   /** The state is what the run began with. */
   isUnchanged: boolean;
-  /** There is more than a snapshot may have. */
-  isTruncated: boolean;
+  /** Why members are missing. */
+  incomplete: string | undefined;
   /** Entries that cannot be in a snapshot for their names. */
   unnamed: number;
   /** The variables are those that the run began with: it ended without saving its own. */
@@ -48,14 +49,17 @@ export function planSnapshot({ listing, staged, restored, entry, build }: Worksp
     path !== build &&
     !(build !== undefined && path.startsWith(`${build}/`)) &&
     !path.split("/").some((name) => CACHES.has(name));
-  const hasOwnVariables = listing.files.some(({ path }) => path === VARIABLES_NAME);
+  // Whatever a program made there: no path may be in an archive twice.
+  const hasOwnVariables = [listing.files, listing.directories, listing.symlinks]
+    .flat()
+    .some(({ path }) => path === VARIABLES_NAME);
   const hasLastVariables = !hasOwnVariables && listing.files.some(({ path }) => path === LAST_VARIABLES_NAME);
   const placeOf = (path: string) => {
     if (path === LAST_VARIABLES_NAME) return hasOwnVariables ? undefined : VARIABLES_NAME;
     return path;
   };
   const members: PlannedMember[] = [];
-  let unnamed = 0;
+  let unnamed = listing.omitted.filter(({ path, reason }) => reason === "name" && isKept(path)).length;
   let changed = false;
   const add = (member: PlannedMember) => {
     if (isSnapshotPath(member.path) && isArchivable(member.path)) members.push(member);
@@ -76,8 +80,10 @@ export function planSnapshot({ listing, staged, restored, entry, build }: Worksp
   }
   const isUnchanged = !changed && isSame(members, restored);
   const size = members.reduce((sum, member) => sum + (member.type === "file" ? member.size : 0), 0);
-  const isTruncated = members.length > MAX_SNAPSHOT_ENTRIES || listing.unlisted > 0;
-  return { members, size, isUnchanged, isTruncated, unnamed, hasLastVariables };
+  const isTooLong = members.length > MAX_SNAPSHOT_ENTRIES || listing.unlisted > 0;
+  const tooLong = isTooLong ? "the workspace has too many files" : undefined;
+  const incomplete = listing.timedOut ? NOT_LISTED_IN_TIME : tooLong;
+  return { members, size, isUnchanged, incomplete, unnamed, hasLastVariables };
 }
 
 /** Whether the members are those that were restored. The bytes of files are compared by the jail. */

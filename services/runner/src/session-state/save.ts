@@ -58,7 +58,8 @@ export async function saveState(plan: SnapshotPlan, deps: SaveDeps): Promise<Sav
 }
 
 async function save(plan: SnapshotPlan, deps: SaveDeps): Promise<Saved> {
-  const { members, size, isUnchanged, isTruncated } = plan;
+  const { members, size, isUnchanged, incomplete } = plan;
+  if (incomplete !== undefined) return unsaved(incomplete);
   const variables = members.find(({ path }) => path === VARIABLES_NAME);
   const headOf = async (member: PlannedMember | undefined) =>
     parseHeader(member === undefined ? Buffer.alloc(0) : await startOf(member, deps));
@@ -66,7 +67,6 @@ async function save(plan: SnapshotPlan, deps: SaveDeps): Promise<Saved> {
     const { dropped } = await headOf(variables);
     return { snapshot: { unchanged: true, size: 0 }, dropped, notes: [] };
   }
-  if (isTruncated) return unsaved("the workspace has too many files");
   if (size <= deps.maxBytes) return store(members, deps);
   if (variables?.type !== "file" || size - variables.size > deps.maxBytes)
     return unsaved(`its files have ${grouped(size)} bytes, at most ${byteSize(deps.maxBytes)}`);

@@ -41,14 +41,14 @@ export async function stageProgram(program: Program, deps: StateDeps): Promise<S
     }
   } catch (error) {
     run.signal.throwIfAborted();
-    if (error instanceof SpoiledCopy || isOfTheJail(error) || isAway(error)) throw error;
+    if (error instanceof SpoiledCopy || isNoFaultOfState(error) || isAway(error)) throw error;
     throw new RestoreFailed("the state of the session cannot be brought back", { cause: error });
   }
 }
 
-/** What breaks whatever is staged. */
-export const isOfTheJail = (error: unknown): boolean =>
-  error instanceof JailError && (error.kind === "gone" || error.kind === "setup");
+/** The jail broke, or has no room for the state beside the request's files: then the worker has the run repeated without it. */
+export const isNoFaultOfState = (error: unknown): boolean =>
+  error instanceof JailError && ["gone", "setup", "inputs_do_not_fit"].includes(error.kind);
 
 /** Storage cannot be reached: nothing is known of the state, and the worker has the run repeated, as for other inputs. */
 const isAway = (error: unknown): boolean =>

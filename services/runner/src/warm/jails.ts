@@ -6,7 +6,7 @@
 import { prestartedPoolSize, warmPoolSize } from "@svc/contracts";
 import { JailRun } from "@svc/jail-client";
 import type { Config, Log } from "@svc/service-kit";
-import type { LimitOverrides } from "../admission/limits.ts";
+import type { LimitOverrides } from "@svc/service-kit/config/limit-overrides";
 import type { Program } from "../execution/program.ts";
 import type { Runtimes } from "../execution/runtimes.ts";
 import { type Kind, kindFor, kindsOf } from "./kinds.ts";

@@ -2,9 +2,11 @@
  * The kinds of jail that can wait warm, and which of them a program takes: with a copy of a zygote, which is made in a moment, or
  * with a pre-started interpreter, which takes as long as a cold start. Pure.
  */
+
 import type { JailRun } from "@svc/jail-client";
 import type { Config } from "@svc/service-kit";
-import { jailLimits, type LimitOverrides, limitsFor } from "../admission/limits.ts";
+import type { LimitOverrides } from "@svc/service-kit/config/limit-overrides";
+import { jailLimits, limitsFor } from "../admission/limits.ts";
 import type { Program } from "../execution/program.ts";
 import type { Prestarted, Runtimes } from "../execution/runtimes.ts";
 

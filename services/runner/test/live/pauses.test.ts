@@ -188,6 +188,15 @@ describe("a paused program", () => {
     expect((await s.active()).paused).toBe(0);
   });
 
+  it("that has ended but has calls left takes no jail from programs that begin", async () => {
+    const s = await started({ slots: 6, ready: 2, env: { SANDBOX_WARM_START: "off" } });
+    for (let at = 0; at < 3; at++) {
+      pausedOf(await s.start(await s.execution(), `${RAW_CLIENT}\nissue("add", a=1)`));
+    }
+    expect((await s.active()).paused).toBe(3);
+    expect(endedOf(await s.start(await s.execution(), "print(1)")).stdout).toBe("1\n");
+  });
+
   it("is not kept where every round is to be run from the top; its calls are recorded", async () => {
     const s = await started({ env: { PTC_MODE: "replay" } });
     const one = await s.execution();

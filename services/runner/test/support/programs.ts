@@ -2,7 +2,7 @@
  * A real runner with everything that programs with tools need: jaild with tool directories, gateway, tool call server, file
  * server and Redis. Speaks to them as the API and a worker do.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -27,7 +27,7 @@ import { type Answer, INTERNAL_TOKEN, type Input, startGateway } from "@svc/test
 import { startServer } from "@svc/test-kit/components/tool-call-server";
 import { IMAGE, Jaild } from "@svc/test-kit/jail/jaild";
 import { freePort } from "@svc/test-kit/system/free-ports";
-import { newKeys } from "./runner.ts";
+import { newKeys, packagesWith } from "./runner.ts";
 
 export const TOOLS: Tool[] = [{ name: "add" }, { name: "look up", description: "Looks up." }];
 
@@ -47,6 +47,9 @@ export type Result = { call_id: string; result?: unknown; is_error?: boolean; er
 
 export interface SystemOptions {
   slots?: number;
+  /** Jails that are not paused, when there are fewer of them than slots. */
+  ready?: number;
+  jaildArgs?: readonly string[];
   /** Programs are started as the image says, with its preludes. Else as plain ones, which speak to the socket themselves. */
   preludes?: boolean;
   env?: Record<string, string>;
@@ -56,6 +59,8 @@ export interface SystemOptions {
 
 export async function startProgramSystem({
   slots = 4,
+  ready = slots,
+  jaildArgs = [],
   preludes = false,
   env = {},
   component = "runner",
@@ -63,7 +68,7 @@ export async function startProgramSystem({
   const keys = newKeys();
   const directory = mkdtempSync(join(tmpdir(), "svc-programs-"));
   const tools = join(directory, "tools");
-  const jaild = await Jaild.start({ slots, args: ["--tool-directory", tools] });
+  const jaild = await Jaild.start({ slots, ready, args: ["--tool-directory", tools, ...jaildArgs] });
   const toolPort = await freePort();
   const gateway = await startGateway({ TOOL_CALL_SERVER_URL: `http://127.0.0.1:${toolPort}`, ...env });
   const toolServer = await startServer(gateway.redis.url, {
@@ -91,7 +96,12 @@ export async function startProgramSystem({
       { body: canonicalJson(body), grant },
       { now: Math.floor(Date.now() / 1000), ttl: 300, toolSocket },
     );
-  const post = async (path: string, body: object, signal?: AbortSignal): Promise<Answer> => {
+  const post = async (
+    path: string,
+    body: object,
+    signal?: AbortSignal,
+    accept = "application/json",
+  ): Promise<Answer> => {
     const {
       statusCode,
       headers,
@@ -99,7 +109,7 @@ export async function startProgramSystem({
     } = await client.send({
       method: "POST",
       path,
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", accept },
       body: JSON.stringify(body),
       timeoutMs: 0,
       signal,
@@ -137,8 +147,10 @@ export async function startProgramSystem({
       inputs = [],
       claims = {},
       signal,
+      accept,
       ...rest
     }: {
+      accept?: string;
       claims?: Partial<GrantClaims>;
       ptc?: Partial<ProgrammaticRun>;
       language?: string;
@@ -171,7 +183,7 @@ export async function startProgramSystem({
     };
     const manifest = sign(grant.executionManifestClaims, body, grant.egressGrantToken);
     const signed = { ...body, egress_grant: grant.egressGrantToken, execution_manifest: manifest };
-    return post("/execute", signed, signal);
+    return post("/execute", signed, signal, accept);
   };
   /** Lets a paused program go on. The results must be at the tool call server, or come soon. */
   const resume = async (
@@ -354,14 +366,11 @@ function scopeOfNothing(execId: string): ManifestScope {
 }
 
 /** The image's runtimes, their programs with tools started as any other. */
-function packagesIn(directory: string): string {
-  const { runtimes, ...rest } = JSON.parse(readFileSync(join(IMAGE, "../runtimes.json"), "utf8"));
-  for (const runtime of runtimes) {
-    if (["python", "bash"].includes(runtime.language)) {
-      runtime.programmatic = { command: runtime.command, env: {} };
-    }
-  }
-  writeFileSync(join(directory, "runtimes.json"), JSON.stringify({ ...rest, runtimes }));
-  symlinkSync(IMAGE, join(directory, "rootfs"));
-  return directory;
-}
+const packagesIn = (directory: string) =>
+  packagesWith(directory, (runtimes) =>
+    runtimes.map((runtime) =>
+      ["python", "bash"].includes(String(runtime.language))
+        ? { ...runtime, programmatic: { command: runtime.command, env: {} } }
+        : runtime,
+    ),
+  );

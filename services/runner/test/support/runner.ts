@@ -1,5 +1,6 @@
 /** A real runner with its own jaild, gateway, file server and Redis, and what a worker needs to call it. */
 import { generateKeyPairSync } from "node:crypto";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseSigningKey } from "@svc/capabilities";
 import type { RegisteredGrant } from "@svc/contracts";
@@ -7,6 +8,17 @@ import { InnerClient } from "@svc/service-kit";
 import { startComponent } from "@svc/test-kit/components/component";
 import { type Answer, type Call, startGateway } from "@svc/test-kit/components/gateway";
 import { IMAGE, Jaild, type JaildOptions } from "@svc/test-kit/jail/jaild";
+
+/** A packages directory of a test's own: the image with other runtimes. */
+export function packagesWith(
+  directory: string,
+  change: (runtimes: Record<string, unknown>[]) => object[],
+): string {
+  const { runtimes, ...rest } = JSON.parse(readFileSync(join(IMAGE, "../runtimes.json"), "utf8"));
+  writeFileSync(join(directory, "runtimes.json"), JSON.stringify({ ...rest, runtimes: change(runtimes) }));
+  symlinkSync(IMAGE, join(directory, "rootfs"));
+  return directory;
+}
 
 export const newKeys = () => {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519", {

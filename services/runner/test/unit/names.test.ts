@@ -69,6 +69,7 @@ describe("a program's names", () => {
     kept: [],
     missing: [],
     omitted: [],
+    timedOut: false,
     unlisted: 0,
   });
 

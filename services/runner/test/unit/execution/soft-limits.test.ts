@@ -25,7 +25,7 @@ const listing = (state: "new" | "changed" | "unchanged", size: number): Workspac
   kept: [],
   missing: [],
   omitted: [],
-  truncated: false,
+  timedOut: false,
   unlisted: 0,
 });
 const reached = (end: Partial<RunEnd>, files = listing("new", 0)) =>

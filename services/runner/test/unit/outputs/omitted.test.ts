@@ -11,6 +11,8 @@ const files = { kind: "files", asked: 200_000 } as const;
 const bytesQuota = { ...files, resource: "bytes", used: 900_000, limit: 2 ** 20 } as const;
 const objectsQuota = { ...files, resource: "objects", used: 1000, limit: 1000 } as const;
 const COUNT = "count: at most 50 files are returned, an archive counts as one";
+const notesOf = (omitted: OmittedFile[], unlisted = 0, timedOut = false) =>
+  omittedNotes(omitted, { unlisted, timedOut }, LIMITS);
 
 describe("omittedNotes", () => {
   it.each<[Omit<OmittedFile, "name">, string]>([
@@ -22,7 +24,7 @@ describe("omittedNotes", () => {
     [{ reason: "quota", quota: bytesQuota }, "quota: 900,000 of 1 MiB are in use"],
     [{ reason: "quota", quota: objectsQuota }, "quota: 1,000 of 1,000 files are stored"],
   ])("a file that is omitted for %j is told with the limit", (why, text) => {
-    expect(omittedNotes([{ name: "f", ...why }], 0, LIMITS)).toEqual([`Output file omitted: f (${text})`]);
+    expect(notesOf([{ name: "f", ...why }])).toEqual([`Output file omitted: f (${text})`]);
   });
 
   it.each([
@@ -30,24 +32,31 @@ describe("omittedNotes", () => {
     [1, 0, [`Output file omitted: f0 (${COUNT})`]],
     [5, 0, [0, 1, 2, 3, 4].map((at) => `Output file omitted: f${at} (${COUNT})`)],
   ])("%i files and %i unlisted ones", (count, unlisted, notes) => {
-    expect(omittedNotes(many(count), unlisted, LIMITS)).toEqual(notes);
+    expect(notesOf(many(count), unlisted)).toEqual(notes);
   });
 
   it("names the first five and counts the rest, unlisted ones too", () => {
-    expect(omittedNotes(many(7), 0, LIMITS)).toHaveLength(6);
-    expect(omittedNotes(many(7), 0, LIMITS).at(-1)).toBe("and 2 more");
-    expect(omittedNotes(many(7), 10, LIMITS).at(-1)).toBe("and 12 more");
-    expect(omittedNotes([], 3, LIMITS)).toEqual(["and 3 more"]);
+    expect(notesOf(many(7))).toHaveLength(6);
+    expect(notesOf(many(7)).at(-1)).toBe("and 2 more");
+    expect(notesOf(many(7), 10).at(-1)).toBe("and 12 more");
+    expect(notesOf([], 3)).toEqual(["and 3 more"]);
+  });
+
+  it("says that there may be more where the workspace could not be listed in time", () => {
+    const late = "Output files omitted: the workspace could not be listed in time";
+    expect(notesOf([], 1, true)).toEqual([late]);
+    expect(notesOf(many(7), 1, true)).toHaveLength(6);
+    expect(notesOf(many(7), 1, true).at(-1)).toBe(late);
   });
 
   it("says nothing of what is not a regular file", () => {
-    expect(omittedNotes(many(9, "type"), 0, LIMITS)).toEqual([]);
+    expect(notesOf(many(9, "type"))).toEqual([]);
   });
 
   it("no name can begin a line of its own or hide behind control characters", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (name) => {
-        const [note = ""] = omittedNotes([{ name, reason: "name" }], 0, LIMITS);
+        const [note = ""] = notesOf([{ name, reason: "name" }]);
         expect(note).not.toMatch(/\p{Cc}/u);
         expect(note.isWellFormed()).toBe(true);
         expect(note.length).toBeLessThan(350);

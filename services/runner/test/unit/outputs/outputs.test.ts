@@ -23,6 +23,7 @@ const NOTHING: Listing = {
   kept: [],
   missing: [],
   omitted: [],
+  timedOut: false,
   unlisted: 0,
 };
 const ENTRY: StagedInput = { index: 0, readOnly: false };

@@ -49,7 +49,14 @@ function program(executionId = newId()) {
     pausedAtMs: 0,
     kill: vi.fn(),
     onUnanswerable: undefined as (() => void) | undefined,
-    counted: { enter: vi.fn(), paused: vi.fn(), resumed: vi.fn(), abandoned: vi.fn(), ended: vi.fn() },
+    counted: {
+      enter: vi.fn(),
+      runs: vi.fn(),
+      paused: vi.fn(),
+      resumed: vi.fn(),
+      abandoned: vi.fn(),
+      ended: vi.fn(),
+    },
   };
 }
 const gone = expect.objectContaining({ code: "execution_not_found" });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { CallHistory } from "@svc/runner/programmatic/call-history";
+import { GrowingBuffer } from "@svc/runner/programmatic/growing-buffer";
 import { Relay, type RelayOptions } from "@svc/runner/programmatic/relay";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 
@@ -21,6 +22,7 @@ async function started(options: Partial<RelayOptions> = {}) {
   const relay = new Relay({
     tools: ["add"],
     maxBytes: 1 << 20,
+    maxArrivingBytes: 16 << 20,
     maxConnections: 64,
     onCall: (_call, reply) => reply.result("call_001", "1"),
     onActivity: () => undefined,
@@ -127,6 +129,7 @@ describe("a relay whose owner throws", () => {
     const relay = new Relay({
       tools: [],
       maxBytes: 1,
+      maxArrivingBytes: 1,
       maxConnections: 1,
       onCall: fails,
       onActivity: fails,
@@ -134,6 +137,55 @@ describe("a relay whose owner throws", () => {
     });
     open.push(relay);
     await expect(relay.listen(path)).rejects.toThrow("EADDRINUSE");
+  });
+});
+
+describe("requests that do not come whole", () => {
+  /** Waits until so much is held. */
+  const held = (relay: Relay, bytes: number) => expect.poll(() => relay.arrivingBytes).toBe(bytes);
+
+  /** Begins a call of this length; the rest of it comes with `rest`. */
+  function begun(path: string, bytes: number) {
+    const socket = createConnection(path).on("error", () => undefined);
+    const whole = envelope(`{"a":"${"x".repeat(bytes)}"}`);
+    const cut = whole.length - 1;
+    socket.write(whole.slice(0, cut));
+    return { socket, rest: () => socket.write(whole.slice(cut)), body: cut - whole.indexOf("\r\n\r\n") - 4 };
+  }
+
+  it("hold so much together, and one more is refused when it has come; what is held is given back", async () => {
+    const { relay, path, errors } = await started({ maxArrivingBytes: 2 << 20 });
+    const [first, second] = [begun(path, 900_000), begun(path, 900_000)];
+    await held(relay, first.body + second.body);
+    const third = begun(path, 900_000);
+    await expect.poll(() => third.socket.bytesWritten).toBeGreaterThan(900_000);
+    await held(relay, first.body + second.body);
+    third.rest();
+    expect(await text(third.socket)).toMatch(/^HTTP\/1.1 503 .*too many large tool calls are on their way/s);
+    first.rest();
+    expect(await text(first.socket)).toMatch(/^HTTP\/1.1 200 /);
+    await held(relay, second.body);
+    second.socket.destroy();
+    await held(relay, 0);
+    expect(errors).toEqual([]);
+  });
+
+  it("hold nothing when they are too large, and still come to their end", async () => {
+    const { relay, path } = await started();
+    const large = begun(path, 2 << 20);
+    await expect.poll(() => large.socket.bytesWritten).toBeGreaterThan(2 << 20);
+    await held(relay, 0);
+    large.rest();
+    expect(await text(large.socket)).toMatch(/^HTTP\/1.1 413 /);
+  });
+
+  it("cost their bytes alone, in however small pieces these come", () => {
+    const buffer = new GrowingBuffer();
+    const before = process.memoryUsage();
+    for (let at = 0; at < 1_000_000; at++) buffer.add(Uint8Array.of(at % 251));
+    expect(buffer.bytes.length).toBe(1_000_000);
+    expect(buffer.bytes[999_999]).toBe(999_999 % 251);
+    expect(process.memoryUsage().external - before.external).toBeLessThan(8 << 20);
   });
 });
 
