@@ -6,7 +6,6 @@ import { type Chosen, chooseAccelerator } from "@svc/cli/microvm/accelerator";
 import { Problem } from "@svc/cli/problem";
 import { totalMemory } from "@svc/cli/system/memory";
 import { ServiceError } from "@svc/contracts";
-import { parseOverrides } from "@svc/runner/admission/limits";
 import { ManifestVerifier } from "@svc/runner/admission/manifest";
 import { Slots } from "@svc/runner/admission/slots";
 import { Runtimes } from "@svc/runner/execution/runtimes";
@@ -101,7 +100,7 @@ async function createDeps(context: Context, { folder }: HeldImage) {
   runMetrics.watchExecutions(() => ({ slots: slots.counts, paused: programs.paused }));
   return {
     config,
-    overrides: parseOverrides(config.SANDBOX_LIMIT_OVERRIDES),
+    overrides: config.SANDBOX_LIMIT_OVERRIDES,
     runtimes,
     gateway: new GatewayClient(`${tls ? "https" : "http"}://${config.SANDBOX_FORWARD_TARGET}`, tls),
     factory,
@@ -134,11 +133,23 @@ async function chosenAccelerator(wanted: Config["LAUNCHER_ACCEL"], image: string
   }
 }
 
+/** Of the age at which guests take no further run: those that wait are replaced before. */
+const UNUSED_SHARE = 0.9;
 /** Before the interpreters of a guest are ten minutes old, and would be started anew (services/runner/src/warm/jails.ts). */
 const MAX_UNUSED_MS = 540_000;
 
+function maxUnusedMs({ LAUNCHER_SNAPSHOT, LAUNCHER_VM_MAX_AGE_SECONDS }: Config): number {
+  const byAge = UNUSED_SHARE * LAUNCHER_VM_MAX_AGE_SECONDS * 1000;
+  return LAUNCHER_SNAPSHOT ? Math.min(MAX_UNUSED_MS, byAge) : byAge;
+}
+
+/** A machine that is short of memory or time may fail to boot one or two. */
+const DISTRUST_AFTER = 3;
+
 function createPool({ config, log, registry }: Context, factory: GuestFactory, most: number): Pool<Guest> {
   const metrics = guestMetrics(registry);
+  /** Boots in a row. */
+  let failures = 0;
   const pool = new Pool<Guest>({
     boot: async () => factory.boot(),
     most,
@@ -146,12 +157,15 @@ function createPool({ config, log, registry }: Context, factory: GuestFactory, m
     booting: BOOTING,
     runsPerGuest: config.LAUNCHER_RUNS_PER_VM,
     maxAgeMs: config.LAUNCHER_VM_MAX_AGE_SECONDS * 1000,
-    maxUnusedMs: config.LAUNCHER_SNAPSHOT ? MAX_UNUSED_MS : config.LAUNCHER_VM_MAX_AGE_SECONDS * 1000,
+    maxUnusedMs: maxUnusedMs(config),
     waitMs: config.SANDBOX_QUEUE_WAIT_MS,
-    onReady: metrics.ready,
+    onReady: (bootMs) => {
+      failures = 0;
+      metrics.ready(bootMs);
+    },
     onEnd: (cause) => {
       metrics.ended(cause);
-      if (cause === "boot") factory.distrustSnapshot();
+      if (cause === "boot" && ++failures >= DISTRUST_AFTER) factory.distrustSnapshot();
     },
     log,
   });

@@ -1,19 +1,27 @@
 /**
  * Many connections over one pair of byte streams. One side opens streams (`open`), the other is told of them (`onStream`).
- * Each direction of a stream has WINDOW bytes of credit, which come back as they are read: what a channel holds is bounded by
- * MAX_STREAMS windows in each direction, whatever the other side does. A side that sends beyond its credit, or on a stream
- * that it may not open, is hostile: the channel ends, and all streams with it.
+ * Each direction of a stream has WINDOW bytes of credit, which come back as they are read; a small frame costs as much as it takes in
+ * memory. What a channel holds is bounded by MAX_STREAMS windows in each direction, whatever the other side does. A side that sends
+ * beyond its credit, on a stream that it may not open, or what is for nobody, is hostile: the channel ends, and all streams with it.
  */
 import { Duplex } from "node:stream";
 import { ChannelError, encodeCredit, encodeFrame, type Frame, FrameDecoder, MAX_DATA } from "./frames.ts";
 
 export const WINDOW = 256 * 1024;
 export const MAX_STREAMS = 64;
+/** What a frame of data costs at least: a Buffer in the queue of a stream takes about as much, however short it is. */
+export const LEAST_COST = 128;
 /** Credit goes back in pieces of this size at least. */
 const CREDIT_STEP = WINDOW / 4;
 /** Twice what streams and their credits can have on the way. */
 const MAX_UNSENT = 2 * MAX_STREAMS * MAX_DATA;
 const MAX_NUMBER = 2 ** 32 - 1;
+/** Streams that are opened by bytes that come at once: more than any program can have closed meanwhile. */
+const MAX_OPENS = 4 * MAX_STREAMS;
+/** Frames that may be on their way to a stream when it is closed here. */
+export const MAX_STRAYS = WINDOW / LEAST_COST + WINDOW / CREDIT_STEP + 2;
+
+const costOf = (bytes: number) => Math.max(bytes, LEAST_COST);
 
 export interface ChannelOptions {
   /** Absent: the other side may open none. */
@@ -31,6 +39,10 @@ export class Channel {
   readonly #decoder = new FrameDecoder();
   readonly #streams = new Map<number, ChannelStream>();
   #number = 0;
+  /** Opened by the bytes that came last. */
+  #opens = 0;
+  /** Frames that may still come for streams that are closed here. */
+  #strays = MAX_STRAYS;
   #isOver = false;
 
   constructor(wire: Duplex, options: ChannelOptions = {}) {
@@ -85,6 +97,7 @@ export class Channel {
 
   closed(number: number): void {
     this.#streams.delete(number);
+    this.#strays += MAX_STRAYS;
   }
 
   #add(number: number): ChannelStream {
@@ -94,6 +107,10 @@ export class Channel {
   }
 
   #receive(chunk: Buffer): void {
+    // One channel's bytes at a time: a flood on one of them does not keep the others waiting.
+    this.#wire.pause();
+    setImmediate(() => this.#wire.resume());
+    this.#opens = 0;
     try {
       for (const frame of this.#decoder.push(chunk)) {
         if (this.#isOver) return;
@@ -105,9 +122,14 @@ export class Channel {
   }
 
   #take(frame: Frame): void {
-    if (frame.type === "open") this.#opened(frame.stream);
+    if (frame.type === "open") {
+      this.#opened(frame.stream);
+      return;
+    }
+    const stream = this.#streams.get(frame.stream);
+    if (stream !== undefined) stream.arrived(frame);
     // What was on its way when a stream was closed here is for nobody.
-    else this.#streams.get(frame.stream)?.arrived(frame);
+    else if (--this.#strays < 0) throw new ChannelError("frames for no stream");
   }
 
   /** The numbers grow: none comes twice. */
@@ -116,8 +138,12 @@ export class Channel {
     if (onStream === undefined || number <= this.#number || number > most)
       throw new ChannelError("a stream that may not be opened");
     this.#number = number;
-    if (this.#streams.size >= MAX_STREAMS) this.send(encodeFrame(number, "reset"));
-    else onStream(this.#add(number));
+    if (++this.#opens > MAX_OPENS) throw new ChannelError("streams that come and go");
+    if (this.#streams.size < MAX_STREAMS) onStream(this.#add(number));
+    else {
+      this.send(encodeFrame(number, "reset"));
+      this.#strays += MAX_STRAYS;
+    }
   }
 }
 
@@ -128,6 +154,8 @@ class ChannelStream extends Duplex {
   #credit = WINDOW;
   /** Bytes that may still come. */
   #expected = WINDOW;
+  /** What small frames cost beyond their bytes, until these are read. */
+  #surcharge = 0;
   #waiting: (() => void) | undefined;
   #isReset = false;
   #hasEnded = false;
@@ -153,7 +181,9 @@ class ChannelStream extends Duplex {
   }
 
   #takeData(payload: Buffer): void {
-    this.#expected -= payload.length;
+    const cost = costOf(payload.length);
+    this.#surcharge += cost - payload.length;
+    this.#expected -= cost;
     if (this.#expected < 0 || this.#hasEnded) throw new ChannelError("more than was allowed");
     this.push(payload);
     this.#consumed();
@@ -161,7 +191,7 @@ class ChannelStream extends Duplex {
 
   #takeCredit(bytes: number): void {
     this.#credit += bytes;
-    if (this.#credit > WINDOW) throw new ChannelError("more credit than was used");
+    if (bytes === 0 || this.#credit > WINDOW) throw new ChannelError("more credit than was used");
     const go = this.#waiting;
     this.#waiting = undefined;
     go?.();
@@ -179,7 +209,8 @@ class ChannelStream extends Duplex {
 
   /** What is not in the stream's own buffer was read. */
   #consumed(): void {
-    const free = WINDOW - this.readableLength - this.#expected;
+    if (this.readableLength === 0) this.#surcharge = 0;
+    const free = WINDOW - this.readableLength - this.#surcharge - this.#expected;
     if (free < CREDIT_STEP || this.#hasEnded) return;
     this.#expected += free;
     this.#channel.send(encodeCredit(this.#number, free));
@@ -195,11 +226,11 @@ class ChannelStream extends Duplex {
       return;
     }
     const length = Math.min(chunk.length, this.#credit, MAX_DATA);
-    if (length === 0 && chunk.length > 0) {
+    if (chunk.length > 0 && costOf(length) > this.#credit) {
       this.#waiting = () => this.#send(chunk, done);
       return;
     }
-    this.#credit -= length;
+    if (length > 0) this.#credit -= costOf(length);
     const goOn = () => (length === chunk.length ? done() : this.#send(chunk.subarray(length), done));
     const isRoom =
       length === 0 || this.#channel.send(encodeFrame(this.#number, "data", chunk.subarray(0, length)));

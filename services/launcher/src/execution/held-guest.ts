@@ -11,7 +11,7 @@ export class HeldGuest {
   /** What its guest takes, whatever the program does. */
   readonly memoryBytes: number;
   /** The round that is made or was made last. */
-  round = 1;
+  round: number;
   pausedAtMs = 0;
   /** Called when its guest is gone while it is paused. */
   onUnanswerable: (() => void) | undefined;

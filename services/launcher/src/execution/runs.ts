@@ -2,6 +2,7 @@
  * Runs programs in guests: leases a slot and a guest, keeps the guest's clock in step, asks its runner, and reads the answer as that of
  * a stranger. A guest whose run failed, was cancelled or was too long is ended; one whose program is paused is kept for it.
  */
+
 import {
   deadlinesFor,
   type ExecuteResponse,
@@ -12,7 +13,7 @@ import {
   type RoundResponse,
   ServiceError,
 } from "@svc/contracts";
-import { type LimitOverrides, limitsFor } from "@svc/runner/admission/limits";
+import { limitsFor } from "@svc/runner/admission/limits";
 import type { Admitted } from "@svc/runner/admission/manifest";
 import type { Slots } from "@svc/runner/admission/slots";
 import type { Runtimes } from "@svc/runner/execution/runtimes";
@@ -22,12 +23,19 @@ import type { ProgramRegistry } from "@svc/runner/programmatic/program-registry"
 import type { Runs } from "@svc/runner/routes";
 import { isCancelled, outcomeOfFault } from "@svc/runner/run-line";
 import { type Config, DeadlineSignal } from "@svc/service-kit";
-import { askRound, longestAnswer } from "@svc/worker/runner/round";
+import type { LimitOverrides } from "@svc/service-kit/config/limit-overrides";
+import { type AnswerBounds, answerBounds, askRound } from "@svc/worker/runner/round";
+import { z } from "zod";
 import type { Guest } from "../guests/guest.ts";
-import type { Lease, Pool } from "../guests/pool.ts";
+import { type Lease, PAUSE_REST_MS, type Pool } from "../guests/pool.ts";
+import { asServiceError, ofGuest } from "./guest-errors.ts";
 import { HeldGuest } from "./held-guest.ts";
 
 const MIB = 2 ** 20;
+/** A guest tells so soon whether it keeps its program. */
+const LOOK_MS = 2000;
+const MAX_HEALTH_BYTES = 64 * 1024;
+const healthSchema = z.object({ slots: z.object({ paused: z.number() }) });
 
 export interface GuestRunsDeps {
   config: Config;
@@ -52,11 +60,11 @@ interface Round {
 
 export class GuestRuns implements Runs {
   readonly #deps: GuestRunsDeps;
-  readonly #maxAnswerBytes: number;
+  readonly #bounds: AnswerBounds;
 
   constructor(deps: GuestRunsDeps) {
     this.#deps = deps;
-    this.#maxAnswerBytes = longestAnswer(deps.config);
+    this.#bounds = answerBounds(deps.config);
   }
 
   execute({ request, principal }: Admitted, call: Call): Promise<RoundResponse> {
@@ -76,7 +84,7 @@ export class GuestRuns implements Runs {
             language,
             counted,
             memoryBytes,
-            round: 1,
+            round: ptc.round,
           });
     if (program !== undefined) programs.begin(program);
     const path = "/api/v2/execute";
@@ -144,7 +152,7 @@ export class GuestRuns implements Runs {
   }
 
   async #ask(round: Round, lease: Lease<Guest>, signal: AbortSignal): Promise<RoundResponse> {
-    const { path, request, call, counted, program } = round;
+    const { path, request, wallMs, call, counted, program } = round;
     const isHeld = program?.lease !== undefined;
     program?.uses(lease);
     if (isHeld) {
@@ -157,7 +165,7 @@ export class GuestRuns implements Runs {
         cause,
       });
     });
-    counted.enter("run");
+    counted.runs(wallMs);
     const { execution_manifest: _, ...body } = request as { execution_manifest?: unknown };
     const answer = await askRound(isHeld ? lease.guest.held : lease.guest.runs, {
       path,
@@ -166,7 +174,9 @@ export class GuestRuns implements Runs {
       signal,
       trace: call.trace?.context,
       tell: call.tell,
-      maxBytes: this.#maxAnswerBytes,
+      bounds: this.#bounds,
+    }).catch((error: unknown) => {
+      throw ofGuest(error);
     });
     return "paused" in answer ? this.#paused(answer, round, lease) : this.#over(answer, round, lease);
   }
@@ -188,7 +198,19 @@ export class GuestRuns implements Runs {
     lease.pause();
     programs.keep(program);
     if (config.PTC_MODE === "replay") programs.discard(program.executionId);
+    else
+      setTimeout((round) => void this.#look(program, round), PAUSE_REST_MS - LOOK_MS, program.round).unref();
     return { ...answer, runner_url: config.SANDBOX_ADVERTISED_URL };
+  }
+
+  /** A guest's runner gives up a program whose calls are refused, and tells nobody; once its guest is at rest it cannot even notice. */
+  async #look(program: HeldGuest, round: number): Promise<void> {
+    const isPaused = () => program.round === round && program.onUnanswerable !== undefined;
+    if (!isPaused()) return;
+    const signal = AbortSignal.timeout(LOOK_MS);
+    const call = { method: "GET", path: "/api/v2/health", signal, maxBytes: MAX_HEALTH_BYTES } as const;
+    const told = healthSchema.safeParse(await program.lease?.guest.held.json(call).catch(() => undefined));
+    if (told.success && told.data.slots.paused === 0 && isPaused()) program.onUnanswerable?.();
   }
 }
 
@@ -196,9 +218,3 @@ const isGone = (error: unknown) => error instanceof ServiceError && error.code =
 
 /** No slot was free: a paused program stays where it is. */
 const isBusy = (error: unknown) => error instanceof ServiceError && error.code === "runner_busy";
-
-/** What a guest says that is no answer of a runner is the guest's failure. */
-function asServiceError(error: unknown): ServiceError {
-  if (error instanceof ServiceError) return error;
-  return new ServiceError("sandbox_execution_failed", undefined, { cause: error });
-}

@@ -136,10 +136,10 @@ export class GuestFactory {
     return guest;
   }
 
-  /** One that went on from it did not get ready: from now on each boots. */
+  /** Those that went on from it did not get ready: from now on each boots. */
   distrustSnapshot(): void {
     if (this.#snapshot === undefined) return;
-    this.#log.warn("a microVM did not go on from the saved one; each boots");
+    this.#log.warn("microVMs did not go on from the saved one; each boots");
     this.#snapshot.close();
     this.#snapshot = undefined;
   }

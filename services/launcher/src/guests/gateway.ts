@@ -8,9 +8,10 @@ import { type Duplex, duplexPair } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import type { TlsIdentity } from "@svc/service-kit";
 
-/** `target`: SANDBOX_FORWARD_TARGET, HOST:PORT. */
+/** `target`: SANDBOX_FORWARD_TARGET, HOST:PORT or [IPv6]:PORT. */
 export function gatewayConnector(target: string, tls: TlsIdentity | undefined): () => Duplex {
-  const [host = "", port = ""] = target.split(/:(?=\d+$)/);
+  const [name = "", port = ""] = target.split(/:(?=\d+$)/);
+  const host = name.replace(/^\[|\]$/g, "");
   const to = { host, port: Number(port), allowHalfOpen: true };
   if (tls === undefined) return () => connect(to);
   const named = isIP(host) === 0 ? { servername: host } : {};

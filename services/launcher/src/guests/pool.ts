@@ -38,7 +38,7 @@ export interface PoolOptions<G extends Pooled> {
   booting: number;
   runsPerGuest: number;
   maxAgeMs: number;
-  /** After so long without a run another one takes its place. */
+  /** After so long without a run another one takes its place, once no other guest comes or goes. */
   maxUnusedMs: number;
   /** Longest wait of a run for its guest. */
   waitMs: number;
@@ -66,10 +66,13 @@ interface Waiter<G> {
 }
 
 /** A program that was just paused may still be telling of its calls. */
-const PAUSE_REST_MS = 10_000;
+export const PAUSE_REST_MS = 10_000;
 
 /** The principal of a run that nobody has signed (services/runner/src/admission/manifest.ts): its guest serves no other. */
 const UNKNOWN = "";
+
+/** Until it is looked whether the next unused guest can go. */
+const UNUSED_PAUSE_MS = 200;
 
 /** Between attempts to boot, after one has failed. */
 const BOOT_PAUSE_MS = 1000;
@@ -99,9 +102,10 @@ export class Pool<G extends Pooled> {
     this.#options = options;
   }
 
-  /** Resolves when the first guest is ready. */
+  /** Resolves when the first guest is ready: one is booted also where none is kept ahead, to see that it works. */
   start(): Promise<void> {
     this.#fill();
+    if (this.counts.booting === 0) void this.#boot();
     return this.#hasBeenReady.promise;
   }
 
@@ -238,7 +242,7 @@ export class Pool<G extends Pooled> {
     let member: Member<G> | undefined;
     try {
       member = await this.#begin();
-      await member.guest.ready();
+      await readyOrGone(member.guest);
       if (member.state !== "booting") throw new Error("it ended when it was ready");
       this.#failures = 0;
       this.#options.onReady(performance.now() - began);
@@ -282,9 +286,10 @@ export class Pool<G extends Pooled> {
     this.#assign();
   }
 
-  /** Boots one, whose failure or success decides about more. */
+  /** Boots one, whose failure or success decides about more; another one's success has decided already. */
   #retry(): void {
-    if (!this.#isClosed && this.counts.booting === 0) void this.#boot();
+    if (this.#failures === 0) this.#fill();
+    else if (!this.#isClosed && this.counts.booting === 0) void this.#boot();
   }
 
   #grewOld(member: Member<G>): void {
@@ -292,8 +297,12 @@ export class Pool<G extends Pooled> {
     if (member.state === "ready") this.#end(member, "age");
   }
 
+  /** One after the other: while one is replaced, the rest are there for runs. */
   #stayedUnused(member: Member<G>): void {
-    if (member.state === "ready" && member.principal === undefined) this.#end(member, "age");
+    if (member.state !== "ready" || member.principal !== undefined) return;
+    const { booting, ending } = this.counts;
+    if (booting + ending === 0) this.#end(member, "age");
+    else member.untilUnused = setTimeout(() => this.#stayedUnused(member), UNUSED_PAUSE_MS).unref();
   }
 
   #end(member: Member<G>, cause: EndCause): void {
@@ -304,15 +313,17 @@ export class Pool<G extends Pooled> {
   }
 
   #gone(member: Member<G>, reason: string): void {
-    if (member.state !== "ending") {
-      this.#options.log.error({ reason, state: member.state }, "a microVM has ended by itself");
-      this.#options.onEnd("lost");
+    const { state } = member;
+    if (state !== "ending") {
+      this.#options.log.error({ reason, state }, "a microVM has ended by itself");
+      this.#options.onEnd(state === "booting" ? "boot" : "lost");
     }
     this.#members.delete(member);
     member.state = "ending";
     // A timer would hold what its guest holds, for an hour.
     for (const timer of [member.untilRest, member.untilOld, member.untilUnused]) clearTimeout(timer);
-    this.#fill();
+    // Its boot has failed, which is looked at there.
+    if (state !== "booting") this.#fill();
   }
 
   /** Resolves when no guest is left. */
@@ -322,6 +333,14 @@ export class Pool<G extends Pooled> {
     for (const member of members) this.#end(member, "shutdown");
     await Promise.all(members.map(({ guest }) => guest.ended));
   }
+}
+
+/** Rejects, too, when the guest ends before. */
+async function readyOrGone(guest: Pooled): Promise<void> {
+  const gone = guest.ended.then((reason) => {
+    throw new Error(reason);
+  });
+  await Promise.race([guest.ready(), gone]);
 }
 
 const busy = () => new ServiceError("runner_busy", undefined, { headers: { "retry-after": "1" } });

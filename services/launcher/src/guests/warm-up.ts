@@ -21,7 +21,7 @@ const ROUNDS = 8;
 /** No further round begins then: an emulated processor takes seconds for each. */
 const ENOUGH_MS = 15_000;
 const RUN_MS = 120_000;
-const MAX_ANSWER_BYTES = 1024 * 1024;
+const ANSWER_BOUNDS = { maxBytes: 1024 * 1024, maxText: 1024 * 1024 };
 /**
  * Interpreters that load large libraries take their time: a minute and more on a slow emulated processor. Each guest starts what is
  * missing then itself, beside its run, which is worse.
@@ -50,7 +50,7 @@ async function hello(guest: Guest, language: string): Promise<void> {
     body: JSON.stringify({ language, version: "*", files: [file], session_id: OWN, egress_grant: OWN }),
     requestId: OWN,
     signal: AbortSignal.timeout(RUN_MS),
-    maxBytes: MAX_ANSWER_BYTES,
+    bounds: ANSWER_BOUNDS,
   });
 }
 

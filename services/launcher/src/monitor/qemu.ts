@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, type WriteStream } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Duplex } from "node:stream";
@@ -155,7 +155,7 @@ class QemuMachine implements Machine {
     if (this.#qmp === undefined || this.#folder === undefined)
       throw new Error("the machine has no file for it");
     const qmp = this.#qmp;
-    const file = createWriteStream(join(this.#folder, DEVICES), { flags: "wx", mode: 0o600 });
+    const { file, written } = newFile(join(this.#folder, DEVICES));
     const server = createServer((connection) => connection.pipe(file));
     try {
       await once(server.listen({ path: join(this.#folder, SOCKET), writableAll: true }), "listening");
@@ -165,7 +165,7 @@ class QemuMachine implements Machine {
       await qmp.command("migrate", { uri: `unix:${SAVED}/${SOCKET}` });
       const status = await qmp.until("query-migrate", ["none", "setup", "active", "device"]);
       if (status !== "completed") throw new Error(`QEMU does not save the machine: ${status}`);
-      await finished(file);
+      await written;
     } finally {
       server.close();
       file.destroy();
@@ -194,4 +194,12 @@ class QemuMachine implements Machine {
     this.#child.kill("SIGKILL");
     await this.ended;
   }
+}
+
+/** A file of its own, and when it is whole. Until somebody waits for that, a failure is nobody's: a full /dev/shm ends no launcher. */
+export function newFile(path: string): { file: WriteStream; written: Promise<void> } {
+  const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
+  const written = finished(file);
+  written.catch(() => undefined);
+  return { file, written };
 }

@@ -17,16 +17,19 @@ export class Qmp {
   readonly #wire: Duplex;
   #rest = "";
   #answered: PromiseWithResolvers<unknown> | undefined;
+  /** Why it takes no command any more. */
+  #over: Error | undefined;
 
   constructor(wire: Duplex) {
     this.#wire = wire;
     wire.on("data", (bytes: Buffer) => this.#receive(bytes));
-    wire.on("error", (error) => this.#fail(error));
-    wire.on("close", () => this.#fail(new Error("QEMU is gone")));
+    wire.on("error", (error) => this.#end(error));
+    wire.on("close", () => this.#end(new Error("QEMU is gone")));
   }
 
   /** Its answer; rejects with QEMU's error. One at a time. */
   async command(execute: string, args: object = {}): Promise<unknown> {
+    if (this.#over !== undefined) throw this.#over;
     const answered = Promise.withResolvers<unknown>();
     this.#answered = answered;
     const timer = setTimeout(() => this.#fail(new Error(`QEMU does not answer ${execute}`)), ANSWER_MS);
@@ -64,6 +67,11 @@ export class Qmp {
     if (answer === undefined) return;
     if ("error" in answer) this.#fail(new Error(`QEMU: ${answer.error.class}: ${answer.error.desc}`));
     else this.#answered?.resolve(answer.return);
+  }
+
+  #end(error: Error): void {
+    this.#over ??= error;
+    this.#fail(this.#over);
   }
 
   #fail(error: Error): void {

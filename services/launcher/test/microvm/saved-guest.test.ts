@@ -46,7 +46,7 @@ async function run(guest: Guest, content: string): Promise<string> {
       body: JSON.stringify(request),
       requestId: "saved",
       signal: AbortSignal.timeout(RUN_MS),
-      maxBytes: 1024 * 1024,
+      bounds: { maxBytes: 1024 * 1024, maxText: 1024 * 1024 },
     });
     if ("paused" in answer) throw new Error("a program without tools is paused");
     expect(answer.stderr).toBe("");

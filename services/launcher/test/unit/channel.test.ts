@@ -6,7 +6,14 @@ import type { Duplex } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
 import { join } from "../../src/channel/bridge.ts";
-import { Channel, type ChannelOptions, MAX_STREAMS, WINDOW } from "../../src/channel/channel.ts";
+import {
+  Channel,
+  type ChannelOptions,
+  LEAST_COST,
+  MAX_STRAYS,
+  MAX_STREAMS,
+  WINDOW,
+} from "../../src/channel/channel.ts";
 import { encodeCredit, encodeFrame, FrameDecoder } from "../../src/channel/frames.ts";
 import { encodePreface, readPreface } from "../../src/channel/preface.ts";
 
@@ -47,6 +54,8 @@ async function against(options: ChannelOptions = {}): Promise<{
   const { promise: ended, resolve } = Promise.withResolvers<Error | undefined>();
   return { channel: new Channel(left, { ...options, onEnd: resolve }), hostile, ended };
 }
+
+const times = (count: number, frame: Buffer) => Buffer.concat(Array.from({ length: count }, () => frame));
 
 test("many streams carry megabytes both ways at once, each its own", async () => {
   const channel = await pair((stream) => stream.pipe(stream));
@@ -131,12 +140,61 @@ test.each([
     { onStream: () => undefined },
     Buffer.concat([encodeFrame(1, "open"), encodeCredit(1, 1)]),
   ],
+  [
+    "gives no credit, as if it gave some",
+    { onStream: () => undefined },
+    Buffer.concat([encodeFrame(1, "open"), encodeCredit(1, 0)]),
+  ],
+  [
+    "fills its window with frames of a byte, of which each takes more memory than that",
+    { onStream: () => undefined },
+    Buffer.concat([
+      encodeFrame(1, "open"),
+      times(WINDOW / LEAST_COST + 1, encodeFrame(1, "data", Buffer.from("x"))),
+    ]),
+  ],
+  ["sends on and on what is for no stream", {}, times(MAX_STRAYS + 1, encodeFrame(7, "reset"))],
+  [
+    "opens and resets streams without an end",
+    { onStream: () => undefined },
+    Buffer.concat(
+      Array.from({ length: 4 * MAX_STREAMS + 1 }, (_, at) => [
+        encodeFrame(at + 1, "open"),
+        encodeFrame(at + 1, "reset"),
+      ]).flat(),
+    ),
+  ],
   ["sends what is no frame", {}, Buffer.alloc(64, 0xff)],
 ])("the channel ends when the other side %s", async (_what, options, bytes) => {
   const { channel, hostile, ended } = await against(options);
   hostile.write(bytes);
   expect((await ended)?.name).toBe("Error");
   expect(() => channel.open()).toThrow("has ended");
+});
+
+test("what comes in pieces of a byte is whole, once it is read: their cost is given back", async () => {
+  const streams: Duplex[] = [];
+  const channel = await pair((stream) => streams.push(stream));
+  const sending = channel.open();
+  const sent = randomBytes(3 * (WINDOW / LEAST_COST));
+  for (const byte of sent) sending.write(Buffer.from([byte]));
+  sending.end();
+  await expect.poll(() => streams[0]?.readableLength).toBe(WINDOW / LEAST_COST);
+  expect((await buffer(streams[0] as Duplex)).equals(sent)).toBe(true);
+});
+
+test("after each piece that came on a wire, others have their turn", async () => {
+  const paused: boolean[] = [];
+  const { hostile } = await against({
+    onStream: () => paused.push(true),
+  });
+  const wires = open.filter((one): one is Socket => one !== hostile) as Socket[];
+  const [left] = wires.slice(-2);
+  left?.prependListener("data", () => setImmediate(() => paused.push(left.isPaused())));
+  hostile.write(encodeFrame(1, "open"));
+  await expect.poll(() => paused).toEqual([true, true]);
+  hostile.write(encodeFrame(2, "open"));
+  await expect.poll(() => paused).toEqual([true, true, true, true]);
 });
 
 test("who opens more streams than there may be has the others refused", async () => {

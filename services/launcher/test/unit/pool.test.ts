@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { ServiceError } from "@svc/contracts";
 import type { Log } from "@svc/service-kit";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -240,6 +241,67 @@ test("a guest that waits long for its first run makes room for another; one that
   expect(causes).toEqual(["age"]);
   await vi.advanceTimersByTimeAsync(600_000);
   expect([living(), booted.length]).toEqual([2, 4]);
+});
+
+test("guests that have waited long are replaced one after the other: there is always one for a run", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { pool, booted, causes, living } = poolOf({
+    maxUnusedMs: 600_000,
+    ahead: 3,
+    booting: 3,
+    areReady: false,
+  });
+  const getReady = () => {
+    for (const guest of booted) guest.getReady();
+    return vi.advanceTimersByTimeAsync(0);
+  };
+  const started = pool.start();
+  await getReady();
+  await started;
+  await vi.advanceTimersByTimeAsync(610_000);
+  for (let replaced = 1; replaced <= 3; replaced++) {
+    expect([causes.length, pool.counts.ready, pool.counts.booting]).toEqual([replaced, 2, 1]);
+    await getReady();
+    await vi.advanceTimersByTimeAsync(1000);
+  }
+  expect([causes, living(), pool.counts.ready]).toEqual([["age", "age", "age"], 3, 3]);
+  await pool.close();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("one that dies before it is ready has failed to boot, and the next boot waits as after any failure", async () => {
+  const { pool, booted, causes } = poolOf({ areReady: false, booting: 1 });
+  void pool.start();
+  await expect.poll(() => booted.length).toBe(1);
+  booted[0]?.die();
+  await sleep(300);
+  expect([causes, booted.length]).toEqual([["boot"], 1]);
+  expect(pool.problem).toContain("no microVM gets ready");
+  await expect.poll(() => booted.length).toBe(2);
+  await pool.close();
+});
+
+test("after a failed boot no more guests are made than there may be", async () => {
+  const { pool, booted, living } = poolOf({ areReady: false, most: 2, ahead: 2 });
+  void pool.start();
+  await expect.poll(() => booted.length).toBe(2);
+  booted[0]?.fail();
+  // Another one's success: its place is taken before the pause after the failure is over.
+  booted[1]?.getReady();
+  await expect.poll(() => booted.length).toBe(3);
+  booted[2]?.getReady();
+  await expect.poll(() => pool.counts.ready).toBe(2);
+  await sleep(1500);
+  expect([living(), booted.length]).toEqual([2, 3]);
+  await pool.close();
+});
+
+test("where none is kept ahead, one is booted at the start all the same, and serves the first run", async () => {
+  const { pool, booted } = poolOf({ ahead: 0 });
+  await pool.start();
+  expect((await pool.take("one", signal)).guest).toBe(booted[0]);
+  expect(booted).toHaveLength(1);
 });
 
 test("nothing waits for a guest that is gone", async () => {

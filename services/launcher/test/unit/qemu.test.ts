@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ConsoleLines } from "../../src/monitor/console.ts";
-import { qemuCommand } from "../../src/monitor/qemu.ts";
+import { newFile, qemuCommand } from "../../src/monitor/qemu.ts";
 
 const spec = {
   image: "/image",
@@ -64,4 +64,10 @@ test("lines of the console are printable, and bounded in length and number", () 
   expect(lines.at(-1)).toHaveLength(500);
   for (let at = 0; at < 1000; at++) console.push(Buffer.from("more\n"));
   expect(lines).toHaveLength(400);
+});
+
+test("a file that cannot be written fails who waits for it, and nobody before", async () => {
+  const { file, written } = newFile("/proc/none");
+  await new Promise<void>((resolve) => file.once("close", () => resolve()));
+  await expect(written).rejects.toThrow("/proc/none");
 });
