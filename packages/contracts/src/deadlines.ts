@@ -26,3 +26,16 @@ export function deadlinesFor(run: number, settings: DeadlineSettings): Deadlines
   const worker = runner + settings.JOB_WAIT_GRACE_MS;
   return { run, runner, worker, api: worker + settings.JOB_WAIT_GRACE_MS };
 }
+
+export interface RoundSettings extends DeadlineSettings {
+  JOB_TIMEOUT: number;
+  JOB_QUEUE_WAIT_MS: number;
+  /** In seconds. */
+  TOOL_CALL_SESSION_EXPIRY: number;
+}
+
+/** Life of what belongs to a program with tools while a round is made, ms: longer than the round and the pause after it can take. */
+export function roundLifeMs(settings: RoundSettings): number {
+  const { JOB_TIMEOUT, JOB_QUEUE_WAIT_MS, TOOL_CALL_SESSION_EXPIRY } = settings;
+  return TOOL_CALL_SESSION_EXPIRY * 1000 + deadlinesFor(JOB_TIMEOUT, settings).api + JOB_QUEUE_WAIT_MS;
+}

@@ -42,7 +42,7 @@ export async function startWorker(context: Context): Promise<Running> {
   metrics.watchRunners(() => fleet.counts());
   const cancellations = new Cancellations();
   const queues = openQueues(redis, log);
-  const canary = new Canary(config, redis, log, metrics, queues);
+  const canary = new Canary({ config, redis, log, metrics, queues, runners: fleet });
   const grants = new Grants(gateway, config, log, metrics.stages, tracing);
   const sessions = config.SVC_PERSIST_SESSIONS
     ? new Sessions(sessionStoreFor(redis, config), log, sessionMetrics(registry))

@@ -12,9 +12,10 @@ import {
   type Tracing,
 } from "@svc/service-kit";
 import type { SessionRun } from "@svc/session-store";
+import { untilAborted } from "../until-aborted.ts";
 import { furtherRound, hasOnlyAnOwner, lifeSeconds, ownerOf } from "./claims.ts";
 import { GrantClient, type RegisterOptions } from "./client.ts";
-import { NextRoundGrants } from "./next-round.ts";
+import { type NextRoundGrant, NextRoundGrants } from "./next-round.ts";
 import { GrantPrefetch, UNUSED_MS } from "./prefetch.ts";
 
 /** A grant, and the job as the grant knows it. */
@@ -52,7 +53,7 @@ export class Grants {
     this.#client = new GrantClient(gateway, config, log);
     this.#config = config;
     this.#log = log;
-    this.#ready = new NextRoundGrants(({ grant, requestId }) => void this.#release(grant, requestId));
+    this.#ready = new NextRoundGrants((unused) => void this.#release(unused));
     this.#prefetched = new GrantPrefetch(({ grant, requestId }) =>
       this.revoke(grant.grant_id, "completed", requestId),
     );
@@ -74,7 +75,11 @@ export class Grants {
     }
   }
 
-  async #take(job: Job, deadlines: Deadlines, how: RegisterOptions): Promise<Granted> {
+  async #take(
+    job: Job,
+    deadlines: Deadlines,
+    how: RegisterOptions & { signal: AbortSignal },
+  ): Promise<Granted> {
     const { execution_id, resume } = job;
     const nowMs = performance.now();
     if (hasOnlyAnOwner(job)) {
@@ -86,8 +91,24 @@ export class Grants {
       this.#ready.drop(execution_id);
       return { grant: await this.#client.register(job, deadlines, how), job };
     }
-    const ready = await this.#ready.take(execution_id, nowMs + deadlines.worker)?.grant;
+    const ready = await this.#requested(execution_id, nowMs + deadlines.worker, how.signal);
     return { grant: ready ?? (await this.#client.register(furtherRound(job), deadlines, how)), job };
+  }
+
+  /** The grant that was requested when the program paused, if it is valid until then. One that comes when the signal has aborted is revoked. */
+  async #requested(
+    executionId: string,
+    untilMs: number,
+    signal: AbortSignal,
+  ): Promise<RegisteredGrant | undefined> {
+    const requested = this.#ready.take(executionId, untilMs);
+    if (requested === undefined) return undefined;
+    try {
+      return await untilAborted(requested.grant, signal);
+    } catch (error) {
+      void this.#release(requested);
+      throw error;
+    }
   }
 
   /** The program has paused: revokes its grant and requests the next round's, in the background. */
@@ -159,7 +180,7 @@ export class Grants {
     this.#ready.drop(execution_id);
   }
 
-  async #release(made: Promise<RegisteredGrant | undefined>, requestId: string): Promise<void> {
+  async #release({ grant: made, requestId }: NextRoundGrant): Promise<void> {
     const grant = await made;
     if (grant !== undefined) this.revoke(grant.grant_id, "completed", requestId);
   }

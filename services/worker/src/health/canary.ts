@@ -1,7 +1,8 @@
 /**
  * The canary: a real execution through queue, worker and jail, for each queue that has a language. Real traffic counts; where
- * there is none, one is sent every CANARY_INTERVAL_MS, and more often while none has succeeded. The last success of each
- * queue is kept in Redis for the readiness of all components.
+ * there is none, one is sent every CANARY_INTERVAL_MS, and more often while none has succeeded. Where none can start because programs
+ * have all places, these prove as much while they run. The last success of each queue is kept in Redis for the readiness of all
+ * components. Ages are by a clock that nobody sets.
  */
 import {
   CANARY_MAX_AGE_MS,
@@ -17,6 +18,7 @@ import {
 } from "@svc/contracts";
 import type { JobQueues } from "@svc/job-queue";
 import type { Config, Log, Redis } from "@svc/service-kit";
+import type { FleetLoad } from "../runner/fleet.ts";
 import type { WorkerMetrics } from "./metrics.ts";
 
 /** The shared time is written at most this often. */
@@ -25,30 +27,36 @@ const RETRY_MS = 1000;
 const CANARY_RUN_MS = 10_000;
 /** Those that start fastest. */
 const PREFERRED: readonly string[] = ["python", "bash", "javascript", "node"];
+const NEVER = Number.NEGATIVE_INFINITY;
 
+/** Times are by `performance.now()`. */
 interface Watched {
   language: string;
   lastSuccess: number;
   published: number;
-  /** The last job that was sent, and when, in ms since 1970. */
+  /** The last job that was sent, and when. */
   sent?: { id: string; at: number };
 }
 
+export interface CanaryDeps {
+  config: Config;
+  redis: Redis;
+  log: Log;
+  metrics: WorkerMetrics;
+  queues: JobQueues;
+  runners: { load: () => Promise<FleetLoad> };
+}
+
 export class Canary {
-  readonly #config: Config;
-  readonly #redis: Redis;
-  readonly #log: Log;
-  readonly #metrics: WorkerMetrics;
-  readonly #queues: JobQueues;
+  readonly #deps: CanaryDeps;
+  readonly #intervalMs: number;
   readonly #watched = new Map<QueueKind, Watched>();
   #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
 
-  constructor(config: Config, redis: Redis, log: Log, metrics: WorkerMetrics, queues: JobQueues) {
-    this.#config = config;
-    this.#redis = redis;
-    this.#log = log;
-    this.#metrics = metrics;
-    this.#queues = queues;
+  constructor(deps: CanaryDeps) {
+    this.#deps = deps;
+    this.#intervalMs = deps.config.CANARY_INTERVAL_MS || Number.POSITIVE_INFINITY;
   }
 
   /** Starts once the runtimes are known. */
@@ -56,7 +64,7 @@ export class Canary {
     for (const kind of queueKindsOf(languages)) {
       const own = languages.filter((language) => findLanguage(language)?.queue === kind);
       const language = PREFERRED.find((name) => own.includes(name)) ?? (own[0] as string);
-      this.#watched.set(kind, { language, lastSuccess: 0, published: 0 });
+      this.#watched.set(kind, { language, lastSuccess: NEVER, published: NEVER });
     }
     if (this.#timer === undefined) this.#tick();
   }
@@ -69,12 +77,12 @@ export class Canary {
   /** Why it is not fresh. */
   get missing(): string | undefined {
     if (this.#watched.size === 0) return "no runtime is known yet";
-    const now = Date.now();
+    const now = performance.now();
     const stale = [...this.#watched].filter(([, { lastSuccess }]) => now - lastSuccess > CANARY_MAX_AGE_MS);
     return stale.length === 0 ? undefined : canaryReason(stale.map(([kind]) => kind));
   }
 
-  #oldestSuccess(): number {
+  get #oldestSuccess(): number {
     return Math.min(...[...this.#watched.values()].map(({ lastSuccess }) => lastSuccess));
   }
 
@@ -83,38 +91,59 @@ export class Canary {
     const kind = findLanguage(language)?.queue;
     if (!result.ok || kind === undefined) return;
     const watched = this.#watched.get(kind);
-    if (watched === undefined) return;
-    const now = Date.now();
+    if (watched !== undefined) this.#succeeded(kind, watched);
+  }
+
+  #succeeded(kind: QueueKind, watched: Watched): void {
+    const { redis, log, metrics } = this.#deps;
+    const now = performance.now();
+    const today = Date.now();
     watched.lastSuccess = now;
-    const oldest = this.#oldestSuccess();
-    if (oldest > 0) this.#metrics.canarySucceeded(oldest);
+    const oldest = this.#oldestSuccess;
+    if (oldest !== NEVER) metrics.canarySucceeded(today - (now - oldest));
     if (now - watched.published < PUBLISH_MS) return;
     watched.published = now;
     const keys = [canaryKey(kind), EARLIER_CANARY_KEY];
-    Promise.all(keys.map((key) => this.#redis.set(key, String(now), "PX", CANARY_MAX_AGE_MS))).catch(
+    Promise.all(keys.map((key) => redis.set(key, String(today), "PX", CANARY_MAX_AGE_MS))).catch(
       (error: Error) => {
-        watched.published = 0;
-        this.#log.warn({ err: error.message }, "writing the canary's success failed");
+        watched.published = NEVER;
+        log.warn({ err: error.message }, "writing the canary's success failed");
       },
     );
   }
 
   #tick(): void {
-    const idleSince = Date.now() - this.#config.CANARY_INTERVAL_MS;
+    const idleSince = performance.now() - this.#intervalMs;
     const idle = [...this.#watched].filter(([, { lastSuccess }]) => lastSuccess <= idleSince);
-    Promise.all(idle.map(([kind, watched]) => this.#send(kind, watched)))
-      .catch((error: Error) => this.#log.warn({ err: error.message }, "queueing the canary failed"))
+    Promise.all(idle.map(([kind, watched]) => this.#prove(kind, watched)))
+      .catch((error: Error) => this.#deps.log.warn({ err: error.message }, "queueing the canary failed"))
       .finally(() => {
-        const pause = this.fresh ? Math.max(RETRY_MS, this.#config.CANARY_INTERVAL_MS / 2) : RETRY_MS;
-        this.#timer = setTimeout(() => this.#tick(), pause);
+        if (this.#isStopped) return;
+        this.#timer = setTimeout(() => this.#tick(), RETRY_MS);
       });
   }
 
-  /** A job that waits already proves as much. */
+  /** A job that waits, or a canary that is under way, already proves as much when it ends. */
+  async #prove(kind: QueueKind, watched: Watched): Promise<void> {
+    const isWaiting = (await this.#deps.queues[kind].counts()).waiting > 0;
+    if (!isWaiting && !(await this.#isUnderWay(kind, watched))) await this.#send(kind, watched);
+    else if (await this.#isOccupied(kind, isWaiting)) this.#succeeded(kind, watched);
+  }
+
+  /**
+   * Whether what waits does so for programs that run, each within its time: these came through queue, worker and jail. Those of the queue
+   * itself have the places of its workers; where the runners have no slot, those of any queue have the places.
+   */
+  async #isOccupied(kind: QueueKind, isWaiting: boolean): Promise<boolean> {
+    const { isFull, languages } = await this.#deps.runners.load();
+    if (isFull) return languages.length > 0;
+    return isWaiting && languages.some((language) => findLanguage(language)?.queue === kind);
+  }
+
   async #send(kind: QueueKind, watched: Watched): Promise<void> {
-    if ((await this.#queues[kind].counts()).waiting > 0 || (await this.#isUnderWay(kind, watched))) return;
+    const { config, queues } = this.#deps;
     const id = newId();
-    watched.sent = { id, at: Date.now() };
+    watched.sent = { id, at: performance.now() };
     const job: Job = {
       v: 1,
       request_id: `canary-${id}`,
@@ -126,20 +155,21 @@ export class Canary {
       version: "*",
       code: "",
       args: [],
-      run_timeout: Math.min(CANARY_RUN_MS, this.#config.MAX_RUN_TIMEOUT),
+      run_timeout: Math.min(CANARY_RUN_MS, config.MAX_RUN_TIMEOUT),
       files: [],
-      enqueued_at: watched.sent.at,
+      enqueued_at: Date.now(),
     };
-    await this.#queues[kind].add(job);
+    await queues[kind].add(job);
   }
 
   /** Where a run takes long, more of them would take longer. One that hangs is not waited for. */
   async #isUnderWay(kind: QueueKind, { sent }: Watched): Promise<boolean> {
-    if (sent === undefined || Date.now() - sent.at > CANARY_RUN_MS) return false;
-    return (await this.#queues[kind].look(sent.id)).state === "started";
+    if (sent === undefined || performance.now() - sent.at > CANARY_RUN_MS) return false;
+    return (await this.#deps.queues[kind].look(sent.id)).state === "started";
   }
 
   stop(): void {
+    this.#isStopped = true;
     clearTimeout(this.#timer);
   }
 }

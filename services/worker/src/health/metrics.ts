@@ -1,6 +1,6 @@
 /** Metrics of jobs on the worker. */
 import { findLanguage, type Job, type JobResult } from "@svc/contracts";
-import { type JobQueues, QUEUE_NAMES } from "@svc/job-queue";
+import { goesBack, type JobQueues, QUEUE_NAMES } from "@svc/job-queue";
 import { counter, gauge, histogram, type Registry, type StageMetrics, stageMetrics } from "@svc/service-kit";
 import { endOf, type JobEnd } from "../round/run-line.ts";
 import type { RunnerState } from "../runner/pool.ts";
@@ -46,18 +46,20 @@ function jobMetrics(registry: Registry, stages: StageMetrics): WorkerMetrics["du
     const { language } = job;
     know(language);
     const waitSeconds = Math.max(0, Date.now() - job.enqueued_at) / 1000;
-    waited.observe({ queue: QUEUE_NAMES[findLanguage(language)?.queue ?? "other"] }, waitSeconds);
+    // Nobody waits for a kept job, which may be in the queue for hours.
+    if (job.kept === undefined)
+      waited.observe({ queue: QUEUE_NAMES[findLanguage(language)?.queue ?? "other"] }, waitSeconds);
     stages.observe("queue", waitSeconds);
     const beganMs = performance.now();
-    let end: JobEnd = "failed";
+    let end: JobEnd | undefined = "failed";
     inWork.add(job);
     try {
       const result = await work();
-      end = endOf(result);
+      end = goesBack(job, result) ? undefined : endOf(result);
       return result;
     } finally {
       inWork.delete(job);
-      ends[end].inc({ language });
+      if (end !== undefined) ends[end].inc({ language });
       duration.observe({ language }, (performance.now() - beganMs) / 1000);
     }
   };

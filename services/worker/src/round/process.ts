@@ -1,7 +1,8 @@
 /**
  * Drives one job: grant, run, answer. Infrastructure faults are repeated inside the worker's own deadline: a runner or
  * gateway that is away for a moment is waited for, and a run that broke is repeated once, since it has no effect but its
- * outputs. A program with tools has others: once it may have run, only the API, which keeps its calls, repeats it.
+ * outputs. A job for which no runner has a slot waits as long as it may wait for its start; one that nobody waits for goes back to the
+ * queue. A program with tools has others: once it may have run, only the API, which keeps its calls, repeats it.
  */
 import { deadlinesFor, type Job, type JobResult, type RecordedCall, ServiceError } from "@svc/contracts";
 import { DeadlineSignal, retry } from "@svc/service-kit";
@@ -9,7 +10,7 @@ import { publicAnswer } from "./answer.ts";
 import { faultOf } from "./error-classification.ts";
 import { historyOf } from "./history.ts";
 import { failureOf } from "./public-error.ts";
-import { RetryPolicy } from "./retry-policy.ts";
+import { AWAY_MS, RetryPolicy } from "./retry-policy.ts";
 import { endOf, type ProcessDeps, type Round } from "./round.ts";
 import { sessionRound } from "./session-round.ts";
 
@@ -25,7 +26,10 @@ export async function processJob(job: Job, cancelled: AbortSignal, deps: Process
       await deps.runner.discard(job, job.discard.runner_url);
       return { ok: true, answer: {} };
     }
-    const { job: granted, response, ofSession } = await runWithRetries(job, deadlines, within.signal, deps);
+    const waitMs = Math.max(AWAY_MS, job.kept === undefined ? config.JOB_QUEUE_WAIT_MS - queueMs : 0);
+    const policy = new RetryPolicy(performance.now() + waitMs);
+    const { signal } = within;
+    const { job: granted, response, ofSession } = await runWithRetries(job, deadlines, signal, policy, deps);
     return { ok: true, answer: { ...publicAnswer(granted, response, queueMs), ...ofSession } };
   } catch (error) {
     const result = failureOf(error, cancelled, within.isLate);
@@ -41,9 +45,9 @@ async function runWithRetries(
   job: Job,
   deadlines: ReturnType<typeof deadlinesFor>,
   signal: AbortSignal,
+  policy: RetryPolicy,
   deps: ProcessDeps,
 ): Promise<Round> {
-  const policy = new RetryPolicy();
   const hasTools = job.ptc !== undefined || job.resume !== undefined;
   const history = job.ptc?.mode === "replay" ? await historyOf(deps.redis, job.execution_id) : undefined;
   const pauseAfter = (error: unknown) => {
@@ -57,15 +61,17 @@ async function runWithRetries(
   try {
     return await retry(() => runOnce(job, deadlines, signal, deps, history), pauseAfter, signal);
   } catch (error) {
-    if (job.session === undefined || deps.sessions === undefined || !isStorageAway(error)) throw error;
+    // That it never started would not be true.
+    if (policy.hasRepeated && faultOf(error) === "busy") throw new ServiceError("sandbox_setup_failed");
+    if (job.session === undefined || deps.sessions === undefined || !mayBeOfState(error)) throw error;
     deps.log.warn({ request_id: job.request_id, err: error }, "running without the state of the session");
     return sessionRound(job, deadlines, signal, { ...deps, sessions: undefined });
   }
 }
 
-/** Its state may be what a run of a session cannot get; its program is not refused for that. */
-const isStorageAway = (error: unknown) =>
-  error instanceof ServiceError && error.code === "storage_unavailable";
+/** Its state may be what a run of a session cannot get, or has no room for; its program is not refused for that. */
+const mayBeOfState = (error: unknown) =>
+  error instanceof ServiceError && ["storage_unavailable", "invalid_file_reference"].includes(error.code);
 
 async function runOnce(
   job: Job,

@@ -17,6 +17,7 @@ const SHOWN: ReadonlySet<ErrorCode> = new Set([
   "input_unavailable",
   "execution_not_found",
   "execution_expired",
+  "queue_saturated",
   "storage_unavailable",
   "store_unavailable",
   "sandbox_setup_failed",
@@ -26,7 +27,7 @@ const SHOWN: ReadonlySet<ErrorCode> = new Set([
 /** Other codes speak of our components; those without a meaning here are a broken run. */
 const MEANING: Partial<Record<ErrorCode, ErrorCode>> = {
   deadline_exceeded: "execution_timeout",
-  runner_busy: "sandbox_setup_failed",
+  runner_busy: "queue_saturated",
   starting_up: "sandbox_setup_failed",
   shutting_down: "sandbox_setup_failed",
   upstream_unavailable: "sandbox_setup_failed",

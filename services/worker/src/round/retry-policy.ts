@@ -1,10 +1,11 @@
 /**
  * How often a run is repeated after a fault, and after which pause. A component that is away is retried for a while, counted
- * from the first fault; a run that broke is repeated once. Pure: the caller brings the clock.
+ * from the first fault; a slot is waited for until a time that the caller sets; a run that broke is repeated once. Pure: the caller
+ * brings the clock.
  */
 import type { Fault } from "./error-classification.ts";
 
-const AWAY_MS = 15_000;
+export const AWAY_MS = 15_000;
 const MAX_REPEATS = 1;
 const PAUSE_MS = { first: 100, most: 1000 } as const;
 
@@ -12,17 +13,35 @@ export class RetryPolicy {
   #repeats = 0;
   #awaySince: number | undefined;
   #pause: number = PAUSE_MS.first;
+  #busyUntil: number;
+
+  constructor(busyUntilMs: number) {
+    this.#busyUntil = busyUntilMs;
+  }
+
+  /** The run may have begun. */
+  get hasRepeated(): boolean {
+    return this.#repeats > 0;
+  }
 
   /** The pause before the next attempt in ms, or undefined when the fault is final. */
   pauseAfter(fault: Fault, nowMs: number): number | undefined {
     if (fault === "final") return undefined;
     if (fault === "broken") {
       this.#awaySince = undefined;
+      this.#busyUntil = Math.max(this.#busyUntil, nowMs + AWAY_MS);
       this.#pause = PAUSE_MS.first;
       return ++this.#repeats > MAX_REPEATS ? undefined : this.#pause;
     }
+    if (fault === "busy") {
+      this.#awaySince = undefined;
+      return nowMs >= this.#busyUntil ? undefined : this.#nextPause();
+    }
     this.#awaySince ??= nowMs;
-    if (nowMs - this.#awaySince >= AWAY_MS) return undefined;
+    return nowMs - this.#awaySince >= AWAY_MS ? undefined : this.#nextPause();
+  }
+
+  #nextPause(): number {
     const pause = this.#pause;
     this.#pause = Math.min(pause * 2, PAUSE_MS.most);
     return pause;

@@ -19,7 +19,7 @@ export async function sessionRound(
     // Its client has left, or another worker has the job.
     signal.throwIfAborted();
     const left = run && leftBy(run, response);
-    const settled = run && (await sessions?.settle(run, left, request_id));
+    const settled = run && (await sessions?.settle(run, left, request_id, signal));
     const ofSession = sessionFields(settled, response);
     sessions?.count(ofSession, left);
     if (run?.from === undefined) grants.revoke(grant.grant_id, "completed", request_id);

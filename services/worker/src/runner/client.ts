@@ -24,7 +24,8 @@ import { z } from "zod";
 import { discardManifest } from "./discard-request.ts";
 import type { TellEvent } from "./event-lines.ts";
 import type { RunnerFleet } from "./fleet.ts";
-import { askRound, longestAnswer } from "./round.ts";
+import { isProgramLost } from "./outcome.ts";
+import { type AnswerBounds, answerBounds, askRound } from "./round.ts";
 import { requestSigner, type SignRequest } from "./signed-request.ts";
 
 const DISCARD_MS = 5000;
@@ -45,7 +46,7 @@ export type Resume = NonNullable<Job["resume"]>;
 
 export class Runner {
   readonly #fleet: RunnerFleet;
-  readonly #maxAnswerBytes: number;
+  readonly #bounds: AnswerBounds;
   readonly #sign: SignRequest;
   readonly #signDiscard: (executionId: string) => string;
   readonly #tracing: Tracing | undefined;
@@ -53,7 +54,7 @@ export class Runner {
   constructor(config: Config, fleet: RunnerFleet, tracing?: Tracing) {
     this.#fleet = fleet;
     this.#tracing = tracing;
-    this.#maxAnswerBytes = longestAnswer(config);
+    this.#bounds = answerBounds(config);
     const key = parsedVariable("SVC_EXECUTION_MANIFEST_PRIVATE_KEY", config, parseSigningKey);
     const ttl = config.EXECUTION_MANIFEST_TTL_SECONDS;
     this.#sign = requestSigner(key, ttl);
@@ -118,9 +119,11 @@ export class Runner {
     const request = { session_id, output_session_id, run_timeout, ptc };
     const body = this.#sign(request, grant, { toolSocket: true });
     const path = `/api/v2/executions/${execution_id}/resume`;
-    return this.#fleet.held(runner_url, signal, (client, own, address) =>
-      this.#round(client, address, { path, job, body, signal: own, tell }),
-    );
+    const send = (client: InnerClient, own: AbortSignal, address: string) =>
+      this.#round(client, address, { path, job, body, signal: own, tell });
+    return this.#fleet.held(runner_url, signal, send).catch((cause: unknown) => {
+      throw isProgramLost(cause) ? new ServiceError("execution_not_found", undefined, { cause }) : cause;
+    });
   }
 
   async #round(client: InnerClient, address: string, asked: Asked): Promise<RoundResponse> {
@@ -134,7 +137,7 @@ export class Runner {
           trace,
           requestId: job.request_id,
           tell: tell && ((event) => tell(event, job.session_id)),
-          maxBytes: this.#maxAnswerBytes,
+          bounds: this.#bounds,
         }),
         address,
       );

@@ -1,6 +1,7 @@
 /**
  * Reads a runner's answer with events: lines of JSON, of which the last one holds the answer or the failure. No line is longer, and all
- * of them are not longer together, than the runner may answer.
+ * of them are not longer together, than the runner may answer. A program starts once, each event of its output has text, and all of a
+ * stream have no more than its output may have: so there are no more events than that.
  */
 import {
   exceededJsonBound,
@@ -23,20 +24,39 @@ const NEWLINE = 0x0a;
 export async function readEventLines(
   body: AsyncIterable<Buffer>,
   tell: (event: RunEvent) => void,
-  { maxBytes, bounds }: { maxBytes: number; bounds: JsonBounds },
+  { maxBytes, maxText, bounds }: { maxBytes: number; maxText: number; bounds: JsonBounds },
 ): Promise<unknown> {
+  const admit = eventAdmission(maxText);
   let last: ReturnType<typeof runnerLastLineSchema.parse> | undefined;
   for await (const line of linesOf(body, maxBytes)) {
     if (last !== undefined) throw new Error("the answer goes on behind its last line");
     const exceeded = exceededJsonBound(line, bounds);
     if (exceeded !== undefined) throw new Error(`a line is beyond its bound of ${exceeded}`);
     const value: unknown = JSON.parse(line.toString("utf8"));
-    if (typeof value === "object" && value !== null && "event" in value) tell(runEventSchema.parse(value));
+    if (typeof value === "object" && value !== null && "event" in value)
+      tell(admit(runEventSchema.parse(value)));
     else last = runnerLastLineSchema.parse(value);
   }
   if (last === undefined) throw new Error("the answer ends before its last line");
   if ("failure" in last) throw innerErrorOf(last.failure.status, last.failure.body);
   return last.answer;
+}
+
+/** Throws for an event that no runner sends. */
+function eventAdmission(maxText: number): (event: RunEvent) => RunEvent {
+  let hasStarted = false;
+  const told = { stdout: 0, stderr: 0 };
+  return (event) => {
+    if (event.event === "started") {
+      if (hasStarted) throw new Error("the program starts twice");
+      hasStarted = true;
+      return event;
+    }
+    told[event.event] += event.text.length;
+    if (event.text === "" || told[event.event] > maxText)
+      throw new Error(`an event of ${event.event} has no text, or too much`);
+    return event;
+  };
 }
 
 async function* linesOf(body: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {

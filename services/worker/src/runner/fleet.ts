@@ -15,7 +15,7 @@ import {
 } from "@svc/service-kit";
 import { Connection } from "./connection.ts";
 import { type DnsResolver, discoverRunners, type FoundRunner } from "./discovery.ts";
-import { isNeverAccepted, outcomeOf } from "./outcome.ts";
+import { isNeverAccepted, NOT_BEGUN, outcomeOf } from "./outcome.ts";
 import { type Outcome, RunnerPool, type RunnerState } from "./pool.ts";
 import { probeRunner } from "./probe.ts";
 
@@ -27,6 +27,14 @@ const DISCOVER_MS = 5000;
 /** A runner that DNS names no more may hold paused programs. */
 const KEPT_MS = 60_000;
 const DNS = { timeout: 2000, tries: 2 };
+
+/** What the runners that are ready do now. */
+export interface FleetLoad {
+  /** None of them has a free slot. */
+  isFull: boolean;
+  /** Those of programs that run within their time. */
+  languages: string[];
+}
 
 type Send<T> = (client: InnerClient, signal: AbortSignal, address: string) => Promise<T>;
 
@@ -75,9 +83,7 @@ export class RunnerFleet {
   /** To any runner; to another one only while none has accepted it. */
   async run<T>(signal: AbortSignal, send: Send<T>): Promise<T> {
     const tried = new Set<string>();
-    let refusal: unknown = new ServiceError("upstream_unavailable", undefined, {
-      cause: "no runner is known",
-    });
+    let refusal = new ServiceError("upstream_unavailable", undefined, { cause: "no runner is known" });
     for (;;) {
       const address = this.#pool.choose(tried);
       if (address === undefined) throw refusal;
@@ -86,7 +92,8 @@ export class RunnerFleet {
         return await this.#call(address, "run", signal, send);
       } catch (error) {
         if (signal.aborted || !isNeverAccepted(error)) throw error;
-        refusal = error;
+        // A slot is worth waiting for, and a runner that answered tells more than one that is not there.
+        if (error.code === "runner_busy" || !NOT_BEGUN.has(refusal.code)) refusal = error;
       }
     }
   }
@@ -131,6 +138,14 @@ export class RunnerFleet {
     return away === 0 ? "no runner is found in DNS" : `none of ${away} runners is ready`;
   }
 
+  /** Asks all of them. */
+  async load(): Promise<FleetLoad> {
+    const runners = [...this.#connections.values()];
+    const probed = await Promise.all(runners.map(({ probed: client }) => probeRunner(client)));
+    const languages = probed.flatMap(({ running = {} }) => Object.keys(running));
+    return { isFull: probed.every(({ outcome }) => outcome !== "ready"), languages };
+  }
+
   #report(address: string, outcome: Outcome, slots?: number): void {
     const state = this.#pool.report(address, outcome, performance.now(), slots);
     if (state === "away") this.#log.warn({ runner: address, outcome }, "runner left out");
@@ -142,8 +157,10 @@ export class RunnerFleet {
     for (const address of this.#pool.takeDue(now)) void this.#probe(address);
     if (!this.isDirect) return;
     for (const address of this.#pool.takeCutOff(now)) {
+      const connection = this.#connections.get(address);
+      if (connection === undefined || connection.isIdle) continue;
       this.#log.warn({ runner: address }, "runner unreachable, its runs are given up");
-      this.#connections.get(address)?.cutOff();
+      connection.cutOff();
     }
   }
 

@@ -1,4 +1,4 @@
-/** Asks a runner whether it is ready, and how many slots it has and uses. */
+/** Asks a runner whether it is ready, how many slots it has and uses, and what runs there. */
 import { answerBytes, type InnerClient } from "@svc/service-kit";
 import { z } from "zod";
 import { silenceOf } from "./outcome.ts";
@@ -7,16 +7,27 @@ import type { Outcome } from "./pool.ts";
 const MAX_BYTES = 64 * 1024;
 const TIMEOUT_MS = 5000;
 
-const healthSchema = z.object({ slots: z.object({ total: z.int().min(1), busy: z.int().min(0) }) });
+const healthSchema = z.object({
+  slots: z.object({ total: z.int().min(1), busy: z.int().min(0) }),
+  /** A runner of an earlier version does not tell. */
+  running: z.record(z.string(), z.int().min(0)).default({}),
+});
+
+export interface Probed {
+  outcome: Outcome;
+  slots?: number;
+  /** Programs that run within their time, by language. */
+  running?: Record<string, number>;
+}
 
 /** Never throws. */
-export async function probeRunner(client: InnerClient): Promise<{ outcome: Outcome; slots?: number }> {
+export async function probeRunner(client: InnerClient): Promise<Probed> {
   try {
     const response = await client.send({ method: "GET", path: "/api/v2/health", timeoutMs: TIMEOUT_MS });
     const text = (await answerBytes(response, MAX_BYTES)).toString("utf8");
     if (response.statusCode !== 200) return { outcome: "failed" };
-    const { total, busy } = healthSchema.parse(JSON.parse(text)).slots;
-    return { outcome: busy < total ? "ready" : "busy", slots: total };
+    const { slots, running } = healthSchema.parse(JSON.parse(text));
+    return { outcome: slots.busy < slots.total ? "ready" : "busy", slots: slots.total, running };
   } catch (error) {
     return { outcome: silenceOf((error as Error).cause ?? {}) };
   }

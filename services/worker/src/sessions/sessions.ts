@@ -1,6 +1,7 @@
 /**
  * The runs of persistent sessions: the snapshot that a run begins with joins its inputs before its grant is made, and what the run
- * left becomes the session's state by compare-and-swap. A store that fails costs the state of this run and never its result.
+ * left becomes the session's state by compare-and-swap. A store that refuses costs the state of this run and never its result. One that
+ * does not answer is waited for: what it was sent may still be done, and the answer says which state is current.
  */
 import {
   type ExecResponse,
@@ -13,17 +14,23 @@ import {
 import { type Log, retry } from "@svc/service-kit";
 import type { Left, SessionRun, SessionStore, Settled } from "@svc/session-store";
 import type { PersistSession } from "../runner/client.ts";
+import { untilAborted } from "../until-aborted.ts";
 import type { SessionMetrics, StateOutcome } from "./metrics.ts";
 
 /** A call whose reply was lost is sent again: that is safe, and a swap tells what became of the first. */
 const PAUSES_MS = [50, 200, 800];
+/** Between calls of a store that does not answer. */
+const SILENT_PAUSE_MS = 200;
 
 function repeated<T>(call: () => Promise<T>): Promise<T> {
   const pauses = PAUSES_MS.values();
   return retry(call, () => pauses.next().value);
 }
 
-/** What became of the state that a run left; `none`: the run left nothing, or the store failed. */
+/** The store has answered, and has done nothing. */
+const isRefusal = (error: unknown) => error instanceof Error && error.name === "ReplyError";
+
+/** What became of the state that a run left; `none`: the run left nothing, or the store refused. */
 export type Outcome = Settled | "none";
 
 export class Sessions {
@@ -62,12 +69,22 @@ export class Sessions {
     }
   }
 
-  async settle(run: SessionRun, left: Left | undefined, requestId: string): Promise<Outcome> {
+  /** Rejects with the signal's reason when it aborts while the store does not answer: what became of the state is not known then. */
+  async settle(
+    run: SessionRun,
+    left: Left | undefined,
+    requestId: string,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
     if (left === undefined) return "none";
+    const pauses = PAUSES_MS.values();
+    const pauseAfter = (error: unknown) => (isRefusal(error) ? pauses.next().value : SILENT_PAUSE_MS);
+    const settled = retry(() => this.#store.settle(run, left), pauseAfter, signal);
     try {
-      return await repeated(() => this.#store.settle(run, left));
+      return await untilAborted(settled, signal);
     } catch (err) {
       this.#log.warn({ err, request_id: requestId }, "the state of a session could not be saved");
+      signal.throwIfAborted();
       return "none";
     }
   }

@@ -7,6 +7,7 @@ import { type ErrorCode, newId, ServiceError } from "@svc/contracts";
 import { createLog, loadConfig } from "@svc/service-kit";
 import { jobOf, unsealedGrantOf } from "@svc/test-kit/components/messages";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
+import { freePort } from "@svc/test-kit/system/free-ports";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { faultOf } from "../../src/round/error-classification.ts";
 import { Runner } from "../../src/runner/client.ts";
@@ -161,6 +162,9 @@ describe("an answer of a runner", () => {
         programmatic_fault: { type: "unregistered_tool", tool: long },
       }),
     ],
+    ["has more stdout than a program may write", () => ({ ...result(), stdout: "x".repeat(131_073) })],
+    ["has more stderr than that and notes", () => ({ ...result(), stderr: "é".repeat(131_073) })],
+    ["pauses with more output than that", () => ({ ...pause(), stdout: "x".repeat(131_073) })],
     ["pauses at 100,000 calls", () => ({ ...pause(), pending_call_ids: Array(100_000).fill("call_001") })],
     ["pauses at a call that is not an id", () => ({ ...pause(), pending_call_ids: ["call\n001"] })],
     ["pauses at an address of 100,000 characters", () => ({ ...pause(), runner_url: `http://${long}` })],
@@ -181,6 +185,26 @@ describe("an answer of a runner", () => {
     answer = said(call(nested(64)));
     expect(await executed()).toMatchObject({ paused: true });
   });
+});
+
+it("where one of two runners has no slot and the other is away, the run waits for a slot", async () => {
+  answer = (response) => void response.writeHead(503).end(JSON.stringify({ error: "runner_busy" }));
+  const config = loadConfig("worker", {
+    LOG_LEVEL: "fatal",
+    SVC_INTERNAL_SERVICE_TOKEN: newSecret(),
+    SVC_EXECUTION_MANIFEST_PRIVATE_KEY: privateKey,
+    SANDBOX_ENDPOINT: `${address},http://127.0.0.1:${await freePort()}`,
+  });
+  const two = new RunnerFleet(config, { log: createLog("worker", config) });
+  try {
+    // In whichever order they are asked.
+    for (let times = 0; times < 3; times++) {
+      const refused = new Runner(config, two).execute(job, grant, new AbortController().signal);
+      await expect(refused).rejects.toMatchObject({ code: "runner_busy" });
+    }
+  } finally {
+    await two.close();
+  }
 });
 
 describe("the address of a paused program", () => {
@@ -225,5 +249,27 @@ describe("the address of a paused program", () => {
     expect(asked).toBe(0);
     await runner.discard(job, address);
     expect(asked).toBe(1);
+  });
+});
+
+describe("a resume", () => {
+  const resumed = () => {
+    const resume = { runner_url: address, round: 2, answered_call_ids: ["call_001"] };
+    return runner.resume(job, resume, grant, new AbortController().signal);
+  };
+  const refuses = (code: ErrorCode): Answer => {
+    return (response) => {
+      response.writeHead(503, { "content-type": "application/json" });
+      response.end(JSON.stringify({ error: code, message: "No." }));
+    };
+  };
+
+  it.each<[ErrorCode, why: string, thrown: ErrorCode]>([
+    ["starting_up", "a runner that starts has lost the program", "execution_not_found"],
+    ["shutting_down", "so has one that ends", "execution_not_found"],
+    ["runner_busy", "one without a free slot still keeps it", "runner_busy"],
+  ])("that is refused with %s: %s", async (code, _why, thrown) => {
+    answer = refuses(code);
+    await expect(resumed()).rejects.toMatchObject({ code: thrown });
   });
 });

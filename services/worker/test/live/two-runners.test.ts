@@ -1,4 +1,5 @@
 /** One worker with two real runners, one of which is killed and comes back: every request is answered. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "@svc/test-kit/system/processes";
 import { drive, driveOn, startPaused } from "@svc/test-kit/system/programmatic";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -143,6 +144,60 @@ describe("a runner that stands still", () => {
     }
     await counted({ ready: 2, busy: 0, away: 0 });
   });
+});
+
+describe("a service that has no slot left", () => {
+  const BUSY_MS = 75_000;
+  /** Much longer than what is away is waited for, and in time for a request that waits. */
+  const SHORT_SECONDS = 40;
+  const apiReadiness = async () => (await fetch(`${system.api.url}/ready`)).status;
+  it("starts what waits for a slot when there is one, jobs and requests", async () => {
+    const long = Array.from({ length: 4 }, () =>
+      system.api.exec({ lang: "bash", code: `sleep ${SHORT_SECONDS}` }),
+    );
+    await counted({ ready: 0, busy: 2, away: 0 });
+    const input = { lang: "py", code: "print(1)" };
+    const made = await system.api.post("/exec", input, { headers: { prefer: "respond-async" } });
+    expect(made.status).toBe(202);
+    const { job_id } = made.json<{ job_id: string }>();
+    const jobOf = async () => (await system.api.send("GET", `/jobs/${job_id}`)).ok<{ status: string }>();
+    expect((await system.api.exec(input)).stdout).toBe("1\n");
+    await until(async () => !["queued", "running"].includes((await jobOf()).status), SOON_MS);
+    expect(await jobOf()).toMatchObject({ status: "completed", result: { stdout: "1\n" } });
+    await Promise.all(long);
+  });
+
+  const fill = () => {
+    const leaves = Array.from({ length: 4 }, () => {
+      const caller = new AbortController();
+      const input = { lang: "bash", code: "sleep 290", timeout: 300_000 };
+      system.api.exec(input, { signal: caller.signal }).catch(() => undefined);
+      return () => caller.abort();
+    });
+    return () => {
+      for (const leave of leaves) leave();
+    };
+  };
+
+  it(
+    "is ready for as long as its programs run, and not when its runners stand still",
+    async () => {
+      const leave = fill();
+      try {
+        await counted({ ready: 0, busy: 2, away: 0 });
+        for (const untilMs = performance.now() + BUSY_MS; performance.now() < untilMs; await sleep(1000))
+          expect([await apiReadiness(), (await readiness()).status]).toEqual([200, 200]);
+        for (const runner of system.runners) runner.signal("SIGSTOP");
+        await until(async () => (await apiReadiness()) === 503, 90_000);
+      } finally {
+        for (const runner of system.runners) runner.signal("SIGCONT");
+        leave();
+      }
+      await counted({ ready: 2, busy: 0, away: 0 });
+      await until(async () => (await apiReadiness()) === 200, SOON_MS);
+    },
+    5 * SOON_MS,
+  );
 });
 
 describe("the readiness of the worker", () => {

@@ -69,6 +69,8 @@ export async function startTwoRunners() {
       SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: publicKey,
       SANDBOX_MAX_CONCURRENT_JOBS: String(SLOTS),
       SANDBOX_WARM_START: "off",
+      // Shorter than what is away is waited for.
+      SANDBOX_QUEUE_WAIT_MS: "5000",
     };
     let runner = await startComponent("runner", env);
     stops.push(() => runner.kill());

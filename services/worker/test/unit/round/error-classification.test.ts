@@ -6,7 +6,11 @@ const fault = (code: ErrorCode, cause?: unknown) => faultOf(new ServiceError(cod
 const withCode = (code: string) => Object.assign(new Error("x"), { code });
 
 describe("which faults are tried again", () => {
-  it.each(["runner_busy", "sandbox_setup_failed", "permission_denied", "storage_unavailable"] as const)(
+  it("a runner that has no slot may have one later", () => {
+    expect(fault("runner_busy")).toBe("busy");
+  });
+
+  it.each(["sandbox_setup_failed", "permission_denied", "storage_unavailable"] as const)(
     "%s: the program did not start",
     (code) => {
       expect(fault(code)).toBe("away");

@@ -8,7 +8,8 @@ const of = (error: unknown) => failureOf(error, never, false).error;
 describe("failureOf", () => {
   it.each([
     ["deadline_exceeded", "execution_timeout", 504],
-    ["runner_busy", "sandbox_setup_failed", 503],
+    ["runner_busy", "queue_saturated", 503],
+    ["queue_saturated", "queue_saturated", 503],
     ["starting_up", "sandbox_setup_failed", 503],
     ["shutting_down", "sandbox_setup_failed", 503],
     ["upstream_unavailable", "sandbox_setup_failed", 503],

@@ -3,7 +3,7 @@ import { readEventLines } from "@svc/worker/runner/event-lines";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-const LIMITS = { maxBytes: 10_000, bounds: boundsAround(4) };
+const LIMITS = { maxBytes: 10_000, maxText: 1000, bounds: boundsAround(4) };
 const STARTED: RunEvent = { event: "started", language: "python", version: "3" };
 const line = (value: unknown) => `${JSON.stringify(value)}\n`;
 
@@ -26,7 +26,7 @@ describe("a runner's answer with events", () => {
   it("is read the same however it is cut", async () => {
     const event = fc.record({
       event: fc.constantFrom("stdout" as const, "stderr" as const),
-      text: fc.string({ unit: "grapheme" }),
+      text: fc.string({ unit: "grapheme", minLength: 1 }),
     });
     const sizes = fc.array(fc.integer({ min: 1, max: 40 }));
     await fc.assert(
@@ -57,6 +57,15 @@ describe("a runner's answer with events", () => {
     ["is no JSON", "{\n"],
     ["has an unknown event", line({ event: "other" }) + line({ answer: {} })],
     ["has an event without text", line({ event: "stdout" }) + line({ answer: {} })],
+    ["starts twice", line(STARTED) + line(STARTED) + line({ answer: {} })],
+    ["has an event with an empty text", line({ event: "stdout", text: "" }) + line({ answer: {} })],
+    [
+      "tells more output than there may be, a character at a time",
+      line({ event: "stderr", text: "x" }) +
+        line({ event: "stdout", text: "x" }).repeat(100) +
+        line({ event: "stdout", text: "x".repeat(901) }) +
+        line({ answer: {} }),
+    ],
     ["has an unknown line", line({}) + line({ answer: {} })],
     ["has a failure that is none", line({ failure: { status: 200, body: {} } })],
     ["is a number", "7\n"],
@@ -67,6 +76,7 @@ describe("a runner's answer with events", () => {
 
   it("is not read beyond its bound", async () => {
     const text = line({ event: "stdout", text: "x".repeat(600) }).repeat(20);
-    await expect(read(text, Array(200).fill(100))).rejects.toThrow("longer than 10000 bytes");
+    const limits = { ...LIMITS, maxText: text.length };
+    await expect(read(text, Array(200).fill(100), limits)).rejects.toThrow("longer than 10000 bytes");
   });
 });

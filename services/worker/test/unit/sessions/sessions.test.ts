@@ -1,15 +1,17 @@
 import { newId, SNAPSHOT_NAME } from "@svc/contracts";
-import type { Left } from "@svc/session-store";
+import type { Log } from "@svc/service-kit";
+import type { Left, SessionStore, Settled } from "@svc/session-store";
 import { jobOf } from "@svc/test-kit/components/messages";
 import {
   leftBy,
   type Outcome,
   outcomeOf,
   persistSession,
+  Sessions,
   sessionFields,
   withSnapshot,
 } from "@svc/worker/sessions/sessions";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 const from = { id: newId(), storage_session_id: newId(), size: 5 };
 const first = {
@@ -54,6 +56,50 @@ describe("what a run left, as its runner says", () => {
 
   it("is no failed restore where there was nothing to restore", () => {
     expect(leftBy(first, said(false, true))).toBeUndefined();
+  });
+});
+
+/** The sessions of a store that settles as it is told, one call after the other. */
+function settling(settle: () => Promise<Settled>) {
+  const log = { warn: () => undefined } as unknown as Log;
+  const metrics = { answered: () => undefined, stored: () => undefined };
+  const calls = vi.fn(settle);
+  const sessions = new Sessions({ settle: calls } as unknown as SessionStore, log, metrics);
+  const run = (signal: AbortSignal) => sessions.settle(later, { kind: "stored", size: 9 }, "request", signal);
+  return { run, calls };
+}
+const never = new AbortController().signal;
+const silent = () => Promise.reject(new Error("Command timed out"));
+const refusing = () => Promise.reject(Object.assign(new Error("NOPERM"), { name: "ReplyError" }));
+
+describe("what becomes of a state that a run left", () => {
+  it("is asked until the store answers, however long it is silent", async () => {
+    let silences = 6;
+    const { run, calls } = settling(async () => (silences-- > 0 ? silent() : "current"));
+    expect(await run(never)).toBe("current");
+    expect(calls).toHaveBeenCalledTimes(7);
+  });
+
+  it("is none when the store refuses: soon, however long it was silent before", async () => {
+    let silences = 2;
+    const { run, calls } = settling(() => (silences-- > 0 ? silent() : refusing()));
+    expect(await run(never)).toBe("none");
+    expect(calls).toHaveBeenCalledTimes(6);
+  });
+
+  it("is not known when the job ends before, and a call that is under way is not waited for", async () => {
+    for (const settle of [silent, () => new Promise<never>(() => undefined)]) {
+      const ended = new AbortController();
+      const settled = settling(settle).run(ended.signal);
+      setTimeout(() => ended.abort(new Error("the job ended")), 20);
+      await expect(settled).rejects.toThrow("the job ended");
+    }
+  });
+
+  it("is settled by one call of a store that answers", async () => {
+    const { run, calls } = settling(async () => "conflict");
+    expect(await run(never)).toBe("conflict");
+    expect(calls).toHaveBeenCalledTimes(1);
   });
 });
 
