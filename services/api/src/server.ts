@@ -43,6 +43,7 @@ import { requestFields } from "./request-log.ts";
 import { persistentSessionRoutes } from "./sessions/routes.ts";
 import { startSweep } from "./sessions/sweep.ts";
 import { traceRequests } from "./tracing.ts";
+import { giveUpUnread } from "./unread.ts";
 
 export interface ApiDeps extends Parts {
   lifecycle: Lifecycle;
@@ -55,7 +56,8 @@ export interface ApiDeps extends Parts {
 export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   const { config, log, registry, lifecycle, redis, fileServer } = deps;
   const app = httpServer(deps);
-  await app.register(swagger, openApiOptions);
+  giveUpUnread(app);
+  await app.register(swagger, openApiOptions());
   if (isUnauthenticated(config)) originGuard(app, config);
   authentication(app, deps.identity, registry);
   const refuseWhenFull = () => deps.jobs.refuseWhenFull();

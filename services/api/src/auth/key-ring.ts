@@ -52,7 +52,7 @@ export class KeyRing {
     const before = this.#keys;
     try {
       const warn = (problem: string) => this.#log.warn({ problem }, "a JWT key was rejected");
-      this.#keys = this.#merge(await keysOfDirectory(this.#config.SVC_JWT_PUBLIC_KEYS_DIR, warn));
+      this.#keys = this.#merge(await keysOfDirectory(this.#config.SVC_JWT_PUBLIC_KEYS_DIR, warn, warn));
     } catch (error) {
       this.#log.error({ err: error }, "reloading the JWT keys failed; the last ones stay in use");
       return;

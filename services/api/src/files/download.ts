@@ -50,7 +50,12 @@ export async function serveFile(
     return reply.send();
   }
   upstream.body.once("error", (error: Error) => reply.raw.destroy(error));
-  reply.raw.setTimeout(STALLED_MS, () => reply.raw.destroy());
+  leaveStalled(reply);
   freeWrittenChunks(upstream.body, reply.raw);
   return reply.send(upstream.body);
+}
+
+/** Cuts an answer whose client takes nothing of it any more: until then it holds a connection to the file server and an open file there. */
+export function leaveStalled({ raw }: FastifyReply): void {
+  raw.setTimeout(STALLED_MS, () => raw.destroy());
 }

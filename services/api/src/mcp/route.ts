@@ -26,11 +26,17 @@ interface Message {
   params?: { requestId?: unknown } | null;
 }
 
+/** A client that takes no byte of its answer for so long is gone. */
+const STALLED_MS = 60_000;
 const SESSION = "mcp-session-id";
 /** What the protocol reads of the headers of a message. */
 const READ = ["accept", "content-type", "mcp-protocol-version"] as const;
 
-export function mcpRoute(app: HttpServer, { config, principalOf }: McpDeps): void {
+export function mcpRoute(
+  app: HttpServer,
+  { config, principalOf }: McpDeps,
+  stalledMs: number = STALLED_MS,
+): void {
   const calls = new OpenCalls();
   app.post(
     "/mcp",
@@ -41,12 +47,16 @@ export function mcpRoute(app: HttpServer, { config, principalOf }: McpDeps): voi
       schema: { hide: true },
     },
     async (request, reply) => {
-      const message = request.body as Message;
+      const message = request.body as Message | null | undefined;
+      // Without a body, or null.
+      if (message == null) throw new ServiceError("invalid_json");
       // Each message of a list would be a call of its own, and one request thousands of them.
       if (Array.isArray(message)) throw new ServiceError("invalid_request", ONE_MESSAGE);
+      // While a call is silent its stream has comments, so that a client that reads is never silent for so long.
+      reply.raw.setTimeout(stalledMs, () => reply.raw.destroy());
       const sender = { principal: principalOf(request), label: labelOf(request.headers[SESSION]) };
-      if (message?.method === "notifications/cancelled") calls.cancel(sender, message.params?.requestId);
-      if (message?.method === "initialize") reply.header(SESSION, newLabel());
+      if (message.method === "notifications/cancelled") calls.cancel(sender, message.params?.requestId);
+      if (message.method === "initialize") reply.header(SESSION, newLabel());
       return send(
         reply,
         await answer(app, request, message, untilCancelled(reply, calls, sender, message.id)),

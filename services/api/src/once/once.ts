@@ -1,7 +1,8 @@
 /**
  * Runs a request once: the same key and body give the stored answer for a while. While the first request runs, further
- * ones wait for its answer; another body is refused. Only answers are stored, no errors. The first request holds a short
- * lock that it renews, so that a process that dies frees the key soon.
+ * ones wait for its answer; another body is refused. Only answers are stored, no errors. The first request
+ * holds a short lock that it renews, so that a process that dies frees the key soon. A lock that lapsed while the store was away
+ * is claimed anew by its renewal, unless another request was faster.
  */
 import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -25,6 +26,9 @@ export interface Outcome {
   replayed: boolean;
 }
 
+/** This request's own entry. */
+const OWN = Symbol("own");
+
 /** Whether another request still waits for this one's answer. */
 export type HasWaiters = () => Promise<boolean>;
 
@@ -43,6 +47,11 @@ export class OwnEntry {
     this.lifeMs = lifeMs;
     this.lock = JSON.stringify(entry);
     this.#entry = entry;
+  }
+
+  /** Digest of what must be the same. */
+  get body(): string {
+    return this.#entry.body;
   }
 
   /** Its text with the answer. */
@@ -70,8 +79,6 @@ export interface OnceOptions {
   /** What a request with the same key and another body is refused with. */
   conflict: ErrorCode;
   storedSeconds: number;
-  /** Called when a request meets another one in flight. */
-  onContention?: () => void;
 }
 
 export interface OnceRequest {
@@ -81,6 +88,8 @@ export interface OnceRequest {
   body: string;
   /** Ends the wait for another request's answer. */
   left: AbortSignal;
+  /** Called when it meets another request in flight; returns what is called when it waits no longer. May refuse. */
+  onWait?: () => () => void;
 }
 
 export class Once {
@@ -95,21 +104,40 @@ export class Once {
     this.#options = options;
   }
 
-  async run({ store, body, left }: OnceRequest, work: (own: Own) => Promise<unknown>): Promise<Outcome> {
+  async run(request: OnceRequest, work: (own: Own) => Promise<unknown>): Promise<Outcome> {
+    const { store, body } = request;
     const entry: Entry = { body: hash("sha256", body, "base64url"), owner: newId() };
     const own = new OwnEntry(store, entry, this.#options.storedSeconds * 1000);
-    for (let pause: number = PAUSE_MS.first; ; pause = Math.min(pause * 2, PAUSE_MS.most)) {
+    const found = (await this.#find(own)) ?? (await this.#wait(own, request));
+    return found === OWN ? this.#own(own, work) : found;
+  }
+
+  /** The stored answer, or OWN when there was no entry and this request has claimed it; undefined: another one works on it. */
+  async #find(own: OwnEntry): Promise<Outcome | typeof OWN | undefined> {
+    for (;;) {
       const isClaimed = await this.#claim(own);
-      const text = isClaimed ? own.lock : await storeCall(() => this.#redis.get(store));
+      const text = isClaimed ? own.lock : await storeCall(() => this.#redis.get(own.store));
       // A command that is sent again after its reply was lost finds its own entry.
-      if (text === own.lock) return { answer: await this.#own(own, work), replayed: false };
+      if (text === own.lock) return OWN;
       if (text === null) continue;
       const found = JSON.parse(text) as Entry;
-      if (found.body !== entry.body) throw new ServiceError(this.#options.conflict);
-      if (found.answer !== undefined) return { answer: found.answer, replayed: true };
-      if (pause === PAUSE_MS.first) this.#options.onContention?.();
-      await storeCall(() => this.#redis.set(`${store}:waiter`, "1", "PX", WAITER_MS));
-      await sleep(pause, undefined, { signal: left }).catch(() => left.throwIfAborted());
+      if (found.body !== own.body) throw new ServiceError(this.#options.conflict);
+      return found.answer === undefined ? undefined : { answer: found.answer, replayed: true };
+    }
+  }
+
+  /** Waits until another request has answered, or has failed and this one has claimed the entry. */
+  async #wait(own: OwnEntry, { left, onWait }: OnceRequest): Promise<Outcome | typeof OWN> {
+    const leave = onWait?.();
+    try {
+      for (let pause: number = PAUSE_MS.first; ; pause = Math.min(pause * 2, PAUSE_MS.most)) {
+        await storeCall(() => this.#redis.set(`${own.store}:waiter`, "1", "PX", WAITER_MS));
+        await sleep(pause, undefined, { signal: left }).catch(() => left.throwIfAborted());
+        const found = await this.#find(own);
+        if (found !== undefined) return found;
+      }
+    } finally {
+      leave?.();
     }
   }
 
@@ -125,24 +153,32 @@ export class Once {
     await pipeline.exec().catch(() => undefined);
   }
 
-  async #own(entry: OwnEntry, work: (own: Own) => Promise<unknown>): Promise<unknown> {
-    const { store, lock, lifeMs } = entry;
+  async #own(own: OwnEntry, work: (own: Own) => Promise<unknown>): Promise<Outcome> {
+    const { store, lock, lifeMs } = own;
     const renewal = setInterval(() => {
       this.#replace(store, lock, lock, LOCK_MS).catch(() => undefined);
     }, RENEW_MS);
     const hasWaiters = async () => (await this.#redis.exists(`${store}:waiter`)) === 1;
     try {
-      const answer = await work({ hasWaiters, entry });
+      const answer = await work({ hasWaiters, entry: own });
       // An answer that cannot be stored is still the answer.
-      if (!entry.isKept) {
-        await this.#replace(store, lock, entry.with(answer), lifeMs).catch(() => undefined);
-      }
-      return answer;
+      if (!own.isKept) await this.#replace(store, lock, own.with(answer), lifeMs).catch(() => undefined);
+      return { answer, replayed: false };
     } catch (error) {
-      await this.#replace(store, lock, "", 0).catch(() => undefined);
-      throw error;
+      // A renewal that came after the removal would claim the entry anew.
+      clearInterval(renewal);
+      const answer = await this.#giveUp(own).catch(() => undefined);
+      if (answer === undefined) throw error;
+      return { answer, replayed: true };
     } finally {
       clearInterval(renewal);
     }
+  }
+
+  /** Removes the entry, unless it was lost; then another request with the same body may have answered. */
+  async #giveUp({ store, lock, body }: OwnEntry): Promise<unknown> {
+    if ((await this.#replace(store, lock, "", 0)) === 1) return undefined;
+    const found = JSON.parse((await this.#redis.get(store)) ?? "{}") as Partial<Entry>;
+    return found.body === body ? found.answer : undefined;
   }
 }

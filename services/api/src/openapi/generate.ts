@@ -4,7 +4,14 @@ import { complete, type Document } from "./complete.ts";
 
 export function documentOf(app: HttpServer): string {
   const document = structuredClone(app.swagger()) as unknown as Document;
-  return `${JSON.stringify(withoutUnused(complete(document)), null, 2)}\n`;
+  return `${JSON.stringify(sorted(withoutUnused(complete(document))), null, 2)}\n`;
+}
+
+/** Schemas come in the order in which modules were loaded: in that of their names they can be found. */
+function sorted(document: Document): Document {
+  const schemas = Object.entries(document.components.schemas).sort(([a], [b]) => (a < b ? -1 : 1));
+  document.components.schemas = Object.fromEntries(schemas);
+  return document;
 }
 
 const PRUNED = ["schemas", "examples"] as const;

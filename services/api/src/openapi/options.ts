@@ -1,6 +1,7 @@
 /** How the OpenAPI document is made from the schemas that validate the routes. */
-import type { SwaggerOptions } from "@fastify/swagger";
-import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
+import type { FastifyDynamicSwaggerOptions, SwaggerOptions } from "@fastify/swagger";
+import { createJsonSchemaTransform, createJsonSchemaTransformObject } from "fastify-type-provider-zod";
+import { z } from "zod";
 
 const DESCRIPTION = `Runs untrusted code in single-use jails and returns output and files.
 
@@ -10,7 +11,8 @@ and answers may get further fields. Times are in ms or ISO 8601, sizes in bytes.
 answered with \`invalid_request\` before any operation sees it; an unknown path with 404 \`not_found\`, another method with 405
 \`method_not_allowed\` and \`Allow\`. Without authentication every caller is the same one, and no credential is needed.`;
 
-export const openApiOptions: SwaggerOptions = {
+/** When the routes are loaded, and nothing later. */
+export const openApiOptions = (): SwaggerOptions => ({
   openapi: {
     openapi: "3.1.0",
     info: {
@@ -37,6 +39,19 @@ export const openApiOptions: SwaggerOptions = {
       { name: "operations", description: "Health" },
     ],
   },
-  transform: jsonSchemaTransform,
-  transformObject: jsonSchemaTransformObject,
-};
+  ...transforms(),
+});
+
+/**
+ * Of the schemas that have names now. A bundle that is loaded later (the API's MCP server) brings schemas of its own under the
+ * same names, which in the process's one registry take the places of those that the routes refer to.
+ */
+function transforms(): Pick<FastifyDynamicSwaggerOptions, "transform" | "transformObject"> {
+  const schemaRegistry = z.registry<z.core.GlobalMeta>();
+  schemaRegistry._map = z.globalRegistry._map;
+  schemaRegistry._idmap = new Map(z.globalRegistry._idmap);
+  return {
+    transform: createJsonSchemaTransform({ schemaRegistry }),
+    transformObject: createJsonSchemaTransformObject({ schemaRegistry }),
+  };
+}

@@ -3,9 +3,14 @@
  * done with them, so another replica can finish the round.
  */
 import { hash } from "node:crypto";
-import { type CallAnswer, canonicalArguments, ServiceError, type ToolResult } from "@svc/contracts";
+import {
+  type CallAnswer,
+  canonicalArguments,
+  roundLifeMs,
+  ServiceError,
+  type ToolResult,
+} from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
-import { roundLifeMs } from "./expiry.ts";
 import type { ProgrammaticMetrics } from "./metrics.ts";
 import { invalidToolResults } from "./request.ts";
 import { type Mode, nextState, type ProgramRecord } from "./state.ts";
@@ -23,21 +28,30 @@ const OVERSIZE = { tool_result_too_large: "result", tool_history_too_large: "his
 
 /** The results of one request for one pause. */
 export class AcceptedResults {
-  readonly answers: readonly CallAnswer[];
   /** The same for the same results, whatever their order. */
   readonly digest: string;
+  /** Of their text. */
+  readonly bytes: number;
   readonly #deps: AcceptDeps;
   readonly #id: string;
   readonly #round: number;
   readonly #results: readonly ToolResult[];
+  #answers: readonly CallAnswer[] | undefined;
 
   constructor(deps: AcceptDeps, { executionId, round }: Continuation, results: readonly ToolResult[]) {
     this.#deps = deps;
     this.#id = executionId;
     this.#round = round;
     this.#results = results;
-    this.answers = answersOf(results);
-    this.digest = digestOf(results);
+    const text = canonicalResults(results);
+    this.digest = hash("sha256", text, "base64url");
+    this.bytes = Buffer.byteLength(text);
+  }
+
+  /** Made for a round alone: a request that waits holds its results once. */
+  get answers(): readonly CallAnswer[] {
+    this.#answers ??= answersOf(this.#results);
+    return this.#answers;
   }
 
   /** For the owner of the entry: stores the results, unless that is done. An earlier attempt's must be the same. */
@@ -108,8 +122,8 @@ export function answersOf(results: readonly ToolResult[]): CallAnswer[] {
 }
 
 /** The same for the same results, whatever their order and the order of their keys. */
-export function digestOf(results: readonly ToolResult[]): string {
-  const items = results
+export function canonicalResults(results: readonly ToolResult[]): string {
+  return results
     .map(({ call_id, result, is_error, error_message }) =>
       canonicalArguments([
         call_id,
@@ -118,8 +132,8 @@ export function digestOf(results: readonly ToolResult[]): string {
         error_message ?? DEFAULT_ERROR_MESSAGE,
       ]),
     )
-    .sort();
-  return hash("sha256", items.join("\n"), "base64url");
+    .sort()
+    .join("\n");
 }
 
 /** Refuses answers to calls that are not pending, and two answers to one call. */

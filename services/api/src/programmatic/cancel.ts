@@ -1,21 +1,18 @@
 /**
  * The transition to cancelled, by the label that callers gave a program or because its client left. Every replica hears of a
- * cancellation and aborts the rounds that it makes of that program; a paused program is removed from its runner.
+ * cancellation and aborts the rounds that it makes of that program; a paused program is removed from its runner. A message is lost with the
+ * connection that it is for, but not its mark in Redis: that is looked for at each reconnect, and when a start has paused.
  */
-import { createHash } from "node:crypto";
 import { type Principal, ServiceError } from "@svc/contracts";
 import { type Config, type Redis, storeCall } from "@svc/service-kit";
-import { recordLifeMs } from "./expiry.ts";
+import { recordLifeMs, roundAndPauseMs } from "./expiry.ts";
+import { cancelledKey, forgetLabel, isInFirstRound, programsOf } from "./labels.ts";
 import type { RoundJobs } from "./round-jobs.ts";
 import { nextState, type ProgramRecord } from "./state.ts";
 import type { ProgramStore } from "./store.ts";
 import type { ToolExchanges } from "./tool-exchanges.ts";
 
 const CHANNEL = "svc:ptc:cancelled";
-/** Longer than a program can run and pause. */
-const LABEL_SECONDS = 172_800;
-const LABEL_HEADER = "x-librechat-code-request-id";
-const MAX_LABEL_CHARS = 128;
 
 /** The programs whose round this replica makes, and the broadcast that cancels one on any replica. */
 export class RunningPrograms {
@@ -28,30 +25,51 @@ export class RunningPrograms {
 
   async listen(subscriber: Redis): Promise<void> {
     subscriber.on("message", (channel: string, id: string) => {
-      if (channel !== CHANNEL) return;
-      for (const controller of this.#running.get(id) ?? []) {
-        controller.abort(new ServiceError("execution_cancelled"));
-      }
+      if (channel === CHANNEL) this.#abort(id);
     });
     await subscriber.subscribe(CHANNEL);
+    // The second subscription changes nothing: its reply says that the first one is in place.
+    subscriber.on("ready", () => {
+      subscriber.subscribe(CHANNEL).then(
+        () => this.look(this.#running.keys()),
+        () => undefined,
+      );
+    });
   }
 
-  /** Runs work of a program under a signal that its cancellation aborts. */
+  /** Aborts the rounds of those of these programs that have a mark. Never rejects. */
+  async look(programs: Iterable<string>): Promise<void> {
+    const ids = [...programs];
+    if (ids.length === 0) return;
+    const marks = await this.#redis.mget(ids.map(cancelledKey)).catch(() => []);
+    for (const [at, mark] of marks.entries()) if (mark !== null) this.#abort(ids[at] as string);
+  }
+
+  #abort(id: string): void {
+    for (const controller of this.#running.get(id) ?? [])
+      controller.abort(new ServiceError("execution_cancelled"));
+  }
+
+  /** Runs work of a program under a signal that its cancellation aborts. However work fails then, it was cancelled. */
   async during<T>(id: string, work: (cancelled: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
     const controllers = this.#running.get(id) ?? new Set();
     this.#running.set(id, controllers.add(controller));
     try {
       return await work(controller.signal);
+    } catch (error) {
+      controller.signal.throwIfAborted();
+      throw error;
     } finally {
       controllers.delete(controller);
       if (controllers.size === 0) this.#running.delete(id);
     }
   }
 
-  /** Aborts the program's round on every replica. */
-  async cancel(id: string): Promise<void> {
-    await storeCall(() => this.#redis.publish(CHANNEL, id));
+  /** Aborts the program's round on every replica. The mark lives longer than the round. */
+  async cancel(id: string, lifeMs: number): Promise<void> {
+    const commands = this.#redis.multi().set(cancelledKey(id), "1", "PX", lifeMs).publish(CHANNEL, id);
+    await storeCall(() => commands.exec());
   }
 }
 
@@ -64,13 +82,15 @@ export interface CancelDeps {
   exchanges: ToolExchanges;
 }
 
-/** Cancels one program; false when it had ended. Before its first pause a program has no record. */
+/** Cancels one program; false when it had ended or expired. Before its first pause a program has no record. */
 export async function cancelProgram(deps: CancelDeps, id: string, requestId: string): Promise<boolean> {
   const { store, running, jobs, exchanges, config } = deps;
-  await running.cancel(id);
+  // Asked before the record is read: a first round that has just paused has one by then.
+  const isFirst = await isInFirstRound(deps, id);
+  await running.cancel(id, roundAndPauseMs(config));
   for (;;) {
     const { snapshot: from, program } = await store.read(id);
-    if (from === undefined) return true;
+    if (from === undefined) return isFirst;
     const { attempt: _a, runner_url, ...record } = from.record;
     const status = nextState(record.status, "cancel") as ProgramRecord["status"];
     if (status === record.status) return false;
@@ -95,35 +115,8 @@ export async function cancelByLabel(
   label: string,
   requestId: string,
 ): Promise<number> {
-  const key = labelKey(principal, label);
-  const ids = await storeCall(() => deps.redis.smembers(key));
+  const ids = await programsOf(deps, principal, label);
   const cancelled = await Promise.all(ids.map((id) => cancelProgram(deps, id, requestId)));
-  if (ids.length > 0) await storeCall(() => deps.redis.srem(key, ...ids));
+  await forgetLabel(deps, principal, label, ids);
   return cancelled.filter(Boolean).length;
-}
-
-/** The label of a request: what its program may be cancelled by. */
-export function labelOf(headers: Record<string, unknown>): string | undefined {
-  const label = headers[LABEL_HEADER];
-  return typeof label === "string" && label !== "" ? label.slice(0, MAX_LABEL_CHARS) : undefined;
-}
-
-export async function rememberLabel(
-  redis: Redis,
-  principal: Principal,
-  label: string,
-  id: string,
-): Promise<void> {
-  const key = labelKey(principal, label);
-  await storeCall(() => redis.multi().sadd(key, id).expire(key, LABEL_SECONDS).exec());
-}
-
-/** For a program that ended; a label that is not removed expires. */
-export function forgetLabel(redis: Redis, principal: Principal, label: string, id: string): void {
-  redis.srem(labelKey(principal, label), id).catch(() => undefined);
-}
-
-function labelKey({ tenantId, userId }: Principal, label: string): string {
-  const owned = JSON.stringify([tenantId, userId, label]);
-  return `svc:ptc:label:${createHash("sha256").update(owned).digest("base64url")}`;
 }

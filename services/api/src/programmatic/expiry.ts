@@ -4,7 +4,7 @@
  * only after a part of their life is over: rounds in quick succession cost the same however many came before. Answers are
  * stored for longer by that part.
  */
-import { deadlinesFor } from "@svc/contracts";
+import { roundLifeMs } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 import type { Once } from "../once/once.ts";
 import type { Continuation } from "./token.ts";
@@ -19,9 +19,12 @@ export function recordLifeMs(config: Config): number {
   return config.TOOL_CALL_SESSION_EXPIRY * 1000;
 }
 
-/** Life of a record while a round is made, ms: longer than the round can take. */
-export function roundLifeMs(config: Config): number {
-  return recordLifeMs(config) + deadlinesFor(config.JOB_TIMEOUT, config).api + config.JOB_QUEUE_WAIT_MS;
+/** Attempts to make one round: one goes on with the paused program, the others run it from the top. */
+const MAX_ATTEMPTS = 3;
+
+/** Longer than a round, with all its attempts, and the pause after it can take together, ms. */
+export function roundAndPauseMs(config: Config): number {
+  return MAX_ATTEMPTS * roundLifeMs(config);
 }
 
 /** How long an answer is stored that must be kept for `keptSeconds`. */

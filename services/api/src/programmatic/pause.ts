@@ -30,7 +30,34 @@ interface PausedRound {
   grantId?: string | undefined;
 }
 
+/** Stores the pause, and gives the answer to it. A program that nobody can resume after a failure is removed from its runner. */
 export async function pauseProgram(
+  deps: PauseDeps,
+  program: Program,
+  origin: RoundOrigin,
+  round: PausedRound,
+  requestId: string,
+): Promise<ProgrammaticResponse> {
+  try {
+    return await storePause(deps, program, origin, round, requestId);
+  } catch (error) {
+    if (deps.config.PTC_MODE === "live" && (await isLost(deps, program.execution_id, origin)))
+      deps.jobs.discard(program, round.paused.runner_url, requestId);
+    throw error;
+  }
+}
+
+/**
+ * Whether nobody can resume the program: the caller of a start that failed has no token, and a program that is over takes none. Another
+ * attempt at the same round may have stored the same pause.
+ */
+async function isLost({ store }: PauseDeps, id: string, { snapshot }: RoundOrigin): Promise<boolean> {
+  if (snapshot === undefined) return true;
+  const found = await store.read(id).catch(() => undefined);
+  return found !== undefined && found.program === undefined;
+}
+
+async function storePause(
   deps: PauseDeps,
   program: Program,
   { snapshot, entry }: RoundOrigin,
@@ -46,8 +73,13 @@ export async function pauseProgram(
   const { to, added } = pausedRecord(before, paused, calls, stateBytes);
   const grant = grantId ?? before?.grant_id;
   if (grant !== undefined) to.grant_id = grant;
+  const owner = before === undefined ? program.output_namespace : before.owner;
+  if (owner !== undefined) to.owner = owner;
+  if (before?.answer_bytes !== undefined) to.answer_bytes = before.answer_bytes;
   if (to.state_bytes > config.PTC_MAX_STATE_BYTES) {
-    await failTooLarge(deps, program, { snapshot }, { paused, grantId }, requestId);
+    deps.metrics.oversize.inc({ kind: "state" });
+    await endProgram(deps, id, "fail", { snapshot }, { grantId, requestId });
+    throw new ServiceError("state_too_large");
   }
   if (config.PTC_MODE === "replay") delete to.runner_url;
   const token = tokens.mint({ executionId: id, round: to.round }, program.principal);
@@ -60,20 +92,6 @@ export async function pauseProgram(
   if (done === undefined) throw new ServiceError("execution_cancelled");
   if (before?.grant_id !== grant) exchanges.revoke(before?.grant_id, requestId);
   return answer;
-}
-
-/** A program that cannot be stored cannot be resumed. */
-async function failTooLarge(
-  deps: PauseDeps,
-  program: Program,
-  origin: RoundOrigin,
-  { paused, grantId }: PausedRound,
-  requestId: string,
-): Promise<never> {
-  deps.metrics.oversize.inc({ kind: "state" });
-  await endProgram(deps, program.execution_id, "fail", origin, { grantId, requestId });
-  deps.jobs.discard(program, paused.runner_url, requestId);
-  throw new ServiceError("state_too_large");
 }
 
 export function pauseAnswer(

@@ -3,18 +3,27 @@
  * kept by its runner, otherwise a replay from the top; the caller sees no difference. A resume goes on without its client,
  * and its answer is kept for the next request with the same results.
  */
-import { type ErrorCode, type ProgrammaticResponse, ServiceError, type TraceContext } from "@svc/contracts";
+import {
+  type ErrorCode,
+  type ProgrammaticResponse,
+  roundLifeMs,
+  ServiceError,
+  type TraceContext,
+} from "@svc/contracts";
 import { ProducerStopped } from "@svc/job-queue";
-import { type FastifyRequest, type Log, toServiceError } from "@svc/service-kit";
+import { type FastifyReply, type FastifyRequest, type Log, toServiceError } from "@svc/service-kit";
 import type { ExecDeps } from "../exec/asked.ts";
+import { clientLeft } from "../exec/client.ts";
+import { callerKey } from "../limits/limiter.ts";
 import type { Once, OwnEntry } from "../once/once.ts";
 import { noteOutliving, noteRun } from "../request-log.ts";
 import type { RunStream } from "../streams/run-stream.ts";
 import { traceOf } from "../tracing.ts";
 import { AcceptedResults, modeOf } from "./accept-results.ts";
-import { type CancelDeps, forgetLabel, labelOf, rememberLabel } from "./cancel.ts";
+import type { CancelDeps } from "./cancel.ts";
 import { completeProgram } from "./completion.ts";
-import { type AnswerRenewal, roundAnswerKey, roundLifeMs } from "./expiry.ts";
+import { type AnswerRenewal, roundAnswerKey } from "./expiry.ts";
+import { forgetProgram, labelOf, rememberResume } from "./labels.ts";
 import type { ResumeOutcome } from "./metrics.ts";
 import { type PauseDeps, pauseProgram } from "./pause.ts";
 import { parseResume } from "./request.ts";
@@ -22,11 +31,21 @@ import { factsOfEnd, type RoundEnd } from "./round-jobs.ts";
 import { MAX_FROM_TOP, withExecution } from "./start.ts";
 import { type Mode, nextState, type ProgramRecord } from "./state.ts";
 import type { Snapshot, Stored } from "./store.ts";
+import type { WaitingResults } from "./waiting-results.ts";
 
 export interface ResumeDeps extends PauseDeps, CancelDeps, Pick<ExecDeps, "principalOf"> {
   log: Log;
   once: Once;
+  waiting: WaitingResults;
   renewal: AnswerRenewal;
+}
+
+interface ResumeRequest {
+  request: FastifyRequest;
+  /** Its client has left. It then waits no longer for another request's answer; a round that it makes goes on. */
+  left: AbortSignal;
+  stream: RunStream | undefined;
+  onMode: (mode: Mode) => void;
 }
 
 /** A resume whose results are accepted. Its answer is kept in its entry. */
@@ -42,10 +61,11 @@ interface Resume extends Stored {
   stream: RunStream | undefined;
 }
 
-/** A resume goes on without its client. */
-const NEVER = new AbortController().signal;
-/** Failures after which the frozen program is still kept. */
-const NEVER_STARTED: ReadonlySet<ErrorCode> = new Set(["queue_saturated"]);
+/**
+ * Failures after which the frozen program is still kept: its runner, or the way there, was busy. A runner that has lost it says
+ * `execution_not_found`.
+ */
+const NEVER_STARTED: ReadonlySet<ErrorCode> = new Set(["queue_saturated", "sandbox_setup_failed"]);
 /** Failures that another attempt would not repair, or must not. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "execution_cancelled",
@@ -58,15 +78,17 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
 
 export async function handleResume(
   request: FastifyRequest,
+  reply: FastifyReply,
   deps: ResumeDeps,
   stream: RunStream | undefined,
 ): Promise<{ answer: ProgrammaticResponse; replayed: boolean }> {
   let mode: Mode = deps.config.PTC_MODE;
   const count = (outcome: ResumeOutcome) => deps.metrics.continuations.inc({ mode, outcome });
+  const onMode = (chosen: Mode) => {
+    mode = chosen;
+  };
   try {
-    const outcome = await resumeOnce(request, deps, stream, (chosen) => {
-      mode = chosen;
-    });
+    const outcome = await resumeOnce({ request, left: clientLeft(reply), stream, onMode }, deps);
     const { status } = outcome.answer;
     count(status === "tool_call_required" ? "paused" : status);
     return outcome;
@@ -77,54 +99,66 @@ export async function handleResume(
   }
 }
 
+/** A request that waits holds what it needs alone: a body may have large fields that nobody reads. */
+function takeBody(request: FastifyRequest): ReturnType<typeof parseResume> {
+  const parsed = parseResume(request.body);
+  request.body = undefined;
+  return parsed;
+}
+
 /** The same token and results give the same answer; the round is made once. */
 async function resumeOnce(
-  request: FastifyRequest,
+  { request, left, stream, onMode }: ResumeRequest,
   deps: ResumeDeps,
-  stream: RunStream | undefined,
-  onMode: (mode: Mode) => void,
 ): Promise<{ answer: ProgrammaticResponse; replayed: boolean }> {
-  const { running, once, renewal, tokens, redis } = deps;
+  const { running, once, renewal, tokens } = deps;
   const principal = deps.principalOf(request);
-  const { token, results: given } = parseResume(request.body);
+  const { token, results: given } = takeBody(request);
   const continuation = tokens.open(token, principal);
   const { executionId, round } = continuation;
   noteOutliving(request);
   noteRun(request, { exec_id: executionId });
   const onEnd = (end: RoundEnd) => noteRun(request, factsOfEnd(end));
+  const labels = new Set<string>();
   // Clients label every request anew, and cancel by the label of the one that they gave up.
   const label = labelOf(request.headers);
-  if (label !== undefined) await rememberLabel(redis, principal, label, executionId);
+  if (label !== undefined) {
+    labels.add(label);
+    await rememberResume(deps, principal, label, executionId);
+  }
   const results = new AcceptedResults(deps, continuation, given);
-  const asked = {
-    store: roundAnswerKey(executionId, round),
-    body: results.digest,
-    left: NEVER,
+  const onWait = () => {
+    deps.metrics.contention.inc();
+    return deps.waiting.hold(callerKey(principal), results.bytes);
   };
-  const { answer, replayed } = await running.during(executionId, (cancelled) =>
+  const asked = { store: roundAnswerKey(executionId, round), body: results.digest, left, onWait };
+  const outcome = await running.during(executionId, (cancelled) =>
     once.run(asked, async ({ entry }) => {
       const stored = await results.accept();
-      noteRun(request, { language: stored.program.language });
+      const { program, snapshot } = stored;
+      noteRun(request, { language: program.language });
+      if (program.label !== undefined) labels.add(program.label);
       const span = traceOf(request);
-      span?.link(stored.program.trace);
+      span?.link(program.trace);
       const { id: requestId } = request;
-      const { told } = stored.snapshot.record;
+      const { told } = snapshot.record;
       if (told !== undefined) stream?.passOver(told);
       const trace = span?.context;
       const resume = { ...stored, results, entry, requestId, trace, cancelled, onMode, onEnd, stream };
       return nextRound(deps, resume);
     }),
   );
-  renewal.renew(continuation, Date.now());
-  if (label !== undefined) forgetLabel(redis, principal, label, executionId);
-  return { answer: answer as ProgrammaticResponse, replayed };
+  // Its earlier answers were renewed when this one was made.
+  if (!outcome.replayed) renewal.renew(continuation, Date.now());
+  const answer = outcome.answer as ProgrammaticResponse;
+  if (answer.status !== "tool_call_required") forgetProgram(deps, principal, labels, executionId);
+  return { ...outcome, answer };
 }
 
 async function nextRound(deps: ResumeDeps, resume: Resume): Promise<ProgrammaticResponse> {
   try {
     return await attemptRound(deps, resume);
   } catch (error) {
-    resume.cancelled.throwIfAborted();
     throw withExecution(error, resume.program);
   }
 }

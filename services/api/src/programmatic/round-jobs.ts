@@ -14,7 +14,7 @@ import {
   type UsedLimits,
 } from "@svc/contracts";
 import { type JobProducer, jobIdOf, type Place, ProducerStopped, type UnsentJob } from "@svc/job-queue";
-import type { Config, Counter, Log } from "@svc/service-kit";
+import { type Config, type Counter, type Log, retry } from "@svc/service-kit";
 import { answerOf } from "../exec/answer.ts";
 import type { RunStream } from "../streams/run-stream.ts";
 import { outcomeBytes } from "./accept-results.ts";
@@ -150,13 +150,16 @@ export class RoundJobs {
     return this.#jobs.run(job, signal, place);
   }
 
-  /** Kills a frozen program in the background. One that is not found expires on its runner. */
+  /** Kills a frozen program in the background, as soon as a worker has time. One that is not found expires on its runner. */
   discard(program: Program, runnerUrl: string, requestId: string): void {
     const signal = new AbortController().signal;
     const attempt = { program, round: 0, number: 0, requestId, signal, place: "first" as const };
     const job = withoutSource(this.#jobOf(attempt, program.run_timeout));
     job.discard = { runner_url: runnerUrl };
-    this.#jobs.run(job, signal, "first").catch((error: Error) => {
+    const expires = performance.now() + this.#config.TOOL_CALL_REQUEST_TIMEOUT;
+    const isLater = (error: unknown) => isSaturated(error) && performance.now() < expires;
+    const run = () => this.#jobs.run(job, signal, "first");
+    retry(run, (error) => (isLater(error) ? 0 : undefined)).catch((error: Error) => {
       this.#log.warn({ err: error.message, request_id: requestId }, "discarding a paused program failed");
     });
   }
@@ -193,6 +196,8 @@ export class RoundJobs {
 function withoutSource({ stdin: _s, inline: _i, env: _e, ...job }: UnsentJob): UnsentJob {
   return { ...job, code: "", args: [] };
 }
+
+const isSaturated = (error: unknown) => error instanceof ServiceError && error.code === "queue_saturated";
 
 const isStoreAway = (error: unknown) => error instanceof ServiceError && error.code === "store_unavailable";
 

@@ -63,7 +63,7 @@ export function programmaticRoutes(app: HttpServer, deps: ProgrammaticDeps): voi
       return answerRun(request, reply, deps.feed, async (stream) =>
         isStart
           ? { answer: await handleStart(request, reply, deps, stream), replayed: false }
-          : handleResume(request, deps, stream),
+          : handleResume(request, reply, deps, stream),
       ) as Promise<ProgrammaticResponse>;
     },
   );

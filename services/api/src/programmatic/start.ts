@@ -3,7 +3,14 @@
  * before the first pause: the caller still waits for its start, and a start whose caller leaves is cancelled.
  */
 import { randomInt } from "node:crypto";
-import { namespaceOf, newId, type Principal, type ProgrammaticResponse, ServiceError } from "@svc/contracts";
+import {
+  type ErrorCode,
+  namespaceOf,
+  newId,
+  type Principal,
+  type ProgrammaticResponse,
+  ServiceError,
+} from "@svc/contracts";
 import { bodyBytes, bodyTooLarge, type FastifyReply, type FastifyRequest } from "@svc/service-kit";
 import type { ExecDeps } from "../exec/asked.ts";
 import { clientLeft } from "../exec/client.ts";
@@ -12,8 +19,9 @@ import { execRules, startLimit } from "../exec/rules.ts";
 import { noteRun } from "../request-log.ts";
 import type { RunStream } from "../streams/run-stream.ts";
 import { traceOf } from "../tracing.ts";
-import { type CancelDeps, cancelProgram, forgetLabel, labelOf, rememberLabel } from "./cancel.ts";
+import { type CancelDeps, cancelProgram } from "./cancel.ts";
 import { completeProgram } from "./completion.ts";
+import { endFirstRound, forgetProgram, labelOf, rememberStart } from "./labels.ts";
 import { type PauseDeps, pauseProgram, programBytes } from "./pause.ts";
 import { parseStart } from "./request.ts";
 import { type Attempt, factsOfEnd, type RoundEnd } from "./round-jobs.ts";
@@ -27,6 +35,12 @@ export interface StartDeps
 const HASH_SEEDS = 2 ** 32;
 /** A broken first round is attempted once more. */
 export const MAX_FROM_TOP = 2;
+/** Failures of an attempt whose program may have started; with other codes it did not. */
+const AFTER_START: ReadonlySet<ErrorCode> = new Set([
+  "sandbox_execution_failed",
+  "execution_timeout",
+  "internal_error",
+]);
 
 export async function handleStart(
   request: FastifyRequest,
@@ -34,10 +48,13 @@ export async function handleStart(
   deps: StartDeps,
   stream: RunStream | undefined,
 ): Promise<ProgrammaticResponse> {
-  const { config, running, redis, principalOf, holdingSeat } = deps;
+  const { config, running, principalOf, holdingSeat } = deps;
   const principal = principalOf(request);
   if (bodyBytes(request) > startLimit(config)) throw bodyTooLarge(startLimit(config));
-  const program = await programOf(request, principal, deps);
+  const [program] = await Promise.all([
+    programOf(request, principal, deps),
+    deps.store.refuseWhenFull(namespaceOf(principal, { kind: "user" })),
+  ]);
   if (programBytes(program) > config.PTC_MAX_STATE_BYTES) {
     deps.metrics.oversize.inc({ kind: "state" });
     throw new ServiceError("state_too_large");
@@ -51,20 +68,26 @@ export async function handleStart(
   try {
     // The label is stored only when a cancellation can reach the round.
     const answer = await running.during(execution_id, async (cancelled) => {
-      if (label !== undefined) await rememberLabel(redis, principal, label, execution_id);
+      if (label !== undefined) await rememberStart(deps, principal, label, execution_id);
       unwanted = AbortSignal.any([unwanted, cancelled]);
       const onEnd = (end: RoundEnd) => noteRun(request, factsOfEnd(end));
       const attempt = { program, round: 1, requestId: request.id, trace: program.trace, stream };
-      return holdingSeat(request, (place) =>
+      const ended = await holdingSeat(request, (place) =>
         firstRound(deps, { ...attempt, place, signal: unwanted }, onEnd),
       );
+      paused = ended.status === "tool_call_required";
+      // A cancellation that came before the record left it to this replica.
+      if (paused && label !== undefined) await running.look([execution_id]);
+      return ended;
     });
-    paused = answer.status === "tool_call_required";
     if (paused && unwanted.aborted) await cancelProgram(deps, execution_id, request.id);
     unwanted.throwIfAborted();
     return answer;
   } finally {
-    if (label !== undefined && !paused) forgetLabel(redis, principal, label, execution_id);
+    if (label !== undefined) {
+      endFirstRound(deps, execution_id);
+      if (!paused) forgetProgram(deps, principal, [label], execution_id);
+    }
   }
 }
 
@@ -77,9 +100,11 @@ async function firstRound(
   const { jobs, exchanges } = deps;
   const { program, requestId, signal } = first;
   const id = program.execution_id;
+  let hasRun = false;
   for (let number = 1; ; number++) {
     try {
       const end = await jobs.fromTop({ ...first, number }, { calls: 0, runMs: 0 });
+      hasRun = true;
       onEnd(end);
       return "ended" in end
         ? await completeProgram(deps, id, {}, end, requestId)
@@ -87,10 +112,11 @@ async function firstRound(
     } catch (error) {
       const code = error instanceof ServiceError ? error.code : undefined;
       const isBroken = code === "sandbox_execution_failed";
+      hasRun ||= code !== undefined && AFTER_START.has(code);
       if (isBroken && number < MAX_FROM_TOP && !signal.aborted) continue;
       exchanges.end(id, undefined, requestId);
       signal.throwIfAborted();
-      throw isBroken || code === "internal_error" ? withExecution(error, program) : error;
+      throw hasRun ? withExecution(error, program) : error;
     }
   }
 }

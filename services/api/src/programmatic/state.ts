@@ -201,6 +201,10 @@ export interface ProgramRecord {
   history_bytes: number;
   /** Bytes of the program and its calls without results. */
   state_bytes: number;
+  /** Bytes of all answers to results. */
+  answer_bytes?: number;
+  /** Namespace of the principal that all of these count for; a program of an earlier version has none. */
+  owner?: string;
   /** While it is resuming: the digest of the accepted results, and the attempt that is made, counted from 1. */
   attempt?: { results: string; mode: Mode; number: number };
 }

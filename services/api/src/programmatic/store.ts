@@ -1,20 +1,29 @@
 /**
  * The store of paused programs in Redis, shared by all replicas. Each transition is one compare-and-swap from a record that
- * was read, so two replicas never move one program on twice. A program lost with the store is an expired execution.
+ * was read, so two replicas never move one program on twice. A program lost with the store is an expired execution. What is stored of a
+ * principal's programs, with their results and answers, is counted in bytes and bounded: beyond `most` no program starts, and beyond
+ * twice as many none goes on, so that those that have started find room to end.
  */
 import { readFileSync } from "node:fs";
 import { type CallAnswer, historyKey, newId, type RecordedCall, ServiceError } from "@svc/contracts";
 import { type Redis, storeCall } from "@svc/service-kit";
+import { rateLimited } from "../limits/window.ts";
 import type { OwnEntry } from "../once/once.ts";
 import type { Program, ProgramRecord } from "./state.ts";
 
-const TRANSITION = readFileSync(new URL("./lua/transition.lua", import.meta.url), "utf8");
+const script = (name: string) => readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), "utf8");
+const [STORED, TRANSITION, TOTAL] = [script("stored"), script("transition"), script("total")];
+/** Of the keys and fields of a program, beside what they hold. */
+const KEYS_BYTES = 4096;
+const RETRY_SECONDS = 5;
 
 type Arguments = (string | number)[];
-type WithCommands = Redis & { svcTransition: (...args: Arguments) => Promise<number> };
+type Command = (...args: Arguments) => Promise<number>;
+type WithCommands = Redis & { svcTransition: Command; svcStoredTotal: Command };
 
 const recordKey = (id: string) => `svc:ptc:${id}`;
 const programKey = (id: string) => `svc:ptc:${id}:program`;
+const storedKeys = (owner: string) => [`svc:ptc-stored:${owner}`, `svc:ptc-stored:${owner}:bytes`] as const;
 
 /** A record as it was read: its text is what a change is compared with. */
 export interface Snapshot {
@@ -38,7 +47,7 @@ export interface Change {
   /** Outcomes of recorded calls, by their index. */
   outcomes?: { at: number; outcome: CallAnswer["outcome"] }[];
   added?: RecordedCall[];
-  /** The idempotency entry of the request: keeps the answer, if the request still owns it. */
+  /** The idempotency entry of the request: keeps the answer. */
   entry?: OwnEntry | undefined;
   answer?: unknown;
 }
@@ -46,9 +55,21 @@ export interface Change {
 export class ProgramStore {
   readonly #redis: WithCommands;
 
-  constructor(redis: Redis) {
-    redis.defineCommand("svcTransition", { numberOfKeys: 4, lua: TRANSITION });
+  readonly #most: number;
+
+  /** `most`: bytes that a principal may have stored; 0: no limit. */
+  constructor(redis: Redis, most = 0) {
+    redis.defineCommand("svcTransition", { numberOfKeys: 6, lua: STORED + TRANSITION });
+    redis.defineCommand("svcStoredTotal", { numberOfKeys: 2, lua: STORED + TOTAL });
     this.#redis = redis as WithCommands;
+    this.#most = most;
+  }
+
+  /** Throws when the principal of this namespace has too much stored for another program. */
+  async refuseWhenFull(owner: string): Promise<void> {
+    if (this.#most === 0) return;
+    const total = await storeCall(() => this.#redis.svcStoredTotal(...storedKeys(owner)));
+    if (total >= this.#most) throw tooMuchStored(this.#most);
   }
 
   /** A program that is over has a record alone. */
@@ -65,38 +86,67 @@ export class ProgramStore {
    * stays, and says how it ended.
    */
   async transition(id: string, change: Change): Promise<Snapshot | undefined> {
-    const { to, entry, answer } = change;
-    const kept = answer === undefined ? undefined : entry;
-    const { text, args } = argumentsOf(id, change, kept);
+    const kept = change.answer === undefined ? undefined : change.entry;
+    const { record, text, args } = argumentsOf(id, change, kept, 2 * this.#most);
     const done = await storeCall(() => this.#redis.svcTransition(...args));
+    if (done === TOO_MUCH) throw tooMuchStored(2 * this.#most);
     if (done < 0) throw new ServiceError("execution_expired");
     if (done !== 1) return undefined;
     kept?.keep();
-    return { record: to, text };
+    return { record, text };
   }
 }
+
+const TOO_MUCH = -2;
+const tooMuchStored = (most: number) =>
+  rateLimited(
+    `Too much is stored of your paused programs, their results and answers: ${most} bytes are allowed.`,
+    RETRY_SECONDS,
+  );
 
 const isOver = ({ status }: ProgramRecord) => status !== "paused" && status !== "resuming";
 
 /** `kept`: the entry that keeps the answer. The text of the record is of this change alone. */
-function argumentsOf(id: string, change: Change, kept?: OwnEntry): { text: string; args: Arguments } {
-  const { from, to, lifeMs, program, outcomes = [], added = [], answer } = change;
-  const text = JSON.stringify({ ...to, change: newId() });
+function argumentsOf(
+  id: string,
+  { from, to, lifeMs, program, outcomes = [], added = [], answer }: Change,
+  kept: OwnEntry | undefined,
+  most: number,
+): Snapshot & { args: Arguments } {
+  const entry = kept?.with(answer) ?? "";
+  const record = kept === undefined ? to : withAnswer(to, entry);
+  const text = JSON.stringify({ ...record, change: newId() });
+  // Its end, and the answer to what was let in, are always stored.
+  const isBounded = program !== undefined || outcomes.length > 0;
   const args = [
     recordKey(id),
     historyKey(id),
     programKey(id),
     kept?.store ?? recordKey(id),
+    ...storedKeys(record.owner ?? ""),
     from?.text ?? "",
     text,
     lifeMs,
-    isOver(to) ? "-" : program === undefined ? "" : JSON.stringify(program),
-    kept?.lock ?? "",
-    kept?.with(answer) ?? "",
+    isOver(record) ? "-" : program === undefined ? "" : JSON.stringify(program),
+    entry,
     kept?.lifeMs ?? 0,
+    id,
+    record.owner === undefined ? "" : storedBytes(record),
+    isBounded ? most : 0,
     outcomes.length,
     ...outcomes.flatMap(({ at, outcome }) => [at, JSON.stringify(outcome)]),
     ...added.map((call) => JSON.stringify(call)),
   ];
-  return { text, args };
+  return { record, text, args };
+}
+
+const withAnswer = (record: ProgramRecord, entry: string): ProgramRecord => ({
+  ...record,
+  answer_bytes: (record.answer_bytes ?? 0) + Buffer.byteLength(entry),
+});
+
+/** Of a program that is over only its answers are large. */
+function storedBytes(record: ProgramRecord): number {
+  const { state_bytes, history_bytes, answer_bytes = 0 } = record;
+  return isOver(record) ? answer_bytes : KEYS_BYTES + state_bytes + history_bytes + answer_bytes;
 }

@@ -11,6 +11,7 @@ import type { StartDeps } from "./start.ts";
 import { ProgramStore } from "./store.ts";
 import { ContinuationTokens } from "./token.ts";
 import { ToolExchanges } from "./tool-exchanges.ts";
+import { WaitingResults } from "./waiting-results.ts";
 
 export interface Parts {
   config: Config;
@@ -31,7 +32,6 @@ export function programmaticDeps(app: HttpServer, parts: Parts, exec: ExecDeps):
   const once = new Once(redis, {
     conflict: "continuation_conflict",
     storedSeconds: storedSecondsFor(config.TOOL_CALL_SESSION_EXPIRY),
-    onContention: () => metrics.contention.inc(),
   });
   return {
     ...exec,
@@ -42,8 +42,10 @@ export function programmaticDeps(app: HttpServer, parts: Parts, exec: ExecDeps):
     metrics,
     exchanges,
     once,
+    // Each caller may repeat the largest resume once, and smaller ones more often.
+    waiting: new WaitingResults(2 * config.PTC_MAX_HISTORY_BYTES),
     renewal: new AnswerRenewal(once, config.TOOL_CALL_SESSION_EXPIRY),
-    store: new ProgramStore(redis),
+    store: new ProgramStore(redis, config.PTC_MAX_STORED_BYTES),
     tokens: new ContinuationTokens(config.SVC_CONTINUATION_SECRET, config.SVC_INTERNAL_SERVICE_TOKEN),
     jobs: new RoundJobs({ config, log, jobs: exec.jobs, exchanges, submitted: exec.submitted }),
   };

@@ -16,26 +16,53 @@ export interface StateFile {
   mode: number;
 }
 
-export async function filesOf(
+/** By path, as they are found. */
+async function* filesOf(
   snapshot: Snapshot,
   namespace: string,
   context: CallContext,
   { storage, maxBytes }: StateReader,
-): Promise<StateFile[]> {
+): AsyncGenerator<StateFile> {
   const state = await open(snapshot, namespace, context, storage);
-  const files: StateFile[] = [];
   try {
     for await (const { body, ...member } of readArchive(decompress(state, maxBytes))) {
       for await (const _ of body);
       if (member.type === "file" && !isReservedName(member.path))
-        files.push({ name: member.path, size: member.size, mode: member.mode });
+        yield { name: member.path, size: member.size, mode: member.mode };
     }
   } catch (cause) {
     throw refused(cause);
   } finally {
     state.destroy();
   }
-  return files.sort((left, right) => (left.name < right.name ? -1 : 1));
+}
+
+async function* jsonOf(files: AsyncIterable<StateFile>): AsyncGenerator<string> {
+  let before = '{"files":[';
+  for await (const file of files) {
+    yield before + JSON.stringify(file);
+    before = ",";
+  }
+  yield before === "," ? "]}" : `${before}]}`;
+}
+
+/** As much of a list is waited for before it is sent: what fails until then can be answered. */
+const BEGINNING_CHARS = 2 ** 20;
+
+/** The JSON of all files: a text, or a stream where the names are very long, which must be read or destroyed. */
+export async function fileList(...of: Parameters<typeof filesOf>): Promise<string | Readable> {
+  const json = jsonOf(filesOf(...of));
+  let beginning = "";
+  for (let step = await json.next(); !step.done; step = await json.next()) {
+    beginning += step.value;
+    if (beginning.length > BEGINNING_CHARS) return Readable.from(continued(beginning, json));
+  }
+  return beginning;
+}
+
+async function* continued(beginning: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
+  yield beginning;
+  yield* rest;
 }
 
 /** One file, once it is found; undefined where the state has none of this name. Its bytes must be read or destroyed. */

@@ -1,4 +1,5 @@
 /** The caller's persistent sessions: list, files of one, deletion. */
+import type { Readable } from "node:stream";
 import {
   namespaceOf,
   type Principal,
@@ -17,8 +18,9 @@ import {
 } from "@svc/service-kit";
 import type { SessionRecord, SessionStore } from "@svc/session-store";
 import { z } from "zod";
+import { leaveStalled } from "../files/download.ts";
 import type { CallContext } from "../files/file-storage.ts";
-import { fileOf, filesOf, type StateReader } from "./files.ts";
+import { fileList, fileOf, type StateReader } from "./files.ts";
 
 export interface SessionRoutesDeps extends StateReader {
   /** Undefined: sessions are not kept. */
@@ -58,7 +60,10 @@ export function persistentSessionRoutes(app: HttpServer, deps: SessionRoutesDeps
       const found = await storeCall(() => store.find(namespace, request.params.id));
       if (found === undefined) throw unknownSession();
       if (found.snapshot === undefined) return { files: [] };
-      return { files: await filesOf(found.snapshot, namespace, contextOf(request, reply), deps) };
+      const list = await fileList(found.snapshot, namespace, contextOf(request, reply), deps);
+      reply.type("application/json; charset=utf-8");
+      if (typeof list !== "string") sendSlowly(list, reply);
+      return reply.send(list as never);
     },
   );
   app.get(
@@ -81,7 +86,7 @@ export function persistentSessionRoutes(app: HttpServer, deps: SessionRoutesDeps
       const context = contextOf(request, reply);
       const file = snapshot && (await fileOf(snapshot, request.query.name, namespace, context, deps));
       if (file === undefined) throw new ServiceError("file_not_found", "The session has no such file.");
-      file.bytes.once("error", (error) => reply.raw.destroy(error));
+      sendSlowly(file.bytes, reply);
       reply.headers({ ...AS_BYTES, "content-length": file.size });
       return reply.send(file.bytes as never);
     },
@@ -103,6 +108,12 @@ export function persistentSessionRoutes(app: HttpServer, deps: SessionRoutesDeps
       return reply.code(204).send();
     },
   );
+}
+
+/** A stream that fails cuts its answer. */
+function sendSlowly(stream: Readable, reply: FastifyReply): void {
+  stream.once("error", (error) => reply.raw.destroy(error));
+  leaveStalled(reply);
 }
 
 const bytesOfFile = {

@@ -132,6 +132,47 @@ describe("failures", () => {
   });
 });
 
+describe("an entry that lapsed while its request runs, as while the store was away", () => {
+  const entryKey = async () => (await made.redis.keys("svc:idempotency:*"))[0] ?? "";
+
+  it("is made again by its renewal: a further request waits", async () => {
+    let further: ReturnType<typeof once> | undefined;
+    const first = await once(async () => {
+      const key = await entryKey();
+      await made.redis.del(key);
+      await expect.poll(() => made.redis.pttl(key)).toBeGreaterThan(10_000);
+      further = once(answering(2));
+      await expect.poll(() => made.redis.exists(`${key}:waiter`)).toBe(1);
+      return 1;
+    });
+    expect([first, await further]).toEqual([
+      { answer: 1, replayed: false },
+      { answer: 1, replayed: true },
+    ]);
+    expect(runs).toBe(0);
+  });
+
+  it("keeps the answer", async () => {
+    await once(async () => {
+      await made.redis.del(await entryKey());
+      return 1;
+    });
+    expect(await once(answering(2))).toEqual({ answer: 1, replayed: true });
+  });
+
+  it("gives a request that fails the answer of the one that claimed it, and to the same body alone", async () => {
+    const failing = async (change: object) => {
+      const key = await entryKey();
+      const entry = JSON.parse((await made.redis.get(key)) ?? "");
+      await made.redis.set(key, JSON.stringify({ ...entry, owner: "another", answer: 7, ...change }));
+      throw new ServiceError("queue_saturated");
+    };
+    expect(await once(() => failing({}))).toEqual({ answer: 7, replayed: true });
+    await made.redis.flushall();
+    await expect(once(() => failing({ body: "another" }))).rejects.toMatchObject({ code: "queue_saturated" });
+  });
+});
+
 describe("who waits and who left", () => {
   it("a waiter that leaves ends at once and the first goes on", async () => {
     const end = Promise.withResolvers<void>();

@@ -74,7 +74,8 @@ async function startReplica(config: Config): Promise<Replica> {
   const identity = await createIdentityProvider(config, log);
   const jobs = new JobProducer(config, log, redis);
   if (redis.status !== "ready") await once(redis, "ready");
-  await jobs.listen(subscriber);
+  const running = new RunningPrograms(redis);
+  await Promise.all([jobs.listen(subscriber), running.listen(subscriber)]);
   const app: HttpServer = await buildApi({
     config,
     log,
@@ -83,7 +84,7 @@ async function startReplica(config: Config): Promise<Replica> {
     redis,
     fileServer,
     jobs,
-    running: new RunningPrograms(redis),
+    running,
     identity,
   });
   return {

@@ -156,7 +156,7 @@ describe("an answer that is kept with the end of its round", () => {
     expect(await made.redis.pttl(roundAnswerKey(id, 1))).toBeGreaterThan(50_000);
   });
 
-  it("is not kept after another request's transition, nor in another request's entry", async () => {
+  it("is not kept after another request's transition", async () => {
     const here = replica();
     const { id } = await paused();
     await here.resume(id, [result(1)], async ({ snapshot }, entry) => {
@@ -164,10 +164,44 @@ describe("an answer that is kept with the end of its round", () => {
       const stale = { record: snapshot.record, text: "{}" };
       expect(await here.store.transition(id, { ...change, from: stale })).toBeUndefined();
       expect((await entryOf(id)).answer).toBeUndefined();
-      await made.redis.set(roundAnswerKey(id, 1), '"another\'s"');
-      expect(await here.store.transition(id, { ...change, from: snapshot })).toBeDefined();
-      expect(await entryOf(id)).toBe("another's");
     });
+  });
+
+  it("is kept although the entry lapsed while the round was made", async () => {
+    const here = replica();
+    const { id } = await paused();
+    await here.resume(id, [result(1)], async ({ snapshot }, entry) => {
+      await made.redis.del(roundAnswerKey(id, 1));
+      const change = { from: snapshot, to: ended(snapshot), lifeMs: LIFE_MS, entry, answer: "late" };
+      expect(await here.store.transition(id, change)).toBeDefined();
+      return "late";
+    });
+    const repeated = await replica().resume(id, [result(1)], async () => "run twice");
+    expect(repeated).toEqual({ answer: "late", replayed: true });
+  });
+
+  it("is given to a request that claimed the lapsed entry and makes the same round", async () => {
+    const [here, other] = [replica(), replica()];
+    const { id } = await paused();
+    const [isClaimed, isAnswered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const first = here.resume(id, [result(1)], async ({ snapshot }, entry) => {
+      await made.redis.del(roundAnswerKey(id, 1));
+      await isClaimed.promise;
+      const change = { from: snapshot, to: ended(snapshot), lifeMs: LIFE_MS, entry, answer: "first" };
+      expect(await here.store.transition(id, change)).toBeDefined();
+      isAnswered.resolve();
+      return "first";
+    });
+    await expect.poll(() => entryOf(id)).toBeNull();
+    const second = other.resume(id, [result(1)], async ({ snapshot }, entry) => {
+      isClaimed.resolve();
+      await isAnswered.promise;
+      const change = { from: snapshot, to: ended(snapshot), lifeMs: LIFE_MS, entry, answer: "second" };
+      expect(await other.store.transition(id, change)).toBeUndefined();
+      throw new ServiceError("execution_cancelled");
+    });
+    expect(await first).toEqual({ answer: "first", replayed: false });
+    expect(await second).toEqual({ answer: "first", replayed: true });
   });
 });
 

@@ -2,7 +2,7 @@
 
 import { AcceptedResults } from "@svc/api/programmatic/accept-results";
 import { cancelProgram, RunningPrograms } from "@svc/api/programmatic/cancel";
-import { completeProgram, type EndedRound } from "@svc/api/programmatic/completion";
+import { completeProgram } from "@svc/api/programmatic/completion";
 import { programmaticMetrics } from "@svc/api/programmatic/metrics";
 import { pauseProgram } from "@svc/api/programmatic/pause";
 import { nextAttempt } from "@svc/api/programmatic/resume";
@@ -11,11 +11,12 @@ import { EVENTS, type Event, type Program, type State, TRANSITIONS } from "@svc/
 import { ProgramStore, type Snapshot } from "@svc/api/programmatic/store";
 import { ContinuationTokens } from "@svc/api/programmatic/token";
 import { ToolExchanges } from "@svc/api/programmatic/tool-exchanges";
-import { historyKey, newId, type PausedResponse, type RecordedCall, ServiceError } from "@svc/contracts";
+import { historyKey, newId, type RecordedCall, ServiceError } from "@svc/contracts";
 import { Counter, createLog, createRegistry } from "@svc/service-kit";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startJobs, type TestJobs } from "../../support/consumer.ts";
+import { endOf, pauseOf } from "../../support/programs.ts";
 
 let made: TestJobs;
 let exchanges: ToolExchanges;
@@ -67,31 +68,6 @@ const programOf = (id: string): Program => ({
   files: [],
   tools: [{ name: "t" }],
   hash_seed: 1,
-});
-
-const pauseOf = (call_id: string): PausedResponse => ({
-  paused: true,
-  session_id: "s",
-  pending_call_ids: [call_id],
-  pending_calls: [{ call_id, tool_name: "t", tool_input: {} }],
-  stdout: "",
-  stderr: "",
-  execution_time: 1,
-  tool_calls_made: 1,
-  runner_url: "http://127.0.0.1:1",
-  language: "python",
-  version: "3",
-  limits: { run_timeout_ms: 60_000, memory_bytes: 512 << 20 },
-});
-
-const endOf = (code: number): EndedRound => ({
-  session_id: "s",
-  stdout: "",
-  stderr: "",
-  files: [],
-  code,
-  signal: null,
-  status: null,
 });
 
 /** One program, the request that makes its round, and what its callers have sent. */

@@ -1,5 +1,5 @@
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KeyRing } from "@svc/api/auth/key-ring";
@@ -213,6 +213,19 @@ describe("a change of the directory", () => {
     await writeFile(directory, "a file now");
     await ring.reload();
     expect([ring.get("a"), ring.get("v")].every((key) => key !== undefined)).toBe(true);
+  });
+
+  it("that has a file which cannot be read takes that one for removed, and what else changed counts", async () => {
+    await put("one.pem", one.pem);
+    await put("two.pem", two.pem);
+    const ring = await open({ SVC_JWT_PUBLIC_KEYS_DIR: directory });
+    await rm(join(directory, "one.pem"));
+    // For root no mode closes a file.
+    await symlink("closed.pem", join(directory, "closed.pem"));
+    await put("three.pem", one.pem);
+    await ring.reload();
+    expect([ring.get("one"), ring.get("closed")]).toEqual([undefined, undefined]);
+    expect([ring.get("two"), ring.get("three")]).not.toContain(undefined);
   });
 
   it("comes into force by itself, within the configured time", async () => {

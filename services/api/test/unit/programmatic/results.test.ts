@@ -1,4 +1,9 @@
-import { answersOf, checkPending, digestOf, historyBytes } from "@svc/api/programmatic/accept-results";
+import {
+  answersOf,
+  canonicalResults,
+  checkPending,
+  historyBytes,
+} from "@svc/api/programmatic/accept-results";
 import { smallAnswers } from "@svc/api/programmatic/round-jobs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -39,12 +44,12 @@ describe("tool results", () => {
     fc.assert(
       fc.property(items, (results) => {
         const other = results.toReversed().map((item) => ({ ...item, is_error: false, error_message: null }));
-        return digestOf(results) === digestOf(other);
+        return canonicalResults(results) === canonicalResults(other);
       }),
     );
-    expect(digestOf([{ call_id: "a" }])).toBe(digestOf([{ call_id: "a", result: null }]));
-    expect(digestOf([{ call_id: "a", result: { b: 1, a: 2 } }])).toBe(
-      digestOf([{ call_id: "a", result: { a: 2, b: 1 } }]),
+    expect(canonicalResults([{ call_id: "a" }])).toBe(canonicalResults([{ call_id: "a", result: null }]));
+    expect(canonicalResults([{ call_id: "a", result: { b: 1, a: 2 } }])).toBe(
+      canonicalResults([{ call_id: "a", result: { a: 2, b: 1 } }]),
     );
   });
 
@@ -55,7 +60,7 @@ describe("tool results", () => {
     [{ call_id: "a", is_error: true }],
     [{ call_id: "a", result: { ["__proto__"]: 1 } }],
   ])("that differ are not the same: %j", (other) => {
-    expect(digestOf([other])).not.toBe(digestOf([{ call_id: "a" }]));
+    expect(canonicalResults([other])).not.toBe(canonicalResults([{ call_id: "a" }]));
   });
 
   it("travel with the resume while they are small together", () => {

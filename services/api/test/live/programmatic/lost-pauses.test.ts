@@ -1,0 +1,86 @@
+/** Paused programs that nobody can resume are removed from their runners, where they would take a place until they expire. */
+import { historyKey, type Job, type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import {
+  ENDED,
+  executionOf,
+  labelled,
+  PAUSED,
+  type Programs,
+  pauseOf,
+  startPrograms,
+} from "../../support/programs.ts";
+
+const QUEUE_WAIT_MS = 1000;
+/** As many as the worker takes at once. */
+const SLOTS = 8;
+let made: Programs;
+let round: (job: Job) => Promise<JobResult> | JobResult = () => PAUSED;
+beforeAll(async () => {
+  made = await startPrograms((job) => round(job), 1, { JOB_QUEUE_WAIT_MS: String(QUEUE_WAIT_MS) });
+});
+afterAll(() => made.stop());
+
+async function paused(init?: RequestInit): Promise<ToolCallRequired> {
+  round = () => PAUSED;
+  return (await (await made.start(init)).json()) as ToolCallRequired;
+}
+
+/** Ends a resume with another pause, before which something has happened to its program. */
+async function pausedAgain(meanwhile: (id: string) => Promise<unknown>) {
+  const program = await paused();
+  const id = executionOf(program);
+  round = async () => {
+    await meanwhile(id);
+    return { ok: true, answer: { ...pauseOf("call_002") } };
+  };
+  const answer = await made.resume(program);
+  return { id, error: ((await answer.json()) as { error: string }).error };
+}
+
+it("that of a start whose calls cannot be read", async () => {
+  const { pending_calls: _, ...large } = pauseOf("call_001");
+  let id = "";
+  round = ({ execution_id }) => {
+    id = execution_id;
+    return { ok: true, answer: large };
+  };
+  expect((await made.start()).status).toBe(503);
+  await expect.poll(() => made.discarded).toContain(id);
+});
+
+it("one whose record was lost during its round", async () => {
+  const { id, error } = await pausedAgain((lost) =>
+    made.redis.del(`svc:ptc:${lost}`, `svc:ptc:${lost}:program`, historyKey(lost)),
+  );
+  expect(error).toBe("execution_expired");
+  await expect.poll(() => made.discarded).toContain(id);
+});
+
+it("one that another attempt has paused, and can be resumed, stays", async () => {
+  const { id, error } = await pausedAgain(async (other) => {
+    const record = JSON.parse(String(await made.redis.get(`svc:ptc:${other}`))) as object;
+    await made.redis.set(`svc:ptc:${other}`, JSON.stringify({ ...record, change: newId() }));
+  });
+  expect(error).toBe("execution_cancelled");
+  // A discard would go before this start.
+  await paused();
+  expect(made.discarded).not.toContain(id);
+});
+
+it("a cancelled one as soon as a worker has time, however long that takes", async () => {
+  const label = newId();
+  const id = executionOf(await paused(labelled(label)));
+  const { promise, resolve: end } = Promise.withResolvers<JobResult>();
+  round = () => promise;
+  const before = made.worker.started.length;
+  const busy = Array.from({ length: SLOTS }, () => made.start());
+  await expect.poll(() => made.worker.started.length).toBe(before + SLOTS);
+  expect(await made.cancel(label)).toBe(1);
+  // Longer than a job waits in the queue.
+  await new Promise((later) => setTimeout(later, 3 * QUEUE_WAIT_MS));
+  expect(made.discarded).not.toContain(id);
+  end(ENDED);
+  await expect.poll(() => made.discarded).toContain(id);
+  for (const answer of await Promise.all(busy)) expect(answer.status).toBe(200);
+});

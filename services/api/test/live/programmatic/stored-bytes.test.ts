@@ -1,0 +1,118 @@
+/** What is stored of a caller's programs is bounded in bytes, for all replicas together, and counts no longer once it is gone. */
+import { type Job, type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import {
+  ENDED,
+  executionOf,
+  labelled,
+  PAUSED,
+  type Programs,
+  pauseOf,
+  startPrograms,
+} from "../../support/programs.ts";
+
+const MOST = 300_000;
+const OUTPUT = "x".repeat(60_000);
+const KEYS = "svc:ptc-stored:*";
+let made: Programs;
+let round: (job: Job) => JobResult = () => PAUSED;
+beforeAll(async () => {
+  made = await startPrograms((job) => round(job), 2, { PTC_MAX_STORED_BYTES: String(MOST) });
+});
+afterAll(() => made.stop());
+beforeEach(async () => {
+  round = () => PAUSED;
+  const keys = await made.redis.keys("svc:ptc*");
+  if (keys.length > 0) await made.redis.del(...keys);
+});
+
+/** On the other replica each time. */
+let at = 0;
+const start = (bytes: number) =>
+  fetch(`${made.urls[at++ % 2]}/exec/programmatic`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ code: `#${newId()}`.padEnd(bytes, "#"), tools: [{ name: "t" }] }),
+  });
+const pausedOf = async (answer: Promise<Response>) => (await (await answer).json()) as ToolCallRequired;
+
+/** Programs that are paused, until a start is refused. */
+async function fill(bytes: number): Promise<ToolCallRequired[]> {
+  const all: ToolCallRequired[] = [];
+  for (;;) {
+    const answer = await start(bytes);
+    if (answer.status === 429) return all;
+    expect(answer.status).toBe(200);
+    all.push((await answer.json()) as ToolCallRequired);
+  }
+}
+
+/** In bytes. */
+async function counted(): Promise<number> {
+  const [key] = await made.redis.keys(`${KEYS}:bytes`);
+  return key === undefined ? 0 : Number(await made.redis.hget(key, "total"));
+}
+
+it("refuses a start beyond it with 429, and takes it when a program has ended", async () => {
+  const [first, ...others] = await fill(100_000);
+  expect(others.length + 1).toBe(3);
+  const refused = await start(10);
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "5"]);
+  expect(await refused.json()).toMatchObject({ error: "rate_limited" });
+  round = () => ENDED;
+  expect((await made.resume(first as ToolCallRequired)).status).toBe(200);
+  expect((await start(10)).status).toBe(200);
+});
+
+it("refuses results beyond twice as much; their token stays good", async () => {
+  const [first, second] = (await fill(100_000)) as [ToolCallRequired, ToolCallRequired];
+  const large = [{ call_id: "call_001", result: "x".repeat(2 * MOST - 320_000) }];
+  const next = await pausedOf(made.resume(first, {}, large));
+  const refused = await made.resume(second, {}, large);
+  expect([refused.status, await refused.json()]).toEqual([
+    429,
+    expect.objectContaining({ error: "rate_limited" }),
+  ]);
+  round = () => ENDED;
+  for (const answer of [await made.resume(next), await made.resume(second, {}, large)])
+    expect(await answer.json()).toMatchObject({ status: "completed" });
+});
+
+it("counts the answers of a program, also when it is over", async () => {
+  round = () => ({ ok: true, answer: { ...pauseOf("call_001"), stdout: OUTPUT } });
+  let paused = await pausedOf(start(10));
+  for (let rounds = 1; rounds <= 3; rounds++) {
+    const results = [{ call_id: "call_001", result: rounds }];
+    paused = await pausedOf(made.resume(paused, {}, results));
+    expect(await counted()).toBeGreaterThan(rounds * OUTPUT.length);
+  }
+  round = () => ENDED;
+  await made.resume(paused);
+  expect(await counted()).toBeGreaterThan(3 * OUTPUT.length);
+  const stored = await made.redis.keys("svc:ptc:*:answer:*");
+  expect(stored).toHaveLength(4);
+  const lives = await Promise.all(
+    [...stored, ...(await made.redis.keys(KEYS))].map((key) => made.redis.pttl(key)),
+  );
+  // The count is there for as long as what it counts.
+  expect(Math.min(...lives.slice(-2))).toBeGreaterThanOrEqual(Math.max(...lives.slice(0, -2)) - 1000);
+});
+
+it("counts a program no longer that was cancelled, or has expired", async () => {
+  const label = newId();
+  await made.start(labelled(label));
+  expect(await counted()).toBeGreaterThan(0);
+  expect(await made.cancel(label)).toBe(1);
+  expect([await counted(), await made.redis.keys(KEYS)]).toEqual([0, []]);
+  const id = executionOf(await pausedOf(start(100_000)));
+  const [key = ""] = (await made.redis.keys(KEYS)).filter((each) => !each.endsWith(":bytes"));
+  await made.redis.zadd(key, Date.now() - 1, id);
+  await start(10);
+  expect(await counted()).toBeLessThan(10_000);
+});
+
+it("keeps neither the job of a first round nor its result", async () => {
+  const job = `${executionOf(await pausedOf(start(100_000)))}.1.1`;
+  await expect.poll(() => made.redis.exists(`bull:python-queue:${job}`)).toBe(0);
+  await expect.poll(() => made.redis.get(`svc:result:${job}`)).toBe("");
+});
