@@ -1,7 +1,8 @@
 /** What a program does while it runs. `result` is the last event; an error of the service is thrown. */
 import type { ExecResponse } from "./api.generated.ts";
 import { ConnectionFailedError, ConnectionLostError, SvcError } from "./error.ts";
-import { errorOf, type Http } from "./http.ts";
+import { CODES } from "./errors.generated.ts";
+import { errorOf, type Http, parsed } from "./http.ts";
 import { type Result, withFiles } from "./results.ts";
 import { readEvents } from "./sse.ts";
 
@@ -20,14 +21,13 @@ export async function* eventsOf<Answer>(
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
   if (!isStream) {
     // A service that does not stream.
-    yield { type: "answer", answer: (await response.json()) as Answer };
+    yield { type: "answer", answer: await parsed<Answer>(response, signal) };
     return;
   }
   try {
     for await (const { event, data } of readEvents(response.body ?? new ReadableStream())) {
       const told: unknown = JSON.parse(data);
-      // The status of the answer was that of its beginning.
-      if (event === "error") throw errorOf(response.status, told);
+      if (event === "error") throw errorOf(statusOf(told) ?? response.status, told);
       if (event === "result") {
         yield { type: "answer", answer: told as Answer };
         return;
@@ -43,6 +43,9 @@ export async function* eventsOf<Answer>(
   }
   throw new ConnectionFailedError("The connection ended before the program did.");
 }
+
+/** The usual status of the error's code: the response had its own before the program ran. */
+const statusOf = (told: unknown): number | undefined => CODES[String(Object(told).error)]?.status;
 
 export async function* runEvents(
   response: Response,

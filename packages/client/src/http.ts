@@ -2,6 +2,7 @@
 import type { ErrorBody } from "./api.generated.ts";
 import { ConnectionFailedError, SvcError } from "./error.ts";
 import { CODES } from "./errors.generated.ts";
+import { piecesOf } from "./pieces.ts";
 
 export interface SvcOptions {
   /** Address of the service, with or without /v1. */
@@ -27,7 +28,7 @@ export interface Request extends CallOptions {
   /** Without /v1. */
   path: string;
   headers?: Readonly<Record<string, string>>;
-  body?: string | FormData;
+  body?: string | Blob;
 }
 
 const MAX_RETRIES = 2;
@@ -65,17 +66,15 @@ export class Http {
   }
 
   async json<T>(request: Request): Promise<T> {
-    const response = await this.send(request);
-    try {
-      return (await response.json()) as T;
-    } catch (cause) {
-      request.signal?.throwIfAborted();
-      throw new ConnectionFailedError(
-        "The answer is not one of the service.",
-        { status: response.status },
-        { cause },
-      );
-    }
+    return parsed(await this.send(request), request.signal);
+  }
+
+  /** A request whose success has no body. Any other answer is not the service's, whatever its status says. */
+  async done(request: Request): Promise<void> {
+    const { status, body } = await this.send(request);
+    if (status === 202 || status === 204) return;
+    await body?.cancel().catch(() => undefined);
+    throw notOurs(status);
   }
 
   async #once({ method, path, headers, body, signal, requestId }: Request): Promise<Response> {
@@ -90,27 +89,55 @@ export class Http {
         },
         ...(body === undefined ? {} : { body }),
         ...(signal === undefined ? {} : { signal }),
+        // The service redirects nowhere; who does, a page to log in for instance, would get the program or give its own answer.
+        redirect: "manual",
       });
     } catch (cause) {
       signal?.throwIfAborted();
-      throw new ConnectionFailedError(`The service at ${this.#base} cannot be reached.`, {}, { cause });
+      throw new ConnectionFailedError(`The service at ${this.#base} ${whyNone(cause)}.`, {}, { cause });
     }
     if (response.ok) return response;
-    throw errorOf(
-      response.status,
-      await bodyOf(response),
-      Number(response.headers.get("retry-after") ?? Number.NaN),
+    const told = await bodyOf(response);
+    signal?.throwIfAborted();
+    throw errorOf(response.status, told, Number(response.headers.get("retry-after") ?? Number.NaN));
+  }
+}
+
+/** Node's fetch waits 300 s for the beginning of an answer, which that of a long run may take. */
+const whyNone = (cause: unknown): string =>
+  Object(Object(cause).cause).code === "UND_ERR_HEADERS_TIMEOUT"
+    ? "did not answer for as long as fetch waits; watch long runs by stream, or make them jobs"
+    : "cannot be reached";
+
+/** The JSON of a success. */
+export async function parsed<T>(response: Response, signal: AbortSignal | undefined): Promise<T> {
+  try {
+    return (await response.json()) as T;
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw new ConnectionFailedError(
+      "The answer is not one of the service.",
+      { status: response.status },
+      { cause },
     );
   }
 }
 
-/** Errors of the service have at most 16 KiB; what is longer comes from something else. */
-const MAX_ERROR_CHARS = 64 * 1024;
+/** Errors of the service have at most 16 KiB; what is longer comes from something else, and may never end. */
+const MAX_ERROR_BYTES = 64 * 1024;
 
-async function bodyOf(response: Response): Promise<unknown> {
+async function bodyOf({ body }: Response): Promise<unknown> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
   try {
-    const text = await response.text();
-    return text.length > MAX_ERROR_CHARS ? undefined : JSON.parse(text);
+    if (body === null) return undefined;
+    for await (const piece of piecesOf(body)) {
+      bytes += piece.length;
+      if (bytes > MAX_ERROR_BYTES) return undefined;
+      text += decoder.decode(piece, { stream: true });
+    }
+    return JSON.parse(text + decoder.decode());
   } catch {
     return undefined;
   }
@@ -119,8 +146,7 @@ async function bodyOf(response: Response): Promise<unknown> {
 /** `body`: what the service said, or anything that a proxy did. */
 export function errorOf(status: number, body: unknown, retryAfter?: number): SvcError {
   const { error, message, request_id, details } = Object(body) as Partial<ErrorBody>;
-  if (typeof error !== "string" || typeof message !== "string")
-    return new ConnectionFailedError(`The answer ${status} is not one of the service.`, { status });
+  if (typeof error !== "string" || typeof message !== "string") return notOurs(status);
   const type = CODES[error]?.type ?? SvcError;
   return new type(message, {
     code: error,
@@ -130,6 +156,9 @@ export function errorOf(status: number, body: unknown, retryAfter?: number): Svc
     retryAfter: retryAfter !== undefined && Number.isFinite(retryAfter) ? retryAfter : undefined,
   });
 }
+
+const notOurs = (status: number) =>
+  new ConnectionFailedError(`The answer ${status} is not one of the service.`, { status });
 
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -9,7 +9,8 @@ export interface StoredFile {
   name: string;
   kind?: string | undefined;
   resource_id?: string | undefined;
-  version?: number | string | undefined;
+  version?: number | undefined;
+  entity_id?: string | undefined;
 }
 
 /** A file that is sent with the request: at most 1 MiB each, 4 MiB together. */
@@ -47,8 +48,8 @@ function fileOf(file: InputFile): object {
       ? { name, content }
       : { name, content: base64(content), encoding: "base64" };
   }
-  const { id, storage_session_id, name, kind, resource_id, version } = file;
-  return { id, storage_session_id, name, kind, resource_id, version };
+  const { id, storage_session_id, name, kind, resource_id, version, entity_id } = file;
+  return { id, storage_session_id, name, kind, resource_id, version, entity_id };
 }
 
 /** More arguments than this may not fit on a stack. */

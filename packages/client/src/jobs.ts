@@ -63,7 +63,7 @@ export class Jobs {
 
   /** Ends a job that waits or runs, and removes one that has ended. */
   async cancel(id: string, options: CallOptions = {}): Promise<void> {
-    await this.#http.send({ method: "DELETE", path: `/jobs/${encodeURIComponent(id)}`, ...options });
+    await this.#http.done({ method: "DELETE", path: `/jobs/${encodeURIComponent(id)}`, ...options });
   }
 
   /** From the beginning of its program to its end. Leaving early does not cancel the job. */

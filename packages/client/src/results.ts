@@ -5,7 +5,7 @@ import type {
   ToolCallRequired,
   UploadResponse,
 } from "./api.generated.ts";
-import { ConnectionLostError } from "./error.ts";
+import { ConnectionFailedError, ConnectionLostError } from "./error.ts";
 import type { CallOptions, Http } from "./http.ts";
 
 /** Reads the bytes of a stored file. */
@@ -27,35 +27,52 @@ type WithFiles<Answer> = Answer extends { files: unknown }
 /** How a program that calls tools ended. */
 export type ToolResult = WithFiles<Ended>;
 
-export function withFiles<
-  File extends { id: string; storage_session_id: string },
-  Answer extends { files: File[] },
->(answer: Answer, http: Http): Omit<Answer, "files"> & { files: (File & Readable)[] } {
+/** What finds a stored file. Those of agents and skills are found by whose they are. */
+interface Stored {
+  id: string;
+  storage_session_id: string;
+  /** Bytes. */
+  size: number;
+  kind?: "user" | "agent" | "skill" | undefined;
+  resource_id?: string | undefined;
+  version?: number | undefined;
+}
+
+export function withFiles<File extends Stored, Answer extends { files: File[] }>(
+  answer: Answer,
+  http: Http,
+): Omit<Answer, "files"> & { files: (File & Readable)[] } {
   return { ...answer, files: answer.files.map((file) => ({ ...file, ...readable(file, http) })) };
 }
 
-function readable(
-  { id, storage_session_id }: { id: string; storage_session_id: string },
-  http: Http,
-): Readable {
-  const path = `/download/${storage_session_id}/${id}`;
-  const get = (options: CallOptions = {}) => http.send({ method: "GET", path, ...options });
-  const read = async <T>(
-    options: CallOptions | undefined,
-    body: (response: Response) => Promise<T>,
-  ): Promise<T> => {
+function readable(file: Stored, http: Http): Readable {
+  const get = (options: CallOptions = {}) => http.send({ method: "GET", path: pathOf(file), ...options });
+  const download = async (options?: CallOptions): Promise<Uint8Array> => {
     const response = await get(options);
+    let bytes: Uint8Array;
     try {
-      return await body(response);
+      bytes = new Uint8Array(await response.arrayBuffer());
     } catch (cause) {
       options?.signal?.throwIfAborted();
       throw new ConnectionLostError(cause);
     }
+    if (bytes.length === file.size) return bytes;
+    const { status } = response;
+    throw new ConnectionFailedError(`The answer has ${bytes.length} bytes, and the file ${file.size}.`, {
+      status,
+    });
   };
   return {
-    download: (options) => read(options, async (response) => new Uint8Array(await response.arrayBuffer())),
-    text: (options) => read(options, (response) => response.text()),
+    download,
+    text: async (options) => new TextDecoder().decode(await download(options)),
     stream: async (options) =>
       (await get(options)).body ?? new ReadableStream({ start: (one) => one.close() }),
   };
+}
+
+function pathOf({ id, storage_session_id, kind = "user", resource_id, version }: Stored): string {
+  const path = `/download/${storage_session_id}/${id}`;
+  if (kind === "user") return path;
+  const owner = { kind, id: resource_id ?? "", ...(version === undefined ? {} : { version: `${version}` }) };
+  return `${path}?${new URLSearchParams(owner)}`;
 }

@@ -19,6 +19,6 @@ export class Sessions {
   }
 
   async delete(id: string, options: CallOptions = {}): Promise<void> {
-    await this.#http.send({ method: "DELETE", path: `/sessions/${encodeURIComponent(id)}`, ...options });
+    await this.#http.done({ method: "DELETE", path: `/sessions/${encodeURIComponent(id)}`, ...options });
   }
 }

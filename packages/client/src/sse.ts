@@ -1,4 +1,5 @@
 /** Reads server-sent events (WHATWG HTML, section 9.2.6) off a body. One pass, linear; an event has a bound. */
+import { piecesOf } from "./pieces.ts";
 
 export interface ServerEvent {
   event: string;
@@ -44,17 +45,7 @@ function fieldOf(line: string): [string, string] {
 
 async function* textOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
   const decoder = new TextDecoder();
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield decoder.decode(value, { stream: true });
-    }
-  } finally {
-    // Leaving early closes the connection.
-    await reader.cancel().catch(() => undefined);
-  }
+  for await (const piece of piecesOf(body)) yield decoder.decode(piece, { stream: true });
 }
 
 /** Splits text that comes in pieces. A carriage return at the end of a piece may be half of a line end. */

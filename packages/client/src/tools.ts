@@ -30,6 +30,8 @@ interface Answer {
 }
 
 const PATH = "/exec/programmatic";
+/** Of what a function throws; a message that is too large would end the program. */
+const MAX_MESSAGE_CHARS = 4096;
 
 export class WithTools {
   readonly #http: Http;
@@ -109,16 +111,22 @@ export class WithTools {
     throw new TypeError("a round has no answer");
   }
 
-  #answers({ tool_calls }: ToolCallRequired, signal: AbortSignal | undefined): Promise<Answer[]> {
+  async #answers({ tool_calls }: ToolCallRequired, signal: AbortSignal | undefined): Promise<Answer[]> {
+    let end = () => {};
     const ended = new Promise<never>((_, reject) => {
-      if (signal?.aborted) reject(signal.reason);
-      signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+      end = () => reject(signal?.reason);
     });
     ended.catch(() => undefined);
-    return Promise.race([
-      ended,
-      Promise.all(tool_calls.map(({ id, name, input }) => this.#answer(id, name, input, signal))),
-    ]);
+    if (signal?.aborted) end();
+    signal?.addEventListener("abort", end, { once: true });
+    try {
+      return await Promise.race([
+        ended,
+        Promise.all(tool_calls.map(({ id, name, input }) => this.#answer(id, name, input, signal))),
+      ]);
+    } finally {
+      signal?.removeEventListener("abort", end);
+    }
   }
 
   async #answer(
@@ -128,14 +136,11 @@ export class WithTools {
     signal: AbortSignal | undefined,
   ): Promise<Answer> {
     try {
-      const result = await this.#tools.get(name)?.run(input, { signal });
-      return { call_id, result: result ?? null };
+      const tool = this.#tools.get(name);
+      if (tool === undefined) throw new Error(`there is no tool ${name}`);
+      return { call_id, result: jsonOf(name, (await tool.run(input, { signal })) ?? null) };
     } catch (error) {
-      return {
-        call_id,
-        is_error: true,
-        error_message: error instanceof Error ? error.message : String(error),
-      };
+      return { call_id, is_error: true, error_message: sentenceOf(error).slice(0, MAX_MESSAGE_CHARS) };
     }
   }
 
@@ -150,3 +155,16 @@ export class WithTools {
       .catch(() => undefined);
   }
 }
+
+/** The value as it is. Throws where it is not JSON: that is this call's failure, and no reason to end the program. */
+function jsonOf(name: string, value: unknown): unknown {
+  try {
+    if (JSON.stringify(value) !== undefined) return value;
+  } catch (cause) {
+    throw new TypeError(`the result of ${name} is not JSON: ${sentenceOf(cause)}`, { cause });
+  }
+  throw new TypeError(`the result of ${name} is not JSON`);
+}
+
+const sentenceOf = (error: unknown): string =>
+  error instanceof Error ? error.message || error.name : String(error);

@@ -28,8 +28,13 @@ export interface HttpServiceOptions {
 const MAX_LIST_BYTES = 8 * 2 ** 20;
 
 export function httpService({ baseUrl, headers = {}, whenUnreachable = "" }: HttpServiceOptions): Service {
+  // The service redirects nowhere: what a proxy does so, to a page to log in for instance, is no answer.
   const withHeaders: typeof fetch = (url, init) =>
-    fetch(url, { ...init, headers: { ...headers, ...(init?.headers as Record<string, string>) } });
+    fetch(url, {
+      redirect: "manual",
+      ...init,
+      headers: { ...headers, ...(init?.headers as Record<string, string>) },
+    });
   const svc = new Svc({ baseUrl, fetch: withHeaders, maxRetries: 0 });
   const asked = async <T>(work: Promise<T>): Promise<T> => {
     try {

@@ -1,11 +1,7 @@
 /** Files as resources: those of the caller's sessions are listed, stored ones are read by the addresses that results name. */
-import {
-  ErrorCode,
-  McpError,
-  type ReadResourceResult,
-  type Resource,
-} from "@modelcontextprotocol/sdk/types.js";
+import type { ReadResourceResult, Resource } from "@modelcontextprotocol/sdk/types.js";
 import { MAX_READ_BYTES, resourceOf } from "./file-content.ts";
+import { ProtocolError, RESOURCE_NOT_FOUND } from "./handle.ts";
 import type { Service } from "./service.ts";
 import { listSessions } from "./sessions.ts";
 import { addressOf, SESSION_FILE, STORED_FILE } from "./uris.ts";
@@ -38,8 +34,8 @@ export async function readResource(
 ): Promise<ReadResourceResult> {
   const address = addressOf(uri);
   if (address === undefined)
-    throw new McpError(
-      ErrorCode.InvalidParams,
+    throw new ProtocolError(
+      RESOURCE_NOT_FOUND,
       `There is no such resource; addresses are ${STORED_FILE} and ${SESSION_FILE}.`,
     );
   const bytes =

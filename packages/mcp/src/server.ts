@@ -3,7 +3,6 @@
  * results; errors of the service are tool errors with its sentence; what nobody foresaw is told to `onError` and hidden.
  */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import type { RequestHandlerExtra } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import {
   CallToolRequestSchema,
   type CallToolResult,
@@ -11,11 +10,9 @@ import {
   ListResourcesRequestSchema,
   ListResourceTemplatesRequestSchema,
   ListToolsRequestSchema,
-  McpError,
   ReadResourceRequestSchema,
-  type ServerNotification,
-  type ServerRequest,
 } from "@modelcontextprotocol/sdk/types.js";
+import { type Extra, handle, ProtocolError, RESOURCE_NOT_FOUND } from "./handle.ts";
 import { listResources, readResource, TEMPLATES } from "./resources.ts";
 import { type Service, ServiceRefusal } from "./service.ts";
 import { TOOLS } from "./tools/tools.ts";
@@ -26,10 +23,10 @@ export interface ServerOptions {
   onError: (error: unknown) => void;
 }
 
-type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
-
 const INSTRUCTIONS =
   "Runs untrusted programs in single-use sandboxes without network. Files are written to /mnt/data and come back with the result.";
+/** Codes of the service by which a resource is not there. */
+const ABSENT: ReadonlySet<string | undefined> = new Set(["file_not_found", "not_found"]);
 const LOST = "The connection to the service was lost.";
 
 export function createServer({ service, version, onError }: ServerOptions): Server {
@@ -46,15 +43,15 @@ export function createServer({ service, version, onError }: ServerOptions): Serv
     try {
       return await work;
     } catch (error) {
-      throw error instanceof McpError ? error : new McpError(ErrorCode.InternalError, sentence(error));
+      if (error instanceof ProtocolError) throw error;
+      const isAbsent = error instanceof ServiceRefusal && ABSENT.has(error.code);
+      throw new ProtocolError(isAbsent ? RESOURCE_NOT_FOUND : ErrorCode.InternalError, sentence(error));
     }
   };
-  server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: [...TOOLS.values()].map(({ listed }) => listed),
-  }));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra): Promise<CallToolResult> => {
+  handle(server, ListToolsRequestSchema, () => ({ tools: [...TOOLS.values()].map(({ listed }) => listed) }));
+  handle(server, CallToolRequestSchema, async ({ params }, extra): Promise<CallToolResult> => {
     const tool = TOOLS.get(params.name);
-    if (tool === undefined) throw new McpError(ErrorCode.InvalidParams, "There is no such tool.");
+    if (tool === undefined) throw new ProtocolError(ErrorCode.InvalidParams, "There is no such tool.");
     const { signal } = extra;
     try {
       return await tool.call(params.arguments, { service, signal, onOutput: progressOf(extra) });
@@ -64,11 +61,11 @@ export function createServer({ service, version, onError }: ServerOptions): Serv
       return { content: [{ type: "text", text }], isError: true };
     }
   });
-  server.setRequestHandler(ListResourcesRequestSchema, async (_request, { signal }) => ({
+  handle(server, ListResourcesRequestSchema, async (_request, { signal }) => ({
     resources: await reading(listResources(service, signal)),
   }));
-  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: TEMPLATES }));
-  server.setRequestHandler(ReadResourceRequestSchema, ({ params }, { signal }) =>
+  handle(server, ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: TEMPLATES }));
+  handle(server, ReadResourceRequestSchema, ({ params }, { signal }) =>
     reading(readResource(params.uri, service, signal)),
   );
   server.onerror = onError;
