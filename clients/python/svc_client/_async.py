@@ -98,6 +98,7 @@ class AsyncEventStream(AsyncIterator[RequestEvent[AsyncFile, ResultT]]):
         self._result = result
         self._plan: "Optional[Plan[Exchange]]" = plan
         self._exchange: Optional[Exchange] = None
+        self._closed = False
         self._reader: "Optional[EventReader[AsyncFile, ResultT]]" = None
         self._steps: "List[Step[AsyncFile, ResultT]]" = []
 
@@ -107,10 +108,8 @@ class AsyncEventStream(AsyncIterator[RequestEvent[AsyncFile, ResultT]]):
     async def __anext__(self) -> "RequestEvent[AsyncFile, ResultT]":
         if self._plan is not None:
             plan, self._plan = self._plan, None
-            self._exchange = await self._svc._drive(plan)
-            self._reader = EventReader(
-                self._svc._core.file, self._result, self._exchange.headers.get("x-request-id")
-            )
+            opened = await self._svc._drive(plan, self._begun)
+            self._reader = EventReader(self._svc._core.file, self._result, opened.headers.get("x-request-id"))
         try:
             while not self._steps:
                 exchange, reader = self._exchange, self._reader
@@ -127,11 +126,18 @@ class AsyncEventStream(AsyncIterator[RequestEvent[AsyncFile, ResultT]]):
             raise step
         return step
 
+    def _begun(self, exchange: Exchange) -> None:
+        # Another task may close the stream before its answer begins.
+        self._exchange = exchange
+        if self._closed:
+            exchange.close()
+
     def _close(self) -> None:
+        self._closed = True
         self._plan = None
-        if self._exchange is not None:
-            self._exchange.close()
-            self._exchange = None
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.close()
 
     async def aclose(self) -> None:
         self._close()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Any, AsyncGenerator, Dict, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, AsyncGenerator, Callable, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _requests as requests
 from ._core import DEFAULT_CONNECT_TIMEOUT, DEFAULT_TIMEOUT, DEFAULT_URL, Core
 from ._downloads import PathLike
 from ._events import ToolEvent
 from ._files import InputFile, output_fields
-from ._plans import Plan, Send, Sleep, Step, T, ToolProgram, perform
+from ._http import Exchange
+from ._plans import Plan, Send, Sleep, Step, T, ToolProgram, ignore, perform
 from ._records import Job, JobPage, Language, Session, SessionFile
 from ._results import Result, ToolResult, result_of
 from ._shape import Fields
@@ -135,12 +136,13 @@ class AsyncSvc:
     def _file(self, entry: Fields) -> AsyncFile:
         return AsyncFile(**output_fields(entry), _svc=self)
 
-    async def _drive(self, plan: "Plan[T]") -> T:
+    async def _drive(self, plan: "Plan[T]", begun: Callable[[Exchange], None] = ignore) -> T:
+        """`begun` is told each exchange before it is opened."""
         try:
             step = next(plan)
             while True:
                 try:
-                    done = await self._perform(step)
+                    done = await self._perform(step, begun)
                 except BaseException as error:
                     step = plan.throw(error)
                 else:
@@ -149,9 +151,10 @@ class AsyncSvc:
             value: T = end.value
             return value
 
-    async def _perform(self, step: Step) -> Any:
+    async def _perform(self, step: Step, begun: Callable[[Exchange], None]) -> Any:
         if isinstance(step, Send):
             exchange, send = self._core.exchange(step), step
+            begun(exchange)
             return await in_thread(lambda: perform(send, exchange), exchange.close)
         if isinstance(step, Sleep):
             return await asyncio.sleep(step.seconds)

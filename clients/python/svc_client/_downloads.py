@@ -39,7 +39,8 @@ def read_bytes(exchange: Exchange, size: int) -> bytes:
 def save(exchange: Exchange, size: int, target: PathLike) -> Path:
     """The path has the whole file or what it had before."""
     path = Path(target)
-    part = path.with_name(f".{path.name[:64]}.{secrets.token_hex(8)}.part")
+    # A name may have 255 bytes, and a character four of them.
+    part = path.with_name(f".{path.name[:32]}.{secrets.token_hex(8)}.part")
     try:
         with open(part, "xb") as file:
             for piece in _pieces(exchange, size):

@@ -54,6 +54,10 @@ Step = Union[Send, Sleep, CallTools]
 Plan = Generator[Step, Any, T]
 
 
+def ignore(_: Exchange) -> None:
+    """For a caller that does not want to know the exchange."""
+
+
 def perform(effect: Send, exchange: Exchange) -> Union[Answer, Exchange]:
     """Blocks. The exchange is closed unless it is what this answers."""
     kept = False

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ssl
 import time
-from typing import Any, Dict, Generator, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Generator, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _requests as requests
 from ._core import DEFAULT_CONNECT_TIMEOUT, DEFAULT_TIMEOUT, DEFAULT_URL, Core
 from ._downloads import PathLike
 from ._events import ToolEvent
 from ._files import InputFile, output_fields
-from ._plans import Plan, Send, Sleep, Step, T, ToolProgram, perform
+from ._http import Exchange
+from ._plans import Plan, Send, Sleep, Step, T, ToolProgram, ignore, perform
 from ._records import Job, JobPage, Language, Session, SessionFile
 from ._results import Result, ToolResult, result_of
 from ._shape import Fields
@@ -134,13 +135,14 @@ class Svc:
     def _file(self, entry: Fields) -> File:
         return File(**output_fields(entry), _svc=self)
 
-    def _drive(self, plan: "Plan[T]") -> T:
+    def _drive(self, plan: "Plan[T]", begun: Callable[[Exchange], None] = ignore) -> T:
+        """`begun` is told each exchange before it is opened."""
         caller = ToolCaller()
         try:
             step = next(plan)
             while True:
                 try:
-                    done = self._perform(step, caller)
+                    done = self._perform(step, caller, begun)
                 except BaseException as error:
                     step = plan.throw(error)
                 else:
@@ -151,9 +153,11 @@ class Svc:
         finally:
             caller.close()
 
-    def _perform(self, step: Step, caller: ToolCaller) -> Any:
+    def _perform(self, step: Step, caller: ToolCaller, begun: Callable[[Exchange], None]) -> Any:
         if isinstance(step, Send):
-            return perform(step, self._core.exchange(step))
+            exchange = self._core.exchange(step)
+            begun(exchange)
+            return perform(step, exchange)
         if isinstance(step, Sleep):
             return time.sleep(step.seconds)
         return caller(step)

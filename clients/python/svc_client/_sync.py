@@ -55,6 +55,7 @@ class EventStream(Iterator[RequestEvent[File, ResultT]]):
         self._result = result
         self._plan: "Optional[Plan[Exchange]]" = plan
         self._exchange: Optional[Exchange] = None
+        self._closed = False
         self._reader: "Optional[EventReader[File, ResultT]]" = None
         self._steps: "List[Step[File, ResultT]]" = []
 
@@ -64,15 +65,14 @@ class EventStream(Iterator[RequestEvent[File, ResultT]]):
     def __next__(self) -> "RequestEvent[File, ResultT]":
         if self._plan is not None:
             plan, self._plan = self._plan, None
-            self._exchange = self._svc._drive(plan)
-            self._reader = EventReader(
-                self._svc._core.file, self._result, self._exchange.headers.get("x-request-id")
-            )
+            opened = self._svc._drive(plan, self._begun)
+            self._reader = EventReader(self._svc._core.file, self._result, opened.headers.get("x-request-id"))
         try:
             while not self._steps:
-                if self._exchange is None or self._reader is None or self._reader.ended:
+                exchange, reader = self._exchange, self._reader
+                if exchange is None or reader is None or reader.ended:
                     raise StopIteration
-                self._steps = list(self._reader.feed(self._exchange.read()))[::-1]
+                self._steps = list(reader.feed(exchange.read()))[::-1]
         except BaseException:
             self.close()
             raise
@@ -82,11 +82,18 @@ class EventStream(Iterator[RequestEvent[File, ResultT]]):
             raise step
         return step
 
+    def _begun(self, exchange: Exchange) -> None:
+        # Another thread may close the stream before its answer begins: one of the two sees what the other has set.
+        self._exchange = exchange
+        if self._closed:
+            exchange.close()
+
     def close(self) -> None:
+        self._closed = True
         self._plan = None
-        if self._exchange is not None:
-            self._exchange.close()
-            self._exchange = None
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.close()
 
     def __enter__(self) -> "EventStream[ResultT]":
         return self

@@ -55,6 +55,17 @@ class Cancelling(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(await stream.__anext__(), Stdout("a"))
             self.assertTrue(await asyncio.to_thread(waiting.gone.wait, LONG))
 
+    async def test_a_stream_that_another_task_closes_before_its_answer_has_begun(self):
+        waiting = Waiting()
+        with serve(waiting) as server:
+            stream = client(server, timeout=4).stream("x")
+            reading = asyncio.ensure_future(stream.__anext__())
+            await asyncio.to_thread(waiting.arrived.wait, LONG)
+            await stream.aclose()
+            with self.assertRaises(ConnectionFailed):
+                await reading
+            self.assertTrue(await asyncio.to_thread(waiting.gone.wait, LONG))
+
     async def test_a_time_limit_of_the_caller(self):
         waiting = Waiting()
         with serve(waiting) as server:

@@ -251,6 +251,33 @@ class Streams(unittest.TestCase):
             with self.assertRaises((ConnectionFailed, StopIteration)):
                 next(stream)
 
+    def test_another_thread_ends_a_stream_whose_answer_has_not_begun(self):
+        def silent(connection):
+            arrived.set()
+            connection.wait_for_end()
+            gone.set()
+
+        def busy(connection):
+            connection.answer(503, error("queue_saturated"), "Retry-After: 1")
+            arrived.set()
+
+        def read(stream):
+            try:
+                got.extend(stream)
+            except SvcError as failure:
+                got.append(failure)
+
+        for answer in (silent, busy):
+            arrived, gone, got = threading.Event(), threading.Event(), []
+            with serve(answer, silent) as server:
+                stream = client(server, timeout=4).stream("x")
+                reading = threading.Thread(target=read, args=(stream,))
+                reading.start()
+                self.assertTrue(arrived.wait(LONG))
+                stream.close()
+                reading.join(LONG)
+            self.assertEqual([type(one) for one in got], [ConnectionFailed])
+
     def test_the_time_of_a_stream_is_bounded(self):
         def answer(connection):
             connection.stream()
@@ -312,6 +339,13 @@ class Downloads(unittest.TestCase):
             path = os.path.join(folder, "a.png")
             self.download(lambda connection: connection.answer(200, b"\x89PNG"), path)
             self.assertEqual(os.listdir(folder), ["a.png"])
+
+    def test_a_name_of_the_greatest_length_in_any_writing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("x" * 255, "\N{GRINNING FACE}" * 62 + ".png"):
+                path = os.path.join(folder, name)
+                self.download(lambda connection: connection.answer(200, b"\x89PNG"), path)
+                self.assertTrue(os.path.exists(path))
 
     def test_a_failed_download_leaves_the_older_file(self):
         wrong = (b"\x89PN", b"\x89PNGX")
