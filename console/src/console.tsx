@@ -47,7 +47,7 @@ export function Console({ svc, languages, hasToken, keepsSessions, onRefused }: 
     ...(session === "" ? {} : { runtime_session_hint: session }),
   });
 
-  const show = (eventsOf: (signal: AbortSignal) => AsyncIterable<RunEvent>) => {
+  const show = (eventsOf: (signal: AbortSignal) => AsyncIterable<RunEvent>, stopped: string) => {
     if (stop.current !== undefined) return;
     const ending = new AbortController();
     stop.current = ending;
@@ -61,14 +61,14 @@ export function Console({ svc, languages, hasToken, keepsSessions, onRefused }: 
           setResult(ended);
           setState(endOf(ended));
         },
-        (error) => (ending.signal.aborted ? setState("Stopped") : failed(error)),
+        (error) => (ending.signal.aborted ? setState(stopped) : failed(error)),
       )
       .finally(() => {
         stop.current = undefined;
         setRunning(false);
       });
   };
-  run.current = () => show((signal) => svc.stream(program(), { signal }));
+  run.current = () => show((signal) => svc.stream(program(), { signal }), "Stopped");
   const runAsJob = () =>
     void svc.jobs
       .create(program())
@@ -141,7 +141,15 @@ export function Console({ svc, languages, hasToken, keepsSessions, onRefused }: 
         )}
         <label>
           Add files (or drop them here){" "}
-          <input type="file" multiple onChange={(event) => take(event.currentTarget.files)} />
+          <input
+            type="file"
+            multiple
+            onChange={(event) => {
+              take(event.currentTarget.files);
+              // A browser tells only of another choice: the same file may be chosen again after a change.
+              event.currentTarget.value = "";
+            }}
+          />
         </label>
       </p>
       <div
@@ -153,14 +161,21 @@ export function Console({ svc, languages, hasToken, keepsSessions, onRefused }: 
       <OutputView output={output} isRunning={isRunning} />
       <Files title="Files of the run" files={result?.files ?? []} onError={failed} />
       {result !== undefined && <Facts result={result} />}
-      <Files title="Uploads" files={uploads} onError={failed} />
+      <Files
+        title="Uploads"
+        files={uploads}
+        onError={failed}
+        onRemove={(gone) => setUploads((known) => known.filter(({ id }) => id !== gone))}
+      />
       <Request
         asked={() => ({ language, code: code(), files: uploads, ...(session === "" ? {} : { session }) })}
         hasToken={hasToken}
       />
       <JobsList
         svc={svc}
-        onShow={(id) => show((signal) => svc.jobs.events(id, { signal }))}
+        onShow={(id) =>
+          show((signal) => svc.jobs.events(id, { signal }), "Not shown any more; the job goes on")
+        }
         onError={failed}
       />
       {keepsSessions && <SessionsList svc={svc} onChoose={setSession} onError={failed} />}

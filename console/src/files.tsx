@@ -47,10 +47,13 @@ export function Files({
   title,
   files,
   onError,
+  onRemove,
 }: {
   title: string;
   files: Shown[];
   onError: (error: unknown) => void;
+  /** Takes a file off the list. */
+  onRemove?: (id: string) => void;
 }) {
   if (files.length === 0) return null;
   const download = (file: Shown) =>
@@ -66,6 +69,11 @@ export function Files({
               <button type="button" onClick={() => void download(file)}>
                 Download <bdi>{file.name}</bdi>
               </button>
+              {onRemove !== undefined && (
+                <button type="button" onClick={() => onRemove(file.id)}>
+                  Remove <bdi>{file.name}</bdi>
+                </button>
+              )}
               {type !== undefined && <Picture file={file} type={type} />}
               {isTable(file) && <Table file={file} />}
             </li>

@@ -16,7 +16,11 @@ export function JobsList({
 }) {
   const [jobs, setJobs] = useState<JobList["jobs"]>([]);
   const read = () => void svc.jobs.list().then(({ jobs: all }) => setJobs(all), onError);
-  const cancel = (id: string) => void svc.jobs.cancel(id).then(read, onError);
+  /** Cancels a job, or removes one that had ended. One that has ended since is left: it would be removed with its result. */
+  const end = async (id: string, hadEnded: boolean) => {
+    if (!hadEnded && (await svc.jobs.get(id)).ended_at !== undefined) return;
+    await svc.jobs.cancel(id);
+  };
   return (
     <details onToggle={(event) => event.currentTarget.open && read()}>
       <summary>Jobs</summary>
@@ -30,7 +34,10 @@ export function JobsList({
             <button type="button" onClick={() => onShow(job_id)}>
               Show
             </button>{" "}
-            <button type="button" onClick={() => cancel(job_id)}>
+            <button
+              type="button"
+              onClick={() => void end(job_id, ended_at !== undefined).then(read, onError)}
+            >
               {ended_at === undefined ? "Cancel" : "Remove"}
             </button>
           </li>

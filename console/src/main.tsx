@@ -6,11 +6,20 @@ import { Console } from "./console.tsx";
 import { isRefused, Login, NOT_ACCEPTED } from "./login.tsx";
 import { textOf } from "./text-of.ts";
 
-const clientOf = (token?: string) => new Svc({ baseUrl: location.origin, token });
+/** The one that was given last. Each request takes it, also one for a file that came with an earlier one. */
+let token: string | undefined;
+
+const svc = new Svc({
+  baseUrl: location.origin,
+  fetch: (url, init) => {
+    const headers = new Headers(init?.headers);
+    if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+    return fetch(url, { ...init, headers });
+  },
+});
 
 function Page() {
-  const [token, setToken] = useState<string>();
-  const [svc, setSvc] = useState(() => clientOf());
+  const [given, setGiven] = useState(0);
   const [keepsSessions, setKeepsSessions] = useState(false);
   const [languages, setLanguages] = useState<string[]>();
   const [wantsToken, setWantsToken] = useState(false);
@@ -37,16 +46,16 @@ function Page() {
         else askAgain();
       },
     );
-  }, [svc]);
+  }, [given]);
   return (
     <main>
       <h1>Console</h1>
       {error !== undefined && <p role="alert">{error}</p>}
       {wantsToken && (
         <Login
-          onToken={(given) => {
-            setToken(given);
-            setSvc(clientOf(given));
+          onToken={(credential) => {
+            token = credential;
+            setGiven(given + 1);
           }}
         />
       )}
