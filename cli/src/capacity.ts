@@ -26,11 +26,6 @@ export function memoryOfJails(totalBytes: number): number {
   return Math.floor(totalBytes - Math.max(least, RESERVE_SHARE * totalBytes));
 }
 
-type Overrides = Record<
-  string,
-  { run_memory_limit?: unknown; compile_memory_limit?: unknown; max_process_count?: unknown }
->;
-
 /** What jaild needs for a slot besides the program's own processes. */
 const PROCESSES_OF_SLOT = 8;
 /** The most that the kernel takes. */
@@ -38,8 +33,8 @@ const MOST_PROCESSES = 4_194_304;
 
 /** Processes and threads of all jails together: as many as each slot may have. */
 export function processesOfJails(slots: number, caller: Environment): number {
-  const overrides = Object.values(settingOf("SANDBOX_LIMIT_OVERRIDES", caller) as Overrides);
-  const own = overrides.map(({ max_process_count: count }) => Number(count ?? 0)).filter(Number.isFinite);
+  const overrides = Object.values(settingOf("SANDBOX_LIMIT_OVERRIDES", caller));
+  const own = overrides.map(({ max_process_count: count }) => count ?? 0);
   const most = Math.max(settingOf("SANDBOX_MAX_PROCESS_COUNT", caller), ...own);
   return Math.min(slots * (most + PROCESSES_OF_SLOT), MOST_PROCESSES);
 }
@@ -50,19 +45,19 @@ export interface Language {
   compile?: unknown;
 }
 
-/** The most that one slot may charge. A value of an override that is not a number is named by the runner. */
+/** The most that one slot may charge. */
 export function slotBytes(caller: Environment, languages: readonly Language[]): number {
-  const overrides = settingOf("SANDBOX_LIMIT_OVERRIDES", caller) as Overrides;
+  const overrides = settingOf("SANDBOX_LIMIT_OVERRIDES", caller);
   const run = settingOf("SANDBOX_RUN_MEMORY_LIMIT", caller);
   const compile = settingOf("SANDBOX_COMPILE_MEMORY_LIMIT", caller);
   const limits = languages.flatMap(({ language, compile: isCompiled }) => {
     const own = { ...overrides["*"], ...overrides[language] };
-    const ownRun = Number(own.run_memory_limit ?? run);
-    return isCompiled === undefined ? [ownRun] : [ownRun, Number(own.compile_memory_limit ?? compile)];
+    const ownRun = own.run_memory_limit ?? run;
+    return isCompiled === undefined ? [ownRun] : [ownRun, own.compile_memory_limit ?? compile];
   });
   const files =
     settingOf("SANDBOX_WORKSPACE_MAX_BYTES", caller) + settingOf("SANDBOX_TMP_MAX_BYTES", caller) + SHM_BYTES;
-  return Math.max(run, ...limits.filter(Number.isFinite)) + files;
+  return Math.max(run, ...limits) + files;
 }
 
 /** QEMU's own, with code that it has translated. */

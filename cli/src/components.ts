@@ -156,7 +156,13 @@ function serviceProcess(name: ServiceProcess, setting: Setting): Component {
 export const SPARE_JAILS = 2;
 /** How long files may take; files of a program that has ended may first have to wait for the answers to its last calls. */
 const FETCH_MS = 120_000;
-const MAX_FETCH_MS = 3_600_000;
+/** How much longer jaild waits for a job than staging may take: the runner says first that it took too long. */
+const STAGE_MS = 30_000;
+/** Of jaild's own times. */
+const MAX_MS = 3_600_000;
+
+/** Of jaild. */
+const MOST_SLOTS = 1024;
 
 /** The command line of jaild, its program first. */
 export function jaildCommand(setting: Omit<Setting, "secrets">): string[] {
@@ -168,7 +174,8 @@ export function jaildCommand(setting: Omit<Setting, "secrets">): string[] {
       | "SANDBOX_TMP_MAX_BYTES"
       | "SANDBOX_MAX_CONCURRENT_JOBS"
       | "SANDBOX_MAX_PAUSED"
-      | "TOOL_CALL_REQUEST_TIMEOUT",
+      | "TOOL_CALL_REQUEST_TIMEOUT"
+      | "JOB_PRIME_ALLOWANCE_MS",
   ) => {
     const variable = VARIABLES[name];
     return caller[name] ? variable.parse(caller[name]) : variable.fallback;
@@ -176,6 +183,11 @@ export function jaildCommand(setting: Omit<Setting, "secrets">): string[] {
   const zygotes = zygotesOf(instance, caller);
   const ready = size("SANDBOX_MAX_CONCURRENT_JOBS") + SPARE_JAILS + zygotes.waiting;
   const slots = ready + size("SANDBOX_MAX_PAUSED");
+  if (slots > MOST_SLOTS)
+    throw new Problem(
+      `running, warm and paused programs would need ${slots} jails, and there can be ${MOST_SLOTS}`,
+      "Lower SANDBOX_WARM_POOL, SANDBOX_MAX_CONCURRENT_JOBS or SANDBOX_MAX_PAUSED (docs/configuration.md).",
+    );
   const options: Record<string, string> = {
     root: rootImage(instance),
     socket: instance.jailSocket,
@@ -184,7 +196,8 @@ export function jaildCommand(setting: Omit<Setting, "secrets">): string[] {
     slots: String(slots),
     ready: String(ready),
     "tool-directory": instance.toolDirectory,
-    "fetch-timeout-ms": String(Math.min(size("TOOL_CALL_REQUEST_TIMEOUT") + FETCH_MS, MAX_FETCH_MS)),
+    "stage-timeout-ms": String(Math.min(size("JOB_PRIME_ALLOWANCE_MS") + STAGE_MS, MAX_MS)),
+    "fetch-timeout-ms": String(Math.min(size("TOOL_CALL_REQUEST_TIMEOUT") + FETCH_MS, MAX_MS)),
     "uid-base": String(instance.jobUidBase),
     "gid-base": String(instance.jobGidBase),
     cgroup: instance.cgroup,

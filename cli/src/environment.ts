@@ -9,7 +9,7 @@ import { type Instance, ROOT, type Service } from "./instance.ts";
 import { guestFolder } from "./microvm/image.ts";
 import { modeOf } from "./mode.ts";
 import { givenSecrets, type Secrets } from "./secrets.ts";
-import { componentsIn, type ServiceProcess, serviceProcesses } from "./topology.ts";
+import { componentsIn, type ServiceProcess, serviceProcesses, usesMicrovms } from "./topology.ts";
 
 /** Halves the start of a component. It lies beside the code and is writable for those who may write the code. */
 export const COMPILE_CACHE = join(ROOT, "node_modules/.cache/compile");
@@ -50,7 +50,7 @@ function places(instance: Instance, caller: Environment): Record<string, string>
     STORAGE_DIR: caller.STORAGE_DIR || `${instance.dataDir}/objects`,
     SVC_DATA_DIR: instance.dataDir,
     SANDBOX_PACKAGES_DIRECTORY: instance.packagesDir,
-    LAUNCHER_ROOTFS: guestFolder(instance, caller),
+    ...(usesMicrovms(caller) ? { LAUNCHER_ROOTFS: guestFolder(instance, caller) } : {}),
     SANDBOX_JAIL_SOCKET: instance.jailSocket,
     SANDBOX_TOOL_DIRECTORY: instance.toolDirectory,
     SANDBOX_JOB_UID_BASE: String(instance.jobUidBase),
@@ -65,6 +65,12 @@ function places(instance: Instance, caller: Environment): Record<string, string>
     TOOL_CALL_SERVER_URL: local("tool-call-server"),
     EGRESS_GATEWAY_URL: local("egress-gateway"),
     SANDBOX_ENDPOINT: local("runner"),
+    // They follow the addresses above.
+    EGRESS_GATEWAY_FILE_SERVER_URL: "",
+    EGRESS_GATEWAY_TOOL_CALL_SERVER_URL: "",
+    SANDBOX_RUNNER_URLS: "",
+    SANDBOX_ADVERTISED_URL: "",
+    SVC_RUNNER_DISCOVERY: "off",
     SANDBOX_FORWARD_TARGET: `127.0.0.1:${ports["egress-gateway"]}`,
     SANDBOX_ALLOWED_LOCAL_NETWORK_PORT: String(ports["egress-gateway"]),
     // All of them are on this machine, and on loopback.
@@ -90,7 +96,7 @@ export function systemVariables(instance: Instance, secrets: Secrets, caller: En
 /** Addresses that the caller set and ./svc sets otherwise. */
 export function overriddenSettings(instance: Instance, caller: Environment): string[] {
   const isAddress = (name: string) =>
-    /_URL$|_ENDPOINT$|_TARGET$|_SOCKET$|^SANDBOX_TOOL_DIRECTORY$|^SVC_TLS_/.test(name);
+    /_URLS?$|_ENDPOINT$|_TARGET$|_SOCKET$|^SANDBOX_TOOL_DIRECTORY$|^SVC_(TLS_|RUNNER_DISCOVERY$)/.test(name);
   return Object.entries(places(instance, caller))
     .filter(([name, value]) => isAddress(name) && Boolean(caller[name]) && caller[name] !== value)
     .map(([name]) => name);

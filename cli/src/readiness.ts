@@ -32,11 +32,11 @@ const CONFIGURATION_EXIT = "exit code 78";
 
 export interface ReadyOptions {
   note: Note;
-  /** Ends the wait: the system is about to end. */
-  signal?: AbortSignal;
+  /** Whether the system ends or has ended: nothing gets ready any more. */
+  isEnding: () => boolean;
 }
 
-export async function waitReady(instance: Instance, { note, signal }: ReadyOptions): Promise<void> {
+export async function waitReady(instance: Instance, { note, isEnding }: ReadyOptions): Promise<void> {
   const seconds = readySeconds(process.env);
   const end = performance.now() + seconds * 1000;
   let noted = performance.now();
@@ -44,7 +44,7 @@ export async function waitReady(instance: Instance, { note, signal }: ReadyOptio
   for (;;) {
     const reason = await missing(instance);
     if (reason === undefined) return;
-    if (signal?.aborted) throw new Problem("ended before it was ready");
+    if (isEnding()) throw new Problem("ended before it was ready");
     const hopeless = readState(instance.runDir)?.components.find(isHopeless);
     if (hopeless !== undefined)
       throw await diagnose(instance, `the ${hopeless.name} does not start`, hopeless.name);

@@ -9,7 +9,9 @@ import { Progress } from "../terminal.ts";
 
 export const down = defineCommand({
   usage: "down",
-  summary: "Ends what ./svc up -d started, and leaves nothing behind. Files and logs stay.",
+  summary: "Ends what ./svc up -d started. Files and logs stay.",
+  details: `
+Accepted requests finish first, each component within SHUTDOWN_GRACE_MS (30 s). No process, mount or control group is left.`,
   options: INSTANCE_OPTIONS,
   run: async ({ values }) => {
     const { instance } = findCopy(values);

@@ -37,7 +37,7 @@ const OPTIONS = {
     anyText: true,
     doc: "Argument of the program (also: everything after --).",
   },
-  stdin: { value: "FILE", doc: "Standard input of the program; - is ours." },
+  stdin: { value: "FILE", doc: "Standard input of the program; -: that of this command." },
   session: {
     short: "s",
     value: "NAME",
@@ -55,7 +55,7 @@ const OPTIONS = {
 export const exec = defineCommand({
   usage: "exec [FILE|-|-c CODE] [--in FILE…] [--out DIR] [-- ARG…]",
   positionals: "[FILE...]",
-  summary: "Runs a program in a jail: its output becomes ours as it comes, its exit code too.",
+  summary: "Runs a program in a jail, prints its output as it comes, and exits with its exit code.",
   details: `
 Examples:
   ./svc exec plot.py --in data.csv --out .

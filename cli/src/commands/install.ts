@@ -7,7 +7,7 @@ import { installCopy, installSteps } from "../install/install.ts";
 import { dataFolder, INSTANCE_OPTIONS, type Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { demandGoodSettings, resolveChecked, settingsWarnings } from "../settings/check.ts";
-import { fileSettings, type Settings } from "../settings/sources.ts";
+import { fileSettings, type Settings, settingsPath } from "../settings/sources.ts";
 import { demandFreePorts, makeFolders } from "../supervisor/ground.ts";
 import { readState, type State } from "../supervisor/state.ts";
 import { svcLine } from "../svc-line.ts";
@@ -34,13 +34,14 @@ named (docs/packages.md). Data stay where they are. ./svc uninstall undoes it; d
   run: async ({ values }, { file }) => {
     const copy = { ...values, "data-dir": dataFolder(values, process.env) };
     const settings = fileSettings(file);
-    warnOfShell();
     if (values.print) {
+      warnOfShell(copy["data-dir"]);
       process.stdout.write(unitText(specOf(copy, resolveChecked(copy, settings.values), settings.values)));
       return 0;
     }
     const asRoot = await continueAsRoot(process.argv.slice(2), "a service of systemd");
     if (asRoot !== undefined) return asRoot;
+    warnOfShell(copy["data-dir"]);
     const instance = resolveChecked(copy, settings.values);
     const running = demandPlace(instance);
     for (const warning of settingsWarnings(settings, {}, instance)) console.error(`warning: ${warning}`);
@@ -82,11 +83,11 @@ function overruled(options: ChoiceOptions, { values, file }: Settings): string[]
     );
 }
 
-function warnOfShell(): void {
+function warnOfShell(dataDir: string): void {
   const lost = lostVariables();
   if (lost.length === 0) return;
   console.error(`warning: the service does not get what this shell sets: ${lost.join(", ")}`);
-  console.error("Put it into svc.env in the data folder (docs/deploy.md).");
+  console.error(`Put it into ${settingsPath(dataDir, process.env)} (docs/deploy.md).`);
 }
 
 /** Throws a Problem where the unit belongs to another copy, or this copy runs without systemd. Answers the running service. */

@@ -11,6 +11,7 @@ import { asApiKey, RELOAD_MS, tryCredential } from "../credentials/trial.ts";
 import { INSTANCE_OPTIONS, type Instance, resolveInstance } from "../instance.ts";
 import { strict } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
+import { settingsPath } from "../settings/sources.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { makeFolders } from "../supervisor/ground.ts";
 import { readState } from "../supervisor/state.ts";
@@ -34,12 +35,12 @@ It is sent as "Authorization: Bearer KEY" or "X-API-Key: KEY" (docs/authenticati
   run: async ({ values, positionals: [name] }) => {
     if (name === undefined) throw missing("a name for the key", "add");
     const instance = resolveInstance(values, process.env);
-    const asRoot = await ownerRights(instance);
+    const path = apiKeysPath(instance, process.env);
+    const asRoot = await ownerRights(instance, path);
     if (asRoot !== undefined) return asRoot;
     const { tenant = defaultTenant(process.env), user = name, plan, expires } = values;
     const { key, record } = newApiKey({ name, tenant, user, plan, expires }, new Date());
     makeFolders(instance);
-    const path = apiKeysPath(instance, process.env);
     await changeApiKeys(path, (records) => [...records, record]);
     console.error(
       `API key ${record.id} (${name}) for user ${user} of tenant ${tenant}. It is not shown again:`,
@@ -60,7 +61,14 @@ async function sayUse(instance: Instance, env: Environment, path: string, key: s
   const url = readState(instance.runDir)?.url;
   const verdict = url === undefined ? undefined : await tryCredential(url, () => asApiKey(key), RELOAD_MS);
   const configured = env.SVC_API_KEYS_FILE;
-  return adviceFor({ instance, url, verdict, variable: "SVC_API_KEYS_FILE", value: path, configured });
+  return adviceFor({
+    settingsFile: settingsPath(instance.dataDir, env),
+    url,
+    verdict,
+    variable: "SVC_API_KEYS_FILE",
+    value: path,
+    configured,
+  });
 }
 
 const list = defineCommand({
@@ -69,9 +77,9 @@ const list = defineCommand({
   options: { json: { doc: "Print them as JSON." }, ...INSTANCE_OPTIONS },
   run: async ({ values }) => {
     const instance = resolveInstance(values, process.env);
-    const asRoot = await ownerRights(instance);
-    if (asRoot !== undefined) return asRoot;
     const path = apiKeysPath(instance, process.env);
+    const asRoot = await ownerRights(instance, path);
+    if (asRoot !== undefined) return asRoot;
     const records = await readApiKeys(path);
     if (values.json) printJson({ file: path, keys: (records ?? []).map(shownKey) });
     else if (records === undefined) console.error(`There is no API key: ${path} does not exist.`);
@@ -93,9 +101,9 @@ const revoke = defineCommand({
   run: async ({ values, positionals: [id] }) => {
     if (id === undefined) throw missing("the id of the key", "revoke");
     const instance = resolveInstance(values, process.env);
-    const asRoot = await ownerRights(instance);
-    if (asRoot !== undefined) return asRoot;
     const path = apiKeysPath(instance, process.env);
+    const asRoot = await ownerRights(instance, path);
+    if (asRoot !== undefined) return asRoot;
     let wasRevoked: string | undefined;
     await changeApiKeys(path, (records) => {
       const found = records.find((record) => record.id === id);

@@ -1,10 +1,9 @@
 /** `./svc librechat`: the settings of both sides, and a request as LibreChat sends it. Changes no settings itself. */
-import { join } from "node:path";
 import { defineCommand } from "../command.ts";
 import { accessToken, partiesOf } from "../credentials/access-token.ts";
 import { adviceFor, type Situation } from "../credentials/advice.ts";
 import { changeApiKeys } from "../credentials/api-keys-file.ts";
-import { keyPairOf } from "../credentials/key-pair.ts";
+import { keyPairOf, privateKeyPath } from "../credentials/key-pair.ts";
 import { sharedSettings, shownSettings, signedSettings } from "../credentials/librechat-settings.ts";
 import { newApiKey } from "../credentials/new-api-key.ts";
 import { apiKeysPath, defaultTenant, ownerRights, publicKeysFolder } from "../credentials/place.ts";
@@ -20,6 +19,7 @@ import {
 import { INSTANCE_OPTIONS, type Instance, resolveInstance } from "../instance.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
 import { serviceAddress } from "../service-address.ts";
+import { settingsPath } from "../settings/sources.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { makeFolders } from "../supervisor/ground.ts";
 import { readState } from "../supervisor/state.ts";
@@ -55,19 +55,18 @@ docs/librechat.md says more. Exit codes: 0 the request was accepted; 1 not yet, 
   },
   run: async ({ values }) => {
     const instance = resolveInstance(values, process.env);
-    const asRoot = await ownerRights(instance);
+    const shared = values["shared-key"];
+    const asRoot = await ownerRights(
+      instance,
+      shared ? apiKeysPath(instance, process.env) : privateKeyPath(instance, "librechat"),
+    );
     if (asRoot !== undefined) return asRoot;
     makeFolders(instance);
     const url = values.url === undefined ? readState(instance.runDir)?.url : serviceAddress(values.url);
     const baseUrl = withV1(values["base-url"] ?? url ?? instance.url);
     const tenant = values.tenant ?? defaultTenant(process.env);
-    const connection = await (values["shared-key"] ? sharedKey : signedTokens)(
-      instance,
-      process.env,
-      baseUrl,
-      tenant,
-    );
-    console.log(shownSettings(connection.settings, join(instance.dataDir, "svc.env")));
+    const connection = await (shared ? sharedKey : signedTokens)(instance, process.env, baseUrl, tenant);
+    console.log(shownSettings(connection.settings, settingsPath(instance.dataDir, process.env)));
     return await verify(instance, url, connection);
   },
 });
@@ -88,7 +87,15 @@ async function signedTokens(
   const publicKeys = publicKeysFolder(instance);
   const ttlSeconds = settingOf("SVC_JWT_MAX_TTL_SECONDS", env);
   return {
-    settings: signedSettings({ baseUrl, kid, privateKey, ...partiesOf(env), tenant, publicKeys }),
+    settings: signedSettings({
+      baseUrl,
+      kid,
+      privateKey,
+      ...partiesOf(env),
+      tenant,
+      ttlSeconds,
+      publicKeys,
+    }),
     headers: () => asBearer(accessToken({ kid, privateKey, tenant, user: USER, ttlSeconds }, env)),
     variable: "SVC_JWT_PUBLIC_KEYS_DIR",
     value: publicKeys,
@@ -123,7 +130,14 @@ async function sharedKey(
 async function verify(instance: Instance, url: string | undefined, connection: Connection): Promise<number> {
   const verdict =
     url === undefined ? undefined : await tryCredential(url, connection.headers, connection.reloadMs);
-  console.error(adviceFor({ ...connection, instance, url, verdict }));
+  console.error(
+    adviceFor({
+      ...connection,
+      settingsFile: settingsPath(instance.dataDir, process.env),
+      url,
+      verdict,
+    }),
+  );
   if (url === undefined || verdict !== "accepted") {
     console.error(connection.again);
     return 1;

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { accessSync, constants } from "node:fs";
 import { defineCommand } from "../command.ts";
-import { INSTANCE_OPTIONS, type Instance, resolveInstance, SERVICES } from "../instance.ts";
+import { INSTANCE_OPTIONS, type Instance, resolveInstance } from "../instance.ts";
 import { lastRecords, mergedRecords, type Source } from "../logs/files.ts";
 import { LogFollower } from "../logs/follower.ts";
 import { jsonOf, type LogRecord, recordOf, textOf } from "../logs/record.ts";
@@ -15,9 +15,10 @@ import { svcLine } from "../svc-line.ts";
 import { sleep } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { paint } from "../terminal.ts";
+import { SERVICE_PROCESSES } from "../topology.ts";
 
 /** In the order in which a request passes through them. */
-const LOGS: readonly string[] = [...SERVICES, "combined", "jaild", "redis", "supervisor"];
+const LOGS: readonly string[] = [...SERVICE_PROCESSES, "jaild", "redis", "supervisor"];
 const FOLLOW_EVERY_MS = 250;
 /** What is shown of the past before new lines are followed. */
 const PAST_LINES = 20;

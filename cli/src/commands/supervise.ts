@@ -9,12 +9,13 @@ export const supervise = defineCommand({
   summary: "Runs the supervisor of a background copy.",
   options: INSTANCE_OPTIONS,
   run: async ({ values }) => {
-    const supervisor = await Supervisor.start(resolveInstance(values, process.env), process.env, true);
-    await new Promise<void>((resolve) => {
-      for (const signal of END_SIGNALS) {
-        process.on(signal, () => void supervisor.stop().then(resolve));
-      }
+    // It may be told while it starts, and leaves nothing behind then either.
+    const told = new Promise<void>((resolve) => {
+      for (const signal of END_SIGNALS) process.on(signal, () => resolve());
     });
+    const supervisor = await Supervisor.start(resolveInstance(values, process.env), process.env, true);
+    await told;
+    await supervisor.stop();
     return 0;
   },
 });

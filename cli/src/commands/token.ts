@@ -2,12 +2,13 @@
 import { defineCommand } from "../command.ts";
 import { accessToken } from "../credentials/access-token.ts";
 import { adviceFor } from "../credentials/advice.ts";
-import { keyPairOf } from "../credentials/key-pair.ts";
+import { keyPairOf, privateKeyPath } from "../credentials/key-pair.ts";
 import { defaultTenant, ownerRights, publicKeysFolder } from "../credentials/place.ts";
 import { asBearer, keysReloadMs, tryCredential } from "../credentials/trial.ts";
 import { INSTANCE_OPTIONS, resolveInstance } from "../instance.ts";
 import { wholeNumber } from "../options.ts";
 import { Problem, USAGE_EXIT_CODE } from "../problem.ts";
+import { settingsPath } from "../settings/sources.ts";
 import { settingOf } from "../settings.ts";
 import { makeFolders } from "../supervisor/ground.ts";
 import { readState } from "../supervisor/state.ts";
@@ -31,7 +32,7 @@ An API accepts it when SVC_JWT_PUBLIC_KEYS_DIR names the folder jwt-keys of the 
     const longest = settingOf("SVC_JWT_MAX_TTL_SECONDS", process.env);
     const ttlSeconds = values.ttl === undefined ? longest : wholeNumber("ttl", values.ttl, 1, longest);
     const instance = resolveInstance(values, process.env);
-    const asRoot = await ownerRights(instance);
+    const asRoot = await ownerRights(instance, privateKeyPath(instance, "token"));
     if (asRoot !== undefined) return asRoot;
     makeFolders(instance);
     const pair = await keyPairOf(instance, "token");
@@ -42,7 +43,7 @@ An API accepts it when SVC_JWT_PUBLIC_KEYS_DIR names the folder jwt-keys of the 
     const verdict =
       url === undefined ? undefined : await tryCredential(url, () => asBearer(minted), reloadMs);
     const advice = adviceFor({
-      instance,
+      settingsFile: settingsPath(instance.dataDir, process.env),
       url,
       verdict,
       variable: "SVC_JWT_PUBLIC_KEYS_DIR",

@@ -30,10 +30,10 @@ import { stopBackground } from "../supervisor/background.ts";
 import { runInForeground } from "../supervisor/foreground.ts";
 import { demandFreePorts, makeFolders } from "../supervisor/ground.ts";
 import { fileSize, logPath, readFrom } from "../supervisor/logs.ts";
-import { readState, type State } from "../supervisor/state.ts";
+import { readState, readStoredState, type State } from "../supervisor/state.ts";
 import { type CopyFlags, startAgain, svcLine } from "../svc-line.ts";
 import { thisMachine } from "../system/memory.ts";
-import { END_SIGNALS, exitCodeOf, sleep } from "../system/process.ts";
+import { END_SIGNALS, exitCodeOf, sleep, waitGone } from "../system/process.ts";
 import { continueAsRoot } from "../system/root.ts";
 import { notifyReady } from "../systemd/notify.ts";
 import { type Note, Progress, paint } from "../terminal.ts";
@@ -71,7 +71,7 @@ Without -d it stays in the foreground and shows warnings; Ctrl-C ends everything
     const settings = withFlags(configured, values);
     const instance = resolveChecked(values, process.env);
     const chosen = () => chooseImage(values, settings.values, readChoice(instance.dataDir));
-    const { state: running } = findCopy(values);
+    const running = await untilEnded(findCopy(values).state);
     if (running !== undefined) {
       demandImage(running, values, chooseImage(values, {}, readChoice(instance.dataDir)));
       demandMode(running, values);
@@ -150,6 +150,13 @@ function demandImage(
   );
 }
 
+/** Waits for a copy that is about to end. Answers the one that runs then. */
+async function untilEnded(state: State | undefined): Promise<State | undefined> {
+  if (state?.phase !== "stopping") return state;
+  console.error("waiting: the copy that runs is ending");
+  return (await waitGone(state.supervisor, (state.stopSeconds ?? 0) * 1000)) ? undefined : state;
+}
+
 async function sayRunning(
   state: State,
   instance: Instance,
@@ -157,7 +164,10 @@ async function sayRunning(
 ): Promise<number> {
   await waitReady(
     { ...instance, url: state.url, ports: state.ports },
-    { note: (line) => console.error(line) },
+    {
+      note: (line) => console.error(line),
+      isEnding: () => (readState(instance.runDir)?.phase ?? "stopping") === "stopping",
+    },
   );
   const mode = state.mode && (await modeText(state.mode));
   const shownMode = mode === undefined ? "" : ` (${mode})`;
@@ -189,6 +199,8 @@ async function startInBackground(values: CopyFlags, instance: Instance, note: No
   closeSync(log);
   child.unref();
   const ended = new AbortController();
+  // Another start on the same data folder may have been quicker: its supervisor goes on.
+  const isUp = () => readStoredState(instance.runDir)?.supervisor.pid === child.pid;
   const interruption = new Promise<never>((_, reject) => {
     for (const signal of END_SIGNALS) {
       process.once(signal, () =>
@@ -203,15 +215,16 @@ async function startInBackground(values: CopyFlags, instance: Instance, note: No
     });
   });
   const started = (async () => {
-    while (!ended.signal.aborted && readState(instance.runDir) === undefined) await sleep(10);
-    await waitReady(instance, { note, signal: ended.signal });
+    while (!ended.signal.aborted && !isUp()) await sleep(10);
+    await waitReady(instance, { note, isEnding: () => ended.signal.aborted });
   })();
   try {
     await Promise.race([failed, started, interruption]);
   } catch (error) {
     ended.abort();
     started.catch(() => undefined);
-    await stopBackground(instance);
+    if (isUp()) await stopBackground(instance);
+    else child.kill();
     throw error;
   } finally {
     child.removeAllListeners("exit");

@@ -1,13 +1,13 @@
 /** What to do so that the running copy, or the next one, accepts a new credential. Pure. */
 
-import { join, resolve } from "node:path";
-import type { Instance } from "../instance.ts";
+import { resolve } from "node:path";
 import { svcLine } from "../svc-line.ts";
 import { shown } from "../system/run.ts";
 import type { Verdict } from "./trial.ts";
 
 export interface Situation {
-  instance: Pick<Instance, "dataDir">;
+  /** The one that ./svc reads, or would if it were there. */
+  settingsFile: string;
   /** Where the API was asked; undefined where no copy of this data folder runs. */
   url: string | undefined;
   verdict: Verdict | undefined;
@@ -20,12 +20,11 @@ export interface Situation {
 }
 
 export function adviceFor(situation: Situation): string {
-  const { instance, url, verdict, variable, value, configured, publicKey } = situation;
+  const { settingsFile, url, verdict, variable, value, configured, publicKey } = situation;
   if (url !== undefined && verdict === "accepted") return `The API at ${url} accepts it.`;
   const state = stateOf(url, verdict);
   if (!configured) {
-    const file = join(instance.dataDir, "svc.env");
-    return `${state}\nFor the next start, set this in the environment or as a line of ${file}:\n  ${variable}=${value}`;
+    return `${state}\nFor the next start, set this in the environment or as a line of ${settingsFile}:\n  ${variable}=${value}`;
   }
   if (resolve(configured) !== resolve(value) && publicKey !== undefined) {
     const copy = shown(["cp", publicKey, configured]);

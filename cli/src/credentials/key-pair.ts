@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
 import { replaceFile } from "../system/replace-file.ts";
+import { systemProblem } from "../unexpected.ts";
 import { underLock } from "./lock.ts";
 import { publicKeysFolder } from "./place.ts";
 
@@ -30,7 +31,7 @@ export type Signer = "token" | "librechat";
 
 /** `signer`: who signs with it; begins the key id. */
 export function keyPairOf(instance: Pick<Instance, "dataDir">, signer: Signer): Promise<KeyPair> {
-  const path = privatePath(instance, signer);
+  const path = privateKeyPath(instance, signer);
   return underLock(path, () => {
     const pair = pairOf(instance, signer, storedKey(path) ?? newKey(path));
     return { ...pair, isNew: publish(pair) };
@@ -40,14 +41,14 @@ export function keyPairOf(instance: Pick<Instance, "dataDir">, signer: Signer): 
 /** The pair of a signer that was made before, and whose public key is still where it was published. Makes and refuses nothing. */
 export function publishedKeyPair(instance: Pick<Instance, "dataDir">): KeyPair | undefined {
   for (const signer of ["token", "librechat"] as const) {
-    const privateKey = usableKey(privatePath(instance, signer));
+    const privateKey = usableKey(privateKeyPath(instance, signer));
     const pair = privateKey === undefined ? undefined : pairOf(instance, signer, privateKey);
     if (pair !== undefined && isPublished(pair)) return { ...pair, isNew: false };
   }
   return undefined;
 }
 
-function privatePath({ dataDir }: Pick<Instance, "dataDir">, signer: Signer): string {
+export function privateKeyPath({ dataDir }: Pick<Instance, "dataDir">, signer: Signer): string {
   return join(dataDir, `${signer}-key.pem`);
 }
 
@@ -66,8 +67,9 @@ function storedKey(path: string): KeyObject | undefined {
     throw new Problem(`${path} can be read by others`, `Run: chmod 600 ${path}`);
   }
   const advice = `Remove it, and the next run makes a new key pair: rm ${path}`;
+  const pem = readFileSync(path);
   try {
-    const key = createPrivateKey(readFileSync(path));
+    const key = createPrivateKey(pem);
     if (key.asymmetricKeyType === "ed25519") return key;
   } catch {
     throw new Problem(`${path} holds no private key`, advice);
@@ -80,7 +82,7 @@ function usableKey(path: string): KeyObject | undefined {
   try {
     return storedKey(path);
   } catch (error) {
-    if (error instanceof Problem) return undefined;
+    if (error instanceof Problem || systemProblem(error) !== undefined) return undefined;
     throw error;
   }
 }

@@ -9,12 +9,14 @@ export interface SignedSettings {
   issuer: string;
   audience: string;
   tenant: string;
+  /** Life of each token. */
+  ttlSeconds: number;
   publicKeys: string;
 }
 
 /** LibreChat signs a token for each user. */
 export function signedSettings(settings: SignedSettings): { libreChat: string[]; svc: string[] } {
-  const { baseUrl, kid, privateKey, issuer, audience, tenant, publicKeys } = settings;
+  const { baseUrl, kid, privateKey, issuer, audience, tenant, ttlSeconds, publicKeys } = settings;
   const pem = (privateKey.export({ type: "pkcs8", format: "pem" }) as string).trim().replaceAll("\n", "\\n");
   return {
     libreChat: [
@@ -24,7 +26,7 @@ export function signedSettings(settings: SignedSettings): { libreChat: string[];
       `CODEAPI_JWT_KID=${kid}`,
       `CODEAPI_JWT_ISSUER=${issuer}`,
       `CODEAPI_JWT_AUDIENCE=${audience}`,
-      "CODEAPI_JWT_TTL_SECONDS=300",
+      `CODEAPI_JWT_TTL_SECONDS=${ttlSeconds}`,
       `CODEAPI_JWT_SINGLE_TENANT_ID=${tenant}`,
     ],
     svc: [`SVC_JWT_PUBLIC_KEYS_DIR=${publicKeys}`],

@@ -24,18 +24,20 @@ export function defaultTenant(env: Environment): string {
   return env.SVC_JWT_SINGLE_TENANT_ID || "main";
 }
 
-/** Continues under sudo where the data folder is somebody else's. Answers the exit code then. */
-export async function ownerRights({ dataDir }: Place): Promise<number | undefined> {
-  if (isWritable(dataDir)) return undefined;
-  return continueAsRoot(process.argv.slice(2), `the data folder ${dataDir}`);
+/** Continues under sudo where the data folder or the file of credentials is somebody else's. Answers the exit code then. */
+export async function ownerRights({ dataDir }: Place, file: string): Promise<number | undefined> {
+  const argv = process.argv.slice(2);
+  if (!isWritable(dataDir)) return continueAsRoot(argv, `the data folder ${dataDir}`);
+  return isWritable(file) ? undefined : continueAsRoot(argv, file);
 }
 
-function isWritable(folder: string): boolean {
+/** What is missing can be made where its folder can be written to. */
+function isWritable(path: string): boolean {
   try {
-    accessSync(folder, constants.W_OK);
+    accessSync(path, constants.W_OK);
     return true;
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
-    return isMissing && folder !== "/" && isWritable(dirname(folder));
+    return isMissing && path !== "/" && isWritable(dirname(path));
   }
 }

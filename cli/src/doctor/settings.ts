@@ -2,6 +2,7 @@
 
 import type { Instance } from "../instance.ts";
 import { countKeys, describeMode, modeOf } from "../mode.ts";
+import { Problem } from "../problem.ts";
 import { refusedSettings, settingsWarnings } from "../settings/check.ts";
 import type { Settings } from "../settings/sources.ts";
 import { svcLine } from "../svc-line.ts";
@@ -13,12 +14,20 @@ export async function settings(instance: Instance, read: Settings): Promise<Find
     return [
       warn("settings", `${unreadable} can only be read by its owner`, `Run: sudo ${svcLine("doctor")}`),
     ];
-  const problems = await refusedSettings(instance, process.env);
   const mode = modeOf(process.env);
   const fix = `See ${svcLine("config")} and docs/configuration.md.`;
-  const refused = problems.map((problem) => fail("settings", problem, fix));
+  const refused = await refusedSettings(instance, process.env).then(
+    (problems) => problems.map((problem) => fail("settings", problem, fix)),
+    (error) => [unjudged(error, fix)],
+  );
   return [
     ...(refused.length > 0 ? refused : [ok("settings", describeMode(mode, await countKeys(mode)))]),
     ...settingsWarnings(read, process.env, instance).map((warning) => warn("settings", warning, fix)),
   ];
+}
+
+/** What keeps the settings from being judged, such as secrets that others can read. */
+function unjudged(error: unknown, fix: string): Finding {
+  if (error instanceof Problem) return fail("settings", error.message, error.advice ?? fix);
+  throw error;
 }

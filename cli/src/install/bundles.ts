@@ -1,10 +1,11 @@
 /**
  * The components as `./svc up` runs them: each a single file, bundled from the sources, with its compiled code in Node's
  * compile cache. A component that loaded some hundred modules instead would take a fifth more memory and start in twice the
- * time. Functions keep their names, for stack traces. Made anew when a source or a dependency has changed.
+ * time. Functions keep their names, for stack traces. Made anew when a file that went into them or a dependency has changed.
  */
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -23,14 +24,17 @@ import { Problem } from "../problem.ts";
 import { run } from "../system/run.ts";
 import { SERVICE_PROCESSES, type ServiceProcess } from "../topology.ts";
 
-const SOURCES = ["services", "packages"];
 /** What components load when it is used, and not before: the SDK of tracing, and the API's MCP server. */
 const TRACING_SDK = { in: join(ROOT, "packages/service-kit/src/tracing/sdk.ts"), out: "tracing-sdk" };
 const CONSOLE = join(ROOT, "console/src");
 const MCP = { in: join(ROOT, "packages/mcp/src/http.ts"), out: "mcp" };
 /** What runs in a microVM. */
 const GUEST = { in: join(ROOT, "services/launcher/src/guest/main.ts"), out: "guest" };
+/** Made last. Has a line for each file of this tree that decides what is in the bundles: its stamp, and its path from the root. */
 const COMPLETE = join(BUNDLES, "complete");
+
+/** Beside what goes into them: the versions of packages, and the way in which bundles are made. */
+const DECISIVE = ["package-lock.json", relative(ROOT, import.meta.filename)];
 
 export interface Entry {
   in: string;
@@ -42,7 +46,7 @@ export interface Entry {
  * the components, made with them.
  */
 export async function buildBundles(more: readonly Entry[] = []): Promise<void> {
-  if (modified(COMPLETE) < newestSource()) await bundle(more);
+  if (!isCurrent()) await bundle(more);
   const cache = getCompileCacheDir();
   if (cache !== undefined && modified(join(cache, "complete")) < modified(COMPLETE)) await compile(cache);
 }
@@ -53,7 +57,7 @@ async function bundle(more: readonly Entry[]): Promise<void> {
   // As deep as its destination: bundles name the places of sources as seen from themselves.
   const making = mkdtempSync(`${BUNDLES}.`);
   try {
-    await build({
+    const components = await build({
       entryPoints: [
         ...SERVICE_PROCESSES.map((name) => ({ in: sourceOf(name), out: name })),
         TRACING_SDK,
@@ -62,6 +66,8 @@ async function bundle(more: readonly Entry[]): Promise<void> {
         ...more,
       ],
       outdir: making,
+      absWorkingDir: ROOT,
+      metafile: true,
       outExtension: { ".js": ".mjs" },
       bundle: true,
       platform: "node",
@@ -79,22 +85,26 @@ async function bundle(more: readonly Entry[]): Promise<void> {
       plugins: [placesOfSources, loadedApart],
       logLevel: "silent",
     });
-    await bundleConsole(build, making);
+    const page = await bundleConsole(build, making);
     for (const name of readdirSync(making)) renameSync(join(making, name), join(BUNDLES, name));
+    const inputs = [components, page].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+    const files = [...inputs.filter((file) => !file.startsWith("node_modules/")), ...DECISIVE];
+    writeFileSync(COMPLETE, files.map((file) => `${stampOf(file)} ${file}\n`).join(""));
   } catch (error) {
     throw new Problem("bundling the components failed", (error as Error).message);
   } finally {
     rmSync(making, { recursive: true });
     await stop();
   }
-  writeFileSync(COMPLETE, "");
 }
 
 /** The page at /console: a script and a style sheet, which the API serves. */
-async function bundleConsole(build: typeof import("esbuild").build, outdir: string): Promise<void> {
-  await build({
+function bundleConsole(build: typeof import("esbuild").build, outdir: string) {
+  return build({
     entryPoints: { console: join(CONSOLE, "main.tsx"), "console-style": join(CONSOLE, "style.css") },
     outdir,
+    absWorkingDir: ROOT,
+    metafile: true,
     bundle: true,
     platform: "browser",
     format: "esm",
@@ -158,19 +168,23 @@ function sourceOf(process: ServiceProcess): string {
   return join(ROOT, "services", process, "src/main.ts");
 }
 
-/** When the code of the components, or the way in which it is bundled, was last changed, in milliseconds. */
-function newestSource(): number {
-  const files = SOURCES.flatMap((folder) =>
-    readdirSync(join(ROOT, folder)).flatMap((name) =>
-      readdirSync(join(ROOT, folder, name, "src"), { recursive: true, encoding: "utf8" }).map((file) =>
-        join(ROOT, folder, name, "src", file),
-      ),
-    ),
-  );
-  const page = readdirSync(CONSOLE).map((file) => join(CONSOLE, file));
-  return Math.max(
-    ...[...files, ...page, join(ROOT, "package-lock.json"), import.meta.filename].map(modified),
-  );
+/**
+ * Whether nothing has changed since that went into the bundles: no file, no dependency, not the way in which they are made.
+ * Times are compared for equality: an upgrade may bring files that are older than the bundles.
+ */
+function isCurrent(): boolean {
+  if (!existsSync(COMPLETE)) return false;
+  const lines = readFileSync(COMPLETE, "utf8").trimEnd().split("\n");
+  return lines.every((line) => {
+    const [, stamp, file] = /^(\S+) (.+)$/.exec(line) ?? [];
+    return file !== undefined && stampOf(file) === stamp;
+  });
+}
+
+/** What differs when a file of this tree has another content. */
+function stampOf(file: string): string {
+  const found = statSync(join(ROOT, file), { throwIfNoEntry: false });
+  return found === undefined ? "none" : `${found.mtimeMs}/${found.size}`;
 }
 
 function modified(path: string): number {

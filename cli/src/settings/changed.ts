@@ -1,8 +1,7 @@
 /** Whether the settings file of a running copy was written since the copy was started: what it says now counts from the next start. */
 import { statSync } from "node:fs";
-import { join } from "node:path";
 import type { Environment } from "../settings.ts";
-import { FILE_NAME } from "./sources.ts";
+import { settingsPath } from "./sources.ts";
 
 /** The file that a copy was started with, or would have been if it had been there. */
 export interface SettingsFile {
@@ -11,8 +10,8 @@ export interface SettingsFile {
   mtimeMs?: number;
 }
 
-export function settingsFileOf(dataDir: string, { SVC_SETTINGS_FILE }: Environment): SettingsFile {
-  const path = SVC_SETTINGS_FILE || join(dataDir, FILE_NAME);
+export function settingsFileOf(dataDir: string, env: Environment): SettingsFile {
+  const path = settingsPath(dataDir, env);
   const mtimeMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
   return { path, ...(mtimeMs === undefined ? {} : { mtimeMs }) };
 }

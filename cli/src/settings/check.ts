@@ -25,6 +25,7 @@ import { sizedAnyway } from "../sizing.ts";
 import { thisMachine } from "../system/memory.ts";
 import { isRoot } from "../system/root.ts";
 import { usesMicrovms } from "../topology.ts";
+import { idleSettings } from "./idle.ts";
 import type { Settings } from "./sources.ts";
 
 const MIB = 2 ** 20;
@@ -153,7 +154,7 @@ function imageProblems({ SVC_LANGUAGES, SVC_PACKAGES }: Environment): string[] {
  * is judged where root looks: ./svc up does.
  */
 async function credentialProblems(caller: Environment): Promise<string[]> {
-  if (!modeOf(caller).isAuthenticated) return [];
+  if (!modeOf(caller).isAuthenticated || isUnclear(caller)) return [];
   const settings = keySettingsOf(caller);
   const { problems, isDenied } = await verificationKeys(settings);
   const file = settings.SVC_API_KEYS_FILE;
@@ -166,6 +167,11 @@ async function credentialProblems(caller: Environment): Promise<string[]> {
       ? []
       : [`SVC_API_KEYS_FILE ${apiKeys.message}`]),
   ];
+}
+
+/** A LOCAL_MODE that is neither true nor false is refused by itself, and says nothing of keys. */
+function isUnclear({ LOCAL_MODE }: Environment): boolean {
+  return valueProblems({ LOCAL_MODE }).length > 0;
 }
 
 function asApiKeysProblem(error: unknown): ApiKeysProblem {
@@ -206,6 +212,7 @@ export function settingsWarnings(
       (name) =>
         `${name} has no effect: ${usesMicrovms({ ...env, ...values }) || !name.startsWith("LAUNCHER_") ? "this version does not offer what it is about" : "KVM_ENABLED is not true"}`,
     ),
+    ...idleSettings(values).map(([name, reason]) => `${name} has no effect: ${reason}`),
     ...overriddenSettings(instance, values).map(
       (name) => `${name} has no effect: ./svc sets where the parts of this copy are`,
     ),

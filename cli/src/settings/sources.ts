@@ -31,7 +31,7 @@ export interface SettingsFlags {
 }
 
 /** Of the settings file in a data folder. */
-export const FILE_NAME = "svc.env";
+const FILE_NAME = "svc.env";
 const MAX_BYTES = 2 ** 20;
 const NAMED = "It is named by --settings FILE or SVC_SETTINGS_FILE, or is svc.env of the data folder.";
 /** Their values are paths: in a file relative to its folder, elsewhere relative to the folder of the command. */
@@ -62,6 +62,11 @@ export function readSettings(flags: SettingsFlags, env: Environment): Settings {
   const settings = mergeSettings(given, file, env);
   demandOwnFolder(given, settings, chosen === undefined);
   return { ...settings, isOpen: (statSync(file).mode & 0o077) !== 0 };
+}
+
+/** The file that is read, or would be if it were there. `env`: with what was read from it. */
+export function settingsPath(dataDir: string, { SVC_SETTINGS_FILE }: Environment): string {
+  return SVC_SETTINGS_FILE || join(dataDir, FILE_NAME);
 }
 
 /** The settings of a copy that gets nothing from the environment of this process. `file`: as readSettings told it. */

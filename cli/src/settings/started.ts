@@ -11,8 +11,11 @@ import { isSetting } from "./sources.ts";
 /** In the folder `run/` of a copy. */
 export const STARTED_SETTINGS = "settings.json";
 
-/** They say which copy is meant and where its settings are; a change of the image's has words of its own. */
-const APART = ["SVC_DATA_DIR", "SVC_SETTINGS_FILE", "SVC_LANGUAGES", "SVC_PACKAGES"];
+/**
+ * They say which copy is meant and where its settings are; a change of the image's has words of its own; the token is one of
+ * commands, which no component reads.
+ */
+const APART = ["SVC_DATA_DIR", "SVC_SETTINGS_FILE", "SVC_LANGUAGES", "SVC_PACKAGES", "SVC_TOKEN"];
 
 interface Digests {
   key: string;

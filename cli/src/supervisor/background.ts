@@ -1,33 +1,45 @@
 /** Ends a background copy and makes sure that nothing of it is left. */
 import type { Instance } from "../instance.ts";
 import { Problem } from "../problem.ts";
-import { findCgroups, removeCgroups, removeLaunchersCgroups } from "../system/cgroups.ts";
+import { findCgroups, removeCgroups } from "../system/cgroups.ts";
 import { isAlive, signalProcess, sleep, waitGone } from "../system/process.ts";
-import { type ComponentState, readStoredState, removeState } from "./state.ts";
+import { removeLeftovers } from "./leftovers.ts";
+import { type ComponentState, readStoredState, type State } from "./state.ts";
 
-const STOP_TIMEOUT_MS = 45_000;
+/** For the supervisor to begin to end everything. */
+const BEGIN_TIMEOUT_MS = 45_000;
 const KILL_TIMEOUT_MS = 5000;
 const IN_THE_KERNEL =
   "A process waits in the kernel, for a disk for example: see dmesg, then run ./svc down again.";
 
 /** Answers false when nothing was running. */
-export async function stopBackground(instance: Instance): Promise<boolean> {
+export async function stopBackground(instance: Instance, beginMs = BEGIN_TIMEOUT_MS): Promise<boolean> {
   const state = readStoredState(instance.runDir);
   if (state === undefined) return false;
   const { supervisor } = state;
   const wasRunning = isAlive(supervisor);
-  if (wasRunning) {
-    signalProcess(supervisor, "SIGTERM");
-    if (!(await waitGone(supervisor, STOP_TIMEOUT_MS))) {
-      signalProcess(supervisor, "SIGKILL");
-      await waitGone(supervisor, KILL_TIMEOUT_MS);
-    }
+  if (wasRunning && !(await endsInOrder(instance, state, beginMs))) {
+    signalProcess(supervisor, "SIGKILL");
+    await waitGone(supervisor, KILL_TIMEOUT_MS);
   }
   await endComponents(state.components);
+  // One that ended in order has removed its state with all else, and another copy may have started since.
+  if (readStoredState(instance.runDir)?.supervisor.pid !== supervisor.pid) return wasRunning;
   await emptyCgroups(state.cgroup);
-  removeLaunchersCgroups();
-  removeState(instance.runDir);
+  removeLeftovers(instance);
   return wasRunning;
+}
+
+/** What was accepted has the time that the settings give it. False: the supervisor hangs. */
+async function endsInOrder(
+  { runDir }: Instance,
+  { supervisor, stopSeconds = 0 }: State,
+  beginMs: number,
+): Promise<boolean> {
+  signalProcess(supervisor, "SIGTERM");
+  if (await waitGone(supervisor, beginMs)) return true;
+  const hasBegun = readStoredState(runDir)?.phase === "stopping";
+  return hasBegun && (await waitGone(supervisor, stopSeconds * 1000 - beginMs));
 }
 
 /** After a supervisor that was killed: the kernel ends its components, this makes sure of it. */

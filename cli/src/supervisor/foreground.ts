@@ -39,7 +39,9 @@ export async function runInForeground(
   });
   const follow = followWarnings(instance, supervisor);
   try {
-    const started = whenStarted((note) => waitReady(instance, { note, signal: ending.signal }));
+    const started = whenStarted((note) =>
+      waitReady(instance, { note, isEnding: () => ending.signal.aborted }),
+    );
     started.catch(() => undefined);
     const outcome = await Promise.race([started, stopped]);
     if (typeof outcome === "number") return outcome;

@@ -25,7 +25,8 @@ export function makeFolders(instance: Instance): void {
     [logsDir, 0o700],
   ] as const) {
     makeFolder(folder);
-    chmodSync(folder, mode);
+    // Its owner may be root, and this a command of another user.
+    if ((statSync(folder).mode & 0o777) !== mode) chmodSync(folder, mode);
   }
 }
 

@@ -45,6 +45,8 @@ export interface State {
   image?: ImageContent | undefined;
   /** That settings were read from. Absent while a supervisor of an earlier version runs. */
   settingsFile?: SettingsFile;
+  /** The longest time that an end in order may take. Absent while a supervisor of an earlier version runs. */
+  stopSeconds?: number;
   /** What the components were started from. */
   build: Version;
   components: ComponentState[];

@@ -4,9 +4,8 @@
  * the components too; what they left is removed at the next start.
  */
 
-import { appendFileSync, existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
+import { appendFileSync } from "node:fs";
 import type { Server } from "node:net";
-import { dirname, join } from "node:path";
 import { languagesOf } from "../capacity.ts";
 import { type Component, componentsOf, imageFolder, STOP_ORDER } from "../components.ts";
 import { lendApiKeys } from "../credentials/lend.ts";
@@ -21,7 +20,6 @@ import { keepStartedSettings } from "../settings/started.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { sized } from "../sizing.ts";
 import { svcLine } from "../svc-line.ts";
-import { removeCgroups, removeLaunchersCgroups } from "../system/cgroups.ts";
 import { closeInherited } from "../system/descriptors.ts";
 import { findJailsGroup } from "../system/jails-group.ts";
 import { thisMachine } from "../system/memory.ts";
@@ -33,12 +31,13 @@ import { confine } from "./confinement.ts";
 import { controlSocket, type RestartEvent, serveControl } from "./control.ts";
 import { demandFreePorts, makeFolders } from "./ground.ts";
 import { type HeldSocket, holdSocket } from "./held-socket.ts";
+import { removeLeftovers } from "./leftovers.ts";
 import { lendCompileCache } from "./lent-cache.ts";
 import { takeLock } from "./lock.ts";
 import { fileSize, logPath } from "./logs.ts";
 import { restartAll, restartPlan } from "./rolling.ts";
 import { type RotationRules, rotateLog, rotationRules } from "./rotation.ts";
-import { removeState, type State, writeState } from "./state.ts";
+import { type State, writeState } from "./state.ts";
 import type { View } from "./view.ts";
 
 /** Pauses between two looks at a starting component: short at first, for a quick start. */
@@ -51,7 +50,6 @@ const WARN = 40;
 const ERROR = 50;
 /** With the supervisor all components end. */
 const SUPERVISOR_OOM_SCORE = -500;
-const DEFAULT_GRACE_MS = 30_000;
 
 /** The longest time that an end in order may take, with all components and their margins. */
 export function stopSecondsOf(graceMs: number): number {
@@ -114,7 +112,8 @@ export class Supervisor {
     this.#instance = instance;
     this.#lock = lock;
     this.#view = view;
-    this.#graceMs = Number(caller.SHUTDOWN_GRACE_MS || DEFAULT_GRACE_MS) + STOP_MARGIN_MS;
+    const graceMs = settingOf("SHUTDOWN_GRACE_MS", caller);
+    this.#graceMs = graceMs + STOP_MARGIN_MS;
     this.#readyMs = readySeconds(caller) * 1000;
     this.#held = holdSocket(caller.SERVICE_HOST || "127.0.0.1", instance.ports.api);
     const lent = lendApiKeys(instance, caller, view !== undefined, (problem) => this.#log(ERROR, problem));
@@ -145,6 +144,7 @@ export class Supervisor {
       slots: settingOf("SANDBOX_MAX_CONCURRENT_JOBS", caller),
       image: contentOf(instance.image),
       settingsFile: settingsFileOf(instance.dataDir, caller),
+      stopSeconds: stopSecondsOf(graceMs),
       build: versionOf(),
       components: [],
     };
@@ -302,24 +302,4 @@ export class Supervisor {
       // A full disk costs the line, not the system.
     }
   }
-}
-
-/** Sockets, pid files, links and cgroups of a copy that does not run. */
-function removeLeftovers(instance: Instance): void {
-  removeState(instance.runDir);
-  for (const name of readdirSync(instance.runDir)) {
-    if (/\.(pid|sock|new)$|^(redis-server|compile-cache|api-keys\.jsonl|settings\.json)$/.test(name)) {
-      rmSync(join(instance.runDir, name), { recursive: true, force: true });
-    }
-  }
-  removeSocketFolder(instance);
-  removeCgroups(instance.cgroup);
-  removeLaunchersCgroups();
-}
-
-/** The folder belongs to Redis: nothing in it is removed but the socket by its name. */
-function removeSocketFolder({ redisSocket }: Instance): void {
-  const folder = dirname(redisSocket);
-  rmSync(redisSocket, { force: true });
-  if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder);
 }

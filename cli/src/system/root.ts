@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { ROOT } from "../instance.ts";
 import { Problem } from "../problem.ts";
+import { SHELL } from "../settings/shell.ts";
 import { isSetting } from "../settings/sources.ts";
 import { shown } from "./run.ts";
 
@@ -20,8 +21,9 @@ export function findProgram(name: string): string | undefined {
     .find((path) => existsSync(path));
 }
 
-/** Variables that mean something to us and survive the change to root. */
-const isKept = (name: string) => isSetting(name) || ["NO_COLOR", "CI"].includes(name);
+/** Variables of the shell that mean something to us and survive the change to root, who reads the settings file himself. */
+const isKept = (name: string) =>
+  Boolean(SHELL[name]) && (isSetting(name) || ["NO_COLOR", "CI"].includes(name));
 
 /**
  * Answers undefined as root. Otherwise runs the same command line again through sudo and answers its exit code;
@@ -36,7 +38,7 @@ export async function continueAsRoot(argv: readonly string[], why: string): Prom
       `As root, run: ${shown(command)}`,
     );
   }
-  const kept = Object.keys(process.env).filter(isKept);
+  const kept = Object.keys(SHELL).filter(isKept);
   process.stderr.write(`${why} needs root rights: continuing with sudo\n`);
   const sudo = ["sudo", ...(kept.length > 0 ? [`--preserve-env=${kept.join(",")}`] : []), "--", ...command];
   return new Promise((resolve) => {

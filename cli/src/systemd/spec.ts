@@ -5,6 +5,7 @@ import { VARIABLES } from "@svc/service-kit/config/variables";
 import { type ChoiceOptions, chooseImage, readChoice } from "../install/image.ts";
 import { INSTANCE_OPTIONS, type Instance, ROOT } from "../instance.ts";
 import type { Options, Values } from "../options.ts";
+import { SHELL } from "../settings/shell.ts";
 import { type Environment, settingOf } from "../settings.ts";
 import { storageOf } from "../supervisor/ownership.ts";
 import { stopSecondsOf } from "../supervisor/supervisor.ts";
@@ -26,9 +27,6 @@ export function specOf(
     stopSeconds: stopSecondsOf(settingOf("SHUTDOWN_GRACE_MS", settings)),
   };
 }
-
-/** The shell's environment, as it was when this module was loaded: no command has added anything to it. */
-const SHELL: Environment = { ...process.env };
 
 /** The options that say which copy is meant, with absolute paths: systemd starts them in another folder. */
 function copyOptions(values: Readonly<Record<string, string | undefined>>): string[] {

@@ -1,22 +1,26 @@
 /** The files of deploy/ for containers agree with each other, with the configuration and with docs/containers.md. */
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { JAILD, NODE_OPTIONS } from "@svc/cli/components";
 import { componentOf } from "@svc/cli/containers/health";
 import { CONTAINERS, environmentOf } from "@svc/cli/containers/init";
 import { MALLOC } from "@svc/cli/environment";
-import { ROOT, SERVICES } from "@svc/cli/instance";
-import { SECRET_NAMES } from "@svc/cli/secrets";
+import { ROOT, SERVICES, type Service } from "@svc/cli/instance";
+import { loadSecrets, SECRET_NAMES } from "@svc/cli/secrets";
 import { userOf } from "@svc/cli/users";
+import { CALLS, LISTENS, type Placed } from "@svc/service-kit/config/calls";
 import { HOLDERS } from "@svc/service-kit/config/holders";
+import { loadConfig } from "@svc/service-kit/config/load";
 import { VARIABLES } from "@svc/service-kit/config/variables";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 
 const read = (name: string) => readFileSync(join(ROOT, name), "utf8");
 
-interface Service {
+interface Container {
   image: string;
+  stop_grace_period?: string;
   command?: string[];
   cap_drop?: string[];
   cap_add?: string[];
@@ -31,7 +35,7 @@ interface Service {
 }
 
 const compose = parse(read("deploy/compose.yaml"), { merge: true }) as {
-  services: Record<string, Service>;
+  services: Record<string, Container>;
   networks: Record<string, unknown>;
 };
 const containerfile = read("deploy/images/Containerfile");
@@ -81,6 +85,12 @@ test.each(services)("every variable of %s is documented, and none is a secret", 
   }
 });
 
+test("a container has the time to finish its work and 10 s until it is killed, as the page says", () => {
+  const seconds = VARIABLES.SHUTDOWN_GRACE_MS.fallback / 1000 + 10;
+  for (const [name, service] of services) expect(service.stop_grace_period, name).toBe(`${seconds}s`);
+  expect(read("docs/containers.md")).toContain(`\`stop_grace_period\` (${seconds} s)`);
+});
+
 test("only the first step reads the settings; each other container sees its own file alone", () => {
   expect(services.filter(([, { env_file }]) => env_file !== undefined).map(([name]) => name)).toEqual([
     "init",
@@ -101,6 +111,24 @@ test("jaild and the first step reach nobody, and Redis is out of the runner's re
     expect(compose.networks[name]).toEqual({ internal: true });
   }
   expect(networks("runner").filter((network) => networks("redis").includes(network))).toEqual([]);
+});
+
+test("each call of the architecture leads to the container that is meant, in a network that both have", () => {
+  const folder = mkdtempSync(join(tmpdir(), "svc-test-containers-"));
+  const secrets = loadSecrets(folder);
+  rmSync(folder, { recursive: true });
+  for (const { from, to, by } of CALLS) {
+    const caller = compose.services[from];
+    // Objects are on a volume of the file server.
+    if (by === undefined || to === "objects") continue;
+    const given = Object.fromEntries(environmentOf(from as Service, { ...secrets }));
+    const config = loadConfig(from as Service, { ...given, ...caller?.environment });
+    const port = to === "redis" ? config.REDIS_PORT : VARIABLES[LISTENS[to as Placed].port].fallback;
+    const address = to === "redis" ? `${config.REDIS_HOST}:${config.REDIS_PORT}` : String(config[by]);
+    expect(address, `${from} ${by}`).toMatch(new RegExp(`^(http://)?${to}:${port}$`));
+    const shared = compose.services[to]?.networks?.filter((network) => caller?.networks?.includes(network));
+    expect(shared, `${from} ${by}`).not.toEqual([]);
+  }
 });
 
 test("the image is built for the users and with the settings that ./svc up has", () => {

@@ -3,6 +3,7 @@ import { createPublicKey, verify } from "node:crypto";
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -155,6 +156,13 @@ describe("a key pair of the copy", () => {
     await expect(keyPairOf({ dataDir }, "token")).rejects.toThrow("holds no private key");
   });
 
+  it("that cannot be read is not called broken, and does not keep a copy from starting", async () => {
+    // Root can read everything but this.
+    mkdirSync(join(dataDir, "token-key.pem"), { mode: 0o700 });
+    await expect(keyPairOf({ dataDir }, "token")).rejects.toMatchObject({ code: "EISDIR" });
+    expect(publishedKeyPair({ dataDir })).toBeUndefined();
+  });
+
   it("that is damaged or open to others does not keep a copy from starting", async () => {
     expect(publishedKeyPair({ dataDir })).toBeUndefined();
     const { kid } = await keyPairOf({ dataDir }, "token");
@@ -193,8 +201,10 @@ describe("an access token", () => {
       privateKey,
       ...parties,
       tenant: "t1",
+      ttlSeconds: 120,
       publicKeys: "/k",
     });
+    expect(libreChat).toContain("CODEAPI_JWT_TTL_SECONDS=120");
     const line = libreChat.find((text) => text.startsWith("CODEAPI_JWT_PRIVATE_KEY="));
     expect(line).not.toContain("\n");
     const [, value = ""] = /="(.*)"$/.exec(line ?? "") ?? [];
@@ -205,7 +215,7 @@ describe("an access token", () => {
 
 describe("the advice after a new credential", () => {
   const situation: Situation = {
-    instance: { dataDir: "/data" },
+    settingsFile: "/etc/svc.env",
     url: "http://127.0.0.1:3112",
     verdict: "refused",
     variable: "SVC_JWT_PUBLIC_KEYS_DIR",
@@ -220,7 +230,7 @@ describe("the advice after a new credential", () => {
     ["is refused", {}, "SVC_JWT_PUBLIC_KEYS_DIR=/data/jwt-keys"],
     ["is not asked for", { verdict: "open" }, "asks nobody for a credential"],
     ["cannot be tried", { verdict: "unreachable" }, "No API answers"],
-    ["is for no running copy", { url: undefined }, "/data/svc.env"],
+    ["is for no running copy", { url: undefined }, "as a line of /etc/svc.env:"],
     ["is for a copy yet to start", { url: undefined, configured: "/data/jwt-keys/" }, "./svc up -d"],
     ["belongs in another folder", { configured: "/etc/keys" }, "cp /data/jwt-keys/token-1.pem /etc/keys"],
     ["needs a restart", { configured: "/data/jwt-keys" }, "./svc down"],

@@ -3,6 +3,9 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { address, secretFiles } from "@svc/cli/doctor/exposure";
+import { settings } from "@svc/cli/doctor/settings";
+import { resolveInstance } from "@svc/cli/instance";
+import { readSettings } from "@svc/cli/settings/sources";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 let dataDir: string;
@@ -19,6 +22,20 @@ test("a secret that others can read makes the machine unfit, with the command th
   expect(secretFiles({ dataDir })).toMatchObject({ grade: "ok" });
   chmodSync(file, 0o640);
   expect(secretFiles({ dataDir })).toMatchObject({ grade: "fail", fix: `chmod 600 ${file}` });
+});
+
+test("and the settings are told as a check of their own then, so that all other checks are made", async () => {
+  const file = join(dataDir, "secrets.env");
+  writeFileSync(file, "", { mode: 0o640 });
+  const read = readSettings({ "data-dir": dataDir }, {});
+  expect(await settings(resolveInstance({ "data-dir": dataDir }, {}), read)).toEqual([
+    {
+      grade: "fail",
+      subject: "settings",
+      note: `${file} can be read by others`,
+      fix: `Run: chmod 600 ${file}`,
+    },
+  ]);
 });
 
 test.each([

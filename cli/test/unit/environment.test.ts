@@ -42,6 +42,15 @@ describe("componentEnvironment", () => {
     });
   });
 
+  it("says where microVMs start from where there are some, so that others are not warned of it", () => {
+    expect(environmentOf("runner")).not.toHaveProperty("LAUNCHER_ROOTFS");
+    expect(environmentOf("runner", { LAUNCHER_ROOTFS: "/guest" })).toMatchObject({
+      LAUNCHER_ROOTFS: "/guest",
+    });
+    const launcher = componentEnvironment("launcher", instance, secrets, { KVM_ENABLED: "true" });
+    expect(launcher.LAUNCHER_ROOTFS).toMatch(/\/guest$/);
+  });
+
   it("gives the one process of five components the token of all, too", () => {
     const given = componentEnvironment("combined", instance, secrets, { SVC_TOPOLOGY: "combined" });
     expect(Object.keys(secrets).filter((name) => !Object.hasOwn(given, name))).toEqual([
@@ -102,5 +111,25 @@ describe("componentEnvironment", () => {
     const caller = { FILE_SERVER_URL: "http://files:3000", SANDBOX_ENDPOINT: "", SERVICE_PORT: "3112" };
     expect(overriddenSettings(instance, caller)).toEqual(["FILE_SERVER_URL"]);
     expect(environmentOf("api", caller).FILE_SERVER_URL).toBe("http://127.0.0.1:3000");
+  });
+
+  it("has no component look for another elsewhere, whichever variable says so", () => {
+    const elsewhere = {
+      EGRESS_GATEWAY_FILE_SERVER_URL: "http://files:3000",
+      EGRESS_GATEWAY_TOOL_CALL_SERVER_URL: "http://tools:3033",
+      SANDBOX_RUNNER_URLS: "http://runner:2000",
+      SANDBOX_ADVERTISED_URL: "http://runner:2000",
+      SVC_RUNNER_DISCOVERY: "dns",
+    };
+    expect(overriddenSettings(instance, elsewhere)).toEqual(Object.keys(elsewhere));
+    expect(environmentOf("egress-gateway", elsewhere)).toMatchObject({
+      EGRESS_GATEWAY_FILE_SERVER_URL: "",
+      EGRESS_GATEWAY_TOOL_CALL_SERVER_URL: "",
+    });
+    expect(environmentOf("worker", elsewhere)).toMatchObject({
+      SANDBOX_RUNNER_URLS: "",
+      SVC_RUNNER_DISCOVERY: "off",
+    });
+    expect(environmentOf("runner", elsewhere)).toMatchObject({ SANDBOX_ADVERTISED_URL: "" });
   });
 });

@@ -66,19 +66,58 @@ describe("./svc of a fresh clone", () => {
     expect(readdirSync(clone)).not.toContain("node_modules");
   });
 
+  /** A folder of programs: an npm that fails. */
+  function withNpm(name: string): string {
+    const folder = join(clone, name);
+    mkdirSync(folder);
+    for (const program of ["node", "npm"])
+      writeFileSync(join(folder, program), "#!/bin/sh\nexit 7\n", { mode: 0o755 });
+    return folder;
+  }
+
   it("says how much it downloads before it does", () => {
-    const npm = join(clone, "bin");
-    mkdirSync(npm);
-    for (const name of ["node", "npm"])
-      writeFileSync(join(npm, name), "#!/bin/sh\nexit 7\n", { mode: 0o755 });
     const { stderr, status } = spawnSync(join(clone, "svc"), ["doctor"], {
       encoding: "utf8",
-      env: { PATH: `${npm}:/usr/bin:/bin` },
+      env: { PATH: `${withNpm("first")}:/usr/bin:/bin` },
     });
     expect(stderr).toMatch(
       /^svc: installing the npm packages .*: about \d+ MB to download, \d+ MB on disk\n$/,
     );
     expect(status).toBe(7);
+  });
+
+  it("replaces the packages of before an upgrade only where something is started or built", () => {
+    const bin = join(clone, "node_modules/.bin");
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(join(clone, "node_modules/.svc-installed"), "the hash of the last lock file\n");
+    writeFileSync(join(bin, "node"), '#!/bin/sh\necho "$2"\n', { mode: 0o755 });
+    const env = { PATH: `${withNpm("replacing")}:/usr/bin:/bin` };
+    const replacing = [...NAMES, "test"].filter((name) => {
+      const { stdout, stderr, status } = spawnSync(join(clone, "svc"), [name], { encoding: "utf8", env });
+      if (status !== 7)
+        expect({ stdout, stderr, status }).toEqual({ stdout: `${name}\n`, stderr: "", status: 0 });
+      return status === 7;
+    });
+    expect(replacing).toEqual(["up", "restart", "install", "test"]);
+    rmSync(join(clone, "node_modules"), { recursive: true });
+  });
+
+  it("makes what others can read, but for the files that exec saves", () => {
+    const bin = join(clone, "node_modules/.bin");
+    mkdirSync(bin, { recursive: true });
+    const npm = withNpm("closed");
+    const hash = spawnSync("sha256sum", [join(clone, "package-lock.json")], { encoding: "utf8" }).stdout;
+    const umaskOf = (name: string) =>
+      spawnSync("sh", ["-c", 'umask 077; exec "$0" "$1" 2>&1', join(clone, "svc"), name], {
+        encoding: "utf8",
+        env: { PATH: `${npm}:/usr/bin:/bin` },
+      }).stdout.trim();
+    writeFileSync(join(npm, "npm"), "#!/bin/sh\numask\nexit 7\n", { mode: 0o755 });
+    for (const name of ["up", "exec"]) expect(umaskOf(name)).toMatch(/\n0022$/);
+    writeFileSync(join(clone, "node_modules/.svc-installed"), hash.split(" ", 1).join("\n"));
+    writeFileSync(join(bin, "node"), "#!/bin/sh\numask\n", { mode: 0o755 });
+    expect(["up", "key", "supervise", "exec"].map(umaskOf)).toEqual(["0022", "0022", "0022", "0077"]);
+    rmSync(join(clone, "node_modules"), { recursive: true });
   });
 
   it("says its version", () => {

@@ -170,13 +170,17 @@ describe("the check of all settings", () => {
       S3_ACCESS_KEY: "a",
       SVC_PERSIST_SESSION: "true",
       SANDBOX_RUN_TIMEOUT: "999999",
-      SANDBOX_WORKSPACE_MAX_BYTES: "9000gb",
+      SANDBOX_WORKSPACE_MAX_BYTES: "1000gb",
       SVC_EGRESS_GRANT_SECRET: "short",
+      SANDBOX_LIMIT_OVERRIDES: '{"py":{"run_timeout":5}}',
+      SANDBOX_COMPILE_TIMEOUT: "30s",
     });
     expect(problems).toEqual([
+      'SANDBOX_COMPILE_TIMEOUT must be a whole number of milliseconds, not "30s"',
+      expect.stringMatching(/^SANDBOX_LIMIT_OVERRIDES is wrong: py is not one of \*, python, /),
       'MAX_REQUESTS must be a whole number, not "many"',
       "SVC_PERSIST_SESSION is not known; did you mean SVC_PERSIST_SESSIONS?",
-      "SANDBOX_RUN_TIMEOUT must be at most MAX_RUN_TIMEOUT",
+      "SANDBOX_RUN_TIMEOUT must be at most MAX_RUN_TIMEOUT, by default JOB_TIMEOUT: 999999 is above 300000",
       "S3_ACCESS_KEY and S3_SECRET_KEY belong together",
       "SVC_EGRESS_GRANT_SECRET must have at least 32 bytes",
       expect.stringMatching(/^\d+ programs at once may take /),
@@ -184,6 +188,7 @@ describe("the check of all settings", () => {
   });
 
   it.each([
+    [{ LOCAL_MODE: "yes" }, /^LOCAL_MODE must be exactly true or false, not "yes"$/],
     [{ LOCAL_MODE: "false" }, /^no key that verifies access tokens \(EdDSA\): set SVC_JWT_PUBLIC_KEYS_DIR/],
     [{ SVC_JWT_PUBLIC_KEYS_DIR: "/nonexistent" }, /^SVC_JWT_PUBLIC_KEYS_DIR \/nonexistent does not exist/],
     [{ SVC_JWT_PUBLIC_KEYS_DIR: "/etc/passwd" }, /^SVC_JWT_PUBLIC_KEYS_DIR \/etc\/passwd is not a folder/],
@@ -250,6 +255,20 @@ describe("the check of all settings", () => {
     ]);
   });
 
+  it.each([
+    [{ S3_ENDPOINT: "http://s3", S3_BUCKET: "b" }, ["S3_ENDPOINT", "S3_BUCKET"], "STORAGE_DRIVER is not s3"],
+    [{ STORAGE_DRIVER: "fs", S3_REGION: "r", STORAGE_DIR: "/o" }, ["S3_REGION"], "STORAGE_DRIVER is not s3"],
+    [{ STORAGE_DRIVER: "s3", S3_REGION: "r", STORAGE_DIR: "/o" }, ["STORAGE_DIR"], "STORAGE_DRIVER is s3"],
+    [{ REDIS_TLS: "true", REDIS_PORT: "1" }, ["REDIS_TLS", "REDIS_PORT"], /^without REDIS_URL or REDIS_HOST/],
+    [{ REDIS_TLS: "true", REDIS_HOST: "redis" }, [], ""],
+    [{ REDIS_TLS_CA: "/ca", REDIS_URL: "rediss://redis" }, [], ""],
+  ])("of a store that is not used are warned of: %j", (set, names, reason) => {
+    const warnings = settingsWarnings(readSettings({}, set), set, instance);
+    expect(warnings.map((warning) => warning.split(" has no effect: "))).toEqual(
+      names.map((name) => [name, expect.stringMatching(reason)]),
+    );
+  });
+
   it("warns of variables that this version does nothing for", () => {
     const settings = readSettings({ settings: file("SANDBOX_WORKSPACE_ROOT=/x") }, {});
     expect(settingsWarnings(settings, {}, instance)).toEqual([
@@ -261,8 +280,8 @@ describe("the check of all settings", () => {
 describe("a settings file that others may read", () => {
   const instance = resolveInstance({ "data-dir": dataDir }, {});
   it.each([
-    ["S3_SECRET_KEY=x", 0o644, 1],
-    ["S3_SECRET_KEY=x", 0o600, 0],
+    ["SVC_METRICS_TOKEN=x", 0o644, 1],
+    ["SVC_METRICS_TOKEN=x", 0o600, 0],
     ["MAX_REQUESTS=1", 0o644, 0],
   ])("with %s and mode %i gives %i warnings", (text, mode, count) => {
     const settings = file(text, "mode.env");

@@ -183,6 +183,10 @@ it("key", async () => {
   const { id } = JSON.parse(record ?? "") as { id: string };
   await run(["key", "revoke", id]);
   await run(["key", "revoke", id], "once more");
+  await run(
+    ["key", "add", "tablet", "--settings", file("other.env", "")],
+    "the settings are in another file",
+  );
   const keys = join(dataDir, "api-keys.jsonl");
   chmodSync(keys, 0o644);
   await run(["key", "list"], "others may read the file");
@@ -222,6 +226,8 @@ it("token", async () => {
 it("librechat", async () => {
   await run(["librechat"], "nothing runs");
   await run(["librechat", "--shared-key"], "nothing runs");
+  const other = file("other.env", "SVC_JWT_MAX_TTL_SECONDS=120\n");
+  await run(["librechat", "--settings", other], "the settings are in another file, and tokens live shorter");
   await run(["librechat", "--base-url", "chat.example.com"]);
   await run(["librechat", "--base-url", "https://chat.example.com?x"]);
   await run(["librechat", "--url", "http://127.0.0.1:1"], "nothing listens there");

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { capacityOf, fitted } from "@svc/cli/capacity";
-import { rootImage } from "@svc/cli/components";
+import { jaildCommand, rootImage } from "@svc/cli/components";
 import { adviceFor } from "@svc/cli/credentials/advice";
 import { keyPairOf } from "@svc/cli/credentials/key-pair";
 import { lendApiKeys } from "@svc/cli/credentials/lend";
@@ -147,12 +147,20 @@ it("sizes", async () => {
   await told.add("more than fits was asked for", fit(4 * GIB, { SANDBOX_MAX_CONCURRENT_JOBS: "50" }));
   await told.add("not even one fits", fit(GIB));
   await told.add("a language that nobody knows", () => runtimeNames("go,cobol"));
+  const image = join(folder, "image");
+  mkdirSync(join(image, "rootfs"), { recursive: true });
+  const runtimes = [{ env: {}, zygotes: [{ name: "python", script: "/warm.py", argv: ["python3"] }] }];
+  writeFileSync(join(image, "runtimes.json"), JSON.stringify({ runtimes }));
+  const caller = { SANDBOX_MAX_CONCURRENT_JOBS: "500", SANDBOX_WARM_POOL: "512" };
+  await told.add("more jails than there can be", () => {
+    jaildCommand({ instance: { ...instance, image }, caller, view: undefined });
+  });
   await told.expectAs("sizes");
 });
 
 it("credentials", async () => {
   const situation = {
-    instance: { dataDir: folder },
+    settingsFile: join(folder, "svc.env"),
     url: "http://127.0.0.1:3112",
     variable: "SVC_API_KEYS_FILE",
     value: "/keys",
@@ -198,7 +206,10 @@ it("a settings file", async () => {
     await told.add(JSON.stringify(line), parse(line));
   }
   const settings = join(folder, "own.env");
-  writeFileSync(settings, "S3_SECRET_KEY=x\nMAX_REQEUSTS=1\nEDITOR=vi\nFILE_SERVER_URL=http://other\n");
+  writeFileSync(
+    settings,
+    "S3_SECRET_KEY=x\nMAX_REQEUSTS=1\nEDITOR=vi\nREDIS_TLS=true\nFILE_SERVER_URL=http://other\n",
+  );
   chmodSync(settings, 0o644);
   const read = readSettings({ settings }, {});
   await told.add("what has no effect", () => settingsWarnings(read, {}, instance).join("\n"));
@@ -291,7 +302,7 @@ it("a start that does not get ready", async () => {
   const wait = async (seconds: string, signal?: AbortSignal) => {
     vi.stubEnv("SVC_READY_TIMEOUT", seconds);
     const note = (line: string) => void notes.push(line);
-    await waitReady(instance, signal === undefined ? { note } : { note, signal }).finally(() =>
+    await waitReady(instance, { note, isEnding: () => signal?.aborted === true }).finally(() =>
       vi.unstubAllEnvs(),
     );
   };

@@ -34,7 +34,6 @@ export const UNPROVOKED: Readonly<Record<string, readonly string[]>> = {
     "systemd/systemctl.ts: See: journalctl -u … -n 50. systemd tries again by itself; ./svc uninstall ends that.",
   ],
   "names a step that takes too little time here to be shown": ["commands/uninstall.ts: Ending the service"],
-  "needs a user whom sudo knows": ["system/root.ts: … needs root rights: continuing with sudo\n"],
   "needs sources that are broken, or that others cannot read, and all tests run from this one tree": [
     "doctor/copy.ts: the components are not built yet",
     "install/bundles.ts: bundling the components failed",
