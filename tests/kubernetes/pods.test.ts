@@ -196,10 +196,10 @@ describe.each(OVERLAYS)("each pod of %s", (overlay) => {
       ...(overlay === "small" ? { redis: "0" } : {}),
       "file-server": "1",
       "tool-call-server": "1",
-      "egress-gateway": "1",
-      runner: "2",
-      worker: "3",
-      api: "4",
+      "egress-gateway": "2",
+      runner: "3",
+      worker: "4",
+      api: "5",
     });
   });
 });

@@ -83,21 +83,23 @@ describe.each(OVERLAYS)("the settings of %s", (overlay) => {
       for (const { from, to, by } of CALLS) {
         if (from !== workload.metadata.name || by === undefined || to === "objects") continue;
         if (to === "redis" && overlay !== "small") continue;
-        const text = environment[by] ?? "";
-        const { hostname, port } = new URL(text.includes("://") ? text : `http://${text}`);
-        const [service = "", namespace] = hostname.split(".");
-        const found = services.find((one) => named(service)(one) && one.metadata.namespace === namespace);
         const target = workloadsOf(objects).find(named(to));
-        expect(found?.spec.selector, `${from} ${by}`).toEqual(target?.spec.selector.matchLabels);
-        expect(
-          found?.spec.ports.map((one) => String(one.port)),
-          `${from} ${by}`,
-        ).toEqual([port]);
+        for (const text of (environment[by] ?? "").split(",")) {
+          const { hostname, port } = new URL(text.includes("://") ? text : `http://${text}`);
+          // Before the Service there may be the name of a pod.
+          const [service = "", namespace] = hostname.split(".").slice(-2);
+          const found = services.find((one) => named(service)(one) && one.metadata.namespace === namespace);
+          expect(found?.spec.selector, `${from} ${by}`).toEqual(target?.spec.selector.matchLabels);
+          expect(
+            found?.spec.ports.map((one) => String(one.port)),
+            `${from} ${by}`,
+          ).toEqual([port]);
+        }
       }
     }
   });
 
-  it("let workers resume at every runner that there may be, and at no other", () => {
+  it("tell workers each runner that there may be, so that they leave out one that fails, and no other", () => {
     const objects = objectsOf(overlay);
     const workloads = ownWorkloads(objects);
     const runner = workloads.find(named("runner"));
@@ -109,7 +111,9 @@ describe.each(OVERLAYS)("the settings of %s", (overlay) => {
     const most = (scaler as Scaler | undefined)?.spec.maxReplicaCount ?? runner.spec.replicas ?? 0;
     const advertised = livingEnvironment(runner, objects).SANDBOX_ADVERTISED_URL ?? "";
     const all = Array.from({ length: most }, (_, at) => advertised.replace("runner-0.", `runner-${at}.`));
-    expect(livingEnvironment(worker, objects).SANDBOX_RUNNER_URLS?.split(",")).toEqual(all);
+    const told = livingEnvironment(worker, objects);
+    expect(told.SANDBOX_ENDPOINT?.split(",")).toEqual(all);
+    expect(told.SANDBOX_RUNNER_URLS).toBeUndefined();
     const headless = objects.find(({ kind, metadata }) => kind === "Service" && metadata.name === "runners");
     expect(runner.spec.serviceName).toBe("runners");
     expect((headless as Service).spec.clusterIP).toBe("None");
