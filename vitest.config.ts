@@ -57,7 +57,10 @@ export default defineConfig({
         test: {
           name: "unit",
           expect: EXPECT,
-          include: ["{packages,services,cli,tools}/**/test/unit/**/*.test.ts", "tests/chaos/unit/*.test.ts"],
+          include: [
+            "{packages,services,cli,tools,console}/**/test/unit/**/*.test.ts",
+            "tests/chaos/unit/*.test.ts",
+          ],
           maxWorkers: 2,
           // Files share what they import: it takes half of the time otherwise.
           isolate: false,

@@ -19,7 +19,7 @@ const POOLED = 40;
 /** Lists and sets of jobs exist while something is in them. */
 const OF_OPEN_JOBS = /^bull:[\w-]+:(wait|paused|prioritized|delayed|active)$/;
 /** The queue removes its jobs by itself; the rest is one key each, whose members go. */
-const FOR_EVER = /^(bull:|svc:runtimes$|svc:sessions:snapshots$|svc:tool:sessions$)/;
+const FOR_EVER = /^(bull:|svc:runtimes$|svc:sessions:snapshots$)/;
 const LANES: readonly (readonly Chain[])[] = [
   [plain],
   [plain, leaving],

@@ -3,7 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecResponse, FileRef } from "@svc/contracts";
 import { ERRORS } from "@svc/contracts";
 import { killProcess } from "@svc/test-kit/jail/host";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { type Answer, Api, type ErrorBody, output } from "@svc/test-kit/system/api";
+import { SANDBOX } from "@svc/test-kit/system/guests";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
@@ -12,15 +14,15 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 const REQUESTS = 20;
 const KILL_AFTER_MS = 1200;
-const HEALED_MS = 20_000;
-const RUN_MS = 10_000;
+const HEALED_MS = slow(20_000);
+const RUN_MS = slow(10_000);
 /** The layers of deadlines around a run, short enough that a test sees their end. */
 const DEADLINES = {
   SANDBOX_COMPILE_TIMEOUT: 5000,
-  JOB_PRIME_ALLOWANCE_MS: 15_000,
-  JOB_POSTPROCESS_ALLOWANCE_MS: 10_000,
-  JOB_WAIT_GRACE_MS: 5000,
-  JOB_QUEUE_WAIT_MS: 40_000,
+  JOB_PRIME_ALLOWANCE_MS: slow(15_000),
+  JOB_POSTPROCESS_ALLOWANCE_MS: slow(10_000),
+  JOB_WAIT_GRACE_MS: slow(5000),
+  JOB_QUEUE_WAIT_MS: slow(40_000),
 };
 const ANSWER_MS =
   RUN_MS +
@@ -30,7 +32,7 @@ const ANSWER_MS =
   2 * DEADLINES.JOB_WAIT_GRACE_MS +
   DEADLINES.JOB_QUEUE_WAIT_MS;
 /** Kills of these are bridged: no request may fail because of them. */
-const BRIDGED = ["worker", "runner", "jaild", "file-server", "egress-gateway"] as const;
+const BRIDGED = ["worker", ...SANDBOX, "file-server", "egress-gateway"] as const;
 const ALL = ["redis", ...BRIDGED] as const;
 
 let system: System;

@@ -94,6 +94,16 @@ describe("run", () => {
     expect(again.stdout).toBe("x\n1\ntwo");
   });
 
+  test.each(["50%22 off%0A.txt", `say "hi" é😀 'x';(1).txt`, "d/a b*.txt"])(
+    "with an upload named %s, which it finds under that name",
+    async (name) => {
+      const file = await svc.upload(new Blob(["1,2"], { type: "text/csv" }), { name });
+      expect([file.name, file.size, file.contentType]).toEqual([name, 3, "text/csv"]);
+      const program = { language: "bash", code: 'cat "$1"', args: [name], files: [file] };
+      expect(await svc.run(program)).toMatchObject({ stdout: "1,2", code: 0 });
+    },
+  );
+
   test("that fails is a result; one that is refused is an error of its class", async () => {
     expect(await svc.run({ language: "bash", code: "exit 7" })).toMatchObject({ code: 7 });
     const refused = await svc

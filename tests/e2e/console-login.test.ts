@@ -29,7 +29,7 @@ afterAll(async () => {
   keys.remove();
 });
 
-const { page, open, runs, output, button } = useConsole(() => [closed.url]);
+const { page, open, runs, drops, output, button } = useConsole(() => [closed.url]);
 const field = () => page().getByLabel("API key or access token");
 async function give(credential: string): Promise<void> {
   await field().fill(credential);
@@ -98,6 +98,42 @@ test("a key that is revoked while the page is open is asked for again, and the p
   await button("Run (Ctrl+Enter)").click();
   await page().getByRole("status").getByText("Ended").waitFor();
   await expect.poll(() => output().textContent()).toBe("kept\n");
+});
+
+test("with a key that replaced another, files of before are downloaded, and dropped ones stored", async () => {
+  const short = newApiKey();
+  keys.put([apiKeyRecord(key), apiKeyRecord(short)]);
+  const statusFor = async () =>
+    (await fetch(`${closed.url}/languages`, { headers: { "x-api-key": short } })).status;
+  await until(async () => (await statusFor()) === 200, WAIT_MS);
+  await open(closed.url);
+  await give(short);
+  await button("Run (Ctrl+Enter)").waitFor();
+  await drops(`new File(["x"], "given.txt")`);
+  await button("Download given.txt").waitFor();
+  await runs("open('made.txt', 'w').write('x')");
+  keys.put([apiKeyRecord(key)]);
+  await until(async () => (await statusFor()) === 401, WAIT_MS);
+  await button("Run as job").click();
+  await page().getByRole("alert").getByText("does not accept this key or token").waitFor();
+  await give(key);
+  await field().waitFor({ state: "detached" });
+  for (const [list, name] of [
+    ["Uploads", "given.txt"],
+    ["Files of the run", "made.txt"],
+  ] as const) {
+    const [download] = await Promise.all([
+      page().waitForEvent("download"),
+      page()
+        .getByLabel(list)
+        .getByRole("button", { name: `Download ${name}` })
+        .click(),
+    ]);
+    expect(download.suggestedFilename()).toBe(name);
+  }
+  await drops(`new File(["x"], "late.txt")`);
+  await button("Download late.txt").waitFor();
+  expect(await page().getByRole("alert").count()).toBe(0);
 });
 
 test("SVC_CONSOLE=false: there is no console, and / does not lead there", async () => {

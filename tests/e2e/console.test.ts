@@ -15,7 +15,7 @@ interface Checked {
   violations: { id: string; impact: string; nodes: { failureSummary: string }[] }[];
 }
 
-const { page, open: openAt, start, runs, output, status, button } = useConsole(() => [shared.url]);
+const { page, open: openAt, start, runs, drops, output, status, button } = useConsole(() => [shared.url]);
 const open = () => openAt(shared.url);
 
 /** Writes to both outputs, and leaves files whose names or contents are markup. */
@@ -289,15 +289,6 @@ describe("the console", () => {
     await status().getByText("Stopped").waitFor();
   });
 });
-
-/** Drops a file on the page, which the expression makes there. */
-async function drops(file: string): Promise<void> {
-  await page().evaluate(`(() => {
-    const transfer = new DataTransfer();
-    transfer.items.add(${file});
-    dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, cancelable: true }));
-  })()`);
-}
 
 /** The visible name of what has the focus; empty for the page itself. */
 function focusedName(): Promise<string> {

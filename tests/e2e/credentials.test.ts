@@ -61,6 +61,7 @@ beforeAll(async () => {
     ...env,
     SVC_JWT_PUBLIC_KEYS_DIR: setting("SVC_JWT_PUBLIC_KEYS_DIR", stdout),
     SVC_JWT_KEY_CACHE_TTL_SECONDS: "1",
+    SVC_JWT_MAX_TTL_SECONDS: "120",
   };
   system = await startSystem({ env: env as Record<string, string> });
 });
@@ -136,12 +137,14 @@ describe("./svc librechat", () => {
     expect(setting("LIBRECHAT_CODE_BASEURL", stdout)).toBe(system.url);
     expect(setting("SVC_JWT_PUBLIC_KEYS_DIR", stdout)).toBe(env.SVC_JWT_PUBLIC_KEYS_DIR);
     const pem = setting("CODEAPI_JWT_PRIVATE_KEY", stdout).replaceAll("\\n", "\n");
+    const now = Math.floor(Date.now() / 1000);
     const signed = signerOf(createPrivateKey(pem)).mint({
       header: { kid: setting("CODEAPI_JWT_KID", stdout) },
       claims: {
         iss: setting("CODEAPI_JWT_ISSUER", stdout),
         aud: setting("CODEAPI_JWT_AUDIENCE", stdout),
         tenant_id: setting("CODEAPI_JWT_SINGLE_TENANT_ID", stdout),
+        exp: now + Number(setting("CODEAPI_JWT_TTL_SECONDS", stdout)),
       },
     });
     expect(await statusWith(bearer(signed))).toBe(200);

@@ -116,7 +116,7 @@ describe("./svc doctor", () => {
   });
 
   it("fails for slots that do not fit into the memory, and warns of packages that are not in the manifest", async () => {
-    const { code, found } = await findings({ ...environment, SANDBOX_WORKSPACE_MAX_BYTES: "9000gb" });
+    const { code, found } = await findings({ ...environment, SANDBOX_WORKSPACE_MAX_BYTES: "1000gb" });
     expect(found.filter(({ grade }) => grade === "fail")).toMatchObject([{ subject: "capacity" }]);
     expect(code).toBe(1);
     for (const subject of ["image packages", "open files", "processor", "core dumps"]) {

@@ -152,7 +152,7 @@ test("what the shell sets is neither judged nor used: the service does not get i
     MAX_REQUESTS=many SERVICE_PORT=1 $SVC install --data-dir $DATA
     $SVC uninstall --data-dir $DATA`);
   expect(said).toContain(`warning: the service does not get what this shell sets: MAX_REQUESTS, SERVICE_PORT
-Put it into svc.env in the data folder (docs/deploy.md).
+Put it into ${folder}/data/svc.env (docs/deploy.md).
 `);
   expect(said).toContain(`Written: ${UNIT}`);
 });

@@ -9,7 +9,7 @@ import { declare, drive } from "@svc/test-kit/system/programmatic";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-const APART = { SVC_TOPOLOGY: "separate", CANARY_INTERVAL_MS: "3600000" };
+const APART = { SVC_TOPOLOGY: "separate", CANARY_INTERVAL_MS: "0" };
 const SHARED = "SVC_INTERNAL_SERVICE_TOKEN";
 const PAIRS = Object.keys(PAIR_TOKENS) as (keyof typeof PAIR_TOKENS)[];
 const [API_FILES, API_TOOLS, API_GATEWAY, WORKER_GATEWAY, GATEWAY_FILES, GATEWAY_TOOLS] = PAIRS;

@@ -27,6 +27,7 @@ import {
   WAITING,
 } from "./support/mcp.ts";
 
+const NO_ID = "a".repeat(21);
 const HEADERS = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
 let system: System;
@@ -71,6 +72,12 @@ describe("POST /mcp", () => {
     }
   });
 
+  test("leaves the interface's document as it was, also where nobody has asked for it before", async () => {
+    expect((await post(message("tools/list"), as("reader"))).status).toBe(200);
+    const answer = await fetch(`${system.url}/openapi.json`, { headers: as("reader") });
+    expect(await answer.text()).toBe(readFileSync(join(ROOT, "docs/openapi.json"), "utf8"));
+  });
+
   test("runs a call as its caller, under its request id", async () => {
     const id = newMarker();
     const args = { name: "run_code", arguments: bash("echo hello") };
@@ -88,11 +95,19 @@ describe("POST /mcp", () => {
       "{}",
       '{"jsonrpc":"1.0","id":1,"method":"ping"}',
       JSON.stringify([message("ping")]),
+      "null",
+      "",
     ];
     for (const body of broken) {
       const answer = await post(body, as("reader"));
       expect([body, answer.status]).toEqual([body, 400]);
     }
+    // Without a body, and without a word of what it would be.
+    const empty = await fetch(`${origin}/mcp`, { method: "POST", headers: as("reader") });
+    expect([empty.status, await empty.json()]).toEqual([
+      400,
+      expect.objectContaining({ error: "invalid_json" }),
+    ]);
     const deep = `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":${"[".repeat(100)}${"]".repeat(100)}}}`;
     expect((await post(deep, as("reader"))).status).toBe(400);
     const giant = message("tools/call", { name: "run_code", arguments: bash("x".repeat(9 * 2 ** 20)) });
@@ -101,6 +116,48 @@ describe("POST /mcp", () => {
     expect((await post(message("ping"), { ...as("reader"), "mcp-protocol-version": "1" })).status).toBe(400);
     expect((await post(message("ping"), as("reader"))).status).toBe(200);
   });
+
+  test.each<[string, string, object | undefined, number, string]>([
+    ["no parameters", "tools/call", undefined, -32602, "params: is required."],
+    [
+      "arguments that are none",
+      "tools/call",
+      { name: "run_code", arguments: "x" },
+      -32602,
+      "params.arguments: must be an object.",
+    ],
+    ["an unknown tool", "tools/call", { name: "rm" }, -32602, "There is no such tool."],
+    ["no address", "resources/read", {}, -32602, "params.uri: is required."],
+    [
+      "an address of nothing",
+      "resources/read",
+      { uri: "file:///x" },
+      -32002,
+      expect.stringMatching(/^There is no such resource/),
+    ],
+    [
+      "a file that is not there",
+      "resources/read",
+      { uri: `svc://files/${NO_ID}/${NO_ID}` },
+      -32002,
+      "The file does not exist.",
+    ],
+    [
+      "a session that is not there",
+      "resources/read",
+      { uri: `svc://sessions/${NO_ID}/a` },
+      -32002,
+      expect.stringContaining("no such"),
+    ],
+    ["an unknown method", "prompts/list", {}, -32601, "Method not found"],
+  ])(
+    "%s: an error with the protocol's code and a plain sentence",
+    async (_what, method, params, code, text) => {
+      const answer = await post({ jsonrpc: "2.0", id: 1, method, params }, as("reader"));
+      const [, data = ""] = /^data: (.*)$/m.exec(await answer.text()) ?? [];
+      expect(JSON.parse(data)).toMatchObject({ id: 1, error: { code, message: text } });
+    },
+  );
 
   test("a cancelling notification of another caller, or without the label, ends nothing", async () => {
     const initialized = await post(

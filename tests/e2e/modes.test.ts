@@ -8,8 +8,9 @@ import { ROOT } from "@svc/cli/instance";
 import type { Effective } from "@svc/cli/settings/effective";
 import { COMBINED } from "@svc/cli/topology";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { Api } from "@svc/test-kit/system/api";
-import { RUNNER } from "@svc/test-kit/system/guests";
+import { MODE_END } from "@svc/test-kit/system/guests";
 import { until } from "@svc/test-kit/system/processes";
 import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
 import { type System, startSystem } from "@svc/test-kit/system/system";
@@ -61,7 +62,7 @@ describe("./svc up with keys in its settings file", () => {
 
   it("says the mode, whose token is wanted, and what in the file has no effect", () => {
     const output = system.output();
-    expect(output).toContain(`Ready: ${system.url} (authentication: 1 JWT key)\n`);
+    expect(output).toContain(`Ready: ${system.url} (authentication: 1 JWT key${MODE_END})\n`);
     expect(output).toContain(`Try: curl -s ${system.url}/exec -H "Authorization: Bearer $TOKEN" `);
     expect(output).toContain("TOKEN is an access token of your own signer (docs/authentication.md).");
     expect(output).toContain(
@@ -76,7 +77,7 @@ describe("./svc up with keys in its settings file", () => {
   it("says its mode to a later ./svc up that has no settings", async () => {
     const second = await svc(["up"], system.environment);
     expect(second.stdout).toContain(
-      `Already running: ${system.instance.url} (authentication: 1 JWT key), pid ${system.supervisorPid}`,
+      `Already running: ${system.instance.url} (authentication: 1 JWT key${MODE_END}), pid ${system.supervisorPid}`,
     );
   });
 
@@ -95,7 +96,7 @@ describe("./svc up with keys in its settings file", () => {
     };
     expect({ code, mode, file, problems }).toEqual({
       code: 0,
-      mode: "authentication: 1 JWT key",
+      mode: `authentication: 1 JWT key${MODE_END}`,
       file: settingsFile,
       problems: [],
     });
@@ -128,12 +129,15 @@ describe("./svc up with nothing set", () => {
     const client = new AbortController();
     let hasEnded = false;
     const sleeper = api
-      .tryExec({ lang: "py", code: "import time; time.sleep(20)" }, { signal: client.signal })
+      .tryExec(
+        { lang: "py", code: `import time; time.sleep(${slow(20)})`, run_timeout: slow(30_000) },
+        { signal: client.signal },
+      )
       .catch(() => undefined)
       .finally(() => {
         hasEnded = true;
       });
-    await until(async () => (await activeExecutions(system, "running")) === 1, 20_000);
+    await until(async () => (await activeExecutions(system, "running")) === 1, slow(20_000));
     const answers = await Promise.all(Array.from({ length: 7 }, () => api.exec(hello)));
     expect(answers.map(({ stdout }) => stdout)).toEqual(answers.map(() => "42\n"));
     expect(hasEnded).toBe(false);
@@ -151,7 +155,9 @@ describe("./svc up -d with svc.env in the data folder", () => {
     try {
       const up = await svc(["up", "-d", "--no-example"], others, { cwd: folder });
       expect(up.code, up.stderr).toBe(0);
-      expect(up.stdout).toContain(`Ready: ${instance.url}/v1 (no authentication, this machine only)\n`);
+      expect(up.stdout).toContain(
+        `Ready: ${instance.url}/v1 (no authentication, this machine only${MODE_END})\n`,
+      );
       const answer = await new Api(`${instance.url}/v1`).tryExec(hello);
       expect([answer.status, answer.headers.get("ratelimit-limit")]).toEqual([200, "78"]);
       const exec = await svc(["exec", "--lang", "py", "-"], others, { input: "print(1)" });
@@ -181,7 +187,7 @@ describe("./svc up -d of a copy that asks for credentials", () => {
       const up = await svc(["up", "-d"], env);
       expect(up.code, up.stderr).toBe(0);
       expect(up.stdout).toContain("The plot: ");
-      expect(up.stdout).toContain(`Ready: ${instance.url}/v1 (authentication: 1 JWT key)\n`);
+      expect(up.stdout).toContain(`Ready: ${instance.url}/v1 (authentication: 1 JWT key${MODE_END})\n`);
       const [hello = "", upload = "", run = ""] = up.stdout.match(/^ {2}curl .*$/gm) ?? [];
       expect(JSON.parse(typed(hello, env))).toMatchObject({ stdout: "42\n" });
       expect(JSON.parse(typed(upload, env))).toMatchObject({ files: [{ name: "sales.csv" }] });
@@ -200,7 +206,7 @@ describe("./svc up -d of a copy that asks for credentials", () => {
       expect((await svc(["key", "add", "laptop"], env)).code).toBe(0);
       const up = await svc(["up", "-d"], env);
       expect(up.code, up.stderr).toBe(0);
-      expect(up.stdout).toContain("(authentication: 1 API key)");
+      expect(up.stdout).toContain(`(authentication: 1 API key${MODE_END})`);
       const lineOf = (title: string) => new RegExp(`^${title}: (.*)$`, "m").exec(up.stdout)?.[1] ?? "false";
       expect(JSON.parse(typed(lineOf("Try"), env))).toMatchObject({ stdout: "42\n" });
       typed(lineOf("The example").replace("--out .", `--out ${out}`), env);
@@ -303,7 +309,7 @@ describe("a start is refused before anything is made", () => {
     try {
       const told = await refusal({ SERVICE_PORT: String(ports[0]), PORT: String(ports[1]) });
       expect(told).toContain(`port ${ports[0]} of the api is taken by pid ${process.pid} (`);
-      expect(told).toContain(`port ${ports[1]} of the ${RUNNER} is taken by pid ${process.pid} (`);
+      expect(told).toContain(`port ${ports[1]} of the runner is taken by pid ${process.pid} (`);
       expect(told).not.toContain("MainThread");
     } finally {
       for (const squatter of squatters) squatter.close();

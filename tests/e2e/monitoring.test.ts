@@ -38,7 +38,7 @@ beforeAll(async () => {
       PYTHON_CONCURRENCY: String(CONCURRENCY),
       SANDBOX_MAX_CONCURRENT_JOBS: "4",
       // Only runs of this test are counted.
-      CANARY_INTERVAL_MS: "3600000",
+      CANARY_INTERVAL_MS: "0",
     },
   });
   api = new Api(system.url);

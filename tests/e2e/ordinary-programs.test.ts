@@ -69,6 +69,21 @@ print(db.execute("select shop, sum(sum) from sales group by shop").fetchall(), d
     });
   });
 
+  test("NumPy sorts numbers of every type, by value and by index, however many", async () => {
+    const code = `
+import numpy as np
+numbers = np.random.default_rng(1)
+for count in [*range(1, 70), 128, 129, 256, 257, 1000]:
+    for type in ["int16", "int32", "int64", "uint64", "float32", "float64"]:
+        these = numbers.integers(0, 10_000, count).astype(type)
+        expected = sorted(these.tolist())
+        assert np.sort(these).tolist() == expected, (count, type)
+        assert these[np.argsort(these)].tolist() == expected, (count, type)
+        assert these[np.argpartition(these, count // 2)][count // 2] == expected[count // 2], (count, type)
+print("sorted")`;
+    await works("py", code, "sorted\n");
+  });
+
   test("plots come back as images, saved ones and shown ones", async () => {
     const code = `
 import matplotlib.pyplot as plt, numpy as np, pandas as pd, seaborn as sns

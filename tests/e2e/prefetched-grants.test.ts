@@ -1,6 +1,7 @@
 /** Runs that follow each other have grants that were made before they came: nobody notices, and none stays behind. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "@svc/service-kit";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { Api, downloadPath, output } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
@@ -9,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { openStore } from "./support/store.ts";
 
 const RUNS = 40;
-const ENDED_MS = 20_000;
+const ENDED_MS = slow(20_000);
 const RECONNECTED_MS = 500;
 let system: System;
 let api: Api;

@@ -8,6 +8,7 @@ import { json } from "node:stream/consumers";
 import type { Status } from "@svc/cli/status/status";
 import { versionOf } from "@svc/cli/version";
 import type { ExecResponse } from "@svc/contracts";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { IN_GUESTS, RUNNER, SANDBOX } from "@svc/test-kit/system/guests";
 import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
@@ -56,7 +57,7 @@ async function holding(): Promise<{ answer: Promise<Answer> }> {
   const marker = newMarker();
   const answer = execute('python3 -c "import time; time.sleep(3)" $1; echo end', [marker]);
   answer.catch(() => undefined);
-  await until(() => processesWith(marker).length > 0, 20_000);
+  await until(() => processesWith(marker).length > 0, slow(20_000));
   return { answer };
 }
 

@@ -3,7 +3,7 @@
  * of each part of the backup is so, also of files that were restored without their owners.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ProgrammaticResponse, ToolCallRequired, UploadedFile } from "@svc/contracts";
@@ -75,8 +75,9 @@ beforeAll(async () => {
   });
   expect((await svc(["key", "add", "laptop"], { SVC_DATA_DIR: data })).code).toBe(0);
   archive = join(folder, "backup.tar");
-  const [, command = ""] = /^(tar .*)$/m.exec(readPage("docs/operate.md").blocks("sh").join("\n")) ?? [];
+  const [, command = ""] = /^(.*tar .*)$/m.exec(readPage("docs/operate.md").blocks("sh").join("\n")) ?? [];
   execFileSync("bash", ["-ec", command], { cwd: folder });
+  expect(statSync(archive).mode & 0o777).toBe(0o600);
   rmSync(data, { recursive: true });
 });
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,4 +1,5 @@
 /** `./svc up --sessions` and `./svc exec --session`: a shell's runs continue each other. */
+import { MODE_END } from "@svc/test-kit/system/guests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type PrivateFolder, privateFolder, svc } from "./support/svc.ts";
 
@@ -17,9 +18,12 @@ describe("a copy started with --sessions", () => {
   it("says so, also when it runs already", async () => {
     const up = await svc(["up", "-d", "--no-example", "--sessions"], folder.environment);
     expect(up.code, up.stderr).toBe(0);
-    expect(up.stdout).toContain("(no authentication, this machine only; sessions are kept)");
+    expect(up.stdout).toContain(`(no authentication, this machine only; sessions are kept${MODE_END})`);
     const again = await svc(["up", "-d", "--sessions"], folder.environment);
-    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("; sessions are kept)") });
+    expect(again).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`; sessions are kept${MODE_END})`),
+    });
   });
 
   it("lets a second step see the variables and files of the first", async () => {
@@ -45,7 +49,7 @@ describe("a copy started with --sessions", () => {
     expect((await svc(["down"], folder.environment)).code).toBe(0);
     const up = await svc(["up", "-d", "--no-example"], folder.environment);
     expect(up.code, up.stderr).toBe(0);
-    expect(up.stdout).toContain("(no authentication, this machine only)");
+    expect(up.stdout).toContain(`(no authentication, this machine only${MODE_END})`);
     const run = await exec("-c", "print('n' in globals()); raise SystemExit(3)", "--session", "draft");
     expect(run).toMatchObject({ code: 3, stdout: "False\n" });
     expect(run.stderr).toMatch(/^svc: this service keeps no sessions: .*\.\/svc up --sessions.*\n$/);

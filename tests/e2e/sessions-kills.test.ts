@@ -23,8 +23,11 @@ import {
 } from "./support/session-system.ts";
 
 type Component = "api" | "worker" | (typeof SANDBOX)[number] | "egress-gateway" | "file-server" | "redis";
-/** The client's own connection, and what the queue is made of: their loss may cost the answer. */
-const MAY_COST_THE_ANSWER: ReadonlySet<Component> = new Set(["api", "redis"]);
+/**
+ * The client's own connection, and what the queue is made of: their loss may cost the answer. So may that of the launcher, which is away for
+ * longer than a worker waits.
+ */
+const MAY_COST_THE_ANSWER: ReadonlySet<Component> = new Set(["api", "redis", "launcher"]);
 /** More than a request without its body. */
 const PART_OF_AN_ARCHIVE = 10_000;
 

@@ -64,7 +64,7 @@ beforeAll(async () => {
       SANDBOX_MAX_CONCURRENT_JOBS: "1",
       SANDBOX_WARM_START: "off",
       // Only runs of this test are counted.
-      CANARY_INTERVAL_MS: "3600000",
+      CANARY_INTERVAL_MS: "0",
     },
   });
   api = new Api(system.url);

@@ -36,7 +36,7 @@ const components = new Map<Service, RunningComponent>();
 
 /** Beside a system of `./svc up`, whose secrets, jaild and image they use: all else is their own. */
 beforeAll(async () => {
-  const env = { SVC_TOPOLOGY: "separate", CANARY_INTERVAL_MS: "3600000" };
+  const env = { SVC_TOPOLOGY: "separate", CANARY_INTERVAL_MS: "0" };
   [system, redis] = await Promise.all([startSystem({ env }), startRedis()]);
   folder = mkdtempSync(join(tmpdir(), "svc-tls-"));
   chmodSync(folder, 0o711);

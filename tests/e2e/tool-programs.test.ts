@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { killProcess } from "@svc/test-kit/jail/host";
 import { slow } from "@svc/test-kit/jail/slowness";
-import { RUNNER } from "@svc/test-kit/system/guests";
+import { IN_GUESTS, RUNNER } from "@svc/test-kit/system/guests";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
@@ -92,6 +92,12 @@ const FINISHED = {
   tool_calls_made: 14,
 };
 
+/** Four calls, and ten at once: where a guest is slow, these may come in more than one batch. */
+function expectPauses(pauses: number): void {
+  if (IN_GUESTS) expect(pauses).toBeGreaterThanOrEqual(5);
+  else expect(pauses).toBe(5);
+}
+
 /** True when the component runs again under another pid. */
 function isAnew(name: Parameters<System["pid"]>[0], before: number): boolean {
   try {
@@ -106,7 +112,7 @@ describe.each(["python", "bash"] as const)("a program in %s", (language) => {
     const { answer, pauses } = await drive(language);
     expect(answer).toMatchObject(FINISHED);
     expect(answer.files.map(({ name }) => name)).toEqual(["sum.txt"]);
-    expect(pauses).toBe(5);
+    expectPauses(pauses);
   });
 
   test.each([RUNNER, "worker", "tool-call-server", "egress-gateway"] as const)(
@@ -120,7 +126,7 @@ describe.each(["python", "bash"] as const)("a program in %s", (language) => {
       });
       expect(answer).toMatchObject(FINISHED);
       expect(answer.files.map(({ name }) => name)).toEqual(["sum.txt"]);
-      expect(pauses).toBe(5);
+      expectPauses(pauses);
     },
   );
 });

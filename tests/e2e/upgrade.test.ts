@@ -26,7 +26,8 @@ const LAST = "9f1e73a476dd0ce7922c379c0a2473f9ed74a030";
 const PREPARE_MS = 1_800_000;
 const ROLL_MS = 900_000;
 
-const ORDER = RESTARTABLE.filter((name) => name !== "combined");
+/** The last version has no launcher. */
+const ORDER = RESTARTABLE.filter((name) => name !== "combined" && name !== "launcher");
 /** The port of a replica that runs beside the one that it replaces. */
 const BESIDE: Partial<Record<ComponentName, string>> = { worker: "WORKER_HEALTH_PORT", api: "SERVICE_PORT" };
 

@@ -21,10 +21,20 @@ const waits = (few: number, all: number) =>
     'svc_queue_wait_seconds_bucket{queue="python-queue",le="+Inf"}': `0+${all}x30`,
   });
 
-const answers = (failed: number, all: number) =>
+/** Routes that no caller asks: those of probes and of Prometheus. */
+const OPERATIONS = ["/v1/health", "/v1/health/detailed", "/v1/ready", "/v1/metrics", "/metrics"];
+
+/** `probed`: the status of many more requests that are no caller's. */
+const answers = (failed: number, all: number, probed: number) =>
   of({
-    'svc_http_requests_total{component="api",status="200"}': `0+${all - failed}x30`,
-    'svc_http_requests_total{component="api",status="503"}': `0+${failed}x30`,
+    'svc_http_requests_total{component="api",route="/v1/exec",status="200"}': `0+${all - failed}x30`,
+    'svc_http_requests_total{component="api",route="/v1/exec",status="503"}': `0+${failed}x30`,
+    ...Object.fromEntries(
+      OPERATIONS.map((route) => [
+        `svc_http_requests_total{component="api",route="${route}",status="${probed}"}`,
+        "0+1000x30",
+      ]),
+    ),
     // Of another component.
     'svc_http_requests_total{component="file-server",status="500"}': "0+100x30",
   });
@@ -76,11 +86,11 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     summary: "no program has gone the whole way for 5m 0s",
   },
   SvcApiErrors: {
-    fires: answers(6, 100),
-    quiet: answers(4, 100),
+    fires: answers(6, 100, 200),
+    quiet: answers(4, 100, 503),
     at: "15m",
     labels: { severity: "critical" },
-    summary: "6% of the API's answers are errors of the service",
+    summary: "6% of the API's answers to callers are errors of the service",
   },
   SvcQueueWait: {
     fires: waits(50, 100),

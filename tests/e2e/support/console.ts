@@ -13,6 +13,8 @@ export interface ConsolePage {
   start: (code: string) => Promise<void>;
   /** Runs a program to its end. */
   runs: (code: string) => Promise<void>;
+  /** Drops a file on the page, which the expression makes there. */
+  drops: (file: string) => Promise<void>;
   output: () => ReturnType<Page["locator"]>;
   status: () => ReturnType<Page["locator"]>;
   button: (name: string) => ReturnType<Page["locator"]>;
@@ -55,6 +57,12 @@ export function useConsole(urls: () => readonly string[]): ConsolePage {
       await start(code);
       await status().getByText("Ended").waitFor();
     },
+    drops: (file) =>
+      page.evaluate(`(() => {
+        const transfer = new DataTransfer();
+        transfer.items.add(${file});
+        dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, cancelable: true }));
+      })()`),
     output: () => page.getByLabel("Output").locator("pre"),
     status,
     button: (name) => page.getByRole("button", { name, exact: true }),

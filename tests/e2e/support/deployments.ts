@@ -26,8 +26,8 @@ type Served = keyof typeof SERVED;
 /** As in the label update-stage. */
 export const STAGES = [
   "file-server",
-  "egress-gateway",
   "tool-call-server",
+  "egress-gateway",
   "runner",
   "worker",
   "api",

@@ -2,6 +2,7 @@
  * A mixed load on several replicas of the API: programs, files, and programs with tools that pause. Every request goes to another
  * replica than the one before, and every answer is compared with what its program must say.
  */
+import { slow } from "@svc/test-kit/jail/slowness";
 import {
   type Answer,
   Api,
@@ -14,7 +15,7 @@ import {
 import { newMarker, until } from "@svc/test-kit/system/processes";
 import { declare, drive } from "@svc/test-kit/system/programmatic";
 
-const ONE_MORE_MS = 120_000;
+const ONE_MORE_MS = slow(120_000);
 const CONTENT_BYTES = 100_000;
 /** For so long a runner asks again for a file server that is away, with the pauses of services/runner/src/gateway.ts. */
 const STORES_AGAIN_MS = 10_000;

@@ -7,7 +7,10 @@ import { join } from "node:path";
 import type { ExecResponse } from "@svc/contracts";
 import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
 import { killProcess } from "@svc/test-kit/jail/host";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { type Answer, Api, type ExecInput } from "@svc/test-kit/system/api";
+import { guestsWith, replaceInGuests } from "@svc/test-kit/system/guest-memory";
+import { IN_GUESTS } from "@svc/test-kit/system/guests";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { newMarker, processesWith, until } from "@svc/test-kit/system/processes";
@@ -15,7 +18,7 @@ import { type System, startSystem } from "@svc/test-kit/system/system";
 import { Redis } from "ioredis";
 import { type RedisGate, startRedisGate } from "./redis-gate.ts";
 
-export const WITHIN_MS = 60_000;
+export const WITHIN_MS = slow(60_000);
 export const SNAPSHOTS = "svc:sessions:snapshots";
 
 export interface SessionSystem {
@@ -61,6 +64,11 @@ export async function startSessionSystem(
   return { system, api: new Api(system.url), server, gate, redis, env, stop };
 }
 
+/** Waits while its memory says so: in a microVM there is no process that a test could end. */
+const WAITS = `import sys, time
+word = bytearray(sys.argv[1].encode() + b" waits")
+while word.endswith(b" waits"): time.sleep(0.05)`;
+
 /** A step of a session: true only when what it finds is whole. It leaves no outputs. `$1`: the program waits for `goOn`. */
 const STEP = `set -e
 mkdir -p .h; touch .h/a .h/b
@@ -70,7 +78,7 @@ echo "$(wc -l < .h/a) before"
 echo 1 >> .h/a
 head -c 300000 /dev/urandom > .h/blob
 sha256sum .h/blob > .h/sum
-test -z "$1" || python3 -c 'import time; time.sleep(3600)' "$1" 2>/dev/null || true
+test -z "$1" || python3 -c '${WAITS}' "$1" 2>/dev/null || true
 echo 1 >> .h/b`;
 
 let made = 0;
@@ -138,16 +146,27 @@ function waitingStep(api: Api, hint: string, more: string): WaitingStep {
     });
   return {
     answer,
-    waits: () => until(() => holdersOf(marker).length > 0, WITHIN_MS),
+    waits: () => until(() => doWait(marker), WITHIN_MS),
     goOn: () => {
       const timer = setInterval(() => {
-        for (const pid of holdersOf(marker)) endIfThere(pid);
+        letGoOn(marker);
         if (ended) clearInterval(timer);
-      }, 20);
+      }, LOOK_MS);
     },
     isGone: () => processesWith(marker).length === 0,
     leave: () => client.abort(),
   };
+}
+
+/** Memory is more to look through than names of processes. */
+const LOOK_MS = IN_GUESTS ? 1000 : 20;
+const waitingWord = (marker: string) => `${marker} waits`;
+const doWait = (marker: string) =>
+  (IN_GUESTS ? guestsWith(waitingWord(marker)) : holdersOf(marker)).length > 0;
+
+function letGoOn(marker: string): void {
+  if (IN_GUESTS) replaceInGuests(waitingWord(marker), `${marker} ended`);
+  else for (const pid of holdersOf(marker)) endIfThere(pid);
 }
 
 /** A process that was seen may have ended meanwhile. */
@@ -166,7 +185,7 @@ function holdersOf(marker: string): number[] {
       if (!/^\d+$/.test(name) || name === String(process.pid)) return false;
       try {
         const words = readFileSync(`/proc/${name}/cmdline`, "latin1").split("\0");
-        return words.includes(marker) && words.some((word) => word.includes("time.sleep(3600)"));
+        return words.includes(marker) && words.includes(WAITS);
       } catch {
         return false;
       }

@@ -211,7 +211,7 @@ provokeEachRow(
 
     "`programs at once may take … each with its files), and jails get`": async () => {
       const said = await refused("`programs at once may take … each with its files), and jails get`", {
-        SANDBOX_WORKSPACE_MAX_BYTES: "9000gb",
+        SANDBOX_WORKSPACE_MAX_BYTES: "1000gb",
       });
       expect(said).toMatch(/docs\/configuration\.md/);
       await expectToStart({ SANDBOX_WORKSPACE_MAX_BYTES: "100mb", SANDBOX_MAX_CONCURRENT_JOBS: "1" });

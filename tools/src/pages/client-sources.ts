@@ -74,13 +74,16 @@ export function clientErrors(): string {
     (code) => `/** ${ERRORS[code].message} */\nexport class ${classOf(code)} extends SvcError {}\n`,
   );
   const rows = codes.map(
-    (code) => `  ${code}: { type: ${classOf(code)}, repeat: "${ADVICE[code].repeat}" },\n`,
+    (code) =>
+      `  ${code}: { type: ${classOf(code)}, status: ${ERRORS[code].status}, repeat: "${ADVICE[code].repeat}" },\n`,
   );
   return [
-    "/** A class for each error code, and whether its request may be repeated. Made by `npm run openapi`. */\n",
+    "/** A class for each error code, its usual status, and whether its request may be repeated. Made by `npm run openapi`. */\n",
     'import { SvcError } from "./error.ts";\n\n',
     classes.join("\n"),
-    '\nexport const CODES: Readonly<Record<string, { type: typeof SvcError; repeat: "no" | "yes" | "same" }>> = {\n',
+    "\nexport const CODES: Readonly<\n",
+    '  Record<string, { type: typeof SvcError; status: number; repeat: "no" | "yes" | "same" }>\n',
+    "> = {\n",
     ...rows,
     "};\n",
   ].join("");

@@ -56,7 +56,7 @@ A component that is started by hand knows defaults and environment. Every \`./sv
 1. the defaults below, and what \`./svc up\` sets where nothing is set: it is named beside the default;
 2. the settings file: \`--settings FILE\`, else \`SVC_SETTINGS_FILE\`, else \`svc.env\` in the data folder when it is there;
 3. the environment; an empty value counts as not set;
-4. flags: \`--data-dir\`, \`--port-offset\`, \`--languages\`, \`--packages\`, \`--microvm\`.
+4. flags: \`--data-dir\`, \`--port-offset\`, \`--languages\`, \`--packages\`, \`--sessions\`, \`--microvm\`.
 
 \`./svc config\` shows each value that counts, where it comes from, and its default; \`./svc config --json\` for programs.
 
@@ -98,8 +98,8 @@ environment of a process can be read by an attacker who takes over that process.
 
 ${table(["variable", ...COMPONENTS, ...WITHOUT], rows)}
 
-\`SVC_INTERNAL_TOKEN_<caller>_TO_<component>\` is what one component shows to another, and what opens to it the routes that it uses: an attacker who has
-taken over a component can call what it calls, and nothing as another one. \`SVC_INTERNAL_SERVICE_TOKEN\` is one for all pairs: it is shown where
+\`SVC_INTERNAL_TOKEN_<caller>_TO_<component>\` authenticates one component to another, for the routes that it uses. An attacker who controls a
+component can call what that component calls, and cannot pose as another. \`SVC_INTERNAL_SERVICE_TOKEN\` is one for all pairs: it is shown where
 a pair has no token of its own, and opens all internal routes of each component that is given it. Give it to none where each pair has its own; the API then needs
 \`SVC_CONTINUATION_SECRET\`.
 

@@ -22,14 +22,14 @@ type Stages = readonly (readonly (readonly Part[])[])[];
 
 /**
  * Stages run one after the other, the lanes of a stage side by side, the parts of a lane in turn. Two lanes keep two processors busy; more
- * would only make each other late. The last stage counts what the whole host holds and how soon bystanders are served, so nothing
+ * would only make each other late. In CI both lanes of the second stage take about as long. The last stage counts what the whole host holds and how soon bystanders are served, so nothing
  * runs beside it.
  */
 export const STAGES: Stages = [
   [["checks"], ["unit"], ["v2 build", "kvm build", "compat build", "client build", "images build"]],
   [
-    ["e2e", "fuzz", "chaos"],
-    ["live", "v2", "s3", "compat", "client", "kubernetes", "images", "microvm", "kvm"],
+    ["e2e", "fuzz", "chaos", "compat", "client", "kubernetes"],
+    ["live", "v2", "s3", "images", "microvm", "kvm"],
   ],
   [["escape", "slow"]],
 ];
@@ -101,6 +101,11 @@ const COLD_IN_CI: readonly string[] = [
 
 /** In `all` only, and what shows a smaller piece of the same in CI. */
 const ONLY_IN_ALL: readonly string[] = [
+  // Hundreds of programs in pre-started interpreters: packages/jail-client/test/live/prestarted.test.ts, warm-programs.test.ts.
+  "packages/jail-client/test/live/prestarted-programs.test.ts",
+  // Many and generated programs with tools: tests/e2e/programmatic-python.test.ts, programmatic-bash.test.ts.
+  "tests/e2e/programmatic-generated.test.ts",
+  "tests/e2e/programmatic-many.test.ts",
   // 5,000 mixed executions: 200 of them in tests/e2e/leaks.test.ts.
   "tests/escape/resources/mixture.slow.test.ts",
   // A minute of random system calls: seconds of them in packages/jail-client/test/live/syscalls.test.ts.
@@ -115,12 +120,13 @@ const ONLY_IN_ALL: readonly string[] = [
 
 /** In `ci` and `all` only, and what shows a smaller piece of the same without a choice. */
 const NOT_USUAL: readonly string[] = [
+  // Hundreds of programs, cold and warm: packages/jail-client/test/live/warm-mode.test.ts.
+  "packages/jail-client/test/live/warm-programs.test.ts",
+  // Each repeat of a resume: tests/e2e/programmatic-python.test.ts.
+  "tests/e2e/programmatic-repeated.test.ts",
   // Every call of jaild fails in turn: services/runner/test/live/faults.test.ts.
   "packages/jail-client/test/live/faults.test.ts",
   "tests/e2e/jail-faults.test.ts",
-  // Hundreds of programs, cold and warm: packages/jail-client/test/live/warm-mode.test.ts, prestarted.test.ts.
-  "packages/jail-client/test/live/warm-programs.test.ts",
-  "packages/jail-client/test/live/prestarted-programs.test.ts",
   // What becomes of a fork server and of a paused program, one system for each case: packages/jail-client/test/live/warm-mode.test.ts,
   // services/runner/test/live/programs.test.ts, tests/e2e/programmatic-python.test.ts.
   "packages/jail-client/test/live/zygotes.test.ts",
@@ -152,10 +158,6 @@ const NOT_USUAL: readonly string[] = [
   "tests/e2e/leaks.test.ts",
   "tests/e2e/idle-memory.test.ts",
   "tests/e2e/transfers.test.ts",
-  // Many and generated programs with tools: tests/e2e/programmatic-python.test.ts, programmatic-bash.test.ts.
-  "tests/e2e/programmatic-generated.test.ts",
-  "tests/e2e/programmatic-many.test.ts",
-  "tests/e2e/programmatic-repeated.test.ts",
   // Each method of the Python client, by proxies of each kind: tests/e2e/python-client-page.test.ts.
   "tests/e2e/python-client.test.ts",
   // Each limit to the byte: tests/e2e/limits.test.ts.

@@ -74,6 +74,9 @@ export async function startJobs(env: Record<string, string> = {}) {
     counts: () => queues.python.counts(),
     /** As if announcements of results were lost on their way. */
     deafen: () => subscriber.unsubscribe(),
+    subscriber,
+    /** A producer that does not listen yet; the caller closes it. */
+    openProducer: () => new JobProducer(config, log, redis),
     secondProducer: async () => (await startProducer()).jobs,
     consume,
     /** A worker in a process of its own, which answers a job after so long with its own name. */
@@ -111,7 +114,8 @@ export async function startWorker(
     const id = job.job_id ?? job.execution_id;
     started.push(id);
     most = Math.max(most, ++running);
-    signal.addEventListener("abort", () => cancelled.push(id));
+    if (signal.aborted) cancelled.push(id);
+    else signal.addEventListener("abort", () => cancelled.push(id));
     return work(job, signal).finally(() => running--);
   };
   const shared = { redis, log, cancellations, handle, concurrency };
@@ -135,7 +139,12 @@ async function spawnWorker(url: string, workMs: number) {
   child.on("message", (id) => started.push(id as string));
   await once(child, "message");
   started.pop();
-  return { started, kill: (signal: NodeJS.Signals) => child.kill(signal) };
+  return {
+    started,
+    kill: (signal: NodeJS.Signals) => child.kill(signal),
+    /** As if somebody set the clock of its machine. */
+    setClockBack: (ms: number) => child.send(ms),
+  };
 }
 
 /** Ends as cancelled when it is cancelled, else after the given time. */

@@ -19,4 +19,8 @@ await startWorker(config, {
     return { ok: true, answer: { by: "process" } };
   },
 });
+const now = Date.now;
+process.on("message", (ms) => {
+  Date.now = () => now() - Number(ms);
+});
 process.send?.("ready");

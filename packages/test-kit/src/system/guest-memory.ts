@@ -1,5 +1,5 @@
 /** What is in the memory of microVMs on this machine, for tests: programs in them are no processes of this machine. */
-import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readSync, writeSync } from "node:fs";
 
 const PAGE = 4096n;
 /** A piece of memory that is searched at once. */
@@ -23,25 +23,46 @@ interface Mapping {
  * go on from is left out.
  */
 export function guestsWith(word: string): string[] {
-  return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isMonitor(name) && holds(name, word));
+  return monitors().filter((pid) => withPlaces(pid, word, (places) => places.length > 0));
 }
 
-const isMonitor = (pid: string) =>
-  unlessGone(() => readFileSync(`/proc/${pid}/comm`, "utf8")) === "qemu-system-x86\n";
+/** Writes another word of the same length over each of these, so that a program that looks at it finds the other one. */
+export function replaceInGuests(word: string, other: string): void {
+  for (const pid of monitors())
+    withPlaces(pid, word, (places, memory) => {
+      for (const place of places) writeSync(memory, Buffer.from(other), 0, other.length, Number(place));
+    });
+}
 
-/** False, too, when it ends meanwhile. */
-function holds(pid: string, word: string): boolean {
-  return (
-    unlessGone(() => {
-      const files = ["mem", "pagemap"].map((name) => openSync(`/proc/${pid}/${name}`, "r"));
-      const [memory = -1, pagemap = -1] = files;
-      try {
-        return memoriesOf(pid).some((mapping) => search(memory, pagemap, mapping, Buffer.from(word)));
-      } finally {
-        for (const file of files) closeSync(file);
-      }
-    }) ?? false
+const monitors = () =>
+  readdirSync("/proc").filter(
+    (name) =>
+      /^\d+$/.test(name) &&
+      unlessGone(() => readFileSync(`/proc/${name}/comm`, "utf8")) === "qemu-system-x86\n",
   );
+
+/** Hands over where in the file of its memory a guest holds the word; undefined when it ends meanwhile. */
+function withPlaces<T>(
+  pid: string,
+  word: string,
+  use: (places: bigint[], memory: number) => T,
+): T | undefined {
+  return unlessGone(() => {
+    const memory = openSync(`/proc/${pid}/mem`, "r+");
+    try {
+      const pagemap = openSync(`/proc/${pid}/pagemap`, "r");
+      try {
+        return use(
+          memoriesOf(pid).flatMap((mapping) => search(memory, pagemap, mapping, Buffer.from(word))),
+          memory,
+        );
+      } finally {
+        closeSync(pagemap);
+      }
+    } finally {
+      closeSync(memory);
+    }
+  });
 }
 
 function memoriesOf(pid: string): Mapping[] {
@@ -54,7 +75,7 @@ function memoriesOf(pid: string): Mapping[] {
     .filter(({ start, end }) => end - start >= LEAST_BYTES);
 }
 
-function search(memory: number, pagemap: number, { start, end, isShared }: Mapping, word: Buffer): boolean {
+function search(memory: number, pagemap: number, { start, end, isShared }: Mapping, word: Buffer): bigint[] {
   const count = Number((end - start) / PAGE);
   const entries = Buffer.alloc(count * 8);
   readSync(pagemap, entries, 0, entries.length, (start / PAGE) * 8n);
@@ -62,11 +83,18 @@ function search(memory: number, pagemap: number, { start, end, isShared }: Mappi
     const entry = entries.readBigUInt64LE(page * 8);
     return (entry & (PRESENT | SWAPPED)) !== 0n && (isShared || (entry & OF_A_FILE) === 0n);
   };
-  return pieces(count, isOwn).some(([first, after]) => {
+  return pieces(count, isOwn).flatMap(([first, after]) => {
+    const at = start + BigInt(first) * PAGE;
     const piece = Buffer.alloc((after - first) * Number(PAGE));
-    readSync(memory, piece, 0, piece.length, start + BigInt(first) * PAGE);
-    return piece.includes(word);
+    readSync(memory, piece, 0, piece.length, at);
+    return offsetsOf(piece, word).map((offset) => at + BigInt(offset));
   });
+}
+
+function offsetsOf(piece: Buffer, word: Buffer): number[] {
+  const found: number[] = [];
+  for (let at = piece.indexOf(word); at >= 0; at = piece.indexOf(word, at + 1)) found.push(at);
+  return found;
 }
 
 /** The first page of each run of such pages, and the one after its last; no longer than a piece. */

@@ -10,6 +10,8 @@ import { cgroupMounts } from "@svc/cli/system/cgroups";
 export const IN_GUESTS = process.env.KVM_ENABLED === "true";
 /** What runs the guests of tests that boot some themselves. */
 export const ACCELERATOR: Accelerator = process.env.LAUNCHER_ACCEL === "kvm" ? "kvm" : "tcg";
+/** How `./svc up` and status then end what they say of authentication. */
+export const MODE_END = IN_GUESTS ? "; in microVMs" : "";
 /** The component that the workers ask. */
 export const RUNNER = IN_GUESTS ? "launcher" : "runner";
 /** The processes between the workers and a program. */

@@ -47,7 +47,7 @@ const IDLE_SECONDS = 4;
 /** `requests`: of each kind. Needs root. */
 export async function measureAccounts(requests: number): Promise<Accounts> {
   const { progress, end } = await begin(KINDS.length);
-  const env = { ...settingsOf("warm"), SVC_TOPOLOGY: "separate", CANARY_INTERVAL_MS: "86400000" };
+  const env = { ...settingsOf("warm"), SVC_TOPOLOGY: "separate", CANARY_INTERVAL_MS: "0" };
   const copy = await startPrivateCopy({ env });
   const client = new LoadClient(copy.url);
   try {

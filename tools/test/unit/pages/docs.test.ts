@@ -102,6 +102,23 @@ describe("the walks of CONTRIBUTING.md", () => {
   });
 });
 
+test("CONTRIBUTING.md says where each service, package and folder is, and of none that is not there", () => {
+  const text = readFileSync(join(ROOT, "CONTRIBUTING.md"), "utf8");
+  const [, section = ""] = /^## Where things are\n([\s\S]*?)^## /m.exec(text) ?? [];
+  const places = [...section.matchAll(/^\| ([^|]+) \|/gm)]
+    .flatMap(([, cell = ""]) => [...cell.matchAll(/`([^`]+)`/g)])
+    .map(([, path = ""]) => path.replace(/\/$/, ""));
+  expect(places.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  const isSaid = (path: string) => places.some((place) => place === path || place.startsWith(`${path}/`));
+  const folders = globSync(
+    ["{services,packages,clients}/*/", "{cli,console,tools,jail,deploy,runtimes,tests,bench}/"],
+    {
+      cwd: ROOT,
+    },
+  );
+  expect(folders.filter((path) => !isSaid(path.replace(/\/$/, "")))).toEqual([]);
+});
+
 test("the glossary of CONTRIBUTING.md has 30 words at most, none twice, and each is used", () => {
   const text = readFileSync(join(ROOT, "CONTRIBUTING.md"), "utf8");
   const [, section = ""] = /^## Glossary\n([\s\S]*?)^## /m.exec(text) ?? [];
