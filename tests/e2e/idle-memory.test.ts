@@ -1,12 +1,12 @@
 /** What the whole system holds in memory: while nobody asks, after work, and for each program that runs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Api } from "@svc/test-kit/system/api";
-import { memoryMiB, nameOf } from "@svc/test-kit/system/consumption";
-import { treeOf } from "@svc/test-kit/system/holdings";
+import { memoryMiB } from "@svc/test-kit/system/consumption";
+import { STEADY_POOL, treeOf, untilWarm } from "@svc/test-kit/system/holdings";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
-import { until } from "@svc/test-kit/system/processes";
+import { openStream } from "@svc/test-kit/system/streams";
 import { type System, startSystem } from "@svc/test-kit/system/system";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
 /** Of all components, zygotes and waiting jails together. */
 const MOST_IDLE_MIB = 350;
@@ -16,32 +16,31 @@ const PROGRAMS = 5;
 const RUNS = 200;
 /** V8 returns memory in pauses, which come later on a machine that does other work. */
 const PATIENCE_MS = 180_000;
-const READY_MS = 40_000;
+/** Tells that it has imported pandas, and waits for its end. */
+const PANDAS = "import pandas, time\nprint('imported', flush=True)\ntime.sleep(50)\n";
 
-let system: System;
-let api: Api;
-beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, SANDBOX_MAX_CONCURRENT_JOBS: "8" } });
-  api = new Api(system.url);
-});
-afterAll(async () => expect(await system.stop()).toEqual([]));
+async function start(env: Record<string, string>): Promise<System> {
+  const system = await startSystem({ env: { ...OPEN_LIMITS, SANDBOX_MAX_CONCURRENT_JOBS: "8", ...env } });
+  onTestFinished(async () => expect(await system.stop()).toEqual([]));
+  return system;
+}
 
-const processes = () =>
-  system.state().components.flatMap(({ process }) => (process ? treeOf(process.pid) : []));
-const totalMib = () => memoryMiB(processes());
+const totalMib = (system: System) =>
+  memoryMiB(system.state().components.flatMap(({ process }) => (process ? treeOf(process.pid) : [])));
 
 /** The memory when it has come down to the bound, or the last that was seen. */
-async function restingMib(): Promise<number> {
+async function restingMib(system: System): Promise<number> {
   const end = performance.now() + PATIENCE_MS;
-  let seen = totalMib();
+  let seen = totalMib(system);
   while (seen > MOST_IDLE_MIB && performance.now() < end) {
     await sleep(1000);
-    seen = totalMib();
+    seen = totalMib(system);
   }
   return seen;
 }
 
-async function work(): Promise<void> {
+async function work({ url }: System): Promise<void> {
+  const api = new Api(url);
   for (let run = 0; run < RUNS; run += 4) {
     const answers = await Promise.all([1, 2, 3, 4].map(() => api.exec({ lang: "py", code: "print(1)" })));
     expect(answers.map(({ stdout }) => stdout)).toEqual(["1\n", "1\n", "1\n", "1\n"]);
@@ -49,33 +48,29 @@ async function work(): Promise<void> {
 }
 
 test("an idle system is small, and is so again after it has worked", { timeout: 300_000 }, async () => {
-  expect(await restingMib()).toBeLessThan(MOST_IDLE_MIB);
-  await work();
-  expect(await restingMib()).toBeLessThan(MOST_IDLE_MIB);
+  const system = await start({});
+  expect(await restingMib(system)).toBeLessThan(MOST_IDLE_MIB);
+  await work(system);
+  expect(await restingMib(system)).toBeLessThan(MOST_IDLE_MIB);
 });
 
 test("each further program with pandas adds little", async () => {
-  const interpreters = () =>
-    treeOf(system.pid("jaild")).filter((pid) => nameOf(pid).startsWith("python")).length;
-  const waiting = interpreters();
+  const system = await start(STEADY_POOL);
   const left = new AbortController();
-  const code = "import pandas, time\ntime.sleep(50)\n";
-  const run = (count: number) => {
-    for (let at = 0; at < count; at++) {
-      void api.tryExec({ lang: "py", code }, { signal: left.signal }).catch(() => undefined);
-    }
+  onTestFinished(() => left.abort());
+  const run = async () => {
+    const stream = await openStream(system.url, "/exec", { lang: "py", code: PANDAS }, left);
+    await stream.until(({ event }) => event === "stdout");
   };
-  try {
-    run(1);
-    await until(async () => interpreters() >= waiting + 1, READY_MS);
-    const one = totalMib();
-    run(PROGRAMS);
-    // They run, and others wait in their places.
-    await until(async () => interpreters() >= waiting + 1 + PROGRAMS, READY_MS);
-    const perProgram = (totalMib() - one) / PROGRAMS;
-    expect(perProgram).toBeGreaterThan(0);
-    expect(perProgram).toBeLessThan(MOST_PER_PROGRAM_MIB);
-  } finally {
-    left.abort();
-  }
+  // Of jaild and all jails: what the components in JavaScript free meanwhile would hide what a program adds.
+  const jailsMib = async () => {
+    await untilWarm(system);
+    return memoryMiB(treeOf(system.pid("jaild")));
+  };
+  await run();
+  const one = await jailsMib();
+  await Promise.all(Array.from({ length: PROGRAMS }, run));
+  const perProgram = ((await jailsMib()) - one) / PROGRAMS;
+  expect(perProgram).toBeGreaterThan(0);
+  expect(perProgram).toBeLessThan(MOST_PER_PROGRAM_MIB);
 });

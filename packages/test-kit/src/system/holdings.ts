@@ -62,7 +62,7 @@ function descriptorsByComponent(system: Copy): Holdings["descriptors"] {
 }
 
 /** As many jails wait warm as shall: they are made off the way of requests. */
-async function untilWarm({ instance }: Copy): Promise<void> {
+export async function untilWarm({ instance }: Copy): Promise<void> {
   await until(async () => {
     const text = await (await fetch(`http://127.0.0.1:${instance.ports.runner}/metrics`)).text();
     const counts = [...text.matchAll(/^svc_sandbox_warm_jails\{zygote="(.+)",number="(\w+)"\} (\d+)$/gm)];
