@@ -3,7 +3,7 @@
  * script, so that a worker that ends a job and a caller who cancels it agree on which came first.
  */
 import type { Job, JobResult } from "@svc/contracts";
-import { type LuaCommand, luaCommand, type Redis, storeCall } from "@svc/service-kit";
+import { type LuaCommand, luaCommand, type Redis, STORED, storeCall, storedKeys } from "@svc/service-kit";
 import { eventsKey } from "./events.ts";
 import { failed } from "./protocol.ts";
 
@@ -53,13 +53,15 @@ export class KeptJobs {
   readonly #begin: LuaCommand<"run" | "cancelled" | "over">;
   readonly #giveBack: LuaCommand<"queued" | "cancelled">;
   readonly #end: LuaCommand<KeptStatus | null>;
+  readonly #remove: LuaCommand<null>;
 
   constructor(redis: Redis) {
     this.#redis = redis;
     this.#create = luaCommand(redis, "svcCreateJob", script("create-job"), 3);
     this.#begin = luaCommand(redis, "svcBeginJob", script("begin-job"), 1);
     this.#giveBack = luaCommand(redis, "svcGiveBackJob", script("give-back-job"), 1);
-    this.#end = luaCommand(redis, "svcEndJob", script("end-job"), 3);
+    this.#end = luaCommand(redis, "svcEndJob", [STORED, script("end-job")], 5);
+    this.#remove = luaCommand(redis, "svcRemoveJob", [STORED, script("remove-job")], 6);
   }
 
   /** Notes a job before it is queued. How many of its caller have not ended, with it; 0: there are `most` of them already. */
@@ -83,7 +85,7 @@ export class KeptJobs {
     return this.#giveBack(recordKey(job.id), hasStarted ? "started" : "");
   }
 
-  /** Keeps how a job ended for so long. The first end counts; one that was to end while it ran was cancelled, whatever came of it. */
+  /** Keeps how a job ended for so long, and counts what is stored of it. The first end counts; one that was to end while it ran was cancelled, whatever came of it. */
   async end(job: Pick<KeptJob, "id" | "namespace">, result: JobResult, lifeMs: number): Promise<void> {
     await this.#change(job, statusOf(result), result, lifeMs, "end");
   }
@@ -104,7 +106,7 @@ export class KeptJobs {
     lifeMs: number,
     how: "end" | "ask",
   ): Promise<KeptStatus | undefined> {
-    const keys = [recordKey(id), openKey(namespace), eventsKey(id)];
+    const keys = [recordKey(id), openKey(namespace), eventsKey(id), ...storedKeys(namespace)];
     const before = await storeCall(() =>
       this.#end(...keys, id, Date.now(), status, JSON.stringify(result), lifeMs, how, CANCELLED),
     );
@@ -117,9 +119,8 @@ export class KeptJobs {
 
   /** Removes a job that has ended, and its events. */
   async remove({ id, namespace }: Pick<KeptJob, "id" | "namespace">): Promise<void> {
-    const commands = this.#redis.multi();
-    commands.unlink(recordKey(id), eventsKey(id)).zrem(listKey(namespace), id).zrem(openKey(namespace), id);
-    await storeCall(() => commands.exec());
+    const keys = [recordKey(id), eventsKey(id), listKey(namespace), openKey(namespace)];
+    await storeCall(() => this.#remove(...keys, ...storedKeys(namespace), id));
   }
 
   /** Those of a caller, the newest first, a page at a time. Without their ends. */

@@ -39,6 +39,7 @@ export * from "./metrics/registry.ts";
 export * from "./metrics/stages.ts";
 export * from "./redis/client.ts";
 export * from "./redis/lua-command.ts";
+export * from "./redis/stored-bytes.ts";
 export * from "./retry.ts";
 export * from "./semaphore.ts";
 export * from "./tracing/tracing.ts";

@@ -14,6 +14,7 @@ import {
   type Lifecycle,
   limitsOfPlan,
   metricsRoutes,
+  StoredBytes,
   type Tracing,
 } from "@svc/service-kit";
 import { type SessionStore, sessionStoreFor } from "@svc/session-store";
@@ -89,11 +90,12 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   });
   const runtimes = new KnownRuntimes(redis);
   const sessions = config.SVC_PERSIST_SESSIONS ? sessionStoreFor(redis, config) : undefined;
+  const stored = new StoredBytes(redis, config.SVC_MAX_STORED_BYTES);
   const exec: ExecDeps = {
     config,
     jobs: deps.jobs,
     feed: deps.jobs.feed,
-    kept: new Jobs(config, new KeptJobs(redis), deps.jobs),
+    kept: new Jobs(config, new KeptJobs(redis), deps.jobs, stored),
     idempotency: new Idempotency(redis),
     runtimes,
     submitted: counter(registry, "svc_jobs_submitted_total"),
@@ -110,7 +112,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   openApiRoutes(app);
   if (config.SVC_CONSOLE) consoleRoutes(app);
   if (config.SVC_MCP) mcpRoute(app, { config, principalOf });
-  programmaticRoutes(app, programmaticDeps(app, deps, exec));
+  programmaticRoutes(app, programmaticDeps(app, { ...deps, stored }, exec));
   return app;
 }
 

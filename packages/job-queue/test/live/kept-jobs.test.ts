@@ -142,6 +142,41 @@ describe("a job", () => {
   });
 });
 
+describe("what is stored", () => {
+  it("counts the end of a job and its events for as long as they are kept", async () => {
+    const { submit, consume, kept, redis, statusOf } = await start();
+    const stored = async (namespace: string) =>
+      Number((await redis.hget(`svc:stored:${namespace}:bytes`, "total")) ?? 0);
+    const answer: JobResult = { ok: true, answer: { stdout: "x".repeat(10_000) } };
+    await consume({ work: async () => answer });
+    const job = await submit();
+    const other = await submit();
+    const { output_namespace: namespace } = job;
+    await expect.poll(() => Promise.all([job, other].map(statusOf))).toEqual(["completed", "completed"]);
+    const before = await stored(namespace);
+    expect(before).toBeGreaterThan(2 * 10_000);
+    expect(await redis.pttl(`svc:stored:${namespace}`)).toBeGreaterThan(LIFE_MS - 10_000);
+    // A second end of it counts nothing.
+    await kept.end(named(job), answer, LIFE_MS);
+    expect(await stored(namespace)).toBe(before);
+    await kept.remove(named(job));
+    await kept.remove(named(job));
+    expect(await stored(namespace)).toBe(before / 2);
+    await kept.remove(named(other));
+    expect(await redis.keys("svc:stored:*")).toEqual([]);
+  });
+
+  it("counts all of the events, however large each one is", async () => {
+    const { submit, kept, redis } = await start();
+    const job = await submit();
+    const { execution_id: id, output_namespace: namespace } = job;
+    const sizes = [...Array<number>(500).fill(10), ...Array<number>(50).fill(20_000)];
+    for (const size of sizes) await redis.xadd(`svc:events:${id}`, "*", "e", "x".repeat(size));
+    await kept.cancel(named(job), CANCELLED, LIFE_MS);
+    expect(Number(await redis.hget(`svc:stored:${namespace}:bytes`, "total"))).toBeGreaterThan(50 * 20_000);
+  });
+});
+
 describe("a cancel", () => {
   it("ends a job that waits: it never runs", async () => {
     const { submit, consume, kept, statusOf, counts } = await start();

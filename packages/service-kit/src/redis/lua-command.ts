@@ -5,11 +5,19 @@ import type { Redis } from "./client.ts";
 export type LuaCommand<Reply> = (...args: (string | number)[]) => Promise<Reply>;
 
 /**
- * Makes `redis[name]` the script in `file` and answers that command. Without `keys` its first argument is the number of
- * keys; they come next. Trusts that the script answers what `Reply` says.
+ * Makes `redis[name]` the script in `file`, or in several one after the other, and answers that command. Without `keys` its first
+ * argument is the number of keys; they come next. Trusts that the script answers what `Reply` says.
  */
-export function luaCommand<Reply>(redis: Redis, name: string, file: URL, keys?: number): LuaCommand<Reply> {
-  const lua = readFileSync(file, "utf8");
+export function luaCommand<Reply>(
+  redis: Redis,
+  name: string,
+  file: URL | readonly URL[],
+  keys?: number,
+): LuaCommand<Reply> {
+  const lua = [file]
+    .flat()
+    .map((part) => readFileSync(part, "utf8"))
+    .join("");
   redis.defineCommand(name, { lua, ...(keys === undefined ? {} : { numberOfKeys: keys }) });
   const command = Reflect.get(redis, name) as LuaCommand<Reply>;
   return command.bind(redis);

@@ -11,32 +11,34 @@ import {
   type ListPage,
   type UnsentJob,
 } from "@svc/job-queue";
-import type { Config } from "@svc/service-kit";
-import { rateLimited } from "../limits/window.ts";
+import type { Config, StoredBytes } from "@svc/service-kit";
+import { tooManyJobs, tooMuchStored } from "../limits/window.ts";
 
 /** Between the record of a job and its place in the queue. */
 const QUEUED_MS = 5000;
 /** An announcement of its end may be lost. */
 const LOOK_MS = 2000;
-const RETRY_SECONDS = 5;
 
 export class Jobs {
   readonly #config: Config;
   readonly #kept: KeptJobs;
   readonly #producer: JobProducer;
+  readonly #stored: StoredBytes;
 
-  constructor(config: Config, kept: KeptJobs, producer: JobProducer) {
+  constructor(config: Config, kept: KeptJobs, producer: JobProducer, stored: StoredBytes) {
     this.#config = config;
     this.#kept = kept;
     this.#producer = producer;
+    this.#stored = stored;
   }
 
   get #lifeMs(): number {
     return this.#config.SVC_JOB_RETENTION_SECONDS * 1000;
   }
 
-  /** Queues a job. Throws `rate_limited` when its caller has too many that have not ended. */
+  /** Queues a job. Throws `rate_limited` when its caller has too many that have not ended, or too much is kept of those that have. */
   async start(job: UnsentJob): Promise<void> {
+    if (await this.#stored.isFull(job.output_namespace)) throw tooMuchStored(this.#stored.most);
     job.kept = this.#lifeMs;
     job.events = true;
     const most = this.#config.SVC_MAX_UNFINISHED_JOBS;
@@ -59,7 +61,7 @@ export class Jobs {
       if (found === undefined || hasEnded(found)) await this.#kept.forgetOpen(namespace, id);
     }
     const place = await this.#kept.create(job, most);
-    if (place === 0) throw tooMany(most);
+    if (place === 0) throw tooManyJobs(most);
     return place;
   }
 
@@ -125,6 +127,3 @@ const BROKEN = failure(new ServiceError("sandbox_execution_failed"));
 const LOST = failure(
   new ServiceError("store_unavailable", "The state store lost the execution; it may be repeated."),
 );
-
-const tooMany = (most: number): ServiceError =>
-  rateLimited(`Too many jobs: ${most} may wait or run at the same time.`, RETRY_SECONDS);

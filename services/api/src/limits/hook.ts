@@ -11,6 +11,7 @@ import {
   counter,
   type FastifyReply,
   type FastifyRequest,
+  failureOf,
   type HttpServer,
   type Redis,
   type Registry,
@@ -20,7 +21,7 @@ import { callerKey, Limiter } from "./limiter.ts";
 import { OpenBodies } from "./open-bodies.ts";
 import { limitOf, SCOPE_NAMES, type Scope, scopeOf } from "./scopes.ts";
 import type { HoldingSeat, Seat } from "./seats.ts";
-import { bodiesAreOpen, limitHeaders, windowHeaders } from "./window.ts";
+import { bodiesAreOpen, limitHeaders, OTHER_LIMITS, RateLimited, windowHeaders } from "./window.ts";
 
 export interface LimitDeps {
   config: Config;
@@ -78,8 +79,20 @@ export function limits(app: HttpServer, deps: LimitDeps): HoldingSeat {
     gate.leave(request);
     done();
   });
+  countRefusals(app, deps.registry);
   app.addHook("onClose", async () => gate.limiter.close());
   return observingAuthorization(app, deps.registry, (request, work) => gate.during(request, work));
+}
+
+/** Those of routes too, and of streams that had begun. */
+function countRefusals(app: HttpServer, registry: Registry): void {
+  const limited: Counter<"scope"> = counter(registry, "svc_rate_limited_total");
+  for (const scope of [...SCOPE_NAMES, ...OTHER_LIMITS]) limited.inc({ scope }, 0);
+  app.addHook("onResponse", (request, _reply, done) => {
+    const failure = failureOf(request);
+    if (failure instanceof RateLimited) limited.inc({ scope: failure.by });
+    done();
+  });
 }
 
 /** What the requests in work hold: seats of executions, and places among the bodies that are being read. */
@@ -89,12 +102,11 @@ class Gate {
   readonly #principalOf: LimitDeps["principalOf"];
   readonly #refuseWhenFull: () => void;
   readonly #bodies: OpenBodies;
-  readonly #limited: Counter<"scope">;
   readonly #seats = new WeakMap<FastifyRequest, Seat>();
   readonly #counted = new WeakSet<FastifyRequest>();
   readonly #leaveBodies = new WeakMap<FastifyRequest, () => void>();
 
-  constructor({ config, redis, registry, principalOf, refuseWhenFull }: LimitDeps) {
+  constructor({ config, redis, principalOf, refuseWhenFull }: LimitDeps) {
     this.limiter = new Limiter(config, redis);
     this.#config = config;
     this.#principalOf = principalOf;
@@ -107,9 +119,6 @@ class Gate {
         refusal: bodiesAreOpen,
       },
     });
-    this.#limited = counter(registry, "svc_rate_limited_total");
-    for (const scope of [...SCOPE_NAMES, "concurrent_executions", "open_bodies"])
-      this.#limited.inc({ scope }, 0);
   }
 
   hasCounted(request: FastifyRequest): boolean {
@@ -124,10 +133,7 @@ class Gate {
     if (scope === "executions") this.#refuseWhenFull();
     const { window, refusal, seat } = await this.limiter.enter(scope, this.#principalOf(request));
     reply.headers(windowHeaders(window));
-    if (refusal !== undefined) {
-      this.#limited.inc({ scope: refusal.by });
-      throw refusal.error;
-    }
+    if (refusal !== undefined) throw refusal;
     if (seat === undefined) return;
     this.#seats.set(request, seat);
     void closed.then(() => this.leave(request));
@@ -148,7 +154,6 @@ class Gate {
   async receive(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const closed = closing(reply);
     const entered = this.#bodies.enter(callerKey(this.#principalOf(request)), closed);
-    entered.catch(() => this.#limited.inc({ scope: "open_bodies" }));
     this.#leaveBodies.set(request, await entered);
   }
 

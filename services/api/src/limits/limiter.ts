@@ -3,18 +3,17 @@
  * that it is given; a store that is away lets nothing through.
  */
 import { createHash } from "node:crypto";
-import { newId, type Principal, type ServiceError } from "@svc/contracts";
+import { newId, type Principal } from "@svc/contracts";
 import { type Config, type LuaCommand, luaCommand, type Redis, storeCall } from "@svc/service-kit";
 import { limitOf, SCOPES, type Scope } from "./scopes.ts";
 import { SEAT_LIFE_MS, type Seat, Seats } from "./seats.ts";
-import { isOver, seatsAreTaken, type Window, windowIsFull } from "./window.ts";
+import { isOver, type RateLimited, seatsAreTaken, type Window, windowIsFull } from "./window.ts";
 
 const ENTER = new URL("./lua/enter.lua", import.meta.url);
 
 export interface Entry {
   window: Window;
-  /** `by`: what limited the request, the window of its scope or the seats for executions. */
-  refusal?: { by: Scope | "concurrent_executions"; error: ServiceError };
+  refusal?: RateLimited;
   seat?: Seat;
 }
 
@@ -73,12 +72,12 @@ export class Limiter {
 
 function entryOf(scope: Scope, window: Window): Entry {
   if (!isOver(window)) return { window };
-  return { window, refusal: { by: scope, error: windowIsFull(SCOPES[scope].what, window) } };
+  return { window, refusal: windowIsFull(scope, SCOPES[scope].what, window) };
 }
 
 const withoutSeat = (window: Window, most: number): Entry => ({
   window,
-  refusal: { by: "concurrent_executions", error: seatsAreTaken(most) },
+  refusal: seatsAreTaken(most),
 });
 
 /** Short, whatever the ids are, and never the same for two principals. */

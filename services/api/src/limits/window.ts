@@ -1,6 +1,6 @@
 /** The arithmetic of a window and what a caller is told of it. Pure. */
 import { ServiceError } from "@svc/contracts";
-import type { Limit } from "./scopes.ts";
+import type { Limit, Scope } from "./scopes.ts";
 
 /** A window as it was when a request had been counted. */
 export interface Window extends Limit {
@@ -35,10 +35,11 @@ export function limitHeaders({ requests, windowMs }: Limit): Record<string, stri
   };
 }
 
-export function windowIsFull(what: string, window: Window): ServiceError {
+export function windowIsFull(scope: Scope, what: string, window: Window): RateLimited {
   const { requests, windowMs } = window;
   const seconds = secondsLeft(window);
-  return rateLimited(
+  return new RateLimited(
+    scope,
     `Too many ${what}: ${requests} are allowed in ${wholeSeconds(windowMs)} s; there is room again in ${seconds} s.`,
     seconds,
   );
@@ -47,22 +48,60 @@ export function windowIsFull(what: string, window: Window): ServiceError {
 /** When a seat becomes free is not known: programs end when they end. */
 const SEAT_RETRY_SECONDS = 1;
 
-export function seatsAreTaken(most: number): ServiceError {
-  return rateLimited(
+export function seatsAreTaken(most: number): RateLimited {
+  return new RateLimited(
+    "concurrent_executions",
     `Too many executions at once: ${most} may wait or run at the same time.`,
     SEAT_RETRY_SECONDS,
   );
 }
 
 /** Bodies of the caller are being read, and this one has waited for too long. */
-export function bodiesAreOpen(): ServiceError {
-  return rateLimited("Too many request bodies at once; send them completely, or fewer.", SEAT_RETRY_SECONDS);
+export function bodiesAreOpen(): RateLimited {
+  return new RateLimited(
+    "open_bodies",
+    "Too many request bodies at once; send them completely, or fewer.",
+    SEAT_RETRY_SECONDS,
+  );
 }
 
+/** When there is room again is not known: when something expires, or is removed. */
+const STORED_RETRY_SECONDS = 5;
+
+export function tooManyJobs(most: number): RateLimited {
+  return new RateLimited(
+    "unfinished_jobs",
+    `Too many jobs: ${most} may wait or run at the same time.`,
+    STORED_RETRY_SECONDS,
+  );
+}
+
+export function tooMuchStored(most: number): RateLimited {
+  return new RateLimited(
+    "stored_bytes",
+    `Too much is stored of your jobs and of your programs with tools: ${most} bytes are allowed. Delete jobs whose results you have, or finish paused programs.`,
+    STORED_RETRY_SECONDS,
+  );
+}
+
+/** What may limit a request beside the window of its scope. */
+export const OTHER_LIMITS = [
+  "concurrent_executions",
+  "open_bodies",
+  "unfinished_jobs",
+  "stored_bytes",
+] as const;
+
 /** The 429 of every limit, with the seconds after which to ask again. */
-export function rateLimited(message: string, seconds: number): ServiceError {
-  return new ServiceError("rate_limited", message, {
-    headers: { "retry-after": String(seconds) },
-    extra: { retry_after_seconds: seconds, retry_after: seconds },
-  });
+export class RateLimited extends ServiceError {
+  /** What limited the request. */
+  readonly by: Scope | (typeof OTHER_LIMITS)[number];
+
+  constructor(by: RateLimited["by"], message: string, seconds: number) {
+    super("rate_limited", message, {
+      headers: { "retry-after": String(seconds) },
+      extra: { retry_after_seconds: seconds, retry_after: seconds },
+    });
+    this.by = by;
+  }
 }

@@ -1,29 +1,31 @@
 /**
  * The store of paused programs in Redis, shared by all replicas. Each transition is one compare-and-swap from a record that
- * was read, so two replicas never move one program on twice. A program lost with the store is an expired execution. What is stored of a
- * principal's programs, with their results and answers, is counted in bytes and bounded: beyond `most` no program starts, and beyond
+ * was read, so two replicas never move one program on twice. A program lost with the store is an expired execution. What is stored of
+ * programs, with their results and answers, counts in the bytes of their principal: beyond the limit no program starts, and beyond
  * twice as many none goes on, so that those that have started find room to end.
  */
-import { readFileSync } from "node:fs";
 import { type CallAnswer, historyKey, newId, type RecordedCall, ServiceError } from "@svc/contracts";
-import { type Redis, storeCall } from "@svc/service-kit";
-import { rateLimited } from "../limits/window.ts";
+import {
+  type LuaCommand,
+  luaCommand,
+  type Redis,
+  STORED,
+  StoredBytes,
+  storeCall,
+  storedKeys,
+} from "@svc/service-kit";
+import { tooMuchStored } from "../limits/window.ts";
 import type { OwnEntry } from "../once/once.ts";
 import type { Program, ProgramRecord } from "./state.ts";
 
-const script = (name: string) => readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), "utf8");
-const [STORED, TRANSITION, TOTAL] = [script("stored"), script("transition"), script("total")];
+const TRANSITION = new URL("./lua/transition.lua", import.meta.url);
 /** Of the keys and fields of a program, beside what they hold. */
 const KEYS_BYTES = 4096;
-const RETRY_SECONDS = 5;
 
 type Arguments = (string | number)[];
-type Command = (...args: Arguments) => Promise<number>;
-type WithCommands = Redis & { svcTransition: Command; svcStoredTotal: Command };
 
 const recordKey = (id: string) => `svc:ptc:${id}`;
 const programKey = (id: string) => `svc:ptc:${id}:program`;
-const storedKeys = (owner: string) => [`svc:ptc-stored:${owner}`, `svc:ptc-stored:${owner}:bytes`] as const;
 
 /** A record as it was read: its text is what a change is compared with. */
 export interface Snapshot {
@@ -53,23 +55,19 @@ export interface Change {
 }
 
 export class ProgramStore {
-  readonly #redis: WithCommands;
+  readonly #redis: Redis;
+  readonly #stored: StoredBytes;
+  readonly #transition: LuaCommand<number>;
 
-  readonly #most: number;
-
-  /** `most`: bytes that a principal may have stored; 0: no limit. */
-  constructor(redis: Redis, most = 0) {
-    redis.defineCommand("svcTransition", { numberOfKeys: 6, lua: STORED + TRANSITION });
-    redis.defineCommand("svcStoredTotal", { numberOfKeys: 2, lua: STORED + TOTAL });
-    this.#redis = redis as WithCommands;
-    this.#most = most;
+  constructor(redis: Redis, stored = new StoredBytes(redis, 0)) {
+    this.#redis = redis;
+    this.#stored = stored;
+    this.#transition = luaCommand(redis, "svcTransition", [STORED, TRANSITION], 6);
   }
 
   /** Throws when the principal of this namespace has too much stored for another program. */
   async refuseWhenFull(owner: string): Promise<void> {
-    if (this.#most === 0) return;
-    const total = await storeCall(() => this.#redis.svcStoredTotal(...storedKeys(owner)));
-    if (total >= this.#most) throw tooMuchStored(this.#most);
+    if (await this.#stored.isFull(owner)) throw tooMuchStored(this.#stored.most);
   }
 
   /** A program that is over has a record alone. */
@@ -87,9 +85,9 @@ export class ProgramStore {
    */
   async transition(id: string, change: Change): Promise<Snapshot | undefined> {
     const kept = change.answer === undefined ? undefined : change.entry;
-    const { record, text, args } = argumentsOf(id, change, kept, 2 * this.#most);
-    const done = await storeCall(() => this.#redis.svcTransition(...args));
-    if (done === TOO_MUCH) throw tooMuchStored(2 * this.#most);
+    const { record, text, args } = argumentsOf(id, change, kept, 2 * this.#stored.most);
+    const done = await storeCall(() => this.#transition(...args));
+    if (done === TOO_MUCH) throw tooMuchStored(2 * this.#stored.most);
     if (done < 0) throw new ServiceError("execution_expired");
     if (done !== 1) return undefined;
     kept?.keep();
@@ -98,11 +96,6 @@ export class ProgramStore {
 }
 
 const TOO_MUCH = -2;
-const tooMuchStored = (most: number) =>
-  rateLimited(
-    `Too much is stored of your paused programs, their results and answers: ${most} bytes are allowed.`,
-    RETRY_SECONDS,
-  );
 
 const isOver = ({ status }: ProgramRecord) => status !== "paused" && status !== "resuming";
 

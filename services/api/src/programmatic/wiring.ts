@@ -1,5 +1,5 @@
 /** Builds what the programmatic routes work with. */
-import type { Config, HttpServer, Log, Redis, Registry, TlsIdentity } from "@svc/service-kit";
+import type { Config, HttpServer, Log, Redis, Registry, StoredBytes, TlsIdentity } from "@svc/service-kit";
 import type { ExecDeps } from "../exec/asked.ts";
 import { Once } from "../once/once.ts";
 import type { RunningPrograms } from "./cancel.ts";
@@ -24,8 +24,12 @@ export interface Parts {
 
 export type ProgrammaticDeps = StartDeps & ResumeDeps;
 
-export function programmaticDeps(app: HttpServer, parts: Parts, exec: ExecDeps): ProgrammaticDeps {
-  const { config, log, redis, registry, running, tls } = parts;
+export function programmaticDeps(
+  app: HttpServer,
+  parts: Parts & { stored: StoredBytes },
+  exec: ExecDeps,
+): ProgrammaticDeps {
+  const { config, log, redis, registry, running, stored, tls } = parts;
   const exchanges = new ToolExchanges(config, log, tls);
   app.addHook("onClose", () => exchanges.close());
   const metrics = programmaticMetrics(registry);
@@ -45,7 +49,7 @@ export function programmaticDeps(app: HttpServer, parts: Parts, exec: ExecDeps):
     // Each caller may repeat the largest resume once, and smaller ones more often.
     waiting: new WaitingResults(2 * config.PTC_MAX_HISTORY_BYTES),
     renewal: new AnswerRenewal(once, config.TOOL_CALL_SESSION_EXPIRY),
-    store: new ProgramStore(redis, config.PTC_MAX_STORED_BYTES),
+    store: new ProgramStore(redis, stored),
     tokens: new ContinuationTokens(config.SVC_CONTINUATION_SECRET, config.SVC_INTERNAL_SERVICE_TOKEN),
     jobs: new RoundJobs({ config, log, jobs: exec.jobs, exchanges, submitted: exec.submitted }),
   };

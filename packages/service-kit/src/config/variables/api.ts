@@ -99,6 +99,10 @@ export const API = {
     min: 1,
     max: 604_800,
   }),
+  SVC_MAX_STORED_BYTES: size(
+    250_000_000,
+    "All that Redis keeps of a principal for later: ended jobs with their events, paused programs, their results and answers. Beyond it no job and no program with tools starts, beyond twice as much no such program goes on. 0: no limit.",
+  ),
   JOB_QUEUE_LIMIT: int(
     1000,
     "Executions of all principals that one API process has waiting or running at once; more are refused with 503 `queue_saturated`. 0: no limit.",
@@ -115,9 +119,5 @@ export const API = {
   PTC_MAX_TOOLS: count(100, "Tools per programmatic execution."),
   PTC_MAX_RESULT_BYTES: size(5_000_000, "Largest tool result."),
   PTC_MAX_STATE_BYTES: size(10_000_000, "Largest stored state without results."),
-  PTC_MAX_STORED_BYTES: size(
-    250_000_000,
-    "All that is stored of a principal's paused programs, their results and answers: beyond it none starts, beyond twice as much none goes on. 0: no limit.",
-  ),
   SANDBOX_MAX_INPUT_FILES: count(256, "Input files of one run.", 256),
 } satisfies Record<string, Variable<unknown>>;

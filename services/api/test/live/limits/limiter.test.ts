@@ -79,7 +79,7 @@ describe("a window", () => {
     const made = limiter({ MAX_REQUESTS: "1", RATE_LIMIT_WINDOW: "900" });
     await made.enter("executions", me);
     const { refusal } = await made.enter("executions", me);
-    expect(refusal?.error.headers).toEqual({ "retry-after": "1" });
+    expect(refusal?.headers).toEqual({ "retry-after": "1" });
     await sleep(1000);
     expect((await made.enter("executions", me)).refusal).toBeUndefined();
   });

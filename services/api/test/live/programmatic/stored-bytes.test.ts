@@ -1,8 +1,9 @@
-/** What is stored of a caller's programs is bounded in bytes, for all replicas together, and counts no longer once it is gone. */
+/** What is stored of a caller's programs and jobs is bounded in bytes, for all replicas together, and counts no longer once it is gone. */
 import { type Job, type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import {
   ENDED,
+  endOf,
   executionOf,
   labelled,
   PAUSED,
@@ -13,16 +14,16 @@ import {
 
 const MOST = 300_000;
 const OUTPUT = "x".repeat(60_000);
-const KEYS = "svc:ptc-stored:*";
+const KEYS = "svc:stored:*";
 let made: Programs;
 let round: (job: Job) => JobResult = () => PAUSED;
 beforeAll(async () => {
-  made = await startPrograms((job) => round(job), 2, { PTC_MAX_STORED_BYTES: String(MOST) });
+  made = await startPrograms((job) => round(job), 2, { SVC_MAX_STORED_BYTES: String(MOST) });
 });
 afterAll(() => made.stop());
 beforeEach(async () => {
   round = () => PAUSED;
-  const keys = await made.redis.keys("svc:ptc*");
+  const keys = [...(await made.redis.keys("svc:ptc*")), ...(await made.redis.keys(KEYS))];
   if (keys.length > 0) await made.redis.del(...keys);
 });
 
@@ -35,6 +36,35 @@ const start = (bytes: number) =>
     body: JSON.stringify({ code: `#${newId()}`.padEnd(bytes, "#"), tools: [{ name: "t" }] }),
   });
 const pausedOf = async (answer: Promise<Response>) => (await (await answer).json()) as ToolCallRequired;
+
+/** On the other replica each time. */
+const startJob = () =>
+  fetch(`${made.urls[at++ % 2]}/exec`, {
+    method: "POST",
+    headers: { "content-type": "application/json", prefer: "respond-async" },
+    body: JSON.stringify({ lang: "py", code: "print(1)" }),
+  });
+
+/** Its id. */
+async function jobThatEnded(): Promise<string> {
+  const created = await startJob();
+  expect(created.status).toBe(202);
+  const { job_id } = (await created.json()) as { job_id: string };
+  const url = `${made.urls[0]}/jobs/${job_id}?wait_ms=10000`;
+  expect(await (await fetch(url)).json()).toMatchObject({ status: "completed" });
+  return job_id;
+}
+
+/** What both replicas have counted. */
+async function refusals(): Promise<number> {
+  const counts = await Promise.all(
+    made.urls.map(async (url) => {
+      const text = await (await fetch(`${url}/metrics`)).text();
+      return Number(/^svc_rate_limited_total\{scope="stored_bytes"\} (\d+)$/m.exec(text)?.[1]);
+    }),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
 
 /** Programs that are paused, until a start is refused. */
 async function fill(bytes: number): Promise<ToolCallRequired[]> {
@@ -115,4 +145,21 @@ it("keeps neither the job of a first round nor its result", async () => {
   const job = `${executionOf(await pausedOf(start(100_000)))}.1.1`;
   await expect.poll(() => made.redis.exists(`bull:python-queue:${job}`)).toBe(0);
   await expect.poll(() => made.redis.get(`svc:result:${job}`)).toBe("");
+});
+
+it("counts jobs that have ended with programs: beyond it neither starts, until something is removed", async () => {
+  round = () => ({ ok: true, answer: { ...endOf(0), wall_time: 1, stdout: OUTPUT } });
+  const before = await refusals();
+  const first = await jobThatEnded();
+  for (let jobs = 1; jobs < MOST / OUTPUT.length; jobs++) await jobThatEnded();
+  for (const refused of [await startJob(), await start(10)]) {
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "5"]);
+    expect(await refused.json()).toMatchObject({
+      error: "rate_limited",
+      message: expect.stringMatching(/Delete jobs/),
+    });
+  }
+  expect((await refusals()) - before).toBe(2);
+  expect((await fetch(`${made.urls[0]}/jobs/${first}`, { method: "DELETE" })).status).toBe(204);
+  await jobThatEnded();
 });

@@ -3,6 +3,8 @@ import {
   isOver,
   seatsAreTaken,
   secondsLeft,
+  tooManyJobs,
+  tooMuchStored,
   type Window,
   windowHeaders,
   windowIsFull,
@@ -80,9 +82,11 @@ describe("a window", () => {
 
 describe("a refusal", () => {
   it.each([
-    [windowIsFull("uploads", window({ count: 21, leftMs: 4200 })), 5, /uploads: 20 .* 30 s.* 5 s/],
+    [windowIsFull("uploads", "uploads", window({ count: 21, leftMs: 4200 })), 5, /uploads: 20 .* 30 s.* 5 s/],
     [seatsAreTaken(6), 1, /at once: 6 /],
     [bodiesAreOpen(), 1, /bodies at once/],
+    [tooManyJobs(100), 5, /jobs: 100 /],
+    [tooMuchStored(250), 5, /: 250 bytes/],
   ])("says when to come back, three times the same: %s", (error, seconds, message) => {
     expect(error).toMatchObject({
       code: "rate_limited",
