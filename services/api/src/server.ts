@@ -62,14 +62,8 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   if (isUnauthenticated(config)) originGuard(app, config);
   authentication(app, deps.identity, registry);
   const refuseWhenFull = () => deps.jobs.refuseWhenFull();
-  const holdingSeat = limits(app, {
-    config,
-    redis,
-    registry,
-    principalOf,
-    isAuthenticated,
-    refuseWhenFull,
-  });
+  const callers = { principalOf, isAuthenticated };
+  const holdingSeat = limits(app, { config, redis, registry, ...callers, refuseWhenFull });
   profiles(app, isAuthenticated, config.SVC_PERSIST_SESSIONS);
   metricsRoutes(app, {
     registry,
