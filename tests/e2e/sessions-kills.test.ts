@@ -9,7 +9,7 @@ import type { Answer } from "@svc/test-kit/system/api";
 import { RUNNER, SANDBOX } from "@svc/test-kit/system/guests";
 import { until } from "@svc/test-kit/system/processes";
 import { startSecondApi } from "@svc/test-kit/system/second-api";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {
   newSession,
   type SessionSystem,
@@ -50,13 +50,16 @@ async function kill(component: Component): Promise<void> {
 function stop(component: typeof RUNNER | "file-server"): () => void {
   const pid = made.system.pid(component);
   process.kill(pid, "SIGSTOP");
-  return () => {
+  const goOn = () => {
     try {
       process.kill(pid, "SIGCONT");
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
     }
   };
+  // A test that fails before it kills something lets the others run.
+  onTestFinished(goOn);
+  return goOn;
 }
 
 const unreadOfStorage = () => unreadBytes(made.system.instance.ports["file-server"]);
