@@ -322,7 +322,7 @@ class InputUnavailable(SvcError):
 
 
 class StorageUnavailable(SvcError):
-    """The file storage cannot be reached."""
+    """The file storage is away or full."""
 
     code = "storage_unavailable"
     repeat = "yes"
@@ -330,7 +330,7 @@ class StorageUnavailable(SvcError):
 
 
 class StoreUnavailable(SvcError):
-    """The state store cannot be reached."""
+    """The state store is away or full."""
 
     code = "store_unavailable"
     repeat = "yes"

@@ -118,10 +118,10 @@ export class ExecutionCancelledError extends SvcError {}
 /** An input file is missing or damaged. */
 export class InputUnavailableError extends SvcError {}
 
-/** The file storage cannot be reached. */
+/** The file storage is away or full. */
 export class StorageUnavailableError extends SvcError {}
 
-/** The state store cannot be reached. */
+/** The state store is away or full. */
 export class StoreUnavailableError extends SvcError {}
 
 /** The execution could not start in time and was removed; it is safe to repeat it. */

@@ -46,8 +46,8 @@ export const ERRORS = {
   job_not_found: { status: 404, message: "The job does not exist." },
   execution_cancelled: { status: 409, message: "The execution was cancelled." },
   input_unavailable: { status: 502, message: "An input file is missing or damaged." },
-  storage_unavailable: { status: 503, message: "The file storage cannot be reached." },
-  store_unavailable: { status: 503, message: "The state store cannot be reached." },
+  storage_unavailable: { status: 503, message: "The file storage is away or full." },
+  store_unavailable: { status: 503, message: "The state store is away or full." },
   queue_saturated: {
     status: 503,
     message: "The execution could not start in time and was removed; it is safe to repeat it.",

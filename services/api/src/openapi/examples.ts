@@ -145,7 +145,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
         "quota_exceeded",
         "There is no room for 1 more file: 10,000 of 10,000 files are stored.",
       ),
-      ...noneStored(502, "storage_unavailable", "The file storage cannot be reached."),
+      ...noneStored(502, "storage_unavailable", "The file storage is away or full."),
     },
   },
   download: {
