@@ -16,7 +16,9 @@ let system: System;
 let api: Api;
 let redis: Redis;
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "4" } });
+  system = await startSystem({
+    env: { ...OPEN_LIMITS, PYTHON_CONCURRENCY: "4", JOB_QUEUE_WAIT_MS: `${slow(60_000)}` },
+  });
   api = new Api(system.url);
   redis = openStore(system);
 });
@@ -43,11 +45,17 @@ async function active(): Promise<GrantRecord[]> {
   return (await records()).filter(({ status }) => status === "active");
 }
 
-/** Runs one after the other until grants of the next ones are there, and nothing else is under way. */
+/** Runs one after the other until grants of the next ones are there, and none of these runs'. */
 async function runUntilReady(): Promise<GrantRecord[]> {
-  for (let run = 0; run < RUNS; run++) await api.exec({ lang: "py", code: "print(1)" });
-  await until(async () => (await active()).length > 0, ENDED_MS);
-  return active();
+  const ended = new Set<string>();
+  for (let run = 0; run < RUNS; run++)
+    ended.add((await api.exec({ lang: "py", code: "print(1)" })).session_id);
+  let ready: GrantRecord[] = [];
+  await until(async () => {
+    ready = await active();
+    return ready.length > 0 && ready.every(({ output_session_id }) => !ended.has(output_session_id));
+  }, ENDED_MS);
+  return ready;
 }
 
 test("each run has a session and files of its own", async () => {
