@@ -22,7 +22,9 @@ import { privateFolder, svc } from "./support/svc.ts";
 const CALLERS = 4;
 let system: System;
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_PROGRAM_LIMITS, SVC_PERSIST_SESSIONS: "true" } });
+  // As by default, on an ordinary machine.
+  const waits = { SHUTDOWN_GRACE_MS: `${slow(30_000)}`, JOB_QUEUE_WAIT_MS: `${slow(60_000)}` };
+  system = await startSystem({ env: { ...OPEN_PROGRAM_LIMITS, ...waits, SVC_PERSIST_SESSIONS: "true" } });
 });
 afterAll(async () => {
   expect(await system.stop()).toEqual([]);
