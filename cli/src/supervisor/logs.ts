@@ -14,17 +14,6 @@ export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-const TAIL_BYTES = 64 * 1024;
-
-/** The last lines of a log that have at least this level, formatted for a person; empty when there is none. */
-export function tailOf(path: string, lines: number, leastLevel = 0): string[] {
-  const last = readFrom(path, -TAIL_BYTES).split("\n").filter(Boolean).slice(-lines);
-  return last
-    .map(readLine)
-    .filter(({ level }) => level >= leastLevel)
-    .map(({ text }) => text);
-}
-
 /** Text of a file from an offset on; a negative offset counts from the end. Empty when there is no such file. */
 export function readFrom(path: string, offset: number): string {
   let fd: number;

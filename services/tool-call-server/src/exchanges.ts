@@ -4,7 +4,6 @@
  * a callback token proves that a call comes from its execution. Only a hash of it is kept.
  */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import {
   newCallbackToken,
   type OpenToolExchange,
@@ -12,15 +11,16 @@ import {
   ServiceError,
   type ToolResults,
 } from "@svc/contracts";
-import { type Config, type Redis, storeCall } from "@svc/service-kit";
+import { type Config, type LuaCommand, luaCommand, type Redis, storeCall } from "@svc/service-kit";
 import { jsonText, sameJson } from "./json.ts";
 
-const lua = (name: string) => readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), "utf8");
-const SHARED = lua("exchange");
+const script = (name: string) => new URL(`./lua/${name}.lua`, import.meta.url);
 const COMMANDS = ["open", "record", "look", "pending", "answer", "close"] as const;
 type Command = (typeof COMMANDS)[number];
 
 export const INDEX_KEY = "svc:tool:sessions";
+/** That each of the commands has. */
+const KEYS = 4;
 
 /** How a call stands: its result as the text of the answer, or how long it may still wait. */
 export type CallState = { state: "answered"; text: string } | { state: "waiting"; leftMs: number };
@@ -49,18 +49,21 @@ export interface Listing {
 }
 
 type Reply = [string, ...(string | number)[]];
-type CommandName = `svcTool${Capitalize<Command>}`;
-type Script = (keys: number, ...args: (string | number)[]) => Promise<unknown>;
-type WithCommands = Redis & Record<CommandName | "svcToolCount", Script>;
 
 export class Exchanges {
-  readonly #redis: WithCommands;
+  readonly #redis: Redis;
   readonly #config: Config;
+  readonly #commands: ReadonlyMap<Command, LuaCommand<unknown>>;
+  readonly #count: LuaCommand<number>;
 
   constructor(redis: Redis, config: Config) {
-    for (const name of COMMANDS) redis.defineCommand(commandName(name), { lua: SHARED + lua(name) });
-    redis.defineCommand("svcToolCount", { lua: lua("count") });
-    this.#redis = redis as WithCommands;
+    const shared = script("exchange");
+    const named = (name: Command) => `svcTool${name[0]?.toUpperCase()}${name.slice(1)}`;
+    this.#commands = new Map(
+      COMMANDS.map((name) => [name, luaCommand(redis, named(name), [shared, script(name)], KEYS)]),
+    );
+    this.#count = luaCommand(redis, "svcToolCount", script("count"), 1);
+    this.#redis = redis;
     this.#config = config;
   }
 
@@ -140,7 +143,7 @@ export class Exchanges {
     { results }: ToolResults,
   ): Promise<{ processed: number; all?: ReadonlyMap<string, string> }> {
     const texts = results.map((result, index) => [result.call_id, answerText(result, index)] as const);
-    const processed = (await this.#command("answer", execution, texts.flat())) as number;
+    const processed = await this.#run<number>("answer", execution, ...texts.flat());
     if (processed === -1) gone();
     return { processed, ...(processed === texts.length && { all: new Map(texts) }) };
   }
@@ -151,7 +154,7 @@ export class Exchanges {
 
   /** How many exchanges there are, over all servers. */
   count(): Promise<number> {
-    return storeCall(() => this.#redis.svcToolCount(1, INDEX_KEY) as Promise<number>);
+    return storeCall(() => this.#count(INDEX_KEY));
   }
 
   /** The revisions of exchanges, as they are now; null for one that has ended. */
@@ -165,21 +168,15 @@ export class Exchanges {
     });
   }
 
-  #run(command: Command, execution: string, ...args: (string | number)[]): Promise<Reply> {
-    return this.#command(command, execution, args) as Promise<Reply>;
-  }
-
-  #command(command: Command, execution: string, args: (string | number)[]): Promise<unknown> {
+  #run<Answer = Reply>(command: Command, execution: string, ...args: (string | number)[]): Promise<Answer> {
     // A listing is a pause: with all else a round goes on, and the program may not call anything for as long as it runs.
     const life =
       command === "pending" ? this.#config.TOOL_CALL_SESSION_EXPIRY * 1000 : roundLifeMs(this.#config);
-    const keys = keysOf(execution);
-    return storeCall(() => this.#redis[commandName(command)](keys.length, ...keys, execution, life, ...args));
+    const run = this.#commands.get(command) as LuaCommand<Answer>;
+    return storeCall(() => run(...keysOf(execution), execution, life, ...args));
   }
 }
 
-const commandName = (command: Command) =>
-  `svcTool${command[0]?.toUpperCase()}${command.slice(1)}` as CommandName;
 const hash = (token: string) => createHash("sha256").update(token).digest("base64url");
 const keysOf = (execution: string) => [
   ...["session", "calls", "results"].map((part) => `svc:tool:${execution}:${part}`),

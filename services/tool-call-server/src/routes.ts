@@ -18,6 +18,7 @@ import {
 import {
   type Component,
   type Config,
+  clientGone,
   type FastifyReply,
   type FastifyRequest,
   type HttpServer,
@@ -150,8 +151,9 @@ function callIdOf({ headers }: FastifyRequest): string {
 /** Aborts when the client goes before it has its answer. */
 function leaving(reply: FastifyReply): AbortController {
   const left = new AbortController();
-  reply.raw.once("close", () => {
-    if (!reply.raw.writableFinished) left.abort(new ServiceError("internal_error", "The client left."));
-  });
+  const gone = clientGone(reply, new ServiceError("internal_error", "The client left."));
+  const leave = () => left.abort(gone.reason);
+  if (gone.aborted) leave();
+  else gone.addEventListener("abort", leave);
   return left;
 }

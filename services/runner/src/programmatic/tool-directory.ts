@@ -4,7 +4,7 @@
  * is given back. A slot has one owner: what an earlier run may have left open is closed first.
  */
 import { rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { ServiceError } from "@svc/contracts";
 
 /** Nothing in it is secret: the program may read all of it. */
@@ -69,6 +69,3 @@ export class ToolDirectory {
     this.#done();
   }
 }
-
-/** The directory of the jail in which SANDBOX_TOOL_SOCKET lies. */
-export const mountOf = (toolSocket: string) => dirname(toolSocket);
