@@ -87,7 +87,7 @@ export function tooManyJobs(most: number): RateLimited {
 export function tooMuchStored(most: number): RateLimited {
   return new RateLimited(
     "stored_bytes",
-    `Too much is stored of your jobs and of your programs with tools: ${most} bytes are allowed. Delete jobs whose results you have, or finish paused programs.`,
+    `Too much is stored of your jobs, of your programs with tools and of answers by Idempotency-Key: ${most} bytes are allowed. Delete jobs whose results you have, finish paused programs, or wait: answers are kept for 10 minutes.`,
     STORED_RETRY_SECONDS,
   );
 }
