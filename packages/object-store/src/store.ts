@@ -116,7 +116,7 @@ export interface ObjectStore {
   /** Removes what broken-off writes and abandoned sessions left behind before this time; keeps anything younger. */
   removeLeftovers: (olderThan: Date) => Promise<number>;
 
-  /** Throws unless the store can be written right now. */
+  /** Throws unless the store can be written, or could be a few seconds ago. */
   check: () => Promise<void>;
 }
 

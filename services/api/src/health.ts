@@ -20,6 +20,7 @@ import {
   type Redis,
   redisChecks,
   runningCheck,
+  shared,
   toldOf,
   VERSION,
 } from "@svc/service-kit";
@@ -148,9 +149,10 @@ function statusOf({ ok }: { ok: boolean }, reply: FastifyReply): Detailed["statu
   return ok ? "ready" : "not_ready";
 }
 
+/** Questions at the same time share one look: anybody may ask. */
 function lookingAt({ redis, fileServer, lifecycle }: HealthDeps) {
   const own = { ...redisChecks(redis), descriptors: descriptorsCheck, running: runningCheck(lifecycle) };
-  return async () => {
+  return shared(async () => {
     let canary: Canary = { last_success: {} };
     const readiness = await checkReadiness({
       ...own,
@@ -162,7 +164,7 @@ function lookingAt({ redis, fileServer, lifecycle }: HealthDeps) {
       },
     });
     return { readiness, canary };
-  };
+  });
 }
 
 /** Every queue that an installed language needs. The key of a last success expires by itself when it is too old. */

@@ -1,10 +1,11 @@
 /**
  * Where nobody has to prove who they are, only programs of this machine may call, and a web page is none: it reaches the
  * API through the browser, by its own address or by a name that it had pointed here. So the Host and, where there is one,
- * the Origin of every request must be loopback or listed in SVC_ALLOWED_HOSTS. Looks at headers alone.
+ * the Origin of every request must be loopback or listed in SVC_ALLOWED_HOSTS. What a page has its browser fetch without an Origin,
+ * as for an image, must not be of another site; its visitor may follow a link here. Looks at headers alone.
  */
 import { ServiceError } from "@svc/contracts";
-import { type Config, type HttpServer, isLoopback } from "@svc/service-kit";
+import { type Config, type FastifyRequest, type HttpServer, isLoopback } from "@svc/service-kit";
 
 /** To be called before authentication and routes are registered. */
 export function originGuard(app: HttpServer, config: Config): void {
@@ -13,9 +14,10 @@ export function originGuard(app: HttpServer, config: Config): void {
     name !== undefined && (isLoopback(name) || allowed.has(name));
   app.addHook("onRequest", (request, _reply, done) => {
     const { host, origin } = request.headers;
-    if (!isAllowed(nameOf(`http://${host}`))) return done(refused("Host"));
-    if (origin !== undefined && !isAllowed(nameOf(origin))) return done(refused("Origin"));
-    done();
+    const name = nameOf(`http://${host}`);
+    if (!isAllowed(name)) return done(refused("The Host of the request is not this machine."));
+    if (origin === undefined) return done(isOfOtherPage(request, name) ? refused(OTHER_PAGE) : undefined);
+    done(isAllowed(nameOf(origin)) ? undefined : refused("The Origin of the request is not this machine."));
   });
 }
 
@@ -27,9 +29,20 @@ function nameOf(origin: string): string | undefined {
   return isOrigin && url.hostname !== "" ? url.hostname : undefined;
 }
 
-function refused(header: "Host" | "Origin"): ServiceError {
+/** By what browsers tell; other clients tell nothing. Other ports of loopback are the same site, and of this machine. */
+function isOfOtherPage({ method, headers }: FastifyRequest, host: string | undefined): boolean {
+  const site = headers["sec-fetch-site"];
+  const isOther = site === "cross-site" || (site === "same-site" && !isLoopback(host ?? ""));
+  const isLink =
+    method === "GET" && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
+  return isOther && !isLink;
+}
+
+const OTHER_PAGE = "The request is of a page of another site.";
+
+function refused(why: string): ServiceError {
   return new ServiceError(
     "origin_not_allowed",
-    `The ${header} of the request is not this machine. Without authentication only its own programs may call; SVC_ALLOWED_HOSTS lists further names.`,
+    `${why} Without authentication only programs of this machine may call; SVC_ALLOWED_HOSTS lists further names.`,
   );
 }

@@ -90,7 +90,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     jobs: deps.jobs,
     feed: deps.jobs.feed,
     kept: new Jobs(config, new KeptJobs(redis), deps.jobs, stored),
-    idempotency: new Idempotency(redis),
+    idempotency: new Idempotency(redis, stored),
     runtimes,
     submitted: counter(registry, "svc_jobs_submitted_total"),
     principalOf,

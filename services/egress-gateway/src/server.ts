@@ -1,5 +1,6 @@
 /** The egress gateway: the single path out of the sandbox. Puts its routes together. */
 import { MAX_TOKEN_CHARS } from "@svc/capabilities";
+import { JSON_BOUNDS } from "@svc/contracts";
 import {
   type Checks,
   callersOf,
@@ -27,6 +28,8 @@ export function buildGateway(deps: GatewayDeps): HttpServer {
     tls,
     callers: callersOf("egress-gateway"),
     bodyLimit: config.SVC_HTTP_JSON_LIMIT,
+    // A body of a runner is parsed before its grant is looked at.
+    json: { bounds: JSON_BOUNDS },
     maxHeaderBytes: MAX_HEADER_BYTES,
     metrics: deps.metrics.requests,
     alwaysOn: ["/live", "/health", "/ready", "/metrics"],

@@ -3,9 +3,16 @@
  * its connection kills its run.
  */
 
-import { type ResumeRequest, type RoundResponse, ServiceError } from "@svc/contracts";
+import {
+  JSON_BOUNDS,
+  type JsonBounds,
+  type ResumeRequest,
+  type RoundResponse,
+  ServiceError,
+} from "@svc/contracts";
 import {
   type Check,
+  type Config,
   type Context,
   callersOf,
   checkReadiness,
@@ -70,6 +77,7 @@ export function buildRunner(runner: RunnerApp): HttpServer {
     tls,
     callers: callersOf("runner"),
     bodyLimit: config.SANDBOX_EXECUTE_BODY_LIMIT,
+    json: { bounds: boundsOf(config) },
     metrics: httpMetrics(registry, "svc_sandbox_http"),
     alwaysOn: ["/health", "/api/v2/health", "/metrics"],
   });
@@ -78,6 +86,15 @@ export function buildRunner(runner: RunnerApp): HttpServer {
   executionRoutes(app, runner);
   return app;
 }
+
+/** More than a recorded call has, whose JSON is text. */
+const VALUES_OF_A_CALL = 8;
+
+/** A body is parsed before it is known who signed it. It holds what a caller sent, and the calls that a program has made. */
+const boundsOf = ({ PTC_MAX_CALLS }: Config): JsonBounds => ({
+  depth: JSON_BOUNDS.depth,
+  values: JSON_BOUNDS.values + VALUES_OF_A_CALL * PTC_MAX_CALLS,
+});
 
 function operationalRoutes(app: HttpServer, runner: RunnerApp): void {
   const { config, overrides, runtimes, lifecycle } = runner;

@@ -18,6 +18,7 @@ import {
   StoreError,
   type WriteLimits,
 } from "../store.ts";
+import { usableFor } from "../usable.ts";
 import { fsCall, hasCode } from "./errors.ts";
 import { ensureDirectory, Layout, syncDirectory } from "./layout.ts";
 import { ContentStream, openObjectFile } from "./read.ts";
@@ -35,6 +36,8 @@ const FILE_MODE = 0o600;
 const PARALLEL_FILES = 8;
 /** Object files up to this size are read with one call. */
 const SMALL_BYTES = 64 * 1024;
+/** How long a store that could be written needs no other probe. */
+const GOOD_FOR_MS = 1000;
 /** A session directory can vanish between its making and the link when its last object is deleted just then. */
 const LINK_ATTEMPTS = 5;
 /** Stands for the namespace of pending objects; no real namespace is empty. */
@@ -43,6 +46,7 @@ const NO_NAMESPACE = "";
 export class FsObjectStore implements ObjectStore {
   readonly #layout: Layout;
   readonly #useGranularityMs: number;
+  readonly #check = usableFor(GOOD_FOR_MS, () => this.#probe());
 
   private constructor(options: FsObjectStoreOptions) {
     this.#layout = new Layout(options.root);
@@ -243,6 +247,10 @@ export class FsObjectStore implements ObjectStore {
   }
 
   async check(): Promise<void> {
+    await this.#check();
+  }
+
+  async #probe(): Promise<void> {
     const probe = this.#layout.fresh();
     await fsCall("writing to the store", async () => {
       const file = await open(probe, "wx", FILE_MODE);

@@ -1,4 +1,5 @@
-import { mkdtemp, open, readdir, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
+import { watch } from "node:fs";
+import { mkdir, mkdtemp, open, readdir, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
@@ -19,6 +20,41 @@ objectStoreConformance("the directory driver", async () => {
     countStored: async () => (await filesBelow(root)).length,
     destroy: () => rm(root, { recursive: true }),
   };
+});
+
+describe("the check of a directory store", () => {
+  let root: string;
+  let store: FsObjectStore;
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), "svc-test-store-"));
+    store = await FsObjectStore.create({ root, useGranularityMs: 0 });
+  });
+  afterEach(() => rm(root, { recursive: true }));
+
+  test("writes once for many questions", async () => {
+    const written = new Set<string | null>();
+    const watcher = watch(join(root, "incoming"), (_event, name) => written.add(name));
+    await Promise.all(Array.from({ length: 100 }, () => store.check()));
+    await store.check();
+    await writeFile(join(root, "incoming", "last"), "");
+    await expect.poll(() => written.has("last")).toBe(true);
+    watcher.close();
+    expect(written.size - 1).toBeLessThanOrEqual(2);
+  });
+
+  test("asks a store that failed again at once, and one that was good soon", async () => {
+    const failure = () =>
+      store.check().then(
+        () => undefined,
+        (error: StoreError) => error.failure,
+      );
+    await rm(join(root, "incoming"), { recursive: true });
+    expect(await failure()).toBe("unavailable");
+    await mkdir(join(root, "incoming"));
+    expect(await failure()).toBeUndefined();
+    await rm(join(root, "incoming"), { recursive: true });
+    await expect.poll(failure, { timeout: 5000 }).toBe("unavailable");
+  });
 });
 
 describe("a directory store whose files were damaged", () => {

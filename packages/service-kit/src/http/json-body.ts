@@ -6,7 +6,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { JSON_BOUNDS, type JsonBounds, JsonScanner, jsonErrorIndex, ServiceError } from "@svc/contracts";
+import { type JsonBounds, JsonScanner, jsonErrorIndex, ServiceError } from "@svc/contracts";
 import { BodyReader, bodyTooLarge } from "./body-reader.ts";
 import type { FastifyRequest, HttpServer } from "./types.ts";
 
@@ -44,7 +44,7 @@ async function readBody(
   let bytes = 0;
   for (let chunk = await reader.next(); chunk !== undefined; chunk = await reader.next()) {
     const exceeded = scanner?.push(chunk);
-    if (exceeded !== undefined) throw new ServiceError("invalid_json", TOO_LARGE[exceeded]);
+    if (bounds && exceeded !== undefined) throw new ServiceError("invalid_json", tooLarge(exceeded, bounds));
     chunks.push(chunk);
     bytes += chunk.length;
   }
@@ -52,10 +52,11 @@ async function readBody(
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes);
 }
 
-const TOO_LARGE: Record<keyof JsonBounds, string> = {
-  depth: `The request body is nested deeper than ${JSON_BOUNDS.depth} levels.`,
-  values: `The request body holds more than ${JSON_BOUNDS.values.toLocaleString("en")} values.`,
-};
+function tooLarge(exceeded: keyof JsonBounds, { depth, values }: Readonly<JsonBounds>): string {
+  return exceeded === "depth"
+    ? `The request body is nested deeper than ${depth} levels.`
+    : `The request body holds more than ${values.toLocaleString("en")} values.`;
+}
 
 function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) throw new ServiceError("invalid_json", "The request body is not valid UTF-8.");

@@ -1,14 +1,26 @@
 /**
  * Idempotency-Key: the same key and body of a principal give the stored 200 answer for 600 s; another body is refused.
+ * Answers count in what is stored of the principal; a large one for which there is no room is not stored, and a repeat runs again.
  * Bodies that differ in the order of keys are the same, but for the order within objects of very many keys.
  */
 import { createHash } from "node:crypto";
 import { canonicalArguments, namespaceOf, type Principal } from "@svc/contracts";
-import { invalidRequest, type Redis } from "@svc/service-kit";
-import { type HasWaiters, Once, type Outcome } from "../once/once.ts";
+import {
+  invalidRequest,
+  type LuaCommand,
+  luaCommand,
+  type Redis,
+  STORED,
+  StoredBytes,
+  storedKeys,
+} from "@svc/service-kit";
+import { type HasWaiters, Once, type Outcome, type OwnEntry } from "../once/once.ts";
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
 const STORED_SECONDS = 600;
+const KEEP = new URL("./lua/keep-answer.lua", import.meta.url);
+/** Answers up to this size are always stored, so that one key never makes two jobs. */
+const SMALL_BYTES = 1024;
 /** More would take long to sort. */
 const MAX_SORTED_KEYS = 1000;
 
@@ -23,9 +35,13 @@ export function idempotencyKey(headers: Record<string, unknown>): string | undef
 
 export class Idempotency {
   readonly #once: Once;
+  readonly #keep: LuaCommand<number>;
+  readonly #stored: StoredBytes;
 
-  constructor(redis: Redis) {
+  constructor(redis: Redis, stored = new StoredBytes(redis, 0)) {
     this.#once = new Once(redis, { conflict: "idempotency_key_reused", storedSeconds: STORED_SECONDS });
+    this.#keep = luaCommand(redis, "svcKeepAnswer", [STORED, KEEP], 3);
+    this.#stored = stored;
   }
 
   once(
@@ -35,11 +51,24 @@ export class Idempotency {
     left: AbortSignal,
     run: (hasWaiters: HasWaiters) => Promise<unknown>,
   ): Promise<Outcome> {
-    const owned = `${namespaceOf(principal, { kind: "user" })}\n${key}`;
-    const store = `svc:idempotency:${createHash("sha256").update(owned).digest("base64url")}`;
+    const namespace = namespaceOf(principal, { kind: "user" });
+    const digest = createHash("sha256").update(`${namespace}\n${key}`).digest("base64url");
     return this.#once.run(
-      { store, body: canonicalArguments(body, MAX_SORTED_KEYS), left },
+      {
+        store: `svc:idempotency:${digest}`,
+        body: canonicalArguments(body, MAX_SORTED_KEYS),
+        left,
+        keep: (entry, answer) => this.#keepAnswer(namespace, entry, answer),
+      },
       ({ hasWaiters }) => run(hasWaiters),
     );
+  }
+
+  #keepAnswer(namespace: string, entry: OwnEntry, answer: unknown): Promise<number> {
+    const text = entry.with(answer);
+    const bytes = Buffer.byteLength(text);
+    const most = bytes > SMALL_BYTES ? this.#stored.most : 0;
+    const { store, lock, lifeMs } = entry;
+    return this.#keep(store, ...storedKeys(namespace), lock, text, lifeMs, bytes, most);
   }
 }

@@ -3,6 +3,7 @@
  * Where only the body tells what a request is, few bodies of a caller are read at once instead, and the others wait.
  * Every answer of a limited route tells the caller's window, as far as the store can be asked. An execution holds its seat
  * until it has an answer or its client has left, and in any case until its run is over; what goes on with a program needs none.
+ * A download has a place among those of its caller, and of all, until its answer is written or its client has left.
  */
 import type { Principal } from "@svc/contracts";
 import {
@@ -18,8 +19,9 @@ import {
 } from "@svc/service-kit";
 import { observingAuthorization } from "./authorize-stage.ts";
 import { callerKey, Limiter } from "./limiter.ts";
-import { OpenBodies } from "./open-bodies.ts";
-import { limitOf, SCOPE_NAMES, type Scope, scopeOf } from "./scopes.ts";
+import { OpenByCaller } from "./open-by-caller.ts";
+import { OpenDownloads } from "./open-downloads.ts";
+import { isDownload, limitOf, SCOPE_NAMES, type Scope, scopeOf } from "./scopes.ts";
 import type { HoldingSeat, Seat } from "./seats.ts";
 import { bodiesAreOpen, limitHeaders, OTHER_LIMITS, RateLimited, windowHeaders } from "./window.ts";
 
@@ -40,7 +42,10 @@ declare module "fastify" {
   }
 }
 
-/** Bodies of a caller that are read at once before they are known; each may have SVC_HTTP_JSON_LIMIT. */
+/**
+ * Bodies of a caller that are read at once before they are known; each may have SVC_HTTP_JSON_LIMIT. Until then a request takes no
+ * seat, and must not hold memory without bound meanwhile.
+ */
 const BODIES_AT_ONCE = 8;
 
 const isScopedByBody = (request: FastifyRequest) => request.routeOptions.config.scopeOfBody !== undefined;
@@ -59,6 +64,7 @@ export function limits(app: HttpServer, deps: LimitDeps): HoldingSeat {
     if (scope === undefined) return;
     if (isScopedByBody(request)) await gate.receive(request, reply);
     else await gate.enter(request, reply, scope);
+    if (isDownload(request.method, request.routeOptions.url)) await gate.download(request, reply);
   });
   app.addHook("preHandler", async (request, reply) => {
     gate.received(request);
@@ -95,13 +101,14 @@ function countRefusals(app: HttpServer, registry: Registry): void {
   });
 }
 
-/** What the requests in work hold: seats of executions, and places among the bodies that are being read. */
+/** What the requests in work hold: seats of executions, and places among the bodies that are being read and the open downloads. */
 class Gate {
   readonly limiter: Limiter;
   readonly #config: Config;
   readonly #principalOf: LimitDeps["principalOf"];
   readonly #refuseWhenFull: () => void;
-  readonly #bodies: OpenBodies;
+  readonly #bodies: OpenByCaller;
+  readonly #downloads = new OpenDownloads();
   readonly #seats = new WeakMap<FastifyRequest, Seat>();
   readonly #counted = new WeakSet<FastifyRequest>();
   readonly #leaveBodies = new WeakMap<FastifyRequest, () => void>();
@@ -111,7 +118,7 @@ class Gate {
     this.#config = config;
     this.#principalOf = principalOf;
     this.#refuseWhenFull = refuseWhenFull;
-    this.#bodies = new OpenBodies({
+    this.#bodies = new OpenByCaller({
       atOnce: BODIES_AT_ONCE,
       waiting: {
         length: config.PTC_RESUME_MAX_REQUESTS,
@@ -128,7 +135,6 @@ class Gate {
   /** Counts the request in its caller's window, and takes a seat for an execution. A full process asks the store nothing. */
   async enter(request: FastifyRequest, reply: FastifyReply, scope: Scope): Promise<void> {
     this.#counted.add(request);
-    const closed = closing(reply);
     reply.headers(limitHeaders(limitOf(scope, this.#config)));
     if (scope === "executions") this.#refuseWhenFull();
     const { window, refusal, seat } = await this.limiter.enter(scope, this.#principalOf(request));
@@ -136,7 +142,7 @@ class Gate {
     if (refusal !== undefined) throw refusal;
     if (seat === undefined) return;
     this.#seats.set(request, seat);
-    void closed.then(() => this.leave(request));
+    void closing(reply).then(() => this.leave(request));
   }
 
   leave(request: FastifyRequest): void {
@@ -148,6 +154,11 @@ class Gate {
   during<T>(request: FastifyRequest, work: (place: number) => Promise<T>): Promise<T> {
     const seat = this.#seats.get(request);
     return seat === undefined ? work(1) : seat.during(() => work(seat.place));
+  }
+
+  /** Waits until the file server may be asked for what the answer streams. */
+  download(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    return this.#downloads.enter(callerKey(this.#principalOf(request)), closing(reply));
   }
 
   /** Waits until the body of the request may be read. */

@@ -71,8 +71,17 @@ const SCOPE_OF_ROUTE: ReadonlyMap<string, Scope> = new Map(
 
 /** `pattern`: the route as it was registered; undefined for an unknown one. */
 export function scopeOf(method: string, pattern: string | undefined): Scope | undefined {
-  return SCOPE_OF_ROUTE.get(`${method === "HEAD" ? "GET" : method} ${pattern}`);
+  return SCOPE_OF_ROUTE.get(routeOf(method, pattern));
 }
+
+const routeOf = (method: string, pattern: string | undefined) =>
+  `${method === "HEAD" ? "GET" : method} ${pattern}`;
+
+/** Their answers go as fast as the client reads, and hold a connection to the file server meanwhile. */
+const DOWNLOADS: ReadonlySet<string> = new Set([...SCOPES.downloads.routes, "GET /v1/sessions/:id/files"]);
+
+export const isDownload = (method: string, pattern: string | undefined) =>
+  DOWNLOADS.has(routeOf(method, pattern));
 
 export interface Limit {
   requests: number;

@@ -65,6 +65,14 @@ export function bodiesAreOpen(): RateLimited {
   );
 }
 
+export function downloadsAreOpen(most: number): RateLimited {
+  return new RateLimited(
+    "open_downloads",
+    `Too many downloads at once: ${most} may be open at the same time; read them to their end, or close them.`,
+    SEAT_RETRY_SECONDS,
+  );
+}
+
 /** When there is room again is not known: when something expires, or is removed. */
 const STORED_RETRY_SECONDS = 5;
 
@@ -79,7 +87,7 @@ export function tooManyJobs(most: number): RateLimited {
 export function tooMuchStored(most: number): RateLimited {
   return new RateLimited(
     "stored_bytes",
-    `Too much is stored of your jobs and of your programs with tools: ${most} bytes are allowed. Delete jobs whose results you have, or finish paused programs.`,
+    `Too much is stored of your jobs, of your programs with tools and of answers by Idempotency-Key: ${most} bytes are allowed. Delete jobs whose results you have, finish paused programs, or wait: answers are kept for 10 minutes.`,
     STORED_RETRY_SECONDS,
   );
 }
@@ -88,6 +96,7 @@ export function tooMuchStored(most: number): RateLimited {
 export const OTHER_LIMITS = [
   "concurrent_executions",
   "open_bodies",
+  "open_downloads",
   "unfinished_jobs",
   "stored_bytes",
 ] as const;

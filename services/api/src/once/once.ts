@@ -90,6 +90,8 @@ export interface OnceRequest {
   left: AbortSignal;
   /** Called when it meets another request in flight; returns what is called when it waits no longer. May refuse. */
   onWait?: () => () => void;
+  /** Stores the answer in place of the lock, or removes the lock; absent: every answer is stored. */
+  keep?: (entry: OwnEntry, answer: unknown) => Promise<unknown>;
 }
 
 export class Once {
@@ -109,7 +111,7 @@ export class Once {
     const entry: Entry = { body: hash("sha256", body, "base64url"), owner: newId() };
     const own = new OwnEntry(store, entry, this.#options.storedSeconds * 1000);
     const found = (await this.#find(own)) ?? (await this.#wait(own, request));
-    return found === OWN ? this.#own(own, work) : found;
+    return found === OWN ? this.#own(own, work, request.keep) : found;
   }
 
   /** The stored answer, or OWN when there was no entry and this request has claimed it; undefined: another one works on it. */
@@ -153,26 +155,33 @@ export class Once {
     await pipeline.exec().catch(() => undefined);
   }
 
-  async #own(own: OwnEntry, work: (own: Own) => Promise<unknown>): Promise<Outcome> {
-    const { store, lock, lifeMs } = own;
+  async #own(
+    own: OwnEntry,
+    work: (own: Own) => Promise<unknown>,
+    keep: OnceRequest["keep"] = (_own, answer) => this.#keep(own, answer),
+  ): Promise<Outcome> {
+    const { store, lock } = own;
     const renewal = setInterval(() => {
       this.#replace(store, lock, lock, LOCK_MS).catch(() => undefined);
     }, RENEW_MS);
     const hasWaiters = async () => (await this.#redis.exists(`${store}:waiter`)) === 1;
     try {
       const answer = await work({ hasWaiters, entry: own });
+      // A renewal that came after the removal would claim the entry anew.
+      clearInterval(renewal);
       // An answer that cannot be stored is still the answer.
-      if (!own.isKept) await this.#replace(store, lock, own.with(answer), lifeMs).catch(() => undefined);
+      if (!own.isKept) await keep(own, answer).catch(() => undefined);
       return { answer, replayed: false };
     } catch (error) {
-      // A renewal that came after the removal would claim the entry anew.
       clearInterval(renewal);
       const answer = await this.#giveUp(own).catch(() => undefined);
       if (answer === undefined) throw error;
       return { answer, replayed: true };
-    } finally {
-      clearInterval(renewal);
     }
+  }
+
+  #keep(own: OwnEntry, answer: unknown): Promise<number> {
+    return this.#replace(own.store, own.lock, own.with(answer), own.lifeMs);
   }
 
   /** Removes the entry, unless it was lost; then another request with the same body may have answered. */

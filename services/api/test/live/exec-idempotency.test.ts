@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ServiceError } from "@svc/contracts";
+import { StoredBytes, storedKeys } from "@svc/service-kit";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Idempotency } from "../../src/exec/idempotency.ts";
 import { never, startJobs, type TestJobs } from "../support/consumer.ts";
 
 const ME = { tenantId: "t", userId: "u" };
@@ -55,6 +57,45 @@ describe("the same key and body", () => {
     const ttl = await made.redis.pttl(key);
     expect(ttl).toBeGreaterThan(590_000);
     expect(ttl).toBeLessThanOrEqual(600_000);
+  });
+});
+
+describe("what is stored", () => {
+  const [IDS, SIZES] = storedKeys("t:user:u");
+  const MOST = 10_000;
+  const bounded = () => new Idempotency(made.redis, new StoredBytes(made.redis, MOST));
+  const answerTo = (idempotency: Idempotency, key: string, bytes: number) =>
+    idempotency.once(ME, key, BODY, never(), answering("x".repeat(bytes)));
+
+  it("counts in the bytes of its principal, as long as it lives", async () => {
+    await answerTo(bounded(), "a", 4000);
+    const [entry = ""] = await made.redis.keys("svc:idempotency:*");
+    expect(await made.redis.hgetall(SIZES)).toEqual({
+      [entry]: String(await made.redis.strlen(entry)),
+      total: String(await made.redis.strlen(entry)),
+    });
+    const [seconds, micros] = await made.redis.time();
+    const left = Number(await made.redis.zscore(IDS, entry)) - Number(seconds) * 1000 - Number(micros) / 1000;
+    expect(Math.abs(left - (await made.redis.pttl(entry)))).toBeLessThan(2000);
+  });
+
+  it("takes no further large answer where there is no room: that key is free, and runs again", async () => {
+    const idempotency = bounded();
+    for (const key of ["a", "b"]) await answerTo(idempotency, key, 4000);
+    for (const round of [3, 4]) {
+      expect(await answerTo(idempotency, "c", 4000)).toMatchObject({ replayed: false });
+      expect(runs).toBe(round);
+      expect(await made.redis.keys("svc:idempotency:*")).toHaveLength(2);
+    }
+    expect(await made.redis.hget(SIZES, "total").then(Number)).toBeLessThanOrEqual(MOST);
+    expect(await answerTo(idempotency, "a", 4000)).toMatchObject({ replayed: true });
+  });
+
+  it("takes small answers all the same", async () => {
+    const idempotency = bounded();
+    for (const key of ["a", "b"]) await answerTo(idempotency, key, 4800);
+    expect(await answerTo(idempotency, "c", 500)).toMatchObject({ replayed: false });
+    expect(await answerTo(idempotency, "c", 500)).toMatchObject({ replayed: true });
   });
 });
 

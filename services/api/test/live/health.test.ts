@@ -1,7 +1,10 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { canaryKey, RUNTIMES_KEY } from "@svc/contracts";
 import { VERSION } from "@svc/service-kit";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { type Replicas, startReplicas } from "../support/replicas.ts";
 
 let made: Replicas;
@@ -32,6 +35,23 @@ describe("readiness", () => {
     expect(await canary(), "the other queue is dead").toEqual([503, false]);
     await made.redis.set(canaryKey("other"), String(AT));
     expect(await canary()).toEqual([200, true]);
+  });
+});
+
+describe("many questions at once", () => {
+  it("ask the file server few times", async () => {
+    let asked = 0;
+    const fileServer = createServer((request, response) => {
+      if (request.url === "/ready") asked++;
+      response.end("{}");
+    }).listen(0, "127.0.0.1");
+    onTestFinished(() => void fileServer.close());
+    await once(fileServer, "listening");
+    const { port } = fileServer.address() as AddressInfo;
+    made = await startReplicas(1, { FILE_SERVER_URL: `http://127.0.0.1:${port}` });
+    const answers = await Promise.all(Array.from({ length: 100 }, () => ask("/ready")));
+    expect(answers.map(({ body }) => body.checks.file_server)).toEqual(answers.map(() => true));
+    expect(asked).toBeLessThan(50);
   });
 });
 

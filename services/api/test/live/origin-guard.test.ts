@@ -91,6 +91,39 @@ describe("without authentication", () => {
     expectRefused(await at(call, { origin: "null" }));
   });
 
+  test.each(ROUTES)(
+    "%s is refused where another site's page has it fetched without an origin",
+    async (_name, call) => {
+      expectRefused(await at(call, { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" }));
+      const embedded = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe" };
+      expectRefused(await at(call, { "sec-fetch-site": "cross-site", ...embedded }));
+      const page = { host: "svc.internal", "sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors" };
+      expectRefused(await at(call, page, listed.urls[0]));
+    },
+  );
+
+  test("what is refused does not count, and a link, the service's own pages and this machine's are served", async () => {
+    const counted = () => made.redis.keys("svc:limit:fetches:*");
+    const call = { method: "GET", path: "/v1/languages" };
+    expect(await counted()).toEqual([]);
+    expectRefused(await at(call, { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" }));
+    expect(await counted()).toEqual([]);
+    const link = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+    for (const headers of [
+      { "sec-fetch-site": "cross-site", ...link },
+      { "sec-fetch-site": "none", ...link },
+      { "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors" },
+      { "sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors" },
+      { "sec-fetch-site": "cross-site", "sec-fetch-mode": "cors", origin: "http://localhost:8000" },
+      { "sec-fetch-mode": "cors" },
+    ]) {
+      const [status] = await at(call, headers);
+      expect([headers, status]).toEqual([headers, 200]);
+    }
+    expect(await counted()).toHaveLength(1);
+    expectRefused(await at(FORM, { "sec-fetch-site": "cross-site", ...link }));
+  });
+
   test("no program ran for any of them", () => {
     expect(ran).toBe(0);
   });

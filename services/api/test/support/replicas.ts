@@ -25,7 +25,8 @@ export interface Replica {
   stop: () => Promise<void>;
 }
 
-export async function startReplicas(count: number, env: Record<string, string> = {}) {
+/** `connections`: of each replica to the file server. */
+export async function startReplicas(count: number, env: Record<string, string> = {}, connections?: number) {
   const made = await startJobs();
   const fileServer = await startFileServer(made.server.url);
   const settings = {
@@ -41,7 +42,7 @@ export async function startReplicas(count: number, env: Record<string, string> =
     ...env,
   };
   const replicas = await Promise.all(
-    Array.from({ length: count }, () => startReplica(loadConfig("api", settings))),
+    Array.from({ length: count }, () => startReplica(loadConfig("api", settings), connections)),
   );
   return {
     ...made,
@@ -58,7 +59,7 @@ export async function startReplicas(count: number, env: Record<string, string> =
 
 export type Replicas = Awaited<ReturnType<typeof startReplicas>>;
 
-async function startReplica(config: Config): Promise<Replica> {
+async function startReplica(config: Config, connections?: number): Promise<Replica> {
   const log = createLog("api", config);
   const [redis, subscriber] = [
     createRedis(config, log, { use: "commands" }),
@@ -68,6 +69,7 @@ async function startReplica(config: Config): Promise<Replica> {
     baseUrl: config.FILE_SERVER_URL,
     internalToken: config.SVC_INTERNAL_SERVICE_TOKEN,
     unreachable: "storage_unavailable",
+    ...(connections !== undefined && { connections }),
   });
   const registry = createRegistry();
   const lifecycle: Lifecycle = { state: "running" };

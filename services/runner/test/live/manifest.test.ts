@@ -121,6 +121,19 @@ describe("a request is refused", () => {
     expect(await refusal({ ...request(), execution_manifest: "x" })).toEqual([400, "manifest_malformed"]);
   });
 
+  it("before it is parsed, where it holds more values than a worker may sign", async () => {
+    for (const path of ["/execute", "/api/v2/execute", "/api/v2/executions/x/resume"]) {
+      const body = `[${"[],".repeat(3_000_000)}[]]`;
+      const answer = await call({
+        method: "POST",
+        path,
+        headers: { "content-type": "application/json" },
+        body,
+      });
+      expect([answer.status, answer.json().error]).toEqual([400, "invalid_json"]);
+    }
+  });
+
   it("when it comes a second time", async () => {
     const body = signed(request());
     expect((await post(body)).status).toBe(200);

@@ -1,6 +1,6 @@
 -- Purpose: count the bytes that are stored of a principal. Goes before each script that uses it.
 -- Guarantee: what has expired in Redis counts no more. A principal of whom nothing is stored has no keys.
--- ids: sorted set of executions and jobs by the time at which what is stored of them has expired, ms since 1970
+-- ids: sorted set of executions, jobs and kept answers by the time at which what is stored of them has expired, ms since 1970
 -- sizes: hash of bytes by id, and their sum as `total`
 local function stored_remove(ids, sizes, id)
   local size = redis.call('HGET', sizes, id)

@@ -1,15 +1,15 @@
-import { OpenBodies } from "@svc/api/limits/open-bodies";
+import { OpenByCaller } from "@svc/api/limits/open-by-caller";
 import { ServiceError } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
 
 const refusal = () => new ServiceError("rate_limited");
-const bodies = (length = 10, waitMs = 60_000) =>
-  new OpenBodies({ atOnce: 2, waiting: { length, waitMs, refusal } });
+const bounded = (length = 10, waitMs = 60_000) =>
+  new OpenByCaller({ atOnce: 2, waiting: { length, waitMs, refusal } });
 const never = new Promise<void>(() => {});
 
-describe("open bodies", () => {
-  it("of one caller are read two at once, the others in their order", async () => {
-    const made = bodies();
+describe("what callers have open", () => {
+  it("is of one caller two at once, the others in their order", async () => {
+    const made = bounded();
     const read: number[] = [];
     const enter = async (at: number) => {
       const leave = await made.enter("a", never);
@@ -28,15 +28,15 @@ describe("open bodies", () => {
     expect(read).toEqual([0, 1, 2, 3]);
   });
 
-  it("of one caller do not hold up another's", async () => {
-    const made = bodies();
+  it("does of one caller not hold up another's", async () => {
+    const made = bounded();
     await made.enter("a", never);
     await made.enter("a", never);
     expect(await made.enter("b", never)).toBeInstanceOf(Function);
   });
 
-  it("make room when their connection closes", async () => {
-    const made = bodies();
+  it("makes room when their connection closes", async () => {
+    const made = bounded();
     let close = () => {};
     await made.enter("a", new Promise<void>((resolve) => (close = resolve)));
     await made.enter("a", never);
@@ -45,11 +45,11 @@ describe("open bodies", () => {
     expect(await next).toBeInstanceOf(Function);
   });
 
-  it("are refused when too many wait, or one waits too long", async () => {
-    const crowded = bodies(1);
+  it("is refused when too many wait, or one waits too long", async () => {
+    const crowded = bounded(1);
     for (let at = 0; at < 3; at++) crowded.enter("a", never).catch(() => {});
     await expect(crowded.enter("a", never)).rejects.toMatchObject({ code: "rate_limited" });
-    const late = bodies(10, 1);
+    const late = bounded(10, 1);
     await late.enter("a", never);
     await late.enter("a", never);
     await expect(late.enter("a", never)).rejects.toMatchObject({ code: "rate_limited" });

@@ -1,13 +1,12 @@
 /**
- * Bounds the bodies of a principal that this process reads at once, where only the body tells what a request is: until then
- * it takes no seat, and must not hold memory without bound meanwhile. Further bodies wait unread; only a principal whose
- * bodies do not end, or with very many requests, is refused.
+ * Bounds what each principal has open in this process at once. Further ones wait in line; only a principal whose open ones do
+ * not end, or with very many requests, is refused.
  */
 import type { ServiceError } from "@svc/contracts";
 import { Semaphore } from "@svc/service-kit";
 
-export interface OpenBodiesOptions {
-  /** Bodies of one principal that are read at the same time. */
+export interface OpenByCallerOptions {
+  /** Of one principal. */
   atOnce: number;
   waiting: { length: number; waitMs: number; refusal: () => ServiceError };
 }
@@ -17,15 +16,15 @@ interface Line {
   requests: number;
 }
 
-export class OpenBodies {
-  readonly #options: OpenBodiesOptions;
+export class OpenByCaller {
+  readonly #options: OpenByCallerOptions;
   readonly #lines = new Map<string, Line>();
 
-  constructor(options: OpenBodiesOptions) {
+  constructor(options: OpenByCallerOptions) {
     this.#options = options;
   }
 
-  /** Waits until the body may be read. Returns what is called once it has been; `closed` stands for that, too. */
+  /** Waits for a place. Returns what gives it back; `closed` does so, too. */
   enter(caller: string, closed: Promise<void>): Promise<() => void> {
     const { atOnce, waiting } = this.#options;
     const line = this.#lines.get(caller) ?? {
@@ -35,13 +34,13 @@ export class OpenBodies {
     this.#lines.set(caller, line);
     line.requests++;
     return new Promise((resolve, reject) => {
-      const read = () =>
+      const open = () =>
         new Promise<void>((leave) => {
           void closed.then(leave);
           resolve(leave);
         });
       line.semaphore
-        .run(read)
+        .run(open)
         .catch(reject)
         .finally(() => {
           if (--line.requests === 0) this.#lines.delete(caller);
