@@ -1,5 +1,6 @@
 /** Jobs between a producer and workers, over a real Redis: each is handled once, in order, and has its own result. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { newId } from "@svc/contracts";
 import { ProducerStopped } from "@svc/job-queue";
 import { held, never, OK, startJobs, type TestJobs, workFor } from "@svc/test-kit/components/job-queue";
 import { jobOf, resumeOf } from "@svc/test-kit/components/messages";
@@ -82,6 +83,20 @@ describe("an ended job", () => {
     await expect.poll(() => made.counts()).toEqual(IDLE);
     expect([await jobs.exists(job), await jobs.exists(round)]).toEqual([false, true]);
     expect(await redis.pttl(`svc:result:${round.job_id}`)).toBeGreaterThan(0);
+  });
+
+  it("leaves nothing of a further round in the queue but that it ended; it does not run again", async () => {
+    const { jobs, consume, redis, counts } = await start();
+    const { started } = await consume({ work: async () => OK });
+    const job_id = `${newId()}.2.1`;
+    const round = jobOf({ code: "x".repeat(1_000_000), job_id });
+    expect(await jobs.run(round, never())).toEqual(OK);
+    await expect.poll(counts).toEqual(IDLE);
+    expect(await redis.memory("USAGE", `bull:python-queue:${job_id}`)).toBeLessThan(10_000);
+    expect(await jobs.exists(round)).toBe(true);
+    expect(await jobs.run(round, never())).toEqual(OK);
+    await expect.poll(counts).toEqual(IDLE);
+    expect(started).toEqual([job_id]);
   });
 
   it("leaves no copy of its result among the events of the queue", async () => {
