@@ -1,5 +1,5 @@
 /**
- * How many bytes Redis keeps of each principal for later: ended jobs with their events, paused programs, results and answers. Scripts that
+ * How many bytes Redis keeps of each principal for later: jobs, with their events once they have ended, paused programs, results and answers. Scripts that
  * store such things count them (`STORED` goes before these); within the limits of requests one caller could fill the store otherwise.
  */
 import { type Redis, storeCall } from "./client.ts";
