@@ -109,6 +109,21 @@ describe("an ended job", () => {
   });
 });
 
+describe("a look at a job, and its removal", () => {
+  it("do not read what it is to run", async () => {
+    const { jobs, queue, redis } = await start();
+    const job = jobOf({ code: "x".repeat(4 << 20) });
+    await jobs.submit(job, 1);
+    const sent = async () => Number(/total_net_output_bytes:(\d+)/.exec(await redis.info("stats"))?.[1]);
+    const before = await sent();
+    for (let looks = 0; looks < 10; looks++)
+      expect(await queue.look(job.execution_id)).toEqual({ state: "waiting" });
+    expect(await queue.withdraw(job.execution_id)).toEqual({ state: "removed" });
+    expect(await queue.look(job.execution_id)).toEqual({ state: "gone" });
+    expect((await sent()) - before).toBeLessThan(100_000);
+  });
+});
+
 describe("a round that another replica asks for too", () => {
   it("is handled once, and both have its result, also after its end", async () => {
     const { jobs, consume, secondProducer } = await start();

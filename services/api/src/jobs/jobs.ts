@@ -89,13 +89,13 @@ export class Jobs {
   /** The job as soon as it has ended, at the latest after so long. */
   async afterEnd(principal: Principal, id: string, ms: number, left: AbortSignal): Promise<KeptJob> {
     const untilMs = performance.now() + ms;
-    const { more, leave } = this.#producer.feed.watch(id);
+    const { news, leave } = this.#producer.feed.watchEnd(id);
     try {
       for (;;) {
         const found = await this.find(principal, id);
         const leftMs = untilMs - performance.now();
         if (hasEnded(found) || leftMs <= 0 || left.aborted) return found;
-        await more.wait({ ms: Math.min(leftMs, LOOK_MS), signal: left });
+        await news.wait({ ms: Math.min(leftMs, LOOK_MS), signal: left });
       }
     } finally {
       leave();

@@ -65,6 +65,15 @@ export function bodiesAreOpen(): RateLimited {
   );
 }
 
+/** Each asks the store until its job has ended. */
+export function waitsAreOpen(most: number): RateLimited {
+  return new RateLimited(
+    "open_waits",
+    `Too many waits for jobs at once: ${most} may be open in an API process, streams of events included.`,
+    SEAT_RETRY_SECONDS,
+  );
+}
+
 /** When there is room again is not known: when something expires, or is removed. */
 const STORED_RETRY_SECONDS = 5;
 
@@ -79,7 +88,7 @@ export function tooManyJobs(most: number): RateLimited {
 export function tooMuchStored(most: number): RateLimited {
   return new RateLimited(
     "stored_bytes",
-    `Too much is stored of your jobs and of your programs with tools: ${most} bytes are allowed. Delete jobs whose results you have, or finish paused programs.`,
+    `Too much is stored of your jobs and of your programs with tools: ${most} bytes are allowed. Delete jobs that you need no longer, or finish paused programs.`,
     STORED_RETRY_SECONDS,
   );
 }
@@ -88,6 +97,7 @@ export function tooMuchStored(most: number): RateLimited {
 export const OTHER_LIMITS = [
   "concurrent_executions",
   "open_bodies",
+  "open_waits",
   "unfinished_jobs",
   "stored_bytes",
 ] as const;
