@@ -15,6 +15,7 @@ import {
   cancelKey,
   failed,
   goesBack,
+  isFurtherRound,
   isOfPausedProgram,
   QUEUE_NAMES,
   type QueuedJob,
@@ -80,6 +81,8 @@ export class JobConsumer {
     const run = this.#options.cancellations.begin(id);
     const unlock = this.#locks.add({ id, run, renew: () => queued.extendLock(token, LOCK_MS) });
     try {
+      // Its worker answered it, and could not end it in the queue.
+      if (queued.stalledCounter > 0 && (await this.#isAnswered(id))) return;
       const job = queuedJobSchema.parse(queued.data);
       if (job.kept === undefined) await this.#processAwaited(queued, job, run);
       else await this.#processKept(queued, job, { run, token, lifeMs: job.kept });
@@ -93,17 +96,20 @@ export class JobConsumer {
   async #processAwaited(queued: BullJob, job: QueuedJob, run: CancellableRun): Promise<void> {
     const id = queued.id ?? "";
     const { redis } = this.#options;
-    const isRepeated = queued.stalledCounter > 0;
-    // Its worker answered it, and could not end it in the queue.
-    if (isRepeated && (await redis.exists(resultKey(id))) === 1) return;
-    const refusal = await this.#refusalOf(id, job, isRepeated);
+    const refusal = await this.#refusalOf(id, job, queued.stalledCounter > 0);
     const result = refusal === undefined ? await this.#handle(job, run) : failed(refusal);
     if (job.reply_to === undefined) return;
     // Commands of one connection are done in their order.
     await Promise.all([
       redis.set(resultKey(id), JSON.stringify(result), "PX", RESULT_LIFE_MS),
       redis.publish(job.reply_to, id),
+      // It stays in the queue for a while, and that it ended is all that is to be known.
+      isFurtherRound(job) && queued.updateData({}),
     ]);
+  }
+
+  async #isAnswered(id: string): Promise<boolean> {
+    return (await this.#options.redis.exists(resultKey(id))) === 1;
   }
 
   /** Why a job is not run; undefined: it is. */

@@ -16,6 +16,8 @@ const LOOK_MS = 2000;
 const AGAIN_MS = 500;
 /** Entries that are read at once. */
 const BATCH = 500;
+/** The message on the channel of a job's events that says that it has ended (end-job.lua). */
+const ENDED = "ended";
 
 export const eventsKey = (jobId: string): string => `svc:events:${jobId}`;
 
@@ -111,11 +113,17 @@ type Output = Extract<PlacedEvent, { text: string }>;
 const follows = (last: Output, event: Output) =>
   last.event === event.event && last.at + last.text.length === event.at;
 
+interface Reader {
+  news: Condition;
+  /** Only the end of the job is news. */
+  isOfEnd: boolean;
+}
+
 /** Reads the events of jobs. */
 export class EventFeed {
   readonly #redis: Redis;
   #subscriber: Redis | undefined;
-  readonly #readers = new Map<string, Set<Condition>>();
+  readonly #readers = new Map<string, Set<Reader>>();
 
   constructor(redis: Redis) {
     this.#redis = redis;
@@ -123,8 +131,9 @@ export class EventFeed {
 
   listen(subscriber: Redis): void {
     this.#subscriber = subscriber;
-    subscriber.on("message", (channel: string) => {
-      for (const reader of this.#readers.get(channel) ?? []) reader.notify();
+    subscriber.on("message", (channel: string, message: string) => {
+      for (const { news, isOfEnd } of this.#readers.get(channel) ?? [])
+        if (!isOfEnd || message === ENDED) news.notify();
     });
   }
 
@@ -134,7 +143,7 @@ export class EventFeed {
    */
   async *read(jobId: string, until: AbortSignal): AsyncGenerator<PlacedEvent[], void> {
     const key = eventsKey(jobId);
-    const { more, leave } = this.watch(jobId);
+    const { news, leave } = this.#watch(jobId, false);
     try {
       for (let after = "-"; ; ) {
         const isOver = until.aborted;
@@ -144,17 +153,21 @@ export class EventFeed {
           after = `(${last[0]}`;
           yield merged(entries.map(([, fields]) => placedEventSchema.parse(JSON.parse(fields[1] ?? ""))));
         } else if (isOver) return;
-        else await more.wait({ ms: LOOK_MS, signal: until });
+        else await news.wait({ ms: LOOK_MS, signal: until });
       }
     } finally {
       leave();
     }
   }
 
-  /** `more` is notified when there is something new of the job, events or its end, unless the announcement is lost. */
-  watch(jobId: string): { more: Condition; leave: () => void } {
+  /** `news` is notified when a job that nobody waits for has ended, and maybe before, unless the announcement is lost. */
+  watchEnd(jobId: string): { news: Condition; leave: () => void } {
+    return this.#watch(jobId, true);
+  }
+
+  #watch(jobId: string, isOfEnd: boolean): { news: Condition; leave: () => void } {
     const channel = eventsKey(jobId);
-    const reader = new Condition();
+    const reader = { news: new Condition(), isOfEnd };
     const readers = this.#readers.get(channel) ?? new Set();
     const isFirst = readers.size === 0;
     readers.add(reader);
@@ -162,7 +175,7 @@ export class EventFeed {
     // What came before the subscription was not announced. Without one the reader looks by itself.
     if (isFirst)
       this.#subscriber?.subscribe(channel).then(
-        () => reader.notify(),
+        () => reader.news.notify(),
         () => undefined,
       );
     const leave = () => {
@@ -171,7 +184,7 @@ export class EventFeed {
       this.#readers.delete(channel);
       this.#subscriber?.unsubscribe(channel).catch(() => undefined);
     };
-    return { more: reader, leave };
+    return { news: reader.news, leave };
   }
 
   /** Nobody will read them again. */

@@ -9,6 +9,8 @@ import { failed } from "./protocol.ts";
 
 /** How long a job may wait and run; after that nothing is known of it. */
 const OPEN_LIFE_MS = 24 * 3600 * 1000;
+/** Of the keys and fields of a job in the queue, beside what is to run. */
+const KEYS_BYTES = 2048;
 const PAGE = 100;
 const CANCELLED = JSON.stringify(failed("execution_cancelled"));
 
@@ -40,6 +42,14 @@ export interface KeptJob {
 export const hasEnded = ({ status }: Pick<KeptJob, "status">): boolean =>
   status !== "queued" && status !== "running";
 
+/** What a caller may have; 0: no limit. */
+export interface MostKept {
+  /** Jobs that have not ended. */
+  jobs: number;
+  /** Of these, of those that have ended, and of all else that counts with them. */
+  bytes: number;
+}
+
 /** Where a page of the list goes on. */
 export interface ListPage {
   jobs: KeptJob[];
@@ -57,22 +67,24 @@ export class KeptJobs {
 
   constructor(redis: Redis) {
     this.#redis = redis;
-    this.#create = luaCommand(redis, "svcCreateJob", script("create-job"), 3);
+    this.#create = luaCommand(redis, "svcCreateJob", [STORED, script("create-job")], 5);
     this.#begin = luaCommand(redis, "svcBeginJob", script("begin-job"), 1);
     this.#giveBack = luaCommand(redis, "svcGiveBackJob", script("give-back-job"), 1);
     this.#end = luaCommand(redis, "svcEndJob", [STORED, script("end-job")], 5);
     this.#remove = luaCommand(redis, "svcRemoveJob", [STORED, script("remove-job")], 6);
   }
 
-  /** Notes a job before it is queued. How many of its caller have not ended, with it; 0: there are `most` of them already. */
-  async create(job: Omit<Job, "reply_to">, most: number): Promise<number> {
+  /** Notes a job before it is queued, and counts its bytes until its end. How many of its caller have not ended, with it. */
+  async create(job: Omit<Job, "reply_to">, most: MostKept): Promise<number | "too_many" | "too_much"> {
     const { execution_id: id, output_namespace: namespace, language, session_id, request_id } = job;
     const fields = Object.entries({ namespace, language, session_id, request_id }).flat();
-    const keys = [recordKey(id), listKey(namespace), openKey(namespace)];
+    const keys = [recordKey(id), listKey(namespace), openKey(namespace), ...storedKeys(namespace)];
     const listLifeMs = OPEN_LIFE_MS + (job.kept ?? 0);
-    return storeCall(() =>
-      this.#create(...keys, id, Date.now(), OPEN_LIFE_MS, most, JSON.stringify(fields), listLifeMs),
-    );
+    const bytes = KEYS_BYTES + Buffer.byteLength(JSON.stringify(job));
+    const record = [id, Date.now(), OPEN_LIFE_MS, most.jobs, JSON.stringify(fields), listLifeMs];
+    const place = await storeCall(() => this.#create(...keys, ...record, bytes, most.bytes));
+    if (place === 0) return "too_many";
+    return place < 0 ? "too_much" : place;
   }
 
   async begin({ execution_id: id }: Job): Promise<"run" | "cancelled" | "over"> {
@@ -117,7 +129,7 @@ export class KeptJobs {
     return jobOf(id, await storeCall(() => this.#redis.hgetall(recordKey(id))));
   }
 
-  /** Removes a job that has ended, and its events. */
+  /** Removes a job that has ended, or is not known any more, and its events; it counts no longer. */
   async remove({ id, namespace }: Pick<KeptJob, "id" | "namespace">): Promise<void> {
     const keys = [recordKey(id), eventsKey(id), listKey(namespace), openKey(namespace)];
     await storeCall(() => this.#remove(...keys, ...storedKeys(namespace), id));
@@ -154,11 +166,6 @@ export class KeptJobs {
   /** Ids of those of a caller that have not ended, the oldest first. */
   async open(namespace: string): Promise<string[]> {
     return storeCall(() => this.#redis.zrange(openKey(namespace), "0", "-1"));
-  }
-
-  /** One that is not known any more counts no longer as open. */
-  async forgetOpen(namespace: string, id: string): Promise<void> {
-    await storeCall(() => this.#redis.zrem(openKey(namespace), id));
   }
 }
 

@@ -42,7 +42,10 @@ export async function sendCancel(redis: Redis, jobId: string, lifeMs: number): P
  */
 export type Place = number | "first";
 
-/** For a producer that looks late: a result whose announcement was lost, or went to another replica. */
+/**
+ * For a producer that looks late: a result whose announcement was lost, or went to another replica. That of a further round stays for all
+ * of this time, as another replica may wait for the same round, or ask for it after the first one died.
+ */
 export const RESULT_LIFE_MS = 120_000;
 
 /** In the place of a result that its reader has taken. */

@@ -1,6 +1,9 @@
-/** The jobs of one kind in the store. A job is added once under its id, and a job that has started cannot be withdrawn. */
+/**
+ * The jobs of one kind in the store. A job is added once under its id, and a job that has started cannot be withdrawn. What a job is to run
+ * may be megabytes: only its worker reads that.
+ */
 import type { JobResult, QueueKind } from "@svc/contracts";
-import { isWriteRefusal, type Log, type Redis } from "@svc/service-kit";
+import type { Log, Redis } from "@svc/service-kit";
 import { Queue } from "bullmq";
 import { queueConnection } from "./connection.ts";
 import {
@@ -101,25 +104,29 @@ export class JobQueue {
   async look(id: string): Promise<JobState> {
     const result = await this.result(id);
     if (result !== undefined) return { state: "ended", result };
-    const job = await (await this.#opened()).getJob(id);
-    if (job === undefined) return { state: "gone" };
+    const times = await this.#times(await this.#opened(), id);
+    if (times === undefined) return { state: "gone" };
     // One that failed in the queue itself has no result.
-    if (job.finishedOn !== undefined) return { state: "ended", result: failed("sandbox_execution_failed") };
-    return job.processedOn === undefined ? { state: "waiting" } : { state: "started", at: job.processedOn };
+    if (times.ended !== undefined) return { state: "ended", result: failed("sandbox_execution_failed") };
+    return times.started === undefined ? { state: "waiting" } : { state: "started", at: times.started };
+  }
+
+  /** Undefined: the job is not in the queue. Read by name, as BullMQ's `getJob` reads all of the job. */
+  async #times(queue: Queue, id: string): Promise<{ started?: number; ended?: number } | undefined> {
+    const names = ["timestamp", "processedOn", "finishedOn"];
+    const [added, started, ended] = await this.#redis.hmget(queue.toKey(id), ...names);
+    if (!added) return undefined;
+    return { ...(started && { started: Number(started) }), ...(ended && { ended: Number(ended) }) };
   }
 
   /** Removes a job that has not started. */
   async withdraw(id: string): Promise<Withdrawn> {
-    const job = await (await this.#opened()).getJob(id);
-    if (job === undefined) return { state: "gone" };
-    if (job.processedOn !== undefined) return { state: "started", at: job.processedOn };
-    try {
-      await job.remove();
-      return { state: "removed" };
-    } catch (error) {
-      if (isWriteRefusal(error)) throw error;
-      return { state: "started", at: Date.now() };
-    }
+    const queue = await this.#opened();
+    const times = await this.#times(queue, id);
+    if (times === undefined) return { state: "gone" };
+    if (times.started !== undefined) return { state: "started", at: times.started };
+    const isRemoved = (await queue.remove(id)) === 1;
+    return isRemoved ? { state: "removed" } : { state: "started", at: Date.now() };
   }
 
   /** Whether the job waits, runs, or belongs to a round that has just ended. */

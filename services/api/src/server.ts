@@ -89,7 +89,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
     config,
     jobs: deps.jobs,
     feed: deps.jobs.feed,
-    kept: new Jobs(config, new KeptJobs(redis), deps.jobs, stored),
+    kept: new Jobs(config, new KeptJobs(redis), deps.jobs),
     idempotency: new Idempotency(redis, stored),
     runtimes,
     submitted: counter(registry, "svc_jobs_submitted_total"),

@@ -20,6 +20,6 @@ elseif status == 'queued' or status == 'running' then
   -- Of all parts of the stream: a program decides how large each one is.
   local events = redis.call('MEMORY', 'USAGE', KEYS[3], 'SAMPLES', 0) or 0
   stored_put(KEYS[4], KEYS[5], ARGV[1], #result + events, ARGV[5])
-  redis.call('PUBLISH', KEYS[3], '')
+  redis.call('PUBLISH', KEYS[3], 'ended')
 end
 return status

@@ -1,8 +1,10 @@
 /** What running jobs write, from the worker to its readers, over a real Redis that fails now and then. */
 import type { PlacedEvent, RunEvent } from "@svc/contracts";
 import { newId } from "@svc/contracts";
-import { EventFeed, EventLog } from "@svc/job-queue";
+import { EventFeed, EventLog, KeptJobs } from "@svc/job-queue";
 import { createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
+import { OK } from "@svc/test-kit/components/job-queue";
+import { jobOf } from "@svc/test-kit/components/messages";
 import { type PrivateRedis, startRedis } from "@svc/test-kit/components/redis";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -151,6 +153,31 @@ describe("the events of a job", () => {
     await events.end();
     over.abort();
     expect(await reading).toEqual([BEGAN, { event: "stdout", text: "kept and more", at: 0 }]);
+  });
+});
+
+describe("a wait for the end of a job", () => {
+  it("hears of nothing else that the job does", async () => {
+    const id = newId();
+    const { news, leave } = feed.watchEnd(id);
+    const heard: string[] = [];
+    subscriber.on("message", (channel: string, message: string) => {
+      if (channel === eventsKey(id)) heard.push(message);
+    });
+    // Its subscription: the job may have ended before.
+    expect(await news.wait({ ms: 10_000 })).toBe(true);
+    const events = new EventLog(redis, log(), id, never());
+    events.add(STARTED, SESSION);
+    await events.end();
+    await expect.poll(() => heard).toEqual([""]);
+    expect(await news.wait({ ms: 0 })).toBe(false);
+    const [kept, job] = [new KeptJobs(redis), jobOf({ execution_id: id })];
+    await kept.create(job, { jobs: 0, bytes: 0 });
+    await kept.end({ id, namespace: job.output_namespace }, OK, 60_000);
+    expect(await news.wait({ ms: 10_000 })).toBe(true);
+    expect(heard).toHaveLength(2);
+    leave();
+    await expect.poll(channels).toEqual([]);
   });
 });
 

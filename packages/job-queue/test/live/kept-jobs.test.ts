@@ -6,6 +6,7 @@ import { jobOf } from "@svc/test-kit/components/messages";
 import { describe, expect, it, onTestFinished } from "vitest";
 
 const LIFE_MS = 60_000;
+const NO_LIMIT = { jobs: 0, bytes: 0 };
 const LONG_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** A lock lasts five seconds, stalled jobs are looked for every two and a half, and a job is moved at the second look. */
@@ -23,7 +24,7 @@ async function start() {
   /** Notes and queues a job, as the API does. */
   const submit = async (change: Partial<Job> = {}): Promise<UnsentJob> => {
     const job = jobOf({ kept: LIFE_MS, run_timeout: LONG_MS, ...change });
-    await kept.create(job, 0);
+    await kept.create(job, NO_LIMIT);
     await made.jobs.submit(job, 1);
     return job;
   };
@@ -166,6 +167,28 @@ describe("what is stored", () => {
     expect(await redis.keys("svc:stored:*")).toEqual([]);
   });
 
+  it("counts a job from when it is noted, by its bytes, until it is removed; one that is too large is not noted", async () => {
+    const { kept, redis } = await start();
+    const total = async () => Number(await redis.hget(bytesKey, "total"));
+    const most = { jobs: 0, bytes: 250_000 };
+    const large = () => jobOf({ code: "é".repeat(50_000) });
+    const [first, second, third] = [large(), large(), large()] as const;
+    const bytesKey = `svc:stored:${first.output_namespace}:bytes`;
+    expect([await kept.create(first, most), await kept.create(second, most)]).toEqual([1, 2]);
+    expect(await total()).toBeGreaterThan(200_000);
+    expect(await redis.pttl(bytesKey)).toBeGreaterThan(DAY_MS - LIFE_MS);
+    expect(await kept.create(third, most)).toBe("too_much");
+    expect([await kept.find(third.execution_id), (await kept.open(third.output_namespace)).length]).toEqual([
+      undefined,
+      2,
+    ]);
+    await kept.end(named(first), OK, LIFE_MS);
+    expect(await total()).toBeLessThan(150_000);
+    expect(await kept.create(third, most)).toBe(2);
+    for (const job of [first, second, third]) await kept.remove(named(job));
+    expect(await redis.keys("svc:stored:*")).toEqual([]);
+  });
+
   it("counts all of the events, however large each one is", async () => {
     const { submit, kept, redis } = await start();
     const job = await submit();
@@ -271,9 +294,9 @@ describe("the jobs of a caller", () => {
     for (let at = 0; at < 230; at++) {
       const job = jobOf();
       ids.unshift(job.execution_id);
-      await kept.create(job, 0);
+      await kept.create(job, NO_LIMIT);
     }
-    await kept.create(jobOf({ output_namespace: "tenant:user:bob" }), 0);
+    await kept.create(jobOf({ output_namespace: "tenant:user:bob" }), NO_LIMIT);
     const listed: KeptJob[] = [];
     const pages: number[] = [];
     let after: Parameters<typeof kept.list>[1];
@@ -295,7 +318,7 @@ describe("the jobs of a caller", () => {
     const job = jobOf({ kept: 7 * DAY_MS });
     const list = `svc:jobs:${job.output_namespace}`;
     await redis.zadd(list, Date.now() - 7.9 * DAY_MS, "kept", Date.now() - 8.1 * DAY_MS, "forgotten");
-    await kept.create(job, 0);
+    await kept.create(job, NO_LIMIT);
     expect(await redis.zrange(list, "0", "-1")).toEqual(["kept", job.execution_id]);
     expect(await redis.pttl(list)).toBeGreaterThan(7.9 * DAY_MS);
     expect(await redis.pttl(`svc:job:${job.execution_id}`)).toBeLessThanOrEqual(DAY_MS);
@@ -304,10 +327,11 @@ describe("the jobs of a caller", () => {
   it("are limited while they have not ended", async () => {
     const { kept } = await start();
     const [first, second, third] = [jobOf(), jobOf(), jobOf()] as const;
-    expect([await kept.create(first, 2), await kept.create(second, 2)]).toEqual([1, 2]);
-    expect(await kept.create(third, 2)).toBe(0);
+    const most = { jobs: 2, bytes: 0 };
+    expect([await kept.create(first, most), await kept.create(second, most)]).toEqual([1, 2]);
+    expect(await kept.create(third, most)).toBe("too_many");
     expect(await kept.find(third.execution_id)).toBeUndefined();
     await kept.end(named(first), OK, LIFE_MS);
-    expect(await kept.create(third, 2)).toBe(2);
+    expect(await kept.create(third, most)).toBe(2);
   });
 });

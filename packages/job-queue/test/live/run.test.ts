@@ -1,5 +1,6 @@
 /** Jobs between a producer and workers, over a real Redis: each is handled once, in order, and has its own result. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { newId } from "@svc/contracts";
 import { ProducerStopped } from "@svc/job-queue";
 import { held, never, OK, startJobs, type TestJobs, workFor } from "@svc/test-kit/components/job-queue";
 import { jobOf, resumeOf } from "@svc/test-kit/components/messages";
@@ -84,6 +85,20 @@ describe("an ended job", () => {
     expect(await redis.pttl(`svc:result:${round.job_id}`)).toBeGreaterThan(0);
   });
 
+  it("leaves nothing of a further round in the queue but that it ended; it does not run again", async () => {
+    const { jobs, consume, redis, counts } = await start();
+    const { started } = await consume({ work: async () => OK });
+    const job_id = `${newId()}.2.1`;
+    const round = jobOf({ code: "x".repeat(1_000_000), job_id });
+    expect(await jobs.run(round, never())).toEqual(OK);
+    await expect.poll(counts).toEqual(IDLE);
+    expect(await redis.memory("USAGE", `bull:python-queue:${job_id}`)).toBeLessThan(10_000);
+    expect(await jobs.exists(round)).toBe(true);
+    expect(await jobs.run(round, never())).toEqual(OK);
+    await expect.poll(counts).toEqual(IDLE);
+    expect(started).toEqual([job_id]);
+  });
+
   it("leaves no copy of its result among the events of the queue", async () => {
     const { jobs, consume, redis } = await start();
     const large = { ok: true, answer: { stdout: "x".repeat(10_000) } } as const;
@@ -91,6 +106,21 @@ describe("an ended job", () => {
     for (let run = 0; run < 30; run++) await jobs.run(jobOf(), never());
     const events = JSON.stringify(await redis.xrange("bull:python-queue:events", "-", "+"));
     expect(events.length).toBeLessThan(10_000);
+  });
+});
+
+describe("a look at a job, and its removal", () => {
+  it("do not read what it is to run", async () => {
+    const { jobs, queue, redis } = await start();
+    const job = jobOf({ code: "x".repeat(4 << 20) });
+    await jobs.submit(job, 1);
+    const sent = async () => Number(/total_net_output_bytes:(\d+)/.exec(await redis.info("stats"))?.[1]);
+    const before = await sent();
+    for (let looks = 0; looks < 10; looks++)
+      expect(await queue.look(job.execution_id)).toEqual({ state: "waiting" });
+    expect(await queue.withdraw(job.execution_id)).toEqual({ state: "removed" });
+    expect(await queue.look(job.execution_id)).toEqual({ state: "gone" });
+    expect((await sent()) - before).toBeLessThan(100_000);
   });
 });
 

@@ -90,7 +90,7 @@ export async function storeCall<T>(operation: () => Promise<T>): Promise<T> {
 /** A full disk, a full memory, a replica: Redis answers, and changes nothing. */
 const WRITE_REFUSALS = /^(MISCONF|OOM|READONLY) /;
 
-export function isWriteRefusal(error: unknown): boolean {
+function isWriteRefusal(error: unknown): boolean {
   return error instanceof Error && WRITE_REFUSALS.test(error.message);
 }
 

@@ -1,7 +1,7 @@
 /**
- * How many bytes Redis keeps of each principal for later: ended jobs with their events, paused programs, results and answers, those by
- * Idempotency-Key too. Scripts that store such things count them (`STORED` goes before these); within the limits of requests one caller
- * could fill the store otherwise.
+ * How many bytes Redis keeps of each principal for later: jobs, with their events once they have ended, paused programs, results and
+ * answers, those by Idempotency-Key too. Scripts that store such things count them (`STORED` goes before these); within the limits of
+ * requests one caller could fill the store otherwise.
  */
 import { type Redis, storeCall } from "./client.ts";
 import { type LuaCommand, luaCommand } from "./lua-command.ts";

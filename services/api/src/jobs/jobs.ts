@@ -11,7 +11,7 @@ import {
   type ListPage,
   type UnsentJob,
 } from "@svc/job-queue";
-import type { Config, StoredBytes } from "@svc/service-kit";
+import type { Config } from "@svc/service-kit";
 import { tooManyJobs, tooMuchStored } from "../limits/window.ts";
 
 /** Between the record of a job and its place in the queue. */
@@ -23,26 +23,22 @@ export class Jobs {
   readonly #config: Config;
   readonly #kept: KeptJobs;
   readonly #producer: JobProducer;
-  readonly #stored: StoredBytes;
 
-  constructor(config: Config, kept: KeptJobs, producer: JobProducer, stored: StoredBytes) {
+  constructor(config: Config, kept: KeptJobs, producer: JobProducer) {
     this.#config = config;
     this.#kept = kept;
     this.#producer = producer;
-    this.#stored = stored;
   }
 
   get #lifeMs(): number {
     return this.#config.SVC_JOB_RETENTION_SECONDS * 1000;
   }
 
-  /** Queues a job. Throws `rate_limited` when its caller has too many that have not ended, or too much is kept of those that have. */
+  /** Queues a job. Throws `rate_limited` when its caller has too many that have not ended, or too much is stored of the caller with it. */
   async start(job: UnsentJob): Promise<void> {
-    if (await this.#stored.isFull(job.output_namespace)) throw tooMuchStored(this.#stored.most);
     job.kept = this.#lifeMs;
     job.events = true;
-    const most = this.#config.SVC_MAX_UNFINISHED_JOBS;
-    const place = (await this.#kept.create(job, most)) || (await this.#createAgain(job, most));
+    const place = await this.#create(job);
     try {
       await this.#producer.submit(job, place);
     } catch (error) {
@@ -53,16 +49,24 @@ export class Jobs {
     }
   }
 
-  /** Some that count may be lost. */
-  async #createAgain(job: UnsentJob, most: number): Promise<number> {
-    const { output_namespace: namespace } = job;
-    for (const id of await this.#kept.open(namespace)) {
-      const found = await this.#look(id);
-      if (found === undefined || hasEnded(found)) await this.#kept.forgetOpen(namespace, id);
+  /** Where it waits. */
+  async #create(job: UnsentJob): Promise<number> {
+    const { SVC_MAX_UNFINISHED_JOBS: jobs, SVC_MAX_STORED_BYTES: bytes } = this.#config;
+    const create = () => this.#kept.create(job, { jobs, bytes });
+    let place = await create();
+    if (place === "too_many") {
+      await this.#forgetLost(job.output_namespace);
+      place = await create();
     }
-    const place = await this.#kept.create(job, most);
-    if (place === 0) throw tooManyJobs(most);
+    if (place === "too_many") throw tooManyJobs(jobs);
+    if (place === "too_much") throw tooMuchStored(bytes);
     return place;
+  }
+
+  /** Jobs that count and are lost count no longer. */
+  async #forgetLost(namespace: string): Promise<void> {
+    for (const id of await this.#kept.open(namespace))
+      if ((await this.#look(id)) === undefined) await this.#kept.remove({ id, namespace });
   }
 
   /** Throws when the caller has no such job. */
@@ -85,13 +89,13 @@ export class Jobs {
   /** The job as soon as it has ended, at the latest after so long. */
   async afterEnd(principal: Principal, id: string, ms: number, left: AbortSignal): Promise<KeptJob> {
     const untilMs = performance.now() + ms;
-    const { more, leave } = this.#producer.feed.watch(id);
+    const { news, leave } = this.#producer.feed.watchEnd(id);
     try {
       for (;;) {
         const found = await this.find(principal, id);
         const leftMs = untilMs - performance.now();
         if (hasEnded(found) || leftMs <= 0 || left.aborted) return found;
-        await more.wait({ ms: Math.min(leftMs, LOOK_MS), signal: left });
+        await news.wait({ ms: Math.min(leftMs, LOOK_MS), signal: left });
       }
     } finally {
       leave();

@@ -19,6 +19,7 @@ import {
 } from "@svc/service-kit";
 import { z } from "zod";
 import { answerOf } from "../exec/answer.ts";
+import { OpenWaits } from "../limits/open-waits.ts";
 import { eventsAnswer } from "../streams/documented.ts";
 import { RunStream } from "../streams/run-stream.ts";
 import type { Jobs } from "./jobs.ts";
@@ -44,6 +45,7 @@ const cursorSchema = z.object({
 
 export function jobRoutes(app: HttpServer, deps: JobRoutesDeps): void {
   const { jobs, principalOf } = deps;
+  const waits = new OpenWaits();
   app.get(
     "/v1/jobs/:id",
     {
@@ -60,10 +62,11 @@ export function jobRoutes(app: HttpServer, deps: JobRoutesDeps): void {
       const left = clientGone(reply, new Error("the client closed the connection"));
       const ms = waitOf(request.query.wait_ms);
       const { id } = request.params;
+      const principal = principalOf(request);
       return shown(
         ms === 0
-          ? await jobs.find(principalOf(request), id)
-          : await jobs.afterEnd(principalOf(request), id, ms, left),
+          ? await jobs.find(principal, id)
+          : await waits.during(principal, () => jobs.afterEnd(principal, id, ms, left)),
       );
     },
   );
@@ -78,7 +81,8 @@ export function jobRoutes(app: HttpServer, deps: JobRoutesDeps): void {
         response: { 200: eventsAnswer("The events, until the job has ended.") },
       },
     },
-    (request, reply) => events(request, reply, request.params.id, deps) as never,
+    (request, reply) =>
+      waits.during(principalOf(request), () => events(request, reply, request.params.id, deps)) as never,
   );
   app.get(
     "/v1/jobs",

@@ -73,6 +73,15 @@ export function downloadsAreOpen(most: number): RateLimited {
   );
 }
 
+/** Each asks the store until its job has ended. */
+export function waitsAreOpen(most: number): RateLimited {
+  return new RateLimited(
+    "open_waits",
+    `Too many waits for jobs at once: ${most} may be open in an API process, streams of events included.`,
+    SEAT_RETRY_SECONDS,
+  );
+}
+
 /** When there is room again is not known: when something expires, or is removed. */
 const STORED_RETRY_SECONDS = 5;
 
@@ -87,7 +96,7 @@ export function tooManyJobs(most: number): RateLimited {
 export function tooMuchStored(most: number): RateLimited {
   return new RateLimited(
     "stored_bytes",
-    `Too much is stored of your jobs, of your programs with tools and of answers by Idempotency-Key: ${most} bytes are allowed. Delete jobs whose results you have, finish paused programs, or wait: answers are kept for 10 minutes.`,
+    `Too much is stored of your jobs, of your programs with tools and of answers by Idempotency-Key: ${most} bytes are allowed. Delete jobs that you need no longer, finish paused programs, or wait: answers are kept for 10 minutes.`,
     STORED_RETRY_SECONDS,
   );
 }
@@ -97,6 +106,7 @@ export const OTHER_LIMITS = [
   "concurrent_executions",
   "open_bodies",
   "open_downloads",
+  "open_waits",
   "unfinished_jobs",
   "stored_bytes",
 ] as const;

@@ -101,7 +101,7 @@ export const API = {
   }),
   SVC_MAX_STORED_BYTES: size(
     250_000_000,
-    "All that Redis keeps of a principal for later: ended jobs with their events, paused programs, their results and answers, answers by Idempotency-Key. Beyond it no job and no program with tools starts and no larger answer is kept by Idempotency-Key, beyond twice as much no such program goes on. 0: no limit.",
+    "All that Redis keeps of a principal for later: jobs that wait or run, ended ones with their events, paused programs, their results and answers, answers by Idempotency-Key. Beyond it no job and no program with tools starts and no larger answer is kept by Idempotency-Key, beyond twice as much no such program goes on. 0: no limit.",
   ),
   JOB_QUEUE_LIMIT: int(
     1000,

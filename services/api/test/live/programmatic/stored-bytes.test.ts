@@ -1,5 +1,5 @@
 /** What is stored of a caller's programs and jobs is bounded in bytes, for all replicas together, and counts no longer once it is gone. */
-import { type Job, type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
+import { type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import {
   ENDED,
@@ -9,6 +9,7 @@ import {
   PAUSED,
   type Programs,
   pauseOf,
+  type Round,
   startPrograms,
 } from "../../support/programs.ts";
 
@@ -16,9 +17,11 @@ const MOST = 300_000;
 const OUTPUT = "x".repeat(60_000);
 const KEYS = "svc:stored:*";
 let made: Programs;
-let round: (job: Job) => JobResult = () => PAUSED;
+let round: Round = () => PAUSED;
 beforeAll(async () => {
-  made = await startPrograms((job) => round(job), 2, { SVC_MAX_STORED_BYTES: String(MOST) });
+  made = await startPrograms((job, cancelled) => round(job, cancelled), 2, {
+    SVC_MAX_STORED_BYTES: String(MOST),
+  });
 });
 afterAll(() => made.stop());
 beforeEach(async () => {
@@ -38,11 +41,11 @@ const start = (bytes: number) =>
 const pausedOf = async (answer: Promise<Response>) => (await (await answer).json()) as ToolCallRequired;
 
 /** On the other replica each time. */
-const startJob = () =>
+const startJob = (code = "print(1)") =>
   fetch(`${made.urls[at++ % 2]}/exec`, {
     method: "POST",
     headers: { "content-type": "application/json", prefer: "respond-async" },
-    body: JSON.stringify({ lang: "py", code: "print(1)" }),
+    body: JSON.stringify({ lang: "py", code }),
   });
 
 /** Its id. */
@@ -161,5 +164,24 @@ it("counts jobs that have ended with programs: beyond it neither starts, until s
   }
   expect((await refusals()) - before).toBe(2);
   expect((await fetch(`${made.urls[0]}/jobs/${first}`, { method: "DELETE" })).status).toBe(204);
+  await jobThatEnded();
+});
+
+it("counts jobs that wait or run with what they are to run, until they have ended", async () => {
+  const end = Promise.withResolvers<JobResult>();
+  round = () => end.promise;
+  const ids: string[] = [];
+  let last = await startJob(`#${"x".repeat(100_000)}`);
+  for (; last.status === 202; last = await startJob(`#${"x".repeat(100_000)}`))
+    ids.push(((await last.json()) as { job_id: string }).job_id);
+  expect([ids.length, last.status, last.headers.get("retry-after")]).toEqual([2, 429, "5"]);
+  expect(await last.json()).toMatchObject({ error: "rate_limited", message: expect.stringMatching(/bytes/) });
+  expect(await counted()).toBeGreaterThan(200_000);
+  end.resolve({ ok: true, answer: { ...endOf(0), wall_time: 1 } });
+  for (const id of ids)
+    expect(await (await fetch(`${made.urls[0]}/jobs/${id}?wait_ms=10000`)).json()).toMatchObject({
+      status: "completed",
+    });
+  expect(await counted()).toBeLessThan(10_000);
   await jobThatEnded();
 });

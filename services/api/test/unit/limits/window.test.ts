@@ -6,6 +6,7 @@ import {
   tooManyJobs,
   tooMuchStored,
   type Window,
+  waitsAreOpen,
   windowHeaders,
   windowIsFull,
 } from "@svc/api/limits/window";
@@ -85,6 +86,7 @@ describe("a refusal", () => {
     [windowIsFull("uploads", "uploads", window({ count: 21, leftMs: 4200 })), 5, /uploads: 20 .* 30 s.* 5 s/],
     [seatsAreTaken(6), 1, /at once: 6 /],
     [bodiesAreOpen(), 1, /bodies at once/],
+    [waitsAreOpen(32), 1, /at once: 32 /],
     [tooManyJobs(100), 5, /jobs: 100 /],
     [tooMuchStored(250), 5, /: 250 bytes/],
   ])("says when to come back, three times the same: %s", (error, seconds, message) => {
