@@ -15,6 +15,7 @@ import { type FastifyReply, type FastifyRequest, type Log, toServiceError } from
 import type { ExecDeps } from "../exec/asked.ts";
 import { clientLeft } from "../exec/client.ts";
 import { callerKey } from "../limits/limiter.ts";
+import type { HoldingRound } from "../limits/seats.ts";
 import type { Once, OwnEntry } from "../once/once.ts";
 import { noteOutliving, noteRun } from "../request-log.ts";
 import type { RunStream } from "../streams/run-stream.ts";
@@ -36,6 +37,7 @@ import type { WaitingResults } from "./waiting-results.ts";
 export interface ResumeDeps extends PauseDeps, CancelDeps, Pick<ExecDeps, "principalOf"> {
   log: Log;
   once: Once;
+  holdingRound: HoldingRound;
   waiting: WaitingResults;
   renewal: AnswerRenewal;
 }
@@ -133,20 +135,23 @@ async function resumeOnce(
   };
   const asked = { store: roundAnswerKey(executionId, round), body: results.digest, left, onWait };
   const outcome = await running.during(executionId, (cancelled) =>
-    once.run(asked, async ({ entry }) => {
-      const stored = await results.accept();
-      const { program, snapshot } = stored;
-      noteRun(request, { language: program.language });
-      if (program.label !== undefined) labels.add(program.label);
-      const span = traceOf(request);
-      span?.link(program.trace);
-      const { id: requestId } = request;
-      const { told } = snapshot.record;
-      if (told !== undefined) stream?.passOver(told);
-      const trace = span?.context;
-      const resume = { ...stored, results, entry, requestId, trace, cancelled, onMode, onEnd, stream };
-      return nextRound(deps, resume);
-    }),
+    once.run(asked, ({ entry }) =>
+      // A refusal changes nothing, so the token stays good.
+      deps.holdingRound(principal, async () => {
+        const stored = await results.accept();
+        const { program, snapshot } = stored;
+        noteRun(request, { language: program.language });
+        if (program.label !== undefined) labels.add(program.label);
+        const span = traceOf(request);
+        span?.link(program.trace);
+        const { id: requestId } = request;
+        const { told } = snapshot.record;
+        if (told !== undefined) stream?.passOver(told);
+        const trace = span?.context;
+        const resume = { ...stored, results, entry, requestId, trace, cancelled, onMode, onEnd, stream };
+        return nextRound(deps, resume);
+      }),
+    ),
   );
   // Its earlier answers were renewed when this one was made.
   if (!outcome.replayed) renewal.renew(continuation, Date.now());
