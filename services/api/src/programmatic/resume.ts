@@ -30,7 +30,7 @@ import { type PauseDeps, pauseProgram } from "./pause.ts";
 import { parseResume } from "./request.ts";
 import { factsOfEnd, type RoundEnd } from "./round-jobs.ts";
 import { MAX_FROM_TOP, withExecution } from "./start.ts";
-import { type Mode, nextState, type ProgramRecord } from "./state.ts";
+import { type Mode, nextState, type Program, type ProgramRecord } from "./state.ts";
 import type { Snapshot, Stored } from "./store.ts";
 import type { WaitingResults } from "./waiting-results.ts";
 
@@ -141,7 +141,7 @@ async function resumeOnce(
         const stored = await results.accept();
         const { program, snapshot } = stored;
         noteRun(request, { language: program.language });
-        if (program.label !== undefined) labels.add(program.label);
+        renewStartLabel(deps, labels, program);
         const span = traceOf(request);
         span?.link(program.trace);
         const { id: requestId } = request;
@@ -158,6 +158,17 @@ async function resumeOnce(
   const answer = outcome.answer as ProgrammaticResponse;
   if (answer.status !== "tool_call_required") forgetProgram(deps, principal, labels, executionId);
   return { ...outcome, answer };
+}
+
+/** In the background: what the resume before has left is kept for longer than until this one. */
+function renewStartLabel(
+  deps: ResumeDeps,
+  labels: Set<string>,
+  { principal, label, execution_id }: Program,
+): void {
+  if (label === undefined || labels.has(label)) return;
+  labels.add(label);
+  rememberResume(deps, principal, label, execution_id).catch(() => undefined);
 }
 
 async function nextRound(deps: ResumeDeps, resume: Resume): Promise<ProgrammaticResponse> {

@@ -79,6 +79,12 @@ export class ProgramStore {
     };
   }
 
+  /** Which of these programs have a record and are not over. */
+  async areNotOver(ids: readonly string[]): Promise<boolean[]> {
+    const texts = await storeCall(() => this.#redis.mget(ids.map(recordKey)));
+    return texts.map((text) => text !== null && !isOver(JSON.parse(text) as ProgramRecord));
+  }
+
   /**
    * Makes a transition; undefined when the record is another than the one that it starts from. Of a program that is over only the record
    * stays, and says how it ended.
