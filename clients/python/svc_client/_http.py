@@ -22,7 +22,7 @@ _OK: FrozenSet[int] = frozenset({200})
 @dataclass(frozen=True)
 class Request:
     """`path`: below /v1, as it goes over the wire. `success`: statuses that are no errors. `idle`: seconds for a
-    single read of the body."""
+    single read of the body. `resume`: it goes on with a paused program, which would be lost with it."""
 
     method: str
     path: str
@@ -30,6 +30,7 @@ class Request:
     body: Optional[Union[bytes, Form]] = None
     success: FrozenSet[int] = _OK
     idle: Optional[float] = None
+    resume: bool = False
 
 
 @dataclass(frozen=True)

@@ -82,12 +82,14 @@ def attempts(send: Send, policy: RetryPolicy) -> "Plan[Union[Answer, Exchange]]"
         if isinstance(got, Exchange) or got.status in send.request.success:
             return got
         error = error_of(got)
-        delay = policy.delay(error, repeats)
+        resume = send.request.resume
+        delay = policy.delay(error, repeats, resume)
         left = send.deadline.left()
         if delay is None or (left is not None and delay >= left):
             raise error
         yield Sleep(delay)
-        repeats += 1
+        if not policy.waits_out(error, resume):
+            repeats += 1
 
 
 def ask(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 from urllib.parse import urlencode
 
@@ -65,9 +66,7 @@ def run(
 
 
 def streamed(request: Request) -> Request:
-    return Request(
-        request.method, request.path, {**request.headers, **_EVENTS}, request.body, idle=STREAM_IDLE
-    )
+    return replace(request, headers={**request.headers, **_EVENTS}, idle=STREAM_IDLE)
 
 
 def as_job(request: Request) -> Request:
@@ -129,7 +128,7 @@ def start_tools(fields: Mapping[str, Any], run_timeout_ms: Optional[int], label:
 
 def resume_tools(token: str, results: Sequence[Mapping[str, Any]]) -> Request:
     body = {"continuation_token": token, "tool_results": list(results)}
-    return Request("POST", "/exec/programmatic", _JSON, json_body(body))
+    return Request("POST", "/exec/programmatic", _JSON, json_body(body), resume=True)
 
 
 def cancel_tools(label: str) -> Request:

@@ -1,4 +1,7 @@
-"""When a request is sent again, and how late. Only what the service calls safe is repeated (docs/errors.md, `same`)."""
+"""
+When a request is sent again, and how late. Only what the service calls safe is repeated (docs/errors.md, `same`), and a resume that is one
+too many at once.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,14 @@ class RetryPolicy:
     repeats: int = 2
     longest: float = 30.0
 
-    def delay(self, error: SvcError, repeats: int) -> Optional[float]:
+    def waits_out(self, error: SvcError, resume: bool) -> bool:
+        """Whether the request is repeated until it is let in, however often that is."""
+        return resume and error.code == "rate_limited" and self.repeats > 0
+
+    def delay(self, error: SvcError, repeats: int, resume: bool = False) -> Optional[float]:
         """Seconds until the next attempt after `repeats` of them; None: do not repeat."""
-        if error.repeat != "same" or error.status is None or repeats >= self.repeats:
+        same = error.repeat == "same" and error.status is not None and repeats < self.repeats
+        if not same and not self.waits_out(error, resume):
             return None
         if error.retry_after is not None:
             return None if error.retry_after > self.longest else float(error.retry_after)

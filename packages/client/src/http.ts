@@ -29,6 +29,8 @@ export interface Request extends CallOptions {
   path: string;
   headers?: Readonly<Record<string, string>>;
   body?: string | Blob;
+  /** It goes on with a paused program, which would be lost with it: `rate_limited` is waited out. */
+  isResume?: boolean;
 }
 
 const MAX_RETRIES = 2;
@@ -52,15 +54,18 @@ export class Http {
 
   /** The answer of a success. Throws SvcError otherwise, and the signal's reason when it is aborted. */
   async send(request: Request): Promise<Response> {
-    for (let repeats = 0; ; repeats++) {
+    for (let repeats = 0; ; ) {
       try {
         return await this.#once(request);
       } catch (error) {
-        if (!(error instanceof SvcError) || CODES[error.code]?.repeat !== "same") throw error;
-        if (repeats >= this.#maxRetries) throw error;
+        if (!(error instanceof SvcError)) throw error;
+        const isLimited = request.isResume === true && error.code === "rate_limited" && this.#maxRetries > 0;
+        const isSame = CODES[error.code]?.repeat === "same" && repeats < this.#maxRetries;
+        if (!isLimited && !isSame) throw error;
         const ms = error.retryAfter === undefined ? PAUSE_MS * 2 ** repeats : error.retryAfter * 1000;
         if (ms > MAX_PAUSE_MS) throw error;
         await pause(ms, request.signal);
+        if (!isLimited) repeats++;
       }
     }
   }

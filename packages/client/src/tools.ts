@@ -29,6 +29,12 @@ interface Answer {
   error_message?: string;
 }
 
+/** What is sent for one. */
+interface Round {
+  body: string;
+  isResume: boolean;
+}
+
 const PATH = "/exec/programmatic";
 /** Of what a function throws; a message that is too large would end the program. */
 const MAX_MESSAGE_CHARS = 4096;
@@ -70,9 +76,9 @@ export class WithTools {
     }));
     let hasEnded = false;
     try {
-      let body = bodyOf(program, { tools });
+      let round: Round = { body: bodyOf(program, { tools }), isResume: false };
       for (;;) {
-        const answer = yield* this.#round(body, label, options, isStreamed);
+        const answer = yield* this.#round(round, label, options, isStreamed);
         if (answer.status !== "tool_call_required") {
           hasEnded = true;
           yield { type: "result", result: withFiles(answer, this.#http) as ToolResult };
@@ -80,7 +86,8 @@ export class WithTools {
         }
         for (const { id, name, input } of answer.tool_calls) yield { type: "call", id, name, input };
         const tool_results = await this.#answers(answer, options.signal);
-        body = JSON.stringify({ continuation_token: answer.continuation_token, tool_results });
+        const body = JSON.stringify({ continuation_token: answer.continuation_token, tool_results });
+        round = { body, isResume: true };
       }
     } finally {
       // A paused program waits for its caller, and one that is resumed goes on without him.
@@ -89,7 +96,7 @@ export class WithTools {
   }
 
   async *#round(
-    body: string,
+    round: Round,
     label: string,
     options: CallOptions,
     isStreamed: boolean,
@@ -99,7 +106,7 @@ export class WithTools {
       "x-librechat-code-request-id": label,
       ...(isStreamed ? { accept: "text/event-stream" } : {}),
     };
-    const request = { method: "POST", path: PATH, headers, body, ...options } as const;
+    const request = { method: "POST", path: PATH, headers, ...round, ...options } as const;
     if (!isStreamed) return this.#http.json(request);
     for await (const event of eventsOf<ProgrammaticResponse>(
       await this.#http.send(request),

@@ -65,6 +65,8 @@ export class JobProducer {
   readonly #clock: RedisClock;
   readonly #channel = `svc:results:${newId()}`;
   readonly #announced = new Map<string, Condition>();
+  /** Of these, the ones that are not first. */
+  #numbered = 0;
   /** What the jobs write that are to be read while they run. */
   readonly feed: EventFeed;
   #isStopped = false;
@@ -86,10 +88,10 @@ export class JobProducer {
     await subscriber.subscribe(this.#channel);
   }
 
-  /** Throws when this process has too many jobs in hand for another one. */
+  /** Throws when this process has too many jobs in hand for another one. Those that are first do not count, as they are not refused. */
   refuseWhenFull(): void {
     const { JOB_QUEUE_LIMIT: most } = this.#config;
-    if (most > 0 && this.#announced.size >= most) throw saturated(FULL);
+    if (most > 0 && this.#numbered >= most) throw saturated(FULL);
   }
 
   /**
@@ -102,12 +104,15 @@ export class JobProducer {
     const id = jobIdOf(job);
     const queue = this.#queueOf(job);
     const announced = new Condition();
+    const counts = place === "first" ? 0 : 1;
     this.#announced.set(id, announced);
+    this.#numbered += counts;
     try {
       await this.#orCancel({ id, queue }, () => queue.add(this.#awaited(job), place));
       return await this.#wait({ job, place, id, queue, announced, left, began: performance.now() });
     } finally {
       this.#announced.delete(id);
+      this.#numbered -= counts;
     }
   }
 

@@ -63,7 +63,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   authentication(app, deps.identity, registry);
   const refuseWhenFull = () => deps.jobs.refuseWhenFull();
   const callers = { principalOf, isAuthenticated };
-  const holdingSeat = limits(app, { config, redis, registry, ...callers, refuseWhenFull });
+  const { holdingSeat, holdingRound } = limits(app, { config, redis, registry, ...callers, refuseWhenFull });
   profiles(app, isAuthenticated, config.SVC_PERSIST_SESSIONS);
   metricsRoutes(app, {
     registry,
@@ -106,7 +106,7 @@ export async function buildApi(deps: ApiDeps): Promise<HttpServer> {
   openApiRoutes(app);
   if (config.SVC_CONSOLE) consoleRoutes(app);
   if (config.SVC_MCP) mcpRoute(app, { config, principalOf });
-  programmaticRoutes(app, programmaticDeps(app, { ...deps, stored }, exec));
+  programmaticRoutes(app, programmaticDeps(app, { ...deps, stored, holdingRound }, exec));
   return app;
 }
 

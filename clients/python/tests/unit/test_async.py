@@ -203,6 +203,22 @@ class Tools(unittest.IsolatedAsyncioTestCase):
             await client(server).with_tools({"wait": lambda: 1}).run("x")
         self.assert_cancelled(server.requests, 2)
 
+    async def test_resumes_that_are_too_many_at_once_come_again_until_they_are_taken(self):
+        limited = lambda one: one.answer(429, error("rate_limited"), "Retry-After: 0")
+        paused, ended = (lambda one: one.answer(200, PAUSE)), (lambda one: one.answer(200, ENDED))
+        tools = {"wait": lambda: 1}
+        with serve(paused, *[limited] * 5, ended) as server:
+            self.assertTrue((await client(server).with_tools(tools).run("x")).ok)
+        self.assertEqual(len(server.requests), 7)
+        begun, over = self.STREAMED
+        with serve(begun, *[limited] * 5, over) as server:
+            seen = await asyncio.to_thread(lambda: list(Svc(server.url, timeout=LONG).with_tools(tools).stream("x")))
+        self.assertEqual((seen[:-1], len(server.requests)), (self.SEEN, 7))
+        for answers, options, sent in (([limited], {}, 1), ([paused, limited], {"max_retries": 0}, 3)):
+            with serve(*answers) as server, self.assertRaises(errors.RateLimited):
+                await client(server, **options).with_tools(tools).run("x")
+            self.assertEqual(len(server.requests), sent)
+
     def test_an_interrupt_in_a_tool_cancels_the_program(self):
         def wait():
             raise KeyboardInterrupt

@@ -19,14 +19,20 @@ interface Told {
   error_message?: string;
 }
 
-/** A service whose program makes a call of each name in turn. `told`: what it was answered. */
-async function calling(names: readonly string[], tools: Tools) {
+/** A service whose program makes a call of each name in turn, and that refuses so many resumes first. `told`: what it was answered. */
+async function calling(names: readonly string[], tools: Tools, refusals = 0, maxRetries?: number) {
   const told: Told[] = [];
+  let refused = 0;
   const server = createServer(async (request, response) => {
     let text = "";
     for await (const piece of request.setEncoding("utf8")) text += piece;
     if (request.url?.endsWith("/cancel")) return response.end("{}");
     const { tool_results = [] } = JSON.parse(text) as { tool_results?: Told[] };
+    if (tool_results.length > 0 && refused < refusals) {
+      refused++;
+      response.writeHead(429, { "retry-after": "0" });
+      return response.end(JSON.stringify({ error: "rate_limited", message: "Later." }));
+    }
     told.push(...tool_results);
     const name = names[told.length];
     response.end(JSON.stringify(name === undefined ? ENDED : pause(name, told.length)));
@@ -38,7 +44,7 @@ async function calling(names: readonly string[], tools: Tools) {
   await new Promise((resolve) => server.once("listening", resolve));
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   // Node's fetch keeps listeners of its own at a signal until they are collected.
-  const svc = new Svc({ baseUrl, fetch: (url, init) => fetch(url, { ...init, signal: null }) });
+  const svc = new Svc({ baseUrl, maxRetries, fetch: (url, init) => fetch(url, { ...init, signal: null }) });
   return { told, program: svc.withTools(tools) };
 }
 
@@ -75,4 +81,16 @@ test("a signal that outlives its programs keeps nothing of their rounds", async 
   await program.run({ code: "" }, { signal });
   expect(told).toHaveLength(5);
   expect(getEventListeners(signal, "abort")).toHaveLength(0);
+});
+
+test("a resume that is refused for the number of them comes again until it is taken, unless nothing is repeated", async () => {
+  const tools = { one: () => 1 };
+  for (const how of ["run", "stream"] as const) {
+    const { told, program } = await calling(["one", "one"], tools, 5);
+    if (how === "run") expect(await program.run({ code: "" })).toMatchObject(ENDED);
+    else for await (const _ of program.stream({ code: "" }));
+    expect(told.map(({ call_id }) => call_id)).toEqual(["call_0", "call_1"]);
+  }
+  const { program } = await calling(["one"], tools, 1, 0);
+  await expect(program.run({ code: "" })).rejects.toMatchObject({ code: "rate_limited" });
 });

@@ -2,8 +2,9 @@
  * The limits in front of the routes: after authentication, before the state of the service and the body are looked at.
  * Where only the body tells what a request is, few bodies of a caller are read at once instead, and the others wait.
  * Every answer of a limited route tells the caller's window, as far as the store can be asked. An execution holds its seat
- * until it has an answer or its client has left, and in any case until its run is over; what goes on with a program needs none.
- * A download has a place among those of its caller, and of all, until its answer is written or its client has left.
+ * until it has an answer or its client has left, and in any case until its run is over. A further round of a program takes a seat of another
+ * kind, when its route makes it; a cancel needs none. A download has a place among those of its caller, and of all, until its answer is
+ * written or its client has left.
  */
 import type { Principal } from "@svc/contracts";
 import {
@@ -22,7 +23,7 @@ import { callerKey, Limiter } from "./limiter.ts";
 import { OpenByCaller } from "./open-by-caller.ts";
 import { OpenDownloads } from "./open-downloads.ts";
 import { isDownload, limitOf, SCOPE_NAMES, type Scope, scopeOf } from "./scopes.ts";
-import type { HoldingSeat, Seat } from "./seats.ts";
+import type { HoldingRound, HoldingSeat, Seat } from "./seats.ts";
 import { bodiesAreOpen, limitHeaders, OTHER_LIMITS, RateLimited, windowHeaders } from "./window.ts";
 
 export interface LimitDeps {
@@ -56,7 +57,10 @@ function closing({ raw }: FastifyReply): Promise<void> {
 }
 
 /** To be called before the routes are registered, after what authenticates them. */
-export function limits(app: HttpServer, deps: LimitDeps): HoldingSeat {
+export function limits(
+  app: HttpServer,
+  deps: LimitDeps,
+): { holdingSeat: HoldingSeat; holdingRound: HoldingRound } {
   const { principalOf, isAuthenticated } = deps;
   const gate = new Gate(deps);
   app.addHook("onRequest", async (request, reply) => {
@@ -87,7 +91,10 @@ export function limits(app: HttpServer, deps: LimitDeps): HoldingSeat {
   });
   countRefusals(app, deps.registry);
   app.addHook("onClose", async () => gate.limiter.close());
-  return observingAuthorization(app, deps.registry, (request, work) => gate.during(request, work));
+  return {
+    holdingSeat: observingAuthorization(app, deps.registry, (request, work) => gate.during(request, work)),
+    holdingRound: (principal, work) => gate.limiter.duringRound(principal, work),
+  };
 }
 
 /** Those of routes too, and of streams that had begun. */

@@ -7,9 +7,16 @@ import { newId, type Principal } from "@svc/contracts";
 import { type Config, type LuaCommand, luaCommand, type Redis, storeCall } from "@svc/service-kit";
 import { limitOf, SCOPES, type Scope } from "./scopes.ts";
 import { SEAT_LIFE_MS, type Seat, Seats } from "./seats.ts";
-import { isOver, type RateLimited, seatsAreTaken, type Window, windowIsFull } from "./window.ts";
+import {
+  isOver,
+  type RateLimited,
+  roundsAreTaken,
+  seatsAreTaken,
+  type Window,
+  windowIsFull,
+} from "./window.ts";
 
-const ENTER = new URL("./lua/enter.lua", import.meta.url);
+const script = (name: string) => new URL(`./lua/${name}.lua`, import.meta.url);
 
 export interface Entry {
   window: Window;
@@ -22,11 +29,13 @@ type Reply = [count: number, leftMs: number, place: number];
 export class Limiter {
   readonly #config: Config;
   readonly #enter: LuaCommand<Reply>;
+  readonly #takeSeat: LuaCommand<number>;
   readonly #seats: Seats;
 
   constructor(config: Config, redis: Redis) {
     this.#config = config;
-    this.#enter = luaCommand(redis, "svcEnter", ENTER);
+    this.#enter = luaCommand(redis, "svcEnter", [script("seat"), script("enter")]);
+    this.#takeSeat = luaCommand(redis, "svcTakeSeat", [script("seat"), script("take-seat")], 1);
     this.#seats = new Seats(redis);
   }
 
@@ -54,15 +63,36 @@ export class Limiter {
     const { window, seat } = await this.#seats.ask(seats, id, async () => {
       const [count, leftMs, place] = await storeCall(() =>
         this.#enter(2, key, seats, requests, windowMs, id, most, SEAT_LIFE_MS),
-      ).catch((error: unknown) => {
-        // A call that was given up may still reach the store.
-        this.#seats.giveBack(seats, id);
-        throw error;
-      });
+      );
       return { window: { requests, windowMs, count, leftMs }, place };
     });
     if (seat !== undefined) return { window, seat };
     return isOver(window) ? entryOf(scope, window) : withoutSeat(window, most);
+  }
+
+  /**
+   * Runs a further round of a program of the principal. It takes one of as many seats as executions have, and counts beside them; throws when
+   * all are taken.
+   */
+  async duringRound<T>(principal: Principal, work: () => Promise<T>): Promise<T> {
+    const seat = await this.#roundSeat(`svc:rounds:${callerKey(principal)}`);
+    try {
+      return await work();
+    } finally {
+      seat?.release();
+    }
+  }
+
+  async #roundSeat(seats: string): Promise<Seat | undefined> {
+    const most = this.#config.SVC_MAX_CONCURRENT_EXECUTIONS;
+    if (most === 0) return undefined;
+    if (this.#seats.areHeld(seats, most)) throw roundsAreTaken(most);
+    const id = newId();
+    const { seat } = await this.#seats.ask(seats, id, async () => ({
+      place: await storeCall(() => this.#takeSeat(seats, id, most, SEAT_LIFE_MS)),
+    }));
+    if (seat === undefined) throw roundsAreTaken(most);
+    return seat;
   }
 
   close(): void {

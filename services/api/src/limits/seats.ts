@@ -1,9 +1,10 @@
 /**
- * The seats that this process holds: each stands for one execution that a principal has waiting or running. They are
- * renewed while held and end by themselves soon after the process has died. A seat that cannot be given back to a store
+ * The seats that this process holds: each stands for one execution that a principal has waiting or running, or, counted beside these, for one
+ * further round of its programs. They are renewed while held and end by themselves soon after the process has died. A seat that cannot be given back to a store
  * that is away ends the same way. A principal that already holds or asks for all of its seats in this
  * process is refused without the store, so that a flood costs the store nothing.
  */
+import type { Principal } from "@svc/contracts";
 import { type FastifyRequest, type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
 import type { Window } from "./window.ts";
 
@@ -16,6 +17,9 @@ const RENEW = new URL("./lua/renew.lua", import.meta.url);
  * waiting or running when this one came, with it; 1 where seats are not counted.
  */
 export type HoldingSeat = <T>(request: FastifyRequest, work: (place: number) => Promise<T>) => Promise<T>;
+
+/** Runs a further round of a program of the principal with a seat for it, or refuses it before it begins. */
+export type HoldingRound = <T>(principal: Principal, work: () => Promise<T>) => Promise<T>;
 
 /** A taken seat. It is given back when nobody holds it any more. */
 export class Seat {
@@ -44,10 +48,10 @@ export class Seat {
   }
 }
 
-/** What the store answered: the window, and how many seats the principal holds with the one that was taken, else 0. */
+/** What the store answered: how many seats the principal holds with the one that was taken, else 0; and the window that it counted in. */
 interface Asked {
-  window: Window;
   place: number;
+  window?: Window;
 }
 
 /** What this process knows of a principal. */
@@ -71,22 +75,32 @@ export class Seats {
     this.#renewal = setInterval(() => this.#renew(), RENEW_MS).unref();
   }
 
+  /** Whether `most` of the caller's seats are held here or asked for. */
+  areHeld(key: string, most: number): boolean {
+    const { ids, asked } = this.#held.get(key) ?? NOTHING;
+    return ids.size + asked >= most;
+  }
+
   /** The caller's window where `most` of its requests have a seat here or are asking for one; undefined: ask the store. */
   fullWindow(key: string, most: number): Window | undefined {
-    const { ids, asked, last } = this.#held.get(key) ?? NOTHING;
-    if (ids.size + asked < most || last === undefined) return undefined;
+    const { last } = this.#held.get(key) ?? NOTHING;
+    if (last === undefined || !this.areHeld(key, most)) return undefined;
     const leftMs = last.window.leftMs - (performance.now() - last.atMs);
     return leftMs > 0 ? { ...last.window, leftMs } : undefined;
   }
 
-  /** Asks the store for the seat `id`, and keeps the window that it tells. It is taken where its place is not 0. */
-  async ask(key: string, id: string, call: () => Promise<Asked>): Promise<{ window: Window; seat?: Seat }> {
+  /** Asks the store for the seat `id`, and keeps the window where it tells one. It is taken where its place is not 0. */
+  async ask<A extends Asked>(key: string, id: string, call: () => Promise<A>): Promise<A & { seat?: Seat }> {
     const held = this.#heldOf(key);
     held.asked++;
     try {
-      const { window, place } = await call();
-      held.last = { window, atMs: performance.now() };
-      return place === 0 ? { window } : { window, seat: this.hold(key, id, place) };
+      const asked = await call();
+      if (asked.window !== undefined) held.last = { window: asked.window, atMs: performance.now() };
+      return asked.place === 0 ? asked : { ...asked, seat: this.hold(key, id, asked.place) };
+    } catch (error) {
+      // A call that was given up may still reach the store.
+      this.giveBack(key, id);
+      throw error;
     } finally {
       // In the same turn in which the seat is held: it never counts twice.
       held.asked--;

@@ -56,6 +56,14 @@ export function seatsAreTaken(most: number): RateLimited {
   );
 }
 
+export function roundsAreTaken(most: number): RateLimited {
+  return new RateLimited(
+    "concurrent_rounds",
+    `Too many programs go on at once: ${most} resumes may wait or run at the same time. The token stays good.`,
+    SEAT_RETRY_SECONDS,
+  );
+}
+
 /** Bodies of the caller are being read, and this one has waited for too long. */
 export function bodiesAreOpen(): RateLimited {
   return new RateLimited(
@@ -104,6 +112,7 @@ export function tooMuchStored(most: number): RateLimited {
 /** What may limit a request beside the window of its scope. */
 export const OTHER_LIMITS = [
   "concurrent_executions",
+  "concurrent_rounds",
   "open_bodies",
   "open_downloads",
   "open_waits",

@@ -14,7 +14,7 @@ import type { Config } from "@svc/service-kit";
 import type { ProgrammaticMetrics } from "./metrics.ts";
 import { invalidToolResults } from "./request.ts";
 import { type Mode, nextState, type ProgramRecord } from "./state.ts";
-import type { Change, ProgramStore, Snapshot, Stored } from "./store.ts";
+import { type Change, type ProgramStore, type Snapshot, type Stored, storedBytesOf } from "./store.ts";
 import type { Continuation } from "./token.ts";
 
 export interface AcceptDeps {
@@ -96,10 +96,12 @@ export class AcceptedResults {
       const outcome = byId.get(call_id);
       return outcome === undefined ? [] : [{ at, outcome }];
     });
+    const stored = record.stored_bytes ?? record.state_bytes + record.history_bytes;
     const to: ProgramRecord = {
       ...record,
       status: nextState(record.status, "results") as "resuming",
       history_bytes,
+      stored_bytes: outcomes.reduce((sum, { outcome }) => sum + storedBytesOf(outcome), stored),
       attempt: { results: this.digest, mode: modeOf(record, config), number: 1 },
     };
     return { from, to, outcomes, lifeMs: roundLifeMs(config) };
@@ -157,7 +159,7 @@ export interface ResultLimits {
   maxHistoryBytes: number;
 }
 
-/** Bytes of all outcomes so far, these included. Refuses what is over a limit. */
+/** Bytes of the text of all outcomes so far, these included. Refuses what is over a limit. */
 export function historyBytes(before: number, answers: readonly CallAnswer[], limits: ResultLimits): number {
   let total = before;
   for (const { call_id, outcome } of answers) {

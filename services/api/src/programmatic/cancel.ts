@@ -5,14 +5,18 @@
  */
 import { type Principal, ServiceError } from "@svc/contracts";
 import { type Config, type Redis, storeCall } from "@svc/service-kit";
+import { mapLimited } from "@svc/service-kit/map-limited";
 import { recordLifeMs, roundAndPauseMs } from "./expiry.ts";
-import { cancelledKey, forgetLabel, isInFirstRound, programsOf } from "./labels.ts";
+import { cancelledKey, forgetLabel, inFirstRound, programsOf } from "./labels.ts";
 import type { RoundJobs } from "./round-jobs.ts";
 import { nextState, type ProgramRecord } from "./state.ts";
 import type { ProgramStore } from "./store.ts";
 import type { ToolExchanges } from "./tool-exchanges.ts";
 
 const CHANNEL = "svc:ptc:cancelled";
+/** A label may have any number of programs: so many are looked for in one step. */
+const LOOKED_FOR_AT_ONCE = 500;
+const CANCELLED_AT_ONCE = 8;
 
 /** The programs whose round this replica makes, and the broadcast that cancels one on any replica. */
 export class RunningPrograms {
@@ -86,7 +90,7 @@ export interface CancelDeps {
 export async function cancelProgram(deps: CancelDeps, id: string, requestId: string): Promise<boolean> {
   const { store, running, jobs, exchanges, config } = deps;
   // Asked before the record is read: a first round that has just paused has one by then.
-  const isFirst = await isInFirstRound(deps, id);
+  const [isFirst = false] = await inFirstRound(deps, [id]);
   await running.cancel(id, roundAndPauseMs(config));
   for (;;) {
     const { snapshot: from, program } = await store.read(id);
@@ -115,8 +119,21 @@ export async function cancelByLabel(
   label: string,
   requestId: string,
 ): Promise<number> {
-  const ids = await programsOf(deps, principal, label);
-  const cancelled = await Promise.all(ids.map((id) => cancelProgram(deps, id, requestId)));
-  await forgetLabel(deps, principal, label, ids);
-  return cancelled.filter(Boolean).length;
+  for (let count = 0; ; ) {
+    const ids = await programsOf(deps, principal, label, LOOKED_FOR_AT_ONCE);
+    if (ids.length === 0) return count;
+    const cancelled = await mapLimited(await living(deps, ids), CANCELLED_AT_ONCE, (id) =>
+      cancelProgram(deps, id, requestId),
+    );
+    count += cancelled.filter(Boolean).length;
+    await forgetLabel(deps, principal, label, ids);
+  }
+}
+
+/** Those of which there may be something to cancel. */
+async function living(deps: CancelDeps, ids: readonly string[]): Promise<string[]> {
+  // Asked first: a first round that has just paused has a record by then.
+  const isFirst = await inFirstRound(deps, ids);
+  const isStored = await deps.store.areNotOver(ids);
+  return ids.filter((_, at) => isFirst[at] || isStored[at]);
 }

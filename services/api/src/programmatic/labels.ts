@@ -1,14 +1,14 @@
 /**
  * The labels that callers give to their requests, and cancel programs by. The label of a start is kept until its program ends, that of a
- * resume until its round and the pause after it are over. They are in Redis: any replica cancels.
+ * resume until its round and the pause after it are over. They are in Redis, so any replica cancels: for each label the programs by the time,
+ * ms since 1970, until which they may live without a further resume.
  */
 import { createHash } from "node:crypto";
 import type { Principal } from "@svc/contracts";
 import { type Config, type Redis, storeCall } from "@svc/service-kit";
+import type { ChainableCommander } from "ioredis";
 import { roundAndPauseMs } from "./expiry.ts";
 
-/** Longer than a program can run and pause. */
-const START_LIFE_MS = 172_800_000;
 const LABEL_HEADER = "x-librechat-code-request-id";
 const MAX_LABEL_CHARS = 128;
 
@@ -30,18 +30,12 @@ export async function rememberStart(
   label: string,
   id: string,
 ): Promise<void> {
-  const key = labelKey(principal, label);
-  await storeCall(() =>
-    redis
-      .multi()
-      .set(firstRoundKey(id), "1", "PX", roundAndPauseMs(config))
-      .sadd(key, id)
-      .pexpire(key, START_LIFE_MS)
-      .exec(),
-  );
+  const lifeMs = roundAndPauseMs(config);
+  const mark = redis.multi().set(firstRoundKey(id), "1", "PX", lifeMs);
+  await storeCall(() => adding(mark, labelKey(principal, label), id, lifeMs).exec());
 }
 
-/** For a resume. A label that lives longer already stays as it is: it may be that of a start, too. */
+/** For a resume. The label of the start is renewed so by each. */
 export async function rememberResume(
   { config, redis }: LabelDeps,
   principal: Principal,
@@ -49,10 +43,16 @@ export async function rememberResume(
   id: string,
 ): Promise<void> {
   const key = labelKey(principal, label);
-  const lifeMs = roundAndPauseMs(config);
-  await storeCall(() =>
-    redis.multi().sadd(key, id).pexpire(key, lifeMs, "NX").pexpire(key, lifeMs, "GT").exec(),
-  );
+  await storeCall(() => adding(redis.multi(), key, id, roundAndPauseMs(config)).exec());
+}
+
+/** Programs that have outlived what they were added for leave. Clocks of replicas differ by less than a program is kept for too long. */
+function adding(commands: ChainableCommander, key: string, id: string, lifeMs: number): ChainableCommander {
+  const now = Date.now();
+  return commands
+    .zremrangebyscore(key, "-inf", now)
+    .zadd(key, now + lifeMs, id)
+    .pexpire(key, lifeMs);
 }
 
 /** When the first round is over: from then on the program has a record, until that expires. */
@@ -60,28 +60,30 @@ export function endFirstRound({ redis }: LabelDeps, id: string): void {
   redis.del(firstRoundKey(id), cancelledKey(id)).catch(() => undefined);
 }
 
-/** Whether a first round of the program is made that has a label. */
-export async function isInFirstRound({ redis }: LabelDeps, id: string): Promise<boolean> {
-  return (await storeCall(() => redis.exists(firstRoundKey(id)))) === 1;
+/** Which of these programs have a label and are in their first round. */
+export async function inFirstRound({ redis }: LabelDeps, ids: readonly string[]): Promise<boolean[]> {
+  const marks = await storeCall(() => redis.mget(ids.map(firstRoundKey)));
+  return marks.map((mark) => mark !== null);
 }
 
-/** The programs of the principal that have the label. */
+/** Programs of the principal that have the label, `most` of them. */
 export async function programsOf(
   { redis }: LabelDeps,
   principal: Principal,
   label: string,
+  most: number,
 ): Promise<string[]> {
-  return storeCall(() => redis.smembers(labelKey(principal, label)));
+  return storeCall(() => redis.zrange(labelKey(principal, label), "0", String(most - 1)));
 }
 
-/** For programs that were cancelled by it. */
+/** For programs that were cancelled by it, or of which nothing is left. */
 export async function forgetLabel(
   { redis }: LabelDeps,
   principal: Principal,
   label: string,
   ids: readonly string[],
 ): Promise<void> {
-  if (ids.length > 0) await storeCall(() => redis.srem(labelKey(principal, label), ...ids));
+  await storeCall(() => redis.zrem(labelKey(principal, label), ...ids));
 }
 
 /** For a program that ended, in the background; a label that is not removed expires. */
@@ -91,7 +93,7 @@ export function forgetProgram(
   labels: Iterable<string>,
   id: string,
 ): void {
-  for (const label of labels) redis.srem(labelKey(principal, label), id).catch(() => undefined);
+  for (const label of labels) redis.zrem(labelKey(principal, label), id).catch(() => undefined);
 }
 
 /** The mark of a program that was cancelled, for as long as its round may be made. */
@@ -100,5 +102,5 @@ const firstRoundKey = (id: string) => `svc:ptc:${id}:first`;
 
 function labelKey({ tenantId, userId }: Principal, label: string): string {
   const owned = JSON.stringify([tenantId, userId, label]);
-  return `svc:ptc:label:${createHash("sha256").update(owned).digest("base64url")}`;
+  return `svc:ptc:labelled:${createHash("sha256").update(owned).digest("base64url")}`;
 }

@@ -16,6 +16,7 @@ import { recordLifeMs } from "./expiry.ts";
 import type { ProgrammaticMetrics } from "./metrics.ts";
 import type { RoundJobs } from "./round-jobs.ts";
 import { nextState, type Program, type ProgramRecord } from "./state.ts";
+import { bytesOf, storedBytesOf } from "./store.ts";
 import type { ContinuationTokens } from "./token.ts";
 
 export interface PauseDeps extends CompletionDeps {
@@ -117,7 +118,7 @@ export function pauseAnswer(
 }
 
 export function programBytes(program: Program): number {
-  return Buffer.byteLength(JSON.stringify(program));
+  return bytesOf(program);
 }
 
 /** The calls that the pause itself reports. Only calls of declared tools are accepted. Pure. */
@@ -152,6 +153,7 @@ export function pausedRecord(
     added.push({ call_id, name: tool_name, input_json: canonicalArguments(tool_input) });
     return { call_id, at: recorded + added.length - 1 };
   });
+  const storedBefore = before?.stored_bytes ?? stateBytes + (before?.history_bytes ?? 0);
   const to: ProgramRecord = {
     status: nextState(before?.status ?? "running", "pause") as "paused",
     round: (before?.round ?? 0) + 1,
@@ -162,7 +164,8 @@ export function pausedRecord(
     run_ms: paused.execution_time,
     calls: recorded + added.length,
     history_bytes: before?.history_bytes ?? 0,
-    state_bytes: stateBytes + added.reduce((sum, call) => sum + JSON.stringify(call).length, 0),
+    state_bytes: added.reduce((sum, call) => sum + bytesOf(call), stateBytes),
+    stored_bytes: added.reduce((sum, call) => sum + storedBytesOf(call), storedBefore),
   };
   return { to, added };
 }

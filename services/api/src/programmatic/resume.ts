@@ -15,6 +15,7 @@ import { type FastifyReply, type FastifyRequest, type Log, toServiceError } from
 import type { ExecDeps } from "../exec/asked.ts";
 import { clientLeft } from "../exec/client.ts";
 import { callerKey } from "../limits/limiter.ts";
+import type { HoldingRound } from "../limits/seats.ts";
 import type { Once, OwnEntry } from "../once/once.ts";
 import { noteOutliving, noteRun } from "../request-log.ts";
 import type { RunStream } from "../streams/run-stream.ts";
@@ -29,13 +30,14 @@ import { type PauseDeps, pauseProgram } from "./pause.ts";
 import { parseResume } from "./request.ts";
 import { factsOfEnd, type RoundEnd } from "./round-jobs.ts";
 import { MAX_FROM_TOP, withExecution } from "./start.ts";
-import { type Mode, nextState, type ProgramRecord } from "./state.ts";
+import { type Mode, nextState, type Program, type ProgramRecord } from "./state.ts";
 import type { Snapshot, Stored } from "./store.ts";
 import type { WaitingResults } from "./waiting-results.ts";
 
 export interface ResumeDeps extends PauseDeps, CancelDeps, Pick<ExecDeps, "principalOf"> {
   log: Log;
   once: Once;
+  holdingRound: HoldingRound;
   waiting: WaitingResults;
   renewal: AnswerRenewal;
 }
@@ -133,26 +135,40 @@ async function resumeOnce(
   };
   const asked = { store: roundAnswerKey(executionId, round), body: results.digest, left, onWait };
   const outcome = await running.during(executionId, (cancelled) =>
-    once.run(asked, async ({ entry }) => {
-      const stored = await results.accept();
-      const { program, snapshot } = stored;
-      noteRun(request, { language: program.language });
-      if (program.label !== undefined) labels.add(program.label);
-      const span = traceOf(request);
-      span?.link(program.trace);
-      const { id: requestId } = request;
-      const { told } = snapshot.record;
-      if (told !== undefined) stream?.passOver(told);
-      const trace = span?.context;
-      const resume = { ...stored, results, entry, requestId, trace, cancelled, onMode, onEnd, stream };
-      return nextRound(deps, resume);
-    }),
+    once.run(asked, ({ entry }) =>
+      // A refusal changes nothing, so the token stays good.
+      deps.holdingRound(principal, async () => {
+        const stored = await results.accept();
+        const { program, snapshot } = stored;
+        noteRun(request, { language: program.language });
+        renewStartLabel(deps, labels, program);
+        const span = traceOf(request);
+        span?.link(program.trace);
+        const { id: requestId } = request;
+        const { told } = snapshot.record;
+        if (told !== undefined) stream?.passOver(told);
+        const trace = span?.context;
+        const resume = { ...stored, results, entry, requestId, trace, cancelled, onMode, onEnd, stream };
+        return nextRound(deps, resume);
+      }),
+    ),
   );
   // Its earlier answers were renewed when this one was made.
   if (!outcome.replayed) renewal.renew(continuation, Date.now());
   const answer = outcome.answer as ProgrammaticResponse;
   if (answer.status !== "tool_call_required") forgetProgram(deps, principal, labels, executionId);
   return { ...outcome, answer };
+}
+
+/** In the background: what the resume before has left is kept for longer than until this one. */
+function renewStartLabel(
+  deps: ResumeDeps,
+  labels: Set<string>,
+  { principal, label, execution_id }: Program,
+): void {
+  if (label === undefined || labels.has(label)) return;
+  labels.add(label);
+  rememberResume(deps, principal, label, execution_id).catch(() => undefined);
 }
 
 async function nextRound(deps: ResumeDeps, resume: Resume): Promise<ProgrammaticResponse> {

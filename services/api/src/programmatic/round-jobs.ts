@@ -76,7 +76,7 @@ export class RoundJobs {
     const job = this.#jobOf(attempt, Math.min(program.run_timeout + Math.ceil(runMs), JOB_TIMEOUT));
     // A job that another replica queued keeps its exchange. Nobody else queues a first round.
     if (round > 1 && (await this.#jobs.exists(job)))
-      return endOf(await this.#run(job, attempt, attempt.signal), program);
+      return endOf(await this.#run(job, attempt, attempt.signal, attempt.place), program);
     const { callback, opened } = this.#exchanges.open(program, attempt.requestId);
     // A first call waits for its exchange to open, but would find the exchange of an earlier attempt.
     if (round > 1 || attempt.number > 1) await opened;

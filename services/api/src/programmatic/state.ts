@@ -197,10 +197,12 @@ export interface ProgramRecord {
   run_ms: number;
   /** Calls in the list. */
   calls: number;
-  /** Bytes of all results. */
+  /** Bytes of the text of all results. */
   history_bytes: number;
   /** Bytes of the program and its calls without results. */
   state_bytes: number;
+  /** Bytes of the program, its calls and their results as they are stored, in all places; absent in a record of an earlier version. */
+  stored_bytes?: number;
   /** Bytes of all answers to results. */
   answer_bytes?: number;
   /** Namespace of the principal that all of these count for; a program of an earlier version has none. */

@@ -21,6 +21,8 @@ import type { Program, ProgramRecord } from "./state.ts";
 const TRANSITION = new URL("./lua/transition.lua", import.meta.url);
 /** Of the keys and fields of a program, beside what they hold. */
 const KEYS_BYTES = 4096;
+/** Of a call or its outcome, beside its text. */
+const PART_BYTES = 128;
 
 type Arguments = (string | number)[];
 
@@ -79,6 +81,12 @@ export class ProgramStore {
     };
   }
 
+  /** Which of these programs have a record and are not over. */
+  async areNotOver(ids: readonly string[]): Promise<boolean[]> {
+    const texts = await storeCall(() => this.#redis.mget(ids.map(recordKey)));
+    return texts.map((text) => text !== null && !isOver(JSON.parse(text) as ProgramRecord));
+  }
+
   /**
    * Makes a transition; undefined when the record is another than the one that it starts from. Of a program that is over only the record
    * stays, and says how it ended.
@@ -124,7 +132,7 @@ function argumentsOf(
     entry,
     kept?.lifeMs ?? 0,
     id,
-    record.owner === undefined ? "" : storedBytes(record),
+    record.owner === undefined ? "" : totalBytes(record, text),
     isBounded ? most : 0,
     outcomes.length,
     ...outcomes.flatMap(({ at, outcome }) => [at, JSON.stringify(outcome)]),
@@ -138,8 +146,14 @@ const withAnswer = (record: ProgramRecord, entry: string): ProgramRecord => ({
   answer_bytes: (record.answer_bytes ?? 0) + Buffer.byteLength(entry),
 });
 
-/** Of a program that is over only its answers are large. */
-function storedBytes(record: ProgramRecord): number {
-  const { state_bytes, history_bytes, answer_bytes = 0 } = record;
-  return isOver(record) ? answer_bytes : KEYS_BYTES + state_bytes + history_bytes + answer_bytes;
+/** Of a program that is over only its answers are large. `text`: of the record. */
+function totalBytes(record: ProgramRecord, text: string): number {
+  const { state_bytes, history_bytes, stored_bytes = state_bytes + history_bytes, answer_bytes = 0 } = record;
+  return isOver(record) ? answer_bytes : KEYS_BYTES + Buffer.byteLength(text) + stored_bytes + answer_bytes;
 }
+
+/** Bytes of what is stored as JSON. */
+export const bytesOf = (value: object) => Buffer.byteLength(JSON.stringify(value));
+
+/** Of a call or an outcome: it lies here and, but for small results, with the tool call server. */
+export const storedBytesOf = (part: RecordedCall | CallAnswer["outcome"]) => 2 * bytesOf(part) + PART_BYTES;

@@ -1,6 +1,7 @@
 /** Builds what the programmatic routes work with. */
 import type { Config, HttpServer, Log, Redis, Registry, StoredBytes, TlsIdentity } from "@svc/service-kit";
 import type { ExecDeps } from "../exec/asked.ts";
+import type { HoldingRound } from "../limits/seats.ts";
 import { Once } from "../once/once.ts";
 import type { RunningPrograms } from "./cancel.ts";
 import { AnswerRenewal, storedSecondsFor } from "./expiry.ts";
@@ -26,10 +27,10 @@ export type ProgrammaticDeps = StartDeps & ResumeDeps;
 
 export function programmaticDeps(
   app: HttpServer,
-  parts: Parts & { stored: StoredBytes },
+  parts: Parts & { stored: StoredBytes; holdingRound: HoldingRound },
   exec: ExecDeps,
 ): ProgrammaticDeps {
-  const { config, log, redis, registry, running, stored, tls } = parts;
+  const { config, log, redis, registry, running, stored, holdingRound, tls } = parts;
   const exchanges = new ToolExchanges(config, log, tls);
   app.addHook("onClose", () => exchanges.close());
   const metrics = programmaticMetrics(registry);
@@ -43,6 +44,7 @@ export function programmaticDeps(
     log,
     redis,
     running,
+    holdingRound,
     metrics,
     exchanges,
     once,

@@ -87,9 +87,11 @@ export const API = {
   RATE_LIMIT_WINDOW: ms(30_000, "Window of MAX_REQUESTS."),
   PTC_RESUME_MAX_REQUESTS: perWindow(600, "Programmatic resumes and cancels per window and principal."),
   PTC_RESUME_WINDOW: ms(30_000, "Window of PTC_RESUME_MAX_REQUESTS."),
-  SVC_MAX_CONCURRENT_EXECUTIONS: int(20, "Executions of a principal that wait or run at once. 0: no limit.", {
-    max: 1_000_000,
-  }),
+  SVC_MAX_CONCURRENT_EXECUTIONS: int(
+    20,
+    "Executions of a principal that wait or run at once; beside them, as many resumes of its programs with tools. 0: no limit.",
+    { max: 1_000_000 },
+  ),
   SVC_MAX_UNFINISHED_JOBS: int(
     100,
     "Jobs of a principal (`Prefer: respond-async`) that wait or run at once. 0: no limit.",
@@ -105,7 +107,7 @@ export const API = {
   ),
   JOB_QUEUE_LIMIT: int(
     1000,
-    "Executions of all principals that one API process has waiting or running at once; more are refused with 503 `queue_saturated`. 0: no limit.",
+    "Executions of all principals that one API process has waiting or running at once, without resumes; more are refused with 503 `queue_saturated`. 0: no limit.",
     { max: 1_000_000 },
   ),
   UPLOAD_MAX_REQUESTS: perWindow(30, "Uploads per window and principal."),

@@ -1,7 +1,6 @@
--- Purpose: count a request against the window of its scope and, where the route asks for it, take a seat.
+-- Purpose: count a request against the window of its scope and, where the route asks for it, take a seat. Needs seat.lua before it.
 -- Guarantee: atomic over all replicas. A window begins with its first request and ends after its length; every request that
---   is asked for here is counted, refused ones too. A seat is taken only while the window has room and fewer than the cap are held; seats whose
---   time has passed are free. The same call made twice takes one seat.
+--   is asked for here is counted, refused ones too. A seat is taken only while the window has room.
 -- KEYS[1]: svc:limit:<scope>:<caller>   KEYS[2], when a seat is asked for: svc:seats:<caller>
 -- ARGV[1]: requests allowed   ARGV[2]: length of the window in ms
 -- ARGV[3]: id of the seat   ARGV[4]: most seats   ARGV[5]: life of a seat in ms   (only with KEYS[2])
@@ -17,13 +16,4 @@ end
 if KEYS[2] == nil or count > tonumber(ARGV[1]) then
   return { count, left, 0 }
 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-redis.call('ZREM', KEYS[2], ARGV[3])
-if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) then
-  return { count, left, 0 }
-end
-redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[3])
-redis.call('PEXPIRE', KEYS[2], ARGV[5])
-return { count, left, redis.call('ZCARD', KEYS[2]) }
+return { count, left, take_seat(KEYS[2], ARGV[3], ARGV[4], ARGV[5]) }

@@ -229,7 +229,9 @@ describe("seats", () => {
   });
 
   it("are taken once by a call that reaches the store twice", async () => {
-    const script = await readFile(new URL("../../../src/limits/lua/enter.lua", import.meta.url), "utf8");
+    const lua = (name: string) =>
+      readFile(new URL(`../../../src/limits/lua/${name}.lua`, import.meta.url), "utf8");
+    const script = (await lua("seat")) + (await lua("enter"));
     const call = (id: string) => redis().eval(script, 2, "w", "s", 100, 1000, id, 1, 1000);
     const id = newId();
     expect(await call(id)).toEqual([1, 1000, 1]);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => made.stop());
 beforeEach(async () => {
-  const labels = await made.redis.keys("svc:ptc:label:*");
+  const labels = await made.redis.keys("svc:ptc:labelled:*");
   if (labels.length > 0) await made.redis.del(...labels);
 });
 
@@ -30,7 +30,7 @@ const pauseOf = async (answer: Promise<Response>): Promise<ToolCallRequired> => 
   expect(body.status).toBe("tool_call_required");
   return body;
 };
-const labels = async () => (await made.redis.keys("svc:ptc:label:*")).length;
+const labels = async () => (await made.redis.keys("svc:ptc:labelled:*")).length;
 
 describe("a program that paused again", () => {
   it.each(["that of all its requests", "that of its start", "that of its last resume"])(
@@ -49,20 +49,21 @@ describe("a program that paused again", () => {
     },
   );
 
-  it("keeps the label of a start longer than that of a resume, also where both are the same", async () => {
-    const [label, other] = [newId(), newId()];
-    rounds = [PAUSED, PAUSED, PAUSED];
+  it("keeps the label of its start from one resume to the next", async () => {
+    const label = newId();
+    rounds = [PAUSED, PAUSED];
     const first = await pauseOf(made.start(labelled(label)));
-    const second = await pauseOf(made.resume(first, labelled(label)));
-    await pauseOf(made.resume(second, labelled(other)));
-    const keys = await made.redis.keys("svc:ptc:label:*");
-    const [shorter = 0, longer = 0] = (await Promise.all(keys.map((key) => made.redis.ttl(key)))).sort(
-      (a, b) => a - b,
-    );
-    expect(longer).toBeGreaterThan(86_400);
+    const [key = ""] = await made.redis.keys("svc:ptc:labelled:*");
+    const left = async () => Number(await made.redis.zscore(key, executionOf(first))) - Date.now();
     // A round and a pause of 600 s.
-    expect(shorter).toBeGreaterThan(600);
-    expect(shorter).toBeLessThan(7200);
+    expect(await left()).toBeGreaterThan(600_000);
+    expect(await left()).toBeLessThan(7_200_000);
+    await made.redis.zadd(key, Date.now() + 1000, executionOf(first));
+    await made.redis.pexpire(key, 60_000);
+    await pauseOf(made.resume(first, labelled(newId())));
+    await expect.poll(left).toBeGreaterThan(600_000);
+    expect(await made.redis.pttl(key)).toBeGreaterThan(600_000);
+    expect(await made.cancel(label)).toBe(1);
   });
 });
 
@@ -83,6 +84,42 @@ describe("a program that is over", () => {
     const id = executionOf(await pauseOf(made.start(labelled(label))));
     await made.redis.del(`svc:ptc:${id}`, `svc:ptc:${id}:program`, historyKey(id));
     expect(await made.cancel(label)).toBe(0);
+  });
+});
+
+describe("a label of very many programs", () => {
+  /** Commands that the store was sent. */
+  async function commands(): Promise<number> {
+    const counts = (await made.redis.info("commandstats")).matchAll(/calls=(\d+)/g);
+    return [...counts].reduce((sum, [, calls]) => sum + Number(calls), 0);
+  }
+
+  it("is told of its living ones alone, in few commands", async () => {
+    const label = newId();
+    rounds = [PAUSED, PAUSED];
+    const living = [];
+    for (let count = 0; count < 2; count++) living.push(await pauseOf(made.start(labelled(label))));
+    const [key = ""] = await made.redis.keys("svc:ptc:labelled:*");
+    rounds = [PAUSED, ENDED];
+    const over = await pauseOf(made.start());
+    expect(await (await made.resume(over)).json()).toMatchObject({ status: "completed" });
+    const others = [executionOf(over), ...Array.from({ length: 20_000 }, () => newId())];
+    await made.redis.zadd(key, ...others.flatMap((id, at) => [Date.now() + 1000 * at, id]));
+    const [before, discarded] = [await commands(), made.discarded.length];
+    expect(await made.cancel(label, 1)).toBe(living.length);
+    expect((await commands()) - before).toBeLessThan(1000);
+    expect(await made.redis.exists(key)).toBe(0);
+    await expect.poll(() => made.discarded.slice(discarded).sort()).toEqual(living.map(executionOf).sort());
+  });
+
+  it("has none that has outlived what it was added for", async () => {
+    const label = newId();
+    rounds = [PAUSED, PAUSED];
+    const first = await pauseOf(made.start(labelled(label)));
+    const [key = ""] = await made.redis.keys("svc:ptc:labelled:*");
+    await made.redis.zadd(key, Date.now() - 1, executionOf(first));
+    const second = await pauseOf(made.start(labelled(label)));
+    expect(await made.redis.zrange(key, "0", "-1")).toEqual([executionOf(second)]);
   });
 });
 

@@ -99,7 +99,7 @@ it("refuses a start beyond it with 429, and takes it when a program has ended", 
 
 it("refuses results beyond twice as much; their token stays good", async () => {
   const [first, second] = (await fill(100_000)) as [ToolCallRequired, ToolCallRequired];
-  const large = [{ call_id: "call_001", result: "x".repeat(2 * MOST - 320_000) }];
+  const large = [{ call_id: "call_001", result: "x".repeat(120_000) }];
   const next = await pausedOf(made.resume(first, {}, large));
   const refused = await made.resume(second, {}, large);
   expect([refused.status, await refused.json()]).toEqual([
@@ -129,6 +129,36 @@ it("counts the answers of a program, also when it is over", async () => {
   );
   // The count is there for as long as what it counts.
   expect(Math.min(...lives.slice(-2))).toBeGreaterThanOrEqual(Math.max(...lives.slice(0, -2)) - 1000);
+});
+
+/** Bytes of what Redis has of all programs, and of their calls alone. */
+async function held(): Promise<{ all: number; calls: number }> {
+  const keys = await made.redis.keys("svc:ptc:*");
+  const lists = keys.filter((key) => key.endsWith(":history"));
+  const calls = (await Promise.all(lists.map((key) => made.redis.lrange(key, 0, -1)))).flat();
+  const texts = await Promise.all(
+    keys.filter((key) => !lists.includes(key)).map((key) => made.redis.strlen(key)),
+  );
+  const callBytes = calls.reduce((sum, call) => sum + Buffer.byteLength(call), 0);
+  return { all: texts.reduce((sum, bytes) => sum + bytes, callBytes), calls: callBytes };
+}
+
+it("counts no less than Redis has of a program, its calls and its results, which the tool call server has, too", async () => {
+  const called = (id: string): JobResult => {
+    const pending_calls = [{ call_id: id, tool_name: "t", tool_input: { x: "é".repeat(5000) } }];
+    return { ok: true, answer: { ...pauseOf(id), pending_calls } };
+  };
+  const holds = async () => {
+    const { all, calls } = await held();
+    expect(calls).toBeGreaterThan(10_000);
+    expect(await counted()).toBeGreaterThanOrEqual(all + calls);
+  };
+  round = () => called("call_001");
+  const first = await pausedOf(start(10));
+  await holds();
+  round = () => called("call_002");
+  await pausedOf(made.resume(first, {}, [{ call_id: "call_001", result: '"\\'.repeat(10_000) }]));
+  await holds();
 });
 
 it("counts a program no longer that was cancelled, or has expired", async () => {

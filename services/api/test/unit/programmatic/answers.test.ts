@@ -142,6 +142,18 @@ describe("a pause", () => {
       ],
     });
     expect(second.to.state_bytes).toBeGreaterThan(first.to.state_bytes);
+    expect(second.to.stored_bytes).toBeGreaterThan(Number(first.to.stored_bytes));
     expect(second.to).not.toHaveProperty("attempt");
+  });
+
+  it("counts new calls in bytes as they are stored, and again for the tool call server", () => {
+    const { to, added } = pausedRecord(undefined, paused, [call("call_001", { x: "é\n".repeat(100) })], 100);
+    const bytes = Buffer.byteLength(JSON.stringify(added[0]));
+    expect(bytes).toBeGreaterThan(500);
+    expect(to.state_bytes).toBe(100 + bytes);
+    expect(to.stored_bytes).toBeGreaterThanOrEqual(100 + 2 * bytes);
+    const { stored_bytes: _, ...earlier } = { ...to, status: "resuming" as const, history_bytes: 7 };
+    const next = pausedRecord(earlier, paused, [call("call_001")], to.state_bytes).to;
+    expect(next.stored_bytes).toBe(to.state_bytes + 7);
   });
 });

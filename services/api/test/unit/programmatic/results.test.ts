@@ -5,6 +5,7 @@ import {
   historyBytes,
 } from "@svc/api/programmatic/accept-results";
 import { smallAnswers } from "@svc/api/programmatic/round-jobs";
+import { storedBytesOf } from "@svc/api/programmatic/store";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
@@ -97,5 +98,20 @@ describe("tool results", () => {
     expect(refusal(() => historyBytes(16, of(10), limits))).toBe("tool_history_too_large");
     const message = [{ call_id: "a", outcome: { error_message: "é".repeat(6) } }];
     expect(refusal(() => historyBytes(0, message, limits))).toBe("tool_result_too_large");
+  });
+
+  it("are stored as JSON within JSON, here and with the tool call server", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.string({ unit: "binary" }), (result, error_message) => {
+        for (const { outcome } of answersOf([
+          { call_id: "a", result },
+          { call_id: "b", is_error: true, error_message },
+        ])) {
+          expect(storedBytesOf(outcome)).toBeGreaterThanOrEqual(
+            2 * Buffer.byteLength(JSON.stringify(outcome)),
+          );
+        }
+      }),
+    );
   });
 });
