@@ -1,11 +1,13 @@
 /** The files of deploy/ for containers agree with each other, with the configuration and with docs/containers.md. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { JAILD, NODE_OPTIONS } from "@svc/cli/components";
 import { componentOf } from "@svc/cli/containers/health";
 import { CONTAINERS, environmentOf } from "@svc/cli/containers/init";
 import { MALLOC } from "@svc/cli/environment";
+import { packagesFor } from "@svc/cli/install/packages";
 import { ROOT, SERVICES, type Service } from "@svc/cli/instance";
 import { loadSecrets, SECRET_NAMES } from "@svc/cli/secrets";
 import { userOf } from "@svc/cli/users";
@@ -54,6 +56,37 @@ test("images are targets of the build, of this version", () => {
   );
   for (const target of targets)
     expect(read("deploy/images/build")).toMatch(new RegExp(`^for target in .*\\b${target}\\b`, "m"));
+});
+
+test("the page's packages are those that the build asks for", () => {
+  const [line = ""] = /^apt-get install .*$/m.exec(read("docs/containers.md")) ?? [];
+  const built = packagesFor("run").filter(({ why }) => /build|unpack/.test(why));
+  expect(line.split(" ")).toEqual(
+    expect.arrayContaining(["mmdebstrap", "buildah", ...built.map(({ name }) => name)]),
+  );
+});
+
+test("an image's list of contents has what package-lock.json installs on this machine, without tools of development", () => {
+  const folder = mkdtempSync(join(tmpdir(), "svc-sbom-"));
+  try {
+    const status = "Package: libc6\nStatus: install ok installed\nArchitecture: amd64\nVersion: 2.41-12\n";
+    for (const name of ["svc", "redis"]) writeFileSync(join(folder, `${name}.status`), status);
+    writeFileSync(join(folder, "root-image.packages"), "python3 3.13.5-1 amd64 00\n");
+    copyFileSync(join(ROOT, "package-lock.json"), join(folder, "package-lock.json"));
+    execFileSync(process.execPath, [join(ROOT, "deploy/images/sbom.ts"), folder]);
+    const { components } = JSON.parse(readFileSync(join(folder, "svc-runner.cdx.json"), "utf8")) as {
+      components: { name: string; hashes?: unknown[] }[];
+    };
+    const named = (name: string) => components.find((part) => part.name === name);
+    for (const name of ["libc6", "python3"]) expect(named(name)).toBeDefined();
+    for (const name of ["fastify", "esbuild", `node-linux-${process.arch}`])
+      expect(named(name)?.hashes).toHaveLength(1);
+    const foreign = process.arch === "x64" ? "arm64" : "x64";
+    for (const name of ["vitest", "typescript", "@svc/api", `node-linux-${foreign}`])
+      expect(named(name)).toBeUndefined();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test.each(services)(

@@ -44,7 +44,9 @@ export const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   too_many_files: caller("Send fewer files in one request"),
   invalid_multipart: caller("Send the form as RFC 7578 says, with its boundary"),
   file_too_large: caller("Send a smaller file; the operator's limit is MAX_FILE_SIZE"),
-  quota_exceeded: caller("Delete files, or wait until unused ones are removed; `quota` has the numbers"),
+  quota_exceeded: caller(
+    "Delete files, or wait until unused ones are removed; `quota` has the numbers. The status is 413 for bytes, 429 for the number of files",
+  ),
   request_too_large: caller("Send less; large inputs are uploaded and referred to"),
   upload_timeout: caller("Send the form without long pauses", "yes"),
   upload_failed: caller("Look at `files`: each says what was wrong", "yes"),

@@ -164,8 +164,8 @@ const BEHAVIOUR = `## At the limit
   have not begun to expire.
 - **A runner machine that fails** takes its running programs with it: other workers take them up 5 s later, once. Paused programs begin again from the
   top when they are resumed. The others have to carry the load meanwhile: plan for one machine more than the average needs.
-- **More than \`SANDBOX_MAX_PAUSED\` (32) paused programs** on a runner are not kept in memory; the oldest are run again from the top when they are
-  resumed, which costs the program's time again. The calculation and the simulation keep all of them.
+- **More than \`SANDBOX_MAX_PAUSED\` (32) paused programs** on a runner are not kept in memory; the user with most of them loses the one that was paused
+  first. It is run again from the top when it is resumed, which costs the program's time again. The calculation and the simulation keep all of them.
 `;
 
 const NOT_MEASURED = `## What has not been measured
@@ -173,8 +173,8 @@ const NOT_MEASURED = `## What has not been measured
 - **Two real machines.** All costs are of one machine, over loopback. A network between components adds its round trips
   and its failures. \`tests/e2e/upgrade.test.ts\` and others run several runners, workers and API processes, on one machine.
 - **More than two cores.** That eight cores do four times as much as two is assumed.
-- **Balancing.** The simulation gives runs to nodes with free slots in turn. In a real one each worker takes what it can, and a balancer before several
-  runners knows nothing of their slots.
+- **Balancing.** The simulation gives runs to nodes with free slots in turn. In a real one each worker gives a run to the runner with the
+  smallest share of slots in use by it. It asks runners for their slots every 5 s, and knows nothing of what others have sent there since.
 - **Redis at its limit.** Its processor time for each run was measured at some 200 runs per second; beyond, it is a straight line. With its
   append-only file on a slow disk it may be full earlier.
 - **Failures of API machines, Redis and object stores** are not simulated; [operate.md](operate.md#health) has what was seen of them on one machine.

@@ -20,7 +20,10 @@ const lifeOf = (doc: string) =>
   withNote(int(0, `${doc} In seconds.`, { max: 31_536_000 }), "`SESSION_CACHE_TTL`");
 
 export const FILE_SERVER = {
-  SESSION_CACHE_TTL: seconds(86_400, "Shortest life of files and their records after upload and last use."),
+  SESSION_CACHE_TTL: seconds(
+    86_400,
+    "Life of files and their records after upload and last use, where the next two variables set no other.",
+  ),
   SVC_UPLOAD_TTL_SECONDS: lifeOf("Life of uploaded files after upload and last use."),
   SVC_OUTPUT_TTL_SECONDS: lifeOf("Life of files that runs left, after the run and their last use."),
   SVC_QUOTA_MAX_BYTES: quotaBytes("Bytes of all files that a principal may have stored at once."),
