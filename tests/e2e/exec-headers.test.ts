@@ -1,17 +1,27 @@
 /** Headers of POST /v1/exec that change what happens: Idempotency-Key, profiles, workspaces, and those without effect. */
-import { setTimeout as sleep } from "node:timers/promises";
-import type { ExecResponse } from "@svc/contracts";
+import { createHash } from "node:crypto";
+import { type ExecResponse, LOCAL_PRINCIPAL, namespaceOf } from "@svc/contracts";
 import { VERSION } from "@svc/service-kit";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { type Answer, Api } from "@svc/test-kit/system/api";
+import { newMarker, processesWith } from "@svc/test-kit/system/processes";
 import { sharedSystem } from "@svc/test-kit/system/shared";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
+import { openStore } from "./support/store.ts";
 
 const api = new Api(sharedSystem().url);
+const store = openStore(sharedSystem());
+afterAll(() => store.disconnect());
 
 /** A program whose output differs from run to run. */
 const RANDOM = { lang: "bash", code: "head -c 16 /dev/urandom | base64; echo > made.txt" };
 const SLOW = { lang: "bash", code: "sleep 1.5; head -c 16 /dev/urandom | base64" };
 const keyed = (key: string) => ({ headers: { "idempotency-key": key } });
+/** Where the API keeps what it has run, or runs, under this key. */
+const entryOf = (key: string) =>
+  `svc:idempotency:${createHash("sha256")
+    .update(`${namespaceOf(LOCAL_PRINCIPAL, { kind: "user" })}\n${key}`)
+    .digest("base64url")}`;
 const isReplay = (answer: Answer) => answer.headers.get("idempotency-replayed");
 
 describe("Idempotency-Key", () => {
@@ -34,7 +44,7 @@ describe("Idempotency-Key", () => {
 
   test("another body under the same key is refused, before and after the first has ended", async () => {
     const running = api.tryExec(SLOW, keyed("once"));
-    await sleep(500);
+    await expect.poll(() => store.exists(entryOf("once"))).toBe(1);
     for (const wait of [undefined, running]) {
       await wait;
       const refused = await api.tryExec({ ...SLOW, args: ["other"] }, keyed("once"));
@@ -59,16 +69,20 @@ describe("Idempotency-Key", () => {
   });
 
   test("the first client leaves while the second waits: the program ends and answers", async () => {
+    const program = { lang: "bash", code: `sleep ${slow(10)}; echo "$1"`, args: [newMarker()] };
+    const [marker = ""] = program.args;
     const left = new AbortController();
     const first = api
-      .tryExec(SLOW, { ...keyed("left"), signal: left.signal })
+      .tryExec(program, { ...keyed("left"), signal: left.signal })
       .catch((error: Error) => error.name);
-    await sleep(300);
-    const second = api.tryExec(SLOW, keyed("left"));
-    await sleep(400);
+    await expect.poll(() => processesWith(marker).length).toBeGreaterThan(0);
+    const second = api.tryExec(program, keyed("left"));
+    await expect.poll(() => store.exists(`${entryOf("left")}:waiter`)).toBe(1);
     left.abort();
     expect(await first).toBe("AbortError");
-    expect((await second).ok<ExecResponse>()).toMatchObject({ code: 0, status: null });
+    const answer = await second;
+    expect(isReplay(answer)).toBe("true");
+    expect(answer.ok<ExecResponse>()).toMatchObject({ code: 0, status: null, stdout: `${marker}\n` });
   });
 
   test.each(["", "x".repeat(256), "tab\there"])("the key %j is refused", async (key) => {

@@ -5,11 +5,13 @@ import { INTERNAL_TOKEN_HEADER, newId } from "@svc/contracts";
 import { PAIR_TOKENS } from "@svc/service-kit";
 import { newSecret } from "@svc/test-kit/credentials/secrets";
 import { Api, output } from "@svc/test-kit/system/api";
+import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
+import { NO_CANARY } from "@svc/test-kit/system/open-limits";
 import { declare, drive } from "@svc/test-kit/system/programmatic";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-const APART = { SVC_TOPOLOGY: "separate", CANARY_INTERVAL_MS: "0" };
+const APART = { ...ONE_BY_ONE, ...NO_CANARY };
 const SHARED = "SVC_INTERNAL_SERVICE_TOKEN";
 const PAIRS = Object.keys(PAIR_TOKENS) as (keyof typeof PAIR_TOKENS)[];
 const [API_FILES, API_TOOLS, API_GATEWAY, WORKER_GATEWAY, GATEWAY_FILES, GATEWAY_TOOLS] = PAIRS;

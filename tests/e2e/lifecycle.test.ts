@@ -144,7 +144,7 @@ describe("./svc up in the foreground", () => {
       const current = () => system.state().components.find((component) => component.name === name);
       signalProcess(old, "SIGKILL");
       const started = { restarts: 1, lastExit: "signal SIGKILL", process: { pid: expect.any(Number) } };
-      await expect.poll(current, { timeout: 10_000 }).toMatchObject(started);
+      await expect.poll(current).toMatchObject(started);
       expect(current()?.process?.pid).not.toBe(old.pid);
       const answer = () => answerOf(system, hello).catch(() => undefined);
       await expect
@@ -164,7 +164,7 @@ describe("a supervisor that is killed", () => {
     const { components, supervisor } = system.state();
     signalProcess(supervisor, "SIGKILL");
     for (const { name, process } of components) {
-      expect(process !== undefined && (await waitGone(process, 5000)), name).toBe(true);
+      expect(process !== undefined && (await waitGone(process, slow(20_000))), name).toBe(true);
     }
     await sleep(100);
     expect((await svc(["down"], system.environment)).code).toBe(0);

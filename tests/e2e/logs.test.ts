@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { ROOT } from "@svc/cli/instance";
 import { Api } from "@svc/test-kit/system/api";
 import { RUNNER, SANDBOX } from "@svc/test-kit/system/guests";
-import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { NO_CANARY, OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import { activeExecutions } from "@svc/test-kit/system/runner-metrics";
 import { type System, startSystem } from "@svc/test-kit/system/system";
@@ -21,7 +21,7 @@ let follower: ChildProcess;
 let followed = "";
 
 beforeAll(async () => {
-  const env = { ...OPEN_LIMITS, LOG_ROTATE_BYTES: "10k", LOG_ROTATE_KEEP: "100" };
+  const env = { ...OPEN_LIMITS, ...NO_CANARY, LOG_ROTATE_BYTES: "10k", LOG_ROTATE_KEEP: "100" };
   system = await startSystem({ env });
   api = new Api(system.url);
   follower = spawn(join(ROOT, "svc"), ["logs", "-f", "--json", ...COMPONENTS], {

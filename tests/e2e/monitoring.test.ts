@@ -10,7 +10,7 @@ import type { FileRef } from "@svc/contracts";
 import { killProcess } from "@svc/test-kit/jail/host";
 import { Api, type ExecInput } from "@svc/test-kit/system/api";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
-import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
+import { NO_CANARY, OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import { drive, driveOn, startPaused } from "@svc/test-kit/system/programmatic";
 import { scrapeOf, sumOf } from "@svc/test-kit/system/scrape";
@@ -35,10 +35,9 @@ beforeAll(async () => {
     env: {
       ...OPEN_PROGRAM_LIMITS,
       ...ONE_BY_ONE,
+      ...NO_CANARY,
       PYTHON_CONCURRENCY: String(CONCURRENCY),
       SANDBOX_MAX_CONCURRENT_JOBS: "4",
-      // Only runs of this test are counted.
-      CANARY_INTERVAL_MS: "0",
     },
   });
   api = new Api(system.url);

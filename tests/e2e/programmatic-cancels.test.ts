@@ -22,7 +22,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const APPEAR_MS = slow(20_000);
 /** A killed program is gone within a second; the rest is for a busy machine. */
-const GONE_MS = slow(3000);
+const GONE_MS = slow(15_000);
 const QUEUE_WAIT_MS = slow(1500);
 const signer = newSigner();
 let system: System;
@@ -172,7 +172,7 @@ describe("a client that leaves", () => {
     const marker = newMarker();
     const code = `x = add(a=1, b=2)
 import time, uuid
-time.sleep(2)
+time.sleep(${slow(5)})
 print(uuid.uuid4(), add(a=x, b=x))`;
     const paused = await startPaused(api, { code, args: [marker], tools: declare(["add"]) });
     const client = new AbortController();

@@ -7,7 +7,7 @@ import { slow } from "@svc/test-kit/jail/slowness";
 import { Api } from "@svc/test-kit/system/api";
 import { IN_GUESTS, SANDBOX } from "@svc/test-kit/system/guests";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
-import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import {
   declare,
@@ -27,7 +27,7 @@ const HEALED_MS = slow(30_000);
 const RUNNING_MS = slow(20_000);
 /** Well into the time for which the programs run. */
 const INTO_RUN_MS = 300;
-const ENV = { ...OPEN_LIMITS, ...ONE_BY_ONE, PTC_RESUME_MAX_REQUESTS: "100000" };
+const ENV = { ...OPEN_PROGRAM_LIMITS, ...ONE_BY_ONE };
 /** What runs programs. */
 /** With it programs end. */
 const HOLDER = IN_GUESTS ? "launcher" : "jaild";

@@ -4,7 +4,7 @@ import type { ProgrammaticResponse, ToolCallRequired, ToolResult } from "@svc/co
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { slow } from "@svc/test-kit/jail/slowness";
 import { type Answer, Api } from "@svc/test-kit/system/api";
-import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { NO_CANARY, OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import {
   declare,
@@ -21,12 +21,14 @@ import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const RUNNING_MS = slow(20_000);
+/** Long enough for a look at a program that runs, on a machine that does other work. */
+const INTO_RUN_SECONDS = slow(4);
 const signer = newSigner();
 let system: System;
 let second: SecondApi;
 let api: Api;
 beforeAll(async () => {
-  const env = { ...OPEN_LIMITS, PTC_RESUME_MAX_REQUESTS: "100000" };
+  const env = { ...OPEN_PROGRAM_LIMITS, ...NO_CANARY };
   system = await startSystem({ env });
   second = await startSecondApi(system, {
     ...env,
@@ -184,7 +186,7 @@ print(add(a=x, b=x))`);
   test("is refused with other results: in flight, afterwards, and after the end", async () => {
     const paused = await begin(`import time
 x = add(a=1, b=2)
-time.sleep(1)
+time.sleep(${INTO_RUN_SECONDS})
 print(add(a=x, b=x))`);
     const [id] = paused.tool_calls.map((call) => call.id);
     const others: ToolResult[][] = [

@@ -10,7 +10,7 @@ import type { ComponentName } from "@svc/cli/topology";
 import { type FileRef, objectRecordKey } from "@svc/contracts";
 import { Api, type ExecInput } from "@svc/test-kit/system/api";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
-import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { NO_CANARY, OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import { scrapeOf, sumOf } from "@svc/test-kit/system/scrape";
 import { type System, startSystem } from "@svc/test-kit/system/system";
@@ -60,11 +60,10 @@ beforeAll(async () => {
     env: {
       ...OPEN_LIMITS,
       ...ONE_BY_ONE,
+      ...NO_CANARY,
       OTHER_CONCURRENCY: String(CONCURRENCY),
       SANDBOX_MAX_CONCURRENT_JOBS: "1",
       SANDBOX_WARM_START: "off",
-      // Only runs of this test are counted.
-      CANARY_INTERVAL_MS: "0",
     },
   });
   api = new Api(system.url);

@@ -5,7 +5,7 @@ import { killProcess } from "@svc/test-kit/jail/host";
 import { slow } from "@svc/test-kit/jail/slowness";
 import { IN_GUESTS, RUNNER } from "@svc/test-kit/system/guests";
 import { ONE_BY_ONE } from "@svc/test-kit/system/one-by-one";
-import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
+import { OPEN_PROGRAM_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import { type System, startSystem } from "@svc/test-kit/system/system";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -27,7 +27,7 @@ interface Answer {
 
 let system: System;
 beforeAll(async () => {
-  system = await startSystem({ env: { ...OPEN_LIMITS, ...ONE_BY_ONE } });
+  system = await startSystem({ env: { ...OPEN_PROGRAM_LIMITS, ...ONE_BY_ONE } });
 });
 afterAll(async () => {
   expect(await system?.stop()).toEqual([]);

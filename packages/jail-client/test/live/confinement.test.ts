@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { until } from "@svc/test-kit/jail/host";
 import { Jaild } from "@svc/test-kit/jail/jaild";
 import { bash, python, runOpen, stage } from "@svc/test-kit/jail/run";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { PROBE } from "@svc/test-kit/programs/probe";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -219,7 +220,7 @@ describe("the file system", () => {
 
 describe("two runs", () => {
   it("see nothing of each other at the same time", async () => {
-    const server = stage(jaild, {
+    const first = await stage(jaild, {
       argv: [
         "/usr/bin/python3",
         "-c",
@@ -227,17 +228,23 @@ describe("two runs", () => {
 s = socket.socket(socket.AF_UNIX); s.bind("\\0meeting"); s.listen()
 for d in ("/tmp", "/dev/shm", "/mnt/data"): open(d + "/secret", "w").write("x")
 libc = ctypes.CDLL(None); print(libc.shmget(4711, 4096, 0o1666), flush=True)
-time.sleep(2)`,
+time.sleep(60)`,
       ],
+      limits: { wallMs: slow(60_000) },
     });
-    const first = await server;
-    await first.start();
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    first.tellOutput();
+    let said = "";
+    await first.start((_stream, bytes) => {
+      said += bytes;
+    });
+    await until(() => said.endsWith("\n"), "the first run has its socket, its files and its memory");
+    expect(said).toMatch(/^\d+\n$/);
     const seen = await probe<Record<string, unknown>>(`import socket, glob
 s = socket.socket(socket.AF_UNIX)
 print(json.dumps(dict(connect=attempt(lambda: s.connect("\\0meeting")), files=glob.glob("/tmp/*") + glob.glob("/dev/shm/*") + glob.glob("/mnt/data/*"),
   shm=call(29, 4711, 4096, 0o600), pids=[n for n in os.listdir("/proc") if n.isdigit()], unix=len(open("/proc/net/unix").readlines()))))`);
     expect(seen).toEqual({ connect: "ECONNREFUSED", files: [], shm: "ENOENT", pids: ["1", "2"], unix: 2 });
+    expect(await first.query()).toBeDefined();
     first.close();
   });
 

@@ -1,5 +1,6 @@
 import { Jaild } from "@svc/test-kit/jail/jaild";
 import { bash, bytesOf, runJob, runOpen } from "@svc/test-kit/jail/run";
+import { slow } from "@svc/test-kit/jail/slowness";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 let jaild: Jaild;
@@ -145,7 +146,7 @@ open("f", "w").close()`);
       "import os\nfor i in range(200):\n  for j in range(300): os.makedirs('%d/%d' % (i, j))",
     );
     expect(listing.emptyDirectories.length).toBe(10_000);
-    expect(performance.now() - started - end.wallUs / 1000).toBeLessThan(4000);
+    expect(performance.now() - started - end.wallUs / 1000).toBeLessThan(slow(40_000));
   });
 
   it("takes a workspace that was emptied and closed", async () => {

@@ -18,12 +18,15 @@ import { JailError, JailRun } from "../../src/index.ts";
 let jaild: Jaild;
 afterEach(() => jaild.stop());
 
-const STALL = ["--stage-timeout-ms", `${slow(200)}`, "--fetch-timeout-ms", `${slow(200)}`];
+/** Longer than a busy machine keeps a client from going on. */
+const STALL_MS = slow(1500);
+const LONGER_MS = 2 * STALL_MS;
+const STALL = ["--stage-timeout-ms", `${STALL_MS}`, "--fetch-timeout-ms", `${STALL_MS}`];
 /** Nothing has run, so the job may be sent again. */
 const LATE = { kind: "setup", started: false, message: "the job did not come in time (errno 0)" };
 async function* late(bytes: Buffer) {
   yield bytes.subarray(0, -1);
-  await new Promise((resolve) => setTimeout(resolve, slow(400)));
+  await new Promise((resolve) => setTimeout(resolve, LONGER_MS));
   yield bytes.subarray(-1);
 }
 /** All of this machine, but for the small disks of tests that run beside. */
@@ -79,7 +82,7 @@ describe("a client that goes away", () => {
   it("loses its slot when it stalls", async () => {
     jaild = await Jaild.start({ slots: 1, args: STALL });
     const stalled = await stage(jaild, { argv: ["/bin/true"] });
-    await new Promise((resolve) => setTimeout(resolve, slow(400)));
+    await new Promise((resolve) => setTimeout(resolve, LONGER_MS));
     await expect(stalled.start()).rejects.toMatchObject(LATE);
     const begun = await stage(jaild, { argv: ["/bin/true"] });
     // More than the client keeps back until the start.
@@ -88,14 +91,14 @@ describe("a client that goes away", () => {
     const sending = begun.file(file, late(body));
     await expect(sending.then(() => begun.start())).rejects.toMatchObject(LATE);
     const finished = await runOpen(jaild, { argv: ["/bin/bash", "-c", "echo x > f"] });
-    await new Promise((resolve) => setTimeout(resolve, slow(400)));
+    await new Promise((resolve) => setTimeout(resolve, LONGER_MS));
     await expect(finished.run.fetch(0)).rejects.toBeInstanceOf(JailError);
     expect((await bash(jaild, "echo next")).out).toBe("next\n");
   });
 
   it("may take long over a run: no timeout of staging or fetching ends the program", async () => {
     jaild = await Jaild.start({ slots: 1, args: STALL });
-    expect((await bash(jaild, `sleep ${slow(0.7)}; echo done`)).out).toBe("done\n");
+    expect((await bash(jaild, `sleep ${LONGER_MS / 1000}; echo done`)).out).toBe("done\n");
   });
 });
 

@@ -121,7 +121,7 @@ describe.each(KINDS)("a client that leaves a %s", (_kind, make) => {
     await expect.poll(() => started).toHaveLength(1);
     leave();
     expect(await result).toMatchObject({ code: "execution_cancelled" });
-    await expect.poll(() => cancelled, { timeout: 5000 }).toEqual(started);
+    await expect.poll(() => cancelled).toEqual(started);
     await expect.poll(counts).toEqual(IDLE);
   });
 
@@ -152,6 +152,6 @@ describe.each(KINDS)("a client that leaves a %s", (_kind, make) => {
       leave();
       expect(await result).toMatchObject({ code: "execution_cancelled" });
     }
-    await expect.poll(counts, { timeout: 5000 }).toEqual(IDLE);
+    await expect.poll(counts).toEqual(IDLE);
   });
 });

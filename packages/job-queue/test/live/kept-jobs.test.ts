@@ -230,7 +230,7 @@ describe("a cancel", () => {
     await worker.deafen();
     expect(await kept.cancel(named(job), CANCELLED, LIFE_MS)).toBe("running");
     await jobs.cancel({ id: job.execution_id, language: job.language });
-    await expect.poll(() => statusOf(job), { timeout: 5000 }).toBe("cancelled");
+    await expect.poll(() => statusOf(job)).toBe("cancelled");
     expect(worker.cancelled).toEqual([job.execution_id]);
   });
 

@@ -9,6 +9,8 @@ import type { ServiceProcess } from "@svc/cli/topology";
 export interface RunningComponent {
   url: string;
   pid: number;
+  /** Its log so far. */
+  lines: readonly string[];
   kill: (signal?: NodeJS.Signals) => Promise<void>;
 }
 
@@ -37,10 +39,12 @@ export async function startComponent(
     env: { PATH: process.env.PATH ?? "", ...env },
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const url = await addressOf(child, until);
+  const lines: string[] = [];
+  const url = await addressOf(child, until, lines);
   return {
     url,
     pid: pidOf(child),
+    lines,
     kill: async (signal = "SIGKILL") => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill(signal);
@@ -49,17 +53,24 @@ export async function startComponent(
   };
 }
 
-async function addressOf(child: ChildProcess, until: "running" | "listening"): Promise<string> {
-  if (child.stdout === null) throw new Error("the component has no log");
+/** Adds what the component logs to the lines, until it ends. */
+async function addressOf(
+  { stdout }: ChildProcess,
+  until: "running" | "listening",
+  lines: string[],
+): Promise<string> {
+  if (stdout === null) throw new Error("the component has no log");
+  const started = Promise.withResolvers<string>();
   let url: string | undefined;
-  for await (const line of createInterface({ input: child.stdout })) {
-    const text = (JSON.parse(line) as { msg: string }).msg;
-    url ??= /Server listening at (https?:\S+)/.exec(text)?.[1];
-    if (text === "running" || (until === "listening" && url !== undefined)) break;
-  }
-  child.stdout.resume();
-  if (url === undefined) throw new Error("the component did not start");
-  return url;
+  createInterface({ input: stdout })
+    .on("line", (line) => {
+      lines.push(line);
+      url ??= /Server listening at (https?:[^\s"]+)/.exec(line)?.[1];
+      if (url !== undefined && (until === "listening" || line.includes('"msg":"running"')))
+        started.resolve(url);
+    })
+    .once("close", () => started.reject(new Error("the component did not start")));
+  return started.promise;
 }
 
 /** The number of a started process; never 0, which would mean the tests' own process group to kill(2). */

@@ -11,6 +11,8 @@ export const INTERNAL_TOKEN = newSecret();
 export interface PrivateFileServer {
   url: string;
   pid: number;
+  /** What it has logged since its last start. */
+  lines: readonly string[];
   /** STORAGE_DIR of the server. */
   directory: string;
   /** Paths of all files in whatever state below the store. */
@@ -42,6 +44,9 @@ export async function startFileServer(
     url,
     get pid() {
       return running.pid;
+    },
+    get lines() {
+      return running.lines;
     },
     directory,
     storedFiles: () => filesBelow(directory),

@@ -13,3 +13,6 @@ export const OPEN_PROGRAM_LIMITS = {
   PTC_RESUME_MAX_REQUESTS: "100000",
   PTC_SETTLE_MAX_MS: "20000",
 } as const;
+
+/** For tests that count runs: none but their own, once the system is ready. */
+export const NO_CANARY = { CANARY_INTERVAL_MS: "0" } as const;

@@ -71,7 +71,8 @@ export async function until(
 ): Promise<void> {
   const end = performance.now() + withinMs;
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`not so after ${withinMs} ms: ${JSON.stringify(state())}`);
+    if (performance.now() > end)
+      throw new Error(`not so after ${withinMs} ms: ${JSON.stringify(await state())}`);
     await sleep(20);
   }
 }

@@ -240,7 +240,7 @@ describe("who waits and who left", () => {
       seen.push(await hasWaiters());
       return 1;
     });
-    await sleep(100);
+    await expect.poll(() => seen).toEqual([false]);
     await Promise.all([first, once(answering(2))]);
     expect(seen).toEqual([false, true]);
   });

@@ -175,13 +175,9 @@ describe("bodies that do not end", () => {
 
   test("take the seats of their caller on /exec, until they do", async () => {
     const open = Array.from({ length: SEATS }, () => send("/exec", "application/json", '{"code":"'));
-    await expect
-      .poll(async () => (await post("/exec", "{}")).status, { interval: 20, timeout: 10_000 })
-      .toBe(429);
+    await expect.poll(async () => (await post("/exec", "{}")).status, { interval: 20 }).toBe(429);
     for (const { socket } of open) socket.destroy();
-    await expect
-      .poll(async () => (await post("/exec", "{}")).status, { interval: 20, timeout: 10_000 })
-      .toBe(400);
+    await expect.poll(async () => (await post("/exec", "{}")).status, { interval: 20 }).toBe(400);
   });
 
   test("let further ones of their caller wait on /exec/programmatic, and hinder no other route", async () => {

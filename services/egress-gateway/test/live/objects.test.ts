@@ -318,7 +318,7 @@ describe("writing", () => {
     socket.write("x".repeat(500));
     await sleep(200);
     socket.destroy();
-    await expect.poll(() => made.files.storedFiles(), { timeout: 5000 }).toEqual(before);
+    await expect.poll(() => made.files.storedFiles()).toEqual(before);
   });
 
   it("a refused writer that is still sending reads why", async () => {

@@ -8,6 +8,8 @@ import { DELETED_RECORD, newId, objectRecordKey, snapshotNamespaceOf } from "@sv
 import { createLog, createRedis, loadConfig } from "@svc/service-kit";
 import { INTERNAL_TOKEN, startFileServer } from "@svc/test-kit/components/file-server";
 import { startRedis } from "@svc/test-kit/components/redis";
+import { slow } from "@svc/test-kit/jail/slowness";
+import { until } from "@svc/test-kit/system/processes";
 import { describe, expect, type TestContext, test } from "vitest";
 import { Ledger } from "../../src/quota/ledger.ts";
 import { RecordCache } from "../../src/record-cache.ts";
@@ -40,7 +42,7 @@ async function start({ onTestFinished }: TestContext, env: Record<string, string
       `PUT ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${announced}\r\n${headers.join("")}\r\n`,
     );
     socket.write(randomBytes(sent));
-    await until(async () => (await server.storedFiles()).length > 0);
+    await until(async () => (await server.storedFiles()).length > 0, SOON_MS);
     return socket;
   };
   const fileOf = (path: string) => `${server.directory}/sessions/${nameOf(path)}`;
@@ -63,18 +65,13 @@ async function start({ onTestFinished }: TestContext, env: Record<string, string
 }
 
 const DAY_MS = 86_400_000;
+const SOON_MS = slow(20_000);
 const objectPath = (session = newId(), file = newId()) => `/sessions/${session}/objects/${file}`;
 const nameOf = (path: string) => path.slice(10).replace("/objects", "");
 
 async function residentBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 20_000; !(await condition()); await delay(20)) {
-    if (Date.now() > deadline) throw new Error("did not happen in time");
-  }
 }
 
 describe.concurrent("a broken-off upload", () => {
@@ -84,7 +81,7 @@ describe.concurrent("a broken-off upload", () => {
       const path = `/sessions/${newId()}/${kind}/${newId()}`;
       const socket = await beginPut(path, 10_000_000, 3_000_000);
       socket.destroy();
-      await until(async () => (await server.storedFiles()).length === 0);
+      await until(async () => (await server.storedFiles()).length === 0, SOON_MS);
       expect((await get(path.replace("pending", "objects"))).status).toBe(404);
     }
   });
@@ -116,7 +113,7 @@ describe.concurrent("a broken-off upload", () => {
     const old = new Date(Date.now() - 7 * 3_600_000);
     await utimes(left, old, old);
     await server.restart();
-    await until(async () => !(await server.storedFiles()).includes(left));
+    await until(async () => !(await server.storedFiles()).includes(left), SOON_MS);
   });
 });
 
@@ -176,8 +173,6 @@ describe.concurrent("load", () => {
       socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nx-svc-internal-token: ${INTERNAL_TOKEN}\r\n\r\n`);
       return socket.pause();
     });
-    await delay(1500);
-    expect((await residentBytes(server.pid)) - before).toBeLessThan(100_000_000);
     const openFiles = async () => {
       const directory = `/proc/${server.pid}/fd`;
       const links = await Promise.all(
@@ -185,9 +180,13 @@ describe.concurrent("load", () => {
       );
       return links.filter((link) => link === fileOf(path)).length;
     };
+    await until(async () => (await openFiles()) === 20, SOON_MS, openFiles);
+    // Time to read on, for a server that would.
+    await delay(1500);
+    expect((await residentBytes(server.pid)) - before).toBeLessThan(100_000_000);
     expect(await openFiles()).toBe(20);
     for (const socket of sockets) socket.destroy();
-    await until(async () => (await openFiles()) === 0);
+    await until(async () => (await openFiles()) === 0, SOON_MS);
   });
 });
 
@@ -216,7 +215,7 @@ describe.concurrent("without Redis", () => {
     ]);
     expect((await get(path)).status).toBe(200);
     await redisServer.start();
-    await until(async () => (await get("/ready")).status === 200);
+    await until(async () => (await get("/ready")).status === 200, SOON_MS);
     expect((await fetch(server.url + path, { method: "DELETE", headers: TOKEN })).status).toBe(200);
   });
 });
@@ -248,7 +247,7 @@ describe.concurrent("retention", () => {
       await age(path);
     }
     expect((await get(`${used}/metadata`)).status).toBe(200);
-    await until(async () => Date.now() - (await stat(fileOf(used))).mtimeMs < DAY_MS);
+    await until(async () => Date.now() - (await stat(fileOf(used))).mtimeMs < DAY_MS, SOON_MS);
     const redis = await sweep(context, settings);
     expect(await names()).toEqual([nameOf(used)]);
     const [, , session = "", , file = ""] = idle.split("/");
@@ -263,7 +262,7 @@ describe.concurrent("retention", () => {
       const path = objectPath();
       await put(path, randomBytes(10));
       await age(path);
-      await until(async () => !(await names()).includes(nameOf(path)));
+      await until(async () => !(await names()).includes(nameOf(path)), SOON_MS);
     }
   });
 
@@ -277,7 +276,7 @@ describe.concurrent("retention", () => {
     const path = objectPath();
     await put(path, randomBytes(10));
     await server.restart();
-    await delay(3000);
+    await until(async () => server.lines.some((line) => line.includes("storage skipped")), SOON_MS);
     expect(await names()).toEqual([nameOf(path)]);
     expect(((await (await get("/ready")).json()) as { reasons: unknown }).reasons).toEqual({
       clock: `its clock is ${(8 * DAY_MS) / 1000} s ahead of Redis's`,

@@ -1,6 +1,5 @@
 /** Quotas with real file servers and a real Redis: exact under load, and right again after whatever was lost. */
 import { mkdir, rm, utimes } from "node:fs/promises";
-import { setTimeout as delay } from "node:timers/promises";
 import { ACCOUNT_HEADER, newId, snapshotNamespaceOf } from "@svc/contracts";
 import {
   INTERNAL_TOKEN,
@@ -8,6 +7,8 @@ import {
   startFileServer,
 } from "@svc/test-kit/components/file-server";
 import { startRedis } from "@svc/test-kit/components/redis";
+import { slow } from "@svc/test-kit/jail/slowness";
+import { until } from "@svc/test-kit/system/processes";
 import { Redis } from "ioredis";
 import { describe, expect, type TestContext, test } from "vitest";
 
@@ -21,6 +22,7 @@ const headersOf = (namespace: string) => ({
   "x-svc-namespace": namespace,
 });
 const DAY_MS = 86_400_000;
+const SOON_MS = slow(60_000);
 const QUOTAS = {
   SVC_QUOTA_MAX_BYTES: "1000",
   SVC_QUOTA_MAX_OBJECTS: "5",
@@ -29,12 +31,6 @@ const QUOTAS = {
 const entriesOf = (account: string) => `svc:quota:entries:${account}`;
 const objectPath = (session = newId(), file = newId()) => `/sessions/${session}/objects/${file}`;
 const nameOf = (path: string) => path.slice(10).replace("/objects", "");
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !(await condition()); await delay(50)) {
-    if (Date.now() > deadline) throw new Error("did not happen in time");
-  }
-}
 
 async function start({ onTestFinished }: TestContext, env: Record<string, string> = QUOTAS) {
   const redisServer = await startRedis();
@@ -241,10 +237,17 @@ describe.concurrent("what is lost", () => {
     await stored(commit(session, [file], "acme:skill:s:v:1"));
     await redis.flushall();
     await server.restart();
-    await until(async () => (await held()).join() === "900,2" && (await held(OTHER)).join() === "400,1");
+    await until(
+      async () => (await held()).join() === "900,2" && (await held(OTHER)).join() === "400,1",
+      SOON_MS,
+    );
     expect((await put(101)).status).toBe(413);
-    await until(async () =>
-      (await (await call("GET", "/metrics")).text()).includes('svc_quota_stored_bytes{kind="files"} 1300\n'),
+    await until(
+      async () =>
+        (await (await call("GET", "/metrics")).text()).includes(
+          'svc_quota_stored_bytes{kind="files"} 1300\n',
+        ),
+      SOON_MS,
     );
   });
 
@@ -260,7 +263,7 @@ describe.concurrent("what is lost", () => {
     await redis.hset(`svc:quota:sizes:${ME}`, { total: 850, [nameOf(gone)]: 800, [nameOf(kept)]: 50 });
     await redis.sadd("svc:quota:accounts", ME);
     await server.restart();
-    await until(async () => (await held()).join() === "50,1");
+    await until(async () => (await held()).join() === "50,1", SOON_MS, held);
     await stored(put(950));
   });
 
@@ -270,7 +273,7 @@ describe.concurrent("what is lost", () => {
     await mkdir(`${server.directory}/sessions/${newId()}/${newId()}`, { recursive: true });
     await redis.flushall();
     await server.restart();
-    await until(async () => (await held()).join() === "300,1");
+    await until(async () => (await held()).join() === "300,1", SOON_MS, held);
   });
 
   test("objects that cannot be read while storage fails stay counted", async (context) => {
@@ -281,7 +284,7 @@ describe.concurrent("what is lost", () => {
     await redis.zadd(entriesOf(ME), 1, "lost");
     await redis.hset(`svc:quota:sizes:${ME}`, { total: 400, lost: 100 });
     await server.restart();
-    await delay(3000);
+    await until(async () => server.lines.some((line) => line.includes("storage failed")), SOON_MS);
     expect(await held()).toEqual([400, 2]);
   });
 
@@ -292,7 +295,7 @@ describe.concurrent("what is lost", () => {
     expect((await put(200)).status).toBe(413);
     const then = new Date(Date.now() - 2 * DAY_MS);
     await utimes(`${server.directory}/sessions/${nameOf(path)}`, then, then);
-    await until(async () => (await put(200)).status === 200);
+    await until(async () => (await put(200)).status === 200, SOON_MS, held);
     expect(await held()).toEqual([200, 1]);
   });
 });

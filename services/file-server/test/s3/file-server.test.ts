@@ -46,12 +46,6 @@ const put = (path: string, body: Uint8Array<ArrayBuffer>) =>
 const errorOf = async (answer: Response) => ((await answer.json()) as { error: string }).error;
 const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer());
 
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 20_000; !(await condition()); await delay(20)) {
-    if (Date.now() > deadline) throw new Error("did not happen in time");
-  }
-}
-
 async function residentBytes(): Promise<number> {
   const status = await readFile(`/proc/${server.pid}/status`, "utf8");
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
@@ -90,7 +84,7 @@ describe("the routes", () => {
     expect((await call(path, { method: "DELETE" })).status).toBe(404);
     expect((await call(path)).status).toBe(404);
     expect((await call(`/sessions/${session}/objects`)).status).toBe(404);
-    await until(async () => (await tested.keys()).length === 0);
+    await expect.poll(() => tested.keys()).toEqual([]);
   });
 
   test("show pending files only after their commit", async () => {
@@ -142,12 +136,12 @@ describe("faults", () => {
     ]) {
       expect([answer.status, await errorOf(answer)]).toEqual([503, "storage_unavailable"]);
     }
-    await until(async () => (await call("/ready")).status === 503);
+    await expect.poll(async () => (await call("/ready")).status).toBe(503);
     expect((await (await call("/ready")).json()) as unknown).toMatchObject({
       checks: { redis: "ok", storage: "failed" },
     });
     await gateway.start();
-    await until(async () => (await call("/ready")).status === 200);
+    await expect.poll(async () => (await call("/ready")).status).toBe(200);
     expect((await call(path)).status).toBe(200);
     await gateway.kill();
   });

@@ -200,7 +200,7 @@ test("one that ends as it gets ready is no guest, and another is booted", async 
   await expect.poll(() => booted.length).toBe(1);
   booted[0]?.die();
   booted[0]?.getReady();
-  await expect.poll(() => booted.length, { timeout: 5000 }).toBe(2);
+  await expect.poll(() => booted.length).toBe(2);
   expect(isStarted).toBe(false);
   booted[1]?.getReady();
   await start;

@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Answer } from "@svc/test-kit/components/gateway";
 import { descendants, until } from "@svc/test-kit/jail/host";
 import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -207,26 +208,38 @@ describe("a paused program", () => {
   });
 
   it("goes on before programs that begin", async () => {
-    const s = await started({ slots: 6, env: { SANDBOX_MAX_CONCURRENT_JOBS: "1" } });
+    const s = await started({
+      slots: 6,
+      env: { SANDBOX_MAX_CONCURRENT_JOBS: "1", SANDBOX_QUEUE_LIMIT: "2", SANDBOX_QUEUE_WAIT_MS: "60000" },
+    });
     const one = await s.execution();
     pausedOf(await s.start(one, ONE_CALL));
-    await s.answer(one, [{ call_id: "call_001", result: 1 }]);
-    const order: string[] = [];
-    const begin = async (name: string, text: string) => {
-      await s.start(await s.execution(), text);
-      order.push(name);
-    };
-    const first = begin("first", "import time; time.sleep(3)");
+    const holder = await s.execution();
+    const held = s.start(holder, "import time; time.sleep(60)");
     await eventually("the slot is taken", async () => (await s.active()).running === 1);
-    const others = [begin("other", "pass"), begin("other", "pass")];
-    await delay(300);
-    const resumed = s.resume(one, 2, ["call_001"]).then((answer) => {
-      order.push("resumed");
+    const order: [string, number][] = [];
+    const noted = async (name: string, asked: Promise<Answer>) => {
+      const answer = await asked;
+      order.push([name, answer.status]);
       return answer;
-    });
-    await Promise.all([first, resumed, ...others]);
-    expect(order).toEqual(["first", "resumed", "other", "other"]);
-    expect(endedOf(await resumed).stdout).toBe("1\n");
+    };
+    const begun = await Promise.all([1, 2, 3].map(() => s.execution()));
+    const others = begun.map((other) => noted("other", s.start(other, "pass")));
+    // Two may wait: they do when the third one is refused.
+    await Promise.race(others);
+    const answers = [{ call_id: "call_001", outcome: { result_json: "1" } }];
+    const resumes = [1, 2].map(() => noted("resumed", s.resume(one, 2, ["call_001"], { answers })));
+    // One of them may go on: it waits when the other one is refused.
+    await Promise.race(resumes);
+    expect(await s.discard(holder.id)).toBe(204);
+    await Promise.all([held, ...resumes, ...others]);
+    expect(order).toEqual([
+      ["other", 503],
+      ["resumed", 404],
+      ["resumed", 200],
+      ["other", 200],
+      ["other", 200],
+    ]);
   });
 
   it("stays where it is when no slot gets free in time", async () => {

@@ -4,7 +4,7 @@ import { ledgerKey } from "@svc/capabilities";
 import { type ExecuteResponse, newId } from "@svc/contracts";
 import { RAW_CLIENT } from "@svc/test-kit/programs/raw-client";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import {
   endedOf,
   fail,
@@ -138,7 +138,9 @@ with ThreadPoolExecutor(8) as pool:
   });
 
   it("waits for its caller also when one of its threads never rests", async () => {
-    const { rounds, result } = await system.drive(
+    const restless = await startProgramSystem({ env: { PTC_SETTLE_MAX_MS: "1000" } });
+    onTestFinished(restless.stop);
+    const { rounds, result } = await restless.drive(
       program(`
 done = False
 def spin():
@@ -234,10 +236,10 @@ print([c.read()[2] for c in reversed(connections)])`);
     const text = program(`
 import select
 c = issue("add")
-ready, _, _ = select.select([c.s], [], [], 0.3)
+ready, _, _ = select.select([c.s], [], [], 3)
 print(bool(ready), c.read()[2] if ready else None)`);
     pausedOf(await system.start(one, text));
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await new Promise((resolve) => setTimeout(resolve, 3500));
     await system.answer(one, [{ call_id: "call_001", result: 5 }]);
     expect(endedOf(await system.resume(one, 2, ["call_001"])).stdout).toBe("True 5\n");
   });

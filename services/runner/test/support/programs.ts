@@ -34,6 +34,8 @@ export const TOOLS: Tool[] = [{ name: "add" }, { name: "look up", description: "
 /** How long a call may take to get to the tool call server. */
 export const RECORDED_MS = 10_000;
 const CONDITION_MS = 20_000;
+/** On a machine that does other work, what a program calls at once may take a while. */
+const TOGETHER = { PTC_SETTLE_MAX_MS: "20000" };
 
 /** Waits until something holds. */
 export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
@@ -85,6 +87,7 @@ export async function startProgramSystem({
     SANDBOX_TOOL_DIRECTORY: tools,
     SANDBOX_EXECUTION_MANIFEST_PUBLIC_KEY: keys.publicKey,
     SANDBOX_ADVERTISED_URL: "http://this-runner:2000",
+    ...TOGETHER,
     ...env,
   });
   const client = new InnerClient({ baseUrl: runner.url, unreachable: "upstream_unavailable" });

@@ -118,7 +118,7 @@ describe("two servers on one store", () => {
       const began = performance.now();
       await store.multi().hset(`${key}:results`, id, text).hincrby(`${key}:session`, "rev", 1).exec();
       expect((await answers[index])?.body.result).toBe("quiet");
-      expect(performance.now() - began).toBeLessThan(3000);
+      expect(performance.now() - began).toBeLessThan(10_000);
     }
   });
 
@@ -239,7 +239,7 @@ describe("times", () => {
     const answer = await server.call(exchange, "a");
     expect([answer.status, answer.body.error]).toEqual([408, "tool_call_timeout"]);
     expect(performance.now() - began).toBeGreaterThan(990);
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(performance.now() - began).toBeLessThan(10_000);
     expect(await server.metric("svc_tool_call_timeouts_total")).toBe(1);
     await server.results(exchange, [{ call_id: "a", result: 1 }]);
     expect((await server.call(exchange, "a")).body.result).toBe(1);
@@ -282,11 +282,11 @@ describe("times", () => {
     expect(await server.metric("svc_tool_call_active_sessions")).toBe(2);
     const gone = async () => (await store.keys(`svc:tool:${left.execution}:*`)).length === 0;
     await expect
-      .poll(async () => [(await server.pending(kept)).status, await gone()], { timeout: 5000 })
+      .poll(async () => [(await server.pending(kept)).status, await gone()])
       .toEqual(["active", true]);
     expect(await server.metric("svc_tool_call_active_sessions")).toBe(1);
     expect((await server.call(left, "a")).status).toBe(401);
-    await expect.poll(() => server.metric("svc_tool_call_active_sessions"), { timeout: 5000 }).toBe(0);
+    await expect.poll(() => server.metric("svc_tool_call_active_sessions")).toBe(0);
     expect(await store.keys("svc:tool:*")).toEqual([]);
     store.disconnect();
   });
@@ -297,11 +297,11 @@ describe("times", () => {
     const opened = await Promise.all(Array.from({ length: 20 }, () => server.open()));
     await Promise.all(opened.map((exchange) => server.pending(exchange)));
     expect(await store.zcard("svc:tool:sessions")).toBe(20);
-    await expect.poll(() => store.keys("svc:tool:*:session"), { timeout: 5000 }).toEqual([]);
+    await expect.poll(() => store.keys("svc:tool:*:session")).toEqual([]);
     const last = await server.open();
     expect(await store.zrange("svc:tool:sessions", "0", "-1")).toEqual([last.execution]);
     await server.pending(last);
-    await expect.poll(() => store.keys("svc:tool:*"), { timeout: 5000 }).toEqual([]);
+    await expect.poll(() => store.keys("svc:tool:*")).toEqual([]);
     store.disconnect();
   });
 });

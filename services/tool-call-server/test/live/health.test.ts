@@ -34,7 +34,7 @@ describe("the tool call server", () => {
     expect(unhealthy.status).toBe(503);
     expect(await unhealthy.json()).toEqual({ status: "unhealthy", redis: false });
     await redis.start();
-    await expect.poll(async () => (await get("/health")).status, { timeout: 10_000 }).toBe(200);
+    await expect.poll(async () => (await get("/health")).status).toBe(200);
   });
 
   it("gives its metrics to a caller with the token", async () => {

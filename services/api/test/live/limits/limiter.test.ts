@@ -222,7 +222,7 @@ describe("seats", () => {
     const made = capped(1);
     const { seat } = await enter(made);
     await redis().flushall();
-    await expect.poll(() => redis().keys("svc:seats:*"), { timeout: 5000 }).toHaveLength(1);
+    await expect.poll(() => redis().keys("svc:seats:*")).toHaveLength(1);
     expect((await enter(made)).refusal?.by).toBe("concurrent_executions");
     seat?.release();
     expect((await enter(made)).seat).toBeDefined();
@@ -250,6 +250,6 @@ describe("a store that is away", () => {
     for (const call of calls) await expect(call).rejects.toMatchObject(away);
     await server.start();
     expect((await made.enter("uploads", me)).refusal).toBeUndefined();
-    await expect.poll(async () => (await made.enter("executions", me)).seat, { timeout: 2000 }).toBeDefined();
+    await expect.poll(async () => (await made.enter("executions", me)).seat).toBeDefined();
   });
 });
