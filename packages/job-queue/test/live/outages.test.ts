@@ -95,7 +95,7 @@ describe.concurrent("a job that could not be queued", () => {
     const kept = new KeptJobs(made.redis);
     const ran = await made.consume();
     const job = jobOf({ kept: 60_000 });
-    await kept.create(job, 0);
+    await kept.create(job, { jobs: 0, bytes: 0 });
     const refused = await whileStopped(made, () => errorOf(made.jobs.submit(job, 1)));
     expect(refused).toMatchObject(REFUSED);
     await expect.poll(made.counts).toEqual(IDLE);
