@@ -49,11 +49,11 @@ describe("the check of a directory store", () => {
         (error: StoreError) => error.failure,
       );
     await rm(join(root, "incoming"), { recursive: true });
-    expect(await failure()).toBe("unavailable");
+    expect(await failure()).toBe("not_found");
     await mkdir(join(root, "incoming"));
     expect(await failure()).toBeUndefined();
     await rm(join(root, "incoming"), { recursive: true });
-    await expect.poll(failure, { timeout: 5000 }).toBe("unavailable");
+    await expect.poll(failure, { timeout: 5000 }).toBe("not_found");
   });
 });
 

@@ -104,7 +104,7 @@ describe("without authentication", () => {
 
   test("what is refused does not count, and a link, the service's own pages and this machine's are served", async () => {
     const counted = () => made.redis.keys("svc:limit:fetches:*");
-    const call = { method: "GET", path: "/v1/languages" };
+    const call = { method: "GET", path: "/v1/openapi.json" };
     expect(await counted()).toEqual([]);
     expectRefused(await at(call, { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" }));
     expect(await counted()).toEqual([]);
