@@ -62,8 +62,8 @@ export function jobIdOf(job: Pick<Job, "execution_id" | "job_id">): string {
 }
 
 /** A further round of a program with tools: another replica may ask for it. The first one is asked for once, as an execution is. */
-export function isFurtherRound({ job_id, ptc }: Pick<Job, "job_id" | "ptc">): boolean {
-  return job_id !== undefined && ptc?.round !== 1;
+export function isFurtherRound({ job_id, ptc, discard }: Pick<Job, "job_id" | "ptc" | "discard">): boolean {
+  return job_id !== undefined && ptc?.round !== 1 && discard === undefined;
 }
 
 /** Whether the job acts on a paused program. It must not start a second time: the program goes on only once. */

@@ -6,6 +6,7 @@ import {
   type CallAnswer,
   factsOfAnswer,
   type JobResult,
+  newId,
   type PausedResponse,
   pausedResponseSchema,
   type RunFacts,
@@ -156,6 +157,8 @@ export class RoundJobs {
     const attempt = { program, round: 0, number: 0, requestId, signal, place: "first" as const };
     const job = withoutSource(this.#jobOf(attempt, program.run_timeout));
     job.discard = { runner_url: runnerUrl };
+    // A program that was paused at several places is removed from each.
+    job.job_id = `${program.execution_id}.discard.${newId()}`;
     const expires = performance.now() + this.#config.TOOL_CALL_REQUEST_TIMEOUT;
     const isLater = (error: unknown) => isSaturated(error) && performance.now() < expires;
     const run = () => this.#jobs.run(job, signal, "first");

@@ -84,3 +84,11 @@ it("a cancelled one as soon as a worker has time, however long that takes", asyn
   await expect.poll(() => made.discarded).toContain(id);
   for (const answer of await Promise.all(busy)) expect(answer.status).toBe(200);
 });
+
+it("without a trace of its removal in the queue: another pause of the program may have to be removed, too", async () => {
+  const label = newId();
+  const id = executionOf(await paused(labelled(label)));
+  expect(await made.cancel(label)).toBe(1);
+  await expect.poll(() => made.discarded).toContain(id);
+  await expect.poll(() => made.redis.keys(`bull:*${id}.*`)).toEqual([]);
+});
