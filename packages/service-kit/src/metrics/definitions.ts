@@ -98,7 +98,7 @@ export const METRICS = {
     help: "Requests refused with 429, by what limited them.",
     labels: {
       scope:
-        "`executions`, `resumes`, `uploads`, `downloads`, `fetches`, `concurrent_executions`, `concurrent_rounds`, `open_bodies`, `open_downloads`, `open_waits`, `unfinished_jobs`, `stored_bytes`",
+        "`executions`, `resumes`, `uploads`, `downloads`, `fetches`, `concurrent_executions`, `concurrent_rounds`, `open_bodies`, `open_transfers`, `open_waits`, `unfinished_jobs`, `stored_bytes`",
     },
   },
   svc_file_uploads_total: {

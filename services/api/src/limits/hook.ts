@@ -3,8 +3,8 @@
  * Where only the body tells what a request is, few bodies of a caller are read at once instead, and the others wait.
  * Every answer of a limited route tells the caller's window, as far as the store can be asked. An execution holds its seat
  * until it has an answer or its client has left, and in any case until its run is over. A further round of a program takes a seat of another
- * kind, when its route makes it; a cancel needs none. A download has a place among those of its caller, and of all, until its answer is
- * written or its client has left.
+ * kind, when its route makes it; a cancel needs none. An upload or download has a place among those of its caller, and of all,
+ * until its answer is written or its client has left.
  */
 import type { Principal } from "@svc/contracts";
 import {
@@ -21,8 +21,8 @@ import {
 import { observingAuthorization } from "./authorize-stage.ts";
 import { callerKey, Limiter } from "./limiter.ts";
 import { OpenByCaller } from "./open-by-caller.ts";
-import { OpenDownloads } from "./open-downloads.ts";
-import { isDownload, limitOf, SCOPE_NAMES, type Scope, scopeOf } from "./scopes.ts";
+import { OpenTransfers } from "./open-transfers.ts";
+import { isTransfer, limitOf, SCOPE_NAMES, type Scope, scopeOf } from "./scopes.ts";
 import type { HoldingRound, HoldingSeat, Seat } from "./seats.ts";
 import { bodiesAreOpen, limitHeaders, OTHER_LIMITS, RateLimited, windowHeaders } from "./window.ts";
 
@@ -68,7 +68,7 @@ export function limits(
     if (scope === undefined) return;
     if (isScopedByBody(request)) await gate.receive(request, reply);
     else await gate.enter(request, reply, scope);
-    if (isDownload(request.method, request.routeOptions.url)) await gate.download(request, reply);
+    if (isTransfer(request.method, request.routeOptions.url)) await gate.transfer(request, reply);
   });
   app.addHook("preHandler", async (request, reply) => {
     gate.received(request);
@@ -108,14 +108,14 @@ function countRefusals(app: HttpServer, registry: Registry): void {
   });
 }
 
-/** What the requests in work hold: seats of executions, and places among the bodies that are being read and the open downloads. */
+/** What the requests in work hold: seats of executions, and places among the bodies that are being read, and the open uploads and downloads. */
 class Gate {
   readonly limiter: Limiter;
   readonly #config: Config;
   readonly #principalOf: LimitDeps["principalOf"];
   readonly #refuseWhenFull: () => void;
   readonly #bodies: OpenByCaller;
-  readonly #downloads = new OpenDownloads();
+  readonly #transfers = new OpenTransfers();
   readonly #seats = new WeakMap<FastifyRequest, Seat>();
   readonly #counted = new WeakSet<FastifyRequest>();
   readonly #leaveBodies = new WeakMap<FastifyRequest, () => void>();
@@ -164,8 +164,8 @@ class Gate {
   }
 
   /** Waits until the file server may be asked for what the answer streams. */
-  download(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    return this.#downloads.enter(callerKey(this.#principalOf(request)), closing(reply));
+  transfer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    return this.#transfers.enter(callerKey(this.#principalOf(request)), closing(reply));
   }
 
   /** Waits until the body of the request may be read. */

@@ -77,11 +77,15 @@ export function scopeOf(method: string, pattern: string | undefined): Scope | un
 const routeOf = (method: string, pattern: string | undefined) =>
   `${method === "HEAD" ? "GET" : method} ${pattern}`;
 
-/** Their answers go as fast as the client reads, and hold a connection to the file server meanwhile. */
-const DOWNLOADS: ReadonlySet<string> = new Set([...SCOPES.downloads.routes, "GET /v1/sessions/:id/files"]);
+/** They go as fast as the client sends or reads, and hold a connection to the file server meanwhile. */
+const TRANSFERS: ReadonlySet<string> = new Set([
+  ...SCOPES.uploads.routes,
+  ...SCOPES.downloads.routes,
+  "GET /v1/sessions/:id/files",
+]);
 
-export const isDownload = (method: string, pattern: string | undefined) =>
-  DOWNLOADS.has(routeOf(method, pattern));
+export const isTransfer = (method: string, pattern: string | undefined) =>
+  TRANSFERS.has(routeOf(method, pattern));
 
 export interface Limit {
   requests: number;

@@ -73,10 +73,10 @@ export function bodiesAreOpen(): RateLimited {
   );
 }
 
-export function downloadsAreOpen(most: number): RateLimited {
+export function transfersAreOpen(most: number): RateLimited {
   return new RateLimited(
-    "open_downloads",
-    `Too many downloads at once: ${most} may be open at the same time; read them to their end, or close them.`,
+    "open_transfers",
+    `Too many uploads and downloads at once: ${most} may be open at the same time; send and read them to their end, or close them.`,
     SEAT_RETRY_SECONDS,
   );
 }
@@ -114,7 +114,7 @@ export const OTHER_LIMITS = [
   "concurrent_executions",
   "concurrent_rounds",
   "open_bodies",
-  "open_downloads",
+  "open_transfers",
   "open_waits",
   "unfinished_jobs",
   "stored_bytes",

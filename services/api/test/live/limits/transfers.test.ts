@@ -1,4 +1,4 @@
-/** Open downloads of one caller, whose client reads nothing of them, before a file server that takes few connections. */
+/** Uploads and downloads of one caller, whose client sends or reads nothing of them, before a file server that takes few connections. */
 import { newId } from "@svc/contracts";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { afterEach, expect, it } from "vitest";
@@ -21,10 +21,10 @@ async function start() {
   );
 }
 
-const call = (sub: string, path: string, init: RequestInit = {}) =>
+const call = (sub: string, path: string, init: RequestInit = {}, headers: Record<string, string> = {}) =>
   fetch(`${made.urls[0]}${path}`, {
     ...init,
-    headers: { authorization: `Bearer ${signer.mint({ claims: { sub } })}` },
+    headers: { ...headers, authorization: `Bearer ${signer.mint({ claims: { sub } })}` },
   });
 
 async function uploaded(sub: string, content: Buffer<ArrayBuffer>): Promise<string> {
@@ -38,10 +38,20 @@ async function uploaded(sub: string, content: Buffer<ArrayBuffer>): Promise<stri
   return `/download/${storage_session_id}/${files[0]?.id}`;
 }
 
-/** Downloads in the caller's window. */
-async function counted(): Promise<number> {
-  const [key = ""] = await made.redis.keys("svc:limit:downloads:*");
-  return Number(await made.redis.get(key));
+/** Requests in the windows of all callers. */
+async function counted(scope: "uploads" | "downloads"): Promise<number> {
+  const keys = await made.redis.keys(`svc:limit:${scope}:*`);
+  const counts = keys.length === 0 ? [] : await made.redis.mget(keys);
+  return counts.reduce((sum, count) => sum + Number(count), 0);
+}
+
+/** The beginning of a form, and nothing more until the signal. */
+async function slowUpload(sub: string, left: AbortSignal): Promise<void> {
+  const head = '--b\r\ncontent-disposition: form-data; name="file"; filename="a.bin"\r\n\r\nx';
+  const body = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from(head)) });
+  const init = { method: "POST", body, duplex: "half", signal: left };
+  const type = { "content-type": "multipart/form-data; boundary=b" };
+  await call(sub, "/upload", init as RequestInit, type).catch(() => undefined);
 }
 
 /** As many as one caller may have. */
@@ -70,7 +80,7 @@ it("are refused beyond their number, by every route and method, until one is clo
   const small = await uploaded("slow", Buffer.from("small"));
   const open = await openAll(await uploaded("slow", CONTENT));
   const line = Array.from({ length: IN_LINE }, () => call("slow", small));
-  await expect.poll(() => counted()).toBe(AT_ONCE + IN_LINE);
+  await expect.poll(() => counted("downloads")).toBe(AT_ONCE + IN_LINE);
   const refused = await Promise.all([
     call("slow", small),
     call("slow", small, { method: "HEAD" }),
@@ -85,7 +95,7 @@ it("are refused beyond their number, by every route and method, until one is clo
     message: expect.stringContaining("16"),
   });
   expect(await made.replicas[0]?.registry.metrics()).toContain(
-    'svc_rate_limited_total{scope="open_downloads"} 4',
+    'svc_rate_limited_total{scope="open_transfers"} 4',
   );
 
   // Each that was read to its end makes place for the next one.
@@ -93,4 +103,23 @@ it("are refused beyond their number, by every route and method, until one is clo
   const texts = await Promise.all(line.map(async (answer) => (await answer).text()));
   expect(texts).toEqual(line.map(() => "small"));
   for (const answer of open.slice(1)) await answer.body?.cancel();
+});
+
+it("are uploads, too, as long as their client sends", async () => {
+  await start();
+  const small = await uploaded("other", Buffer.from("small"));
+  const left = new AbortController();
+  const sent = Array.from({ length: AT_ONCE }, () => slowUpload("slow", left.signal));
+  await expect.poll(() => counted("uploads")).toBe(AT_ONCE + 1);
+  const waiting = call("slow", small);
+  expect(await (await call("other", small)).text()).toBe("small");
+  expect(
+    await Promise.race([
+      waiting.then(() => "answered"),
+      call("slow", `/files/${newId()}`).then(() => "waits"),
+    ]),
+  ).toBe("waits");
+  left.abort();
+  await Promise.all(sent);
+  expect((await waiting).status).toBe(404);
 });
