@@ -46,6 +46,7 @@ const TEST: readonly DebianPackage[] = [
   { name: "jq", why: "runs the commands of the README", provides: ["jq"] },
   { name: "zsh", why: "completes ./svc in tests", provides: ["zsh"] },
   { name: "fish", why: "completes ./svc in tests", provides: ["fish"] },
+  { name: "sudo", why: "gives ./svc of another user root rights in tests", provides: ["sudo"] },
 ];
 
 /** A real S3 server, and certificates for it. */
