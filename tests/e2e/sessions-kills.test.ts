@@ -24,7 +24,7 @@ import {
 
 type Component = "api" | "worker" | (typeof SANDBOX)[number] | "egress-gateway" | "file-server" | "redis";
 /**
- * The client's own connection, and what the queue is made of: their loss may cost the answer. So may that of the launcher, which is away for
+ * Without the API the client has no connection, and without Redis there is no queue: their loss may cost the answer. So may that of the launcher, which is away for
  * longer than a worker waits.
  */
 const MAY_COST_THE_ANSWER: ReadonlySet<Component> = new Set(["api", "redis", "launcher"]);

@@ -89,7 +89,7 @@ describe("a page instead of the answer", () => {
   });
 });
 
-test("an error that ends a stream has the status of its code, not that of the stream's beginning", async () => {
+test("an error that ends a stream has the usual status of its code, not the 200 that the stream began with", async () => {
   const told = { error: "sandbox_execution_failed", message: "It broke.", request_id: "r" };
   const broken = await served((_request, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });

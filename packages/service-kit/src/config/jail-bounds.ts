@@ -1,4 +1,4 @@
-/** Bounds of the limits of programs, whoever sets them. jaild refuses what is beyond them. */
+/** The ranges in which each limit of a program must lie. jaild refuses values outside them. */
 
 /** Programs do not start in less. */
 export const MIN_RUN_MEMORY = 16 * 2 ** 20;
