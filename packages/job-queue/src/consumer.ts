@@ -6,17 +6,16 @@
  */
 import { hostname } from "node:os";
 import type { ErrorCode, Job, JobResult, QueueKind } from "@svc/contracts";
-import type { Log, Redis } from "@svc/service-kit";
+import type { CancellableRun, Cancellations, Log, Redis } from "@svc/service-kit";
 import { type Job as BullJob, WaitingError, Worker } from "bullmq";
-import type { CancellableRun, Cancellations } from "./cancellations.ts";
 import { queueConnection } from "./connection.ts";
 import { KeptJobs } from "./kept-jobs.ts";
 import {
-  cancelKey,
   failed,
   goesBack,
   isFurtherRound,
   isOfPausedProgram,
+  JOB_CANCELLATIONS,
   QUEUE_NAMES,
   type QueuedJob,
   queuedJobSchema,
@@ -57,7 +56,6 @@ export class JobConsumer {
     this.#options = options;
     this.#kept = new KeptJobs(redis);
     this.#clock = new RedisClock(redis);
-    cancellations.lookBy(redis);
     this.#locks = new RunLocks(log, queue, (jobIds) => void cancellations.look(jobIds));
     this.#worker = new Worker(queue, (job, token) => this.#process(job, token), {
       connection: queueConnection(redis),
@@ -121,7 +119,7 @@ export class JobConsumer {
     const now = this.#clock.now();
     const isLate = now > start_by && !isRepeated;
     const isSoon = now - sent_at < SOON_MS;
-    if (!isLate && (isSoon || (await redis.exists(cancelKey(id))) === 0)) return undefined;
+    if (!isLate && (isSoon || (await redis.exists(JOB_CANCELLATIONS.markKey(id))) === 0)) return undefined;
     log.info({ job: id, waited_ms: now - sent_at }, "a job that nobody waits for was not run");
     return isLate ? "queue_saturated" : "execution_cancelled";
   }

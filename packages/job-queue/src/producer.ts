@@ -5,16 +5,24 @@
  * job whose add or removal failed is cancelled by what is sent behind it.
  */
 import { deadlinesFor, findLanguage, type Job, type JobResult, newId, ServiceError } from "@svc/contracts";
-import { Condition, type Config, type Log, type Redis, refusesWrites, storeCall } from "@svc/service-kit";
+import {
+  Condition,
+  type Config,
+  type Log,
+  type Redis,
+  refusesWrites,
+  sendCancellation,
+  storeCall,
+} from "@svc/service-kit";
 import { EventFeed } from "./events.ts";
 import type { KeptJob } from "./kept-jobs.ts";
 import {
   isFurtherRound,
   isOfPausedProgram,
+  JOB_CANCELLATIONS,
   jobIdOf,
   type Place,
   type QueuedJob,
-  sendCancel,
 } from "./protocol.ts";
 import { type JobQueue, type JobQueues, type JobState, openQueues } from "./queue.ts";
 import { RedisClock } from "./redis-clock.ts";
@@ -139,7 +147,7 @@ export class JobProducer {
 
   /** Takes a job that nobody waits for out of the queue, or tells its worker to end it. */
   async cancel({ language, id }: Pick<KeptJob, "language" | "id">): Promise<void> {
-    await storeCall(() => sendCancel(this.#redis, id, this.#startMs));
+    await storeCall(() => sendCancellation(this.#redis, JOB_CANCELLATIONS, id, this.#startMs));
     await storeCall(() => this.#queueOf({ language }).withdraw(id));
   }
 
@@ -224,7 +232,10 @@ export class JobProducer {
   /** Never rejects. What fails here may still be done, too. */
   async #cancel({ id, queue }: Sent): Promise<void> {
     try {
-      await Promise.all([sendCancel(this.#redis, id, this.#startMs), queue.withdraw(id)]);
+      await Promise.all([
+        sendCancellation(this.#redis, JOB_CANCELLATIONS, id, this.#startMs),
+        queue.withdraw(id),
+      ]);
     } catch (error) {
       this.#log.warn({ err: (error as Error).message, job: id }, "cancelling a job failed");
     }

@@ -10,7 +10,7 @@ import {
   type QueueKind,
   ServiceError,
 } from "@svc/contracts";
-import type { Redis } from "@svc/service-kit";
+import type { CancellationKind } from "@svc/service-kit";
 
 export const QUEUE_NAMES = { python: "python-queue", other: "other-queue" } as const satisfies Record<
   QueueKind,
@@ -23,18 +23,12 @@ const { enqueued_at: time } = jobSchema.shape;
 export const queuedJobSchema = jobSchema.extend({ sent_at: time.optional(), start_by: time.optional() });
 export type QueuedJob = ReturnType<typeof queuedJobSchema.parse>;
 
-/** Redis channel on which cancellations are published: the message is the job id. */
-export const CANCEL_CHANNEL = "svc:cancel";
-
-/** Redis key of a cancellation: a worker that was not listening finds it. */
-export function cancelKey(jobId: string): string {
-  return `svc:cancelled:${jobId}`;
-}
-
-/** Tells the workers to end a job. Both commands are sent at once: whatever this connection sent before is done before. */
-export async function sendCancel(redis: Redis, jobId: string, lifeMs: number): Promise<void> {
-  await Promise.all([redis.set(cancelKey(jobId), "", "PX", lifeMs), redis.publish(CANCEL_CHANNEL, jobId)]);
-}
+/** Cancellations of jobs: the API sends the id of one whose client left. A worker that was not listening finds the mark. */
+export const JOB_CANCELLATIONS = {
+  channel: "svc:cancel",
+  markKey: (jobId) => `svc:cancelled:${jobId}`,
+  rememberedMs: 60_000,
+} as const satisfies CancellationKind;
 
 /**
  * Where a job waits: `first`: before all jobs with a number. A number counts from 1: behind those with a smaller one, and behind those with

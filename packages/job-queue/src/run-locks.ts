@@ -2,8 +2,7 @@
  * Renews the locks of the jobs that run in this process, by timers: BullMQ does so by the time of day, and renews none for as long as a
  * clock was set back. A run whose lock was lost is aborted: another worker may have its job.
  */
-import type { Log } from "@svc/service-kit";
-import type { CancellableRun } from "./cancellations.ts";
+import type { CancellableRun, Log } from "@svc/service-kit";
 
 /** A worker that does not renew the lock of a job for so long counts as dead. */
 export const LOCK_MS = 5000;

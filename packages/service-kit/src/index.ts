@@ -37,6 +37,7 @@ export * from "./metrics/http.ts";
 export * from "./metrics/made.ts";
 export * from "./metrics/registry.ts";
 export * from "./metrics/stages.ts";
+export * from "./redis/cancellations.ts";
 export * from "./redis/client.ts";
 export * from "./redis/lua-command.ts";
 export * from "./redis/stored-bytes.ts";

@@ -1,8 +1,16 @@
 /** Starts the API: its connections, its app, its port. */
 import { JobProducer } from "@svc/job-queue";
-import { type Context, createRedis, InnerClient, listenWhen, type Running, tokenTo } from "@svc/service-kit";
+import {
+  Cancellations,
+  type Context,
+  createRedis,
+  InnerClient,
+  listenWhen,
+  type Running,
+  tokenTo,
+} from "@svc/service-kit";
 import { createIdentityProvider } from "./auth/provider.ts";
-import { RunningPrograms } from "./programmatic/cancel.ts";
+import { PROGRAM_CANCELLATIONS } from "./programmatic/labels.ts";
 import { buildApi } from "./server.ts";
 
 /** In which a file server that was ended is there again. */
@@ -21,10 +29,10 @@ export async function startApi(context: Context): Promise<Running> {
     tls: context.tls,
   });
   const jobs = new JobProducer(config, log, redis);
-  const running = new RunningPrograms(redis);
-  const app = await buildApi({ ...context, redis, fileServer, jobs, identity, running });
+  const cancellations = new Cancellations(redis, PROGRAM_CANCELLATIONS);
+  const app = await buildApi({ ...context, redis, fileServer, jobs, identity, cancellations });
   const address = { port: config.SERVICE_PORT, host: config.SERVICE_HOST };
-  await listenWhen(Promise.all([jobs.listen(subscriber), running.listen(subscriber)]), () =>
+  await listenWhen(Promise.all([jobs.listen(subscriber), cancellations.listen(subscriber)]), () =>
     app.listen({ ...address, ...inheritedSocket(process.argv) }),
   );
   return {

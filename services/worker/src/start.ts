@@ -1,7 +1,15 @@
 /** Starts the worker, which consumes the queues: its connections, its consumers, its port. */
 import { ServiceError } from "@svc/contracts";
-import { Cancellations, EventLog, type HandleJob, JobConsumer, jobIdOf, openQueues } from "@svc/job-queue";
 import {
+  EventLog,
+  type HandleJob,
+  JOB_CANCELLATIONS,
+  JobConsumer,
+  jobIdOf,
+  openQueues,
+} from "@svc/job-queue";
+import {
+  Cancellations,
   type Context,
   createRedis,
   InnerClient,
@@ -40,7 +48,7 @@ export async function startWorker(context: Context): Promise<Running> {
   const runner = new Runner(config, fleet, tracing);
   const metrics = workerMetrics(registry);
   metrics.watchRunners(() => fleet.counts());
-  const cancellations = new Cancellations();
+  const cancellations = new Cancellations(queueRedis, JOB_CANCELLATIONS);
   const queues = openQueues(redis, log);
   const canary = new Canary({ config, redis, log, metrics, queues, runners: fleet });
   const grants = new Grants(gateway, config, log, metrics.stages, tracing);

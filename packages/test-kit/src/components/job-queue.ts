@@ -3,8 +3,8 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Job, JobResult, QueueKind } from "@svc/contracts";
-import { Cancellations, JobConsumer, JobProducer, openQueues } from "@svc/job-queue";
-import { type Config, createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
+import { JOB_CANCELLATIONS, JobConsumer, JobProducer, openQueues } from "@svc/job-queue";
+import { Cancellations, type Config, createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
 import { newSecret } from "../credentials/secrets.ts";
 import { type PrivateRedis, startRedis } from "./redis.ts";
 
@@ -104,7 +104,7 @@ export async function startWorker(
   if (onWarning !== undefined) log.warn = (_fields: unknown, message?: string) => onWarning(message ?? "");
   const redis = createRedis(config, log, { use: "blocking" });
   const subscriber = createRedis(config, log, { use: "blocking" });
-  const cancellations = new Cancellations();
+  const cancellations = new Cancellations(redis, JOB_CANCELLATIONS);
   await cancellations.listen(subscriber);
   const started: string[] = [];
   const cancelled: string[] = [];

@@ -1,10 +1,10 @@
 /** The OpenAPI document as text, made from the routes themselves. Connects to nothing. */
 import { randomBytes } from "node:crypto";
 import { JobProducer } from "@svc/job-queue";
-import { createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";
+import { Cancellations, createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";
 import { Redis } from "ioredis";
 import { localIdentity } from "../auth/provider.ts";
-import { RunningPrograms } from "../programmatic/cancel.ts";
+import { PROGRAM_CANCELLATIONS } from "../programmatic/labels.ts";
 import { buildApi } from "../server.ts";
 import { documentOf } from "./generate.ts";
 
@@ -25,7 +25,7 @@ export async function openApiDocument(): Promise<string> {
     redis,
     fileServer: new InnerClient({ baseUrl: config.FILE_SERVER_URL, unreachable: "storage_unavailable" }),
     jobs,
-    running: new RunningPrograms(redis),
+    cancellations: new Cancellations(redis, PROGRAM_CANCELLATIONS),
     identity: localIdentity,
   });
   await app.ready();

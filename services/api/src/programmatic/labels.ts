@@ -5,12 +5,20 @@
  */
 import { createHash } from "node:crypto";
 import type { Principal } from "@svc/contracts";
-import { type Config, type Redis, storeCall } from "@svc/service-kit";
+import { type CancellationKind, type Config, type Redis, storeCall } from "@svc/service-kit";
 import type { ChainableCommander } from "ioredis";
 import { roundAndPauseMs } from "./expiry.ts";
 
 const LABEL_HEADER = "x-librechat-code-request-id";
 const MAX_LABEL_CHARS = 128;
+
+/** Cancellations of rounds: every replica hears of one, and aborts the rounds that it makes of that program. */
+export const PROGRAM_CANCELLATIONS = {
+  channel: "svc:ptc:cancelled",
+  markKey: (id) => `svc:ptc-cancelled:${id}`,
+  // A program has its label, and so can be cancelled, from when its round has begun.
+  rememberedMs: 0,
+} as const satisfies CancellationKind;
 
 export interface LabelDeps {
   config: Config;
@@ -57,7 +65,7 @@ function adding(commands: ChainableCommander, key: string, id: string, lifeMs: n
 
 /** When the first round is over: from then on the program has a record, until that expires. */
 export function endFirstRound({ redis }: LabelDeps, id: string): void {
-  redis.del(firstRoundKey(id), cancelledKey(id)).catch(() => undefined);
+  redis.del(firstRoundKey(id), PROGRAM_CANCELLATIONS.markKey(id)).catch(() => undefined);
 }
 
 /** Which of these programs have a label and are in their first round. */
@@ -96,8 +104,6 @@ export function forgetProgram(
   for (const label of labels) redis.zrem(labelKey(principal, label), id).catch(() => undefined);
 }
 
-/** The mark of a program that was cancelled, for as long as its round may be made. */
-export const cancelledKey = (id: string) => `svc:ptc-cancelled:${id}`;
 const firstRoundKey = (id: string) => `svc:ptc:${id}:first`;
 
 function labelKey({ tenantId, userId }: Principal, label: string): string {

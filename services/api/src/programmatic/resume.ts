@@ -113,7 +113,7 @@ async function resumeOnce(
   { request, left, stream, onMode }: ResumeRequest,
   deps: ResumeDeps,
 ): Promise<{ answer: ProgrammaticResponse; replayed: boolean }> {
-  const { running, once, renewal, tokens } = deps;
+  const { cancellations, once, renewal, tokens } = deps;
   const principal = deps.principalOf(request);
   const { token, results: given } = takeBody(request);
   const continuation = tokens.open(token, principal);
@@ -134,7 +134,7 @@ async function resumeOnce(
     return deps.waiting.hold(callerKey(principal), results.bytes);
   };
   const asked = { store: roundAnswerKey(executionId, round), body: results.digest, left, onWait };
-  const outcome = await running.during(executionId, (cancelled) =>
+  const outcome = await cancellations.during(executionId, (cancelled) =>
     once.run(asked, ({ entry }) =>
       // A refusal changes nothing, so the token stays good.
       deps.holdingRound(principal, async () => {

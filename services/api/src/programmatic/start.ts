@@ -48,7 +48,7 @@ export async function handleStart(
   deps: StartDeps,
   stream: RunStream | undefined,
 ): Promise<ProgrammaticResponse> {
-  const { config, running, principalOf, holdingSeat } = deps;
+  const { config, cancellations, principalOf, holdingSeat } = deps;
   const principal = principalOf(request);
   if (bodyBytes(request) > startLimit(config)) throw bodyTooLarge(startLimit(config));
   const [program] = await Promise.all([
@@ -67,7 +67,7 @@ export async function handleStart(
   let paused = false;
   try {
     // The label is stored only when a cancellation can reach the round.
-    const answer = await running.during(execution_id, async (cancelled) => {
+    const answer = await cancellations.during(execution_id, async (cancelled) => {
       if (label !== undefined) await rememberStart(deps, principal, label, execution_id);
       unwanted = AbortSignal.any([unwanted, cancelled]);
       const onEnd = (end: RoundEnd) => noteRun(request, factsOfEnd(end));
@@ -77,7 +77,7 @@ export async function handleStart(
       );
       paused = ended.status === "tool_call_required";
       // A cancellation that came before the record left it to this replica.
-      if (paused && label !== undefined) await running.look([execution_id]);
+      if (paused && label !== undefined) await cancellations.look([execution_id]);
       return ended;
     });
     if (paused && unwanted.aborted) await cancelProgram(deps, execution_id, request.id);

@@ -1,9 +1,17 @@
 /** Builds what the programmatic routes work with. */
-import type { Config, HttpServer, Log, Redis, Registry, StoredBytes, TlsIdentity } from "@svc/service-kit";
+import type {
+  Cancellations,
+  Config,
+  HttpServer,
+  Log,
+  Redis,
+  Registry,
+  StoredBytes,
+  TlsIdentity,
+} from "@svc/service-kit";
 import type { ExecDeps } from "../exec/asked.ts";
 import type { HoldingRound } from "../limits/seats.ts";
 import { Once } from "../once/once.ts";
-import type { RunningPrograms } from "./cancel.ts";
 import { AnswerRenewal, storedSecondsFor } from "./expiry.ts";
 import { programmaticMetrics } from "./metrics.ts";
 import type { ResumeDeps } from "./resume.ts";
@@ -19,7 +27,7 @@ export interface Parts {
   log: Log;
   redis: Redis;
   registry: Registry;
-  running: RunningPrograms;
+  cancellations: Cancellations;
   tls?: TlsIdentity | undefined;
 }
 
@@ -30,7 +38,7 @@ export function programmaticDeps(
   parts: Parts & { stored: StoredBytes; holdingRound: HoldingRound },
   exec: ExecDeps,
 ): ProgrammaticDeps {
-  const { config, log, redis, registry, running, stored, holdingRound, tls } = parts;
+  const { config, log, redis, registry, cancellations, stored, holdingRound, tls } = parts;
   const exchanges = new ToolExchanges(config, log, tls);
   app.addHook("onClose", () => exchanges.close());
   const metrics = programmaticMetrics(registry);
@@ -43,7 +51,7 @@ export function programmaticDeps(
     config,
     log,
     redis,
-    running,
+    cancellations,
     holdingRound,
     metrics,
     exchanges,

@@ -1,11 +1,11 @@
 /** The whole API in front of a real Redis, a real file server and a small consumer of jobs; callers hold tokens. */
 import { type JobResult, RUNTIMES_KEY } from "@svc/contracts";
-import { createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";
+import { Cancellations, createLog, createRegistry, InnerClient, loadConfig } from "@svc/service-kit";
 import { INTERNAL_TOKEN, startFileServer } from "@svc/test-kit/components/file-server";
 import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { createIdentityProvider } from "../../src/auth/provider.ts";
-import { RunningPrograms } from "../../src/programmatic/cancel.ts";
+import { PROGRAM_CANCELLATIONS } from "../../src/programmatic/labels.ts";
 import { buildApi } from "../../src/server.ts";
 import { OK, startJobs } from "./consumer.ts";
 
@@ -53,7 +53,7 @@ export async function startIdentityApi(env: Record<string, string> = {}) {
     redis,
     fileServer: client,
     jobs,
-    running: new RunningPrograms(redis),
+    cancellations: new Cancellations(redis, PROGRAM_CANCELLATIONS),
     identity,
   });
   const python = { language: "python", version: "3.11.2", aliases: ["py"] };

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { JobProducer } from "@svc/job-queue";
 import {
+  Cancellations,
   type Config,
   createLog,
   createRedis,
@@ -14,7 +15,7 @@ import {
 } from "@svc/service-kit";
 import { INTERNAL_TOKEN, startFileServer } from "@svc/test-kit/components/file-server";
 import { createIdentityProvider } from "../../src/auth/provider.ts";
-import { RunningPrograms } from "../../src/programmatic/cancel.ts";
+import { PROGRAM_CANCELLATIONS } from "../../src/programmatic/labels.ts";
 import { buildApi } from "../../src/server.ts";
 import { startJobs } from "./consumer.ts";
 
@@ -76,8 +77,8 @@ async function startReplica(config: Config, connections?: number): Promise<Repli
   const identity = await createIdentityProvider(config, log);
   const jobs = new JobProducer(config, log, redis);
   if (redis.status !== "ready") await once(redis, "ready");
-  const running = new RunningPrograms(redis);
-  await Promise.all([jobs.listen(subscriber), running.listen(subscriber)]);
+  const cancellations = new Cancellations(redis, PROGRAM_CANCELLATIONS);
+  await Promise.all([jobs.listen(subscriber), cancellations.listen(subscriber)]);
   const app: HttpServer = await buildApi({
     config,
     log,
@@ -86,7 +87,7 @@ async function startReplica(config: Config, connections?: number): Promise<Repli
     redis,
     fileServer,
     jobs,
-    running,
+    cancellations,
     identity,
   });
   return {

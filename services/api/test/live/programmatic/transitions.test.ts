@@ -1,8 +1,9 @@
 /** Random sequences of events, driven through the modules that make the transitions over a real Redis, against the table. */
 
 import { AcceptedResults } from "@svc/api/programmatic/accept-results";
-import { cancelProgram, RunningPrograms } from "@svc/api/programmatic/cancel";
+import { cancelProgram } from "@svc/api/programmatic/cancel";
 import { completeProgram } from "@svc/api/programmatic/completion";
+import { PROGRAM_CANCELLATIONS } from "@svc/api/programmatic/labels";
 import { programmaticMetrics } from "@svc/api/programmatic/metrics";
 import { pauseProgram } from "@svc/api/programmatic/pause";
 import { nextAttempt } from "@svc/api/programmatic/resume";
@@ -12,7 +13,7 @@ import { ProgramStore, type Snapshot } from "@svc/api/programmatic/store";
 import { ContinuationTokens } from "@svc/api/programmatic/token";
 import { ToolExchanges } from "@svc/api/programmatic/tool-exchanges";
 import { historyKey, newId, type RecordedCall, ServiceError } from "@svc/contracts";
-import { Counter, createLog, createRegistry } from "@svc/service-kit";
+import { Cancellations, Counter, createLog, createRegistry } from "@svc/service-kit";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startJobs, type TestJobs } from "../../support/consumer.ts";
@@ -45,7 +46,7 @@ function replica() {
     redis,
     exchanges,
     store: new ProgramStore(redis),
-    running: new RunningPrograms(redis),
+    cancellations: new Cancellations(redis, PROGRAM_CANCELLATIONS),
     metrics: programmaticMetrics(registry),
     tokens: new ContinuationTokens("", config.SVC_INTERNAL_SERVICE_TOKEN),
     jobs: new RoundJobs({ config, log: createLog("api", config), jobs, exchanges, submitted }),

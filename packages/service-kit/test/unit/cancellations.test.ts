@@ -1,29 +1,39 @@
 import { EventEmitter } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { newId, ServiceError } from "@svc/contracts";
-import type { Redis } from "@svc/service-kit";
+import { type CancellationKind, Cancellations, type Redis, sendCancellation } from "@svc/service-kit";
 import { describe, expect, it, vi } from "vitest";
-import { Cancellations } from "../../src/cancellations.ts";
-import { CANCEL_CHANNEL, cancelKey } from "../../src/protocol.ts";
 
-/** Cancellations and the channel that they come from. */
-async function listening() {
+const KIND = {
+  channel: "cancel",
+  markKey: (id) => `mark:${id}`,
+  rememberedMs: 60_000,
+} as const satisfies CancellationKind;
+
+/** Cancellations, the channel that they come from, and the store with their marks. */
+async function listening(kind: CancellationKind = KIND) {
   const channel = new EventEmitter() as EventEmitter & { subscribe: () => Promise<void> };
   channel.subscribe = async () => {};
-  const cancels = new Cancellations();
-  await cancels.listen(channel as unknown as Redis);
-  const publish = (id: string, on = CANCEL_CHANNEL) => channel.emit("message", on, id);
-  return { cancels, publish, reconnect: () => channel.emit("ready") };
-}
-
-/** A store with marks of these jobs, and what it was asked for. */
-function marksOf(...marked: string[]) {
+  const marks = new Set<string>();
   const asked: string[][] = [];
+  let isAway = false;
   const mget = async (keys: string[]) => {
+    if (isAway) throw new Error("away");
     asked.push(keys);
-    return keys.map((key) => (marked.some((id) => key === cancelKey(id)) ? "" : null));
+    return keys.map((key) => (marks.has(key) ? "" : null));
   };
-  return { redis: { mget } as unknown as Redis, asked };
+  const cancels = new Cancellations({ mget } as unknown as Redis, kind);
+  await cancels.listen(channel as unknown as Redis);
+  return {
+    cancels,
+    asked,
+    publish: (id: string, on: string = KIND.channel) => channel.emit("message", on, id),
+    mark: (...ids: string[]) => ids.forEach((id) => void marks.add(kind.markKey(id))),
+    loseStore: (lost: boolean) => {
+      isAway = lost;
+    },
+    reconnect: () => channel.emit("ready"),
+  };
 }
 
 describe("cancellations", () => {
@@ -61,6 +71,39 @@ describe("cancellations", () => {
     expect(fourth.signal.reason).toEqual(new ServiceError("shutting_down"));
   });
 
+  it("that come before the start are not remembered where it is not wanted", async () => {
+    const { cancels, publish } = await listening({ ...KIND, rememberedMs: 0 });
+    const id = newId();
+    publish(id);
+    expect(cancels.begin(id).signal.aborted).toBe(false);
+  });
+
+  it("are how work under them fails, however it fails, and nothing to work that succeeds or that they are not for", async () => {
+    const { cancels, publish } = await listening();
+    const work = (id: string, end: () => string) =>
+      cancels.during(id, async () => {
+        publish("mine");
+        return end();
+      });
+    const fails = () => {
+      throw new Error("broken");
+    };
+    await expect(work("mine", fails)).rejects.toEqual(new ServiceError("execution_cancelled"));
+    await expect(work("mine", () => "done")).resolves.toBe("done");
+    await expect(work("other", fails)).rejects.toThrow("broken");
+  });
+
+  it("are marked and published together", async () => {
+    const sent: unknown[][] = [];
+    const set = async (...words: unknown[]) => void sent.push(["set", ...words]);
+    const publish = async (...words: unknown[]) => void sent.push(["publish", ...words]);
+    await sendCancellation({ set, publish } as unknown as Redis, KIND, "job", 5000);
+    expect(sent).toEqual([
+      ["set", "mark:job", "", "PX", 5000],
+      ["publish", "cancel", "job"],
+    ]);
+  });
+
   it("on another channel mean nothing", async () => {
     const { cancels, publish } = await listening();
     const id = newId();
@@ -85,38 +128,37 @@ describe("cancellations", () => {
   });
 
   it("that were not heard of are found by their marks, all in one question", async () => {
-    const { cancels } = await listening();
+    const { cancels, mark, asked } = await listening();
     const [mine, other, ended] = [newId(), newId(), newId()];
-    const { redis, asked } = marksOf(mine, ended);
-    cancels.lookBy(redis);
+    mark(mine, ended);
     const [first, second, third] = [mine, other, ended].map((id) => cancels.begin(id));
     third?.done();
     await cancels.look([mine, other, ended]);
-    expect(asked).toEqual([[mine, other, ended].map(cancelKey)]);
+    expect(asked).toEqual([[mine, other, ended].map(KIND.markKey)]);
     expect(first?.signal.reason).toEqual(new ServiceError("execution_cancelled"));
     expect([second?.signal.aborted, third?.signal.aborted]).toEqual([false, false]);
   });
 
   it("are looked for when the channel is there again, unless nothing runs", async () => {
-    const { cancels, reconnect } = await listening();
+    const { cancels, mark, asked, reconnect } = await listening();
     const id = newId();
-    const { redis, asked } = marksOf(id);
-    cancels.lookBy(redis);
+    mark(id);
     reconnect();
     await setImmediate();
     const { signal } = cancels.begin(id);
     reconnect();
     await expect.poll(() => signal.aborted).toBe(true);
-    expect(asked).toEqual([[cancelKey(id)]]);
+    expect(asked).toEqual([[KIND.markKey(id)]]);
   });
 
   it("are looked for again after a look that failed", async () => {
-    const { cancels } = await listening();
+    const { cancels, mark, loseStore } = await listening();
     const { signal } = cancels.begin("job");
-    cancels.lookBy({ mget: () => Promise.reject(new Error("away")) } as unknown as Redis);
+    mark("job");
+    loseStore(true);
     await cancels.look(["job"]);
     expect(signal.aborted).toBe(false);
-    cancels.lookBy(marksOf("job").redis);
+    loseStore(false);
     await cancels.look(["job"]);
     expect(signal.aborted).toBe(true);
   });
