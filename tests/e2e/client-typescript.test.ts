@@ -94,6 +94,29 @@ describe("run", () => {
     expect(again.stdout).toBe("x\n1\ntwo");
   });
 
+  test("with an upload that is read-only, of an agent's and of a skill's files", async () => {
+    const text = (name: string) => new Blob([name], { type: "text/plain" });
+    const agent = await svc.upload(text("a"), { name: "a", kind: "agent", resourceId: "agent-1" });
+    const skill = await svc.upload(text("s"), {
+      name: "s",
+      kind: "skill",
+      resourceId: "skill-1",
+      version: 2,
+    });
+    const fixed = await svc.upload(text("f"), { name: "f", readOnly: true, contentType: "text/csv" });
+    expect([agent, skill, fixed]).toMatchObject([
+      { kind: "agent", resource_id: "agent-1", contentType: "text/plain" },
+      { kind: "skill", resource_id: "skill-1", version: 2 },
+      { contentType: "text/csv" },
+    ]);
+    expect(await Promise.all([agent, skill, fixed].map((file) => file.text()))).toEqual(["a", "s", "f"]);
+    const code = "cat a s f; stat -c %A f; echo more >> f";
+    const result = await svc.run({ language: "bash", code, files: [agent, skill, fixed] });
+    expect([result.stdout, result.files]).toEqual(["asf-r--r--r--\n", []]);
+    const two = svc.upload(text("x"), { kind: "agent", resourceId: "a\r\n\r\n--b" });
+    await expect(two).rejects.toThrow("each one line");
+  });
+
   test.each(["50%22 off%0A.txt", `say "hi" é😀 'x';(1).txt`, "d/a b*.txt"])(
     "with an upload named %s, which it finds under that name",
     async (name) => {

@@ -17,7 +17,14 @@ export interface Readable {
 }
 
 export type ResultFile = ExecResponse["files"][number] & Readable;
-export type UploadedFile = UploadResponse["files"][number] & Readable;
+/** Whose a file is, where it is not the caller's. */
+interface Owner {
+  kind?: "user" | "agent" | "skill" | undefined;
+  resource_id?: string | undefined;
+  version?: number | undefined;
+}
+
+export type UploadedFile = UploadResponse["files"][number] & Owner & Readable;
 export type Result = Omit<ExecResponse, "files"> & { files: ResultFile[] };
 
 type Ended = Exclude<ProgrammaticResponse, ToolCallRequired>;
@@ -28,14 +35,11 @@ type WithFiles<Answer> = Answer extends { files: unknown }
 export type ToolResult = WithFiles<Ended>;
 
 /** What finds a stored file. Those of agents and skills are found by whose they are. */
-interface Stored {
+interface Stored extends Owner {
   id: string;
   storage_session_id: string;
   /** Bytes. */
   size: number;
-  kind?: "user" | "agent" | "skill" | undefined;
-  resource_id?: string | undefined;
-  version?: number | undefined;
 }
 
 export function withFiles<File extends Stored, Answer extends { files: File[] }>(

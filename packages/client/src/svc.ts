@@ -16,6 +16,16 @@ export interface RunOptions extends CallOptions {
 export interface UploadOptions extends CallOptions {
   /** Path under which programs find it; by default the name of the file. */
   name?: string | undefined;
+  /** By default that of the Blob. */
+  contentType?: string | undefined;
+  /** Whose it is: the caller's, or that of an agent or a skill, which every user of the tenant may read. */
+  kind?: "user" | "agent" | "skill" | undefined;
+  /** Id of the agent or skill. */
+  resourceId?: string | undefined;
+  /** Of the skill. */
+  version?: number | undefined;
+  /** Programs cannot change it. */
+  readOnly?: boolean | undefined;
 }
 
 export class Svc {
@@ -46,16 +56,22 @@ export class Svc {
   }
 
   /** Stores a file, by its path (in Node) or its bytes. */
-  async upload(file: string | Blob, { name, ...options }: UploadOptions = {}): Promise<UploadedFile> {
+  async upload(
+    file: string | Blob,
+    { name, contentType, kind, resourceId, version, readOnly, ...options }: UploadOptions = {},
+  ): Promise<UploadedFile> {
     const { blob, own } = typeof file === "string" ? await fromDisk(file) : { blob: file, own: nameOf(file) };
-    const form = formOf(blob, name ?? own);
+    const fields = { kind, id: resourceId, version, read_only: readOnly };
+    const form = formOf({ blob, name: name ?? own, type: contentType ?? blob.type }, fields);
     const answer = await this.#http.json<UploadResponse>({
       method: "POST",
       path: "/upload",
       ...form,
       ...options,
     });
-    return withFiles(answer, this.#http).files[0] as UploadedFile;
+    const owner = kind === undefined ? {} : { kind, resource_id: resourceId, version };
+    const files = answer.files.map((stored) => ({ ...stored, ...owner }));
+    return withFiles({ files }, this.#http).files[0] as UploadedFile;
   }
 
   async languages(options: CallOptions = {}): Promise<Languages["languages"]> {
@@ -83,15 +99,29 @@ function execRequest(
 
 const nameOf = (blob: Blob) => ("name" in blob && typeof blob.name === "string" ? blob.name : "file");
 
-/** A form of one file (RFC 7578). FormData writes a quote as %22, which is a name of its own; so this writes every character as it is told. */
-function formOf(blob: Blob, name: string): { headers: Record<string, string>; body: Blob } {
+/**
+ * A form of fields and one file (RFC 7578). FormData writes a quote as %22, which is a name of its own; so this writes every character as
+ * it is told.
+ */
+function formOf(
+  { blob, name, type }: { blob: Blob; name: string; type: string },
+  fields: Readonly<Record<string, string | number | boolean | undefined>>,
+): { headers: Record<string, string>; body: Blob } {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+  // A line end would begin a header or a part of its own.
+  if ([type, ...given.map(([, value]) => `${value}`)].some((text) => /[\r\n]/.test(text)))
+    throw new TypeError("contentType and resourceId are each one line.");
   const boundary = `svc-${crypto.getRandomValues(new Uint32Array(4)).join("-")}`;
+  const parts = given.map(
+    ([field, value]) =>
+      `--${boundary}\r\nContent-Disposition: form-data; name="${field}"\r\n\r\n${value}\r\n`,
+  );
   const head = [
     `--${boundary}`,
     `Content-Disposition: form-data; name="file"; filename*=UTF-8''${encodeURIComponent(name)}`,
-    `Content-Type: ${blob.type || "application/octet-stream"}`,
+    `Content-Type: ${type || "application/octet-stream"}`,
   ];
-  const body = new Blob([`${head.join("\r\n")}\r\n\r\n`, blob, `\r\n--${boundary}--\r\n`]);
+  const body = new Blob([...parts, `${head.join("\r\n")}\r\n\r\n`, blob, `\r\n--${boundary}--\r\n`]);
   return { headers: { "content-type": `multipart/form-data; boundary=${boundary}` }, body };
 }
 

@@ -30,8 +30,16 @@ const STALLED_CHECK_MS = 2500;
 /** A job that starts sooner has not been given up yet: a producer waits for its add a second at least. */
 const SOON_MS = 250;
 
-/** Never rejects. The signal aborts with a ServiceError when the job is cancelled, or with LockLostError. */
-export type HandleJob = (job: Job, cancelled: AbortSignal) => Promise<JobResult>;
+export interface StartedJob {
+  job: Job;
+  /** How long it was in the queue, ms. */
+  queueMs: number;
+  /** Aborts with a ServiceError when the job is cancelled, or with LockLostError. */
+  cancelled: AbortSignal;
+}
+
+/** Never rejects. */
+export type HandleJob = (started: StartedJob) => Promise<JobResult>;
 
 export interface ConsumerOptions {
   kind: QueueKind;
@@ -114,19 +122,19 @@ export class JobConsumer {
   async #refusalOf(id: string, job: QueuedJob, isRepeated: boolean): Promise<ErrorCode | undefined> {
     const { redis, log } = this.#options;
     if (isRepeated && isOfPausedProgram(job)) return "sandbox_execution_failed";
-    const { sent_at, start_by } = job;
-    if (sent_at === undefined || start_by === undefined) return undefined;
-    const now = this.#clock.now();
-    const isLate = now > start_by && !isRepeated;
-    const isSoon = now - sent_at < SOON_MS;
+    const { start_by } = job;
+    if (start_by === undefined) return undefined;
+    const queueMs = this.#queueMsOf(job);
+    const isLate = this.#clock.now() > start_by && !isRepeated;
+    const isSoon = queueMs < SOON_MS;
     if (!isLate && (isSoon || (await redis.exists(JOB_CANCELLATIONS.markKey(id))) === 0)) return undefined;
-    log.info({ job: id, waited_ms: now - sent_at }, "a job that nobody waits for was not run");
+    log.info({ job: id, waited_ms: queueMs }, "a job that nobody waits for was not run");
     return isLate ? "queue_saturated" : "execution_cancelled";
   }
 
   async #processKept(
     queued: BullJob,
-    job: Job,
+    job: QueuedJob,
     { run, token, lifeMs }: { run: CancellableRun; token: string; lifeMs: number },
   ): Promise<void> {
     const kept = { id: job.execution_id, namespace: job.output_namespace };
@@ -139,10 +147,14 @@ export class JobConsumer {
     throw new WaitingError();
   }
 
-  async #handle(job: Job, { signal }: CancellableRun): Promise<JobResult> {
-    const result = await this.#options.handle(job, signal);
-    if (signal.reason instanceof LockLostError) throw signal.reason;
+  async #handle(job: QueuedJob, { signal: cancelled }: CancellableRun): Promise<JobResult> {
+    const result = await this.#options.handle({ job, queueMs: this.#queueMsOf(job), cancelled });
+    if (cancelled.reason instanceof LockLostError) throw cancelled.reason;
     return result;
+  }
+
+  #queueMsOf({ enqueued_at }: QueuedJob): number {
+    return Math.max(0, this.#clock.now() - enqueued_at);
   }
 
   /** Takes no more jobs, and waits for those that run. */

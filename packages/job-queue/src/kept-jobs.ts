@@ -75,7 +75,7 @@ export class KeptJobs {
   }
 
   /** Notes a job before it is queued, and counts its bytes until its end. How many of its caller have not ended, with it. */
-  async create(job: Omit<Job, "reply_to">, most: MostKept): Promise<number | "too_many" | "too_much"> {
+  async create(job: Job, most: MostKept): Promise<number | "too_many" | "too_much"> {
     const { execution_id: id, output_namespace: namespace, language, session_id, request_id } = job;
     const fields = Object.entries({ namespace, language, session_id, request_id }).flat();
     const keys = [recordKey(id), listKey(namespace), openKey(namespace), ...storedKeys(namespace)];

@@ -16,16 +16,8 @@ import {
 } from "@svc/service-kit";
 import { EventFeed } from "./events.ts";
 import type { KeptJob } from "./kept-jobs.ts";
-import {
-  isFurtherRound,
-  isOfPausedProgram,
-  JOB_CANCELLATIONS,
-  jobIdOf,
-  type Place,
-  type QueuedJob,
-} from "./protocol.ts";
+import { isFurtherRound, isOfPausedProgram, JOB_CANCELLATIONS, jobIdOf, type Place } from "./protocol.ts";
 import { type JobQueue, type JobQueues, type JobState, openQueues } from "./queue.ts";
-import { RedisClock } from "./redis-clock.ts";
 
 const POLL_MS = 2000;
 const RETRY_SECONDS = "5";
@@ -35,9 +27,6 @@ const FULL =
   "Too many executions wait or run already; this one was not started, and it is safe to repeat it.";
 /** A job that neither waits nor runs nor has a result in this many polls was lost, as is one whose store took no write in them. */
 const LOST_AFTER_POLLS = 2;
-
-/** A job as callers of `run` give it: the producer adds where its result is announced. */
-export type UnsentJob = Omit<Job, "reply_to">;
 
 /** This process ends. A job that goes on with a program goes on, and is there for who asks for it again; any other is cancelled. */
 export class ProducerStopped extends ServiceError {
@@ -54,7 +43,7 @@ interface Sent {
 
 /** A job that is waited for. */
 interface Waited extends Sent {
-  job: UnsentJob;
+  job: Job;
   place: Place;
   /** Notified when the result is in the store. */
   announced: Condition;
@@ -70,7 +59,6 @@ export class JobProducer {
   readonly #log: Log;
   readonly #redis: Redis;
   readonly #queues: JobQueues;
-  readonly #clock: RedisClock;
   readonly #channel = `svc:results:${newId()}`;
   readonly #announced = new Map<string, Condition>();
   /** Of these, the ones that are not first. */
@@ -84,7 +72,6 @@ export class JobProducer {
     this.#log = log;
     this.#redis = redis;
     this.#queues = openQueues(redis, log);
-    this.#clock = new RedisClock(redis);
     this.feed = new EventFeed(redis);
   }
 
@@ -106,27 +93,23 @@ export class JobProducer {
    * Runs a job to its end; one whose id is in the queue already is only waited for. Aborting `left` cancels it. With too many jobs in hand
    * one that is not first is refused at once.
    */
-  async run(job: UnsentJob, left: AbortSignal, place: Place = 1): Promise<JobResult> {
+  async run(job: Job, left: AbortSignal, place: Place = 1): Promise<JobResult> {
     left.throwIfAborted();
     if (place !== "first") this.refuseWhenFull();
     const id = jobIdOf(job);
     const queue = this.#queueOf(job);
+    const awaited = { replyTo: this.#channel, startWithinMs: this.#startMs };
     const announced = new Condition();
     const counts = place === "first" ? 0 : 1;
     this.#announced.set(id, announced);
     this.#numbered += counts;
     try {
-      await this.#orCancel({ id, queue }, () => queue.add(this.#awaited(job), place));
+      await this.#orCancel({ id, queue }, () => queue.add(job, { place, awaited }));
       return await this.#wait({ job, place, id, queue, announced, left, began: performance.now() });
     } finally {
       this.#announced.delete(id);
       this.#numbered -= counts;
     }
-  }
-
-  #awaited(job: UnsentJob): QueuedJob {
-    const sent_at = this.#clock.now();
-    return { ...job, reply_to: this.#channel, sent_at, start_by: sent_at + this.#startMs };
   }
 
   /** Counted from when a job was sent: it does not start after that, and its cancellation is kept until then. */
@@ -135,9 +118,9 @@ export class JobProducer {
   }
 
   /** Queues a job that nobody waits for. */
-  async submit(job: UnsentJob, place: Place): Promise<void> {
+  async submit(job: Job, place: Place): Promise<void> {
     const queue = this.#queueOf(job);
-    await this.#orCancel({ id: jobIdOf(job), queue }, () => queue.add(job, place));
+    await this.#orCancel({ id: jobIdOf(job), queue }, () => queue.add(job, { place }));
   }
 
   /** Where a job is that nobody waits for. */
@@ -152,7 +135,7 @@ export class JobProducer {
   }
 
   /** Whether the job waits, runs, or belongs to a round that has just ended. */
-  async exists(job: UnsentJob): Promise<boolean> {
+  async exists(job: Job): Promise<boolean> {
     return storeCall(() => this.#queueOf(job).exists(jobIdOf(job)));
   }
 
@@ -274,7 +257,7 @@ function localStart(at: number, { began }: Pick<Waited, "began">): number {
 }
 
 /** A run has no effect but its result, so the caller may repeat it. A paused program that is lost is replayed. */
-function lost(job: UnsentJob): ServiceError {
+function lost(job: Job): ServiceError {
   return isOfPausedProgram(job)
     ? new ServiceError("sandbox_execution_failed", undefined, { cause: "the job is lost" })
     : new ServiceError("store_unavailable", "The state store lost the execution; it may be repeated.");

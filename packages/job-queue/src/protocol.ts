@@ -11,17 +11,22 @@ import {
   ServiceError,
 } from "@svc/contracts";
 import type { CancellationKind } from "@svc/service-kit";
+import { z } from "zod";
 
 export const QUEUE_NAMES = { python: "python-queue", other: "other-queue" } as const satisfies Record<
   QueueKind,
   string
 >;
 
-const { enqueued_at: time } = jobSchema.shape;
-
-/** A job in its queue. One that a producer waits for says, in ms by Redis's clock, when it was sent and when it starts at the latest. */
-export const queuedJobSchema = jobSchema.extend({ sent_at: time.optional(), start_by: time.optional() });
-export type QueuedJob = ReturnType<typeof queuedJobSchema.parse>;
+/** A job in its queue. Times are ms since 1970 by Redis's clock. */
+export const queuedJobSchema = jobSchema.extend({
+  enqueued_at: z.number(),
+  /** Redis channel of the API process that waits; absent when no process does. */
+  reply_to: z.string().optional(),
+  /** It starts until then, or not at all; absent when nobody waits. */
+  start_by: z.number().optional(),
+});
+export type QueuedJob = z.infer<typeof queuedJobSchema>;
 
 /** Cancellations of jobs: the API sends the id of one whose client left. A worker that was not listening finds the mark. */
 export const JOB_CANCELLATIONS = {

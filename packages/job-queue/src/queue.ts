@@ -2,7 +2,7 @@
  * The jobs of one kind in the store. A job is added once under its id, and a job that has started cannot be withdrawn. What a job is to run
  * may be megabytes: only its worker reads that.
  */
-import type { JobResult, QueueKind } from "@svc/contracts";
+import type { Job, JobResult, QueueKind } from "@svc/contracts";
 import type { Log, Redis } from "@svc/service-kit";
 import { Queue } from "bullmq";
 import { queueConnection } from "./connection.ts";
@@ -17,6 +17,7 @@ import {
   RESULT_LIFE_MS,
   resultKey,
 } from "./protocol.ts";
+import { RedisClock } from "./redis-clock.ts";
 
 /** How long the job of a further round stays in the queue when it has ended, so that no replica adds it again. */
 const ENDED_ROUND_SECONDS = 120;
@@ -34,6 +35,13 @@ export type JobState =
 /** `gone`: it has ended, or was never there. */
 export type Withdrawn = { state: "removed" | "gone" } | { state: "started"; at: number };
 
+export interface Added {
+  /** 1 when it is absent. */
+  place?: Place;
+  /** The API process that waits for the result, and how long it may wait for the start, in ms. */
+  awaited?: { replyTo: string; startWithinMs: number };
+}
+
 export interface JobCounts {
   waiting: number;
   active: number;
@@ -44,12 +52,14 @@ export class JobQueue {
   readonly name: string;
   readonly #redis: Redis;
   readonly #log: Log;
+  readonly #clock: RedisClock;
   #queue: Queue<QueuedJob, void>;
 
-  constructor(kind: QueueKind, redis: Redis, log: Log) {
+  constructor(kind: QueueKind, redis: Redis, log: Log, clock: RedisClock) {
     this.name = QUEUE_NAMES[kind];
     this.#redis = redis;
     this.#log = log;
+    this.#clock = clock;
     this.#queue = this.#open();
   }
 
@@ -79,16 +89,25 @@ export class JobQueue {
   }
 
   /** A job whose id is in the queue already is left as it is. */
-  async add(job: QueuedJob, place: Place = 1): Promise<void> {
+  async add(job: Job, { place = 1, awaited }: Added = {}): Promise<void> {
     const removed = isFurtherRound(job) ? { age: ENDED_ROUND_SECONDS } : true;
+    const enqueued_at = this.#clock.now();
+    const until = awaited && {
+      reply_to: awaited.replyTo,
+      start_by: enqueued_at + awaited.startWithinMs,
+    };
     const queue = await this.#opened();
-    await queue.add("exec", job, {
-      jobId: jobIdOf(job),
-      attempts: 1,
-      ...(place === "first" ? {} : { priority: Math.min(place, MAX_PRIORITY) }),
-      removeOnComplete: removed,
-      removeOnFail: { age: ENDED_ROUND_SECONDS },
-    });
+    await queue.add(
+      "exec",
+      { ...job, enqueued_at, ...until },
+      {
+        jobId: jobIdOf(job),
+        attempts: 1,
+        ...(place === "first" ? {} : { priority: Math.min(place, MAX_PRIORITY) }),
+        removeOnComplete: removed,
+        removeOnFail: { age: ENDED_ROUND_SECONDS },
+      },
+    );
   }
 
   async result(id: string): Promise<JobResult | undefined> {
@@ -148,7 +167,10 @@ export class JobQueue {
 
 export type JobQueues = Readonly<Record<QueueKind, JobQueue>>;
 
-export const openQueues = (redis: Redis, log: Log): JobQueues => ({
-  python: new JobQueue("python", redis, log),
-  other: new JobQueue("other", redis, log),
-});
+export function openQueues(redis: Redis, log: Log): JobQueues {
+  const clock = new RedisClock(redis);
+  return {
+    python: new JobQueue("python", redis, log, clock),
+    other: new JobQueue("other", redis, log, clock),
+  };
+}

@@ -103,14 +103,14 @@ interface Worked {
 
 /** What is done with each job. */
 function handlerOf({ config, log, tracing }: Context, { metrics, canary, ...deps }: Worked): HandleJob {
-  return async (job, cancelled) => {
-    const write = runLine(log, job);
-    const span = tracing && traceJob(tracing, job);
+  return async ({ job, queueMs, cancelled }) => {
+    const write = runLine(log, job, queueMs);
+    const span = tracing && traceJob(tracing, job, queueMs);
     const traced = span === undefined ? job : { ...job, trace: span.context };
     const events = job.events ? new EventLog(deps.redis, log, jobIdOf(job), cancelled) : undefined;
     const tell: TellEvent | undefined = events && ((...event) => events.add(...event));
-    const result = await metrics.during(job, () =>
-      processJob(traced, cancelled, { config, log, tell, ...deps }),
+    const result = await metrics.during({ job, queueMs }, () =>
+      processJob({ job: traced, queueMs, cancelled }, { config, log, tell, ...deps }),
     );
     await events?.end();
     if (span !== undefined) endJob(span, result);

@@ -70,9 +70,6 @@ export const jobSchema = z.object({
   events: z.boolean().optional(),
   /** Nobody waits for it: how it ends is kept for so long, in ms. */
   kept: z.number().int().positive().optional(),
-  /** Redis channel of the API process that waits; absent when no process does. */
-  reply_to: z.string().optional(),
-  enqueued_at: z.number(),
   /** The span below which the job is traced; absent where it is not. */
   trace: traceContextSchema.optional(),
 });

@@ -1,6 +1,6 @@
 /** Jobs that nobody waits for: how they end is kept, whoever dies on the way, and a caller's cancel and a worker's end agree. */
 import { type Job, type JobResult, newId } from "@svc/contracts";
-import { type KeptJob, KeptJobs, type UnsentJob } from "@svc/job-queue";
+import { type KeptJob, KeptJobs } from "@svc/job-queue";
 import { held, OK, startJobs, workFor } from "@svc/test-kit/components/job-queue";
 import { jobOf } from "@svc/test-kit/components/messages";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -22,17 +22,17 @@ async function start() {
   onTestFinished(made.stop);
   const kept = new KeptJobs(made.redis);
   /** Notes and queues a job, as the API does. */
-  const submit = async (change: Partial<Job> = {}): Promise<UnsentJob> => {
+  const submit = async (change: Partial<Job> = {}): Promise<Job> => {
     const job = jobOf({ kept: LIFE_MS, run_timeout: LONG_MS, ...change });
     await kept.create(job, NO_LIMIT);
     await made.jobs.submit(job, 1);
     return job;
   };
-  const find = async ({ execution_id }: UnsentJob) => kept.find(execution_id);
-  const statusOf = async (job: UnsentJob) => (await find(job))?.status;
+  const find = async ({ execution_id }: Job) => kept.find(execution_id);
+  const statusOf = async (job: Job) => (await find(job))?.status;
   return { ...made, kept, submit, find, statusOf };
 }
-const named = ({ execution_id: id, output_namespace: namespace }: UnsentJob) => ({ id, namespace });
+const named = ({ execution_id: id, output_namespace: namespace }: Job) => ({ id, namespace });
 
 describe("a job", () => {
   it.each<[string, JobResult, KeptJob["status"]]>([

@@ -1,6 +1,6 @@
 /** Jobs whose callers were told that the store is unavailable, or that waited too long: none of them runs, whenever the store is back. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Job, newId } from "@svc/contracts";
+import { newId } from "@svc/contracts";
 import { KeptJobs } from "@svc/job-queue";
 import { never, OK, startJobs, type TestJobs } from "@svc/test-kit/components/job-queue";
 import { jobOf } from "@svc/test-kit/components/messages";
@@ -144,23 +144,19 @@ describe.concurrent("a job that cannot be removed when its time in the queue is 
   });
 });
 
-/** A job as the queue has it whose producer is gone. */
-const leftBehind = (sent_at: number, start_by: number, change: Partial<Job> = {}) => ({
-  ...jobOf({ reply_to: `svc:results:${newId()}`, ...change }),
-  sent_at,
-  start_by,
+/** How the queue has a job whose producer is gone. */
+const leftBehind = (startWithinMs: number) => ({
+  awaited: { replyTo: `svc:results:${newId()}`, startWithinMs },
 });
 
 describe.concurrent("a job whose producer is gone", () => {
   it("is not run long after its time in the queue", async (context) => {
     const { expect } = context;
     const { queue, consume, counts, redis } = await start(context);
-    const [late, inTime] = [
-      leftBehind(Date.now() - 2000, Date.now() - 1000),
-      leftBehind(Date.now() - 2000, Date.now() + 60_000),
-    ];
-    await queue.add(late);
-    await queue.add(inTime);
+    const [late, inTime] = [jobOf(), jobOf()];
+    await queue.add(late, leftBehind(1000));
+    await queue.add(inTime, leftBehind(60_000));
+    await sleep(1500);
     const ran = await consume();
     await expect.poll(counts).toEqual(IDLE);
     expect(ran).toEqual([inTime.execution_id]);
@@ -172,8 +168,8 @@ describe.concurrent("a job whose producer is gone", () => {
     const { expect } = context;
     const { queue, consume, counts, spawnWorker } = await start(context);
     const dying = await spawnWorker(60_000);
-    const job = leftBehind(Date.now(), Date.now() + 2000, { run_timeout: 60_000 });
-    await queue.add(job);
+    const job = jobOf({ run_timeout: 60_000 });
+    await queue.add(job, leftBehind(2000));
     await expect.poll(() => dying.started).toHaveLength(1);
     await sleep(2000);
     dying.kill("SIGKILL");
@@ -183,16 +179,18 @@ describe.concurrent("a job whose producer is gone", () => {
   });
 });
 
-it("a worker whose clock is an hour ahead runs what waits", async (context) => {
+it("a worker whose clock is an hour ahead runs what waits, and knows for how long it waited", async (context) => {
   const { expect, onTestFinished } = context;
-  const { jobs, consume, counts } = await start(context);
+  const { jobs, consume, counts, stop } = await startJobs();
+  onTestFinished(stop);
   const job = jobOf();
   const result = jobs.run(job, never());
   await expect.poll(async () => (await counts()).waiting).toBe(1);
   const now = Date.now;
   const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + AN_HOUR_MS);
   onTestFinished(() => clock.mockRestore());
-  const ran = await consume();
+  const { started, queueMs } = await consume({ work: async () => OK });
   expect(await result).toEqual(OK);
-  expect(ran).toEqual([job.execution_id]);
+  expect(started).toEqual([job.execution_id]);
+  expect(queueMs[0]).toBeLessThan(AN_HOUR_MS / 2);
 });

@@ -322,7 +322,7 @@ it("a job that another program has added to the queue is handled", async () => {
   const { consume, redis } = await start();
   const { started } = await consume({ work: async () => OK });
   const queue = new Queue("python-queue", { connection: queueConnection(redis) });
-  await queue.add("exec", jobOf(), { jobId: "added-elsewhere" });
+  await queue.add("exec", { ...jobOf(), enqueued_at: Date.now() }, { jobId: "added-elsewhere" });
   await expect.poll(() => started).toHaveLength(1);
   await queue.close();
 });

@@ -68,8 +68,8 @@ export class OpenSpan implements Span {
     this.#stage = this.#tracer.startSpan(name, { startTime: now }, this.#context);
   }
 
-  precededBy(name: string, sinceMs: number): void {
-    const startTime = Math.min(sinceMs, this.#beganMs);
+  precededBy(name: string, ms: number): void {
+    const startTime = this.#beganMs - ms;
     this.#tracer.startSpan(name, { startTime }, this.#options.parent).end(this.#beganMs);
   }
 

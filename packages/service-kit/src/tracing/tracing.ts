@@ -20,8 +20,8 @@ export interface Span {
   readonly context: TraceContext;
   /** Begins a stage below this span. Stages follow one another: the one before ends, and so does the last one with the span. */
   stage: (name: string) => void;
-  /** Adds a span before this one, below the same parent, that began at `sinceMs` (ms since 1970). */
-  precededBy: (name: string, sinceMs: number) => void;
+  /** Adds a span before this one, below the same parent, that lasted `ms`. */
+  precededBy: (name: string, ms: number) => void;
   /** Refers to a span of another trace. */
   link: (to: TraceContext | undefined) => void;
   /** `failed`: what it stands for failed, and so did its open stage. Counts once. */

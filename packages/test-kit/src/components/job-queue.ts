@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Job, JobResult, QueueKind } from "@svc/contracts";
-import { JOB_CANCELLATIONS, JobConsumer, JobProducer, openQueues } from "@svc/job-queue";
+import { JOB_CANCELLATIONS, JobConsumer, JobProducer, openQueues, type StartedJob } from "@svc/job-queue";
 import { Cancellations, type Config, createLog, createRedis, loadConfig, type Redis } from "@svc/service-kit";
 import { newSecret } from "../credentials/secrets.ts";
 import { type PrivateRedis, startRedis } from "./redis.ts";
@@ -14,6 +14,8 @@ export const OK: JobResult = { ok: true, answer: { stdout: "1\n" } };
 export interface TestWorker {
   /** Ids of jobs in the order in which they started. */
   started: string[];
+  /** How long each of them was in the queue, ms. */
+  queueMs: number[];
   cancelled: string[];
   /** The most that ran at once. */
   most: () => number;
@@ -107,12 +109,14 @@ export async function startWorker(
   const cancellations = new Cancellations(redis, JOB_CANCELLATIONS);
   await cancellations.listen(subscriber);
   const started: string[] = [];
+  const waits: number[] = [];
   const cancelled: string[] = [];
   let running = 0;
   let most = 0;
-  const handle = async (job: Job, signal: AbortSignal): Promise<JobResult> => {
+  const handle = async ({ job, queueMs, cancelled: signal }: StartedJob): Promise<JobResult> => {
     const id = job.job_id ?? job.execution_id;
     started.push(id);
+    waits.push(queueMs);
     most = Math.max(most, ++running);
     if (signal.aborted) cancelled.push(id);
     else signal.addEventListener("abort", () => cancelled.push(id));
@@ -122,6 +126,7 @@ export async function startWorker(
   const consumers = kinds.map((kind) => new JobConsumer({ kind, ...shared }));
   return {
     started,
+    queueMs: waits,
     cancelled,
     most: () => most,
     deafen: () => subscriber.unsubscribe(),

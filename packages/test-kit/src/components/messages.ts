@@ -15,7 +15,6 @@ export function jobOf(change: Partial<Job> = {}): Job {
     args: [],
     run_timeout: 1000,
     files: [],
-    enqueued_at: Date.now(),
     ...change,
   };
 }

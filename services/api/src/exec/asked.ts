@@ -8,7 +8,7 @@ import {
   type ObjectRecord,
   type Principal,
 } from "@svc/contracts";
-import type { EventFeed, JobProducer, UnsentJob } from "@svc/job-queue";
+import type { EventFeed, JobProducer } from "@svc/job-queue";
 import type { Config, Counter, FastifyReply, FastifyRequest, PlanLimits } from "@svc/service-kit";
 import type { SessionStore } from "@svc/session-store";
 import type { Jobs } from "../jobs/jobs.ts";
@@ -59,7 +59,7 @@ export async function askedOf(request: FastifyRequest, reply: FastifyReply, deps
   return { ...parsed, session, principal, key };
 }
 
-export async function jobFor(request: FastifyRequest, asked: Asked, deps: ExecDeps): Promise<UnsentJob> {
+export async function jobFor(request: FastifyRequest, asked: Asked, deps: ExecDeps): Promise<Job> {
   const { principal, key: _, ...parsed } = asked;
   const files =
     parsed.files.length > 0
@@ -78,7 +78,7 @@ function jobOf(
   principal: Principal,
   { run_memory_limit }: PlanLimits,
   requestId: string,
-): UnsentJob {
+): Job {
   return {
     ...parsed,
     ...(session === undefined ? {} : { session }),
@@ -89,6 +89,5 @@ function jobOf(
     session_id: newId(),
     principal,
     output_namespace: namespaceOf(principal, { kind: "user" }),
-    enqueued_at: Date.now(),
   };
 }

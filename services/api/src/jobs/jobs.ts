@@ -2,15 +2,8 @@
  * Jobs of callers who do not wait: made, found, waited for, cancelled. A job of another caller is as one that does not exist. A job that
  * the queue has lost, with the store's data or with its second worker, is found out when somebody asks for it, and has failed then.
  */
-import { type JobResult, namespaceOf, type Principal, ServiceError } from "@svc/contracts";
-import {
-  hasEnded,
-  type JobProducer,
-  type KeptJob,
-  type KeptJobs,
-  type ListPage,
-  type UnsentJob,
-} from "@svc/job-queue";
+import { type Job, type JobResult, namespaceOf, type Principal, ServiceError } from "@svc/contracts";
+import { hasEnded, type JobProducer, type KeptJob, type KeptJobs, type ListPage } from "@svc/job-queue";
 import type { Config } from "@svc/service-kit";
 import { tooManyJobs, tooMuchStored } from "../limits/window.ts";
 
@@ -35,7 +28,7 @@ export class Jobs {
   }
 
   /** Queues a job. Throws `rate_limited` when its caller has too many that have not ended, or too much is stored of the caller with it. */
-  async start(job: UnsentJob): Promise<void> {
+  async start(job: Job): Promise<void> {
     job.kept = this.#lifeMs;
     job.events = true;
     const place = await this.#create(job);
@@ -50,7 +43,7 @@ export class Jobs {
   }
 
   /** Where it waits. */
-  async #create(job: UnsentJob): Promise<number> {
+  async #create(job: Job): Promise<number> {
     const { SVC_MAX_UNFINISHED_JOBS: jobs, SVC_MAX_STORED_BYTES: bytes } = this.#config;
     const create = () => this.#kept.create(job, { jobs, bytes });
     let place = await create();

@@ -5,6 +5,7 @@
 import {
   type CallAnswer,
   factsOfAnswer,
+  type Job,
   type JobResult,
   newId,
   type PausedResponse,
@@ -14,7 +15,7 @@ import {
   type TraceContext,
   type UsedLimits,
 } from "@svc/contracts";
-import { type JobProducer, jobIdOf, type Place, ProducerStopped, type UnsentJob } from "@svc/job-queue";
+import { type JobProducer, jobIdOf, type Place, ProducerStopped } from "@svc/job-queue";
 import { type Config, type Counter, type Log, retry } from "@svc/service-kit";
 import { answerOf } from "../exec/answer.ts";
 import type { RunStream } from "../streams/run-stream.ts";
@@ -132,7 +133,7 @@ export class RoundJobs {
   /** Runs a job beside something that it needs: when that fails, the job is cancelled. */
   async #runBeside(
     needed: Promise<unknown>,
-    job: UnsentJob,
+    job: Job,
     attempt: Attempt,
     place: Place | undefined,
   ): Promise<RoundEnd> {
@@ -146,7 +147,7 @@ export class RoundJobs {
     return endOf(result, attempt.program);
   }
 
-  async #run(job: UnsentJob, { stream }: Attempt, signal: AbortSignal, place?: Place): Promise<JobResult> {
+  async #run(job: Job, { stream }: Attempt, signal: AbortSignal, place?: Place): Promise<JobResult> {
     await stream?.follow(jobIdOf(job), { goesOn: job.resume !== undefined });
     return this.#jobs.run(job, signal, place);
   }
@@ -167,7 +168,7 @@ export class RoundJobs {
     });
   }
 
-  #jobOf({ program, round, number, requestId, trace, stream }: Attempt, runTimeout: number): UnsentJob {
+  #jobOf({ program, round, number, requestId, trace, stream }: Attempt, runTimeout: number): Job {
     const { execution_id, session_id, principal, output_namespace, language, version } = program;
     const { code, args, files, inline, env } = program;
     return {
@@ -188,7 +189,6 @@ export class RoundJobs {
       ...(inline === undefined ? {} : { inline }),
       ...(env === undefined ? {} : { env }),
       run_timeout: runTimeout,
-      enqueued_at: Date.now(),
       ...(trace === undefined ? {} : { trace }),
       ...(stream === undefined ? {} : { events: true }),
     };
@@ -196,7 +196,7 @@ export class RoundJobs {
 }
 
 /** A paused program already has its source, its arguments, its input and its own files. */
-function withoutSource({ stdin: _s, inline: _i, env: _e, ...job }: UnsentJob): UnsentJob {
+function withoutSource({ stdin: _s, inline: _i, env: _e, ...job }: Job): Job {
   return { ...job, code: "", args: [] };
 }
 

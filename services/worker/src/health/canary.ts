@@ -157,7 +157,6 @@ export class Canary {
       args: [],
       run_timeout: Math.min(CANARY_RUN_MS, config.MAX_RUN_TIMEOUT),
       files: [],
-      enqueued_at: Date.now(),
     };
     await queues[kind].add(job);
   }

@@ -1,13 +1,16 @@
 /** Metrics of jobs on the worker. */
 import { findLanguage, type Job, type JobResult } from "@svc/contracts";
-import { goesBack, type JobQueues, QUEUE_NAMES } from "@svc/job-queue";
+import { goesBack, type JobQueues, QUEUE_NAMES, type StartedJob } from "@svc/job-queue";
 import { counter, gauge, histogram, type Registry, type StageMetrics, stageMetrics } from "@svc/service-kit";
 import { endOf, type JobEnd } from "../round/run-line.ts";
 import type { RunnerState } from "../runner/pool.ts";
 
 export interface WorkerMetrics {
   /** Counts a job while it is in work, and how it ends. One that discards a paused program runs nothing, and is not counted. */
-  during: (job: Job, work: () => Promise<JobResult>) => Promise<JobResult>;
+  during: (
+    started: Pick<StartedJob, "job" | "queueMs">,
+    work: () => Promise<JobResult>,
+  ) => Promise<JobResult>;
   stages: StageMetrics;
   canarySucceeded: (atMs: number) => void;
   /** Says from where the runners are counted. */
@@ -41,11 +44,11 @@ function jobMetrics(registry: Registry, stages: StageMetrics): WorkerMetrics["du
     languages.add(language);
     for (const end of Object.values(ends)) end.inc({ language }, 0);
   };
-  return async (job, work) => {
+  return async ({ job, queueMs }, work) => {
     if (job.discard !== undefined) return work();
     const { language } = job;
     know(language);
-    const waitSeconds = Math.max(0, Date.now() - job.enqueued_at) / 1000;
+    const waitSeconds = queueMs / 1000;
     // Nobody waits for a kept job, which may be in the queue for hours.
     if (job.kept === undefined)
       waited.observe({ queue: QUEUE_NAMES[findLanguage(language)?.queue ?? "other"] }, waitSeconds);

@@ -5,6 +5,7 @@
  * queue. A program with tools has others: once it may have run, only the API, which keeps its calls, repeats it.
  */
 import { deadlinesFor, type Job, type JobResult, type RecordedCall, ServiceError } from "@svc/contracts";
+import type { StartedJob } from "@svc/job-queue";
 import { DeadlineSignal, retry } from "@svc/service-kit";
 import { publicAnswer } from "./answer.ts";
 import { faultOf } from "./error-classification.ts";
@@ -14,10 +15,9 @@ import { AWAY_MS, RetryPolicy } from "./retry-policy.ts";
 import { endOf, type ProcessDeps, type Round } from "./round.ts";
 import { sessionRound } from "./session-round.ts";
 
-/** Aborting `cancelled` ends the job. */
-export async function processJob(job: Job, cancelled: AbortSignal, deps: ProcessDeps): Promise<JobResult> {
+export async function processJob(started: StartedJob, deps: ProcessDeps): Promise<JobResult> {
+  const { job, queueMs, cancelled } = started;
   const { config, log } = deps;
-  const queueMs = Math.max(0, Date.now() - job.enqueued_at);
   const deadlines = deadlinesFor(job.run_timeout, config);
   const within = new DeadlineSignal(cancelled, deadlines.worker);
   try {

@@ -11,8 +11,7 @@ export function endOf(result: JobResult): JobEnd {
 }
 
 /** To be called when the job starts; what it returns, when it has ended. */
-export function runLine(log: Log, job: Job): (result: JobResult) => void {
-  const queueMs = Math.max(0, Date.now() - job.enqueued_at);
+export function runLine(log: Log, job: Job, queueMs: number): (result: JobResult) => void {
   const began = performance.now();
   const { request_id, execution_id: exec_id, language } = job;
   const trace_id = traceIdOf(job.trace);

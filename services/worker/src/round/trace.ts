@@ -3,8 +3,8 @@ import { factsOfAnswer, findLanguage, type Job, type JobResult, outcomeOfError }
 import { type Attributes, runAttributes, type Span, type Tracing } from "@svc/service-kit";
 
 /** Undefined: nobody traces the request that the job is of. */
-export function traceJob(tracing: Tracing, job: Job): Span | undefined {
-  const { trace, execution_id: exec_id, language, enqueued_at } = job;
+export function traceJob(tracing: Tracing, job: Job, queueMs: number): Span | undefined {
+  const { trace, execution_id: exec_id, language } = job;
   const span = tracing.join("worker.run", "consumer", trace, {
     "messaging.system": "bullmq",
     "messaging.operation.type": "process",
@@ -12,7 +12,7 @@ export function traceJob(tracing: Tracing, job: Job): Span | undefined {
     ...runAttributes({ exec_id, language }),
     ...roundOf(job),
   });
-  span?.precededBy("queue", enqueued_at);
+  span?.precededBy("queue", queueMs);
   return span;
 }
 

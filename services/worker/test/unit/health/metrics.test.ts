@@ -9,8 +9,8 @@ it("a job that nobody waits for, and that waited for an hour, is not in the wait
   const registry = createRegistry();
   const { during } = workerMetrics(registry);
   const work = async () => ({ ok: true as const, answer: {} });
-  await during(jobOf({ kept: 60_000, enqueued_at: Date.now() - 3_600_000 }), work);
-  await during(jobOf(), work);
+  await during({ job: jobOf({ kept: 60_000 }), queueMs: 3_600_000 }, work);
+  await during({ job: jobOf(), queueMs: 0 }, work);
   const text = await registry.metrics();
   expect(text).toContain('svc_queue_wait_seconds_count{queue="python-queue"} 1\n');
   expect(text).toContain('svc_queue_wait_seconds_bucket{le="5",queue="python-queue"} 1\n');
@@ -27,10 +27,10 @@ it("a job that goes back to the queue has not failed; one that somebody waits fo
   const { during } = workerMetrics(registry);
   const failed = async () =>
     /^svc_jobs_failed_total\{language="python"\} (\d+)$/m.exec(await registry.metrics())?.[1];
-  await during(jobOf({ kept: 1000 }), async () => ended("queue_saturated"));
-  await during(jobOf({ kept: 1000 }), async () => ended("shutting_down"));
+  await during({ job: jobOf({ kept: 1000 }), queueMs: 0 }, async () => ended("queue_saturated"));
+  await during({ job: jobOf({ kept: 1000 }), queueMs: 0 }, async () => ended("shutting_down"));
   expect(await failed()).toBe("0");
-  await during(jobOf(), async () => ended("queue_saturated"));
-  await during(jobOf({ kept: 1000 }), async () => ended("sandbox_setup_failed"));
+  await during({ job: jobOf(), queueMs: 0 }, async () => ended("queue_saturated"));
+  await during({ job: jobOf({ kept: 1000 }), queueMs: 0 }, async () => ended("sandbox_setup_failed"));
   expect(await failed()).toBe("2");
 });
