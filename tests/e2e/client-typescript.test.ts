@@ -112,7 +112,10 @@ describe("run", () => {
     expect(await Promise.all([agent, skill, fixed].map((file) => file.text()))).toEqual(["a", "s", "f"]);
     const code = "cat a s f; stat -c %A f; echo more >> f";
     const result = await svc.run({ language: "bash", code, files: [agent, skill, fixed] });
-    expect([result.stdout, result.files]).toEqual(["asf-r--r--r--\n", []]);
+    expect(result.stdout).toBe("asf-r--r--r--\n");
+    expect(result.files.map(({ name, inherited }) => [name, inherited])).toEqual(
+      ["a", "s", "f"].map((name) => [name, true]),
+    );
     const two = svc.upload(text("x"), { kind: "agent", resourceId: "a\r\n\r\n--b" });
     await expect(two).rejects.toThrow("each one line");
   });

@@ -4,8 +4,9 @@ import { readdirSync } from "node:fs";
 import { Agent, get, type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { KID, newSigner } from "@svc/test-kit/credentials/signer";
 import { killProcess } from "@svc/test-kit/jail/host";
-import { Api, downloadPath, type StoredFile, type UploadAnswer } from "@svc/test-kit/system/api";
+import { downloadPath, type StoredFile, type UploadAnswer } from "@svc/test-kit/system/api";
 import { OPEN_LIMITS } from "@svc/test-kit/system/open-limits";
 import { until } from "@svc/test-kit/system/processes";
 import { type System, startSystem } from "@svc/test-kit/system/system";
@@ -15,6 +16,8 @@ import { watchPeak } from "./support/memory.ts";
 
 const MIB = 2 ** 20;
 const AT_ONCE = 50;
+/** A caller has 16 transfers at once: each of these has five of the 50 of each kind. */
+const CALLERS = Array.from({ length: 10 }, (_, at) => `caller-${at}`);
 const CONTENT = randomBytes(20 * MIB);
 const ETAG = createHash("sha256").update(CONTENT).digest("hex");
 const FORM = uploadForm([{ name: "data.bin", content: CONTENT }]);
@@ -23,14 +26,17 @@ const TRANSFERS_MS = 400_000;
 const SLOW_CLIENTS = { BODY_TIMEOUT_MS: "300000", UPLOAD_PART_TIMEOUT_MS: "300000" };
 
 let system: System;
-let api: Api;
-let stored: StoredFile;
+const signer = newSigner();
+/** A file of each caller. */
+let stored: StoredFile[];
 const agent = new Agent({ maxSockets: Number.POSITIVE_INFINITY });
 
 async function start(topology: string): Promise<void> {
-  system = await startSystem({ env: { ...OPEN_LIMITS, ...SLOW_CLIENTS, SVC_TOPOLOGY: topology } });
-  api = new Api(system.url);
-  stored = ((await upload()).answer as UploadAnswer).files[0] as StoredFile;
+  const tokens = { LOCAL_MODE: "false", SVC_JWT_PUBLIC_KEY: signer.pem, SVC_JWT_KID: KID };
+  system = await startSystem({ env: { ...OPEN_LIMITS, ...SLOW_CLIENTS, ...tokens, SVC_TOPOLOGY: topology } });
+  stored = [];
+  for (let at = 0; at < CALLERS.length; at++)
+    stored.push(((await upload(at)).answer as UploadAnswer).files[0] as StoredFile);
 }
 
 afterAll(() => agent.destroy());
@@ -40,10 +46,14 @@ interface Uploaded {
   answer: UploadAnswer | { error: string };
 }
 
+const callerOf = (at: number) => CALLERS[at % CALLERS.length] as string;
+const fileOf = (at: number) => stored[at % CALLERS.length] as StoredFile;
+const as = (at: number) => ({ authorization: `Bearer ${signer.mint({ claims: { sub: callerOf(at) } })}` });
+
 /** All uploads send the one body that there is in memory. */
-function upload(): Promise<Uploaded> {
+function upload(at: number): Promise<Uploaded> {
   return new Promise((resolve, reject) => {
-    const headers = { "content-type": FORM.type, "content-length": FORM.body.length };
+    const headers = { ...as(at), "content-type": FORM.type, "content-length": FORM.body.length };
     const sent = request(`${system.url}/upload`, { method: "POST", headers, agent }, (response) => {
       let text = "";
       response.setEncoding("utf8").on("data", (chunk) => {
@@ -58,9 +68,9 @@ function upload(): Promise<Uploaded> {
 }
 
 /** Starts a download; its bytes come when somebody takes them. */
-function open(file: StoredFile): Promise<IncomingMessage> {
+function open(at: number, file: StoredFile): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    get(`${system.url}${downloadPath(file)}`, { agent }, resolve).once("error", reject);
+    get(`${system.url}${downloadPath(file)}`, { headers: as(at), agent }, resolve).once("error", reject);
   });
 }
 
@@ -70,8 +80,18 @@ async function hashOf(response: IncomingMessage): Promise<string> {
   return hash.digest("hex");
 }
 
-const times = <T>(count: number, work: () => Promise<T>): Promise<T[]> =>
-  Promise.all(Array.from({ length: count }, work));
+const times = <T>(count: number, work: (at: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, (_, at) => work(at)));
+
+/** Downloads a file of whichever caller has it. */
+async function openAsOwner(file: StoredFile): Promise<IncomingMessage | undefined> {
+  for (let at = 0; at < CALLERS.length; at++) {
+    const response = await open(at, file);
+    if (response.statusCode === 200) return response;
+    response.resume();
+  }
+  return undefined;
+}
 
 /**
  * In flight are 50 x 20 MiB up, as much down, and as much towards clients that do not read: 3000 MiB. A component may
@@ -98,10 +118,10 @@ describe.each(["combined", "separate"])("in the topology %s", (topology) => {
       const peaks = (["api", "file-server", "egress-gateway"] as const).map(
         (name) => [name, watchPeak(system.pid(name))] as const,
       );
-      const unread = await times(AT_ONCE, () => open(stored));
+      const unread = await times(AT_ONCE, (at) => open(at, fileOf(at)));
       const [uploads, downloads] = await Promise.all([
         times(AT_ONCE, upload),
-        times(AT_ONCE, async () => hashOf(await open(stored))),
+        times(AT_ONCE, async (at) => hashOf(await open(at, fileOf(at)))),
       ]);
       const grown = Object.fromEntries(peaks.map(([name, peak]) => [name, Math.round(peak())]));
       console.log("peak growth in MiB:", grown);
@@ -126,13 +146,13 @@ describe.each(["combined", "separate"])("in the topology %s", (topology) => {
       const before = new Set(visibleObjects());
       const running = Array.from({ length: 30 }, async (_, at) => {
         await sleep(at * 20);
-        return upload();
+        return upload(at);
       });
       await until(() => visibleObjects().length >= before.size + 3, 20_000);
       const pid = system.pid("file-server");
       killProcess(pid);
       const ended = await Promise.all(running);
-      await until(async () => (await upload()).status === 200, 20_000);
+      await until(async () => (await upload(0)).status === 200, 20_000);
 
       const good = ended.filter(({ status }) => status === 200);
       const refused = ended.filter(({ status }) => status !== 200);
@@ -141,16 +161,18 @@ describe.each(["combined", "separate"])("in the topology %s", (topology) => {
       for (const { status, answer } of refused) {
         expect([status, (answer as { error: string }).error]).toEqual([503, "storage_unavailable"]);
       }
-      for (const { answer } of good) {
+      for (const [at, { status, answer }] of ended.entries()) {
+        if (status !== 200) continue;
         const [file] = (answer as UploadAnswer).files;
-        expect(await hashOf(await open(file as StoredFile))).toBe(ETAG);
+        expect(await hashOf(await open(at, file as StoredFile))).toBe(ETAG);
       }
       // A commit that was done when its answer was lost may have left a whole file that nobody knows of, never half of one.
       for (const path of visibleObjects().filter((found) => !before.has(found))) {
         const [session = "", id = ""] = path.split("/").slice(-2);
-        expect(await hashOf(await open({ storage_session_id: session, id }))).toBe(ETAG);
+        const response = await openAsOwner({ storage_session_id: session, id });
+        expect(response && (await hashOf(response))).toBe(ETAG);
       }
-      expect((await api.download(stored)).status).toBe(200);
+      expect(await hashOf(await open(0, fileOf(0)))).toBe(ETAG);
     },
     TRANSFERS_MS,
   );
