@@ -28,8 +28,8 @@ type Stages = readonly (readonly (readonly Part[])[])[];
 export const STAGES: Stages = [
   [["checks"], ["unit"], ["v2 build", "kvm build", "compat build", "client build", "images build"]],
   [
-    ["e2e", "fuzz", "chaos", "kubernetes"],
-    ["live", "v2", "s3", "compat", "client", "images", "microvm", "kvm"],
+    ["e2e", "fuzz", "chaos", "kubernetes", "s3", "compat", "client"],
+    ["live", "v2", "images", "microvm", "kvm"],
   ],
   [["escape", "slow"]],
 ];
