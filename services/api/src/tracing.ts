@@ -10,6 +10,7 @@ import {
   type TracedRun,
   type Tracing,
   traceIdOf,
+  whenClosed,
 } from "@svc/service-kit";
 import { noteRun, RUNS_PROGRAMS } from "./request-log.ts";
 
@@ -38,7 +39,7 @@ export function traceRequests(
     });
     spans.set(request, span);
     noteRun(request, { trace_id: traceIdOf(span.context) });
-    reply.raw.once("close", () => {
+    whenClosed(reply, () => {
       const left = !reply.raw.writableFinished;
       const status = left ? CLIENT_LEFT : reply.statusCode;
       const error = failureOf(request);

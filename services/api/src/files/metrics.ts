@@ -1,6 +1,6 @@
 /** Counters of public uploads (per file) and downloads (per request). */
 import { ServiceError } from "@svc/contracts";
-import { counter, type FastifyReply, type Registry } from "@svc/service-kit";
+import { counter, type FastifyReply, type Registry, whenClosed } from "@svc/service-kit";
 
 /** refused: the caller's fault. failed: ours. aborted: the client left. */
 export type TransferOutcome = "success" | "refused" | "failed" | "aborted";
@@ -25,7 +25,7 @@ export function outcomeOf(error: unknown): TransferOutcome {
 
 /** Counts a download when its answer is out, or is known not to get out. */
 export function countDownload(metrics: TransferMetrics, reply: FastifyReply): void {
-  reply.raw.once("close", () => {
+  whenClosed(reply, () => {
     if (!reply.raw.writableFinished) metrics.downloaded(reply.raw.errored ? "failed" : "aborted");
     else if (reply.statusCode < 400) metrics.downloaded("success");
     else metrics.downloaded(reply.statusCode < 500 ? "refused" : "failed");

@@ -17,6 +17,7 @@ import {
   type HttpServer,
   type Redis,
   type Registry,
+  whenClosed,
 } from "@svc/service-kit";
 import { observingAuthorization } from "./authorize-stage.ts";
 import { callerKey, Limiter } from "./limiter.ts";
@@ -51,10 +52,7 @@ const BODIES_AT_ONCE = 8;
 
 const isScopedByBody = (request: FastifyRequest) => request.routeOptions.config.scopeOfBody !== undefined;
 
-/** Resolves when the connection of the answer has closed; it may have done so before. */
-function closing({ raw }: FastifyReply): Promise<void> {
-  return raw.closed ? Promise.resolve() : new Promise((resolve) => raw.once("close", () => resolve()));
-}
+const closing = (reply: FastifyReply) => new Promise<void>((resolve) => whenClosed(reply, resolve));
 
 /** To be called before the routes are registered, after what authenticates them. */
 export function limits(

@@ -2,7 +2,7 @@
  * The MCP requests that this process answers now, so that a client can cancel one with another request. A client is told a label when
  * it begins, and sends it with each request (Mcp-Session-Id): request ids are unique only among those of one client.
  */
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { Principal } from "@svc/contracts";
 import { callerKey } from "../limits/limiter.ts";
 
@@ -23,6 +23,10 @@ export function labelOf(header: unknown): string | undefined {
 export class OpenCalls {
   readonly #cancels = new Map<string, () => void>();
 
+  get count(): number {
+    return this.#cancels.size;
+  }
+
   /** `cancel` is called when the client cancels the request, until the returned function was called. */
   enter(sender: Sender, id: unknown, cancel: () => void): () => void {
     const key = keyOf(sender, id);
@@ -39,7 +43,9 @@ export class OpenCalls {
   }
 }
 
+/** As short for an id of megabytes. */
 function keyOf({ principal, label }: Sender, id: unknown): string | undefined {
-  const isRequestId = typeof id === "string" || typeof id === "number";
-  return label === undefined || !isRequestId ? undefined : JSON.stringify([callerKey(principal), label, id]);
+  if (label === undefined || (typeof id !== "string" && typeof id !== "number")) return undefined;
+  const text = JSON.stringify([callerKey(principal), label, id]);
+  return createHash("sha256").update(text).digest("base64url");
 }

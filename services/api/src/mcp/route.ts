@@ -10,6 +10,7 @@ import {
   type FastifyRequest,
   type HttpServer,
   VERSION,
+  whenClosed,
 } from "@svc/service-kit";
 import { startLimit } from "../exec/rules.ts";
 import { innerHeaders, ownAddress } from "./inner.ts";
@@ -71,7 +72,7 @@ const ONE_MESSAGE = "Send one JSON-RPC message in a request, not a list of them.
 function untilCancelled(reply: FastifyReply, calls: OpenCalls, sender: Sender, id: unknown): AbortSignal {
   const cancelled = new AbortController();
   const leave = calls.enter(sender, id, () => cancelled.abort());
-  reply.raw.once("close", leave);
+  whenClosed(reply, leave);
   return AbortSignal.any([cancelled.signal, clientGone(reply, new ServiceError("execution_cancelled"))]);
 }
 

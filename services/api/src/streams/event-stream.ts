@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
-import type { FastifyReply } from "@svc/service-kit";
+import { type FastifyReply, whenClosed } from "@svc/service-kit";
 import { EVENT_STREAM } from "../accept.ts";
 
 const COMMENT = ":\n\n";
@@ -28,7 +28,7 @@ export class EventStream {
     this.#times = times;
     // A connection that broke is told by its close.
     this.#body.on("error", () => undefined);
-    reply.raw.once("close", () => {
+    whenClosed(reply, () => {
       clearTimeout(this.#comment);
       this.#closed.abort();
     });
