@@ -147,10 +147,17 @@ export class KeptJobs {
     const ids = found.slice(at, at + PAGE);
     const records = await Promise.all(ids.map((id) => this.#summary(id)));
     const gone = ids.filter((_, index) => records[index] === undefined);
-    if (gone.length > 0) this.#redis.zrem(key, ...gone).catch(() => undefined);
+    const forgotten = gone.length === 0 ? undefined : storeCall(() => this.#redis.zrem(key, ...gone));
     const jobs = records.filter((record) => record !== undefined);
     const last = jobs.at(-1);
-    if (last === undefined || found.length <= at + PAGE) return { jobs };
+    const isLastPage = found.length <= at + PAGE;
+    if (last === undefined && !isLastPage) {
+      // Nothing of a whole page is kept any more; what is behind it may be.
+      await forgotten;
+      return this.list(namespace, after);
+    }
+    forgotten?.catch(() => undefined);
+    if (last === undefined || isLastPage) return { jobs };
     return { jobs, next: { createdAt: last.created_at, id: last.id } };
   }
 

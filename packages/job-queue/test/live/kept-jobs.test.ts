@@ -288,6 +288,19 @@ describe("a cancel", () => {
 });
 
 describe("the jobs of a caller", () => {
+  it("are listed though more than a page of newer ones is not kept any more", async () => {
+    const { kept, redis } = await start();
+    const old = jobOf();
+    await kept.create(old, NO_LIMIT);
+    for (let at = 0; at < 230; at++) {
+      const job = jobOf();
+      await kept.create(job, NO_LIMIT);
+      await redis.del(`svc:job:${job.execution_id}`);
+    }
+    const { jobs, next } = await kept.list("tenant:user:alice", undefined);
+    expect([jobs.map(({ id }) => id), next]).toEqual([[old.execution_id], undefined]);
+  });
+
   it("are listed the newest first, a hundred on a page, each once, and nobody else's", async () => {
     const { kept } = await start();
     const ids: string[] = [];

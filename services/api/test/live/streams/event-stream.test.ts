@@ -10,6 +10,8 @@ const TIMES = { quietMs: 60_000, stalledMs: 60_000 };
 const LARGE = "x".repeat(20 * 1024 * 1024);
 let app: HttpServer;
 let opened: Promise<EventStream>;
+/** A hook holds the request for /held until its client has left. */
+let held: PromiseWithResolvers<void>;
 let times = TIMES;
 
 beforeEach(async () => {
@@ -18,12 +20,19 @@ beforeEach(async () => {
   app = createHttpServer({ log, lifecycle: { state: "running" }, alwaysOn: [], bodyLimit: 1024 } as never);
   const made = Promise.withResolvers<EventStream>();
   opened = made.promise;
-  app.get("/", (_request, reply) => {
-    const stream = new EventStream(reply, times);
-    stream.open();
-    made.resolve(stream);
-    return reply;
+  held = Promise.withResolvers();
+  app.addHook("preHandler", async (request, reply) => {
+    if (request.url !== "/held") return;
+    held.resolve();
+    await once(reply.raw, "close");
   });
+  for (const path of ["/", "/held"])
+    app.get(path, (_request, reply) => {
+      const stream = new EventStream(reply, times);
+      stream.open();
+      made.resolve(stream);
+      return reply;
+    });
   await app.listen({ port: 0, host: "127.0.0.1" });
 });
 afterEach(async () => {
@@ -32,11 +41,11 @@ afterEach(async () => {
 });
 
 /** A client that takes nothing until it is told to. */
-function client(): Socket {
+function client(path = "/"): Socket {
   const { port } = app.server.address() as { port: number };
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => undefined).pause();
-  socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   return socket;
 }
 
@@ -86,6 +95,16 @@ it("a reader that leaves ends the waiting for it", async () => {
   socket.destroy();
   await sent;
   expect(stream.closed.aborted).toBe(true);
+});
+
+it("a reader that left before there was a stream is noticed, and nothing waits for it", async () => {
+  const socket = client("/held");
+  await held.promise;
+  socket.destroy();
+  const stream = await opened;
+  expect(stream.closed.aborted).toBe(true);
+  await stream.send("stdout", { text: LARGE });
+  stream.end();
 });
 
 it("comments come between events, never within one", async () => {
