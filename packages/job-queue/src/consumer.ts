@@ -5,7 +5,7 @@
  * nobody waits for any more is not run.
  */
 import { hostname } from "node:os";
-import type { ErrorCode, Job, JobResult, QueueKind } from "@svc/contracts";
+import { type ErrorCode, type Job, type JobResult, type QueueKind, shownMs } from "@svc/contracts";
 import type { CancellableRun, Cancellations, Log, Redis } from "@svc/service-kit";
 import { type Job as BullJob, WaitingError, Worker } from "bullmq";
 import { queueConnection } from "./connection.ts";
@@ -128,7 +128,7 @@ export class JobConsumer {
     const isLate = this.#clock.now() > start_by && !isRepeated;
     const isSoon = queueMs < SOON_MS;
     if (!isLate && (isSoon || (await redis.exists(JOB_CANCELLATIONS.markKey(id))) === 0)) return undefined;
-    log.info({ job: id, waited_ms: queueMs }, "a job that nobody waits for was not run");
+    log.info({ job: id, waited_ms: shownMs(queueMs) }, "a job that nobody waits for was not run");
     return isLate ? "queue_saturated" : "execution_cancelled";
   }
 
