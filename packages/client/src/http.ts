@@ -34,8 +34,10 @@ export interface Request extends CallOptions {
 }
 
 const MAX_RETRIES = 2;
-/** No longer than this is waited before a repeat. */
+/** No longer than this is waited before a repeat, but for limits that are waited out. */
 const MAX_PAUSE_MS = 30_000;
+/** Of setTimeout; a longer one ends at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 const PAUSE_MS = 500;
 
 export class Http {
@@ -63,8 +65,8 @@ export class Http {
         const isSame = CODES[error.code]?.repeat === "same" && repeats < this.#maxRetries;
         if (!isLimited && !isSame) throw error;
         const ms = error.retryAfter === undefined ? PAUSE_MS * 2 ** repeats : error.retryAfter * 1000;
-        if (ms > MAX_PAUSE_MS) throw error;
-        await pause(ms, request.signal);
+        if (ms > MAX_PAUSE_MS && !isLimited) throw error;
+        await pause(Math.min(ms, MAX_TIMER_MS), request.signal);
         if (!isLimited) repeats++;
       }
     }
