@@ -29,8 +29,8 @@ export interface Request extends CallOptions {
   path: string;
   headers?: Readonly<Record<string, string>>;
   body?: string | Blob;
-  /** It goes on with a paused program, which would be lost with it: `rate_limited` is waited out. */
-  isResume?: boolean;
+  /** After `rate_limited` it comes again until it is let in, however often and however late that is. */
+  waitsOutLimits?: boolean;
 }
 
 const MAX_RETRIES = 2;
@@ -61,7 +61,8 @@ export class Http {
         return await this.#once(request);
       } catch (error) {
         if (!(error instanceof SvcError)) throw error;
-        const isLimited = request.isResume === true && error.code === "rate_limited" && this.#maxRetries > 0;
+        const isLimited =
+          request.waitsOutLimits === true && error.code === "rate_limited" && this.#maxRetries > 0;
         const isSame = CODES[error.code]?.repeat === "same" && repeats < this.#maxRetries;
         if (!isLimited && !isSame) throw error;
         const ms = error.retryAfter === undefined ? PAUSE_MS * 2 ** repeats : error.retryAfter * 1000;
