@@ -54,7 +54,7 @@ export class Http {
     this.#maxRetries = maxRetries;
   }
 
-  /** The answer of a success. Throws SvcError otherwise, and the signal's reason when it is aborted. */
+  /** The answer of a success. Throws SvcError otherwise, the signal's reason when it is aborted, and NotReadableError of a file to upload. */
   async send(request: Request): Promise<Response> {
     for (let repeats = 0; ; ) {
       try {
@@ -102,7 +102,10 @@ export class Http {
       });
     } catch (cause) {
       signal?.throwIfAborted();
-      throw new ConnectionFailedError(`The service at ${this.#base} ${whyNone(cause)}.`, {}, { cause });
+      const why: unknown = Object(cause).cause;
+      // A fault of the caller's own file says nothing of the service.
+      if (why instanceof DOMException && why.name === "NotReadableError") throw why;
+      throw new ConnectionFailedError(`The service at ${this.#base} ${whyNone(why)}.`, {}, { cause });
     }
     if (response.ok) return response;
     const told = await bodyOf(response);
@@ -112,8 +115,8 @@ export class Http {
 }
 
 /** Node's fetch waits 300 s for the beginning of an answer, which that of a long run may take. */
-const whyNone = (cause: unknown): string =>
-  Object(Object(cause).cause).code === "UND_ERR_HEADERS_TIMEOUT"
+const whyNone = (why: unknown): string =>
+  Object(why).code === "UND_ERR_HEADERS_TIMEOUT"
     ? "did not answer for as long as fetch waits; watch long runs by stream, or make them jobs"
     : "cannot be reached";
 
