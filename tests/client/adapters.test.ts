@@ -112,7 +112,7 @@ test("a service that is away is a sentence for the model, and an aborted call en
   const { langchainTool } = await part("adapters/langchain");
   const away = langchainTool(await client("http://127.0.0.1:1"));
   expect(await away.invoke(PROGRAM)).toBe(
-    "The program was not run: The service at http://127.0.0.1:1/v1 cannot be reached.",
+    "The result is not known: The service at http://127.0.0.1:1/v1 cannot be reached.",
   );
   const tool = langchainTool(await client(), { session: undefined });
   const signal = AbortSignal.abort(new Error("enough"));

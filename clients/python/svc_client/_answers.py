@@ -83,9 +83,10 @@ def _problems(details: object) -> Tuple[Problem, ...]:
 
 
 def _retry_after(body: Mapping[str, Any], headers: Mapping[str, str]) -> Optional[int]:
-    """Whole seconds. The header goes first; a date in it counts as absent."""
+    """Whole seconds. The header goes first; a date in it counts as absent, and so does a number beyond the header's."""
     header = headers.get("retry-after", "").strip()
     if _SECONDS.match(header) is not None:
         return int(header)
     seconds = body.get("retry_after_seconds")
-    return seconds if isinstance(seconds, int) and not isinstance(seconds, bool) and seconds >= 0 else None
+    whole = isinstance(seconds, int) and not isinstance(seconds, bool)
+    return seconds if whole and _SECONDS.match(str(seconds)) is not None else None

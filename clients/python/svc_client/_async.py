@@ -8,7 +8,7 @@ import inspect
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, AsyncGenerator, AsyncIterator, Callable, Dict, List, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, AsyncGenerator, AsyncIterator, Callable, Dict, List, Optional, TypeVar, Union
 
 from . import _requests as requests
 from ._base import SvcError
@@ -17,7 +17,7 @@ from ._events import EventReader, Finished, RequestEvent, ResultReader, ResultT,
 from ._files import FileInfo
 from ._http import Exchange
 from ._plans import CallTools, Plan, ToolProgram, Outcome, outcome_of
-from ._tools import Pause, Tool, ToolCall, failed, invoke, succeeded
+from ._tools import FAILURES, Pause, Tool, ToolCall, failed, invoke, succeeded
 
 if TYPE_CHECKING:
     from ._async_svc import AsyncSvc
@@ -182,20 +182,28 @@ async def tool_events(
 
 async def call_tools(step: CallTools) -> List[Dict[str, Any]]:
     """All calls of the batch together: asynchronous functions on the loop, others in threads."""
-    return list(await asyncio.gather(*(_call(step.tools, call) for call in step.calls)))
+    # A task that is cancelled here cancels all of them, and is told so when they have ended.
+    calls = (_call(step.tools, call) for call in step.calls)
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    return [_result(call, result) for call, result in zip(step.calls, results)]
+
+
+def _result(call: ToolCall, result: Union[Dict[str, Any], BaseException]) -> Dict[str, Any]:
+    if not isinstance(result, BaseException):
+        return result
+    if isinstance(result, FAILURES):
+        return failed(call, result)
+    raise result
 
 
 async def _call(tools: "Any", call: ToolCall) -> Dict[str, Any]:
-    try:
-        tool: Optional[Tool] = tools.get(call.name)
-        if tool is None or _is_async(tool.function):
-            value = invoke(tools, call)
-        else:
-            value = await in_thread(lambda: invoke(tools, call), lambda: None)
-        if inspect.isawaitable(value):
-            value = await value
-    except Exception as error:
-        return failed(call, error)
+    tool: Optional[Tool] = tools.get(call.name)
+    if tool is None or _is_async(tool.function):
+        value = invoke(tools, call)
+    else:
+        value = await in_thread(lambda: invoke(tools, call), lambda: None)
+    if inspect.isawaitable(value):
+        value = await value
     return succeeded(call, value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Dict, Mapping, Optional, Sequence, TypeVar, Union
 
 from ._base import InvalidAnswer
@@ -19,6 +20,11 @@ def checked_id(value: str) -> str:
     if not isinstance(value, str) or _ID.match(value) is None:
         raise ValueError("an id has only characters of A-Z, a-z, 0-9, _ and -")
     return value
+
+
+def version_text(version: float) -> str:
+    """The version of a skill, as a query and a form have it: all of its digits, and no exponent."""
+    return str(int(version)) if version % 1 == 0 else format(Decimal(str(version)), "f")
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Callable, Dict, FrozenSet, Iterable, Mapping, Optional, Union
+from typing import Callable, Dict, FrozenSet, Iterable, Iterator, Mapping, Optional, TypeVar, Union
 
 from ._answers import MAX_ANSWER_BYTES, MAX_ERROR_BYTES, Answer
 from ._base import ConnectionFailed, InvalidAnswer, RequestTimeout
@@ -14,6 +15,7 @@ from ._form import Form
 from ._target import Target
 from ._wire import Deadline, Wire
 
+T = TypeVar("T")
 VERSION = "0.1.0"
 _PIECE = 64 * 1024
 _OK: FrozenSet[int] = frozenset({200})
@@ -57,26 +59,29 @@ class Exchange:
         self.headers: Dict[str, str] = {}
 
     def open(self) -> None:
-        """Sends the request and reads the head of the answer."""
+        """Sends the request and reads the head of the answer. Raises OSError where the file of its form cannot be read."""
         connection = self._connect()
-        try:
-            self._send(connection)
+        self._send(connection)
+        with self._failures():
             response = connection.getresponse()
-        except http.client.RemoteDisconnected as error:
-            raise ConnectionFailed("The connection was closed without an answer.") from error
-        except http.client.HTTPException as error:
-            raise InvalidAnswer("The answer is not HTTP.") from error
-        except (OSError, ValueError) as error:
-            self._failed(error)
         self._wire.idle = self._request.idle
         self._response, self._left = response, None if response.chunked else response.length
         self.status = response.status
         self.headers = {name.lower(): value for name, value in response.getheaders()}
 
-    def _failed(self, error: Exception) -> None:
-        if isinstance(error, RequestTimeout):
-            raise error
-        raise self._wire.broken(error) from error
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """What goes wrong on the connection, as errors of this client."""
+        try:
+            yield
+        except RequestTimeout:
+            raise
+        except http.client.RemoteDisconnected as error:
+            raise ConnectionFailed("The connection was closed without an answer.") from error
+        except http.client.HTTPException as error:
+            raise InvalidAnswer("The answer is not HTTP.") from error
+        except (OSError, ValueError) as error:
+            raise self._wire.broken(error) from error
 
     def _connect(self) -> http.client.HTTPConnection:
         network, target = self._network, self._network.target
@@ -103,6 +108,25 @@ class Exchange:
         return connection
 
     def _send(self, connection: http.client.HTTPConnection) -> None:
+        body = self._request.body
+        blocks: Iterable[bytes] = body.blocks() if isinstance(body, Form) else () if body is None else (body,)
+        if not self._sent(self._send_head, connection):
+            return
+        # A file is read here, where its own faults are not taken for those of the connection.
+        for block in blocks:
+            if not self._sent(connection.send, block):
+                return
+
+    def _sent(self, send: Callable[[T], None], what: T) -> bool:
+        """False: no more is taken. The service may refuse a body before it has come whole; its answer says why."""
+        with self._failures():
+            try:
+                send(what)
+            except ConnectionError:
+                return False
+        return True
+
+    def _send_head(self, connection: http.client.HTTPConnection) -> None:
         request, target = self._request, self._network.target
         path = f"{target.prefix}/v1{request.path}"
         if target.proxy is not None and not target.secure:
@@ -110,21 +134,10 @@ class Exchange:
         connection.putrequest(request.method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in self._heads().items():
             connection.putheader(name, value)
-        blocks: Iterable[bytes] = ()
         if request.body is not None:
             size = request.body.length if isinstance(request.body, Form) else len(request.body)
-            blocks = request.body.blocks() if isinstance(request.body, Form) else (request.body,)
             connection.putheader("Content-Length", str(size))
-        try:
-            connection.endheaders()
-        except ConnectionError:
-            return
-        for block in blocks:
-            try:
-                connection.send(block)
-            except ConnectionError:
-                # The service may refuse a body before it has come whole; its answer says why.
-                return
+        connection.endheaders()
 
     def _heads(self) -> Dict[str, str]:
         proxy = self._network.target.proxy

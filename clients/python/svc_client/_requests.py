@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 from urllib.parse import urlencode
 
-from ._files import FileInfo, InputFile, checked_id, references
+from ._files import FileInfo, InputFile, checked_id, references, version_text
 from ._form import Form
 from ._http import Request
 
@@ -115,7 +115,7 @@ def download(file: FileInfo) -> Request:
     path = f"/download/{checked_id(file.storage_session_id)}/{checked_id(file.id)}"
     if file.kind == "user":
         return Request("GET", path)
-    version = None if file.version is None else f"{file.version:g}"
+    version = None if file.version is None else version_text(file.version)
     return Request("GET", path + _query(kind=file.kind, id=file.resource_id, version=version))
 
 

@@ -17,7 +17,10 @@ FIRST_DELAY = 0.5
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """`repeats`: at most. `longest`: seconds; when the service asks for a longer wait, the error is raised instead."""
+    """
+    `repeats`: at most. `longest`: seconds; when the service asks for a longer wait, the error is raised instead, unless the limit is waited
+    out.
+    """
 
     repeats: int = 2
     longest: float = 30.0
@@ -29,9 +32,10 @@ class RetryPolicy:
     def delay(self, error: SvcError, repeats: int, resume: bool = False) -> Optional[float]:
         """Seconds until the next attempt after `repeats` of them; None: do not repeat."""
         same = error.repeat == "same" and error.status is not None and repeats < self.repeats
-        if not same and not self.waits_out(error, resume):
+        limited = self.waits_out(error, resume)
+        if not same and not limited:
             return None
         if error.retry_after is not None:
-            return None if error.retry_after > self.longest else float(error.retry_after)
+            return float(error.retry_after) if limited or error.retry_after <= self.longest else None
         delay = min(FIRST_DELAY * 2.0**repeats, self.longest)
         return delay * (0.5 + random.random() / 2)

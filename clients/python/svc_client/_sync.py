@@ -15,7 +15,7 @@ from ._events import EventReader, Finished, RequestEvent, ResultReader, ResultT,
 from ._files import FileInfo
 from ._http import Exchange
 from ._plans import CallTools, Plan, ToolProgram, Outcome, outcome_of
-from ._tools import Pause, failed, invoke, succeeded
+from ._tools import FAILURES, Pause, failed, invoke, succeeded
 
 if TYPE_CHECKING:
     from ._svc import Svc
@@ -117,14 +117,14 @@ class ToolCaller:
             try:
                 value = invoke(step.tools, call)
                 results.append(value if inspect.isawaitable(value) else succeeded(call, value))
-            except Exception as error:
+            except FAILURES as error:
                 results.append(failed(call, error))
         waiting = [at for at, value in enumerate(results) if inspect.isawaitable(value)]
         if waiting:
             values = self._await([results[at] for at in waiting])
             for at, value in zip(waiting, values):
                 call = step.calls[at]
-                results[at] = failed(call, value) if isinstance(value, Exception) else succeeded(call, value)
+                results[at] = failed(call, value) if isinstance(value, FAILURES) else succeeded(call, value)
         return results
 
     def _await(self, awaitables: List[Any]) -> List[Any]:
@@ -137,7 +137,7 @@ class ToolCaller:
 
         values = self._loop.run_until_complete(every())
         for value in values:
-            if isinstance(value, BaseException) and not isinstance(value, Exception):
+            if isinstance(value, BaseException) and not isinstance(value, FAILURES):
                 raise value
         return values
 

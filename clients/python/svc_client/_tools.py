@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import typing
@@ -22,6 +23,8 @@ _TYPES: Dict[object, str] = {
     dict: "object",
 }
 MAX_MESSAGE = 4096
+#: What a function may raise to fail its call alone. Nobody cancels a single call, so a function that says so was let down by its own work.
+FAILURES = (Exception, asyncio.CancelledError)
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ def succeeded(call: ToolCall, value: Any) -> Dict[str, Any]:
     return {"call_id": call.id, "result": value}
 
 
-def failed(call: ToolCall, error: Exception) -> Dict[str, Any]:
+def failed(call: ToolCall, error: BaseException) -> Dict[str, Any]:
     """The program sees ToolExecutionError with the exception's text."""
     text = str(error) or type(error).__name__
     return {"call_id": call.id, "is_error": True, "error_message": text[:MAX_MESSAGE]}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional
 
+from ._files import version_text
+
 
 def upload_form(
     kind: str, resource_id: Optional[str], version: Optional[float], read_only: bool
 ) -> Dict[str, str]:
     fields = {"kind": kind if kind != "user" else None, "id": resource_id}
-    more = {"version": None if version is None else f"{version:g}", "read_only": "true" if read_only else None}
+    more = {"version": None if version is None else version_text(version), "read_only": "true" if read_only else None}
     return {name: value for name, value in {**fields, **more}.items() if value is not None}
 
 

@@ -29,13 +29,15 @@ export interface Request extends CallOptions {
   path: string;
   headers?: Readonly<Record<string, string>>;
   body?: string | Blob;
-  /** It goes on with a paused program, which would be lost with it: `rate_limited` is waited out. */
-  isResume?: boolean;
+  /** After `rate_limited` it comes again until it is let in, however often and however late that is. */
+  waitsOutLimits?: boolean;
 }
 
 const MAX_RETRIES = 2;
-/** No longer than this is waited before a repeat. */
+/** No longer than this is waited before a repeat, but for limits that are waited out. */
 const MAX_PAUSE_MS = 30_000;
+/** Of setTimeout; a longer one ends at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 const PAUSE_MS = 500;
 
 export class Http {
@@ -52,19 +54,20 @@ export class Http {
     this.#maxRetries = maxRetries;
   }
 
-  /** The answer of a success. Throws SvcError otherwise, and the signal's reason when it is aborted. */
+  /** The answer of a success. Throws SvcError otherwise, the signal's reason when it is aborted, and NotReadableError of a file to upload. */
   async send(request: Request): Promise<Response> {
     for (let repeats = 0; ; ) {
       try {
         return await this.#once(request);
       } catch (error) {
         if (!(error instanceof SvcError)) throw error;
-        const isLimited = request.isResume === true && error.code === "rate_limited" && this.#maxRetries > 0;
+        const isLimited =
+          request.waitsOutLimits === true && error.code === "rate_limited" && this.#maxRetries > 0;
         const isSame = CODES[error.code]?.repeat === "same" && repeats < this.#maxRetries;
         if (!isLimited && !isSame) throw error;
         const ms = error.retryAfter === undefined ? PAUSE_MS * 2 ** repeats : error.retryAfter * 1000;
-        if (ms > MAX_PAUSE_MS) throw error;
-        await pause(ms, request.signal);
+        if (ms > MAX_PAUSE_MS && !isLimited) throw error;
+        await pause(Math.min(ms, MAX_TIMER_MS), request.signal);
         if (!isLimited) repeats++;
       }
     }
@@ -99,7 +102,10 @@ export class Http {
       });
     } catch (cause) {
       signal?.throwIfAborted();
-      throw new ConnectionFailedError(`The service at ${this.#base} ${whyNone(cause)}.`, {}, { cause });
+      const why: unknown = Object(cause).cause;
+      // A fault of the caller's own file says nothing of the service.
+      if (why instanceof DOMException && why.name === "NotReadableError") throw why;
+      throw new ConnectionFailedError(`The service at ${this.#base} ${whyNone(why)}.`, {}, { cause });
     }
     if (response.ok) return response;
     const told = await bodyOf(response);
@@ -109,8 +115,8 @@ export class Http {
 }
 
 /** Node's fetch waits 300 s for the beginning of an answer, which that of a long run may take. */
-const whyNone = (cause: unknown): string =>
-  Object(Object(cause).cause).code === "UND_ERR_HEADERS_TIMEOUT"
+const whyNone = (why: unknown): string =>
+  Object(why).code === "UND_ERR_HEADERS_TIMEOUT"
     ? "did not answer for as long as fetch waits; watch long runs by stream, or make them jobs"
     : "cannot be reached";
 

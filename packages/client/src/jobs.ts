@@ -4,6 +4,7 @@ import { type RunEvent, runEvents } from "./events.ts";
 import type { CallOptions, Http } from "./http.ts";
 import { bodyOf, type Program } from "./inputs.ts";
 import { type Result, withFiles } from "./results.ts";
+import { Turns } from "./turns.ts";
 
 export interface CreateOptions extends CallOptions {
   /** The same key and program make one job, for ten minutes. */
@@ -14,9 +15,12 @@ export type Job = Omit<KeptJob, "result"> & { result?: Result };
 
 /** Of one request; longer waits are several. */
 const WAIT_MS = 30_000;
+/** So many may a caller have open in a process of the service. One that is refused for it counts as a request all the same. */
+const WAITS_AT_ONCE = 32;
 
 export class Jobs {
   readonly #http: Http;
+  readonly #waits = new Turns(WAITS_AT_ONCE);
 
   constructor(http: Http) {
     this.#http = http;
@@ -37,7 +41,24 @@ export class Jobs {
   }
 
   /** `waitMs`: answer when it has ended, after that time at the latest (30,000 at most). */
-  async get(id: string, { waitMs, ...options }: CallOptions & { waitMs?: number } = {}): Promise<Job> {
+  get(id: string, { waitMs, ...options }: CallOptions & { waitMs?: number } = {}): Promise<Job> {
+    return this.#get(id, waitMs, options);
+  }
+
+  /** The job when it has ended. Of more than 32 at once each waits in its turn, and its end may be told a little later. */
+  async wait(id: string, options: CallOptions = {}): Promise<Job> {
+    const ask = () => this.#get(id, WAIT_MS, { ...options, waitsOutLimits: true });
+    for (;;) {
+      const job = await this.#waits.during(ask, options.signal);
+      if (job.ended_at !== undefined) return job;
+    }
+  }
+
+  async #get(
+    id: string,
+    waitMs: number | undefined,
+    options: CallOptions & { waitsOutLimits?: boolean },
+  ): Promise<Job> {
     const query = waitMs === undefined ? "" : `?wait_ms=${Math.floor(waitMs)}`;
     const { result, ...job } = await this.#http.json<KeptJob>({
       method: "GET",
@@ -45,14 +66,6 @@ export class Jobs {
       ...options,
     });
     return result === undefined ? job : { ...job, result: withFiles(result as ExecResponse, this.#http) };
-  }
-
-  /** The job when it has ended. */
-  async wait(id: string, options: CallOptions = {}): Promise<Job> {
-    for (;;) {
-      const job = await this.get(id, { ...options, waitMs: WAIT_MS });
-      if (job.ended_at !== undefined) return job;
-    }
   }
 
   /** The newest first, a hundred at once; `next_cursor` goes on. */

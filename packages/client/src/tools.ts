@@ -29,10 +29,10 @@ interface Answer {
   error_message?: string;
 }
 
-/** What is sent for one. */
+/** What is sent for one. A resume waits: the paused program would be lost with it. */
 interface Round {
   body: string;
-  isResume: boolean;
+  waitsOutLimits: boolean;
 }
 
 const PATH = "/exec/programmatic";
@@ -76,7 +76,7 @@ export class WithTools {
     }));
     let hasEnded = false;
     try {
-      let round: Round = { body: bodyOf(program, { tools }), isResume: false };
+      let round: Round = { body: bodyOf(program, { tools }), waitsOutLimits: false };
       for (;;) {
         const answer = yield* this.#round(round, label, options, isStreamed);
         if (answer.status !== "tool_call_required") {
@@ -87,7 +87,7 @@ export class WithTools {
         for (const { id, name, input } of answer.tool_calls) yield { type: "call", id, name, input };
         const tool_results = await this.#answers(answer, options.signal);
         const body = JSON.stringify({ continuation_token: answer.continuation_token, tool_results });
-        round = { body, isResume: true };
+        round = { body, waitsOutLimits: true };
       }
     } finally {
       // A paused program waits for its caller, and one that is resumed goes on without him.

@@ -26,6 +26,7 @@ export interface HttpServiceOptions {
 
 /** Of a list in JSON. */
 const MAX_LIST_BYTES = 8 * 2 ** 20;
+const LOST = "The connection to the service was lost before its answer was complete.";
 
 export function httpService({ baseUrl, headers = {}, whenUnreachable = "" }: HttpServiceOptions): Service {
   // The service redirects nowhere: what a proxy does so, to a page to log in for instance, is no answer.
@@ -44,13 +45,15 @@ export function httpService({ baseUrl, headers = {}, whenUnreachable = "" }: Htt
     }
   };
   const bytesAt = async (path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> => {
-    const response = await withHeaders(`${baseUrl}/v1${path}`, { signal }).catch((cause: unknown) => {
+    const refuse = (said: string) => (cause: unknown) => {
       signal.throwIfAborted();
-      const said = `The service at ${baseUrl} cannot be reached. ${whenUnreachable}`;
-      throw new ServiceRefusal(said.trim(), undefined, { cause });
-    });
-    if (response.ok) return readBounded(response, maxBytes);
-    throw refusalOf(response.status, await readBounded(response, MAX_LIST_BYTES));
+      throw cause instanceof ServiceRefusal ? cause : new ServiceRefusal(said, undefined, { cause });
+    };
+    const away = `The service at ${baseUrl} cannot be reached. ${whenUnreachable}`;
+    const response = await withHeaders(`${baseUrl}/v1${path}`, { signal }).catch(refuse(away.trim()));
+    const body = (most: number) => readBounded(response, most).catch(refuse(LOST));
+    if (response.ok) return body(maxBytes);
+    throw refusalOf(response.status, await body(MAX_LIST_BYTES));
   };
   return {
     run: (program, signal, onOutput) => asked(runOn(svc, program, signal, onOutput)),

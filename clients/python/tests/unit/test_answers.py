@@ -65,6 +65,14 @@ class Retries(unittest.TestCase):
         self.assertEqual(self.delay("queue_saturated", retry_after_seconds=30), 30)
         self.assertIsNone(self.delay("queue_saturated", retry_after_seconds=31))
 
+    def test_a_limit_that_a_resume_waits_out_may_last_longer(self):
+        limited = of(429, error("rate_limited", retry_after_seconds=31))
+        self.assertEqual(self.policy.delay(limited, 0, resume=True), 31)
+        self.assertLess(self.policy.delay(of(429, error("rate_limited", retry_after_seconds=10**300)), 0, resume=True), 1)
+        self.assertIsNone(self.policy.delay(limited, 0))
+        self.assertIsNone(self.policy.delay(of(503, error("queue_saturated", retry_after_seconds=31)), 0, resume=True))
+        self.assertIsNone(RetryPolicy(repeats=0).delay(limited, 0, resume=True))
+
     def test_repeats_are_counted_and_come_later_each_time(self):
         first, second = self.delay("queue_saturated"), self.delay("queue_saturated", 1)
         self.assertTrue(0.25 <= first <= 0.5 <= second <= 1.0)

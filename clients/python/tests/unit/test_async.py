@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 import threading
 import unittest
 
@@ -245,6 +246,68 @@ class Tools(unittest.IsolatedAsyncioTestCase):
         self.assertTrue(found.ok)
         sent = server.requests[1]
         self.assertIn('{"call_id":"call_000","result":"async"},{"call_id":"call_001","result":"plain"}', sent)
+
+    async def test_a_function_whose_own_work_is_cancelled_fails_its_call_alone(self):
+        calls = [{"id": f"call_00{at}", "name": name, "arguments": {}} for at, name in enumerate(("own", "blocking", "other"))]
+
+        async def own():
+            work = asyncio.ensure_future(asyncio.sleep(3600))
+            asyncio.get_running_loop().call_soon(work.cancel)
+            await work
+
+        def blocking():
+            raise asyncio.CancelledError("the pool is closed")
+
+        async def other():
+            for _ in range(10):
+                await asyncio.sleep(0)
+            return "done"
+
+        tools = {"own": own, "blocking": blocking, "other": other}
+        paused, ended = (lambda one: one.answer(200, {**PAUSE, "tool_calls": calls})), (lambda one: one.answer(200, ENDED))
+        told = [
+            {"call_id": "call_000", "is_error": True, "error_message": "CancelledError"},
+            {"call_id": "call_001", "is_error": True},
+            {"call_id": "call_002", "result": "done"},
+        ]
+        for run in (
+            lambda server: client(server).with_tools(tools).run("x"),
+            lambda server: asyncio.to_thread(Svc(server.url, timeout=LONG).with_tools(tools).run, "x"),
+        ):
+            with serve(paused, ended) as server:
+                self.assertTrue((await run(server)).ok)
+            sent = json.loads(server.requests[1].split("\r\n\r\n")[1])["tool_results"]
+            # A task that was cancelled keeps no text.
+            self.assertIn(sent[1].pop("error_message"), ("the pool is closed", "CancelledError"))
+            self.assertEqual(sent, told)
+
+    async def test_a_task_that_is_cancelled_ends_all_tools_of_a_batch(self):
+        calls = [{"id": f"call_00{at}", "name": "wait", "arguments": {}} for at in range(3)]
+        entered, left = [], []
+
+        async def wait():
+            entered.append(1)
+            pause = 0.1 * len(entered)
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                await asyncio.sleep(pause)
+                left.append(1)
+
+        def cancel(connection):
+            at_cancel.append(len(left))
+            connection.answer(200, {"status": "cancelled", "cancelled": 1})
+
+        at_cancel = []
+        with serve(lambda one: one.answer(200, {**PAUSE, "tool_calls": calls}), cancel) as server:
+            task = asyncio.ensure_future(client(server).with_tools({"wait": wait}).run("x"))
+            while len(entered) < len(calls):
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+        self.assertEqual(at_cancel, [len(calls)])
+        self.assert_cancelled(server.requests, 1)
 
     def test_calls_that_no_tool_answers_fail_alone(self):
         calls = [{"id": "call_001", "name": "other", "arguments": {"a": 1}}]

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 from svc_client import (
     ConnectionFailed,
@@ -124,6 +125,33 @@ class Answers(unittest.TestCase):
 
         with serve(refuse) as server, self.assertRaises(errors.FileTooLarge):
             client(server).upload(b"x" * 1000, name="a")
+
+
+class Files(unittest.TestCase):
+    """Of the caller: their faults say nothing of the connection."""
+
+    def upload(self, path):
+        with serve(lambda connection: connection.answer(200, {"files": []})) as server:
+            client(server).upload(path)
+
+    def test_what_is_no_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertRaises(FileNotFoundError, self.upload, os.path.join(folder, "none"))
+            self.assertRaises(IsADirectoryError, self.upload, folder)
+
+    def test_one_that_may_not_be_read(self):
+        with tempfile.NamedTemporaryFile() as file, mock.patch("builtins.open", side_effect=PermissionError(file.name)):
+            self.assertRaises(PermissionError, self.upload, file.name)
+
+    def test_one_that_changes_while_it_is_sent(self):
+        real = os.stat
+        for change, said in ((1, "became shorter"), (-1, "became longer")):
+            sized = lambda path, **more: mock.Mock(st_size=real(path, **more).st_size + change)
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(b"1,2")
+                file.flush()
+                with mock.patch("svc_client._form.os.stat", sized), self.assertRaisesRegex(OSError, said):
+                    self.upload(file.name)
 
 
 class Retries(unittest.TestCase):

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "svc_client").glob("*.py"))
 #: Of Python 3.9, what the client uses.
 STANDARD = set(
-    "__future__ asyncio base64 contextlib contextvars dataclasses http inspect io ipaddress json math os pathlib random re secrets socket ssl "
+    "__future__ asyncio base64 contextlib contextvars dataclasses decimal http inspect io ipaddress json math os pathlib random re secrets socket ssl "
     "threading time typing urllib".split()
 )
 

@@ -11,6 +11,7 @@ from svc_client._files import FileInfo, checked_id
 from svc_client._form import Form
 from svc_client._target import target_of
 from svc_client._tools import ToolCall, checked_tools, definitions, failed, invoke, succeeded
+from svc_client._uploads import upload_form
 
 TOKEN = "svc_secret-of-the-test"
 
@@ -77,6 +78,15 @@ class Bodies(unittest.TestCase):
         self.assertEqual(InlineFile("t", "é").reference(), {"name": "t", "content": "é"})
         self.assertEqual(InlineFile("b", b"\xff").reference(), {"name": "b", "content": "/w==", "encoding": "base64"})
         self.assertEqual(requests.download(file).path, f"/download/{'s' * 21}/{'f' * 21}?kind=skill&id=r1&version=2")
+
+    def test_versions_keep_their_digits(self):
+        texts = [(2, "2"), (2.0, "2"), (-3, "-3"), (999999, "999999"), (1000000, "1000000"), (20261123, "20261123"),
+                 (20261123.0, "20261123"), (123456789012345, "123456789012345"), (12345.67, "12345.67"), (1.0000001, "1.0000001"),
+                 (0.00001, "0.00001"), (-2.5, "-2.5")]
+        for version, text in texts:
+            file = FileInfo("f" * 21, "s" * 21, "a.csv", 1, "text/csv", "skill", "r1", version)
+            self.assertTrue(requests.download(file).path.endswith(f"?kind=skill&id=r1&version={text}"), text)
+            self.assertEqual(upload_form("skill", "r1", version, False), {"kind": "skill", "id": "r1", "version": text})
 
     def test_one_string_is_no_list_of_arguments(self):
         with self.assertRaises(TypeError):

@@ -1,4 +1,6 @@
 /** A tool for language models that runs a program, in no framework's form. The adapters beside it give it theirs. */
+import { CONNECTION_FAILED, SvcError } from "../error.ts";
+import { CODES } from "../errors.generated.ts";
 import type { InputFile } from "../inputs.ts";
 import type { Result } from "../results.ts";
 import type { Svc } from "../svc.ts";
@@ -22,7 +24,7 @@ export interface CodeInput {
 export interface CodeOutput {
   /** What the model reads of a run: its output, how it ended, its files. An error of the service is a sentence, too. */
   text: string;
-  /** For the application: its files can be downloaded. Null where the program was not run. */
+  /** For the application: its files can be downloaded. Null where the program was not run, or its result is not known. */
   result: Result | null;
 }
 
@@ -65,11 +67,18 @@ export function codeTool(svc: Svc, options: CodeToolOptions = {}): CodeTool {
         return { text: textOf(result), result };
       } catch (error) {
         signal?.throwIfAborted();
-        return notRun(error instanceof Error ? error.message : String(error));
+        const why = error instanceof Error ? error.message : String(error);
+        return isRefusal(error) ? notRun(why) : { text: `The result is not known: ${why}`, result: null };
       }
     },
   };
 }
+
+/** Whether the error says that the program has not run. Every other one leaves that open. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof SvcError &&
+  ![CONNECTION_FAILED, "execution_cancelled"].includes(error.code) &&
+  (Math.floor(error.status / 100) === 4 || CODES[error.code]?.repeat === "same");
 
 const notRun = (why: string): CodeOutput => ({ text: `The program was not run: ${why}`, result: null });
 

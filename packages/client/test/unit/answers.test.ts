@@ -1,6 +1,9 @@
 /** The client against servers that answer something else than the service does. */
+import { mkdtempSync, openAsBlob, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { ConnectionFailedError, type ResultFile, Svc, type SvcOptions } from "svc-client";
 import { Agent, fetch as undici } from "undici";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -105,6 +108,18 @@ test("a fetch that waits no longer is not a service that cannot be reached", asy
   const impatient = (url: string, init: object) => undici(url, { ...init, dispatcher });
   const silent = await served(() => undefined, { fetch: impatient as never });
   await expect(silent.run(program)).rejects.toThrow(/did not answer for as long as fetch waits/);
+});
+
+test("a file to upload that cannot be read, or that changed, is no service that cannot be reached", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "svc-client-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const svc = await served((request, response) => void request.resume().on("end", () => response.end("{}")));
+  await expect(svc.upload(folder)).rejects.toMatchObject({ name: "NotReadableError" });
+  const path = join(folder, "a.csv");
+  writeFileSync(path, "1,2");
+  const before = await openAsBlob(path);
+  writeFileSync(path, "1,2,3,4");
+  await expect(svc.upload(before)).rejects.toMatchObject({ name: "NotReadableError" });
 });
 
 describe("a file of a run", () => {

@@ -3,7 +3,7 @@ import { getEventListeners } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Svc, type Tools } from "svc-client";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 const ENDED = { status: "completed", files: [] };
 const pause = (name: string, round: number) => ({
@@ -94,3 +94,25 @@ test("a resume that is refused for the number of them comes again until it is ta
   const { program } = await calling(["one"], tools, 1, 0);
   await expect(program.run({ code: "" })).rejects.toMatchObject({ code: "rate_limited" });
 });
+
+test.each([31, 3_000_000])(
+  "a resume comes again after the time that it is told, %i s too",
+  async (seconds) => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const limited = { error: "rate_limited", message: "Later." };
+    const answers = [
+      Response.json(pause("one", 0)),
+      Response.json(limited, { status: 429, headers: { "retry-after": `${seconds}` } }),
+      Response.json(ENDED),
+    ];
+    const told = async () => answers.shift() as Response;
+    const svc = new Svc({ baseUrl: "http://svc.example", fetch: told });
+    const ended = svc.withTools({ one: () => 1 }).run({ code: "" });
+    // Node's timers have a longest time, which is a little shorter than the second one told.
+    await vi.advanceTimersByTimeAsync(Math.min(seconds * 1000, 2 ** 31 - 1) - 1);
+    expect(answers).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await ended).toMatchObject(ENDED);
+  },
+);
