@@ -59,6 +59,13 @@ export interface OpenObject {
   close: () => Promise<void>;
 }
 
+/** Takes what a walk fails at in one session; the walk goes on behind it, unless this throws. */
+export type PassOver = (error: unknown) => void;
+
+export function passNothingOver(error: unknown): never {
+  throw error;
+}
+
 export interface ObjectStore {
   put: (
     address: ObjectAddress,
@@ -102,7 +109,7 @@ export interface ObjectStore {
   ids: (session: string, limit: number) => Promise<string[]>;
 
   /** All objects, and some that are not visible yet or any more. */
-  addresses: () => AsyncIterable<ObjectAddress>;
+  addresses: (passOver?: PassOver) => AsyncIterable<ObjectAddress>;
 
   /**
    * Objects that were neither stored nor used since then, of those that are wanted. A walk takes long, so the last use of an object
@@ -111,6 +118,7 @@ export interface ObjectStore {
   unusedSince: (
     time: Date,
     isWanted?: (address: ObjectAddress) => Promise<boolean>,
+    passOver?: PassOver,
   ) => AsyncIterable<ObjectAddress>;
 
   /** Removes what broken-off writes and abandoned sessions left behind before this time; keeps anything younger. */

@@ -45,7 +45,7 @@ export async function sweepOnce(deps: SweepDeps, isStopping: () => boolean = () 
     const isOver = async (address: ObjectAddress) =>
       !isStopping() &&
       (life === lives[0] || ((await lifeIn(store, address, config).catch(passOver)) ?? Infinity) <= life);
-    for await (const address of store.unusedSince(time, isOver)) {
+    for await (const address of store.unusedSince(time, isOver, passOver)) {
       if (isStopping()) break;
       const isRemoved = await remove(address, deps).then(() => true, passOver);
       if (isRemoved) removed++;

@@ -14,7 +14,9 @@ import {
   type ObjectAttributes,
   type ObjectStore,
   type OpenObject,
+  type PassOver,
   type PendingAttributes,
+  passNothingOver,
   StoreError,
   type WriteLimits,
 } from "../store.ts";
@@ -231,15 +233,16 @@ export class FsObjectStore implements ObjectStore {
     return names.slice(0, limit);
   }
 
-  addresses(): AsyncIterable<ObjectAddress> {
-    return allObjects(this.#layout);
+  addresses(passOver: PassOver = passNothingOver): AsyncIterable<ObjectAddress> {
+    return allObjects(this.#layout, passOver);
   }
 
   unusedSince(
     time: Date,
     isWanted: (address: ObjectAddress) => Promise<boolean> = async () => true,
+    passOver: PassOver = passNothingOver,
   ): AsyncIterable<ObjectAddress> {
-    return unusedObjects(this.#layout, time, isWanted);
+    return unusedObjects(this.#layout, time, isWanted, passOver);
   }
 
   async removeLeftovers(olderThan: Date): Promise<number> {

@@ -49,7 +49,7 @@ export class Recount {
     const begun = await this.#quotas.ledger.now();
     const passOver = passedOver(this.#log);
     let batch: ObjectAddress[] = [];
-    for await (const address of this.#store.addresses()) {
+    for await (const address of this.#store.addresses(passOver)) {
       if (isStopping()) return;
       batch.push(address);
       if (batch.length < BATCH) continue;
