@@ -86,7 +86,7 @@ async function lifeIn(store: ObjectStore, address: ObjectAddress, config: Config
   }
 }
 
-/** `recount` runs after each sweep. */
+/** `recount` runs after each sweep, one that failed too. */
 export function startRetention(
   deps: SweepDeps,
   recount: (isStopping: () => boolean) => Promise<void>,
@@ -99,7 +99,7 @@ export function startRetention(
   const run = (): void => {
     const isStopping = () => stopping;
     sweep = sweepOnce(deps, isStopping)
-      .then(() => recount(isStopping))
+      .finally(() => recount(isStopping))
       .then(
         () => pause,
         (error: Error) => {

@@ -1,4 +1,5 @@
 /** Quotas with real file servers and a real Redis: exact under load, and right again after whatever was lost. */
+import { execFileSync } from "node:child_process";
 import { mkdir, rm, utimes } from "node:fs/promises";
 import { ACCOUNT_HEADER, newId, snapshotNamespaceOf } from "@svc/contracts";
 import {
@@ -283,9 +284,30 @@ describe.concurrent("what is lost", () => {
       await mkdir(`${server.directory}/sessions/${newId()}/${newId()}`, { recursive: true });
     await redis.zadd(entriesOf(ME), 1, "lost");
     await redis.hset(`svc:quota:sizes:${ME}`, { total: 400, lost: 100 });
+    const keys = [entriesOf(ME), `svc:quota:sizes:${ME}`, "svc:quota:accounts"];
+    for (const key of keys) await redis.pexpire(key, 3_600_000);
     await server.restart();
     await until(async () => server.lines.some((line) => line.includes("storage failed")), SOON_MS);
     expect(await held()).toEqual([400, 2]);
+    for (const key of keys) expect(await redis.pttl(key)).toBeGreaterThan(DAY_MS);
+  });
+
+  test("objects that cannot be removed keep none from being counted", async (context) => {
+    const { server, put, held, redis } = await start(context, { SVC_QUOTA_MAX_BYTES: "1000" });
+    await stored(put(300));
+    const session = newId();
+    const stuck = Array.from({ length: 21 }, () => objectPath(session));
+    for (const path of stuck) await stored(put(1, OTHER, path));
+    await server.kill();
+    const then = new Date(Date.now() - 2 * DAY_MS);
+    for (const path of stuck) await utimes(`${server.directory}/sessions/${nameOf(path)}`, then, then);
+    const directory = `${server.directory}/sessions/${session}`;
+    execFileSync("chattr", ["+i", directory]);
+    context.onTestFinished(() => void execFileSync("chattr", ["-i", directory]));
+    await redis.flushall();
+    await server.restart();
+    await until(async () => server.lines.some((line) => line.includes("storage failed")), SOON_MS);
+    expect(await held()).toEqual([300, 1]);
   });
 
   test("an object that expired gives its room back", async (context) => {
