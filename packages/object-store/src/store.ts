@@ -132,11 +132,14 @@ export type StoreFailure = "not_found" | "exists" | "too_large" | "damaged" | "u
 
 export class StoreError extends Error {
   readonly failure: StoreFailure;
+  /** Of a damaged object whose record is whole. */
+  readonly record: ObjectRecord | undefined;
 
-  constructor(failure: StoreFailure, message: string, cause?: unknown) {
+  constructor(failure: StoreFailure, message: string, cause?: unknown, record?: ObjectRecord) {
     super(message, { cause });
     this.name = "StoreError";
     this.failure = failure;
+    this.record = record;
   }
 }
 

@@ -198,10 +198,10 @@ export class S3ObjectStore implements ObjectStore {
       if (content === undefined) {
         // Unless it was deleted just now, in which case this throws `not_found`.
         await this.#entries.get(RECORDS, address);
-        throw new StoreError("damaged", "the content is missing");
+        throw new StoreError("damaged", "the content is missing", undefined, record);
       }
       if (content.size !== record.size) {
-        throw new StoreError("damaged", "the content does not have the recorded size");
+        throw new StoreError("damaged", "the content does not have the recorded size", undefined, record);
       }
     } catch (error) {
       release();
