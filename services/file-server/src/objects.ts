@@ -23,6 +23,7 @@ import {
   type WriteLimits,
 } from "@svc/object-store";
 import { listed, uploadedFile } from "./descriptions.ts";
+import { PENDING_LIFE_MS } from "./lives.ts";
 import { type Quotas, sizedOf } from "./quota/quotas.ts";
 import type { RecordCache } from "./record-cache.ts";
 import { stored } from "./storage.ts";
@@ -53,7 +54,7 @@ export class Objects {
     return uploadedFile(record);
   }
 
-  /** Room is set aside in the quota of the account, where one is named; else when the session is committed. */
+  /** Room is set aside in the quota of the account, where one is named, while the object is pending; else when the session is committed. */
   async stage(
     address: ObjectAddress,
     content: Content,
@@ -65,7 +66,12 @@ export class Objects {
     const { size, etag, lastModified } =
       account === undefined
         ? await write(this.#limits)
-        : await this.#quotas.writing(account, address, (admit) => write({ ...this.#limits, admit }));
+        : await this.#quotas.writing(
+            account,
+            address,
+            (admit) => write({ ...this.#limits, admit }),
+            PENDING_LIFE_MS,
+          );
     return { size, etag, lastModified };
   }
 

@@ -6,7 +6,7 @@
 import type { ObjectAddress } from "@svc/object-store";
 import { type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
 
-/** Longer than a write takes from its last byte until it shows. A form that takes longer reserves anew when it ends. */
+/** Longer than a write takes from its last byte until it shows. */
 const RESERVATION_MS = 15 * 60_000;
 /** A running file server renews them every hour at the latest, whether it can count or not. */
 const KEYS_MS = 2 * 86_400_000;
@@ -54,10 +54,15 @@ export class Ledger {
     this.#prune = luaCommand(redis, "svcQuotaPrune", script("prune"), 3);
   }
 
-  async reserve(account: string, objects: readonly Sized[], most: Allowance): Promise<Asked> {
+  async reserve(
+    account: string,
+    objects: readonly Sized[],
+    most: Allowance,
+    forMs: number = RESERVATION_MS,
+  ): Promise<Asked> {
     const [refused, bytes, count, moreBytes, moreObjects] = await this.#reserve(
       ...[entriesKey(account), sizesKey(account), ACCOUNTS],
-      ...[account, most.bytes, most.objects, RESERVATION_MS, KEYS_MS, ...pairs(objects)],
+      ...[account, most.bytes, most.objects, forMs, KEYS_MS, ...pairs(objects)],
     );
     return {
       refused: refused === "bytes" || refused === "objects" ? refused : undefined,

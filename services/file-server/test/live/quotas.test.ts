@@ -196,6 +196,18 @@ describe.concurrent("an upload of several files", () => {
     expect(await held()).toEqual([200, 2]);
   });
 
+  test("that takes hours holds the room of its files until it ends", async (context) => {
+    const { stage, commit, held, put, redis } = await start(context);
+    const [session, one] = [newId(), newId()];
+    await stored(stage(session, one, 900));
+    // As if the form had been sent for five hours since.
+    await redis.zincrby(entriesOf(ME), 5 * 3_600_000, `${session}/${one}`);
+    expect((await stage(session, newId(), 200)).status).toBe(413);
+    expect((await put(200)).status).toBe(413);
+    await stored(commit(session, [one]));
+    expect(await held()).toEqual([900, 1]);
+  });
+
   test("whose reservation has ended is refused as a whole where the room is gone", async (context) => {
     const { stage, commit, held, put, redis } = await start(context);
     const [session, one, two] = [newId(), newId(), newId()];
@@ -222,7 +234,7 @@ describe.concurrent("what is lost", () => {
     const score = await redis.zscore(entriesOf(ME), `${session}/${file}`);
     const left = -Number(score) - Date.now();
     expect(left).toBeGreaterThan(0);
-    expect(left).toBeLessThanOrEqual(15 * 60_000);
+    expect(left).toBeLessThanOrEqual(6 * 3_600_000);
     // As if that time had passed.
     await redis.zadd(entriesOf(ME), -1, `${session}/${file}`);
     await stored(put(500));
