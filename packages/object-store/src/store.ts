@@ -85,7 +85,7 @@ export interface ObjectStore {
   /**
    * Makes the named pending objects the objects of their new session and drops its other pending ones. After a failure
    * none of them is visible. Records come in the order of `files`. `admit` is called with them before any is visible; what it
-   * throws breaks the commit off.
+   * throws breaks the commit off. The same commit again, as after a lost answer, succeeds and changes nothing.
    */
   commit: (
     session: string,
@@ -94,7 +94,7 @@ export interface ObjectStore {
     admit?: (records: readonly ObjectRecord[]) => Promise<void>,
   ) => Promise<ObjectRecord[]>;
 
-  /** Drops all pending objects of a session. */
+  /** Drops all pending objects of a session, after a commit that is under way. What was committed stays. */
   discard: (session: string) => Promise<void>;
 
   /** Opens an object whose bytes are all there. */
