@@ -59,6 +59,13 @@ export interface OpenObject {
   close: () => Promise<void>;
 }
 
+/** Takes what a walk fails at in one session; the walk goes on behind it, unless this throws. */
+export type PassOver = (error: unknown) => void;
+
+export function passNothingOver(error: unknown): never {
+  throw error;
+}
+
 export interface ObjectStore {
   put: (
     address: ObjectAddress,
@@ -78,7 +85,7 @@ export interface ObjectStore {
   /**
    * Makes the named pending objects the objects of their new session and drops its other pending ones. After a failure
    * none of them is visible. Records come in the order of `files`. `admit` is called with them before any is visible; what it
-   * throws breaks the commit off.
+   * throws breaks the commit off. The same commit again, as after a lost answer, succeeds and changes nothing.
    */
   commit: (
     session: string,
@@ -87,7 +94,7 @@ export interface ObjectStore {
     admit?: (records: readonly ObjectRecord[]) => Promise<void>,
   ) => Promise<ObjectRecord[]>;
 
-  /** Drops all pending objects of a session. */
+  /** Drops all pending objects of a session, after a commit that is under way. What was committed stays. */
   discard: (session: string) => Promise<void>;
 
   /** Opens an object whose bytes are all there. */
@@ -102,7 +109,7 @@ export interface ObjectStore {
   ids: (session: string, limit: number) => Promise<string[]>;
 
   /** All objects, and some that are not visible yet or any more. */
-  addresses: () => AsyncIterable<ObjectAddress>;
+  addresses: (passOver?: PassOver) => AsyncIterable<ObjectAddress>;
 
   /**
    * Objects that were neither stored nor used since then, of those that are wanted. A walk takes long, so the last use of an object
@@ -111,6 +118,7 @@ export interface ObjectStore {
   unusedSince: (
     time: Date,
     isWanted?: (address: ObjectAddress) => Promise<boolean>,
+    passOver?: PassOver,
   ) => AsyncIterable<ObjectAddress>;
 
   /** Removes what broken-off writes and abandoned sessions left behind before this time; keeps anything younger. */
@@ -124,11 +132,14 @@ export type StoreFailure = "not_found" | "exists" | "too_large" | "damaged" | "u
 
 export class StoreError extends Error {
   readonly failure: StoreFailure;
+  /** Of a damaged object whose record is whole. */
+  readonly record: ObjectRecord | undefined;
 
-  constructor(failure: StoreFailure, message: string, cause?: unknown) {
+  constructor(failure: StoreFailure, message: string, cause?: unknown, record?: ObjectRecord) {
     super(message, { cause });
     this.name = "StoreError";
     this.failure = failure;
+    this.record = record;
   }
 }
 

@@ -2,6 +2,9 @@
 import { isSnapshotNamespace, type ObjectRecord } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
 
+/** Of objects whose session was not committed, after they came. Uploads that take longer are given up. */
+export const PENDING_LIFE_MS = 6 * 3_600_000;
+
 type Lives = Pick<
   Config,
   "SESSION_CACHE_TTL" | "SVC_UPLOAD_TTL_SECONDS" | "SVC_OUTPUT_TTL_SECONDS" | "SVC_SESSION_STATE_TTL_SECONDS"

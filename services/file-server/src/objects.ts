@@ -12,16 +12,18 @@ import {
   type UploadedFile,
   type Usage,
 } from "@svc/contracts";
-import type {
-  Content,
-  ObjectAddress,
-  ObjectAttributes,
-  ObjectStore,
-  OpenObject,
-  PendingAttributes,
-  WriteLimits,
+import {
+  type Content,
+  type ObjectAddress,
+  type ObjectAttributes,
+  type ObjectStore,
+  type OpenObject,
+  type PendingAttributes,
+  StoreError,
+  type WriteLimits,
 } from "@svc/object-store";
 import { listed, uploadedFile } from "./descriptions.ts";
+import { PENDING_LIFE_MS } from "./lives.ts";
 import { type Quotas, sizedOf } from "./quota/quotas.ts";
 import type { RecordCache } from "./record-cache.ts";
 import { stored } from "./storage.ts";
@@ -52,7 +54,7 @@ export class Objects {
     return uploadedFile(record);
   }
 
-  /** Room is set aside in the quota of the account, where one is named; else when the session is committed. */
+  /** Room is set aside in the quota of the account, where one is named, while the object is pending; else when the session is committed. */
   async stage(
     address: ObjectAddress,
     content: Content,
@@ -64,7 +66,12 @@ export class Objects {
     const { size, etag, lastModified } =
       account === undefined
         ? await write(this.#limits)
-        : await this.#quotas.writing(account, address, (admit) => write({ ...this.#limits, admit }));
+        : await this.#quotas.writing(
+            account,
+            address,
+            (admit) => write({ ...this.#limits, admit }),
+            PENDING_LIFE_MS,
+          );
     return { size, etag, lastModified };
   }
 
@@ -112,15 +119,25 @@ export class Objects {
     return this.#cache.remember(records);
   }
 
+  /** A damaged object whose record cannot be read belongs to no namespace. */
   async delete(address: ObjectAddress, namespace: string | undefined): Promise<void> {
-    const object = await stored(() => this.#store.open(address));
-    await object.close();
-    if (namespace !== undefined && object.record.namespace !== namespace) {
-      throw new ServiceError("file_not_found");
-    }
+    const record = await stored(() => this.#recordOf(address));
+    if (namespace !== undefined && record?.namespace !== namespace) throw new ServiceError("file_not_found");
     await this.#cache.forget(address);
     await stored(() => this.#store.delete(address));
-    await this.#quotas.release(accountOf(object.record), [address]);
+    if (record !== undefined) await this.#quotas.release(accountOf(record), [address]);
+  }
+
+  /** Undefined where damage has reached the record. */
+  async #recordOf(address: ObjectAddress): Promise<ObjectRecord | undefined> {
+    try {
+      const object = await this.#store.open(address);
+      await object.close();
+      return object.record;
+    } catch (error) {
+      if (error instanceof StoreError && error.failure === "damaged") return error.record;
+      throw error;
+    }
   }
 
   usage(account: string): Promise<Usage["quotas"]> {

@@ -6,7 +6,7 @@
  */
 import { type ObjectAddress, type ObjectStore, StoreError } from "@svc/object-store";
 import { type Config, clockReason, type Log } from "@svc/service-kit";
-import { differentLives, lifeOf } from "./lives.ts";
+import { differentLives, lifeOf, PENDING_LIFE_MS } from "./lives.ts";
 import { passedOver } from "./passed-over.ts";
 import type { RecordCache } from "./record-cache.ts";
 import { useGranularityMs } from "./storage.ts";
@@ -15,8 +15,6 @@ const SHORTEST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 3_600_000;
 /** After one that failed. */
 const RETRY_PAUSE_MS = 60_000;
-/** Uploads that take longer than this are given up. */
-const LEFTOVER_AGE_MS = 6 * 3_600_000;
 
 export interface Retention {
   stop: () => Promise<void>;
@@ -36,7 +34,7 @@ export async function sweepOnce(deps: SweepDeps, isStopping: () => boolean = () 
   const nowMs = await agreedTime(deps);
   if (nowMs === undefined) return;
   const passOver = passedOver(log);
-  const leftovers = (await store.removeLeftovers(new Date(nowMs - LEFTOVER_AGE_MS)).catch(passOver)) ?? 0;
+  const leftovers = (await store.removeLeftovers(new Date(nowMs - PENDING_LIFE_MS)).catch(passOver)) ?? 0;
   const lives = differentLives(config);
   let removed = 0;
   for (const life of lives) {
@@ -45,7 +43,7 @@ export async function sweepOnce(deps: SweepDeps, isStopping: () => boolean = () 
     const isOver = async (address: ObjectAddress) =>
       !isStopping() &&
       (life === lives[0] || ((await lifeIn(store, address, config).catch(passOver)) ?? Infinity) <= life);
-    for await (const address of store.unusedSince(time, isOver)) {
+    for await (const address of store.unusedSince(time, isOver, passOver)) {
       if (isStopping()) break;
       const isRemoved = await remove(address, deps).then(() => true, passOver);
       if (isRemoved) removed++;
@@ -86,7 +84,7 @@ async function lifeIn(store: ObjectStore, address: ObjectAddress, config: Config
   }
 }
 
-/** `recount` runs after each sweep. */
+/** `recount` runs after each sweep, one that failed too. */
 export function startRetention(
   deps: SweepDeps,
   recount: (isStopping: () => boolean) => Promise<void>,
@@ -99,7 +97,7 @@ export function startRetention(
   const run = (): void => {
     const isStopping = () => stopping;
     sweep = sweepOnce(deps, isStopping)
-      .then(() => recount(isStopping))
+      .finally(() => recount(isStopping))
       .then(
         () => pause,
         (error: Error) => {

@@ -7,6 +7,7 @@ import { link, open, readdir, rename, rm, rmdir, unlink } from "node:fs/promises
 import { isDeepStrictEqual } from "node:util";
 import type { ObjectRecord } from "@svc/contracts";
 import { mapLimited } from "@svc/service-kit/map-limited";
+import { committedBefore } from "../committed.ts";
 import {
   type CommitAttributes,
   type Content,
@@ -14,10 +15,13 @@ import {
   type ObjectAttributes,
   type ObjectStore,
   type OpenObject,
+  type PassOver,
   type PendingAttributes,
+  passNothingOver,
   StoreError,
   type WriteLimits,
 } from "../store.ts";
+import { Turns } from "../turns.ts";
 import { usableFor } from "../usable.ts";
 import { fsCall, hasCode } from "./errors.ts";
 import { ensureDirectory, Layout, syncDirectory } from "./layout.ts";
@@ -46,6 +50,8 @@ const NO_NAMESPACE = "";
 export class FsObjectStore implements ObjectStore {
   readonly #layout: Layout;
   readonly #useGranularityMs: number;
+  /** Commits and discards of each pending session. */
+  readonly #ends = new Turns();
   readonly #check = usableFor(GOOD_FOR_MS, () => this.#probe());
 
   private constructor(options: FsObjectStoreOptions) {
@@ -142,6 +148,24 @@ export class FsObjectStore implements ObjectStore {
     attributes: CommitAttributes,
     admit?: (records: readonly ObjectRecord[]) => Promise<void>,
   ): Promise<ObjectRecord[]> {
+    return this.#ends.run(session, async () => {
+      try {
+        return await this.#commitPending(session, files, attributes, admit);
+      } catch (error) {
+        const records = await committedBefore(this, session, files, attributes, error);
+        // The writer may not have got this far.
+        await fsCall("committing a session", () => syncDirectory(this.#layout.sessions));
+        return records;
+      }
+    });
+  }
+
+  async #commitPending(
+    session: string,
+    files: readonly string[],
+    attributes: CommitAttributes,
+    admit?: (records: readonly ObjectRecord[]) => Promise<void>,
+  ): Promise<ObjectRecord[]> {
     const directory = this.#layout.pendingSession(session);
     const records = await fsCall("preparing a commit", async () => {
       const wanted = new Set(files);
@@ -159,13 +183,15 @@ export class FsObjectStore implements ObjectStore {
     });
   }
 
-  /** Gives a pending object its final record. */
+  /** Gives a pending object its final record, which is longer. That of an object which another commit has just shown stays as it is. */
   async #finish(address: ObjectAddress, attributes: CommitAttributes): Promise<ObjectRecord> {
     const opened = await openObjectFile(this.#layout.pendingObject(address), address, { flags: "r+" });
     try {
       const record = { ...opened.record, ...attributes };
-      await opened.file.truncate(record.size);
-      await writeAll(opened.file, [encodeTrailer(record)], record.size);
+      const trailer = encodeTrailer(record);
+      const end = record.size + trailer.length;
+      await writeAll(opened.file, [trailer], record.size);
+      await opened.file.truncate(end);
       await opened.file.sync();
       return record;
     } finally {
@@ -175,7 +201,9 @@ export class FsObjectStore implements ObjectStore {
 
   async discard(session: string): Promise<void> {
     const directory = this.#layout.pendingSession(session);
-    await fsCall("discarding a session", () => rm(directory, { recursive: true, force: true }));
+    await this.#ends.run(session, () =>
+      fsCall("discarding a session", () => rm(directory, { recursive: true, force: true })),
+    );
   }
 
   async open(address: ObjectAddress): Promise<OpenObject> {
@@ -231,15 +259,16 @@ export class FsObjectStore implements ObjectStore {
     return names.slice(0, limit);
   }
 
-  addresses(): AsyncIterable<ObjectAddress> {
-    return allObjects(this.#layout);
+  addresses(passOver: PassOver = passNothingOver): AsyncIterable<ObjectAddress> {
+    return allObjects(this.#layout, passOver);
   }
 
   unusedSince(
     time: Date,
     isWanted: (address: ObjectAddress) => Promise<boolean> = async () => true,
+    passOver: PassOver = passNothingOver,
   ): AsyncIterable<ObjectAddress> {
-    return unusedObjects(this.#layout, time, isWanted);
+    return unusedObjects(this.#layout, time, isWanted, passOver);
   }
 
   async removeLeftovers(olderThan: Date): Promise<number> {

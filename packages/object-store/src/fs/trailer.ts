@@ -38,11 +38,11 @@ export function decodeRecord(json: Buffer, fileBytes: number, address: ObjectAdd
   const result = objectRecordSchema.safeParse(value);
   if (!result.success) throw new StoreError("damaged", "the record is not valid", result.error);
   const record = result.data;
-  if (record.size + json.length + FOOTER_BYTES !== fileBytes) {
-    throw new StoreError("damaged", "the content does not have the recorded size");
-  }
   if (record.id !== address.file || record.storage_session_id !== address.session) {
     throw new StoreError("damaged", "the record belongs to another object");
+  }
+  if (record.size + json.length + FOOTER_BYTES !== fileBytes) {
+    throw new StoreError("damaged", "the content does not have the recorded size", undefined, record);
   }
   return record;
 }

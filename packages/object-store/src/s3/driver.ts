@@ -14,6 +14,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ObjectRecord } from "@svc/contracts";
 import { mapLimited } from "@svc/service-kit/map-limited";
+import { committedBefore } from "../committed.ts";
 import {
   type CommitAttributes,
   type Content,
@@ -26,6 +27,7 @@ import {
   StoreError,
   type WriteLimits,
 } from "../store.ts";
+import { Turns } from "../turns.ts";
 import { Bucket } from "./bucket.ts";
 import { Check } from "./check.ts";
 import type { S3Connection } from "./client.ts";
@@ -62,6 +64,8 @@ export class S3ObjectStore implements ObjectStore {
   readonly #check: Check;
   readonly #sender: Sender;
   readonly #readers = new Readers();
+  /** Commits and discards of each pending session. */
+  readonly #ends = new Turns();
   readonly #useGranularityMs: number;
 
   constructor(options: S3ObjectStoreOptions) {
@@ -144,11 +148,26 @@ export class S3ObjectStore implements ObjectStore {
     attributes: CommitAttributes,
     admit?: (records: readonly ObjectRecord[]) => Promise<void>,
   ): Promise<ObjectRecord[]> {
+    return this.#ends.run(session, () =>
+      this.#commitPending(session, files, attributes, admit).catch((error: unknown) =>
+        committedBefore(this, session, files, attributes, error),
+      ),
+    );
+  }
+
+  async #commitPending(
+    session: string,
+    files: readonly string[],
+    attributes: CommitAttributes,
+    admit?: (records: readonly ObjectRecord[]) => Promise<void>,
+  ): Promise<ObjectRecord[]> {
     const staged = await this.#staged(session);
     if (!files.every((file) => staged.includes(file))) {
       throw new StoreError("not_found", "committing a session: no such object");
     }
-    if (!(await this.#bucket.isEmpty(sessionPrefix(RECORDS, session)))) {
+    // Records of these files may be those of a commit that ended here.
+    const wanted = new Set(files);
+    if ((await this.#entries.ids(session, files.length + 1)).some((file) => !wanted.has(file))) {
       throw new StoreError("exists", "committing a session: it exists already");
     }
     const entries = await mapLimited(files, PARALLEL_REQUESTS, async (file) => {
@@ -157,7 +176,6 @@ export class S3ObjectStore implements ObjectStore {
     });
     await admit?.(entries.map(({ record }) => record));
     await this.#entries.createAll(session, entries);
-    const wanted = new Set(files);
     await mapLimited(staged, PARALLEL_REQUESTS, (file) =>
       wanted.has(file)
         ? this.#bucket.delete(keyOf(PENDING, { session, file }))
@@ -178,12 +196,26 @@ export class S3ObjectStore implements ObjectStore {
   async #dropPending(address: ObjectAddress): Promise<void> {
     const entry = await this.#entries.get(PENDING, address).catch(() => undefined);
     await this.#bucket.delete(keyOf(PENDING, address));
-    if (entry !== undefined) await this.#dropContent(entry);
+    if (entry === undefined || (await this.#isCommitted(address))) return;
+    // That of a commit that ended before its marker, if any.
+    await this.#bucket.delete(keyOf(RECORDS, address));
+    await this.#dropContent(entry);
+  }
+
+  async #isCommitted(address: ObjectAddress): Promise<boolean> {
+    try {
+      return await this.#entries.isVisible(await this.#entries.get(RECORDS, address));
+    } catch (error) {
+      if (error instanceof StoreError && error.failure === "not_found") return false;
+      throw error;
+    }
   }
 
   async discard(session: string): Promise<void> {
-    const staged = await this.#staged(session);
-    await mapLimited(staged, PARALLEL_REQUESTS, (file) => this.#dropPending({ session, file }));
+    await this.#ends.run(session, async () => {
+      const staged = await this.#staged(session);
+      await mapLimited(staged, PARALLEL_REQUESTS, (file) => this.#dropPending({ session, file }));
+    });
   }
 
   async open(address: ObjectAddress): Promise<OpenObject> {
@@ -198,10 +230,10 @@ export class S3ObjectStore implements ObjectStore {
       if (content === undefined) {
         // Unless it was deleted just now, in which case this throws `not_found`.
         await this.#entries.get(RECORDS, address);
-        throw new StoreError("damaged", "the content is missing");
+        throw new StoreError("damaged", "the content is missing", undefined, record);
       }
       if (content.size !== record.size) {
-        throw new StoreError("damaged", "the content does not have the recorded size");
+        throw new StoreError("damaged", "the content does not have the recorded size", undefined, record);
       }
     } catch (error) {
       release();

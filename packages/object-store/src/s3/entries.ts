@@ -56,23 +56,16 @@ export class Entries {
     return !batch || (await this.#bucket.head(batchKey(record.storage_session_id))) !== undefined;
   }
 
-  /** Creates the entries of a session and makes them visible together. After a failure none of them is visible. */
+  /**
+   * Creates the entries of a session and makes them visible together. After a failure none of them is visible: those that were created
+   * stay, without the marker, for a commit that is made again or for the discard. Another commit of the same may be under way.
+   */
   async createAll(session: string, entries: readonly Entry[]): Promise<void> {
-    const published: Entry[] = [];
-    try {
-      await mapLimited(entries, PARALLEL_REQUESTS, async (entry) => {
-        const found = await this.create(RECORDS, entry);
-        if (found !== undefined) throw new StoreError("exists", "committing a session: it exists already");
-        published.push(entry);
-      });
-      if (entries.length > 1) await this.#mark(session);
-    } catch (error) {
-      // Without the marker nobody sees them. They are removed so that the session can be committed again.
-      await mapLimited(published, PARALLEL_REQUESTS, (entry) =>
-        this.#bucket.delete(keyOf(RECORDS, addressOf(entry))),
-      ).catch(() => undefined);
-      throw error;
-    }
+    await mapLimited(entries, PARALLEL_REQUESTS, async (entry) => {
+      const found = await this.create(RECORDS, entry);
+      if (found !== undefined) throw new StoreError("exists", "committing a session: it exists already");
+    });
+    if (entries.length > 1) await this.#mark(session);
   }
 
   async #mark(session: string): Promise<void> {

@@ -6,7 +6,8 @@ import { CreateMultipartUploadCommand, ListObjectsV2Command, S3Client } from "@a
 import { newId } from "@svc/contracts";
 import { createBucket, type TestBucket } from "@svc/test-kit/storage/s3/bucket";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
-import type { ObjectAddress } from "../../src/index.ts";
+import { type ObjectAddress, StoreError } from "../../src/index.ts";
+import { Bucket } from "../../src/s3/bucket.ts";
 import { S3ObjectStore } from "../../src/s3/driver.ts";
 import { chunks, collect, failure } from "../support/content.ts";
 
@@ -89,6 +90,40 @@ describe("an object that was damaged in the bucket", () => {
     }
     await store.delete(at);
     expect(await failure(store.open(at))).toBe("not_found");
+  });
+});
+
+describe("a commit that ends before its marker", () => {
+  const commit = { namespace: "t:user:u", readOnly: false };
+
+  async function broken(): Promise<{ session: string; files: string[] }> {
+    const { session } = address();
+    const files = [newId(), newId()];
+    for (const file of files)
+      await store.stage({ session, file }, chunks(bytes), { filename: "a", contentType: "a/b" }, LIMIT);
+    const { create } = Bucket.prototype;
+    const spy = vi.spyOn(Bucket.prototype, "create").mockImplementation(function (this: Bucket, key, body) {
+      if (key.startsWith("batches/")) return Promise.reject(new StoreError("unavailable", "ended"));
+      return Reflect.apply(create, this, [key, body]);
+    });
+    expect(await failure(store.commit(session, files, commit))).toBe("unavailable");
+    spy.mockRestore();
+    expect((await tested.keys()).filter((key) => key.startsWith("records/"))).toHaveLength(2);
+    return { session, files };
+  }
+
+  test("shows nothing, and is completed when it is made again", async () => {
+    const { session, files } = await broken();
+    expect(await failure(store.list(session, 10))).toBe("not_found");
+    const records = await store.commit(session, files, commit);
+    expect(records.map(({ id }) => id)).toEqual(files);
+    for (const file of files)
+      expect(await buffer((await store.open({ session, file })).read())).toEqual(bytes);
+  });
+
+  test("leaves nothing when its session is discarded", async () => {
+    await store.discard((await broken()).session);
+    expect(await tested.keys()).toEqual([]);
   });
 });
 

@@ -6,12 +6,12 @@ import { buffer } from "node:stream/consumers";
 import { newId } from "@svc/contracts";
 import { createBucket, optionsFor, type TestBucket } from "@svc/test-kit/storage/s3/bucket";
 import { type Gateway, startGateway } from "@svc/test-kit/storage/s3/gateway";
+import { startForgetfulProxy } from "@svc/test-kit/system/forgetful-proxy";
 import { freePort } from "@svc/test-kit/system/free-ports";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { type ObjectAddress, StoreError } from "../../src/index.ts";
 import { S3ObjectStore } from "../../src/s3/driver.ts";
 import { chunks, collect, failure } from "../support/content.ts";
-import { startForgetfulProxy } from "../support/s3/forgetful-proxy.ts";
 
 const OWN = { namespace: "t:user:u", filename: "a.txt", contentType: "text/plain", readOnly: false };
 const PENDING = { filename: "a.txt", contentType: "text/plain" };

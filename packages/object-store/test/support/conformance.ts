@@ -1,6 +1,7 @@
 /** What every driver of object storage must do. Run it with a factory that makes an empty store for each test. */
 import { createHash, randomBytes } from "node:crypto";
 import { buffer } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
 import { newId } from "@svc/contracts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ObjectAddress, ObjectStore } from "../../src/index.ts";
@@ -315,6 +316,52 @@ export function objectStoreConformance(name: string, create: () => Promise<Store
         const commit = { namespace: "t:user:u", readOnly: false };
         expect(await failure(store.commit(session, [at.file], commit))).toBe("exists");
         expect((await store.list(session, 10)).length).toBe(1);
+      });
+
+      test("the same commit again is the same, any other is none", async () => {
+        const session = newId();
+        const [one, two] = [address(session), address(session)];
+        for (const at of [one, two]) await store.stage(at, chunks(Buffer.from(at.file)), PENDING, LIMIT);
+        const names = [two.file, one.file];
+        const commit = {
+          namespace: "t:agent:x",
+          readOnly: false,
+          origin: "upload",
+          account: OWN.namespace,
+        } as const;
+        const records = await store.commit(session, names, commit);
+        expect(await store.commit(session, names, commit)).toEqual(records);
+        expect(await store.commit(session, [one.file, two.file], commit)).toEqual(records.toReversed());
+        for (const [files, change] of [
+          [[one.file], {}],
+          [[...names, newId()], {}],
+          [names, { namespace: "t:agent:y" }],
+          [names, { readOnly: true }],
+          [names, { account: "t:user:v" }],
+        ] as const) {
+          expect(await failure(store.commit(session, files, { ...commit, ...change }))).toBe("not_found");
+        }
+        await store.discard(session);
+        expect(await store.list(session, 10)).toHaveLength(2);
+        expect((await read(one)).toString()).toBe(one.file);
+        expect(await tested.countStored()).toBe(2);
+      });
+
+      test("the same commit several times at once, and a discard of its session, have turns", async () => {
+        for (const names of [[newId()], [newId(), newId()]]) {
+          const session = newId();
+          for (const file of names)
+            await store.stage({ session, file }, chunks(Buffer.from(file)), PENDING, LIMIT);
+          const commit = { namespace: "t:user:u", readOnly: true };
+          const others: Promise<unknown>[] = [];
+          const records = await store.commit(session, names, commit, async () => {
+            others.push(store.commit(session, names, commit), store.discard(session));
+            // Time to get in the way, for those that do not wait.
+            await delay(100);
+          });
+          expect(await Promise.all(others)).toEqual([records, undefined]);
+          for (const file of names) expect((await read({ session, file })).toString()).toBe(file);
+        }
       });
 
       test("a discard drops them all, and dropping nothing is fine", async () => {

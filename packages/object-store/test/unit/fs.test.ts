@@ -1,5 +1,16 @@
 import { watch } from "node:fs";
-import { mkdir, mkdtemp, open, readdir, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
@@ -7,6 +18,7 @@ import { newId } from "@svc/contracts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FsObjectStore, StoreError } from "../../src/index.ts";
 import { objectStoreConformance } from "../support/conformance.ts";
+import { collect } from "../support/content.ts";
 
 async function filesBelow(root: string): Promise<string[]> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true });
@@ -153,6 +165,26 @@ describe("a directory store whose files were damaged", () => {
     const first = await noteUse();
     expect(Date.now() - first).toBeLessThan(10_000);
     expect(await noteUse()).toBe(first);
+  });
+
+  test("a session that cannot be opened is told of, and keeps no other from being walked", async () => {
+    // Whatever order the directory has, one of these comes before the object.
+    const broken = Array.from({ length: 20 }, () => newId());
+    for (const session of broken) await symlink(session, join(root, "sessions", session));
+    const time = new Date(Date.now() + 60_000);
+    const all = async () => true;
+    const walks = [
+      (told: unknown[]) => store.addresses((error) => void told.push(error)),
+      (told: unknown[]) => store.unusedSince(time, all, (error) => void told.push(error)),
+    ];
+    for (const walk of walks) {
+      const told: unknown[] = [];
+      expect(await collect(walk(told))).toEqual([at]);
+      expect(told).toHaveLength(broken.length);
+      for (const error of told) expect(error).toMatchObject({ name: "StoreError", failure: "unavailable" });
+    }
+    for (const walk of [store.addresses(), store.unusedSince(time)])
+      await expect(collect(walk)).rejects.toMatchObject({ failure: "unavailable" });
   });
 
   test("leftovers of a crash are removed when old: half written files and unfinished sessions", async () => {

@@ -11,7 +11,7 @@ import {
   type UploadedFile,
   type Usage,
 } from "@svc/contracts";
-import { type InnerClient, type InnerRequest, type InnerResponse, innerError } from "@svc/service-kit";
+import { type InnerClient, type InnerRequest, type InnerResponse, innerError, retry } from "@svc/service-kit";
 
 export interface FileAddress {
   session: string;
@@ -22,6 +22,11 @@ export interface CallContext {
   requestId: string;
   signal?: AbortSignal;
 }
+
+/** A commit writes all bytes of a form to the disk, several GB of them. */
+const COMMIT_TIMEOUT_MS = 10 * 60_000;
+const COMMIT_ATTEMPTS = 4;
+const FIRST_PAUSE_MS = 250;
 
 const pathOf = ({ session, file }: FileAddress) => `/sessions/${session}/objects/${file}`;
 /** Codes of the file server that mean the same to our caller. All others are its inner affair. */
@@ -58,13 +63,25 @@ export class FileStorage {
     });
   }
 
+  /**
+   * Asks again while it is not known whether the files are stored: the same commit again has the same answer. Thrown in the end,
+   * `storage_unavailable` still means that.
+   */
   async commit(session: string, commit: CommitSession, { requestId }: CallContext): Promise<UploadedFile[]> {
-    const { files } = await this.#json<{ files: UploadedFile[] }>({
-      method: "POST",
-      path: `/sessions/${session}/commit`,
-      requestId,
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(commit),
+    const end = performance.now() + COMMIT_TIMEOUT_MS;
+    const ask = () =>
+      this.#json<{ files: UploadedFile[] }>({
+        method: "POST",
+        path: `/sessions/${session}/commit`,
+        requestId,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(commit),
+        timeoutMs: COMMIT_TIMEOUT_MS,
+      });
+    const { files } = await retry(ask, (error, failures) => {
+      const isUnknown = error instanceof ServiceError && error.code === "storage_unavailable";
+      if (!isUnknown || failures >= COMMIT_ATTEMPTS || performance.now() >= end) return undefined;
+      return FIRST_PAUSE_MS * 2 ** (failures - 1);
     });
     return files;
   }

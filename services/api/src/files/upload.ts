@@ -1,11 +1,18 @@
 /**
  * Receives an upload form: files go to the file server as they arrive, as pending files of a fresh session that nobody can
  * see. When the form has ended and its fields are known, one commit makes them visible under the caller's namespace. If
- * anything goes wrong, or the client leaves, the pending files are discarded; should we die first, the file server sweeps
- * them later.
+ * anything goes wrong, or the client leaves, the pending files are discarded, and those of a commit whose outcome is not known
+ * deleted: nobody could name them. Should we die first, the file server sweeps them later.
  */
-import { namespaceOf, newId, type Principal, ServiceError, type UploadedFile } from "@svc/contracts";
-import { BodyReader, type Config, type FastifyRequest, type Log } from "@svc/service-kit";
+import {
+  type CommitSession,
+  namespaceOf,
+  newId,
+  type Principal,
+  ServiceError,
+  type UploadedFile,
+} from "@svc/contracts";
+import { BodyReader, type Config, type FastifyRequest, type Log, mapLimited } from "@svc/service-kit";
 import type { CallContext, FileStorage } from "./file-storage.ts";
 import { FormFields } from "./form-fields.ts";
 import { invalidMultipart } from "./multipart/invalid.ts";
@@ -25,6 +32,7 @@ export interface UploadSettings {
 const MAX_SURPLUS_FILES = 1000;
 /** Known fields and those that are ignored. */
 const MAX_FIELDS = 32;
+const PARALLEL_DELETIONS = 8;
 const FORM_OVERHEAD_BYTES = 16 * 1024 * 1024;
 
 export async function receiveUpload(
@@ -37,6 +45,7 @@ export async function receiveUpload(
   const context = { requestId: request.id };
   const session = newId();
   const account = accountFor(settings.principal);
+  let commit: CommitSession | undefined;
   let isCommitted = false;
   try {
     const { fields, parts } = await receiveForm(config, storage, session, request, settings);
@@ -45,13 +54,13 @@ export async function receiveUpload(
     const files = parts.flatMap((part) => (part.ok ? [part.id] : []));
     let stored: UploadedFile[] = [];
     if (files.length > 0) {
-      const commit = { namespace, account, read_only: fields.readOnly(), files };
+      commit = { namespace, account, read_only: fields.readOnly(), files };
       stored = await storage.commit(session, commit, context);
       isCommitted = true;
     }
     return { session, parts, stored, maxFiles: config.UPLOAD_MAX_FILES };
   } finally {
-    if (!isCommitted) await discard(storage, session, account, log, context);
+    if (!isCommitted) await discard(storage, { session, account, commit }, log, context);
   }
 }
 
@@ -94,19 +103,30 @@ async function receiveForm(
 /** All that a caller uploads counts in the caller's quota, for whatever agent or skill it is. */
 const accountFor = (principal: Principal) => namespaceOf(principal, { kind: "user" });
 
+/** `commit`: one that may have succeeded. After the discard it has or never will, so that its files are deleted behind it. */
 async function discard(
   storage: FileStorage,
-  session: string,
-  account: string,
+  { session, account, commit }: { session: string; account: string; commit: CommitSession | undefined },
   log: Log,
   context: CallContext,
 ): Promise<void> {
-  await storage.discard(session, account, context).catch((error: unknown) => {
+  try {
+    await storage.discard(session, account, context);
+    if (commit === undefined) return;
+    const { namespace, files } = commit;
+    await mapLimited(files, PARALLEL_DELETIONS, (file) =>
+      storage.delete({ session, file }, namespace, context).catch(unlessNotFound),
+    );
+  } catch (error) {
     log.warn(
       { request_id: context.requestId, err: String(error) },
-      "removing pending files failed; the sweep removes them",
+      "removing files of a failed upload failed; the sweep removes them",
     );
-  });
+  }
+}
+
+function unlessNotFound(error: unknown): void {
+  if (!(error instanceof ServiceError && error.code === "file_not_found")) throw error;
 }
 
 function tooMany(limit: number): ServiceError {

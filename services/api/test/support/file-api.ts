@@ -29,7 +29,11 @@ export interface FileApi {
 
 export const USER_HEADER = "x-test-user";
 
-export async function startFileApi(env: Record<string, string> = {}): Promise<FileApi> {
+/** `wayTo`: answers the address by which the API reaches the file server at the given one. */
+export async function startFileApi(
+  env: Record<string, string> = {},
+  wayTo: (fileServerUrl: string) => Promise<string> = async (url) => url,
+): Promise<FileApi> {
   const redisServer = await startRedis();
   const fileServer = await startFileServer(redisServer.url);
   const config = loadConfig("api", {
@@ -37,7 +41,7 @@ export async function startFileApi(env: Record<string, string> = {}): Promise<Fi
     LOG_LEVEL: "fatal",
     SVC_INTERNAL_SERVICE_TOKEN: INTERNAL_TOKEN,
     REDIS_URL: redisServer.url,
-    FILE_SERVER_URL: fileServer.url,
+    FILE_SERVER_URL: await wayTo(fileServer.url),
     ...env,
   });
   const log = createLog("api", config);

@@ -6,9 +6,9 @@
 import type { ObjectAddress } from "@svc/object-store";
 import { type LuaCommand, luaCommand, type Redis } from "@svc/service-kit";
 
-/** Longer than a write takes from its last byte until it shows. A form that takes longer reserves anew when it ends. */
+/** Longer than a write takes from its last byte until it shows. */
 const RESERVATION_MS = 15 * 60_000;
-/** A running file server renews them every hour at the latest. */
+/** A running file server renews them every hour at the latest, whether it can count or not. */
 const KEYS_MS = 2 * 86_400_000;
 const PRUNED_AT_ONCE = 1000;
 const ACCOUNTS = "svc:quota:accounts";
@@ -54,10 +54,15 @@ export class Ledger {
     this.#prune = luaCommand(redis, "svcQuotaPrune", script("prune"), 3);
   }
 
-  async reserve(account: string, objects: readonly Sized[], most: Allowance): Promise<Asked> {
+  async reserve(
+    account: string,
+    objects: readonly Sized[],
+    most: Allowance,
+    forMs: number = RESERVATION_MS,
+  ): Promise<Asked> {
     const [refused, bytes, count, moreBytes, moreObjects] = await this.#reserve(
       ...[entriesKey(account), sizesKey(account), ACCOUNTS],
-      ...[account, most.bytes, most.objects, RESERVATION_MS, KEYS_MS, ...pairs(objects)],
+      ...[account, most.bytes, most.objects, forMs, KEYS_MS, ...pairs(objects)],
     );
     return {
       refused: refused === "bytes" || refused === "objects" ? refused : undefined,
@@ -94,6 +99,14 @@ export class Ledger {
   async now(): Promise<number> {
     const [seconds = 0, microseconds = 0] = (await this.#redis.time()).map(Number);
     return seconds * 1000 + Math.floor(microseconds / 1000);
+  }
+
+  /** Lets what is counted live on, as after a count. */
+  async keep(): Promise<void> {
+    await this.#redis.pexpire(ACCOUNTS, KEYS_MS);
+    for await (const account of this.accounts()) {
+      for (const key of [entriesKey(account), sizesKey(account)]) await this.#redis.pexpire(key, KEYS_MS);
+    }
   }
 
   async *accounts(): AsyncGenerator<string> {

@@ -65,11 +65,16 @@ export class Quotas {
   }
 
   /** Runs a write, which calls `admit`. Room of a write that surely failed is given back; that of a success stays reserved. */
-  async writing<T>(account: string, address: ObjectAddress, write: (admit: Admit) => Promise<T>): Promise<T> {
+  async writing<T>(
+    account: string,
+    address: ObjectAddress,
+    write: (admit: Admit) => Promise<T>,
+    forMs?: number,
+  ): Promise<T> {
     let isReserved = false;
     try {
       return await write(async (size) => {
-        isReserved = await this.reserve(account, [{ address, size }]);
+        isReserved = await this.reserve(account, [{ address, size }], forMs);
       });
     } catch (error) {
       const mayBeStored = error instanceof ServiceError && error.code === "storage_unavailable";
@@ -78,12 +83,14 @@ export class Quotas {
     }
   }
 
-  /** Sets room aside for all of the objects or none. Answers whether any of it is new. */
-  async reserve(account: string, objects: readonly Sized[]): Promise<boolean> {
+  /** Sets room aside for all of the objects or none, for a write's time where no other is given. Answers whether any of it is new. */
+  async reserve(account: string, objects: readonly Sized[], forMs?: number): Promise<boolean> {
     if (!this.covers(account)) return false;
     const kind = storedKindOf(account);
     const most = allowanceOf(this.#config, kind);
-    const { refused, used, asked } = await storeCall(() => this.ledger.reserve(account, objects, most));
+    const { refused, used, asked } = await storeCall(() =>
+      this.ledger.reserve(account, objects, most, forMs),
+    );
     if (refused === undefined) return asked.objects > 0;
     this.#refusals.inc({ kind, resource: refused });
     throw quotaExceeded({

@@ -1,6 +1,7 @@
 /**
  * Makes the ledger of quotas agree with the store: what is there is noted, with sizes from the cache of records where it has them,
- * and what was not found is given back. So nothing that a process, Redis or an operator lost stays wrong. Memory is bounded by a batch.
+ * and what was not found is given back. So nothing that a process, Redis or an operator lost stays wrong. A count that
+ * fails gives nothing back, and what was counted lives on. Memory is bounded by a batch.
  */
 import {
   accountOf,
@@ -47,9 +48,10 @@ export class Recount {
   async run(isStopping: () => boolean = () => false): Promise<void> {
     if (!this.#quotas.isOn) return;
     const begun = await this.#quotas.ledger.now();
+    await this.#quotas.ledger.keep();
     const passOver = passedOver(this.#log);
     let batch: ObjectAddress[] = [];
-    for await (const address of this.#store.addresses()) {
+    for await (const address of this.#store.addresses(passOver)) {
       if (isStopping()) return;
       batch.push(address);
       if (batch.length < BATCH) continue;

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { open, readdir, readFile, readlink, stat, utimes, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
+import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { DELETED_RECORD, newId, objectRecordKey, snapshotNamespaceOf } from "@svc/contracts";
 import { createLog, createRedis, loadConfig } from "@svc/service-kit";
@@ -283,22 +284,24 @@ describe.concurrent("retention", () => {
     });
   });
 
-  for (const kind of ["object", "leftover"]) {
+  for (const kind of ["object", "leftover", "session"] as const) {
     test(`removes the others where one ${kind} cannot be removed`, async (context) => {
       const { server, put, age, names, fileOf, settings } = await start(context);
       const paths = Array.from({ length: 12 }, () => objectPath());
-      for (const path of paths) {
-        await put(path, randomBytes(10));
-        await age(path);
-      }
+      for (const path of paths) await put(path, randomBytes(10));
+      // Its own first sweep shall not come before the one that is looked at.
+      await server.kill();
+      for (const path of paths) await age(path);
       const leftover = `${server.directory}/incoming/${newId()}`;
-      const stuck = kind === "object" ? fileOf(paths[0] ?? "") : leftover;
+      const object = fileOf(paths[0] ?? "");
+      const stuck = { object, leftover, session: dirname(object) }[kind];
       if (kind === "leftover") await writeFile(leftover, "");
       await utimes(stuck, 0, 0);
       execFileSync("chattr", ["+i", stuck]);
       context.onTestFinished(() => void execFileSync("chattr", ["-i", stuck]));
       await sweep(context, settings);
-      expect(await names()).toEqual([stuck.slice(-43)]);
+      const left = kind === "session" ? object : stuck;
+      expect(await names()).toEqual([left.slice(-43)]);
     });
   }
 

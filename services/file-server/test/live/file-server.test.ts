@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { truncate } from "node:fs/promises";
+import { readFile, truncate, writeFile } from "node:fs/promises";
 import { DELETED_RECORD, newId, objectRecordKey } from "@svc/contracts";
 import { INTERNAL_TOKEN } from "@svc/test-kit/components/file-server";
 import { describe, expect, test } from "vitest";
@@ -240,6 +240,28 @@ describe("a stored object", () => {
       const answer = await call("GET", path + suffix);
       expect(await errorOf(answer)).toEqual([500, "internal_error"]);
     }
+  });
+
+  test("whose bytes are damaged is deleted by its owner alone, while its record can be read", async () => {
+    const own = { headers: { ...TOKEN, "x-svc-namespace": OWN } };
+    const damaged = async (damage: (whole: Buffer) => Buffer) => {
+      const path = await putObject(randomBytes(1000));
+      const stored = `${server.directory}${path.replace("/objects", "")}`;
+      await writeFile(stored, damage(await readFile(stored)));
+      return { path, stored };
+    };
+    const { path, stored } = await damaged((whole) => whole.subarray(10));
+    const other = { headers: { ...TOKEN, "x-svc-namespace": "acme:user:u2" } };
+    expect(await errorOf(await call("DELETE", path, other))).toEqual([404, "file_not_found"]);
+    expect(await server.storedFiles()).toContain(stored);
+    expect((await call("DELETE", path, own)).status).toBe(200);
+    expect(await errorOf(await call("GET", path, own))).toEqual([404, "file_not_found"]);
+
+    const cut = await damaged((whole) => whole.subarray(0, 900));
+    expect(await errorOf(await call("DELETE", cut.path, own))).toEqual([404, "file_not_found"]);
+    expect(await server.storedFiles()).toContain(cut.stored);
+    expect((await call("DELETE", cut.path)).status).toBe(200);
+    expect(await server.storedFiles()).not.toContain(cut.stored);
   });
 });
 

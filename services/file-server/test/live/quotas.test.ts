@@ -1,4 +1,5 @@
 /** Quotas with real file servers and a real Redis: exact under load, and right again after whatever was lost. */
+import { execFileSync } from "node:child_process";
 import { mkdir, rm, utimes } from "node:fs/promises";
 import { ACCOUNT_HEADER, newId, snapshotNamespaceOf } from "@svc/contracts";
 import {
@@ -195,6 +196,18 @@ describe.concurrent("an upload of several files", () => {
     expect(await held()).toEqual([200, 2]);
   });
 
+  test("that takes hours holds the room of its files until it ends", async (context) => {
+    const { stage, commit, held, put, redis } = await start(context);
+    const [session, one] = [newId(), newId()];
+    await stored(stage(session, one, 900));
+    // As if the form had been sent for five hours since.
+    await redis.zincrby(entriesOf(ME), 5 * 3_600_000, `${session}/${one}`);
+    expect((await stage(session, newId(), 200)).status).toBe(413);
+    expect((await put(200)).status).toBe(413);
+    await stored(commit(session, [one]));
+    expect(await held()).toEqual([900, 1]);
+  });
+
   test("whose reservation has ended is refused as a whole where the room is gone", async (context) => {
     const { stage, commit, held, put, redis } = await start(context);
     const [session, one, two] = [newId(), newId(), newId()];
@@ -221,7 +234,7 @@ describe.concurrent("what is lost", () => {
     const score = await redis.zscore(entriesOf(ME), `${session}/${file}`);
     const left = -Number(score) - Date.now();
     expect(left).toBeGreaterThan(0);
-    expect(left).toBeLessThanOrEqual(15 * 60_000);
+    expect(left).toBeLessThanOrEqual(6 * 3_600_000);
     // As if that time had passed.
     await redis.zadd(entriesOf(ME), -1, `${session}/${file}`);
     await stored(put(500));
@@ -283,9 +296,30 @@ describe.concurrent("what is lost", () => {
       await mkdir(`${server.directory}/sessions/${newId()}/${newId()}`, { recursive: true });
     await redis.zadd(entriesOf(ME), 1, "lost");
     await redis.hset(`svc:quota:sizes:${ME}`, { total: 400, lost: 100 });
+    const keys = [entriesOf(ME), `svc:quota:sizes:${ME}`, "svc:quota:accounts"];
+    for (const key of keys) await redis.pexpire(key, 3_600_000);
     await server.restart();
     await until(async () => server.lines.some((line) => line.includes("storage failed")), SOON_MS);
     expect(await held()).toEqual([400, 2]);
+    for (const key of keys) expect(await redis.pttl(key)).toBeGreaterThan(DAY_MS);
+  });
+
+  test("objects that cannot be removed keep none from being counted", async (context) => {
+    const { server, put, held, redis } = await start(context, { SVC_QUOTA_MAX_BYTES: "1000" });
+    await stored(put(300));
+    const session = newId();
+    const stuck = Array.from({ length: 21 }, () => objectPath(session));
+    for (const path of stuck) await stored(put(1, OTHER, path));
+    await server.kill();
+    const then = new Date(Date.now() - 2 * DAY_MS);
+    for (const path of stuck) await utimes(`${server.directory}/sessions/${nameOf(path)}`, then, then);
+    const directory = `${server.directory}/sessions/${session}`;
+    execFileSync("chattr", ["+i", directory]);
+    context.onTestFinished(() => void execFileSync("chattr", ["-i", directory]));
+    await redis.flushall();
+    await server.restart();
+    await until(async () => server.lines.some((line) => line.includes("storage failed")), SOON_MS);
+    expect(await held()).toEqual([300, 1]);
   });
 
   test("an object that expired gives its room back", async (context) => {

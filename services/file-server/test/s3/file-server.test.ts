@@ -87,6 +87,23 @@ describe("the routes", () => {
     await expect.poll(() => tested.keys()).toEqual([]);
   });
 
+  test("delete an object whose bytes are damaged or gone", async () => {
+    for (const damage of [
+      (key: string) => tested.bucket.put(key, Buffer.from("x")),
+      tested.bucket.delete.bind(tested.bucket),
+    ]) {
+      const path = objectPath();
+      expect((await put(path, randomBytes(10))).status).toBe(200);
+      const [content = ""] = (await tested.keys()).filter((key) => key.startsWith("content/"));
+      await damage(content);
+      const removed = (user: string) =>
+        call(path, { method: "DELETE", headers: { ...TOKEN, "x-svc-namespace": `acme:user:${user}` } });
+      expect((await removed("u2")).status).toBe(404);
+      expect((await removed("u1")).status).toBe(200);
+      await expect.poll(() => tested.keys()).toEqual([]);
+    }
+  });
+
   test("show pending files only after their commit", async () => {
     const session = newId();
     const files = [newId(), newId()];

@@ -1,4 +1,4 @@
-/** Stands before an S3 server and hands everything on, but loses the answers to some requests after they were carried out. */
+/** Stands before an HTTP server and hands everything on, but loses the answers to some requests after they were carried out. */
 import { once } from "node:events";
 import { createServer, request } from "node:http";
 
