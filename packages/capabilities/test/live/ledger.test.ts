@@ -177,12 +177,14 @@ describe("the ledger", () => {
 
   it("gives up with ledger_conflict when the record keeps changing", async () => {
     const grant = await registered();
+    // Commands of one connection are done in their order: each change is behind another one.
+    const shared = new Redis(server.socket).on("error", () => {});
     let tries = 0;
-    const change = ledger.change(grant.grant_id, (record) => {
+    const change = newLedger({ open: () => shared, connections: 1 }).change(grant.grant_id, (record) => {
       if (record === undefined) throw new Error("missing");
       tries++;
       const text = JSON.stringify({ ...record, rev: record.rev + 1, changes: [newId()] });
-      void redis.set(ledgerKey(grant.grant_id), text, "KEEPTTL");
+      void shared.set(ledgerKey(grant.grant_id), text, "KEEPTTL");
       return { ...record, request_count: 99 };
     });
     await expect(change).rejects.toMatchObject({ code: "ledger_conflict", status: 503 });
