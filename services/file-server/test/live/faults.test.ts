@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { open, readdir, readFile, readlink, stat, utimes, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { DELETED_RECORD, newId, objectRecordKey, snapshotNamespaceOf } from "@svc/contracts";
+import { CHECKED_HEADER, DELETED_RECORD, newId, objectRecordKey, snapshotNamespaceOf } from "@svc/contracts";
 import { createLog, createRedis, loadConfig } from "@svc/service-kit";
 import { INTERNAL_TOKEN, startFileServer } from "@svc/test-kit/components/file-server";
 import { startRedis } from "@svc/test-kit/components/redis";
@@ -139,6 +139,11 @@ describe.concurrent("a stored object", () => {
     const answer = await get(path);
     expect(answer.status).toBe(200);
     await expect(answer.arrayBuffer()).rejects.toThrow();
+    const checked = await get(path, { headers: { ...TOKEN, [CHECKED_HEADER]: "true" } });
+    expect([checked.status, ((await checked.json()) as { error: string }).error]).toEqual([
+      500,
+      "internal_error",
+    ]);
     expect((await get(path, { headers: { ...TOKEN, range: "bytes=0-99" } })).status).toBe(206);
   });
 });
