@@ -17,6 +17,7 @@ import {
   ORIGINAL_FILENAME_HEADER,
   READ_ONLY_HEADER,
   ServiceError,
+  STORING_MS,
 } from "@svc/contracts";
 import {
   answerBytes,
@@ -120,6 +121,7 @@ export class GatewayClient {
     const make = async () => ({
       method: "PUT" as const,
       path,
+      timeoutMs: STORING_MS.answer,
       headers: {
         "content-length": String(file.size),
         "content-type": file.contentType,
@@ -141,14 +143,16 @@ export class GatewayClient {
     throw inputUnavailable(file, await innerError(response));
   }
 
-  /** Repeats a call that got no answer, or a 5xx that says that storage or store are away for the moment. */
+  /** Repeats a call that got no answer, or a 5xx that says that storage or store are away for the moment; not for long where each takes long. */
   async #repeat(
     run: RunGateway,
     pausesMs: readonly number[],
     make: () => Promise<InnerRequest>,
   ): Promise<InnerResponse> {
+    const end = performance.now() + STORING_MS.answer;
     for (let attempt = 0; ; attempt++) {
-      const pause = this.#inVain.has(run) ? undefined : pausesMs[attempt];
+      const isLast = this.#inVain.has(run) || performance.now() > end;
+      const pause = isLast ? undefined : pausesMs[attempt];
       const call = await make();
       try {
         const response = await this.client.send({

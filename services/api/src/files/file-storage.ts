@@ -8,6 +8,7 @@ import {
   quotaExceeded,
   quotaOf,
   ServiceError,
+  STORING_MS,
   type UploadedFile,
   type Usage,
 } from "@svc/contracts";
@@ -48,6 +49,7 @@ export class FileStorage {
     await this.#json({
       method: "PUT",
       path: `/sessions/${session}/pending/${file}`,
+      timeoutMs: STORING_MS.answer,
       requestId,
       headers: {
         "content-type": contentType,
