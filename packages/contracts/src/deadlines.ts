@@ -27,6 +27,12 @@ export function deadlinesFor(run: number, settings: DeadlineSettings): Deadlines
   return { run, runner, worker, api: worker + settings.JOB_WAIT_GRACE_MS };
 }
 
+/**
+ * How long content that was sent may take to be stored, ms: in the store its bytes, and its record besides; and until who sent it has the
+ * answer. The gateway, which is between these, waits for twice EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS.
+ */
+export const STORING_MS = { content: 28_000, record: 20_000, answer: 60_000 } as const;
+
 export interface RoundSettings extends DeadlineSettings {
   JOB_TIMEOUT: number;
   JOB_QUEUE_WAIT_MS: number;

@@ -12,3 +12,5 @@ export const MANIFEST_HEADER = "x-svc-execution-manifest";
 export const ORIGINAL_FILENAME_HEADER = "x-original-filename";
 
 export const READ_ONLY_HEADER = "x-read-only";
+/** `true` has all bytes of an object read and checked before the answer begins: it says then why they cannot be had. */
+export const CHECKED_HEADER = "x-svc-checked";

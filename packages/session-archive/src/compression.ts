@@ -1,7 +1,7 @@
 /** Zstandard around archives (RFC 8878), as streams of bounded memory. */
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
-import { DamagedArchive } from "./members.ts";
+import { DamagedArchive, LargeArchive } from "./members.ts";
 
 /** Each piece costs a turn of the event loop and a turn of a thread: pieces of 16 KiB, the default, cost more than the compression. */
 const chunkSize = 1 << 20;
@@ -20,7 +20,7 @@ export async function compress(
   });
 }
 
-/** Throws DamagedArchive for bytes that are not compressed ones, or are more than `maxBytes`; passes on what the source throws. */
+/** Throws DamagedArchive for bytes that are not compressed ones, LargeArchive for more than `maxBytes`; passes on what the source throws. */
 export async function* decompress(source: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
   const stream = createZstdDecompress(WINDOW);
   const fed = pipeline(source, stream);
@@ -29,7 +29,7 @@ export async function* decompress(source: AsyncIterable<Buffer>, maxBytes: numbe
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       total += chunk.length;
-      if (total > maxBytes) throw new DamagedArchive("it is too large");
+      if (total > maxBytes) throw new LargeArchive("it is too large");
       yield chunk;
     }
     await fed;

@@ -11,6 +11,9 @@ export type Member =
 /** The archive is not one that a runner made. */
 export class DamagedArchive extends Error {}
 
+/** The archive is larger than a state may be now, and nothing else is known of it: it may have been saved under a higher limit. */
+export class LargeArchive extends Error {}
+
 /** Where a workspace is in its jail. */
 const WORKSPACE = "/mnt/data";
 /** What the jail takes (frame.h). */

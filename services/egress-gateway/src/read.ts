@@ -1,10 +1,11 @@
 /**
  * Reads an authorised object: the file server's bytes and headers, streamed; a fault cuts the connection. A reader that
- * names the entity tag of a copy gets 304 without bytes when the object is still the same.
+ * names the entity tag of a copy gets 304 without bytes when the object is still the same; one whose bytes broke off may have them
+ * checked first.
  */
 import { pipeline } from "node:stream/promises";
 import type { ObjectHandle } from "@svc/capabilities";
-import { ServiceError } from "@svc/contracts";
+import { CHECKED_HEADER, ServiceError } from "@svc/contracts";
 import {
   clientGone,
   type FastifyReply,
@@ -33,7 +34,7 @@ export async function readObject(
   const upstream = await fileServer.send({
     method: "GET",
     path: `/sessions/${object.session_id}/objects/${object.object_id}`,
-    headers: conditionOf(request),
+    headers: wishesOf(request),
     requestId: request.id,
     signal: clientGone(reply, new ServiceError("execution_cancelled")),
   });
@@ -67,7 +68,10 @@ function isDeparture(error: Error & { code?: unknown }): boolean {
   return error.code === "execution_cancelled" || error.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
-function conditionOf({ headers }: FastifyRequest): Record<string, string> {
+function wishesOf({ headers }: FastifyRequest): Record<string, string> {
   const tag = headers["if-none-match"] ?? "";
-  return ENTITY_TAG.test(tag) ? { "if-none-match": tag } : {};
+  return {
+    ...(ENTITY_TAG.test(tag) ? { "if-none-match": tag } : {}),
+    ...(headers[CHECKED_HEADER] === "true" ? { [CHECKED_HEADER]: "true" } : {}),
+  };
 }

@@ -11,12 +11,13 @@ const PATIENCE_MS = 5000;
 
 export function sandboxRoutes(app: HttpServer, deps: GatewayDeps): void {
   const { config, fileServer, authority, admission, toolCalls } = deps;
+  /** Content takes longer to be stored than other calls to be answered, and who has to send it again makes it no faster. */
+  const writeMs = 2 * config.EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS;
   /**
    * A transfer in which nothing moves is cut long after the file server would have had to answer: it holds one of the connections to it, which
    * are those of all runs.
    */
-  const cutStandstill = ({ raw }: FastifyRequest) =>
-    void raw.setTimeout(2 * config.EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS + PATIENCE_MS);
+  const cutStandstill = ({ raw }: FastifyRequest) => void raw.setTimeout(writeMs + PATIENCE_MS);
   app.get<{ Params: { sessionHandle: string } }>("/sessions/:sessionHandle/objects", async (request) => {
     const detail = (request.query as { detail?: unknown }).detail ?? "normalized";
     if (detail !== "normalized") {
@@ -70,7 +71,7 @@ export function sandboxRoutes(app: HttpServer, deps: GatewayDeps): void {
           (held) => writeRequest(config, held, authority.session(held, sessionHandle, "write"), request),
           (write) => ({ kind: "write", ...write }),
         );
-        return writeObject(admission, fileServer, grant, subject, request);
+        return writeObject(admission, fileServer, grant, subject, request, writeMs);
       },
     );
   });

@@ -64,6 +64,7 @@ export async function writeObject(
   grant: Grant,
   write: WriteRequest,
   request: FastifyRequest,
+  timeoutMs: number,
 ): Promise<WrittenFile> {
   const { fileId, filename } = write;
   let answer: InnerResponse;
@@ -75,7 +76,7 @@ export async function writeObject(
       );
     });
   try {
-    answer = await send(fileServer, grant, write, request);
+    answer = await send(fileServer, grant, write, request, timeoutMs);
   } catch (error) {
     if (neverArrived(error, request)) await failed();
     else noteUnknown(request);
@@ -102,9 +103,11 @@ function send(
   grant: Grant,
   { session, fileId, bytes, filename }: WriteRequest,
   request: FastifyRequest,
+  timeoutMs: number,
 ): Promise<InnerResponse> {
   return fileServer.send({
     method: "PUT",
+    timeoutMs,
     path: `/sessions/${session.session_id}/objects/${fileId}`,
     requestId: request.id,
     headers: {

@@ -1,9 +1,15 @@
-/** Answers GET and HEAD of an object: headers, conditions, ranges, then the bytes with back-pressure. A fault cuts the connection. */
+/**
+ * Answers GET and HEAD of an object: headers, conditions, ranges, then the bytes with back-pressure. A fault before the first bytes is
+ * answered, a later one cuts the connection.
+ */
+import { once } from "node:events";
+import type { Readable } from "node:stream";
 import { type ObjectRecord, ORIGINAL_FILENAME_HEADER, READ_ONLY_HEADER, ServiceError } from "@svc/contracts";
 import type { OpenObject } from "@svc/object-store";
 import type { FastifyReply, FastifyRequest } from "@svc/service-kit";
 import { answerFor, quoted } from "./conditions.ts";
 import { attachment } from "./content-disposition.ts";
+import { stored } from "./storage.ts";
 
 export async function sendObject(
   object: OpenObject,
@@ -18,24 +24,25 @@ export async function sendObject(
       headers: { "content-range": `bytes */${record.size}` },
     });
   }
+  const range = answer.status === 206 ? answer.range : undefined;
+  const hasBytes = answer.status !== 304 && request.method !== "HEAD";
+  const bytes = hasBytes ? await begun(object.read(range)) : undefined;
+  if (bytes === undefined) await object.close();
   reply.code(answer.status).headers(validatorHeaders(record));
-  if (answer.status === 304) {
-    await object.close();
-    return reply.send();
-  }
-  reply.headers(contentHeaders(record));
-  if (answer.status === 206) {
-    const { first, last } = answer.range;
+  if (answer.status === 304) return reply.send();
+  reply.headers(contentHeaders(record)).header("content-length", record.size);
+  if (range !== undefined) {
+    const { first, last } = range;
     reply.header("content-range", `bytes ${first}-${last}/${record.size}`);
     reply.header("content-length", last - first + 1);
-    return reply.send(object.read(answer.range));
   }
-  reply.header("content-length", record.size);
-  if (request.method === "HEAD") {
-    await object.close();
-    return reply.send();
-  }
-  return reply.send(object.read());
+  return reply.send(bytes);
+}
+
+/** The stream, when its first bytes are there. */
+async function begun(bytes: Readable): Promise<Readable> {
+  await stored(() => once(bytes, "readable"));
+  return bytes;
 }
 
 function validatorHeaders(record: ObjectRecord): Record<string, string> {

@@ -10,10 +10,16 @@ type Lives = Pick<
   "SESSION_CACHE_TTL" | "SVC_UPLOAD_TTL_SECONDS" | "SVC_OUTPUT_TTL_SECONDS" | "SVC_SESSION_STATE_TTL_SECONDS"
 >;
 
-/** A state that a session still names must be there, so it lives as long as the session or longer. */
+/**
+ * A state that a session still names must be there. A session lives from the begin of its last run, where storage may have been away and
+ * no use of the state was noted, so the state lives twice as long. The API's sweep takes it as soon as no session names it.
+ */
+const lifeOfState = ({ SESSION_CACHE_TTL, SVC_SESSION_STATE_TTL_SECONDS }: Lives) =>
+  Math.max(SESSION_CACHE_TTL, 2 * SVC_SESSION_STATE_TTL_SECONDS);
+
 export function lifeOf({ namespace, origin }: Pick<ObjectRecord, "namespace" | "origin">, config: Lives) {
   const { SESSION_CACHE_TTL: common } = config;
-  if (isSnapshotNamespace(namespace)) return Math.max(common, config.SVC_SESSION_STATE_TTL_SECONDS);
+  if (isSnapshotNamespace(namespace)) return lifeOfState(config);
   if (origin === "upload") return config.SVC_UPLOAD_TTL_SECONDS || common;
   if (origin === "output") return config.SVC_OUTPUT_TTL_SECONDS || common;
   return common;
@@ -26,7 +32,7 @@ export function differentLives(config: Lives): number[] {
     common,
     config.SVC_UPLOAD_TTL_SECONDS || common,
     config.SVC_OUTPUT_TTL_SECONDS || common,
-    Math.max(common, config.SVC_SESSION_STATE_TTL_SECONDS),
+    lifeOfState(config),
   ];
   return [...new Set(lives)].sort((one, other) => other - one);
 }

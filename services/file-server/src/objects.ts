@@ -115,6 +115,14 @@ export class Objects {
     return object;
   }
 
+  /** Reads all bytes of an object, by which they are checked. */
+  async verify(address: ObjectAddress, namespace: string | undefined): Promise<void> {
+    const object = await this.openOneOfMany(address, namespace);
+    await stored(async () => {
+      for await (const _ of object.read());
+    });
+  }
+
   remember(records: readonly ObjectRecord[]): Promise<void> {
     return this.#cache.remember(records);
   }

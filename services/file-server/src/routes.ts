@@ -4,6 +4,7 @@
  */
 import {
   batchRequestSchema,
+  CHECKED_HEADER,
   commitSessionSchema,
   encodeInputBatch,
   fileDetailSchema,
@@ -57,8 +58,10 @@ function readRoutes(app: HttpServer, objects: Objects): void {
     method: ["GET", "HEAD"],
     url: "/sessions/:sid/objects/:fid",
     handler: async (request, reply) => {
-      const object = await objects.open(addressOf(request.params), namespaceIn(request.headers));
-      return sendObject(object, request, reply);
+      const { headers, params } = request;
+      const [address, namespace] = [addressOf(params), namespaceIn(headers)];
+      if (headers[CHECKED_HEADER] === "true") await objects.verify(address, namespace);
+      return sendObject(await objects.open(address, namespace), request, reply);
     },
   });
   app.get("/sessions/:sid/objects", { schema: { querystring: listQuerySchema } }, async (request) =>

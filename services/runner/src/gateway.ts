@@ -6,6 +6,7 @@ import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type BatchRequest,
+  CHECKED_HEADER,
   decodeInputBatch,
   type ErrorCode,
   GRANT_HEADER,
@@ -16,6 +17,7 @@ import {
   ORIGINAL_FILENAME_HEADER,
   READ_ONLY_HEADER,
   ServiceError,
+  STORING_MS,
 } from "@svc/contracts";
 import {
   answerBytes,
@@ -56,8 +58,7 @@ export class GatewayClient {
 
   /** Opens an input, if it is not the one with the entity tag `known`. */
   async fetchInput(run: RunGateway, file: Reference, known?: string): Promise<FetchedInput> {
-    const { storage_session_id, id } = file;
-    const path = `/sessions/${encodeURIComponent(storage_session_id)}/objects/${encodeURIComponent(id)}`;
+    const path = pathOf(file);
     const headers = known === undefined ? {} : { "if-none-match": `"${known}"` };
     const response = await this.#send(run, { method: "GET", path, headers }, file);
     const etag = String(response.headers.etag ?? "").replace(/^"|"$/g, "");
@@ -69,6 +70,18 @@ export class GatewayClient {
     const size = Number(response.headers["content-length"]);
     if (!Number.isSafeInteger(size) || size < 0) throw inputUnavailable(file);
     return { size, etag, readOnly, body: response.body };
+  }
+
+  /** Why the bytes of an input broke off. Storage has them checked; where they are whole, or nobody can tell, it is away. */
+  async whyBroken(run: RunGateway, file: Reference, cause: unknown): Promise<ServiceError> {
+    const call = { method: "GET" as const, path: pathOf(file), headers: { [CHECKED_HEADER]: "true" } };
+    try {
+      leave((await this.#send(run, call, file)).body);
+    } catch (error) {
+      run.signal.throwIfAborted();
+      return error as ServiceError;
+    }
+    return unreachable(file, cause);
   }
 
   /** Small inputs and directories in one answer. Undefined: there is none, whatever the reason; each is asked for by itself then. */
@@ -108,6 +121,7 @@ export class GatewayClient {
     const make = async () => ({
       method: "PUT" as const,
       path,
+      timeoutMs: STORING_MS.answer,
       headers: {
         "content-length": String(file.size),
         "content-type": file.contentType,
@@ -123,20 +137,22 @@ export class GatewayClient {
   async #send(run: RunGateway, call: InnerRequest, file: Reference): Promise<InnerResponse> {
     const response = await this.#repeat(run, READ_PAUSES_MS, async () => call).catch((error: unknown) => {
       run.signal.throwIfAborted();
-      throw inputProblem("storage_unavailable", file, "cannot be fetched now", error);
+      throw unreachable(file, error);
     });
     if (response.statusCode === 200 || response.statusCode === 304) return response;
     throw inputUnavailable(file, await innerError(response));
   }
 
-  /** Repeats a call that got no answer, or a 5xx that says that storage or store are away for the moment. */
+  /** Repeats a call that got no answer, or a 5xx that says that storage or store are away for the moment; not for long where each takes long. */
   async #repeat(
     run: RunGateway,
     pausesMs: readonly number[],
     make: () => Promise<InnerRequest>,
   ): Promise<InnerResponse> {
+    const end = performance.now() + STORING_MS.answer;
     for (let attempt = 0; ; attempt++) {
-      const pause = this.#inVain.has(run) ? undefined : pausesMs[attempt];
+      const isLast = this.#inVain.has(run) || performance.now() > end;
+      const pause = isLast ? undefined : pausesMs[attempt];
       const call = await make();
       try {
         const response = await this.client.send({
@@ -163,6 +179,17 @@ export class GatewayClient {
     await this.client.close();
   }
 }
+
+const pathOf = ({ storage_session_id, id }: Reference) =>
+  `/sessions/${encodeURIComponent(storage_session_id)}/objects/${encodeURIComponent(id)}`;
+
+/** Discards the rest of a body. Its stream reports that as an error, which would end the process without a listener. */
+export function leave(body: Readable, reason?: Error): void {
+  body.once("error", () => undefined).destroy(reason);
+}
+
+const unreachable = (file: Reference, cause: unknown) =>
+  inputProblem("storage_unavailable", file, "cannot be fetched now", cause);
 
 export function inputUnavailable(file: Reference, cause?: unknown): ServiceError {
   return inputProblem("input_unavailable", file, "is missing or damaged", cause);

@@ -3,6 +3,7 @@
  * is given up after a fixed time. Certificates are always verified; NODE_EXTRA_CA_CERTS names further authorities.
  */
 import { S3Client, type S3ClientConfig } from "@aws-sdk/client-s3";
+import { STORING_MS } from "@svc/contracts";
 
 export interface S3Connection {
   /** Address of the service; without it the one of AWS in the region. */
@@ -24,9 +25,9 @@ export interface TimeLimits {
 }
 
 /** Requests without content, and records. */
-export const SHORT: TimeLimits = { tryMs: 8000, totalMs: 20_000 };
-/** Requests that carry content. */
-export const LONG: TimeLimits = { tryMs: 60_000, totalMs: 150_000 };
+export const SHORT: TimeLimits = { tryMs: 8000, totalMs: STORING_MS.record };
+/** Requests that carry content, all of one content together. */
+export const LONG: TimeLimits = { tryMs: 20_000, totalMs: STORING_MS.content };
 
 const ATTEMPTS = 4;
 const CONNECT_MS = 3000;
@@ -60,6 +61,10 @@ export function createClient(connection: S3Connection): S3Client {
   return new S3Client(config);
 }
 
-export function within({ tryMs, totalMs }: TimeLimits): { abortSignal: AbortSignal; requestTimeout: number } {
-  return { abortSignal: AbortSignal.timeout(totalMs), requestTimeout: tryMs };
+/** `abortSignal`: of several requests that have the time together. */
+export function within(
+  { tryMs, totalMs }: TimeLimits,
+  abortSignal = AbortSignal.timeout(totalMs),
+): { abortSignal: AbortSignal; requestTimeout: number } {
+  return { abortSignal, requestTimeout: tryMs };
 }

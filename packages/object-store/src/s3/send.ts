@@ -39,6 +39,12 @@ export class Sender {
 
   async #sendParts(key: string, spool: Spool): Promise<void> {
     const { client, name } = this.#bucket;
+    // It begins with the first part: before, the content waits for memory.
+    let together: AbortSignal | undefined;
+    const inTime = () => {
+      together ??= AbortSignal.timeout(LONG.totalMs);
+      return within(LONG, together);
+    };
     const target = { Bucket: name, Key: key };
     const uploadId = await s3Call("beginning an upload", async () => {
       const { UploadId } = await client.send(new CreateMultipartUploadCommand(target), within(SHORT));
@@ -47,11 +53,11 @@ export class Sender {
     });
     try {
       const Parts = await mapLimited(partsOf(spool.size), PARTS_AT_ONCE, (part) =>
-        this.#sendPart(key, uploadId, spool, part),
+        this.#sendPart(key, uploadId, spool, part, inTime),
       );
       const input = { ...target, UploadId: uploadId, MultipartUpload: { Parts } };
       await s3Call("completing an upload", () =>
-        client.send(new CompleteMultipartUploadCommand(input), within(LONG)),
+        client.send(new CompleteMultipartUploadCommand(input), inTime()),
       );
     } catch (error) {
       // The sweep takes what cannot be aborted now.
@@ -60,14 +66,20 @@ export class Sender {
     }
   }
 
-  #sendPart(key: string, uploadId: string, spool: Spool, { number, position, length }: Part) {
+  #sendPart(
+    key: string,
+    uploadId: string,
+    spool: Spool,
+    { number, position, length }: Part,
+    inTime: () => ReturnType<typeof within>,
+  ) {
     const sent = () =>
       s3Call("sending a part", async () => {
         const input = {
           ...{ Bucket: this.#bucket.name, Key: key, UploadId: uploadId },
           ...{ PartNumber: number, Body: await spool.read(position, length) },
         };
-        const answer = await this.#bucket.client.send(new UploadPartCommand(input), within(LONG));
+        const answer = await this.#bucket.client.send(new UploadPartCommand(input), inTime());
         const { ETag, ChecksumCRC32, ChecksumCRC64NVME } = answer;
         return {
           ...{ PartNumber: number, ETag },

@@ -34,7 +34,7 @@ type Part = "runner" | "file-server" | "tool-call-server" | "egress-gateway";
 
 export interface Sent {
   headers?: Record<string, string | undefined>;
-  body?: string;
+  body?: string | Uint8Array<ArrayBuffer>;
 }
 
 export class SandboxSide {
@@ -72,7 +72,7 @@ export class SandboxSide {
   }
 
   /** A file of some user, stored as the gateway stores outputs. */
-  async store(namespace: string, name: string, content: string): Promise<Stored> {
+  async store(namespace: string, name: string, content: string | Uint8Array<ArrayBuffer>): Promise<Stored> {
     const [id, session_id] = [newId(), newId()];
     const headers = {
       ...this.#shows.store,

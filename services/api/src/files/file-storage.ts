@@ -8,6 +8,7 @@ import {
   quotaExceeded,
   quotaOf,
   ServiceError,
+  STORING_MS,
   type UploadedFile,
   type Usage,
 } from "@svc/contracts";
@@ -53,6 +54,7 @@ export class FileStorage {
     await this.#json({
       method: "PUT",
       path: `/sessions/${session}/pending/${file}`,
+      timeoutMs: STORING_MS.answer,
       requestId,
       headers: {
         "content-type": contentType,

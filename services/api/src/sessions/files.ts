@@ -1,7 +1,7 @@
 /** The files of a session's state: their names, and the bytes of one. The state is read as a stream; a damaged one is refused. */
 import { Readable } from "node:stream";
-import { isReservedName, ServiceError, type Snapshot, snapshotNamespaceOf } from "@svc/contracts";
-import { DamagedArchive, decompress, readArchive } from "@svc/session-archive";
+import { byteSize, isReservedName, ServiceError, type Snapshot, snapshotNamespaceOf } from "@svc/contracts";
+import { DamagedArchive, decompress, LargeArchive, readArchive } from "@svc/session-archive";
 import type { CallContext, FileStorage } from "../files/file-storage.ts";
 
 export interface StateReader {
@@ -31,7 +31,7 @@ async function* filesOf(
         yield { name: member.path, size: member.size, mode: member.mode };
     }
   } catch (cause) {
-    throw refused(cause);
+    throw refused(cause, maxBytes);
   } finally {
     state.destroy();
   }
@@ -89,17 +89,25 @@ export async function fileOf(
     }
   } catch (cause) {
     state.destroy();
-    throw refused(cause);
+    throw refused(cause, maxBytes);
   }
   state.destroy();
   return undefined;
 }
 
-const refused = (cause: unknown) => (cause instanceof DamagedArchive ? damaged(cause) : unread(cause));
+function refused(cause: unknown, maxBytes: number): ServiceError {
+  if (cause instanceof LargeArchive) return tooLarge(cause, maxBytes);
+  return cause instanceof DamagedArchive ? damaged(cause) : unread(cause);
+}
 
 const ANEW = "Delete the session to begin anew.";
 const damaged = (cause: unknown) =>
   new ServiceError("input_unavailable", `The state of the session is missing or damaged. ${ANEW}`, { cause });
+/** It was saved when more was allowed, and is whole. */
+const tooLarge = (cause: unknown, maxBytes: number) => {
+  const limit = `than the ${byteSize(maxBytes)} that are allowed now`;
+  return new ServiceError("input_unavailable", `The state of the session is larger ${limit}.`, { cause });
+};
 /** Storage was away, or found while it sent the state that its bytes are others than were stored. */
 const unread = (cause: unknown) =>
   new ServiceError(

@@ -1,6 +1,7 @@
 /** What the gateway answers while a component behind it takes connections and says nothing. */
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { newId } from "@svc/contracts";
@@ -29,6 +30,38 @@ describe("a file server that hangs", () => {
     }
     expect((await made.call(runner.read())).status).toBe(200);
     expect((await made.call(runner.write("x", { id }))).status).toBe(200);
+  });
+});
+
+/** Stores what it is sent, and answers after so long. */
+async function startLateFileServer(lateMs: number) {
+  let stored = 0;
+  const server = createServer((request, response) => {
+    request.resume().once("end", async () => {
+      stored++;
+      await sleep(lateMs);
+      const file = { size: 1, etag: "e".repeat(64), lastModified: new Date(0).toISOString() };
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(file));
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, stored: () => stored, stop: () => void server.close().closeAllConnections() };
+}
+
+describe("a file server whose storage is slow", () => {
+  it("is waited for longer when content is written than for other answers", async ({ onTestFinished }) => {
+    const upstreamMs = 4000;
+    const files = await startLateFileServer(1.4 * upstreamMs);
+    onTestFinished(files.stop);
+    const made = await startGateway({
+      EGRESS_GATEWAY_FILE_SERVER_URL: files.url,
+      EGRESS_GATEWAY_UPSTREAM_TIMEOUT_MS: String(upstreamMs),
+    });
+    onTestFinished(made.stop);
+    const runner = asRunner(await made.register([]));
+    expect((await made.call(runner.write("x"))).status).toBe(200);
+    expect(files.stored()).toBe(1);
   });
 });
 

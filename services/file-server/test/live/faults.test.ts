@@ -5,7 +5,7 @@ import { open, readdir, readFile, readlink, stat, utimes, writeFile } from "node
 import { connect } from "node:net";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { DELETED_RECORD, newId, objectRecordKey, snapshotNamespaceOf } from "@svc/contracts";
+import { CHECKED_HEADER, DELETED_RECORD, newId, objectRecordKey, snapshotNamespaceOf } from "@svc/contracts";
 import { createLog, createRedis, loadConfig } from "@svc/service-kit";
 import { INTERNAL_TOKEN, startFileServer } from "@svc/test-kit/components/file-server";
 import { startRedis } from "@svc/test-kit/components/redis";
@@ -140,6 +140,11 @@ describe.concurrent("a stored object", () => {
     const answer = await get(path);
     expect(answer.status).toBe(200);
     await expect(answer.arrayBuffer()).rejects.toThrow();
+    const checked = await get(path, { headers: { ...TOKEN, [CHECKED_HEADER]: "true" } });
+    expect([checked.status, ((await checked.json()) as { error: string }).error]).toEqual([
+      500,
+      "internal_error",
+    ]);
     expect((await get(path, { headers: { ...TOKEN, range: "bytes=0-99" } })).status).toBe(206);
   });
 });
@@ -333,16 +338,16 @@ describe.concurrent("retention", () => {
     expect(await names()).toEqual([]);
   });
 
-  test("keeps snapshots of sessions for the life of a session", async (context) => {
+  test("keeps snapshots of sessions for twice the life of a session, which begins with a run that may not reach them", async (context) => {
     const { put, age, names, settings } = await start(context);
     const [snapshot, file] = [objectPath(), objectPath()];
     const namespace = snapshotNamespaceOf("acme:user:u1");
     await put(snapshot, randomBytes(10), { "x-svc-namespace": namespace });
     await put(file, randomBytes(10), { "x-svc-namespace": "acme:user:session-state" });
     for (const path of [snapshot, file]) await age(path);
-    await sweep(context, { ...settings, SVC_SESSION_STATE_TTL_SECONDS: String(3 * 86_400) });
+    await sweep(context, { ...settings, SVC_SESSION_STATE_TTL_SECONDS: String(1.5 * 86_400) });
     expect(await names()).toEqual([nameOf(snapshot)]);
-    await sweep(context, { ...settings, SVC_SESSION_STATE_TTL_SECONDS: "86400" });
+    await sweep(context, { ...settings, SVC_SESSION_STATE_TTL_SECONDS: "43200" });
     expect(await names()).toEqual([]);
   });
 });

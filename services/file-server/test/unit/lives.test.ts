@@ -16,8 +16,8 @@ test.each<[string, Pick<ObjectRecord, "namespace" | "origin">, Partial<typeof CO
   ["an output", { namespace: OWN, origin: "output" }, { SVC_UPLOAD_TTL_SECONDS: 50 }, 100],
   ["an output", { namespace: OWN, origin: "output" }, { SVC_OUTPUT_TTL_SECONDS: 900 }, 900],
   ["a file of unknown origin", { namespace: OWN }, { SVC_OUTPUT_TTL_SECONDS: 900 }, 100],
-  ["a snapshot", { namespace: snapshotNamespaceOf(OWN) }, {}, 700],
-  ["a snapshot", { namespace: snapshotNamespaceOf(OWN) }, { SVC_SESSION_STATE_TTL_SECONDS: 60 }, 100],
+  ["a snapshot", { namespace: snapshotNamespaceOf(OWN) }, {}, 1400],
+  ["a snapshot", { namespace: snapshotNamespaceOf(OWN) }, { SVC_SESSION_STATE_TTL_SECONDS: 40 }, 100],
 ])("%s %j with %j lives %i s", (_, record, change, life) => {
   const config = { ...CONFIG, ...change };
   expect(lifeOf(record, config)).toBe(life);
@@ -26,6 +26,6 @@ test.each<[string, Pick<ObjectRecord, "namespace" | "origin">, Partial<typeof CO
 
 test("different lives are listed once, from the longest to the shortest", () => {
   const config = { ...CONFIG, SVC_UPLOAD_TTL_SECONDS: 50, SVC_OUTPUT_TTL_SECONDS: 700 };
-  expect(differentLives(config)).toEqual([700, 100, 50]);
+  expect(differentLives(config)).toEqual([1400, 700, 100, 50]);
   expect(shortestLife(config)).toBe(50);
 });

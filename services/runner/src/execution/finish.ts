@@ -4,6 +4,7 @@ import { getSystemErrorName } from "node:util";
 import { ServiceError } from "@svc/contracts";
 import { JailError, type RunOutcome } from "@svc/jail-client";
 import { invalidRequest, type Log } from "@svc/service-kit";
+import { LargeArchive } from "@svc/session-archive";
 import type { RunLimits } from "../admission/limits.ts";
 import type { CountedExecution } from "../metrics.ts";
 import { outputLimits } from "../outputs/limits.ts";
@@ -158,15 +159,18 @@ function setupFailure(error: JailError): ServiceError {
   return new ServiceError(code, undefined, { cause: error });
 }
 
-/** What went wrong with a jail, as errors of ours. */
+function unstageable(what: string, problem: string, cause: unknown): ServiceError {
+  const details = [{ path: "files", problem }];
+  return new ServiceError("invalid_file_reference", `${what} ${problem}.`, { details, cause });
+}
+
+/** What went wrong with a jail or a state, as errors of ours. */
 export function asServiceError(error: unknown): unknown {
+  if (error instanceof LargeArchive)
+    return unstageable("The state of the session", "is larger than SVC_SESSION_STATE_MAX_BYTES", error);
   if (!(error instanceof JailError)) return error;
-  if (error.kind === "inputs_do_not_fit" && !error.started) {
-    return new ServiceError("invalid_file_reference", "The input files do not fit into the workspace.", {
-      details: [{ path: "files", problem: "do not fit into the workspace" }],
-      cause: error,
-    });
-  }
+  if (error.kind === "inputs_do_not_fit" && !error.started)
+    return unstageable("The input files", "do not fit into the workspace", error);
   if (!error.started) return setupFailure(error);
   return new ServiceError("sandbox_execution_failed", undefined, { status: 500, cause: error });
 }

@@ -4,10 +4,15 @@
  * gateway are checked against the checksum that storage recorded, bytes of a copy against its seal.
  */
 import { createHash } from "node:crypto";
-import type { Readable } from "node:stream";
 import type { Config, Log } from "@svc/service-kit";
 import type { Reference } from "../execution/program.ts";
-import { type FetchedInput, type GatewayClient, inputUnavailable, type RunGateway } from "../gateway.ts";
+import {
+  type FetchedInput,
+  type GatewayClient,
+  inputUnavailable,
+  leave,
+  type RunGateway,
+} from "../gateway.ts";
 import type { RunnerMetrics } from "../metrics.ts";
 import { Batch } from "./batch.ts";
 import { type HeldCopy, InputCache, type Recording } from "./cache.ts";
@@ -22,7 +27,7 @@ const MIN_BYTES = 512 * 1024;
 export interface OpenInput {
   size: number;
   readOnly: boolean;
-  /** Fails at its end when the bytes were not the right ones. */
+  /** Fails at its end when the bytes were not the right ones, and where they break off: with `storage_unavailable`, unless they are damaged. */
   bytes: AsyncGenerator<Buffer>;
   close: () => void;
 }
@@ -97,7 +102,7 @@ export class InputSource {
     if (batched !== undefined) {
       const { etag, readOnly, content } = batched;
       const input = { etag, readOnly, size: content.length, body: [content] };
-      return { ...input, bytes: this.#fetched(input, file), close: () => undefined };
+      return { ...input, bytes: this.#fetched(run, input, file), close: () => undefined };
     }
     const copy = this.#find(file, withCopies);
     try {
@@ -110,7 +115,7 @@ export class InputSource {
       }
       copy?.release();
       const { size, body } = input;
-      return { size, readOnly, bytes: this.#fetched(input, file), close: () => leave(body) };
+      return { size, readOnly, bytes: this.#fetched(run, input, file), close: () => leave(body, LEFT) };
     } catch (error) {
       copy?.release();
       throw error;
@@ -125,7 +130,7 @@ export class InputSource {
     this.#cache?.close();
   }
 
-  async *#fetched(input: Fetched, file: Reference): AsyncGenerator<Buffer> {
+  async *#fetched(run: RunGateway, input: Fetched, file: Reference): AsyncGenerator<Buffer> {
     const recording = await this.#recording(input, file);
     const hash = createHash("sha256");
     let size = 0;
@@ -140,7 +145,7 @@ export class InputSource {
           yield chunk;
         }
       } catch (error) {
-        throw inputUnavailable(file, error);
+        throw error === LEFT ? error : await this.#gateway.whyBroken(run, file, error);
       }
       if (size !== input.size || hash.digest("hex") !== input.etag) throw inputUnavailable(file);
       await written;
@@ -158,10 +163,8 @@ export class InputSource {
   }
 }
 
-/** Discards the rest of a body. Its stream reports that as an error, which would end the process without a listener. */
-function leave(body: Readable): void {
-  body.once("error", () => undefined).destroy();
-}
+/** Who reads the bytes wants no more of them. */
+const LEFT = new Error("the input was closed");
 
 type Fetched = FetchedInput & { size: number; body: AsyncIterable<Buffer> | Iterable<Buffer> };
 

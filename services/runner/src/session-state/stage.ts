@@ -1,6 +1,7 @@
 /** Stages a program's files and, before the start of a run of a session, the state of that session. */
 import { ServiceError } from "@svc/contracts";
 import { JailError } from "@svc/jail-client";
+import { LargeArchive } from "@svc/session-archive";
 import type { Program, ProgramSession } from "../execution/program.ts";
 import { type StagedFiles, type StagingDeps, stageAll } from "../inputs/inputs.ts";
 import { SpoiledCopy } from "../inputs/source.ts";
@@ -46,9 +47,13 @@ export async function stageProgram(program: Program, deps: StateDeps): Promise<S
   }
 }
 
-/** The jail broke, or has no room for the state beside the request's files: then the worker has the run repeated without it. */
+/**
+ * The jail broke, or has no room for the state beside the request's files, or the state is larger than one may be by now: then the
+ * worker has the run repeated without it.
+ */
 export const isNoFaultOfState = (error: unknown): boolean =>
-  error instanceof JailError && ["gone", "setup", "inputs_do_not_fit"].includes(error.kind);
+  error instanceof LargeArchive ||
+  (error instanceof JailError && ["gone", "setup", "inputs_do_not_fit"].includes(error.kind));
 
 /** Storage cannot be reached: nothing is known of the state, and the worker has the run repeated, as for other inputs. */
 const isAway = (error: unknown): boolean =>

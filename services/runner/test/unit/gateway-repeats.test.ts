@@ -4,14 +4,18 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { errorBody, ServiceError } from "@svc/contracts";
 import { GatewayClient, type RunGateway } from "@svc/runner/gateway";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 
 const calls: string[] = [];
 let isFull = true;
+/** How long each refusal seems to take. */
+let tookMs = 0;
+let seemsMs = 0;
 const server = createServer((request, response) => {
   calls.push(request.url?.split("/").at(-1) ?? "");
   request.resume().once("end", () => {
     if (!isFull) return response.end("{}");
+    seemsMs += tookMs;
     const refusal = new ServiceError("storage_unavailable");
     return response
       .writeHead(refusal.status, { "content-type": "application/json" })
@@ -53,4 +57,14 @@ it("storage that stays away is waited for once in a run, until it is back", asyn
   calls.length = 0;
   await expect(store(run, "fifth")).rejects.toMatchObject(REFUSAL);
   expect(calls).toEqual(Array(7).fill("fifth"));
+});
+
+it("storage that is slow to refuse is asked for no more than about a minute", async ({ onTestFinished }) => {
+  const now = performance.now.bind(performance);
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + seemsMs);
+  onTestFinished(() => clock.mockRestore());
+  [isFull, tookMs] = [true, 25_000];
+  calls.length = 0;
+  await expect(store(newRun(), "slow")).rejects.toMatchObject(REFUSAL);
+  expect(calls).toHaveLength(4);
 });
