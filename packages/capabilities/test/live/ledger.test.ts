@@ -176,11 +176,13 @@ describe("the ledger", () => {
   });
 
   it("gives up with ledger_conflict when the record keeps changing", async () => {
-    const grant = await registered();
     // Commands of one connection are done in their order: each change is behind another one.
     const shared = new Redis(server.socket).on("error", () => {});
+    const behind = newLedger({ open: () => shared, connections: 1 });
+    const grant = grantWith();
+    await behind.register(grant, NOW);
     let tries = 0;
-    const change = newLedger({ open: () => shared, connections: 1 }).change(grant.grant_id, (record) => {
+    const change = behind.change(grant.grant_id, (record) => {
       if (record === undefined) throw new Error("missing");
       tries++;
       const text = JSON.stringify({ ...record, rev: record.rev + 1, changes: [newId()] });
