@@ -118,6 +118,7 @@ describe("run", () => {
     );
     const two = svc.upload(text("x"), { kind: "agent", resourceId: "a\r\n\r\n--b" });
     await expect(two).rejects.toThrow("each one line");
+    await expect(svc.upload(text("x"), { resourceId: "agent-1" })).rejects.toThrow("give its kind");
   });
 
   test.each(["50%22 off%0A.txt", `say "hi" é😀 'x';(1).txt`, "d/a b*.txt"])(

@@ -60,6 +60,9 @@ export class Svc {
     file: string | Blob,
     { name, contentType, kind, resourceId, version, readOnly, ...options }: UploadOptions = {},
   ): Promise<UploadedFile> {
+    // The service would store it as the caller's own.
+    if ((kind ?? "user") === "user" && (resourceId ?? version) !== undefined)
+      throw new TypeError("resourceId and version are of an agent or a skill: give its kind, too.");
     const { blob, own } = typeof file === "string" ? await fromDisk(file) : { blob: file, own: nameOf(file) };
     const fields = { kind, id: resourceId, version, read_only: readOnly };
     const form = formOf({ blob, name: name ?? own, type: contentType ?? blob.type }, fields);

@@ -88,6 +88,11 @@ class Bodies(unittest.TestCase):
             self.assertTrue(requests.download(file).path.endswith(f"?kind=skill&id=r1&version={text}"), text)
             self.assertEqual(upload_form("skill", "r1", version, False), {"kind": "skill", "id": "r1", "version": text})
 
+    def test_an_owner_without_its_kind_is_refused(self):
+        for owner in (("agent-1", None), (None, 2)):
+            with self.assertRaisesRegex(ValueError, "give its kind"):
+                upload_form("user", *owner, False)
+
     def test_one_string_is_no_list_of_arguments(self):
         with self.assertRaises(TypeError):
             Svc("http://h").run("x", args="abc")
