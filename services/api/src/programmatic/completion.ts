@@ -28,6 +28,8 @@ export interface CompletionDeps {
 /** What a round starts from. A first round has no record. */
 export interface RoundOrigin {
   snapshot?: Snapshot | undefined;
+  /** Ids of the calls that the round began with the results of. */
+  answered?: readonly string[];
   /** Keeps the answer, in the step that records the end of the round. */
   entry?: OwnEntry;
 }

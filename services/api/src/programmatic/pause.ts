@@ -3,20 +3,19 @@
  * the program.
  */
 import {
-  canonicalArguments,
   type PausedCall,
   type PausedResponse,
   type ProgrammaticResponse,
-  type RecordedCall,
   ServiceError,
   type ToolCallRequired,
 } from "@svc/contracts";
 import { type CompletionDeps, endProgram, type RoundOrigin } from "./completion.ts";
 import { recordLifeMs } from "./expiry.ts";
 import type { ProgrammaticMetrics } from "./metrics.ts";
+import { outstandingCalls, pausedRecord, recordedCalls, reportedCalls } from "./paused-record.ts";
 import type { RoundJobs } from "./round-jobs.ts";
-import { nextState, type Program, type ProgramRecord } from "./state.ts";
-import { bytesOf, storedBytesOf } from "./store.ts";
+import type { Program } from "./state.ts";
+import { bytesOf } from "./store.ts";
 import type { ContinuationTokens } from "./token.ts";
 
 export interface PauseDeps extends CompletionDeps {
@@ -61,17 +60,21 @@ async function isLost({ store }: PauseDeps, id: string, { snapshot }: RoundOrigi
 async function storePause(
   deps: PauseDeps,
   program: Program,
-  { snapshot, entry }: RoundOrigin,
+  { snapshot, entry, answered = [] }: RoundOrigin,
   { paused, grantId }: PausedRound,
   requestId: string,
 ): Promise<ProgrammaticResponse> {
   const { store, exchanges, tokens, config } = deps;
   const id = program.execution_id;
   const before = snapshot?.record;
-  const calls =
-    reportedCalls(program, paused) ?? (await exchanges.recorded(id, paused.pending_call_ids, requestId));
-  const stateBytes = before?.state_bytes ?? programBytes(program);
-  const { to, added } = pausedRecord(before, paused, calls, stateBytes);
+  const { pending_call_ids: ids } = paused;
+  const outstanding = outstandingCalls(before, ids, answered, config.PTC_MAX_CALLS);
+  const calls = reportedCalls(program, paused) ?? (await exchanges.recorded(id, ids, requestId));
+  const added = await recordedCalls(calls.filter(({ call_id }) => outstanding.added.has(call_id)));
+  const to = pausedRecord(before, paused, outstanding, {
+    added,
+    stateBytes: before?.state_bytes ?? programBytes(program),
+  });
   const grant = grantId ?? before?.grant_id;
   if (grant !== undefined) to.grant_id = grant;
   const owner = before === undefined ? program.output_namespace : before.owner;
@@ -119,53 +122,4 @@ export function pauseAnswer(
 
 export function programBytes(program: Program): number {
   return bytesOf(program);
-}
-
-/** The calls that the pause itself reports. Only calls of declared tools are accepted. Pure. */
-export function reportedCalls(
-  { tools }: Pick<Program, "tools">,
-  paused: PausedResponse,
-): readonly PausedCall[] | undefined {
-  const { pending_calls: calls, pending_call_ids: ids } = paused;
-  if (calls === undefined || calls.length !== ids.length) return undefined;
-  const isAcceptable = ({ call_id, tool_name, tool_input }: PausedCall, at: number) =>
-    call_id === ids[at] &&
-    tools.some(({ name }) => name === tool_name) &&
-    typeof tool_input === "object" &&
-    tool_input !== null &&
-    !Array.isArray(tool_input);
-  return calls.every(isAcceptable) ? calls : undefined;
-}
-
-/** The record after a pause, and the calls that are new. Pure. */
-export function pausedRecord(
-  before: ProgramRecord | undefined,
-  paused: PausedResponse,
-  calls: readonly PausedCall[],
-  stateBytes: number,
-): { to: ProgramRecord; added: RecordedCall[] } {
-  const places = new Map(before?.pending.map(({ call_id, at }) => [call_id, at]));
-  const recorded = before?.calls ?? 0;
-  const added: RecordedCall[] = [];
-  const pending = calls.map(({ call_id, tool_name, tool_input }) => {
-    const place = places.get(call_id);
-    if (place !== undefined) return { call_id, at: place };
-    added.push({ call_id, name: tool_name, input_json: canonicalArguments(tool_input) });
-    return { call_id, at: recorded + added.length - 1 };
-  });
-  const storedBefore = before?.stored_bytes ?? stateBytes + (before?.history_bytes ?? 0);
-  const to: ProgramRecord = {
-    status: nextState(before?.status ?? "running", "pause") as "paused",
-    round: (before?.round ?? 0) + 1,
-    pending,
-    runner_url: paused.runner_url,
-    paused_at: Date.now(),
-    told: { stdout: paused.stdout.length, stderr: paused.stderr.length },
-    run_ms: paused.execution_time,
-    calls: recorded + added.length,
-    history_bytes: before?.history_bytes ?? 0,
-    state_bytes: added.reduce((sum, call) => sum + bytesOf(call), stateBytes),
-    stored_bytes: added.reduce((sum, call) => sum + storedBytesOf(call), storedBefore),
-  };
-  return { to, added };
 }

@@ -180,7 +180,7 @@ async function nextRound(deps: ResumeDeps, resume: Resume): Promise<Programmatic
 }
 
 async function attemptRound(deps: ResumeDeps, resume: Resume): Promise<ProgrammaticResponse> {
-  const { program, requestId, cancelled, entry, onMode, onEnd } = resume;
+  const { program, requestId, cancelled, entry, results, onMode, onEnd } = resume;
   const id = program.execution_id;
   let { snapshot } = resume;
   for (let fromTop = 0; ; ) {
@@ -190,7 +190,7 @@ async function attemptRound(deps: ResumeDeps, resume: Resume): Promise<Programma
     try {
       const end = await runAttempt(deps, resume, snapshot.record);
       onEnd(end);
-      const origin = { snapshot, entry };
+      const origin = { snapshot, entry, answered: results.answers.map(({ call_id }) => call_id) };
       return "ended" in end
         ? await completeProgram(deps, id, origin, end, requestId)
         : await pauseProgram(deps, program, origin, end, requestId);

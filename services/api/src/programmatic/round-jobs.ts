@@ -89,7 +89,8 @@ export class RoundJobs {
       tools_json: JSON.stringify(program.tools),
       callback,
       hash_seed: program.hash_seed,
-      max_calls: PTC_MAX_CALLS - calls,
+      // The limit may have been lowered since they were made.
+      max_calls: Math.max(0, PTC_MAX_CALLS - calls),
     };
     this.#submitted.inc({ language: program.language });
     const grantId = callback.grant_id;

@@ -197,6 +197,8 @@ export interface ProgramRecord {
   run_ms: number;
   /** Calls in the list. */
   calls: number;
+  /** The largest number in an id of theirs; absent in a record of an earlier version. */
+  highest_call?: number;
   /** Bytes of the text of all results. */
   history_bytes: number;
   /** Bytes of the program and its calls without results. */
