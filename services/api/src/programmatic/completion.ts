@@ -9,7 +9,6 @@ import {
   type ProgrammaticFault,
   type ProgrammaticResponse,
   type RunStatus,
-  ServiceError,
   type UsedLimits,
 } from "@svc/contracts";
 import type { Config } from "@svc/service-kit";
@@ -78,14 +77,7 @@ export async function endProgram(
     const { attempt: _, ...record } = snapshot.record;
     const status = nextState(record.status, event) as ProgramRecord["status"];
     const to: ProgramRecord = { ...record, status, pending: [] };
-    const done = await store.transition(id, {
-      from: snapshot,
-      to,
-      lifeMs: recordLifeMs(config),
-      entry,
-      answer,
-    });
-    if (done === undefined) throw new ServiceError("execution_cancelled");
+    await store.advance(id, { from: snapshot, to, lifeMs: recordLifeMs(config), entry, answer });
   } finally {
     exchanges.end(id, grantId, requestId);
     exchanges.revoke(snapshot?.record.grant_id, requestId);

@@ -92,8 +92,7 @@ async function storePause(
   const stored =
     before === undefined ? { ...program, hash_seed: paused.hash_seed ?? program.hash_seed } : program;
   const change = { from: snapshot, to, lifeMs: recordLifeMs(config), added, entry, answer };
-  const done = await store.transition(id, before === undefined ? { ...change, program: stored } : change);
-  if (done === undefined) throw new ServiceError("execution_cancelled");
+  await store.advance(id, before === undefined ? { ...change, program: stored } : change);
   if (before?.grant_id !== grant) exchanges.revoke(before?.grant_id, requestId);
   return answer;
 }

@@ -240,9 +240,7 @@ export async function nextAttempt(
   const to: ProgramRecord = { ...rest, status: nextState(status, "retry") as "resuming" };
   if (NEVER_STARTED.has(code) && runner_url !== undefined) to.runner_url = runner_url;
   to.attempt = { results, mode: modeOf(to, config), number: number + 1 };
-  const done = await store.transition(id, { from, to, lifeMs: roundLifeMs(config) });
-  if (done === undefined) throw new ServiceError("execution_cancelled");
-  return done;
+  return store.advance(id, { from, to, lifeMs: roundLifeMs(config) });
 }
 
 function attemptOf({ record }: Snapshot): NonNullable<ProgramRecord["attempt"]> {

@@ -62,9 +62,30 @@ it("one that another attempt has paused, and can be resumed, stays", async () =>
     const record = JSON.parse(String(await made.redis.get(`svc:ptc:${other}`))) as object;
     await made.redis.set(`svc:ptc:${other}`, JSON.stringify({ ...record, change: newId() }));
   });
-  expect(error).toBe("execution_cancelled");
+  expect(error).toBe("store_unavailable");
   // A discard would go before this start.
   await paused();
+  expect(made.discarded).not.toContain(id);
+});
+
+it("one whose earlier record came back with the store stays: the same resume completes it", async () => {
+  const program = await paused();
+  const id = executionOf(program);
+  const record = String(await made.redis.get(`svc:ptc:${id}`));
+  const calls = await made.redis.lrange(historyKey(id), 0, -1);
+  round = async () => {
+    await made.redis.set(`svc:ptc:${id}`, record);
+    await made.redis.del(historyKey(id));
+    await made.redis.rpush(historyKey(id), ...calls);
+    return ENDED;
+  };
+  const lost = await made.resume(program);
+  expect([lost.status, await lost.json()]).toEqual([
+    503,
+    expect.objectContaining({ error: "store_unavailable" }),
+  ]);
+  round = () => ENDED;
+  expect(await (await made.resume(program)).json()).toMatchObject({ status: "completed" });
   expect(made.discarded).not.toContain(id);
 });
 
