@@ -39,13 +39,21 @@ export async function pauseProgram(
   requestId: string,
 ): Promise<ProgrammaticResponse> {
   try {
-    return await storePause(deps, program, origin, round, requestId);
+    return await storePause(deps, program, origin, round, requestId).catch(async (error: unknown) => {
+      if (!isTooLarge(error)) throw error;
+      deps.metrics.oversize.inc({ kind: "state" });
+      const how = { grantId: round.grantId, requestId };
+      await endProgram(deps, program.execution_id, "fail", { snapshot: origin.snapshot }, how);
+      throw error;
+    });
   } catch (error) {
     if (deps.config.PTC_MODE === "live" && (await isLost(deps, program.execution_id, origin)))
       deps.jobs.discard(program, round.paused.runner_url, requestId);
     throw error;
   }
 }
+
+const isTooLarge = (error: unknown) => error instanceof ServiceError && error.code === "state_too_large";
 
 /**
  * Whether nobody can resume the program: the caller of a start that failed has no token, and a program that is over takes none. Another
@@ -80,11 +88,7 @@ async function storePause(
   const owner = before === undefined ? program.output_namespace : before.owner;
   if (owner !== undefined) to.owner = owner;
   if (before?.answer_bytes !== undefined) to.answer_bytes = before.answer_bytes;
-  if (to.state_bytes > config.PTC_MAX_STATE_BYTES) {
-    deps.metrics.oversize.inc({ kind: "state" });
-    await endProgram(deps, id, "fail", { snapshot }, { grantId, requestId });
-    throw new ServiceError("state_too_large");
-  }
+  if (to.state_bytes > config.PTC_MAX_STATE_BYTES) throw new ServiceError("state_too_large");
   if (config.PTC_MODE === "replay") delete to.runner_url;
   const token = tokens.mint({ executionId: id, round: to.round }, program.principal);
   const answer = pauseAnswer(paused, program.session_id, calls, token);

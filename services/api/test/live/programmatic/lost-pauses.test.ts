@@ -1,6 +1,7 @@
 /** Paused programs that nobody can resume are removed from their runners, where they would take a place until they expire. */
-import { historyKey, type Job, type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import type { ServerResponse } from "node:http";
+import { callIdOf, historyKey, type Job, type JobResult, newId, type ToolCallRequired } from "@svc/contracts";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import {
   ENDED,
   executionOf,
@@ -12,12 +13,17 @@ import {
 } from "../../support/programs.ts";
 
 const QUEUE_WAIT_MS = 1000;
+const MAX_STATE_BYTES = 1_000_000;
+const callIds = [1, 2, 3, 4, 5, 6, 7, 8].map(callIdOf);
 /** As many as the worker takes at once. */
 const SLOTS = 8;
 let made: Programs;
 let round: (job: Job) => Promise<JobResult> | JobResult = () => PAUSED;
 beforeAll(async () => {
-  made = await startPrograms((job) => round(job), 1, { JOB_QUEUE_WAIT_MS: String(QUEUE_WAIT_MS) });
+  made = await startPrograms((job) => round(job), 1, {
+    JOB_QUEUE_WAIT_MS: String(QUEUE_WAIT_MS),
+    PTC_MAX_STATE_BYTES: String(MAX_STATE_BYTES),
+  });
 });
 afterAll(() => made.stop());
 
@@ -46,6 +52,46 @@ it("that of a start whose calls cannot be read", async () => {
     return { ok: true, answer: large };
   };
   expect((await made.start()).status).toBe(503);
+  await expect.poll(() => made.discarded).toContain(id);
+});
+
+it.each<[what: string, listing: (answer: ServerResponse) => void]>([
+  [
+    "bytes than its state may have, without their end being waited for",
+    (answer) => {
+      const more = () => {
+        while (answer.write(" ".repeat(MAX_STATE_BYTES)));
+      };
+      answer.on("drain", more);
+      more();
+    },
+  ],
+  [
+    "values than JSON may have, though few bytes",
+    (answer) => {
+      const zeros = "0,".repeat(30_000);
+      const calls = callIds.map(
+        (id) => `{"call_id":"${id}","tool_name":"t","tool_input":{"x":[${zeros}0]},"timestamp":1}`,
+      );
+      answer.end(`{"status":"active","pending_calls":[${calls}]}`);
+    },
+  ],
+])("one whose calls have more %s", async (_, listing) => {
+  made.inner.listing = listing;
+  onTestFinished(() => {
+    made.inner.listing = undefined;
+  });
+  const { pending_calls: __, ...large } = { ...pauseOf("call_001"), pending_call_ids: callIds };
+  let id = "";
+  round = ({ execution_id }) => {
+    id = execution_id;
+    return { ok: true, answer: large };
+  };
+  const answer = await made.start();
+  expect([answer.status, await answer.json()]).toEqual([
+    422,
+    expect.objectContaining({ error: "state_too_large" }),
+  ]);
   await expect.poll(() => made.discarded).toContain(id);
 });
 

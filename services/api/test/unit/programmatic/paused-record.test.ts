@@ -4,7 +4,12 @@ import { callIdOf, type PausedCall, type PausedResponse } from "@svc/contracts";
 import { describe, expect, it } from "vitest";
 
 const MAX_CALLS = 5;
-const paused = { stdout: "o", stderr: "e", execution_time: 7, runner_url: "http://one:2000" } as PausedResponse;
+const paused = {
+  stdout: "o",
+  stderr: "e",
+  execution_time: 7,
+  runner_url: "http://one:2000",
+} as PausedResponse;
 const call = (call_id: string, tool_input: unknown = {}): PausedCall => ({
   call_id,
   tool_name: "t",
@@ -66,6 +71,20 @@ describe("the record of a pause", () => {
   });
 });
 
+it("other work goes on while many large calls are made ready to be stored", async () => {
+  let turns = 0;
+  let next = setImmediate(() => undefined);
+  const count = () => {
+    turns++;
+    next = setImmediate(count);
+  };
+  count();
+  const calls = Array.from({ length: 16 }, (_, at) => call(callIdOf(at + 1), { x: "x".repeat(100_000) }));
+  expect(await recordedCalls(calls)).toHaveLength(16);
+  clearImmediate(next);
+  expect(turns).toBeGreaterThanOrEqual(15);
+});
+
 describe("the calls of a pause", () => {
   it("may be all that a program may make, with numbers of calls that were refused left out", async () => {
     const { pending, highest } = await outstandingAfter(ids(2, 4, 7, 8), ids(1));
@@ -99,7 +118,9 @@ describe("the calls of a pause", () => {
   });
 
   it("may wait on when the limit was lowered meanwhile, and none is new", async () => {
-    expect(outstandingCalls(await begun(), ids(2), ids(1), 1).pending).toEqual([{ call_id: "call_002", at: 1 }]);
+    expect(outstandingCalls(await begun(), ids(2), ids(1), 1).pending).toEqual([
+      { call_id: "call_002", at: 1 },
+    ]);
     const next = outstandingCalls(await begun(), ids(2), ids(1), 2);
     expect(next.added.size).toBe(0);
   });
